@@ -1,0 +1,1 @@
+"""Components on a Kubernetes cluster."""

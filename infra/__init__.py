@@ -1,0 +1,1 @@
+"""Spec, catalog, engine, rehearsal and command line of trainstack."""

@@ -1,0 +1,36 @@
+"""Names and tags: how a stack, its resources and its teams are called on every cloud."""
+
+import hashlib
+import re
+from collections.abc import Mapping
+
+# The tags every taggable resource of a stack carries; cost reports and the policy pack rely on them.
+TAG_PREFIX = "trainstack"
+
+
+def sanitize(text: str, *, max_length: int = 63) -> str:
+    """Turn `text` into a DNS-1123 label: lower case, digits and dashes, at most `max_length` characters.
+
+    A name that is too long keeps its start and ends in a digest of the whole, so that two long names which
+    differ only at the end stay different. Raises ValueError when nothing usable is left.
+    """
+    label = re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")
+    if not label:
+        raise ValueError(f"{text!r} holds no letter or digit")
+    if len(label) <= max_length:
+        return label
+    digest = hashlib.sha256(label.encode()).hexdigest()[:7]
+    return f"{label[: max_length - 8].rstrip('-')}-{digest}"
+
+
+def stack_tags(
+    *, stack: str, profile: str, owner: str, cost_center: str, extra: Mapping[str, str]
+) -> dict[str, str]:
+    """The tags of every resource of a stack; `extra` may add keys but not change these."""
+    return {
+        **extra,
+        f"{TAG_PREFIX}:stack": stack,
+        f"{TAG_PREFIX}:profile": profile,
+        "owner": owner,
+        "cost-center": cost_center,
+    }

@@ -1,0 +1,1 @@
+"""The emulated clouds: resource providers for aws, gcp and kubernetes behind the real Pulumi engine."""

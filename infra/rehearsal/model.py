@@ -1,0 +1,125 @@
+"""The words in which the gRPC provider, the clouds and the state talk to each other.
+
+Property values are plain JSON values (dict, list, str, bool, int or float, None) or `UNKNOWN`.
+"""
+
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+Properties = dict[str, Any]
+
+
+class _Unknown:
+    """A value that a preview cannot know yet; falsy, and equal only to itself."""
+
+    def __bool__(self) -> bool:
+        return False
+
+    def __repr__(self) -> str:
+        return "UNKNOWN"
+
+
+UNKNOWN = _Unknown()
+
+
+class RefusalError(Exception):
+    """The cloud says no: `code` as the service spells it, a message, and what to do about it."""
+
+    def __init__(self, code: str, message: str, fix: str = "") -> None:
+        self.code, self.message, self.fix = code, message, fix
+        super().__init__(f"{code}: {message}" + (f" {fix}" if fix else ""))
+
+
+class InitFailedError(Exception):
+    """The object exists but did not become ready: the engine keeps it in its state and fails the update."""
+
+    def __init__(self, id: str, outputs: Properties, reasons: list[str]) -> None:
+        self.id, self.outputs, self.reasons = id, outputs, reasons
+        super().__init__("; ".join(reasons))
+
+
+@dataclass(frozen=True)
+class Instance:
+    """One configured provider (default or explicit) of one engine."""
+
+    package: str
+    config: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Call:
+    """What one request of the engine is about."""
+
+    instance: Instance
+    type: str
+    urn: str
+    cancelled: threading.Event
+    log: Callable[[str, str], None]  # (severity: debug|info|status|warning|error, message)
+    timeout_s: float | None = None
+    random_seed: bytes = b""
+
+    @property
+    def name(self) -> str:
+        """The logical name: the last part of the URN."""
+        return self.urn.rsplit("::", 1)[-1]
+
+
+@dataclass(frozen=True)
+class CheckFailure:
+    """One property that is refused before anything is created."""
+
+    property: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class Diff:
+    """What an update would do: changed property paths, those that force a replacement, and its order."""
+
+    changed: tuple[str, ...] = ()
+    replaces: tuple[str, ...] = ()
+    delete_before_replace: bool = False
+
+
+class Cloud(Protocol):
+    """One emulated package; an instance serves every engine, so it must be thread-safe.
+
+    `create` and `update` are called with `preview=True` during a preview: nothing may change then,
+    and outputs that only the cloud would know are `UNKNOWN`.
+    Refusals raise `RefusalError`; a thing that was created but is not ready raises `InitFailedError`.
+    """
+
+    package: str
+    version: str
+
+    def check_config(self, config: Properties) -> list[CheckFailure]:
+        """What is wrong with a provider's own configuration."""
+
+    def check(
+        self, call: Call, old: Properties | None, new: Properties
+    ) -> tuple[Properties, list[CheckFailure]]:
+        """The inputs with the provider's defaults (auto-naming included), and what is wrong with them."""
+
+    def diff(
+        self, call: Call, id: str, old_inputs: Properties, old_outputs: Properties, new: Properties
+    ) -> Diff:
+        """How `new` differs; ignored changes were already put back by the caller."""
+
+    def create(self, call: Call, inputs: Properties, *, preview: bool) -> tuple[str, Properties]:
+        """The id (empty in a preview) and outputs of a new resource."""
+
+    def read(self, call: Call, id: str, inputs: Properties) -> tuple[Properties, Properties] | None:
+        """(inputs, outputs) of what exists under `id`, or None when it is gone."""
+
+    def update(
+        self, call: Call, id: str, old_outputs: Properties, inputs: Properties, *, preview: bool
+    ) -> Properties:
+        """The outputs after the update."""
+
+    def delete(self, call: Call, id: str, outputs: Properties) -> None:
+        """Remove what exists under `id`; silent when it is already gone."""
+
+    def invoke(self, instance: Instance, token: str, args: Properties) -> Properties:
+        """The result of a function such as `aws:index/getAvailabilityZones:getAvailabilityZones`."""

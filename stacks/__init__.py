@@ -1,0 +1,1 @@
+"""Which components a profile composes on a cloud."""
