@@ -42,7 +42,7 @@ _COLUMNS = "key, package, type, scope, id, urn, name, inputs, outputs"
 
 @dataclass(frozen=True)
 class Record:
-    """One resource that exists. `scope` is the account and region, or the cluster, within which ids are unique."""
+    """One resource that exists; ids are unique within a `scope`: an account and region, or a cluster."""
 
     key: int
     package: str
