@@ -1,0 +1,34 @@
+# Every target does its own set-up. PYTHON names a Python 3.11 to 3.13.
+PYTHON ?= python3
+VENV := .venv/bin
+
+.PHONY: up down test lint unit setup lock clean
+
+up: setup ## Rehearse the environment dev-aws: a real `pulumi up`, offline, gated by a real training run
+	@$(VENV)/trainstack up -s dev-aws --rehearse --yes
+
+down: setup ## Destroy the rehearsed environment again
+	@$(VENV)/trainstack destroy -s dev-aws --rehearse --yes
+
+test: setup lint unit ## Everything that CI runs
+
+lint: setup
+	$(VENV)/ruff check .
+	$(VENV)/ruff format --check .
+	$(VENV)/mypy
+	$(VENV)/lint-imports
+
+unit: setup
+	$(VENV)/pytest -n 2 --dist loadgroup
+
+setup:
+	@$(PYTHON) tools/setup.py
+
+lock: setup ## Lock the dependencies of pyproject.toml again, with hashes and without naming an index
+	$(VENV)/uv pip compile --quiet --python-version 3.11 --generate-hashes --no-annotate --no-header \
+	  --no-emit-index-url --extra dev pyproject.toml --output-file requirements.lock
+	printf 'uv\npulumi\npip\n' | $(VENV)/uv pip compile --quiet --python-version 3.11 --generate-hashes --no-annotate \
+	  --no-header --no-emit-index-url --constraint requirements.lock - --output-file requirements.bootstrap.lock
+
+clean: ## Remove what set-up and rehearsals made, state included
+	rm -rf .venv .trainstack

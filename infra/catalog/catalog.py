@@ -1,0 +1,169 @@
+"""The AWS catalogue: each table is read when it is first asked for, and kept."""
+
+from collections.abc import Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import Any, TypeVar
+
+from infra.catalog.eks import Eks
+from infra.catalog.errors import UnknownFactError
+from infra.catalog.lustre import LustreTable
+from infra.catalog.model import (
+    Accelerator,
+    BusBandwidth,
+    CapacityType,
+    Duration,
+    EfaInterface,
+    EksAddon,
+    InstanceType,
+    KubernetesVersion,
+    LustreThroughput,
+    Price,
+    Quota,
+    Region,
+    ServicePrice,
+)
+from infra.catalog.tables import CatalogError, by_key, read_rows
+
+EVERY_REGION = "*"
+
+_Row = TypeVar("_Row")
+
+
+class AwsCatalog:
+    """Dated facts about AWS, read from a folder of TOML tables.
+
+    Every table raises CatalogError when its file is malformed, on first use. Every lookup by name raises
+    UnknownFactError when the name has no row; a known name without a figure gives None.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    @cached_property
+    def accelerators(self) -> Mapping[str, Accelerator]:
+        """GPU models by key, such as "a100-80"."""
+        rows = read_rows(self._folder / "accelerators.toml", "accelerator", Accelerator)
+        return by_key(rows, lambda row: row.key, "accelerators.toml")
+
+    @cached_property
+    def instance_types(self) -> Mapping[str, InstanceType]:
+        """GPU machine types by name."""
+        rows = read_rows(
+            self._folder / "instance_types.toml", "instance_type", InstanceType, _with_interfaces
+        )
+        strange = [
+            f"{row.name}: no accelerator {row.accelerator!r}"
+            for row in rows
+            if row.accelerator not in self.accelerators
+        ]
+        if strange:
+            raise CatalogError("\n".join(strange))
+        return by_key(rows, lambda row: row.name, "instance_types.toml")
+
+    def instance_type(self, name: str) -> InstanceType:
+        """The GPU machine type of that name."""
+        return _found(self.instance_types, "instance type", name)
+
+    @cached_property
+    def prices(self) -> Mapping[tuple[str, str, CapacityType], Price]:
+        """Instance prices by (instance type, region, capacity type): GPU types and system-pool CPU types."""
+        rows = read_rows(self._folder / "prices.toml", "price", Price)
+        return by_key(rows, lambda row: (row.instance_type, row.region, row.capacity), "prices.toml")
+
+    def price(self, instance_type: str, region: str, capacity: CapacityType) -> Price | None:
+        """Dollars per instance-hour, or None when no source gives it: unknown, never free."""
+        return self.prices.get((instance_type, region, capacity))
+
+    @cached_property
+    def service_prices(self) -> Mapping[tuple[str, str], ServicePrice]:
+        """Prices of services by (key, region); region "*" holds everywhere."""
+        rows = read_rows(self._folder / "service_prices.toml", "service_price", ServicePrice)
+        return by_key(rows, lambda row: (row.key, row.region), "service_prices.toml")
+
+    def service_price(self, key: str, region: str) -> ServicePrice | None:
+        """Dollars per unit of a service in a region, or None when no source gives it."""
+        _found({known: known for known, _ in self.service_prices}, "service price", key)
+        return self.service_prices.get((key, region)) or self.service_prices.get((key, EVERY_REGION))
+
+    @cached_property
+    def regions(self) -> Mapping[str, Region]:
+        """Regions that offer any catalogued GPU type, by name."""
+        rows = read_rows(self._folder / "regions.toml", "region", Region, _with_tuples)
+        return by_key(rows, lambda row: row.name, "regions.toml")
+
+    def region(self, name: str) -> Region:
+        """The region of that name."""
+        return _found(self.regions, "region", name)
+
+    @cached_property
+    def lustre(self) -> LustreTable:
+        """Sizes and throughputs of FSx for Lustre PERSISTENT_2 SSD, with their rules."""
+        rows = read_rows(self._folder / "lustre.toml", "tier", LustreThroughput)
+        ordered = tuple(sorted(rows, key=lambda row: row.throughput_mb_s_per_tib))
+        return LustreTable(by_key(ordered, lambda row: row.throughput_mb_s_per_tib, "lustre.toml"))
+
+    @cached_property
+    def eks(self) -> Eks:
+        """Kubernetes versions and add-ons of EKS."""
+        path = self._folder / "eks.toml"
+        versions = read_rows(path, "version", KubernetesVersion)
+        addons = read_rows(path, "addon", EksAddon)
+        return Eks(
+            by_key(versions, lambda row: row.version, path.name),
+            by_key(addons, lambda row: row.name, path.name),
+        )
+
+    @cached_property
+    def busbw(self) -> tuple[BusBandwidth, ...]:
+        """All figures of all-reduce bus bandwidth, published ones and floors."""
+        return read_rows(self._folder / "busbw.toml", "busbw", BusBandwidth)
+
+    def expected_busbw(self, instance_type: str, nodes: int) -> BusBandwidth | None:
+        """The published figure at the largest size for exactly this type and number of nodes, or None.
+
+        Figures of other node counts are never stretched: the bound itself depends on the count.
+        """
+        fitting = [
+            row
+            for row in self.busbw
+            if (row.instance_type, row.nodes, row.kind) == (instance_type, nodes, "published")
+        ]
+        return max(fitting, key=lambda row: row.size_bytes or 0, default=None)
+
+    @cached_property
+    def quotas(self) -> Mapping[str, Quota]:
+        """Default service quotas by key, such as "ec2_on_demand_p"."""
+        rows = read_rows(self._folder / "quotas.toml", "quota", Quota)
+        return by_key(rows, lambda row: row.key, "quotas.toml")
+
+    @cached_property
+    def durations(self) -> Mapping[str, Duration]:
+        """Typical creation times by Pulumi type; a type without a row is unknown."""
+        rows = read_rows(self._folder / "durations.toml", "duration", Duration)
+        return by_key(rows, lambda row: row.type, "durations.toml")
+
+
+def _found(rows: Mapping[str, _Row], kind: str, name: str) -> _Row:
+    try:
+        return rows[name]
+    except KeyError:
+        raise UnknownFactError(kind, name, rows) from None
+
+
+def _with_interfaces(row: dict[str, Any]) -> dict[str, Any]:
+    """Unfold runs of cards, `{cards = [first, last], device = n, type = "..."}`, into single interfaces."""
+    runs = row.pop("interfaces", [])
+    row["efa"] = tuple(
+        EfaInterface(network_card_index=card, device_index=run["device"], interface_type=run["type"])
+        for run in runs
+        for card in range(run["cards"][0], run["cards"][1] + 1)
+    )
+    return row
+
+
+def _with_tuples(row: dict[str, Any]) -> dict[str, Any]:
+    """Freeze the zone lists inside a region's table of instance types."""
+    offered = row.get("instance_types", {})
+    row["instance_types"] = {name: tuple(zones) for name, zones in offered.items()}
+    return row

@@ -1,0 +1,41 @@
+"""What EKS runs: Kubernetes versions with their support dates, and add-ons."""
+
+import datetime
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from infra.catalog.errors import UnknownFactError
+from infra.catalog.model import EksAddon, KubernetesVersion
+
+Support = Literal["standard", "extended", "ended", "unknown"]
+
+
+@dataclass(frozen=True)
+class Eks:
+    """Kubernetes versions by "1.N", oldest first, and add-ons by name."""
+
+    versions: Mapping[str, KubernetesVersion]
+    addons: Mapping[str, EksAddon]
+
+    def support(self, version: str, on: datetime.date) -> Support:
+        """The support that a version has on a day: extended costs six times as much per cluster-hour.
+
+        "unknown" when the row lacks the date that would decide. Raises UnknownFactError for a version
+        without a row.
+        """
+        row = self.versions.get(version)
+        if row is None:
+            raise UnknownFactError("Kubernetes version", version, self.versions)
+        if row.extended_support_ends and on >= row.extended_support_ends:
+            return "ended"
+        if row.standard_support_ends is None:
+            return "unknown"
+        return "extended" if on >= row.standard_support_ends else "standard"
+
+    def addon(self, name: str) -> EksAddon:
+        """The add-on of that name. Raises UnknownFactError, naming the nearest."""
+        try:
+            return self.addons[name]
+        except KeyError:
+            raise UnknownFactError("EKS add-on", name, self.addons) from None

@@ -1,0 +1,232 @@
+"""The shapes of the facts: frozen models, each carrying where it comes from and of which day it is.
+
+Sizes are the cloud's own (MiB for memory, GB for local disks), rates are Gb/s = 10^9 bits per second,
+money is US dollars. `None` always means "no source says so": nothing here is guessed.
+"""
+
+import datetime
+from typing import Annotated, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+Name = Annotated[str, Field(min_length=1)]
+Count = Annotated[int, Field(ge=1)]
+Usd = Annotated[float, Field(gt=0, allow_inf_nan=False)]  # a price that nobody knows is absent, never 0
+InterfaceType = Literal["interface", "efa", "efa-only"]
+# Built on first use: importing the catalogue must stay cheap.
+_CLOSED = ConfigDict(frozen=True, extra="forbid", strict=True, defer_build=True)
+CapacityType = Literal["on_demand", "spot", "capacity_block"]
+
+
+class Fact(BaseModel):
+    """One row of a table.
+
+    `date` is the day that the source itself gives for the fact (`dated="by source"`) or, where it gives
+    none, the day the source was read (`dated="when read"`). `disagreements` says in full sentences where
+    another source says something else.
+    """
+
+    model_config = _CLOSED
+
+    source: Name
+    date: datetime.date
+    dated: Literal["by source", "when read"] = "by source"
+    disagreements: tuple[Name, ...] = ()
+
+
+class Accelerator(Fact):
+    """One GPU model: what a device offers, whichever machine it sits in."""
+
+    key: Name
+    name: Name
+    vendor: Name
+    memory_gib: Count  # as the EC2 API reports it, rounded down; the board may be sold as more
+    generation: Name
+    dense_bf16_tflops: float | None = Field(
+        default=None, gt=0
+    )  # without sparsity; None: no bf16 or no source
+
+
+class EfaInterface(BaseModel):
+    """One entry of a launch template's `network_interfaces`, in order."""
+
+    model_config = _CLOSED
+
+    network_card_index: Annotated[int, Field(ge=0)]
+    device_index: Annotated[int, Field(ge=0, le=1)]
+    interface_type: InterfaceType
+
+
+class InstanceType(Fact):
+    """One GPU machine type of EC2.
+
+    `efa` is the exact ordered list of network interfaces its launch template needs to use every EFA device,
+    the primary interface first (plain where the type's first card has no EFA); empty where the type has none.
+    """
+
+    name: Name
+    accelerator: Name
+    accelerator_count: Count
+    accelerator_memory_mib: Count  # of one accelerator
+    vcpu: Count
+    memory_mib: Count
+    architecture: Literal["x86_64", "arm64"]
+    network_gbps: float = Field(gt=0)  # sustained
+    network_burst_gbps: float | None = Field(default=None, gt=0)  # "up to", where it is more than sustained
+    network_cards: Count
+    nvlink: bool | None = None  # None also where there is one GPU and thus nothing to link
+    local_nvme_gb: Count | None = None
+    efa: tuple[EfaInterface, ...] = ()
+    efa_source: Name | None = None
+    supports_cluster_placement: bool
+    capacity_block: bool  # can be bought as a Capacity Block, somewhere
+
+    @property
+    def efa_interfaces(self) -> int:
+        """How many EFA devices the type has: what its node offers as vpc.amazonaws.com/efa."""
+        return sum(interface.interface_type != "interface" for interface in self.efa)
+
+    @model_validator(mode="after")
+    def _layout_is_launchable(self) -> Self:
+        places = [(i.network_card_index, i.device_index) for i in self.efa]
+        if self.efa and (places[0] != (0, 0) or self.efa[0].interface_type == "efa-only"):
+            raise ValueError("the first interface must be card 0, device 0 and have an IP (not efa-only)")
+        if len(set(places)) != len(places):
+            raise ValueError("two interfaces share a network card and device index")
+        if (
+            len({i.network_card_index for i in self.efa if i.interface_type != "interface"})
+            != self.efa_interfaces
+        ):
+            raise ValueError("a network card carries two EFA devices, but takes one")
+        if places and max(card for card, _ in places) >= self.network_cards:
+            raise ValueError(f"an interface names a card beyond the {self.network_cards} of this type")
+        if bool(self.efa) != (self.efa_source is not None):
+            raise ValueError("efa and efa_source go together")
+        return self
+
+
+class Price(Fact):
+    """Dollars per hour of one instance, Linux, shared tenancy, before any discount.
+
+    For spot, min and max are the extremes over the region's zones and `expected` is the figure to plan with:
+    the mean of the zones that list a spot market of their own.
+    """
+
+    instance_type: Name
+    region: Name
+    capacity: CapacityType
+    usd_per_hour_min: Usd
+    usd_per_hour_expected: Usd
+    usd_per_hour_max: Usd
+
+    @model_validator(mode="after")
+    def _in_order(self) -> Self:
+        if not self.usd_per_hour_min <= self.usd_per_hour_expected <= self.usd_per_hour_max:
+            raise ValueError("min <= expected <= max does not hold")
+        return self
+
+
+class ServicePrice(Fact):
+    """Dollars per `unit` of something that is not an instance, such as `hour` or `GB-month`."""
+
+    key: Name
+    region: Name  # "*": the same in every commercial region
+    unit: Name
+    usd: Usd
+
+
+class Region(Fact):
+    """A region, its zones, and which of the catalogued GPU types each zone offers."""
+
+    name: Name
+    zones: tuple[Name, ...] = Field(min_length=1)
+    zone_ids: tuple[Name, ...] = ()  # which name has which id differs by account, so there is no mapping
+    instance_types: dict[str, tuple[Name, ...]]  # type -> ids of the zones that offer it
+
+    def offers(self, instance_type: str) -> bool:
+        """Whether any zone of the region offers the type."""
+        return instance_type in self.instance_types
+
+
+class LustreThroughput(Fact):
+    """One throughput tier of FSx for Lustre PERSISTENT_2 SSD, and the capacities each use accepts."""
+
+    throughput_mb_s_per_tib: Count
+    capacity_first_gib: Count  # the one small size allowed besides multiples of the step
+    capacity_step_gib: Count
+    efa_capacity_step_gib: Count  # with EFA: this and its multiples only
+
+
+class KubernetesVersion(Fact):
+    """One Kubernetes minor version on EKS; a `None` date is one no source gives."""
+
+    version: Annotated[str, Field(pattern=r"^1\.\d+$")]
+    released: datetime.date | None = None
+    standard_support_ends: datetime.date | None = None
+    extended_support_ends: datetime.date | None = None
+
+
+class EksAddon(Fact):
+    """One EKS add-on and the identity its pods use.
+
+    `managed_policies` are the ARN paths after `arn:aws:iam::aws:policy/`; empty where no identity is needed
+    or no AWS managed policy is narrow enough (write one then).
+    """
+
+    name: Name
+    namespace: Name
+    service_account: Name | None = None
+    needs_identity: bool
+    managed_policies: tuple[Name, ...] = ()
+
+    @model_validator(mode="after")
+    def _identity_has_an_account(self) -> Self:
+        if self.needs_identity and self.service_account is None:
+            raise ValueError("needs an identity but names no service account")
+        if self.managed_policies and not self.needs_identity:
+            raise ValueError("lists policies but needs no identity")
+        return self
+
+
+class BusBandwidth(Fact):
+    """What an all-reduce reached or should reach: bus bandwidth as nccl-tests defines it.
+
+    `kind`: "published" = measured by the source; "floor" = what the source's own check accepts, not health.
+    """
+
+    instance_type: Name
+    collective: Literal["all_reduce"] = "all_reduce"
+    value: float = Field(gt=0)
+    unit: Literal["GB/s"] = "GB/s"  # 10^9 bytes per second
+    nodes: Count
+    gpus_per_node: Count
+    size_bytes: Count | None = None  # of the whole array; None: the source does not say
+    stack: Name
+    kind: Literal["published", "floor"]
+
+
+class Quota(Fact):
+    """A default service quota of an account, per region; a `None` value is one the sources disagree on."""
+
+    key: Name
+    service: Name
+    quota_code: Name | None = None
+    description: Name
+    value: float | None = Field(default=None, ge=0)
+    unit: Name
+
+
+class Duration(Fact):
+    """How long creating one resource of a Pulumi type took in published logs, in seconds."""
+
+    type: Name
+    seconds_min: Count
+    seconds_expected: Count  # the median
+    seconds_max: Count
+    logs: Count  # how many logs
+
+    @model_validator(mode="after")
+    def _in_order(self) -> Self:
+        if not self.seconds_min <= self.seconds_expected <= self.seconds_max:
+            raise ValueError("seconds_min <= seconds_expected <= seconds_max does not hold")
+        return self

@@ -1,0 +1,91 @@
+"""Reads one TOML table of facts into frozen models, or says in full what is wrong with it.
+
+A file holds `[sources.<key>]` tables (`text`, `date`, optionally `dated = "when read"`) and one array of
+tables per kind of row. Every row names its source by key; the row that comes out carries text and date.
+"""
+
+import tomllib
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, TypeVar
+
+from pydantic import ValidationError
+
+from infra.catalog.model import Fact
+
+Row = TypeVar("Row", bound=Fact)
+
+# A row that names a source gets these from it; a row may state neither itself.
+_FROM_SOURCE = ("date", "dated")
+
+
+class CatalogError(Exception):
+    """The data files themselves are broken: every bad row by file, kind and position."""
+
+
+def read_rows(
+    path: Path, kind: str, model: type[Row], expand: Callable[[dict[str, Any]], dict[str, Any]] = dict
+) -> tuple[Row, ...]:
+    """All rows `[[kind]]` of a file, in the file's order; `expand` unfolds a row's shorthand first.
+
+    Raises CatalogError when the file is unreadable, has no such rows, or any row is malformed.
+    """
+    content = _parsed(path)
+    raw_rows = content.get(kind)
+    if not isinstance(raw_rows, list) or not raw_rows:
+        raise CatalogError(f"{path.name}: has no [[{kind}]] rows")
+    sources = content.get("sources", {})
+    rows: list[Row] = []
+    complaints: list[str] = []
+    for number, raw in enumerate(raw_rows, start=1):
+        where = f"{path.name} [[{kind}]] {number}"
+        try:
+            rows.append(model.model_validate(_with_source(expand(dict(raw)), sources)))
+        except ValidationError as error:
+            complaints += [
+                f"{where}: {'.'.join(map(str, e['loc'])) or 'row'}: {e['msg']}" for e in error.errors()
+            ]
+        except (KeyError, TypeError, ValueError) as error:
+            complaints.append(f"{where}: {error.args[0] if error.args else error}")
+    if complaints:
+        raise CatalogError("\n".join(complaints))
+    return tuple(rows)
+
+
+def by_key(rows: tuple[Row, ...], key: Callable[[Row], Any], table: str) -> Mapping[Any, Row]:
+    """A read-only mapping of rows by key; the same key twice is an error, not a silent last-one-wins."""
+    mapping: dict[Any, Row] = {}
+    doubles = []
+    for row in rows:
+        if key(row) in mapping:
+            doubles.append(f"{table}: {key(row)!r} is listed twice")
+        mapping[key(row)] = row
+    if doubles:
+        raise CatalogError("\n".join(doubles))
+    return MappingProxyType(mapping)
+
+
+def _parsed(path: Path) -> dict[str, Any]:
+    try:
+        with path.open("rb") as file:
+            return tomllib.load(file)
+    except OSError as error:
+        raise CatalogError(f"{path.name}: cannot be read: {error.strerror}") from error
+    except tomllib.TOMLDecodeError as error:
+        raise CatalogError(f"{path.name}: is not TOML: {error}") from error
+
+
+def _with_source(row: dict[str, Any], sources: Mapping[str, Any]) -> dict[str, Any]:
+    own = [name for name in _FROM_SOURCE if name in row]
+    if own:
+        raise ValueError(f"{', '.join(own)} belong to the source, not to the row")
+    if "source" not in row:
+        raise ValueError("names no source")
+    source = sources.get(row["source"])
+    if source is None:
+        raise ValueError(f"source {row['source']!r} is not in [sources]")
+    if unknown := set(source) - {"text", *_FROM_SOURCE}:
+        raise ValueError(f"source {row['source']!r} has unknown keys: {', '.join(sorted(unknown))}")
+    frozen = {name: tuple(value) if isinstance(value, list) else value for name, value in row.items()}
+    return frozen | {"source": source.get("text")} | {k: source[k] for k in _FROM_SOURCE if k in source}

@@ -1,0 +1,175 @@
+"""Finds a Pulumi CLI, or installs it, or builds it from source, in that order; standard library only.
+
+What was chosen is kept in `.trainstack/engine.json`, so that every later command starts at once.
+"""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+HOME = ROOT / ".trainstack"
+# After-hook failures fail the update, and policy packs can be run offline, from this version on.
+MINIMUM = (3, 249, 0)
+# The newest version of the CLI whose Go module can be downloaded everywhere (later ones cannot).
+SOURCE_VERSION = "3.259.0"
+_RECORD = HOME / "engine.json"
+_SOURCE = ROOT / "tools" / "pulumi"
+_VERSION_FLAG = f"-X github.com/pulumi/pulumi/sdk/v3/go/common/version.Version={SOURCE_VERSION}"
+_HOST = "pulumi-language-python"
+_LAUNCHER = """#!/bin/sh
+# Starts the Python language host for the Pulumi CLI beside this file.
+TRAINSTACK_ENGINE_BIN="{bin}" PYTHONPATH="{root}" exec "{python}" -m infra.engine.language_host "$@"
+"""
+
+Tell = Callable[[str], None]
+
+
+class SetupError(Exception):
+    """Set-up cannot go on; the message says what is missing and how to supply it."""
+
+
+@dataclass(frozen=True)
+class Cli:
+    """A Pulumi CLI that can run Python programs."""
+
+    path: str
+    version: str
+    origin: str  # "path", "official" or "source"
+
+    @property
+    def folder(self) -> str:
+        """What to put on PATH."""
+        return str(Path(self.path).parent)
+
+
+def current() -> Cli | None:
+    """The CLI that set-up chose, if it is still there."""
+    try:
+        cli = Cli(**json.loads(_RECORD.read_text()))
+    except (OSError, ValueError, TypeError):
+        return None
+    return cli if os.access(cli.path, os.X_OK) else None
+
+
+def probe(path: str | Path, origin: str) -> Cli | None:
+    """The CLI at `path`, or None when it does not run, is too old, or has no Python language host."""
+    try:
+        told = subprocess.run(
+            [str(path), "version"],
+            check=False,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            env={**os.environ, "PULUMI_SKIP_UPDATE_CHECK": "true"},
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    found = re.match(r"v?(\d+)\.(\d+)\.(\d+)", told.stdout.strip())
+    if told.returncode != 0 or not found or tuple(map(int, found.groups())) < MINIMUM:
+        return None
+    beside = Path(path).resolve().parent / _HOST
+    if not beside.exists() and not shutil.which(_HOST):
+        return None
+    return Cli(str(path), ".".join(found.groups()), origin)
+
+
+def choose(cli: Cli) -> Cli:
+    """Keep a choice for later commands."""
+    HOME.mkdir(exist_ok=True)
+    draft = _RECORD.with_suffix(".tmp")
+    draft.write_text(json.dumps(asdict(cli), indent=2) + "\n")
+    draft.replace(_RECORD)
+    return cli
+
+
+def find() -> Cli | None:
+    """A CLI that is ready to use: chosen before, on PATH, or installed below `.trainstack/` before."""
+    chosen = current()
+    if chosen and probe(chosen.path, chosen.origin):
+        return chosen
+    on_path = shutil.which("pulumi")
+    candidates = [
+        (on_path, "path"),
+        (str(HOME / "pulumi" / "bin" / "pulumi"), "official"),
+        (str(HOME / "bin" / "pulumi"), "source"),
+    ]
+    for path, origin in candidates:
+        cli = probe(path, origin) if path else None
+        if cli:
+            return choose(cli)
+    return None
+
+
+def install_official(python: Path, tell: Tell) -> Cli | None:
+    """Try Pulumi's own installer, run by `python` (which has the SDK); None when it cannot be reached."""
+    tell("no Pulumi CLI on PATH; trying its own installer")
+    target = HOME / "pulumi"
+    code = (
+        "import sys; from pulumi.automation import PulumiCommand; "
+        "print(PulumiCommand.install(root=sys.argv[1]).command)"
+    )
+    try:
+        told = subprocess.run(
+            [str(python), "-c", code, str(target)], check=False, capture_output=True, text=True, timeout=300
+        )
+    except subprocess.TimeoutExpired:
+        told = None
+    cli = probe(target / "bin" / "pulumi", "official") if told and told.returncode == 0 else None
+    if cli is None:
+        shutil.rmtree(target, ignore_errors=True)  # never leave half an installation to be found later
+        tell("the installer cannot be reached from here; building the CLI from its Go module instead")
+        return None
+    return choose(cli)
+
+
+def build_from_source(python: Path, tell: Tell) -> Cli:
+    """Build the CLI below `.trainstack/bin` (about 3 minutes on 2 cores). Raises SetupError."""
+    go = shutil.which("go")
+    if go is None:
+        raise SetupError(
+            "no usable Pulumi CLI: none on PATH is new enough "
+            f"(>= {'.'.join(map(str, MINIMUM))}, with its Python language host), its installer cannot be "
+            "reached, and there is no Go to build it with. Install Pulumi or Go 1.26, then run make again."
+        )
+    folder = HOME / "bin"
+    folder.mkdir(parents=True, exist_ok=True)
+    tell(f"building Pulumi CLI {SOURCE_VERSION} from source (about 3 minutes, once)")
+    draft = folder / "pulumi.building"
+    package = "github.com/pulumi/pulumi/pkg/v3/cmd/pulumi"
+    _go(go, "build", "-trimpath", "-ldflags", f"-s -w {_VERSION_FLAG}", "-o", str(draft), package)
+    sdk = _go(go, "list", "-m", "-f", "{{.Dir}}", "github.com/pulumi/pulumi/sdk/v3").strip()
+    script = folder / "pulumi-language-python-exec"
+    shutil.copyfile(Path(sdk, "python", "cmd", script.name), script)
+    launcher = folder / _HOST
+    launcher.write_text(_LAUNCHER.format(bin=folder, root=ROOT, python=python))
+    launcher.chmod(0o755)
+    draft.replace(folder / "pulumi")
+    cli = probe(folder / "pulumi", "source")
+    if cli is None:
+        raise SetupError(f"the CLI built at {folder / 'pulumi'} does not run; remove it and run make again")
+    return choose(cli)
+
+
+def _go(go: str, *arguments: str) -> str:
+    done = subprocess.run([go, *arguments], cwd=_SOURCE, check=False, capture_output=True, text=True)
+    if done.returncode == 0:
+        return done.stdout
+    last = "\n".join(done.stderr.strip().splitlines()[-8:])
+    hint = (
+        "Free some disk space" if "no space left" in last else "Check the network and the Go proxy settings"
+    )
+    raise SetupError(f"go {arguments[0]} failed in {_SOURCE}:\n{last}\n{hint}, then run make again.")
+
+
+def require() -> Cli:
+    """The CLI that set-up chose. Raises SetupError when there is none."""
+    cli = current() or find()
+    if cli is None:
+        raise SetupError("no Pulumi CLI is set up. Run `make setup` first.")
+    return cli

@@ -1,0 +1,186 @@
+"""The Python language host for a Pulumi CLI that was built from source and so came without one.
+
+The CLI starts `pulumi-language-python` (a launcher of this module, put beside the CLI by
+`infra.engine.install`), reads a port from its first line of output and asks it, over gRPC, to run the
+program. The program itself is executed by `pulumi-language-python-exec`, Pulumi's own script, which ships in
+the module that the CLI is built from.
+"""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from importlib.metadata import distributions, version
+from pathlib import Path
+
+import grpc
+from google.protobuf import empty_pb2
+from pulumi.runtime.proto import language_pb2, language_pb2_grpc, plugin_pb2
+
+EXEC_SCRIPT = "pulumi-language-python-exec"
+# The exit code by which the exec script says that it has told the user what is wrong.
+EXIT_AFTER_MESSAGE = 32
+_GRACE_S = 8.0
+
+
+def interpreter(info: language_pb2.ProgramInfo) -> str:
+    """The Python of the project's `virtualenv` runtime option, else the one that runs this host."""
+    option = info.options.fields["virtualenv"].string_value if "virtualenv" in info.options.fields else ""
+    if option:
+        python = Path(info.root_directory, option, "bin", "python")
+        if python.exists():
+            return str(python)
+    return sys.executable
+
+
+class LanguageHost(language_pb2_grpc.LanguageRuntimeServicer):
+    """Runs Python programs for one engine; `Cancel` ends the program that runs."""
+
+    def __init__(self, engine_address: str, exec_script: Path) -> None:
+        self._engine = engine_address
+        self._exec_script = exec_script
+        self._running: set[subprocess.Popen[bytes]] = set()
+        self._lock = threading.Lock()
+
+    def Handshake(
+        self, request: language_pb2.LanguageHandshakeRequest, context: grpc.ServicerContext
+    ) -> language_pb2.LanguageHandshakeResponse:
+        """Learn where the engine listens."""
+        self._engine = request.engine_address or self._engine
+        return language_pb2.LanguageHandshakeResponse()
+
+    def GetPluginInfo(self, request: empty_pb2.Empty, context: grpc.ServicerContext) -> plugin_pb2.PluginInfo:
+        """Name the version of the Pulumi SDK that programs run with."""
+        return plugin_pb2.PluginInfo(version=version("pulumi"))
+
+    def GetRequiredPlugins(
+        self, request: language_pb2.GetRequiredPluginsRequest, context: grpc.ServicerContext
+    ) -> language_pb2.GetRequiredPluginsResponse:
+        """Ask for nothing: the engine finds plugins when a resource first needs them."""
+        return language_pb2.GetRequiredPluginsResponse()
+
+    def GetRequiredPackages(
+        self, request: language_pb2.GetRequiredPackagesRequest, context: grpc.ServicerContext
+    ) -> language_pb2.GetRequiredPackagesResponse:
+        """Ask for nothing: the engine finds plugins when a resource first needs them."""
+        return language_pb2.GetRequiredPackagesResponse()
+
+    def About(
+        self, request: language_pb2.AboutRequest, context: grpc.ServicerContext
+    ) -> language_pb2.AboutResponse:
+        """Name the interpreter, for `pulumi about`."""
+        return language_pb2.AboutResponse(
+            executable=interpreter(request.info), version=".".join(map(str, sys.version_info[:3]))
+        )
+
+    def GetProgramDependencies(
+        self, request: language_pb2.GetProgramDependenciesRequest, context: grpc.ServicerContext
+    ) -> language_pb2.GetProgramDependenciesResponse:
+        """List the installed packages, for `pulumi about`."""
+        return language_pb2.GetProgramDependenciesResponse(
+            dependencies=[
+                language_pb2.DependencyInfo(name=found.name, version=found.version)
+                for found in distributions()
+            ]
+        )
+
+    def RuntimeOptionsPrompts(
+        self, request: language_pb2.RuntimeOptionsRequest, context: grpc.ServicerContext
+    ) -> language_pb2.RuntimeOptionsResponse:
+        """Ask nothing of who makes a new project."""
+        return language_pb2.RuntimeOptionsResponse()
+
+    def Run(
+        self, request: language_pb2.RunRequest, context: grpc.ServicerContext
+    ) -> language_pb2.RunResponse:
+        """Run a program to its end; what it prints goes to the engine through this process's own output."""
+        environment = {
+            **os.environ,
+            "PULUMI_CONFIG": json.dumps(dict(request.config)),
+            "PULUMI_CONFIG_SECRET_KEYS": json.dumps(list(request.configSecretKeys)),
+            "PYTHONUNBUFFERED": "1",
+        }
+        program = subprocess.Popen(self._command(request), cwd=request.pwd, env=environment)
+        with self._lock:
+            self._running.add(program)
+        try:
+            code = program.wait()
+        finally:
+            with self._lock:
+                self._running.discard(program)
+        if code == 0:
+            return language_pb2.RunResponse()
+        if code == EXIT_AFTER_MESSAGE:
+            return language_pb2.RunResponse(bail=True)
+        how = f"signal {signal.Signals(-code).name}" if code < 0 else f"code {code}"
+        return language_pb2.RunResponse(error=f"Program exited with {how}")
+
+    def _command(self, request: language_pb2.RunRequest) -> list[str]:
+        program = Path(request.info.program_directory, request.info.entry_point)
+        settings = {
+            "project": request.project,
+            "root_directory": request.info.root_directory,
+            "stack": request.stack,
+            "parallel": str(request.parallel),
+            "dry_run": "true" if request.dryRun else "false",
+            "pwd": request.pwd,
+            "monitor": request.monitor_address,
+            "engine": self._engine,
+            "organization": request.organization or "organization",
+        }
+        options = [part for name, value in settings.items() for part in (f"--{name}", value)]
+        return [
+            interpreter(request.info),
+            "-u",
+            str(self._exec_script),
+            *options,
+            str(program),
+            *request.args,
+        ]
+
+    def Cancel(self, request: empty_pb2.Empty, context: grpc.ServicerContext) -> empty_pb2.Empty:
+        """End the program that runs, gently first."""
+        self.end_programs()
+        return empty_pb2.Empty()
+
+    def end_programs(self) -> None:
+        """Interrupt every program that runs and kill what has not ended after a grace period."""
+        with self._lock:
+            running = list(self._running)
+        for program in running:
+            program.send_signal(signal.SIGINT)
+        for program in running:
+            try:
+                program.wait(_GRACE_S)
+            except subprocess.TimeoutExpired:
+                program.kill()
+
+
+def main() -> int:
+    """Serve until the engine ends this process or goes away itself."""
+    stop = threading.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: stop.set())
+    addresses = [argument for argument in sys.argv[1:] if not argument.startswith("-")]
+    host = LanguageHost(
+        addresses[-1] if addresses else "", Path(os.environ["TRAINSTACK_ENGINE_BIN"]) / EXEC_SCRIPT
+    )
+    server = grpc.server(ThreadPoolExecutor(8))
+    language_pb2_grpc.add_LanguageRuntimeServicer_to_server(host, server)
+    port = server.add_insecure_port("127.0.0.1:0")
+    server.start()
+    print(port, flush=True)  # noqa: T201 - the protocol: the first line is the port
+    parent = os.getppid()
+    # An engine that was killed cannot tell us; a changed parent does.
+    while not stop.wait(1.0) and os.getppid() == parent:
+        pass
+    host.end_programs()
+    server.stop(grace=None)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,174 @@
+"""One Pulumi stack, driven through the Automation API: operations, their events, and a clean interruption."""
+
+import re
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from pulumi import automation
+from pulumi.automation import CommandError, CommandResult, OutputMap, PulumiCommand
+from pulumi.automation.events import DiagnosticEvent, EngineEvent
+from semver import VersionInfo
+
+from infra.engine.install import ROOT, require
+
+OnEvent = Callable[[EngineEvent], None]
+_COLOR = re.compile(r"<\{%[^%]*%\}>")
+# What the engine says on failure besides the cause itself.
+_ECHOES = ("update failed", "preview failed", "destroy failed", "refresh failed")
+
+
+class InterruptibleCli(PulumiCommand):
+    """The CLI in a process group of its own, so that one Ctrl-C reaches it exactly once, through `interrupt`.
+
+    Pulumi takes a first interrupt as "finish what has begun" and a second as "stop at once": a terminal that
+    signals the whole foreground group, and a parent that passes the signal on, would together be both.
+    """
+
+    def __init__(self, command: str, version: str) -> None:
+        # The parent's constructor asks the CLI for its version; set-up knows it already.
+        self.command = command
+        self.version = VersionInfo.parse(version)
+        self._process: subprocess.Popen[str] | None = None
+
+    def run(
+        self,
+        args: list[str],
+        cwd: str,
+        additional_env: Mapping[str, str],
+        on_output: Callable[[str], Any] | None = None,
+        on_error: Callable[[str], Any] | None = None,
+    ) -> CommandResult:
+        """Run a command to its end. Raises CommandError when it fails."""
+        environment = {**additional_env, "PULUMI_AUTOMATION_API": "true"}
+        process = subprocess.Popen(
+            [self.command, "--non-interactive", *args],
+            cwd=cwd,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
+        self._process = process
+        heard: dict[str, list[str]] = {"out": [], "error": []}
+
+        def listen(name: str, stream: Any, callback: Callable[[str], Any] | None) -> None:
+            for line in stream:
+                heard[name].append(line.rstrip())
+                if callback:
+                    callback(line.rstrip())
+
+        listeners = [
+            threading.Thread(target=listen, args=("out", process.stdout, on_output)),
+            threading.Thread(target=listen, args=("error", process.stderr, on_error)),
+        ]
+        for listener in listeners:
+            listener.start()
+        for listener in listeners:
+            listener.join()
+        code = process.wait()
+        result = CommandResult("\n".join(heard["out"]), "\n".join(heard["error"]), code)
+        if code:
+            raise automation.errors.create_command_error(result)
+        return result
+
+    def signal(self, number: int) -> None:
+        """Send a signal to the CLI, if it runs."""
+        if self._process and self._process.poll() is None:
+            self._process.send_signal(number)
+
+
+@dataclass
+class Outcome:
+    """How an operation ended: `changes` counts resources by operation, `errors` are the engine's words."""
+
+    succeeded: bool
+    changes: dict[str, int] = field(default_factory=dict)
+    errors: list[str] = field(default_factory=list)
+    seconds: float = 0.0
+    interrupted: bool = False
+
+    @property
+    def changed(self) -> int:
+        """How many resources are not the same as before."""
+        return sum(count for operation, count in self.changes.items() if operation not in ("same", "read"))
+
+
+class Listener:
+    """Gathers what an Outcome needs and passes every event on."""
+
+    def __init__(self, on_event: OnEvent | None) -> None:
+        self._on_event = on_event
+        self.errors: list[str] = []
+        self.changes: dict[str, int] = {}
+
+    def __call__(self, event: EngineEvent) -> None:
+        """Take one event."""
+        if event.diagnostic_event and event.diagnostic_event.severity == "error":
+            text = plain(event.diagnostic_event)
+            if text and text not in _ECHOES and text not in self.errors:
+                self.errors.append(text)
+        if event.summary_event:
+            changes = event.summary_event.resource_changes
+            self.changes = {getattr(kind, "value", str(kind)): count for kind, count in changes.items()}
+        if self._on_event:
+            self._on_event(event)
+
+
+def plain(event: DiagnosticEvent) -> str:
+    """The text of a diagnostic without colours."""
+    return _COLOR.sub("", event.message).strip()
+
+
+class EngineStack:
+    """A Pulumi stack of this project; `environment` is that of every engine process."""
+
+    def __init__(self, name: str, environment: Mapping[str, str], work_dir: Path = ROOT) -> None:
+        cli = require()
+        self.cli = InterruptibleCli(cli.path, cli.version)
+        environment = {**environment, "PATH": f"{cli.folder}:{environment['PATH']}"}
+        options = automation.LocalWorkspaceOptions(env_vars=environment, pulumi_command=self.cli)
+        self._stack = automation.select_stack(name, work_dir=str(work_dir), opts=options)
+
+    def up(self, on_event: OnEvent | None = None) -> Outcome:
+        """Create and change what the program asks for."""
+        return self._run(self._stack.up, on_event)
+
+    def preview(self, on_event: OnEvent | None = None) -> Outcome:
+        """Say what `up` would do."""
+        return self._run(self._stack.preview, on_event)
+
+    def refresh(self, on_event: OnEvent | None = None) -> Outcome:
+        """Take over what changed outside."""
+        return self._run(self._stack.refresh, on_event)
+
+    def destroy(self, on_event: OnEvent | None = None) -> Outcome:
+        """Delete everything."""
+        return self._run(self._stack.destroy, on_event)
+
+    def outputs(self) -> OutputMap:
+        """The stack's outputs."""
+        return self._stack.outputs()
+
+    def _run(self, operation: Callable[..., Any], on_event: OnEvent | None) -> Outcome:
+        listener = Listener(on_event)
+        start = time.monotonic()
+        try:
+            operation(on_event=listener)
+        except CommandError as error:
+            errors = listener.errors or [last_words(str(error))]
+            return Outcome(False, listener.changes, errors, time.monotonic() - start)
+        return Outcome(True, listener.changes, [], time.monotonic() - start)
+
+
+def last_words(text: str) -> str:
+    """What the CLI said last on its error stream, for failures that happen before there are events."""
+    said = text.split("stderr:", 1)[-1]
+    lines = [line.strip() for line in said.splitlines() if line.strip()]
+    return "\n".join(line.removeprefix("error: ") for line in lines[-5:])

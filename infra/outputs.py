@@ -1,0 +1,73 @@
+"""What a deployed stack tells the rest of the world: one versioned record and a few keys people type."""
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+import pulumi
+from pydantic import BaseModel, ConfigDict
+
+KEY = "trainstack"
+# Exported besides the record, because people type them.
+PLAIN_KEYS = ("kubeconfig", "mlflow_url", "checkpoint_uri")
+
+
+class Team(BaseModel):
+    """A team's place in the cluster."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: str
+    namespace: str
+    queue: str
+
+
+class Smoke(BaseModel):
+    """The run that validated the deployment."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    job: str
+    namespace: str
+    result_uri: str
+    """Where the result JSON is: `s3://...`, or a path in the volume when no object store is linked."""
+
+
+class StackOutputs(BaseModel):
+    """Everything that validation, audits and reports need to know about a deployed stack."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    schema_version: Literal["trainstack.outputs/1"] = "trainstack.outputs/1"
+    stack: str
+    cloud: str
+    region: str
+    profile: str
+    owner: str
+    cost_center: str
+    cluster_name: str
+    kubeconfig: str
+    mlflow_url: str
+    mlflow_admin_secret: str
+    checkpoint_uri: str
+    dataset_uri: str
+    artifact_uri: str
+    pools: tuple[str, ...]
+    teams: tuple[Team, ...]
+    budgets: tuple[str, ...]
+    alarm_topic: str
+    smoke: Smoke | None
+
+
+def export(fields: Mapping[str, Any]) -> None:
+    """Export the record made of `fields` (plain values or outputs) and the plain keys."""
+    record = pulumi.Output.from_input(dict(fields)).apply(
+        lambda values: StackOutputs.model_validate(values).model_dump(mode="json")
+    )
+    pulumi.export(KEY, record)
+    for key in PLAIN_KEYS:
+        pulumi.export(key, fields[key])
+
+
+def parse(outputs: Mapping[str, Any]) -> StackOutputs:
+    """Read the record back from stack outputs. Raises KeyError when the stack never finished."""
+    return StackOutputs.model_validate(outputs[KEY])

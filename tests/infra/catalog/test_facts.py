@@ -1,0 +1,154 @@
+"""The remaining tables, and what holds for every row of every table."""
+
+import datetime
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterable
+from pathlib import Path
+
+import pytest
+
+from infra import catalog
+from infra.catalog import AwsCatalog, Fact
+
+AWS: AwsCatalog = catalog.aws()
+DATA = Path(catalog.__file__).parent / "aws"
+A_DAY = datetime.date(2026, 11, 21)
+
+
+def every_row() -> dict[str, Iterable[Fact]]:
+    return {
+        "accelerators": AWS.accelerators.values(),
+        "instance_types": AWS.instance_types.values(),
+        "prices": AWS.prices.values(),
+        "service_prices": AWS.service_prices.values(),
+        "regions": AWS.regions.values(),
+        "lustre": AWS.lustre.tiers.values(),
+        "eks.versions": AWS.eks.versions.values(),
+        "eks.addons": AWS.eks.addons.values(),
+        "busbw": AWS.busbw,
+        "quotas": AWS.quotas.values(),
+        "durations": AWS.durations.values(),
+    }
+
+
+@pytest.mark.parametrize("table", list(every_row()))
+def test_every_row_says_where_it_comes_from_and_when(table: str) -> None:
+    rows = list(every_row()[table])
+    assert rows
+    for row in rows:
+        assert len(row.source) > 8, row
+        assert datetime.date(2019, 1, 1) <= row.date <= datetime.date.today(), row
+
+
+def test_every_data_file_is_read_by_a_table() -> None:
+    stems = {name.split(".", maxsplit=1)[0] for name in every_row()}
+    assert {path.stem for path in DATA.glob("*.toml")} == stems
+
+
+def test_no_source_is_listed_without_a_row() -> None:
+    for path in DATA.glob("*.toml"):
+        content = tomllib.loads(path.read_text())
+        used = {row["source"] for rows in content.values() if isinstance(rows, list) for row in rows}
+        assert used == set(content["sources"]), path.name
+
+
+def test_regions_name_their_zones_and_only_known_types() -> None:
+    for region in AWS.regions.values():
+        assert all(zone.startswith(region.name) for zone in region.zones)
+        assert len(region.zones) == len(region.zone_ids)
+        for name, zones in region.instance_types.items():
+            assert name in AWS.instance_types
+            assert set(zones) <= set(region.zone_ids)
+
+
+def test_regions_answer_what_they_offer() -> None:
+    assert AWS.region("us-east-1").offers("p5.48xlarge")
+    assert not AWS.region("eu-west-1").offers("p5.48xlarge")
+    with pytest.raises(catalog.UnknownFactError, match="us-east-1"):
+        AWS.region("us-est-1")
+
+
+@pytest.mark.parametrize(
+    ("version", "support"),
+    [
+        ("1.31", "extended"),
+        ("1.33", "extended"),
+        ("1.34", "standard"),
+        ("1.35", "standard"),
+        ("1.36", "unknown"),
+    ],
+)
+def test_kubernetes_support_on_a_day(version: str, support: str) -> None:
+    assert AWS.eks.support(version, A_DAY) == support
+
+
+def test_kubernetes_support_ends() -> None:
+    assert AWS.eks.support("1.31", datetime.date(2026, 11, 26)) == "ended"
+    assert AWS.eks.support("1.34", datetime.date(2026, 12, 2)) == "extended"
+    with pytest.raises(catalog.UnknownFactError, match=r"1\.36"):
+        AWS.eks.support("1.63", A_DAY)
+
+
+def test_addons_tell_the_identity_of_their_pods() -> None:
+    fsx = AWS.eks.addon("aws-fsx-csi-driver")
+    assert (fsx.namespace, fsx.service_account) == ("kube-system", "fsx-csi-controller-sa")
+    assert fsx.managed_policies == ("AmazonFSxFullAccess",)
+    assert not AWS.eks.addon("coredns").needs_identity
+    with pytest.raises(catalog.UnknownFactError, match="aws-fsx-csi-driver"):
+        AWS.eks.addon("fsx-csi-driver")
+
+
+def test_expected_bandwidth_is_that_of_the_largest_size() -> None:
+    figure = AWS.expected_busbw("p5.48xlarge", 2)
+    assert figure is not None
+    assert (figure.value, figure.size_bytes, figure.kind) == (487.1, 16 * 2**30, "published")
+
+
+@pytest.mark.parametrize(
+    ("name", "nodes"), [("p5.48xlarge", 4), ("p5en.48xlarge", 2), ("g5.48xlarge", 2), ("p6-b200.48xlarge", 2)]
+)
+def test_unmeasured_bandwidth_is_none(name: str, nodes: int) -> None:
+    assert AWS.expected_busbw(name, nodes) is None
+
+
+def test_bandwidth_rows_fit_their_machines() -> None:
+    for row in AWS.busbw:
+        assert row.gpus_per_node == AWS.instance_type(row.instance_type).accelerator_count
+        # The hierarchical bound: at most (n-1)/(k-1) times each GPU's share of the node's network.
+        ranks = row.nodes * row.gpus_per_node
+        line_rate = AWS.instance_type(row.instance_type).network_gbps / 8
+        assert row.value <= line_rate / row.gpus_per_node * (ranks - 1) / (row.nodes - 1)
+
+
+def test_floor_stays_below_what_was_measured() -> None:
+    floors = [row for row in AWS.busbw if row.kind == "floor"]
+    assert floors
+    for floor in floors:
+        measured = AWS.expected_busbw(floor.instance_type, floor.nodes)
+        assert measured is None or floor.value < measured.value
+
+
+def test_quota_that_sources_disagree_on_has_no_value() -> None:
+    assert AWS.quotas["ec2_on_demand_p"].value is None
+    assert AWS.quotas["ec2_on_demand_p"].quota_code == "L-417A185B"
+    assert AWS.quotas["vpcs"].value == 5
+
+
+def test_catalogue_is_read_once_and_only_when_asked(tmp_path: Path) -> None:
+    assert catalog.aws() is catalog.aws()
+    assert AWS.instance_types is AWS.instance_types
+    empty = AwsCatalog(tmp_path)
+    with pytest.raises(catalog.CatalogError, match=r"lustre\.toml: cannot be read"):
+        _ = empty.lustre
+
+
+def test_import_brings_no_engine_and_reads_no_table() -> None:
+    code = (
+        "import sys, infra.catalog as c; "
+        "heavy = {'pulumi', 'boto3', 'moto', 'grpc'} & set(sys.modules); "
+        "assert not heavy, heavy; "
+        "assert not {k for k in vars(c.aws()) if k != '_folder'}"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, cwd=DATA.parents[2])

@@ -1,0 +1,115 @@
+"""Prices: known ones agree between sources, unknown ones are None and never free."""
+
+import pytest
+
+from infra import catalog
+from infra.catalog import AwsCatalog, CapacityType
+
+AWS: AwsCatalog = catalog.aws()
+
+# us-east-1 in SkyPilot's catalogue (skypilot-org/skypilot-catalog@e385a0d348ed catalogs/v8/aws/vms.csv),
+# a crawl of its own. Our rows there come from the list that Karpenter's generator wrote: independent pulls.
+SKYPILOT_US_EAST_1 = {
+    "g4dn.4xlarge": 1.204,
+    "g4dn.8xlarge": 2.176,
+    "g6.2xlarge": 0.9776,
+    "g6.4xlarge": 1.3232,
+    "g6.48xlarge": 13.3504,
+    "g6e.xlarge": 1.861,
+    "g6e.2xlarge": 2.24208,
+    "g6e.8xlarge": 4.52856,
+    "g6e.12xlarge": 10.49264,
+    "g6e.16xlarge": 7.57719,
+    "g6e.24xlarge": 15.06559,
+    "p3dn.24xlarge": 31.212,
+    "p4d.24xlarge": 21.957642,
+    "p4de.24xlarge": 27.44705,
+    "p5.4xlarge": 6.88,
+    "p5.48xlarge": 55.04,
+    "p5en.48xlarge": 63.296,
+    "p6-b200.48xlarge": 113.9328,
+}
+SYSTEM_POOL = [f"{f}.{s}" for f in ("m6a", "m6i", "m7i") for s in ("large", "xlarge", "2xlarge", "4xlarge")]
+
+
+@pytest.mark.parametrize("name", SKYPILOT_US_EAST_1)
+def test_two_pulls_of_the_price_list_agree(name: str) -> None:
+    price = AWS.price(name, "us-east-1", "on_demand")
+    assert price is not None
+    assert price.usd_per_hour_expected == pytest.approx(SKYPILOT_US_EAST_1[name], abs=1e-5)
+
+
+def test_every_type_but_the_capacity_block_one_is_priced_in_us_east_1() -> None:
+    unpriced = {name for name in AWS.instance_types if AWS.price(name, "us-east-1", "on_demand") is None}
+    assert unpriced == {"p5e.48xlarge"}  # sold in Capacity Blocks and on spot only
+
+
+@pytest.mark.parametrize("name", SYSTEM_POOL)
+def test_system_pool_types_are_priced(name: str) -> None:
+    price = AWS.price(name, "us-east-1", "on_demand")
+    assert price is not None
+    assert 0.05 < price.usd_per_hour_expected < 1
+
+
+@pytest.mark.parametrize(
+    ("name", "region", "capacity"),
+    [
+        ("p5e.48xlarge", "us-east-1", "on_demand"),
+        ("p5.4xlarge", "us-east-1", "spot"),
+        ("p5.48xlarge", "eu-west-1", "on_demand"),
+        ("no-such.type", "us-east-1", "on_demand"),
+    ],
+)
+def test_unknown_price_is_none(name: str, region: str, capacity: CapacityType) -> None:
+    assert AWS.price(name, region, capacity) is None
+
+
+def test_gpu_prices_exist_only_where_the_type_is_offered() -> None:
+    """Prices and offerings come from different crawls, so a slip in either shows here."""
+    for name, region, _ in AWS.prices:
+        if name in AWS.instance_types:
+            assert AWS.region(region).offers(name), (name, region)
+
+
+def test_spot_and_capacity_blocks_cost_less_than_on_demand() -> None:
+    compared = 0
+    for (name, region, capacity), price in AWS.prices.items():
+        on_demand = AWS.price(name, region, "on_demand")
+        if capacity == "on_demand" or on_demand is None:
+            continue
+        compared += 1
+        assert price.usd_per_hour_max < on_demand.usd_per_hour_min, (name, region, capacity)
+    assert compared > 40
+
+
+def test_on_demand_is_one_figure() -> None:
+    for (_, _, capacity), price in AWS.prices.items():
+        if capacity == "on_demand":
+            assert price.usd_per_hour_min == price.usd_per_hour_expected == price.usd_per_hour_max
+
+
+def test_service_prices_of_the_medium_stack_are_known_in_us_east_1() -> None:
+    figures = {
+        key: price.usd
+        for key in {key for key, _ in AWS.service_prices}
+        if (price := AWS.service_price(key, "us-east-1")) is not None
+    }
+    assert figures["eks_cluster"] == 0.10
+    assert figures["nat_gateway"] == 0.045
+    assert figures["aurora_serverless_v2"] == 0.12
+    assert len(figures) == len({key for key, _ in AWS.service_prices})
+
+
+def test_service_price_without_a_region_holds_everywhere() -> None:
+    price = AWS.service_price("eks_cluster", "eu-west-1")
+    assert price is not None
+    assert (price.usd, price.region) == (0.10, catalog.EVERY_REGION)
+
+
+def test_service_price_unknown_in_a_region_is_none() -> None:
+    assert AWS.service_price("s3_standard", "eu-west-1") is None
+
+
+def test_unknown_service_is_an_error_not_a_missing_price() -> None:
+    with pytest.raises(catalog.UnknownFactError, match="nat_gateway"):
+        AWS.service_price("nat_gatway", "us-east-1")

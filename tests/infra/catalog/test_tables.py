@@ -1,0 +1,116 @@
+"""Malformed tables fail loudly, all rows at once, naming file, row and field."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from infra import catalog
+from infra.catalog import AwsCatalog, CatalogError
+
+SOURCE = '[sources.doc]\ntext = "a document"\ndate = 2026-01-02\n'
+QUOTA = '[[quota]]\nkey = "k"\nservice = "ec2"\ndescription = "d"\nvalue = 1\nunit = "u"\nsource = "doc"\n'
+
+
+def quotas(folder: Path, text: str) -> AwsCatalog:
+    (folder / "quotas.toml").write_text(text)
+    return AwsCatalog(folder)
+
+
+def complaint(book: AwsCatalog) -> str:
+    with pytest.raises(CatalogError) as caught:
+        _ = book.quotas
+    return str(caught.value)
+
+
+def test_well_formed_row_carries_text_and_day_of_its_source(tmp_path: Path) -> None:
+    row = quotas(tmp_path, SOURCE + QUOTA).quotas["k"]
+    assert (row.source, row.date.isoformat(), row.dated) == ("a document", "2026-01-02", "by source")
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (SOURCE + QUOTA.replace('source = "doc"\n', ""), "quotas.toml [[quota]] 1: names no source"),
+        (SOURCE + QUOTA.replace('"doc"', '"gossip"'), "source 'gossip' is not in [sources]"),
+        (SOURCE.replace("date = 2026-01-02\n", "") + QUOTA, "[[quota]] 1: date: Field required"),
+        (SOURCE.replace('text = "a document"\n', "") + QUOTA, "[[quota]] 1: source: "),
+        (SOURCE.replace("2026-01-02", '"yesterday"') + QUOTA, "[[quota]] 1: date: "),
+        (SOURCE + 'colour = "red"\n' + QUOTA, "source 'doc' has unknown keys: colour"),
+        (SOURCE + QUOTA + "date = 2026-01-02\n", "date belong to the source, not to the row"),
+        (SOURCE + QUOTA.replace("value = 1", 'value = "1"'), "[[quota]] 1: value: "),
+        (SOURCE + QUOTA.replace("value = 1", "value = -1"), "[[quota]] 1: value: "),
+        (SOURCE + QUOTA + "colour = 1\n", "[[quota]] 1: colour: Extra inputs are not permitted"),
+        (SOURCE + QUOTA.replace('unit = "u"', 'unit = ""'), "[[quota]] 1: unit: "),
+        (SOURCE + QUOTA + QUOTA, "quotas.toml: 'k' is listed twice"),
+        (SOURCE, "quotas.toml: has no [[quota]] rows"),
+        (SOURCE + "[[quota]\n", "quotas.toml: is not TOML"),
+    ],
+)
+def test_malformed_table_is_refused(tmp_path: Path, text: str, words: str) -> None:
+    assert words in complaint(quotas(tmp_path, text))
+
+
+def test_all_bad_rows_are_told_at_once(tmp_path: Path) -> None:
+    bad = QUOTA.replace("value = 1", "value = -1")
+    told = complaint(quotas(tmp_path, SOURCE + bad + QUOTA + bad.replace('"k"', '""')))
+    assert "[[quota]] 1: value" in told
+    assert "[[quota]] 2" not in told
+    assert "[[quota]] 3: value" in told
+    assert "[[quota]] 3: key" in told
+
+
+def edited(folder: Path, name: str, old: str, new: str) -> AwsCatalog:
+    """The shipped tables with one edit."""
+    shutil.copytree(Path(catalog.__file__).parent / "aws", folder / "aws")
+    path = folder / "aws" / name
+    text = path.read_text()
+    assert old in text
+    path.write_text(text.replace(old, new, 1))
+    return AwsCatalog(folder / "aws")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ('accelerator = "t4"', 'accelerator = "t5"', "g4dn.xlarge: no accelerator 't5'"),
+        ("cards = [1, 31]", "cards = [1, 32]", "names a card beyond the 32 of this type"),
+        ("cards = [1, 31]", "cards = [0, 31]", "carries two EFA devices"),
+        ("cards = [1, 31]", "cards = [0, 30]", "carries two EFA devices"),
+        ('device = 0, type = "efa" }', 'device = 0, type = "efa-only" }', "must be card 0, device 0"),
+        ('device = 0, type = "efa" }', 'device = 0, type = "rdma" }', "'interface', 'efa' or 'efa-only'"),
+        ("cards = [0, 0], device", "card = [0, 0], device", "cards"),
+        ("accelerator_count = 4", "accelerator_count = 0", "accelerator_count"),
+    ],
+)
+def test_impossible_machine_is_refused(tmp_path: Path, old: str, new: str, words: str) -> None:
+    book = edited(tmp_path, "instance_types.toml", old, new)
+    with pytest.raises(CatalogError, match=words):
+        _ = book.instance_types
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ("usd_per_hour_min = 0.526", "usd_per_hour_min = 0.0", "usd_per_hour_min"),
+        ("usd_per_hour_min = 0.526", "usd_per_hour_min = 9.9", "min <= expected <= max"),
+        ("usd_per_hour_max = 0.526", "usd_per_hour_max = inf", "usd_per_hour_max"),
+        ('capacity = "on_demand"', 'capacity = "free"', "capacity"),
+    ],
+)
+def test_impossible_price_is_refused(tmp_path: Path, old: str, new: str, words: str) -> None:
+    book = edited(tmp_path, "prices.toml", old, new)
+    with pytest.raises(CatalogError, match=words):
+        _ = book.prices
+
+
+def test_addon_with_policies_but_no_account_is_refused(tmp_path: Path) -> None:
+    book = edited(tmp_path, "eks.toml", 'service_account = "aws-node"\n', "")
+    with pytest.raises(CatalogError, match="names no service account"):
+        _ = book.eks
+
+
+def test_duration_out_of_order_is_refused(tmp_path: Path) -> None:
+    book = edited(tmp_path, "durations.toml", "seconds_min = 503", "seconds_min = 5030")
+    with pytest.raises(CatalogError, match="does not hold"):
+        _ = book.durations

@@ -1,0 +1,161 @@
+"""Prepares a checkout: virtual environment, locked packages, Pulumi CLI. Run it through `make setup`.
+
+Every step is skipped when it is already done, so an interrupted run is simply run again. Standard library
+only; this file alone must also start on an old Python, to say that it is too old.
+"""
+
+import sys
+
+if not ((3, 11) <= sys.version_info[:2] <= (3, 13)):
+    sys.exit(
+        "trainstack needs Python 3.11 to 3.13; this is %s. "
+        "Install one and run: make PYTHON=python3.11 up" % sys.version.split()[0]
+    )
+
+import fcntl
+import hashlib
+import os
+import shutil
+import subprocess
+import threading
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT))
+
+from infra.engine import install
+
+HOME = ROOT / ".trainstack"
+VENV = ROOT / ".venv"
+PYTHON = VENV / "bin" / "python"
+LOCK = ROOT / "requirements.lock"
+BOOTSTRAP_LOCK = ROOT / "requirements.bootstrap.lock"
+# 5.9 GB of packages, 1.5 GB of Go modules and build cache, and room for the download of the largest wheel.
+NEEDED_GB = 9
+
+START = time.monotonic()
+
+
+def tell(text: str) -> None:
+    """Print one line of progress with the seconds since the start."""
+    print(f"setup {time.monotonic() - START:5.0f}s  {text}", flush=True)
+
+
+def run(command: list[str], why: str) -> None:
+    """Run a step; end with what it said when it fails."""
+    done = subprocess.run(command, cwd=ROOT, check=False, stdin=subprocess.DEVNULL)
+    if done.returncode:
+        raise install.SetupError(f"{why} failed (exit {done.returncode}); see above, then run make again.")
+
+
+def fingerprint() -> str:
+    """What the installed packages were made from."""
+    parts = [
+        LOCK.read_bytes(),
+        (ROOT / "pyproject.toml").read_bytes(),
+        str(ROOT).encode(),
+        sys.version.encode(),
+    ]
+    return hashlib.sha256(b"\0".join(parts)).hexdigest()
+
+
+def check_disk() -> None:
+    """Refuse to begin what cannot be finished."""
+    free = shutil.disk_usage(ROOT).free / 1e9
+    if free < NEEDED_GB:
+        raise install.SetupError(
+            f"{free:.1f} GB are free below {ROOT}, set-up needs about {NEEDED_GB} GB (PyTorch alone takes "
+            "4.7 GB). Free some space, then run make again."
+        )
+
+
+def make_environment() -> None:
+    """Make the virtual environment with the two tools that fetch the rest: uv and Pulumi's SDK."""
+    if PYTHON.exists():
+        probe = subprocess.run([PYTHON, "-c", "import uv, pulumi"], check=False, capture_output=True)
+        if probe.returncode == 0:
+            return
+    check_disk()
+    tell("making the virtual environment")
+    run([sys.executable, "-m", "venv", "--clear", str(VENV)], "making the virtual environment")
+    pip = [str(PYTHON), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--require-hashes"]
+    run([*pip, "-r", str(BOOTSTRAP_LOCK)], "installing uv and the Pulumi SDK")
+
+
+def install_packages(stamp: Path) -> None:
+    """Install exactly what requirements.lock names, hashes checked."""
+    check_disk()
+    tell("installing locked packages (PyTorch is the large one: 4.7 GB installed)")
+    uv = [str(VENV / "bin" / "uv"), "pip", "install", "--python", str(PYTHON)]
+    run([*uv, "--require-hashes", "-r", str(LOCK)], "installing the locked packages")
+    editable = ["--no-deps", "--no-build-isolation", "--config-settings", "editable_mode=compat", "-e", "."]
+    run([*uv, "--quiet", *editable], "installing the trainstack command")
+    stamp.write_text(fingerprint())
+
+
+class CliBuild(threading.Thread):
+    """Builds the CLI while the packages are downloaded: one needs the processor, the other the network."""
+
+    def __init__(self) -> None:
+        super().__init__(daemon=True)
+        self.problem: install.SetupError | None = None
+
+    def run(self) -> None:
+        """Build, and keep what went wrong for the main thread."""
+        try:
+            install.build_from_source(PYTHON, tell)
+        except install.SetupError as problem:
+            self.problem = problem
+
+    def wait(self) -> None:
+        """Wait for the end, telling that it goes on."""
+        while self.is_alive():
+            self.join(20)
+            if self.is_alive():
+                tell("still building the Pulumi CLI")
+        if self.problem:
+            raise self.problem
+
+
+def prepare() -> None:
+    """All steps, each only when needed."""
+    stamp = HOME / "packages.sha256"
+    command = VENV / "bin" / "trainstack"
+    installed = command.exists() and stamp.exists() and stamp.read_text() == fingerprint()
+    if installed and install.current():
+        return
+    make_environment()
+    cli = install.find() or install.install_official(PYTHON, tell)
+    build = None if cli else CliBuild()
+    if build:
+        build.start()
+    if not installed:
+        install_packages(stamp)
+    if build:
+        build.wait()
+    cli = install.require()
+    tell(f"ready: Pulumi CLI {cli.version} ({cli.origin}), packages in .venv")
+
+
+def main() -> int:
+    """Prepare under a lock, so that two makes at once do not disturb each other."""
+    HOME.mkdir(exist_ok=True)
+    with (HOME / "setup.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        try:
+            prepare()
+        except install.SetupError as problem:
+            print(f"setup failed: {problem}", file=sys.stderr)
+            return 1
+        except KeyboardInterrupt:
+            print("setup interrupted; run make again to go on where it stopped", file=sys.stderr)
+            return 130
+    return 0
+
+
+if __name__ == "__main__":
+    status = main()
+    sys.stdout.flush()
+    # A build thread that still waits for `go` after an interrupt must not hold the process.
+    os._exit(status)
