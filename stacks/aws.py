@@ -1,0 +1,403 @@
+"""The medium profile on AWS: one EKS cluster with GPU pools, shared storage, queues, tracking and budgets."""
+
+from typing import Any
+
+import pulumi
+from components.aws.budget import AwsBudget
+
+from components.aws.cluster import AwsCluster
+from components.aws.gpu_pool import AwsGpuPool
+from components.aws.gpu_pool_args import AwsGpuPoolArgs
+from components.aws.network import AwsNetwork
+from components.aws.pod_role import AwsPodRole, secret_reader
+from components.aws.storage import AwsStorage, AwsStorageArgs
+from components.aws.tracking import AwsTracking
+from components.kubernetes.accelerators import Accelerators
+from components.kubernetes.queueing import Queueing
+from components.kubernetes.quotas import FlavorArgs
+from components.kubernetes.smoke_test import SmokeTest, SmokeTestArgs
+from components.kubernetes.volumes import SharedVolume
+from infra import catalog, cost
+from infra.naming import TAG_PREFIX, stack_tags
+from infra.providers import aws_provider, kubeconfig, kubernetes_provider
+from infra.spec import StackSpec
+from infra.spec.compute import PoolSpec
+from stacks.nodes import cores_for_jobs, memory_for_jobs_gib
+
+# EKS add-ons of every medium cluster; the file-system drivers are there because the file systems are.
+ADDONS = (
+    "vpc-cni",
+    "kube-proxy",
+    "coredns",
+    "eks-pod-identity-agent",
+    "eks-node-monitoring-agent",
+    "aws-ebs-csi-driver",
+    "aws-efs-csi-driver",
+    "aws-fsx-csi-driver",
+)
+# What the EFA driver sets aside on every node: 5128 pages of 2 MiB (EKS user guide, node-efa).
+EFA_HUGE_PAGES_GIB = 11
+CHECKPOINT_CLAIM = "checkpoints"
+
+
+class MediumStack:
+    """Builds the components in the order in which they need each other; each method adds one part."""
+
+    def __init__(self, spec: StackSpec) -> None:
+        self.spec = spec
+        self.name = spec.name
+        self.tags = stack_tags(
+            stack=spec.name,
+            profile=spec.profile,
+            owner=spec.owner,
+            cost_center=spec.cost_center,
+            extra=spec.tags,
+        )
+        provider = aws_provider(f"{spec.name}-aws", region=spec.region, tags=self.tags)
+        self.on_aws = pulumi.ResourceOptions(providers=[provider])
+        self.network = self._network()
+        self.cluster = self._cluster()
+        self.kubeconfig = pulumi.Output.all(
+            cluster=self.cluster.cluster_name,
+            endpoint=self.cluster.endpoint,
+            certificate_authority=self.cluster.certificate_authority,
+        ).apply(lambda known: kubeconfig(**known, region=spec.region))
+        kubernetes = kubernetes_provider(f"{spec.name}-kubernetes", kubeconfig=self.kubeconfig)
+        self.on_cluster = pulumi.ResourceOptions(providers=[kubernetes])
+        self.on_both = pulumi.ResourceOptions(providers=[provider, kubernetes])
+        self.pools = {pool.name: self._pool(pool) for pool in spec.pools}
+        self.storage = self._storage()
+        self.accelerators = self._accelerators()
+        self.queueing = self._queueing()
+        self.tracking = self._tracking()
+        self.budget = self._budget()
+        self.smoke = self._smoke_test() if spec.smoke.enabled else None
+
+    def _network(self) -> AwsNetwork:
+        wanted = self.spec.network
+        return AwsNetwork(
+            f"{self.name}-network",
+            {
+                "region": self.spec.region,
+                "cidr": wanted.cidr,
+                "zones": wanted.zones,
+                "nat_per_zone": wanted.nat == "per_zone",
+                "flow_log_retention_days": wanted.flow_log_retention_days,
+                "interface_endpoints": wanted.interface_endpoints,
+            },
+            self.on_aws,
+        )
+
+    def _cluster(self) -> AwsCluster:
+        wanted = self.spec.cluster
+        return AwsCluster(
+            f"{self.name}-cluster",
+            {
+                "region": self.spec.region,
+                "name": self.name,
+                "kubernetes_version": wanted.kubernetes_version,
+                "subnet_ids": self.network.private_subnet_ids,
+                "endpoint_public_access_cidrs": wanted.public_access_cidrs,
+                "admin_principal_arns": wanted.admin_principal_arns,
+                "log_retention_days": wanted.log_retention_days,
+                "system_pool": {
+                    "instance_types": [wanted.system_pool.instance_type],
+                    "min_size": wanted.system_pool.min_size,
+                    "max_size": wanted.system_pool.max_size,
+                    "desired_size": wanted.system_pool.min_size,
+                },
+                "addons": ADDONS,
+                "tags": self.tags,
+                "deletion_protection": self.spec.storage.protect,
+            },
+            self.on_aws,
+        )
+
+    def _pool(self, pool: PoolSpec) -> AwsGpuPool:
+        subnets = self.network.private_subnet_id_by_zone
+        args: AwsGpuPoolArgs = {
+            "pool": pool.name,
+            "purpose": pool.purpose,
+            "cluster_name": self.cluster.cluster_name,
+            "kubernetes_version": self.cluster.kubernetes_version,
+            "node_role_arn": self.cluster.node_role_arn,
+            "cluster_security_group_id": self.cluster.security_group_id,
+            "efa_security_group_id": self.network.efa_security_group_id,
+            "instance_type": pool.instance_type,
+            "subnet_ids": [subnets[zone] for zone in pool.zones],
+            "efa": pool.efa,
+            "capacity": pool.capacity,
+            "min_size": pool.min_size,
+            "max_size": pool.max_size,
+            "desired_size": pool.min_size,
+            "disk_gib": pool.disk_gib,
+            "labels": {},
+            "tags": self.tags,
+        }
+        if pool.reservation_id:
+            args["reservation_id"] = pool.reservation_id
+        return AwsGpuPool(f"{self.name}-{pool.name}", args, self.on_aws)
+
+    def _private_subnets(self) -> list[pulumi.Input[str]]:
+        return [self.network.private_subnet_id_by_zone[zone] for zone in self.spec.network.zones]
+
+    def _storage(self) -> AwsStorage:
+        wanted = self.spec.storage
+        subnets = self.network.private_subnet_id_by_zone
+        args: AwsStorageArgs = {
+            "region": self.spec.region,
+            "vpc_id": self.network.vpc_id,
+            "subnet_ids": self._private_subnets(),
+            "client_security_group_ids": [self.cluster.security_group_id],
+            "checkpoint_retention_days": wanted.checkpoint_retention_days,
+            "noncurrent_days": wanted.noncurrent_days,
+            "log_retention_days": self.spec.cluster.log_retention_days,
+            "homes": wanted.homes,
+            "force_destroy": not wanted.protect,
+            "deletion_protection": wanted.protect,
+        }
+        if wanted.lustre:
+            args["lustre"] = {
+                "capacity_gib": wanted.lustre.capacity_gib,
+                "throughput_mb_s_per_tib": wanted.lustre.throughput_mb_s_per_tib,
+                "subnet_id": subnets[wanted.lustre.zone],
+                "efa": wanted.lustre.efa,
+            }
+        return AwsStorage(f"{self.name}-storage", args, self.on_aws)
+
+    def _accelerators(self) -> Accelerators:
+        return Accelerators(
+            f"{self.name}-accelerators",
+            {
+                "gpu_pools": [pool.name for pool in self.spec.pools],
+                "efa_pools": [pool.name for pool in self.spec.pools if pool.efa],
+                "efa_driver": self._efa_driver(),
+                "kubernetes_version": self.spec.cluster.kubernetes_version,
+            },
+            self.on_cluster,
+        )
+
+    def _efa_driver(self) -> str:
+        return self.spec.cluster.efa_driver if any(pool.efa for pool in self.spec.pools) else "none"
+
+    def _queueing(self) -> Queueing:
+        return Queueing(
+            f"{self.name}-queueing",
+            {
+                "flavors": [self._flavor(pool) for pool in self.spec.pools],
+                "teams": [
+                    {"name": team.name, "weight": team.weight, "gpus": team.gpus} for team in self.spec.teams
+                ],
+                "gate": {"flavor": self.spec.smoke.pool, "nodes": self.spec.smoke.nodes},
+                "efa_driver": self._efa_driver(),
+            },
+            self.on_cluster,
+        )
+
+    def _flavor(self, pool: PoolSpec) -> FlavorArgs:
+        machine = catalog.aws().instance_type(pool.instance_type)
+        return {
+            "name": pool.name,
+            "node_labels": {"trainstack.dev/pool": pool.name},
+            "nodes": pool.max_size,
+            "cpu": cores_for_jobs(machine),
+            "memory_gib": _memory(pool),
+            "gpus": machine.accelerator_count,
+            "efa": machine.efa_interfaces if pool.efa else 0,
+        }
+
+    def _tracking(self) -> AwsTracking:
+        wanted = self.spec.tracking
+        return AwsTracking(
+            f"{self.name}-tracking",
+            {
+                "region": self.spec.region,
+                "cluster_name": self.cluster.cluster_name,
+                "cluster_arn": self.cluster.cluster_arn,
+                "vpc_id": self.network.vpc_id,
+                "subnet_ids": self._private_subnets(),
+                "client_security_group_ids": [self.cluster.security_group_id],
+                "artifact_bucket": self.storage.artifact_bucket,
+                "artifact_bucket_arn": self.storage.artifact_bucket_arn,
+                "kms_key_arn": self.storage.kms_key_arn,
+                "log_retention_days": self.spec.cluster.log_retention_days,
+                "min_acu": wanted.min_acu,
+                "max_acu": wanted.max_acu,
+                "image": wanted.image,
+                "replicas": wanted.replicas,
+                "workers": wanted.workers,
+                "deletion_protection": self.spec.storage.protect,
+            },
+            self.on_both,
+        )
+
+    def _budget(self) -> AwsBudget:
+        wanted = self.spec.budget
+        return AwsBudget(
+            f"{self.name}-budget",
+            {
+                "stack_tag_key": f"{TAG_PREFIX}:stack",
+                "stack_tag_value": self.name,
+                "team_tag_key": f"{TAG_PREFIX}:team",
+                "monthly_limit_usd": wanted.monthly_usd,
+                "teams": {team.name: team.monthly_budget_usd for team in self.spec.teams},
+                "alert_emails": wanted.alert_emails,
+                "anomaly_threshold_usd": wanted.anomaly_usd,
+            },
+            self.on_aws,
+        )
+
+    def _smoke_test(self) -> SmokeTest:
+        wanted = self.spec.smoke
+        pool = next(item for item in self.spec.pools if item.name == wanted.pool)
+        machine = catalog.aws().instance_type(pool.instance_type)
+        role = AwsPodRole(
+            f"{self.name}-smoke-role",
+            {
+                "cluster_name": self.cluster.cluster_name,
+                "cluster_arn": self.cluster.cluster_arn,
+                "namespace": "trainstack-smoke",
+                "service_account": "smoke",
+                "policy": pulumi.Output.all(
+                    secret_arn=self.tracking.admin_secret_arn, key_arn=self.storage.kms_key_arn
+                ).apply(lambda known: secret_reader(region=self.spec.region, **known)),
+            },
+            self.on_aws,
+        )
+        args: SmokeTestArgs = {
+            "namespace": self.queueing.gate_namespace,
+            "queue": self.queueing.gate_queue,
+            "priority": self.queueing.gate_priority,
+            "plan": self._plan(pool),
+            "image": wanted.image,
+            "nodes": wanted.nodes,
+            "gpus_per_node": machine.accelerator_count,
+            "efa_per_node": machine.efa_interfaces if pool.efa else 0,
+            "efa_driver": self._efa_driver(),
+            "cpu": cores_for_jobs(machine),
+            "memory_gib": _memory(pool),
+            "pool_labels": self.pools[pool.name].labels,
+            "tracking_url": self.tracking.url,
+            "credentials_secret_arn": self.tracking.admin_secret_arn,
+            "region": self.spec.region,
+            "timeout_s": wanted.timeout_s,
+            "queue_timeout_s": wanted.queue_timeout_s,
+        }
+        claim = self._checkpoint_claim()
+        if claim:
+            args["pvc_name"] = claim.claim_name
+        return SmokeTest(
+            f"{self.name}-smoke",
+            args,
+            pulumi.ResourceOptions.merge(
+                self.on_cluster,
+                pulumi.ResourceOptions(
+                    depends_on=[role, self.accelerators, self.storage, self.budget, *self.pools.values()]
+                ),
+            ),
+        )
+
+    def _checkpoint_claim(self) -> SharedVolume | None:
+        lustre = self.storage.lustre
+        if lustre is None or self.spec.storage.lustre is None:
+            return None
+        return SharedVolume(
+            f"{self.name}-smoke-checkpoints",
+            {
+                "namespace": self.queueing.gate_namespace,
+                "claim": CHECKPOINT_CLAIM,
+                "capacity_gib": self.spec.storage.lustre.capacity_gib,
+                "lustre": {
+                    "file_system_id": lustre.file_system_id,
+                    "dns_name": lustre.dns_name,
+                    "mount_name": lustre.mount_name,
+                },
+            },
+            self.on_cluster,
+        )
+
+    def _plan(self, pool: PoolSpec) -> dict[str, Any]:
+        """What the validation is told about the stack (schema trainstack.smoke-plan/1)."""
+        wanted, spec = self.spec.smoke, self.spec
+        price = cost.node_price(pool, spec.region)
+        figure = catalog.aws().expected_busbw(pool.instance_type, wanted.nodes)
+        return {
+            "stack": spec.name,
+            "ranks_per_node": None,
+            "instance_type": pool.instance_type,
+            "fabric": "efa" if pool.efa else "tcp",
+            "cloud": spec.cloud,
+            "region": spec.region,
+            "profile": spec.profile,
+            "owner": spec.owner,
+            "team": "platform",
+            "cost_center": spec.cost_center,
+            "hourly_cost_usd": price.usd_per_hour_expected if price else None,
+            "min_scaling_efficiency": wanted.min_scaling_efficiency,
+            "max_straggler_slowdown": 1.15,
+            "expected_busbw_gb_s": figure
+            and {
+                "value": figure.value,
+                "nodes": figure.nodes,
+                "size_bytes": figure.size_bytes,
+                "source": figure.source,
+                "kind": figure.kind,
+            },
+            "accept": list(wanted.accept),
+            "dataset": "synthetic",
+            "task": "deploy-validation",
+        }
+
+    def outputs(self) -> dict[str, Any]:
+        """What the stack tells the world (`infra.outputs.StackOutputs`)."""
+        spec = self.spec
+        return {
+            "stack": spec.name,
+            "cloud": spec.cloud,
+            "region": spec.region,
+            "profile": spec.profile,
+            "owner": spec.owner,
+            "cost_center": spec.cost_center,
+            "cluster_name": self.cluster.cluster_name,
+            "kubeconfig": self.kubeconfig,
+            "mlflow_url": self.tracking.url,
+            "mlflow_admin_secret": self.tracking.admin_secret_arn,
+            "checkpoint_uri": pulumi.Output.concat("s3://", self.storage.checkpoint_bucket),
+            "dataset_uri": pulumi.Output.concat("s3://", self.storage.dataset_bucket),
+            "artifact_uri": pulumi.Output.concat("s3://", self.storage.artifact_bucket),
+            "pools": list(self.pools),
+            "teams": self.queueing.team_namespaces.apply(
+                lambda namespaces: [
+                    {"name": team, "namespace": namespace, "queue": "default"}
+                    for team, namespace in namespaces.items()
+                ]
+            ),
+            "budgets": self.budget.budget_names,
+            "alarm_topic": self.budget.topic_arn,
+            "smoke": self._smoke_outputs(),
+        }
+
+    def _smoke_outputs(self) -> dict[str, Any] | None:
+        if self.smoke is None:
+            return None
+        path = self.smoke.result_path
+        exported = self.storage.lustre is not None
+        uri = (
+            # Lustre exports what is written under /checkpoints to the bucket by itself.
+            pulumi.Output.all(self.storage.checkpoint_bucket, path).apply(
+                lambda known: f"s3://{known[0]}{known[1].removeprefix('/checkpoints')}"
+            )
+            if exported
+            else path
+        )
+        return {"job": self.smoke.job_name, "namespace": "trainstack-smoke", "result_uri": uri}
+
+
+def _memory(pool: PoolSpec) -> int:
+    machine = catalog.aws().instance_type(pool.instance_type)
+    return memory_for_jobs_gib(machine, huge_pages_gib=EFA_HUGE_PAGES_GIB if pool.efa else 0)
+
+
+def compose(spec: StackSpec) -> dict[str, Any]:
+    """Declare the stack."""
+    return MediumStack(spec).outputs()
