@@ -23,6 +23,11 @@ def sanitize(text: str, *, max_length: int = 63) -> str:
     return f"{label[: max_length - 8].rstrip('-')}-{digest}"
 
 
+def team_namespace(team: str) -> str:
+    """The Kubernetes namespace and queue of a team. Raises ValueError as `sanitize` does."""
+    return f"team-{sanitize(team, max_length=40)}"
+
+
 def stack_tags(
     *, stack: str, profile: str, owner: str, cost_center: str, extra: Mapping[str, str]
 ) -> dict[str, str]:

@@ -31,13 +31,6 @@ def kubeconfig(cluster: str, endpoint: str, certificate_authority: str, region: 
     )
 
 
-def kubernetes_provider(
-    name: str, *, kubeconfig: pulumi.Input[str], depends_on: pulumi.Input[list[pulumi.Resource]]
-) -> kubernetes.Provider:
-    """Kubernetes with server-side apply; objects wait for `depends_on` (nodes and add-ons that run them)."""
-    return kubernetes.Provider(
-        name,
-        kubeconfig=kubeconfig,
-        enable_server_side_apply=True,
-        opts=pulumi.ResourceOptions(depends_on=depends_on),
-    )
+def kubernetes_provider(name: str, *, kubeconfig: pulumi.Input[str]) -> kubernetes.Provider:
+    """Kubernetes with server-side apply."""
+    return kubernetes.Provider(name, kubeconfig=kubeconfig, enable_server_side_apply=True)

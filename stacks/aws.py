@@ -3,8 +3,9 @@
 from typing import Any
 
 import pulumi
-from components.aws.budget import AwsBudget
 
+from components.aws.autoscaling import AwsAutoscaling
+from components.aws.budget import AwsBudget
 from components.aws.cluster import AwsCluster
 from components.aws.gpu_pool import AwsGpuPool
 from components.aws.gpu_pool_args import AwsGpuPoolArgs
@@ -34,6 +35,7 @@ ADDONS = (
     "aws-ebs-csi-driver",
     "aws-efs-csi-driver",
     "aws-fsx-csi-driver",
+    "metrics-server",
 )
 # What the EFA driver sets aside on every node: 5128 pages of 2 MiB (EKS user guide, node-efa).
 EFA_HUGE_PAGES_GIB = 11
@@ -68,6 +70,7 @@ class MediumStack:
         self.pools = {pool.name: self._pool(pool) for pool in spec.pools}
         self.storage = self._storage()
         self.accelerators = self._accelerators()
+        self.autoscaling = self._autoscaling()
         self.queueing = self._queueing()
         self.tracking = self._tracking()
         self.budget = self._budget()
@@ -179,6 +182,18 @@ class MediumStack:
 
     def _efa_driver(self) -> str:
         return self.spec.cluster.efa_driver if any(pool.efa for pool in self.spec.pools) else "none"
+
+    def _autoscaling(self) -> AwsAutoscaling:
+        return AwsAutoscaling(
+            f"{self.name}-autoscaling",
+            {
+                "region": self.spec.region,
+                "cluster_name": self.name,
+                "cluster_arn": self.cluster.cluster_arn,
+                "idle_minutes": self.spec.cluster.idle_minutes,
+            },
+            self.on_both,
+        )
 
     def _queueing(self) -> Queueing:
         return Queueing(
@@ -292,7 +307,14 @@ class MediumStack:
             pulumi.ResourceOptions.merge(
                 self.on_cluster,
                 pulumi.ResourceOptions(
-                    depends_on=[role, self.accelerators, self.storage, self.budget, *self.pools.values()]
+                    depends_on=[
+                        role,
+                        self.accelerators,
+                        self.autoscaling,
+                        self.storage,
+                        self.budget,
+                        *self.pools.values(),
+                    ]
                 ),
             ),
         )

@@ -23,7 +23,7 @@ from pulumi.runtime.proto import language_pb2, language_pb2_grpc, plugin_pb2
 EXEC_SCRIPT = "pulumi-language-python-exec"
 # The exit code by which the exec script says that it has told the user what is wrong.
 EXIT_AFTER_MESSAGE = 32
-_GRACE_S = 8.0
+_GRACE_S = 2.0
 
 
 def interpreter(info: language_pb2.ProgramInfo) -> str:
@@ -103,7 +103,11 @@ class LanguageHost(language_pb2_grpc.LanguageRuntimeServicer):
             "PULUMI_CONFIG_SECRET_KEYS": json.dumps(list(request.configSecretKeys)),
             "PYTHONUNBUFFERED": "1",
         }
-        program = subprocess.Popen(self._command(request), cwd=request.pwd, env=environment)
+        # A session of its own: the engine interrupts this host's whole group, and a Python program that is
+        # interrupted somewhere prints where, which tells a user nothing.
+        program = subprocess.Popen(
+            self._command(request), cwd=request.pwd, env=environment, start_new_session=True
+        )
         with self._lock:
             self._running.add(program)
         try:
@@ -147,11 +151,11 @@ class LanguageHost(language_pb2_grpc.LanguageRuntimeServicer):
         return empty_pb2.Empty()
 
     def end_programs(self) -> None:
-        """Interrupt every program that runs and kill what has not ended after a grace period."""
+        """Terminate every program that runs and kill what has not ended after a grace period."""
         with self._lock:
             running = list(self._running)
         for program in running:
-            program.send_signal(signal.SIGINT)
+            program.terminate()
         for program in running:
             try:
                 program.wait(_GRACE_S)

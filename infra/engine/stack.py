@@ -132,7 +132,6 @@ class EngineStack:
     def __init__(self, name: str, environment: Mapping[str, str], work_dir: Path = ROOT) -> None:
         cli = require()
         self.cli = InterruptibleCli(cli.path, cli.version)
-        environment = {**environment, "PATH": f"{cli.folder}:{environment['PATH']}"}
         options = automation.LocalWorkspaceOptions(env_vars=environment, pulumi_command=self.cli)
         self._stack = automation.select_stack(name, work_dir=str(work_dir), opts=options)
 

@@ -6,6 +6,9 @@ from pydantic import Field, StringConstraints
 
 from infra.spec.model import LogRetentionDays, Model, Name
 
+Principal = Annotated[str, StringConstraints(pattern=r"^arn:aws:iam::\d{12}:(role|user)/.+$")]
+"""An IAM role or user."""
+
 Count = Annotated[int, Field(ge=0, le=450)]
 """A number of nodes; 450 is the EKS limit per managed node group."""
 
@@ -32,10 +35,14 @@ class ClusterSpec(Model):
     public_access_cidrs: tuple[str, ...]
     """Who may reach the API server from the internet; empty: only from inside the VPC."""
 
-    admin_principal_arns: tuple[
-        Annotated[str, StringConstraints(pattern=r"^arn:aws:iam::\d{12}:(role|user)/.+$")], ...
-    ]
-    """IAM roles or users with cluster-admin rights, besides whoever runs the deployment."""
+    efa_driver: Literal["device_plugin", "dra"]
+    """How EFA devices reach pods: the device plugin, or Dynamic Resource Allocation (Kubernetes 1.34)."""
+
+    admin_principal_arns: Annotated[tuple[Principal, ...], Field(min_length=1)]
+    """IAM roles or users with cluster-admin rights, the one that deploys included."""
+
+    idle_minutes: Annotated[int, Field(ge=5, le=240)]
+    """How long a node may be unneeded before it is given back, in minutes."""
 
     log_retention_days: LogRetentionDays
     """How long control-plane logs are kept, in days."""

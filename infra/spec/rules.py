@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from infra import catalog
 from infra.catalog import UnknownFactError
 from infra.errors import Problem
-from infra.naming import sanitize
+from infra.naming import team_namespace
 from infra.spec.compute import PoolSpec
 from infra.spec.stack import StackSpec
 
@@ -151,7 +151,7 @@ def repeated_names(spec: StackSpec) -> Iterator[Problem]:
     by_label: dict[str, list[int]] = defaultdict(list)
     for index, team in enumerate(spec.teams):
         try:
-            by_label[sanitize(team.name)].append(index)
+            by_label[team_namespace(team.name)].append(index)
         except ValueError as error:
             yield Problem(f"teams[{index}].name", team.name, str(error), "Use a name with letters or digits.")
     for label, indices in by_label.items():
@@ -159,13 +159,10 @@ def repeated_names(spec: StackSpec) -> Iterator[Problem]:
             first = spec.teams[indices[0]].name
             rule = f"becomes the namespace {label!r}, as {first!r} does"
             yield Problem(f"teams[{index}].name", spec.teams[index].name, rule, "Rename one of the two.")
-    for kind, names in (
-        ("pools", [pool.name for pool in spec.pools]),
-        ("queueing.priority_classes", [item.name for item in spec.queueing.priority_classes]),
-    ):
-        for index, name in enumerate(names):
-            if name in names[:index]:
-                yield Problem(f"{kind}[{index}].name", name, "the name is taken", "Give each its own name.")
+    names = [pool.name for pool in spec.pools]
+    for index, name in enumerate(names):
+        if name in names[:index]:
+            yield Problem(f"pools[{index}].name", name, "the name is taken", "Give each pool its own name.")
 
 
 def lustre(spec: StackSpec) -> Iterator[Problem]:
@@ -197,10 +194,13 @@ def quotas(spec: StackSpec) -> Iterator[Problem]:
                 yield Problem(f"teams[{index}].gpus.{pool}", gpus, "there is no such pool", fix)
     for index, item in enumerate(spec.pools):
         hardware = catalog.aws().instance_types.get(item.instance_type)
-        if hardware and promised[item.name] > hardware.accelerator_count * item.max_size:
-            rule = f"teams are guaranteed {promised[item.name]} GPUs, more than {item.max_size} nodes have"
-            fix = "Lower the guarantees under teams[].gpus or raise max_size."
-            yield Problem(f"pools[{index}].max_size", item.max_size, rule, fix)
+        gate = spec.smoke.nodes if spec.smoke.enabled and spec.smoke.pool == item.name else 0
+        free = item.max_size - gate
+        if hardware and promised[item.name] > hardware.accelerator_count * free:
+            rule = f"teams are guaranteed {promised[item.name]} GPUs, more than {free} nodes have"
+            kept = f" ({gate} of {item.max_size} nodes must be free to validate a deployment)" if gate else ""
+            fix = "Lower the guarantees under teams[].gpus (idle GPUs can be borrowed) or raise max_size."
+            yield Problem(f"pools[{index}].max_size", item.max_size, rule + kept, fix)
 
 
 def budgets(spec: StackSpec) -> Iterator[Problem]:

@@ -9,7 +9,7 @@ from infra.spec.model import Email, Model, Name
 from infra.spec.network import NetworkSpec
 from infra.spec.smoke import SmokeSpec
 from infra.spec.storage import StorageSpec
-from infra.spec.teams import BudgetSpec, QueueingSpec, TeamSpec
+from infra.spec.teams import BudgetSpec, TeamSpec
 from infra.spec.tracking import TrackingSpec
 
 
@@ -44,7 +44,6 @@ class StackSpec(Model):
 
     storage: StorageSpec
     tracking: TrackingSpec
-    queueing: QueueingSpec
     teams: Annotated[tuple[TeamSpec, ...], Field(min_length=1)]
     """Teams that share the stack."""
 

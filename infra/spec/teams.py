@@ -23,26 +23,6 @@ class TeamSpec(Model):
     """Monthly budget of the team; alarms at 50, 80 and 100 %."""
 
 
-class PriorityClassSpec(Model):
-    """A priority that a job may ask for."""
-
-    name: Annotated[str, Field(pattern=r"^[a-z][a-z0-9-]{1,30}$")]
-    """Value of the label `kueue.x-k8s.io/priority-class`."""
-
-    value: Annotated[int, Field(ge=-1_000_000, le=1_000_000)]
-    """Higher goes first and may preempt lower."""
-
-    description: str
-    """What it is for, in words the people who wait understand."""
-
-
-class QueueingSpec(Model):
-    """Queue rules that hold for every team."""
-
-    priority_classes: Annotated[tuple[PriorityClassSpec, ...], Field(min_length=1)]
-    """The priorities, from which each job picks one."""
-
-
 class BudgetSpec(Model):
     """The budget of the whole stack."""
 

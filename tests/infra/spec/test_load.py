@@ -24,6 +24,7 @@ def values() -> Values:
             "owner": "a@example.com",
             "cost_center": "research",
             "network": {"zones": ["us-east-1a", "us-east-1b"]},
+            "cluster": {"admin_principal_arns": ["arn:aws:iam::123456789012:role/platform"]},
             "pools": [
                 {
                     "name": "a100",
@@ -32,7 +33,7 @@ def values() -> Values:
                     "capacity": "on_demand",
                     "zones": ["us-east-1b"],
                     "efa": True,
-                    "max_size": 2,
+                    "max_size": 4,
                 }
             ],
             "storage": {"lustre": None},
@@ -58,7 +59,7 @@ def test_the_profile_supplies_what_the_file_leaves_out(values: Values) -> None:
     loaded = spec.load("dev", values, "Pulumi.dev.yaml")
     assert loaded.spec.name == "dev"
     assert loaded.spec.network.nat == "single"
-    assert loaded.spec.queueing.priority_classes[0].name == "production"
+    assert loaded.spec.smoke.accept == ("PASS",)
 
 
 def test_the_file_overrides_the_profile_and_explain_knows_who_said_what(values: Values) -> None:
@@ -73,23 +74,6 @@ def test_the_file_overrides_the_profile_and_explain_knows_who_said_what(values: 
     (disk,) = loaded.explain("pools[0].disk_gib")
     assert (disk.value, disk.origin.source) == (300, "default of the spec")
     assert "GiB" in disk.description
-
-
-def test_an_item_of_a_profile_list_is_changed_or_removed_by_its_name(values: Values) -> None:
-    values["spec"]["queueing"] = {
-        "priority_classes": [
-            {"name": "sweep", "remove": True},
-            {"name": "standard", "value": 400},
-            {"name": "urgent", "value": 2000, "description": "Fire"},
-        ]
-    }
-    classes = spec.load("dev", values, "f").spec.queueing.priority_classes
-    assert [(item.name, item.value) for item in classes] == [
-        ("production", 1000),
-        ("validation", 900),
-        ("standard", 400),
-        ("urgent", 2000),
-    ]
 
 
 def test_every_default_of_a_profile_gives_its_reason(values: Values) -> None:
@@ -138,24 +122,25 @@ BROKEN: dict[str, tuple[Any, ...]] = {
         {"public_access_cidrs": ["0.0.0.0/0"]},
         "cluster.public_access_cidrs[0]",
     ),
-    "an old Kubernetes": (("cluster",), {"kubernetes_version": "1.19"}, "cluster.kubernetes_version"),
+    "an old Kubernetes": (("cluster", "kubernetes_version"), "1.19", "cluster.kubernetes_version"),
     "a block without reservation": (("pools", 0, "capacity"), "capacity_block", "pools[0].reservation_id"),
     "spot with a reservation": (
         ("pools", 0, "reservation_id"),
         "cr-0123456789abcdef0",
         "pools[0].reservation_id",
     ),
-    "more at least than at most": (("pools", 0, "min_size"), 3, "pools[0].min_size"),
+    "more at least than at most": (("pools", 0, "min_size"), 5, "pools[0].min_size"),
     "a budget of nothing": (("budget", "monthly_usd"), 0, "budget.monthly_usd"),
     "a negative budget": (("teams", 0, "monthly_budget_usd"), -1, "teams[0].monthly_budget_usd"),
     "teams that outspend the stack": (("teams", 0, "monthly_budget_usd"), 9999, "budget.monthly_usd"),
     "a quota on no pool": (("teams", 0, "gpus"), {"h100": 1}, "teams[0].gpus.h100"),
     "quotas beyond the pool": (("teams", 0, "gpus"), {"a100": 17}, "pools[0].max_size"),
     "a smoke test on no pool": (("smoke", "pool"), "h100", "smoke.pool"),
-    "a smoke test beyond the pool": (("smoke", "nodes"), 3, "smoke.nodes"),
+    "a smoke test beyond the pool": (("smoke", "nodes"), 5, "smoke.nodes"),
     "a gate that opens for nobody": (("smoke", "accept"), ["INCONCLUSIVE"], "smoke.accept"),
     "an image without digest": (("smoke", "image"), "registry.example.com/torch:latest", "smoke.image"),
     "an address that is none": (("owner",), "nobody", "owner"),
+    "nobody to administer it": (("cluster", "admin_principal_arns"), [], "cluster.admin_principal_arns"),
     "no teams": (("teams",), [], "teams"),
 }
 
@@ -179,7 +164,7 @@ def test_teams_that_become_one_namespace_are_refused(values: Values) -> None:
     ]
     (problem,) = problems(values)
     assert problem.path == "teams[1].name"
-    assert "'vision-lab'" in problem.rule
+    assert "'team-vision-lab'" in problem.rule
 
 
 def test_missing_and_unknown_settings_are_told_together(values: Values) -> None:

@@ -66,3 +66,9 @@ def test_every_leaf_has_exactly_one_origin(base: dict[str, Any]) -> None:
 def test_a_list_with_a_repeated_name_is_replaced_as_a_whole() -> None:
     twice = [{"name": "x", "v": 1}, {"name": "x", "v": 2}]
     assert merged({"list": [{"name": "x", "v": 0}]}, {"list": twice}) == {"list": twice}
+
+
+def test_an_item_is_removed_by_its_name_and_nothing_is_left_of_the_wish() -> None:
+    base = {"list": [{"name": "x", "v": 1}, {"name": "y", "v": 2}]}
+    over = {"list": [{"name": "x", "remove": True}, {"name": "never", "remove": True}]}
+    assert merged(base, over) == {"list": [{"name": "y", "v": 2}]}

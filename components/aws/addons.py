@@ -1,0 +1,119 @@
+"""EKS add-ons: their settings, their AWS permissions, and which must be there before a node joins."""
+
+import json
+from collections.abc import Mapping, Sequence
+
+import pulumi
+import pulumi_aws as aws
+
+from components.aws import iam
+from components.base import Component
+from infra.catalog import EksAddon
+from infra.errors import Problem
+
+# Per-node agents without which no node becomes ready. EKS reports them active before there is a node; the
+# others need one to run on. The CNI must also outlive the nodes, whose network interfaces it gives back.
+BEFORE_NODES = ("vpc-cni", "kube-proxy", "eks-pod-identity-agent")
+# A cluster without these runs no pod: EKS installs no copies of its own (bootstrap_self_managed_addons).
+INDISPENSABLE = (*BEFORE_NODES, "coredns")
+
+_SETTINGS: dict[str, dict[str, object]] = {
+    "vpc-cni": {
+        # A /28 prefix in the place of one address: 16 times the pods per interface, far fewer calls to EC2.
+        "env": {"ENABLE_PREFIX_DELEGATION": "true", "WARM_PREFIX_TARGET": "1"},
+        # Enforces NetworkPolicy objects, so that teams' namespaces can be closed to each other.
+        "enableNetworkPolicy": "true",
+    },
+}
+
+
+def addon_problems(names: Sequence[str], known: Mapping[str, EksAddon]) -> list[Problem]:
+    """What is wrong with a choice of add-ons."""
+    problems = []
+    for index, name in enumerate(names):
+        path, addon = f"addons[{index}]", known.get(name)
+        if addon is None:
+            problems.append(
+                Problem(path, name, "is no EKS add-on of the catalog", f"Choose from {sorted(known)}.")
+            )
+        elif addon.needs_identity and not addon.managed_policies:
+            rule = "needs AWS permissions that no managed policy gives narrowly enough"
+            problems.append(
+                Problem(path, name, rule, "Leave it out and install it with a policy of your own.")
+            )
+    if len(set(names)) != len(names):
+        problems.append(Problem("addons", list(names), "names an add-on twice", "Name each once."))
+    missing = [name for name in INDISPENSABLE if name not in names]
+    if missing:
+        rule = f"lacks {', '.join(missing)}"
+        problems.append(Problem("addons", list(names), rule, "Add them: without them no pod can run."))
+    return problems
+
+
+def install(
+    component: Component,
+    name: str,
+    *,
+    addon: EksAddon,
+    cluster: aws.eks.Cluster,
+    partition: pulumi.Output[str],
+    depends_on: Sequence[pulumi.Resource],
+) -> aws.eks.Addon:
+    """Install one add-on in EKS's default version for the cluster, with a role of its own if it needs one.
+
+    EKS owns the settings: what somebody edits in the cluster by hand is put back on the next update.
+    """
+    settings = _SETTINGS.get(addon.name)
+    identities = None
+    waits = list(depends_on)
+    if addon.service_account and addon.needs_identity:
+        account = addon.service_account
+        role, permissions = _pod_role(
+            component,
+            f"{name}-{addon.name}",
+            addon=addon,
+            service_account=account,
+            cluster=cluster,
+            partition=partition,
+        )
+        waits += permissions
+        identities = [aws.eks.AddonPodIdentityAssociationArgs(role_arn=role.arn, service_account=account)]
+    return aws.eks.Addon(
+        f"{name}-{addon.name}",
+        cluster_name=cluster.name,
+        addon_name=addon.name,
+        configuration_values=json.dumps(settings, sort_keys=True) if settings else None,
+        pod_identity_associations=identities,
+        resolve_conflicts_on_create="OVERWRITE",
+        resolve_conflicts_on_update="OVERWRITE",
+        opts=component.child(pulumi.ResourceOptions(depends_on=waits)),
+    )
+
+
+def _pod_role(
+    component: Component,
+    name: str,
+    *,
+    addon: EksAddon,
+    service_account: str,
+    cluster: aws.eks.Cluster,
+    partition: pulumi.Output[str],
+) -> tuple[aws.iam.Role, list[aws.iam.RolePolicyAttachment]]:
+    role = aws.iam.Role(
+        f"{name}-role",
+        description=f"EKS add-on {addon.name}, service account {addon.namespace}/{service_account}",
+        assume_role_policy=cluster.arn.apply(
+            lambda arn: iam.pod_identity_trust(arn, addon.namespace, service_account)
+        ),
+        opts=component.child(),
+    )
+    attachments = [
+        aws.iam.RolePolicyAttachment(
+            f"{name}-{policy.rsplit('/', 1)[-1]}",
+            role=role.name,
+            policy_arn=iam.managed_policy_arn(partition, policy),
+            opts=component.child(),
+        )
+        for policy in addon.managed_policies
+    ]
+    return role, attachments

@@ -1,0 +1,110 @@
+"""Nodes come when jobs are admitted and go when they are idle: Cluster Autoscaler."""
+
+from typing import TypedDict
+
+import pulumi
+
+from components.aws import iam
+from components.aws.pod_role import AwsPodRole
+from components.base import Component
+from components.kubernetes.charts import charts, release
+
+SERVICE_ACCOUNT = "cluster-autoscaler"
+# EKS puts this tag on the Auto Scaling group of every managed node group, with "owned" as its value.
+_OWNER_TAG = "k8s.io/cluster-autoscaler"
+
+
+class AwsAutoscalingArgs(TypedDict):
+    """Which cluster's pools follow demand, and how patiently."""
+
+    region: str
+    cluster_name: str
+    """The EKS cluster; its managed node groups are found by the tag that EKS gives them."""
+    cluster_arn: pulumi.Input[str]
+    idle_minutes: int
+    """How long a node must be unneeded before it goes."""
+
+
+class AwsAutoscaling(Component):
+    """Cluster Autoscaler with the rights to resize this cluster's node groups and no others.
+
+    Without it a pool at zero nodes stays there, whatever is queued. Needs an AWS and a Kubernetes provider
+    (`providers=[aws, kubernetes]`).
+    """
+
+    release_name: pulumi.Output[str]
+    """The Helm release; whoever uses it comes after the autoscaler runs."""
+
+    def __init__(
+        self, name: str, args: AwsAutoscalingArgs, opts: pulumi.ResourceOptions | None = None
+    ) -> None:
+        super().__init__(name, opts)
+        role = AwsPodRole(
+            f"{name}-pods",
+            {
+                "cluster_name": args["cluster_name"],
+                "cluster_arn": args["cluster_arn"],
+                "namespace": charts()["cluster-autoscaler"].namespace,
+                "service_account": SERVICE_ACCOUNT,
+                "policy": autoscaler_rights(args["cluster_name"]),
+            },
+            self.child(),
+        )
+        values = {
+            "cloudProvider": "aws",
+            "awsRegion": args["region"],
+            "autoDiscovery": {"clusterName": args["cluster_name"]},
+            "rbac": {"serviceAccount": {"name": SERVICE_ACCOUNT}},
+            "replicaCount": 2,
+            "resources": {
+                "requests": {"cpu": "100m", "memory": "600Mi"},
+                "limits": {"memory": "600Mi"},
+            },
+            "extraArgs": {
+                # Of the pools that fit, the one that leaves least unused: no GPU node for work without GPUs.
+                "expander": "least-waste",
+                "scale-down-unneeded-time": f"{args['idle_minutes']}m",
+                "scale-down-delay-after-add": "10m",
+                # Large GPU nodes take longer to be ready than the 15 minutes that are the default.
+                "max-node-provision-time": "25m",
+                "skip-nodes-with-system-pods": False,
+                "skip-nodes-with-local-storage": False,
+                # One zone's group may be out of capacity while another's is not.
+                "balance-similar-node-groups": True,
+            },
+        }
+        installed = release(
+            name, "cluster-autoscaler", values, self.child(pulumi.ResourceOptions(depends_on=[role]))
+        )
+        self.release_name = installed.name
+        self.register_outputs({"release_name": self.release_name})
+
+
+def autoscaler_rights(cluster_name: str) -> str:
+    """See every group (AWS has no narrower right to look), resize those of one cluster.
+
+    Source: kubernetes/autoscaler, cluster-autoscaler/cloudprovider/aws/README.md, "Full Cluster Autoscaler
+    Features Policy".
+    """
+    looking = iam.allow(
+        [
+            "autoscaling:DescribeAutoScalingGroups",
+            "autoscaling:DescribeAutoScalingInstances",
+            "autoscaling:DescribeLaunchConfigurations",
+            "autoscaling:DescribeScalingActivities",
+            "autoscaling:DescribeTags",
+            "ec2:DescribeImages",
+            "ec2:DescribeInstanceTypes",
+            "ec2:DescribeLaunchTemplateVersions",
+            "ec2:GetInstanceTypesFromInstanceRequirements",
+            "eks:DescribeNodegroup",
+        ],
+        ["*"],
+    )
+    resizing = {
+        **iam.allow(
+            ["autoscaling:SetDesiredCapacity", "autoscaling:TerminateInstanceInAutoScalingGroup"], ["*"]
+        ),
+        "Condition": {"StringEquals": {f"aws:ResourceTag/{_OWNER_TAG}/{cluster_name}": "owned"}},
+    }
+    return iam.document(looking, resizing)

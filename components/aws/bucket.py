@@ -1,0 +1,175 @@
+"""One S3 bucket as every bucket of a stack must be: private, versioned, encrypted with our key, TLS only."""
+
+from collections.abc import Mapping
+from typing import NotRequired, TypedDict
+
+import pulumi
+import pulumi_aws as aws
+from pulumi_aws.s3 import BucketLifecycleConfigurationRuleArgsDict
+
+from components.base import Component
+from components.ordering import after
+
+# Parts of an upload that was cut off are invisible in listings but billed; a week is ample for a retry.
+ABORTED_UPLOAD_DAYS = 7
+
+
+class AwsBucketArgs(TypedDict):
+    """How long objects live, and under which key."""
+
+    kms_key_arn: pulumi.Input[str]
+    """ARN of the customer-managed key; other keys and other kinds of encryption are refused."""
+    noncurrent_days: int
+    """Days an overwritten or deleted version can still be restored."""
+    expire_days: NotRequired[int]
+    """Days after which a current object expires. Default: never."""
+    intelligent_tiering: NotRequired[bool]
+    """Let S3 move objects between access tiers by their use (no retrieval delay or fee). Default: no."""
+    object_lock: NotRequired[bool]
+    """Allow retention and legal holds on single objects; can only be chosen at creation. Default: no."""
+    force_destroy: NotRequired[bool]
+    """Delete the bucket even with objects in it. Default: no, `destroy` then stops at a bucket in use."""
+
+
+class AwsBucket(Component):
+    """A hardened bucket. Its outputs resolve only once encryption, versioning and policy are in place."""
+
+    bucket: pulumi.Output[str]
+    arn: pulumi.Output[str]
+
+    def __init__(self, name: str, args: AwsBucketArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        super().__init__(name, opts)
+        bucket = aws.s3.Bucket(
+            name,
+            force_destroy=args.get("force_destroy", False),
+            object_lock_enabled=args.get("object_lock", False),
+            opts=self.child(),
+        )
+        versioning = aws.s3.BucketVersioning(
+            f"{name}-versioning",
+            bucket=bucket.bucket,
+            versioning_configuration={"status": "Enabled"},
+            opts=self.child(),
+        )
+        # Rules about non-current versions mean nothing before there are versions.
+        aws.s3.BucketLifecycleConfiguration(
+            f"{name}-lifecycle",
+            bucket=bucket.bucket,
+            rules=lifecycle_rules(args),
+            opts=self.child(pulumi.ResourceOptions(depends_on=[versioning])),
+        )
+        encryption = self._encrypt(name, bucket, args["kms_key_arn"])
+        policy = self._restrict(name, bucket, args["kms_key_arn"])
+        guards = [policy, encryption, versioning]
+        self.bucket = after(bucket.bucket, guards)
+        self.arn = after(bucket.arn, guards)
+        self.register_outputs({"bucket": self.bucket, "arn": self.arn})
+
+    def _encrypt(
+        self, name: str, bucket: aws.s3.Bucket, kms_key_arn: pulumi.Input[str]
+    ) -> aws.s3.BucketServerSideEncryptionConfiguration:
+        # The bucket key cuts calls to KMS (and their price) by sharing one data key for many objects.
+        return aws.s3.BucketServerSideEncryptionConfiguration(
+            f"{name}-encryption",
+            bucket=bucket.bucket,
+            rules=[
+                {
+                    "apply_server_side_encryption_by_default": {
+                        "sse_algorithm": "aws:kms",
+                        "kms_master_key_id": kms_key_arn,
+                    },
+                    "blocked_encryption_types": ["SSE-C"],
+                    "bucket_key_enabled": True,
+                }
+            ],
+            opts=self.child(),
+        )
+
+    def _restrict(
+        self, name: str, bucket: aws.s3.Bucket, kms_key_arn: pulumi.Input[str]
+    ) -> aws.s3.BucketPolicy:
+        public_access = aws.s3.BucketPublicAccessBlock(
+            f"{name}-public-access",
+            bucket=bucket.bucket,
+            block_public_acls=True,
+            block_public_policy=True,
+            ignore_public_acls=True,
+            restrict_public_buckets=True,
+            opts=self.child(),
+        )
+        ownership = aws.s3.BucketOwnershipControls(
+            f"{name}-ownership",
+            bucket=bucket.bucket,
+            rule={"object_ownership": "BucketOwnerEnforced"},
+            opts=self.child(),
+        )
+        # S3 refuses two such changes to one bucket at the same moment ("conflicting conditional operation").
+        return aws.s3.BucketPolicy(
+            f"{name}-policy",
+            bucket=bucket.bucket,
+            policy=pulumi.Output.json_dumps(bucket_policy(bucket.arn, kms_key_arn)),
+            opts=self.child(pulumi.ResourceOptions(depends_on=[public_access, ownership])),
+        )
+
+
+def lifecycle_rules(args: AwsBucketArgs) -> list[BucketLifecycleConfigurationRuleArgsDict]:
+    """The bucket's lifecycle: old versions and aborted uploads always go, the rest as `args` asks."""
+    versions: BucketLifecycleConfigurationRuleArgsDict = {
+        "id": "old-versions-and-aborted-uploads",
+        "status": "Enabled",
+        "filter": {},
+        "noncurrent_version_expiration": {"noncurrent_days": args["noncurrent_days"]},
+        "abort_incomplete_multipart_upload": {"days_after_initiation": ABORTED_UPLOAD_DAYS},
+    }
+    if "expire_days" in args:
+        versions["expiration"] = {"days": args["expire_days"]}
+    else:
+        # Without an age limit S3 must be told to drop delete markers that hide nothing any more.
+        versions["expiration"] = {"expired_object_delete_marker": True}
+    if not args.get("intelligent_tiering", False):
+        return [versions]
+    return [
+        versions,
+        {
+            "id": "tier-by-use",
+            "status": "Enabled",
+            "filter": {},
+            "transitions": [{"days": 0, "storage_class": "INTELLIGENT_TIERING"}],
+        },
+    ]
+
+
+def bucket_policy(
+    bucket_arn: pulumi.Input[str], kms_key_arn: pulumi.Input[str]
+) -> Mapping[str, pulumi.Input[object]]:
+    """Deny what must never happen, for everybody: plain HTTP, and writes under another key.
+
+    A write that names no encryption gets the bucket's default, which is the right key. One that names any
+    must name this key by ARN: the negated comparison also matches a request that gives an algorithm without a
+    key, for which S3 would take its own managed key.
+    """
+    objects = pulumi.Output.concat(bucket_arn, "/*")
+    return {
+        "Version": "2012-10-17",
+        "Statement": [
+            {
+                "Sid": "TlsOnly",
+                "Effect": "Deny",
+                "Principal": "*",
+                "Action": "s3:*",
+                "Resource": [bucket_arn, objects],
+                "Condition": {"Bool": {"aws:SecureTransport": "false"}},
+            },
+            {
+                "Sid": "OurKeyOnly",
+                "Effect": "Deny",
+                "Principal": "*",
+                "Action": "s3:PutObject",
+                "Resource": objects,
+                "Condition": {
+                    "Null": {"s3:x-amz-server-side-encryption": "false"},
+                    "StringNotEquals": {"s3:x-amz-server-side-encryption-aws-kms-key-id": kms_key_arn},
+                },
+            },
+        ],
+    }

@@ -1,0 +1,58 @@
+"""Security group rules as one thinks of them: members of one group may connect to members of another."""
+
+from collections.abc import Sequence
+
+import pulumi
+import pulumi_aws as aws
+
+from components.base import Component
+
+# Every protocol and port: what EFA needs, since its packets have no ports.
+ALL_TRAFFIC = ("-1", ((None, None),))
+
+
+def tcp(*ranges: tuple[int, int]) -> tuple[str, Sequence[tuple[int | None, int | None]]]:
+    """TCP on these port ranges (first and last, both included)."""
+    return "tcp", ranges
+
+
+def connect(
+    component: Component,
+    name: str,
+    *,
+    source: pulumi.Input[str],
+    target: pulumi.Input[str],
+    traffic: tuple[str, Sequence[tuple[int | None, int | None]]],
+) -> list[pulumi.Resource]:
+    """The rules that let group `source` connect to group `target`: out of the one, into the other.
+
+    Both, because a group whose egress is closed (as that of EFA nodes is) needs the first one. Answers need
+    no rule: security groups are stateful.
+    """
+    protocol, ranges = traffic
+    rules: list[pulumi.Resource] = []
+    for first, last in ranges:
+        port = "all" if first is None else str(first)
+        rules.append(
+            aws.vpc.SecurityGroupEgressRule(
+                f"{name}-{port}-out",
+                security_group_id=source,
+                referenced_security_group_id=target,
+                ip_protocol=protocol,
+                from_port=first,
+                to_port=last,
+                opts=component.child(),
+            )
+        )
+        rules.append(
+            aws.vpc.SecurityGroupIngressRule(
+                f"{name}-{port}-in",
+                security_group_id=target,
+                referenced_security_group_id=source,
+                ip_protocol=protocol,
+                from_port=first,
+                to_port=last,
+                opts=component.child(),
+            )
+        )
+    return rules

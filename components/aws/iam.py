@@ -1,0 +1,96 @@
+"""Policy documents, as JSON text: who may assume a role, and what a role or a key allows."""
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import TypeAlias
+
+import pulumi
+
+Conditions: TypeAlias = Mapping[str, Mapping[str, str]]
+
+
+def document(*statements: Mapping[str, object]) -> str:
+    """An IAM policy document of these statements."""
+    return json.dumps({"Version": "2012-10-17", "Statement": list(statements)})
+
+
+def allow(actions: Sequence[str], resources: Sequence[str]) -> dict[str, object]:
+    """A statement that allows `actions` on `resources`."""
+    return {"Effect": "Allow", "Action": list(actions), "Resource": list(resources)}
+
+
+def trust(
+    service: str, *, actions: Sequence[str] = ("sts:AssumeRole",), conditions: Conditions | None = None
+) -> str:
+    """A trust policy for one AWS service.
+
+    A service principal is shared by all of AWS's customers: unless the service can only act for the account
+    that handed it the role (EC2, pods), pass `from_account` as conditions, or it is a confused deputy.
+    """
+    statement: dict[str, object] = {
+        "Effect": "Allow",
+        "Principal": {"Service": service},
+        "Action": list(actions),
+    }
+    if conditions:
+        statement["Condition"] = conditions
+    return document(statement)
+
+
+def from_account(account_id: str, source_arn: str) -> Conditions:
+    """Conditions that hold only when the service acts for `source_arn` (may hold `*`) of this account."""
+    return {"StringEquals": {"aws:SourceAccount": account_id}, "ArnLike": {"aws:SourceArn": source_arn}}
+
+
+def pod_identity_trust(cluster_arn: str, namespace: str, service_account: str) -> str:
+    """Trust for the pods of exactly one service account of one cluster (EKS Pod Identity).
+
+    EKS sends where the pod lives as session tags, so `sts:TagSession` is needed beside `sts:AssumeRole`, and
+    without the conditions any association in the account, on any cluster, could hand this role out.
+    Source: EKS user guide, "EKS Pod Identity" (pod-id-abac, session tags added by EKS).
+    """
+    return trust(
+        "pods.eks.amazonaws.com",
+        actions=("sts:AssumeRole", "sts:TagSession"),
+        conditions={
+            "StringEquals": {
+                "aws:RequestTag/eks-cluster-arn": cluster_arn,
+                "aws:RequestTag/kubernetes-namespace": namespace,
+                "aws:RequestTag/kubernetes-service-account": service_account,
+            }
+        },
+    )
+
+
+def managed_policy_arn(partition: pulumi.Output[str], policy: str) -> pulumi.Output[str]:
+    """The ARN of a policy that AWS maintains, such as `AmazonEKS_CNI_Policy`."""
+    return partition.apply(lambda known: f"arn:{known}:iam::aws:policy/{policy}")
+
+
+def owned_by(root_arn: str) -> dict[str, object]:
+    """The key-policy statement that leaves access to IAM policies of the account `root_arn` belongs to.
+
+    Without it a key can become unmanageable; it grants nothing to anybody by itself.
+    """
+    return {
+        "Sid": "AccountDecidesByIam",
+        "Effect": "Allow",
+        "Principal": {"AWS": root_arn},
+        "Action": "kms:*",
+        "Resource": "*",
+    }
+
+
+def usable_by_logs(region: str, log_group_arn: str) -> dict[str, object]:
+    """The key-policy statement CloudWatch Logs needs to encrypt `log_group_arn`, and only that group.
+
+    Source: CloudWatch Logs user guide, "Encrypt log data using KMS".
+    """
+    return {
+        "Sid": "CloudWatchLogsEncryptsThisGroup",
+        "Effect": "Allow",
+        "Principal": {"Service": f"logs.{region}.amazonaws.com"},
+        "Action": ["kms:Encrypt*", "kms:Decrypt*", "kms:ReEncrypt*", "kms:GenerateDataKey*", "kms:Describe*"],
+        "Resource": "*",
+        "Condition": {"ArnEquals": {"kms:EncryptionContext:aws:logs:arn": log_group_arn}},
+    }

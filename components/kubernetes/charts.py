@@ -1,0 +1,62 @@
+"""The Helm charts of the stack, pinned in `charts.toml`, and the one way they are installed."""
+
+import datetime
+import functools
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pulumi
+from pulumi_kubernetes import helm
+
+INSTALL_TIMEOUT_S = 600
+
+
+@dataclass(frozen=True)
+class Chart:
+    """One pinned chart: `repository` is None for a chart whose name is an `oci://` address."""
+
+    chart: str
+    version: str
+    namespace: str
+    source: str
+    date: datetime.date
+    repository: str | None = None
+
+
+@functools.cache
+def charts() -> Mapping[str, Chart]:
+    """Every chart of `charts.toml` by its key."""
+    table = tomllib.loads(Path(__file__).with_name("charts.toml").read_text(encoding="utf-8"))
+    return {key: Chart(**row) for key, row in table.items()}
+
+
+def release(
+    name: str,
+    chart: str,
+    values: Mapping[str, Any],
+    opts: pulumi.ResourceOptions,
+) -> helm.v3.Release:
+    """Install the pinned chart with key `chart` as the Helm release `chart`; its namespace must exist.
+
+    The release is atomic: an install that fails leaves nothing behind, so that the next `up` starts clean.
+    Helm creates no namespace: one that it made would outlive the release.
+    """
+    pinned = charts()[chart]
+    return helm.v3.Release(
+        name,
+        helm.v3.ReleaseArgs(
+            chart=pinned.chart,
+            version=pinned.version,
+            repository_opts=helm.v3.RepositoryOptsArgs(repo=pinned.repository) if pinned.repository else None,
+            name=chart,
+            namespace=pinned.namespace,
+            atomic=True,
+            cleanup_on_fail=True,
+            timeout=INSTALL_TIMEOUT_S,
+            values=values,
+        ),
+        opts=opts,
+    )

@@ -1,0 +1,301 @@
+"""Start the MLflow server with secrets it fetches itself; the main program of the tracking pods.
+
+Runs inside the server's image (Python >= 3.10, MLflow with its `auth` extra, boto3) from a ConfigMap.
+Secrets go from AWS Secrets Manager into this process, the server's environment and one private file: never
+onto a command line, into a log, into Kubernetes or the state of Pulumi. Settings come from the environment:
+
+    HOST, PORT              where to listen
+    WORKERS                 worker processes of the server
+    ALLOWED_HOSTS           comma-separated Host headers to accept; MLflow answers others with 403
+    ARTIFACTS_DESTINATION   where artifacts go, e.g. s3://bucket/mlflow
+    ADMIN_SECRET_ARN        secret with username, password and session_key; filled on the first start
+    AWS_REGION              region of the secrets
+    DATABASE_URI            SQLAlchemy URI; may hold {username} and {password}
+    DATABASE_SECRET_ARN     secret with username and password, if DATABASE_URI asks for them
+"""
+
+import importlib
+import json
+import logging
+import os
+import random
+import secrets
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType
+from typing import Any
+from urllib.parse import quote
+
+log = logging.getLogger("trainstack.mlflow")
+
+REQUIRED = (
+    "HOST",
+    "PORT",
+    "WORKERS",
+    "ALLOWED_HOSTS",
+    "ARTIFACTS_DESTINATION",
+    "ADMIN_SECRET_ARN",
+    "AWS_REGION",
+    "DATABASE_URI",
+)
+PLACEHOLDERS = ("{username}", "{password}")
+ADMIN_FIELDS = ("username", "password", "session_key")
+
+# Secrets Manager keeps one value per request token: replicas that start together all use this one, so only
+# the first gets through and the others read what it wrote. 32 to 64 characters.
+FIRST_VALUE = "trainstack-mlflow-admin-first-value"
+
+# RDS replaces the master password on its own (every 7 days by default). Looked for this often, in seconds.
+ROTATION_CHECK_S = 60.0
+
+# Held in PostgreSQL while the schema changes, so that replicas which start together take turns. Any constant.
+MIGRATION_LOCK = 7_021_966_305
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The environment of the pod, checked."""
+
+    host: str
+    port: int
+    workers: int
+    allowed_hosts: str
+    artifacts_destination: str
+    admin_secret_arn: str
+    region: str
+    database_uri: str
+    database_secret_arn: str
+
+
+@dataclass(frozen=True)
+class Admin:
+    """The first user, and the key that signs browser sessions; every replica needs the same."""
+
+    username: str
+    password: str
+    session_key: str
+
+
+def read_settings(environment: Mapping[str, str]) -> Settings:
+    """The settings in `environment`. Raises ValueError that names everything missing or wrong at once."""
+    required = list(REQUIRED)
+    if any(mark in environment.get("DATABASE_URI", "") for mark in PLACEHOLDERS):
+        required.append("DATABASE_SECRET_ARN")
+    wrong = [f"{name} is not set" for name in required if not environment.get(name)]
+    wrong += [
+        f"{name} is not a number: {environment[name]}"
+        for name in ("PORT", "WORKERS")
+        if environment.get(name) and not environment[name].isdigit()
+    ]
+    if wrong:
+        raise ValueError("; ".join(wrong))
+    return Settings(
+        host=environment["HOST"],
+        port=int(environment["PORT"]),
+        workers=int(environment["WORKERS"]),
+        allowed_hosts=environment["ALLOWED_HOSTS"],
+        artifacts_destination=environment["ARTIFACTS_DESTINATION"],
+        admin_secret_arn=environment["ADMIN_SECRET_ARN"],
+        region=environment["AWS_REGION"],
+        database_uri=environment["DATABASE_URI"],
+        database_secret_arn=environment.get("DATABASE_SECRET_ARN", ""),
+    )
+
+
+def database_uri(template: str, credentials: Mapping[str, str]) -> str:
+    """`template` with the placeholders filled; a generated password may hold characters special in a URI."""
+    uri = template
+    for mark in PLACEHOLDERS:
+        if mark in uri:
+            uri = uri.replace(mark, quote(credentials[mark.strip("{}")], safe=""))
+    return uri
+
+
+def auth_ini(uri: str, admin_username: str) -> str:
+    """The configuration of MLflow's basic-auth app, which keeps its users in the tracking database.
+
+    A user sees nothing that nobody granted. Checked passwords are remembered for a minute (in each worker):
+    hashing one takes longer than most requests, and a training job sends many.
+    """
+    escaped = uri.replace("%", "%%")  # configparser would read %40 as a reference
+    return (
+        "[mlflow]\n"
+        "default_permission = NO_PERMISSIONS\n"
+        f"database_uri = {escaped}\n"
+        f"admin_username = {admin_username}\n"
+        "authorization_function = mlflow.server.auth:authenticate_request_basic_auth\n"
+        "auth_cache_ttl_seconds = 60\n"
+    )
+
+
+def server_arguments(settings: Settings) -> list[str]:
+    """The arguments of `mlflow`; they hold no secret."""
+    return [
+        "server",
+        *("--app-name", "basic-auth"),
+        *("--host", settings.host),
+        *("--port", str(settings.port)),
+        *("--workers", str(settings.workers)),
+        *("--artifacts-destination", settings.artifacts_destination),
+        *("--allowed-hosts", settings.allowed_hosts),
+    ]
+
+
+def server_environment(inherited: Mapping[str, str], uri: str, admin: Admin, ini: Path) -> dict[str, str]:
+    """The environment of the server, secrets included.
+
+    Job execution (evaluation and judges inside the server) is off: it polls the database, which then never
+    pauses, and its memory grows (mlflow/mlflow#22792).
+    """
+    return {
+        **inherited,
+        "MLFLOW_BACKEND_STORE_URI": uri,
+        "MLFLOW_AUTH_CONFIG_PATH": str(ini),
+        "MLFLOW_AUTH_ADMIN_PASSWORD": admin.password,
+        "MLFLOW_FLASK_SERVER_SECRET_KEY": admin.session_key,
+        "MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false",
+        "MLFLOW_DISABLE_TELEMETRY": "true",
+    }
+
+
+def read_secret(client: Any, arn: str) -> tuple[dict[str, str], str]:
+    """The fields and the version id of a secret's current value."""
+    answer = client.get_secret_value(SecretId=arn)
+    return json.loads(answer["SecretString"]), answer["VersionId"]
+
+
+def admin_credentials(client: Any, arn: str, pause: Callable[[float], None] = time.sleep) -> Admin:
+    """The admin of the server; makes one, and stores it, when the secret has no value yet."""
+    missing = client.exceptions.ResourceNotFoundException
+    try:
+        fields, _ = read_secret(client, arn)
+    except missing:
+        store_new_admin(client, arn)
+        fields = read_new_secret(client, arn, pause)
+    absent = [name for name in ADMIN_FIELDS if not fields.get(name)]
+    if absent:
+        raise ValueError(f"the secret {arn} lacks {', '.join(absent)}")
+    return Admin(**{name: fields[name] for name in ADMIN_FIELDS})
+
+
+def store_new_admin(client: Any, arn: str) -> None:
+    """Store a new password, unless another replica was faster."""
+    fields = {
+        "username": "admin",
+        "password": secrets.token_urlsafe(32),
+        "session_key": secrets.token_hex(32),
+    }
+    try:
+        client.put_secret_value(SecretId=arn, ClientRequestToken=FIRST_VALUE, SecretString=json.dumps(fields))
+        log.info("stored a new admin password in %s", arn)
+    except client.exceptions.ResourceExistsException:
+        log.info("another replica stored the admin password")
+
+
+def read_new_secret(client: Any, arn: str, pause: Callable[[float], None]) -> dict[str, str]:
+    """A value that was just written; Secrets Manager may take a moment to show it."""
+    for wait in (0.2, 0.5, 1.0, 2.0, 4.0):
+        try:
+            return read_secret(client, arn)[0]
+        except client.exceptions.ResourceNotFoundException:
+            pause(wait)
+    return read_secret(client, arn)[0]
+
+
+def migrate(uri: str) -> None:
+    """Bring tracking and auth tables to this MLflow's schema; on an empty database, make them.
+
+    MLflow refuses to start on an older schema, and its migrations must not run twice at once.
+    """
+    sqlalchemy: Any = importlib.import_module("sqlalchemy")
+    tracking = importlib.import_module("mlflow.db").commands
+    auth = importlib.import_module("mlflow.server.auth.db.cli").commands
+    engine = sqlalchemy.create_engine(uri)
+    with engine.connect() as connection:
+        if engine.dialect.name == "postgresql":
+            connection.execute(sqlalchemy.text("SELECT pg_advisory_lock(:key)"), {"key": MIGRATION_LOCK})
+        tracking(["upgrade", uri], standalone_mode=False)
+        auth(["upgrade", "--url", uri], standalone_mode=False)
+
+
+def supervise(server: "subprocess.Popen[bytes]", changed: Callable[[], bool], interval_s: float) -> bool:
+    """Wait until the server ends; True if it was ended here because `changed()` said so."""
+
+    def forward(signum: int, _frame: FrameType | None) -> None:
+        server.send_signal(signum)
+
+    signal.signal(signal.SIGTERM, forward)
+    signal.signal(signal.SIGINT, forward)
+    while True:
+        try:
+            server.wait(timeout=interval_s)
+            return False
+        except subprocess.TimeoutExpired:
+            if changed():
+                # Not all replicas at the same moment.
+                time.sleep(random.uniform(0, interval_s / 2))  # noqa: S311 - spreads load, guards nothing
+                server.terminate()
+                server.wait()
+                return True
+
+
+def serve(settings: Settings) -> None:
+    """Migrate and become the MLflow server; the secrets are in the environment already."""
+    migrate(os.environ["MLFLOW_BACKEND_STORE_URI"])
+    # The same as the `mlflow` command, in this process: importing MLflow a second time would take seconds.
+    importlib.import_module("mlflow.cli").cli(server_arguments(settings), prog_name="mlflow")
+
+
+def start(settings: Settings, client: Any) -> int:
+    """Fetch the secrets and run the server with them; its exit code. Starts over after a rotation."""
+    credentials, version = (
+        read_secret(client, settings.database_secret_arn) if settings.database_secret_arn else ({}, "")
+    )
+    uri = database_uri(settings.database_uri, credentials)
+    admin = admin_credentials(client, settings.admin_secret_arn)
+
+    def rotated() -> bool:
+        try:
+            return bool(version) and read_secret(client, settings.database_secret_arn)[1] != version
+        except Exception as problem:
+            # A server that works must not end because Secrets Manager does not answer.
+            log.warning("cannot see whether the password was rotated: %s", type(problem).__name__)
+            return False
+
+    with tempfile.TemporaryDirectory(prefix="mlflow-") as private:  # mode 0700
+        ini = Path(private, "auth.ini")
+        ini.touch(mode=0o600)
+        ini.write_text(auth_ini(uri, admin.username))
+        environment = server_environment(os.environ, uri, admin, ini)
+        with subprocess.Popen([sys.executable, __file__, "serve"], env=environment) as server:
+            again = supervise(server, rotated, ROTATION_CHECK_S)
+        code = server.returncode
+    if again:
+        log.info("the database password was rotated; starting again with the new one")
+        os.execv(sys.executable, [sys.executable, __file__])  # noqa: S606 - this very program
+    return code if code >= 0 else 128 - code
+
+
+def main(arguments: list[str]) -> int:
+    """Without arguments: fetch secrets and supervise. `serve`: the server itself, with secrets at hand."""
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s %(message)s")
+    try:
+        settings = read_settings(os.environ)
+    except ValueError as problem:
+        log.error("cannot start: %s", problem)
+        return 2
+    if arguments == ["serve"]:
+        serve(settings)
+        return 0
+    boto3: Any = importlib.import_module("boto3")
+    return start(settings, boto3.client("secretsmanager", region_name=settings.region))
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,136 @@
+"""Who is owed how much of which pool: the maths behind the queues, free of Kubernetes objects."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import NotRequired, TypedDict
+
+CPU = "cpu"
+MEMORY = "memory"
+GPU = "nvidia.com/gpu"
+EFA = "vpc.amazonaws.com/efa"
+
+# Whole units of each resource: cores, GiB, devices.
+Resources = Mapping[str, int]
+
+
+class FlavorArgs(TypedDict):
+    """One kind of node that jobs can be given: a pool."""
+
+    name: str
+    """Name of the pool."""
+    node_labels: Mapping[str, str]
+    """Labels every node of the pool carries; jobs admitted to the flavor are bound to them."""
+    nodes: int
+    """Nodes the pool can grow to."""
+    cpu: int
+    """Cores per node that jobs may ask for."""
+    memory_gib: int
+    """Memory per node that jobs may ask for, GiB."""
+    gpus: int
+    """GPUs per node; 0 for a pool without."""
+    efa: int
+    """EFA devices per node; 0 for a pool without."""
+    topology: NotRequired[Sequence[str]]
+    """Node labels from the widest network layer to the narrowest, for topology-aware placement."""
+    fixed_size: NotRequired[bool]
+    """True when all `nodes` always exist. Topology-aware placement needs it: it only sees nodes that exist,
+    so a job for a pool that is scaled to zero would wait for ever."""
+
+
+class TeamArgs(TypedDict):
+    """One tenant of the cluster."""
+
+    name: str
+    """Name of the team."""
+    weight: float
+    """Its share relative to the others' weights, above 0."""
+    gpus: NotRequired[Mapping[str, int]]
+    """GPUs guaranteed per flavor name; a flavor that is not named is shared out by weight."""
+
+
+class GateArgs(TypedDict):
+    """What the deploy validation needs in order to be admitted at any time."""
+
+    flavor: str
+    """Flavor it runs on."""
+    nodes: int
+    """Whole nodes it takes."""
+
+
+@dataclass(frozen=True)
+class Allotment:
+    """Quota per flavor name and resource; over all parts it adds up to exactly what the pools hold."""
+
+    gate: Mapping[str, Resources]
+    teams: Mapping[str, Mapping[str, Resources]]
+    """By team name, as given."""
+    shared: Mapping[str, Resources]
+    """Owed to nobody and lent to everybody: what weights and whole devices leave over."""
+
+
+def per_node(flavor: FlavorArgs) -> Resources:
+    """What one node of the flavor holds."""
+    return {CPU: flavor["cpu"], MEMORY: flavor["memory_gib"], GPU: flavor["gpus"], EFA: flavor["efa"]}
+
+
+def capacity(flavor: FlavorArgs) -> Resources:
+    """What the flavor holds at its largest."""
+    return {name: flavor["nodes"] * amount for name, amount in per_node(flavor).items()}
+
+
+def split(total: int, weights: Sequence[float]) -> list[int]:
+    """Whole shares of `total` in proportion to `weights` (all above 0), by largest remainder, earlier first.
+
+    The shares add up to `total`, and each is within one unit of the exact proportion.
+    """
+    if not weights:
+        return []
+    scale = math.fsum(weights)
+    exact = [total * weight / scale for weight in weights]
+    shares = [math.floor(value) for value in exact]
+    by_remainder = sorted(range(len(weights)), key=lambda index: (shares[index] - exact[index], index))
+    # Rounding errors of huge totals could leave more units than weights; cycling hands out every one.
+    for turn in range(total - sum(shares)):
+        shares[by_remainder[turn % len(weights)]] += 1
+    return shares
+
+
+def allot(flavors: Sequence[FlavorArgs], teams: Sequence[TeamArgs], gate: GateArgs) -> Allotment:
+    """Divide every flavor among the gate, the teams and the shared rest.
+
+    GPUs (cores, on a flavor without) are what is divided; the other resources follow in proportion, so that a
+    team that is owed half the GPUs is also owed half the memory and half the network devices.
+    """
+    owed: dict[str, dict[str, Resources]] = {team["name"]: {} for team in teams}
+    reserved: dict[str, Resources] = {}
+    shared: dict[str, Resources] = {}
+    for flavor in flavors:
+        name = flavor["name"]
+        whole = capacity(flavor)
+        gate_nodes = gate["nodes"] if gate["flavor"] == name else 0
+        reserved[name] = {key: gate_nodes * amount for key, amount in per_node(flavor).items()}
+        free = {key: whole[key] - reserved[name][key] for key in whole}
+        for team, units in zip(teams, _units(flavor, teams, free), strict=True):
+            owed[team["name"]][name] = _in_proportion(free, _unit(flavor), units)
+        shared[name] = {key: free[key] - sum(owed[team["name"]][name][key] for team in teams) for key in free}
+    return Allotment(gate=reserved, teams=owed, shared=shared)
+
+
+def _unit(flavor: FlavorArgs) -> str:
+    return GPU if flavor["gpus"] else CPU
+
+
+def _units(flavor: FlavorArgs, teams: Sequence[TeamArgs], free: Resources) -> list[int]:
+    """Each team's units of what is divided: what it was promised, else its share of what is left."""
+    promised = [team.get("gpus", {}).get(flavor["name"]) if flavor["gpus"] else None for team in teams]
+    left = free[_unit(flavor)] - sum(units for units in promised if units is not None)
+    by_weight = iter(
+        split(left, [team["weight"] for team, units in zip(teams, promised, strict=True) if units is None])
+    )
+    return [next(by_weight) if units is None else units for units in promised]
+
+
+def _in_proportion(free: Resources, unit: str, units: int) -> Resources:
+    total = free[unit]
+    return {key: amount * units // total if total else 0 for key, amount in free.items()}

@@ -1,0 +1,67 @@
+"""The validation workload as one zip: the same bytes for the same sources, wherever it is made."""
+
+import base64
+import hashlib
+import io
+import zipfile
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from infra.errors import Problem, UserError
+
+SOURCES = Path(__file__).resolve().parents[2] / "smoke_training"
+ENTRY = "__main__.py"
+# The API server refuses a ConfigMap over 1 MiB, summed over its values with base64 decoded (ValidateConfigMap
+# in k8s.io/kubernetes v1.34.1 pkg/apis/core/validation/validation.go); 64 KiB are left to the plan beside it.
+MAX_BYTES = 1024 * 1024 - 64 * 1024
+# Caches and what editors leave behind must not decide whether a deploy is validated again.
+_DATA_SUFFIXES = frozenset({".py", ".json", ".toml", ".txt", ".typed"})
+_EPOCH = (1980, 1, 1, 0, 0, 0)
+
+
+@dataclass(frozen=True)
+class Bundle:
+    """A runnable zip: `python bundle.zip`."""
+
+    content: bytes
+
+    @cached_property
+    def base64(self) -> str:
+        """The zip as a ConfigMap's `binaryData` wants it."""
+        return base64.b64encode(self.content).decode("ascii")
+
+    @cached_property
+    def sha256(self) -> str:
+        """Digest of the zip, in hex: the identity of the code."""
+        return hashlib.sha256(self.content).hexdigest()
+
+
+def bundle(sources: Path = SOURCES) -> Bundle:
+    """Zip the package in folder `sources` under its own name, with its `__main__.py` also at the root.
+
+    Entries are sorted and carry one fixed time and mode; contents are stored compressed by a fixed method.
+    Raises UserError when the folder is no runnable package or the zip does not fit a ConfigMap.
+    """
+    entry = sources / ENTRY
+    if not entry.is_file():
+        rule = f"the validation workload has no {ENTRY}"
+        raise UserError([Problem(str(sources), None, rule, "Restore the folder from version control.")])
+    files = {ENTRY: entry.read_bytes()}
+    for path in sources.rglob("*"):
+        if path.is_file() and path.suffix in _DATA_SUFFIXES and "__pycache__" not in path.parts:
+            files[f"{sources.name}/{path.relative_to(sources).as_posix()}"] = path.read_bytes()
+
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
+        for name in sorted(files):
+            info = zipfile.ZipInfo(name, _EPOCH)
+            info.compress_type = zipfile.ZIP_DEFLATED
+            info.create_system = 3
+            info.external_attr = 0o644 << 16
+            archive.writestr(info, files[name])
+    content = buffer.getvalue()
+    if len(content) > MAX_BYTES:
+        rule = f"the zipped workload must fit a ConfigMap: at most {MAX_BYTES} bytes"
+        raise UserError([Problem(str(sources), len(content), rule, "Move data files out of the package.")])
+    return Bundle(content)

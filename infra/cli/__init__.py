@@ -1,0 +1,22 @@
+"""The `trainstack` command: what Pulumi does not have, and a shorter way to what it has."""
+
+import sys
+
+from infra.errors import USAGE_EXIT_CODE, UserError
+
+
+def main() -> None:
+    """Run the command line; what a user did wrong is told without a traceback, with exit code 2."""
+    from infra.cli.app import app  # noqa: PLC0415 - `--help` of a broken checkout still explains itself
+    from infra.engine.install import SetupError  # noqa: PLC0415
+
+    try:
+        app()
+    except UserError as error:
+        count = len(error.problems)
+        print(f"{count} problem{'s' if count > 1 else ''}; nothing was changed:", file=sys.stderr)  # noqa: T201
+        for problem in error.problems:
+            print(f"  {problem}", file=sys.stderr)  # noqa: T201
+        sys.exit(USAGE_EXIT_CODE)
+    except SetupError as error:
+        sys.exit(str(error))

@@ -1,0 +1,20 @@
+"""Puts the commands together; each group is a module that is imported when one of its commands runs."""
+
+import typer
+
+from infra.cli import deploy, explain, rehearse, status
+
+app = typer.Typer(
+    name="trainstack",
+    help="Cloud training stacks: priced before, validated on, and accounted for after the deploy.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    add_completion=False,
+)
+app.command()(deploy.up)
+app.command()(deploy.preview)
+app.command()(deploy.refresh)
+app.command()(deploy.destroy)
+app.command()(status.status)
+app.command()(explain.explain)
+app.add_typer(rehearse.app, name="rehearse")

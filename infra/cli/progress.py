@@ -1,0 +1,101 @@
+"""Live progress of an engine operation: what is done and what is being done right now."""
+
+import time
+from types import TracebackType
+from typing import Self
+
+from pulumi.automation.events import EngineEvent
+from rich.console import Console
+from rich.live import Live
+from rich.text import Text
+
+from infra.engine.stack import plain
+
+# Without a terminal, a line this often (seconds) shows that it goes on.
+_QUIET_INTERVAL_S = 5.0
+_STEADY = ("same", "read", "refresh")
+
+
+def short(urn: str) -> str:
+    """`aws:ec2/vpc:Vpc dev-aws-vpc` for the URN of that resource."""
+    kind = urn.split("::")[2].rsplit("$", 1)[-1]
+    return f"{kind.split(':')[-1]} {urn.rsplit('::', 1)[-1]}"
+
+
+def is_component(urn: str) -> bool:
+    """Whether the URN is that of a component or of the stack, which exist only in the state."""
+    return urn.split("::")[2].rsplit("$", 1)[-1].startswith(("trainstack:", "pulumi:pulumi:"))
+
+
+class Progress:
+    """Shows events while they come in; use it as a context manager."""
+
+    def __init__(self, title: str, console: Console | None = None) -> None:
+        self._title = title
+        self._console = console or Console()
+        self._start = time.monotonic()
+        self._running: dict[str, float] = {}
+        self._done = 0
+        self._status = ""
+        self._told = self._start
+        self._live = Live(
+            console=self._console, refresh_per_second=8, transient=True, get_renderable=self._view
+        )
+
+    def __enter__(self) -> Self:
+        self._console.print(f"[bold]{self._title}[/bold]")
+        if self._console.is_terminal:
+            self._live.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._console.is_terminal:
+            self._live.stop()
+        self._console.print(f"  {self._elapsed():5.1f} s  {self._done} resources done")
+
+    def say(self, text: str) -> None:
+        """Print a line above the live part."""
+        self._console.print(f"  {self._elapsed():5.1f} s  {text}", soft_wrap=True)
+
+    def take(self, event: EngineEvent) -> None:
+        """Take one event of the engine."""
+        if event.resource_pre_event:
+            metadata = event.resource_pre_event.metadata
+            if not is_component(metadata.urn) and metadata.op.value not in _STEADY:
+                self._running[metadata.urn] = time.monotonic()
+        for ended in (event.res_outputs_event, event.res_op_failed_event):
+            if ended and self._running.pop(ended.metadata.urn, None) is not None:
+                self._done += 1
+        if event.res_op_failed_event:
+            self.say(f"[red]failed[/red] {short(event.res_op_failed_event.metadata.urn)}")
+        told = event.diagnostic_event
+        if told and told.severity in ("info", "warning", "info#err"):
+            text = plain(told)
+            if told.ephemeral:
+                self._status = text
+            elif text:
+                self.say(text)
+        self._quiet_line()
+
+    def _elapsed(self) -> float:
+        return time.monotonic() - self._start
+
+    def _quiet_line(self) -> None:
+        now = time.monotonic()
+        if self._console.is_terminal or now - self._told < _QUIET_INTERVAL_S:
+            return
+        self._told = now
+        self.say(self._state())
+
+    def _view(self) -> Text:
+        return Text(f"  {self._elapsed():5.1f} s  {self._state()}", overflow="ellipsis", no_wrap=True)
+
+    def _state(self) -> str:
+        oldest = sorted(self._running, key=self._running.__getitem__)
+        names = ", ".join(short(urn) for urn in oldest[:3]) + (" ..." if len(oldest) > 3 else "")
+        parts = [f"{self._done} done", f"{len(oldest)} under way" + (f": {names}" if names else "")]
+        if self._status:
+            parts.append(self._status)
+        return "  ".join(parts)

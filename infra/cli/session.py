@@ -1,0 +1,156 @@
+"""One operation on one stack, in real or rehearsed clouds, with progress, interruption and a summary."""
+
+import os
+import signal
+import sys
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import typer
+
+from infra import spec
+from infra.cli import summary
+from infra.cli.progress import Progress
+from infra.engine.install import ROOT, require
+from infra.engine.stack import EngineStack, OnEvent, Outcome
+from infra.errors import Problem, UserError
+from infra.rehearsal import faults as rehearsal_faults
+from infra.rehearsal import stack_file
+from infra.rehearsal.client import Rehearsal
+
+FAILED_EXIT_CODE = 1
+INTERRUPTED_EXIT_CODE = 130
+
+
+def rehearsal() -> Rehearsal:
+    """The rehearsal of this checkout, or the one that TRAINSTACK_REHEARSAL_HOME names."""
+    home = os.environ.get("TRAINSTACK_REHEARSAL_HOME")
+    return Rehearsal(Path(home) if home else ROOT / ".trainstack" / "rehearsal")
+
+
+def rehearsal_environment(clouds: Rehearsal, stack: str) -> dict[str, str]:
+    """What to set so that `pulumi` works on the rehearsed stack; makes the stack when it is new."""
+    cli = require()
+    variables = {**clouds.environment(), "PULUMI_STACK": stack}
+    copy = stack_file.ensure(stack, ROOT, clouds.home, cli.path, {**os.environ, **variables})
+    stack_file.write_launcher(clouds.home / "bin", cli.path)
+    return {
+        **variables,
+        "PATH": os.pathsep.join([str(clouds.home / "bin"), os.environ.get("PATH", os.defpath)]),
+        "PULUMI_OPTION_CONFIG_FILE": str(copy),
+        "TRAINSTACK_STACK_FILE": str(ROOT / "stacks" / "config" / f"Pulumi.{stack}.yaml"),
+    }
+
+
+@dataclass
+class Session:
+    """A stack that is ready to be operated on."""
+
+    loaded: spec.LoadedSpec
+    engine: EngineStack
+    rehearsal: Rehearsal | None = None
+    faults: rehearsal_faults.Faults = field(default_factory=rehearsal_faults.Faults)
+
+    def up(self, *, confirmed: bool) -> None:
+        """Deploy; ends the process with 1 when the deployment or its validation fails."""
+        self._confirm(confirmed, "Deploy", show=self.engine.preview)
+        if self.rehearsal:
+            self.rehearsal.set_faults(self.faults.model_dump(exclude_none=True))
+        outcome = self._watched("up", self.engine.up)
+        summary.of_deployment(self.loaded, self.engine, outcome, self.rehearsal)
+        _finish(outcome)
+
+    def preview(self) -> None:
+        """Say what would change and what the stack costs."""
+        outcome = self._watched("preview", self.engine.preview)
+        summary.of_preview(self.loaded, outcome)
+        _finish(outcome)
+
+    def refresh(self, *, confirmed: bool) -> None:
+        """Take over what changed outside."""
+        self._confirm(confirmed, "Refresh the state of")
+        outcome = self._watched("refresh", self.engine.refresh)
+        summary.of_changes("refresh", outcome)
+        _finish(outcome)
+
+    def destroy(self, *, confirmed: bool) -> None:
+        """Delete everything; in a rehearsal, nothing and nobody is left afterwards."""
+        self._confirm(confirmed, "Destroy everything in")
+        outcome = self._watched("destroy", self.engine.destroy)
+        if self.rehearsal and outcome.succeeded:
+            self.rehearsal.wait_until_idle()
+        summary.of_changes("destroy", outcome)
+        _finish(outcome)
+
+    def _confirm(self, confirmed: bool, what: str, show: Callable[[OnEvent], Outcome] | None = None) -> None:
+        if confirmed:
+            return
+        if not sys.stdin.isatty():
+            rule = "nobody is here to confirm this"
+            raise UserError([Problem("--yes", None, rule, "Add --yes, or run it in a terminal.")])
+        if show:
+            outcome = self._watched("preview", show)
+            summary.of_preview(self.loaded, outcome)
+            if not outcome.succeeded:
+                _finish(outcome)
+        where = "the emulated clouds" if self.rehearsal else "the real cloud"
+        typer.confirm(f"{what} stack {self.loaded.spec.name} in {where}?", abort=True)
+
+    def _watched(self, title: str, operation: Callable[[OnEvent], Outcome]) -> Outcome:
+        """Run an operation with progress; Ctrl-C asks the engine to finish what it has begun."""
+        done: list[Outcome | BaseException] = []
+        with Progress(title) as progress:
+
+            def run() -> None:
+                try:
+                    done.append(operation(progress.take))
+                except BaseException as error:
+                    done.append(error)
+
+            worker = threading.Thread(target=run)
+            interrupts = 0
+            previous = signal.getsignal(signal.SIGTERM)
+            signal.signal(signal.SIGTERM, _interrupt)
+            try:
+                worker.start()
+                while worker.is_alive():
+                    try:
+                        worker.join(0.2)
+                    except KeyboardInterrupt:
+                        interrupts += 1
+                        progress.say("stopping: the engine finishes what it has begun; again to stop at once")
+                        self.engine.cli.signal(signal.SIGINT if interrupts < 3 else signal.SIGKILL)
+            finally:
+                signal.signal(signal.SIGTERM, previous)
+        result = done[0]
+        if isinstance(result, BaseException):
+            raise result
+        result.interrupted = interrupts > 0
+        return result
+
+
+def _interrupt(*_: object) -> None:
+    raise KeyboardInterrupt
+
+
+def _finish(outcome: Outcome) -> None:
+    if outcome.interrupted:
+        raise typer.Exit(INTERRUPTED_EXIT_CODE)
+    if not outcome.succeeded:
+        raise typer.Exit(FAILED_EXIT_CODE)
+
+
+def open_session(stack: str, *, rehearse: bool, faults: Sequence[str] = ()) -> Session:
+    """Check the spec, then open the stack. Raises UserError before anything is started."""
+    loaded = spec.load_file(stack)
+    if not rehearse:
+        if faults:
+            fix = "Add --rehearse, or leave the fault out."
+            raise UserError([Problem("--fault", list(faults), "faults exist only in a rehearsal", fix)])
+        return Session(loaded, EngineStack(stack, dict(os.environ)))
+    parsed = rehearsal_faults.parse(faults)
+    clouds = rehearsal()
+    environment = {**os.environ, **rehearsal_environment(clouds, stack)}
+    return Session(loaded, EngineStack(stack, environment), clouds, parsed)

@@ -1,0 +1,139 @@
+"""What a person is told when an operation has ended."""
+
+import datetime
+
+from rich.console import Console
+from rich.table import Table
+
+from infra import cost, outputs, spec
+from infra.cli.smoke_result import SmokeFigures, read_figures
+from infra.engine.stack import EngineStack, Outcome
+from infra.rehearsal.client import Rehearsal
+
+_PAST = {
+    "create": "created",
+    "update": "updated",
+    "delete": "deleted",
+    "replace": "replaced",
+    "same": "unchanged",
+}
+
+
+def of_deployment(
+    loaded: spec.LoadedSpec, engine: EngineStack, outcome: Outcome, rehearsal: Rehearsal | None
+) -> None:
+    """What was built, what it costs, how well it trains, where things are, what to do next."""
+    console = Console()
+    if not outcome.succeeded:
+        of_changes("up", outcome)
+        return
+    told = outputs.parse({key: output.value for key, output in engine.outputs().items()})
+    figures = read_figures(told, rehearsal)
+    where = "rehearsed in the emulated clouds" if rehearsal else "deployed"
+    console.print(
+        f"\n[bold green]Stack {told.stack} is {where}[/] in {outcome.seconds:.0f} s: {_counts(outcome)}"
+    )
+    table = Table(box=None, show_header=False, padding=(0, 2, 0, 2))
+    for row in _rows(loaded, told, figures, rehearsal):
+        table.add_row(*row)
+    console.print(table)
+    _next_steps(console, told.stack, rehearsal)
+
+
+def of_preview(loaded: spec.LoadedSpec, outcome: Outcome) -> None:
+    """What would change, and the price of the stack as the spec has it."""
+    console = Console()
+    if not outcome.succeeded:
+        of_changes("preview", outcome)
+        return
+    console.print(f"\n[bold]Would change[/] stack {loaded.spec.name}: {_counts(outcome)}")
+    estimate = cost.estimate(loaded.spec, datetime.date.today())
+    table = Table("item", "min $/month", "expected", "max", "price of", box=None, padding=(0, 2, 0, 2))
+    for item in estimate.items:
+        table.add_row(
+            item.name, *map(_usd, (item.minimum, item.expected, item.maximum)), str(item.date or "-")
+        )
+    table.add_row("total of known", *map(_usd, (estimate.minimum, estimate.expected, estimate.maximum)), "")
+    console.print(table)
+    console.print(f"  not included: {'; '.join(cost.NOT_INCLUDED)}", style="dim")
+
+
+def of_changes(operation: str, outcome: Outcome) -> None:
+    """What an operation changed, or why it failed."""
+    console = Console()
+    if outcome.succeeded:
+        console.print(f"\n[bold green]{operation} done[/] in {outcome.seconds:.0f} s: {_counts(outcome)}")
+        return
+    what = "interrupted" if outcome.interrupted else "failed"
+    console.print(f"\n[bold red]{operation} {what}[/] after {outcome.seconds:.0f} s: {_counts(outcome)}")
+    for error in outcome.errors:
+        console.print(f"  {error}", markup=False, highlight=False, soft_wrap=True)
+    console.print("  The state is consistent; run the same command again to go on from here.")
+
+
+def _counts(outcome: Outcome) -> str:
+    counts = [f"{count} {_PAST.get(kind, kind)}" for kind, count in sorted(outcome.changes.items())]
+    return ", ".join(counts) or "nothing changed"
+
+
+def _usd(amount: float | None) -> str:
+    return "unknown" if amount is None else f"{amount:,.0f}"
+
+
+def _rows(
+    loaded: spec.LoadedSpec,
+    told: outputs.StackOutputs,
+    figures: SmokeFigures | None,
+    rehearsal: Rehearsal | None,
+) -> list[tuple[str, str]]:
+    estimate = cost.estimate(loaded.spec, datetime.date.today())
+    dollars = (
+        f"${_usd(estimate.minimum)} min / ${_usd(estimate.expected)} expected / "
+        f"${_usd(estimate.maximum)} max (oldest price of {estimate.oldest_price})"
+    )
+    if estimate.unknown:
+        dollars += f"; price unknown: {', '.join(estimate.unknown)}"
+    budget = loaded.spec.budget.monthly_usd
+    rows = [
+        (
+            "built",
+            f"cluster {told.cluster_name}, pools {', '.join(told.pools)}, {len(told.teams)} team queues",
+        ),
+        ("cost per month", dollars),
+        (
+            "budget",
+            f"${budget:,.0f} a month" + (": below the expected cost" if estimate.expected > budget else ""),
+        ),
+    ]
+    if figures:
+        rows += [("training", figures.headline), ("smoke result", figures.location)]
+    url = rehearsal.service_url(told.mlflow_url) if rehearsal else told.mlflow_url
+    login = rehearsal.secret(told.mlflow_admin_secret) if rehearsal else None
+    rows.append(("MLflow", url or told.mlflow_url))
+    if login:
+        rows.append(
+            ("MLflow login", f"{login['username']} / {login['password']}  (exists on this machine only)")
+        )
+    else:
+        rows.append(("MLflow login", f"secret {told.mlflow_admin_secret}"))
+    return rows
+
+
+def _next_steps(console: Console, stack: str, rehearsal: Rehearsal | None) -> None:
+    flag = " --rehearse" if rehearsal else ""
+    steps = [
+        (f"trainstack explain -s {stack} pools[0].capacity", "why a value is what it is"),
+        (f"trainstack status -s {stack}{flag}", "what runs"),
+        (
+            f"trainstack up -s {stack}{flag} --yes",
+            "after an edit of the stack file: changes only what differs",
+        ),
+        (f"trainstack destroy -s {stack}{flag} --yes", "leaves nothing behind"),
+    ]
+    if rehearsal:
+        fault = f"trainstack up -s {stack} --rehearse --yes --fault smoke:slow-rank=1"
+        steps.insert(1, (fault, "see the gate close"))
+    console.print("\n[bold]Next[/]  (commands are in .venv/bin)")
+    for command, why in steps:
+        console.print(f"  {command}", style="cyan", highlight=False, markup=False)
+        console.print(f"      {why}", style="dim", highlight=False)

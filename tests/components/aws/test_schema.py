@@ -1,0 +1,17 @@
+from pulumi.provider.experimental.analyzer import Analyzer
+
+from components.aws.cluster import AwsCluster
+from components.aws.gpu_pool import AwsGpuPool
+from components.aws.network import AwsNetwork
+
+
+def test_a_schema_can_be_inferred_so_that_the_components_can_be_packaged() -> None:
+    found = Analyzer("trainstack").analyze([AwsNetwork, AwsCluster, AwsGpuPool])["component_definitions"]
+
+    assert set(found) == {"AwsNetwork", "AwsCluster", "AwsGpuPool"}
+    assert set(found["AwsGpuPool"].outputs) == {"nodeGroupName", "labels", "taints"}
+    assert {"vpcId", "privateSubnetIds", "efaSecurityGroupId"} <= set(found["AwsNetwork"].outputs)
+    assert found["AwsCluster"].inputs["deletionProtection"].optional
+    for component in found.values():
+        described = {**component.inputs, **component.outputs}
+        assert [name for name, prop in described.items() if not prop.description] == []

@@ -1,0 +1,129 @@
+"""Network, cluster and GPU pool wired to each other by their outputs alone, without any `depends_on`."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import pulumi
+import pulumi_aws as aws
+import pytest
+
+from components.aws.cluster import AwsCluster
+from components.aws.gpu_pool import AwsGpuPool
+from components.aws.network import AwsNetwork
+from tests.components.graph import Computed, Graph, deploy_graph
+
+COMPUTED: Computed = {
+    "aws:eks/cluster:Cluster": lambda args: {
+        "endpoint": "https://k8s.example",
+        "certificateAuthority": {"data": "Q0E="},
+        "vpcConfig": {**args.inputs["vpcConfig"], "clusterSecurityGroupId": "sg-cluster"},
+    },
+    "aws:ec2/launchTemplate:LaunchTemplate": lambda _: {"latestVersion": 1},
+    "aws:eks/nodeGroup:NodeGroup": lambda args: {
+        "nodeGroupName": args.name,
+        "resources": [{"autoscalingGroups": [{"name": "asg"}]}],
+    },
+}
+
+
+def program() -> Mapping[str, pulumi.Input[Any]]:
+    provider = aws.Provider("cloud", region="us-east-1")
+    opts = pulumi.ResourceOptions(providers=[provider])
+    network = AwsNetwork(
+        "dev-aws",
+        {
+            "region": "us-east-1",
+            "cidr": "10.0.0.0/16",
+            "zones": ["us-east-1a", "us-east-1b"],
+            "nat_per_zone": False,
+            "flow_log_retention_days": 30,
+            "interface_endpoints": ["ecr.api", "ecr.dkr", "sts"],
+        },
+        opts,
+    )
+    cluster = AwsCluster(
+        "dev-aws-eks",
+        {
+            "region": "us-east-1",
+            "name": "dev-aws",
+            "kubernetes_version": "1.35",
+            "subnet_ids": network.private_subnet_ids,
+            "endpoint_public_access_cidrs": [],
+            "admin_principal_arns": ["arn:aws:iam::111122223333:role/platform"],
+            "log_retention_days": 90,
+            "system_pool": {"instance_types": ["m7i.large"], "min_size": 2, "max_size": 3, "desired_size": 2},
+            "addons": ["vpc-cni", "kube-proxy", "coredns", "eks-pod-identity-agent"],
+        },
+        opts,
+    )
+    pool = AwsGpuPool(
+        "dev-aws-train",
+        {
+            "pool": "train",
+            "purpose": "training",
+            "cluster_name": cluster.cluster_name,
+            "kubernetes_version": cluster.kubernetes_version,
+            "node_role_arn": cluster.node_role_arn,
+            "cluster_security_group_id": cluster.security_group_id,
+            "efa_security_group_id": network.efa_security_group_id,
+            "instance_type": "p4d.24xlarge",
+            "subnet_ids": [network.private_subnet_id_by_zone["us-east-1b"]],
+            "efa": True,
+            "capacity": "on_demand",
+            "min_size": 0,
+            "max_size": 4,
+            "desired_size": 2,
+            "disk_gib": 200,
+            "labels": {},
+            "tags": {},
+        },
+        opts,
+    )
+    return {"pool": pool.node_group_name}
+
+
+@pytest.fixture(scope="module")
+def stack() -> Graph:
+    return deploy_graph(program, COMPUTED)
+
+
+def test_gpu_nodes_come_up_with_a_way_out_a_fabric_and_a_cni_and_go_before_them(stack: Graph) -> None:
+    before = stack.waits_for("NodeGroup:dev-aws-train-nodes")
+
+    assert {
+        "Route:dev-aws-private-us-east-1b-nat",
+        "RouteTableAssociation:dev-aws-private-us-east-1b",
+        "NatGateway:dev-aws-nat-us-east-1a",
+    } <= before
+    assert {
+        "SecurityGroupIngressRule:dev-aws-efa-from-self",
+        "SecurityGroupEgressRule:dev-aws-efa-to-self",
+    } <= before
+    assert {
+        "Addon:dev-aws-eks-vpc-cni",
+        "RolePolicyAttachment:dev-aws-eks-vpc-cni-AmazonEKS_CNI_Policy",
+    } <= before
+    assert {
+        "PlacementGroup:dev-aws-train-close",
+        "RolePolicyAttachment:dev-aws-eks-node-AmazonEKSWorkerNodePolicy",
+    } <= before
+
+
+def test_the_control_plane_comes_up_in_subnets_that_have_a_way_out(stack: Graph) -> None:
+    assert {"Route:dev-aws-private-us-east-1a-nat", "NatGateway:dev-aws-nat-us-east-1a"} <= stack.waits_for(
+        "Cluster:dev-aws-eks-cluster"
+    )
+
+
+def test_every_resource_is_made_through_the_provider_the_components_were_given(stack: Graph) -> None:
+    elsewhere = [
+        asked.name
+        for asked in stack.cloud.asked
+        if asked.type.startswith("aws:") and "cloud" not in asked.provider
+    ]
+
+    assert elsewhere == []
+
+
+def test_nothing_waits_for_itself(stack: Graph) -> None:
+    assert [name for name in stack.edges if name in stack.waits_for(name)] == []

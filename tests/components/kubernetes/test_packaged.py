@@ -1,0 +1,17 @@
+"""The components can also be used from other languages: Pulumi infers a schema from their annotations."""
+
+import pytest
+from pulumi.provider.experimental.analyzer import Analyzer
+
+from components.base import Component
+from components.kubernetes.accelerators import Accelerators
+from components.kubernetes.queueing import Queueing
+from components.kubernetes.smoke_test import SmokeTest
+from components.kubernetes.volumes import SharedVolume
+
+
+@pytest.mark.parametrize("component", [Accelerators, Queueing, SharedVolume, SmokeTest])
+def test_a_schema_can_be_inferred(component: type[Component]) -> None:
+    found = Analyzer("trainstack").analyze([component])["component_definitions"][component.__name__]
+    assert found.inputs
+    assert found.outputs

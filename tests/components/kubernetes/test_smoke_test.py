@@ -1,0 +1,287 @@
+import hashlib
+import json
+import zipfile
+from base64 import b64decode
+from collections.abc import Mapping
+from io import BytesIO
+from typing import Any
+
+import pulumi
+import pytest
+
+from components.kubernetes.smoke_bundle import bundle
+from components.kubernetes.smoke_test import SmokeTest, SmokeTestArgs
+from tests.components.graph import Graph, deploy_graph
+
+PLAN = {"stack": "dev-aws", "instance_type": "p4d.24xlarge", "hourly_cost_usd": None}
+
+
+def args() -> SmokeTestArgs:
+    return {
+        "namespace": "trainstack-smoke",
+        "queue": "smoke",
+        "priority": "validation",
+        "plan": PLAN,
+        "image": "registry.example/pytorch@sha256:00",
+        "nodes": 2,
+        "gpus_per_node": 8,
+        "efa_per_node": 4,
+        "efa_driver": "device_plugin",
+        "cpu": 80,
+        "memory_gib": 900,
+        "pool_labels": {"trainstack.dev/pool": "a100"},
+        "tracking_url": "http://mlflow.mlflow.svc.cluster.local:5000",
+        "credentials_secret_arn": "arn:aws:secretsmanager:eu-central-1:111122223333:secret:mlflow",
+        "region": "eu-central-1",
+        "timeout_s": 900,
+    }
+
+
+def smoke(given: SmokeTestArgs) -> Graph:
+    def program() -> Mapping[str, pulumi.Input[Any]]:
+        made = SmokeTest("dev-smoke", given)
+        return {"job": made.job_name, "result": made.result_path, "digest": made.digest}
+
+    return deploy_graph(program)
+
+
+@pytest.fixture(scope="module")
+def made() -> Graph:
+    return smoke(args())
+
+
+@pytest.fixture(scope="module")
+def job(made: Graph) -> Mapping[str, Any]:
+    return made.find("Job")
+
+
+@pytest.fixture(scope="module")
+def pod(job: Mapping[str, Any]) -> Mapping[str, Any]:
+    spec: Mapping[str, Any] = job["spec"]["template"]["spec"]
+    return spec
+
+
+def container(graph: Graph) -> Mapping[str, Any]:
+    (only,) = graph.find("Job")["spec"]["template"]["spec"]["containers"]
+    found: Mapping[str, Any] = only
+    return found
+
+
+def environment(graph: Graph) -> dict[str, str]:
+    return {entry["name"]: entry.get("value", "") for entry in container(graph)["env"]}
+
+
+def test_the_job_is_indexed_tries_once_and_stays(job: Mapping[str, Any]) -> None:
+    spec = job["spec"]
+    assert spec["completionMode"] == "Indexed"
+    assert (spec["completions"], spec["parallelism"], spec["backoffLimit"]) == (2, 2, 0)
+    assert "ttlSecondsAfterFinished" not in spec
+    assert spec["template"]["spec"]["restartPolicy"] == "Never"
+    assert spec["podFailurePolicy"]["rules"] == [
+        {"action": "FailJob", "onPodConditions": [{"type": "DisruptionTarget", "status": "True"}]},
+        {
+            "action": "FailJob",
+            "onExitCodes": {"containerName": "smoke", "operator": "NotIn", "values": [0]},
+        },
+    ]
+
+
+def test_the_queue_admits_it_and_the_provider_runs_a_failed_one_again(job: Mapping[str, Any]) -> None:
+    metadata = job["metadata"]
+    assert metadata["labels"] == {
+        "kueue.x-k8s.io/queue-name": "smoke",
+        "kueue.x-k8s.io/priority-class": "validation",
+    }
+    assert metadata["annotations"] == {"pulumi.com/replaceUnready": "true"}
+
+
+def test_the_engine_waits_longer_than_queue_start_and_run_and_ignores_what_kueue_writes(made: Graph) -> None:
+    request = made.requests["Job:dev-smoke-job"]
+    assert made.find("Job")["spec"]["activeDeadlineSeconds"] == 1200 + 900
+    assert request.customTimeouts.create == f"{1800 + 1200 + 900 + 120}s"
+    assert request.customTimeouts.update == request.customTimeouts.create
+    assert list(request.ignoreChanges) == [
+        "spec.suspend",
+        "spec.template.spec.nodeSelector",
+        "spec.template.spec.tolerations",
+    ]
+    assert request.deleteBeforeReplace
+    longer = smoke({**args(), "queue_timeout_s": 10, "startup_timeout_s": 20, "timeout_s": 30})
+    assert longer.requests["Job:dev-smoke-job"].customTimeouts.create == "180s"
+
+
+def test_fields_that_are_ignored_do_not_carry_what_must_follow_the_pool(pod: Mapping[str, Any]) -> None:
+    assert "nodeSelector" not in pod
+    terms = pod["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
+    assert terms["nodeSelectorTerms"] == [
+        {"matchExpressions": [{"key": "trainstack.dev/pool", "operator": "In", "values": ["a100"]}]}
+    ]
+
+
+def test_one_pod_takes_one_whole_node(made: Graph, pod: Mapping[str, Any]) -> None:
+    resources = container(made)["resources"]
+    assert resources["requests"] == resources["limits"]
+    assert resources["limits"] == {
+        "cpu": "80",
+        "memory": "900Gi",
+        "nvidia.com/gpu": "8",
+        "vpc.amazonaws.com/efa": "4",
+        "hugepages-2Mi": "5120Mi",
+    }
+    (apart,) = pod["affinity"]["podAntiAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
+    assert apart["topologyKey"] == "kubernetes.io/hostname"
+    assert apart["labelSelector"]["matchLabels"] == {"app.kubernetes.io/name": "trainstack-smoke"}
+
+
+def test_pods_run_unprivileged_and_without_a_token(made: Graph, pod: Mapping[str, Any]) -> None:
+    assert pod["automountServiceAccountToken"] is False
+    assert pod["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
+    assert container(made)["securityContext"] == {
+        "runAsNonRoot": True,
+        "allowPrivilegeEscalation": False,
+        "readOnlyRootFilesystem": True,
+        "capabilities": {"drop": ["ALL"]},
+    }
+    assert made.find("ServiceAccount")["automountServiceAccountToken"] is False
+    assert made.find("ServiceAccount")["metadata"]["name"] == pod["serviceAccountName"] == "smoke"
+
+
+def test_the_container_follows_the_launchers_contract(made: Graph) -> None:
+    name = made.outputs["job"]
+    assert container(made)["command"] == ["python", "/opt/trainstack/smoke_training.zip"]
+    assert container(made)["args"] == ["node", "--plan", "/opt/trainstack/plan.json"]
+    assert container(made)["terminationMessagePath"] == "/dev/termination-log"
+    assert container(made)["terminationMessagePolicy"] == "FallbackToLogsOnError"
+    env = environment(made)
+    assert env["MASTER_ADDR"] == f"{name}-0.smoke.trainstack-smoke.svc.cluster.local"
+    assert env["MASTER_PORT"] == "29500"
+    assert env["WORK_DIR"] == f"/checkpoints/smoke/{name}"
+    assert env["TERMINATION_MESSAGE_PATH"] == "/dev/termination-log"
+    assert env["MLFLOW_TRACKING_URI"] == "http://mlflow.mlflow.svc.cluster.local:5000"
+    assert env["MLFLOW_CREDENTIALS_SECRET_ARN"].endswith("secret:mlflow")
+    assert env["AWS_REGION"] == "eu-central-1"
+    (rank,) = [entry for entry in container(made)["env"] if entry["name"] == "NODE_RANK"]
+    assert rank["valueFrom"]["fieldRef"]["fieldPath"] == (
+        "metadata.annotations['batch.kubernetes.io/job-completion-index']"
+    )
+    assert made.outputs["result"] == f"/checkpoints/smoke/{name}/result.json"
+
+
+def test_ranks_find_each_other_before_they_are_ready(made: Graph, pod: Mapping[str, Any]) -> None:
+    service = made.find("Service")
+    assert service["metadata"]["name"] == pod["subdomain"] == "smoke"
+    assert service["spec"]["clusterIP"] == "None"
+    assert service["spec"]["publishNotReadyAddresses"] is True
+    assert service["spec"]["selector"] == made.find("Job")["spec"]["template"]["metadata"]["labels"]
+    assert {
+        "Service:dev-smoke-service",
+        "ServiceAccount:dev-smoke-account",
+        "ConfigMap:dev-smoke-code",
+    } <= made.edges["Job:dev-smoke-job"]
+
+
+def test_code_and_plan_are_what_the_name_stands_for(made: Graph, pod: Mapping[str, Any]) -> None:
+    config = made.find("ConfigMap")
+    assert config["immutable"] is True
+    assert config["metadata"]["name"] == made.outputs["job"] == f"smoke-{made.outputs['digest']}"
+    code = b64decode(config["binaryData"]["smoke_training.zip"])
+    assert "__main__.py" in zipfile.ZipFile(BytesIO(code)).namelist()
+    plan = json.loads(config["data"]["plan.json"])
+    assert plan == {
+        "schema": "trainstack.smoke-plan/1",
+        "stack": "dev-aws",
+        "instance_type": "p4d.24xlarge",
+        "hourly_cost_usd": None,
+        "nodes": 2,
+        "gpus_per_node": 8,
+        "timeout_s": 900,
+        "image": "registry.example/pytorch@sha256:00",
+        "code_sha256": hashlib.sha256(code).hexdigest(),
+    }
+    assert plan["code_sha256"] == bundle().sha256
+    (volume,) = [volume for volume in pod["volumes"] if volume["name"] == "code"]
+    assert volume["configMap"]["name"] == made.outputs["job"]
+
+
+def test_shared_memory_is_large_and_scratch_is_writable(made: Graph, pod: Mapping[str, Any]) -> None:
+    volumes = {volume["name"]: volume for volume in pod["volumes"]}
+    assert volumes["shared-memory"]["emptyDir"] == {"medium": "Memory", "sizeLimit": "450Gi"}
+    assert volumes["checkpoints"] == {"name": "checkpoints", "emptyDir": {}}
+    mounts = {mount["mountPath"]: mount["name"] for mount in container(made)["volumeMounts"]}
+    assert mounts == {
+        "/opt/trainstack": "code",
+        "/checkpoints": "checkpoints",
+        "/dev/shm": "shared-memory",
+        "/tmp": "scratch",
+    }
+    assert "initContainers" not in pod
+
+
+def test_on_a_shared_volume_root_makes_the_folder_and_nothing_else() -> None:
+    graph = smoke({**args(), "pvc_name": "checkpoints"})
+    pod = graph.find("Job")["spec"]["template"]["spec"]
+    volumes = {volume["name"]: volume for volume in pod["volumes"]}
+    assert volumes["checkpoints"]["persistentVolumeClaim"] == {"claimName": "checkpoints"}
+    (init,) = pod["initContainers"]
+    assert init["command"] == ["install", "-d", "-m", "1777", "/checkpoints/smoke"]
+    assert init["securityContext"]["runAsUser"] == 0
+    assert init["securityContext"]["capabilities"] == {"drop": ["ALL"]}
+
+
+def test_devices_by_claim_are_counted_and_not_asked_for_twice() -> None:
+    graph = smoke({**args(), "efa_driver": "dra"})
+    (request,) = graph.find("ResourceClaimTemplate")["spec"]["spec"]["devices"]["requests"]
+    assert request["exactly"] == {
+        "deviceClassName": "efa.networking.k8s.aws",
+        "allocationMode": "ExactCount",
+        "count": 4,
+    }
+    pod = graph.find("Job")["spec"]["template"]["spec"]
+    assert pod["resourceClaims"] == [{"name": "efa", "resourceClaimTemplateName": "smoke-efa"}]
+    resources = container(graph)["resources"]
+    assert "vpc.amazonaws.com/efa" not in resources["limits"]
+    assert resources["claims"] == [{"name": "efa"}]
+
+
+def test_without_accelerators_none_are_asked_for() -> None:
+    graph = smoke({**args(), "gpus_per_node": 0, "efa_per_node": 0, "efa_driver": "none"})
+    assert container(graph)["resources"]["limits"] == {"cpu": "80", "memory": "900Gi"}
+    assert "NCCL_DEBUG" not in environment(graph)
+
+
+def test_a_pool_with_a_topology_keeps_the_pods_close() -> None:
+    plain = smoke(args()).find("Job")["spec"]["template"]["metadata"]
+    assert "annotations" not in plain
+    graph = smoke({**args(), "topology_level": "topology.k8s.aws/network-node-layer-3"})
+    assert graph.find("Job")["spec"]["template"]["metadata"]["annotations"] == {
+        "kueue.x-k8s.io/podset-preferred-topology": "topology.k8s.aws/network-node-layer-3"
+    }
+
+
+def test_the_same_input_is_the_same_job(made: Graph) -> None:
+    assert smoke(args()).outputs["job"] == made.outputs["job"]
+    assert smoke({**args(), "plan": dict(reversed(PLAN.items()))}).outputs["job"] == made.outputs["job"]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"plan": {"stack": "dev-aws", "instance_type": "p5.48xlarge", "hourly_cost_usd": None}},
+        {"image": "registry.example/pytorch@sha256:11"},
+        {"nodes": 4},
+        {"gpus_per_node": 4},
+        {"efa_per_node": 1},
+        {"pool_labels": {"trainstack.dev/pool": "h100"}},
+        {"pvc_name": "checkpoints"},
+        {"timeout_s": 901},
+        {"cpu": 79},
+    ],
+)
+def test_anything_that_is_validated_changes_the_name(made: Graph, change: Any) -> None:
+    changed: Any = {**args(), **change}
+    assert smoke(changed).outputs["job"] != made.outputs["job"]
+
+
+def test_where_results_are_reported_does_not(made: Graph) -> None:
+    moved = smoke({**args(), "tracking_url": "http://elsewhere:5000", "region": "us-east-1"})
+    assert moved.outputs["job"] == made.outputs["job"]

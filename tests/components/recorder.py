@@ -1,0 +1,101 @@
+"""A cloud that says yes and remembers what it was asked for, to run components without an engine."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import pulumi
+from pulumi.runtime import MockCallArgs, MockResourceArgs, Mocks, set_mocks
+
+ACCOUNT = "111122223333"
+REGION = "eu-central-1"
+
+
+@dataclass(frozen=True)
+class Asked:
+    """One resource as it reached the provider: token, name, properties under their wire names."""
+
+    type: str
+    name: str
+    properties: Mapping[str, Any]
+    provider: str
+
+
+@dataclass
+class Recorder(Mocks):
+    """Remembers every resource; `computed` adds outputs per type token."""
+
+    computed: Mapping[str, Callable[[MockResourceArgs], Mapping[str, object]]] = field(default_factory=dict)
+    asked: list[Asked] = field(default_factory=list)
+
+    def new_resource(self, args: MockResourceArgs) -> tuple[str | None, dict[Any, Any]]:
+        self.asked.append(Asked(args.typ, args.name, args.inputs, args.provider or ""))
+        service = args.typ.split("/")[0].split(":")[-1]
+        outputs = {
+            "arn": f"arn:aws:{service}:{REGION}:{ACCOUNT}:{args.name}",
+            "name": args.name,
+            "bucket": args.name,
+            "keyId": f"{args.name}-key",
+            **args.inputs,
+        }
+        if args.typ in self.computed:
+            outputs |= self.computed[args.typ](args)
+        return f"{args.name}-id", outputs
+
+    def call(self, args: MockCallArgs) -> dict[Any, Any]:
+        if args.token == "aws:index/getCallerIdentity:getCallerIdentity":
+            return {"accountId": ACCOUNT, "arn": f"arn:aws:iam::{ACCOUNT}:user/tester", "id": ACCOUNT}
+        raise AssertionError(f"unexpected call of {args.token}")
+
+    def of_type(self, token: str) -> list[Asked]:
+        """Everything of this type, in no particular order."""
+        return [asked for asked in self.asked if asked.type == token]
+
+    def one(self, token: str, ending: str = "") -> Asked:
+        """The only resource of this type whose name ends so."""
+        found = [asked for asked in self.of_type(token) if asked.name.endswith(ending)]
+        assert len(found) == 1, f"{token} *{ending}: {[asked.name for asked in self.of_type(token)]}"
+        return found[0]
+
+    def types(self) -> set[str]:
+        """All types asked for, components included."""
+        return {asked.type for asked in self.asked}
+
+
+def deploy(
+    program: Callable[[], Mapping[str, pulumi.Output[Any]]],
+    computed: Mapping[str, Callable[[MockResourceArgs], Mapping[str, object]]] | None = None,
+) -> tuple[Recorder, dict[str, Any]]:
+    """Run `program` against a fresh recorder; what it was asked for, and the resolved outputs."""
+    recorder = Recorder(computed or {})
+    set_mocks(recorder, project="trainstack", stack="dev", preview=False)
+    resolved: dict[str, Any] = {}
+
+    @pulumi.runtime.test
+    def run() -> pulumi.Output[None]:
+        return pulumi.Output.all(**program()).apply(resolved.update)
+
+    run()
+    return recorder, resolved
+
+
+def statements(policy: str | Mapping[str, Any]) -> dict[str, Any]:
+    """The statements of a policy document by their Sid."""
+    import json
+
+    document = json.loads(policy) if isinstance(policy, str) else policy
+    return {statement["Sid"]: statement for statement in document["Statement"]}
+
+
+def rules(recorder: Recorder, direction: str) -> Iterable[tuple[str, str, str, float | None, float | None]]:
+    """Security group rules as (group, peer, protocol, first port, last port); direction Ingress or Egress."""
+    token = f"aws:vpc/securityGroup{direction}Rule:SecurityGroup{direction}Rule"
+    for asked in recorder.of_type(token):
+        p = asked.properties
+        yield (
+            p["securityGroupId"],
+            p["referencedSecurityGroupId"],
+            p["ipProtocol"],
+            p.get("fromPort"),
+            p.get("toPort"),
+        )
