@@ -1,0 +1,101 @@
+"""A Pulumi CLI is used, installed or built, in that order, and a missing one is explained."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from infra.engine import install
+
+
+def fake_cli(folder: Path, version: str, *, with_host: bool = True) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    cli = folder / "pulumi"
+    cli.write_text(f"#!/bin/sh\necho {version}\n")
+    cli.chmod(0o755)
+    if with_host:
+        host = folder / "pulumi-language-python"
+        host.write_text("#!/bin/sh\n")
+        host.chmod(0o755)
+    return cli
+
+
+@pytest.fixture(autouse=True)
+def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing of this machine is found or written."""
+    monkeypatch.setattr(install, "HOME", tmp_path / "home")
+    monkeypatch.setattr(install, "_RECORD", tmp_path / "home" / "engine.json")
+    monkeypatch.setenv("PATH", f"{tmp_path / 'path'}:/usr/bin:/bin")
+
+
+def test_one_on_path_is_used_and_remembered(tmp_path: Path) -> None:
+    cli = fake_cli(tmp_path / "path", "v3.260.1")
+    found = install.find()
+    assert found == install.Cli(str(cli), "3.260.1", "path")
+    assert install.current() == found
+
+
+def test_the_oldest_that_is_new_enough_is_used(tmp_path: Path) -> None:
+    fake_cli(tmp_path / "path", "v3.249.0")
+    assert install.find() is not None
+
+
+@pytest.mark.parametrize(
+    ("version", "with_host"), [("v3.248.9", True), ("not a version", True), ("v3.260.1", False)]
+)
+def test_one_that_cannot_run_our_program_is_passed_over(
+    tmp_path: Path, version: str, with_host: bool
+) -> None:
+    fake_cli(tmp_path / "path", version, with_host=with_host)
+    assert install.find() is None
+
+
+def test_what_was_built_before_is_found_again_after_an_interrupt(tmp_path: Path) -> None:
+    cli = fake_cli(tmp_path / "home" / "bin", "v3.259.0")
+    found = install.find()
+    assert found is not None and (found.path, found.origin) == (str(cli), "source")
+
+
+def test_a_choice_whose_cli_is_gone_or_whose_record_is_broken_is_forgotten(tmp_path: Path) -> None:
+    install.choose(install.Cli(str(tmp_path / "gone"), "3.260.0", "path"))
+    assert install.current() is None
+    (tmp_path / "home" / "engine.json").write_text("{ half")
+    assert install.current() is None
+    with pytest.raises(install.SetupError, match="make setup"):
+        install.require()
+
+
+def test_without_go_it_says_what_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(install.SetupError, match=r"no Go to build it with. Install Pulumi or Go"):
+        install.build_from_source(Path("python3"), lambda _: None)
+
+
+def test_a_build_that_fails_tells_the_compilers_words_and_leaves_no_cli(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    go = tmp_path / "path" / "go"
+    go.parent.mkdir()
+    go.write_text("#!/bin/sh\necho 'write /tmp/x: no space left on device' >&2\nexit 1\n")
+    go.chmod(0o755)
+    with pytest.raises(install.SetupError, match="Free some disk space"):
+        install.build_from_source(Path("python3"), lambda _: None)
+    assert not (tmp_path / "home" / "bin" / "pulumi").exists()
+    assert not (tmp_path / "home" / "engine.json").exists()
+
+
+def test_an_installer_that_fails_leaves_nothing_half_installed(tmp_path: Path) -> None:
+    python = tmp_path / "python"
+    half = tmp_path / "home" / "pulumi" / "bin"
+    python.write_text(f"#!/bin/sh\nmkdir -p {half}\ntouch {half}/pulumi\nexit 1\n")
+    python.chmod(0o755)
+    said: list[str] = []
+    assert install.install_official(python, said.append) is None
+    assert not half.exists()
+    assert "building the CLI" in said[-1]
+
+
+def test_the_record_is_readable(tmp_path: Path) -> None:
+    fake_cli(tmp_path / "path", "v3.260.1")
+    install.find()
+    assert json.loads((tmp_path / "home" / "engine.json").read_text())["origin"] == "path"

@@ -1,0 +1,57 @@
+"""An engine with our launchers and a home of its own for each test."""
+
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from pulumi import automation
+
+from infra.rehearsal.client import Rehearsal
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def _engine() -> automation.PulumiCommand:
+    for candidate in (
+        ROOT / ".trainstack",
+        *(Path(path).parent for path in [shutil.which("pulumi") or ""] if path),
+    ):
+        if (candidate / "bin" / "pulumi").exists():
+            return automation.PulumiCommand(root=str(candidate))
+    pytest.skip("the Pulumi CLI is not set up; `make setup` does it")
+
+
+@pytest.fixture
+def rehearsal(tmp_path: Path) -> Iterator[Rehearsal]:
+    home = tmp_path / "rehearsal"
+    # The schema cache is shared by all tests, as it is by all rehearsals of a checkout.
+    cache = ROOT / ".trainstack" / "cache"
+    cache.mkdir(parents=True, exist_ok=True)
+    (tmp_path / "cache").symlink_to(cache)
+    rehearsal = Rehearsal(home)
+    yield rehearsal
+    rehearsal.stop()
+
+
+@pytest.fixture
+def stack(rehearsal: Rehearsal) -> Callable[[Callable[[], None]], automation.Stack]:
+    """A stack whose program may be exchanged between updates."""
+    environment = rehearsal.environment()
+    settings = automation.ProjectSettings(
+        name="rehearsed",
+        runtime="python",
+        backend=automation.ProjectBackend(url=environment["PULUMI_BACKEND_URL"]),
+    )
+
+    def select(program: Callable[[], None]) -> automation.Stack:
+        options = automation.LocalWorkspaceOptions(
+            env_vars=environment, project_settings=settings, pulumi_command=_engine()
+        )
+        stack = automation.create_or_select_stack(
+            "dev", project_name="rehearsed", program=program, opts=options
+        )
+        stack.set_config("aws:region", automation.ConfigValue("us-east-1"))
+        return stack
+
+    return select
