@@ -301,6 +301,8 @@ class MediumStack:
         claim = self._checkpoint_claim()
         if claim:
             args["pvc_name"] = claim.claim_name
+            # Lustre links this folder to the checkpoint bucket: the result outlives the file system.
+            args["pvc_folder"] = CHECKPOINT_CLAIM
         return SmokeTest(
             f"{self.name}-smoke",
             args,

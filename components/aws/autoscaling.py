@@ -8,6 +8,7 @@ from components.aws import iam
 from components.aws.pod_role import AwsPodRole
 from components.base import Component
 from components.kubernetes.charts import charts, release
+from components.ordering import after
 
 SERVICE_ACCOUNT = "cluster-autoscaler"
 # EKS puts this tag on the Auto Scaling group of every managed node group, with "owned" as its value.
@@ -76,7 +77,7 @@ class AwsAutoscaling(Component):
         installed = release(
             name, "cluster-autoscaler", values, self.child(pulumi.ResourceOptions(depends_on=[role]))
         )
-        self.release_name = installed.name
+        self.release_name = after(pulumi.Output.from_input("cluster-autoscaler"), [installed])
         self.register_outputs({"release_name": self.release_name})
 
 

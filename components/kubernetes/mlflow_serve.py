@@ -216,7 +216,8 @@ def migrate(uri: str) -> None:
     sqlalchemy: Any = importlib.import_module("sqlalchemy")
     tracking = importlib.import_module("mlflow.db").commands
     auth = importlib.import_module("mlflow.server.auth.db.cli").commands
-    engine = sqlalchemy.create_engine(uri)
+    # Without a pool, so that the connection really ends here: the lock lives as long as it does.
+    engine = sqlalchemy.create_engine(uri, poolclass=sqlalchemy.pool.NullPool)
     with engine.connect() as connection:
         if engine.dialect.name == "postgresql":
             connection.execute(sqlalchemy.text("SELECT pg_advisory_lock(:key)"), {"key": MIGRATION_LOCK})

@@ -63,6 +63,7 @@ class PodInputs:
     claim_template: str | None
     pool_labels: pulumi.Input[Mapping[str, str]]
     pvc: pulumi.Input[str] | None
+    pvc_folder: str | None
     environment: Mapping[str, pulumi.Input[str]]
 
 
@@ -154,11 +155,15 @@ def _container(inputs: PodInputs, shape: PodShape) -> core.v1.ContainerArgs:
         security_context=_unprivileged(core.v1.SecurityContextArgs(run_as_non_root=True)),
         volume_mounts=[
             core.v1.VolumeMountArgs(name="code", mount_path=CODE_FOLDER, read_only=True),
-            core.v1.VolumeMountArgs(name="checkpoints", mount_path=CHECKPOINTS),
+            _checkpoints(inputs),
             core.v1.VolumeMountArgs(name="shared-memory", mount_path="/dev/shm"),  # noqa: S108 the kernel's path
             core.v1.VolumeMountArgs(name="scratch", mount_path="/tmp"),  # noqa: S108 a volume of its own
         ],
     )
+
+
+def _checkpoints(inputs: PodInputs) -> core.v1.VolumeMountArgs:
+    return core.v1.VolumeMountArgs(name="checkpoints", mount_path=CHECKPOINTS, sub_path=inputs.pvc_folder)
 
 
 def _environment(inputs: PodInputs) -> dict[str, pulumi.Input[str]]:
@@ -183,7 +188,7 @@ def _folder_maker(inputs: PodInputs) -> core.v1.ContainerArgs:
         command=["install", "-d", "-m", "1777", f"{CHECKPOINTS}/smoke"],
         resources=core.v1.ResourceRequirementsArgs(requests={"cpu": "100m", "memory": "64Mi"}),
         security_context=_unprivileged(core.v1.SecurityContextArgs(run_as_user=0, run_as_group=0)),
-        volume_mounts=[core.v1.VolumeMountArgs(name="checkpoints", mount_path=CHECKPOINTS)],
+        volume_mounts=[_checkpoints(inputs)],
     )
 
 

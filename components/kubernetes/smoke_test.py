@@ -68,6 +68,8 @@ class SmokeTestArgs(TypedDict):
     """Cloud region, for reading that secret."""
     pvc_name: NotRequired[pulumi.Input[str]]
     """Claim in the namespace for results and checkpoints; without it they go when the pods go."""
+    pvc_folder: NotRequired[str]
+    """Folder of the claim to write to, such as one that is linked to a bucket; default: its root."""
     timeout_s: int
     """Limit of the run itself, seconds."""
     queue_timeout_s: NotRequired[int]
@@ -121,6 +123,7 @@ class SmokeTest(Component):
             claim_template=CLAIM_TEMPLATE if claims else None,
             pool_labels=args["pool_labels"],
             pvc=args.get("pvc_name"),
+            pvc_folder=args.get("pvc_folder"),
             environment=_environment(args),
         )
         job = self._job(name, args, job_name, smoke_job.pod_template(inputs, shape), needs)

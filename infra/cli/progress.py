@@ -77,17 +77,16 @@ class Progress:
                 self._status = text
             elif text:
                 self.say(text)
-        self._quiet_line()
+
+    def tick(self) -> None:
+        """Show, also without a terminal and without events, that it goes on."""
+        now = time.monotonic()
+        if not self._console.is_terminal and now - self._told >= _QUIET_INTERVAL_S:
+            self._told = now
+            self.say(self._state())
 
     def _elapsed(self) -> float:
         return time.monotonic() - self._start
-
-    def _quiet_line(self) -> None:
-        now = time.monotonic()
-        if self._console.is_terminal or now - self._told < _QUIET_INTERVAL_S:
-            return
-        self._told = now
-        self.say(self._state())
 
     def _view(self) -> Text:
         return Text(f"  {self._elapsed():5.1f} s  {self._state()}", overflow="ellipsis", no_wrap=True)

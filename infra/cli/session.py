@@ -101,38 +101,37 @@ class Session:
     def _watched(self, title: str, operation: Callable[[OnEvent], Outcome]) -> Outcome:
         """Run an operation with progress; Ctrl-C asks the engine to finish what it has begun."""
         done: list[Outcome | BaseException] = []
-        with Progress(title) as progress:
+        finished = threading.Event()
+        interrupts = 0
 
-            def run() -> None:
-                try:
-                    done.append(operation(progress.take))
-                except BaseException as error:
-                    done.append(error)
-
-            worker = threading.Thread(target=run)
-            interrupts = 0
-            previous = signal.getsignal(signal.SIGTERM)
-            signal.signal(signal.SIGTERM, _interrupt)
+        def run() -> None:
             try:
-                worker.start()
-                while worker.is_alive():
-                    try:
-                        worker.join(0.2)
-                    except KeyboardInterrupt:
-                        interrupts += 1
-                        progress.say("stopping: the engine finishes what it has begun; again to stop at once")
-                        self.engine.cli.signal(signal.SIGINT if interrupts < 3 else signal.SIGKILL)
+                done.append(operation(progress.take))
+            except BaseException as error:
+                done.append(error)
+            finished.set()
+
+        def interrupt(*_: object) -> None:
+            # A handler that raised could do so anywhere, also between the end of the engine and its record.
+            nonlocal interrupts
+            interrupts += 1
+            progress.say("stopping: the engine finishes what it has begun; once more to stop at once")
+            self.engine.cli.signal(signal.SIGINT if interrupts < 3 else signal.SIGKILL)
+
+        with Progress(title) as progress:
+            before = {number: signal.signal(number, interrupt) for number in (signal.SIGINT, signal.SIGTERM)}
+            try:
+                threading.Thread(target=run).start()
+                while not finished.wait(0.2):
+                    progress.tick()
             finally:
-                signal.signal(signal.SIGTERM, previous)
+                for number, handler in before.items():
+                    signal.signal(number, handler)
         result = done[0]
         if isinstance(result, BaseException):
             raise result
         result.interrupted = interrupts > 0
         return result
-
-
-def _interrupt(*_: object) -> None:
-    raise KeyboardInterrupt
 
 
 def _finish(outcome: Outcome) -> None:

@@ -201,12 +201,14 @@ class State:
 
     def users(self, used: Record) -> list[Reference]:
         """Who refers to a resource, and at which property."""
+        columns = ", ".join(f"resource.{column}" for column in _COLUMNS.split(", "))
         with self._lock:
             rows = self._db.execute(
-                "SELECT user, path FROM reference WHERE used = ? ORDER BY user", (used.key,)
+                f"SELECT {columns}, reference.path FROM reference "  # noqa: S608 - no user text
+                "JOIN resource ON resource.key = reference.user WHERE used = ? ORDER BY user",
+                (used.key,),
             ).fetchall()
-        found = [(self._one("key = ?", key), path) for key, path in rows]
-        return [Reference(user, used, path) for user, path in found if user is not None]
+        return [Reference(_record(row), used, row[9]) for row in rows]
 
     # -- documents -------------------------------------------------------------------------------------
 
@@ -248,4 +250,18 @@ class State:
                 f"SELECT {_COLUMNS} FROM resource WHERE {where} ORDER BY key",  # noqa: S608 - no user text
                 values,
             ).fetchall()
-        return [Record(*row[:7], json.loads(row[7]), json.loads(row[8])) for row in rows]
+        return [_record(row) for row in rows]
+
+
+def _record(row: tuple[Any, ...]) -> Record:
+    return Record(
+        key=row[0],
+        package=row[1],
+        type=row[2],
+        scope=row[3],
+        id=row[4],
+        urn=row[5],
+        name=row[6],
+        inputs=json.loads(row[7]),
+        outputs=json.loads(row[8]),
+    )

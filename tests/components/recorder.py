@@ -1,5 +1,6 @@
 """A cloud that says yes and remembers what it was asked for, to run components without an engine."""
 
+import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -42,9 +43,10 @@ class Recorder(Mocks):
             outputs |= self.computed[args.typ](args)
         return f"{args.name}-id", outputs
 
-    def call(self, args: MockCallArgs) -> dict[Any, Any]:
+    def call(self, args: MockCallArgs) -> tuple[dict[Any, Any], list[tuple[str, str]] | None]:
         if args.token == "aws:index/getCallerIdentity:getCallerIdentity":
-            return {"accountId": ACCOUNT, "arn": f"arn:aws:iam::{ACCOUNT}:user/tester", "id": ACCOUNT}
+            caller = {"accountId": ACCOUNT, "arn": f"arn:aws:iam::{ACCOUNT}:user/tester", "id": ACCOUNT}
+            return caller, []
         raise AssertionError(f"unexpected call of {args.token}")
 
     def of_type(self, token: str) -> list[Asked]:
@@ -71,18 +73,16 @@ def deploy(
     set_mocks(recorder, project="trainstack", stack="dev", preview=False)
     resolved: dict[str, Any] = {}
 
-    @pulumi.runtime.test
     def run() -> pulumi.Output[None]:
         return pulumi.Output.all(**program()).apply(resolved.update)
 
-    run()
+    until_settled: Any = pulumi.runtime.test  # Pulumi leaves it untyped
+    until_settled(run)()
     return recorder, resolved
 
 
 def statements(policy: str | Mapping[str, Any]) -> dict[str, Any]:
     """The statements of a policy document by their Sid."""
-    import json
-
     document = json.loads(policy) if isinstance(policy, str) else policy
     return {statement["Sid"]: statement for statement in document["Statement"]}
 

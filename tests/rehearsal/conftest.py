@@ -12,30 +12,28 @@ from infra.rehearsal.client import Rehearsal
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def _engine() -> automation.PulumiCommand:
-    for candidate in (
-        ROOT / ".trainstack",
-        *(Path(path).parent for path in [shutil.which("pulumi") or ""] if path),
-    ):
-        if (candidate / "bin" / "pulumi").exists():
-            return automation.PulumiCommand(root=str(candidate))
-    pytest.skip("the Pulumi CLI is not set up; `make setup` does it")
+@pytest.fixture(scope="session")
+def engine() -> Path:
+    """The folder whose `bin` holds the Pulumi CLI."""
+    found = shutil.which("pulumi", path=str(ROOT / ".trainstack" / "bin")) or shutil.which("pulumi")
+    if found is None:
+        pytest.skip("the Pulumi CLI is not set up")
+    return Path(found).parents[1]
 
 
 @pytest.fixture
 def rehearsal(tmp_path: Path) -> Iterator[Rehearsal]:
-    home = tmp_path / "rehearsal"
     # The schema cache is shared by all tests, as it is by all rehearsals of a checkout.
     cache = ROOT / ".trainstack" / "cache"
     cache.mkdir(parents=True, exist_ok=True)
     (tmp_path / "cache").symlink_to(cache)
-    rehearsal = Rehearsal(home)
+    rehearsal = Rehearsal(tmp_path / "rehearsal")
     yield rehearsal
     rehearsal.stop()
 
 
 @pytest.fixture
-def stack(rehearsal: Rehearsal) -> Callable[[Callable[[], None]], automation.Stack]:
+def stack(rehearsal: Rehearsal, engine: Path) -> Callable[[Callable[[], None]], automation.Stack]:
     """A stack whose program may be exchanged between updates."""
     environment = rehearsal.environment()
     settings = automation.ProjectSettings(
@@ -46,7 +44,9 @@ def stack(rehearsal: Rehearsal) -> Callable[[Callable[[], None]], automation.Sta
 
     def select(program: Callable[[], None]) -> automation.Stack:
         options = automation.LocalWorkspaceOptions(
-            env_vars=environment, project_settings=settings, pulumi_command=_engine()
+            env_vars=environment,
+            project_settings=settings,
+            pulumi_command=automation.PulumiCommand(root=str(engine)),
         )
         stack = automation.create_or_select_stack(
             "dev", project_name="rehearsed", program=program, opts=options

@@ -1,9 +1,10 @@
 """A bucket refuses what it must refuse, whatever it is for."""
 
-from typing import Any
+from typing import Any, cast
 
 import pulumi
 import pytest
+
 from components.aws.bucket import AwsBucket, AwsBucketArgs
 from tests.components.recorder import Recorder, deploy, statements
 
@@ -12,8 +13,8 @@ KEY = "arn:aws:kms:eu-central-1:111122223333:key/k"
 
 def made(**purpose: Any) -> tuple[Recorder, dict[str, Any]]:
     def program() -> dict[str, pulumi.Output[Any]]:
-        args: AwsBucketArgs = {"kms_key_arn": KEY, "noncurrent_days": 30, **purpose}  # fmt: skip
-        bucket = AwsBucket("data", args)
+        args = {"kms_key_arn": KEY, "noncurrent_days": 30} | purpose
+        bucket = AwsBucket("data", cast(AwsBucketArgs, args))
         return {"bucket": bucket.bucket, "arn": bucket.arn}
 
     return deploy(program)

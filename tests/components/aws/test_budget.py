@@ -5,6 +5,7 @@ from typing import Any, cast
 
 import pulumi
 import pytest
+
 from components.aws.budget import AwsBudget, AwsBudgetArgs
 from infra.errors import UserError
 from tests.components.recorder import ACCOUNT, Recorder, deploy, statements

@@ -1,9 +1,10 @@
 """The storage tiers: which exist, who reaches them, what is linked to what."""
 
-from typing import Any
+from typing import Any, cast
 
 import pulumi
 import pytest
+
 from components.aws.storage import AwsStorage, AwsStorageArgs
 from tests.components.recorder import REGION, Recorder, deploy, rules, statements
 
@@ -11,20 +12,20 @@ SIZE = {"capacity_gib": 4800, "throughput_mb_s_per_tib": 250, "subnet_id": "subn
 LUSTRE = "aws:fsx/lustreFileSystem:LustreFileSystem"
 LINK = "aws:fsx/dataRepositoryAssociation:DataRepositoryAssociation"
 
+DEFAULTS = {
+    "region": REGION,
+    "vpc_id": "vpc-1",
+    "subnet_ids": ["subnet-a", "subnet-b", "subnet-c"],
+    "client_security_group_ids": ["sg-nodes", "sg-efa"],
+    "checkpoint_retention_days": 60,
+    "noncurrent_days": 14,
+    "log_retention_days": 30,
+}
+
 
 def made(**more: Any) -> tuple[Recorder, dict[str, Any]]:
     def program() -> dict[str, pulumi.Output[Any]]:
-        args: AwsStorageArgs = {
-            "region": REGION,
-            "vpc_id": "vpc-1",
-            "subnet_ids": ["subnet-a", "subnet-b", "subnet-c"],
-            "client_security_group_ids": ["sg-nodes", "sg-efa"],
-            "checkpoint_retention_days": 60,
-            "noncurrent_days": 14,
-            "log_retention_days": 30,
-            **more,  # type: ignore
-        }
-        storage = AwsStorage("dev-aws", args)
+        storage = AwsStorage("dev-aws", cast(AwsStorageArgs, DEFAULTS | more))
         outputs: dict[str, pulumi.Output[Any]] = {
             "checkpoint_bucket": storage.checkpoint_bucket,
             "dataset_bucket": storage.dataset_bucket,

@@ -1,15 +1,19 @@
-"""Tracking: a database nobody else reaches, secrets nobody writes down, a role with exactly what is needed."""
+"""Tracking: a database nobody else reaches, secrets nobody writes down, a role with just what is needed."""
 
 import json
 from typing import Any, cast
 
 import pulumi
+import pulumi_aws as aws
+import pulumi_kubernetes as k8s
 import pytest
+
 from components.aws.tracking import AwsTracking, AwsTrackingArgs
 from tests.components.recorder import ACCOUNT, REGION, Recorder, deploy, rules, statements
 
 CLUSTER = "aws:rds/cluster:Cluster"
 MASTER = "arn:aws:secretsmanager:eu-central-1:111122223333:secret:rds!cluster-1"
+MASTER_SECRET = {"secretArn": MASTER, "secretStatus": "active"}
 KEY = "arn:aws:kms:eu-central-1:111122223333:key/storage"
 EKS = "arn:aws:eks:eu-central-1:111122223333:cluster/dev-aws"
 DEFAULTS = {
@@ -45,7 +49,7 @@ def made(**changes: Any) -> tuple[Recorder, dict[str, Any]]:
         {
             CLUSTER: lambda args: {
                 "endpoint": f"{args.name}.cluster-abc.eu-central-1.rds.amazonaws.com",
-                "masterUserSecrets": [{"secretArn": MASTER, "secretStatus": "active"}],
+                "masterUserSecrets": [MASTER_SECRET],
             }
         },
     )
@@ -201,3 +205,23 @@ def test_log_key_serves_only_the_database_log_of_this_account() -> None:
     covered = key["Condition"]["ArnEquals"]["kms:EncryptionContext:aws:logs:arn"]
     group = cloud.one("aws:cloudwatch/logGroup:LogGroup").properties["name"]
     assert covered == f"arn:aws:logs:{REGION}:{ACCOUNT}:log-group:{group}"
+
+
+def test_children_use_the_providers_of_their_cloud() -> None:
+    def program() -> dict[str, pulumi.Output[Any]]:
+        providers: list[pulumi.ProviderResource] = [
+            aws.Provider("account", region=REGION),
+            k8s.Provider("cluster", kubeconfig="{}"),
+        ]
+        tracking = AwsTracking(
+            "dev-aws", cast(AwsTrackingArgs, DEFAULTS), pulumi.ResourceOptions(providers=providers)
+        )
+        return {"url": tracking.url}
+
+    cloud, _ = deploy(program, {CLUSTER: lambda _: {"endpoint": "db", "masterUserSecrets": [MASTER_SECRET]}})
+    used = {
+        (asked.type.split(":")[0], asked.provider.split("::")[-2])
+        for asked in cloud.asked
+        if asked.provider and not asked.type.startswith("pulumi:providers:")
+    }
+    assert used == {("aws", "account"), ("kubernetes", "cluster")}

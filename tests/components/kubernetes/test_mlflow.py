@@ -3,6 +3,7 @@
 from typing import Any, cast
 
 import pulumi
+
 from components.kubernetes.mlflow import MlflowServer
 from components.kubernetes.mlflow_pod import MlflowServerArgs
 from components.kubernetes.tenancy import TRACKING_LABEL

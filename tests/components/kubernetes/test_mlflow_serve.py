@@ -10,13 +10,16 @@ import sys
 import threading
 import time
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from components.kubernetes import mlflow_serve as program
+import sqlalchemy
 from hypothesis import given
 from hypothesis import strategies as st
 from sqlalchemy.engine import make_url
+
+from components.kubernetes import mlflow_serve as program
 
 ENVIRONMENT = {
     "HOST": "127.0.0.1",
@@ -32,39 +35,41 @@ ENVIRONMENT = {
 TEXT = st.text(st.characters(min_codepoint=33, max_codepoint=126), min_size=1, max_size=40)
 
 
+class NoSuchValueError(Exception):
+    """What boto3 calls ResourceNotFoundException."""
+
+
+class ValueExistsError(Exception):
+    """What boto3 calls ResourceExistsException."""
+
+
 class Secrets:
-    """Secrets Manager as its API reference describes it, one value per request token, for one process."""
+    """Secrets Manager as its API reference describes it: one value per request token."""
 
-    class exceptions:  # noqa: N801 - where boto3 has it
-        class ResourceNotFoundException(Exception):
-            pass
-
-        class ResourceExistsException(Exception):
-            pass
+    exceptions = SimpleNamespace(
+        ResourceNotFoundException=NoSuchValueError, ResourceExistsException=ValueExistsError
+    )
 
     def __init__(self, **values: dict[str, str]) -> None:
-        self.current: dict[str, tuple[str, str]] = {
-            arn: (json.dumps(value), f"{arn}-1") for arn, value in values.items()
-        }
+        self.current = {arn: (json.dumps(value), f"{arn}-1") for arn, value in values.items()}
         self.versions: dict[str, dict[str, str]] = {}
-        self.reads = 0
-        self.blind_reads = 0
+        self.blind_reads = 0  # how many reads find nothing yet
 
-    def get_secret_value(self, SecretId: str) -> dict[str, str]:
-        self.reads += 1
-        if self.blind_reads > 0 or SecretId not in self.current:
+    def get_secret_value(self, **request: str) -> dict[str, str]:
+        arn = request["SecretId"]
+        if self.blind_reads > 0 or arn not in self.current:
             self.blind_reads -= 1
-            raise self.exceptions.ResourceNotFoundException
-        value, version = self.current[SecretId]
+            raise NoSuchValueError
+        value, version = self.current[arn]
         return {"SecretString": value, "VersionId": version}
 
-    def put_secret_value(self, SecretId: str, ClientRequestToken: str, SecretString: str) -> None:
-        assert 32 <= len(ClientRequestToken) <= 64, "the API's own limits"
-        known = self.versions.setdefault(SecretId, {})
-        if known.get(ClientRequestToken, SecretString) != SecretString:
-            raise self.exceptions.ResourceExistsException
-        known[ClientRequestToken] = SecretString
-        self.current[SecretId] = (SecretString, ClientRequestToken)
+    def put_secret_value(self, **request: str) -> None:
+        token, value = request["ClientRequestToken"], request["SecretString"]
+        assert 32 <= len(token) <= 64, "the API's own limits"
+        known = self.versions.setdefault(request["SecretId"], {})
+        if known.setdefault(token, value) != value:
+            raise ValueExistsError
+        self.current[request["SecretId"]] = (value, token)
 
 
 def test_settings_are_read() -> None:
@@ -156,6 +161,40 @@ def test_secrets_are_in_the_environment_of_the_server_and_not_in_its_arguments()
     assert "--app-name basic-auth" in arguments
     assert "--allowed-hosts mlflow:5000" in arguments
     assert not any(word in arguments for word in ("pass-word", "session-key", "db-word"))
+
+
+def test_replicas_take_turns_with_the_schema_and_then_let_go(monkeypatch: pytest.MonkeyPatch) -> None:
+    events: list[str] = []
+
+    class Connection:
+        def __enter__(self) -> "Connection":
+            return self
+
+        def __exit__(self, *_: object) -> None:
+            events.append("connection closed")
+
+        def execute(self, statement: object, _: dict[str, int]) -> None:
+            events.append(str(statement).split("(")[0])
+
+    class Engine:
+        dialect = SimpleNamespace(name="postgresql")
+
+        def connect(self) -> Connection:
+            return Connection()
+
+    def create_engine(_: str, poolclass: type) -> Engine:
+        # A pooled connection would be kept, and with it the lock: the second replica would wait for ever.
+        assert poolclass is sqlalchemy.pool.NullPool
+        return Engine()
+
+    def commands(name: str) -> SimpleNamespace:
+        return SimpleNamespace(commands=lambda arguments, standalone_mode: events.append(name))
+
+    monkeypatch.setattr(sqlalchemy, "create_engine", create_engine)
+    monkeypatch.setitem(sys.modules, "mlflow.db", commands("tracking"))
+    monkeypatch.setitem(sys.modules, "mlflow.server.auth.db.cli", commands("users"))
+    program.migrate("postgresql://somewhere")
+    assert events == ["SELECT pg_advisory_lock", "tracking", "users", "connection closed"]
 
 
 SLEEPER = [sys.executable, "-c", "import time; time.sleep(60)"]

@@ -1,10 +1,12 @@
 """The main program with a real MLflow server behind it and moto's Secrets Manager beside it, over HTTP."""
 
 import base64
+import importlib
 import json
 import os
 import re
 import socket
+import sqlite3
 import subprocess
 import sys
 import time
@@ -15,12 +17,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import boto3
 import psutil
 import pytest
+from moto.server import ThreadedMotoServer
+
 from components.kubernetes import mlflow_serve
 from components.kubernetes.mlflow_pod import allowed_hosts
-from moto.server import ThreadedMotoServer
 
 REGION = "eu-central-1"
 
@@ -84,6 +86,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     moto.start()
     address, moto_port = moto.get_host_and_port()
     endpoint = f"http://{address}:{moto_port}"
+    boto3: Any = importlib.import_module("boto3")  # has no types
     secrets = boto3.client(
         "secretsmanager",
         region_name=REGION,
@@ -196,8 +199,6 @@ def test_no_secret_on_a_command_line_or_in_the_log(server: Server) -> None:
 
 
 def test_users_and_runs_share_the_database_the_secret_named(server: Server) -> None:
-    import sqlite3
-
     with sqlite3.connect(server.log.parent / "tracking.db") as database:
         tables = {row[0] for row in database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
     # Two histories of migrations that do not touch each other.

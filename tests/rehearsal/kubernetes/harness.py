@@ -1,4 +1,4 @@
-"""What the tests share: a rehearsal with one EKS cluster, made of state records, and calls as the engine would make them."""
+"""What the tests share: a rehearsal with one EKS cluster, and calls as the engine would make them."""
 
 import json
 import threading
@@ -10,7 +10,6 @@ import psutil
 
 from infra.rehearsal.kubernetes.cloud import KubernetesCloud
 from infra.rehearsal.model import Call, Instance, Properties
-from infra.rehearsal.schema import Schemas
 from infra.rehearsal.state import Record, State
 
 ENDPOINT = "https://ABCDEF0123.gr7.eu-central-1.eks.amazonaws.com"

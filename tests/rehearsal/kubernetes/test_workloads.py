@@ -57,16 +57,16 @@ def wait_until(condition: Callable[[], bool], seconds: float = 10.0) -> None:
 def test_a_deployment_serves_on_its_own_address(rehearsed: Rehearsed) -> None:
     rehearsed.namespace()
     rehearsed.config_map("web", {"main.py": WEB})
-    id, outputs = rehearsed.create(DEPLOYMENT, web(replicas=2), "web")
-    assert id == "lab/web"
+    key, outputs = rehearsed.create(DEPLOYMENT, web(replicas=2), "web")
+    assert key == "lab/web"
     assert outputs["status"]["readyReplicas"] == 2
     rows = rehearsed.cloud.live_workloads()
     assert len({row["address"] for row in rows}) == 2
     for row in rows:
-        assert row["address"].startswith("127.64.")
+        assert row["address"].startswith("127.")
         with urllib.request.urlopen(row["urls"][0]) as answer:
             assert answer.read().decode() == row["pod"]
-    rehearsed.cloud.delete(rehearsed.call(DEPLOYMENT, "web"), id, outputs)
+    rehearsed.cloud.delete(rehearsed.call(DEPLOYMENT, "web"), key, outputs)
     assert rehearsed.cloud.live_workloads() == []
     assert not processes()
 
@@ -108,13 +108,7 @@ def test_a_deployment_that_never_gets_ready_fails_with_its_log(rehearsed: Rehear
     assert "Minimum number of live Pods was not attained" in text
     assert "CrashLoopBackOff" in text or "exit code 3" in text
     assert "no database" in text
-    assert rehearsed.state.get(
-        "kubernetes", DEPLOYMENT, failed.value.outputs and _scope(rehearsed), "lab/web"
-    )
-
-
-def _scope(rehearsed: Rehearsed) -> str:
-    return str(rehearsed.state.find(package="kubernetes")[0].scope)
+    assert rehearsed.state.get("kubernetes", DEPLOYMENT, ARN, "lab/web")
 
 
 def test_a_crashed_process_is_started_again_on_the_same_address(rehearsed: Rehearsed) -> None:
@@ -184,7 +178,7 @@ def test_an_indexed_job_sees_its_peers_and_shares_the_processors(rehearsed: Rehe
     facts = [json.loads((shared / f"{rank}.json").read_text()) for rank in (0, 1)]
     assert [fact["env"]["NODE_RANK"] for fact in facts] == ["0", "1"]
     assert facts[0]["env"]["MASTER_ADDR"] == facts[1]["env"]["MASTER_ADDR"]
-    assert facts[0]["env"]["MASTER_ADDR"].startswith("127.64.")
+    assert facts[0]["env"]["MASTER_ADDR"].startswith("127.")
     assert Path(facts[0]["args"][2]).read_text() == "{}"
     if len(os.sched_getaffinity(0)) > 1:
         assert not set(facts[0]["cpus"]) & set(facts[1]["cpus"])
@@ -215,32 +209,32 @@ def test_the_gate_fails_is_kept_and_runs_again_only_when_asked(rehearsed: Rehear
     assert "[BackoffLimitExceeded] Job has reached the specified backoff limit" in text
     assert "FAIL: efficiency 0.41" in text
     assert len(text) < 5500
-    id, outputs = failed.value.id, failed.value.outputs
+    key, outputs = failed.value.id, failed.value.outputs
     call = rehearsed.call(JOB, "gate")
     inputs = verdict("1")
     # Kept with its errors; without the annotation it is only looked at again.
     with pytest.raises(InitFailedError, match="FAIL: efficiency"):
-        rehearsed.cloud.read(call, id, inputs)
-    assert rehearsed.cloud.diff(call, id, inputs, outputs, inputs).changed == ()
+        rehearsed.cloud.read(call, key, inputs)
+    assert rehearsed.cloud.diff(call, key, inputs, outputs, inputs).changed == ()
     with pytest.raises(InitFailedError, match="FAIL: efficiency"):
-        rehearsed.cloud.update(call, id, outputs, inputs, preview=False)
+        rehearsed.cloud.update(call, key, outputs, inputs, preview=False)
     assert len(list((rehearsed.home / "logs" / "lab").glob("gate-*.log"))) == 1
     # With it, the next update replaces the Job.
     again = verdict("1", annotations={"pulumi.com/replaceUnready": "true"})
-    found = rehearsed.cloud.diff(call, id, inputs, outputs, again)
+    found = rehearsed.cloud.diff(call, key, inputs, outputs, again)
     assert 'metadata.annotations["pulumi.com/replaceUnready"]' in found.replaces
     assert found.delete_before_replace
-    rehearsed.cloud.delete(call, id, outputs)
-    assert rehearsed.cloud.read(call, id, inputs) is None
+    rehearsed.cloud.delete(call, key, outputs)
+    assert rehearsed.cloud.read(call, key, inputs) is None
     _, passed = rehearsed.create(JOB, verdict("0"), "gate")
     assert passed["status"]["succeeded"] == 1
     # Passed and unchanged: nothing to do, also after a restart.
     asked = verdict("0", annotations={"pulumi.com/replaceUnready": "true"})
     live = {**passed, "metadata": {**passed["metadata"], "annotations": asked["metadata"]["annotations"]}}
-    assert rehearsed.cloud.diff(call, id, asked, live, asked).changed == ()
+    assert rehearsed.cloud.diff(call, key, asked, live, asked).changed == ()
     rehearsed.cloud.stop()
     rehearsed.fresh_cloud().restore()
-    assert rehearsed.cloud.diff(call, id, asked, live, asked).changed == ()
+    assert rehearsed.cloud.diff(call, key, asked, live, asked).changed == ()
 
 
 def test_cancelling_ends_the_processes_of_a_job_and_says_so(rehearsed: Rehearsed) -> None:
@@ -283,7 +277,8 @@ RANKED = """
 import os, sys, time
 if "RANK" not in os.environ:
     import subprocess
-    children = [subprocess.Popen([sys.executable, __file__], env={**os.environ, "RANK": str(r)}) for r in (0, 1)]
+    ranks = ({**os.environ, "RANK": str(rank)} for rank in (0, 1))
+    children = [subprocess.Popen([sys.executable, __file__], env=env) for env in ranks]
     sys.exit(max(child.wait() for child in children))
 began, steps = time.monotonic(), 0
 while time.monotonic() - began < 2.0:
@@ -335,3 +330,28 @@ def test_nothing_survives_a_killed_daemon(tmp_path: Path) -> None:
 
 def _alive(pid: int) -> bool:
     return psutil.pid_exists(pid) and psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
+
+
+def test_a_service_has_its_address_before_it_exists_and_spreads_connections(rehearsed: Rehearsed) -> None:
+    """The Deployment is told of a Service that comes after it, as where a program creates both at once."""
+    rehearsed.namespace()
+    script = WEB.replace('os.environ["HOSTNAME"]', '(os.environ["HOSTNAME"] + " " + os.environ["HOSTS"])')
+    rehearsed.config_map("web", {"main.py": script})
+    inputs = web(replicas=2)
+    hosts = {"name": "HOSTS", "value": "web.lab.svc.cluster.local:8080,localhost"}
+    inputs["spec"]["template"]["spec"]["containers"][0]["env"].append(hosts)
+    rehearsed.create(DEPLOYMENT, inputs, "web")
+    spec = {"selector": {"app": "web"}, "ports": [{"port": 8080, "targetPort": "http"}]}
+    service, _ = rehearsed.create(
+        SERVICE, {"metadata": {"name": "web", "namespace": "lab"}, "spec": spec}, "s"
+    )
+    (url,) = {url for row in rehearsed.cloud.live_workloads() for url in row["urls"]}
+    answers = []
+    for _ in range(4):
+        with urllib.request.urlopen(url) as answer:
+            answers.append(answer.read().decode().split())
+    assert len({pod for pod, _ in answers}) == 2
+    assert {told for _, told in answers} == {url.removeprefix("http://") + ",localhost"}
+    rehearsed.cloud.delete(rehearsed.call(SERVICE, "s"), service, {})
+    with pytest.raises(OSError, match="refused"):
+        urllib.request.urlopen(url)

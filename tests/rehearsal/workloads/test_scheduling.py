@@ -9,9 +9,16 @@ from infra.rehearsal.workloads.quantity import parse
 from infra.rehearsal.workloads.scheduling import Node, Taint, place, requests
 
 GPU = "nvidia.com/gpu"
-SYSTEM = Node("system-0", "system", {"pool": "system"}, (), {"cpu": Decimal(4), "memory": Decimal(16 * 2**30)})
+SYSTEM = Node(
+    "system-0", "system", {"pool": "system"}, (), {"cpu": Decimal(4), "memory": Decimal(16 * 2**30)}
+)
 GPUS = Node(
-    "gpu-0", "gpu", {"pool": "gpu"}, (Taint(GPU, "present", "NoSchedule"),), {"cpu": Decimal(48)}, {GPU: Decimal(4)}
+    "gpu-0",
+    "gpu",
+    {"pool": "gpu"},
+    (Taint(GPU, "present", "NoSchedule"),),
+    {"cpu": Decimal(48)},
+    {GPU: Decimal(4)},
 )
 TOLERATION = {"key": GPU, "operator": "Exists", "effect": "NoSchedule"}
 

@@ -23,9 +23,13 @@ from infra.rehearsal.workloads.translate import (
 
 WORLD = World(
     namespace="lab",
-    paths={"/opt/app": Path("/home/pods/app"), "/opt/app/data": Path("/data"), "/dev/termination-log": Path("/t")},
+    paths={
+        "/opt/app": Path("/home/pods/app"),
+        "/opt/app/data": Path("/data"),
+        "/dev/termination-log": Path("/t"),
+    },
     hosts={
-        "mlflow.mlflow.svc.cluster.local": Host("127.64.0.9", {80: 5000}),
+        "mlflow.mlflow.svc.cluster.local": Host("127.64.0.9", {80: 20080}),
         "db.lab.svc.cluster.local": Host("127.64.0.7"),
         "gate-0.smoke.lab.svc.cluster.local": Host("127.64.0.5"),
     },
@@ -43,19 +47,22 @@ POD = Pod(
 
 
 def around(**fields: Any) -> Surroundings:
-    return Surroundings(world=WORLD, lookup=lambda kind, name: OBJECTS.get((kind, name)), folder=Path("/pod"), **fields)
+    return Surroundings(
+        world=WORLD, lookup=lambda kind, name: OBJECTS.get((kind, name)), folder=Path("/pod"), **fields
+    )
 
 
 @pytest.mark.parametrize(
     ("text", "local"),
     [
-        ("http://mlflow.mlflow.svc.cluster.local:80/api", "http://127.64.0.9:5000/api"),
-        ("mlflow.mlflow.svc:80,localhost", "127.64.0.9:5000,localhost"),
-        ("http://mlflow.mlflow:80", "http://127.64.0.9:5000"),
+        ("http://mlflow.mlflow.svc.cluster.local:80/api", "http://127.64.0.9:20080/api"),
+        ("mlflow.mlflow.svc:80,localhost", "127.64.0.9:20080,localhost"),
+        ("http://mlflow.mlflow:80", "http://127.64.0.9:20080"),
         ("http://user:pw@db/x", "http://user:pw@127.64.0.7/x"),
         ("db:5432", "127.64.0.7:5432"),
         ("gate-0.smoke.lab.svc.cluster.local", "127.64.0.5"),
         ("gate-0.smoke", "127.64.0.5"),
+        ("http://mlflow.mlflow/x", "http://127.64.0.9:20080/x"),
         # Words that merely look like names stay.
         ("db", "db"),
         ("the db:5432 of old", "the db:5432 of old"),
@@ -92,6 +99,7 @@ def test_references_between_variables() -> None:
 
 
 def test_every_source_of_a_variable() -> None:
+    memory = {"resource": "requests.memory", "divisor": "1Mi"}
     container = {
         "env": [
             {"name": "PLAIN", "value": "1"},
@@ -102,7 +110,10 @@ def test_every_source_of_a_variable() -> None:
             {"name": "TOKEN", "valueFrom": {"secretKeyRef": {"name": "keys", "key": "token"}}},
             {"name": "NONE", "valueFrom": {"secretKeyRef": {"name": "no", "key": "x", "optional": True}}},
             {"name": "CPU", "valueFrom": {"resourceFieldRef": {"resource": "limits.cpu"}}},
-            {"name": "MIB", "valueFrom": {"resourceFieldRef": {"resource": "requests.memory", "divisor": "1Mi"}}},
+            {
+                "name": "MIB",
+                "valueFrom": {"resourceFieldRef": memory},
+            },
             {"name": "LATER", "value": "2"},
         ],
         "envFrom": [{"configMapRef": {"name": "settings"}, "prefix": "S_"}],
@@ -110,7 +121,8 @@ def test_every_source_of_a_variable() -> None:
     }
     found = environment(container, POD, around())
     assert found == {
-        "S_mode": "fast", "S_level": "3", "PLAIN": "1", "JOINED": "1-$(LATER)", "IP": "127.64.0.3", "RANK": "1",
+        "S_mode": "fast", "S_level": "3", "PLAIN": "1", "JOINED": "1-$(LATER)", "IP": "127.64.0.3",
+        "RANK": "1",
         "MODE": "fast", "TOKEN": "s3cr3t", "CPU": "2", "MIB": "2048", "LATER": "2",
     }  # fmt: skip
 
@@ -170,5 +182,11 @@ def test_what_runs_here_is_a_script_from_a_config_map(command: list[str], ours: 
 
 def test_files_of_config_maps_and_secrets() -> None:
     binary = base64.b64encode(b"PK\x03\x04").decode()
-    assert contents({"data": {"a": "x"}, "binaryData": {"z.zip": binary}}) == {"a": b"x", "z.zip": b"PK\x03\x04"}
-    assert contents({"kind": "Secret", "stringData": {"a": "x"}, "data": {"b": "eA=="}}) == {"a": b"x", "b": b"x"}
+    assert contents({"data": {"a": "x"}, "binaryData": {"z.zip": binary}}) == {
+        "a": b"x",
+        "z.zip": b"PK\x03\x04",
+    }
+    assert contents({"kind": "Secret", "stringData": {"a": "x"}, "data": {"b": "eA=="}}) == {
+        "a": b"x",
+        "b": b"x",
+    }

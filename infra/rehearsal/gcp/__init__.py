@@ -1,0 +1,1 @@
+"""The emulated Google Cloud: schema-checked and generic."""

@@ -1,0 +1,84 @@
+"""The Helm charts the rehearsal knows: the CRDs they bring and the node resources they announce."""
+
+import functools
+import tomllib
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Crd:
+    """A custom kind that a cluster serves."""
+
+    group: str
+    kind: str
+    plural: str
+    versions: tuple[str, ...]
+    namespaced: bool
+
+    @property
+    def name(self) -> str:
+        """The name of its CustomResourceDefinition."""
+        return f"{self.plural}.{self.group}"
+
+    def document(self) -> dict[str, Any]:
+        """As JSON."""
+        return asdict(self) | {"versions": list(self.versions)}
+
+    @staticmethod
+    def parse(row: Mapping[str, Any]) -> "Crd":
+        """From JSON or TOML."""
+        return Crd(row["group"], row["kind"], row["plural"], tuple(row["versions"]), row["namespaced"])
+
+
+@dataclass(frozen=True)
+class Chart:
+    """One chart; `crds_in` is "templates" (removed with the release) or "crds" (never removed by Helm)."""
+
+    name: str
+    version: str | None = None
+    app: str | None = None
+    repositories: tuple[str, ...] = ()
+    crds: tuple[Crd, ...] = ()
+    crds_in: str = "templates"
+    provides: tuple[str, ...] = ()
+    needs_node_label: tuple[str, ...] = ()
+    autoscaler: bool = False
+    subcharts: tuple[str, ...] = field(default=())
+
+
+@functools.cache
+def charts() -> Mapping[str, Chart]:
+    """Every known chart by name."""
+    with Path(__file__).with_name("charts.toml").open("rb") as file:
+        rows = tomllib.load(file)["chart"]
+    return {row["name"]: _chart(row) for row in rows}
+
+
+def find(reference: str) -> Chart | None:
+    """The chart of a release's `chart`: a name, `repo/name`, or an OCI or HTTP reference; None if unknown."""
+    name = reference.rstrip("/").rpartition("/")[2]
+    return charts().get(name.partition(":")[0].removesuffix(".tgz"))
+
+
+def all_crds(chart: Chart) -> tuple[Crd, ...]:
+    """The CRDs of a chart and of the charts it depends on."""
+    nested = (crd for name in chart.subcharts for crd in all_crds(charts()[name]))
+    return (*chart.crds, *nested)
+
+
+def _chart(row: Mapping[str, Any]) -> Chart:
+    return Chart(
+        name=row["name"],
+        version=row.get("version"),
+        app=row.get("app"),
+        repositories=tuple(row["repositories"]),
+        crds=tuple(Crd.parse(crd) for crd in row.get("crds", ())),
+        crds_in=row.get("crds_in", "templates"),
+        provides=tuple(row.get("provides", ())),
+        needs_node_label=tuple(row.get("needs_node_label", ())),
+        autoscaler=row.get("autoscaler", False),
+        subcharts=tuple(row.get("subcharts", ())),
+    )

@@ -1,0 +1,1 @@
+"""A small kubelet: pods of the emulated clusters as processes of this machine."""

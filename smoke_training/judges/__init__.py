@@ -1,0 +1,1 @@
+"""One judge per check: plan and evidence in, a `Check` out, None without evidence (pure)."""

@@ -1,0 +1,177 @@
+"""Judges of numerics, checkpoints and resume (pure)."""
+
+import math
+import signal
+import statistics
+
+from smoke_training.evidence import Evidence
+from smoke_training.formulae import relative_difference
+from smoke_training.judges.common import PLAN
+from smoke_training.model import Check, Culprit, Expected, Measured, Verdict
+from smoke_training.plan import Plan
+
+PARITY_LIMITS = {"float64": 1e-10, "float32": 1e-5}
+PARITY_STEPS = 20
+
+
+def loss_parity(_plan: Plan, found: Evidence) -> Check | None:
+    """Equal losses on N ranks and on one."""
+    if found.parity is None:
+        return None
+    losses = found.parity
+    worst = max(relative_difference(a, b) for a, b in zip(losses.many, losses.one, strict=True))
+    limit = PARITY_LIMITS[losses.dtype]
+    good = worst <= limit and len(losses.many) >= PARITY_STEPS
+    return Check(
+        id="training.loss_parity",
+        status=Verdict.PASS if good else Verdict.FAIL,
+        required=True,
+        measured=Measured(
+            value=worst if math.isfinite(worst) else None,
+            unit="relative difference",
+            n=len(losses.many),
+            estimator="maximum over steps",
+            reason=None if math.isfinite(worst) else "a loss is not finite",
+        ),
+        expected=Expected(
+            value=0.0,
+            kind="derived",
+            floor=limit,
+            source=f"rounding of {losses.dtype} sums in another order over {PARITY_STEPS} steps",
+        ),
+        message=f"losses of N ranks and of one rank differ by at most {worst:.2e} (tolerated: {limit:.0e})",
+        next_action=None if good else "Check gradient averaging: batch split, loss scaling, reduction dtype.",
+    )
+
+
+def resume_equality(_plan: Plan, found: Evidence) -> Check | None:
+    """Every entry of every rank equal to the uninterrupted run, and bit-equal losses afterwards."""
+    if found.resume is None:
+        return None
+    outcome = found.resume
+    entries = sum(rank.entries for rank in outcome.ranks)
+    different = [f"rank {rank.rank} {name}" for rank in outcome.ranks for name in rank.different]
+    compared = sum(rank.losses_compared for rank in outcome.ranks)
+    unequal = compared - sum(rank.losses_equal for rank in outcome.ranks)
+    empty = [rank.rank for rank in outcome.ranks if rank.entries == 0 or rank.losses_compared < 5]
+    good = not different and unequal == 0 and not empty
+    accused = [
+        rank.rank for rank in outcome.ranks if rank.different or rank.losses_equal < rank.losses_compared
+    ]
+    return Check(
+        id="resume.equality",
+        status=Verdict.PASS if good else Verdict.ERROR if empty else Verdict.FAIL,
+        required=True,
+        measured=Measured(
+            value=float(len(different)),
+            unit="different entries",
+            n=entries,
+            estimator="count",
+            detail={"losses_compared": compared, "losses_different": unequal, "first": different[:10]},
+        ),
+        expected=Expected(
+            value=0.0, kind="exact", source="an uninterrupted run of the same ranks, at the same steps"
+        ),
+        culprits=tuple(
+            Culprit(
+                kind="rank",
+                id=str(rank),
+                node=None,
+                score=None,
+                ci=None,
+                cause="state_lost",
+                evidence=tuple(outcome.ranks[rank].different[:5]),
+            )
+            for rank in accused
+        ),
+        message=f"{len(different)} of {entries} state entries, {unequal} of {compared} losses differ after resume"
+        + (f"; rank {empty[0]} compared nothing" if empty else ""),
+        next_action=None
+        if good
+        else "Do not train on this stack: a resumed run is not the run that was interrupted.",
+    )
+
+
+def recovery(_plan: Plan, found: Evidence) -> Check | None:
+    """The kill was real, and it cost no more than one checkpoint interval."""
+    if found.resume is None:
+        return None
+    outcome = found.resume
+    lost = outcome.killed_at_step - outcome.resumed_from
+    real = outcome.signal == signal.SIGKILL and outcome.mttr_seconds > 0
+    # The victim dies somewhere inside the step after the last one it reported, which may be one checkpoint
+    # further.
+    good = real and -1 <= lost <= outcome.every
+    status = Verdict.PASS if good else Verdict.FAIL if real else Verdict.ERROR
+    return Check(
+        id="resume.recovery",
+        status=status,
+        required=True,
+        measured=Measured(
+            value=outcome.mttr_seconds,
+            unit="s",
+            n=1,
+            estimator="kill to first new optimizer step",
+            detail={
+                "lost_steps": lost,
+                "killed_at_step": outcome.killed_at_step,
+                "resumed_from": outcome.resumed_from,
+                "victim": outcome.victim,
+            },
+        ),
+        expected=Expected(
+            value=float(outcome.every), kind="declared", source="checkpoint interval in steps (lost steps)"
+        ),
+        message=f"rank {outcome.victim} was killed at step {outcome.killed_at_step}; training resumed from step "
+        f"{outcome.resumed_from} after {outcome.mttr_seconds:.1f} s, {max(lost, 0)} steps lost "
+        f"(at most {outcome.every})",
+        next_action=None if good else "Check that checkpoints reach storage before the next one begins.",
+    )
+
+
+def torn_refused(_plan: Plan, found: Evidence) -> Check | None:
+    """Damaged copies of a real checkpoint were all refused, on every rank."""
+    if found.resume is None:
+        return None
+    outcome = found.resume
+    offered = sum(len(rank.torn_offered) for rank in outcome.ranks)
+    accepted = [f"rank {rank.rank}: {name}" for rank in outcome.ranks for name in rank.torn_accepted]
+    status = Verdict.FAIL if accepted else Verdict.PASS if offered else Verdict.ERROR
+    return Check(
+        id="checkpoint.torn_refused",
+        status=status,
+        required=True,
+        measured=Measured(
+            value=float(len(accepted)), unit="torn checkpoints accepted", n=offered, estimator="count"
+        ),
+        expected=Expected(
+            value=0.0, kind="exact", source="copies of this run's checkpoint, damaged on purpose"
+        ),
+        message=f"{len(accepted)} of {offered} torn checkpoints were accepted"
+        + "".join(f"; {a}" for a in accepted),
+        next_action="Do not resume from this storage." if accepted else None,
+    )
+
+
+def checkpoint_commit(_plan: Plan, found: Evidence) -> Check | None:
+    """How long a checkpoint takes until it is durable; reported."""
+    if found.reference is None:
+        return None
+    run = found.reference
+    seconds = statistics.median(run.checkpoint_seconds)
+    return Check(
+        id="checkpoint.commit",
+        status=Verdict.SKIPPED,
+        required=False,
+        measured=Measured(
+            value=seconds,
+            unit="s",
+            n=len(run.checkpoint_seconds),
+            estimator="median, fsync included",
+            detail={"bytes": run.checkpoint_bytes, "entries": run.entries},
+        ),
+        expected=Expected(
+            value=None, kind="unknown", source=PLAN, reason="no declared storage rate; reported, not judged"
+        ),
+        message=f"{run.checkpoint_bytes} bytes durable after {seconds * 1e3:.1f} ms",
+    )

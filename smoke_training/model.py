@@ -1,0 +1,99 @@
+"""The words of a result: verdicts, checks, measures, expectations, culprits (pure)."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+SCHEMA = "trainstack.smoke/1"
+
+
+class Verdict(StrEnum):
+    """Outcome of one check or of the whole run. Only PASS opens a gate unless its policy lists others."""
+
+    PASS = "PASS"  # noqa: S105 - a verdict, not a password
+    FAIL = "FAIL"
+    INCONCLUSIVE = "INCONCLUSIVE"
+    ERROR = "ERROR"
+    SKIPPED = "SKIPPED"
+
+
+EXIT_CODES: Mapping[Verdict, int] = {
+    Verdict.PASS: 0,
+    Verdict.FAIL: 1,
+    Verdict.INCONCLUSIVE: 2,
+    Verdict.ERROR: 3,
+    Verdict.SKIPPED: 4,
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Measured:
+    """A measured figure. `ci` is the 95 % interval; a null value or interval carries its `reason`."""
+
+    value: float | None
+    unit: str
+    n: int
+    estimator: str
+    ci: tuple[float, float] | None = None
+    spread: float | None = None
+    reason: str | None = None
+    detail: Mapping[str, object] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Expected:
+    """What a figure is held against. `kind` says how far to trust it; `unknown` judges nothing."""
+
+    value: float | None
+    kind: str  # published | derived | declared | exact | unknown
+    source: str
+    floor: float | None = None
+    reason: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Culprit:
+    """Who is accused, how strongly and on what evidence."""
+
+    kind: str  # rank | node | stack
+    id: str
+    node: str | None
+    score: float | None
+    ci: tuple[float, float] | None
+    cause: str
+    evidence: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Check:
+    """One judged measure. `message` is a full sentence with the figures; `next_action` is one thing to do."""
+
+    id: str
+    status: Verdict
+    required: bool
+    message: str
+    measured: Measured | None = None
+    expected: Expected | None = None
+    zone: tuple[float, float] | None = None
+    noise: Mapping[str, float | None] = field(default_factory=dict)
+    culprits: tuple[Culprit, ...] = ()
+    next_action: str | None = None
+
+    @property
+    def short_id(self) -> str:
+        """The id without its family: `training.straggler` -> `straggler`."""
+        return self.id.rpartition(".")[2]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Judgement:
+    """All checks of a run with the overall verdict they imply."""
+
+    verdict: Verdict
+    checks: tuple[Check, ...]
+    notes: tuple[str, ...] = ()
+
+    @property
+    def decisive(self) -> Check | None:
+        """The check that a reader should see first: the first required one with the overall verdict."""
+        return next((c for c in self.checks if c.required and c.status == self.verdict), None)

@@ -1,0 +1,243 @@
+"""The run plan: what one validation run is asked to do (pure: parsing and arithmetic, no I/O)."""
+
+import dataclasses
+import difflib
+import hashlib
+import json
+import math
+import random
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+SCHEMA = "trainstack.smoke-plan/1"
+
+
+class PlanError(ValueError):
+    """A plan that cannot be run; `problems` lists every fault found, not the first."""
+
+    def __init__(self, problems: list[str]) -> None:
+        super().__init__("\n".join(problems))
+        self.problems = problems
+
+
+@dataclass(frozen=True)
+class ExpectedBusbw:
+    """A sourced all-reduce figure: GB/s at `size_bytes` over `nodes` nodes."""
+
+    value: float
+    nodes: int
+    size_bytes: int
+    source: str
+    kind: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """One validated plan. USD per hour for all nodes together, times in seconds, slowdown as a ratio."""
+
+    stack: str
+    nodes: int
+    ranks_per_node: int | None
+    instance_type: str
+    gpus_per_node: int
+    fabric: str
+    cloud: str
+    region: str
+    profile: str
+    owner: str
+    team: str
+    cost_center: str
+    hourly_cost_usd: float | None
+    min_scaling_efficiency: float
+    max_straggler_slowdown: float
+    expected_busbw: ExpectedBusbw | None
+    timeout_s: float
+    accept: tuple[str, ...]
+    image: str
+    code_sha256: str
+    dataset: str
+    task: str
+    seed: int
+    git_sha: str | None = None
+    deploy_id: str | None = None
+
+
+@dataclass(frozen=True)
+class KillSchedule:
+    """Which rank dies, at which step, in a run of `steps` steps with a checkpoint every `every` steps."""
+
+    victim: int
+    step: int
+    steps: int
+    every: int
+
+
+RESUME_STEPS = 24
+CHECKPOINT_EVERY = 4
+NEXT_STEPS = 8  # steps the uninterrupted run goes further, so that losses after the resume always have a twin
+
+
+def kill_schedule(seed: int, world: int) -> KillSchedule:
+    """Derive victim and step from the seed; the step lies after the first checkpoint and before the last."""
+    dice = random.Random(seed)  # noqa: S311 - a reproducible choice, not a secret
+    victim = dice.randrange(world)
+    step = dice.randrange(CHECKPOINT_EVERY + 1, RESUME_STEPS - CHECKPOINT_EVERY)
+    return KillSchedule(victim, step, RESUME_STEPS, CHECKPOINT_EVERY)
+
+
+def _text(value: object) -> bool:
+    return isinstance(value, str) and value != ""
+
+
+def _number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def _count(low: int) -> Callable[[object], bool]:
+    return lambda value: isinstance(value, int) and not isinstance(value, bool) and value >= low
+
+
+def _optional(rule: Callable[[object], bool]) -> Callable[[object], bool]:
+    return lambda value: value is None or rule(value)
+
+
+def _between(low: float, high: float) -> Callable[[object], bool]:
+    return lambda value: _number(value) and low < float(str(value)) <= high
+
+
+def _accepted(value: object) -> bool:
+    known = {"PASS", "INCONCLUSIVE", "SKIPPED"}
+    return isinstance(value, list) and "PASS" in value and all(v in known for v in value)
+
+
+_TEXTS = (
+    "stack",
+    "instance_type",
+    "fabric",
+    "cloud",
+    "region",
+    "profile",
+    "owner",
+    "team",
+    "cost_center",
+    "image",
+    "code_sha256",
+    "dataset",
+    "task",
+)
+_RULES: Mapping[str, tuple[Callable[[object], bool], str]] = {
+    "schema": (lambda value: value == SCHEMA, f'must be "{SCHEMA}"'),
+    **dict.fromkeys(_TEXTS, (_text, "must be a non-empty text")),
+    "nodes": (_count(1), "must be a whole number >= 1"),
+    "ranks_per_node": (_optional(_count(1)), "must be null or a whole number >= 1"),
+    "gpus_per_node": (_count(0), "must be a whole number >= 0"),
+    "hourly_cost_usd": (
+        _optional(lambda v: _number(v) and float(str(v)) >= 0),
+        "must be null or a number >= 0",
+    ),
+    "min_scaling_efficiency": (_between(0, 1), "must be above 0 and at most 1"),
+    "max_straggler_slowdown": (
+        _between(1.05, 100),
+        "must be above 1.05, the slowdown that is called negligible",
+    ),
+    "timeout_s": (_between(29, 86400), "must be at least 30 and at most 86400 seconds"),
+    "accept": (_accepted, "must list PASS and may add INCONCLUSIVE or SKIPPED"),
+    "expected_busbw_gb_s": (_optional(lambda v: isinstance(v, dict)), "must be null or an object"),
+}
+_OPTIONAL: Mapping[str, tuple[Callable[[object], bool], str]] = {
+    "seed": (_count(0), "must be a whole number >= 0"),
+    "git_sha": (_optional(_text), "must be null or a non-empty text"),
+    "deploy_id": (_optional(_text), "must be null or a non-empty text"),
+}
+_BUSBW_RULES: Mapping[str, tuple[Callable[[object], bool], str]] = {
+    "value": (_between(0, math.inf), "must be a number above 0"),
+    "nodes": (_count(1), "must be a whole number >= 1"),
+    "size_bytes": (_count(1), "must be a whole number >= 1"),
+    "source": (_text, "must be a non-empty text"),
+    "kind": (_text, "must be a non-empty text"),
+}
+
+
+def parse(text: str) -> Plan:
+    """Read a plan document; PlanError lists every problem as `path: got value; rule`."""
+    try:
+        document = json.loads(text)
+    except ValueError as error:
+        raise PlanError([f"plan: not readable as JSON ({error})"]) from error
+    if not isinstance(document, dict):
+        raise PlanError([f"plan: got a {type(document).__name__}; must be an object"])
+    problems = _problems(document, _RULES, _OPTIONAL, "")
+    busbw = document.get("expected_busbw_gb_s")
+    if isinstance(busbw, dict):
+        problems += _problems(busbw, _BUSBW_RULES, {}, "expected_busbw_gb_s.")
+    if problems:
+        raise PlanError(problems)
+    seed = document.get("seed")
+    values = {key: value for key, value in document.items() if key not in ("schema", "expected_busbw_gb_s")}
+    values["expected_busbw"] = ExpectedBusbw(**busbw) if busbw else None
+    values["accept"] = tuple(document["accept"])
+    values["seed"] = seed if seed is not None else _derived_seed(document)
+    return Plan(**values)
+
+
+def render(plan: Plan) -> str:
+    """The plan as a document that `parse` reads back to an equal plan."""
+    document = dataclasses.asdict(plan)
+    document["expected_busbw_gb_s"] = document.pop("expected_busbw")
+    return json.dumps({"schema": SCHEMA, **document}, indent=1)
+
+
+def local_plan(ranks: int) -> Plan:
+    """The plan of `run --ranks N`: one node, this machine, nothing expected of its fabric."""
+    unknown = "local"
+    return Plan(
+        stack=unknown,
+        nodes=1,
+        ranks_per_node=ranks,
+        instance_type=unknown,
+        gpus_per_node=0,
+        fabric="loopback",
+        cloud=unknown,
+        region=unknown,
+        profile="quick",
+        owner=unknown,
+        team=unknown,
+        cost_center=unknown,
+        hourly_cost_usd=None,
+        min_scaling_efficiency=0.8,
+        max_straggler_slowdown=1.15,
+        expected_busbw=None,
+        timeout_s=600,
+        accept=("PASS",),
+        image=unknown,
+        code_sha256=unknown,
+        dataset="synthetic",
+        task="local-validation",
+        seed=20261121,
+    )
+
+
+def _derived_seed(document: Mapping[str, object]) -> int:
+    """A seed every node derives alike, different for every distinct plan."""
+    digest = hashlib.sha256(json.dumps(document, sort_keys=True).encode()).digest()
+    return int.from_bytes(digest[:4], "big")
+
+
+def _problems(
+    document: Mapping[str, object],
+    required: Mapping[str, tuple[Callable[[object], bool], str]],
+    optional: Mapping[str, tuple[Callable[[object], bool], str]],
+    prefix: str,
+) -> list[str]:
+    problems = [
+        f"{prefix}{key}: missing; {rule}" for key, (_, rule) in required.items() if key not in document
+    ]
+    known = {**required, **optional}
+    for key, value in document.items():
+        if key not in known:
+            near = difflib.get_close_matches(key, known, 1)
+            hint = f"did you mean {near[0]}?" if near else f"known keys: {', '.join(sorted(known))}"
+            problems.append(f"{prefix}{key}: unknown key; {hint}")
+        elif not known[key][0](value):
+            problems.append(f"{prefix}{key}: got {json.dumps(value)}; {known[key][1]}")
+    return problems

@@ -1,0 +1,1 @@
+"""Where a finished result goes: the result file, the termination message, the MLflow run."""

@@ -1,0 +1,1 @@
+"""Processes, files and clocks of one node: what starts, watches, kills and cleans up the ranks."""

@@ -1,0 +1,18 @@
+"""Machine-readable progress on stdout: one JSON object per line."""
+
+import json
+import sys
+from datetime import UTC, datetime
+
+
+def emit(event: str, **facts: object) -> None:
+    """Write one event line at once."""
+    now = datetime.now(UTC).isoformat(timespec="milliseconds")
+    sys.stdout.write(json.dumps({"event": event, "at": now, **facts}) + "\n")
+    sys.stdout.flush()
+
+
+def say(text: str) -> None:
+    """Write text for people, below the event lines."""
+    sys.stdout.write(text + "\n")
+    sys.stdout.flush()

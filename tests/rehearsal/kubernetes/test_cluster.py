@@ -1,0 +1,288 @@
+"""What pods find in the cluster: nodes, devices, queues, volumes, identities, and a real MLflow server."""
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from infra.rehearsal.dataplane.secret_store import SecretStore
+from infra.rehearsal.kubernetes.clusters import Cluster
+from infra.rehearsal.kubernetes.nodes import nodes
+from infra.rehearsal.model import InitFailedError
+from tests.rehearsal.kubernetes.harness import (
+    ACCOUNT,
+    ACCOUNT_KIND,
+    DEPLOYMENT,
+    JOB,
+    RELEASE,
+    SERVICE,
+    Rehearsed,
+    deployment,
+    job,
+    script_pod,
+)
+
+VOLUME, CLAIM = "kubernetes:core/v1:PersistentVolume", "kubernetes:core/v1:PersistentVolumeClaim"
+PLUGIN = {
+    "chart": "nvidia-device-plugin", "repositoryOpts": {"repo": "https://nvidia.github.io/k8s-device-plugin"},
+    "name": "plugin", "namespace": "kube-system",
+}  # fmt: skip
+GPU = "nvidia.com/gpu"
+TAINT = [{"key": GPU, "value": "present", "effect": "NO_SCHEDULE"}]
+POOL = {"trainstack.dev/pool": "train"}
+PRINT_ENV = "import json, os; print(json.dumps(dict(os.environ)))"
+
+
+def gpu_pod(count: int) -> dict[str, Any]:
+    return script_pod(
+        "env",
+        container={"resources": {"limits": {GPU: str(count)}}},
+        nodeSelector=POOL,
+        tolerations=[{"key": GPU, "operator": "Exists"}],
+    )
+
+
+def printed(rehearsed: Rehearsed, name: str) -> dict[str, str]:
+    """The environment that a Job's pod printed."""
+    text = next((rehearsed.home / "logs" / "lab").glob(f"{name}-*.log")).read_text()
+    found: dict[str, str] = json.loads(text.splitlines()[-1])
+    return found
+
+
+@pytest.mark.parametrize(
+    ("ami", "values", "message"),
+    [
+        ("AL2023_x86_64_NVIDIA", None, "Insufficient nvidia.com/gpu"),  # no device plugin at all
+        ("AL2023_x86_64_NVIDIA", {}, "Insufficient nvidia.com/gpu"),  # it wants a node label that nobody sets
+        ("AL2023_x86_64_STANDARD", {"gfd": {"enabled": True}}, "Insufficient nvidia.com/gpu"),  # no driver
+        ("AL2023_x86_64_NVIDIA", {"gfd": {"enabled": True}}, ""),
+    ],
+)
+def test_gpus_need_image_and_device_plugin(
+    rehearsed: Rehearsed, ami: str, values: dict[str, Any] | None, message: str
+) -> None:
+    rehearsed.node_group("gpu", "g5.12xlarge", taints=TAINT, amiType=ami, labels=POOL)
+    rehearsed.namespace()
+    rehearsed.config_map("env", {"main.py": PRINT_ENV})
+    if values is not None:
+        rehearsed.create(RELEASE, {**PLUGIN, "values": values}, "plugin")
+    if not message:
+        rehearsed.create(JOB, job("train", gpu_pod(4)), "train")
+        return
+    with pytest.raises(InitFailedError, match="timed out waiting to be Ready") as failed:
+        rehearsed.create(JOB, job("train", gpu_pod(4)), "train", timeout_s=0.6)
+    assert any("nodes are available" in reason and message in reason for reason in failed.value.reasons)
+
+
+def test_growth_without_an_autoscaler_is_warned_about(rehearsed: Rehearsed) -> None:
+    scaling = {"minSize": 0, "maxSize": 2, "desiredSize": 0}
+    rehearsed.node_group("gpu", "g5.12xlarge", labels=POOL, scalingConfig=scaling)
+    rehearsed.namespace()
+    rehearsed.config_map("env", {"main.py": PRINT_ENV})
+    rehearsed.create(JOB, job("train", script_pod("env", nodeSelector=POOL)), "train")
+    assert any(
+        "cluster autoscaler" in message for severity, message in rehearsed.log if severity == "warning"
+    )
+
+
+def test_nodes_follow_the_launch_template(rehearsed: Rehearsed) -> None:
+    interfaces = [{"interfaceType": "efa"}, {"interfaceType": "efa-only"}, {"interfaceType": "interface"}]
+    template = {"instanceType": "p4d.24xlarge", "networkInterfaces": interfaces}
+    rehearsed.aws("aws:ec2/launchTemplate:LaunchTemplate", "lt-1", template, {"name": "lt"})
+    rehearsed.node_group(
+        "efa", instanceTypes=None, launchTemplate={"id": "lt-1"}, amiType="BOTTLEROCKET_x86_64_NVIDIA"
+    )
+    plugin = {**PLUGIN, "chart": "aws-efa-k8s-device-plugin", "name": "efa"}
+    rehearsed.create(RELEASE, plugin, "efa")
+    (record,) = rehearsed.state.find(type="aws:eks/cluster:Cluster")
+    node = next(node for node in nodes(Cluster(rehearsed.state, record)) if node.group == "efa")
+    assert {name: int(count) for name, count in node.extended.items()} == {GPU: 8, "vpc.amazonaws.com/efa": 2}
+
+
+def _queue(rehearsed: Rehearsed, quota: str) -> None:
+    release = {
+        "chart": "oci://registry.k8s.io/kueue/charts/kueue", "name": "kueue", "namespace": "kueue-system",
+        "createNamespace": True,
+    }  # fmt: skip
+    rehearsed.create(RELEASE, release, "kueue")
+    kind = "kubernetes:kueue.x-k8s.io/v1beta2:"
+    rehearsed.create(
+        kind + "ResourceFlavor",
+        {"metadata": {"name": "any"}, "spec": {"nodeLabels": {"eks.amazonaws.com/nodegroup": "system"}}},
+        "f",
+    )
+    flavors = [{"name": "any", "resources": [{"name": "cpu", "nominalQuota": quota}]}]
+    groups = [{"coveredResources": ["cpu"], "flavors": flavors}]
+    spec = {"resourceGroups": groups, "namespaceSelector": {}}
+    rehearsed.create(kind + "ClusterQueue", {"metadata": {"name": "all"}, "spec": spec}, "cq")
+    local = {"metadata": {"name": "team", "namespace": "lab"}, "spec": {"clusterQueue": "all"}}
+    rehearsed.create(kind + "LocalQueue", local, "lq")
+
+
+@pytest.mark.parametrize(
+    ("queue", "quota", "message"),
+    [
+        ("team", "8", ""),
+        ("other", "8", "LocalQueue other doesn't exist"),
+        ("team", "1", "insufficient quota for cpu in flavor any"),
+    ],
+)
+def test_kueue_admits_or_holds(rehearsed: Rehearsed, queue: str, quota: str, message: str) -> None:
+    rehearsed.namespace()
+    _queue(rehearsed, quota)
+    rehearsed.config_map("env", {"main.py": PRINT_ENV})
+    inputs = job("train", script_pod("env", container={"resources": {"requests": {"cpu": "2"}}}))
+    inputs["metadata"]["labels"] = {"kueue.x-k8s.io/queue-name": queue}
+    if not message:
+        rehearsed.create(JOB, inputs, "train")
+        return
+    with pytest.raises(InitFailedError, match=message):
+        rehearsed.create(JOB, inputs, "train", timeout_s=0.5)
+
+
+def test_lustre_shows_the_objects_of_its_bucket(rehearsed: Rehearsed) -> None:
+    rehearsed.aws("aws:s3/bucket:Bucket", "data", {}, {"bucket": "data"})
+    names = {"dnsName": "fs-1.fsx.eu-central-1.amazonaws.com", "mountName": "abc"}
+    rehearsed.aws("aws:fsx/lustreFileSystem:LustreFileSystem", "fs-1", {}, names)
+    association = {"fileSystemId": "fs-1", "fileSystemPath": "/ckpt", "dataRepositoryPath": "s3://data/runs"}
+    rehearsed.aws("aws:fsx/dataRepositoryAssociation:DataRepositoryAssociation", "dra-1", association, {})
+    attributes = {"dnsname": names["dnsName"], "mountname": "wrong"}
+    csi = {"driver": "fsx.csi.aws.com", "volumeHandle": "fs-1", "volumeAttributes": attributes}
+    size = {"storage": "1200Gi"}
+    rehearsed.namespace()
+    volume = {"accessModes": ["ReadWriteMany"], "capacity": size, "csi": csi, "storageClassName": ""}
+    rehearsed.create(VOLUME, {"metadata": {"name": "v"}, "spec": volume}, "v")
+    claim = {
+        "accessModes": ["ReadWriteMany"], "resources": {"requests": size}, "volumeName": "v",
+        "storageClassName": "",
+    }  # fmt: skip
+    rehearsed.create(CLAIM, {"metadata": {"name": "c", "namespace": "lab"}, "spec": claim}, "c")
+    rehearsed.config_map("write", {"main.py": "import os; open(os.environ['OUT'], 'w').write('42')"})
+    pod = script_pod("write", container={"env": [{"name": "OUT", "value": "/shared/ckpt/x"}]})
+    pod["volumes"].append({"name": "shared", "persistentVolumeClaim": {"claimName": "c"}})
+    pod["containers"][0]["volumeMounts"].append({"name": "shared", "mountPath": "/shared"})
+    with pytest.raises(InitFailedError, match=r"volumeAttributes\.mountname"):
+        rehearsed.create(JOB, job("write", pod), "write", timeout_s=0.5)
+    attributes["mountname"] = "abc"
+    rehearsed.cloud.delete(rehearsed.call(VOLUME, "v"), "v", {})
+    rehearsed.create(VOLUME, {"metadata": {"name": "v"}, "spec": volume}, "v")
+    rehearsed.create(JOB, job("write", pod), "write")
+    assert (rehearsed.home / "s3" / "data" / "runs" / "x").read_text() == "42"
+
+
+def test_what_a_pod_needs_and_does_not_find(rehearsed: Rehearsed) -> None:
+    rehearsed.namespace()
+    with pytest.raises(InitFailedError, match='configmap "env" not found'):
+        rehearsed.create(JOB, job("a", script_pod("env")), "a", timeout_s=0.4)
+    rehearsed.config_map("env", {"main.py": PRINT_ENV})
+    with pytest.raises(InitFailedError, match='serviceaccount "nobody" not found'):
+        rehearsed.create(JOB, job("b", script_pod("env", serviceAccountName="nobody")), "b", timeout_s=0.4)
+
+
+def _trusted_role(rehearsed: Rehearsed, *secrets: str) -> str:
+    arn = f"arn:aws:iam::{ACCOUNT}:role/mlflow"
+    statement = {
+        "Effect": "Allow",
+        "Principal": {"Service": "pods.eks.amazonaws.com"},
+        "Action": ["sts:AssumeRole", "sts:TagSession"],
+    }
+    trust = json.dumps({"Statement": [statement]})
+    rehearsed.aws("aws:iam/role:Role", "mlflow", {"assumeRolePolicy": trust}, {"arn": arn, "name": "mlflow"})
+    grant = {"Effect": "Allow", "Action": "secretsmanager:*SecretValue", "Resource": list(secrets)}
+    rehearsed.aws(
+        "aws:iam/rolePolicy:RolePolicy",
+        "p",
+        {"role": "mlflow", "policy": json.dumps({"Statement": [grant]})},
+        {},
+    )
+    rehearsed.aws(
+        "aws:eks/addon:Addon", "agent", {"addonName": "eks-pod-identity-agent", "clusterName": "dev"}, {}
+    )
+    return arn
+
+
+def test_only_associated_pods_get_an_identity(rehearsed: Rehearsed, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "of-the-developer")
+    arn = _trusted_role(rehearsed, "*")
+    association = {"clusterName": "dev", "namespace": "lab", "serviceAccount": "mlflow", "roleArn": arn}
+    rehearsed.aws("aws:eks/podIdentityAssociation:PodIdentityAssociation", "a", association, {})
+    rehearsed.namespace()
+    rehearsed.create(ACCOUNT_KIND, {"metadata": {"name": "mlflow", "namespace": "lab"}}, "sa")
+    rehearsed.config_map("env", {"main.py": PRINT_ENV})
+    rehearsed.create(JOB, job("without", script_pod("env")), "without")
+    rehearsed.create(JOB, job("with", script_pod("env", serviceAccountName="mlflow")), "with")
+    names = {"AWS_CONTAINER_CREDENTIALS_FULL_URI", "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE"}
+    assert not names & printed(rehearsed, "without").keys()
+    found = printed(rehearsed, "with")
+    assert names <= found.keys()
+    assert found["AWS_REGION"] == "eu-central-1"
+    assert "AWS_SECRET_ACCESS_KEY" not in found
+    assert Path(found["AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE"]).stat().st_mode & 0o077 == 0
+
+
+CLIENT = """
+import os, mlflow
+mlflow.set_tracking_uri(os.environ["MLFLOW_TRACKING_URI"])
+with mlflow.start_run():
+    mlflow.log_metric("loss", 0.5)
+    mlflow.log_text("hello", "note.txt")
+print(mlflow.search_runs(search_all_experiments=True, output_format="list")[0].data.metrics)
+"""
+
+
+def test_the_real_mlflow_server_and_a_client_job(rehearsed: Rehearsed) -> None:
+    """The program of the tracking pods, unchanged: secrets, database, artifacts, names, all of it local."""
+    prefix = f"arn:aws:secretsmanager:eu-central-1:{ACCOUNT}:secret:"
+    admin, database = f"{prefix}admin-AbCdEf", f"{prefix}rds!cluster-1-XyZxyZ"
+    arn = _trusted_role(rehearsed, admin, database)
+    association = {"clusterName": "dev", "namespace": "lab", "serviceAccount": "mlflow", "roleArn": arn}
+    rehearsed.aws("aws:eks/podIdentityAssociation:PodIdentityAssociation", "a", association, {})
+    rehearsed.aws("aws:secretsmanager/secret:Secret", admin, {}, {"arn": admin, "name": "admin"})
+    rehearsed.state.put_document("secret", database, {"username": "root", "password": "p%@:/"})
+    host = "dev.cluster-abc.eu-central-1.rds.amazonaws.com"
+    rehearsed.aws("aws:rds/cluster:Cluster", "dev-db", {}, {"endpoint": host, "clusterIdentifier": "dev-db"})
+    rehearsed.aws("aws:s3/bucket:Bucket", "artifacts", {}, {"bucket": "artifacts"})
+    rehearsed.namespace()
+    rehearsed.create(ACCOUNT_KIND, {"metadata": {"name": "mlflow", "namespace": "lab"}}, "sa")
+    program = Path(__file__).parents[3] / "components" / "kubernetes" / "mlflow_serve.py"
+    rehearsed.config_map("serve", {"main.py": program.read_text()})
+    names = "mlflow.lab.svc.cluster.local:5000,mlflow.lab.svc:5000,localhost:*"
+    env: dict[str, str] = {
+        "HOST": "$(POD_IP)", "PORT": "5000", "WORKERS": "1", "AWS_REGION": "eu-central-1", "HOME": "/tmp",
+        "DATABASE_URI": f"postgresql+psycopg2://{{username}}:{{password}}@{host}:5432/mlflow?sslmode=require",
+        "DATABASE_SECRET_ARN": database, "ADMIN_SECRET_ARN": admin, "ALLOWED_HOSTS": names,
+        "ARTIFACTS_DESTINATION": "s3://artifacts/mlflow",
+    }  # fmt: skip
+    variables: list[dict[str, Any]] = [{"name": name, "value": value} for name, value in env.items()]
+    variables.insert(0, {"name": "POD_IP", "valueFrom": {"fieldRef": {"fieldPath": "status.podIP"}}})
+    container = {
+        "env": variables,
+        "ports": [{"name": "http", "containerPort": 5000}],
+        "readinessProbe": {"httpGet": {"path": "/health", "port": "http"}, "timeoutSeconds": 5},
+    }
+    pod = script_pod("serve", container=container, serviceAccountName="mlflow")
+    pod["volumes"].append({"name": "tmp", "emptyDir": {}})
+    pod["containers"][0]["volumeMounts"].append({"name": "tmp", "mountPath": "/tmp"})
+    rehearsed.create(DEPLOYMENT, deployment("mlflow", pod), "mlflow", timeout_s=120)
+    service = {"selector": {"app": "mlflow"}, "ports": [{"port": 5000, "targetPort": "http"}]}
+    rehearsed.create(SERVICE, {"metadata": {"name": "mlflow", "namespace": "lab"}, "spec": service}, "svc")
+    password = json.loads(SecretStore(rehearsed.state).versions(admin)[0].value)["password"]
+    login = {
+        "MLFLOW_TRACKING_URI": "http://mlflow.lab.svc.cluster.local:5000",
+        "MLFLOW_TRACKING_USERNAME": "admin", "MLFLOW_TRACKING_PASSWORD": password,
+    }  # fmt: skip
+    rehearsed.config_map("client", {"main.py": CLIENT})
+    container = {"env": [{"name": name, "value": value} for name, value in login.items()]}
+    rehearsed.create(JOB, job("client", script_pod("client", container=container)), "client", timeout_s=60)
+    log = next((rehearsed.home / "logs" / "lab").glob("client-*.log")).read_text()
+    assert "{'loss': 0.5}" in log
+    notes = [
+        Path(folder) / "note.txt"
+        for folder, _, files in os.walk(rehearsed.home / "s3")
+        if "note.txt" in files
+    ]
+    assert [note.read_text() for note in notes] == ["hello"]
+    server = next((rehearsed.home / "logs" / "lab").glob("mlflow-*.log")).read_text()
+    assert password not in server

@@ -1,0 +1,122 @@
+"""Helm releases, the CRDs they bring, and what happens to those."""
+
+import pytest
+
+from infra.rehearsal.kubernetes.charts import charts, find
+from infra.rehearsal.model import InitFailedError, Properties, RefusalError
+from tests.rehearsal.kubernetes.harness import NAMESPACE, RELEASE, Rehearsed
+
+KUEUE: Properties = {
+    "chart": "oci://registry.k8s.io/kueue/charts/kueue", "version": "0.19.2", "name": "kueue",
+    "namespace": "kueue-system", "createNamespace": True,
+}  # fmt: skip
+CLUSTER_QUEUE = "kubernetes:kueue.x-k8s.io/v1beta2:ClusterQueue"
+CRD = "kubernetes:apiextensions.k8s.io/v1:CustomResourceDefinition"
+
+
+def test_a_release_brings_its_custom_kinds(rehearsed: Rehearsed) -> None:
+    key, outputs = rehearsed.create(RELEASE, KUEUE, "kueue")
+    assert key == "kueue-system/kueue"
+    assert outputs["status"]["status"] == "deployed"
+    assert outputs["status"]["appVersion"] == "v0.19.2"
+    assert any("clusterqueues.kueue.x-k8s.io" in names for names in outputs["resourceNames"].values())
+    queue, _ = rehearsed.create(CLUSTER_QUEUE, {"metadata": {"name": "q"}, "spec": {}}, "q")
+    assert queue == "q"  # cluster-scoped
+    local = "kubernetes:kueue.x-k8s.io/v1beta2:LocalQueue"
+    metadata = {"name": "l", "namespace": "kueue-system"}
+    assert (
+        rehearsed.create(local, {"metadata": metadata, "spec": {"clusterQueue": "q"}}, "l")[0]
+        == "kueue-system/l"
+    )
+    with pytest.raises(RefusalError, match="no matches for kind"):
+        rehearsed.create("kubernetes:kueue.x-k8s.io/v1:ClusterQueue", {"metadata": {"name": "r"}}, "r")
+
+
+def test_a_release_is_not_uninstalled_under_its_objects(rehearsed: Rehearsed) -> None:
+    key, outputs = rehearsed.create(RELEASE, KUEUE, "kueue")
+    queue, made = rehearsed.create(CLUSTER_QUEUE, {"metadata": {"name": "q"}, "spec": {}}, "q")
+    with pytest.raises(RefusalError, match="ClusterQueue q"):
+        rehearsed.cloud.delete(rehearsed.call(RELEASE, "kueue"), key, outputs)
+    rehearsed.cloud.delete(rehearsed.call(CLUSTER_QUEUE, "q"), queue, made)
+    rehearsed.cloud.delete(rehearsed.call(RELEASE, "kueue"), key, outputs)
+    assert rehearsed.state.count("kubernetes") == 0
+    with pytest.raises(RefusalError, match="no matches for kind"):
+        rehearsed.create(CLUSTER_QUEUE, {"metadata": {"name": "q"}, "spec": {}}, "q")
+
+
+def test_crds_outside_the_templates_stay_behind(rehearsed: Rehearsed) -> None:
+    release = {**KUEUE, "chart": "oci://registry.k8s.io/jobset/charts/jobset", "name": "jobset"}
+    key, outputs = rehearsed.create(RELEASE, release, "jobset")
+    rehearsed.cloud.delete(rehearsed.call(RELEASE, "jobset"), key, outputs)
+    rehearsed.create(
+        "kubernetes:jobset.x-k8s.io/v1alpha2:JobSet", {"metadata": {"name": "j"}, "spec": {}}, "j"
+    )
+
+
+def test_a_written_crd_serves_its_kind(rehearsed: Rehearsed) -> None:
+    spec = {
+        "group": "example.com", "scope": "Namespaced", "names": {"kind": "Thing", "plural": "things"},
+        "versions": [{"name": "v1", "served": True, "storage": True}],
+    }  # fmt: skip
+    rehearsed.create(CRD, {"metadata": {"name": "things.example.com"}, "spec": spec}, "crd")
+    assert (
+        rehearsed.create("kubernetes:example.com/v1:Thing", {"metadata": {"name": "t"}}, "t")[0]
+        == "default/t"
+    )
+
+
+def test_refused_releases(rehearsed: Rehearsed) -> None:
+    with pytest.raises(RefusalError, match='namespaces "none" not found'):
+        rehearsed.create(RELEASE, {**KUEUE, "namespace": "none", "createNamespace": False}, "kueue")
+    _, failures = rehearsed.cloud.check(rehearsed.call(RELEASE, "x"), None, {"chart": "kueue"})
+    assert "not found" in failures[0].reason
+    rehearsed.create(RELEASE, KUEUE, "kueue")
+    with pytest.raises(RefusalError, match="re-use a name"):
+        rehearsed.create(RELEASE, KUEUE, "other")
+    with pytest.raises(RefusalError, match="exists and cannot be imported"):
+        rehearsed.create(RELEASE, {**KUEUE, "name": "second"}, "other")
+
+
+def test_an_unknown_chart_is_accepted_with_a_warning(rehearsed: Rehearsed) -> None:
+    rehearsed.create(RELEASE, {**KUEUE, "chart": "oci://example.com/charts/mystery"}, "mystery")
+    assert any(
+        "does not know chart" in message for severity, message in rehearsed.log if severity == "warning"
+    )
+
+
+def test_a_release_needs_a_node_that_takes_its_pods(rehearsed: Rehearsed) -> None:
+    for record in rehearsed.state.find(type="aws:eks/nodeGroup:NodeGroup"):
+        rehearsed.state.remove(record)
+    taint = [{"key": "nvidia.com/gpu", "value": "present", "effect": "NO_SCHEDULE"}]
+    rehearsed.node_group("gpu", "g5.12xlarge", taints=taint)
+    with pytest.raises(InitFailedError, match="context deadline exceeded") as failed:
+        rehearsed.create(RELEASE, {**KUEUE, "timeout": 1}, "kueue")
+    assert "untolerated taint {nvidia.com/gpu: present}" in failed.value.reasons[-1]
+
+
+def test_names_are_made_up_and_changes_are_seen(rehearsed: Rehearsed) -> None:
+    call = rehearsed.call(RELEASE, "kueue")
+    nameless = {name: value for name, value in KUEUE.items() if name != "name"}
+    inputs, _ = rehearsed.cloud.check(call, None, nameless)
+    assert inputs["name"].startswith("kueue-")
+    assert rehearsed.cloud.diff(call, "", inputs, {}, {**inputs, "version": "0.20.0"}).replaces == ()
+    assert rehearsed.cloud.diff(call, "", inputs, {}, {**inputs, "namespace": "x"}).replaces == ("namespace",)
+    key, outputs = rehearsed.cloud.create(call, inputs, preview=False)
+    outputs = rehearsed.cloud.update(call, key, outputs, {**inputs, "version": "0.20.0"}, preview=False)
+    assert outputs["status"]["revision"] == 2
+    assert "appVersion" not in outputs["status"]  # of that version nothing is known
+
+
+def test_the_table_of_charts() -> None:
+    assert find("nvidia/gpu-operator") is charts()["gpu-operator"]
+    assert find("oci://registry.k8s.io/kueue/charts/kueue:0.19.2") is charts()["kueue"]
+    assert find("mystery") is None
+    for chart in charts().values():
+        assert chart.crds_in in ("templates", "crds")
+        assert all(crd.versions and "." in crd.group for crd in chart.crds)
+
+
+def test_namespaces_made_by_helm_hold_objects(rehearsed: Rehearsed) -> None:
+    rehearsed.create(RELEASE, KUEUE, "kueue")
+    rehearsed.config_map("x", {}, namespace="kueue-system")
+    rehearsed.create(NAMESPACE, {"metadata": {"name": "kueue-system-2"}}, "n")

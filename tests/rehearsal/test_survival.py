@@ -1,0 +1,136 @@
+"""Killed at any moment, a rehearsal goes on where it was: nothing lost, nothing twice."""
+
+import json
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import psutil
+import pytest
+
+from infra.rehearsal import control
+from infra.rehearsal.client import Rehearsal
+
+SURVIVOR = Path(__file__).with_name("survivor.py")
+SUBNETS = 24
+# The subnets, the VPC and the default group that comes with it.
+EXISTING = SUBNETS + 2
+
+Run = Callable[[str], subprocess.Popen[str]]
+
+
+@pytest.fixture
+def start(rehearsal: Rehearsal, engine: Path) -> Run:
+    environment = json.dumps(rehearsal.environment())
+
+    def start(operation: str) -> subprocess.Popen[str]:
+        words = [sys.executable, str(SURVIVOR), operation, environment, str(engine)]
+        return subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+    return start
+
+
+def finish(process: subprocess.Popen[str]) -> dict[str, int]:
+    out, err = process.communicate(timeout=120)
+    assert process.returncode == 0, err
+    return dict(json.loads(out or "{}"))
+
+
+def daemon(rehearsal: Rehearsal) -> psutil.Process:
+    for process in psutil.process_iter():
+        try:
+            words = process.cmdline()
+        except psutil.Error:
+            continue
+        if "infra.rehearsal.daemon" in words and str(rehearsal.home) in words:
+            return process
+    raise AssertionError("no daemon is running")
+
+
+def wait_for(rehearsal: Rehearsal, count: int) -> None:
+    deadline = time.monotonic() + 60
+    while rehearsal.status()["resources"]["aws"] < count:
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def test_a_daemon_killed_between_updates_is_not_missed(rehearsal: Rehearsal, start: Run) -> None:
+    finish(start("up"))
+    connection, _ = control.lease(rehearsal.home, {"op": "status"})
+    running = daemon(rehearsal)
+    running.kill()
+    running.wait(10)
+    connection.close()
+    assert finish(start("up")) == {"same": SUBNETS + 2}
+
+
+@pytest.mark.parametrize("after", [1, 15])
+def test_a_daemon_killed_during_an_update_costs_one_more_up(
+    rehearsal: Rehearsal, start: Run, after: int
+) -> None:
+    first = start("up")
+    wait_for(rehearsal, after)
+    daemon(rehearsal).kill()
+    _, said = first.communicate(timeout=120)
+    assert first.returncode != 0
+    assert "run the command again" in said
+    finish(start("up"))
+    assert rehearsal.status()["resources"]["aws"] == EXISTING
+
+
+def test_a_killed_engine_leaves_no_server_and_no_orphan(rehearsal: Rehearsal, start: Run) -> None:
+    first = start("up")
+    wait_for(rehearsal, 9)
+    for child in psutil.Process(first.pid).children(recursive=True):
+        if child.name() == "pulumi":
+            child.send_signal(signal.SIGKILL)
+    first.communicate(timeout=120)
+    assert first.returncode != 0
+    rehearsal.wait_until_idle()  # the launchers saw that their engine is gone
+    finish(start("cancel"))  # the engine's own lock
+    finish(start("up"))
+    assert rehearsal.status()["resources"]["aws"] == EXISTING
+    finish(start("destroy"))
+    assert rehearsal.status()["resources"]["aws"] == 0
+
+
+def test_leases_asked_for_at_once_start_one_daemon(rehearsal: Rehearsal) -> None:
+    connections: list[control.Connection] = []
+
+    def ask() -> None:
+        connections.append(control.lease(rehearsal.home, {"op": "status"})[0])
+
+    threads = [threading.Thread(target=ask) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(connections) == 8
+    found = [p for p in psutil.process_iter(["cmdline"]) if str(rehearsal.home) in (p.info["cmdline"] or [])]
+    assert len(found) == 1
+    for connection in connections:
+        connection.close()
+    assert "ERROR" not in (rehearsal.home / "daemon.log").read_text()
+
+
+def test_a_long_home_still_has_a_socket(tmp_path: Path) -> None:
+    home = tmp_path / ("deep" * 30) / "rehearsal"
+    assert len(str(control.socket_path(home))) < 104
+    rehearsal = Rehearsal(home)
+    connection, answer = control.lease(rehearsal.home, {"op": "status"})
+    connection.close()
+    assert answer["engines"] == 0
+    rehearsal.stop()
+
+
+def test_an_unknown_operation_or_package_is_refused(rehearsal: Rehearsal) -> None:
+    for message, complaint in (
+        ({"op": "dance"}, "dance"),
+        ({"op": "serve", "package": "azure"}, "not emulated"),
+    ):
+        with pytest.raises(control.ControlError, match=complaint):
+            control.lease(rehearsal.home, message)
