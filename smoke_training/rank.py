@@ -7,7 +7,6 @@ import json
 import os
 import platform
 import resource
-import socket
 import sys
 import traceback
 from pathlib import Path
@@ -103,7 +102,7 @@ def _facts(gang: gangs.Gang) -> dict[str, object]:
     return {
         "rank": gang.rank,
         "node": gang.node,
-        "host": socket.gethostname(),
+        "host": host.name(),
         "pid": os.getpid(),
         "device": torch.cuda.get_device_name(gang.device) if gang.cuda else "cpu",
         "backend": gang.backend,

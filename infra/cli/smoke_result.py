@@ -31,15 +31,7 @@ def read_figures(told: StackOutputs, rehearsal: Rehearsal | None) -> SmokeFigure
 
 
 def headline(result: dict[str, Any]) -> str:
-    """One line: verdict, scaling efficiency, ranks, duration."""
-    parts = [str(result["verdict"])]
-    for check in result["checks"]:
-        measured, expected = check.get("measured") or {}, check.get("expected") or {}
-        if check["id"] == "training.scaling_efficiency" and measured.get("value") is not None:
-            parts.append(
-                f"scaling efficiency {measured['value']:.2f} (expected at least {expected.get('value')})"
-            )
+    """One line: verdict with its main figures, ranks, duration."""
     cluster = result["cluster"]
-    parts.append(f"{len(cluster['ranks'])} ranks on {cluster['nodes']} nodes")
-    parts.append(f"{result['duration_s']:.0f} s")
-    return ", ".join(parts)
+    where = f"{len(cluster['ranks'])} {cluster['device']} ranks on {cluster['nodes']} nodes"
+    return f"{result['headline']} ({where}, {result['duration_s']:.0f} s)"

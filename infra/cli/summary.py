@@ -30,13 +30,10 @@ def of_deployment(
     told = outputs.parse({key: output.value for key, output in engine.outputs().items()})
     figures = read_figures(told, rehearsal)
     where = "rehearsed in the emulated clouds" if rehearsal else "deployed"
-    console.print(
-        f"\n[bold green]Stack {told.stack} is {where}[/] in {outcome.seconds:.0f} s: {_counts(outcome)}"
-    )
-    table = Table(box=None, show_header=False, padding=(0, 2, 0, 2))
-    for row in _rows(loaded, told, figures, rehearsal):
-        table.add_row(*row)
-    console.print(table)
+    done = f"[bold green]Stack {told.stack} is {where}[/] in {outcome.seconds:.0f} s: {_counts(outcome)}"
+    console.print(f"\n{done}", soft_wrap=True)
+    for name, text in _rows(loaded, told, figures, rehearsal):
+        console.print(f"  {name:15} {text}", markup=False, highlight=False, soft_wrap=True)
     _next_steps(console, told.stack, rehearsal)
 
 
@@ -46,7 +43,7 @@ def of_preview(loaded: spec.LoadedSpec, outcome: Outcome) -> None:
     if not outcome.succeeded:
         of_changes("preview", outcome)
         return
-    console.print(f"\n[bold]Would change[/] stack {loaded.spec.name}: {_counts(outcome)}")
+    console.print(f"\n[bold]Would change[/] stack {loaded.spec.name}: {_counts(outcome)}", soft_wrap=True)
     estimate = cost.estimate(loaded.spec, datetime.date.today())
     table = Table("item", "min $/month", "expected", "max", "price of", box=None, padding=(0, 2, 0, 2))
     for item in estimate.items:
@@ -62,10 +59,15 @@ def of_changes(operation: str, outcome: Outcome) -> None:
     """What an operation changed, or why it failed."""
     console = Console()
     if outcome.succeeded:
-        console.print(f"\n[bold green]{operation} done[/] in {outcome.seconds:.0f} s: {_counts(outcome)}")
+        console.print(
+            f"\n[bold green]{operation} done[/] in {outcome.seconds:.0f} s: {_counts(outcome)}",
+            soft_wrap=True,
+        )
         return
     what = "interrupted" if outcome.interrupted else "failed"
-    console.print(f"\n[bold red]{operation} {what}[/] after {outcome.seconds:.0f} s: {_counts(outcome)}")
+    console.print(
+        f"\n[bold red]{operation} {what}[/] after {outcome.seconds:.0f} s: {_counts(outcome)}", soft_wrap=True
+    )
     for error in outcome.errors:
         console.print(f"  {error}", markup=False, highlight=False, soft_wrap=True)
     console.print("  The state is consistent; run the same command again to go on from here.")
@@ -107,15 +109,10 @@ def _rows(
     ]
     if figures:
         rows += [("training", figures.headline), ("smoke result", figures.location)]
-    url = rehearsal.service_url(told.mlflow_url) if rehearsal else told.mlflow_url
-    login = rehearsal.secret(told.mlflow_admin_secret) if rehearsal else None
+    url = rehearsal.service_url(told.mlflow_url) if rehearsal else None
     rows.append(("MLflow", url or told.mlflow_url))
-    if login:
-        rows.append(
-            ("MLflow login", f"{login['username']} / {login['password']}  (exists on this machine only)")
-        )
-    else:
-        rows.append(("MLflow login", f"secret {told.mlflow_admin_secret}"))
+    login = f"trainstack rehearse login -s {told.stack}" if rehearsal else told.mlflow_admin_secret
+    rows.append(("MLflow login", f"shown by {login}" if rehearsal else f"secret {login}"))
     return rows
 
 

@@ -16,6 +16,10 @@ from semver import VersionInfo
 
 from infra.engine.install import ROOT, require
 
+# After an operation the Automation API asks for the stack's history. With secrets shown, the CLI would look up
+# a decrypter in the stack file beside the program, whatever `--config-file` says, and write a new salt into it.
+_HISTORY = {"show_secrets": False}
+
 OnEvent = Callable[[EngineEvent], None]
 _COLOR = re.compile(r"<\{%[^%]*%\}>")
 # What the engine says on failure besides the cause itself.
@@ -137,7 +141,7 @@ class EngineStack:
 
     def up(self, on_event: OnEvent | None = None) -> Outcome:
         """Create and change what the program asks for."""
-        return self._run(self._stack.up, on_event)
+        return self._run(self._stack.up, on_event, **_HISTORY)
 
     def preview(self, on_event: OnEvent | None = None) -> Outcome:
         """Say what `up` would do."""
@@ -145,21 +149,21 @@ class EngineStack:
 
     def refresh(self, on_event: OnEvent | None = None) -> Outcome:
         """Take over what changed outside."""
-        return self._run(self._stack.refresh, on_event)
+        return self._run(self._stack.refresh, on_event, **_HISTORY)
 
     def destroy(self, on_event: OnEvent | None = None) -> Outcome:
         """Delete everything."""
-        return self._run(self._stack.destroy, on_event)
+        return self._run(self._stack.destroy, on_event, **_HISTORY)
 
     def outputs(self) -> OutputMap:
         """The stack's outputs."""
         return self._stack.outputs()
 
-    def _run(self, operation: Callable[..., Any], on_event: OnEvent | None) -> Outcome:
+    def _run(self, operation: Callable[..., Any], on_event: OnEvent | None, **options: bool) -> Outcome:
         listener = Listener(on_event)
         start = time.monotonic()
         try:
-            operation(on_event=listener)
+            operation(on_event=listener, **options)
         except CommandError as error:
             errors = listener.errors or [last_words(str(error))]
             return Outcome(False, listener.changes, errors, time.monotonic() - start)

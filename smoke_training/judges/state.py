@@ -84,7 +84,7 @@ def resume_equality(_plan: Plan, found: Evidence) -> Check | None:
             )
             for rank in accused
         ),
-        message=f"{len(different)} of {entries} state entries, {unequal} of {compared} losses differ after resume"
+        message=f"{len(different)} of {entries} state entries, {unequal} of {compared} losses differ"
         + (f"; rank {empty[0]} compared nothing" if empty else ""),
         next_action=None
         if good
@@ -122,7 +122,7 @@ def recovery(_plan: Plan, found: Evidence) -> Check | None:
         expected=Expected(
             value=float(outcome.every), kind="declared", source="checkpoint interval in steps (lost steps)"
         ),
-        message=f"rank {outcome.victim} was killed at step {outcome.killed_at_step}; training resumed from step "
+        message=f"rank {outcome.victim} was killed at step {outcome.killed_at_step}; training resumed from "
         f"{outcome.resumed_from} after {outcome.mttr_seconds:.1f} s, {max(lost, 0)} steps lost "
         f"(at most {outcome.every})",
         next_action=None if good else "Check that checkpoints reach storage before the next one begins.",

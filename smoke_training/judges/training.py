@@ -164,8 +164,8 @@ def _culprit(score: Score, found: Training, cluster: World) -> Culprit:
     share = scaling.queue_share(found)
     if found.throttled_periods:
         cause = "cpu_quota"
-    elif cpu is not None and cpu < NEGLIGIBLE_SLOWDOWN:
-        cause = "not_running"
+    elif cpu is not None and cpu - 1 < (score.slowdown - 1) / 2:
+        cause = "not_running"  # most of the excess is time in which it did not run: stopped, or blocked
     else:
         cause = "slow_compute"
     evidence = [f"wall time {score.slowdown:.2f}x its peers' over {score.blocks} blocks of 10 steps"]

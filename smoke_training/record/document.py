@@ -5,6 +5,7 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from smoke_training import report
 from smoke_training.evidence import Evidence
@@ -23,7 +24,6 @@ class Circumstances:
     duration_s: float
     python: str
     kernel: str
-    host: str
     code_sha256: str
     environment_sha256: str
 
@@ -118,3 +118,9 @@ def _cost(plan: Plan, when: Circumstances) -> dict[str, object]:
     cost = estimated_cost_usd(plan.hourly_cost_usd, when.duration_s)
     reason = "the plan has no hourly price" if cost is None else None
     return {"estimated_usd": cost, "hourly_cost_usd": plan.hourly_cost_usd, "reason": reason}
+
+
+def plain(document: dict[str, object]) -> dict[str, Any]:
+    """The document as readers of the file will see it (tuples are arrays, no infinities)."""
+    found: dict[str, Any] = json.loads(json.dumps(document, allow_nan=False))
+    return found

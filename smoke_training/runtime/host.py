@@ -50,6 +50,11 @@ def cpu_ticks() -> tuple[int, int] | None:
     return None
 
 
+def name() -> str:
+    """Name of this node: the pod's where the container runtime says it, else the machine's."""
+    return os.environ.get("HOSTNAME") or socket.gethostname()
+
+
 def usable_cpus() -> int:
     """CPUs this process may run on."""
     return len(os.sched_getaffinity(0))

@@ -4,7 +4,6 @@ import os
 import platform
 import shutil
 import signal
-import socket
 import time
 import uuid
 from collections.abc import Mapping
@@ -111,7 +110,7 @@ class NodeRun:
             gpus_found=found.devices_found,
             gpus_planned=self.plan.gpus_per_node,
             cpus=host.usable_cpus(),
-            host=socket.gethostname(),
+            host=host.name(),
             master=f"{self.address}:{self.place.master_port}",
             deadline_s=round(self.deadline - self.began, 1),
         )
@@ -169,7 +168,6 @@ class NodeRun:
             duration_s=time.monotonic() - self.began,
             python=platform.python_version(),
             kernel=platform.release(),
-            host=socket.gethostname(),
             code_sha256=code.digest(),
             environment_sha256=document.environment_digest(os.environ),
         )

@@ -1,12 +1,12 @@
 """An engine with our launchers and a home of its own for each test."""
 
-import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from pulumi import automation
 
+from infra.engine import install
 from infra.rehearsal.client import Rehearsal
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -15,10 +15,7 @@ ROOT = Path(__file__).resolve().parents[2]
 @pytest.fixture(scope="session")
 def engine() -> Path:
     """The folder whose `bin` holds the Pulumi CLI."""
-    found = shutil.which("pulumi", path=str(ROOT / ".trainstack" / "bin")) or shutil.which("pulumi")
-    if found is None:
-        pytest.skip("the Pulumi CLI is not set up")
-    return Path(found).parents[1]
+    return Path(install.require().path).parents[1]
 
 
 @pytest.fixture

@@ -1,5 +1,6 @@
 """The real engine against our providers: what a person sees of a rehearsal."""
 
+import json
 import re
 import time
 from collections.abc import Callable
@@ -209,3 +210,31 @@ def test_a_warm_start_of_the_daemon_is_quick(rehearsal: Rehearsal) -> None:
     connection, _ = control.lease(rehearsal.home, {"op": "status"})
     connection.close()
     assert time.monotonic() - started < 3  # 0.3 s on an idle machine; tests share theirs
+
+
+def test_a_preview_knows_that_it_does_not_know_what_the_service_adds_to_a_block(stack: Select) -> None:
+    def program() -> None:
+        vpc = aws.ec2.Vpc("net", cidr_block="10.0.0.0/16")
+        service = {"Service": "eks.amazonaws.com"}
+        statement = {"Effect": "Allow", "Principal": service, "Action": "sts:AssumeRole"}
+        trust = {"Version": "2012-10-17", "Statement": [statement]}
+        subnets = [
+            aws.ec2.Subnet(
+                f"s{index}", vpc_id=vpc.id, cidr_block=f"10.0.{index}.0/24", availability_zone=zone
+            )
+            for index, zone in enumerate(("us-east-1a", "us-east-1b"))
+        ]
+        role = aws.iam.Role("eks", assume_role_policy=json.dumps(trust))
+        cluster = aws.eks.Cluster(
+            "c", role_arn=role.arn, vpc_config={"subnet_ids": [subnet.id for subnet in subnets]}
+        )
+        # None instead of "not known yet" would be refused: a rule needs a peer.
+        aws.vpc.SecurityGroupIngressRule(
+            "r",
+            security_group_id=cluster.vpc_config.cluster_security_group_id,
+            referenced_security_group_id=cluster.vpc_config.cluster_security_group_id,
+            ip_protocol="-1",
+        )
+
+    assert stack(program).preview().change_summary
+    assert stack(program).up().summary.result == "succeeded"

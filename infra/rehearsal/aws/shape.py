@@ -39,12 +39,27 @@ def preview_of(
     """The outputs with everything unknown that only the service decides."""
     settled = {**line.defaults, **inputs}
     names = {*outputs, *_ALWAYS_COMPUTED} & set(schema.outputs if schema else outputs)
-    shown = {name: settled.get(name, UNKNOWN) for name in names}
+    shown = {name: _foreseen(settled.get(name, UNKNOWN), outputs.get(name)) for name in names}
     if "tagsAll" in outputs:
         shown["tagsAll"] = outputs["tagsAll"]
     if "region" in outputs:
         shown["region"] = outputs["region"]
     return shown
+
+
+def _foreseen(given: Any, computed: Any) -> Any:
+    """What is given, and unknown for what the service adds inside of it."""
+    if isinstance(given, dict) and isinstance(computed, dict):
+        return {
+            **given,
+            **{
+                name: _foreseen(given[name], value) if name in given else UNKNOWN
+                for name, value in computed.items()
+            },
+        }
+    if isinstance(given, list) and isinstance(computed, list) and len(given) == len(computed):
+        return [_foreseen(*pair) for pair in zip(given, computed, strict=True)]
+    return given
 
 
 def tags_changed(now: dict[str, Any], before: Any) -> tuple[str, ...]:

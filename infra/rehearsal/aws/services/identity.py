@@ -56,7 +56,7 @@ def admits_principals(name: str) -> Callable[[Site, Properties], None]:
 def _role_outputs(site: Site, seed: str, inputs: Properties, outputs: Properties) -> Properties:
     """IAM hands back the trust policy as text."""
     trust = inputs.get("assumeRolePolicy")
-    return {"assumeRolePolicy": trust if isinstance(trust, str) else json.dumps(trust)}
+    return {"assumeRolePolicy": json.dumps(trust) if isinstance(trust, dict) else trust}
 
 
 def _role_deleting(site: Site, role: Record) -> None:

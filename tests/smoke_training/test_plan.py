@@ -1,0 +1,58 @@
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from smoke_training.plan import CHECKPOINT_EVERY, RESUME_STEPS, PlanError, kill_schedule, parse, render
+from tests.smoke_training.samples import document, plan
+
+
+def test_a_plan_reads_back_what_it_renders() -> None:
+    busbw = {"value": 77.4, "nodes": 2, "size_bytes": 2**31, "source": "nccl-tests", "kind": "published"}
+    found = plan(expected_busbw_gb_s=busbw, git_sha="abc")
+    assert parse(render(found)) == found
+
+
+def test_all_problems_are_reported_at_once() -> None:
+    bad = document(nodes=0, min_scaling_efficiency=1.5, accept=["FAIL"], hourly_cost_usd="cheap", timeoutt=3)
+    del bad["owner"]
+    bad["expected_busbw_gb_s"] = {"value": -1, "nodes": 2}
+    with pytest.raises(PlanError) as caught:
+        parse(json.dumps(bad))
+    paths = sorted(problem.split(":")[0] for problem in caught.value.problems)
+    assert paths == sorted([
+        "nodes", "min_scaling_efficiency", "accept", "hourly_cost_usd", "timeoutt", "owner",
+        "expected_busbw_gb_s.value", "expected_busbw_gb_s.size_bytes", "expected_busbw_gb_s.source",
+        "expected_busbw_gb_s.kind",
+    ])  # fmt: skip
+    assert "did you mean timeout_s?" in str(caught.value)
+    assert 'hourly_cost_usd: got "cheap"; must be null or a number >= 0' in caught.value.problems
+
+
+@pytest.mark.parametrize("text", ["", "[1]", "{", "null"])
+def test_what_is_no_plan_is_refused(text: str) -> None:
+    with pytest.raises(PlanError):
+        parse(text)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"nodes": True}, {"timeout_s": float("nan")}, {"max_straggler_slowdown": 1.05}, {"schema": "x"}],
+)
+def test_near_misses_are_refused(change: dict[str, Any]) -> None:
+    with pytest.raises(PlanError):
+        plan(**change)
+
+
+def test_the_seed_is_derived_from_the_plan_unless_given() -> None:
+    assert plan(seed=7).seed == 7
+    assert plan().seed == plan().seed != plan(stack="other").seed
+
+
+@given(st.integers(0, 2**32), st.integers(1, 64))
+def test_the_kill_comes_after_the_first_checkpoint_and_before_the_last(seed: int, world: int) -> None:
+    found = kill_schedule(seed, world)
+    assert 0 <= found.victim < world
+    assert CHECKPOINT_EVERY < found.step < RESUME_STEPS - CHECKPOINT_EVERY + 1

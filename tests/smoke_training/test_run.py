@@ -1,0 +1,271 @@
+"""Whole runs: real torchrun gangs on loopback, from the zip that reaches a cluster."""
+
+import contextlib
+import io
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+import zipfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+from smoke_training.runtime import processes
+from smoke_training.schema import RESULT_SCHEMA
+from tests.smoke_training.samples import document
+
+SOURCES = Path(__file__).resolve().parents[2] / "smoke_training"
+
+
+@pytest.fixture(scope="module")
+def archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The package and a root `__main__.py` in one zip."""
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as content:
+        content.write(SOURCES / "__main__.py", "__main__.py")
+        for path in sorted(SOURCES.rglob("*.py")):
+            content.write(path, f"smoke_training/{path.relative_to(SOURCES)}")
+    found = tmp_path_factory.mktemp("zip") / "smoke_training.zip"
+    found.write_bytes(buffer.getvalue())
+    return found
+
+
+@dataclass
+class Node:
+    """One launcher process of a job with its files."""
+
+    process: subprocess.Popen[str]
+    termination: Path
+
+    def finish(self, timeout: float) -> tuple[int, list[dict[str, Any]], str]:
+        output, _ = self.process.communicate(timeout=timeout)
+        events = [json.loads(line) for line in output.splitlines() if line.startswith("{")]
+        return self.process.returncode, events, output
+
+
+class Job:
+    """A two-node job with one rank each, as the cluster would start it."""
+
+    def __init__(self, archive: Path, home: Path, **environment: str) -> None:
+        self.home = home
+        (home / "plan.json").write_text(json.dumps(document()))
+        with socket.socket() as probe:
+            probe.bind(("127.77.0.2", 0))
+            port = probe.getsockname()[1]
+        plain = {key: value for key, value in os.environ.items() if not key.startswith("MLFLOW_")}
+        shared = {
+            **plain, "SMOKE_DEVICE": "cpu", "MASTER_ADDR": "127.77.0.2", "MASTER_PORT": str(port), "WORK_DIR": str(home),
+            **environment,
+        }  # fmt: skip
+        self.began = time.monotonic()
+        self.nodes = [self._start(archive, shared, index) for index in (0, 1)]
+
+    def _start(self, archive: Path, shared: dict[str, str], index: int) -> Node:
+        termination = self.home / f"termination-{index}"
+        own = {
+            "NODE_RANK": str(index),
+            "HOSTNAME": f"smoke-ab-{index}",
+            "TERMINATION_MESSAGE_PATH": str(termination),
+        }
+        command = [sys.executable, str(archive), "node", "--plan", str(self.home / "plan.json")]
+        process = subprocess.Popen(
+            command,
+            env={**shared, **own},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            cwd="/",
+        )
+        return Node(process, termination)
+
+    def result(self) -> dict[str, Any]:
+        found: dict[str, Any] = json.loads((self.home / "result.json").read_text())
+        jsonschema.Draft202012Validator(RESULT_SCHEMA).validate(found)
+        return found
+
+    def processes(self) -> list[int]:
+        """Live processes whose command line names this job's folder, launchers excepted."""
+        mark, launchers = str(self.home).encode(), {node.process.pid for node in self.nodes}
+        found = []
+        for entry in Path("/proc").iterdir():
+            if entry.name.isdigit() and int(entry.name) not in launchers:
+                with contextlib.suppress(OSError):
+                    if mark in (entry / "cmdline").read_bytes():
+                        found.append(int(entry.name))
+        return found
+
+    def ranks(self, rank: int) -> list[int]:
+        return [pid for pid in self.processes() if processes.environment_of(pid).get("RANK") == str(rank)]
+
+
+@pytest.fixture
+def jobs() -> Iterator[list[Job]]:
+    """Jobs to clean up whatever a test does."""
+    started: list[Job] = []
+    yield started
+    for job in started:
+        for pid in job.processes() + [node.process.pid for node in job.nodes if node.process.poll() is None]:
+            with contextlib.suppress(OSError):
+                os.kill(pid, signal.SIGKILL)
+
+
+def check(result: dict[str, Any], name: str) -> dict[str, Any]:
+    return next(item for item in result["checks"] if item["id"] == name)
+
+
+def test_a_healthy_job_passes_after_a_kill_and_a_proven_resume(
+    archive: Path, tmp_path: Path, jobs: list[Job]
+) -> None:
+    (tmp_path / "result.json").write_text('{"verdict": "PASS", "of": "an earlier run"}')
+    job = Job(archive, tmp_path, MLFLOW_TRACKING_URI="http://127.0.0.1:9")
+    jobs.append(job)
+    first = job.nodes[0].process.stdout
+    assert first is not None
+    assert json.loads(first.readline())["event"] == "preflight"
+    assert time.monotonic() - job.began < 5
+    code, events, output = job.nodes[0].finish(200)
+    other, _, other_output = job.nodes[1].finish(20)
+    assert (code, other) == (0, 0), output + other_output
+    result = job.result()
+    assert result["verdict"] == "PASS"
+    assert [event["what"] for event in events if event["event"] == "measured"] == [
+        "world", "collective", "training", "parity", "reference", "usage", "resume", "usage", "finished",
+    ]  # fmt: skip
+    assert [rank["host"] for rank in result["cluster"]["ranks"]] == ["smoke-ab-0", "smoke-ab-1"]
+    equality = check(result, "resume.equality")["measured"]
+    assert (equality["value"], equality["detail"]["losses_different"]) == (0.0, 0)
+    assert equality["n"] > 2 * 50
+    assert equality["detail"]["losses_compared"] >= 2 * 5
+    schedule, recovery = result["fingerprint"]["kill_schedule"], check(result, "resume.recovery")["measured"]
+    assert recovery["detail"]["victim"] == schedule["victim"]
+    assert recovery["detail"]["killed_at_step"] >= schedule["step"]
+    assert check(result, "checkpoint.torn_refused")["measured"]["n"] == 10
+    assert check(result, "training.loss_parity")["measured"]["value"] <= 1e-10
+    assert check(result, "collective.all_reduce")["measured"]["detail"]["sweep"][0]["size_bytes"] == 1024
+    assert result["mlflow"]["synced"] is False
+    assert "refused" in result["mlflow"]["reason"]
+    assert job.nodes[0].termination.read_text().startswith("PASS scaling_efficiency 0.")
+    assert job.processes() == []
+
+
+def test_a_rank_slowed_from_outside_fails_the_job_by_name(
+    archive: Path, tmp_path: Path, jobs: list[Job]
+) -> None:
+    job = Job(archive, tmp_path)
+    jobs.append(job)
+    done = threading.Event()
+
+    def slow() -> None:
+        while not done.is_set():
+            for pid in job.ranks(1):
+                for _ in range(40):
+                    with contextlib.suppress(OSError):
+                        os.kill(pid, signal.SIGSTOP)
+                        time.sleep(0.012)
+                        os.kill(pid, signal.SIGCONT)
+                        time.sleep(0.012)
+            time.sleep(0.05)
+
+    injector = threading.Thread(target=slow)
+    injector.start()
+    try:
+        code, _, output = job.nodes[0].finish(200)
+        job.nodes[1].finish(20)
+    finally:
+        done.set()
+        injector.join()
+    assert code == 1, output
+    result, message = job.result(), job.nodes[0].termination.read_text()
+    assert result["verdict"] == "FAIL"
+    assert result["exit_code"] == 1
+    assert message.startswith("FAIL scaling_efficiency 0."), message
+    assert "suspect rank 1 on node smoke-ab-1: computes " in message.splitlines()[0]
+    culprit = check(result, "training.straggler")["culprits"][0]
+    assert (culprit["id"], culprit["cause"]) == ("1", "not_running")
+    assert culprit["score"] > 1.3
+    assert check(result, "resume.equality")["status"] == "SKIPPED"
+    assert job.processes() == []
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_stopped_job_leaves_a_result_and_no_process(
+    archive: Path, tmp_path: Path, jobs: list[Job], number: signal.Signals
+) -> None:
+    job = Job(archive, tmp_path)
+    jobs.append(job)
+    deadline = time.monotonic() + 60
+    while not job.ranks(0) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    for node in job.nodes:
+        node.process.send_signal(number)
+    assert job.nodes[0].finish(30)[0] == 3
+    assert job.nodes[1].finish(30)[0] == 3
+    result = job.result()
+    assert result["verdict"] == "ERROR"
+    assert f"stopped by {number.name}" in job.nodes[0].termination.read_text()
+    assert job.processes() == []
+
+
+def test_a_launcher_killed_outright_takes_its_gang_along(
+    archive: Path, tmp_path: Path, jobs: list[Job]
+) -> None:
+    job = Job(archive, tmp_path)
+    jobs.append(job)
+    deadline = time.monotonic() + 60
+    while not (job.ranks(0) and job.ranks(1)) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    for node in job.nodes:
+        node.process.kill()
+        node.process.wait(10)
+    deadline = time.monotonic() + 10
+    while job.processes() and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert job.processes() == []
+
+
+def run_node(archive: Path, plan: Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, str(archive), "node", "--plan", str(plan)]
+    return subprocess.run(
+        command, env={**os.environ, **environment}, capture_output=True, text=True, timeout=60, check=False
+    )
+
+
+def test_a_bad_plan_is_refused_with_all_its_problems(archive: Path, tmp_path: Path) -> None:
+    (tmp_path / "plan.json").write_text(json.dumps(document(nodes=0, owner="", stackk="x")))
+    done = run_node(archive, tmp_path / "plan.json", TERMINATION_MESSAGE_PATH=str(tmp_path / "message"))
+    assert done.returncode == 3
+    for text in (done.stderr, (tmp_path / "message").read_text()):
+        assert "3 problems in the plan" in text
+        assert "nodes: got 0" in text
+        assert "stackk: unknown key; did you mean stack?" in text
+
+
+def test_a_bad_environment_is_refused_with_all_its_problems(archive: Path, tmp_path: Path) -> None:
+    (tmp_path / "plan.json").write_text(json.dumps(document()))
+    done = run_node(
+        archive, tmp_path / "plan.json", NODE_RANK="7", MASTER_PORT="x", WORK_DIR="", MASTER_ADDR=""
+    )
+    assert done.returncode == 3
+    for name in ("NODE_RANK: got '7'; must be 0 .. 1", "MASTER_PORT", "WORK_DIR", "MASTER_ADDR"):
+        assert name in done.stderr
+
+
+def test_a_node_without_its_gpus_fails_at_once(archive: Path, tmp_path: Path) -> None:
+    (tmp_path / "plan.json").write_text(json.dumps(document()))
+    place = {"NODE_RANK": "0", "MASTER_ADDR": "127.0.0.1", "WORK_DIR": str(tmp_path), "SMOKE_DEVICE": "auto"}
+    done = run_node(archive, tmp_path / "plan.json", **place)
+    if any(Path("/dev").glob("nvidia[0-9]*")):
+        pytest.skip("this machine has GPUs")
+    assert done.returncode == 1, done.stdout
+    result = json.loads((tmp_path / "result.json").read_text())
+    jsonschema.Draft202012Validator(RESULT_SCHEMA).validate(result)
+    assert result["headline"].startswith("FAIL devices 0 GPUs are visible on this node, the plan has 8")

@@ -1,0 +1,192 @@
+from typing import Any
+
+import jsonschema
+import pytest
+
+from smoke_training import report, verdict
+from smoke_training.model import Check, Judgement, Verdict
+from smoke_training.record import document
+from smoke_training.schema import RESULT_SCHEMA
+from smoke_training.verdict import Preflight
+from tests.smoke_training.samples import CPU, lines, parsed, plan
+
+WHEN = document.Circumstances(
+    run_id="r1", started="2026-11-21T12:00:00+00:00", duration_s=21.5, python="3.11.7", kernel="6.1",
+    code_sha256="00", environment_sha256="11",
+)  # fmt: skip
+
+
+def judged(items: list[dict[str, Any]], **plan_changes: Any) -> Judgement:
+    return verdict.judge(plan(**plan_changes), CPU, parsed(items))
+
+
+def check(found: Judgement, name: str) -> Check:
+    return next(item for item in found.checks if item.id == name)
+
+
+def changed(kind: str, **changes: Any) -> list[dict[str, Any]]:
+    return [{**line, **changes} if line["kind"] == kind else line for line in lines()]
+
+
+def test_a_healthy_run_passes_and_says_that_gpus_were_not_validated() -> None:
+    found = judged(lines())
+    assert found.verdict is Verdict.PASS
+    assert any("8 GPUs per node were not validated" in note for note in found.notes)
+
+
+def test_a_slow_rank_fails_by_name_with_figure_and_interval() -> None:
+    found = judged(lines(slowdown=1.96))
+    assert report.headline(found).startswith("FAIL scaling_efficiency 0.4")
+    assert "(expected >= 0.80); suspect rank 1 on node smoke-ab-1: computes 1.9" in report.headline(found)
+    culprit = check(found, "training.straggler").culprits[0]
+    assert (culprit.id, culprit.node, culprit.cause) == ("1", "smoke-ab-1", "not_running")
+    assert check(found, "training.straggler").zone == (1.05, 1.15)
+
+
+def test_slow_communication_fails_without_accusing_a_rank() -> None:
+    found = check(judged(lines(communication=2.0)), "training.scaling_efficiency")
+    assert (found.status, found.culprits[0].kind) == (Verdict.FAIL, "stack")
+
+
+def test_slow_communication_on_a_busy_host_is_inconclusive() -> None:
+    busy = lines(communication=2.0)
+    busy[2]["compute_queue"] = [[0.006] * 80] * 2
+    found = check(judged(busy), "training.scaling_efficiency")
+    assert found.status is Verdict.INCONCLUSIVE
+    assert (found.noise["queue_share"] or 0) > 0.2
+
+
+def test_waiting_for_a_cpu_held_by_others_is_not_the_ranks_fault() -> None:
+    busy = lines(slowdown=1.5)
+    own = [value / 1.5 for value in busy[2]["compute"][1]]
+    waits = [a - b for a, b in zip(busy[2]["compute"][1], own, strict=True)]
+    busy[2]["compute_queue"] = [[0.0] * 80, waits]
+    assert check(judged(busy), "training.straggler").status is Verdict.PASS
+    busy[2]["throttled_periods"] = 12  # the same counter under a CPU quota: now it is the rank's
+    throttled = check(judged(busy), "training.straggler")
+    assert (throttled.status, throttled.culprits[0].cause) == (Verdict.FAIL, "cpu_quota")
+
+
+@pytest.mark.parametrize("missing", range(7))
+def test_a_missing_measurement_is_never_a_pass(missing: int) -> None:
+    left = [line for index, line in enumerate(lines()) if index != missing]
+    gone = lines()[missing]["kind"]
+    assert judged(left).verdict is (Verdict.PASS if gone in ("reference", "usage") else Verdict.ERROR)
+
+
+@pytest.mark.parametrize(
+    ("kind", "changes"),
+    [
+        ("training", {"compute": [[0.02] * 80]}),
+        ("training", {"step": "none"}),
+        ("training", {"surprise": 1}),
+        ("parity", {"many": []}),
+        ("collective", {"sizes": []}),
+        ("resume", {"mttr_seconds": None}),
+        ("world", {"ranks": []}),
+    ],
+)
+def test_evidence_that_cannot_be_read_or_judged_never_passes(kind: str, changes: dict[str, Any]) -> None:
+    assert judged(changed(kind, **changes)).verdict in (Verdict.ERROR, Verdict.FAIL)
+
+
+def test_a_line_cut_in_the_middle_is_an_error_that_names_the_line() -> None:
+    found = parsed(lines())
+    found.unreadable.append("evidence line 3: ValueError")
+    assert verdict.judge(plan(), CPU, found).verdict is Verdict.ERROR
+
+
+def test_a_run_that_did_not_finish_says_why() -> None:
+    found = verdict.judge(plan(), CPU, parsed(lines()[:2]), "stopped by SIGTERM")
+    assert found.verdict is Verdict.ERROR
+    assert "stopped by SIGTERM" in check(found, "run.completed").message
+
+
+def test_what_was_not_tried_after_a_failure_is_skipped_and_the_failure_stays() -> None:
+    stopped = [
+        *lines(slowdown=2)[:3],
+        {"kind": "stopped_early", "reason": "no scaling"},
+        {"kind": "finished"},
+    ]
+    found = judged(stopped)
+    assert found.verdict is Verdict.FAIL
+    assert check(found, "resume.equality").status is Verdict.SKIPPED
+
+
+def test_missing_gpus_fail_unless_cpu_was_asked_for() -> None:
+    bare = Preflight(device="cpu", devices_found=0, device_forced=False, ranks=1)
+    assert verdict.devices(plan(), bare).status is Verdict.FAIL
+    assert verdict.devices(plan(), CPU).status is Verdict.PASS
+    seven = Preflight(device="cuda", devices_found=7, device_forced=False, ranks=7)
+    assert "7 GPUs are visible on this node, the plan has 8" in verdict.devices(plan(), seven).message
+
+
+def test_one_rank_alone_is_skipped_not_passed() -> None:
+    items = [line for line in lines() if line["kind"] not in ("training", "collective")]
+    items[0] |= {"wanted": 1, "ranks": items[0]["ranks"][:1]}
+    items.insert(1, {**lines()[1], "payload_suspects": {}})
+    assert verdict.judge(plan(nodes=1), CPU, parsed(items)).verdict is Verdict.SKIPPED
+
+
+@pytest.mark.parametrize(
+    ("kind", "changes", "name"),
+    [
+        (
+            "collective",
+            {"payload_wrong": {"1024": 3}, "payload_suspects": {"1024": [1]}},
+            "collective.payload",
+        ),
+        ("parity", {"one": [2.0] * 19 + [2.0000001]}, "training.loss_parity"),
+        ("parity", {"one": [float("nan")] * 20}, "training.loss_parity"),
+        ("resume", {"killed_at_step": 20}, "resume.recovery"),
+        ("world", {"wanted": 3}, "preflight.world"),
+    ],
+)
+def test_each_fault_fails_its_own_check(kind: str, changes: dict[str, Any], name: str) -> None:
+    found = judged(changed(kind, **changes))
+    assert [item.id for item in found.checks if item.status is Verdict.FAIL] == [name]
+
+
+def test_resume_checks_name_rank_and_entry() -> None:
+    items = lines()
+    items[6]["ranks"][1] |= {"different": ["step 8: rng/torch"], "torn_accepted": ["no manifest"]}
+    found = judged(items)
+    assert "rank 1 step 8: rng/torch" in str(check(found, "resume.equality").measured)
+    assert "rank 1: no manifest" in check(found, "checkpoint.torn_refused").message
+
+
+@pytest.mark.parametrize(
+    ("rate", "backend", "status"),
+    [(1.0, "nccl", Verdict.PASS), (2.0, "nccl", Verdict.FAIL), (2.0, "gloo", Verdict.PASS)],
+)
+def test_a_published_figure_judges_only_what_it_is_about(rate: float, backend: str, status: Verdict) -> None:
+    items = lines()
+    for rank in items[0]["ranks"]:
+        rank["backend"] = backend
+    figure = {"value": rate, "nodes": 2, "size_bytes": 1 << 20, "source": "a table", "kind": "published"}
+    found = check(judged(items, expected_busbw_gb_s=figure), "collective.all_reduce")
+    assert found.status is status
+    if backend == "gloo":
+        assert found.expected is not None
+        assert found.expected.kind == "unknown"
+        assert "this run used gloo" in found.message
+
+
+@pytest.mark.parametrize("items", [lines(), lines(slowdown=2.0), lines()[:2], []])
+def test_every_result_satisfies_the_schema_and_every_message_fits(items: list[dict[str, Any]]) -> None:
+    evidence = parsed(items)
+    found = verdict.judge(plan(), CPU, evidence)
+    result = document.build(plan(), CPU, evidence, found, WHEN)
+    jsonschema.Draft202012Validator(RESULT_SCHEMA).validate(document.plain(result))
+    assert len(report.termination_message(found).encode()) <= 4096
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate(document.plain({**result, "verdict": "GOOD"}), RESULT_SCHEMA)
+
+
+def test_a_null_without_a_reason_breaks_the_schema() -> None:
+    evidence = parsed(lines())
+    result = document.plain(document.build(plan(), CPU, evidence, verdict.judge(plan(), CPU, evidence), WHEN))
+    measured = next(item["measured"] for item in result["checks"] if item["measured"])
+    measured |= {"value": None, "reason": None}
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate(result, RESULT_SCHEMA)
