@@ -33,6 +33,7 @@ LOCK = ROOT / "requirements.lock"
 BOOTSTRAP_LOCK = ROOT / "requirements.bootstrap.lock"
 # 5.9 GB of packages, 1.5 GB of Go modules and build cache, and room for the download of the largest wheel.
 NEEDED_GB = 9
+HEARTBEAT_S = 20
 
 START = time.monotonic()
 
@@ -43,10 +44,16 @@ def tell(text: str) -> None:
 
 
 def run(command: list[str], why: str) -> None:
-    """Run a step; end with what it said when it fails."""
-    done = subprocess.run(command, cwd=ROOT, check=False, stdin=subprocess.DEVNULL)
-    if done.returncode:
-        raise install.SetupError(f"{why} failed (exit {done.returncode}); see above, then run make again.")
+    """Run a step, telling now and then that it goes on; end with what it said when it fails."""
+    with subprocess.Popen(command, cwd=ROOT, stdin=subprocess.DEVNULL) as step:
+        while True:
+            try:
+                code = step.wait(HEARTBEAT_S)
+                break
+            except subprocess.TimeoutExpired:
+                tell(f"still {why}")
+    if code:
+        raise install.SetupError(f"{why} failed (exit {code}); see above, then run make again.")
 
 
 def fingerprint() -> str:
@@ -87,10 +94,10 @@ def install_packages(stamp: Path) -> None:
     """Install exactly what requirements.lock names, hashes checked."""
     check_disk()
     tell("installing locked packages (PyTorch is the large one: 4.7 GB installed)")
-    uv = [str(VENV / "bin" / "uv"), "pip", "install", "--python", str(PYTHON)]
+    uv = [str(VENV / "bin" / "uv"), "pip", "install", "--quiet", "--python", str(PYTHON)]
     run([*uv, "--require-hashes", "-r", str(LOCK)], "installing the locked packages")
     editable = ["--no-deps", "--no-build-isolation", "--config-settings", "editable_mode=compat", "-e", "."]
-    run([*uv, "--quiet", *editable], "installing the trainstack command")
+    run([*uv, *editable], "installing the trainstack command")
     stamp.write_text(fingerprint())
 
 
@@ -111,7 +118,7 @@ class CliBuild(threading.Thread):
     def wait(self) -> None:
         """Wait for the end, telling that it goes on."""
         while self.is_alive():
-            self.join(20)
+            self.join(HEARTBEAT_S)
             if self.is_alive():
                 tell("still building the Pulumi CLI")
         if self.problem:

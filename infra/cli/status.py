@@ -26,4 +26,7 @@ def status(stack: Stack, rehearse: Rehearse = False) -> None:
     counts = ", ".join(f"{count} {package}" for package, count in sorted(live["resources"].items()))
     typer.echo(f"emulated   {counts or 'no resources'}; {live['engines']} engines attached")
     for workload in live["workloads"]:
-        typer.echo(f"running    {workload}")
+        state = "ready" if workload["ready"] else f"{workload['phase']} {workload['reason']}".strip()
+        where = f" at {workload['urls'][0]}" if workload["urls"] else ""
+        typer.echo(f"running    {workload['kind']} {workload['namespace']}/{workload['pod']}: {state}{where}")
+        typer.echo(f"           log {workload['log']}")

@@ -1,0 +1,138 @@
+"""Times rehearsed deployments of dev-aws, and what the same number of resources costs with empty providers.
+
+    .venv/bin/python benchmarks/rehearsal.py [runs]
+
+Each run does, in turn: the stack without the validation run (`up`, unchanged `up`, `destroy`); a bare program
+with as many resources and empty providers (`up`, `destroy`); the whole stack (`up`, `destroy`). Everything
+runs in a folder of its own. Seconds of wall time as medians; the ratio is taken pair by pair. Peak memory is
+that of the largest single process, from the kernel's accounting of finished children.
+"""
+
+import os
+import re
+import resource
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT))
+
+from infra.engine.install import require  # noqa: E402
+from infra.rehearsal.client import Rehearsal  # noqa: E402
+
+_BARE_PROGRAM = """
+import pulumi, pulumi_aws as aws
+provider = aws.Provider("aws", region="us-east-1")
+parent = aws.ec2.Vpc("vpc", cidr_block="10.0.0.0/16", opts=pulumi.ResourceOptions(provider=provider))
+for index in range({count} - 2):
+    aws.ec2.Subnet(f"r{{index}}", vpc_id=parent.id, cidr_block="10.0.0.0/24", tags={{"n": str(index)}},
+                   opts=pulumi.ResourceOptions(provider=provider))
+"""
+
+
+def timed(command: list[str], environment: dict[str, str], cwd: Path) -> tuple[float, str]:
+    start = time.perf_counter()
+    done = subprocess.run(command, env=environment, cwd=cwd, check=False, capture_output=True, text=True)
+    seconds = time.perf_counter() - start
+    if done.returncode:
+        sys.exit(f"{' '.join(command)} failed:\n{done.stdout}{done.stderr}")
+    return seconds, done.stdout
+
+
+def stack_copy(folder: Path, *, smoke: bool) -> Path:
+    """A checkout that shares everything with this one but the stack file and the state."""
+    folder.mkdir()
+    for name in ("infra", "stacks", "components", "smoke_training", "Pulumi.yaml", "pyproject.toml"):
+        source = ROOT / name
+        if source.is_dir():
+            shutil.copytree(source, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
+        else:
+            shutil.copy(source, folder / name)
+    (folder / ".venv").symlink_to(ROOT / ".venv")
+    (folder / ".trainstack").mkdir()
+    for name in ("bin", "engine.json", "cache"):
+        if (ROOT / ".trainstack" / name).exists():
+            (folder / ".trainstack" / name).symlink_to(ROOT / ".trainstack" / name)
+    if not smoke:
+        file = folder / "stacks" / "config" / "Pulumi.dev-aws.yaml"
+        file.write_text(re.sub(r"(    smoke:\n)", r"\1      enabled: false\n", file.read_text()))
+    return folder
+
+
+def rehearse(folder: Path, *words: str) -> tuple[float, str]:
+    environment = {**os.environ, "PYTHONPATH": str(folder), "COLUMNS": "200"}
+    command = [
+        str(ROOT / ".venv/bin/python"),
+        "-c",
+        "from infra.cli import main; main()",
+        *words,
+        "-s",
+        "dev-aws",
+        "--rehearse",
+    ]
+    return timed(command, environment, folder)
+
+
+def bare(folder: Path, count: int) -> tuple[float, float]:
+    """`up` and `destroy` of a program with `count` resources whose provider does nothing."""
+    folder.mkdir()
+    (folder / "Pulumi.yaml").write_text("name: bare\nruntime: python\n")
+    (folder / "__main__.py").write_text(_BARE_PROGRAM.format(count=count))
+    environment = {**os.environ, **Rehearsal(folder / "home").environment()}
+    environment["PATH"] = f"{require().folder}:{environment['PATH']}"
+    launcher = next((folder / "home").glob("pulumi/plugins/resource-aws-*/pulumi-resource-aws"))
+    launcher.write_text(f'#!/bin/sh\nexec {sys.executable} {ROOT / "benchmarks/empty_provider.py"} "$@"\n')
+    timed(["pulumi", "stack", "init", "dev", "--non-interactive"], environment, folder)
+    options = ["--yes", "--skip-preview", "--non-interactive"]
+    up, _ = timed(["pulumi", "up", *options], environment, folder)
+    down, _ = timed(["pulumi", "destroy", *options], environment, folder)
+    return up, down
+
+
+def median(values: list[float]) -> str:
+    return f"{statistics.median(values):6.1f}  ({min(values):.1f} .. {max(values):.1f})"
+
+
+def main(runs: int) -> None:
+    figures: dict[str, list[float]] = {}
+
+    def note(name: str, seconds: float) -> None:
+        figures.setdefault(name, []).append(seconds)
+
+    count = 0
+    for _ in range(runs):
+        with tempfile.TemporaryDirectory(prefix="trainstack-benchmark-") as work:
+            plain = stack_copy(Path(work, "plain"), smoke=False)
+            seconds, told = rehearse(plain, "up", "--yes")
+            created = re.search(r"(\d+) created", told)
+            assert created
+            # Components are resources of the engine too; a provider sees only the rest.
+            count = int(created.group(1))
+            note("up without validation", seconds)
+            note("unchanged up", rehearse(plain, "up", "--yes")[0])
+            note("destroy", rehearse(plain, "destroy", "--yes")[0])
+            up, down = bare(Path(work, "bare"), count)
+            note("bare up", up)
+            note("bare destroy", down)
+            whole = stack_copy(Path(work, "whole"), smoke=True)
+            note("up with validation", rehearse(whole, "up", "--yes")[0])
+            rehearse(whole, "destroy", "--yes")
+    print(f"{count} resources, {runs} runs; seconds as median (min .. max)")
+    for name, values in figures.items():
+        print(f"  {name:24} {median(values)}")
+    ratios = [
+        ours / theirs
+        for ours, theirs in zip(figures["up without validation"], figures["bare up"], strict=True)
+    ]
+    print(f"  ratio up / bare up       {median(ratios)}")
+    peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
+    print(f"  largest process          {peak:6.0f}  MiB")
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]) if len(sys.argv) > 1 else 3)

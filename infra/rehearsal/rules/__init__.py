@@ -1,0 +1,1 @@
+"""What a cloud would refuse: one small rule per fact, each with its source."""
