@@ -29,6 +29,9 @@ lock: setup ## Lock the dependencies of pyproject.toml again, with hashes and wi
 	  --no-emit-index-url --extra dev pyproject.toml --output-file requirements.lock
 	printf 'uv\npulumi\npip\n' | $(VENV)/uv pip compile --quiet --python-version 3.11 --generate-hashes --no-annotate \
 	  --no-header --no-emit-index-url --constraint requirements.lock - --output-file requirements.bootstrap.lock
+	$(VENV)/uv pip compile --quiet --python-version 3.11 --python-platform x86_64-unknown-linux-gnu --generate-hashes \
+	  --no-annotate --no-header --no-emit-index-url components/kubernetes/images/mlflow/requirements.in \
+	  --output-file components/kubernetes/images/mlflow/requirements.lock
 
 clean: ## Remove what set-up and rehearsals made, state included
 	rm -rf .venv .trainstack
