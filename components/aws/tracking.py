@@ -8,6 +8,7 @@ import pulumi_aws as aws
 
 from components.aws import iam
 from components.aws.database import POSTGRES_PORT, AwsDatabase
+from components.aws.pod_role import AwsPodRole
 from components.base import Component
 from components.kubernetes.mlflow import MlflowServer
 from components.kubernetes.mlflow_pod import NAME
@@ -80,7 +81,7 @@ class AwsTracking(Component):
             recovery_window_in_days=30 if protected else 0,
             opts=self.child(),
         )
-        rights = self._rights(f"{name}-mlflow", args, admin.arn, database.secret_arn)
+        role = self._role(f"{name}-mlflow", args, admin.arn, database.secret_arn)
         self.admin_secret_arn = admin.arn
         self.artifact_uri = pulumi.Output.concat("s3://", args["artifact_bucket"], f"/{ARTIFACT_PREFIX}")
         server = MlflowServer(
@@ -91,7 +92,7 @@ class AwsTracking(Component):
                 "workers": args["workers"],
                 "region": args["region"],
                 # EKS gives a pod its rights when it is made: the rights must exist before.
-                "database_uri": after(database_uri(database.endpoint), rights),
+                "database_uri": after(database_uri(database.endpoint), [role]),
                 "database_secret_arn": database.secret_arn,
                 "admin_secret_arn": admin.arn,
                 "artifacts_destination": self.artifact_uri,
@@ -127,38 +128,30 @@ class AwsTracking(Component):
             self.child(),
         )
 
-    def _rights(
+    def _role(
         self,
         name: str,
         args: AwsTrackingArgs,
         admin_secret_arn: pulumi.Output[str],
         database_secret_arn: pulumi.Output[str],
-    ) -> list[pulumi.Resource]:
-        namespace = args.get("namespace", NAME)
-        trust = pulumi.Output.from_input(args["cluster_arn"]).apply(
-            lambda arn: iam.pod_identity_trust(arn, namespace, NAME)
+    ) -> AwsPodRole:
+        policy = pulumi.Output.all(
+            bucket_arn=args["artifact_bucket_arn"],
+            key_arn=args["kms_key_arn"],
+            admin_secret_arn=admin_secret_arn,
+            database_secret_arn=database_secret_arn,
+        ).apply(lambda known: server_rights(region=args["region"], **known))
+        return AwsPodRole(
+            name,
+            {
+                "cluster_name": args["cluster_name"],
+                "cluster_arn": args["cluster_arn"],
+                "namespace": args.get("namespace", NAME),
+                "service_account": NAME,
+                "policy": policy,
+            },
+            self.child(),
         )
-        role = aws.iam.Role(f"{name}-role", assume_role_policy=trust, opts=self.child())
-        policy = aws.iam.RolePolicy(
-            f"{name}-rights",
-            role=role.name,
-            policy=pulumi.Output.all(
-                bucket_arn=args["artifact_bucket_arn"],
-                key_arn=args["kms_key_arn"],
-                admin_secret_arn=admin_secret_arn,
-                database_secret_arn=database_secret_arn,
-            ).apply(lambda known: server_rights(region=args["region"], **known)),
-            opts=self.child(),
-        )
-        association = aws.eks.PodIdentityAssociation(
-            f"{name}-identity",
-            cluster_name=args["cluster_name"],
-            namespace=namespace,
-            service_account=NAME,
-            role_arn=role.arn,
-            opts=self.child(),
-        )
-        return [policy, association]
 
 
 def database_uri(endpoint: pulumi.Input[str]) -> pulumi.Output[str]:
