@@ -188,7 +188,10 @@ def render(plan: Plan) -> str:
 
 
 def local_plan(ranks: int) -> Plan:
-    """The plan of `run --ranks N`: one node, this machine, nothing expected of its fabric."""
+    """The plan of `run --ranks N`: one node, this machine, nothing expected of its fabric.
+
+    The minimum efficiency is below a cluster's 0.8: here ranks and their communication threads share CPUs.
+    """
     unknown = "local"
     return Plan(
         stack=unknown,
@@ -204,7 +207,7 @@ def local_plan(ranks: int) -> Plan:
         team=unknown,
         cost_center=unknown,
         hourly_cost_usd=None,
-        min_scaling_efficiency=0.8,
+        min_scaling_efficiency=0.7,
         max_straggler_slowdown=1.15,
         expected_busbw=None,
         timeout_s=600,

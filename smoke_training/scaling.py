@@ -109,12 +109,19 @@ def _communication(training: Training) -> list[float]:
 
 
 def _balance(training: Training) -> list[float]:
-    """Per block: a typical rank's own compute over the slowest rank's."""
-    own, found = own_compute(training), []
-    for start in range(0, len(own[0]) - BLOCK + 1, BLOCK):
-        totals = sorted(math.fsum(row[start : start + BLOCK]) for row in own)
-        found.append(totals[(len(totals) - 1) // 2] / totals[-1])
-    return found
+    """Per block: a typical rank's own compute over the slowest rank's.
+
+    Who is typical and who is slowest is settled once, by the straggler statistic over all blocks: choosing
+    anew in every block would read the noise between equal ranks as lost efficiency.
+    """
+    own = own_compute(training)
+    scores = [trimmed_interval(series, Z_REPORTED).estimate for series in straggler.block_totals(own)]
+    order = sorted(range(len(own)), key=scores.__getitem__)
+    typical, slowest = own[order[(len(order) - 1) // 2]], own[order[-1]]
+    return [
+        math.fsum(typical[start : start + BLOCK]) / math.fsum(slowest[start : start + BLOCK])
+        for start in range(0, len(typical) - BLOCK + 1, BLOCK)
+    ]
 
 
 def _slowest(rows: Rows) -> list[float]:

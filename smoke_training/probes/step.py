@@ -23,7 +23,7 @@ from smoke_training.runtime import host
 WARMUP = 6
 ALONE = 20
 BATCHES = 4
-BUDGET_S = 25.0  # of sampling: on a busy machine the cap of iterations would take minutes
+BUDGET_S = 40.0  # of sampling: on a busy machine the cap of iterations would take minutes
 
 
 @dataclass

@@ -11,7 +11,7 @@ from smoke_training.evidence import Evidence
 from smoke_training.record import fields
 from smoke_training.record.mlflow import Tracking, TrackingError
 
-PATIENCE_S = 25.0  # for the whole record; a tracking server may be slow but must not hold up a deploy
+PATIENCE_S = 60.0  # for the whole record; a tracking server may be slow but must not hold up a deploy
 
 
 def record(
@@ -27,14 +27,15 @@ def record(
         tracking = Tracking(uri, _credentials(environment), until)
         experiment = tracking.experiment(fields.EXPERIMENT)
         started = datetime.fromisoformat(str(result["started"])).timestamp()
-        run, artifacts = tracking.create_run(experiment, fields.run_name(result), int(started * 1000))
-        now = int(time.time() * 1000)
-        tracking.log(
-            run, fields.metrics(result, found, now), fields.params(result, found), fields.tags(result)
+        run, artifacts = tracking.create_run(
+            experiment, fields.run_name(result), int(started * 1000), fields.tags(result)
         )
+        now = int(time.time() * 1000)
+        tracking.log(run, fields.metrics(result, found, now), fields.params(result, found))
+        # The status before the artifact: a run that is cut off here must not look as if it still ran.
+        tracking.finish(run, fields.run_status(result), int((started + float(result["duration_s"])) * 1000))
         content = {**result, "mlflow": {"synced": True, "run_id": run, "reason": None}}
         tracking.upload(artifacts, "result.json", json.dumps(content, indent=1).encode())
-        tracking.finish(run, fields.run_status(result), int((started + float(result["duration_s"])) * 1000))
     except TrackingError as error:
         return {"synced": False, "run_id": run, "reason": str(error)[:500]}
     return {"synced": True, "run_id": run, "reason": None}

@@ -17,8 +17,8 @@ from smoke_training.record import document, sink
 from tests.smoke_training.samples import CPU, lines, parsed, plan
 
 WHEN = document.Circumstances(
-    run_id="0123456789abcdef", started="2026-11-21T12:00:00+00:00", duration_s=21.5, python="3.11.7", kernel="6.1",
-    code_sha256="00", environment_sha256="11",
+    run_id="0123456789abcdef", started="2026-11-21T12:00:00+00:00", duration_s=21.5, python="3.11.7",
+    kernel="6.1", code_sha256="00", environment_sha256="11",
 )  # fmt: skip
 USER, PASSWORD = "admin", "a-long-password-1"
 

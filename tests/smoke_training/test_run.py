@@ -63,8 +63,8 @@ class Job:
             port = probe.getsockname()[1]
         plain = {key: value for key, value in os.environ.items() if not key.startswith("MLFLOW_")}
         shared = {
-            **plain, "SMOKE_DEVICE": "cpu", "MASTER_ADDR": "127.77.0.2", "MASTER_PORT": str(port), "WORK_DIR": str(home),
-            **environment,
+            **plain, "SMOKE_DEVICE": "cpu", "MASTER_ADDR": "127.77.0.2", "MASTER_PORT": str(port),
+            "WORK_DIR": str(home), **environment,
         }  # fmt: skip
         self.began = time.monotonic()
         self.nodes = [self._start(archive, shared, index) for index in (0, 1)]
@@ -134,9 +134,13 @@ def test_a_healthy_job_passes_after_a_kill_and_a_proven_resume(
     assert time.monotonic() - job.began < 5
     code, events, output = job.nodes[0].finish(200)
     other, _, other_output = job.nodes[1].finish(20)
-    assert (code, other) == (0, 0), output + other_output
     result = job.result()
-    assert result["verdict"] == "PASS"
+    assert (other, result["exit_code"]) == (0, code), output + other_output
+    # On a machine that others keep busy, INCONCLUSIVE is the right answer about speed and nothing else.
+    undecided = {item["id"] for item in result["checks"] if item["required"] and item["status"] != "PASS"}
+    busy = check(result, "training.scaling_efficiency")["noise"]["queue_share"] > 0.1
+    assert result["verdict"] == "PASS" or (result["verdict"] == "INCONCLUSIVE" and busy), output
+    assert undecided <= ({"training.scaling_efficiency", "training.straggler"} if busy else set())
     assert [event["what"] for event in events if event["event"] == "measured"] == [
         "world", "collective", "training", "parity", "reference", "usage", "resume", "usage", "finished",
     ]  # fmt: skip
@@ -153,7 +157,7 @@ def test_a_healthy_job_passes_after_a_kill_and_a_proven_resume(
     assert check(result, "collective.all_reduce")["measured"]["detail"]["sweep"][0]["size_bytes"] == 1024
     assert result["mlflow"]["synced"] is False
     assert "refused" in result["mlflow"]["reason"]
-    assert job.nodes[0].termination.read_text().startswith("PASS scaling_efficiency 0.")
+    assert job.nodes[0].termination.read_text().startswith(result["headline"])
     assert job.processes() == []
 
 

@@ -46,7 +46,9 @@ def test_healthy_ranks_are_never_accused(count: int, sigma: float, burst: float)
 @pytest.mark.parametrize(("count", "sigma", "burst"), [(2, 0.05, 0), (4, 0.1, 0.005), (8, 0.1, 0.005)])
 def test_a_rank_a_quarter_slower_is_named(count: int, sigma: float, burst: float) -> None:
     victim = count - 1
-    found = [sequential(ranks(count, 400, sigma, burst, slow={victim: 1.25}, seed=seed)) for seed in range(30)]
+    found = [
+        sequential(ranks(count, 400, sigma, burst, slow={victim: 1.25}, seed=seed)) for seed in range(30)
+    ]
     failed = [item for item in found if item.decision is Decision.FAIL]
     assert len(failed) >= 28
     assert {item.accused[0].rank for item in failed} == {victim}
