@@ -94,7 +94,8 @@ def install_packages(stamp: Path) -> None:
     """Install exactly what requirements.lock names, hashes checked."""
     check_disk()
     tell("installing locked packages (PyTorch is the large one: 4.7 GB installed)")
-    uv = [str(VENV / "bin" / "uv"), "pip", "install", "--quiet", "--python", str(PYTHON)]
+    # The system's certificates: a company's own authority is known there, not to uv.
+    uv = [str(VENV / "bin" / "uv"), "--system-certs", "pip", "install", "--quiet", "--python", str(PYTHON)]
     run([*uv, "--require-hashes", "-r", str(LOCK)], "installing the locked packages")
     editable = ["--no-deps", "--no-build-isolation", "--config-settings", "editable_mode=compat", "-e", "."]
     run([*uv, *editable], "installing the trainstack command")
@@ -153,9 +154,11 @@ def main() -> int:
         try:
             prepare()
         except install.SetupError as problem:
+            install.stop_building()
             print(f"setup failed: {problem}", file=sys.stderr)
             return 1
         except KeyboardInterrupt:
+            install.stop_building()
             print("setup interrupted; run make again to go on where it stopped", file=sys.stderr)
             return 130
     return 0

@@ -3,10 +3,12 @@
 What was chosen is kept in `.trainstack/engine.json`, so that every later command starts at once.
 """
 
+import contextlib
 import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
@@ -26,6 +28,9 @@ _LAUNCHER = """#!/bin/sh
 # Starts the Python language host for the Pulumi CLI beside this file.
 TRAINSTACK_ENGINE_BIN="{bin}" PYTHONPATH="{root}" exec "{python}" -m infra.engine.language_host "$@"
 """
+
+# Builds under way, so that whoever gives up can end them.
+_BUILDS: set[subprocess.Popen[str]] = set()
 
 Tell = Callable[[str], None]
 
@@ -157,14 +162,27 @@ def build_from_source(python: Path, tell: Tell) -> Cli:
 
 
 def _go(go: str, *arguments: str) -> str:
-    done = subprocess.run([go, *arguments], cwd=_SOURCE, check=False, capture_output=True, text=True)
-    if done.returncode == 0:
-        return done.stdout
-    last = "\n".join(done.stderr.strip().splitlines()[-8:])
+    with subprocess.Popen(
+        [go, *arguments], cwd=_SOURCE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        start_new_session=True,
+    ) as build:  # fmt: skip
+        _BUILDS.add(build)
+        said, complained = build.communicate()
+        _BUILDS.discard(build)
+    if build.returncode == 0:
+        return said
+    last = "\n".join(complained.strip().splitlines()[-8:])
     hint = (
         "Free some disk space" if "no space left" in last else "Check the network and the Go proxy settings"
     )
     raise SetupError(f"go {arguments[0]} failed in {_SOURCE}:\n{last}\n{hint}, then run make again.")
+
+
+def stop_building() -> None:
+    """End a build that another thread waits for, with its compilers."""
+    for build in list(_BUILDS):
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(build.pid, signal.SIGTERM)
 
 
 def require() -> Cli:

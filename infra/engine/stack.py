@@ -16,8 +16,8 @@ from semver import VersionInfo
 
 from infra.engine.install import ROOT, require
 
-# After an operation the Automation API asks for the stack's history. With secrets shown, the CLI would look up
-# a decrypter in the stack file beside the program, whatever `--config-file` says, and write a new salt into it.
+# After an operation the Automation API asks for the stack's history. With secrets shown, the CLI would look
+# for a decrypter in the stack file beside the program, whatever `--config-file` says, and write a salt there.
 _HISTORY = {"show_secrets": False}
 
 OnEvent = Callable[[EngineEvent], None]
@@ -138,6 +138,11 @@ class EngineStack:
         self.cli = InterruptibleCli(cli.path, cli.version)
         options = automation.LocalWorkspaceOptions(env_vars=environment, pulumi_command=self.cli)
         self._stack = automation.select_stack(name, work_dir=str(work_dir), opts=options)
+
+    @property
+    def project(self) -> str:
+        """The name of the Pulumi project."""
+        return str(self._stack.workspace.project_settings().name)
 
     def up(self, on_event: OnEvent | None = None) -> Outcome:
         """Create and change what the program asks for."""

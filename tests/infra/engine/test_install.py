@@ -1,8 +1,12 @@
 """A Pulumi CLI is used, installed or built, in that order, and a missing one is explained."""
 
 import json
+import os
+import threading
+import time
 from pathlib import Path
 
+import psutil
 import pytest
 
 from infra.engine import install
@@ -99,3 +103,32 @@ def test_the_record_is_readable(tmp_path: Path) -> None:
     fake_cli(tmp_path / "path", "v3.260.1")
     install.find()
     assert json.loads((tmp_path / "home" / "engine.json").read_text())["origin"] == "path"
+
+
+def test_a_build_that_is_given_up_leaves_no_process(tmp_path: Path) -> None:
+    go = tmp_path / "path" / "go"
+    go.parent.mkdir()
+    go.write_text("#!/bin/sh\nsleep 60 &\nwait\n")
+    go.chmod(0o755)
+
+    def build() -> None:
+        with pytest.raises(install.SetupError):
+            install.build_from_source(Path("python3"), lambda _: None)
+
+    thread = threading.Thread(target=build)
+    thread.start()
+    deadline = time.monotonic() + 10
+    while not install._BUILDS and time.monotonic() < deadline:
+        time.sleep(0.01)
+    group = next(iter(install._BUILDS)).pid
+    install.stop_building()
+    thread.join(10)
+    assert not thread.is_alive()
+    assert [process for process in psutil.process_iter(["status"]) if in_group(process, group)] == []
+
+
+def in_group(process: psutil.Process, group: int) -> bool:
+    try:
+        return os.getpgid(process.pid) == group and process.info["status"] != psutil.STATUS_ZOMBIE
+    except ProcessLookupError:
+        return False
