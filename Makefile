@@ -19,7 +19,8 @@ lint: setup
 	$(VENV)/lint-imports
 
 unit: setup
-	$(VENV)/pytest -n 2 --dist loadgroup
+	$(VENV)/pytest -n 2 --dist loadfile -m "not alone"
+	$(VENV)/pytest -m alone
 
 setup:
 	@$(PYTHON) tools/setup.py

@@ -21,7 +21,7 @@ from infra.rehearsal.client import Rehearsal
 
 ROOT = Path(__file__).resolve().parents[2]
 STACK = "dev-aws"
-pytestmark = [pytest.mark.xdist_group("medium-stack"), pytest.mark.timeout(240)]
+pytestmark = [pytest.mark.alone, pytest.mark.timeout(300)]
 
 
 @pytest.fixture(scope="module")

@@ -23,6 +23,8 @@ from smoke_training.runtime import processes
 from smoke_training.schema import RESULT_SCHEMA
 from tests.smoke_training.samples import document
 
+pytestmark = pytest.mark.alone
+
 SOURCES = Path(__file__).resolve().parents[2] / "smoke_training"
 
 
