@@ -14,6 +14,8 @@ onto a command line, into a log, into Kubernetes or the state of Pulumi. Setting
     DATABASE_SECRET_ARN     secret with username and password, if DATABASE_URI asks for them
 """
 
+import contextlib
+import fcntl
 import importlib
 import json
 import logging
@@ -218,9 +220,14 @@ def migrate(uri: str) -> None:
     auth = importlib.import_module("mlflow.server.auth.db.cli").commands
     # Without a pool, so that the connection really ends here: the lock lives as long as it does.
     engine = sqlalchemy.create_engine(uri, poolclass=sqlalchemy.pool.NullPool)
-    with engine.connect() as connection:
+    with engine.connect() as connection, contextlib.ExitStack() as held:
         if engine.dialect.name == "postgresql":
             connection.execute(sqlalchemy.text("SELECT pg_advisory_lock(:key)"), {"key": MIGRATION_LOCK})
+        elif engine.url.database:
+            # A database that is a file, shared by replicas on one machine: SQLite has no lock that lasts
+            # through several transactions. The kernel gives this one back with the process.
+            lock = held.enter_context(Path(f"{engine.url.database}.migration").open("w"))
+            fcntl.flock(lock, fcntl.LOCK_EX)
         tracking(["upgrade", uri], standalone_mode=False)
         auth(["upgrade", "--url", uri], standalone_mode=False)
 
