@@ -1,9 +1,11 @@
 """The medium profile on AWS: one EKS cluster with GPU pools, shared storage, queues, tracking and budgets."""
 
+import math
 from typing import Any
 
 import pulumi
 
+from components.aws import efa
 from components.aws.autoscaling import AwsAutoscaling
 from components.aws.budget import AwsBudget
 from components.aws.cluster import AwsCluster
@@ -37,8 +39,8 @@ ADDONS = (
     "aws-fsx-csi-driver",
     "metrics-server",
 )
-# What the EFA driver sets aside on every node: 5128 pages of 2 MiB (EKS user guide, node-efa).
-EFA_HUGE_PAGES_GIB = 11
+# What the EFA driver sets aside on every node, in whole GiB.
+EFA_HUGE_PAGES_GIB = math.ceil(efa.HUGE_PAGES * efa.HUGE_PAGE_MIB / 1024)
 CHECKPOINT_CLAIM = "checkpoints"
 
 

@@ -17,7 +17,7 @@ from components.kubernetes.quotas import (
     TeamArgs,
     allot,
 )
-from infra.naming import sanitize
+from infra.naming import sanitize, team_namespace
 
 API_VERSION = "kueue.x-k8s.io/v1beta2"
 COHORT = "trainstack"
@@ -59,11 +59,6 @@ PRIORITIES = (
     Priority(DEFAULT, 100, "What a job gets that names no class."),
     Priority("sweep", 10, "Sweeps and other work that checkpoints and can wait; makes way first."),
 )
-
-
-def team_name(team: str) -> str:
-    """The namespace and the ClusterQueue of a team."""
-    return f"team-{sanitize(team, max_length=40)}"
 
 
 def flavor_name(flavor: str) -> str:
@@ -123,7 +118,7 @@ def queues(args: Sequence[FlavorArgs], teams: Sequence[TeamArgs], gate: GateArgs
     yield _gate_queue(args, allotment)
     yield _local_queue(GATE_NAMESPACE, GATE_QUEUE, GATE_QUEUE)
     for team in teams:
-        name = team_name(team["name"])
+        name = team_namespace(team["name"])
         yield _team_queue(args, team, allotment)
         yield _local_queue(name, DEFAULT, name)
 
@@ -146,7 +141,7 @@ def _gate_queue(args: Sequence[FlavorArgs], allotment: Allotment) -> Body:
 def _team_queue(args: Sequence[FlavorArgs], team: TeamArgs, allotment: Allotment) -> Body:
     spec = {
         "cohortName": COHORT,
-        "namespaceSelector": {"matchLabels": {TEAM_LABEL: team_name(team["name"])}},
+        "namespaceSelector": {"matchLabels": {TEAM_LABEL: team_namespace(team["name"])}},
         "queueingStrategy": "BestEffortFIFO",
         # Lent quota comes back when its owner asks, whatever the borrower's priority: else nothing would be
         # guaranteed. Among a team's own jobs the priority class decides.
@@ -154,7 +149,7 @@ def _team_queue(args: Sequence[FlavorArgs], team: TeamArgs, allotment: Allotment
         "fairSharing": {"weight": f"{team['weight']:.3f}".rstrip("0").rstrip(".")},
         "resourceGroups": _groups(args, allotment.teams[team["name"]]),
     }
-    return _object("ClusterQueue", {"name": team_name(team["name"])}, spec)
+    return _object("ClusterQueue", {"name": team_namespace(team["name"])}, spec)
 
 
 def _local_queue(namespace: str, name: str, cluster_queue: str) -> Body:

@@ -14,6 +14,7 @@ from components.kubernetes.quota_rules import check
 from components.kubernetes.quotas import FlavorArgs, GateArgs, TeamArgs
 from components.kubernetes.tenancy import tenant_namespace
 from components.ordering import after
+from infra.naming import team_namespace
 
 
 class QueueingArgs(TypedDict):
@@ -59,7 +60,7 @@ class Queueing(Component):
             opts_of_layer = self.child(pulumi.ResourceOptions(depends_on=created))
             created = [Manifest(_resource_name(name, body), body, opts_of_layer) for body in layer]
 
-        tenants = {team["name"]: kueue.team_name(team["name"]) for team in teams}
+        tenants = {team["name"]: team_namespace(team["name"]) for team in teams}
         self.cohort = pulumi.Output.from_input(kueue.COHORT)
         self.team_namespaces = after(pulumi.Output.from_input(tenants), created)
         self.gate_namespace = after(pulumi.Output.from_input(kueue.GATE_NAMESPACE), created)
@@ -89,7 +90,7 @@ class Queueing(Component):
 
     def _namespaces(self, name: str, teams: Sequence[TeamArgs]) -> list[pulumi.Resource]:
         gate = tenant_namespace(f"{name}-smoke", kueue.GATE_NAMESPACE, {}, self.child())
-        tenants = [kueue.team_name(team["name"]) for team in teams]
+        tenants = [team_namespace(team["name"]) for team in teams]
         return gate + [
             resource
             for team in tenants
