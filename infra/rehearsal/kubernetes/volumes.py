@@ -1,5 +1,6 @@
 """The volumes of a pod as local folders and files."""
 
+import contextlib
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -150,7 +151,8 @@ def _link(local: Path, association: Mapping[str, Any], home: Path) -> None:
     target.mkdir(parents=True, exist_ok=True)
     link = local / path
     link.parent.mkdir(parents=True, exist_ok=True)
-    if not link.exists():
+    # Pods that start together come here at the same moment.
+    with contextlib.suppress(FileExistsError):
         link.symlink_to(target)
 
 

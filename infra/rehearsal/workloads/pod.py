@@ -225,6 +225,9 @@ class PodRunner:
                 self._change(ready=False, reason=error.reason, message=error.message)
             except ContainerConfigError as error:
                 self._change(ready=False, reason="CreateContainerConfigError", message=str(error))
+            except OSError as error:
+                # A full disk, say: a kubelet tries again too, and says why.
+                self._change(ready=False, reason="CreateContainerError", message=str(error))
             self._stopping.wait(_RETRY_S)
         return None
 

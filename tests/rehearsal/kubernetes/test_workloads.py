@@ -111,6 +111,18 @@ def test_a_deployment_that_never_gets_ready_fails_with_its_log(rehearsed: Rehear
     assert rehearsed.state.get("kubernetes", DEPLOYMENT, ARN, "lab/web")
 
 
+def test_a_pod_waits_while_its_folders_cannot_be_made(rehearsed: Rehearsed) -> None:
+    rehearsed.namespace()
+    rehearsed.config_map("web", {"main.py": WEB})
+    obstacle = rehearsed.home / "pods" / "lab"
+    obstacle.parent.mkdir(parents=True)
+    obstacle.touch()
+    threading.Timer(1.0, obstacle.unlink).start()
+    began = time.monotonic()
+    rehearsed.create(DEPLOYMENT, web(), "web")
+    assert time.monotonic() - began > 1.0
+
+
 def test_a_crashed_process_is_started_again_on_the_same_address(rehearsed: Rehearsed) -> None:
     rehearsed.namespace()
     rehearsed.config_map("web", {"main.py": WEB})
