@@ -3,11 +3,12 @@
     .venv/bin/python benchmarks/rehearsal.py [runs]
 
 Each run does, in turn: the stack without the validation run (`up`, unchanged `up`, `destroy`); a bare program
-with as many resources and empty providers (`up`, `destroy`); the whole stack (`up`, `destroy`). Everything
-runs in a folder of its own. Seconds of wall time as medians; the ratios are taken pair by pair. An `up` waits
-for the replicas of a real MLflow server, which is no part of provisioning: "but for MLflow" ends when
-everything else exists. Peak memory is that of the largest single process, from the kernel's accounting of
-finished children.
+with as many resources and empty providers (`up`, `destroy`), once with little in them and once with as much
+as the stack has, because the engine writes the whole state after every step; the whole stack (`up`,
+`destroy`). Everything runs in a folder of its own. Seconds of wall time as medians; the ratios are taken pair
+by pair. An `up` waits for the replicas of a real MLflow server, which is no part of provisioning: "but for
+MLflow" ends when everything else exists. Peak memory is that of the largest single process, from the kernel's
+accounting of finished children.
 """
 
 import json
@@ -34,9 +35,13 @@ import pulumi, pulumi_aws as aws
 provider = aws.Provider("aws", region="us-east-1")
 parent = aws.ec2.Vpc("vpc", cidr_block="10.0.0.0/16", opts=pulumi.ResourceOptions(provider=provider))
 for index in range({count} - 2):
-    aws.ec2.Subnet(f"r{{index}}", vpc_id=parent.id, cidr_block="10.0.0.0/24", tags={{"n": str(index)}},
+    aws.ec2.Subnet(f"r{{index}}", vpc_id=parent.id, cidr_block="10.0.0.0/24", tags={{"n": "x" * {padding}}},
                    opts=pulumi.ResourceOptions(provider=provider))
 """
+
+
+# What a resource of the bare program takes in the state besides its padding, halved.
+_OWN_BYTES = 750
 
 
 def timed(command: list[str], environment: dict[str, str], cwd: Path) -> tuple[float, str]:
@@ -82,9 +87,13 @@ def rehearse(folder: Path, *words: str) -> tuple[float, str]:
     return timed(command, environment, folder)
 
 
-def all_but_mlflow(folder: Path, started: float) -> float:
+def state_file(home: Path) -> Path:
+    """The only stack's state of a rehearsal."""
+    return next((home / "state/.pulumi/stacks").glob("*/*.json"))
+
+
+def all_but_mlflow(state: Path, started: float) -> float:
     """Seconds from `started` until the last resource was created that did not wait for the MLflow server."""
-    state = next((folder / ".trainstack/rehearsal/state/.pulumi/stacks").glob("*/dev-aws.json"))
     resources = json.loads(state.read_text())["checkpoint"]["latest"]["resources"]
     created = {
         entry["urn"]: datetime.fromisoformat(entry["created"]).timestamp()
@@ -95,11 +104,15 @@ def all_but_mlflow(folder: Path, started: float) -> float:
     return max(at for at in created.values() if at < server) - started
 
 
-def bare(folder: Path, count: int) -> tuple[float, float]:
-    """`up` and `destroy` of a program with `count` resources whose provider does nothing."""
+def bare(folder: Path, count: int, size: int = 0) -> tuple[float, float]:
+    """`up` and `destroy` of a program with `count` resources whose provider does nothing.
+
+    `size`: how large its state shall be, in bytes. The state holds every property twice, given and got.
+    """
+    padding = max(0, size // count // 2 - _OWN_BYTES)
     folder.mkdir()
     (folder / "Pulumi.yaml").write_text("name: bare\nruntime: python\n")
-    (folder / "__main__.py").write_text(_BARE_PROGRAM.format(count=count))
+    (folder / "__main__.py").write_text(_BARE_PROGRAM.format(count=count, padding=padding))
     environment = {**os.environ, **Rehearsal(folder / "home").environment()}
     environment["PATH"] = f"{require().folder}:{environment['PATH']}"
     launcher = next((folder / "home").glob("pulumi/plugins/resource-aws-*/pulumi-resource-aws"))
@@ -107,6 +120,9 @@ def bare(folder: Path, count: int) -> tuple[float, float]:
     timed(["pulumi", "stack", "init", "dev", "--non-interactive"], environment, folder)
     options = ["--yes", "--skip-preview", "--non-interactive"]
     up, _ = timed(["pulumi", "up", *options], environment, folder)
+    reached = state_file(folder / "home").stat().st_size
+    if size and not 0.9 < reached / size < 1.1:
+        sys.exit(f"the bare program's state has {reached} bytes, not {size}")
     down, _ = timed(["pulumi", "destroy", *options], environment, folder)
     return up, down
 
@@ -131,13 +147,18 @@ def main(runs: int) -> None:
             assert created
             # Components are resources of the engine too; a provider sees only the rest.
             count = int(created.group(1))
+            state = state_file(plain / ".trainstack/rehearsal")
             note("up without validation", seconds)
-            note("  but for MLflow", all_but_mlflow(plain, started))
+            note("  but for MLflow", all_but_mlflow(state, started))
+            size = state.stat().st_size
             note("unchanged up", rehearse(plain, "up", "--yes")[0])
             note("destroy", rehearse(plain, "destroy", "--yes")[0])
             up, down = bare(Path(work, "bare"), count)
             note("bare up", up)
             note("bare destroy", down)
+            up, down = bare(Path(work, "heavy"), count, size)
+            note("bare up, same state size", up)
+            note("bare destroy, same size", down)
             whole = stack_copy(Path(work, "whole"), smoke=True)
             note("up with validation", rehearse(whole, "up", "--yes")[0])
             rehearse(whole, "destroy", "--yes")
@@ -145,8 +166,9 @@ def main(runs: int) -> None:
     for name, values in figures.items():
         print(f"  {name:24} {median(values)}")
     for name in ("up without validation", "  but for MLflow"):
-        ratios = [ours / theirs for ours, theirs in zip(figures[name], figures["bare up"], strict=True)]
-        print(f"  {name.strip()} / bare up: {median(ratios)}")
+        for other in ("bare up", "bare up, same state size"):
+            ratios = [ours / theirs for ours, theirs in zip(figures[name], figures[other], strict=True)]
+            print(f"  {name.strip()} / {other}: {median(ratios)}")
     peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
     print(f"  largest process          {peak:6.0f}  MiB")
 

@@ -1,30 +1,26 @@
 """The medium profile on AWS: one EKS cluster with GPU pools, shared storage, queues, tracking and budgets."""
 
-import math
 from typing import Any
 
 import pulumi
 
-from components.aws import efa
 from components.aws.autoscaling import AwsAutoscaling
 from components.aws.budget import AwsBudget
 from components.aws.cluster import AwsCluster
 from components.aws.gpu_pool import AwsGpuPool
 from components.aws.gpu_pool_args import AwsGpuPoolArgs
 from components.aws.network import AwsNetwork
-from components.aws.pod_role import AwsPodRole, secret_reader
 from components.aws.storage import AwsStorage, AwsStorageArgs
 from components.aws.tracking import AwsTracking
 from components.kubernetes.accelerators import Accelerators
 from components.kubernetes.queueing import Queueing
 from components.kubernetes.quotas import FlavorArgs
-from components.kubernetes.smoke_test import SmokeTest, SmokeTestArgs
-from components.kubernetes.volumes import SharedVolume
-from infra import catalog, cost
+from infra import catalog
 from infra.naming import TAG_PREFIX, stack_tags
 from infra.providers import aws_provider, kubeconfig, kubernetes_provider
 from infra.spec import StackSpec
 from infra.spec.compute import PoolSpec
+from stacks.aws_validation import AwsValidation
 from stacks.nodes import cores_for_jobs, memory_for_jobs_gib
 
 # EKS add-ons of every medium cluster; the file-system drivers are there because the file systems are.
@@ -39,9 +35,6 @@ ADDONS = (
     "aws-fsx-csi-driver",
     "metrics-server",
 )
-# What the EFA driver sets aside on every node, in whole GiB.
-EFA_HUGE_PAGES_GIB = math.ceil(efa.HUGE_PAGES * efa.HUGE_PAGE_MIB / 1024)
-CHECKPOINT_CLAIM = "checkpoints"
 
 
 class MediumStack:
@@ -76,7 +69,7 @@ class MediumStack:
         self.queueing = self._queueing()
         self.tracking = self._tracking()
         self.budget = self._budget()
-        self.smoke = self._smoke_test() if spec.smoke.enabled else None
+        self.validation = self._validation() if spec.smoke.enabled else None
 
     def _network(self) -> AwsNetwork:
         wanted = self.spec.network
@@ -218,7 +211,7 @@ class MediumStack:
             "node_labels": {"trainstack.dev/pool": pool.name},
             "nodes": pool.max_size,
             "cpu": cores_for_jobs(machine),
-            "memory_gib": _memory(pool),
+            "memory_gib": memory_for_jobs_gib(machine, efa=pool.efa),
             "gpus": machine.accelerator_count,
             "efa": machine.efa_interfaces if pool.efa else 0,
         }
@@ -264,115 +257,19 @@ class MediumStack:
             self.on_aws,
         )
 
-    def _smoke_test(self) -> SmokeTest:
-        wanted = self.spec.smoke
-        pool = next(item for item in self.spec.pools if item.name == wanted.pool)
-        machine = catalog.aws().instance_type(pool.instance_type)
-        role = AwsPodRole(
-            f"{self.name}-smoke-role",
-            {
-                "cluster_name": self.cluster.cluster_name,
-                "cluster_arn": self.cluster.cluster_arn,
-                "namespace": "trainstack-smoke",
-                "service_account": "smoke",
-                "policy": pulumi.Output.all(
-                    secret_arn=self.tracking.admin_secret_arn, key_arn=self.storage.kms_key_arn
-                ).apply(lambda known: secret_reader(region=self.spec.region, **known)),
-            },
-            self.on_aws,
+    def _validation(self) -> AwsValidation:
+        return AwsValidation(
+            self.spec,
+            cluster=self.cluster,
+            storage=self.storage,
+            tracking=self.tracking,
+            queueing=self.queueing,
+            pool_labels=self.pools[self.spec.smoke.pool].labels,
+            efa_driver=self._efa_driver(),
+            after=[self.accelerators, self.autoscaling, self.storage, self.budget, *self.pools.values()],
+            on_aws=self.on_aws,
+            on_cluster=self.on_cluster,
         )
-        args: SmokeTestArgs = {
-            "namespace": self.queueing.gate_namespace,
-            "queue": self.queueing.gate_queue,
-            "priority": self.queueing.gate_priority,
-            "plan": self._plan(pool),
-            "image": wanted.image,
-            "nodes": wanted.nodes,
-            "gpus_per_node": machine.accelerator_count,
-            "efa_per_node": machine.efa_interfaces if pool.efa else 0,
-            "efa_driver": self._efa_driver(),
-            "cpu": cores_for_jobs(machine),
-            "memory_gib": _memory(pool),
-            "pool_labels": self.pools[pool.name].labels,
-            "tracking_url": self.tracking.url,
-            "credentials_secret_arn": self.tracking.admin_secret_arn,
-            "region": self.spec.region,
-            "timeout_s": wanted.timeout_s,
-            "queue_timeout_s": wanted.queue_timeout_s,
-        }
-        claim = self._checkpoint_claim()
-        if claim:
-            args["pvc_name"] = claim.claim_name
-            # Lustre links this folder to the checkpoint bucket: the result outlives the file system.
-            args["pvc_folder"] = CHECKPOINT_CLAIM
-        return SmokeTest(
-            f"{self.name}-smoke",
-            args,
-            pulumi.ResourceOptions.merge(
-                self.on_cluster,
-                pulumi.ResourceOptions(
-                    depends_on=[
-                        role,
-                        self.accelerators,
-                        self.autoscaling,
-                        self.storage,
-                        self.budget,
-                        *self.pools.values(),
-                    ]
-                ),
-            ),
-        )
-
-    def _checkpoint_claim(self) -> SharedVolume | None:
-        lustre = self.storage.lustre
-        if lustre is None or self.spec.storage.lustre is None:
-            return None
-        return SharedVolume(
-            f"{self.name}-smoke-checkpoints",
-            {
-                "namespace": self.queueing.gate_namespace,
-                "claim": CHECKPOINT_CLAIM,
-                "capacity_gib": self.spec.storage.lustre.capacity_gib,
-                "lustre": {
-                    "file_system_id": lustre.file_system_id,
-                    "dns_name": lustre.dns_name,
-                    "mount_name": lustre.mount_name,
-                },
-            },
-            self.on_cluster,
-        )
-
-    def _plan(self, pool: PoolSpec) -> dict[str, Any]:
-        """What the validation is told about the stack (schema trainstack.smoke-plan/1)."""
-        wanted, spec = self.spec.smoke, self.spec
-        price = cost.node_price(pool, spec.region)
-        figure = catalog.aws().expected_busbw(pool.instance_type, wanted.nodes)
-        return {
-            "stack": spec.name,
-            "ranks_per_node": None,
-            "instance_type": pool.instance_type,
-            "fabric": "efa" if pool.efa else "tcp",
-            "cloud": spec.cloud,
-            "region": spec.region,
-            "profile": spec.profile,
-            "owner": spec.owner,
-            "team": "platform",
-            "cost_center": spec.cost_center,
-            "hourly_cost_usd": price.usd_per_hour_expected if price else None,
-            "min_scaling_efficiency": wanted.min_scaling_efficiency,
-            "max_straggler_slowdown": 1.15,
-            "expected_busbw_gb_s": figure
-            and {
-                "value": figure.value,
-                "nodes": figure.nodes,
-                "size_bytes": figure.size_bytes,
-                "source": figure.source,
-                "kind": figure.kind,
-            },
-            "accept": list(wanted.accept),
-            "dataset": "synthetic",
-            "task": "deploy-validation",
-        }
 
     def outputs(self) -> dict[str, Any]:
         """What the stack tells the world (`infra.outputs.StackOutputs`)."""
@@ -400,28 +297,8 @@ class MediumStack:
             ),
             "budgets": self.budget.budget_names,
             "alarm_topic": self.budget.topic_arn,
-            "smoke": self._smoke_outputs(),
+            "smoke": None if self.validation is None else self.validation.outputs(),
         }
-
-    def _smoke_outputs(self) -> dict[str, Any] | None:
-        if self.smoke is None:
-            return None
-        path = self.smoke.result_path
-        exported = self.storage.lustre is not None
-        uri = (
-            # Lustre exports what is written under /checkpoints to the bucket by itself.
-            pulumi.Output.all(self.storage.checkpoint_bucket, path).apply(
-                lambda known: f"s3://{known[0]}{known[1].removeprefix('/checkpoints')}"
-            )
-            if exported
-            else path
-        )
-        return {"job": self.smoke.job_name, "namespace": "trainstack-smoke", "result_uri": uri}
-
-
-def _memory(pool: PoolSpec) -> int:
-    machine = catalog.aws().instance_type(pool.instance_type)
-    return memory_for_jobs_gib(machine, huge_pages_gib=EFA_HUGE_PAGES_GIB if pool.efa else 0)
 
 
 def compose(spec: StackSpec) -> dict[str, Any]:

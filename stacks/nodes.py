@@ -2,6 +2,7 @@
 
 import math
 
+from components.aws import efa as efa_driver
 from infra.catalog import InstanceType
 
 # EKS's AL2023 nodes keep CPU for kubelet and system by a falling share of the cores (6 %, 1 %, 0.5 %, 0.5 %,
@@ -14,6 +15,8 @@ _PODS = 250
 _MEMORY_BASE_MIB, _MEMORY_PER_POD_MIB, _EVICTION_MIB = 255, 11, 100
 # What our own agents on every node take: CNI, kube-proxy, CSI drivers, device plugins, DCGM, monitoring.
 _AGENTS_CPU, _AGENTS_MEMORY_MIB = 1.0, 3072
+# What the EFA driver sets aside on every node, in whole GiB.
+EFA_HUGE_PAGES_GIB = math.ceil(efa_driver.HUGE_PAGES * efa_driver.HUGE_PAGE_MIB / 1024)
 
 
 def cores_for_jobs(machine: InstanceType) -> int:
@@ -22,7 +25,7 @@ def cores_for_jobs(machine: InstanceType) -> int:
     return math.floor(machine.vcpu - sum(shares) - _AGENTS_CPU)
 
 
-def memory_for_jobs_gib(machine: InstanceType, *, huge_pages_gib: int) -> int:
-    """Whole GiB per node that are left for jobs; huge pages are set aside before."""
+def memory_for_jobs_gib(machine: InstanceType, *, efa: bool) -> int:
+    """Whole GiB per node that are left for jobs; the EFA driver's huge pages are set aside before."""
     reserved = _MEMORY_BASE_MIB + _MEMORY_PER_POD_MIB * _PODS + _EVICTION_MIB + _AGENTS_MEMORY_MIB
-    return math.floor((machine.memory_mib - reserved) / 1024) - huge_pages_gib
+    return math.floor((machine.memory_mib - reserved) / 1024) - (EFA_HUGE_PAGES_GIB if efa else 0)

@@ -1,0 +1,159 @@
+"""The validation of a stack on AWS: a training run on one of its pools that gates the deploy."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pulumi
+
+from components.aws.cluster import AwsCluster
+from components.aws.pod_role import AwsPodRole, secret_reader
+from components.aws.storage import AwsStorage
+from components.aws.tracking import AwsTracking
+from components.kubernetes.queueing import Queueing
+from components.kubernetes.smoke_test import SmokeTest, SmokeTestArgs
+from components.kubernetes.volumes import SharedVolume
+from infra import catalog, cost
+from infra.spec import StackSpec
+from infra.spec.compute import PoolSpec
+from stacks.nodes import cores_for_jobs, memory_for_jobs_gib
+
+_NAMESPACE = "trainstack-smoke"
+# Lustre links this folder to the checkpoint bucket: the result outlives the file system.
+_CHECKPOINTS = "checkpoints"
+
+
+class AwsValidation:
+    """Declares the gating Job, the role of its pods and its claim on the shared checkpoints.
+
+    `after` are the parts that have to be ready before training can be judged.
+    """
+
+    def __init__(
+        self,
+        spec: StackSpec,
+        *,
+        cluster: AwsCluster,
+        storage: AwsStorage,
+        tracking: AwsTracking,
+        queueing: Queueing,
+        pool_labels: pulumi.Input[Mapping[str, str]],
+        efa_driver: str,
+        after: Sequence[pulumi.Resource],
+        on_aws: pulumi.ResourceOptions,
+        on_cluster: pulumi.ResourceOptions,
+    ) -> None:
+        self._spec, self._cluster, self._storage, self._tracking = spec, cluster, storage, tracking
+        self._queueing, self._on_aws, self._on_cluster = queueing, on_aws, on_cluster
+        role, claim = self._role(), self._claim()
+        args = self._args(pool_labels, efa_driver)
+        if claim:
+            args["pvc_name"] = claim.claim_name
+            args["pvc_folder"] = _CHECKPOINTS
+        options = pulumi.ResourceOptions(depends_on=[role, *after])
+        merged = pulumi.ResourceOptions.merge(on_cluster, options)
+        self.job = SmokeTest(f"{spec.name}-smoke", args, merged)
+
+    def outputs(self) -> dict[str, Any]:
+        """What the stack tells of its validation (`infra.outputs.SmokeOutputs`)."""
+        path = self.job.result_path
+        uri = (
+            # Lustre exports what is written under /checkpoints to the bucket by itself.
+            pulumi.Output.all(self._storage.checkpoint_bucket, path).apply(
+                lambda known: f"s3://{known[0]}{known[1].removeprefix('/checkpoints')}"
+            )
+            if self._storage.lustre is not None
+            else path
+        )
+        return {"job": self.job.job_name, "namespace": _NAMESPACE, "result_uri": uri}
+
+    def _role(self) -> AwsPodRole:
+        region = self._spec.region
+        return AwsPodRole(
+            f"{self._spec.name}-smoke-role",
+            {
+                "cluster_name": self._cluster.cluster_name,
+                "cluster_arn": self._cluster.cluster_arn,
+                "namespace": _NAMESPACE,
+                "service_account": "smoke",
+                "policy": pulumi.Output.all(
+                    secret_arn=self._tracking.admin_secret_arn, key_arn=self._storage.kms_key_arn
+                ).apply(lambda known: secret_reader(region=region, **known)),
+            },
+            self._on_aws,
+        )
+
+    def _claim(self) -> SharedVolume | None:
+        lustre, wanted = self._storage.lustre, self._spec.storage.lustre
+        if lustre is None or wanted is None:
+            return None
+        return SharedVolume(
+            f"{self._spec.name}-smoke-checkpoints",
+            {
+                "namespace": self._queueing.gate_namespace,
+                "claim": _CHECKPOINTS,
+                "capacity_gib": wanted.capacity_gib,
+                "lustre": {
+                    "file_system_id": lustre.file_system_id,
+                    "dns_name": lustre.dns_name,
+                    "mount_name": lustre.mount_name,
+                },
+            },
+            self._on_cluster,
+        )
+
+    def _args(self, pool_labels: pulumi.Input[Mapping[str, str]], efa_driver: str) -> SmokeTestArgs:
+        wanted = self._spec.smoke
+        pool = next(item for item in self._spec.pools if item.name == wanted.pool)
+        machine = catalog.aws().instance_type(pool.instance_type)
+        return {
+            "namespace": self._queueing.gate_namespace,
+            "queue": self._queueing.gate_queue,
+            "priority": self._queueing.gate_priority,
+            "plan": smoke_plan(self._spec, pool),
+            "image": wanted.image,
+            "nodes": wanted.nodes,
+            "gpus_per_node": machine.accelerator_count,
+            "efa_per_node": machine.efa_interfaces if pool.efa else 0,
+            "efa_driver": efa_driver,
+            "cpu": cores_for_jobs(machine),
+            "memory_gib": memory_for_jobs_gib(machine, efa=pool.efa),
+            "pool_labels": pool_labels,
+            "tracking_url": self._tracking.url,
+            "credentials_secret_arn": self._tracking.admin_secret_arn,
+            "region": self._spec.region,
+            "timeout_s": wanted.timeout_s,
+            "queue_timeout_s": wanted.queue_timeout_s,
+        }
+
+
+def smoke_plan(spec: StackSpec, pool: PoolSpec) -> dict[str, Any]:
+    """What the validation is told about the stack (schema trainstack.smoke-plan/1)."""
+    wanted = spec.smoke
+    price = cost.node_price(pool, spec.region)
+    figure = catalog.aws().expected_busbw(pool.instance_type, wanted.nodes)
+    return {
+        "stack": spec.name,
+        "ranks_per_node": None,
+        "instance_type": pool.instance_type,
+        "fabric": "efa" if pool.efa else "tcp",
+        "cloud": spec.cloud,
+        "region": spec.region,
+        "profile": spec.profile,
+        "owner": spec.owner,
+        "team": "platform",
+        "cost_center": spec.cost_center,
+        "hourly_cost_usd": price.usd_per_hour_expected if price else None,
+        "min_scaling_efficiency": wanted.min_scaling_efficiency,
+        "max_straggler_slowdown": 1.15,
+        "expected_busbw_gb_s": figure
+        and {
+            "value": figure.value,
+            "nodes": figure.nodes,
+            "size_bytes": figure.size_bytes,
+            "source": figure.source,
+            "kind": figure.kind,
+        },
+        "accept": list(wanted.accept),
+        "dataset": "synthetic",
+        "task": "deploy-validation",
+    }
