@@ -30,7 +30,10 @@ Around = Callable[[Properties, W], Iterator[Violation]]
 
 @dataclass(frozen=True)
 class Rule(Generic[W]):
-    """One fact of a cloud: `types` are the resource types it is about, `source` is where it is written."""
+    """One fact of a cloud: `types` are the resource types it is about, `source` is where it is written.
+
+    `advice`: the service takes what breaks it, and it does not work then; told as a warning.
+    """
 
     id: str
     types: tuple[str, ...]
@@ -38,6 +41,7 @@ class Rule(Generic[W]):
     source: str
     alone: Alone | None = None
     around: "Around[W] | None" = None
+    advice: bool = False
 
 
 class Book(Generic[W]):
@@ -74,11 +78,13 @@ class Book(Generic[W]):
 
         return register
 
-    def rule_around(self, id: str, *types: str, source: str) -> Callable[["Around[W]"], "Around[W]"]:
+    def rule_around(
+        self, id: str, *types: str, source: str, advice: bool = False
+    ) -> Callable[["Around[W]"], "Around[W]"]:
         """Decorate a rule about a resource and what exists around it; its docstring is the summary."""
 
         def register(check: "Around[W]") -> "Around[W]":
-            self.add(Rule(id, types, _summary(check.__doc__), source, around=check))
+            self.add(Rule(id, types, _summary(check.__doc__), source, around=check, advice=advice))
             return check
 
         return register
