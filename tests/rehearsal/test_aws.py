@@ -1,19 +1,21 @@
 """The emulated AWS refuses what AWS refuses. Spoken to as the provider does, without an engine."""
 
 import json
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from infra import catalog
 from infra.rehearsal.aws.cloud import AwsCloud
-from infra.rehearsal.model import UNKNOWN, Call, Instance, RefusalError
+from infra.rehearsal.model import UNKNOWN, RefusalError
 from infra.rehearsal.schema import Schemas
 from infra.rehearsal.state import State
+from tests.rehearsal.rules import driver
+from tests.rehearsal.rules.driver import CACHE
 
-CACHE = Path(__file__).resolve().parents[2] / ".trainstack" / "cache" / "schemas"
+EKS_VERSIONS = list(catalog.aws().eks.versions)
 EKS_TRUST = json.dumps(
     {
         "Version": "2012-10-17",
@@ -24,54 +26,12 @@ EKS_TRUST = json.dumps(
 )
 
 
-class Driver:
-    """Creates, updates and deletes by logical name, as the engine would."""
+class Driver(driver.Driver):
+    """An account of its own."""
 
     def __init__(self, folder: Path, schemas: Schemas) -> None:
-        self.state = State(folder / "state.sqlite")
-        self.cloud = AwsCloud(self.state, schemas, folder)
-        self.made: dict[str, tuple[str, str, dict[str, Any], dict[str, Any]]] = {}
-        self.config: dict[str, Any] = {"region": "us-east-1"}
-
-    def call(self, token: str, name: str) -> Call:
-        urn = f"urn:pulumi:dev::p::{token}::{name}"
-        instance = Instance("aws", self.config)
-        seed = name.encode()
-        return Call(instance, token, urn, threading.Event(), lambda *_: None, None, seed)
-
-    def check(self, token: str, name: str = "x", /, **inputs: Any) -> dict[str, str]:
-        _, failures = self.cloud.check(self.call(f"aws:{token}", name), None, inputs)
-        return {failure.property: failure.reason for failure in failures}
-
-    def create(
-        self, token: str, name: str = "x", /, *, preview: bool = False, **inputs: Any
-    ) -> dict[str, Any]:
-        call = self.call(f"aws:{token}", name)
-        checked, failures = self.cloud.check(call, None, inputs)
-        assert failures == []
-        key, outputs = self.cloud.create(call, checked, preview=preview)
-        self.made[name] = (call.type, key, checked, outputs)
-        return {**outputs, "id": key}
-
-    def update(self, name: str, /, **inputs: Any) -> dict[str, Any]:
-        token, key, old, outputs = self.made[name]
-        call = self.call(token, name)
-        checked, failures = self.cloud.check(call, old, inputs)
-        assert failures == []
-        outputs = self.cloud.update(call, key, outputs, checked, preview=False)
-        self.made[name] = (token, key, checked, outputs)
-        return outputs
-
-    def diff(self, name: str, /, **inputs: Any) -> Any:
-        token, key, old, outputs = self.made[name]
-        call = self.call(token, name)
-        checked, _ = self.cloud.check(call, old, inputs)
-        return self.cloud.diff(call, key, old, outputs, checked)
-
-    def delete(self, name: str) -> None:
-        token, key, _, outputs = self.made[name]
-        self.cloud.delete(self.call(token, name), key, outputs)
-        del self.made[name]
+        state = State(folder / "state.sqlite")
+        super().__init__("aws", state, AwsCloud(state, schemas, folder), {"region": "us-east-1"})
 
     def network(self) -> tuple[str, list[str]]:
         vpc = self.create("ec2/vpc:Vpc", "vpc", cidrBlock="10.0.0.0/16")["id"]
@@ -109,9 +69,9 @@ def schemas() -> Iterator[Schemas]:
 
 @pytest.fixture
 def aws(tmp_path: Path, schemas: Schemas) -> Iterator[Driver]:
-    driver = Driver(tmp_path, schemas)
-    yield driver
-    driver.state.close()
+    aws = Driver(tmp_path, schemas)
+    yield aws
+    aws.state.close()
 
 
 def test_ids_and_arns_have_the_clouds_form(aws: Driver) -> None:
@@ -275,6 +235,19 @@ def test_a_cluster_has_what_programs_use(aws: Driver) -> None:
         )
 
 
+def test_a_cluster_goes_up_one_version_at_a_time_and_keeps_the_one_it_has(aws: Driver) -> None:
+    old, new, newest = EKS_VERSIONS[-3:]
+    aws.cluster(version=old)
+    inputs = aws.made["cluster"][2]
+    with pytest.raises(RefusalError, match=rf"AWS-EKS-002.*update from {old} to {newest}.*property version"):
+        aws.update("cluster", **{**inputs, "version": newest})
+    assert aws.update("cluster", **{**inputs, "version": new})["version"] == new
+    unsaid = {name: value for name, value in inputs.items() if name != "version"}
+    assert aws.update("cluster", **unsaid)["version"] == new
+    with pytest.raises(RefusalError, match="AWS-EKS-002"):
+        aws.update("cluster", **{**inputs, "version": old})
+
+
 def test_access_entries_need_the_api_mode_and_policies_need_an_entry(aws: Driver) -> None:
     cluster = aws.cluster(accessConfig={"authenticationMode": "CONFIG_MAP"})
     entry = {"clusterName": "dev", "principalArn": cluster["roleArn"]}
@@ -320,14 +293,15 @@ def test_a_launch_template_gets_a_new_version_by_each_change(aws: Driver) -> Non
 def test_node_groups_need_the_right_image_and_capacity(aws: Driver) -> None:
     aws.cluster()
     subnets = aws.made["cluster"][2]["vpcConfig"]["subnetIds"]
+    nodes = aws.create("iam/role:Role", "nodes", assumeRolePolicy=EKS_TRUST.replace("eks.", "ec2."))
     common = {
         "clusterName": "dev",
-        "nodeRoleArn": aws.made["role"][3]["arn"],
+        "nodeRoleArn": nodes["arn"],
         "scalingConfig": {"minSize": 0, "maxSize": 2, "desiredSize": 0},
     }
     token = "eks/nodeGroup:NodeGroup"
     plain = {**common, "subnetIds": subnets, "instanceTypes": ["p5.48xlarge"]}
-    assert "amiType" in aws.check(token, **plain, amiType="AL2023_x86_64_STANDARD")
+    assert "instanceTypes[0]" in aws.check(token, **plain, amiType="AL2023_ARM_64_NVIDIA")
     assert "launchTemplate" in aws.check(token, **plain, capacityType="CAPACITY_BLOCK")
     assert "scalingConfig" in aws.check(
         token, **{**plain, "scalingConfig": {"minSize": 3, "maxSize": 2, "desiredSize": 2}}
@@ -339,12 +313,8 @@ def test_node_groups_need_the_right_image_and_capacity(aws: Driver) -> None:
         networkInterfaces=[{"networkCardIndex": 0, "deviceIndex": 0, "interfaceType": "efa"}],
     )
     launch = {"id": template["id"], "version": "1"}
-    with pytest.raises(RefusalError, match="one zone"):
-        aws.create(
-            token, "n", **common, subnetIds=subnets, amiType="AL2023_x86_64_NVIDIA", launchTemplate=launch
-        )
     group = aws.create(
-        token, "n", **common, subnetIds=subnets[:1], amiType="AL2023_x86_64_NVIDIA", launchTemplate=launch
+        token, "n", **common, subnetIds=subnets, amiType="AL2023_x86_64_NVIDIA", launchTemplate=launch
     )
     assert group["resources"][0]["autoscalingGroups"][0]["name"].startswith("eks-")
     with pytest.raises(RefusalError, match="nodegroups attached"):
@@ -390,6 +360,18 @@ def test_a_managed_password_lies_in_a_secret_that_goes_with_the_cluster(aws: Dri
         aws.delete("group")
     aws.delete("db")
     assert aws.state.document("secret", arn) is None and aws.state.issued(arn) == []
+
+
+def test_a_cluster_without_a_final_snapshot_is_created_but_not_deleted(aws: Driver) -> None:
+    aws.create(
+        "rds/cluster:Cluster",
+        "db",
+        engine="aurora-postgresql",
+        masterUsername="mlflow",
+        manageMasterUserPassword=True,
+    )
+    with pytest.raises(RefusalError, match="final_snapshot_identifier is required"):
+        aws.delete("db")
 
 
 def test_the_value_of_a_secret_is_kept(aws: Driver) -> None:
@@ -444,37 +426,32 @@ def test_a_type_without_a_row_is_kept_generically(aws: Driver) -> None:
     assert aws.state.count() == 0
 
 
-def test_a_create_that_the_engine_never_saw_is_taken_back(aws: Driver) -> None:
-    first = aws.create("s3/bucket:Bucket", "b")
-    second = aws.create("s3/bucket:Bucket", "b")
-    assert [record.id for record in aws.state.find(type="aws:s3/bucket:Bucket")] == [second["id"]]
-    aws.diff("b")  # now the engine has shown that it knows the id
-    aws.create("s3/bucket:Bucket", "b", bucket="another")
-    assert aws.state.count() == 2
-    assert first["arn"]
-
-
 def test_functions(aws: Driver) -> None:
-    instance = Instance("aws", {"region": "us-east-1"})
-
-    def invoke(token: str, **args: Any) -> dict[str, Any]:
-        return aws.cloud.invoke(instance, token, args)
-
-    zones = invoke("aws:index/getAvailabilityZones:getAvailabilityZones")
+    zones = aws.invoke("index/getAvailabilityZones:getAvailabilityZones")
     assert "us-east-1a" in zones["names"] and len(zones["zoneIds"]) == len(zones["names"])
-    assert invoke("aws:index/getCallerIdentity:getCallerIdentity")["accountId"] == "123456789012"
+    assert aws.invoke("index/getCallerIdentity:getCallerIdentity")["accountId"] == "123456789012"
     parameter = "/aws/service/eks/optimized-ami/1.33/amazon-linux-2023/x86_64/nvidia/recommended/image_id"
-    assert invoke("aws:ssm/getParameter:getParameter", name=parameter)["value"].startswith("ami-")
-    document = invoke(
-        "aws:iam/getPolicyDocument:getPolicyDocument",
+    assert aws.invoke("ssm/getParameter:getParameter", name=parameter)["value"].startswith("ami-")
+    document = aws.invoke(
+        "iam/getPolicyDocument:getPolicyDocument",
         statements=[{"actions": ["s3:GetObject"], "resources": ["arn:aws:s3:::b/*"]}],
     )
     assert json.loads(document["json"])["Statement"] == [
         {"Effect": "Allow", "Action": "s3:GetObject", "Resource": "arn:aws:s3:::b/*"}
     ]
     aws.cluster()
-    assert invoke("aws:eks/getClusterAuth:getClusterAuth", name="dev")["token"].startswith("k8s-aws-v1.")
+    assert aws.invoke("eks/getClusterAuth:getClusterAuth", name="dev")["token"].startswith("k8s-aws-v1.")
     with pytest.raises(RefusalError, match="No cluster found"):
-        invoke("aws:eks/getCluster:getCluster", name="other")
+        aws.invoke("eks/getCluster:getCluster", name="other")
     with pytest.raises(RefusalError, match=r"functions\.py"):
-        invoke("aws:ec2/getSpotPrice:getSpotPrice")
+        aws.invoke("ec2/getSpotPrice:getSpotPrice")
+
+
+def test_maps_that_a_service_fills_hold_the_keys_that_it_gives(aws: Driver) -> None:
+    api = aws.create("appsync/graphQLApi:GraphQLApi", "api", name="api", authenticationType="API_KEY")
+    assert api["arn"].endswith(f":apis/{api['id']}")
+    host = api["uris"]["GRAPHQL"].removeprefix("https://").partition(".")[0]
+    assert api["uris"] == {
+        "GRAPHQL": f"https://{host}.appsync-api.us-east-1.amazonaws.com/graphql",
+        "REALTIME": f"wss://{host}.appsync-realtime-api.us-east-1.amazonaws.com/graphql",
+    }

@@ -6,7 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from infra.rehearsal.aws import functions, references, services
+from infra.rehearsal.aws.generic import computed
 from infra.rehearsal.aws.naming import auto_name, expand, was_automatic
+from infra.rehearsal.aws.replacing import replacing
 from infra.rehearsal.aws.shape import account_of, gone, identifiers, is_told, preview_of, tags_changed
 from infra.rehearsal.aws.site import OWNER, PACKAGE, Hooks, Site
 from infra.rehearsal.aws.table import Row, row
@@ -20,15 +22,20 @@ from infra.rehearsal.model import (
     RefusalError,
 )
 from infra.rehearsal.properties import at, changed, decoded, without_none
+from infra.rehearsal.rules.aws import BOOK
+from infra.rehearsal.rules.telling import refusal, told, unknown_type
 from infra.rehearsal.schema import ResourceSchema, Schemas
 from infra.rehearsal.state import Record, State
 from infra.rehearsal.validate import validate
 
 DEFAULT_REGION = "us-east-1"
-# Creates whose id the engine has not used yet: should it die before it saves them, they are taken back.
-_UNCONFIRMED = "aws-unconfirmed"
 _REGION = re.compile(r"[a-z]{2}(-[a-z]+)+-\d")
 _NO_HOOKS = Hooks()
+
+
+def _words(template: Any) -> set[str]:
+    """The words in braces that a template needs."""
+    return set(re.findall(r"\{[^{}]+\}", template)) if isinstance(template, str) else set()
 
 
 class AwsCloud:
@@ -74,8 +81,7 @@ class AwsCloud:
         schema = self._schemas.resource(call.type)
         inputs = without_none(new)
         if schema is None:
-            reason = f"pulumi-aws {self.version} has no type {call.type}"
-            return inputs, [CheckFailure("", reason)]
+            return inputs, [unknown_type(PACKAGE, self.version, call.type)]
         line = self._row(call.type, schema)
         name = (
             auto_name(line, call.name, call.random_seed, old, inputs) if line.name in schema.inputs else None
@@ -83,9 +89,9 @@ class AwsCloud:
         if name is not None:
             inputs[line.name] = name
         failures = validate(schema, inputs)
-        rule = self._hooks(call.type).check
-        if rule is not None and not failures:
-            failures = list(rule(inputs))
+        if not failures:
+            broken = BOOK.broken_alone(call.type, inputs)
+            failures = [CheckFailure(violation.path, told(rule.id, violation)) for rule, violation in broken]
         return inputs, failures
 
     def diff(
@@ -93,11 +99,10 @@ class AwsCloud:
     ) -> Diff:
         """Changed paths; those of the row's replace-only properties force a replacement."""
         site = self._site(call, old_inputs)
-        self._confirm(site, id)
         schema = self._schemas.resource(call.type)
         line = self._row(call.type, schema)
         paths = tuple(path for path in changed(without_none(old_inputs), without_none(new)) if is_told(path))
-        replaces = [path for path in paths if line.replaces(path) or path == "region"]
+        replaces = [path for path in paths if replacing(line, path, old_inputs, new)]
         if "defaultTags" in call.instance.config and not paths:
             paths = tags_changed(self._tags(site, new, schema), old_outputs.get("tagsAll"))
         name = at(new, line.name) if line.name else None
@@ -112,9 +117,8 @@ class AwsCloud:
         schema = self._schemas.resource(call.type)
         line, hooks = self._row(call.type, schema), self._hooks(call.type)
         with self._state.transaction():
-            self._take_back(site)
             used = references.resolve(site, line, inputs)
-            self._admit(site, line, hooks, inputs)
+            self._admit(site, line, inputs)
             seed = "preview" if preview else secrets.token_hex(16)
             identifier, outputs = self._compute(site, line, hooks, seed, inputs)
             if preview:
@@ -123,7 +127,6 @@ class AwsCloud:
             self._state.refer(record, used)
             if hooks.created is not None:
                 hooks.created(site, record)
-            self._state.put_document(_UNCONFIRMED, call.urn, record.key)
         return identifier, outputs
 
     def read(self, call: Call, id: str, inputs: Properties) -> tuple[Properties, Properties] | None:
@@ -132,7 +135,6 @@ class AwsCloud:
         record = self._get(site, id)
         if record is None:
             return None
-        self._confirm(site, id)
         return record.inputs, record.outputs
 
     def update(
@@ -147,7 +149,7 @@ class AwsCloud:
             if record is None:
                 raise gone(line, id)
             used = references.resolve(site, line, inputs)
-            self._admit(site, line, hooks, inputs, record)
+            self._admit(site, line, inputs, record)
             kept = {name: value for name, value in record.outputs.items() if name not in record.inputs}
             outputs = {**line.defaults, **kept, **inputs}
             outputs["tagsAll"] = self._tags(site, inputs, schema)
@@ -161,7 +163,6 @@ class AwsCloud:
             record = self._state.replace(record, inputs=inputs, outputs=outputs)
             self._state.issue(record, identifiers(line, id, outputs))
             self._state.refer(record, used)
-            self._confirm(site, id)
         return outputs
 
     def delete(self, call: Call, id: str, outputs: Properties) -> None:
@@ -198,19 +199,19 @@ class AwsCloud:
         if found is None and row(token).everywhere:
             account = [
                 record
-                for record in self._state.find(package=PACKAGE, type=token)
-                if record.id == id and record.scope.startswith(f"{site.account}/")
+                for record in self._state.find(package=PACKAGE, type=token, id=id)
+                if record.scope.startswith(f"{site.account}/")
             ]
             found = account[0] if account else None
         return found
 
-    def _admit(
-        self, site: Site, line: Row, hooks: Hooks, inputs: Properties, record: Record | None = None
-    ) -> None:
+    def _admit(self, site: Site, line: Row, inputs: Properties, record: Record | None = None) -> None:
         if line.unique is not None:
             self._refuse_duplicate(site, line, inputs, record)
-        if hooks.admit is not None:
-            hooks.admit(site, inputs)
+        for rule, violation in BOOK.broken_around(line.token, inputs, site):
+            if not rule.advice:
+                raise refusal(rule.id, violation, "ValidationException")
+            site.call.log("warning", told(rule.id, violation))
 
     def _refuse_duplicate(self, site: Site, line: Row, inputs: Properties, record: Record | None) -> None:
         assert line.unique is not None
@@ -234,6 +235,9 @@ class AwsCloud:
         schema = self._schemas.resource(line.token)
         outputs: Properties = {**line.defaults, **inputs}
         words: dict[str, Any] = {**outputs, "account": site.account, "region": site.region}
+        for name, template in line.outputs.items():  # an id may be made of what is drawn
+            if outputs.get(name) is None and not {"{id}", "{arn}"} & _words(template):
+                outputs[name] = words[name] = expand(template, seed, words)
         if "{arn}" not in line.id:
             words["id"] = expand(line.id, seed, words)
         for name, template in line.outputs.items():
@@ -246,6 +250,8 @@ class AwsCloud:
         for name, template in line.outputs.items():
             if outputs.get(name) is None:
                 outputs[name] = expand(template, seed, words)
+        if schema is not None and not line.known:
+            outputs = {**computed(schema, seed, inputs, site.account, site.region), **outputs}
         outputs.setdefault("region", site.region)
         outputs["tagsAll"] = self._tags(site, inputs, schema)
         if hooks.outputs is not None:
@@ -291,36 +297,16 @@ class AwsCloud:
         users = [reference for reference in users if reference.user.key != record.key]
         if users:
             message = line.blocked.message.format(id=record.id, name=record.name or record.id)
-            holders = ", ".join(
-                dict.fromkeys(f"{use.user.urn or use.user.id} ({use.path})" for use in users[:5])
-            )
-            raise RefusalError(line.blocked.code, message, f"Still used by {holders}.")
+            holders = dict.fromkeys(f"{_called(use.user)} ({use.path})" for use in users[:5])
+            raise RefusalError(line.blocked.code, message, f"Still used by {', '.join(holders)}.")
 
     def _remove(self, record: Record) -> None:
         for reference in self._state.users(record):
             if reference.path == OWNER:
                 self._remove(reference.user)
         self._state.remove(record)
-        if record.urn and self._state.document(_UNCONFIRMED, record.urn) == record.key:
-            self._state.drop_document(_UNCONFIRMED, record.urn)
 
-    # -- creates that the engine never heard of --------------------------------------------------------
 
-    def _take_back(self, site: Site) -> None:
-        """Delete what a killed run created for this URN and could not save: nobody can know its id."""
-        if site.preview:
-            return
-        lost = self._state.document(_UNCONFIRMED, site.call.urn)
-        if lost is None:
-            return
-        for record in self._state.find(package=PACKAGE, type=site.call.type):
-            if record.key == lost:
-                site.call.log("info", f"taking back {record.id}, which an interrupted run left behind")
-                self._remove(record)
-
-    def _confirm(self, site: Site, id: str) -> None:
-        key = self._state.document(_UNCONFIRMED, site.call.urn)
-        if key is not None:
-            record = self._get(site, id)
-            if record is not None and record.key == key:
-                self._state.drop_document(_UNCONFIRMED, site.call.urn)
+def _called(user: Record) -> str:
+    """What a message calls a resource; one that a service made by itself has no URN."""
+    return user.urn or f"{user.name} {user.id}".strip()

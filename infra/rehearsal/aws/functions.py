@@ -1,76 +1,44 @@
 """The provider's functions: what a program may ask the emulated AWS without creating anything."""
 
 import base64
-import difflib
+import json
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 
-from infra.rehearsal.aws import facts, policy_document
+from infra.rehearsal.aws import facts, lookups, policy_document
 from infra.rehearsal.aws.naming import draw
+from infra.rehearsal.aws.place import Place
 from infra.rehearsal.aws.services.eks import addon_version
-from infra.rehearsal.aws.site import PACKAGE
 from infra.rehearsal.aws.table import rows
 from infra.rehearsal.dataplane.secret_store import CURRENT, SecretStore
 from infra.rehearsal.model import Properties, RefusalError
+from infra.rehearsal.rules.tables import read_by
+from infra.rehearsal.rules.telling import unknown_function
 from infra.rehearsal.state import Record, State
-
-
-@dataclass(frozen=True)
-class Place:
-    """Where a function is called."""
-
-    state: State
-    account: str
-    region: str
-
-    def records(self, token: str) -> Iterable[Record]:
-        """The resources of a type (without `aws:`) of this account and region, or global."""
-        scopes = (f"{self.account}/{self.region}", f"{self.account}/global")
-        return (
-            one
-            for scope in scopes
-            for one in self.state.find(package=PACKAGE, type=f"aws:{token}", scope=scope)
-        )
-
-    def known_as(self, token: str, value: object) -> Record:
-        """The resource of that type under an id, name or ARN. Raises RefusalError when there is none."""
-        records = list(self.records(token))
-        for record in records:
-            if value in (record.id, record.name, record.outputs.get("arn"), record.outputs.get("name")):
-                return record
-        code, message = rows()[f"aws:{token}"].missing or ("ResourceNotFoundException", "{value} not found")
-        raise RefusalError(
-            code, message.format(value=value), "Create it in the program, or in a stack before."
-        )
-
 
 _Function = Callable[[Place, Properties], Properties]
 
 
 def call(state: State, token: str, args: Properties, *, account: str, region: str) -> Properties:
     """The result of a function. Raises RefusalError when it is not emulated or its subject is missing."""
-    name = token.rpartition(":")[2]
-    service = token.removeprefix("aws:").partition("/")[0]
-    function = _FUNCTIONS.get(f"{service}/{name}") or _reads(service, name)
+    service, name = token.removeprefix("aws:").partition("/")[0], token.rpartition(":")[2]
+    function = _FUNCTIONS.get(f"{service}/{name}") or _reads(token)
     if function is None:
-        near = difflib.get_close_matches(f"{service}/{name}", _FUNCTIONS, n=3)
-        raise RefusalError(
-            "NotEmulated",
-            f"the rehearsal does not know the function {token}.",
-            f"Emulated are for example {', '.join(near or sorted(_FUNCTIONS)[:5])}; "
-            "add it to _FUNCTIONS in infra/rehearsal/aws/functions.py.",
-        )
-    return function(Place(state, account, region), args)
+        raise unknown_function(token, f"{service}/{name}", _FUNCTIONS, "infra/rehearsal/aws/functions.py")
+    # The SDK sends what it is given and checks what comes back.
+    truths = {"true": True, "false": False}
+    given = {
+        key: truths.get(value, value) if isinstance(value, str) else value for key, value in args.items()
+    }
+    return function(Place(state, account, region), given)
 
 
-def _reads(service: str, name: str) -> _Function | None:
+def _reads(function: str) -> _Function | None:
     """`getVpc` and the like: the outputs of an emulated resource, looked up by its id, ARN or name."""
-    kind = name.removeprefix("get")
-    tokens = [token for token in rows() if token.startswith(f"aws:{service}/") and token.endswith(f":{kind}")]
-    if not name.startswith("get") or not tokens:
+    found = read_by(function, rows())
+    if found is None:
         return None
-    token = tokens[0].removeprefix("aws:")
+    token = found.removeprefix("aws:")
 
     def read(place: Place, args: Properties) -> Properties:
         keys = [
@@ -179,7 +147,8 @@ def _addon_version(place: Place, args: Properties) -> Properties:
 
 def _ami(place: Place, args: Properties) -> Properties:
     """Some image: which one is newest cannot be known offline."""
-    seed = f"{place.region}{sorted(args.items(), key=str)}"
+    # The fields of a message come in any order.
+    seed = f"{place.region}{json.dumps(args, sort_keys=True, default=str)}"
     identifier = f"ami-{draw(seed, 17)}"
     return {
         **args,
@@ -242,19 +211,6 @@ def _offerings(place: Place, args: Properties) -> Properties:
     }
 
 
-def _subnets(place: Place, args: Properties) -> Properties:
-    """Subnets by VPC and tags."""
-    wanted = {one["name"]: one["values"] for one in args.get("filters") or []}
-    tags = args.get("tags") or {}
-    found = [
-        record.id
-        for record in place.records("ec2/subnet:Subnet")
-        if record.outputs.get("vpcId") in wanted.get("vpc-id", [record.outputs.get("vpcId")])
-        and tags.items() <= (record.outputs.get("tagsAll") or {}).items()
-    ]
-    return {**args, "id": place.region, "ids": found}
-
-
 def _secret_value(place: Place, args: Properties) -> Properties:
     record = place.known_as("secretsmanager/secret:Secret", args.get("secretId"))
     arn = str(record.outputs.get("arn"))
@@ -270,6 +226,7 @@ def _secret_value(place: Place, args: Properties) -> Properties:
 
 
 _FUNCTIONS: Mapping[str, _Function] = {
+    **lookups.FUNCTIONS,
     "index/getAvailabilityZones": _zones,
     "index/getCallerIdentity": _identity,
     "index/getPartition": _partition,
@@ -282,6 +239,5 @@ _FUNCTIONS: Mapping[str, _Function] = {
     "ec2/getAmi": _ami,
     "ec2/getInstanceType": _instance_type,
     "ec2/getInstanceTypeOfferings": _offerings,
-    "ec2/getSubnets": _subnets,
     "secretsmanager/getSecretVersion": _secret_value,
 }

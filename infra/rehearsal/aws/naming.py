@@ -26,7 +26,14 @@ _SUFFIX = 7
 
 
 def expand(template: Any, seed: str, values: Mapping[str, Any]) -> Any:
-    """Fill in a template; what is not text stays. The same seed gives the same drawn characters."""
+    """Fill in a template, inside of lists and mappings too; what is not text stays.
+
+    The same seed gives the same drawn characters.
+    """
+    if isinstance(template, list | tuple):
+        return [expand(item, seed, values) for item in template]
+    if isinstance(template, dict):
+        return {name: expand(item, seed, values) for name, item in template.items()}
     if not isinstance(template, str):
         return template
     return _WORD.sub(lambda match: _word(match.group(1), seed, values), template)
@@ -60,6 +67,8 @@ def auto_name(row: Row, logical: str, seed: bytes, old: Properties | None, new: 
     """The name that the provider gives when the program gives none; an automatic name is kept on updates."""
     if not row.name or at(new, row.name) is not None:
         return None
+    if row.name_plain:
+        return logical
     prefix = f"{row.name_prefix}{logical}"
     if row.name_lower:
         prefix = re.sub(r"[^a-z0-9-]", "-", prefix.lower())

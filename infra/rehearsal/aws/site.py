@@ -1,10 +1,10 @@
 """Where a request of the AWS cloud takes place, and the functions a service may add to its types."""
 
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
-from infra.rehearsal.model import UNKNOWN, Call, CheckFailure, Properties, RefusalError
+from infra.rehearsal.model import UNKNOWN, Call, Properties, RefusalError
 from infra.rehearsal.state import Record, State
 
 PACKAGE = "aws"
@@ -68,36 +68,51 @@ class Site:
         users = (reference.user for reference in self.state.users(used))
         return (one for one in users if one.type == f"aws:{token}" and one.urn != self.call.urn)
 
-    def hidden(self, owner: Record, token: str, id: str, outputs: Properties, issued: set[str]) -> Record:
-        """Make a resource that the service creates by itself and deletes with its owner."""
+    def hidden(
+        self,
+        owner: Record,
+        token: str,
+        id: str,
+        outputs: Properties,
+        issued: set[str],
+        *,
+        name: str = "",
+        uses: Mapping[str, Record] | None = None,
+    ) -> Record:
+        """Make a resource that the service creates by itself and deletes with its owner.
+
+        While it exists, it keeps those that it `uses` (at a property each) from being deleted.
+        """
         record = self.state.insert(
             package=PACKAGE,
             type=f"aws:{token}",
             scope=owner.scope,
             id=id,
             urn="",
-            name="",
+            name=name,
             inputs={},
             outputs=outputs,
         )
         self.state.issue(record, issued)
-        self.state.refer(record, {OWNER: owner})
+        self.state.refer(record, {**(uses or {}), OWNER: owner})
         return record
+
+    def drop_hidden(self, owner: Record) -> None:
+        """Remove what `hidden` made for an owner."""
+        for reference in self.state.users(owner):
+            if reference.path == OWNER:
+                self.state.remove(reference.user)
 
 
 @dataclass(frozen=True)
 class Hooks:
     """What a row cannot say about a type.
 
-    `check` sees inputs (which may hold unknowns) and tells faults that need no state; `admit` sees what
-    exists and raises `RefusalError`; `outputs` adds computed outputs, given site, seed, inputs and outputs so
-    far;
-    `created` may make hidden resources or documents; `deleting` may refuse, and cleans up.
+    `outputs` adds computed outputs, given site, seed, inputs and outputs so far; `created` may make hidden
+    resources or documents; `deleting` may refuse, and cleans up. What AWS refuses else is in the rule book.
     `volatile` outputs change with every update, to what `updated` says.
     """
 
-    check: Callable[[Properties], Iterator[CheckFailure]] | None = None
-    admit: Callable[[Site, Properties], None] | None = None
     outputs: Callable[[Site, str, Properties, Properties], Properties] | None = None
     created: Callable[[Site, Record], None] | None = None
     updated: Callable[[Site, Record, Properties], Properties] | None = None

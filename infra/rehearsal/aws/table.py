@@ -4,9 +4,13 @@ Columns of a row in `tables/*.toml` (all but `id` optional; templates are explai
 
 - `id`, `arn`, `outputs`, `issues`: templates of the id, the ARN and further computed outputs; the outputs by
   which others may refer to it besides id, ARN and name.
-- `name`, `name_length`, `name_lower`, `name_prefix`: the property that is named automatically, and how.
+- `name`, `name_length`, `name_lower`, `name_prefix`: the property that is named automatically, and how;
+  `name_plain`: it is called like the resource, without random characters.
 - `global`: one per account, not per region; `everywhere`: ids are unique across regions and accounts.
 - `replace`: property paths whose change replaces the resource; `"*"` is all, `"-tags"` takes one out again.
+  `replace_lower`: paths of numbers and versions that only go up in place; `replace_unset`: paths that cannot
+  be taken away in place; `replace_if`: paths that depend on another property (`of`, `unless`: its values).
+  `source`: where these lists were read, for the rows whose file-wide source is not enough.
 - `names`: property path -> type it names; `default_names`: prefixes of names that every account has.
 - `missing`: error code and message when somebody refers to one that does not exist.
 - `unique`: properties that no two may share, with the service's error.
@@ -16,8 +20,6 @@ Columns of a row in `tables/*.toml` (all but `id` optional; templates are explai
 """
 
 import functools
-import re
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -25,6 +27,7 @@ from typing import Any
 
 from infra.rehearsal.model import Properties
 from infra.rehearsal.properties import at
+from infra.rehearsal.rules.tables import Blocked, blocked, by_type, covers
 
 _FOLDER = Path(__file__).with_name("tables")
 
@@ -39,23 +42,6 @@ class Unique:
 
 
 @dataclass(frozen=True)
-class Blocked:
-    """When a deletion is refused."""
-
-    code: str
-    message: str
-    by: tuple[str, ...]
-    excepted: tuple[str, ...] = ()
-    own: tuple[str, ...] = ()
-
-    def holds(self, user_type: str, path: str) -> bool:
-        """Whether a reference from `user_type` at `path` stands in the way."""
-        if user_type in self.excepted or path in self.own:
-            return False
-        return "*" in self.by or user_type in self.by
-
-
-@dataclass(frozen=True)
 class Row:
     """What the table says about one type; the defaults serve types that are in no table."""
 
@@ -66,9 +52,14 @@ class Row:
     name_length: int = 255
     name_lower: bool = False
     name_prefix: str = ""
+    name_plain: bool = False
     is_global: bool = False
     everywhere: bool = False
     replace: tuple[str, ...] = ()
+    replace_lower: tuple[str, ...] = ()
+    replace_unset: tuple[str, ...] = ()
+    replace_if: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    source: str = ""
     names: Mapping[str, str] = field(default_factory=dict)
     default_names: tuple[str, ...] = ()
     missing: tuple[str, str] | None = None
@@ -81,10 +72,7 @@ class Row:
 
     def replaces(self, path: str) -> bool:
         """Whether a change at `path` forces a replacement."""
-        plain = re.sub(r"\[\d+\]", "", path)
-        if any(_within(plain, entry[1:]) for entry in self.replace if entry.startswith("-")):
-            return False
-        return any(entry == "*" or _within(plain, entry) for entry in self.replace)
+        return covers(self.replace, path)
 
     def display_name(self, inputs: Properties) -> str:
         """The physical name in the inputs, or nothing."""
@@ -92,43 +80,29 @@ class Row:
         return value if isinstance(value, str) else ""
 
 
-def _within(path: str, entry: str) -> bool:
-    return path == entry or path.startswith((f"{entry}.", f'{entry}["'))
-
-
 @functools.cache
 def rows() -> Mapping[str, Row]:
     """Every row of every table by its full token, such as `aws:ec2/vpc:Vpc`."""
-    found: dict[str, Row] = {}
-    for file in sorted(_FOLDER.glob("*.toml")):
-        for token, data in tomllib.loads(file.read_text()).items():
-            if isinstance(data, dict):
-                found[f"aws:{token}"] = _row(f"aws:{token}", data)
-    return found
+    return {token: _row(token, data) for token, data in by_type(_FOLDER, "aws")}
 
 
 def _row(token: str, data: Mapping[str, Any]) -> Row:
     columns = dict(data)
-    blocked, unique = columns.pop("blocked", None), columns.pop("unique", None)
+    holders, unique = columns.pop("blocked", None), columns.pop("unique", None)
     return Row(
         token=token,
         is_global=columns.pop("global", False),
         replace=tuple(columns.pop("replace", ())),
+        replace_lower=tuple(columns.pop("replace_lower", ())),
+        replace_unset=tuple(columns.pop("replace_unset", ())),
         names={path: f"aws:{target}" for path, target in columns.pop("names", {}).items()},
         missing=tuple(columns.pop("missing")) if "missing" in columns else None,
         issues=tuple(columns.pop("issues", ())),
         default_names=tuple(columns.pop("default_names", ())),
         unique=Unique(tuple(unique["properties"]), unique["code"], unique["message"]) if unique else None,
-        blocked=_blocked(blocked) if blocked else None,
+        blocked=blocked("aws", holders) if holders else None,
         **columns,
     )
-
-
-def _blocked(data: Mapping[str, Any]) -> Blocked:
-    def tokens(key: str) -> tuple[str, ...]:
-        return tuple(entry if entry == "*" else f"aws:{entry}" for entry in data.get(key, ()))
-
-    return Blocked(data["code"], data["message"], tokens("by"), tokens("except"), tuple(data.get("own", ())))
 
 
 def row(token: str, *, named: bool = False) -> Row:

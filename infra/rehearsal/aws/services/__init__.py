@@ -4,14 +4,12 @@ from collections.abc import Mapping
 
 from infra.rehearsal.aws.services import (
     addresses,
-    billing,
     compute,
     eks,
     files,
     identity,
     nodes,
     rds,
-    s3,
     security,
     vpc,
 )
@@ -19,14 +17,12 @@ from infra.rehearsal.aws.site import Hooks
 
 HOOKS: Mapping[str, Hooks] = {
     **addresses.HOOKS,
-    **billing.HOOKS,
     **compute.HOOKS,
     **eks.HOOKS,
     **files.HOOKS,
     **identity.HOOKS,
     **nodes.HOOKS,
     **rds.HOOKS,
-    **s3.HOOKS,
     **security.HOOKS,
     **vpc.HOOKS,
 }

@@ -1,60 +1,14 @@
 """EKS clusters, access, add-ons and pod identity. Source: Amazon EKS API Reference and User Guide."""
 
 import base64
-import difflib
-import re
-from collections.abc import Iterator
 
 from infra.rehearsal.aws import facts
 from infra.rehearsal.aws.naming import draw
-from infra.rehearsal.aws.site import Hooks, Site, known, refuse
-from infra.rehearsal.model import CheckFailure, Properties
+from infra.rehearsal.aws.site import Hooks, Site, refuse
+from infra.rehearsal.model import Properties
 from infra.rehearsal.state import Record
 
 _CLUSTER = "eks/cluster:Cluster"
-_LOG_TYPES = ("api", "audit", "authenticator", "controllerManager", "scheduler")
-_ACCESS_POLICY = re.compile(r"arn:aws:eks::aws:cluster-access-policy/AmazonEKS\w*Policy\w*")
-_NAME = re.compile(r"[0-9A-Za-z][A-Za-z0-9_-]{0,99}")
-
-
-def _check_cluster(inputs: Properties) -> Iterator[CheckFailure]:
-    name, version = inputs.get("name"), inputs.get("version")
-    if isinstance(name, str) and not _NAME.fullmatch(name):
-        yield CheckFailure(
-            "name", f"InvalidParameterException: {name} is no cluster name (letters, digits, - and _)"
-        )
-    known_versions = facts.catalog().eks.versions
-    if isinstance(version, str) and version not in known_versions:
-        offered = ", ".join(known_versions)
-        yield CheckFailure("version", f"unsupported Kubernetes version {version}; supported are {offered}")
-    for index, kind in enumerate(inputs.get("enabledClusterLogTypes") or []):
-        if known(kind) and kind not in _LOG_TYPES:
-            yield CheckFailure(f"enabledClusterLogTypes[{index}]", f"must be one of {', '.join(_LOG_TYPES)}")
-    network = inputs.get("vpcConfig") or {}
-    private = isinstance(network, dict) and network.get("endpointPublicAccess") is False
-    if private and network.get("endpointPrivateAccess") is not True:
-        yield CheckFailure(
-            "vpcConfig.endpointPrivateAccess",
-            "InvalidParameterException: private and public endpoint access cannot be false",
-        )
-
-
-def _admit_cluster(site: Site, inputs: Properties) -> None:
-    network = inputs.get("vpcConfig")
-    subnets = network.get("subnetIds") if isinstance(network, dict) else None
-    if not isinstance(subnets, list) or not all(known(subnet) for subnet in subnets):
-        return
-    found = [site.find(subnet, "ec2/subnet:Subnet") for subnet in subnets]
-    zones = {subnet.outputs.get("availabilityZone") for subnet in found if subnet}
-    if len(zones) < 2:
-        raise refuse(
-            "InvalidParameterException",
-            "Subnets specified must be in at least two different AZs",
-            "vpcConfig.subnetIds",
-        )
-    vpcs = {subnet.outputs.get("vpcId") for subnet in found if subnet}
-    if len(vpcs) > 1:
-        raise refuse("InvalidParameterException", "Subnets must be in one VPC", "vpcConfig.subnetIds")
 
 
 def _cluster_outputs(site: Site, seed: str, inputs: Properties, outputs: Properties) -> Properties:
@@ -100,22 +54,10 @@ def _cluster_created(site: Site, cluster: Record) -> None:
 
 
 def _cluster_updated(site: Site, cluster: Record, inputs: Properties) -> Properties:
-    """What EKS adds to the blocks that the program gives stays; versions only go up."""
-    new, old = inputs.get("version"), cluster.outputs.get("version")
-    if isinstance(new, str) and isinstance(old, str) and _minor(new) not in (_minor(old), _minor(old) + 1):
-        raise refuse(
-            "InvalidParameterException",
-            f"Unsupported Kubernetes minor version update from {old} to {new}",
-            "version",
-            "Go up one minor version at a time.",
-        )
+    """What EKS adds to the blocks that the program gives stays, and so does the version that it chose."""
     blocks = ("vpcConfig", "kubernetesNetworkConfig", "accessConfig")
     merged = {name: {**(cluster.outputs.get(name) or {}), **(inputs.get(name) or {})} for name in blocks}
-    return {**merged, "version": new or old}
-
-
-def _minor(version: str) -> int:
-    return int(version.partition(".")[2])
+    return {**merged, "version": inputs.get("version") or cluster.outputs.get("version")}
 
 
 def _cluster_deleting(site: Site, cluster: Record) -> None:
@@ -126,66 +68,6 @@ def _cluster_deleting(site: Site, cluster: Record) -> None:
             "deletionProtection",
             "Set it to false and run up before destroy.",
         )
-
-
-def _needs_entries(site: Site, inputs: Properties) -> None:
-    """Access entries work only on clusters that authenticate by the API."""
-    cluster = site.find(inputs.get("clusterName"), _CLUSTER)
-    if cluster is None:
-        return
-    mode = cluster.outputs["accessConfig"]["authenticationMode"]
-    if mode == "CONFIG_MAP":
-        raise refuse(
-            "InvalidRequestException",
-            "The cluster's authentication mode must be set to one of [API, API_AND_CONFIG_MAP] "
-            "to perform this operation",
-            "clusterName",
-            "Set accessConfig.authenticationMode of the cluster.",
-        )
-
-
-def _check_entry(inputs: Properties) -> Iterator[CheckFailure]:
-    kind = inputs.get("type", "STANDARD")
-    if known(kind) and kind != "STANDARD" and inputs.get("kubernetesGroups"):
-        yield CheckFailure("kubernetesGroups", f"InvalidParameterException: type {kind} takes no groups")
-
-
-def _check_access(inputs: Properties) -> Iterator[CheckFailure]:
-    policy, scope = inputs.get("policyArn"), inputs.get("accessScope")
-    if isinstance(policy, str) and not _ACCESS_POLICY.fullmatch(policy):
-        yield CheckFailure(
-            "policyArn",
-            f"InvalidParameterException: {policy} is no EKS access policy "
-            "(arn:aws:eks::aws:cluster-access-policy/AmazonEKS...Policy)",
-        )
-    if isinstance(scope, dict) and scope.get("type") == "namespace" and not scope.get("namespaces"):
-        yield CheckFailure("accessScope.namespaces", "InvalidParameterException: scope namespace needs them")
-
-
-def _admit_access(site: Site, inputs: Properties) -> None:
-    _needs_entries(site, inputs)
-    principal, cluster = inputs.get("principalArn"), inputs.get("clusterName")
-    if site.preview or not known(principal):
-        return
-    entries = site.all("eks/accessEntry:AccessEntry")
-    if not any(
-        (e.outputs["principalArn"], e.outputs["clusterName"]) == (principal, cluster) for e in entries
-    ):
-        raise refuse(
-            "ResourceNotFoundException",
-            f"The specified principalArn could not be found: {principal} has no access entry",
-            "principalArn",
-            "Create the access entry first and let the association depend on it.",
-        )
-
-
-def _check_addon(inputs: Properties) -> Iterator[CheckFailure]:
-    """The marketplace has more add-ons than the catalogue, so only what looks like a slip is refused."""
-    name, offered = inputs.get("addonName"), facts.catalog().eks.addons
-    if isinstance(name, str) and name not in offered:
-        near = difflib.get_close_matches(name, offered, n=1, cutoff=0.8)
-        if near:
-            yield CheckFailure("addonName", f"Addon {name} is not supported; did you mean {near[0]}?")
 
 
 def _addon_outputs(site: Site, seed: str, inputs: Properties, outputs: Properties) -> Properties:
@@ -201,14 +83,10 @@ def addon_version(name: str, kubernetes: str) -> str:
 
 HOOKS = {
     _CLUSTER: Hooks(
-        check=_check_cluster,
-        admit=_admit_cluster,
         outputs=_cluster_outputs,
         created=_cluster_created,
         updated=_cluster_updated,
         deleting=_cluster_deleting,
     ),
-    "eks/accessEntry:AccessEntry": Hooks(check=_check_entry, admit=_needs_entries),
-    "eks/accessPolicyAssociation:AccessPolicyAssociation": Hooks(check=_check_access, admit=_admit_access),
-    "eks/addon:Addon": Hooks(check=_check_addon, outputs=_addon_outputs),
+    "eks/addon:Addon": Hooks(outputs=_addon_outputs),
 }

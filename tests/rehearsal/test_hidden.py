@@ -1,0 +1,157 @@
+"""What services make by themselves holds what a program wants to delete."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from infra.rehearsal.aws.cloud import AwsCloud
+from infra.rehearsal.kubernetes.cloud import KubernetesCloud
+from infra.rehearsal.model import RefusalError
+from infra.rehearsal.schema import Schemas
+from infra.rehearsal.state import State
+from tests.rehearsal.rules.driver import CACHE, Driver
+
+SERVICE = "core/v1:Service"
+
+
+def trust(service: str) -> str:
+    statement = {"Effect": "Allow", "Action": "sts:AssumeRole", "Principal": {"Service": service}}
+    return json.dumps({"Version": "2012-10-17", "Statement": [statement]})
+
+
+class Clouds:
+    """An EKS cluster in a VPC with two subnets, and a provider inside it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.state = State(folder / "state.sqlite")
+        self.schemas = [Schemas(package, CACHE) for package in ("aws", "kubernetes")]
+        cloud = AwsCloud(self.state, self.schemas[0], folder)
+        self.aws = Driver("aws", self.state, cloud, {"region": "us-east-1"})
+        vpc = self.aws.create("ec2/vpc:Vpc", "vpc", cidrBlock="10.0.0.0/16")["id"]
+        self.subnets = [
+            self.aws.create(
+                "ec2/subnet:Subnet",
+                f"subnet-{zone}",
+                vpcId=vpc,
+                cidrBlock=f"10.0.{index}.0/24",
+                availabilityZone=f"us-east-1{zone}",
+            )["id"]
+            for index, zone in enumerate("ab")
+        ]
+        self.vpc = vpc
+        role = self.aws.create("iam/role:Role", "role", assumeRolePolicy=trust("eks.amazonaws.com"))
+        made = self.aws.create(
+            "eks/cluster:Cluster",
+            "cluster",
+            name="dev",
+            roleArn=role["arn"],
+            vpcConfig={"subnetIds": self.subnets},
+            accessConfig={"authenticationMode": "API"},
+        )
+        config = json.dumps({
+            "apiVersion": "v1", "kind": "Config", "current-context": "c",
+            "clusters": [{"name": "k", "cluster": {"server": made["endpoint"]}}],
+            "contexts": [{"name": "c", "context": {"cluster": "k", "user": "u"}}],
+            "users": [{"name": "u", "user": {}}],
+        })  # fmt: skip
+        self.inside = KubernetesCloud(self.state, self.schemas[1], folder / "home")
+        self.kubernetes = Driver("kubernetes", self.state, self.inside, {"kubeconfig": config})
+
+    def balancer(self, type: str = "LoadBalancer") -> dict[str, Any]:
+        return {
+            "metadata": {"name": "web", "namespace": "default"},
+            "spec": {"type": type, "selector": {"app": "web"}, "ports": [{"port": 80}]},
+        }
+
+    def close(self) -> None:
+        self.inside.stop()
+        for schemas in self.schemas:
+            schemas.close()
+        self.state.close()
+
+
+@pytest.fixture
+def clouds(tmp_path: Path) -> Iterator[Clouds]:
+    clouds = Clouds(tmp_path)
+    yield clouds
+    clouds.close()
+
+
+def test_the_nodes_of_a_group_hold_subnets_and_groups_of_their_template(clouds: Clouds) -> None:
+    aws = clouds.aws
+    group = aws.create("ec2/securityGroup:SecurityGroup", "group", vpcId=clouds.vpc, name="nodes")["id"]
+    other = aws.create("ec2/securityGroup:SecurityGroup", "other", vpcId=clouds.vpc, name="other")["id"]
+    template = aws.create(
+        "ec2/launchTemplate:LaunchTemplate", "lt", name="template", vpcSecurityGroupIds=[group]
+    )
+    role = aws.create("iam/role:Role", "nodes", assumeRolePolicy=trust("ec2.amazonaws.com"))["arn"]
+    wanted: dict[str, Any] = {
+        "clusterName": "dev",
+        "nodeGroupName": "pool",
+        "nodeRoleArn": role,
+        "subnetIds": clouds.subnets,
+        "instanceTypes": ["g6.2xlarge"],
+        "scalingConfig": {"minSize": 0, "maxSize": 1, "desiredSize": 0},
+        "launchTemplate": {"id": template["id"], "version": "1"},
+    }
+    aws.create("eks/nodeGroup:NodeGroup", "pool", **wanted)
+    with pytest.raises(RefusalError, match=r"DependencyViolation.*network interface of the nodes of pool"):
+        aws.delete("group")
+    aws.update("lt", name="template", vpcSecurityGroupIds=[other])
+    aws.update("pool", **{**wanted, "launchTemplate": {"id": template["id"], "version": "2"}})
+    aws.delete("group")
+    with pytest.raises(RefusalError, match="DependencyViolation"):
+        aws.delete("other")
+    aws.delete("pool")
+    aws.delete("lt")
+    aws.delete("other")
+
+
+def test_a_load_balancer_goes_with_its_service(clouds: Clouds) -> None:
+    before = clouds.state.count("aws")
+    clouds.kubernetes.create(SERVICE, "web", **clouds.balancer())
+    assert clouds.state.count("aws") == before + 2
+    clouds.kubernetes.update("web", **clouds.balancer("ClusterIP"))
+    assert clouds.state.count("aws") == before
+    clouds.kubernetes.update("web", **clouds.balancer())
+    assert clouds.state.count("aws") == before + 2
+    clouds.kubernetes.delete("web")
+    assert clouds.state.count("aws") == before
+
+
+def test_a_load_balancer_outlives_its_cluster_and_holds_the_network(clouds: Clouds) -> None:
+    clouds.kubernetes.create(SERVICE, "web", **clouds.balancer())
+    clouds.aws.delete("cluster")
+    with pytest.raises(RefusalError, match=r"DependencyViolation.*load balancer of Service default/web"):
+        clouds.aws.delete("subnet-a")
+
+
+def test_a_claim_stays_while_pods_use_it_and_a_volume_while_it_is_claimed(clouds: Clouds) -> None:
+    kubernetes = clouds.kubernetes
+    size = {"accessModes": ["ReadWriteMany"]}
+    disk = {"driver": "efs.csi.aws.com", "volumeHandle": "fs-1"}
+    volume = {**size, "capacity": {"storage": "1Gi"}, "csi": disk}
+    kubernetes.create("core/v1:PersistentVolume", "pv", metadata={"name": "pv"}, spec=volume)
+    claim = {
+        **size,
+        "resources": {"requests": {"storage": "1Gi"}},
+        "volumeName": "pv",
+        "storageClassName": "",
+    }
+    kubernetes.create("core/v1:PersistentVolumeClaim", "pvc", metadata={"name": "pvc"}, spec=claim)
+    pod = {
+        "containers": [{"name": "c", "image": "other"}],
+        "volumes": [{"name": "v", "persistentVolumeClaim": {"claimName": "pvc"}}],
+    }
+    template = {"metadata": {"labels": {"app": "a"}}, "spec": pod}
+    spec = {"selector": {"matchLabels": {"app": "a"}}, "template": template, "replicas": 0}
+    kubernetes.create("apps/v1:Deployment", "user", metadata={"name": "user"}, spec=spec)
+    with pytest.raises(RefusalError, match="pvc-protection stays while Deployment default/user"):
+        kubernetes.delete("pvc")
+    with pytest.raises(RefusalError, match="pv-protection stays while PersistentVolumeClaim default/pvc"):
+        kubernetes.delete("pv")
+    for name in ("user", "pvc", "pv"):
+        kubernetes.delete(name)
