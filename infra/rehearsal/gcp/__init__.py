@@ -1,1 +1,1 @@
-"""The emulated Google Cloud: schema-checked and generic."""
+"""The emulated Google Cloud: projects, networks, GKE, storage, identities, databases, alerts."""
