@@ -1,96 +1,66 @@
-"""What the API server refuses about an object's own contents, beyond names and types."""
+"""The API server's answer to an object: the rule book of `infra.rehearsal.rules.kubernetes` in its words."""
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Sequence
 
-from infra.rehearsal.kubernetes.kinds import Kind
-from infra.rehearsal.kubernetes.naming import label_problems, problem
-from infra.rehearsal.model import Properties, RefusalError
-from infra.rehearsal.workloads import quantity
+from infra.rehearsal.kubernetes.clusters import Cluster
+from infra.rehearsal.kubernetes.kinds import parse
+from infra.rehearsal.model import CheckFailure, Properties, RefusalError
+from infra.rehearsal.rules.kubernetes import alone, around
+from infra.rehearsal.rules.kubernetes.custom import definition
+from infra.rehearsal.rules.model import Rule, Violation
+
+Broken = tuple[Rule[Cluster], Violation]
 
 
-def admit(kind: Kind, inputs: Properties) -> None:
+def check(
+    token: str, inputs: Properties, *, custom: bool, said: Sequence[CheckFailure]
+) -> list[CheckFailure]:
+    """What an object breaks by itself, before anything is created; nothing twice of what was said already."""
+    paths = {failure.property for failure in said}
+    return [
+        CheckFailure(violation.path, f"{violation.message} ({rule.id}){_then(violation.fix)}")
+        for rule, violation in alone(token, inputs, custom=custom)
+        if violation.path not in paths
+    ]
+
+
+def admit(token: str, inputs: Properties, cluster: Cluster, *, custom: bool) -> None:
     """Raise RefusalError with everything that the API server finds wrong with a new or changed object."""
-    found = list(_problems(kind, inputs))
+    found = [
+        *alone(token, inputs, custom=custom),
+        *around(token, inputs, cluster, custom=custom),
+    ]
     if found:
-        group = f".{kind.group}" if kind.group else ""
-        name = (inputs.get("metadata") or {}).get("name")
-        text = found[0] if len(found) == 1 else f"[{', '.join(found)}]"
-        raise RefusalError("Invalid", f'{kind.kind}{group} "{name}" is invalid: {text}')
+        raise _refusal(token, inputs, found)
 
 
-def _problems(kind: Kind, inputs: Properties) -> Iterator[str]:
-    metadata = inputs.get("metadata") or {}
-    if wrong := problem(kind, metadata.get("name")):
-        yield f"metadata.name: {wrong}"
-    yield from (f"metadata.labels: {text}" for text in label_problems(metadata.get("labels")))
-    spec = inputs.get("spec")
-    if not isinstance(spec, Mapping):
-        return
-    if kind == Kind("apps", "v1", "Deployment"):
-        yield from _deployment(spec)
-    elif kind == Kind("batch", "v1", "Job"):
-        yield from _job(metadata, spec)
-    elif kind == Kind("", "v1", "Service"):
-        portless = spec.get("type") == "ExternalName" or spec.get("clusterIP") == "None"
-        if not portless and not spec.get("ports"):
-            yield "spec.ports: Required value"
+def breaks(token: str, inputs: Properties, cluster: Cluster, *, custom: bool) -> bool:
+    """Whether an object breaks rules of its surroundings, which may change while somebody waits."""
+    return next(around(token, inputs, cluster, custom=custom), None) is not None
 
 
-def _deployment(spec: Mapping[str, Any]) -> Iterator[str]:
-    template = spec.get("template") or {}
-    labels = (template.get("metadata") or {}).get("labels") or {}
-    wanted = (spec.get("selector") or {}).get("matchLabels") or {}
-    if not wanted.items() <= labels.items():
-        yield "spec.template.metadata.labels: Invalid value: `selector` does not match template `labels`"
-    policy = (template.get("spec") or {}).get("restartPolicy")
-    if policy not in (None, "Always"):
-        yield f'spec.template.spec.restartPolicy: Unsupported value: "{policy}": supported values: "Always"'
-    yield from _pod(template.get("spec") or {}, "spec.template.spec")
+def has_schema(token: str, cluster: Cluster) -> bool:
+    """Whether anybody here knows what fields a custom object has."""
+    kind = parse(token)
+    return definition({"apiVersion": kind.api_version, "kind": kind.kind}, cluster) is not None
 
 
-def _job(metadata: Mapping[str, Any], spec: Mapping[str, Any]) -> Iterator[str]:
-    pod = (spec.get("template") or {}).get("spec") or {}
-    if pod.get("restartPolicy") not in ("Never", "OnFailure"):
-        yield (
-            f'spec.template.spec.restartPolicy: Required value: valid values: "OnFailure", "Never" '
-            f"(got {pod.get('restartPolicy')!r})"
-        )
-    if spec.get("completionMode") == "Indexed":
-        if spec.get("completions") is None:
-            yield "spec.completions: Required value: when completion mode is Indexed"
-        longest = f"{metadata.get('name')}-{max(0, int(spec.get('completions') or 1) - 1)}"
-        if len(longest) > 63:
-            yield f'metadata.name: Invalid value: "{longest}": must be no more than 63 characters'
-    yield from _pod(pod, "spec.template.spec")
+def _refusal(token: str, inputs: Properties, found: Sequence[Broken]) -> RefusalError:
+    """One error: what is invalid comes before what admission forbids, as in the API server."""
+    kind = parse(token)
+    group = f".{kind.group}" if kind.group else ""
+    name = (inputs.get("metadata") or {}).get("name")
+    coded = [(rule, violation) for rule, violation in found if violation.code]
+    plain = [(rule, violation) for rule, violation in found if not violation.code]
+    missing = [pair for pair in coded if pair[1].code == "NoMatch"]
+    if missing or not plain:
+        rule, violation = (missing or coded)[0]
+        return RefusalError(violation.code, f"{violation.message} ({rule.id})", violation.fix)
+    texts = [f"{violation.path}: {violation.message} ({rule.id})" for rule, violation in plain]
+    text = texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
+    fixes = dict.fromkeys(violation.fix for _, violation in plain if violation.fix)
+    return RefusalError("Invalid", f'{kind.kind}{group} "{name}" is invalid: {text}', " ".join(fixes))
 
 
-def _pod(pod: Mapping[str, Any], path: str) -> Iterator[str]:
-    """Volumes that mounts name, and quantities of resources."""
-    volumes = {volume.get("name") for volume in pod.get("volumes") or ()}
-    if not pod.get("containers"):
-        yield f"{path}.containers: Required value"
-    for group in ("initContainers", "containers"):
-        for index, container in enumerate(pod.get(group) or ()):
-            here = f"{path}.{group}[{index}]"
-            for number, mount in enumerate(container.get("volumeMounts") or ()):
-                if mount.get("name") not in volumes:
-                    yield f'{here}.volumeMounts[{number}].name: Not found: "{mount.get("name")}"'
-            yield from _resources(container.get("resources") or {}, f"{here}.resources")
-
-
-def _resources(resources: Mapping[str, Any], path: str) -> Iterator[str]:
-    amounts: dict[str, dict[str, Any]] = {"requests": {}, "limits": {}}
-    for side, found in amounts.items():
-        for name, text in (resources.get(side) or {}).items():
-            try:
-                found[name] = quantity.parse(text)
-            except ValueError as error:
-                yield f"{path}.{side}[{name}]: Invalid value: {error}"
-    for name, asked in amounts["requests"].items():
-        limit = amounts["limits"].get(name)
-        if limit is not None and asked > limit:
-            yield f'{path}.requests: Invalid value: "{asked}": must be less than or equal to {name} limit'
-    for name, limit in amounts["limits"].items():
-        if "/" in name and amounts["requests"].get(name, limit) != limit:
-            yield f"{path}.requests: Invalid value: must be equal to {name} limit of {limit}"
+def _then(fix: str) -> str:
+    return f" {fix}" if fix else ""

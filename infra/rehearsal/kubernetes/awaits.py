@@ -2,8 +2,8 @@
 
 import time
 from collections.abc import Callable, Sequence
-from typing import Any
 
+from infra.rehearsal.kubernetes import storage_classes
 from infra.rehearsal.kubernetes.clusters import Cluster, namespace_of
 from infra.rehearsal.kubernetes.diffs import annotations
 from infra.rehearsal.model import Call, InitFailedError, Properties
@@ -16,6 +16,10 @@ from infra.rehearsal.workloads.pod import PodRunner
 _DEFAULT_S = 600.0
 _CLAIM_S = 300.0
 _POLL_S = 0.05
+# How long to wait for what only another resource could bring, when nothing else changes: a cluster would go
+# on until the time limit, to the same end.
+_STUCK_S = 60.0
+_NO_CLASS = "no persistent volumes available for this claim and no storage class is set"
 SKIP_AWAIT = "pulumi.com/skipAwait"
 _TIMEOUT = "pulumi.com/timeoutSeconds"
 NO_PODS = (
@@ -53,17 +57,28 @@ def init_failed(id: str, outputs: Properties, error: GaveUpError, verb: str = "c
 
 
 def until(
-    call: Call, name: str, timeout_s: float, ready: Callable[[], bool], details: Callable[[], list[str]]
+    call: Call,
+    name: str,
+    timeout_s: float,
+    ready: Callable[[], bool],
+    details: Callable[[], list[str]],
+    *,
+    stuck: Callable[[], bool] = lambda: False,
 ) -> None:
-    """Poll until ready. Raises GaveUpError at the time limit and when the update is cancelled."""
-    deadline = time.monotonic() + timeout_s
+    """Poll until ready. Raises GaveUpError at the time limit and when the update is cancelled.
+
+    Also when it was `stuck`, waiting for others only, with the same `details` for a minute.
+    """
+    began = moved = time.monotonic()
     said: list[str] = []
     while not ready():
         if call.cancelled.wait(_POLL_S):
             raise GaveUpError(f'Resource operation was cancelled for "{name}"', details())
-        if time.monotonic() >= deadline:
-            raise GaveUpError(f"'{name}' timed out waiting to be Ready", details())
-        now = details()
+        time_is, now = time.monotonic(), details()
+        if now != said or not stuck():
+            moved = time_is
+        if time_is >= began + timeout_s or time_is >= moved + _STUCK_S:
+            raise GaveUpError(f"'{name}' timed out waiting to be Ready", now)
         if now != said:
             said = now
             call.log("status", now[0] if now else f"Waiting for {name}")
@@ -71,7 +86,14 @@ def until(
 
 def deployment(call: Call, name: str, run: DeploymentRun, timeout_s: float) -> None:
     """Wait for a Deployment's pods."""
-    until(call, name, timeout_s, lambda: run.ready, lambda: deployment_problems(run))
+    until(
+        call,
+        name,
+        timeout_s,
+        lambda: run.ready,
+        lambda: deployment_problems(run),
+        stuck=lambda: _kept_waiting(run.pods()),
+    )
 
 
 def deployment_problems(run: DeploymentRun) -> list[str]:
@@ -118,15 +140,23 @@ def service(call: Call, record: Record, pods: Callable[[], list[PodRunner]]) -> 
         return
     namespace = namespace_of(record.outputs)
 
-    def ready() -> bool:
-        members = [
+    def members() -> list[PodRunner]:
+        return [
             runner
             for runner in pods()
             if runner.pod.namespace == namespace and selector.items() <= dict(runner.pod.labels).items()
         ]
-        return all(runner.state.ready for runner in members)
 
-    until(call, record.name, limit(call, record.inputs), ready, lambda: [NO_PODS])
+    def ready() -> bool:
+        return all(runner.state.ready for runner in members())
+
+    limit_s = limit(call, record.inputs)
+    until(call, record.name, limit_s, ready, lambda: [NO_PODS], stuck=lambda: _kept_waiting(members()))
+
+
+def _kept_waiting(pods: Sequence[PodRunner]) -> bool:
+    """Whether every pod that is not ready waits for a node, a volume or an object."""
+    return all(runner.state.ready or runner.state.phase == "Pending" for runner in pods)
 
 
 def claim(call: Call, cluster: Cluster, record: Record) -> Properties:
@@ -144,7 +174,8 @@ def claim(call: Call, cluster: Cluster, record: Record) -> Properties:
 
     if not spec.get("volumeName"):
         return _dynamic(call, cluster, record, bound)
-    until(call, record.name, limit(call, record.inputs, _CLAIM_S), lambda: not details(), details)
+    limit_s = limit(call, record.inputs, _CLAIM_S)
+    until(call, record.name, limit_s, lambda: not details(), details, stuck=lambda: True)
     return bound
 
 
@@ -162,22 +193,22 @@ def _volume(cluster: Cluster, record: Record) -> Record | None:
 
 def _dynamic(call: Call, cluster: Cluster, record: Record, bound: Properties) -> Properties:
     """A claim that its StorageClass provisions, at once or when the first pod uses it."""
-    name = record.inputs["spec"].get("storageClassName")
+    given = record.inputs["spec"].get("storageClassName")
 
-    def found() -> Any:
-        return name == "gp2" or cluster.get("StorageClass", "", str(name or ""))
+    def waits() -> bool | None:
+        name = storage_classes.default(cluster) if given is None else str(given)
+        return storage_classes.waits_for_pod(cluster, name)
 
-    problem = f'storageclass.storage.k8s.io "{name}" not found' if name else "no storage class is set"
+    problem = f'storageclass.storage.k8s.io "{given}" not found' if given else _NO_CLASS
     until(
         call,
         record.name,
         limit(call, record.inputs, _CLAIM_S),
-        lambda: bool(found()),
-        lambda: [] if found() else [problem],
+        lambda: waits() is not None,
+        lambda: [] if waits() is not None else [problem],
+        stuck=lambda: True,
     )
-    definition = cluster.get("StorageClass", "", str(name))
-    mode = definition.inputs.get("volumeBindingMode") if definition else "WaitForFirstConsumer"
-    return {"phase": "Pending"} if mode == "WaitForFirstConsumer" else bound
+    return {"phase": "Pending"} if waits() else bound
 
 
 def last_lines(pods: Sequence[PodRunner]) -> list[str]:

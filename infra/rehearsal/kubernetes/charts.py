@@ -1,4 +1,4 @@
-"""The Helm charts the rehearsal knows: the CRDs they bring and the node resources they announce."""
+"""The Helm charts the rehearsal knows: the CRDs and Services they bring, the node resources they announce."""
 
 import functools
 import tomllib
@@ -34,6 +34,16 @@ class Crd:
 
 
 @dataclass(frozen=True)
+class ChartService:
+    """A Service of a chart, named `fullname` + suffix; the value at the path `type_from` sets its type."""
+
+    type: str
+    ports: tuple[Mapping[str, Any], ...]
+    type_from: str = ""
+    suffix: str = ""
+
+
+@dataclass(frozen=True)
 class Chart:
     """One chart; `crds_in` is "templates" (removed with the release) or "crds" (never removed by Helm)."""
 
@@ -47,6 +57,7 @@ class Chart:
     needs_node_label: tuple[str, ...] = ()
     autoscaler: bool = False
     subcharts: tuple[str, ...] = field(default=())
+    services: tuple[ChartService, ...] = ()
 
 
 @functools.cache
@@ -81,4 +92,8 @@ def _chart(row: Mapping[str, Any]) -> Chart:
         needs_node_label=tuple(row.get("needs_node_label", ())),
         autoscaler=row.get("autoscaler", False),
         subcharts=tuple(row.get("subcharts", ())),
+        services=tuple(
+            ChartService(**{**service, "ports": tuple(service["ports"])})
+            for service in row.get("services", ())
+        ),
     )

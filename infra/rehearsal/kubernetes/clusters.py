@@ -10,6 +10,7 @@ from typing import Any
 from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
 
+from infra.rehearsal.kubernetes import ambient
 from infra.rehearsal.kubernetes.charts import Chart, Crd, all_crds, find
 from infra.rehearsal.kubernetes.kinds import HELM_RELEASE, Kind, builtin_exists, parse
 from infra.rehearsal.model import UNKNOWN, RefusalError
@@ -32,6 +33,8 @@ def resolve(state: State, config: Mapping[str, Any]) -> "Cluster | None":
     if kubeconfig is UNKNOWN:
         return None
     server = _server(kubeconfig, config.get("context"))
+    if _bare(server) == _bare(ambient.ENDPOINT):
+        return Cluster(state, ambient.RECORD)
     for record in (*state.find(type=EKS_CLUSTER), *state.find(type=GKE_CLUSTER)):
         endpoint = str(record.outputs.get("endpoint") or "")
         if endpoint and _bare(endpoint) == _bare(server):

@@ -4,13 +4,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from infra.rehearsal import properties
-from infra.rehearsal.kubernetes import awaits
+from infra.rehearsal.kubernetes import awaits, objects
 from infra.rehearsal.kubernetes.charts import Chart, all_crds, find
-from infra.rehearsal.kubernetes.clusters import Cluster
-from infra.rehearsal.kubernetes.kinds import HELM_RELEASE
+from infra.rehearsal.kubernetes.clusters import EKS_CLUSTER, Cluster
+from infra.rehearsal.kubernetes.kinds import HELM_RELEASE, parse
 from infra.rehearsal.kubernetes.naming import unique_suffix
 from infra.rehearsal.kubernetes.nodes import nodes
 from infra.rehearsal.model import UNKNOWN, Call, CheckFailure, Diff, InitFailedError, Properties, RefusalError
+from infra.rehearsal.properties import at
 from infra.rehearsal.state import Record, State
 from infra.rehearsal.workloads.scheduling import place
 
@@ -18,6 +19,8 @@ from infra.rehearsal.workloads.scheduling import place
 NAMESPACE_SPACE = "kubernetes-namespace"
 _TIMEOUT_S = 300.0
 _OUTPUTS = ("status", "resourceNames")
+_SERVICE = "kubernetes:core/v1:Service"
+_INSTANCE = "app.kubernetes.io/instance"
 
 
 def check(call: Call, old: Properties | None, new: Properties) -> tuple[Properties, list[CheckFailure]]:
@@ -70,6 +73,7 @@ def create(call: Call, cluster: Cluster, inputs: Properties) -> tuple[str, Prope
         package="kubernetes", type=HELM_RELEASE, scope=cluster.scope, id=identifier, urn=call.urn, name=name,
         inputs=inputs, outputs=outputs,
     )  # fmt: skip
+    _make_services(cluster, chart, inputs, namespace)
     _await(call, cluster, identifier, inputs, outputs)
     return identifier, outputs
 
@@ -79,6 +83,8 @@ def update(call: Call, cluster: Cluster, record: Record, inputs: Properties) -> 
     chart = _known(call, inputs)
     outputs = _outputs(inputs, chart, revision=int(record.outputs["status"]["revision"]) + 1)
     cluster.state.replace(record, inputs=inputs, outputs=outputs)
+    _remove_services(cluster, record)
+    _make_services(cluster, chart, inputs, outputs["namespace"])
     _await(call, cluster, record.id, inputs, outputs)
     return outputs
 
@@ -103,6 +109,7 @@ def delete(cluster: Cluster, record: Record) -> None:
             )
     elif chart and chart.crds and not record.inputs.get("skipCrds"):
         cluster.keep_crds(chart)
+    _remove_services(cluster, record)
     cluster.state.remove(record)
 
 
@@ -122,10 +129,46 @@ def _known(call: Call, inputs: Properties) -> Chart | None:
     if chart is None:
         call.log(
             "warning",
-            f"the rehearsal does not know chart {reference}: it is accepted, but CRDs that it may bring are "
-            "not served. Add it to infra/rehearsal/kubernetes/charts.toml.",
+            f"the rehearsal does not know chart {reference}: it is accepted, but custom kinds and objects "
+            "that it may bring are not there. Add it to infra/rehearsal/kubernetes/charts.toml.",
         )
     return chart
+
+
+def _make_services(cluster: Cluster, chart: Chart | None, inputs: Properties, namespace: str) -> None:
+    """Make the chart's Services; nothing answers there, because a chart's own pods are not run."""
+    values = inputs.get("values") or {}
+    for service in chart.services if chart else ():
+        name = _fullname(str(inputs["name"]), chart, values) + service.suffix
+        given: Properties = {
+            "apiVersion": "v1",
+            "kind": "Service",
+            "metadata": {"name": name, "namespace": namespace, "labels": {_INSTANCE: str(inputs["name"])}},
+            "spec": {
+                "type": at(values, service.type_from) or service.type,
+                "ports": [dict(port) for port in service.ports],
+            },
+        }
+        on_aws = cluster.record.type == EKS_CLUSTER
+        cluster.state.insert(
+            package="kubernetes", type=_SERVICE, scope=cluster.scope, id=f"{namespace}/{name}", urn="",
+            name=name, inputs=given, outputs=objects.born(parse(_SERVICE), given, namespace, on_aws=on_aws),
+        )  # fmt: skip
+
+
+def _remove_services(cluster: Cluster, release: Record) -> None:
+    """Remove the Services of a release, whatever chart it had when they were made."""
+    for service in list(cluster.objects("Service", str(release.outputs["namespace"]))):
+        labels = (service.inputs.get("metadata") or {}).get("labels") or {}
+        if not service.urn and labels.get(_INSTANCE) == release.inputs["name"]:
+            cluster.state.remove(service)
+
+
+def _fullname(release: str, chart: Chart | None, values: Mapping[str, Any]) -> str:
+    """What charts call their objects. Source: bitnami/charts, bitnami/common/templates/_names.tpl."""
+    name = str(values.get("nameOverride") or (chart.name if chart else ""))
+    joined = release if name in release else f"{release}-{name}"
+    return str(values.get("fullnameOverride") or joined)[:63].removesuffix("-")
 
 
 def _locatable(chart: str, repository: Any) -> bool:
@@ -182,7 +225,7 @@ def _await(call: Call, cluster: Cluster, id: str, inputs: Properties, outputs: P
         return place({}, nodes(cluster), {})[1]
 
     try:
-        awaits.until(call, id, timeout, lambda: not message(), lambda: [message()])
+        awaits.until(call, id, timeout, lambda: not message(), lambda: [message()], stuck=lambda: True)
     except awaits.GaveUpError as error:
         reason = (
             f'Helm release "{id}" was created, but failed to initialize completely. '

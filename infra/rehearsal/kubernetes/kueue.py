@@ -44,8 +44,8 @@ def admit(cluster: Cluster, namespace: str, metadata: Object, spec: Object) -> A
     for owner, holder in ((shared, "ClusterQueue"), (local, "LocalQueue")):
         if (owner.inputs.get("spec") or {}).get("stopPolicy") not in (None, "None"):
             return Admission(f"{holder} {owner.name} is stopped")
-    if not _selects(cluster, shared, namespace):
-        return Admission(f"Workload namespace doesn't match ClusterQueue {name}'s namespaceSelector")
+    if reason := _closed(cluster, shared, namespace):
+        return Admission(reason)
     ignored = _ignored_prefixes(cluster)
     asked = requests(spec["template"]["spec"])
     wanted = {"pods": Decimal(1)} | {
@@ -53,6 +53,29 @@ def admit(cluster: Cluster, namespace: str, metadata: Object, spec: Object) -> A
     }
     count = int(spec.get("parallelism") or 1)
     return _assign(cluster, shared, {resource: amount * count for resource, amount in wanted.items()}, spec)
+
+
+def _closed(cluster: Cluster, queue: Record, namespace: str) -> str:
+    """Why a ClusterQueue takes nothing from a namespace; empty when it does."""
+    if _cyclic(cluster, queue):
+        return f"ClusterQueue {queue.name} is inactive: its cohort has a cycle"
+    if not _selects(cluster, queue, namespace):
+        return f"Workload namespace doesn't match ClusterQueue {queue.name}'s namespaceSelector"
+    return ""
+
+
+def _cyclic(cluster: Cluster, queue: Record) -> bool:
+    """Whether the cohorts above a queue form a circle, which stops all their members.
+
+    Source: `CohortSpec.parentName` in apis/kueue/v1beta2/cohort_types.go (v0.19.2).
+    """
+    seen: set[str] = set()
+    cohort = (queue.inputs.get("spec") or {}).get("cohortName")
+    while cohort and cohort not in seen:
+        seen.add(cohort)
+        record = cluster.get("Cohort", "", cohort)
+        cohort = (record.inputs.get("spec") or {}).get("parentName") if record else None
+    return bool(cohort)
 
 
 def _ignored_prefixes(cluster: Cluster) -> tuple[str, ...]:

@@ -5,6 +5,7 @@ from decimal import Decimal
 from typing import Any
 
 from infra import catalog
+from infra.rehearsal.kubernetes import ambient
 from infra.rehearsal.kubernetes.charts import Chart
 from infra.rehearsal.kubernetes.clusters import GKE_CLUSTER, Cluster
 from infra.rehearsal.kubernetes.gke_nodes import gke_nodes
@@ -33,6 +34,8 @@ def nodes(cluster: Cluster) -> list[Node]:
     """One entry per node that the groups may grow to; those beyond the desired size are not running yet."""
     if cluster.record.type == GKE_CLUSTER:
         return gke_nodes(cluster)
+    if cluster.record.type == ambient.TYPE:
+        return ambient.nodes()
     found: list[Node] = []
     groups = [record for record in cluster.state.find(type=_NODE_GROUP) if _of(record, cluster)]
     charts = [(chart, record.inputs) for record, chart in cluster.releases() if chart]

@@ -21,13 +21,13 @@ _FIRST_STATUS: Mapping[str, Properties] = {
 }
 
 
-def born(kind: Kind, inputs: Properties, namespace: str) -> Properties:
+def born(kind: Kind, inputs: Properties, namespace: str, *, on_aws: bool = True) -> Properties:
     """A new object as the API server returns it; `namespace` is empty for cluster-scoped kinds."""
     live = _merged(kind, inputs, namespace)
     live["metadata"].update(
         uid=str(uuid.uuid4()), resourceVersion="1", creationTimestamp=timestamp(), generation=1
     )
-    status = _first_status(kind, live)
+    status = _first_status(kind, live, on_aws=on_aws)
     if status is not None:
         live["status"] = status
     return live
@@ -109,11 +109,15 @@ def _default_service(metadata: Properties, spec: Properties) -> None:
         port.setdefault("targetPort", port["port"])
 
 
-def _first_status(kind: Kind, live: Properties) -> Any:
+def _first_status(kind: Kind, live: Properties, *, on_aws: bool) -> Any:
     if kind == Kind("", "v1", "Service"):
         if (live.get("spec") or {}).get("type") != "LoadBalancer":
             return {"loadBalancer": {}}
         digest = hashlib.sha256(live["metadata"]["uid"].encode()).hexdigest()
+        # kubernetes.io docs, LoadBalancerIngress: `hostname` is for AWS, `ip` for GCE and others.
+        if not on_aws:
+            # Documentation addresses (RFC 5737): they lead nowhere.
+            return {"loadBalancer": {"ingress": [{"ip": f"203.0.113.{1 + int(digest[:4], 16) % 254}"}]}}
         return {"loadBalancer": {"ingress": [{"hostname": f"a{digest[:31]}.elb.amazonaws.com"}]}}
     if kind == Kind("", "v1", "ResourceQuota"):
         return {"hard": (live.get("spec") or {}).get("hard"), "used": {}}

@@ -9,7 +9,7 @@ from typing import Any
 import psutil
 
 from infra.rehearsal.kubernetes.cloud import KubernetesCloud
-from infra.rehearsal.model import Call, Instance, Properties
+from infra.rehearsal.model import Call, Instance, Properties, RefusalError
 from infra.rehearsal.state import Record, State
 
 ENDPOINT = "https://ABCDEF0123.gr7.eu-central-1.eks.amazonaws.com"
@@ -60,10 +60,12 @@ class Rehearsed:
     def create(
         self, token: str, inputs: Properties, name: str = "r", *, timeout_s: float | None = 20
     ) -> tuple[str, Properties]:
-        """Check, then create, as the engine does."""
+        """Check, then create, as the engine does. Raises RefusalError for what either refuses."""
         call = self.call(token, name, timeout_s)
         checked, failures = self.cloud.check(call, None, inputs)
-        assert not failures, failures
+        if failures:
+            text = "; ".join(f"{failure.property}: {failure.reason}" for failure in failures)
+            raise RefusalError("Invalid", text)
         return self.cloud.create(call, checked, preview=False)
 
     def aws(self, type: str, id: str, inputs: Properties, outputs: Properties) -> Record:

@@ -10,7 +10,7 @@ import pytest
 from infra.rehearsal.dataplane.secret_store import SecretStore
 from infra.rehearsal.kubernetes.clusters import Cluster
 from infra.rehearsal.kubernetes.nodes import nodes
-from infra.rehearsal.model import InitFailedError
+from infra.rehearsal.model import InitFailedError, RefusalError
 from tests.rehearsal.kubernetes.harness import (
     ACCOUNT,
     ACCOUNT_KIND,
@@ -121,6 +121,20 @@ def _queue(rehearsed: Rehearsed, quota: str) -> None:
     rehearsed.create(kind + "LocalQueue", local, "lq")
 
 
+def test_a_flavor_stays_while_a_queue_uses_it(rehearsed: Rehearsed) -> None:
+    rehearsed.namespace()
+    _queue(rehearsed, "4")
+
+    def delete(kind: str, name: str) -> None:
+        call = rehearsed.call(f"kubernetes:kueue.x-k8s.io/v1beta2:{kind}", name)
+        rehearsed.cloud.delete(call, name, {})
+
+    with pytest.raises(RefusalError, match="resource-in-use stays while ClusterQueue all"):
+        delete("ResourceFlavor", "any")
+    delete("ClusterQueue", "all")
+    delete("ResourceFlavor", "any")
+
+
 @pytest.mark.parametrize(
     ("queue", "quota", "message"),
     [
@@ -166,8 +180,10 @@ def test_lustre_shows_the_objects_of_its_bucket(rehearsed: Rehearsed) -> None:
     with pytest.raises(InitFailedError, match=r"volumeAttributes\.mountname"):
         rehearsed.create(JOB, job("write", pod), "write", timeout_s=0.5)
     attributes["mountname"] = "abc"
-    rehearsed.cloud.delete(rehearsed.call(VOLUME, "v"), "v", {})
+    for token, name, key in ((JOB, "write", "lab/write"), (CLAIM, "c", "lab/c"), (VOLUME, "v", "v")):
+        rehearsed.cloud.delete(rehearsed.call(token, name), key, {})
     rehearsed.create(VOLUME, {"metadata": {"name": "v"}, "spec": volume}, "v")
+    rehearsed.create(CLAIM, {"metadata": {"name": "c", "namespace": "lab"}, "spec": claim}, "c")
     rehearsed.create(JOB, job("write", pod), "write")
     assert (rehearsed.home / "s3" / "data" / "runs" / "x").read_text() == "42"
 

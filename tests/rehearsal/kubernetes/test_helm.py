@@ -82,6 +82,8 @@ def test_an_unknown_chart_is_accepted_with_a_warning(rehearsed: Rehearsed) -> No
     assert any(
         "does not know chart" in message for severity, message in rehearsed.log if severity == "warning"
     )
+    # It may bring kinds that nobody here has heard of.
+    rehearsed.create("kubernetes:example.com/v1:Mystery", {"metadata": {"name": "m"}}, "m")
 
 
 def test_a_release_needs_a_node_that_takes_its_pods(rehearsed: Rehearsed) -> None:
