@@ -1,9 +1,7 @@
 """One operation on one stack, in real or rehearsed clouds, with progress, interruption and a summary."""
 
 import os
-import signal
 import sys
-import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,7 +10,9 @@ import typer
 
 from infra import spec
 from infra.cli import summary
-from infra.cli.progress import Progress
+from infra.cli.preflight import Preflight
+from infra.cli.recovery import alone
+from infra.cli.watch import watched
 from infra.engine.install import ROOT, require
 from infra.engine.stack import EngineStack, OnEvent, Outcome
 from infra.errors import Problem, UserError
@@ -56,29 +56,26 @@ class Session:
     def up(self, *, confirmed: bool) -> None:
         """Deploy; ends the process with 1 when the deployment or its validation fails."""
         self._confirm(confirmed, "Deploy", show=self.engine.preview)
-        if self.rehearsal:
-            self.rehearsal.set_faults(self.faults.model_dump(exclude_none=True))
-        outcome = self._watched("up", self.engine.up)
+        outcome = self._changing("up", self.engine.up)
         summary.of_deployment(self.loaded, self.engine, outcome, self.rehearsal)
         _finish(outcome)
 
     def preview(self) -> None:
         """Say what would change and what the stack costs."""
-        outcome = self._watched("preview", self.engine.preview)
-        summary.of_preview(self.loaded, outcome)
+        outcome = self._previewed(self.engine.preview)
         _finish(outcome)
 
     def refresh(self, *, confirmed: bool) -> None:
         """Take over what changed outside."""
         self._confirm(confirmed, "Refresh the state of")
-        outcome = self._watched("refresh", self.engine.refresh)
+        outcome = self._changing("refresh", self.engine.refresh)
         summary.of_changes("refresh", outcome)
         _finish(outcome)
 
     def destroy(self, *, confirmed: bool) -> None:
         """Delete everything; in a rehearsal, nothing and nobody is left afterwards."""
         self._confirm(confirmed, "Destroy everything in")
-        outcome = self._watched("destroy", self.engine.destroy)
+        outcome = self._changing("destroy", self.engine.destroy)
         if self.rehearsal and outcome.succeeded:
             self.rehearsal.wait_until_idle()
         summary.of_changes("destroy", outcome)
@@ -91,47 +88,28 @@ class Session:
             rule = "nobody is here to confirm this"
             raise UserError([Problem("--yes", None, rule, "Add --yes, or run it in a terminal.")])
         if show:
-            outcome = self._watched("preview", show)
-            summary.of_preview(self.loaded, outcome)
+            outcome = self._previewed(show)
             if not outcome.succeeded:
                 _finish(outcome)
         where = "the emulated clouds" if self.rehearsal else "the real cloud"
         typer.confirm(f"{what} stack {self.loaded.spec.name} in {where}?", abort=True)
 
+    def _previewed(self, show: Callable[[OnEvent], Outcome]) -> Outcome:
+        preflight = Preflight()
+        outcome = self._watched("preview", preflight.listening(show))
+        summary.of_preview(self.loaded, outcome, preflight.shortfalls(self.faults.quotas))
+        return outcome
+
+    def _changing(self, title: str, operation: Callable[[OnEvent], Outcome]) -> Outcome:
+        """An operation that changes the stack: alone, and after what a killed one left is put right."""
+        if not self.rehearsal:
+            return self._watched(title, operation)
+        with alone(self.rehearsal, self.engine.project, self.loaded.spec.name):
+            self.rehearsal.set_faults(self.faults.model_dump(mode="json", exclude_none=True))
+            return self._watched(title, operation)
+
     def _watched(self, title: str, operation: Callable[[OnEvent], Outcome]) -> Outcome:
-        """Run an operation with progress; Ctrl-C asks the engine to finish what it has begun."""
-        done: list[Outcome | BaseException] = []
-        finished = threading.Event()
-        interrupts = 0
-
-        def run() -> None:
-            try:
-                done.append(operation(progress.take))
-            except BaseException as error:
-                done.append(error)
-            finished.set()
-
-        def interrupt(*_: object) -> None:
-            # A handler that raised could do so anywhere, also between the end of the engine and its record.
-            nonlocal interrupts
-            interrupts += 1
-            progress.say("stopping: the engine finishes what it has begun; once more to stop at once")
-            self.engine.cli.signal(signal.SIGINT if interrupts < 3 else signal.SIGKILL)
-
-        with Progress(title) as progress:
-            before = {number: signal.signal(number, interrupt) for number in (signal.SIGINT, signal.SIGTERM)}
-            try:
-                threading.Thread(target=run).start()
-                while not finished.wait(0.2):
-                    progress.tick()
-            finally:
-                for number, handler in before.items():
-                    signal.signal(number, handler)
-        result = done[0]
-        if isinstance(result, BaseException):
-            raise result
-        result.interrupted = interrupts > 0
-        return result
+        return watched(self.engine, title, operation)
 
 
 def _finish(outcome: Outcome) -> None:
@@ -141,15 +119,17 @@ def _finish(outcome: Outcome) -> None:
         raise typer.Exit(FAILED_EXIT_CODE)
 
 
-def open_session(stack: str, *, rehearse: bool, faults: Sequence[str] = ()) -> Session:
+def open_session(
+    stack: str, *, rehearse: bool, faults: Sequence[str] = (), scenario: Path | None = None
+) -> Session:
     """Check the spec, then open the stack. Raises UserError before anything is started."""
     loaded = spec.load_file(stack)
     if not rehearse:
-        if faults:
+        if faults or scenario:
             fix = "Add --rehearse, or leave the fault out."
-            raise UserError([Problem("--fault", list(faults), "faults exist only in a rehearsal", fix)])
+            raise UserError([Problem("--fault", [*faults], "faults exist only in a rehearsal", fix)])
         return Session(loaded, EngineStack(stack, dict(os.environ)))
-    parsed = rehearsal_faults.parse(faults)
+    parsed = rehearsal_faults.parse(faults, scenario)
     clouds = rehearsal()
     environment = {**os.environ, **rehearsal_environment(clouds, stack)}
     return Session(loaded, EngineStack(stack, environment), clouds, parsed)

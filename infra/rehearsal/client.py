@@ -7,16 +7,18 @@ import shlex
 import sys
 import time
 import urllib.parse
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from infra.rehearsal import control
 from infra.rehearsal.dataplane.secret_store import CURRENT, SecretStore
+from infra.rehearsal.kubernetes import ambient
 from infra.rehearsal.schema import sdk_version
 from infra.rehearsal.state import State
 
 PACKAGES = ("aws", "gcp", "kubernetes")
+HELPERS = ("random", "tls")
 _ROOT = Path(__file__).resolve().parents[2]
 _LAUNCHER = """#!/bin/sh
 exec {python} -I -c 'import sys; sys.path.insert(0, sys.argv[1]); \
@@ -59,6 +61,13 @@ class Rehearsal:
             "KUBECONFIG": os.devnull,
         }
 
+    def kubeconfig(self) -> Path:
+        """A file for KUBECONFIG: the cluster of programs that use whichever is current and make none."""
+        path = self.home / "kubeconfig"
+        self.home.mkdir(parents=True, exist_ok=True, mode=0o700)
+        path.write_text(ambient.KUBECONFIG)
+        return path
+
     def status(self) -> dict[str, Any]:
         """What exists and runs; a daemon is not started for it. See `control`."""
         connection = control.connect(self.home)
@@ -69,6 +78,17 @@ class Rehearsal:
                 connection.close()
         return {"resources": self._counts(), "workloads": [], "engines": 0}
 
+    def drift(self, urn: str, values: Mapping[str, Any] | None) -> dict[str, str]:
+        """Set properties of an emulated resource, by path, or delete it (None), behind its program's back.
+
+        Returns its URN, id and type. Raises ControlError with the reason when that cannot be done.
+        """
+        self.home.mkdir(parents=True, exist_ok=True, mode=0o700)
+        what = {"op": "delete"} if values is None else {"op": "drift", "values": dict(values)}
+        connection, answer = control.lease(self.home, {**what, "urn": urn})
+        connection.close()
+        return answer
+
     def stop(self, *, patience_s: float = 20.0) -> None:
         """End the daemon and every workload; what exists stays on disk. Raises ControlError when it hangs."""
         connection = control.connect(self.home)
@@ -76,6 +96,8 @@ class Rehearsal:
             return
         try:
             connection.ask({"op": "stop"})
+        except control.ControlError:
+            pass  # it was about to end by itself
         finally:
             connection.close()
         self.wait_until_idle(patience_s=patience_s)
@@ -125,14 +147,36 @@ class Rehearsal:
         current = next((version for version in versions if CURRENT in version.stages), None)
         return dict(json.loads(current.value)) if current else None
 
+    def recover(self, urns: Sequence[str]) -> list[str]:
+        """Delete what creates of these URNs made that no engine heard of; the ids of what there was."""
+        connection, answer = control.lease(self.home, {"op": "recover", "urns": list(urns)})
+        connection.close()
+        return list(answer["taken_back"])
+
     def set_faults(self, faults: Mapping[str, Any]) -> None:
-        """Faults of the next run, such as `{"smoke": {"slow_rank": 1, "duty": 0.5}}`; `{}`: none."""
+        """Faults of the next run, such as `{"smoke": {"slow_rank": 1, "duty": 0.5}}`; `{}`: none.
+
+        Counting begins anew, also for the same faults as before. See `faults.Faults` for the keys.
+        """
         path = self.home / "faults.json"
         if not faults:
             path.unlink(missing_ok=True)
             return
         self.home.mkdir(parents=True, exist_ok=True, mode=0o700)
-        path.write_text(json.dumps(faults))
+        draft = path.with_suffix(".tmp")
+        draft.write_text(json.dumps({**faults, "run": secrets.token_hex(8)}))
+        draft.replace(path)  # another inode: the daemon sees it, and never half of it
+
+    def count(self, part: str) -> int:
+        """How many emulated resources have this in their URN, such as `::project::`."""
+        path = self.home / "state.sqlite"
+        if not path.exists():
+            return 0
+        state = State(path)
+        try:
+            return sum(part in record.urn for record in state.find())
+        finally:
+            state.close()
 
     def _counts(self) -> dict[str, int]:
         """Resources by package, read without a daemon."""
@@ -158,7 +202,7 @@ class Rehearsal:
 
         (From PATH it would take them as well, but warn about each on every command.)
         """
-        for package, version in _versions(PACKAGES):
+        for package, version in _versions((*PACKAGES, *HELPERS)):
             folder = self.home / "pulumi" / "plugins" / f"resource-{package}-v{version}"
             folder.mkdir(parents=True, exist_ok=True)
             launcher = folder / f"pulumi-resource-{package}"

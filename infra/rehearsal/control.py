@@ -2,6 +2,9 @@
 
 `{"op": "serve", "package": "aws", "environment": {...}, "engine": pid}` -> `{"port": n}`; the server lives as
 long as the connection. `{"op": "status"}` -> `{"resources": {...}, "workloads": [...], "engines": n}`.
+`{"op": "recover", "urns": [...]}` -> `{"taken_back": [ids]}`: deletes what interrupted creates left behind.
+`{"op": "drift", "urn": text, "values": {path: value}}` and `{"op": "delete", "urn": text}` change what exists
+behind the engine's back -> `{"urn": ..., "id": ..., "type": ...}`.
 `{"op": "stop"}` -> `{}`, workloads and daemon end. A refusal is `{"error": text}`.
 
 Only the standard library is imported here: every provider of every run starts with this module.

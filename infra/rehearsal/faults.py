@@ -1,46 +1,177 @@
-"""Faults that a rehearsal injects on demand, from outside of what it runs."""
+"""Faults that a rehearsal injects on demand: their forms, and how to read them."""
 
+import fnmatch
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal, Self, get_args
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from ruamel.yaml import YAML
+from ruamel.yaml.error import YAMLError
 
 from infra.errors import Problem, UserError
 
+Operation = Literal["create", "update", "delete"]
+Kind = Literal[
+    "throttling", "transient", "slow", "capacity", "quota", "eventual", "crash-before", "crash-after"
+]
+Victim = Literal["daemon", "engine", "program", "provider"]
 FORMS = {
     "smoke:slow-rank=RANK": "one training rank is stopped half of the time",
+    "TYPE:throttling[=TIMES]": "the service says so often that it is asked too fast; it is asked again",
+    "TYPE:transient[=TIMES]": "the service fails so often with a 5xx error; it is asked again",
+    "TYPE:slow[=SECONDS]": "the operation takes so much longer (10)",
+    "TYPE:capacity": "there are no machines left",
+    "TYPE:quota": "the account may not have more of it",
+    "TYPE:eventual[=SECONDS]": "nothing else sees what was created for so long (2)",
+    "TYPE:crash-before[=VICTIM]": "VICTIM (daemon, engine, program or provider) is killed before the commit",
+    "TYPE:crash-after[=VICTIM]": "VICTIM is killed after the commit, before the engine hears of it",
 }
+_SUFFIX = (
+    "TYPE is such as aws:eks/nodeGroup, aws:* or *; TYPE:delete.KIND hits deletions, @2 the second "
+    "operation, @NAME the resource of that name."
+)
+_ONLY_CREATES = ("capacity", "quota", "eventual")
+_SECONDS = {"slow": 10.0, "eventual": 2.0}
+_TEXT = re.compile(
+    r"(?P<on>(?:aws|gcp|kubernetes)(?::[^@=\s]+)?|\*):(?:(?P<operation>[a-z]+)\.)?(?P<kind>[a-z-]+)"
+    r"(?:=(?P<value>[^@]+))?(?:@(?P<which>.+))?"
+)
+_CLOSED = ConfigDict(frozen=True, extra="forbid")
 
 
 class SmokeFault(BaseModel):
     """A training rank that is stopped for a share of every period."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = _CLOSED
 
     slow_rank: int = Field(ge=0)
     duty: float = Field(default=0.5, gt=0, lt=1)
     """Share of the time in which the rank may run."""
 
 
+class CloudFault(BaseModel):
+    """What befalls operations on a type: the `nth` one, those on a resource called `name`, or some of them.
+
+    With neither, it is the first one. `probability` draws for each resource by its URN and the scenario's
+    seed, so that the order in which an engine works in parallel does not matter.
+    """
+
+    model_config = _CLOSED
+
+    on: str = Field(min_length=1)
+    kind: Kind
+    operation: Operation = "create"
+    nth: int | None = Field(default=None, ge=1)
+    name: str | None = None
+    probability: float | None = Field(default=None, gt=0, le=1)
+    times: int = Field(default=1, ge=1)
+    seconds: float | None = Field(default=None, gt=0)
+    victim: Victim = "daemon"
+
+    @model_validator(mode="after")
+    def _sensible(self) -> Self:
+        if sum(choice is not None for choice in (self.nth, self.name, self.probability)) > 1:
+            raise ValueError("give one of nth, name and probability")
+        if self.kind in _ONLY_CREATES and self.operation != "create":
+            raise ValueError(f"{self.kind} befalls only creates")
+        return self
+
+    @property
+    def duration_s(self) -> float:
+        """How long a slow operation takes more, or a new resource stays unseen."""
+        return self.seconds if self.seconds is not None else _SECONDS.get(self.kind, 0.0)
+
+    def is_about(self, operation: str, token: str) -> bool:
+        """Whether an operation on a type such as `aws:eks/nodeGroup:NodeGroup` may be hit."""
+        if operation != self.operation:
+            return False
+        return token.startswith(f"{self.on}:") or fnmatch.fnmatchcase(token, self.on)
+
+
+class Capacity(BaseModel):
+    """How many machines of a type a zone has left for a market; without a row there are always enough."""
+
+    model_config = _CLOSED
+
+    instance_type: str
+    zone: str = "*"
+    market: Literal["on_demand", "spot", "capacity_block", "*"] = "*"
+    instances: int = Field(ge=0)
+
+
 class Faults(BaseModel):
     """The faults of one run."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = _CLOSED
 
+    seed: int = 0
     smoke: SmokeFault | None = None
+    faults: tuple[CloudFault, ...] = ()
+    capacity: tuple[Capacity, ...] = ()
+    quotas: Mapping[str, float] = Field(default_factory=dict)
+    """Quota key of the catalogue -> what the account has instead of the default."""
 
 
-def parse(texts: Sequence[str]) -> Faults:
-    """Read faults such as `smoke:slow-rank=1`. Raises UserError naming every text that is none."""
-    smoke: SmokeFault | None = None
-    problems = []
+def parse(texts: Sequence[str], scenario: Path | None = None) -> Faults:
+    """Read faults such as `smoke:slow-rank=1` and a scenario. Raises UserError naming all that is bad."""
+    problems: list[Problem] = []
+    base = _scenario(scenario, problems) if scenario else Faults()
+    smoke, found = base.smoke, list(base.faults)
     for text in texts:
-        found = re.fullmatch(r"smoke:slow-rank=(\d+)", text)
-        if found:
-            smoke = SmokeFault(slow_rank=int(found.group(1)))
-        else:
+        rank = re.fullmatch(r"smoke:slow-rank=(\d+)", text)
+        if rank:
+            smoke = SmokeFault(slow_rank=int(rank.group(1)))
+            continue
+        try:
+            found.append(_cloud_fault(text))
+        except ValueError as error:
             fix = "; ".join(f"{form}: {meaning}" for form, meaning in FORMS.items())
-            problems.append(Problem("--fault", text, "unknown fault", f"Known are: {fix}."))
+            problems.append(Problem("--fault", text, _why(error), f"Known are: {fix}. {_SUFFIX}"))
     if problems:
         raise UserError(problems)
-    return Faults(smoke=smoke)
+    return base.model_copy(update={"smoke": smoke, "faults": tuple(found)})
+
+
+def _cloud_fault(text: str) -> CloudFault:
+    match = _TEXT.fullmatch(text)
+    if match is None or match["kind"] not in get_args(Kind):
+        raise ValueError("unknown fault")
+    which, value, kind = match["which"], match["value"], match["kind"]
+    fields: dict[str, Any] = {"on": match["on"], "kind": kind}
+    if match["operation"]:
+        fields["operation"] = match["operation"]
+    if which is not None:
+        fields["nth" if which.isdigit() else "name"] = which
+    if value is not None:
+        if kind in ("capacity", "quota"):
+            raise ValueError(f"{kind} takes no value")
+        victim, lasting = kind.startswith("crash"), kind in _SECONDS
+        fields["victim" if victim else "seconds" if lasting else "times"] = value
+    return CloudFault.model_validate(fields)
+
+
+def _scenario(path: Path, problems: list[Problem]) -> Faults:
+    try:
+        content = YAML(typ="safe").load(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        problems.append(Problem("--faults", str(path), f"cannot be read: {error}", "Name a YAML file."))
+        return Faults()
+    except YAMLError as error:
+        problems.append(Problem("--faults", str(path), f"is no YAML: {error}", "Mend the file."))
+        return Faults()
+    try:
+        return Faults.model_validate(content if content is not None else {})
+    except ValidationError as error:
+        for one in error.errors():
+            place = ".".join(str(part) for part in one["loc"]) or "the file"
+            fix = f"A scenario has the keys {', '.join(Faults.model_fields)}."
+            problems.append(Problem(f"{path.name}: {place}", one.get("input"), one["msg"], fix))
+        return Faults()
+
+
+def _why(error: ValueError) -> str:
+    if not isinstance(error, ValidationError):
+        return str(error)
+    return "; ".join(f"{'.'.join(map(str, one['loc']))}: {one['msg']}".lstrip(": ") for one in error.errors())

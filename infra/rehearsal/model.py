@@ -59,6 +59,8 @@ class Call:
     log: Callable[[str, str], None]  # (severity: debug|info|status|warning|error, message)
     timeout_s: float | None = None
     random_seed: bytes = b""
+    remembered: Properties = field(default_factory=dict)
+    """Of a read: the outputs that the engine has in its state; empty for an import."""
 
     @property
     def name(self) -> str:

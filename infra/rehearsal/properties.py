@@ -48,6 +48,12 @@ def head(path: str) -> str:
     return str(index or name or quoted)
 
 
+def steps(path: str) -> list[str | int]:
+    """The keys and indices of a path."""
+    found = _STEP.findall(path)
+    return [int(index) if index else name or re.sub(r"\\(.)", r"\1", quoted) for index, quoted, name in found]
+
+
 def changed(old: Any, new: Any, path: str = "") -> list[str]:
     """The deepest paths at which two trees differ; an unknown differs from all that is known."""
     if old == new:

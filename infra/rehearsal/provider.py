@@ -4,6 +4,7 @@ import functools
 import logging
 import threading
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import TypeVar
 
 import grpc
@@ -82,6 +83,10 @@ class Provider(provider_pb2_grpc.ResourceProviderServicer):
         self._cancelled = threading.Event()
         self._engine_address = ""
         self._engine: engine_pb2_grpc.EngineStub | None = None
+
+    def end(self) -> None:
+        """The engine is gone: whatever still waits in its name gives up."""
+        self._cancelled.set()
 
     def _defaults(self, config: Properties) -> Properties:
         filled = dict(config)
@@ -219,9 +224,8 @@ class Provider(provider_pb2_grpc.ResourceProviderServicer):
         self, request: provider_pb2.ReadRequest, context: grpc.ServicerContext
     ) -> provider_pb2.ReadResponse:
         """What exists now; an empty answer when it is gone."""
-        found = self._cloud.read(
-            self._call(request.urn, request.type), request.id, from_struct(request.inputs)
-        )
+        call = replace(self._call(request.urn, request.type), remembered=from_struct(request.properties))
+        found = self._cloud.read(call, request.id, from_struct(request.inputs))
         if found is None:
             return provider_pb2.ReadResponse()
         inputs, outputs = found

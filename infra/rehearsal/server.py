@@ -8,6 +8,7 @@ import signal
 import socket
 import threading
 import time
+from collections.abc import Callable
 from concurrent import futures
 from pathlib import Path
 from typing import Any, Protocol, cast
@@ -15,8 +16,12 @@ from typing import Any, Protocol, cast
 import grpc
 from pulumi.runtime.proto import provider_pb2_grpc
 
+from infra.rehearsal import drift
+from infra.rehearsal.aws.limits import Limited
 from infra.rehearsal.control import socket_path
-from infra.rehearsal.model import Cloud
+from infra.rehearsal.faulty import FaultPlan, Faulty
+from infra.rehearsal.journal import Journal, Journaled
+from infra.rehearsal.model import Cloud, RefusalError
 from infra.rehearsal.provider import Provider
 from infra.rehearsal.schema import Schemas
 from infra.rehearsal.state import State
@@ -30,7 +35,11 @@ _CLOUDS = {
     "aws": "infra.rehearsal.aws.cloud:AwsCloud",
     "gcp": "infra.rehearsal.gcp.cloud:GcpCloud",
     "kubernetes": "infra.rehearsal.kubernetes.cloud:KubernetesCloud",
+    "random": "infra.rehearsal.helpers.random_values:RandomCloud",
+    "tls": "infra.rehearsal.helpers.tls:TlsCloud",
 }
+# What they make lives in the engine's state alone, so there is nothing to count.
+_HELPERS = frozenset({"random", "tls"})
 
 
 class _Supervisor(Protocol):
@@ -49,6 +58,8 @@ class Server:
     def __init__(self, home: Path) -> None:
         self._home = home
         self._state = State(home / "state.sqlite")
+        self._journal = Journal(self._state)
+        self._faults = FaultPlan(home / "faults.json")
         self._schemas: dict[str, Schemas] = {}
         self._clouds: dict[str, Cloud] = {}
         self._building = threading.RLock()
@@ -87,7 +98,7 @@ class Server:
         with self._building:
             if package not in self._clouds:
                 module, _, name = _CLOUDS[package].partition(":")
-                schemas = Schemas(package, self._home.parent / "cache" / "schemas")
+                schemas = Schemas(package, _cache(self._home) / "schemas")
                 self._schemas[package] = schemas
                 factory = getattr(importlib.import_module(module), name)
                 self._clouds[package] = factory(self._state, schemas, self._home)
@@ -120,7 +131,7 @@ class Server:
             threading.Thread(target=self._converse, args=(conversation,), daemon=True).start()
 
     def _converse(self, sock: socket.socket) -> None:
-        held: list[grpc.Server] = []
+        held: list[tuple[grpc.Server, Provider]] = []
         lease = id(sock)
         try:
             with sock, sock.makefile("rw", encoding="utf-8") as file:
@@ -133,43 +144,98 @@ class Server:
             with self._lock:
                 if self._engines.pop(lease, None) is not None:  # asking for the status is no use of it
                     self._idle_since = time.monotonic()
-            for server in held:
+            for server, provider in held:
+                provider.end()
                 server.stop(None)
 
-    def _answer(self, message: dict[str, Any], held: list[grpc.Server], lease: int) -> dict[str, Any]:
+    def _answer(
+        self, message: dict[str, Any], held: list[tuple[grpc.Server, Provider]], lease: int
+    ) -> dict[str, Any]:
         try:
             if message["op"] == "serve":
+                engine = int(message.get("engine", 0))
                 with self._lock:
-                    self._engines[lease] = int(message.get("engine", 0))
-                server, port = self._serve(message["package"], message.get("environment", {}))
-                held.append(server)
+                    self._engines[lease] = engine
+                server, provider, port = self._serve(
+                    message["package"], message.get("environment", {}), engine
+                )
+                held.append((server, provider))
                 return {"port": port}
-            if message["op"] == "status":
-                return self._status()
-            if message["op"] == "stop":
-                self._stopping.set()
-                return {}
+            if message["op"] in _OPERATIONS:
+                return _OPERATIONS[message["op"]](self, message)
+        except RefusalError as refusal:
+            return {"error": str(refusal)}
         except Exception as error:
             _LOG.exception("%s", message.get("op"))
             return {"error": f"{type(error).__name__}: {error}"}
         return {"error": f"unknown operation {message['op']!r}"}
 
-    def _serve(self, package: str, environment: dict[str, str]) -> tuple[grpc.Server, int]:
+    def _drift(self, message: dict[str, Any]) -> dict[str, Any]:
+        """Change or delete a resource behind its program's back."""
+        record = drift.find(self._state, message["urn"])
+        cloud = self.cloud(record.package)
+        if message["op"] == "drift":
+            drift.change(self._state, self._schemas[record.package], record, message["values"])
+        else:
+            drift.delete(self._state, cloud, record, lambda severity, text: _LOG.info("%s", text))
+        return {"urn": record.urn, "id": record.id, "type": record.type}
+
+    def _stop(self, message: dict[str, Any]) -> dict[str, Any]:
+        self._stopping.set()
+        return {}
+
+    def _recover(self, message: dict[str, Any]) -> dict[str, Any]:
+        """Delete what creates that no engine heard the end of have left behind; the ids."""
+        taken_back = []
+        for urn in message["urns"]:
+            with self._journal.alone(urn):
+                found = self._state.unconfirmed(urn)
+                if found is not None:
+                    left = self._journal.take_back(self.cloud(found[0].package), urn)
+                    taken_back += [left] if left else []
+        return {"taken_back": taken_back}
+
+    def _serve(
+        self, package: str, environment: dict[str, str], engine: int
+    ) -> tuple[grpc.Server, Provider, int]:
         if package not in _CLOUDS:
             raise ValueError(f"{package} is not emulated; emulated are {', '.join(_CLOUDS)}")
-        provider = Provider(self.cloud(package), environment, str(self._home / "daemon.log"))
+        cloud = self.cloud(package)
+        if package not in _HELPERS:
+            cloud = Journaled(cloud, self._journal)
+            if package == "aws":
+                cloud = Limited(cloud, self._state, self._home / "faults.json")
+            cloud = Faulty(cloud, self._faults, engine)
+        provider = Provider(cloud, environment, str(self._home / "daemon.log"))
         pool = futures.ThreadPoolExecutor(_THREADS, thread_name_prefix=package)
         server = grpc.server(pool, options=[("grpc.max_receive_message_length", -1)])
         provider_pb2_grpc.add_ResourceProviderServicer_to_server(provider, server)
         port = server.add_insecure_port("127.0.0.1:0")
         server.start()
-        return server, port
+        return server, provider, port
 
-    def _status(self) -> dict[str, Any]:
+    def _status(self, message: dict[str, Any]) -> dict[str, Any]:
         with self._lock:
             engines = len(set(self._engines.values()))
         return {
-            "resources": {package: self._state.count(package) for package in _CLOUDS},
+            "resources": {
+                package: self._state.count(package) for package in _CLOUDS if package not in _HELPERS
+            },
             "workloads": self._workloads(),
             "engines": engines,
         }
+
+
+def _cache(home: Path) -> Path:
+    """The cache of a checkout serves all its rehearsals; a home elsewhere has one beside it."""
+    checkout = next((folder for folder in home.parents if folder.name == ".trainstack"), home.parent)
+    return checkout / "cache"
+
+
+_OPERATIONS: dict[str, Callable[[Server, dict[str, Any]], dict[str, Any]]] = {
+    "recover": Server._recover,
+    "drift": Server._drift,
+    "delete": Server._drift,
+    "status": Server._status,
+    "stop": Server._stop,
+}

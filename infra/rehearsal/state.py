@@ -3,7 +3,7 @@
 import json
 import sqlite3
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +19,9 @@ CREATE TABLE IF NOT EXISTS resource (
   UNIQUE (package, type, scope, id)
 );
 CREATE INDEX IF NOT EXISTS resource_name ON resource (package, type, scope, name);
+CREATE INDEX IF NOT EXISTS resource_scope_name ON resource (package, scope, name);
+CREATE INDEX IF NOT EXISTS resource_type_name ON resource (type, name);
+CREATE INDEX IF NOT EXISTS resource_type_id ON resource (type, id);
 CREATE TABLE IF NOT EXISTS reference (
   user INTEGER NOT NULL REFERENCES resource (key) ON DELETE CASCADE,
   used INTEGER NOT NULL REFERENCES resource (key) ON DELETE CASCADE,
@@ -32,6 +35,12 @@ CREATE TABLE IF NOT EXISTS identifier (
   PRIMARY KEY (value, scope, resource)
 ) WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS identifier_resource ON identifier (resource);
+CREATE TABLE IF NOT EXISTS creation (
+  urn TEXT PRIMARY KEY, package TEXT NOT NULL, type TEXT NOT NULL, config TEXT NOT NULL,
+  resource INTEGER REFERENCES resource (key) ON DELETE CASCADE, id TEXT
+) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS creation_resource ON creation (resource);
+CREATE INDEX IF NOT EXISTS creation_id ON creation (id);
 CREATE TABLE IF NOT EXISTS document (
   space TEXT NOT NULL, key TEXT NOT NULL, value TEXT NOT NULL, PRIMARY KEY (space, key)
 ) WITHOUT ROWID;
@@ -134,6 +143,10 @@ class State:
                 )
             except sqlite3.IntegrityError as error:
                 raise DuplicateError(f"{type} {id} exists in {scope}") from error
+            self._db.execute(
+                "UPDATE creation SET resource = ?, id = ? WHERE urn = ? AND type = ? AND resource IS NULL",
+                (cursor.lastrowid, id, urn, type),
+            )
         assert cursor.lastrowid is not None
         return Record(cursor.lastrowid, package, type, scope, id, urn, name, inputs, outputs)
 
@@ -148,9 +161,10 @@ class State:
         type: str | None = None,
         scope: str | None = None,
         name: str | None = None,
+        id: str | None = None,
     ) -> list[Record]:
         """The resources that match every given column, oldest first."""
-        wanted = {"package": package, "type": type, "scope": scope, "name": name}
+        wanted = {"package": package, "type": type, "scope": scope, "name": name, "id": id}
         given = {column: value for column, value in wanted.items() if value is not None}
         where = " AND ".join(f"{column} = ?" for column in given) or "1"
         return self._all(where, *given.values())
@@ -174,6 +188,37 @@ class State:
         where, values = ("package = ?", (package,)) if package else ("1", ())
         with self._lock:
             return int(self._db.execute(f"SELECT count(*) FROM resource WHERE {where}", values).fetchone()[0])  # noqa: S608
+
+    # -- creates of which it is not known whether the engine heard of their end ---------------------------
+
+    def begin_create(self, package: str, type: str, urn: str, config: Mapping[str, Any]) -> None:
+        """Remember that a create begins; the resource that `insert` makes for it is unconfirmed."""
+        with self.transaction():
+            self._db.execute(
+                "INSERT OR REPLACE INTO creation VALUES (?, ?, ?, ?, NULL, NULL)",
+                (urn, package, type, json.dumps(dict(config))),
+            )
+
+    def unconfirmed(self, urn: str) -> tuple[Record, Properties] | None:
+        """What a create for this URN made that no engine has named since, and its provider's settings."""
+        with self._lock:
+            row = self._db.execute(
+                "SELECT resource, config FROM creation WHERE urn = ? AND resource IS NOT NULL", (urn,)
+            ).fetchone()
+        record = self._one("key = ?", row[0]) if row else None
+        return (record, json.loads(row[1])) if record else None
+
+    def confirm(self, type: str, urn: str, id: str) -> None:
+        """An engine named this resource, so it knows of it (by another URN, if an alias renamed it)."""
+        with self._lock:
+            found = self._db.execute(
+                "SELECT urn FROM creation WHERE id = ? AND type = ? AND resource IS NOT NULL", (id, type)
+            ).fetchall()
+        urns = [row[0] for row in found]
+        if urns:
+            known = [urn] if urn in urns else urns
+            with self.transaction():
+                self._db.executemany("DELETE FROM creation WHERE urn = ?", [(one,) for one in known])
 
     # -- identifiers and references --------------------------------------------------------------------
 

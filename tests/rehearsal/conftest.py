@@ -1,5 +1,6 @@
 """An engine with our launchers and a home of its own for each test."""
 
+import gc
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -30,7 +31,7 @@ def rehearsal(tmp_path: Path) -> Iterator[Rehearsal]:
 
 
 @pytest.fixture
-def stack(rehearsal: Rehearsal, engine: Path) -> Callable[[Callable[[], None]], automation.Stack]:
+def stack(rehearsal: Rehearsal, engine: Path) -> Iterator[Callable[[Callable[[], None]], automation.Stack]]:
     """A stack whose program may be exchanged between updates."""
     environment = rehearsal.environment()
     settings = automation.ProjectSettings(
@@ -51,4 +52,7 @@ def stack(rehearsal: Rehearsal, engine: Path) -> Callable[[Callable[[], None]], 
         stack.set_config("aws:region", automation.ConfigValue("us-east-1"))
         return stack
 
-    return select
+    yield select
+    # A program that failed leaves coroutines behind. Collected at any later moment, such as while a module is
+    # parsed, their last words end the interpreter (python/cpython#106905).
+    gc.collect()

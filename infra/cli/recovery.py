@@ -1,0 +1,60 @@
+"""Before a rehearsed operation: one command at a time on a stack, and what a killed one left is put right."""
+
+import fcntl
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from rich.console import Console
+
+from infra.engine import recovery
+from infra.errors import Problem, UserError
+from infra.rehearsal.client import Rehearsal
+
+
+@contextmanager
+def alone(clouds: Rehearsal, project: str, stack: str) -> Iterator[None]:
+    """Hold the stack for one operation; the kernel frees it with this process.
+
+    Raises UserError when another command works on the stack, be it `trainstack` or `pulumi`.
+    """
+    folder = clouds.home / "locks"
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / f"{project}.{stack}").open("w") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise _busy(stack, "another trainstack command") from None
+        for line in recover(clouds, project, stack):
+            Console().print(f"  {line}", markup=False, highlight=False, soft_wrap=True)
+        yield
+
+
+def recover(clouds: Rehearsal, project: str, stack: str) -> list[str]:
+    """Put right what a killed engine left of a stack; says what it did. Raises UserError if one runs."""
+    backend = Path(clouds.home) / "state"
+    told = [
+        f"recovered: removed the lock of process {lock.pid} of {lock.since:%Y-%m-%d %H:%M:%S}, which is gone"
+        for lock in recovery.remove_stale_locks(backend, project, stack)
+    ]
+    held = recovery.locks(backend, project, stack)
+    if held:
+        raise _busy(stack, f"process {held[0].pid} on {held[0].host} since {held[0].since:%H:%M:%S}")
+    if recovery.restore(backend, project, stack):
+        told.append("recovered: the state file was half written, the engine's backup is used instead")
+    pending = recovery.pending(backend, project, stack)
+    if not pending:
+        return told
+    creates = [urn for operation, urn in pending if operation == "creating"]
+    taken_back = clouds.recover(creates) if creates else []
+    recovery.settle(backend, project, stack)
+    for operation, urn in pending:
+        told.append(f"recovered: {urn.rsplit('::', 1)[-1]} was {operation} when the last run was killed")
+    if taken_back:
+        told.append(f"recovered: deleted what those creates had made: {', '.join(taken_back)}")
+    return told
+
+
+def _busy(stack: str, who: str) -> UserError:
+    rule = f"is being worked on by {who}"
+    return UserError([Problem("--stack", stack, rule, "Wait for it, or interrupt it with Ctrl-C.")])

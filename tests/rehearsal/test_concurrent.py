@@ -1,0 +1,95 @@
+"""Several runs at once: of one stack, one works and the other is told so; of two stacks, both work."""
+
+import os
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from infra.cli.recovery import alone
+from infra.engine.install import require
+from infra.errors import UserError
+from infra.rehearsal.client import Rehearsal
+
+_PROGRAM = Path(__file__).with_name("killed_program.py")
+# The first run must still be at it when the second one comes.
+_SLOW = {"on": "aws:ec2/vpc:Vpc", "operation": "create", "kind": "slow", "seconds": 8, "probability": 1.0}
+
+
+class Project:
+    """A project in a rehearsal, worked on by the native command line."""
+
+    def __init__(self, folder: Path, rehearsal: Rehearsal) -> None:
+        self.folder, cli = folder, require()
+        (folder / "Pulumi.yaml").write_text("name: together\nruntime: python\n")
+        (folder / "__main__.py").write_text(_PROGRAM.read_text())
+        self.environment = {
+            **os.environ,
+            **rehearsal.environment(),
+            "PATH": f"{cli.folder}{os.pathsep}{os.environ['PATH']}",
+            "AWS_REGION": "us-east-1",
+        }
+
+    def start(self, *words: str) -> "subprocess.Popen[str]":
+        return subprocess.Popen(
+            [require().path, *words, "--non-interactive"],
+            cwd=self.folder,
+            env=self.environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+
+    def run(self, *words: str) -> str:
+        """What a command said; it has to succeed."""
+        process = self.start(*words)
+        said, _ = process.communicate(timeout=120)
+        assert process.returncode == 0, said
+        return said
+
+
+@pytest.fixture
+def project(tmp_path: Path, rehearsal: Rehearsal) -> Project:
+    folder = tmp_path / "project"
+    folder.mkdir()
+    return Project(folder, rehearsal)
+
+
+def test_of_two_ups_of_one_stack_one_works_and_the_other_fails_cleanly(
+    project: Project, rehearsal: Rehearsal
+) -> None:
+    project.run("stack", "init", "one")
+    rehearsal.set_faults({"faults": [_SLOW]})
+    first = project.start("up", "--yes", "--skip-preview", "--stack", "one")
+    locks = rehearsal.home / "state/.pulumi/locks"
+    deadline = time.monotonic() + 30
+    while not list(locks.rglob("*.json")):
+        assert time.monotonic() < deadline and first.poll() is None
+        time.sleep(0.05)
+
+    second = project.start("up", "--yes", "--skip-preview", "--stack", "one")
+    said, _ = second.communicate(timeout=60)
+    assert second.returncode != 0 and "locked" in said
+    with pytest.raises(UserError, match="is being worked on by process"), alone(rehearsal, "together", "one"):
+        pass
+
+    assert first.wait(120) == 0
+    assert "31 unchanged" in project.run("up", "--yes", "--skip-preview", "--stack", "one")
+    project.run("destroy", "--yes", "--skip-preview", "--stack", "one")
+    assert sum(rehearsal.status()["resources"].values()) == 0
+
+
+def test_two_stacks_go_up_and_down_at_once(project: Project, rehearsal: Rehearsal) -> None:
+    stacks = ("one", "two")
+    for stack in stacks:
+        project.run("stack", "init", stack)
+    for operation in ("up", "destroy"):
+        runs = [project.start(operation, "--yes", "--skip-preview", "--stack", stack) for stack in stacks]
+        for process in runs:
+            said, _ = process.communicate(timeout=120)
+            assert process.returncode == 0, said
+        if operation == "up":
+            counts = [rehearsal.count(f"urn:pulumi:{stack}::") for stack in stacks]
+            assert counts[0] == counts[1] > 20
+    assert sum(rehearsal.status()["resources"].values()) == 0

@@ -1,0 +1,203 @@
+"""Faults of a run, on a cloud that does nothing else."""
+
+import dataclasses
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from infra.errors import UserError
+from infra.rehearsal import faults, faulty
+from infra.rehearsal.client import Rehearsal
+from infra.rehearsal.faulty import FaultPlan, Faulty
+from infra.rehearsal.journal import Journal, Journaled
+from infra.rehearsal.model import Call, Diff, Instance, RefusalError
+from infra.rehearsal.state import State
+from infra.rehearsal.wrapper import Wrapper
+
+GROUP, ROLE = "aws:eks/nodeGroup:NodeGroup", "aws:iam/role:Role"
+
+
+class Plain(Wrapper):
+    """Keeps what it is given in a state."""
+
+    def __init__(self, state: State) -> None:
+        self.package, self.version, self.state, self.drawn = "aws", "1.0.0", state, 0
+
+    def create(self, call: Call, inputs: dict[str, Any], *, preview: bool) -> tuple[str, dict[str, Any]]:
+        self.drawn += 1
+        made, outputs = f"{call.name}-{self.drawn}", {"arn": f"arn:{call.name}", **inputs}
+        self.state.insert(
+            package="aws",
+            type=call.type,
+            scope="here",
+            id=made,
+            urn=call.urn,
+            name=call.name,
+            inputs=inputs,
+            outputs=outputs,
+        )
+        return made, outputs
+
+    def diff(self, call: Call, id: str, old_inputs: Any, old_outputs: Any, new: Any) -> Diff:
+        return Diff()
+
+    def delete(self, call: Call, id: str, outputs: dict[str, Any]) -> None:
+        record = self.state.get("aws", call.type, "here", id)
+        assert record
+        if record.inputs.get("protected"):
+            raise RefusalError("Protected", "no")
+        self.state.remove(record)
+
+
+@dataclasses.dataclass
+class Run:
+    cloud: Faulty
+    state: State
+    told: list[str]
+    engine: int = 0
+
+    def call(self, token: str, name: str) -> Call:
+        urn = f"urn:pulumi:dev::p::{token}::{name}"
+        return Call(Instance("aws"), token, urn, threading.Event(), lambda _, text: self.told.append(text))
+
+    def create(self, name: str, token: str = GROUP, **inputs: Any) -> str:
+        return self.cloud.create(self.call(token, name), inputs, preview=False)[0]
+
+    def ids(self) -> list[str]:
+        return [record.id for record in self.state.find()]
+
+
+Start = Callable[..., Run]
+
+
+@pytest.fixture
+def start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Start:
+    monkeypatch.setattr(faulty, "_RETRY_AFTER_S", 0.01)
+    monkeypatch.setattr(faulty, "_LONGEST_BACKOFF_S", 0.01)
+
+    def start(*texts: str, scenario: str = "") -> Run:
+        file = None
+        if scenario:
+            file = tmp_path / "scenario.yaml"
+            file.write_text(scenario)
+        read = faults.parse(texts, file)
+        Rehearsal(tmp_path / "home").set_faults(read.model_dump(mode="json", exclude_defaults=True))
+        state = State(tmp_path / "state.sqlite")
+        inside = Journaled(Plain(state), Journal(state))
+        return Run(Faulty(inside, FaultPlan(tmp_path / "home" / "faults.json"), 0), state, [])
+
+    return start
+
+
+def test_the_nth_operation_is_refused_in_the_services_words_and_the_next_is_not(start: Start) -> None:
+    run = start("aws:eks/nodeGroup:capacity@2")
+    run.create("a")
+    run.create("other", "aws:ec2/vpc:Vpc")
+    with pytest.raises(RefusalError, match="InsufficientInstanceCapacity") as refused:
+        run.create("b")
+    assert refused.value.code == "AsgInstanceLaunchFailures"
+    run.create("b")
+    assert run.ids() == ["a-1", "other-2", "b-3"]
+
+
+def test_a_fault_may_be_put_on_a_name_and_on_deletions(start: Start) -> None:
+    run = start("aws:*:quota@b", "aws:eks/nodeGroup:delete.slow=0.2@1")
+    run.create("a")
+    with pytest.raises(RefusalError, match="VcpuLimitExceeded"):
+        run.create("b")
+    before = time.monotonic()
+    run.cloud.delete(run.call(GROUP, "a"), "a-1", {})
+    assert time.monotonic() - before > 0.19
+
+
+@pytest.mark.parametrize("kind", ["throttling", "transient"])
+def test_what_passes_is_tried_again_until_the_provider_would_give_up(start: Start, kind: str) -> None:
+    run = start(f"aws:eks/nodeGroup:{kind}=3@1")
+    run.create("a")
+    assert len(run.told) == 3 and "try 3" in run.told[-1]
+    run = start(f"aws:eks/nodeGroup:{kind}=99@1")
+    with pytest.raises(RefusalError):
+        run.create("b")
+
+
+def test_a_slow_create_ends_with_the_resources_own_timeout_or_the_engine(start: Start) -> None:
+    run = start("aws:eks/nodeGroup:slow=30")
+    call = dataclasses.replace(run.call(GROUP, "a"), timeout_s=0.05)
+    with pytest.raises(RefusalError, match="timeout"):
+        run.cloud.create(call, {}, preview=False)
+    run = start("aws:eks/nodeGroup:slow=31")
+    call = run.call(GROUP, "a")
+    call.cancelled.set()
+    with pytest.raises(RefusalError, match="cancelled"):
+        run.cloud.create(call, {}, preview=False)
+    assert run.ids() == []
+
+
+def test_what_is_created_is_seen_by_others_only_later(start: Start) -> None:
+    run = start("aws:iam/role:eventual=0.3")
+    run.create("role", ROLE)
+    before = time.monotonic()
+    run.create("free")
+    assert time.monotonic() - before < 0.25
+    run.create("group", nodeRoleArn="arn:role")
+    assert time.monotonic() - before > 0.25
+    assert "arn:role cannot be seen yet" in run.told[-1]
+
+
+def test_a_scenario_with_a_seed_hits_the_same_resources_in_any_order(start: Start) -> None:
+    def hit(seed: int, names: list[str]) -> set[str]:
+        text = f"seed: {seed}\nfaults:\n- {{on: 'aws:*', kind: capacity, probability: 0.4}}\n"
+        run, found = start(scenario=text), set()
+        for name in names:
+            try:
+                run.create(f"{seed}{name}-{names[0]}"[: len(str(seed)) + len(name)])
+            except RefusalError:
+                found.add(name)
+        run.state.close()
+        return found
+
+    names = [f"n{index}" for index in range(40)]
+    first = hit(1, names)
+    assert 5 < len(first) < 30
+    assert hit(1, names[::-1]) == first
+    assert hit(2, names) != first
+
+
+def test_every_bad_fault_is_named_at_once(tmp_path: Path) -> None:
+    file = tmp_path / "s.yaml"
+    file.write_text("faults:\n- {on: 'aws:*', kind: flood}\nquota: {}\n")
+    texts = ["smoke:slow-rank=1", "aws:x:dance", "azure:x:slow", "aws:x:slow=-1", "aws:x:delete.quota"]
+    with pytest.raises(UserError) as refused:
+        faults.parse(texts, file)
+    said = [(problem.path, problem.value) for problem in refused.value.problems]
+    assert [value for path, value in said if path == "--fault"] == texts[1:]
+    assert {path for path, _ in said} == {"--fault", "s.yaml: faults.0.kind", "s.yaml: quota"}
+
+
+def test_a_create_that_no_engine_heard_of_is_taken_back(start: Start) -> None:
+    run = start()
+    run.create("a")
+    run.create("a")
+    assert run.ids() == ["a-2"]
+    run.cloud.diff(run.call(GROUP, "a"), "a-2", {}, {}, {})  # now the engine has named it
+    run.create("a")
+    assert run.ids() == ["a-2", "a-3"]
+
+
+def test_a_name_that_an_alias_gave_confirms_as_well(start: Start) -> None:
+    run = start()
+    run.create("a")
+    run.cloud.diff(run.call(GROUP, "renamed"), "a-1", {}, {}, {})
+    run.create("a")
+    assert run.ids() == ["a-1", "a-2"]
+
+
+def test_what_is_protected_is_taken_back_too(start: Start) -> None:
+    run = start()
+    run.create("a", protected=True)
+    run.create("a")
+    assert run.ids() == ["a-2"]
