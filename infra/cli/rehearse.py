@@ -1,6 +1,8 @@
 """`trainstack rehearse`: the emulated clouds on this machine."""
 
 import shlex
+from pathlib import Path
+from typing import Annotated
 
 import typer
 
@@ -35,6 +37,53 @@ def login(stack: Stack = "dev-aws") -> None:
     typer.echo(f"url       {session.rehearsal.service_url(told.mlflow_url) or 'not running'}")
     typer.echo(f"username  {user.get('username', 'not made yet')}")
     typer.echo(f"password  {user.get('password', 'not made yet')}")
+
+
+Folder = Annotated[Path, typer.Argument(metavar="DIR", help="The folder of a Pulumi project in Python.")]
+Arguments = Annotated[
+    list[str] | None,
+    typer.Argument(metavar="[-- PULUMI ARGS]", help="A Pulumi command; without one: up, up again, destroy."),
+]
+ProjectStack = Annotated[
+    str, typer.Option("--stack", "-s", help="The project's stack; needed when it has several.")
+]
+Settings = Annotated[
+    list[str] | None, typer.Option("--config", "-c", metavar="KEY=VALUE", help="A setting for the rehearsal.")
+]
+
+
+@app.command()
+def run(
+    folder: Folder, arguments: Arguments = None, stack: ProjectStack = "", config: Settings = None
+) -> None:
+    """Rehearse any Pulumi project in Python, unmodified: aws, gcp, kubernetes, random and tls."""
+    from infra.cli import project_run  # noqa: PLC0415
+
+    raise typer.Exit(project_run.run(folder, stack, config or (), arguments or ()))
+
+
+Urn = Annotated[str, typer.Argument(metavar="URN", help="A URN, or a name that only one resource has.")]
+Values = Annotated[
+    list[str],
+    typer.Argument(metavar="KEY=VALUE", help="Such as tags.owner=me or enableDnsSupport=false."),
+]
+Dir = Annotated[Path | None, typer.Option("--dir", help="The project's folder, for what `run` rehearses.")]
+
+
+@app.command()
+def drift(urn: Urn, values: Values, dir: Dir = None) -> None:
+    """Change a resource of the emulated clouds behind its program's back."""
+    from infra.cli import drifting  # noqa: PLC0415
+
+    typer.echo(drifting.change(urn, values, dir))
+
+
+@app.command()
+def delete(urn: Urn, dir: Dir = None) -> None:
+    """Delete a resource of the emulated clouds behind its program's back."""
+    from infra.cli import drifting  # noqa: PLC0415
+
+    typer.echo(drifting.delete(urn, dir))
 
 
 @app.command()

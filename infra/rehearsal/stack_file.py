@@ -11,8 +11,8 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-_PROVIDER_KEYS = ("secretsprovider", "encryptedkey", "encryptionsalt")
-_PROVIDER_LINE = re.compile(rf"^({'|'.join(_PROVIDER_KEYS)}):.*\n?", re.MULTILINE)
+PROVIDER_KEYS = ("secretsprovider", "encryptedkey", "encryptionsalt")
+_PROVIDER_LINE = re.compile(rf"^({'|'.join(PROVIDER_KEYS)}):.*\n?", re.MULTILINE)
 _LAUNCHER = """#!/bin/sh
 # Renews the rehearsal's copy of the stack file when the real one is newer, then runs the Pulumi CLI.
 if [ -n "$TRAINSTACK_STACK_FILE" ] && [ "$TRAINSTACK_STACK_FILE" -nt "$PULUMI_OPTION_CONFIG_FILE" ]; then

@@ -1,0 +1,52 @@
+"""`trainstack rehearse drift` and `delete`: what others do to a cloud while no program looks."""
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from infra.cli.project_run import home_of
+from infra.cli.session import rehearsal
+from infra.errors import Problem, UserError
+from infra.rehearsal import project
+from infra.rehearsal.control import ControlError
+
+_NEXT = "`pulumi refresh` and `pulumi up --refresh` see it"
+
+
+def change(urn: str, assignments: Sequence[str], folder: Path | None) -> str:
+    """Set properties by path; values are JSON where they look like it, else text. Raises UserError."""
+    values: dict[str, Any] = {}
+    problems = []
+    for text in assignments:
+        path, separator, value = text.partition("=")
+        if not separator or not path:
+            problems.append(Problem("KEY=VALUE", text, "is no assignment", "Write path=value."))
+            continue
+        values[path] = _value(value)
+    if problems:
+        raise UserError(problems)
+    answer = _asked(urn, values, folder)
+    return f"changed {answer['type']} {answer['id']}: {', '.join(values)}; {_NEXT}"
+
+
+def delete(urn: str, folder: Path | None) -> str:
+    """Delete, as the service would. Raises UserError with its refusal."""
+    answer = _asked(urn, None, folder)
+    return f"deleted {answer['type']} {answer['id']}; {_NEXT}"
+
+
+def _value(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
+
+
+def _asked(urn: str, values: Mapping[str, Any] | None, folder: Path | None) -> dict[str, str]:
+    home = home_of(project.read(folder).name) if folder else rehearsal()
+    try:
+        return home.drift(urn, values)
+    except ControlError as error:
+        fix = "The names are in `pulumi stack --show-urns`."
+        raise UserError([Problem("URN", urn, str(error), fix)]) from error

@@ -1,0 +1,116 @@
+"""What a Python program needs that is not there: modules, and versions other than those it asks for."""
+
+import ast
+import importlib.metadata
+import importlib.util
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from packaging.requirements import InvalidRequirement, Requirement
+from packaging.utils import canonicalize_name
+
+
+def missing_modules(program: Path) -> dict[str, str]:
+    """Module -> file of the program that imports it, for modules that are neither installed nor its own.
+
+    Followed from `__main__.py` through the program's own modules; an import inside `try` is optional.
+    """
+    missing: dict[str, str] = {}
+    seen: set[Path] = set()
+    start = program / "__main__.py"
+    todo = [start] if start.is_file() else sorted(program.glob("*.py"))
+    while todo:
+        file = todo.pop()
+        if file in seen:
+            continue
+        seen.add(file)
+        for name in _imports(file):
+            own = _own(program, file, name)
+            if own:
+                todo += [found for found in own if found not in seen]
+            elif name.partition(".")[0] and not _installed(name.partition(".")[0]):
+                missing.setdefault(name.partition(".")[0], str(file.relative_to(program)))
+    return missing
+
+
+def other_versions(project: Path) -> list[str]:
+    """Requirements that the installed packages do not meet, such as `pulumi-aws>=6,<7 (here 7.51.1)`."""
+    found = []
+    for requirement in requirements(project / "requirements.txt"):
+        try:
+            here = importlib.metadata.version(requirement.name)
+        except importlib.metadata.PackageNotFoundError:
+            continue
+        if not requirement.specifier.contains(here, prereleases=True):
+            found.append(f"{requirement.name}{requirement.specifier} (here {here})")
+    return found
+
+
+def distribution(project: Path, module: str) -> str:
+    """The package that a module belongs to, if the project's requirements name it; else the module's name."""
+    for requirement in requirements(project / "requirements.txt"):
+        if canonicalize_name(requirement.name) == canonicalize_name(module):
+            return requirement.name
+    return module.replace("_", "-")
+
+
+def requirements(file: Path) -> Iterator[Requirement]:
+    """The requirements of a file and of those that it includes; lines that are none are passed over."""
+    if not file.is_file():
+        return
+    for line in file.read_text(encoding="utf-8", errors="replace").splitlines():
+        text = re.sub(r"(^|\s)#.*", "", line).strip()
+        included = re.match(r"(?:-r|--requirement)[ =]?(\S+)", text)
+        if included and (file.parent / included.group(1)) != file:
+            yield from requirements(file.parent / included.group(1))
+        try:
+            requirement = Requirement(text)
+        except InvalidRequirement:
+            continue
+        if requirement.marker is None or requirement.marker.evaluate():
+            yield requirement
+
+
+def _imports(file: Path) -> Iterator[str]:
+    """The names of the modules that a file imports when it is run; relative ones keep their dots."""
+    try:
+        tree = ast.parse(file.read_bytes())
+    except (SyntaxError, ValueError):
+        return  # Python itself tells it better
+    todo: list[ast.AST] = [tree]
+    while todo:
+        node = todo.pop()
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield "." * node.level + (node.module or "")
+            if node.level and not node.module:
+                yield from (f"{'.' * node.level}{alias.name}" for alias in node.names)
+        # A function may never be called, and a `try` provides for the absence.
+        if not isinstance(node, ast.Try | ast.FunctionDef | ast.AsyncFunctionDef):
+            todo += ast.iter_child_nodes(node)
+
+
+def _own(program: Path, file: Path, name: str) -> list[Path]:
+    """The files of the program's own module, if it is one."""
+    bare = name.lstrip(".")
+    level = len(name) - len(bare)
+    base = program if not level else file.parents[level - 1]
+    path = base.joinpath(*bare.split(".")) if bare else base
+    found = [path.with_suffix(".py"), path / "__init__.py"]
+    first = base / bare.partition(".")[0]
+    files = [one for one in found if one.is_file()]
+    if not files and not level and (first.is_dir() or first.with_suffix(".py").is_file()):
+        return [one for one in (first / "__init__.py", first.with_suffix(".py")) if one.is_file()] or [file]
+    return files or ([file] if level else [])
+
+
+def _installed(module: str) -> bool:
+    if module in sys.builtin_module_names or module in sys.stdlib_module_names:
+        return True
+    try:
+        return importlib.util.find_spec(module) is not None
+    except (ImportError, ValueError):
+        return False

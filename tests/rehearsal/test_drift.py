@@ -1,0 +1,75 @@
+"""What others change in the emulated clouds is refused, kept and shown as the services would."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pulumi
+import pulumi_aws as aws
+import pytest
+from pulumi import automation
+
+from infra.cli import drifting
+from infra.errors import UserError
+from infra.rehearsal.client import Rehearsal
+from infra.rehearsal.drift import put
+from infra.rehearsal.model import RefusalError
+
+Select = Callable[[Callable[[], None]], automation.Stack]
+
+
+def network() -> None:
+    vpc = aws.ec2.Vpc("vpc", cidr_block="10.0.0.0/16", tags={"team": "a"})
+    subnet = aws.ec2.Subnet("subnet", vpc_id=vpc.id, cidr_block="10.0.0.0/24")
+    pulumi.export("vpc", vpc.id)
+    pulumi.export("subnet", subnet.id)
+
+
+def counts(changes: Any) -> dict[str, int]:
+    return {str(getattr(kind, "value", kind)): count for kind, count in (changes or {}).items()}
+
+
+def test_values_are_put_at_paths_and_the_rest_stays() -> None:
+    tree = {"a": [{"b": 1}], "tags": {"x.y": "1"}}
+    assert put(tree, "a[0].b", 2) == {"a": [{"b": 2}], "tags": {"x.y": "1"}}
+    assert put(tree, "a[1]", 3)["a"] == [{"b": 1}, 3]
+    assert put(tree, 'tags["x.y"]', None)["tags"] == {}
+    assert tree == {"a": [{"b": 1}], "tags": {"x.y": "1"}}
+    with pytest.raises(RefusalError, match="index 5"):
+        put(tree, "a[5]", 1)
+
+
+def test_drift_is_seen_and_repaired_and_deletions_too(
+    rehearsal: Rehearsal, stack: Select, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TRAINSTACK_REHEARSAL_HOME", str(rehearsal.home))
+    stack_ = stack(network)
+    outputs = stack_.up().outputs
+    told = drifting.change("vpc", ["enableDnsHostnames=true", "tags.team=b"], None)
+    assert outputs["vpc"].value in told
+    preview = counts(stack_.preview(refresh=True).change_summary)
+    assert preview.get("update") == 1
+    repaired = stack_.up(refresh=True)
+    assert repaired.summary.result == "succeeded"
+    assert counts(stack_.preview(refresh=True).change_summary) == {"same": 3}
+    with pytest.raises(UserError, match="DependencyViolation"):
+        drifting.delete("vpc", None)
+    assert outputs["subnet"].value in drifting.delete("subnet", None)
+    again = stack_.up(refresh=True)
+    assert again.outputs["subnet"].value != outputs["subnet"].value
+    stack_.destroy()
+    assert rehearsal.status()["resources"]["aws"] == 0
+
+
+def test_what_cannot_be_changed_is_told(
+    rehearsal: Rehearsal, stack: Select, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TRAINSTACK_REHEARSAL_HOME", str(rehearsal.home))
+    with pytest.raises(UserError, match="nothing exists"):
+        drifting.change("vpc", ["x=1"], None)
+    stack(network).up()
+    with pytest.raises(UserError, match="did you mean enableDnsSupport"):
+        drifting.change("vpc", ["enableDnsSuport=false"], None)
+    with pytest.raises(UserError, match="did you mean"):
+        drifting.change("vpcc", ["enableDnsSupport=false"], None)
+    with pytest.raises(UserError, match="is no assignment"):
+        drifting.change("vpc", ["enableDnsSupport"], None)

@@ -1,0 +1,149 @@
+"""Other people's programs, run from where they lie and left as they were."""
+
+import hashlib
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from infra.cli import project_run
+from infra.errors import UserError
+from infra.rehearsal import coverage, needs
+from infra.rehearsal import project as projects
+from infra.rehearsal.client import Rehearsal
+
+PROGRAMS = Path(__file__).with_name("programs")
+
+
+def run(rehearsal: Rehearsal, name: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [Path(sys.executable).with_name("trainstack"), "rehearse", "run", PROGRAMS / name, *arguments],
+        env={**os.environ, "TRAINSTACK_REHEARSAL_HOME": str(rehearsal.home)},
+        check=False,
+        capture_output=True,
+        text=True,
+    )
+
+
+def fingerprint(folder: Path) -> dict[str, str]:
+    files = [file for file in folder.rglob("*") if file.is_file()]
+    return {str(file): hashlib.sha256(file.read_bytes()).hexdigest() for file in files}
+
+
+@pytest.mark.parametrize("name", ["website", "certificates"])
+def test_a_program_passes_and_its_folder_is_not_touched(rehearsal: Rehearsal, name: str) -> None:
+    before = fingerprint(PROGRAMS / name)
+    done = run(rehearsal, name)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert f"{name} passes the rehearsal" in done.stdout
+    assert fingerprint(PROGRAMS / name) == before
+
+
+def test_pulumi_commands_config_and_stack_references(rehearsal: Rehearsal) -> None:
+    assert run(rehearsal, "website", "--", "up", "--yes", "--skip-preview").returncode == 0
+    shown = run(rehearsal, "website", "--", "stack", "output", "--json")
+    assert "[secret]" in shown.stdout
+    bucket = json.loads(shown.stdout)["bucket"]
+    assert run(rehearsal, "reader", "--", "up", "--yes", "--skip-preview").returncode == 0
+    read = json.loads(run(rehearsal, "reader", "--", "stack", "output", "--json").stdout)
+    assert read == {"bucket": bucket, "password": "[secret]"}
+    set_ = run(
+        rehearsal, "website", "--config", "website:title=Other", "--", "config", "get", "website:title"
+    )
+    assert set_.stdout.strip() == "Other"
+    kept = run(rehearsal, "website", "--", "config", "get", "website:title")
+    assert kept.stdout.strip() == "Other"
+
+
+def test_missing_configuration_is_told_as_pulumi_does(rehearsal: Rehearsal, tmp_path: Path) -> None:
+    (tmp_path / "p").mkdir()
+    (tmp_path / "p" / "Pulumi.yaml").write_text("name: asks\nruntime: python\n")
+    (tmp_path / "p" / "__main__.py").write_text("import pulumi\npulumi.Config().require('size')\n")
+    done = run(rehearsal, str(tmp_path / "p"))
+    assert done.returncode == 1
+    said = re.sub(r"\s+", " ", done.stdout)
+    assert "Missing required configuration variable 'asks:size'" in said and "--config KEY=VALUE" in said
+
+
+def test_what_changes_without_a_change_is_named(rehearsal: Rehearsal, tmp_path: Path) -> None:
+    keepers = "keepers={'now': str(time.time())}"
+    text = f"import time\nimport pulumi_random\npulumi_random.RandomId('id', byte_length=4, {keepers})\n"
+    (tmp_path / "p").mkdir()
+    (tmp_path / "p" / "Pulumi.yaml").write_text("name: restless\nruntime: python\n")
+    (tmp_path / "p" / "__main__.py").write_text(text)
+    done = run(rehearsal, str(tmp_path / "p"))
+    assert done.returncode == 1
+    assert "1 resources change although nothing was changed:" in done.stdout
+    assert "replace id (keepers)" in done.stdout
+
+
+def project(folder: Path, text: str, **files: str) -> projects.Project:
+    folder.mkdir(exist_ok=True)
+    (folder / "Pulumi.yaml").write_text(text)
+    for name, content in files.items():
+        (folder / name.replace("__py", ".py")).write_text(content)
+    return projects.read(folder)
+
+
+def test_what_is_no_python_project_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=re.escape("no Pulumi.yaml")):
+        projects.read(tmp_path)
+    with pytest.raises(UserError, match="Only Python"):
+        project(tmp_path, "name: x\nruntime: {name: nodejs}\n")
+
+
+def test_missing_packages_are_named_with_their_distribution(tmp_path: Path) -> None:
+    optional = "try:\n    import absent_two\nexcept ImportError: pass\n"
+    main = f"import pulumi, absent_one\nfrom own import x\n{optional}"
+    (tmp_path / "requirements.txt").write_text("Absent.One>=2 # why\n-r more.txt\n")
+    (tmp_path / "more.txt").write_text("pulumi<1\n")
+    found = project(
+        tmp_path, "name: x\nruntime: python\n", __main____py=main, own__py="import pulumi_absent\nx = 1\n"
+    )
+    assert needs.missing_modules(tmp_path) == {"absent_one": "__main__.py", "pulumi_absent": "own.py"}
+    assert needs.other_versions(tmp_path)[0].startswith("pulumi<1 (here 3.")
+    with pytest.raises(UserError) as error:
+        project_run._refuse_missing(found)
+    assert "uv pip install Absent.One" in str(error.value)
+    assert "the rehearsal emulates aws, gcp, kubernetes, random, tls" in str(error.value)
+
+
+def test_the_stack_is_chosen_when_it_is_clear(tmp_path: Path) -> None:
+    found = project(tmp_path, "name: x\nruntime: python\n")
+    assert found.choose("") == "dev" and found.choose("prod") == "prod"
+    (tmp_path / "Pulumi.prod.yaml").write_text("config: {}\n")
+    assert found.choose("") == "prod"
+    (tmp_path / "Pulumi.test.yaml").write_text("config: {}\n")
+    with pytest.raises(UserError, match="prod, test"):
+        found.choose("")
+
+
+def test_renewed_settings_keep_what_was_set_in_the_rehearsal(tmp_path: Path) -> None:
+    source, copy = tmp_path / "Pulumi.dev.yaml", tmp_path / "copy.yaml"
+    source.write_text("secretsprovider: awskms://x\nconfig: {a: 1, b: 2, p: {secure: xyz}}\n")
+    assert projects._renew(source, copy) == ("p",)
+    content = projects.load(copy)
+    assert content["config"] == {"a": 1, "b": 2} and "secretsprovider" not in content
+    copy.write_text("encryptionsalt: s\nconfig: {a: 9, b: 2, p: mine, own: 1}\n")
+    assert projects._renew(source, copy) == ()
+    assert projects.load(copy) == {"encryptionsalt": "s", "config": {"a": 9, "b": 2, "p": "mine", "own": 1}}
+    source.write_text("config: {a: 3}\n")
+    projects._renew(source, copy)
+    assert projects.load(copy)["config"] == {"a": 3, "own": 1}
+
+
+def test_what_is_not_emulated_is_named() -> None:
+    errors = [
+        "NotEmulated: the rehearsal does not know the function aws:ec2/getSpotPrice:getSpotPrice. Emulated",
+        "no resource plugin 'pulumi-resource-docker' found in the workspace",
+    ]
+    assert coverage.lacking(errors) == ["function aws:ec2/getSpotPrice:getSpotPrice", "package docker"]
+    seen = {"aws:ec2/vpc:Vpc", "aws:appsync/resolver:Resolver", "gcp:compute/network:Network"}
+    seen |= {"gcp:cloudfunctions/function:Function", "kubernetes:core/v1:Pod"}
+    assert coverage.by_schema_only(seen) == [
+        "aws:appsync/resolver:Resolver", "gcp:cloudfunctions/function:Function"
+    ]  # fmt: skip
