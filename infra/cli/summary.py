@@ -1,13 +1,16 @@
 """What a person is told when an operation has ended."""
 
 import datetime
+from collections.abc import Sequence
 
 from rich.console import Console
 from rich.table import Table
 
-from infra import cost, outputs, spec
+from infra import catalog, cost, outputs, spec
 from infra.cli.smoke_result import SmokeFigures, read_figures
+from infra.engine import recovery
 from infra.engine.stack import EngineStack, Outcome
+from infra.forecast import forecast
 from infra.rehearsal.client import Rehearsal
 
 _PAST = {
@@ -32,12 +35,15 @@ def of_deployment(
     where = "rehearsed in the emulated clouds" if rehearsal else "deployed"
     done = f"[bold green]Stack {told.stack} is {where}[/] in {outcome.seconds:.0f} s: {_counts(outcome)}"
     console.print(f"\n{done}", soft_wrap=True)
-    for name, text in _rows(loaded, told, figures, rehearsal):
+    rows = _rows(loaded, told, figures, rehearsal)
+    if rehearsal:
+        rows += _times(rehearsal, engine.project, told.stack)
+    for name, text in rows:
         console.print(f"  {name:15} {text}", markup=False, highlight=False, soft_wrap=True)
     _next_steps(console, told.stack, rehearsal)
 
 
-def of_preview(loaded: spec.LoadedSpec, outcome: Outcome) -> None:
+def of_preview(loaded: spec.LoadedSpec, outcome: Outcome, shortfalls: Sequence[object] = ()) -> None:
     """What would change, and the price of the stack as the spec has it."""
     console = Console()
     if not outcome.succeeded:
@@ -52,6 +58,8 @@ def of_preview(loaded: spec.LoadedSpec, outcome: Outcome) -> None:
         )
     table.add_row("total of known", *map(_usd, (estimate.minimum, estimate.expected, estimate.maximum)), "")
     console.print(table)
+    for shortfall in shortfalls:
+        console.print(f"  over quota: {shortfall}", style="bold red", markup=False, soft_wrap=True)
     console.print(f"  not included: {'; '.join(cost.NOT_INCLUDED)}", style="dim")
 
 
@@ -114,6 +122,18 @@ def _rows(
     login = f"trainstack rehearse login -s {told.stack}" if rehearsal else told.mlflow_admin_secret
     rows.append(("MLflow login", f"shown by {login}" if rehearsal else f"secret {login}"))
     return rows
+
+
+def _times(rehearsal: Rehearsal, project: str, stack: str) -> list[tuple[str, str]]:
+    """How long the real deploy takes, why, and which types that leaves out."""
+    resources = recovery.resources(rehearsal.home / "state", project, stack)
+    told = forecast(resources, catalog.aws().durations)
+    names = [token.rpartition(":")[2] for token in told.unknown]
+    return [
+        ("real deploy", told.line),
+        ("critical path", told.path or "no duration is known"),
+        ("counted as 0", f"{len(names)} types without a known duration: {', '.join(names)}"),
+    ]
 
 
 def _next_steps(console: Console, stack: str, rehearsal: Rehearsal | None) -> None:
