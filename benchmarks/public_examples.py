@@ -1,0 +1,232 @@
+"""Rehearses every Pulumi project in Python below a folder, such as a checkout of github.com/pulumi/examples.
+
+    .venv/bin/python benchmarks/public_examples.py DIR [pattern] [--seconds 120] [--reports FOLDER]
+
+Each project (of those whose folder matches the pattern, such as `aws-py-*`) is rehearsed in a home of its own
+that is removed afterwards, with what anybody sets first: region, project and zone; a setting that it then
+misses is made up. A project `passes` when it is created, left alone by a second update, and deleted without a
+rest. It is `refused`, and told why, when it needs what only its user has (a package, a file, a meaningful
+setting) or forbids its own deletion; `not emulated` names what the rehearsal lacks; of an `unsteady` one
+a second, unchanged update changes something.
+"""
+
+import argparse
+import collections
+import fnmatch
+import os
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT))
+
+from infra.errors import UserError  # noqa: E402
+from infra.rehearsal import project as projects  # noqa: E402
+from infra.rehearsal.client import Rehearsal  # noqa: E402
+
+SETTINGS = (
+    "aws:region=us-east-1",
+    "gcp:project=examples-rehearsed",
+    "gcp:region=us-central1",
+    "gcp:zone=us-central1-a",
+)
+_TIMEOUT_S = 120.0
+_MISSING = re.compile(r"Missing required configuration variables? '([^']+)'")
+_MADE_UP = (
+    (r"^(is|enable|use)(?![a-z])", "false"),
+    (r"(?i)(count|size|port|memory|cpu|number)$", "1"),
+    (r"(?i)(password|secret|token)", "Example-password-1"),
+    (r"(?i)cidr_?blocks$", '["10.0.1.0/24", "10.0.2.0/24"]'),
+    (r"(?i)cidr", "0.0.0.0/0"),
+    (r"(?i)arn$", "arn:aws:iam::123456789012:role/example"),
+    (r"(?i)(domain|host)", "www.rehearsed.org"),
+    (r"(?i)email", "somebody@example.com"),
+    ("", "example"),
+)
+_MOST_SETTINGS = 8
+_GRACE_S = 10.0
+# What a report says a project lacks that only its user could give.
+_NEEDS = (
+    r"Missing required configuration variables? '[^']+'",
+    r"Stack reference \S+ does not exist",
+    r'[Uu]nknown stack "[^"]*"',
+    r"No such file or directory: '[^']+'",
+    r"couldn't read \w+ path '[^']+'",
+    # The program itself forbids its deletion, by a property or by the provider's default for it.
+    r"deletion_?[pP]rotection is set to true",
+    r"import [\w.]+ in \S+: is not installed",
+)
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """How one project fared."""
+
+    project: str
+    kind: str
+    why: str
+    seconds: float
+    report: str
+
+
+def main(folder: Path, pattern: str, timeout_s: float, reports: Path | None) -> int:
+    verdicts = []
+    for project in found(folder, pattern):
+        name = str(project.relative_to(folder))
+        verdicts.append(rehearse(project, name, timeout_s))
+        if reports:
+            reports.mkdir(parents=True, exist_ok=True)
+            (reports / f"{name.replace('/', '.')}.txt").write_text(verdicts[-1].report)
+        print(told(verdicts[-1]), flush=True)
+    counts = collections.Counter(verdict.kind for verdict in verdicts)
+    print(", ".join(f"{count} {kind}" for kind, count in counts.most_common()) or "no project")
+    return 1 if any(counts[kind] for kind in ("fails", "unsteady", "timeout")) else 0
+
+
+def found(folder: Path, pattern: str) -> list[Path]:
+    """The projects in Python, by name."""
+    result = []
+    for file in sorted(folder.rglob("Pulumi.yaml")):
+        matches = fnmatch.fnmatch(str(file.parent.relative_to(folder)), pattern)
+        try:
+            if matches:
+                result.append(projects.read(file.parent).folder)
+        except UserError:
+            continue  # another language
+    return result
+
+
+def rehearse(project: Path, name: str, timeout_s: float) -> Verdict:
+    """Run one project's life; no process of it is left."""
+    start = time.perf_counter()
+    with tempfile.TemporaryDirectory(prefix="trainstack-example-", ignore_cleanup_errors=True) as work:
+        # The SDKs' schemas are read once for all.
+        (Path(work) / "cache").symlink_to(ROOT / ".trainstack" / "cache")
+        home = Path(work) / "home"
+        settings, made_up = list(SETTINGS), dict[str, str]()
+        while True:
+            kind, why, text = _once(project, home, settings, timeout_s)
+            missing = [key for key in _MISSING.findall(re.sub(r"\s+", " ", text)) if key not in made_up]
+            if kind != "refused" or not missing or len(made_up) >= _MOST_SETTINGS:
+                break
+            made_up |= {key: _value(key.rpartition(":")[2]) for key in missing}
+            settings = [*SETTINGS, *(f"{key}={value}" for key, value in made_up.items())]
+    if made_up and kind != "timeout":
+        why = "; ".join(filter(None, [why, f"made up: {', '.join(made_up)}"]))
+    return Verdict(name, kind, why, time.perf_counter() - start, text)
+
+
+def _once(project: Path, home: Path, settings: list[str], timeout_s: float) -> tuple[str, str, str]:
+    """Outcome, reason and report of one run."""
+    command = [str(Path(sys.executable).with_name("trainstack")), "rehearse", "run", str(project)]
+    if stack := _stack(project):
+        command += ["--stack", stack]
+    for setting in settings:
+        command += ["--config", setting]
+    process = subprocess.Popen(
+        command,
+        # Some programs name what they make after whoever is logged in.
+        env={"USER": "somebody", **os.environ, "TRAINSTACK_REHEARSAL_HOME": str(home), "COLUMNS": "400"},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    try:
+        text = process.communicate(timeout=timeout_s)[0]
+        kind, why = judged(process.returncode, text)
+    except subprocess.TimeoutExpired as expired:
+        text = expired.output.decode(errors="replace") if expired.output else ""
+        kind, why = "timeout", _last_line(text)
+        process.send_signal(signal.SIGINT)  # in an orderly way, if it still can
+    finally:
+        _end(process, home)
+    return kind, why, text
+
+
+def _value(key: str) -> str:
+    return next(value for pattern, value in _MADE_UP if re.search(pattern, key))
+
+
+def judged(code: int, text: str) -> tuple[str, str]:
+    """The kind of outcome and its reason, from the exit code and the report."""
+    flat = re.sub(r"\s+", " ", text)
+    if code == 0:
+        return "passes", ""
+    lacks = re.search(r"not emulated +(?!nothing| )([^\n]+)", text)
+    if lacks:
+        return "not emulated", lacks[1]
+    needs = [match[0] for pattern in _NEEDS for match in re.finditer(pattern, flat)]
+    if needs:
+        return "refused", "; ".join(dict.fromkeys(needs))
+    if "resources change although nothing was changed" in flat:
+        return "unsteady", ""
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    causes = [line for line in lines if re.search(r"[Ee]rror|refus|[Ee]xception|change although|left", line)]
+    return "fails", (causes or lines or [f"exit code {code}"])[-1]
+
+
+def told(verdict: Verdict) -> str:
+    """One row of the table."""
+    return f"{verdict.project:44} {verdict.kind:13} {verdict.seconds:6.1f} s  {verdict.why[:200]}".rstrip()
+
+
+def _stack(project: Path) -> str:
+    """The first stack where the project has several and none is meant in particular."""
+    read = projects.read(project)
+    try:
+        return read.choose("")
+    except UserError:
+        return next(iter(read.stacks()))
+
+
+def _last_line(text: str) -> str:
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    return lines[-1] if lines else "no output"
+
+
+def _end(process: subprocess.Popen[str], home: Path) -> None:
+    """End what runs for this home: the command, its engine and program, the daemon and its workloads."""
+    try:
+        process.wait(_GRACE_S)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+    ours = [one for one in psutil.process_iter() if _belongs(one, home)]
+    for one in ours:
+        one.terminate()
+    for one in psutil.wait_procs(ours, timeout=_GRACE_S)[1]:
+        one.kill()
+    Rehearsal(home).stop()
+
+
+def _belongs(process: psutil.Process, home: Path) -> bool:
+    try:
+        here = process.environ().get("TRAINSTACK_REHEARSAL_HOME") == str(home)
+        return here or any(str(home) in word for word in process.cmdline())
+    except psutil.Error:
+        return False
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("folder", type=Path, metavar="DIR")
+    parser.add_argument("pattern", nargs="?", default="*")
+    parser.add_argument("--seconds", type=float, default=_TIMEOUT_S, help="the most that one may take")
+    parser.add_argument("--reports", type=Path, help="a folder for the whole report of each")
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    given = _arguments()
+    sys.exit(main(given.folder.resolve(), given.pattern, given.seconds, given.reports))
