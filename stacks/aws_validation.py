@@ -9,7 +9,9 @@ from components.aws.cluster import AwsCluster
 from components.aws.pod_role import AwsPodRole, secret_reader
 from components.aws.storage import AwsStorage
 from components.aws.tracking import AwsTracking
+from components.kubernetes.kueue import GATE_NAMESPACE
 from components.kubernetes.queueing import Queueing
+from components.kubernetes.smoke_job import SERVICE_ACCOUNT
 from components.kubernetes.smoke_test import SmokeTest, SmokeTestArgs
 from components.kubernetes.volumes import SharedVolume
 from infra import catalog, cost
@@ -17,7 +19,6 @@ from infra.spec import StackSpec
 from infra.spec.compute import PoolSpec
 from stacks.nodes import cores_for_jobs, memory_for_jobs_gib
 
-_NAMESPACE = "trainstack-smoke"
 # Lustre links this folder to the checkpoint bucket: the result outlives the file system.
 _CHECKPOINTS = "checkpoints"
 
@@ -54,7 +55,7 @@ class AwsValidation:
         self.job = SmokeTest(f"{spec.name}-smoke", args, merged)
 
     def outputs(self) -> dict[str, Any]:
-        """What the stack tells of its validation (`infra.outputs.SmokeOutputs`)."""
+        """What the stack tells of its validation (`infra.outputs.Smoke`)."""
         path = self.job.result_path
         uri = (
             # Lustre exports what is written under /checkpoints to the bucket by itself.
@@ -64,7 +65,7 @@ class AwsValidation:
             if self._storage.lustre is not None
             else path
         )
-        return {"job": self.job.job_name, "namespace": _NAMESPACE, "result_uri": uri}
+        return {"job": self.job.job_name, "namespace": GATE_NAMESPACE, "result_uri": uri}
 
     def _role(self) -> AwsPodRole:
         region = self._spec.region
@@ -73,8 +74,8 @@ class AwsValidation:
             {
                 "cluster_name": self._cluster.cluster_name,
                 "cluster_arn": self._cluster.cluster_arn,
-                "namespace": _NAMESPACE,
-                "service_account": "smoke",
+                "namespace": GATE_NAMESPACE,
+                "service_account": SERVICE_ACCOUNT,
                 "policy": pulumi.Output.all(
                     secret_arn=self._tracking.admin_secret_arn, key_arn=self._storage.kms_key_arn
                 ).apply(lambda known: secret_reader(region=region, **known)),

@@ -1,7 +1,6 @@
 """What exists already is taken over: `pulumi import`, the option `import_`, `Resource.get`."""
 
 from collections.abc import Callable
-from typing import Any
 
 import pulumi
 import pulumi_aws as aws
@@ -11,6 +10,7 @@ from pulumi.automation import CommandError
 from pulumi.automation._stack import ImportResource
 
 from infra.rehearsal.client import Rehearsal
+from tests.rehearsal.updates import counts
 
 Select = Callable[[Callable[[], None]], automation.Stack]
 
@@ -29,10 +29,6 @@ def program(**imports: str) -> Callable[[], None]:
             pulumi.export(name, made.id)
 
     return run
-
-
-def counts(changes: Any) -> dict[str, int]:
-    return {str(getattr(kind, "value", kind)): count for kind, count in (changes or {}).items()}
 
 
 def forgotten(stack: automation.Stack) -> dict[str, str]:

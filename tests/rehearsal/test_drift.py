@@ -1,7 +1,6 @@
 """What others change in the emulated clouds is refused, kept and shown as the services would."""
 
 from collections.abc import Callable
-from typing import Any
 
 import pulumi
 import pulumi_aws as aws
@@ -13,6 +12,7 @@ from infra.errors import UserError
 from infra.rehearsal.client import Rehearsal
 from infra.rehearsal.drift import put
 from infra.rehearsal.model import RefusalError
+from tests.rehearsal.updates import counts
 
 Select = Callable[[Callable[[], None]], automation.Stack]
 
@@ -22,10 +22,6 @@ def network() -> None:
     subnet = aws.ec2.Subnet("subnet", vpc_id=vpc.id, cidr_block="10.0.0.0/24")
     pulumi.export("vpc", vpc.id)
     pulumi.export("subnet", subnet.id)
-
-
-def counts(changes: Any) -> dict[str, int]:
-    return {str(getattr(kind, "value", kind)): count for kind, count in (changes or {}).items()}
 
 
 def test_values_are_put_at_paths_and_the_rest_stays() -> None:

@@ -1,7 +1,6 @@
 """The real engine against our providers: what a person sees of a rehearsal."""
 
 import json
-import re
 import time
 from collections.abc import Callable
 from typing import Any
@@ -15,6 +14,7 @@ from pulumi import automation
 
 from infra.rehearsal import control
 from infra.rehearsal.client import Rehearsal
+from tests.rehearsal.updates import changes, refused
 
 Select = Callable[[Callable[[], None]], automation.Stack]
 
@@ -32,16 +32,6 @@ def plain() -> None:
 
 def moved() -> None:
     network("10.0.1.0/24", dns=True)
-
-
-def changes(result: automation.UpResult | automation.DestroyResult) -> dict[str, int]:
-    return {str(kind): count for kind, count in (result.summary.resource_changes or {}).items()}
-
-
-def refused(stack: automation.Stack) -> str:
-    with pytest.raises(automation.CommandError) as error:
-        stack.up()
-    return re.sub(r"\s+", " ", str(error.value))
 
 
 def daemons(rehearsal: Rehearsal) -> list[psutil.Process]:

@@ -12,6 +12,7 @@ import pytest
 from pulumi import automation
 
 from infra.rehearsal.client import Rehearsal
+from tests.rehearsal.updates import changes, refused
 
 Select = Callable[[Callable[[], None]], automation.Stack]
 
@@ -103,16 +104,6 @@ def select(stack: Select, body: Callable[[], None]) -> automation.Stack:
     stack_.set_config("gcp:project", automation.ConfigValue("research"))
     stack_.set_config("gcp:region", automation.ConfigValue("us-central1"))
     return stack_
-
-
-def changes(result: automation.UpResult | automation.DestroyResult) -> dict[str, int]:
-    return {str(kind): count for kind, count in (result.summary.resource_changes or {}).items()}
-
-
-def refused(stack: automation.Stack) -> str:
-    with pytest.raises(automation.CommandError) as error:
-        stack.up()
-    return re.sub(r"\s+", " ", str(error.value))
 
 
 def test_a_gke_program_goes_up_stays_the_same_and_leaves_nothing(rehearsal: Rehearsal, stack: Select) -> None:

@@ -12,14 +12,10 @@ from infra.rehearsal.kubernetes.cloud import KubernetesCloud
 from infra.rehearsal.model import RefusalError
 from infra.rehearsal.schema import Schemas
 from infra.rehearsal.state import State
+from tests.rehearsal.rules.aws.world import trust
 from tests.rehearsal.rules.driver import CACHE, Driver
 
 SERVICE = "core/v1:Service"
-
-
-def trust(service: str) -> str:
-    statement = {"Effect": "Allow", "Action": "sts:AssumeRole", "Principal": {"Service": service}}
-    return json.dumps({"Version": "2012-10-17", "Statement": [statement]})
 
 
 class Clouds:

@@ -176,7 +176,8 @@ class AwsCloud:
             if hooks.deleting is not None:
                 hooks.deleting(site, record)
             self._refuse_if_used(line, record)
-            self._remove(record)
+            site.drop_hidden(record)
+            self._state.remove(record)
 
     def invoke(self, instance: Instance, token: str, args: Properties) -> Properties:
         """A function such as `aws:index/getAvailabilityZones:getAvailabilityZones`."""
@@ -299,12 +300,6 @@ class AwsCloud:
             message = line.blocked.message.format(id=record.id, name=record.name or record.id)
             holders = dict.fromkeys(f"{_called(use.user)} ({use.path})" for use in users[:5])
             raise RefusalError(line.blocked.code, message, f"Still used by {', '.join(holders)}.")
-
-    def _remove(self, record: Record) -> None:
-        for reference in self._state.users(record):
-            if reference.path == OWNER:
-                self._remove(reference.user)
-        self._state.remove(record)
 
 
 def _called(user: Record) -> str:

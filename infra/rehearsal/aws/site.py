@@ -98,9 +98,10 @@ class Site:
         return record
 
     def drop_hidden(self, owner: Record) -> None:
-        """Remove what `hidden` made for an owner."""
+        """Remove what `hidden` made for an owner, and for that in turn."""
         for reference in self.state.users(owner):
             if reference.path == OWNER:
+                self.drop_hidden(reference.user)
                 self.state.remove(reference.user)
 
 

@@ -48,9 +48,10 @@ def test_crds_outside_the_templates_stay_behind(rehearsed: Rehearsed) -> None:
     release = {**KUEUE, "chart": "oci://registry.k8s.io/jobset/charts/jobset", "name": "jobset"}
     key, outputs = rehearsed.create(RELEASE, release, "jobset")
     rehearsed.cloud.delete(rehearsed.call(RELEASE, "jobset"), key, outputs)
-    rehearsed.create(
+    made, _ = rehearsed.create(
         "kubernetes:jobset.x-k8s.io/v1alpha2:JobSet", {"metadata": {"name": "j"}, "spec": {}}, "j"
     )
+    assert made == "default/j"
 
 
 def test_a_written_crd_serves_its_kind(rehearsed: Rehearsed) -> None:
@@ -122,3 +123,4 @@ def test_namespaces_made_by_helm_hold_objects(rehearsed: Rehearsed) -> None:
     rehearsed.create(RELEASE, KUEUE, "kueue")
     rehearsed.config_map("x", {}, namespace="kueue-system")
     rehearsed.create(NAMESPACE, {"metadata": {"name": "kueue-system-2"}}, "n")
+    assert [one.id for one in rehearsed.state.find(name="x")] == ["kueue-system/x"]

@@ -299,6 +299,7 @@ print(f"rank {os.environ['RANK']} {steps}", flush=True)
 """
 
 
+@pytest.mark.alone
 def test_a_slow_rank_is_stopped_and_continued_from_outside(rehearsed: Rehearsed) -> None:
     rehearsed.namespace()
     rehearsed.config_map("ranked", {"main.py": RANKED})

@@ -52,6 +52,7 @@ def test_the_default_network_and_other_projects_are_let_pass(google: Driver) -> 
     google.create("compute/firewall:Firewall", "a", network="default", allows=[{"protocol": "tcp"}])
     shared = "projects/host/global/networks/shared"
     google.create("compute/firewall:Firewall", "b", network=shared, allows=[{"protocol": "tcp"}])
+    assert {"a", "b"} <= set(google.made)
 
 
 def test_deleting_a_used_network_is_refused(google: Driver) -> None:
