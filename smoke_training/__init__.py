@@ -1,5 +1,19 @@
 """Deploy-time validation of distributed training: measure, decide, attribute, record.
 
 Self-contained: the standard library and torch, nothing else of this repository, because the package reaches
-a cluster as one zip.
+a cluster as one zip. `instrument` is for anybody's own training loop.
 """
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from smoke_training.instrumentation import instrument as instrument
+
+
+def __getattr__(name: str) -> object:
+    """`instrument`, imported when it is first asked for: it needs torch, most of this package does not."""
+    if name != "instrument":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from smoke_training.instrumentation import instrument  # noqa: PLC0415 - see above
+
+    return instrument

@@ -26,6 +26,34 @@ EXIT_CODES: Mapping[Verdict, int] = {
 }
 
 
+class Cause(StrEnum):
+    """What kind of fault a culprit has; `unknown` only where the evidence allows no more."""
+
+    QUOTA = "quota"
+    CLOCK = "clock"
+    NOISY_HOST = "noisy_host"
+    NOT_RUNNING = "not_running"
+    SLOW_COMPUTE = "slow_compute"
+    EXPOSED_COMMUNICATION = "exposed_communication"
+    LOSS = "loss"
+    HALF_RATE_LINK = "half_rate_link"
+    SLOW_LINK = "slow_link"
+    DEAD_RAIL = "dead_rail"
+    TCP_FALLBACK = "tcp_fallback"
+    SLOW_STORAGE = "slow_storage"
+    DISK_FULL = "disk_full"
+    TORN_CHECKPOINT = "torn_checkpoint"
+    STATE_LOST = "state_lost"
+    CORRUPTION = "corruption"
+    NAN = "nan"
+    KILLED = "killed"
+    HUNG = "hung"
+    NEVER_JOINED = "never_joined"
+    WRONG_WORLD_SIZE = "wrong_world_size"
+    MISMATCH = "mismatch"
+    UNKNOWN = "unknown"
+
+
 @dataclass(frozen=True, kw_only=True)
 class Measured:
     """A measured figure. `ci` is the 95 % interval; a null value or interval carries its `reason`."""
@@ -45,7 +73,7 @@ class Expected:
     """What a figure is held against. `kind` says how far to trust it; `unknown` judges nothing."""
 
     value: float | None
-    kind: str  # published | derived | declared | exact | unknown
+    kind: str  # published | derived | declared | baseline | exact | unknown
     source: str
     floor: float | None = None
     reason: str | None = None
@@ -55,12 +83,12 @@ class Expected:
 class Culprit:
     """Who is accused, how strongly and on what evidence."""
 
-    kind: str  # rank | node | stack
-    id: str
+    kind: str  # rank | node | link | nic | storage | stack
+    id: str  # rank "2", node "1", link "0-2", nic "1/eth1", storage "checkpoints@1", stack "transport"
     node: str | None
     score: float | None
     ci: tuple[float, float] | None
-    cause: str
+    cause: Cause
     evidence: tuple[str, ...]
 
 

@@ -1,36 +1,93 @@
-"""Rank-coded exact sums: what an all-reduce must return, and whom a wrong sum accuses (pure).
+"""Rank-coded contents: what a collective must return exactly, and whom a wrong element accuses (pure).
 
-Rank r of a window contributes 1 << (r - first). The exact int64 sum then has one bit per rank, so a missing
-or doubled contribution names its rank. A window holds at most 62 ranks; more ranks need several windows.
+Every rank contributes 48-bit words that depend on rank, chunk, salt and place, so that the words of two ranks
+at one place have nothing in common. An int64 sum of up to 2^14 of them is exact.
+
+A wrong sum is explained for every rank by what must have happened to *its* word: it is missing, it came
+twice, or certain of its bits were changed. What really happened is the same in every error of one fault; the
+explanations of the innocent differ from error to error, because their words do. One bit per rank (1 << rank)
+could not tell: a flipped bit would accuse the rank to which that bit belongs.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
 
-WINDOW = 62
-
-
-def windows(ranks: int) -> Iterator[range]:
-    """Consecutive groups of ranks that fit one int64 code."""
-    for first in range(0, ranks, WINDOW):
-        yield range(first, min(first + WINDOW, ranks))
-
-
-def contribution(rank: int, window: range) -> int:
-    """What `rank` adds in `window`; 0 outside it."""
-    return 1 << (rank - window.start) if rank in window else 0
+BITS = 48
+PERIOD = 64  # words repeat after so many places: a wrong element is still placed by its chunk
+MISSING, TWICE = -1, -2  # explanations that are no set of changed bits
+_MASK = (1 << 64) - 1
 
 
-def expected_sum(window: range) -> int:
-    """The exact sum: every bit of the window set once."""
-    return (1 << len(window)) - 1
+@dataclass(frozen=True)
+class Error:
+    """What is wrong with one sum: the chunk, salt and place of its words, and found minus expected."""
+
+    chunk: int
+    salt: int
+    place: int
+    excess: int
 
 
-def suspects(wrong_sums: Iterable[int], window: range) -> list[int]:
-    """Ranks whose contribution is missing from a wrong sum, or, if none is missing, was added twice."""
-    missing: set[int] = set()
-    doubled: set[int] = set()
-    for value in wrong_sums:
-        excess = value - expected_sum(window)
-        missing.update(rank for rank in window if not value >> (rank - window.start) & 1)
-        doubled.update(rank for rank in window if excess == contribution(rank, window))
-    return sorted(doubled or missing)
+@lru_cache(maxsize=1024)
+def words(rank: int, chunk: int, salt: int = 0) -> tuple[int, ...]:
+    """What `rank` contributes to `chunk`: one period of words, repeated over the chunk's elements."""
+    stem = _mixed(_mixed(rank << 32 | chunk) ^ salt)
+    return tuple(_mixed(stem ^ place) >> (64 - BITS) for place in range(PERIOD))
+
+
+def sums(ranks: int, chunk: int, salt: int = 0) -> tuple[int, ...]:
+    """The exact sums over all ranks: one period."""
+    return tuple(map(sum, zip(*(words(rank, chunk, salt) for rank in range(ranks)), strict=True)))
+
+
+def suspects(errors: Iterable[Error], ranks: int) -> tuple[int, ...]:
+    """The ranks that explain wrong sums best: by the fewest different events, then the fewest changed bits.
+
+    Several when they explain them equally well; more errors then tell them apart. None when no rank explains
+    two errors alike nor every one by a single changed bit: then the sums are arbitrary.
+    """
+    known = list(dict.fromkeys(errors))
+    if not known:
+        return ()
+    costs = {rank: _cost(known, rank) for rank in range(ranks)}
+    different, bits = best = min(costs.values())
+    if different == len(known) and bits > len(known):
+        return ()
+    return tuple(rank for rank, cost in costs.items() if cost == best)
+
+
+def chunk_of(index: int, elements: int, ranks: int) -> int:
+    """Which of `ranks` equal parts of an array an element lies in: a ring reduces them one by one."""
+    return min(index * ranks // elements, ranks - 1)
+
+
+def repeated(pattern: Sequence[int], elements: int) -> int:
+    """How many periods cover so many elements."""
+    return -(-elements // len(pattern))
+
+
+def _cost(errors: Sequence[Error], rank: int) -> tuple[int, int]:
+    """(different events, changed bits in all) by which errors would be this rank's."""
+    events = [_event(error, rank) for error in errors]
+    return len(set(events)), sum(1 if event < 0 else event.bit_count() for event in events)
+
+
+def _event(error: Error, rank: int) -> int:
+    """What must have happened to the rank's word: MISSING, TWICE, or the bits that were changed."""
+    word = words(rank, error.chunk, error.salt)[error.place]
+    if error.excess == -word:
+        return MISSING
+    if error.excess == word:
+        return TWICE
+    changed = word + error.excess
+    # A word cannot have become negative: its many bits are counted, so that this explanation is a bad one.
+    return word ^ (changed if changed >= 0 else ~changed | 1 << 63)
+
+
+def _mixed(value: int) -> int:
+    """The finaliser of splitmix64 (Steele, Lea & Flood 2014)."""
+    value = (value + 1) * 0x9E3779B97F4A7C15 & _MASK
+    value = (value ^ value >> 30) * 0xBF58476D1CE4E5B9 & _MASK
+    value = (value ^ value >> 27) * 0x94D049BB133111EB & _MASK
+    return value ^ value >> 31

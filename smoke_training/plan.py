@@ -6,8 +6,13 @@ import hashlib
 import json
 import math
 import random
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
+
+from smoke_training.phases import FULL, NAMES, QUICK, chosen
+from smoke_training.statistics import baseline
 
 SCHEMA = "trainstack.smoke-plan/1"
 
@@ -31,9 +36,34 @@ class ExpectedBusbw:
     kind: str
 
 
+@dataclass(frozen=True)
+class StorageTarget:
+    """A folder to measure: what people call it, its path in the pod, and its declared rate in MB/s."""
+
+    name: str
+    path: str
+    write_mb_s: float | None = None
+    source: str | None = None
+
+
+@dataclass(frozen=True)
+class PeakTflops:
+    """Declared dense peak of one accelerator in TFLOPS at a data type."""
+
+    value: float
+    dtype: str
+    source: str
+
+
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """One validated plan. USD per hour for all nodes together, times in seconds, slowdown as a ratio."""
+    """One validated plan. USD per hour for all nodes together, times in seconds, slowdown as a ratio.
+
+    `rails` are the network interfaces that carry training traffic, in order, each of `rail_gbit_s`;
+    `network_gbit_s` is the sum of a node's. `phases` limits a run to some of its depth's phases. A
+    `preemptible` run may be stopped at any time: that is SKIPPED then, no error. `alert_topic_arn` is the
+    SNS topic that is told when a run that nobody waits for finds something.
+    """
 
     stack: str
     nodes: int
@@ -60,6 +90,28 @@ class Plan:
     seed: int
     git_sha: str | None = None
     deploy_id: str | None = None
+    depth: str = QUICK
+    phases: tuple[str, ...] | None = None
+    rails: tuple[str, ...] = ()
+    rail_gbit_s: float | None = None
+    network_gbit_s: float | None = None
+    storage: tuple[StorageTarget, ...] = ()
+    peak_tflops: PeakTflops | None = None
+    baseline: Mapping[str, object] | None = None
+    hang_timeout_s: float = 30.0
+    join_timeout_s: float = 120.0
+    preemptible: bool = False
+    alert_topic_arn: str | None = None
+
+    @property
+    def chosen_phases(self) -> tuple[str, ...]:
+        """The phases this plan runs, in order."""
+        return chosen(self.depth, self.phases)
+
+    @property
+    def partial(self) -> bool:
+        """Whether the plan leaves out phases that its depth has: such a run validates no stack."""
+        return set(self.chosen_phases) < set(chosen(self.depth, None))
 
 
 @dataclass(frozen=True)
@@ -78,10 +130,13 @@ NEXT_STEPS = 8  # steps the uninterrupted run goes further, so that losses after
 
 
 def kill_schedule(seed: int, world: int) -> KillSchedule:
-    """Derive victim and step from the seed; the step lies after the first checkpoint and before the last."""
+    """Derive victim and step from the seed.
+
+    The step lies after the second checkpoint, so that there is one to fall back to, and before the last.
+    """
     dice = random.Random(seed)  # noqa: S311 - a reproducible choice, not a secret
     victim = dice.randrange(world)
-    step = dice.randrange(CHECKPOINT_EVERY + 1, RESUME_STEPS - CHECKPOINT_EVERY)
+    step = dice.randrange(2 * CHECKPOINT_EVERY + 1, RESUME_STEPS - CHECKPOINT_EVERY)
     return KillSchedule(victim, step, RESUME_STEPS, CHECKPOINT_EVERY)
 
 
@@ -105,9 +160,18 @@ def _between(low: float, high: float) -> Callable[[object], bool]:
     return lambda value: _number(value) and low < float(str(value)) <= high
 
 
+def _list_of(rule: Callable[[object], bool]) -> Callable[[object], bool]:
+    return lambda value: isinstance(value, list) and all(rule(item) for item in value)
+
+
 def _accepted(value: object) -> bool:
     known = {"PASS", "INCONCLUSIVE", "SKIPPED"}
     return isinstance(value, list) and "PASS" in value and all(v in known for v in value)
+
+
+def _topic_arn(value: object) -> bool:
+    form = r"arn:aws[a-z-]*:sns:[a-z0-9-]+:\d{12}:[\w-]+"
+    return isinstance(value, str) and re.fullmatch(form, value) is not None
 
 
 _TEXTS = (
@@ -148,6 +212,34 @@ _OPTIONAL: Mapping[str, tuple[Callable[[object], bool], str]] = {
     "seed": (_count(0), "must be a whole number >= 0"),
     "git_sha": (_optional(_text), "must be null or a non-empty text"),
     "deploy_id": (_optional(_text), "must be null or a non-empty text"),
+    "depth": (lambda value: value in (QUICK, FULL), "must be quick or full"),
+    "phases": (
+        _optional(_list_of(lambda value: value in NAMES)),
+        f"must be null or a list of phases: {', '.join(NAMES)}",
+    ),
+    "rails": (_list_of(_text), "must be a list of interface names"),
+    "rail_gbit_s": (_optional(_between(0, 1e6)), "must be null or a number above 0, in Gb/s"),
+    "network_gbit_s": (_optional(_between(0, 1e6)), "must be null or a number above 0, in Gb/s"),
+    "storage": (_list_of(lambda value: isinstance(value, dict)), "must be a list of objects"),
+    "peak_tflops": (_optional(lambda value: isinstance(value, dict)), "must be null or an object"),
+    "baseline": (_optional(lambda value: isinstance(value, dict)), "must be null or an object"),
+    "hang_timeout_s": (_between(0, 3600), "must be above 0 and at most 3600 seconds"),
+    "join_timeout_s": (_between(0, 3600), "must be above 0 and at most 3600 seconds"),
+    "preemptible": (lambda value: isinstance(value, bool), "must be true or false"),
+    "alert_topic_arn": (_optional(_topic_arn), "must be null or the ARN of an SNS topic"),
+}
+_STORAGE_RULES: Mapping[str, tuple[Callable[[object], bool], str]] = {
+    "name": (_text, "must be a non-empty text"),
+    "path": (_text, "must be a non-empty text"),
+}
+_STORAGE_OPTIONAL: Mapping[str, tuple[Callable[[object], bool], str]] = {
+    "write_mb_s": (_optional(_between(0, math.inf)), "must be null or a number above 0, in MB/s"),
+    "source": (_optional(_text), "must be null or a non-empty text"),
+}
+_PEAK_RULES: Mapping[str, tuple[Callable[[object], bool], str]] = {
+    "value": (_between(0, math.inf), "must be a number above 0"),
+    "dtype": (_text, "must be a non-empty text"),
+    "source": (_text, "must be a non-empty text"),
 }
 _BUSBW_RULES: Mapping[str, tuple[Callable[[object], bool], str]] = {
     "value": (_between(0, math.inf), "must be a number above 0"),
@@ -170,14 +262,62 @@ def parse(text: str) -> Plan:
     busbw = document.get("expected_busbw_gb_s")
     if isinstance(busbw, dict):
         problems += _problems(busbw, _BUSBW_RULES, {}, "expected_busbw_gb_s.")
+    peak, storage = document.get("peak_tflops"), document.get("storage") or []
+    if isinstance(peak, dict):
+        problems += _problems(peak, _PEAK_RULES, {}, "peak_tflops.")
+    for number, target in enumerate(storage):
+        if isinstance(target, dict):
+            problems += _problems(target, _STORAGE_RULES, _STORAGE_OPTIONAL, f"storage[{number}].")
+    if isinstance(document.get("baseline"), dict):
+        problems += _baseline_problems(document["baseline"])
     if problems:
         raise PlanError(problems)
-    seed = document.get("seed")
+    return Plan(**_values(document))
+
+
+def _baseline_problems(document: Mapping[str, object]) -> list[str]:
+    try:
+        baseline.parse(document)
+    except baseline.BaselineError as error:
+        return list(error.problems)
+    return []
+
+
+def _values(document: Mapping[str, Any]) -> dict[str, Any]:
+    """A checked document as the arguments of `Plan`."""
     values = {key: value for key, value in document.items() if key not in ("schema", "expected_busbw_gb_s")}
+    busbw, peak, seed = (document.get(key) for key in ("expected_busbw_gb_s", "peak_tflops", "seed"))
     values["expected_busbw"] = ExpectedBusbw(**busbw) if busbw else None
-    values["accept"] = tuple(document["accept"])
+    values["peak_tflops"] = PeakTflops(**peak) if peak else None
+    values["storage"] = tuple(StorageTarget(**target) for target in document.get("storage", ()))
     values["seed"] = seed if seed is not None else _derived_seed(document)
-    return Plan(**values)
+    for key in ("accept", "rails", "phases"):
+        if document.get(key) is not None:
+            values[key] = tuple(document[key])
+    return values
+
+
+def located(plan: Plan, environment: Mapping[str, str]) -> Plan:
+    """The plan with `$NAME` in storage paths replaced: a job's own folder is only known inside the job.
+
+    Raises PlanError for every variable that the environment does not have.
+    """
+    missing = [
+        f"storage[{number}].path: got {json.dumps(target.path)}; ${name} is not in the environment"
+        for number, target in enumerate(plan.storage)
+        for name in _VARIABLE.findall(target.path)
+        if not environment.get(name)
+    ]
+    if missing:
+        raise PlanError(missing)
+    found = tuple(
+        dataclasses.replace(target, path=_VARIABLE.sub(lambda name: environment[name[1]], target.path))
+        for target in plan.storage
+    )
+    return dataclasses.replace(plan, storage=found)
+
+
+_VARIABLE = re.compile(r"\$([A-Za-z_][A-Za-z0-9_]*)")
 
 
 def render(plan: Plan) -> str:
@@ -187,7 +327,7 @@ def render(plan: Plan) -> str:
     return json.dumps({"schema": SCHEMA, **document}, indent=1)
 
 
-def local_plan(ranks: int) -> Plan:
+def local_plan(ranks: int, depth: str = QUICK, only: tuple[str, ...] | None = None) -> Plan:
     """The plan of `run --ranks N`: one node, this machine, nothing expected of its fabric.
 
     The minimum efficiency is below a cluster's 0.8: here ranks and their communication threads share CPUs.
@@ -217,6 +357,8 @@ def local_plan(ranks: int) -> Plan:
         dataset="synthetic",
         task="local-validation",
         seed=20261121,
+        depth=depth,
+        phases=only,
     )
 
 

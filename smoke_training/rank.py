@@ -3,23 +3,39 @@
 The first incarnation measures, trains the reference and is then interrupted by a kill; the second resumes.
 """
 
+import contextlib
 import json
 import os
 import platform
 import resource
 import sys
 import traceback
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import torch
 
-from smoke_training import verdict
-from smoke_training.decode import decode
-from smoke_training.evidence import Training
-from smoke_training.plan import Plan, kill_schedule, parse
-from smoke_training.probes import collective, parity, resume, step
+from smoke_training import evidence, verdict
+from smoke_training.evidence.training import Training
+from smoke_training.phases import PHASE
+from smoke_training.plan import parse
+from smoke_training.probes import (
+    collective,
+    dcp,
+    fitness,
+    loader,
+    pairs,
+    parity,
+    rails,
+    resume,
+    sharded,
+    step,
+    storage,
+    traffic,
+)
 from smoke_training.probes import gang as gangs
-from smoke_training.runtime import host
+from smoke_training.probes.context import Context, Line
+from smoke_training.runtime import heartbeat, host
 
 
 class Recorder:
@@ -37,51 +53,83 @@ class Recorder:
                 os.fsync(stream.fileno())
 
 
+Measure = Callable[[Context], Iterator[Line]]
+
+# In the order of `phases.PHASES`; `world` and `resume` are the rank's own, because they belong to its life.
+PROBES: Mapping[str, Measure] = {
+    "fitness": fitness.measure,
+    "collectives": traffic.around(collective.measure),
+    "pairs": pairs.measure,
+    "rails": rails.measure,
+    "training": step.measure,
+    "sharded": sharded.measure,
+    "parity": parity.measure,
+    "storage": storage.measure,
+    "loader": loader.measure,
+    "checkpoint": dcp.measure,
+}
+
+
 def main() -> None:
     """Run this incarnation's phases; an exception is written down and ends the rank with status 1."""
     scratch = Path(sys.argv[1])
     plan = parse((scratch / "plan.json").read_text())
     attempt = int(os.environ["TORCHELASTIC_RESTART_COUNT"])
     phase = ["join"]
+    heartbeat.own().phase(phase[0])
     try:
-        gang = gangs.join(float(os.environ["SMOKE_JOIN_TIMEOUT"]), os.environ["SMOKE_DEVICE"])
+        if os.environ["SMOKE_DEVICE"] == "cuda":
+            os.environ.update(traffic.log_settings(scratch, os.environ))  # read when NCCL starts
+        gang = gangs.join(float(os.environ["SMOKE_GROUP_TIMEOUT"]), os.environ["SMOKE_DEVICE"])
+        context = Context(gang=gang, plan=plan, scratch=scratch)
         recorder = Recorder(scratch / "evidence.jsonl", gang.rank == 0)
         if attempt == 0:
-            _measure(gang, plan, scratch, recorder, phase)
+            _measure(context, recorder, phase)
         else:
-            phase[0] = "resume"
-            schedule = kill_schedule(plan.seed, gang.world)
-            recorder.add(resume.resumed(gang, plan.seed, schedule, scratch))
-            _finish(gang, recorder)
+            _enter(phase, "resume")
+            for line in resume.resumed(context):
+                recorder.add(line)
+        _finish(gang, recorder)
     except Exception as error:
         _record_failure(scratch, attempt, phase[0], error)
         os._exit(1)
 
 
-def _measure(gang: gangs.Gang, plan: Plan, scratch: Path, recorder: Recorder, phase: list[str]) -> None:
-    phase[0] = "world"
+def _measure(context: Context, recorder: Recorder, phase: list[str]) -> None:
+    """All phases of the first incarnation; the last, `resume`, ends with a kill and does not come back."""
+    gang, plan = context.gang, context.plan
+    _enter(phase, "world")
     recorder.add(
         {"kind": "world", "wanted": int(os.environ["SMOKE_WORLD"]), "ranks": gang.gather(_facts(gang))}
     )
-    phase[0] = "collective"
-    recorder.add(collective.sweep(gang, plan.seed))
-    phase[0] = "training"
-    if gang.world > 1:
-        found = step.measure(gang, plan.seed, lambda line: verdict.training_decided(_training(line), plan))
-        recorder.add(found)
-        if verdict.training_failed(_training(found), plan):
-            # Every rank holds the same evidence and so comes to the same answer: nobody is left waiting.
-            recorder.add({"kind": "stopped_early", "reason": "training does not scale; resume was not tried"})
-            _finish(gang, recorder)
-    phase[0] = "parity"
-    recorder.add(parity.measure(gang, plan.seed))
-    phase[0] = "reference"
-    schedule = kill_schedule(plan.seed, gang.world)
-    replica = resume.Replica(gang, plan.seed)
-    recorder.add(resume.reference(gang, replica, schedule, scratch))
-    recorder.add({"kind": "usage", "ranks": gang.gather(_usage(gang))})
-    phase[0] = "interrupted"
-    resume.interrupted(gang, replica, schedule, scratch)
+    for name in plan.chosen_phases:
+        _enter(phase, name)
+        if name not in PROBES or (PHASE[name].needs_peers and gang.world < 2):
+            continue
+        found = list(PROBES[name](context))
+        for line in found:
+            recorder.add(line)
+        # Every rank holds the same evidence and so comes to the same answer: nobody is left waiting.
+        if name == "training" and verdict.training_failed(_training(found), plan):
+            recorder.add(
+                {"kind": "stopped_early", "reason": "training does not scale; the rest was not tried"}
+            )
+            return
+    if "resume" in plan.chosen_phases:
+        _enter(phase, "reference")
+        trial = resume.Trial(context)
+        for line in trial.reference():
+            recorder.add(line)
+        recorder.add({"kind": "usage", "ranks": gang.gather(_usage(gang))})
+        _enter(phase, "interrupted")
+        for line in trial.interrupted():
+            recorder.add(line)
+
+
+def _enter(phase: list[str], name: str) -> None:
+    """Remember the phase for whoever reads a failure, and tell it to the watchdog outside."""
+    phase[0] = name
+    heartbeat.own().phase(name)
 
 
 def _finish(gang: gangs.Gang, recorder: Recorder) -> None:
@@ -91,9 +139,9 @@ def _finish(gang: gangs.Gang, recorder: Recorder) -> None:
     gangs.leave()
 
 
-def _training(line: dict[str, object]) -> Training:
-    found = decode(Training, json.loads(json.dumps({k: v for k, v in line.items() if k != "kind"})))
-    assert isinstance(found, Training)
+def _training(lines: Sequence[Line]) -> Training:
+    found = evidence.parse(json.dumps(line) for line in lines).of(Training)
+    assert found is not None
     return found
 
 
@@ -128,6 +176,7 @@ def _usage(gang: gangs.Gang) -> dict[str, object]:
 def _record_failure(scratch: Path, attempt: int, phase: str, error: Exception) -> None:
     """Leave the reason behind. Losing a peer in the interrupted phase is the plan, not a failure."""
     rank = int(os.environ["RANK"])
+    heartbeat.own().broke(f"{type(error).__name__}: {error}")  # first: the disk may be full
     traceback.print_exc()
     expected = phase == "interrupted" and "was to be killed" not in str(error)
     if not expected:
@@ -137,5 +186,6 @@ def _record_failure(scratch: Path, attempt: int, phase: str, error: Exception) -
             "phase": phase,
             "message": f"{type(error).__name__}: {error}"[:2000],
         }
-        (scratch / f"failure-{attempt}-{rank}.json").write_text(json.dumps(line) + "\n")
+        with contextlib.suppress(OSError):  # without room on the disk the heartbeat has said it
+            (scratch / f"failure-{attempt}-{rank}.json").write_text(json.dumps(line) + "\n")
     sys.stderr.flush()

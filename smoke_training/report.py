@@ -1,16 +1,28 @@
-"""Words for people: the first line, the termination message (pure)."""
+"""Words for people: the first line, the termination message (pure).
 
-from smoke_training.evidence import Failure
+The termination message of the gate's pod is what a failed `pulumi up` shows, so it has to hold all that
+matters in 4096 bytes: what was measured and how surely, what was expected and by whom, between which values
+nothing is claimed, who is accused of what, and one thing to do.
+"""
+
+from collections.abc import Iterator, Sequence
+
+from smoke_training.evidence.world import Failure
 from smoke_training.model import Check, Culprit, Judgement, Verdict
 
 TERMINATION_LIMIT = 4096  # bytes; Kubernetes cuts a termination message there
+# Bytes that the parts may take: the first four always fit together, so that none of them is ever cut off.
+_HEADLINE, _BLOCK, _ACTION, _NOTES = 1000, 2000, 500, 400
+_SENTENCE, _FACT = 600, 240
 
 
 def headline(judgement: Judgement) -> str:
     """One line: verdict, decisive check with its figure, suspect."""
     decisive = judgement.decisive
     if judgement.verdict is Verdict.PASS:
-        return "PASS " + ", ".join(f"{c.short_id} {_figure(c)}" for c in judgement.checks if c.id in _SHOWN)
+        shown = [f"{c.short_id} {_figure(c)}" for c in judgement.checks if c.id in _SHOWN]
+        worse = [c for c in judgement.checks if c.id == "baseline.regression" and c.status is Verdict.FAIL]
+        return "; ".join(["PASS " + ", ".join(shown), *(f"but {check.message}" for check in worse)])
     if decisive is None:
         return str(judgement.verdict)
     line = f"{judgement.verdict} {decisive.short_id} {decisive.message}"
@@ -20,24 +32,24 @@ def headline(judgement: Judgement) -> str:
 _SHOWN = ("training.scaling_efficiency", "training.straggler", "resume.recovery")
 
 
-def termination_message(judgement: Judgement) -> str:
-    """Headline, every check that did not pass with its figures and evidence, one next action."""
-    lines = [headline(judgement)]
-    wanted = [c for c in judgement.checks if c.required and c.status not in (Verdict.PASS, Verdict.SKIPPED)]
-    for check in wanted:
-        lines += ["", f"{check.status} {check.id}: {check.message}"]
-        lines += [f"  measured: {text}" for text in [_measured(check)] if text]
-        lines += [f"  expected: {text}" for text in [_expected(check)] if text]
-        for culprit in check.culprits[:4]:
-            lines.append(f"  suspect: {_suspect(culprit)}; cause: {culprit.cause}")
-            lines += [f"    - {item}" for item in culprit.evidence[:5]]
-    action = next((c.next_action for c in wanted if c.next_action), None)
+def termination_message(judgement: Judgement, accept: Sequence[str] = ()) -> str:
+    """Headline, the decisive check, the next action, then every other check that did not pass while it fits.
+
+    `accept` are the verdicts that open the gate; they are named when this one does not.
+    """
+    wanted = _wanted(judgement)
+    lines = [_short(headline(judgement), _HEADLINE)]
+    if wanted:
+        lines += ["", *_bounded(list(_block(wanted[0])))]
+    if accept and str(judgement.verdict) not in accept:
+        lines.append(f"Gate: closed; it opens for {', '.join(accept)}.")
+    action = next((check.next_action for check in wanted if check.next_action), None)
     if action:
-        lines += ["", f"Next: {action}"]
+        lines += ["", f"Next: {_short(action, _ACTION)}"]
     if judgement.verdict is Verdict.PASS:
-        lines += [f"{c.status} {c.id}: {c.message}" for c in judgement.checks]
-    lines += [f"Note: {note}" for note in judgement.notes]
-    return _cut("\n".join(lines))
+        lines += [_line(check) for check in judgement.checks]
+    lines += [_short(f"Note: {note}", _NOTES) for note in judgement.notes]
+    return _fitted(lines, wanted[1:])
 
 
 def node_message(node: int, devices: Check, failures: list[Failure], ended: str | None) -> str:
@@ -52,11 +64,73 @@ def node_message(node: int, devices: Check, failures: list[Failure], ended: str 
     return _cut("\n".join([*lines, *([ended] if ended else [])]))
 
 
+def _wanted(judgement: Judgement) -> list[Check]:
+    """The required checks that decided against a pass: the decisive one, then the others, worst first."""
+    order = [Verdict.FAIL, Verdict.ERROR, Verdict.INCONCLUSIVE]
+    if judgement.verdict is Verdict.SKIPPED:
+        order = [Verdict.SKIPPED]
+    found = [check for check in judgement.checks if check.required and check.status in order]
+    return sorted(found, key=lambda check: order.index(check.status))
+
+
+_SUSPECT, _EVIDENCE = "  suspect: ", "    - "
+
+
+def _block(check: Check) -> Iterator[str]:
+    """All about one check, a line a fact."""
+    yield f"{check.status} {check.id}: {_short(check.message, _SENTENCE)}"
+    noise = ", ".join(f"{name} {value:.3g}" for name, value in check.noise.items() if value is not None)
+    facts = {"measured": _measured(check), "expected": _expected(check), "zone": _zone(check), "noise": noise}
+    for name, text in facts.items():
+        if text:
+            yield f"  {name}: {_short(text, _FACT)}"
+    for culprit in check.culprits[:4]:
+        yield f"{_SUSPECT}{_short(_suspect(culprit), _FACT)}; cause: {culprit.cause}"
+        yield from (f"{_EVIDENCE}{_short(item, _FACT)}" for item in culprit.evidence[:5])
+    if len(check.culprits) > 4:
+        yield f"  and {len(check.culprits) - 4} more suspects"
+
+
+def _bounded(block: list[str]) -> list[str]:
+    """The block without as much of its evidence as is too much, then without its lesser suspects."""
+    for kind, kept in ((_EVIDENCE, 0), (_SUSPECT, 1)):
+        found = [index for index, line in enumerate(block) if line.startswith(kind)][kept:]
+        while found and len("\n".join(block).encode()) > _BLOCK:
+            del block[found.pop()]
+    return block
+
+
+def _fitted(lines: list[str], others: Sequence[Check]) -> str:
+    """The lines, and as many whole blocks of other checks after them as the limit allows."""
+    text = "\n".join(lines)
+    for index, check in enumerate(others):
+        block = "\n".join(["", "", *_block(check)])
+        rest = others[index + 1 :]
+        tail = f"\n\nAlso: {', '.join(f'{item.status} {item.id}' for item in rest)}" if rest else ""
+        if len((text + block + tail).encode()) > TERMINATION_LIMIT:
+            left = ", ".join(f"{item.status} {item.id}" for item in others[index:])
+            return _cut(f"{text}\n\nAlso: {left}")
+        text += block
+    return _cut(text)
+
+
 def _cut(text: str) -> str:
     raw = text.encode()
     if len(raw) <= TERMINATION_LIMIT:
         return text
     return raw[: TERMINATION_LIMIT - 4].decode(errors="ignore") + "\n..."
+
+
+def _short(text: str, limit: int) -> str:
+    """One line of at most `limit` bytes."""
+    line = " ".join(text.split())
+    raw = line.encode(errors="replace")
+    return raw.decode() if len(raw) <= limit else raw[: limit - 4].decode(errors="ignore") + " ..."
+
+
+def _line(check: Check) -> str:
+    zone = f" ({_zone(check)})" if check.zone else ""
+    return f"{check.status} {check.id}: {_short(check.message, _SENTENCE)}{zone}"
 
 
 def _figure(check: Check) -> str:
@@ -85,9 +159,17 @@ def _expected(check: Check) -> str | None:
     return f"{wanted.value:.4g}{limit} ({wanted.kind}: {wanted.source})"
 
 
+def _zone(check: Check) -> str | None:
+    """The values about which a run claims neither health nor fault."""
+    if check.zone is None:
+        return None
+    return f"indifference zone {check.zone[0]:.4g} .. {check.zone[1]:.4g}"
+
+
 def _suspect(culprit: Culprit) -> str:
     where = f" on node {culprit.node}" if culprit.node else ""
-    if culprit.kind != "rank" or culprit.score is None:
-        return f"{culprit.kind} {culprit.id}{where}: {culprit.cause}"
     interval = f" (95% interval {culprit.ci[0]:.2f} .. {culprit.ci[1]:.2f})" if culprit.ci else ""
-    return f"rank {culprit.id}{where}: computes {culprit.score:.2f}x slower than its peers{interval}"
+    if culprit.kind == "rank" and culprit.score is not None:
+        return f"rank {culprit.id}{where}: computes {culprit.score:.2f}x slower than its peers{interval}"
+    score = f", score {culprit.score:.3g}{interval}" if culprit.score is not None else ""
+    return f"{culprit.kind} {culprit.id}{where}: {culprit.cause}{score}"

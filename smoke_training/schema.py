@@ -54,6 +54,17 @@ _CULPRIT = _record(
     cause=_TEXT,
     evidence={"type": "array", "items": _TEXT},
 )
+_REFERENCE = (
+    _record(
+        kind={"enum": ["bound", "declared", "published", "baseline"]},
+        value=_NUMBER,
+        unit=_MAYBE,
+        ci=_PAIR,
+        source=_MAYBE,
+        reason=_MAYBE,
+    )
+    | _REASON_WHEN_NULL
+)
 _CHECK = _record(
     id=_TEXT,
     status=_VERDICT,
@@ -65,6 +76,13 @@ _CHECK = _record(
     noise={"type": "object", "additionalProperties": _NUMBER},
     culprits={"type": "array", "items": _CULPRIT},
     next_action=_MAYBE,
+    references={"type": "array", "items": _REFERENCE},
+)
+_FIGURE = _record(value={"type": "number"}, ci=_PAIR, n={"type": "integer", "minimum": 0}, unit=_TEXT)
+_COMPARABLE = _record(
+    fingerprint={"type": ["object", "null"]},
+    figures={"type": "object", "additionalProperties": _FIGURE},
+    reason=_MAYBE,
 )
 _CLUSTER = _record(
     cloud=_TEXT,
@@ -104,8 +122,12 @@ RESULT_SCHEMA: dict[str, Any] = {
         verdict=_VERDICT,
         exit_code={"enum": [0, 1, 2, 3, 4]},
         headline=_TEXT,
+        partial={"type": "boolean"},
         regression={"type": ["boolean", "null"]},
-        regression_reason=_MAYBE,
+        regression_reason=_TEXT,
+        regressed={"type": "array", "items": _TEXT},
+        comparable=_COMPARABLE,
+        baseline=_record(accepted={"type": "boolean"}, reason=_MAYBE),
         plan={"type": "object"},
         cluster=_CLUSTER,
         fingerprint=_FINGERPRINT,
@@ -115,7 +137,7 @@ RESULT_SCHEMA: dict[str, Any] = {
         ),
         cost=_record(estimated_usd=_NUMBER, hourly_cost_usd=_NUMBER, reason=_MAYBE),
         notes={"type": "array", "items": _TEXT},
-        artifacts={"type": "array", "items": _record(name=_TEXT, sha256=_TEXT)},
+        artifacts={"type": "array", "items": _record(name=_TEXT, sha256=_MAYBE, reason=_MAYBE)},
         mlflow=_record(synced={"type": "boolean"}, run_id=_MAYBE, reason=_MAYBE),
     ),
 }

@@ -7,22 +7,84 @@ because a measured fault is worth more to a reader than what could not be measur
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from smoke_training.evidence import Evidence, Training
-from smoke_training.judges import fabric, state
+from smoke_training.evidence import Evidence
+from smoke_training.evidence.training import Training
+from smoke_training.evidence.world import Preflight, StoppedEarly, World
+from smoke_training.judges import (
+    baseline,
+    checkpoint,
+    collectives,
+    decomposition,
+    fitness,
+    links,
+    liveness,
+    loader,
+    loss,
+    numerics,
+    preemption,
+    rails,
+    state,
+    storage,
+    transport,
+    world,
+)
 from smoke_training.judges import training as judged
-from smoke_training.judges.common import PLAN
-from smoke_training.model import Check, Expected, Judgement, Measured, Verdict
+from smoke_training.model import Check, Judgement, Verdict
 from smoke_training.plan import Plan
 
+Judge = Callable[[Plan, Evidence], Check | None]
 
-@dataclass(frozen=True, kw_only=True)
-class Preflight:
-    """What the launcher saw before any rank started."""
 
-    device: str  # "cpu" or "cuda"
-    devices_found: int
-    device_forced: bool  # the environment asked for CPU although the plan names accelerators
-    ranks: int
+@dataclass(frozen=True)
+class Rule:
+    """One check: its id, the phase that delivers its evidence (None: the launcher), and who judges it.
+
+    A check that is not required is reported and never gates.
+    """
+
+    id: str
+    phase: str | None
+    judge: Judge
+    required: bool = True
+    needs_peers: bool = False
+
+
+# In the order of reading: the first that fails gives the headline.
+RULES: tuple[Rule, ...] = (
+    Rule("preflight.devices", None, world.devices),
+    Rule("preflight.nodes", None, world.nodes),
+    Rule("run.liveness", None, liveness.alive),
+    Rule("preflight.world", "world", world.joined),
+    Rule("host.fitness", "fitness", fitness.fitness, required=False),
+    Rule("collective.payload", "collectives", collectives.payload),
+    Rule("fabric.transport", "collectives", transport.transport, needs_peers=True),
+    Rule("fabric.rails", "rails", rails.rails, needs_peers=True),
+    Rule("fabric.links", "pairs", links.links, needs_peers=True),
+    Rule("fabric.loss", "pairs", loss.loss, needs_peers=True),
+    Rule("numerics.finite", "training", numerics.finite, needs_peers=True),
+    Rule("numerics.gradients", "training", numerics.gradients, needs_peers=True),
+    Rule("training.scaling_efficiency", "training", judged.scaling_efficiency, needs_peers=True),
+    Rule("training.straggler", "training", judged.straggler, needs_peers=True),
+    Rule("training.decomposition", "training", decomposition.decomposition, needs_peers=True),
+    Rule("training.overlap", "training", decomposition.overlap, required=False, needs_peers=True),
+    Rule("training.weak_scaling", "training", judged.weak_scaling, required=False, needs_peers=True),
+    Rule("training.mfu", "training", decomposition.mfu, required=False, needs_peers=True),
+    Rule("training.sharded", "sharded", numerics.sharded, needs_peers=True),
+    Rule("training.loss_parity", "parity", state.loss_parity),
+    Rule("collective.all_reduce", "collectives", collectives.all_reduce, needs_peers=True),
+    Rule("collective.all_gather", "collectives", collectives.all_gather, needs_peers=True),
+    Rule("collective.reduce_scatter", "collectives", collectives.reduce_scatter, needs_peers=True),
+    Rule("collective.all_to_all", "collectives", collectives.all_to_all, needs_peers=True),
+    Rule("storage.write", "storage", storage.write),
+    Rule("storage.read", "storage", storage.read),
+    Rule("loader.utilisation", "loader", loader.utilisation),
+    Rule("checkpoint.commit", "checkpoint", checkpoint.commit),
+    Rule("checkpoint.integrity", "resume", checkpoint.integrity),
+    Rule("checkpoint.torn_refused", "resume", checkpoint.torn_refused),
+    Rule("checkpoint.advice", "checkpoint", checkpoint.advice, required=False),
+    Rule("resume.equality", "resume", state.resume_equality),
+    Rule("resume.recovery", "resume", state.recovery),
+)
 
 
 def training_decided(training: Training, plan: Plan) -> bool:
@@ -35,20 +97,19 @@ def training_failed(training: Training, plan: Plan) -> bool:
     return Verdict.FAIL in _training_statuses(training, plan)
 
 
-def judge(plan: Plan, preflight: Preflight, found: Evidence, ended: str | None = None) -> Judgement:
-    """All checks and the overall verdict. `ended` says why the run stopped before its end, if it did."""
-    checks = [devices(plan, preflight), *_judged(plan, plan.nodes * preflight.ranks, found)]
-    completed = _completed(found, ended)
+def judge(plan: Plan, found: Evidence) -> Judgement:
+    """All checks of the phases that the plan runs, and the overall verdict."""
+    checks = list(_judged(plan, found))
+    completed = liveness.completed(plan, found)
     if completed is not None:
         checks.append(completed)
-    notes = []
-    if preflight.device == "cuda":
-        notes.append("The GPU path (nccl, CUDA events) is untested on hardware.")
-    elif plan.gpus_per_node:
-        notes.append(
-            f"Ran on CPU by SMOKE_DEVICE=cpu: the {plan.gpus_per_node} GPUs per node were not validated."
-        )
-    return Judgement(verdict=overall(checks), checks=tuple(checks), notes=tuple(notes))
+    made_way = preemption.reason(plan, found)
+    if made_way is not None:
+        checks = [preemption.excused(check, made_way) for check in checks]
+    verdict = overall(checks)
+    # Last, because it compares the figures of all others, and apart: it never changes the verdict.
+    checks.append(baseline.regression(plan, found, checks, verdict))
+    return Judgement(verdict=verdict, checks=tuple(checks), notes=tuple(_notes(plan, found)))
 
 
 def overall(checks: list[Check]) -> Verdict:
@@ -64,84 +125,43 @@ def _training_statuses(training: Training, plan: Plan) -> tuple[Verdict, Verdict
     return judged.efficiency_status(plan, training), judged.straggler_status(plan, training)
 
 
-# In the order of reading: the first that fails gives the headline. The flag says whether the check is
-# required.
-_JUDGES: tuple[tuple[str, bool, Callable[[Plan, Evidence], Check | None]], ...] = (
-    ("preflight.world", True, fabric.world),
-    ("collective.payload", True, fabric.payload),
-    ("training.scaling_efficiency", True, judged.scaling_efficiency),
-    ("training.straggler", True, judged.straggler),
-    ("training.weak_scaling", False, judged.weak_scaling),
-    ("training.loss_parity", True, state.loss_parity),
-    ("collective.all_reduce", True, fabric.all_reduce),
-    ("checkpoint.commit", False, state.checkpoint_commit),
-    ("checkpoint.torn_refused", True, state.torn_refused),
-    ("resume.equality", True, state.resume_equality),
-    ("resume.recovery", True, state.recovery),
-)
-_NEED_PEERS = (
-    "training.scaling_efficiency",
-    "training.straggler",
-    "training.weak_scaling",
-    "collective.all_reduce",
-)
+def _notes(plan: Plan, found: Evidence) -> Iterator[str]:
+    preflight = found.of(Preflight)
+    if preflight is not None and preflight.device == "cuda":
+        yield "The GPU path (nccl, CUDA events) is untested on hardware."
+    elif preflight is not None and plan.gpus_per_node:
+        yield f"Ran on CPU by SMOKE_DEVICE=cpu: the {plan.gpus_per_node} GPUs per node were not validated."
+    if plan.partial:
+        yield f"A partial run ({', '.join(plan.chosen_phases)}): it validates no stack."
 
 
-def _judged(plan: Plan, ranks: int, found: Evidence) -> Iterator[Check]:
-    for name, required, judge_one in _JUDGES:
-        if ranks < 2 and name in _NEED_PEERS:
-            yield _skipped(name, required, "One rank has no peers to scale with or to compare with.")
+def _judged(plan: Plan, found: Evidence) -> Iterator[Check]:
+    preflight, gang = found.of(Preflight), found.of(World)
+    ranks = gang.wanted if gang is not None else plan.nodes * (preflight.ranks if preflight else 1)
+    stopped = found.of(StoppedEarly)
+    for rule in RULES:
+        if rule.phase is not None and rule.phase not in plan.chosen_phases:
+            continue
+        if ranks < 2 and rule.needs_peers:
+            yield _skipped(rule, "One rank has no peers to scale with or to compare with.")
             continue
         try:
-            check = judge_one(plan, found)
+            check = rule.judge(plan, found)
         except (ValueError, TypeError, KeyError, IndexError, ArithmeticError, StopIteration) as error:
-            text = f"the evidence cannot be judged: {type(error).__name__}: {error}"
-            yield Check(id=name, status=Verdict.ERROR, required=required, message=text)
+            yield _error(rule, f"the evidence cannot be judged: {type(error).__name__}: {error}")
             continue
         if check is not None:
             yield check
-        elif found.stopped_early is not None:
-            yield _skipped(name, required, f"Not run: {found.stopped_early}.")
+        elif stopped is not None:
+            yield _skipped(rule, f"Not run: {stopped.reason}.")
         else:
-            yield Check(
-                id=name, status=Verdict.ERROR, required=required, message="no measurement was delivered"
-            )
+            yield _error(rule, "no measurement was delivered")
 
 
-def _skipped(name: str, required: bool, why: str) -> Check:
-    return Check(id=name, status=Verdict.SKIPPED, required=required, message=why)
+def _skipped(rule: Rule, why: str) -> Check:
+    return Check(id=rule.id, status=Verdict.SKIPPED, required=rule.required, message=why)
 
 
-def devices(plan: Plan, preflight: Preflight) -> Check:
-    """As many GPUs as planned, unless CPU was asked for in so many words."""
-    wanted = plan.gpus_per_node
-    excused = preflight.device == "cpu" and (wanted == 0 or preflight.device_forced)
-    good = excused or preflight.devices_found >= wanted
-    return Check(
-        id="preflight.devices",
-        status=Verdict.PASS if good else Verdict.FAIL,
-        required=True,
-        measured=Measured(value=float(preflight.devices_found), unit="GPUs", n=1, estimator="count"),
-        expected=Expected(value=float(wanted), kind="declared", source=PLAN),
-        message=f"{preflight.devices_found} GPUs are visible on this node, the plan has {wanted}",
-        next_action=None
-        if good
-        else "Check the device plugin and the pod's nvidia.com/gpu request; SMOKE_DEVICE=cpu goes without.",
-    )
+def _error(rule: Rule, why: str) -> Check:
+    return Check(id=rule.id, status=Verdict.ERROR, required=rule.required, message=why)
 
-
-def _completed(found: Evidence, ended: str | None) -> Check | None:
-    """An ERROR check when the run did not reach its end or left something unreadable."""
-    reasons = list(found.unreadable)
-    reasons += [f"rank {item.rank} broke in phase {item.phase}: {item.message}" for item in found.failures]
-    if not found.finished:
-        reasons.append(ended or "the ranks ended before they had delivered everything")
-    if not reasons:
-        return None
-    return Check(
-        id="run.completed",
-        status=Verdict.ERROR,
-        required=True,
-        message="; ".join(reasons)[:2000],
-        next_action="Read torchrun.log in the node's scratch folder.",
-    )

@@ -13,7 +13,6 @@ from infra.catalog.errors import UnknownFactError
 from infra.catalog.lustre import LustreTable
 from infra.catalog.model import (
     Accelerator,
-    BusBandwidth,
     CapacityType,
     Duration,
     EfaInterface,
@@ -33,7 +32,6 @@ __all__ = [
     "EVERY_REGION",
     "Accelerator",
     "AwsCatalog",
-    "BusBandwidth",
     "CapacityType",
     "CatalogError",
     "Duration",

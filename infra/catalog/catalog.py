@@ -10,7 +10,6 @@ from infra.catalog.errors import UnknownFactError
 from infra.catalog.lustre import LustreTable
 from infra.catalog.model import (
     Accelerator,
-    BusBandwidth,
     CapacityType,
     Duration,
     EfaInterface,
@@ -113,23 +112,6 @@ class AwsCatalog:
             by_key(versions, lambda row: row.version, path.name),
             by_key(addons, lambda row: row.name, path.name),
         )
-
-    @cached_property
-    def busbw(self) -> tuple[BusBandwidth, ...]:
-        """All figures of all-reduce bus bandwidth, published ones and floors."""
-        return read_rows(self._folder / "busbw.toml", "busbw", BusBandwidth)
-
-    def expected_busbw(self, instance_type: str, nodes: int) -> BusBandwidth | None:
-        """The published figure at the largest size for exactly this type and number of nodes, or None.
-
-        Figures of other node counts are never stretched: the bound itself depends on the count.
-        """
-        fitting = [
-            row
-            for row in self.busbw
-            if (row.instance_type, row.nodes, row.kind) == (instance_type, nodes, "published")
-        ]
-        return max(fitting, key=lambda row: row.size_bytes or 0, default=None)
 
     @cached_property
     def quotas(self) -> Mapping[str, Quota]:

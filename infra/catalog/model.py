@@ -188,23 +188,6 @@ class EksAddon(Fact):
         return self
 
 
-class BusBandwidth(Fact):
-    """What an all-reduce reached or should reach: bus bandwidth as nccl-tests defines it.
-
-    `kind`: "published" = measured by the source; "floor" = what the source's own check accepts, not health.
-    """
-
-    instance_type: Name
-    collective: Literal["all_reduce"] = "all_reduce"
-    value: float = Field(gt=0)
-    unit: Literal["GB/s"] = "GB/s"  # 10^9 bytes per second
-    nodes: Count
-    gpus_per_node: Count
-    size_bytes: Count | None = None  # of the whole array; None: the source does not say
-    stack: Name
-    kind: Literal["published", "floor"]
-
-
 class Quota(Fact):
     """A default service quota of an account, per region; a `None` value is one the sources disagree on."""
 

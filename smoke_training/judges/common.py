@@ -2,7 +2,7 @@
 
 import math
 
-from smoke_training.evidence import World
+from smoke_training.evidence.world import World
 from smoke_training.model import Verdict
 
 PLAN = "the run plan"

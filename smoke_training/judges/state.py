@@ -1,13 +1,13 @@
-"""Judges of numerics, checkpoints and resume (pure)."""
+"""Judges of numerics and of the recovery after a kill (pure)."""
 
 import math
 import signal
-import statistics
 
 from smoke_training.evidence import Evidence
-from smoke_training.formulae import relative_difference
-from smoke_training.judges.common import PLAN
-from smoke_training.model import Check, Culprit, Expected, Measured, Verdict
+from smoke_training.evidence.state import Resume
+from smoke_training.evidence.training import Parity
+from smoke_training.formulae.efficiency import relative_difference
+from smoke_training.model import Cause, Check, Culprit, Expected, Measured, Verdict
 from smoke_training.plan import Plan
 
 PARITY_LIMITS = {"float64": 1e-10, "float32": 1e-5}
@@ -16,9 +16,9 @@ PARITY_STEPS = 20
 
 def loss_parity(_plan: Plan, found: Evidence) -> Check | None:
     """Equal losses on N ranks and on one."""
-    if found.parity is None:
+    losses = found.of(Parity)
+    if losses is None:
         return None
-    losses = found.parity
     worst = max(relative_difference(a, b) for a, b in zip(losses.many, losses.one, strict=True))
     limit = PARITY_LIMITS[losses.dtype]
     good = worst <= limit and len(losses.many) >= PARITY_STEPS
@@ -46,9 +46,9 @@ def loss_parity(_plan: Plan, found: Evidence) -> Check | None:
 
 def resume_equality(_plan: Plan, found: Evidence) -> Check | None:
     """Every entry of every rank equal to the uninterrupted run, and bit-equal losses afterwards."""
-    if found.resume is None:
+    outcome = found.of(Resume)
+    if outcome is None:
         return None
-    outcome = found.resume
     entries = sum(rank.entries for rank in outcome.ranks)
     different = [f"rank {rank.rank} {name}" for rank in outcome.ranks for name in rank.different]
     compared = sum(rank.losses_compared for rank in outcome.ranks)
@@ -79,7 +79,7 @@ def resume_equality(_plan: Plan, found: Evidence) -> Check | None:
                 node=None,
                 score=None,
                 ci=None,
-                cause="state_lost",
+                cause=Cause.STATE_LOST,
                 evidence=tuple(outcome.ranks[rank].different[:5]),
             )
             for rank in accused
@@ -94,10 +94,12 @@ def resume_equality(_plan: Plan, found: Evidence) -> Check | None:
 
 def recovery(_plan: Plan, found: Evidence) -> Check | None:
     """The kill was real, and it cost no more than one checkpoint interval."""
-    if found.resume is None:
+    outcome = found.of(Resume)
+    if outcome is None:
         return None
-    outcome = found.resume
-    lost = outcome.killed_at_step - outcome.resumed_from
+    # A damaged checkpoint has a check of its own; here counts whether checkpoints were made often enough.
+    newest = outcome.resumed_from if outcome.committed is None else outcome.committed
+    lost = outcome.killed_at_step - newest
     real = outcome.signal == signal.SIGKILL and outcome.mttr_seconds > 0
     # The victim dies somewhere inside the step after the last one it reported, which may be one checkpoint
     # further.
@@ -114,6 +116,7 @@ def recovery(_plan: Plan, found: Evidence) -> Check | None:
             estimator="kill to first new optimizer step",
             detail={
                 "lost_steps": lost,
+                "repeated_steps": outcome.killed_at_step - outcome.resumed_from,
                 "killed_at_step": outcome.killed_at_step,
                 "resumed_from": outcome.resumed_from,
                 "victim": outcome.victim,
@@ -126,52 +129,4 @@ def recovery(_plan: Plan, found: Evidence) -> Check | None:
         f"{outcome.resumed_from} after {outcome.mttr_seconds:.1f} s, {max(lost, 0)} steps lost "
         f"(at most {outcome.every})",
         next_action=None if good else "Check that checkpoints reach storage before the next one begins.",
-    )
-
-
-def torn_refused(_plan: Plan, found: Evidence) -> Check | None:
-    """Damaged copies of a real checkpoint were all refused, on every rank."""
-    if found.resume is None:
-        return None
-    outcome = found.resume
-    offered = sum(len(rank.torn_offered) for rank in outcome.ranks)
-    accepted = [f"rank {rank.rank}: {name}" for rank in outcome.ranks for name in rank.torn_accepted]
-    status = Verdict.FAIL if accepted else Verdict.PASS if offered else Verdict.ERROR
-    return Check(
-        id="checkpoint.torn_refused",
-        status=status,
-        required=True,
-        measured=Measured(
-            value=float(len(accepted)), unit="torn checkpoints accepted", n=offered, estimator="count"
-        ),
-        expected=Expected(
-            value=0.0, kind="exact", source="copies of this run's checkpoint, damaged on purpose"
-        ),
-        message=f"{len(accepted)} of {offered} torn checkpoints were accepted"
-        + "".join(f"; {a}" for a in accepted),
-        next_action="Do not resume from this storage." if accepted else None,
-    )
-
-
-def checkpoint_commit(_plan: Plan, found: Evidence) -> Check | None:
-    """How long a checkpoint takes until it is durable; reported."""
-    if found.reference is None:
-        return None
-    run = found.reference
-    seconds = statistics.median(run.checkpoint_seconds)
-    return Check(
-        id="checkpoint.commit",
-        status=Verdict.SKIPPED,
-        required=False,
-        measured=Measured(
-            value=seconds,
-            unit="s",
-            n=len(run.checkpoint_seconds),
-            estimator="median, fsync included",
-            detail={"bytes": run.checkpoint_bytes, "entries": run.entries},
-        ),
-        expected=Expected(
-            value=None, kind="unknown", source=PLAN, reason="no declared storage rate; reported, not judged"
-        ),
-        message=f"{run.checkpoint_bytes} bytes durable after {seconds * 1e3:.1f} ms",
     )

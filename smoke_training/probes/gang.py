@@ -12,10 +12,16 @@ import torch.distributed as dist
 from torch import Tensor
 from torch._C._distributed_c10d import PrefixStore, TCPStore
 
+from smoke_training.runtime import heartbeat
+
 
 @dataclass(frozen=True)
 class Gang:
-    """One rank's view: its number, the world size, its device and the backend that joins the ranks."""
+    """One rank's view: its number, the world size, its device and the backend that joins the ranks.
+
+    Every exchange of the whole gang counts in the rank's heartbeat (`enter`) before it begins: the watchdog
+    outside compares these counts. An exchange of some ranks only, and work without any, calls `beat`.
+    """
 
     rank: int
     world: int
@@ -23,6 +29,10 @@ class Gang:
     node: int
     device: torch.device
     backend: str
+
+    def beat(self) -> None:
+        """A sign of life: call it at least every few seconds of work without an exchange of all ranks."""
+        heartbeat.own().beat()
 
     @property
     def cuda(self) -> bool:
@@ -36,22 +46,26 @@ class Gang:
 
     def barrier(self) -> None:
         """Let all ranks reach this point."""
+        heartbeat.own().enter()
         dist.barrier()
 
     def gather(self, item: object) -> list[object]:
         """One picklable item of every rank, in rank order, on every rank."""
+        heartbeat.own().enter()
         items: list[object] = [None] * self.world
         dist.all_gather_object(items, item)
         return items
 
     def maxima(self, seconds: list[float]) -> list[float]:
         """Element-wise maximum over ranks."""
+        heartbeat.own().enter()
         values = torch.tensor(seconds, dtype=torch.float64, device=self.device)
         dist.all_reduce(values, op=dist.ReduceOp.MAX)
         return [float(value) for value in values.tolist()]
 
     def rows(self, values: list[float]) -> list[list[float]]:
         """The same-length list of every rank, in rank order."""
+        heartbeat.own().enter()
         mine = torch.tensor(values, dtype=torch.float64, device=self.device)
         found = [torch.empty_like(mine) for _ in range(self.world)]
         dist.all_gather(found, mine)
@@ -75,6 +89,7 @@ def join(timeout_s: float, device: str) -> Gang:
         torch.set_num_threads(1)
     rank, world = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
     timeout = timedelta(seconds=timeout_s)
+    heartbeat.own().enter()
     meeting = (os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"]))
     store = TCPStore(*meeting, world_size=None, is_master=False, timeout=timeout)
     incarnation = PrefixStore(f"incarnation-{os.environ['TORCHELASTIC_RESTART_COUNT']}", store)
@@ -95,7 +110,9 @@ def leave() -> None:
     Interpreter shutdown would run gloo's destructors while peers may already be gone, which aborts the
     process.
     """
+    heartbeat.own().enter()
     dist.barrier()
+    heartbeat.own().farewell()
     dist.destroy_process_group()
     sys.stdout.flush()
     sys.stderr.flush()

@@ -4,26 +4,36 @@ Compute-only iterations (`no_sync`) alternate with synchronised ones in the orde
 the same neighbours, clocks and temperatures; ten pairs make a block of the statistics. A "step" is forward
 and backward: the optimizer costs the same in both and would let the replicas drift apart in the
 unsynchronised blocks. Every rank does the same work on the same shapes; garbage collection is off; ranks
-meet at a barrier before every iteration, outside the timed region.
+meet at a barrier before every iteration, outside the timed region, where gradients are cleared as well. A
+fixed spin before the first look and after each one tells how quiet the machines were meanwhile.
 """
 
 import gc
+import json
 import time
-from collections.abc import Callable
+from collections.abc import Iterator
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 
 import torch
 from torch.nn.parallel import DistributedDataParallel
 
-from smoke_training import straggler
-from smoke_training.probes import transformer
+from smoke_training import verdict
+from smoke_training.evidence import parse
+from smoke_training.evidence.training import Training
+from smoke_training.probes import decomposition, fitness, transformer
+from smoke_training.probes.context import Context, Line
 from smoke_training.probes.gang import Gang
+from smoke_training.probes.numerics import Watch
 from smoke_training.runtime import host
+from smoke_training.runtime.window import WindowReader
+from smoke_training.statistics import straggler
 
 WARMUP = 6
 ALONE = 20
 BATCHES = 4
-BUDGET_S = 40.0  # of sampling: on a busy machine the cap of iterations would take minutes
+BUDGET_S, BUDGET_FULL_S = 25.0, 60.0  # of sampling: on a busy machine the cap of iterations takes minutes
+CHECKSUM_EVERY_CUDA = 10  # reading a billion gradients costs a step; on CPU every one is checked
 
 
 @dataclass
@@ -36,35 +46,42 @@ class Series:
 
 
 class StepTimer:
-    """Times one step at a time; CUDA uses events around the step (untested on hardware)."""
+    """Times one step at a time; on CUDA the device is waited for (untested on hardware)."""
 
     def __init__(self, gang: Gang, seed: int) -> None:
         self.gang = gang
         self.size = transformer.GPU_TIMING if gang.cuda else transformer.CPU_TIMING
-        dtype = torch.bfloat16 if gang.cuda else torch.float32
-        network = transformer.build(self.size, seed, gang.device, dtype)
+        self.dtype = torch.bfloat16 if gang.cuda else torch.float32
+        network = transformer.build(self.size, seed, gang.device, self.dtype)
         self.parameters = sum(p.numel() for p in network.parameters())
         self.gradient_bytes = sum(p.numel() * p.element_size() for p in network.parameters())
         self.model = DistributedDataParallel(network)
+        self.watch = Watch(self.model)
         self.batches = [
             transformer.tokens(self.size, seed, gang.rank * BATCHES + i, gang.device) for i in range(BATCHES)
         ]
         self.clock = host.QueueClock()
 
-    def compute(self, series: Series, index: int) -> None:
-        """One step without communication."""
-        with self.model.no_sync():
-            self._timed(series, index)
+    def alone(self, series: Series, index: int) -> None:
+        """One step outside the gang: not a pass of the phase, because the other ranks have none."""
+        self.model.zero_grad()
+        self._timed(self.model.module, series, self.batches[index % BATCHES])
+        self.watch.check()
+        self.watch.settle()
 
-    def synchronised(self, series: Series, index: int) -> None:
-        """One step with the gradient all-reduce."""
-        self._timed(series, index)
+    def run(self, series: Series, index: int, *, synchronised: bool) -> None:
+        """One step, with or without the gradient all-reduce."""
+        self.model.zero_grad()
+        with nullcontext() if synchronised else self.model.no_sync():
+            self._timed(self.model, series, self.batches[index % BATCHES])
+        self.watch.settle()
+        if synchronised and (not self.gang.cuda or index % CHECKSUM_EVERY_CUDA == 0):
+            self.watch.checksum()
 
-    def _timed(self, series: Series, index: int) -> None:
-        batch = self.batches[index % BATCHES]
+    def _timed(self, model: torch.nn.Module, series: Series, batch: torch.Tensor) -> None:
         self.gang.sync()
         queued, cpu, start = self.clock.waited(), time.thread_time(), time.perf_counter()
-        self.model(batch).backward()
+        model(batch).backward()
         self.gang.sync()
         series.wall.append(time.perf_counter() - start)
         series.cpu.append(time.thread_time() - cpu)
@@ -72,82 +89,95 @@ class StepTimer:
         series.queue.append(None if queued is None or after is None else after - queued)
 
 
-def measure(gang: Gang, seed: int, decided: Callable[[dict[str, object]], bool]) -> dict[str, object]:
-    """The `training` evidence; `decided` sees it at every look and says whether it is enough."""
-    timer = StepTimer(gang, seed)
-    ticks, throttled = host.cpu_ticks(), host.throttled_periods()
+class Sampler:
+    """Samples all ranks until nothing more can change the verdict of the training checks."""
+
+    def __init__(self, context: Context) -> None:
+        self.context, self.gang = context, context.gang
+        self.timer = StepTimer(self.gang, context.plan.seed)
+        self.spinner, self.spins = fitness.Spinner(self.gang), fitness.Spins()
+        self.compute, self.step = Series(), Series()
+        self.reader: WindowReader | None = None
+
+    def sample(self) -> Line:
+        """The `training` evidence."""
+        self._warm_up()
+        alone = self._alone()
+        self.reader = fitness.window_reader(self.gang)
+        self.spinner.run(self.spins, fitness.SPINS_BETWEEN)
+        began = time.monotonic()
+        budget = BUDGET_FULL_S if self.context.full else BUDGET_S
+        while True:
+            self._iterate(straggler.LOOK_EVERY if self.compute.wall else straggler.FIRST_LOOK)
+            self.spinner.run(self.spins, fitness.SPINS_BETWEEN)
+            line = {**self._line(self.reader), "alone": alone}
+            # One clock for all, so that all stop together.
+            spent = self.gang.maxima([time.monotonic() - began])[0]
+            if self._decided(line) or len(self.compute.wall) >= straggler.CAP or spent > budget:
+                return line
+
+    def _warm_up(self) -> None:
+        warm = Series()
+        for index in range(WARMUP):
+            self.gang.barrier()
+            self.timer.run(warm, index, synchronised=True)
+            self.timer.run(warm, index, synchronised=False)
+
+    def _alone(self) -> list[float]:
+        """Compute-only steps of rank 0 while all others wait at the barrier; the same list on every rank."""
+        series = Series()
+        self.gang.barrier()
+        if self.gang.rank == 0:
+            for index in range(ALONE):
+                self.timer.alone(series, index)
+        self.gang.barrier()
+        return self.gang.maxima(series.wall or [0.0] * ALONE)
+
+    def _iterate(self, iterations: int) -> None:
+        assert self.reader is not None
+        for index in range(iterations):
+            first = index % 2 == 0
+            for synchronised in (not first, first):
+                self.gang.barrier()
+                if synchronised:
+                    self.timer.run(self.step, index, synchronised=True)
+                    continue
+                self.reader.resume()
+                self.timer.run(self.compute, index, synchronised=False)
+                self.reader.pause()
+            if first:
+                self.reader.sample_clock()
+
+    def _line(self, reader: WindowReader) -> Line:
+        gang, timer = self.gang, self.timer
+        return {
+            "kind": "training",
+            "compute": gang.rows(self.compute.wall),
+            "compute_cpu": gang.rows(self.compute.cpu),
+            "compute_queue": fitness.known_rows(gang, self.compute.queue),
+            "step": gang.rows(self.step.wall),
+            **fitness.spin_lines(gang, self.spins),
+            "windows": fitness.windows(gang, reader),
+            "parameters": timer.parameters,
+            "gradient_bytes": timer.gradient_bytes,
+            "tokens_per_step": timer.size.tokens * gang.world,
+        }
+
+    def _decided(self, line: Line) -> bool:
+        """Whether more iterations could still change the verdict; the same answer on every rank."""
+        found = parse([json.dumps(line)]).of(Training)
+        return found is not None and verdict.training_decided(found, self.context.plan)
+
+
+def measure(context: Context) -> Iterator[Line]:
+    """The `training`, `decomposition` and `numerics` evidence."""
+    sampler = Sampler(context)
     gc.collect()
     gc.disable()
-    warm = Series()
-    for index in range(WARMUP):
-        gang.barrier()
-        timer.synchronised(warm, index)
-        timer.compute(warm, index)
-    alone = _alone(gang, timer)
-    began = time.monotonic()
-    compute, step = Series(), Series()
-    while True:
-        iterations = straggler.LOOK_EVERY if compute.wall else straggler.FIRST_LOOK
-        _iterate(gang, timer, compute, step, iterations)
-        evidence = _evidence(gang, timer, compute, step)
-        evidence |= {
-            "alone": alone,
-            "steal_share": _steal(ticks, host.cpu_ticks()),
-            "throttled_periods": _throttled(gang, throttled),
-        }
-        spent = gang.maxima([time.monotonic() - began])[0]  # one clock for all, so that all stop together
-        if decided(evidence) or len(compute.wall) >= straggler.CAP or spent > BUDGET_S:
-            gc.enable()
-            return evidence
-
-
-def _iterate(gang: Gang, timer: StepTimer, compute: Series, step: Series, iterations: int) -> None:
-    for index in range(iterations):
-        pair = [(timer.compute, compute), (timer.synchronised, step)]
-        for run, series in pair if index % 2 == 0 else reversed(pair):
-            gang.barrier()
-            run(series, index)
-
-
-def _alone(gang: Gang, timer: StepTimer) -> list[float]:
-    """Compute-only steps of rank 0 while all others wait at the barrier; the same list on every rank."""
-    series = Series()
-    gang.barrier()
-    if gang.rank == 0:
-        for index in range(ALONE):
-            timer.compute(series, index)
-    gang.barrier()
-    return gang.maxima(series.wall or [0.0] * ALONE)
-
-
-def _evidence(gang: Gang, timer: StepTimer, compute: Series, step: Series) -> dict[str, object]:
-    return {
-        "kind": "training",
-        "compute": gang.rows(compute.wall),
-        "compute_cpu": gang.rows(compute.cpu),
-        "compute_queue": _queues(gang, compute),
-        "step": gang.rows(step.wall),
-        "parameters": timer.parameters,
-        "gradient_bytes": timer.gradient_bytes,
-        "tokens_per_step": timer.size.tokens * gang.world,
-    }
-
-
-def _queues(gang: Gang, series: Series) -> list[list[float]] | None:
-    """Waiting times of all ranks, or None as soon as one rank's kernel does not report them."""
-    rows = gang.rows([-1.0 if value is None else value for value in series.queue])
-    return None if any(value < 0 for row in rows for value in row) else rows
-
-
-def _throttled(gang: Gang, before: int | None) -> int | None:
-    """Quota throttlings of any rank's cgroup since `before`; None where no rank can tell."""
-    now = host.throttled_periods()
-    known = -1.0 if before is None or now is None else float(now - before)
-    most = gang.maxima([known])[0]
-    return None if most < 0 else int(most)
-
-
-def _steal(before: tuple[int, int] | None, after: tuple[int, int] | None) -> float | None:
-    if before is None or after is None or after[1] == before[1]:
-        return None
-    return (after[0] - before[0]) / (after[1] - before[1])
+    try:
+        with sampler.timer.watch as watch:
+            yield sampler.sample()
+            yield decomposition.measure(context, sampler.timer)
+            yield from watch.lines(context.gang, "training")
+    finally:
+        gc.enable()

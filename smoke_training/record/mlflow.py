@@ -5,16 +5,20 @@ it.
 """
 
 import base64
+import http.client
 import json
 import time
 import urllib.error
 import urllib.parse
 import urllib.request
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
-METRICS_PER_REQUEST = 850  # log-batch takes at most 1000 entries in all, of them at most 100 params
+# log-batch takes at most 1000 entries in all, of them at most 100 params and 100 tags.
+METRICS_PER_REQUEST = 800
+PAIRS_PER_REQUEST = 100
 REQUEST_TIMEOUT_S = 30.0
 
 
@@ -32,6 +36,15 @@ class Metric:
     timestamp: int
 
 
+@dataclass(frozen=True)
+class Run:
+    """A run as the server knows it."""
+
+    id: str
+    artifact_uri: str
+    tags: Mapping[str, str]
+
+
 class Tracking:
     """One tracking server. `deadline` (monotonic seconds) bounds all requests together."""
 
@@ -45,40 +58,86 @@ class Tracking:
             token = base64.b64encode(":".join(credentials).encode()).decode()
             self._headers["Authorization"] = f"Basic {token}"
 
+    def existing_experiment(self, name: str) -> str | None:
+        """Id of the experiment, None if there is none of that name."""
+        query = urllib.parse.urlencode({"experiment_name": name})
+        try:
+            found = self._json("GET", f"mlflow/experiments/get-by-name?{query}")
+        except _RefusedError as error:
+            if error.status == 404:
+                return None
+            raise
+        return str(_inside(found, "experiment", "experiment_id"))
+
     def experiment(self, name: str) -> str:
         """Id of the experiment, created if it does not exist (another run may create it meanwhile)."""
-        query = urllib.parse.urlencode({"experiment_name": name})
-        path = f"mlflow/experiments/get-by-name?{query}"
+        found = self.existing_experiment(name)
+        if found is not None:
+            return found
         try:
-            return str(self._json("GET", path)["experiment"]["experiment_id"])
+            return str(
+                _inside(self._json("POST", "mlflow/experiments/create", {"name": name}), "experiment_id")
+            )
         except _RefusedError as error:
-            if error.status != 404:
-                raise
-        try:
-            return str(self._json("POST", "mlflow/experiments/create", {"name": name})["experiment_id"])
-        except _RefusedError:
-            return str(self._json("GET", path)["experiment"]["experiment_id"])
+            found = self.existing_experiment(name)
+            if found is None:
+                raise error from None
+            return found
 
-    def create_run(
-        self, experiment: str, name: str, started_ms: int, tags: dict[str, str]
-    ) -> tuple[str, str]:
-        """Start a run that carries its tags from the first moment; returns (run id, artifact URI)."""
+    def search(self, experiment: str, tags: Mapping[str, str], at_most: int) -> list[Run]:
+        """Runs that carry all these tags, the one that started last first."""
+        for value in tags.values():
+            if "'" in value or "\\" in value:
+                raise TrackingError(f"tag value {value!r}: a quote or backslash cannot be searched for")
+        wanted = " and ".join(f"tags.`{key}` = '{value}'" for key, value in tags.items())
+        body = {
+            "experiment_ids": [experiment],
+            "filter": wanted,
+            "max_results": at_most,
+            "order_by": ["attributes.start_time DESC"],
+        }
+        found = self._json("POST", "mlflow/runs/search", body)
+        return [_run(item) for item in found.get("runs", [])]
+
+    def run(self, run: str) -> Run:
+        """One run by its id."""
+        query = urllib.parse.urlencode({"run_id": run})
+        return _run(_inside(self._json("GET", f"mlflow/runs/get?{query}"), "run"))
+
+    def create_run(self, experiment: str, name: str, started_ms: int, tags: Mapping[str, str]) -> Run:
+        """Start a run that carries its tags from the first moment."""
         body = {
             "experiment_id": experiment,
             "run_name": name,
             "start_time": started_ms,
             "tags": _pairs(tags),
         }
-        info = self._json("POST", "mlflow/runs/create", body)["run"]["info"]
-        return str(info["run_id"]), str(info["artifact_uri"])
+        return _run(_inside(self._json("POST", "mlflow/runs/create", body), "run"))
 
-    def log(self, run: str, metrics: Sequence[Metric], params: dict[str, str]) -> None:
-        """Log params and metrics in as few requests as the limits allow; every request costs a login."""
-        body: dict[str, Any] = {"run_id": run, "params": _pairs(params)}
-        for first in range(0, max(len(metrics), 1), METRICS_PER_REQUEST):
-            body["metrics"] = [vars(metric) for metric in metrics[first : first + METRICS_PER_REQUEST]]
+    def log(
+        self,
+        run: str,
+        metrics: Sequence[Metric] = (),
+        params: Mapping[str, str] | None = None,
+        tags: Mapping[str, str] | None = None,
+    ) -> None:
+        """Log everything in as few requests as the limits allow; every request costs a login.
+
+        Logging the same points and params a second time changes nothing, so an interrupted record can be
+        completed later.
+        """
+        points = [vars(metric) for metric in metrics]
+        first, second = _pairs(params or {}), _pairs(tags or {})
+        while points or first or second:
+            body: dict[str, Any] = {"run_id": run}
+            for key, left, most in (
+                ("metrics", points, METRICS_PER_REQUEST),
+                ("params", first, PAIRS_PER_REQUEST),
+                ("tags", second, PAIRS_PER_REQUEST),
+            ):
+                body[key] = list(islice(left, most))
+                del left[:most]
             self._json("POST", "mlflow/runs/log-batch", body)
-            body = {"run_id": run}
 
     def upload(self, artifact_uri: str, name: str, content: bytes) -> None:
         """Store one artifact through the server's proxy; stores that need a client are refused."""
@@ -86,11 +145,13 @@ class Tracking:
         if not artifact_uri.startswith(prefix):
             raise TrackingError(f"artifacts live at {artifact_uri}, which the server does not proxy")
         folder = urllib.parse.urlsplit(artifact_uri).path.strip("/")
-        self._send("PUT", f"mlflow-artifacts/artifacts/{urllib.parse.quote(f'{folder}/{name}')}", content)
+        path = urllib.parse.quote(f"{folder}/{name}")
+        self._send("PUT", f"mlflow-artifacts/artifacts/{path}", content, "application/octet-stream")
 
-    def finish(self, run: str, status: str, ended_ms: int) -> None:
-        """End the run as FINISHED, FAILED or KILLED."""
-        self._json("POST", "mlflow/runs/update", {"run_id": run, "status": status, "end_time": ended_ms})
+    def finish(self, run: str, name: str, status: str, ended_ms: int) -> None:
+        """End the run as FINISHED, FAILED or KILLED, under the name people will see."""
+        body = {"run_id": run, "run_name": name, "status": status, "end_time": ended_ms}
+        self._json("POST", "mlflow/runs/update", body)
 
     def _json(self, method: str, path: str, body: dict[str, Any] | None = None) -> dict[str, Any]:
         raw = self._send(method, path, None if body is None else json.dumps(body).encode())
@@ -102,12 +163,15 @@ class Tracking:
             raise TrackingError(f"{method} {path}: the answer is not an object")
         return answer
 
-    def _send(self, method: str, path: str, content: bytes | None) -> bytes:
+    def _send(
+        self, method: str, path: str, content: bytes | None, content_type: str = "application/json"
+    ) -> bytes:
         left = self._deadline - time.monotonic()
         if left <= 0:
             raise TrackingError(f"{method} {path}: no time left for the tracking server")
         address = f"{self._uri}/api/2.0/{path}"
-        request = urllib.request.Request(address, content, self._headers, method=method)  # noqa: S310 - http(s) checked above
+        headers = {**self._headers, "Content-Type": content_type}
+        request = urllib.request.Request(address, content, headers, method=method)  # noqa: S310 - http(s) checked above
         try:
             with urllib.request.urlopen(request, timeout=min(REQUEST_TIMEOUT_S, left)) as answer:  # noqa: S310 - as above
                 raw: bytes = answer.read()
@@ -115,13 +179,30 @@ class Tracking:
         except urllib.error.HTTPError as error:
             detail = error.read(500).decode(errors="replace")
             raise _RefusedError(f"{method} {path}: status {error.code}: {detail}", error.code) from error
-        except OSError as error:
+        except (OSError, ValueError, http.client.HTTPException) as error:
             reason = getattr(error, "reason", error)
             raise TrackingError(f"{method} {path}: {reason}") from error
 
 
-def _pairs(values: dict[str, str]) -> list[dict[str, str]]:
+def _pairs(values: Mapping[str, str]) -> list[dict[str, str]]:
     return [{"key": key, "value": value} for key, value in values.items()]
+
+
+def _inside(answer: Any, *path: str) -> Any:
+    for key in path:
+        if not isinstance(answer, dict) or key not in answer:
+            raise TrackingError(f"the tracking server's answer has no {'.'.join(path)}")
+        answer = answer[key]
+    return answer
+
+
+def _run(found: Any) -> Run:
+    tags = _inside(found, "data").get("tags", [])
+    return Run(
+        id=str(_inside(found, "info", "run_id")),
+        artifact_uri=str(_inside(found, "info", "artifact_uri")),
+        tags={str(_inside(tag, "key")): str(_inside(tag, "value")) for tag in tags},
+    )
 
 
 class _RefusedError(TrackingError):

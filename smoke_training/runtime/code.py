@@ -1,5 +1,6 @@
 """Where this package was imported from, and the digest of exactly that."""
 
+import functools
 import hashlib
 from pathlib import Path
 
@@ -11,6 +12,7 @@ def location() -> Path:
     return Path(next(iter(smoke_training.__path__))).parent.resolve()
 
 
+@functools.cache
 def digest() -> str:
     """SHA-256 of the zip, or of all modules with their names when run from a folder."""
     place = location()

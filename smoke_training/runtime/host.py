@@ -24,23 +24,6 @@ class QueueClock:
         return None if self._file is None else int(os.pread(self._file, 64, 0).split()[1]) / 1e9
 
 
-def throttled_periods() -> int | None:
-    """How often this process's cgroup was throttled by its CPU quota so far (v2 `cpu.stat`, or v1)."""
-    for line in _lines(Path("/proc/self/cgroup")):
-        _, controllers, group = line.split(":", 2)
-        if controllers == "":
-            folders = [Path("/sys/fs/cgroup" + group), Path("/sys/fs/cgroup")]
-        elif "cpu" in controllers.split(","):
-            folders = [Path("/sys/fs/cgroup/cpu" + group), Path("/sys/fs/cgroup/cpu")]
-        else:
-            continue
-        for folder in folders:
-            for entry in _lines(folder / "cpu.stat"):
-                if entry.startswith("nr_throttled "):
-                    return int(entry.split()[1])
-    return None
-
-
 def cpu_ticks() -> tuple[int, int] | None:
     """(steal ticks, all ticks) of the machine since boot, from `/proc/stat`."""
     for line in _lines(Path("/proc/stat")):
@@ -76,6 +59,54 @@ def is_loopback(address: str) -> bool:
 def nvidia_devices() -> int:
     """NVIDIA devices this container can see, counted without importing torch."""
     return sum(1 for path in Path("/dev").glob("nvidia[0-9]*"))
+
+
+def nvidia_driver() -> str | None:
+    """Version of the NVIDIA kernel driver; None without one."""
+    lines = _lines(Path("/sys/module/nvidia/version"))
+    if lines:
+        return lines[0].strip()
+    # "NVRM version: NVIDIA UNIX x86_64 Kernel Module  550.54.15  Tue Mar  5 ..."
+    words = next(iter(_lines(Path("/proc/driver/nvidia/version"))), "").split()
+    return next((word for word in words if word[:1].isdigit() and "." in word), None)
+
+
+def interfaces() -> list[dict[str, object]]:
+    """Network interfaces but loopback: name, operational state, rate in Gb/s where the kernel knows it."""
+    found: list[dict[str, object]] = []
+    for folder in sorted(Path("/sys/class/net").glob("*")):
+        if folder.name == "lo" or not folder.is_dir():
+            continue
+        state = next(iter(_lines(folder / "operstate")), None)
+        if state == "down" and _lines(folder / "carrier") == ["1"]:
+            state = "up"  # the kernel tells of the operational state up to a second after the carrier's
+        try:
+            megabits = int(next(iter(_lines(folder / "speed")), "-1"))
+        except ValueError:
+            megabits = -1
+        rate = megabits / 1000 if megabits > 0 else None
+        found.append({"name": folder.name, "state": state, "gbit_s": rate})
+    return found
+
+
+def rdma_devices() -> list[str]:
+    """Names of the RDMA devices (InfiniBand, RoCE, EFA) this container can see."""
+    return sorted(path.name for path in Path("/sys/class/infiniband").glob("*"))
+
+
+def oom_kills() -> int | None:
+    """Processes of this cgroup that the kernel has ended for want of memory (v2 `memory.events`, or v1)."""
+    for line in _lines(Path("/proc/self/cgroup")):
+        _, controllers, group = line.split(":", 2)
+        if controllers not in ("", "memory"):
+            continue
+        root = Path("/sys/fs/cgroup" if controllers == "" else "/sys/fs/cgroup/memory")
+        for folder in (Path(str(root) + group), root):
+            for name in ("memory.events", "memory.oom_control"):
+                for entry in _lines(folder / name):
+                    if entry.startswith("oom_kill "):
+                        return int(entry.split()[1])
+    return None
 
 
 def _lines(path: Path) -> list[str]:

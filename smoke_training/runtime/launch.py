@@ -1,25 +1,33 @@
-"""One node's part: start torchrun, kill the victim at its step, keep the deadline, leave nothing behind."""
+"""The gang of one node: start torchrun, watch its ranks, kill the victim when it is time, leave nothing."""
 
+import contextlib
 import json
 import os
 import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 import uuid
-from collections.abc import Callable
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from smoke_training import plan as plans
+from smoke_training.evidence.world import Preflight
 from smoke_training.plan import Plan
-from smoke_training.runtime import code, files, host, processes
-from smoke_training.verdict import Preflight
+from smoke_training.runtime import code, files, heartbeat, host, processes
+from smoke_training.runtime.session import Report, RunEndedError
+from smoke_training.runtime.vitals import LOOK_AT_MOST_S, Vital, Vitals
 
 CPU_RANKS_AT_MOST = 4
 LOOPBACK = "lo"
-JOIN_TIMEOUT_S = 120.0
+MEMORY = Path("/dev/shm")  # noqa: S108 - the kernel's path; a folder of our own is made below it
+LOOK_S = 0.2
+RESTART_PATIENCE_S = 5.0  # after the planned kill: for ranks that do not notice the loss of their peer
+TRACE_WAIT_S = 2.0
+GROUP_TIMEOUT_MARGIN_S = 60.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,11 +46,7 @@ class Node:
         return range(self.index * self.preflight.ranks, (self.index + 1) * self.preflight.ranks)
 
 
-class RunEndedError(RuntimeError):
-    """The run cannot go on: a deadline passed, a signal arrived, the meeting point has no address."""
-
-
-def preflight(plan: Plan, environment: dict[str, str], shared_machine: bool) -> Preflight:
+def preflight(plan: Plan, environment: Mapping[str, str], shared_machine: bool) -> Preflight:
     """Decide device and ranks. `SMOKE_DEVICE` is auto (default), cpu or cuda.
 
     Without a number in the plan: one rank per GPU, else one per usable CPU, at most four, shared among the
@@ -76,16 +80,23 @@ class Gang:
         self.world = plan.nodes * node.preflight.ranks
         self.schedule = plans.kill_schedule(plan.seed, self.world)
         self._process: subprocess.Popen[bytes] | None = None
+        self._log = node.scratch / "torchrun.log"
+        self._hearts = Path(tempfile.mkdtemp(prefix="smoke-hearts-", dir=_memory()))
+        self._vitals = Vitals(self._hearts, node.local_ranks, self._log)
+        self._last = Report()
+        self._looked, self._agent_stopped_s = float("-inf"), 0.0
+        self._killed = False
+        self._restart_by: float | None = None
+        self._oom_kills = host.oom_kills()
 
     def prepare(self) -> None:
         """An empty scratch folder with the plan in it: nothing of an earlier run passes for this one's."""
         shutil.rmtree(self.node.scratch, ignore_errors=True)
         files.write_durably(self.node.scratch / "plan.json", plans.render(self.plan).encode())
 
-    def run(self, deadline: float, progress: Callable[[], None]) -> int:
-        """Run torchrun to its end, calling `progress` now and then; RunEndedError at the deadline."""
-        log = (self.node.scratch / "torchrun.log").open("wb")
-        with log:
+    def start(self) -> None:
+        """Start torchrun."""
+        with self._log.open("wb") as log:
             self._process = subprocess.Popen(
                 self._command(),
                 env=self._environment(),
@@ -94,32 +105,99 @@ class Gang:
                 stderr=log,
                 start_new_session=True,
             )
-        killed, next_report = self._victim_is_elsewhere(), 0.0
-        while (status := self._process.poll()) is None:
-            now = time.monotonic()
-            if now > deadline:
-                raise RunEndedError("the deadline passed")
-            if now >= next_report:
-                progress()
-                next_report = now + 0.1
-            killed = killed or self._kill_when_due()
-            time.sleep(0.05 if killed or not self._progress_file.exists() else 0.001)
-        progress()
+
+    def poll(self) -> int | None:
+        """The exit status of torchrun, None while it runs; kills the victim when its time has come."""
+        assert self._process is not None
+        status = self._process.poll()
+        if status is None and not self._killed and not self._nobody_to_kill_here():
+            self._killed = self._kill_when_due()
         return status
+
+    @property
+    def hurried(self) -> bool:
+        """Whether the kill is near, so that `poll` should be called every millisecond."""
+        return not self._killed and not self._nobody_to_kill_here() and self._progress_file.exists()
+
+    def report(self, now: float) -> Report:
+        """What there is to tell of this node, at most a moment old; `now` is a monotonic time."""
+        assert self._process is not None
+        status = self._process.poll()
+        if (
+            now - self._looked < LOOK_S
+            and status == self._last.torchrun
+            and self._killed == self._last.planned
+        ):
+            return self._last
+        passed = min(now - self._looked, LOOK_AT_MOST_S)
+        self._looked = now
+        agent = processes.state_of(self._process.pid)
+        stopped = agent is not None and agent.state in ("T", "t")
+        self._agent_stopped_s = self._agent_stopped_s + passed if stopped else 0.0
+        kills = host.oom_kills()
+        self._last = Report(
+            vitals=tuple(self._vitals.look(now)),
+            planned=self._killed,
+            torchrun=status,
+            torchrun_stopped_s=round(self._agent_stopped_s, 3),
+            oom_kills=None if kills is None or self._oom_kills is None else kills - self._oom_kills,
+        )
+        return self._last
+
+    def hasten_restart(self, now: float) -> None:
+        """Once the victim is dead: end ranks of the first attempt that wait for it for ever.
+
+        gloo notices the loss at once. NCCL may not (untested on hardware), and without an end of the other
+        nodes' ranks their torchrun does not start them anew.
+        """
+        self._restart_by = self._restart_by or now + RESTART_PATIENCE_S
+        if now < self._restart_by:
+            return
+        for vital in self._last.vitals:
+            if vital.attempt == 0 and not vital.gone and vital.pid is not None and self._is_ours(vital.pid):
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(vital.pid, signal.SIGKILL)
+
+    def broken(self) -> list[Vital]:
+        """Ranks that broke, for those that could not leave a file about it: the disk may be full."""
+        return [vital for vital in self._last.vitals if vital.status == "BROKE" or (vital.code or 0) > 0]
+
+    def dump_traces(self) -> None:
+        """Ask NCCL's flight recorder for its traces before a hung gang is ended (untested on hardware)."""
+        pipes = list(self.node.scratch.glob("nccl-pipe-*.pipe"))
+        for pipe in pipes:
+            with contextlib.suppress(OSError):
+                descriptor = os.open(pipe, os.O_WRONLY | os.O_NONBLOCK)
+                try:
+                    os.write(descriptor, b"1\n")
+                finally:
+                    os.close(descriptor)
+        if pipes:
+            time.sleep(TRACE_WAIT_S)
 
     def end(self) -> list[int]:
         """Kill whatever is left of this run; returns survivors, which only an unkillable process can be."""
         left = processes.end_run(self.token)
         if self._process is not None:
-            self._process.wait(timeout=10)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self._process.wait(timeout=10)
+        shutil.rmtree(self._hearts, ignore_errors=True)
         return left
+
+    @property
+    def last(self) -> Report:
+        """The last report, of the time before anything of this run was ended."""
+        return self._last
+
+    def _is_ours(self, pid: int) -> bool:
+        return processes.environment_of(pid).get(processes.TOKEN) == self.token
 
     @property
     def _progress_file(self) -> Path:
         return self.node.scratch / f"progress-{self.schedule.victim}"
 
-    def _victim_is_elsewhere(self) -> bool:
-        return self.schedule.victim not in self.node.local_ranks
+    def _nobody_to_kill_here(self) -> bool:
+        return "resume" not in self.plan.chosen_phases or self.schedule.victim not in self.node.local_ranks
 
     def _kill_when_due(self) -> bool:
         """SIGKILL the victim once it reports the planned step; True when done."""
@@ -127,7 +205,7 @@ class Gang:
             pid, step = (int(part) for part in self._progress_file.read_text().split())
         except (OSError, ValueError):
             return False
-        if step < self.schedule.step or processes.environment_of(pid).get(processes.TOKEN) != self.token:
+        if step < self.schedule.step or not self._is_ours(pid):
             return False
         record = {
             "rank": self.schedule.victim,
@@ -151,7 +229,7 @@ class Gang:
             f"--nproc-per-node={self.node.preflight.ranks}",
             f"--master-addr={self.node.master_addr}",
             f"--master-port={self.node.master_port}",
-            "--max-restarts=1",
+            f"--max-restarts={int('resume' in self.plan.chosen_phases)}",
             "--monitor-interval=0.1",
             "-m",
             "smoke_training.worker",
@@ -163,13 +241,41 @@ class Gang:
         kept = {key: value for key, value in os.environ.items() if not key.startswith("MLFLOW_")}
         kept |= {
             processes.TOKEN: self.token,
+            processes.PARENT: str(os.getpid()),
+            heartbeat.FOLDER: str(self._hearts),
             "PYTHONPATH": os.pathsep.join(filter(None, [str(code.location()), kept.get("PYTHONPATH")])),
             "SMOKE_DEVICE": self.node.preflight.device,
             "SMOKE_WORLD": str(self.world),
-            "SMOKE_JOIN_TIMEOUT": str(min(JOIN_TIMEOUT_S, self.plan.timeout_s / 2)),
+            # Longer than the run: who hangs is decided outside the ranks, by their heartbeats.
+            "SMOKE_GROUP_TIMEOUT": str(self.plan.timeout_s + GROUP_TIMEOUT_MARGIN_S),
         }
         if self.node.preflight.device == "cpu":
             kept["OMP_NUM_THREADS"] = "1"
             if host.is_loopback(self.node.master_addr):
                 kept["GLOO_SOCKET_IFNAME"] = LOOPBACK
-        return kept
+            return kept
+        return nccl_environment(self.node.scratch.resolve(), self.plan.timeout_s) | kept
+
+
+def nccl_environment(scratch: Path, timeout_s: float) -> dict[str, str]:
+    """What helps to find a hang of NCCL, unless the environment says otherwise (untested on hardware).
+
+    The flight recorder keeps the last collectives of every rank; the launcher asks for it through the pipe
+    before it ends a hung gang. NCCL's own watchdog only acts after the run's end, since it can name no
+    culprit. Names: torch 2.13, libtorch_cuda.
+    """
+    return {
+        "TORCH_FR_BUFFER_SIZE": "2000",
+        "TORCH_NCCL_TRACE_BUFFER_SIZE": "2000",  # its older name
+        "TORCH_NCCL_DUMP_ON_TIMEOUT": "1",
+        "TORCH_FR_DUMP_TEMP_FILE": str(scratch / "nccl-trace-"),
+        "TORCH_NCCL_DEBUG_INFO_TEMP_FILE": str(scratch / "nccl-trace-"),
+        "TORCH_NCCL_DEBUG_INFO_PIPE_FILE": str(scratch / "nccl-pipe-"),
+        "TORCH_NCCL_ASYNC_ERROR_HANDLING": "1",
+        "TORCH_NCCL_HEARTBEAT_TIMEOUT_SEC": str(int(timeout_s + GROUP_TIMEOUT_MARGIN_S)),
+    }
+
+
+def _memory() -> str | None:
+    """A folder in memory for the heartbeats; None (the system's default) where there is none to write to."""
+    return str(MEMORY) if os.access(MEMORY, os.W_OK | os.X_OK) else None

@@ -1,10 +1,14 @@
 """A whole run on one node, from the plan to the exit code; node 0 also judges and records."""
 
+import contextlib
+import dataclasses
+import json
 import os
 import platform
 import shutil
 import signal
 import time
+import traceback
 import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,17 +16,31 @@ from datetime import UTC, datetime
 from pathlib import Path
 from types import FrameType
 
-from smoke_training import evidence, report, verdict
-from smoke_training.evidence import Evidence
-from smoke_training.model import EXIT_CODES, Judgement, Verdict
+from smoke_training import evidence, gate, report, verdict
+from smoke_training import plan as plans
+from smoke_training.evidence.world import Failure, Preflight
+from smoke_training.judges import world
+from smoke_training.model import EXIT_CODES, Check, Judgement, Verdict
 from smoke_training.plan import Plan
-from smoke_training.record import document, sink
-from smoke_training.runtime import code, files, host, launch, output
-from smoke_training.runtime.launch import Gang, Node, RunEndedError
-from smoke_training.verdict import Preflight
+from smoke_training.record import alert, book, document
+from smoke_training.record.sampler import SystemSampler
+from smoke_training.runtime import channel, code, facts, files, host, launch, output
+from smoke_training.runtime.guard import LastResort
+from smoke_training.runtime.launch import Gang, Node
+from smoke_training.runtime.session import (
+    CONTROL_PORT_OFFSET,
+    TICK_S,
+    Coordinator,
+    Line,
+    Member,
+    Over,
+    RunEndedError,
+)
+from smoke_training.runtime.watchdog import INTERRUPTED, SETTLE_S
 
-ADDRESS_PATIENCE_S = 300.0
-UNKNOWN = Preflight(device="unknown", devices_found=0, device_forced=False, ranks=1)
+ADDRESS_PATIENCE = 2.5  # of the join timeout: a pod's name has no address before the pod is scheduled
+SAMPLES_SUFFIX = ".samples.jsonl"
+RECORD_MARGIN_S = 3.0  # before the very end: to write down whether the record reached the tracking server
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,55 +84,100 @@ class NodeRun:
     def __init__(self, plan: Plan, place: Place) -> None:
         self.plan, self.place = plan, place
         self.began, self.started = time.monotonic(), datetime.now(UTC)
+        self.ends = self.began + plan.timeout_s
         # The last seconds belong to judging, writing and recording.
-        self.deadline = self.began + plan.timeout_s - min(30.0, plan.timeout_s / 5)
+        self.deadline = self.ends - min(30.0, plan.timeout_s / 5)
         self.scratch = place.work_dir / f"node-{place.index}"
         self._shown = 0
+        self._own: list[Line] = [{"kind": "plan", "document": plans.render(plan)}]
+        self._session: Coordinator | Member | None = None
+        self._gang: Gang | None = None
+        self._run_id = uuid.uuid4().hex
+        self._sampler = SystemSampler(place.index)
 
     def run(self) -> int:
         """Run to the end whatever happens; returns the exit code of the contract."""
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, _stop)
-        preflight, ended = UNKNOWN, None
-        try:
-            if self.place.index == 0:
-                self.place.result.unlink(
-                    missing_ok=True
-                )  # an earlier run's result must never pass for this one's
-            preflight = self._preflight()
-            if verdict.devices(self.plan, preflight).status is Verdict.PASS:
-                ended = self._measure(preflight)
-        except (RunEndedError, OSError) as error:
-            ended = str(error) or type(error).__name__
-        finally:
+        with LastResort(self.ends, self._give_up):
+            self._sampler.start()
+            ended = self._try()
             # From here on the run is being written down; a second signal must not cut that short.
             for number in (signal.SIGTERM, signal.SIGINT):
                 signal.signal(number, signal.SIG_IGN)
-        found = self._evidence()
-        judged = verdict.judge(self.plan, preflight, found, ended)
-        return (
-            self._conclude(preflight, found, judged) if self.place.index == 0 else self._report(judged, ended)
+            if self._session is not None:
+                self._session.finish([*self._failures(), self._sampler.stop()], self.ends - 1)
+                self._own += self._session.lines
+            if ended is not None:
+                self._own.append({"kind": "ended", "reason": ended})
+            return self._conclude() if self.place.index == 0 else self._report(ended)
+
+    def _try(self) -> str | None:
+        """Everything up to the end of the ranks; why it ended early, or None."""
+        try:
+            if self.place.index == 0:
+                # An earlier run's result must never pass for this one's.
+                self.place.result.unlink(missing_ok=True)
+            preflight = self._preflight()
+            return self._measure(preflight) if preflight is not None else None
+        except (RunEndedError, OSError) as error:
+            return str(error) or type(error).__name__
+        except Exception as error:  # a fault of ours still ends with a result
+            traceback.print_exc()
+            return f"the launcher broke: {type(error).__name__}: {error}"
+
+    def _devices(self) -> Check:
+        """The check that decides whether ranks are started at all."""
+        found = evidence.parse(json.dumps(line) for line in self._own)
+        judged = world.devices(self.plan, found)
+        return judged or Check(
+            id="preflight.devices", status=Verdict.ERROR, required=True, message="no preflight took place"
         )
 
-    def _preflight(self) -> Preflight:
-        patience = min(self.deadline, self.began + ADDRESS_PATIENCE_S)
+    def _preflight(self) -> Preflight | None:
+        """Look at this machine, say so, meet the other nodes; None when node 0 has too few devices."""
+        alone = launch.preflight(self.plan, os.environ, shared_machine=False)
+        self._announce(alone)
+        patience = min(self.deadline, self.began + ADDRESS_PATIENCE * self.plan.join_timeout_s)
         self.address = launch.address(self.place.master_addr, patience)
         shared = host.is_loopback(self.address) and self.plan.nodes > 1
-        found = launch.preflight(self.plan, dict(os.environ), shared)
+
+        def look() -> Preflight:
+            return launch.preflight(self.plan, os.environ, shared)
+
+        found = look()
+        self._own.append({"kind": "preflight", **dataclasses.asdict(found)})
+        if self.place.index == 0 and self._devices().status is not Verdict.PASS:
+            return None
+        self._session = self._meet()
+        self._session.join(
+            lambda: facts.of_node(self.place.index, self.plan, look(), os.environ), self.deadline
+        )
+        output.emit("joined", nodes=self.plan.nodes, ranks=found.ranks * self.plan.nodes, after_s=self._age())
+        return found
+
+    def _announce(self, found: Preflight) -> None:
         output.emit(
             "preflight",
             node=self.place.index,
             nodes=self.plan.nodes,
-            ranks=found.ranks,
+            ranks_planned=self.plan.ranks_per_node,
             device=found.device,
             gpus_found=found.devices_found,
             gpus_planned=self.plan.gpus_per_node,
             cpus=host.usable_cpus(),
             host=host.name(),
-            master=f"{self.address}:{self.place.master_port}",
+            master=f"{self.place.master_addr}:{self.place.master_port}",
             deadline_s=round(self.deadline - self.began, 1),
         )
-        return found
+
+    def _meet(self) -> Coordinator | Member:
+        word, port = facts.digest_of(self.plan), self.place.master_port + CONTROL_PORT_OFFSET
+        if self.place.index:
+            return Member(self.plan, self.place.index, channel.Caller(self.address, port), word)
+        # A run of one node has nobody to talk to, and no port that could be taken.
+        listening = channel.listen(self.address, port) if self.plan.nodes > 1 else None
+        return Coordinator(self.plan, channel.Listener(listening, word))
 
     def _measure(self, preflight: Preflight) -> str | None:
         """Run the gang; why it ended early, or None."""
@@ -125,45 +188,144 @@ class NodeRun:
             scratch=self.scratch,
             preflight=preflight,
         )
-        gang = Gang(self.plan, node)
+        session = self._session
+        assert session is not None
+        gang = self._gang = Gang(self.plan, node)
+        ended: str | None = "the launcher broke"
         try:
             gang.prepare()
-            status = gang.run(self.deadline, self._show_progress)
+            gang.start()
+            ended = self._watch(gang, session)
+        except (RunEndedError, OSError) as error:
+            ended = str(error) or type(error).__name__
+            gang.dump_traces()
         finally:
+            session.leave(gang.last, ended)
             left = gang.end()
             if left:
                 output.emit("left_behind", pids=left)
+        return ended
+
+    def _watch(self, gang: Gang, session: Coordinator | Member) -> str | None:
+        """Until torchrun ends; RunEndedError when the run is to end before it does."""
+        next_look = 0.0
+        while (status := gang.poll()) is None:
+            now = time.monotonic()
+            if now > self.deadline:
+                raise RunEndedError("the deadline passed")
+            if now >= next_look:
+                next_look = now + TICK_S
+                self._show_progress()
+                session.tick(gang.report(now))
+                if session.planned:
+                    gang.hasten_restart(now)
+            time.sleep(0.001 if gang.hurried else TICK_S)
+        self._show_progress()
+        if status != 0:  # long enough for the session to find out why
+            for _ in range(int(2 * SETTLE_S / TICK_S)):
+                session.tick(gang.report(time.monotonic()))
+                time.sleep(TICK_S)
+        gang.report(time.monotonic() + 1)
         return None if status == 0 else f"torchrun ended with status {status}"
+
+    def _age(self) -> float:
+        return round(time.monotonic() - self.began, 2)
 
     def _show_progress(self) -> None:
         lines = _lines(self.scratch / "evidence.jsonl")
         for kind in (evidence.kind_of(line) for line in lines[self._shown :]):
-            output.emit("measured", what=kind, after_s=round(time.monotonic() - self.began, 2))
+            output.emit("measured", what=kind, after_s=self._age())
         self._shown = len(lines)
 
-    def _evidence(self) -> Evidence:
-        lines = _lines(self.scratch / "evidence.jsonl")
-        for failure in sorted(self.scratch.glob("failure-*.json")):
-            lines += _lines(failure)
-        return evidence.parse(lines)
+    def _failures(self) -> list[Line]:
+        """How ranks of this node broke: what they left in files, else what their heartbeats say."""
+        found: list[Line] = []
+        if self._gang is None:
+            return found
+        planned = self._session is not None and self._session.planned
+        # A restart that nobody planned breaks again, and only says that it should not have happened.
+        for path in sorted(self.scratch.glob("failure-*.json" if planned else "failure-0-*.json")):
+            with contextlib.suppress(ValueError):
+                found += [json.loads(line) for line in _lines(path)]
+        told = {line.get("rank") for line in found}
+        for vital in self._gang.broken():
+            if vital.rank not in told and vital.phase != INTERRUPTED:
+                found.append(
+                    {
+                        "kind": "failure",
+                        "rank": vital.rank,
+                        "phase": vital.phase,
+                        "message": vital.words or f"ended with status {vital.code} without a word",
+                    }
+                )
+        return found
 
-    def _report(self, judged: Judgement, ended: str | None) -> int:
+    def _samples(self) -> list[str]:
+        """Every evidence line: what the launchers know, what the ranks measured, how they broke."""
+        # What lies there before ranks of this run were started is an earlier run's.
+        measured = _lines(self.scratch / "evidence.jsonl") if self._gang is not None else []
+        return [json.dumps(line) for line in self._own] + measured
+
+    def _report(self, ended: str | None) -> int:
         """The end of a node that does not judge: 0 unless its own ranks or devices broke."""
-        devices = judged.checks[0]
-        own = [item for item in self._evidence().failures if item.rank is not None]
+        devices = self._devices()
+        own = list(evidence.parse(json.dumps(line) for line in self._failures()).all_of(Failure))
+        over = self._session.over_message if isinstance(self._session, Member) else None
         broken = devices.status is not Verdict.PASS or ended is not None or bool(own)
         text = report.node_message(self.place.index, devices, own, ended) if broken else "done"
+        if over is not None and broken:  # whoever reads only this node's message learns the verdict first
+            text = f"{over.headline}\n{text}"[: report.TERMINATION_LIMIT]
         output.emit("node", node=self.place.index, broken=broken, message=text)
         self._terminate(text)
         self._tidy()
         if not broken:
             return 0
-        return EXIT_CODES[Verdict.FAIL if devices.status is Verdict.FAIL else Verdict.ERROR]
+        if devices.status is Verdict.FAIL:
+            return EXIT_CODES[Verdict.FAIL]
+        if self.plan.preemptible and ended is not None and signal.SIGTERM.name in ended:
+            return gate.exit_code(self.plan, Verdict.SKIPPED)
+        return (over.exit_code if over else 0) or EXIT_CODES[Verdict.ERROR]
 
-    def _conclude(self, preflight: Preflight, found: Evidence, judged: Judgement) -> int:
-        """Write the result, then the termination message, then the MLflow run; the exit code."""
+    def _conclude(self) -> int:
+        """Judge; write samples, result, termination message, then the MLflow run; the exit code."""
+        samples, until = self._samples(), self.ends - RECORD_MARGIN_S
+        samples += book.baseline_lines(self.plan, evidence.parse(samples), os.environ, until)
+        unwritten = self._write(
+            self.place.result.with_suffix(SAMPLES_SUFFIX), "".join(f"{s}\n" for s in samples).encode()
+        )
+        result, judged = self._judged(samples + unwritten)
+        unwritten += self._write(self.place.result, _rendered(result))
+        if unwritten:
+            result, judged = self._judged(samples + unwritten)
+            with contextlib.suppress(OSError):
+                self.place.result.unlink(missing_ok=True)  # half a record must not pass for a whole one
+            output.emit("result", **result)  # the log is the only place left for it
+        message = report.termination_message(judged, self.plan.accept)
+        self._terminate(message)
+        code = gate.exit_code(self.plan, judged.verdict)
+        output.emit("verdict", verdict=str(judged.verdict), headline=report.headline(judged))
+        output.say(message)
+        if judged.verdict is Verdict.ERROR:
+            output.say(
+                "\n".join(["--- torchrun.log, last lines", *_lines(self.scratch / "torchrun.log")[-30:]])
+            )
+        if isinstance(self._session, Coordinator):
+            self._session.over(
+                Over(verdict=str(judged.verdict), headline=report.headline(judged), exit_code=code)
+            )
+        kept = None if unwritten else self.place.result
+        final = book.publish(result, samples + unwritten, kept, os.environ, until)
+        output.emit("mlflow", **final["mlflow"])
+        if self.plan.alert_topic_arn is not None:
+            output.emit("alert", **alert.send(self.plan, final, until))
+        self._tidy()
+        return code
+
+    def _judged(self, samples: list[str]) -> tuple[Line, Judgement]:
+        found = evidence.parse(samples)
+        judged = verdict.judge(self.plan, found)
         when = document.Circumstances(
-            run_id=uuid.uuid4().hex,
+            run_id=self._run_id,
             started=self.started.isoformat(timespec="milliseconds"),
             duration_s=time.monotonic() - self.began,
             python=platform.python_version(),
@@ -171,21 +333,25 @@ class NodeRun:
             code_sha256=code.digest(),
             environment_sha256=document.environment_digest(os.environ),
         )
-        result = document.build(self.plan, preflight, found, judged, when)
-        message = report.termination_message(judged)
-        files.write_json(self.place.result, result)
-        self._terminate(message)
-        output.emit("verdict", verdict=str(judged.verdict), headline=report.headline(judged))
-        output.say(message)
-        if judged.verdict is Verdict.ERROR:
-            output.say(
-                "\n".join(["--- torchrun.log, last lines", *_lines(self.scratch / "torchrun.log")[-30:]])
-            )
-        synced = sink.record(result, found, os.environ, self.began + self.plan.timeout_s)
-        output.emit("mlflow", **synced)
-        files.write_json(self.place.result, {**result, "mlflow": synced})
-        self._tidy()
-        return EXIT_CODES[judged.verdict]
+        return document.build(self.plan, found, judged, when), judged
+
+    def _write(self, path: Path, content: bytes) -> list[str]:
+        """Write one file of the record; the evidence line that says why that was not possible, or nothing."""
+        try:
+            files.write_durably(path, content)
+        except OSError as error:
+            reason = error.strerror or type(error).__name__
+            return [json.dumps({"kind": "unrecorded", "path": str(path), "reason": reason})]
+        return []
+
+    def _give_up(self) -> None:
+        """The very last resort, on another thread: something holds up this launcher beyond the deadline."""
+        text = f"ERROR the run did not end within {self.plan.timeout_s:.0f} s; its launcher was held up"
+        if self._gang is not None:
+            self._gang.end()
+        output.emit("gave_up", message=text)
+        self._terminate(text)
+        os._exit(EXIT_CODES[Verdict.ERROR])
 
     def _terminate(self, text: str) -> None:
         """The termination message; a path that cannot be written costs the message, not the result."""
@@ -203,7 +369,13 @@ class NodeRun:
 
 
 def _stop(number: int, _frame: FrameType | None) -> None:
+    for other in (signal.SIGTERM, signal.SIGINT):  # ending the ranks must not be interrupted by a second one
+        signal.signal(other, signal.SIG_IGN)
     raise RunEndedError(f"stopped by {signal.Signals(number).name}")
+
+
+def _rendered(document: Line) -> bytes:
+    return (json.dumps(document, indent=1, allow_nan=False) + "\n").encode()
 
 
 def _lines(path: Path) -> list[str]:

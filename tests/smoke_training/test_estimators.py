@@ -6,17 +6,39 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from smoke_training.estimators import Z_REPORTED, median_interval, student_quantile, trimmed_interval
+from smoke_training.statistics.estimators import (
+    Z_REPORTED,
+    median_interval,
+    student_quantile,
+    trimmed_interval,
+)
 
 VALUES = st.lists(st.floats(-1e3, 1e3), min_size=5, max_size=60)
 
 
-# scipy.stats.t.ppf at the normal quantiles' tail probabilities (scipy 1.16), to three digits.
+# scipy.stats.t.isf(scipy.stats.norm.sf(z), freedom) (scipy 1.16).
 @pytest.mark.parametrize(
-    ("z", "freedom", "exact"), [(1.959964, 10, 2.228), (1.959964, 30, 2.042), (2.326348, 20, 2.528)]
+    ("z", "freedom", "exact"),
+    [(1.959964, 10, 2.22814), (1.959964, 30, 2.04227), (2.326348, 20, 2.52798), (1.959964, 1, 12.7062)],
 )
-def test_the_student_quantile_is_close_to_the_exact_one(z: float, freedom: int, exact: float) -> None:
-    assert student_quantile(z, freedom) == pytest.approx(exact, rel=5e-3)
+def test_the_student_quantile_is_the_exact_one(z: float, freedom: int, exact: float) -> None:
+    assert student_quantile(z, freedom) == pytest.approx(exact, rel=1e-5)
+
+
+@pytest.mark.parametrize("z", [0.5, 3.09, 4.3, 5.2, 6.5])
+def test_the_student_quantile_agrees_with_closed_forms_in_the_far_tail(z: float) -> None:
+    tail = math.erfc(z / math.sqrt(2)) / 2
+    assert student_quantile(z, 1) == pytest.approx(1 / math.tan(math.pi * tail), rel=1e-6)
+    two = (1 - 2 * tail) * math.sqrt(2 / (4 * tail * (1 - tail)))
+    assert student_quantile(z, 2) == pytest.approx(two, rel=1e-6)
+
+
+@given(st.floats(0, 6), st.integers(1, 500))
+def test_the_student_quantile_is_odd_and_wider_than_the_normal_one(z: float, freedom: int) -> None:
+    found = student_quantile(z, freedom)
+    assert found >= z - 1e-6
+    assert student_quantile(-z, freedom) == pytest.approx(-found)
+    assert found >= student_quantile(z, freedom + 1) - 1e-6
 
 
 @given(VALUES)
@@ -59,3 +81,14 @@ def test_the_median_interval_is_made_of_order_statistics() -> None:
     sample = [float(value) for value in range(15)]
     found = median_interval(sample)
     assert (found.low, found.estimate, found.high) == (3.0, statistics.median(sample), 11.0)
+
+
+@pytest.mark.parametrize("count", [6, 15, 41, 1000, 5000])
+def test_the_median_interval_covers_as_the_binomial_law_says(count: int) -> None:
+    sample = [float(value) for value in range(count)]
+    rank = round(median_interval(sample).low)
+    covered = [sum(math.comb(count, k) for k in range(r + 1)) / 2**count for r in (rank, rank + 1)]
+    assert covered[0] <= 0.025 < covered[1]
+    # Near the normal approximation, which every textbook has.
+    if count >= 1000:
+        assert rank == pytest.approx(count / 2 - 0.98 * math.sqrt(count), abs=2)

@@ -1,7 +1,10 @@
+import contextlib
+import json
 import os
 import socket
 import subprocess
 import sys
+import threading
 import time
 import urllib.request
 from collections.abc import Iterator
@@ -12,19 +15,19 @@ import mlflow
 import pytest
 from mlflow.entities import Run
 
-from smoke_training import verdict
-from smoke_training.record import document, sink
-from tests.smoke_training.samples import CPU, lines, parsed, plan
+from smoke_training import cli, evidence
+from smoke_training.evidence.baseline import Lookup
+from smoke_training.judges.baseline import fingerprint
+from smoke_training.record import book, fields, lookup, server, sink
+from smoke_training.statistics import baseline
+from tests.smoke_training import results
+from tests.smoke_training.samples import lines, parsed, plan
 
-WHEN = document.Circumstances(
-    run_id="0123456789abcdef", started="2026-11-21T12:00:00+00:00", duration_s=21.5, python="3.11.7",
-    kernel="6.1", code_sha256="00", environment_sha256="11",
-)  # fmt: skip
 USER, PASSWORD = "admin", "a-long-password-1"
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """A real server with basic auth, an SQLite store and proxied artifacts."""
     home = tmp_path_factory.mktemp("mlflow")
     with socket.socket() as probe:
@@ -68,26 +71,26 @@ def _wait(url: str, process: subprocess.Popen[bytes], log: Path) -> None:
     raise AssertionError(log.read_text())
 
 
-def recorded(
-    server: str, items: list[dict[str, Any]], **environment: str
-) -> tuple[dict[str, object], dict[str, Any]]:
-    evidence = parsed(items)
-    judged = verdict.judge(plan(git_sha="abc123"), CPU, evidence)
-    result = document.build(plan(git_sha="abc123"), CPU, evidence, judged, WHEN)
-    variables = {
-        "MLFLOW_TRACKING_URI": server,
+def variables(address: str, **others: str) -> dict[str, str]:
+    return {
+        "MLFLOW_TRACKING_URI": address,
         "MLFLOW_TRACKING_USERNAME": USER,
         "MLFLOW_TRACKING_PASSWORD": PASSWORD,
-        **environment,
+        **others,
     }
-    return sink.record(result, evidence, variables, time.monotonic() + 60), result
+
+
+def recorded(
+    address: str, result: dict[str, Any], items: list[dict[str, Any]], **others: str
+) -> dict[str, Any]:
+    return sink.record(result, parsed(items), variables(address, **others), time.monotonic() + 60)
 
 
 @pytest.fixture
-def client(server: str, monkeypatch: pytest.MonkeyPatch) -> mlflow.MlflowClient:
+def client(address: str, monkeypatch: pytest.MonkeyPatch) -> mlflow.MlflowClient:
     monkeypatch.setenv("MLFLOW_TRACKING_USERNAME", USER)
     monkeypatch.setenv("MLFLOW_TRACKING_PASSWORD", PASSWORD)
-    return mlflow.MlflowClient(server)
+    return mlflow.MlflowClient(address)
 
 
 def found(client: mlflow.MlflowClient, outcome: dict[str, object]) -> Run:
@@ -95,16 +98,20 @@ def found(client: mlflow.MlflowClient, outcome: dict[str, object]) -> Run:
     return client.get_run(str(outcome["run_id"]))
 
 
-def test_a_passed_run_carries_the_mandatory_record(
-    client: mlflow.MlflowClient, server: str, tmp_path: Path
-) -> None:
-    outcome, _ = recorded(server, lines())
+SYSTEM = {
+    "kind": "system", "node": 1, "names": ["cpu_utilization_percentage", "gpu_0_power_usage_watts"],
+    "at_ms": [1000, 3000], "values": [[40.0, None], [60.5, 300.0]], "gpu_reason": None,
+}  # fmt: skip
+
+
+def test_a_run_carries_the_mandatory_record(client: mlflow.MlflowClient, address: str) -> None:
+    result = results.result(lines(), "0" * 16)
+    outcome = recorded(address, result, [*lines(), SYSTEM])
     run = found(client, outcome)
     assert client.get_experiment(run.info.experiment_id).name == "smoke-validation"
-    assert run.info.status == "FINISHED"
     tags = run.data.tags
     assert (tags["owner"], tags["team"], tags["task"], tags["dataset"], tags["status"]) == (
-        "platform", "research", "deploy-validation", "synthetic", "PASS",
+        "platform", "research", "deploy-validation", "synthetic", result["verdict"],
     )  # fmt: skip
     for name in (
         "stack", "env", "profile", "cloud", "region", "instance_type", "nodes", "gpus_per_node", "fabric",
@@ -112,30 +119,34 @@ def test_a_passed_run_carries_the_mandatory_record(
     ):  # fmt: skip
         assert tags[f"trainstack.{name}"], name
     assert tags["trainstack.deploy_id"] == "unknown"
-    assert run.data.params["threshold.scaling_efficiency"] == "0.8 (run plan)"
-    assert run.data.params["torch"] == "2.13.0"
+    assert tags["trainstack.recorded"] == result["run_id"]
+    assert run.data.params["threshold.training.scaling_efficiency"] == "0.8 (declared: the run plan)"
+    assert run.data.params["zone.training.straggler"].startswith("1.05 .. ")
+    assert (run.data.params["torch"], run.data.params["driver"]) == ("2.13.0", "unknown")
     assert run.data.metrics["cost.estimated_usd"] == pytest.approx(43.9 * 21.5 / 3600)
     assert run.data.metrics["resources.cpu_seconds"] == 8.0
-    assert len(client.get_metric_history(run.info.run_id, "step_time_s")) == 80
     assert [m.value for m in client.get_metric_history(run.info.run_id, "loss")] == [3.0, 2.5]
-    assert {m.step for m in client.get_metric_history(run.info.run_id, "all_reduce_busbw_gb_s")} == {
-        1024,
-        1 << 20,
-    }
-    path = client.download_artifacts(run.info.run_id, "result.json", str(tmp_path))
-    assert '"verdict": "PASS"' in Path(path).read_text()
 
 
-def test_a_failed_run_is_there_as_failed(client: mlflow.MlflowClient, server: str) -> None:
-    outcome, _ = recorded(server, lines(slowdown=2))
-    run = found(client, outcome)
+def test_nodes_log_system_metrics_under_mlflows_own_keys(client: mlflow.MlflowClient, address: str) -> None:
+    run = found(client, recorded(address, results.passed(run_id="5" * 16), [*lines(), SYSTEM]))
+    points = client.get_metric_history(run.info.run_id, "system/node_1/cpu_utilization_percentage")
+    assert [(p.step, p.timestamp, p.value) for p in points] == [(0, 1000, 40.0), (1, 3000, 60.5)]
+    assert run.data.metrics["system/node_1/gpu_0_power_usage_watts"] == 300.0
+
+
+def test_a_failed_run_is_there_as_failed(client: mlflow.MlflowClient, address: str) -> None:
+    items = lines(slowdown=2)
+    run = found(client, recorded(address, results.result(items, "1" * 16), items))
     assert (run.info.status, run.data.tags["status"]) == ("FAILED", "FAIL")
-    assert "suspect rank 1" in run.data.tags["mlflow.note.content"]
+    assert "rank 1" in run.data.tags["mlflow.note.content"]
+    assert run.data.tags["trainstack.accepted"] == "false"
+    assert "trainstack.baseline" not in run.data.tags
 
 
-def test_an_error_without_any_evidence_is_there_as_failed(client: mlflow.MlflowClient, server: str) -> None:
-    outcome, _ = recorded(server, [])
-    assert found(client, outcome).data.tags["trainstack.verdict"] == "ERROR"
+def test_an_error_without_any_evidence_is_there_as_failed(client: mlflow.MlflowClient, address: str) -> None:
+    run = found(client, recorded(address, results.result([], "2" * 16), []))
+    assert run.data.tags["trainstack.verdict"] == "ERROR"
 
 
 @pytest.mark.parametrize(
@@ -152,8 +163,160 @@ def test_an_error_without_any_evidence_is_there_as_failed(client: mlflow.MlflowC
     ],
 )
 def test_an_outage_is_written_down_and_raises_nothing(
-    server: str, environment: dict[str, str], reason: str
+    address: str, environment: dict[str, str], reason: str
 ) -> None:
-    outcome, _ = recorded(server, lines(), **environment)
+    outcome = recorded(address, results.passed(run_id="3" * 16), lines(), **environment)
     assert outcome["synced"] is False
     assert reason in str(outcome["reason"])
+
+
+@contextlib.contextmanager
+def dribbling() -> Iterator[str]:
+    """A server that answers one byte a second, so that no read ever times out."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        ended = threading.Event()
+
+        def serve() -> None:
+            with contextlib.suppress(OSError):
+                connection, _ = listening.accept()
+                with connection:
+                    connection.recv(65536)
+                    connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n")
+                    while not ended.wait(0.2):
+                        connection.sendall(b" ")
+
+        thread = threading.Thread(target=serve, daemon=True)
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{listening.getsockname()[1]}"
+        finally:
+            ended.set()
+
+
+def test_a_server_that_answers_byte_by_byte_is_left_in_time() -> None:
+    with dribbling() as slow:
+        began = time.monotonic()
+        outcome = sink.record(results.passed(), parsed(lines()), variables(slow), began + 1.0)
+        assert time.monotonic() - began < 2.5
+    assert outcome["synced"] is False
+    assert "did not answer within 1 s" in str(outcome["reason"])
+
+
+def test_recording_again_completes_and_repeats_nothing(client: mlflow.MlflowClient, address: str) -> None:
+    result = results.passed(run_id="4" * 16)
+    tracking = server.connect(variables(address), 30)
+    experiment = tracking.experiment(fields.EXPERIMENT)
+    cut = tracking.create_run(experiment, "cut off", 0, fields.tags(result))  # the launcher died here
+    first = recorded(address, result, lines())
+    client.set_tag(cut.id, "trainstack.accepted", "a person's answer")
+    second = recorded(address, result, lines())
+    assert first["run_id"] == second["run_id"] == cut.id
+    run = found(client, second)
+    assert run.info.status == "FINISHED"
+    assert run.data.tags["trainstack.accepted"] == "a person's answer"
+    assert len(client.get_metric_history(run.info.run_id, results.RATE)) == 1
+    assert len(tracking.search(experiment, {fields.RUN_ID: "4" * 16}, 5)) == 1
+
+
+def test_a_run_that_somebody_made_is_used(client: mlflow.MlflowClient, address: str) -> None:
+    made = client.create_run(client.create_experiment("nightly"))
+    outcome = recorded(address, results.passed(run_id="6" * 16), lines(), MLFLOW_RUN_ID=made.info.run_id)
+    assert found(client, outcome).info.run_id == made.info.run_id
+
+
+def published(address: str, folder: Path, result: dict[str, Any]) -> dict[str, Any]:
+    samples = [json.dumps(item) for item in lines()]
+    path = folder / f"{result['run_id']}.json"
+    return book.publish(result, samples, path, variables(address), time.monotonic() + 60)
+
+
+def test_everything_of_a_run_is_kept_with_its_digest(
+    client: mlflow.MlflowClient, address: str, tmp_path: Path
+) -> None:
+    final = published(address, tmp_path, results.passed(run_id="7" * 16))
+    run = final["mlflow"]["run_id"]
+    names = {item.path for item in client.list_artifacts(run)}
+    assert names == {"result.json", "samples.jsonl.gz", "summary.html", "baseline.json"}
+    kept = tmp_path / f"{'7' * 16}.json"
+    assert json.loads(kept.read_text())["mlflow"] == {"synced": True, "run_id": run, "reason": None}
+    listed = {item["name"]: item["sha256"] for item in final["artifacts"]}
+    assert all(listed.values())
+    page = Path(client.download_artifacts(run, "summary.html", str(tmp_path)))
+    assert page.read_bytes() == kept.with_suffix(".html").read_bytes()
+    offered = baseline.parse(json.loads(kept.with_suffix(".baseline.json").read_text()))
+    assert offered.figures[results.RATE].value == 1.0
+
+
+def looked_up(address: str, stack: str, **changes: Any) -> dict[str, Any]:
+    own = fingerprint(plan(stack=stack, network_gbit_s=8.0, **changes), parsed(lines()))
+    assert own is not None
+    line = lookup.find(stack, own, variables(address), 20)
+    found_ = evidence.parse([json.dumps(line)])
+    assert found_.of(Lookup) is not None, found_.unreadable
+    return line
+
+
+def test_the_last_accepted_run_alike_is_found_and_no_other(address: str) -> None:
+    accepted = results.passed(1.0, run_id="a" * 16, stack="one")
+    recorded(address, accepted, lines())
+    failed = results.result(lines(slowdown=2), "b" * 16, stack="one", network_gbit_s=8.0)
+    recorded(address, failed, lines())
+    recorded(address, results.passed(2.0, run_id="c" * 16, stack="other"), lines())
+    recorded(address, results.passed(3.0, run_id="d" * 16, stack="one", image="x@sha256:1"), lines())
+    partial = results.passed(4.0, run_id="e" * 16, stack="one", phases=["world"])
+    recorded(address, partial, lines())
+    line = looked_up(address, "one")
+    assert line["document"]["run_id"] == "a" * 16
+    assert line["document"]["history"] == {results.RATE: [1.0]}
+    assert "no accepted run of stack empty" in looked_up(address, "empty")["reason"]
+    assert (
+        "image: this run has y@sha256:2, the baseline x@sha256:1"
+        in (looked_up(address, "one", image="y@sha256:2")["reason"])
+    )
+
+
+def test_a_regressed_run_is_no_baseline_until_somebody_accepts_it(
+    client: mlflow.MlflowClient, address: str
+) -> None:
+    stack = "slide"
+    recorded(address, results.passed(1.0, run_id="0a" * 8, stack=stack), lines())
+    before = looked_up(address, stack)["document"]
+    worse = results.passed(0.8, run_id="0b" * 8, minute=1, stack=stack, baseline=before)
+    assert (worse["verdict"], worse["regression"], worse["regressed"]) == ("PASS", True, [results.RATE])
+    assert worse["baseline"] == {"accepted": False, "reason": f"the run has regressed: {results.RATE}"}
+    run = found(client, recorded(address, worse, lines()))
+    assert run.data.tags["trainstack.regression"] == "true"
+    assert looked_up(address, stack)["document"] == before
+    client.set_tag(run.info.run_id, "trainstack.accepted", "true")
+    after = looked_up(address, stack)["document"]
+    assert (after["run_id"], after["history"]) == ("0b" * 8, {results.RATE: [0.8]})
+
+
+def test_without_a_tracking_server_there_is_no_baseline_and_the_reason_is_said() -> None:
+    own = fingerprint(plan(), parsed(lines()))
+    assert own is not None
+    line = lookup.find("one", own, variables("http://127.0.0.1:9"), 5)
+    assert line["document"] is None
+    assert str(line["reason"]).startswith("tracking unreachable: ")
+    with dribbling() as slow:
+        began = time.monotonic()
+        assert "unreachable" in str(lookup.find("one", own, variables(slow), 0.5)["reason"])
+        assert time.monotonic() - began < 2
+
+
+def test_replay_records_what_an_outage_kept_away(
+    address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    final = published("http://127.0.0.1:9", tmp_path, results.passed(run_id="8" * 16))
+    assert final["mlflow"]["synced"] is False
+    path = tmp_path / f"{'8' * 16}.json"
+    assert cli.main(["replay", str(path)]) == 3
+    assert "MLFLOW_TRACKING_URI is not set" in capsys.readouterr().err
+    for key, value in variables(address).items():
+        monkeypatch.setenv(key, value)
+    assert cli.main(["replay", str(path)]) == 0
+    after = json.loads(path.read_text())
+    assert after["mlflow"]["synced"] is True
+    assert {**after, "mlflow": None} == {**final, "mlflow": None}
+    assert cli.main(["replay", str(path)]) == 0
+    assert "recorded before" in capsys.readouterr().out

@@ -5,7 +5,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from smoke_training.straggler import Decision, StragglerFinding, block_medians, judge, leave_one_out
+from smoke_training.statistics.straggler import (
+    Decision,
+    StragglerFinding,
+    block_medians,
+    judge,
+    leave_one_out,
+)
 
 MAX = 1.15
 
@@ -67,6 +73,15 @@ def test_a_rank_stopped_now_and_then_is_seen_although_most_of_its_steps_are_fast
     assert all(score.slowdown < 1.05 for score in judge(ranks(2, 80, 0.03, 0, slow={}, seed=1), MAX).scores)
     assert (found.decision, found.accused[0].rank, found.accused[0].statistic) == (Decision.FAIL, 1, "total")
     assert found.accused[0].slowdown == pytest.approx(2.0, rel=0.1)
+
+
+def test_a_rank_stopped_rarely_is_neither_accused_nor_acquitted_at_once() -> None:
+    compute = ranks(2, 80, 0.03, 0, slow={}, seed=1)
+    for index in (5, 33, 57, 71):  # half of the blocks, by half a block's length
+        compute[1][index] += 0.1
+    found = judge(compute, MAX)
+    assert all(score.high < MAX for score in found.scores)  # by the medians it would pass
+    assert found.decision is Decision.CONTINUE
 
 
 def test_what_slows_all_ranks_at_once_accuses_nobody() -> None:

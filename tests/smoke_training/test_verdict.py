@@ -7,7 +7,6 @@ from smoke_training import report, verdict
 from smoke_training.model import Check, Judgement, Verdict
 from smoke_training.record import document
 from smoke_training.schema import RESULT_SCHEMA
-from smoke_training.verdict import Preflight
 from tests.smoke_training.samples import CPU, lines, parsed, plan
 
 WHEN = document.Circumstances(
@@ -17,7 +16,7 @@ WHEN = document.Circumstances(
 
 
 def judged(items: list[dict[str, Any]], **plan_changes: Any) -> Judgement:
-    return verdict.judge(plan(**plan_changes), CPU, parsed(items))
+    return verdict.judge(plan(**plan_changes), parsed(items))
 
 
 def check(found: Judgement, name: str) -> Check:
@@ -62,9 +61,11 @@ def test_waiting_for_a_cpu_held_by_others_is_not_the_ranks_fault() -> None:
     waits = [a - b for a, b in zip(busy[2]["compute"][1], own, strict=True)]
     busy[2]["compute_queue"] = [[0.0] * 80, waits]
     assert check(judged(busy), "training.straggler").status is Verdict.PASS
-    busy[2]["throttled_periods"] = 12  # the same counter under a CPU quota: now it is the rank's
+    # The same waiting under a CPU quota is the rank's own.
+    quota = {"throttled_periods": 12, "throttled_seconds": sum(waits)}
+    busy[2]["windows"] = [busy[2]["windows"][0], {**busy[2]["windows"][1], **quota}]
     throttled = check(judged(busy), "training.straggler")
-    assert (throttled.status, throttled.culprits[0].cause) == (Verdict.FAIL, "cpu_quota")
+    assert (throttled.status, throttled.culprits[0].cause) == (Verdict.FAIL, "quota")
 
 
 @pytest.mark.parametrize("missing", range(7))
@@ -93,11 +94,11 @@ def test_evidence_that_cannot_be_read_or_judged_never_passes(kind: str, changes:
 def test_a_line_cut_in_the_middle_is_an_error_that_names_the_line() -> None:
     found = parsed(lines())
     found.unreadable.append("evidence line 3: ValueError")
-    assert verdict.judge(plan(), CPU, found).verdict is Verdict.ERROR
+    assert verdict.judge(plan(), found).verdict is Verdict.ERROR
 
 
 def test_a_run_that_did_not_finish_says_why() -> None:
-    found = verdict.judge(plan(), CPU, parsed(lines()[:2]), "stopped by SIGTERM")
+    found = verdict.judge(plan(), parsed([*lines()[:2], {"kind": "ended", "reason": "stopped by SIGTERM"}]))
     assert found.verdict is Verdict.ERROR
     assert "stopped by SIGTERM" in check(found, "run.completed").message
 
@@ -114,26 +115,26 @@ def test_what_was_not_tried_after_a_failure_is_skipped_and_the_failure_stays() -
 
 
 def test_missing_gpus_fail_unless_cpu_was_asked_for() -> None:
-    bare = Preflight(device="cpu", devices_found=0, device_forced=False, ranks=1)
-    assert verdict.devices(plan(), bare).status is Verdict.FAIL
-    assert verdict.devices(plan(), CPU).status is Verdict.PASS
-    seven = Preflight(device="cuda", devices_found=7, device_forced=False, ranks=7)
-    assert "7 GPUs are visible on this node, the plan has 8" in verdict.devices(plan(), seven).message
+    assert (
+        check(judged([*lines(), {**CPU, "device_forced": False}]), "preflight.devices").status is Verdict.FAIL
+    )
+    assert check(judged(lines()), "preflight.devices").status is Verdict.PASS
+    seven = judged([*lines(), {**CPU, "device": "cuda", "devices_found": 7}])
+    assert "7 GPUs are visible on node 0, the plan has 8" in check(seven, "preflight.devices").message
 
 
 def test_one_rank_alone_is_skipped_not_passed() -> None:
     items = [line for line in lines() if line["kind"] not in ("training", "collective")]
     items[0] |= {"wanted": 1, "ranks": items[0]["ranks"][:1]}
-    items.insert(1, {**lines()[1], "payload_suspects": {}})
-    assert verdict.judge(plan(nodes=1), CPU, parsed(items)).verdict is Verdict.SKIPPED
+    assert verdict.judge(plan(nodes=1), parsed(items)).verdict is Verdict.SKIPPED
 
 
 @pytest.mark.parametrize(
     ("kind", "changes", "name"),
     [
         (
-            "collective",
-            {"payload_wrong": {"1024": 3}, "payload_suspects": {"1024": [1]}},
+            "payload",
+            {"wrong": [{"rank": 0, "size": 1024, "elements": 3, "accused": [1], "chunks": [0]}]},
             "collective.payload",
         ),
         ("parity", {"one": [2.0] * 19 + [2.0000001]}, "training.loss_parity"),
@@ -175,8 +176,8 @@ def test_a_published_figure_judges_only_what_it_is_about(rate: float, backend: s
 @pytest.mark.parametrize("items", [lines(), lines(slowdown=2.0), lines()[:2], []])
 def test_every_result_satisfies_the_schema_and_every_message_fits(items: list[dict[str, Any]]) -> None:
     evidence = parsed(items)
-    found = verdict.judge(plan(), CPU, evidence)
-    result = document.build(plan(), CPU, evidence, found, WHEN)
+    found = verdict.judge(plan(), evidence)
+    result = document.build(plan(), evidence, found, WHEN)
     jsonschema.Draft202012Validator(RESULT_SCHEMA).validate(document.plain(result))
     assert len(report.termination_message(found).encode()) <= 4096
     with pytest.raises(jsonschema.ValidationError):
@@ -185,7 +186,7 @@ def test_every_result_satisfies_the_schema_and_every_message_fits(items: list[di
 
 def test_a_null_without_a_reason_breaks_the_schema() -> None:
     evidence = parsed(lines())
-    result = document.plain(document.build(plan(), CPU, evidence, verdict.judge(plan(), CPU, evidence), WHEN))
+    result = document.plain(document.build(plan(), evidence, verdict.judge(plan(), evidence), WHEN))
     measured = next(item["measured"] for item in result["checks"] if item["measured"])
     measured |= {"value": None, "reason": None}
     with pytest.raises(jsonschema.ValidationError):

@@ -27,7 +27,6 @@ def every_row() -> dict[str, Iterable[Fact]]:
         "lustre": AWS.lustre.tiers.values(),
         "eks.versions": AWS.eks.versions.values(),
         "eks.addons": AWS.eks.addons.values(),
-        "busbw": AWS.busbw,
         "quotas": AWS.quotas.values(),
         "durations": AWS.durations.values(),
     }
@@ -98,36 +97,6 @@ def test_addons_tell_the_identity_of_their_pods() -> None:
     assert not AWS.eks.addon("coredns").needs_identity
     with pytest.raises(catalog.UnknownFactError, match="aws-fsx-csi-driver"):
         AWS.eks.addon("fsx-csi-driver")
-
-
-def test_expected_bandwidth_is_that_of_the_largest_size() -> None:
-    figure = AWS.expected_busbw("p5.48xlarge", 2)
-    assert figure is not None
-    assert (figure.value, figure.size_bytes, figure.kind) == (487.1, 16 * 2**30, "published")
-
-
-@pytest.mark.parametrize(
-    ("name", "nodes"), [("p5.48xlarge", 4), ("p5en.48xlarge", 2), ("g5.48xlarge", 2), ("p6-b200.48xlarge", 2)]
-)
-def test_unmeasured_bandwidth_is_none(name: str, nodes: int) -> None:
-    assert AWS.expected_busbw(name, nodes) is None
-
-
-def test_bandwidth_rows_fit_their_machines() -> None:
-    for row in AWS.busbw:
-        assert row.gpus_per_node == AWS.instance_type(row.instance_type).accelerator_count
-        # The hierarchical bound: at most (n-1)/(k-1) times each GPU's share of the node's network.
-        ranks = row.nodes * row.gpus_per_node
-        line_rate = AWS.instance_type(row.instance_type).network_gbps / 8
-        assert row.value <= line_rate / row.gpus_per_node * (ranks - 1) / (row.nodes - 1)
-
-
-def test_floor_stays_below_what_was_measured() -> None:
-    floors = [row for row in AWS.busbw if row.kind == "floor"]
-    assert floors
-    for floor in floors:
-        measured = AWS.expected_busbw(floor.instance_type, floor.nodes)
-        assert measured is None or floor.value < measured.value
 
 
 def test_quota_that_sources_disagree_on_has_no_value() -> None:

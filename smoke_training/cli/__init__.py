@@ -1,0 +1,32 @@
+"""Command line of `python -m smoke_training` and of the zip; one module per command."""
+
+import argparse
+import sys
+from typing import NoReturn
+
+from smoke_training.cli import compare, explain, judge, node, plan, render, replay, run, summary
+from smoke_training.model import EXIT_CODES, Verdict
+
+# Each has NAME, HELP, `add(parser)` for its arguments and `main(chosen) -> exit code`.
+COMMANDS = (run, node, judge, plan, render, explain, compare, summary, replay)
+
+
+class _Parser(argparse.ArgumentParser):
+    """Leaves with the code of ERROR where argparse leaves with 2, which means INCONCLUSIVE here."""
+
+    def error(self, message: str) -> NoReturn:
+        self.print_usage(sys.stderr)
+        self.exit(EXIT_CODES[Verdict.ERROR], f"{self.prog}: error: {message}\n")
+
+
+def main(arguments: list[str] | None = None, program: str = "smoke_training") -> int:
+    """Run one command; exit codes 0 PASS, 1 FAIL, 2 INCONCLUSIVE, 3 ERROR, 4 SKIPPED."""
+    parser = _Parser(
+        prog=program,
+        description="Validation of distributed training: measure, decide, attribute, record.",
+    )
+    commands = parser.add_subparsers(dest="command", required=True)
+    for command in COMMANDS:
+        command.add(commands.add_parser(command.NAME, help=command.HELP))
+    chosen = parser.parse_args(arguments)
+    return int(next(c for c in COMMANDS if chosen.command == c.NAME).main(chosen))

@@ -1,0 +1,93 @@
+"""`compare A B`: is run B worse than run A? Figure by figure, with intervals.
+
+Exit codes: 0 no figure of B is certainly worse, 1 at least one is, 2 nothing could be decided, 3 the runs
+cannot be compared (another fingerprint, another schema, an unreadable file).
+"""
+
+import argparse
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from smoke_training.cli.failing import refuse
+from smoke_training.model import EXIT_CODES, Verdict
+from smoke_training.record import accepted, reading
+from smoke_training.record.accepted import ResultError
+from smoke_training.record.html.words import interval, number
+from smoke_training.statistics import baseline as baselines
+from smoke_training.statistics.baseline import LIMIT, Baseline, Comparison
+
+NAME = "compare"
+HELP = "compare two results figure by figure"
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    """Arguments of the command."""
+    parser.add_argument("old", type=Path, help="the result to compare with (JSON)")
+    parser.add_argument("new", type=Path, help="the result to judge (JSON)")
+
+
+def main(chosen: argparse.Namespace) -> int:
+    """Print the comparison; the exit codes of the module's description."""
+    try:
+        old, new = reading.result(chosen.old), reading.result(chosen.new)
+        unlike = baselines.differences(accepted.fingerprint(new), accepted.fingerprint(old))
+        if unlike:
+            shown = [line.replace("this run", str(chosen.new)).replace("the baseline", str(chosen.old))
+                     for line in unlike]  # fmt: skip
+            return refuse("the runs have different fingerprints, so their figures do not compare", shown)
+        found = comparisons(old, new)
+    except (ResultError, TypeError, ValueError) as error:
+        return refuse("the results cannot be compared", [str(error)])
+    for path, result in ((chosen.old, old), (chosen.new, new)):
+        sys.stdout.write(f"{path}: {result['verdict']}, run {result['run_id']} of {result['started']}\n")
+    sys.stdout.write("\n".join(table(found)) + "\n")
+    return EXIT_CODES[outcome(found)]
+
+
+def comparisons(old: Mapping[str, Any], new: Mapping[str, Any]) -> tuple[Comparison, ...]:
+    """Every figure that both results have; their fingerprints are equal."""
+    before = Baseline(
+        stack=old["plan"]["stack"],
+        run_id=old["run_id"],
+        recorded=old["started"],
+        fingerprint=accepted.fingerprint(old),
+        figures=accepted.figures(old),
+    )
+    return baselines.compare(before, accepted.figures(new))
+
+
+def outcome(found: Sequence[Comparison]) -> Verdict:
+    """FAIL for a certain regression, INCONCLUSIVE where no figure can be judged, else PASS."""
+    claimed = [item for item in found if item.regressed is not None]
+    if any(item.regressed for item in claimed):
+        return Verdict.FAIL
+    return Verdict.PASS if claimed else Verdict.INCONCLUSIVE
+
+
+def table(found: Sequence[Comparison]) -> Iterator[str]:
+    """The comparison as lines of text; ratios are of performance, so that below 1 is worse."""
+    if not found:
+        yield "No figure with an interval is in both results."
+        return
+    yield f"{'figure':<30}{'before':>14}{'now':>14}  {'performance':<31}answer"
+    for item in found:
+        ratio = f"{number(item.ratio)}x ({interval(item.ci)})"
+        yield (
+            f"{item.id:<30}{number(item.old.value):>14}{number(item.new.value):>14}  {ratio:<31}"
+            f"{answer(item)} [{item.unit}, {item.better} is better]"
+        )
+    yield f"Intervals are 95 %; a regression is a whole interval (one-sided 1e-4) below {LIMIT}."
+
+
+def answer(item: Comparison) -> str:
+    """What one comparison allows to say."""
+    if item.regressed:
+        return "REGRESSION"
+    if not item.significant:
+        return "no significant difference"
+    direction = "better" if item.ratio > 1 else "worse"
+    if item.regressed is None:
+        return f"{direction} by more than both runs' own noise, but {item.reason}"
+    return f"significantly {direction}"

@@ -1,0 +1,60 @@
+"""What the collectives took and whether they returned what they must."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from smoke_training.evidence.registry import Evidence, kind
+
+
+@kind("collective")
+@dataclass(frozen=True, kw_only=True)
+class Collective:
+    """One collective's sweep: `seconds[size index][repetition]`, the maximum over ranks, warm-up included.
+
+    `sizes` are bytes of the whole array, ascending; `algorithms` says per size what NCCL's log says it used
+    ("ring/simple"), where it wrote one. `queue_share` is the worst rank's share of the timed seconds that
+    its threads waited for a CPU that something else held, `steal_share` the worst node's share of stolen CPU
+    time; None where the kernel does not say. `skipped` says why a collective was not run at all, `cut` why
+    the sweep ends before its largest size.
+    """
+
+    name: str
+    sizes: tuple[int, ...] = ()
+    seconds: tuple[tuple[float, ...], ...] = ()
+    algorithms: Mapping[str, str] = field(default_factory=dict)
+    queue_share: float | None = None
+    steal_share: float | None = None
+    skipped: str | None = None
+    cut: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wrong:
+    """Wrong elements that one rank received at one size.
+
+    `accused` are the ranks whose contribution is missing or altered; `chunks` the ranks whose part of the
+    array they lie in.
+    """
+
+    rank: int
+    size: int
+    elements: int
+    accused: tuple[int, ...]
+    chunks: tuple[int, ...]
+
+
+@kind("payload")
+@dataclass(frozen=True, kw_only=True)
+class Payload:
+    """Exact, rank-coded contents that one collective returned, over all ranks and sizes."""
+
+    name: str
+    sizes: tuple[int, ...] = ()
+    elements: int = 0
+    wrong: tuple[Wrong, ...] = ()
+    skipped: str | None = None
+
+
+def sweep_of(found: Evidence, name: str) -> Collective | None:
+    """The last sweep of a collective."""
+    return next((item for item in reversed(found.all_of(Collective)) if item.name == name), None)

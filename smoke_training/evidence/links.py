@@ -1,0 +1,175 @@
+"""What went over the wires: between pairs of nodes, over each rail, and while the collectives ran."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from smoke_training.evidence.registry import kind
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cell:
+    """One direction of one pair of nodes; every series has one value per visit (a lap of the schedule).
+
+    `gbit_s` is payload over the time from when the receiver was ready until it had everything, so it is
+    never above the wire's rate. `segments` are TCP segments or packets that the sender's node sent during
+    the visit, `retransmitted` those it sent again, `spurious` of them the ones that the receiver reported
+    as duplicates: not lost. `sent_bytes` and `received_bytes` are what the interfaces of the two ends
+    counted. A series is None where the kernel does not count it.
+    """
+
+    sender: int  # node
+    receiver: int  # node
+    gbit_s: tuple[float, ...]
+    starved: tuple[float, ...] | None  # share of the visit in which a thread of an end waited for a CPU
+    segments: tuple[int, ...] | None
+    retransmitted: tuple[int, ...] | None
+    spurious: tuple[int, ...] | None
+    sent_bytes: tuple[int, ...] | None
+    received_bytes: tuple[int, ...] | None
+    serial_gbit_s: tuple[float, ...] = ()  # the same while no other pair exchanged anything
+    serial_starved: tuple[float, ...] | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Broken:
+    """A transfer that did not come to an end."""
+
+    node: int  # where it was noticed
+    sender: int | None
+    receiver: int | None
+    message: str
+
+
+@kind("tournament")
+@dataclass(frozen=True, kw_only=True)
+class Tournament:
+    """Every pair of `nodes` in rounds of disjoint pairs, over one interface (None: the backend's choice)."""
+
+    phase: str  # pairs | rails
+    nodes: tuple[int, ...]
+    interface: str | None
+    backend: str
+    streams: int  # concurrent transfers per direction: one per local rank on accelerators
+    message_bytes: int
+    seconds: float
+    counter: str  # what segments are: tcp | efa | none
+    cells: tuple[Cell, ...]
+    broken: tuple[Broken, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class SearchRound:
+    """Groups that exchanged data in rings at the same time, and their cells."""
+
+    purpose: str
+    groups: tuple[tuple[int, ...], ...]
+    cells: tuple[Cell, ...]
+
+
+@kind("link_search")
+@dataclass(frozen=True, kw_only=True)
+class LinkSearch:
+    """The rounds of a search among more nodes than a tournament can pair."""
+
+    nodes: tuple[int, ...]
+    interface: str | None
+    backend: str
+    streams: int
+    message_bytes: int
+    seconds: float
+    counter: str
+    rounds: tuple[SearchRound, ...]
+    broken: tuple[Broken, ...] = ()
+
+
+@kind("pairs_skipped")
+@dataclass(frozen=True, kw_only=True)
+class PairsSkipped:
+    """Why there is nothing between nodes to measure."""
+
+    reason: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class RailEnd:
+    """One node's interface: its state, and which nodes answered over it (None: not asked)."""
+
+    node: int
+    exists: bool
+    up: bool | None
+    running: bool | None
+    carrier: int | None
+    operstate: str | None
+    speed_mbit_s: int | None
+    carrier_changes: int | None
+    address: str | None
+    reached: Mapping[str, bool]  # node -> whether a connection to it came about
+    tx_bytes: int | None  # during this rail's all-reduces
+    rx_bytes: int | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rail:
+    """One rail by itself: an all-reduce of `size_bytes` among one rank per node, seconds per repetition."""
+
+    name: str
+    ends: tuple[RailEnd, ...]
+    size_bytes: int | None
+    seconds: tuple[float, ...]
+    error: str | None
+
+
+@kind("rails")
+@dataclass(frozen=True, kw_only=True)
+class Rails:
+    """All rails of the plan; on accelerators one group per local rank stands for a rail."""
+
+    backend: str
+    rails: tuple[Rail, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class NodeTraffic:
+    """What one node's adapters counted while known collectives ran, and its network settings."""
+
+    node: int
+    tx_bytes: Mapping[str, int]  # interface -> bytes
+    rx_bytes: Mapping[str, int]
+    port_tx_bytes: Mapping[str, int]  # RDMA port -> bytes
+    port_rx_bytes: Mapping[str, int]
+    segments: int | None
+    retransmitted: int | None
+    spurious: int | None
+    environment: Mapping[str, str]
+
+
+@kind("traffic")
+@dataclass(frozen=True, kw_only=True)
+class Traffic:
+    """All-reduces of the whole gang: `operations` of `size_bytes`, `seconds` in total.
+
+    `phase_tx_bytes` are the bytes that each interface of each node sent during the whole collectives phase.
+    """
+
+    operations: int
+    size_bytes: int
+    seconds: float
+    backend: str
+    nodes: tuple[NodeTraffic, ...]
+    nothing_between: str | None  # why no wire lies between the nodes, if none does
+    phase_seconds: float
+    phase_tx_bytes: tuple[Mapping[str, int], ...]
+
+
+@kind("nccl_log")
+@dataclass(frozen=True, kw_only=True)
+class NcclLog:
+    """What the NCCL log of one node says about its transport, see `smoke_training.transport`."""
+
+    node: int
+    networks: tuple[str, ...]
+    providers: tuple[str, ...]
+    adapters: int | None
+    via: Mapping[str, int]
+    nvls: bool
+    lines: int

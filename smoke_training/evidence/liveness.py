@@ -1,0 +1,81 @@
+"""How the ranks lived and died, as their launchers saw it from outside."""
+
+from dataclasses import dataclass
+
+from smoke_training.evidence.registry import kind
+
+
+@dataclass(frozen=True, kw_only=True)
+class RankLife:
+    """One rank at the last look; `longest_idle_s` is its longest time without a sign of life."""
+
+    rank: int
+    node: int
+    status: str  # RUNNING | DONE | BROKE
+    phase: str
+    attempt: int
+    sequence: int
+    beats: int
+    longest_idle_s: float
+
+
+@kind("liveness")
+@dataclass(frozen=True, kw_only=True)
+class Liveness:
+    """The watch over all ranks of a run. Seconds are observed time: a pause of the watcher does not count."""
+
+    watched_s: float
+    looks: int
+    hang_timeout_s: float
+    ranks: tuple[RankLife, ...]
+
+
+@kind("hung")
+@dataclass(frozen=True, kw_only=True)
+class Hung:
+    """Something lives and does not go on.
+
+    `how`: stopped (by a signal), behind (all others wait for it), silent (its launcher no longer reports),
+    stalled (all ranks wait and none is behind). `rank` is None for a launcher, torchrun or the whole gang.
+    `sequence` counts the gang's exchanges that the rank has entered, `foremost` is the highest of all ranks.
+    """
+
+    how: str
+    what: str  # rank | launcher | torchrun | gang
+    rank: int | None
+    node: int | None
+    phase: str | None
+    sequence: int | None
+    foremost: int | None
+    state: str | None
+    idle_s: float
+    busy_s: float
+    limit_s: float
+
+
+@kind("killed")
+@dataclass(frozen=True, kw_only=True)
+class Killed:
+    """Something ended without having said so, and not by this run's plan. `signal` is None when unknown."""
+
+    what: str  # rank | launcher | torchrun
+    rank: int | None
+    node: int
+    phase: str | None
+    sequence: int | None
+    pid: int | None
+    signal: int | None
+    oom_kills: (
+        int | None
+    )  # of the node's memory limit since the run began; None where the kernel does not say
+
+
+@kind("never_started")
+@dataclass(frozen=True, kw_only=True)
+class NeverStarted:
+    """A rank that its node was to start and that never gave a sign of life."""
+
+    rank: int
+    node: int
+    attempt: int
+    waited_s: float

@@ -1,0 +1,129 @@
+"""Times of the training step, what the machines did meanwhile, and whether the numbers were right."""
+
+from dataclasses import dataclass
+
+from smoke_training.evidence.registry import kind
+
+Rows = tuple[tuple[float, ...], ...]
+"""Seconds, [rank][iteration]."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Window:
+    """What one rank's machine did while something was timed; None where the machine does not say."""
+
+    steal_share: float | None = None  # of all CPU time of the machine, taken by its hypervisor
+    cpu_pressure: float | None = None  # share of the time in which some task waited for a CPU (PSI)
+    throttled_periods: int | None = None  # times the rank's control group ran into its CPU quota
+    throttled_seconds: float | None = None  # time it was held back by that quota
+    cpu_mhz: float | None = None
+    gpu_mhz: float | None = None
+    clock_reasons: tuple[str, ...] = ()  # why the GPU's clock was held down; empty also without a GPU
+
+
+@kind("fitness")
+@dataclass(frozen=True, kw_only=True)
+class Fitness:
+    """A fixed spin on every rank with nothing to wait for: what is left of its spread is the machine's."""
+
+    spin: Rows
+    spin_queue: Rows | None  # time spent waiting, runnable, for a CPU that something else held
+    windows: tuple[Window, ...]  # by rank
+
+
+@kind("training")
+@dataclass(frozen=True, kw_only=True)
+class Training:
+    """Per-iteration seconds, [rank][iteration].
+
+    `compute` without any collective, `step` with the gradient all-reduce; `*_cpu` is the thread's own CPU
+    time, `*_queue` the time it waited runnable for a CPU that something else held (None where the kernel
+    does not say). `spin` is the null measurement, a fixed amount of work between the steps. `windows`, by
+    rank, cover the compute-only iterations alone for the quota and the whole sampling for the rest.
+    """
+
+    compute: Rows
+    compute_cpu: Rows
+    compute_queue: Rows | None
+    step: Rows
+    alone: tuple[float, ...]
+    spin: Rows
+    spin_queue: Rows | None
+    windows: tuple[Window, ...]
+    parameters: int
+    gradient_bytes: int
+    tokens_per_step: int
+
+
+@kind("decomposition")
+@dataclass(frozen=True, kw_only=True)
+class Decomposition:
+    """Where the seconds of real training steps went, [rank][step]; `total` is measured by itself.
+
+    `bare` is the gradient exchange with nothing to hide behind, the maximum over ranks. FLOPs per token are
+    those of the model, `device` its accelerator, `dtype` that of its matrix products.
+    """
+
+    data: Rows
+    compute: Rows
+    exposed: Rows
+    checkpoint: Rows
+    other: Rows
+    total: Rows
+    bare: tuple[float, ...]
+    tokens_per_step: int
+    flops_per_token: float
+    dtype: str
+    device: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class NonFinite:
+    """One parameter whose own gradient, before any reduction, was not finite on one rank."""
+
+    rank: int
+    step: int  # backward passes of the phase before this one
+    parameter: str
+    nan: int  # elements
+    infinite: int
+
+
+@kind("numerics")
+@dataclass(frozen=True, kw_only=True)
+class Numerics:
+    """Gradients of one phase: finite before the reduction, equal on all ranks after it.
+
+    `checksums` are hexadecimal, [rank][sample]; `steps` says which step each sample is of; `differing`
+    names the parameters that differ at the first step at which ranks do.
+    """
+
+    phase: str
+    passes: int  # backward passes checked on every rank
+    nonfinite: tuple[NonFinite, ...]
+    steps: tuple[int, ...]
+    checksums: tuple[tuple[str, ...], ...]
+    differing: tuple[str, ...]
+
+
+@kind("sharded")
+@dataclass(frozen=True, kw_only=True)
+class Sharded:
+    """The step with sharded parameters (FSDP2), the same step without any collective, and the losses."""
+
+    dtype: str
+    losses: tuple[float, ...]  # mean over ranks, per step
+    replicated: tuple[float, ...]  # the same steps with replicated parameters (DDP)
+    step: Rows
+    plain: Rows
+    shard_bytes: tuple[int, ...]  # parameter bytes that each rank keeps
+    parameter_bytes: int
+
+
+@kind("parity")
+@dataclass(frozen=True, kw_only=True)
+class Parity:
+    """Loss of every step on N ranks and on one rank with the same global batch."""
+
+    dtype: str
+    many: tuple[float, ...]
+    one: tuple[float, ...]

@@ -1,0 +1,165 @@
+"""Who runs: the devices a launcher found, the ranks that joined, what they used, how they ended."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from smoke_training.evidence.registry import kind
+
+
+@kind("plan")
+@dataclass(frozen=True, kw_only=True)
+class Planned:
+    """What was asked for: the text of the plan. First line of a samples file."""
+
+    document: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class RankFacts:
+    """Where one rank runs and with what."""
+
+    rank: int
+    node: int
+    host: str
+    pid: int
+    device: str
+    backend: str
+    python: str
+    torch: str
+    kernel: str
+    cpus: int
+    nccl: str | None
+    gpu_memory_bytes: int | None
+
+
+@kind("world")
+@dataclass(frozen=True, kw_only=True)
+class World:
+    """The gang as it joined; `wanted` is the world size the plan asked for."""
+
+    wanted: int
+    ranks: tuple[RankFacts, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class RankUsage:
+    """Resources of one rank's last process; a killed process takes its figures with it."""
+
+    rank: int
+    cpu_seconds: float
+    max_rss_bytes: int
+    gpu_memory_bytes: int | None
+
+
+@kind("usage")
+@dataclass(frozen=True, kw_only=True)
+class Usage:
+    """Resources of all ranks at the end of one incarnation."""
+
+    ranks: tuple[RankUsage, ...]
+
+
+@kind("preflight")
+@dataclass(frozen=True, kw_only=True)
+class Preflight:
+    """What the launcher saw before any rank started; `ranks` is their number on this node."""
+
+    device: str  # "cpu" or "cuda"
+    devices_found: int
+    device_forced: bool  # the environment asked for CPU although the plan names accelerators
+    ranks: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Nic:
+    """One network interface; None where the kernel does not say (`gbit_s` of a link that is down)."""
+
+    name: str
+    state: str | None  # operstate: up | down | unknown | ...
+    gbit_s: float | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class NodeFacts:
+    """What the launcher of one node says of itself before any rank starts.
+
+    `environment` has the variables that steer communication and threading, each with a digest of its
+    value. `plan_sha256` is the digest of the plan it was given, `plan_nodes` and `plan_ranks_per_node` what
+    that plan says of the world's size.
+    """
+
+    node: int
+    host: str
+    ranks: int
+    device: str  # "cpu" or "cuda"
+    device_forced: bool
+    gpus: int
+    driver: str | None  # of the GPUs; None without any
+    cpus: int
+    kernel: str
+    python: str
+    torch: str | None  # version as installed, without importing it; None when it is not
+    code_sha256: str
+    plan_sha256: str
+    plan_nodes: int
+    plan_ranks_per_node: int | None
+    environment: Mapping[str, str]
+    nics: tuple[Nic, ...]
+    rdma: tuple[str, ...]  # RDMA devices
+
+
+@kind("nodes")
+@dataclass(frozen=True, kw_only=True)
+class Nodes:
+    """The launchers that said hello to node 0, and for how long it waited for all of them to be alike.
+
+    `joined` may hold nodes of another plan, of a number the plan does not have, or two of one number.
+    `strangers` are connections that spoke no hello.
+    """
+
+    wanted: int
+    joined: tuple[NodeFacts, ...]
+    strangers: int
+    waited_s: float
+    patience_s: float
+
+
+@kind("unrecorded")
+@dataclass(frozen=True, kw_only=True)
+class Unrecorded:
+    """A file of the run's record that could not be written."""
+
+    path: str
+    reason: str
+
+
+@kind("failure")
+@dataclass(frozen=True, kw_only=True)
+class Failure:
+    """An exception that ended a rank."""
+
+    rank: int
+    phase: str
+    message: str
+
+
+@kind("stopped_early")
+@dataclass(frozen=True, kw_only=True)
+class StoppedEarly:
+    """The ranks left out the phases that were still to come, because the verdict was already certain."""
+
+    reason: str
+
+
+@kind("ended")
+@dataclass(frozen=True, kw_only=True)
+class Ended:
+    """Why the launcher ended the run before the ranks had finished."""
+
+    reason: str
+
+
+@kind("finished")
+@dataclass(frozen=True, kw_only=True)
+class Finished:
+    """All ranks reached the end of their last phase."""

@@ -1,0 +1,1 @@
+"""What fabrics are known to reach: tables per cloud, and a lookup that never guesses (pure)."""

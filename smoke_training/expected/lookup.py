@@ -1,0 +1,122 @@
+"""The figure measured for exactly one machine type, fabric, collective, shape and size, or why none (pure).
+
+Nothing is stretched, scaled or interpolated: the bound itself depends on the number of nodes, and a size that
+is not in the table may be on another side of the knee.
+"""
+
+import difflib
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from smoke_training.expected.tables import Figure, Floor, Machine, Signature, Tables
+from smoke_training.formulae.bounds import Shape, Wires
+
+LIKE = 0.10  # a measurement this close to a known fault's figure reads like that fault
+
+
+@dataclass(frozen=True)
+class Unknown:
+    """No figure, and why."""
+
+    reason: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Question:
+    """What a figure is wanted for."""
+
+    instance_type: str
+    fabric: str
+    collective: str
+    shape: Shape
+    size_bytes: int
+
+
+def look_up(tables: Tables, question: Question) -> Figure | Unknown:
+    """The one figure for exactly this question."""
+    machine = find_machine(tables, question.instance_type, question.fabric)
+    if isinstance(machine, Unknown):
+        return machine
+    near = [row for row in tables.figures if _same_place(row, question)]
+    exact = [row for row in near if _same_cell(row, question)]
+    if len(exact) == 1:
+        return exact[0]
+    where = f"{question.instance_type} over {question.fabric}"
+    if not near:
+        why = machine.no_figure or "the table has no row for it"
+        return Unknown(f"no figure for {question.collective} on {where}: {why}")
+    cells = sorted({(row.nodes, row.gpus_per_node, row.size_bytes) for row in near})
+    by_shape: dict[tuple[int, int], list[str]] = {}
+    for k, g, size in cells:
+        by_shape.setdefault((k, g), []).append(_size(size))
+    shapes = "; ".join(f"{k} nodes of {g} GPUs at {', '.join(sizes)}" for (k, g), sizes in by_shape.items())
+    asked = f"{question.shape.nodes} nodes of {question.shape.per_node} GPUs at {_size(question.size_bytes)}"
+    return Unknown(f"no figure for {question.collective} on {where} with {asked}; figures exist for {shapes}")
+
+
+def find_machine(tables: Tables, instance_type: str, fabric: str) -> Machine | Unknown:
+    """What the table knows of a machine type on a fabric; every unknown name ends here, by name."""
+    if fabric not in tables.fabrics:
+        return Unknown(f"the table has no fabric {fabric!r}; it has {', '.join(tables.fabrics)}")
+    same = [row for row in tables.machines if row.instance_type == instance_type]
+    found = [row for row in same if fabric in row.fabrics]
+    if found:
+        return found[0]
+    if same:
+        others = ", ".join(name for row in same for name in row.fabrics)
+        return Unknown(f"the table knows {instance_type} over {others}, not over {fabric}")
+    near = difflib.get_close_matches(instance_type, [row.instance_type for row in tables.machines], 1)
+    hint = f"; the nearest name is {near[0]}" if near else ""
+    return Unknown(f"the table has no machine type {instance_type!r}{hint}")
+
+
+def wires(machine: Machine) -> Wires:
+    """A machine's wires for `formulae.bounds`, in GB/s."""
+    network = None if machine.network_gbit_s is None else machine.network_gbit_s / 8
+    return Wires(network=network, ring=machine.ring_gb_s, switch=machine.switch_gb_s)
+
+
+def floor_of(tables: Tables, question: Question) -> Floor | None:
+    """The highest liveness floor that others ship for exactly this question; None where nobody does."""
+    fitting = [row for row in tables.floors if _same_place(row, question) and _same_cell(row, question)]
+    return max(fitting, key=lambda row: row.value, default=None)
+
+
+def signature_of(tables: Tables, question: Question, value_gb_s: float) -> Signature | None:
+    """The known fault whose figure at this question lies within 10 % of the measured one; the nearest."""
+    fitting = [
+        row
+        for row in tables.signatures
+        if _same_place(row, question)
+        and _same_cell(row, question)
+        and abs(value_gb_s / row.value - 1) <= LIKE
+    ]
+    return min(fitting, key=lambda row: abs(value_gb_s / row.value - 1), default=None)
+
+
+def sizes_of(tables: Tables, instance_type: str, fabric: str, collective: str) -> Sequence[int]:
+    """Every size in bytes that has a figure, ascending: what a sweep should reach."""
+    return sorted(
+        {
+            row.size_bytes
+            for row in tables.figures
+            if (row.instance_type, row.fabric, row.collective) == (instance_type, fabric, collective)
+        }
+    )
+
+
+def _same_place(row: Figure | Floor | Signature, question: Question) -> bool:
+    wanted = (question.instance_type, question.fabric, question.collective)
+    return (row.instance_type, row.fabric, row.collective) == wanted
+
+
+def _same_cell(row: Figure | Floor | Signature, question: Question) -> bool:
+    wanted = (question.shape.nodes, question.shape.per_node, question.size_bytes)
+    return (row.nodes, row.gpus_per_node, row.size_bytes) == wanted
+
+
+def _size(count: int) -> str:
+    for unit, scale in (("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)):
+        if count >= scale and count % scale == 0:
+            return f"{count // scale} {unit}"
+    return f"{count} bytes"

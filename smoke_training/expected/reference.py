@@ -1,0 +1,223 @@
+"""What a collective of a run is held against, and how firmly (pure).
+
+In this order: the plan's own figure; the table's figure for exactly this machine type, fabric, collective,
+shape and size; on gloo the rate that the plan declares for its wire; the bound of the wires times an
+efficiency that comparable fabrics reach (provisional: only far below it is a fault); nothing, with a reason.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from smoke_training.expected import lookup
+from smoke_training.expected.lookup import Question, Unknown
+from smoke_training.expected.tables import Tables
+from smoke_training.formulae.bandwidth import ALL_REDUCE
+from smoke_training.formulae.bounds import NETWORK, Bound, Shape, Wires, bounds, highest, lowest
+from smoke_training.model import Expected
+from smoke_training.plan import Plan
+
+PLAN = "the run plan"
+BUSBW_FLOOR = 0.90  # of an expected figure; below it more than run-to-run noise is missing
+JUDGED_FROM = 256 << 20  # bytes: below it published figures differ by versions more than by health
+DERIVED_FROM = 1 << 30  # bytes: from here on the fabrics with figures are near their bounds
+# Lowest share of the lowest bound that a published figure of 1 GiB and more reaches, rounded down: 0.84 (p5
+# all-to-all) to 1.69 over these fabrics. TCPX reaches 0.66, sockets depend on the machine: no efficiency is
+# known for them.
+EFFICIENCY = 0.80
+EFFICIENT_FABRICS = frozenset({"efa", "infiniband", "roce", "tcpxo"})
+FAR_BELOW = 1 / 3  # of the bound: between a transport that works badly and one that is not in use
+# gloo's all-reduce over TCP on a shaped wire: frames carry 1448 of 1514 bytes, and ring steps start late.
+# Measured 0.94 of the bound at 0.1 Gb/s on 2 and 4 nodes (torch 2.13.0, veth with token buckets).
+TCP_EFFICIENCY = 0.90
+# Of the bound: a wire at half its rate reads 0.47, the least that two busy cores made of a whole one 0.51
+# (and then the ranks waited for CPUs, which is measured too). Between this and the floor nothing is decided.
+TCP_FAULT = 0.60
+# Which of gloo's collectives fill a wire: its all-gather reached 0.60 to 0.91 of the bound there, its
+# all-to-all 0.48 to 0.63, because both send whole blocks at once, in both directions of every connection; its
+# reduce-scatter is an all-reduce with a copy on top (0.90), which says nothing about the wire that is not
+# said already.
+GLOO_FILLS = frozenset({ALL_REDUCE})
+# gloo's threads must not be what is measured: above this declared rate a CPU may be the limit.
+CPU_FILLS_GBIT_S = 2.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Setting:
+    """The gang of a run: its shape (None where nodes hold different numbers of ranks) and its backend."""
+
+    ranks: int
+    shape: Shape | None
+    backend: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reference:
+    """Which size is judged and against what.
+
+    Above `expected.floor` is a pass. `fail_below` is where a fault begins; None: nothing here can prove one.
+    `bounds` are those of the wires; `declared` says that the highest of them is the plan's own claim.
+    """
+
+    size: int
+    expected: Expected
+    fail_below: float | None = None
+    bounds: tuple[Bound, ...] = ()
+    declared: bool = False
+
+    @property
+    def ceiling(self) -> float | None:
+        """The highest bound, GB/s; None where no wire is known."""
+        bound = highest(self.bounds)
+        return None if bound is None else bound.value
+
+
+def setting_of(nodes: Sequence[int], backend: str) -> Setting:
+    """From the node of every rank."""
+    counts = {nodes.count(node) for node in nodes}
+    shape = Shape(len(set(nodes)), counts.pop()) if len(counts) == 1 else None
+    return Setting(ranks=len(nodes), shape=shape, backend=backend)
+
+
+def reference(
+    tables: Tables, plan: Plan, setting: Setting, sweep: tuple[str, Sequence[int]], algorithm: str | None
+) -> Reference:
+    """What a sweep (collective, sizes) is held against; `algorithm` names a bound, None where unknown."""
+    name, sizes = sweep
+    reasons: list[str] = []
+    shape, limits = setting.shape, wire_bounds(tables, plan, setting, name)
+    size = _of_plan(plan, setting, name, sizes, reasons)
+    if size is not None and plan.expected_busbw is not None:
+        figure = plan.expected_busbw
+        return _firm(size, figure.value, figure.kind, figure.source, limits)
+    if shape is None:
+        reasons.append("the nodes hold different numbers of ranks")
+    elif setting.backend == "gloo":
+        found = _declared(plan, shape, limits, (name, max(sizes)), reasons)
+        if found is not None:
+            return found
+    else:
+        for size in sorted(sizes, reverse=True):
+            if size >= JUDGED_FROM:
+                cell = lookup.look_up(tables, _question(plan, shape, name, size))
+                if not isinstance(cell, Unknown):
+                    return _firm(size, cell.value, cell.kind, f"{cell.source.text} ({cell.stack})", limits)
+        reasons.append(_why_no_figure(tables, plan, shape, name, max(sizes)))
+        found = _derived(plan, limits, max(sizes), algorithm, reasons)
+        if found is not None:
+            return found
+    expected = Expected(value=None, kind="unknown", source="none", reason="; ".join(reasons))
+    return Reference(size=max(sizes), expected=expected, bounds=limits)
+
+
+def wire_bounds(tables: Tables, plan: Plan, setting: Setting, name: str) -> tuple[Bound, ...]:
+    """The bounds of a collective on this run's wires; none where nothing is known of them."""
+    if setting.shape is None:
+        return ()
+    if setting.backend == "gloo":
+        rate = declared_gbit_s(plan)
+        wires = Wires(network=None if rate is None else rate / 8)
+        found = bounds(name, setting.shape, wires, "gloo")
+        return tuple(bound for bound in found if bound.limit == NETWORK)
+    machine = lookup.find_machine(tables, plan.instance_type, plan.fabric)
+    wires = Wires(network=None) if isinstance(machine, Unknown) else lookup.wires(machine)
+    if plan.network_gbit_s is not None:
+        wires = Wires(network=plan.network_gbit_s / 8, ring=wires.ring, switch=wires.switch)
+    return bounds(name, setting.shape, wires, setting.backend)
+
+
+def declared_gbit_s(plan: Plan) -> float | None:
+    """The rate of the wire that gloo uses: one rail, or all of the network where there is only one rail.
+
+    None on a plan for accelerators: its rates are those of the accelerators' transport.
+    """
+    if plan.gpus_per_node:
+        return None
+    if plan.rail_gbit_s is not None:
+        return plan.rail_gbit_s
+    return plan.network_gbit_s if len(plan.rails) <= 1 else None
+
+
+def _question(plan: Plan, shape: Shape, name: str, size: int) -> Question:
+    return Question(
+        instance_type=plan.instance_type, fabric=plan.fabric, collective=name, shape=shape, size_bytes=size
+    )
+
+
+def _of_plan(plan: Plan, setting: Setting, name: str, sizes: Sequence[int], reasons: list[str]) -> int | None:
+    """The size that the plan's own figure is about, None with a reason where it does not apply."""
+    wanted = plan.expected_busbw
+    if wanted is None or name != ALL_REDUCE:
+        return None
+    if setting.backend != "nccl":
+        reasons.append(f"the plan's figure is for nccl on accelerators, this run used {setting.backend}")
+    elif wanted.nodes != plan.nodes:
+        reasons.append(f"the plan's figure is for {wanted.nodes} nodes, this run has {plan.nodes}")
+    elif wanted.size_bytes not in sizes:
+        reasons.append(f"the plan's figure is for {wanted.size_bytes} bytes, which this sweep did not reach")
+    else:
+        return wanted.size_bytes
+    return None
+
+
+def _why_no_figure(tables: Tables, plan: Plan, shape: Shape, name: str, size: int) -> str:
+    found = lookup.look_up(tables, _question(plan, shape, name, size))
+    if isinstance(found, Unknown):
+        return found.reason
+    return f"the sweep ends at {size} bytes; figures are only trusted from {JUDGED_FROM} on"
+
+
+def _firm(size: int, value: float, kind: str, source: str, limits: tuple[Bound, ...]) -> Reference:
+    floor = BUSBW_FLOOR * value
+    expected = Expected(value=value, kind=kind, source=source, floor=floor)
+    return Reference(size=size, expected=expected, fail_below=floor, bounds=limits)
+
+
+def _declared(
+    plan: Plan, shape: Shape, limits: tuple[Bound, ...], largest: tuple[str, int], reasons: list[str]
+) -> Reference | None:
+    """Gloo over a wire of declared rate; `largest` is (collective, size)."""
+    rate, bound, (name, size) = declared_gbit_s(plan), lowest(limits), largest
+    if shape.nodes == 1:
+        reasons.append("the ranks of one node talk through its memory; no wire bounds them")
+        return None
+    if rate is None or bound is None:
+        reasons.append(f"fabric {plan.fabric}: the plan declares no rate of a wire that gloo would use")
+        return None
+    if name not in GLOO_FILLS:
+        reasons.append(f"gloo's {name} does not fill a wire; its bound is {bound.value:.4f} GB/s")
+        return None
+    value = bound.value * TCP_EFFICIENCY
+    firm = rate <= CPU_FILLS_GBIT_S
+    expected = Expected(
+        value=value,
+        kind="declared" if firm else "derived",
+        source=f"{PLAN}: {rate:g} Gb/s a node, {TCP_EFFICIENCY:g} of its {bound.algorithm} bound by TCP",
+        floor=BUSBW_FLOOR * value,
+        reason=None if firm else f"provisional: above {CPU_FILLS_GBIT_S:g} Gb/s the CPUs may be the limit",
+    )
+    below = TCP_FAULT * bound.value if firm else None
+    return Reference(size=size, expected=expected, fail_below=below, bounds=limits, declared=True)
+
+
+def _derived(
+    plan: Plan, limits: tuple[Bound, ...], size: int, algorithm: str | None, reasons: list[str]
+) -> Reference | None:
+    """A bound that is known from end to end, on a fabric whose like have figures."""
+    bound = lowest(limits, algorithm)
+    if bound is None or not bound.complete:
+        reasons.append("no bound either: not every wire on the way is known")
+    elif plan.fabric not in EFFICIENT_FABRICS:
+        reasons.append(f"no efficiency is known for {plan.fabric}; the bound is {bound.value:.1f} GB/s")
+    elif size < DERIVED_FROM:
+        reasons.append(f"the sweep ends at {size} bytes, too small for the bound of {bound.value:.1f} GB/s")
+    else:
+        value = EFFICIENCY * bound.value
+        expected = Expected(
+            value=value,
+            kind="derived",
+            source=f"{EFFICIENCY:g} of the {bound.algorithm} bound {bound.value:.1f} GB/s of {bound.limit}",
+            floor=BUSBW_FLOOR * value,
+            reason="provisional: " + "; ".join(reasons),
+        )
+        return Reference(size=size, expected=expected, fail_below=FAR_BELOW * bound.value, bounds=limits)
+    return None

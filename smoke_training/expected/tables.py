@@ -1,0 +1,166 @@
+"""The rows of the tables beside this module, read from whatever the package lies in: a folder or a zip.
+
+A file holds `[sources.<key>]` (`text`, `date`, optionally `dated`, and whether the source was `read` for this
+table) and rows that each name one of them.
+"""
+
+import datetime
+import importlib.resources
+import tomllib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, fields
+from functools import cache
+from typing import Any, TypeVar
+
+CLOUDS = ("aws", "azure", "gcp")
+UNIT = "GB/s"
+
+
+class TableError(ValueError):
+    """A table that cannot be read; says which file and row."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Source:
+    """Where a row comes from. `date` is the source's own unless `dated` says `when read`."""
+
+    text: str
+    date: datetime.date
+    read: bool
+    dated: str = "by source"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Machine:
+    """What one node of a type has on some fabrics. Gb/s in one direction, GB/s of bus bandwidth inside.
+
+    `network_gbit_s` sums the NICs that carry training traffic; None is unknown. `no_figure` says why the type
+    has no figure.
+    """
+
+    instance_type: str
+    fabrics: tuple[str, ...]
+    gpus: int
+    source: Source
+    nics: int | None = None
+    network_gbit_s: float | None = None
+    ring_gb_s: float | None = None
+    switch_gb_s: float | None = None
+    inside_source: Source | None = None
+    no_figure: str | None = None
+    disagreements: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Figure:
+    """GB/s of bus bandwidth that a source measured: `kind` published, derived or declared."""
+
+    instance_type: str
+    fabric: str
+    collective: str
+    nodes: int
+    gpus_per_node: int
+    size_bytes: int
+    value: float
+    stack: str
+    kind: str
+    source: Source
+    unit: str = UNIT
+    disagreements: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Floor:
+    """GB/s that a check of somebody else accepts: a sign of life, never an expectation."""
+
+    instance_type: str
+    fabric: str
+    collective: str
+    nodes: int
+    gpus_per_node: int
+    size_bytes: int
+    value: float
+    stack: str
+    source: Source
+    disagreements: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Signature:
+    """GB/s that a source measured under a known fault, of a cause class of `smoke_training.model.Cause`."""
+
+    instance_type: str
+    fabric: str
+    collective: str
+    nodes: int
+    gpus_per_node: int
+    size_bytes: int
+    value: float
+    cause: str
+    meaning: str
+    source: Source
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tables:
+    """All rows of all clouds."""
+
+    machines: tuple[Machine, ...]
+    figures: tuple[Figure, ...]
+    floors: tuple[Floor, ...]
+    signatures: tuple[Signature, ...]
+
+    @property
+    def fabrics(self) -> tuple[str, ...]:
+        """Every fabric the tables know."""
+        return tuple(sorted({name for machine in self.machines for name in machine.fabrics}))
+
+
+@cache
+def shipped() -> Tables:
+    """The tables of this package; TableError when a file is malformed."""
+    return parse({cloud: _text(cloud) for cloud in CLOUDS})
+
+
+def parse(files: Mapping[str, str]) -> Tables:
+    """Tables from TOML texts by name; TableError names file, kind of row, its number and the fault."""
+    return Tables(
+        machines=tuple(_rows(files, "machine", Machine)),
+        figures=tuple(_rows(files, "figure", Figure)),
+        floors=tuple(_rows(files, "floor", Floor)),
+        signatures=tuple(_rows(files, "signature", Signature)),
+    )
+
+
+Row = TypeVar("Row", Machine, Figure, Floor, Signature)
+
+
+def _text(cloud: str) -> str:
+    return importlib.resources.files(__package__).joinpath(f"{cloud}.toml").read_text(encoding="utf-8")
+
+
+def _rows(files: Mapping[str, str], kind: str, model: type[Row]) -> Iterable[Row]:
+    for name, text in files.items():
+        try:
+            content = tomllib.loads(text)
+            sources = {key: Source(**row) for key, row in content.get("sources", {}).items()}
+        except (tomllib.TOMLDecodeError, TypeError) as error:
+            raise TableError(f"{name}.toml: {error}") from error
+        for number, row in enumerate(content.get(kind, []), 1):
+            try:
+                yield model(**_values(row, sources, {field.name for field in fields(model)}))
+            except (KeyError, TypeError) as error:
+                raise TableError(f"{name}.toml [[{kind}]] {number}: {error}") from error
+
+
+def _values(row: Mapping[str, Any], sources: Mapping[str, Source], known: set[str]) -> dict[str, Any]:
+    unknown = set(row) - known
+    if unknown:
+        raise TypeError(f"unknown keys {', '.join(sorted(unknown))}")
+    values: dict[str, Any] = {
+        key: tuple(value) if isinstance(value, list) else value for key, value in row.items()
+    }
+    for key in ("source", "inside_source"):
+        if key in values:
+            values[key] = sources[values[key]]
+    return values

@@ -1,0 +1,1 @@
+"""Formulae of the measures (pure)."""

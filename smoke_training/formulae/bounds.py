@@ -1,0 +1,162 @@
+"""What the wires allow a collective at most, as bus bandwidth in GB/s (pure).
+
+k nodes of g ranks, n = k g; S bytes of payload; W = sum of a node's training NICs in one direction; B = bus
+bandwidth of the same collective inside one node, where no NIC takes part. Every bound is the time of the
+busiest wire turned into bus bandwidth:
+
+- ring: each of the n links carries the collective's bus factor times S, k of them leave a node, and channels
+  spread them over its NICs: W between nodes, B inside.
+- tree (hierarchical, all-reduce only): each rank sends 2(k-1)/k of its share S/g over its part W/g of the
+  NICs: (W/g)(n-1)/(k-1). Inside the node it still reduces and gathers 2(g-1)/g of S, which takes as long as
+  in one node: B (n-1)/(k(g-1)).
+- pairwise (all-to-all): each rank sends S/n to every other rank, n-g of them on other nodes:
+  (W/g)(n-1)/(n-g) between nodes, B (n-1)/(g-1) inside.
+
+Sources: stas00/ml-engineering@744d01e `network/README.md`, "Inter-node speed depends on intra-node speed";
+NVIDIA/nccl-tests#196 and #22 (two nodes exceed the network's rate); the tree's inner bound and the pairwise
+bound are derived from the same counting of bytes. They hold for messages that are large enough for latency
+not to matter.
+"""
+
+from dataclasses import dataclass
+
+from smoke_training.formulae.bandwidth import ALL_REDUCE, ALL_TO_ALL, COLLECTIVES, REDUCE_SCATTER
+
+RING = "ring"
+TREE = "tree"
+PAIRWISE = "pairwise"
+
+NETWORK = "the network"
+INSIDE = "the links inside the node"
+
+# gloo's reduce-scatter is an all-reduce of which each rank keeps a part: it moves twice the bytes (counted on
+# the loopback with torch 2.13.0: 2.00, 6.01 times S in all for 2 and 4 ranks; a true one moves n-1).
+GLOO_EXTRA_BYTES = {REDUCE_SCATTER: 2.0}
+
+
+@dataclass(frozen=True)
+class Shape:
+    """`nodes` machines with `per_node` ranks each."""
+
+    nodes: int
+    per_node: int
+
+    def __post_init__(self) -> None:
+        if self.nodes < 1 or self.per_node < 1:
+            raise ValueError(f"{self.nodes} nodes of {self.per_node} ranks are no gang")
+
+    @property
+    def ranks(self) -> int:
+        """N = k g."""
+        return self.nodes * self.per_node
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wires:
+    """GB/s in one direction; None is unknown.
+
+    `network` is the sum of a node's training NICs. `ring` and `switch` are all-reduce bus bandwidths that
+    one node reaches by itself: by rings, and with the reduction inside the switch (NVLS), which can exceed
+    the links' own rate because fewer bytes cross them than the bus factor counts.
+    """
+
+    network: float | None
+    ring: float | None = None
+    switch: float | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bound:
+    """The most an algorithm can reach, GB/s; `complete` is false while one of the wires is unknown."""
+
+    algorithm: str
+    value: float
+    limit: str
+    complete: bool
+
+
+def bounds(collective: str, shape: Shape, wires: Wires, backend: str = "nccl") -> tuple[Bound, ...]:
+    """One bound per algorithm that the backend can use; none where no wire on the way is known.
+
+    ValueError for an unknown collective.
+    """
+    if collective not in COLLECTIVES:
+        raise ValueError(f"no collective {collective!r}; known: {', '.join(COLLECTIVES)}")
+    if shape.ranks < 2:
+        return ()
+    if collective == ALL_TO_ALL:
+        found = [_pairwise(shape, wires)]
+    else:
+        found = [_ring(shape, wires)]
+        if collective == ALL_REDUCE and backend == "nccl":
+            found.append(_tree(shape, wires))
+    extra = GLOO_EXTRA_BYTES.get(collective, 1.0) if backend == "gloo" else 1.0
+    return tuple(
+        Bound(algorithm=b.algorithm, value=b.value / extra, limit=b.limit, complete=b.complete)
+        for b in found
+        if b is not None
+    )
+
+
+def lowest(found: tuple[Bound, ...], algorithm: str | None = None) -> Bound | None:
+    """The bound of `algorithm` if it is known, else the lowest: every library can at least use that one."""
+    chosen = [bound for bound in found if bound.algorithm == algorithm] or list(found)
+    return min(chosen, key=lambda bound: bound.value, default=None)
+
+
+def highest(found: tuple[Bound, ...]) -> Bound | None:
+    """The bound that no known algorithm exceeds."""
+    return max(found, key=lambda bound: bound.value, default=None)
+
+
+def wire_rates(busbw_gb_s: float, shape: Shape) -> dict[str, float | None]:
+    """What one rank's share of the NICs carried, GB/s, if the algorithm was a tree or a flat ring.
+
+    busbw (k-1)/(n-1), a floor, because the time inside the nodes is charged to the NICs too; and busbw/g
+    (stas00, as above). None inside one node, where nothing crosses a NIC.
+    """
+    if shape.nodes < 2:
+        return {TREE: None, RING: None}
+    return {
+        TREE: busbw_gb_s * (shape.nodes - 1) / (shape.ranks - 1),
+        RING: busbw_gb_s / shape.per_node,
+    }
+
+
+def _ring(shape: Shape, wires: Wires) -> Bound | None:
+    network = wires.network if shape.nodes > 1 else None
+    return _least(RING, network, wires.ring, shape)
+
+
+def _tree(shape: Shape, wires: Wires) -> Bound | None:
+    """Tree and NVLS-tree between nodes; the switch's own reduction inside one node."""
+    inner = wires.switch if wires.switch is not None else wires.ring
+    if shape.nodes == 1:
+        return _least(TREE, None, inner, shape)
+    network = None
+    if wires.network is not None:
+        network = wires.network / shape.per_node * (shape.ranks - 1) / (shape.nodes - 1)
+    if inner is not None and shape.per_node > 1:
+        inner *= (shape.ranks - 1) / (shape.nodes * (shape.per_node - 1))
+    return _least(TREE, network, inner, shape)
+
+
+def _pairwise(shape: Shape, wires: Wires) -> Bound | None:
+    network = None
+    if shape.nodes > 1 and wires.network is not None:
+        network = wires.network / shape.per_node * (shape.ranks - 1) / (shape.ranks - shape.per_node)
+    inner = None
+    if wires.ring is not None and shape.per_node > 1:
+        inner = wires.ring * (shape.ranks - 1) / (shape.per_node - 1)
+    return _least(PAIRWISE, network, inner, shape)
+
+
+def _least(algorithm: str, network: float | None, inside: float | None, shape: Shape) -> Bound | None:
+    if shape.per_node == 1:
+        inside = None
+    known = [(rate, limit) for rate, limit in ((network, NETWORK), (inside, INSIDE)) if rate is not None]
+    if not known:
+        return None
+    value, limit = min(known)
+    needed = (shape.nodes > 1) + (shape.per_node > 1)
+    return Bound(algorithm=algorithm, value=value, limit=limit, complete=len(known) == needed)

@@ -1,0 +1,182 @@
+"""Judge of a run against the stack's own accepted runs (pure). Never gates: a regression is not a failure.
+
+The absolute verdict comes first and stays what it is. Only a run that passed is compared: the figures of one
+that failed or could not be decided say nothing about a slow decline.
+"""
+
+from collections.abc import Sequence
+
+from smoke_training.evidence import Evidence
+from smoke_training.evidence.baseline import Lookup
+from smoke_training.evidence.fabric import Collective
+from smoke_training.evidence.world import Nodes, World
+from smoke_training.model import Check, Expected, Measured, Verdict
+from smoke_training.plan import Plan
+from smoke_training.statistics import baseline as baselines
+from smoke_training.statistics.baseline import LIMIT, Baseline, Comparison, Figure, Fingerprint
+
+ID = "baseline.regression"
+# Shares of the measured time without the CPU it needed, above which a figure tells of the neighbour. Quiet
+# hosts stay below 0.01. A shaped wire kept its rate within 0.5 % while its ends waited for 0.31 .. 0.44 of
+# their time (0.1 Gb/s, two nodes on two busy cores).
+DISTURBED = {"queue_share": 0.1, "steal_share": 0.05, "steal": 0.05, "starved_share": 0.5}
+
+
+def fingerprint(plan: Plan, found: Evidence) -> Fingerprint | None:
+    """What this run's figures hold for; None when the ranks never said with what they run."""
+    world, nodes = found.of(World), found.of(Nodes)
+    if world is None or not world.ranks:
+        return None
+    first = world.ranks[0]
+    sizes = {size for sweep in found.all_of(Collective) for size in sweep.sizes}
+    return Fingerprint(
+        instance_type=plan.instance_type,
+        nodes=plan.nodes,
+        gpus_per_node=plan.gpus_per_node,
+        ranks=len(world.ranks),
+        cpus_per_node=first.cpus,
+        image=plan.image,
+        backend=first.backend,
+        nccl=first.nccl,
+        driver=nodes.joined[0].driver if nodes is not None and nodes.joined else None,
+        sizes=tuple(sorted(sizes)),
+        declared_gbit_s=plan.network_gbit_s or plan.rail_gbit_s,
+    )
+
+
+def figures(checks: Sequence[Check]) -> dict[str, Figure]:
+    """The figures of a run that can be compared, by check id; disturbed ones neither judge nor seed."""
+    found = {}
+    for check in checks:
+        if check.measured is None or check.status not in (Verdict.PASS, Verdict.SKIPPED) or disturbed(check):
+            continue
+        m = check.measured
+        figure = baselines.usable(check.id, m.value, m.ci, m.n, m.unit)
+        if figure is not None:
+            found[check.id] = figure
+    return found
+
+
+def disturbed(check: Check) -> bool:
+    """Whether the ranks waited for CPUs that something else held."""
+    return any((check.noise.get(key) or 0.0) > most for key, most in DISTURBED.items())
+
+
+def regression(plan: Plan, found: Evidence, checks: Sequence[Check], verdict: Verdict) -> Check:
+    """The check `baseline.regression`: PASS, FAIL with the list of figures, or SKIPPED with the reason."""
+    try:
+        if verdict is not Verdict.PASS:
+            return _skipped(f"The run is {verdict}: only a run that passed is compared with earlier ones.")
+        baseline, source = _baseline(plan, found)
+        compared = _compared(plan, found, checks, baseline, source)
+    except LookupError as why:
+        return _skipped(str(why.args[0]))
+    except (ValueError, TypeError, ArithmeticError) as error:
+        # Whatever an old run left behind, it must not cost this run its verdict.
+        return _skipped(f"No baseline: it cannot be read: {error}")
+    return _judged(compared, source, [check.id for check in checks if disturbed(check)])
+
+
+def _compared(
+    plan: Plan, found: Evidence, checks: Sequence[Check], baseline: Baseline, source: str
+) -> tuple[Comparison, ...]:
+    """Every figure both have; LookupError with the reason where the baseline does not apply."""
+    own = fingerprint(plan, found)
+    if own is None:
+        raise LookupError("The ranks never said with what they run.")
+    unlike = baselines.differences(own, baseline.fingerprint)
+    if unlike:
+        raise LookupError(f"The baseline does not apply ({source}): {'; '.join(unlike)}.")
+    compared = baselines.compare(baseline, figures(checks))
+    if not compared:
+        noisy = [check.id for check in checks if check.id in baselines.BETTER and disturbed(check)]
+        why = f"; left out because others held the CPUs: {', '.join(noisy)}" if noisy else ""
+        raise LookupError(f"No figure of this run has a counterpart in the baseline ({source}){why}.")
+    return compared
+
+
+def _baseline(plan: Plan, found: Evidence) -> tuple[Baseline, str]:
+    """The baseline and its source, the plan's own first; LookupError with the reason if there is none."""
+    document, source = plan.baseline, "named by the run plan"
+    if document is None:
+        looked_up = found.of(Lookup)
+        if looked_up is None:
+            raise LookupError("No baseline: the plan has none and none was looked up.")
+        document, source = looked_up.document, looked_up.source
+        if document is None:
+            raise LookupError(f"No baseline: {looked_up.reason or 'none was found'}.")
+    baseline = baselines.parse(document)
+    return baseline, f"run {baseline.run_id} of {baseline.recorded}, {source}"
+
+
+def _judged(compared: Sequence[Comparison], source: str, left_out: Sequence[str]) -> Check:
+    claimed = [item for item in compared if item.regressed is not None]
+    worse = [item for item in claimed if item.regressed]
+    shown = min(worse or claimed or compared, key=lambda item: item.ratio)
+    status = Verdict.FAIL if worse else Verdict.PASS if claimed else Verdict.SKIPPED
+    return Check(
+        id=ID,
+        status=status,
+        required=False,
+        measured=Measured(
+            value=shown.ratio,
+            unit="x of the baseline",
+            n=shown.runs,
+            estimator=f"performance of {shown.id} over the baseline's; worst of {len(compared)} figures",
+            ci=shown.ci,
+            detail={
+                "figures": [_detail(item) for item in compared],
+                "regressed": [item.id for item in worse],
+                "left_out_as_disturbed": [name for name in left_out if name in baselines.BETTER],
+            },
+        ),
+        expected=Expected(value=1.0, kind="baseline", source=source, floor=LIMIT),
+        message=_message(worse, claimed, compared),
+        next_action=_next(worse[0]) if worse else None,
+    )
+
+
+def _message(
+    worse: Sequence[Comparison], claimed: Sequence[Comparison], compared: Sequence[Comparison]
+) -> str:
+    if worse:
+        return "worse than this stack's accepted runs: " + "; ".join(
+            f"{w.id} {w.new.value:.4g} {w.unit} after {w.old.value:.4g} "
+            f"({w.ratio:.3f}x, 95 % interval {w.ci[0]:.3f} .. {w.ci[1]:.3f})"
+            for w in worse
+        )
+    if not claimed:
+        return f"{len(compared)} figures compared, none judged: {compared[0].reason}"
+    return f"none of {len(claimed)} judged figures is below {LIMIT}x of this stack's accepted runs" + (
+        f"; {len(compared) - len(claimed)} more not judged" if len(compared) > len(claimed) else ""
+    )
+
+
+def _next(worst: Comparison) -> str:
+    return (
+        f"Compare with the baseline's run (`smoke compare`): what changed under {worst.id}? If the new "
+        "figure is the new normal, set the tag trainstack.accepted to true on this run in MLflow."
+    )
+
+
+def _detail(item: Comparison) -> dict[str, object]:
+    return {
+        "id": item.id,
+        "unit": item.unit,
+        "better": item.better,
+        "value": item.new.value,
+        "ci": list(item.new.ci),
+        "baseline": item.old.value,
+        "baseline_ci": list(item.old.ci),
+        "ratio": item.ratio,
+        "ratio_ci": list(item.ci),
+        "runs": item.runs,
+        "significant": item.significant,
+        "regressed": item.regressed,
+        "detectable_loss": item.detectable,
+        "reason": item.reason,
+    }
+
+
+def _skipped(why: str) -> Check:
+    return Check(id=ID, status=Verdict.SKIPPED, required=False, message=why)

@@ -1,0 +1,144 @@
+"""Judges of where a step's seconds go: decomposition, overlap, utilisation of the accelerators (pure)."""
+
+import math
+import statistics
+
+from smoke_training.evidence import Evidence
+from smoke_training.evidence.training import Decomposition
+from smoke_training.expected import matmul
+from smoke_training.formulae import mfu as formulae
+from smoke_training.judges.common import PLAN
+from smoke_training.model import Check, Expected, Measured, Verdict
+from smoke_training.plan import Plan
+
+PARTS = ("data", "compute", "exposed", "checkpoint", "other")
+TOLERANCE = 0.02  # of a rank's step: parts that leave out or count twice more than this make no record
+
+
+def decomposition(_plan: Plan, found: Evidence) -> Check | None:
+    """The five parts of every rank's steps sum to what the steps took; the record is invalid otherwise."""
+    record = found.of(Decomposition)
+    if record is None:
+        return None
+    totals = [math.fsum(row) for row in record.total]
+    parts = [{name: math.fsum(getattr(record, name)[rank]) for name in PARTS} for rank in range(len(totals))]
+    gaps = [(math.fsum(part.values()) - total) / total for part, total in zip(parts, totals, strict=True)]
+    worst = max(range(len(gaps)), key=lambda rank: abs(gaps[rank]))
+    valid = abs(gaps[worst]) <= TOLERANCE
+    steps = len(record.total[0])
+    shares = {name: math.fsum(p[name] for p in parts) / math.fsum(totals) for name in PARTS}
+    text = ", ".join(f"{name} {share:.0%}" for name, share in shares.items())
+    return Check(
+        id="training.decomposition",
+        status=Verdict.PASS if valid else Verdict.ERROR,
+        required=True,
+        measured=Measured(
+            value=abs(gaps[worst]),
+            unit="share of the step unaccounted for",
+            n=steps,
+            estimator="worst rank, sum over steps",
+            detail={
+                "shares": shares,
+                "ranks": [
+                    {"rank": rank, "step_s": total / steps, **{k: v / steps for k, v in part.items()}}
+                    for rank, (total, part) in enumerate(zip(totals, parts, strict=True))
+                ],
+                "lost_to_data": shares["data"],
+            },
+        ),
+        expected=Expected(value=0.0, kind="exact", source="the parts follow each other", floor=TOLERANCE),
+        message=f"a step of {sum(totals) / len(totals) / steps * 1e3:.1f} ms is {text}"
+        if valid
+        else f"the parts of rank {worst}'s steps sum to {1 + gaps[worst]:.1%} of the steps",
+        next_action=None if valid else "Do not read this record; look for a clock that jumps on that node.",
+    )
+
+
+def overlap(_plan: Plan, found: Evidence) -> Check | None:
+    """1 - exposed / bare communication; reported, clamped to [0, 1] with a flag."""
+    record = found.of(Decomposition)
+    if record is None:
+        return None
+    # The last rank to be ready waits for the wire alone; what others wait longer is imbalance.
+    exposed = statistics.median(min(column) for column in zip(*record.exposed, strict=True))
+    waiting = statistics.median(max(column) - min(column) for column in zip(*record.exposed, strict=True))
+    bare = statistics.median(record.bare)
+    raw = 1 - exposed / bare if bare > 0 else None
+    value = None if raw is None else min(1.0, max(0.0, raw))
+    return Check(
+        id="training.overlap",
+        status=Verdict.SKIPPED,
+        required=False,
+        measured=Measured(
+            value=value,
+            unit="ratio",
+            n=len(record.total[0]),
+            estimator="1 - median exposed / median bare communication, exposed = minimum over ranks",
+            reason=None if value is not None else "the bare gradient exchange took no time",
+            detail={
+                "exposed_s": exposed,
+                "bare_s": bare,
+                "waiting_for_slower_ranks_s": waiting,
+                "raw": raw,
+                "clamped": raw is not None and raw != value,
+            },
+        ),
+        expected=_unjudged("depends on model and fabric; reported, not judged"),
+        message=f"{exposed * 1e3:.2f} ms of {bare * 1e3:.2f} ms of communication are exposed"
+        + (f": overlap {value:.0%}" if value is not None else ""),
+    )
+
+
+def mfu(plan: Plan, found: Evidence) -> Check | None:
+    """Model FLOPs utilisation, where a peak is declared for the data type of the step; reported."""
+    record = found.of(Decomposition)
+    if record is None:
+        return None
+    peak = plan.peak_tflops
+    reason = formulae.without_peak(record.dtype, None if peak is None else peak.dtype)
+    steps = [max(column) for column in zip(*record.total, strict=True)]
+    rate = record.tokens_per_step / statistics.median(steps)
+    detail: dict[str, object] = {
+        "tokens_per_second": rate,
+        "flops_per_token": record.flops_per_token,
+        "dtype": record.dtype,
+        "achievable": None,
+        "achievable_reason": reason,
+    }
+    value = None
+    if peak is not None and reason is None:
+        value = _utilisation(record, rate, peak.value)
+        known = matmul.achievable(record.device, record.dtype)
+        detail["achievable"] = None if known is None else _utilisation(record, rate, known.tflops)
+        detail["achievable_reason"] = f"no published figure for {record.device}" if known is None else None
+        detail["achievable_source"] = None if known is None else known.source
+    return Check(
+        id="training.mfu",
+        status=Verdict.SKIPPED,
+        required=False,
+        measured=Measured(
+            value=value,
+            unit="ratio",
+            n=len(steps),
+            estimator="FLOPs per token x tokens per second over devices x peak, median step",
+            reason=reason,
+            detail=detail,
+        ),
+        expected=_unjudged("the model is small and its batch fixed; reported, not judged"),
+        message=f"{value:.1%} of the declared peak of {peak.value:g} TFLOPS ({peak.dtype})"
+        if value is not None and peak is not None
+        else f"not stated: {reason}",
+    )
+
+
+def _utilisation(record: Decomposition, tokens_per_second: float, tflops: float) -> float:
+    return formulae.mfu(
+        flops_per_token=record.flops_per_token,
+        tokens_per_second=tokens_per_second,
+        devices=len(record.total),
+        peak_tflops=tflops,
+    )
+
+
+def _unjudged(reason: str) -> Expected:
+    return Expected(value=None, kind="unknown", source=PLAN, reason=reason)

@@ -1,0 +1,231 @@
+"""Judges of who takes part: nodes, devices and ranks (pure)."""
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+
+from smoke_training.evidence import Evidence
+from smoke_training.evidence.world import NodeFacts, Nodes, Preflight, World
+from smoke_training.judges.common import PLAN
+from smoke_training.model import Cause, Check, Culprit, Expected, Measured, Verdict
+from smoke_training.plan import Plan
+
+# Operational states of a link that carries nothing (RFC 2863; "unknown" and "dormant" do not say so).
+DOWN = frozenset({"down", "lowerlayerdown", "notpresent"})
+# Set per node by design, so that a difference says nothing.
+PER_NODE_VARIABLES = frozenset({"NCCL_HOSTID", "NCCL_TOPO_FILE", "NCCL_DEBUG_FILE"})
+
+
+def devices(plan: Plan, found: Evidence) -> Check | None:
+    """As many GPUs as planned on every node, unless CPU was asked for in so many words."""
+    own, hello = found.of(Preflight), found.of(Nodes)
+    if own is None:
+        return None
+    others = hello.joined if hello else ()
+    seen = {facts.node: (facts.gpus, facts.device, facts.device_forced) for facts in others}
+    seen[0] = (own.devices_found, own.device, own.device_forced)
+    hosts = {facts.node: facts.host for facts in others}
+    wanted = plan.gpus_per_node
+    short = [
+        node
+        for node, (gpus, device, forced) in sorted(seen.items())
+        if gpus < wanted and not (device == "cpu" and forced)
+    ]
+    shown = short[0] if short else min(seen, key=lambda node: seen[node][0])
+    where = "this node" if len(seen) == 1 else f"node {shown}" if short else "every node"
+    return Check(
+        id="preflight.devices",
+        status=Verdict.FAIL if short else Verdict.PASS,
+        required=True,
+        measured=Measured(
+            value=float(seen[shown][0]), unit="GPUs", n=len(seen), estimator="fewest of a node"
+        ),
+        expected=Expected(value=float(wanted), kind="declared", source=PLAN),
+        message=f"{seen[shown][0]} GPUs are visible on {where}, the plan has {wanted}",
+        culprits=tuple(
+            _culprit(node, hosts.get(node), Cause.MISMATCH, f"{seen[node][0]} of {wanted} GPUs")
+            for node in short
+        ),
+        next_action="Check the device plugin and the pod's nvidia.com/gpu request, or set SMOKE_DEVICE=cpu."
+        if short
+        else None,
+    )
+
+
+def nodes(plan: Plan, found: Evidence) -> Check | None:
+    """Every node said hello, and all are alike: plan, ranks, code, software, driver, GPUs, variables."""
+    hello = found.of(Nodes)
+    if hello is None:
+        return None
+    faults = list(_faults(plan, hello))
+    present = {facts.node for facts in hello.joined}
+    return Check(
+        id="preflight.nodes",
+        status=Verdict.FAIL if faults else Verdict.PASS,
+        required=True,
+        measured=Measured(
+            value=float(len(hello.joined)),
+            unit="nodes",
+            n=1,
+            estimator="count of launchers that said hello",
+            detail={
+                "waited_s": hello.waited_s,
+                "strangers": hello.strangers,
+                "missing": sorted(set(range(hello.wanted)) - present),
+            },
+        ),
+        expected=Expected(value=float(hello.wanted), kind="declared", source=PLAN),
+        message="; ".join(dict.fromkeys(words for _, words in faults))
+        or ("one node, which waits for no other" if hello.wanted == 1 else _met(hello)),
+        culprits=tuple(culprit for culprit, _ in faults),
+        next_action=_next(faults[0][0].cause) if faults else None,
+    )
+
+
+def _met(hello: Nodes) -> str:
+    return f"{hello.wanted} nodes said hello within {hello.waited_s:.1f} s, all alike"
+
+
+def _next(cause: Cause) -> str:
+    return {
+        Cause.NEVER_JOINED: "Look at the missing node's pod: is it started, does it reach node 0?",
+        Cause.WRONG_WORLD_SIZE: "Start as many launchers as the plan has nodes, all with the same plan.",
+        Cause.DEAD_RAIL: "Check that the node's interface is attached and its driver loaded.",
+    }.get(cause, "Give every node the same image, machine type and environment.")
+
+
+def _faults(plan: Plan, hello: Nodes) -> Iterator[tuple[Culprit, str]]:
+    """Every fault with its words, the most basic first; a node that differs in its plan is told only that."""
+    known = {facts.node: facts.host for facts in hello.joined}
+    for node in sorted(set(range(hello.wanted)) - set(known)):
+        words = f"node {node} never said hello (waited {hello.waited_s:.1f} s)"
+        yield _culprit(node, None, Cause.NEVER_JOINED, words), words
+    told = set[int]()
+    for node, words in _wrong_sizes(hello):
+        told.add(node)
+        yield _culprit(node, known[node], Cause.WRONG_WORLD_SIZE, words), words
+    alike = [facts for facts in hello.joined if facts.node not in told]
+    for node, words in _skew(alike):
+        yield _culprit(node, known[node], Cause.MISMATCH, words), words
+    for node, nic, words in _absent_rails(plan, alike):
+        yield (
+            Culprit(
+                kind="nic", id=f"{node}/{nic}", node=known[node], score=None, ci=None, cause=Cause.DEAD_RAIL,
+                evidence=(words,),
+            ),
+            words,
+        )  # fmt: skip
+
+
+def _wrong_sizes(hello: Nodes) -> Iterator[tuple[int, str]]:
+    """Nodes of a number the plan does not have, twice the same number, another size of the world."""
+    counts = Counter(facts.node for facts in hello.joined)
+    for node, count in sorted(counts.items()):
+        if node >= hello.wanted:
+            yield node, f"node {node} said hello, the plan has nodes 0 .. {hello.wanted - 1}"
+        elif count > 1:
+            yield node, f"{count} launchers say that they are node {node}"
+    whole = [facts for facts in hello.joined if facts.node < hello.wanted and counts[facts.node] == 1]
+    sizes = _deviants(whole, lambda facts: (facts.plan_nodes, facts.plan_ranks_per_node))
+    for facts, usual in sizes:
+        yield facts.node, f"node {facts.node} has a plan for {_size(facts)}, the others for {_size(usual)}"
+    same = [facts for facts in whole if facts.node not in {deviant.node for deviant, _ in sizes}]
+    for facts, usual in _deviants(same, lambda facts: facts.ranks):
+        # A node with fewer devices starts fewer ranks: then the devices are the fault, not the size.
+        if facts.gpus == usual.gpus:
+            yield (
+                facts.node,
+                f"node {facts.node} starts {facts.ranks} ranks ({facts.cpus} CPUs, {facts.gpus} GPUs), "
+                f"the others {usual.ranks} ({usual.cpus} CPUs, {usual.gpus} GPUs)",
+            )
+
+
+def _size(facts: NodeFacts) -> str:
+    ranks = (
+        "as many ranks as there are devices"
+        if facts.plan_ranks_per_node is None
+        else f"{facts.plan_ranks_per_node} ranks"
+    )
+    return f"{facts.plan_nodes} nodes of {ranks}"
+
+
+_ALIKE: Sequence[tuple[str, Callable[[NodeFacts], object]]] = (
+    ("plan", lambda facts: facts.plan_sha256[:12]),
+    ("code", lambda facts: facts.code_sha256[:12]),
+    ("device", lambda facts: facts.device),
+    ("number of GPUs", lambda facts: facts.gpus),
+    ("GPU driver", lambda facts: facts.driver),
+    ("number of RDMA devices", lambda facts: len(facts.rdma)),
+    ("torch", lambda facts: facts.torch),
+    ("python", lambda facts: facts.python),
+)
+
+
+def _skew(nodes: Sequence[NodeFacts]) -> Iterator[tuple[int, str]]:
+    """What differs from what most nodes have."""
+    for name, value in _ALIKE:
+        for facts, usual in _deviants(nodes, value):
+            yield facts.node, f"{name} of node {facts.node} is {value(facts)}, of the others {value(usual)}"
+    names = sorted({name for facts in nodes for name in facts.environment} - PER_NODE_VARIABLES)
+    for name in names:
+        for facts, _ in _deviants(nodes, lambda facts, name=name: facts.environment.get(name)):  # type: ignore[misc]
+            state = "has another value" if name in facts.environment else "is not set"
+            yield facts.node, f"variable {name} {state} on node {facts.node}"
+
+
+def _deviants(
+    nodes: Sequence[NodeFacts], value: Callable[[NodeFacts], object]
+) -> list[tuple[NodeFacts, NodeFacts]]:
+    """Nodes that differ from most, each with one of the others; among equals node 0's side counts."""
+    if not nodes:
+        return []
+    counts = Counter(value(facts) for facts in nodes)
+    first = min(nodes, key=lambda facts: facts.node)
+    usual = max(counts, key=lambda item: (counts[item], item == value(first)))
+    example = next(facts for facts in nodes if value(facts) == usual)
+    return [(facts, example) for facts in nodes if value(facts) != usual]
+
+
+def _absent_rails(plan: Plan, nodes: Sequence[NodeFacts]) -> Iterator[tuple[int, str, str]]:
+    """Rails that a node lacks or that are down there: ranks would wait on them for ever."""
+    for facts in nodes:
+        states = {nic.name: nic.state for nic in facts.nics}
+        for rail in plan.rails:
+            if rail not in states:
+                words = f"node {facts.node} has no interface {rail}, which the plan names as a rail"
+            elif states[rail] in DOWN:
+                words = f"{rail} of node {facts.node}, which the plan names as a rail, is {states[rail]}"
+            else:
+                continue
+            yield facts.node, rail, words
+
+
+def _culprit(node: int, host: str | None, cause: Cause, evidence: str) -> Culprit:
+    return Culprit(
+        kind="node", id=str(node), node=host, score=None, ci=None, cause=cause, evidence=(evidence,)
+    )
+
+
+def joined(plan: Plan, found: Evidence) -> Check | None:
+    """All ranks joined, and joined alike."""
+    cluster = found.of(World)
+    if cluster is None:
+        return None
+    problems = []
+    if len(cluster.ranks) != cluster.wanted:
+        problems.append(f"{len(cluster.ranks)} ranks joined, {cluster.wanted} wanted")
+    for name in ("torch", "python", "backend", "device"):
+        values = sorted({str(getattr(rank, name)) for rank in cluster.ranks})
+        if len(values) > 1:
+            problems.append(f"{name} differs between ranks: {', '.join(values)}")
+    nodes = {rank.node for rank in cluster.ranks}
+    if len(nodes) != plan.nodes:
+        problems.append(f"ranks run on {len(nodes)} nodes, the plan has {plan.nodes}")
+    return Check(
+        id="preflight.world",
+        status=Verdict.FAIL if problems else Verdict.PASS,
+        required=True,
+        measured=Measured(value=float(len(cluster.ranks)), unit="ranks", n=1, estimator="count"),
+        expected=Expected(value=float(cluster.wanted), kind="exact", source=PLAN),
+        message="; ".join(problems) or f"{len(cluster.ranks)} ranks joined on {len(nodes)} nodes, all alike",
+        next_action="Give every node the same image and machine type." if problems else None,
+    )

@@ -1,0 +1,54 @@
+"""JobSet (jobset.x-k8s.io/v1alpha2, v0.12): the default vehicle of users' runs (pure).
+
+It needs no operator besides JobSet's own, gives pods their names, restarts the whole gang, and is queued by
+Kueue as one.
+"""
+
+from smoke_training.launchers.kubernetes import failure_rules
+from smoke_training.launchers.pods import (
+    CONTAINER,
+    Body,
+    indexed_environment,
+    indexed_words,
+    metadata,
+    template,
+)
+from smoke_training.launchers.runplan import RunPlan
+
+_JOBS = "node"
+
+
+def jobset(plan: RunPlan) -> list[Body]:
+    """One replicated Job, indexed: its pods are `NAME-node-0-INDEX`, found below the subdomain NAME."""
+    env = indexed_environment(f"{plan.name}-{_JOBS}-0-0.{plan.name}", plan)
+    words = indexed_words(plan)
+    job = {
+        "completionMode": "Indexed",
+        "completions": plan.nodes,
+        "parallelism": plan.nodes,
+        "backoffLimit": 0,
+        "activeDeadlineSeconds": plan.deadline_s,
+        "podFailurePolicy": {"rules": failure_rules(CONTAINER)},
+        # The controller names the pods and sets their subdomain itself.
+        "template": template(plan, words, env, subdomain=None),
+    }
+    spec: Body = {
+        "network": {"enableDNSHostnames": True, "publishNotReadyAddresses": True},
+        "coordinator": {"replicatedJob": _JOBS, "jobIndex": 0, "podIndex": 0},
+        "successPolicy": {"operator": "All", "targetReplicatedJobs": [_JOBS]},
+        "failurePolicy": _failure_policy(plan),
+        "replicatedJobs": [{"name": _JOBS, "replicas": 1, "template": {"spec": job}}],
+    }
+    return [
+        {"apiVersion": "jobset.x-k8s.io/v1alpha2", "kind": "JobSet", "metadata": metadata(plan), "spec": spec}
+    ]
+
+
+def _failure_policy(plan: RunPlan) -> Body:
+    """Begin again as often as the plan says; a run that took too long would only take as long again."""
+    return {
+        "maxRestarts": plan.max_restarts,
+        "rules": [
+            {"name": "overTime", "action": "FailJobSet", "onJobFailureReasons": ["DeadlineExceeded"]},
+        ],
+    }

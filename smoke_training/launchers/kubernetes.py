@@ -1,0 +1,97 @@
+"""Kubernetes' own objects: an indexed Job with its Service, and a CronJob around it (batch/v1, pure)."""
+
+from smoke_training.launchers.pods import (
+    CONTAINER,
+    Body,
+    indexed_environment,
+    indexed_words,
+    metadata,
+    pod_labels,
+    template,
+)
+from smoke_training.launchers.runplan import RunPlan
+
+_HISTORY = 3
+
+
+def service(plan: RunPlan) -> Body:
+    """The headless Service by which the pods find each other, before they are ready for anybody else."""
+    head = metadata(plan, plan.service)
+    return {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": {**head, "labels": pod_labels(plan)},
+        "spec": {
+            "clusterIP": "None",
+            "publishNotReadyAddresses": True,
+            "selector": pod_labels(plan),
+            "ports": [{"name": "rendezvous", "port": plan.master_port}],
+        },
+    }
+
+
+def job(plan: RunPlan) -> list[Body]:
+    """An indexed Job, one pod a node, and the Service its pods need."""
+    body = {"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata(plan), "spec": _job_spec(plan)}
+    return [service(plan), body]
+
+
+def cron_job(plan: RunPlan, schedule: str, deadline_s: int = 3600) -> list[Body]:
+    """The same run at the times of a cron expression (UTC), never two at once.
+
+    The queue sees every single Job, so the labels sit on the job template. A run that could not begin within
+    `deadline_s` of its time is left out.
+    """
+    head = metadata(plan)
+    named = {**plan.labels}
+    spec: Body = {
+        "schedule": schedule,
+        "timeZone": "Etc/UTC",
+        "concurrencyPolicy": "Forbid",
+        "startingDeadlineSeconds": deadline_s,
+        "successfulJobsHistoryLimit": _HISTORY,
+        "failedJobsHistoryLimit": _HISTORY,
+        "jobTemplate": {"metadata": {"labels": head["labels"]}, "spec": _job_spec(plan, named_later=True)},
+    }
+    place: Body = {key: head[key] for key in ("name", "namespace") if key in head}
+    body = {
+        "apiVersion": "batch/v1",
+        "kind": "CronJob",
+        "metadata": {**place, "labels": named} if named else place,
+        "spec": spec,
+    }
+    return [service(plan), body]
+
+
+def _job_spec(plan: RunPlan, *, named_later: bool = False) -> Body:
+    subdomain = plan.service or plan.name
+    own = f"{plan.name}-0.{subdomain}"
+    env = indexed_environment(own, plan)
+    if named_later:
+        # A Job of a CronJob gets its name when it is made: its pods read it from the label that every pod
+        # of a Job carries.
+        named = {"fieldRef": {"fieldPath": "metadata.labels['batch.kubernetes.io/job-name']"}}
+        own = f"$(JOB_NAME)-0.{subdomain}"
+        env = [{"name": "JOB_NAME", "valueFrom": named}, *indexed_environment(own, plan)]
+    words = indexed_words(plan)
+    return {
+        "completionMode": "Indexed",
+        "completions": plan.nodes,
+        "parallelism": plan.nodes,
+        # A pod replaced alone could not rejoin the others: ranks restart inside it, a lost node ends the run.
+        "backoffLimit": 0,
+        "activeDeadlineSeconds": plan.deadline_s,
+        "podFailurePolicy": {"rules": failure_rules(CONTAINER)},
+        "template": template(plan, words, env, subdomain=subdomain),
+    }
+
+
+def failure_rules(container: str) -> list[Body]:
+    """End the Job at the first pod that fails, and say in its message whether the cloud took the pod."""
+    return [
+        {"action": "FailJob", "onPodConditions": [{"type": "DisruptionTarget", "status": "True"}]},
+        {
+            "action": "FailJob",
+            "onExitCodes": {"containerName": container, "operator": "NotIn", "values": [0]},
+        },
+    ]

@@ -1,0 +1,137 @@
+"""Managed training: the request of SageMaker's CreateTrainingJob, the CustomJob of Vertex AI (pure).
+
+Both tell a node its place in a document of their own, which two lines of Python in the container read. The
+shapes are checked against the services' own models; neither was run against the services.
+"""
+
+from typing import Any
+
+from smoke_training.launchers.place import JOIN, joining_command, joining_environment
+from smoke_training.launchers.runplan import RunPlan, RunPlanError
+
+Body = dict[str, Any]
+
+START = "TRAINSTACK_START"
+# `hosts` is the same list on every node, in no promised order (SageMaker developer guide, "Distributed
+# Training Configuration").
+_SAGEMAKER = (
+    "import json;"
+    'c=json.load(open("/opt/ml/input/config/resourceconfig.json"));'
+    'h=sorted(c["hosts"]);'
+    'print(h.index(c["current_host"]),h[0])'
+)
+# Vertex AI, "Distributed training", CLUSTER_SPEC: {"cluster": {"workerpool0": ["host:port"], ...},
+# "task": {"type": "workerpool1", "index": 0}}.
+_VERTEX = (
+    "import json,os;"
+    'c=json.loads(os.environ["CLUSTER_SPEC"]);p=c["cluster"];t=c["task"];'
+    "h=[n for k in sorted(p) for n in p[k]];"
+    'print(h.index(p[t["type"]][int(t["index"])]),h[0].rsplit(":",1)[0])'
+)
+
+
+def sagemaker(plan: RunPlan) -> Body:
+    """The request for `boto3.client("sagemaker").create_training_job(**request)`.
+
+    Raises RunPlanError for what the service has no place for.
+    """
+    place = plan.sagemaker
+    problems = _unmanaged(plan, "SageMaker")
+    if place is None:
+        problems.append("sagemaker: missing; must be an object with role_arn and output_uri")
+    if problems or place is None:
+        raise RunPlanError(problems)
+    request: Body = {
+        "TrainingJobName": plan.name,
+        "AlgorithmSpecification": {
+            "TrainingImage": plan.image,
+            "TrainingInputMode": "File",
+            "ContainerEntrypoint": ["bash", "-c", f'eval "${START}"', "node"],
+            "ContainerArguments": joining_command(plan),
+        },
+        "Environment": {**joining_environment(plan), START: _start(_SAGEMAKER)},
+        "RoleArn": place.role_arn,
+        "OutputDataConfig": {"S3OutputPath": place.output_uri},
+        "ResourceConfig": {
+            "InstanceType": f"ml.{plan.instance_type}",
+            "InstanceCount": plan.nodes,
+            "VolumeSizeInGB": place.volume_gib,
+        },
+        "StoppingCondition": {"MaxRuntimeInSeconds": plan.deadline_s},
+        "EnableManagedSpotTraining": False,
+    }
+    if place.training_plan_arn:
+        request["ResourceConfig"]["TrainingPlanArn"] = place.training_plan_arn
+    if place.checkpoint_uri:
+        request["CheckpointConfig"] = {"S3Uri": place.checkpoint_uri}
+    if place.subnets:
+        request["VpcConfig"] = {
+            "Subnets": list(place.subnets),
+            "SecurityGroupIds": list(place.security_groups),
+        }
+    if plan.labels:
+        request["Tags"] = [{"Key": key, "Value": value} for key, value in plan.labels.items()]
+    return request
+
+
+def vertex(plan: RunPlan) -> Body:
+    """The CustomJob for `projects.locations.customJobs.create`; the first pool is node 0.
+
+    Raises RunPlanError for what the service has no place for.
+    """
+    place = plan.vertex
+    problems = _unmanaged(plan, "Vertex AI")
+    if place is None:
+        problems.append("vertex: missing; must be an object, which may be empty")
+    if problems or place is None:
+        raise RunPlanError(problems)
+    counts = [1] if plan.nodes == 1 else [1, plan.nodes - 1]
+    spec: Body = {
+        "workerPoolSpecs": [_worker_pool(plan, count) for count in counts],
+        # A worker that came back alone could not rejoin the others.
+        "scheduling": {"timeout": f"{plan.deadline_s}s", "restartJobOnWorkerRestart": plan.max_restarts > 0},
+    }
+    if place.service_account:
+        spec["serviceAccount"] = place.service_account
+    if place.network:
+        spec["network"] = place.network
+    if place.output_uri:
+        spec["baseOutputDirectory"] = {"outputUriPrefix": place.output_uri}
+    labels = {key.replace("/", "_").replace(".", "-"): value for key, value in plan.labels.items()}
+    job: Body = {"displayName": plan.name, "jobSpec": spec}
+    return {**job, "labels": labels} if labels else job
+
+
+def _worker_pool(plan: RunPlan, count: int) -> Body:
+    assert plan.vertex is not None
+    machine: Body = {"machineType": plan.instance_type}
+    if plan.vertex.accelerator_type:
+        machine |= {"acceleratorType": plan.vertex.accelerator_type, "acceleratorCount": plan.gpus_per_node}
+    env = {**joining_environment(plan), START: _start(_VERTEX)}
+    return {
+        "machineSpec": machine,
+        "replicaCount": count,
+        "diskSpec": {"bootDiskType": "pd-ssd", "bootDiskSizeGb": plan.vertex.boot_disk_gb},
+        "containerSpec": {
+            "imageUri": plan.image,
+            "command": ["bash", "-c", f'eval "${START}"', "node"],
+            "args": joining_command(plan),
+            "env": [{"name": name, "value": value} for name, value in env.items()],
+        },
+    }
+
+
+def _start(place: str) -> str:
+    """What the container evaluates: read the node's place, then become the node's command."""
+    return f"set -e; P=$(python3 -c '{place}'); NODE_RANK=${{P% *}} MASTER_ADDR=${{P#* }}; {JOIN}"
+
+
+def _unmanaged(plan: RunPlan, place: str) -> list[str]:
+    problems = [
+        f"mounts[{index}]: {place} mounts no claims and no ConfigMaps; use its own storage"
+        for index, mount in enumerate(plan.mounts)
+        if mount.claim or mount.config_map
+    ]
+    if not plan.instance_type:
+        problems.append(f"instance_type: missing; {place} buys the machines itself")
+    return problems

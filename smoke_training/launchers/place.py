@@ -1,0 +1,37 @@
+"""How the nodes of a run find each other, and the command line of one node (pure).
+
+Static rendezvous everywhere: the index of a node and the address of node 0 are known, so no service has to
+agree on them, and a restarted gang keeps its ranks. torchrun takes them from its arguments or, where a node
+only learns them when it starts, from `PET_*` variables (torch.distributed.argparse_util.env). A command that
+runs once per node finds NODE_RANK, MASTER_ADDR and MASTER_PORT in its environment.
+"""
+
+import shlex
+
+from smoke_training.launchers.runplan import PER_NODE, RunPlan
+
+# Run with the node's command as arguments, once NODE_RANK and MASTER_ADDR are known.
+JOIN = 'export NODE_RANK MASTER_ADDR PET_NODE_RANK="$NODE_RANK" PET_MASTER_ADDR="$MASTER_ADDR"; exec "$@"'
+
+
+def joining_command(plan: RunPlan) -> list[str]:
+    """Arguments of one node's process that reads all about its place from the environment."""
+    return list(plan.command) if plan.command_per == PER_NODE else ["torchrun", *plan.command]
+
+
+def joining_environment(plan: RunPlan) -> dict[str, str]:
+    """What `joining_command` reads and what is the same on every node, the plan's own variables after it."""
+    found = {"MASTER_PORT": str(plan.master_port)}
+    if plan.command_per != PER_NODE:
+        found |= {
+            "PET_NNODES": str(plan.nodes),
+            "PET_NPROC_PER_NODE": str(plan.ranks),
+            "PET_MASTER_PORT": str(plan.master_port),
+            "PET_MAX_RESTARTS": str(plan.max_restarts),
+        }
+    return {**found, **plan.env}
+
+
+def exports(plan: RunPlan) -> list[str]:
+    """The same as lines of bash."""
+    return [f"export {name}={shlex.quote(value)}" for name, value in joining_environment(plan).items()]

@@ -1,0 +1,46 @@
+"""The renderers by name: what `render --for NAME` can make (pure)."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from smoke_training.launchers import jobset, kubernetes, legacy, managed, shell, trainjob
+from smoke_training.launchers.pods import Body
+from smoke_training.launchers.runplan import RunPlan
+from smoke_training.launchers.text import readable_json, yaml
+
+
+@dataclass(frozen=True)
+class Launcher:
+    """One way to start a run: what it is, what kind of file it gives, and the text itself."""
+
+    what: str
+    suffix: str
+    render: Callable[[RunPlan], str]
+
+
+def _objects(make: Callable[[RunPlan], list[Body]]) -> Callable[[RunPlan], str]:
+    return lambda plan: yaml(make(plan))
+
+
+def _request(make: Callable[[RunPlan], Body]) -> Callable[[RunPlan], str]:
+    return lambda plan: readable_json(make(plan))
+
+
+LAUNCHERS: Mapping[str, Launcher] = {
+    "job": Launcher(
+        "an indexed Job and its Service, as the deploy gate uses", "yaml", _objects(kubernetes.job)
+    ),
+    "jobset": Launcher("a JobSet: the default for users' runs", "yaml", _objects(jobset.jobset)),
+    "trainjob": Launcher("a Kubeflow TrainJob (Trainer v2)", "yaml", _objects(trainjob.train_job)),
+    "pytorchjob": Launcher("a Kubeflow PyTorchJob; legacy", "yaml", _objects(legacy.pytorch_job)),
+    "mpijob": Launcher("an MPIJob, which needs ssh in the image; legacy", "yaml", _objects(legacy.mpi_job)),
+    "sbatch": Launcher("a script for Slurm", "sh", shell.sbatch),
+    "sagemaker": Launcher("a request of CreateTrainingJob", "json", _request(managed.sagemaker)),
+    "vertex": Launcher("a CustomJob of Vertex AI", "json", _request(managed.vertex)),
+    "torchrun": Launcher("a script for every node, or for this machine", "sh", shell.torchrun),
+}
+
+
+def cron_text(plan: RunPlan, schedule: str) -> str:
+    """The Job at the times of a cron expression, as YAML."""
+    return yaml(kubernetes.cron_job(plan, schedule))

@@ -1,0 +1,96 @@
+"""Runs without Kubernetes: a script for Slurm's sbatch, and one to start by hand on every node (pure)."""
+
+import shlex
+from collections.abc import Iterator
+
+from smoke_training.launchers.place import JOIN, exports, joining_command
+from smoke_training.launchers.runplan import RunPlan, RunPlanError
+
+_HEAD = "#!/bin/bash"
+_STRICT = "set -euo pipefail"
+
+
+def sbatch(plan: RunPlan) -> str:
+    """A batch script: one task a node, which starts the node's ranks. Untested on a real Slurm.
+
+    A squash file of the image is run by pyxis (github.com/NVIDIA/pyxis); what are claims elsewhere are taken
+    to be folders that every node has. Raises RunPlanError for mounts that only Kubernetes has.
+    """
+    _refuse_config_maps(plan, "Slurm")
+    lines = [
+        _HEAD,
+        *(f"#SBATCH --{option}" for option in _options(plan)),
+        _STRICT,
+        "",
+        'nodes=$(scontrol show hostnames "$SLURM_JOB_NODELIST")',
+        "export MASTER_ADDR=${nodes%%$'\\n'*}",
+        *exports(plan),
+        "",
+    ]
+    srun = ["srun --nodes=$SLURM_NNODES --ntasks-per-node=1 --kill-on-bad-exit=1", *_container(plan)]
+    join = f'NODE_RANK="$SLURM_NODEID"; {JOIN}'
+    srun += [f"bash -c {shlex.quote(join)} node", shlex.join(joining_command(plan))]
+    return "\n".join([*lines, " \\\n  ".join(srun)]) + "\n"
+
+
+def torchrun(plan: RunPlan) -> str:
+    """A script that is started once on every node, by whatever means there are."""
+    _refuse_config_maps(plan, "a script")
+    lines = [_HEAD]
+    if plan.nodes > 1:
+        lines += [
+            f"# Start on each of {plan.nodes} nodes, with NODE_RANK (0 .. {plan.nodes - 1}) and MASTER_ADDR",
+            "# (the address of node 0) set.",
+            _STRICT,
+            f': "${{NODE_RANK:?set it to the index of this node, 0 .. {plan.nodes - 1}}}"',
+            ': "${MASTER_ADDR:?set it to the address of node 0}"',
+        ]
+    else:
+        lines += [_STRICT, "export NODE_RANK=0 MASTER_ADDR=127.0.0.1"]
+    lines += exports(plan)
+    lines.append(f"exec bash -c {shlex.quote(JOIN)} node {shlex.join(joining_command(plan))}")
+    return "\n".join(lines) + "\n"
+
+
+def _options(plan: RunPlan) -> Iterator[str]:
+    yield f"job-name={plan.name}"
+    for key in ("partition", "account", "qos"):
+        value = getattr(plan.slurm, key)
+        if value:
+            yield f"{key}={value}"
+    yield f"nodes={plan.nodes}"
+    yield "ntasks-per-node=1"
+    yield f"cpus-per-task={plan.cpu}"
+    yield f"mem={plan.memory_gib}G"
+    if plan.gpus_per_node:
+        yield f"gpus-per-node={plan.gpus_per_node}"
+    yield "exclusive"
+    minutes, seconds = divmod(plan.deadline_s, 60)
+    yield f"time={minutes}:{seconds:02d}"
+    # What the job may still write down before the limit ends it.
+    yield f"signal=TERM@{plan.grace_s}"
+    yield "output=%x-%j.log"
+
+
+def _container(plan: RunPlan) -> Iterator[str]:
+    if plan.slurm.image_file is None:
+        return
+    yield f"--container-image={shlex.quote(plan.slurm.image_file)}"
+    shared = [
+        f"{mount.path}:{mount.path}" + (":ro" if mount.read_only else "")
+        for mount in plan.mounts
+        if mount.claim
+    ]
+    if shared:
+        yield f"--container-mounts={shlex.quote(','.join(shared))}"
+
+
+def _refuse_config_maps(plan: RunPlan, place: str) -> None:
+    fix = "put the files into the image or on shared storage"
+    found = [
+        f"mounts[{index}].config_map: {place} has no ConfigMaps; {fix}"
+        for index, mount in enumerate(plan.mounts)
+        if mount.config_map
+    ]
+    if found:
+        raise RunPlanError(found)

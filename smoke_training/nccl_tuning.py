@@ -1,0 +1,47 @@
+"""Which algorithm and protocol NCCL says it chose per collective and size (pure).
+
+NCCL writes one line per choice with `NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,TUNING`, for example
+`AllReduce: 2097152 Bytes -> Algo NVLS proto SIMPLE channel{Lo..Hi}={0..15}`; older releases number them
+(`Algo 1 proto 2 time ...`; NVIDIA/nccl `src/include/nccl_common.h` has the order).
+"""
+
+import re
+from collections.abc import Mapping
+
+from smoke_training.formulae.bandwidth import ALL_GATHER, ALL_REDUCE, ALL_TO_ALL, REDUCE_SCATTER
+from smoke_training.formulae.bounds import PAIRWISE, RING, TREE
+
+_LINE = re.compile(r"(\w+): (\d+) Bytes -> Algo (\w+) proto (\w+)", re.IGNORECASE)
+_NAMES = {
+    "allreduce": ALL_REDUCE,
+    "allgather": ALL_GATHER,
+    "reducescatter": REDUCE_SCATTER,
+    "alltoall": ALL_TO_ALL,
+}
+_ALGORITHMS = ("tree", "ring", "collnet_direct", "collnet_chain", "nvls", "nvls_tree", "pat")
+_PROTOCOLS = ("ll", "ll128", "simple")
+# Which bound of `formulae.bounds` holds for an algorithm. CollNet reduces in the network's switches: none.
+BOUND_OF = {"ring": RING, "tree": TREE, "nvls": TREE, "nvls_tree": TREE, "pat": RING, PAIRWISE: PAIRWISE}
+
+
+def parse(log: str) -> Mapping[tuple[str, int], str]:
+    """(collective, bytes) -> "ring/simple"; the last line wins. Lines of other kinds are passed over."""
+    found = {}
+    for collective, size, algorithm, protocol in _LINE.findall(log):
+        name = _NAMES.get(collective.lower())
+        if name is not None:
+            chosen = f"{_named(algorithm, _ALGORITHMS)}/{_named(protocol, _PROTOCOLS)}"
+            found[name, int(size)] = chosen
+    return found
+
+
+def bound_of(choice: str | None) -> str | None:
+    """The bound that holds for "ring/simple"; None when nothing is known of it."""
+    return None if choice is None else BOUND_OF.get(choice.partition("/")[0])
+
+
+def _named(word: str, names: tuple[str, ...]) -> str:
+    if word.isdigit():
+        return names[int(word)] if int(word) < len(names) else word
+    plain = word.lower().replace("_", "")
+    return next((name for name in names if name.replace("_", "") == plain), word.lower())

@@ -1,0 +1,117 @@
+"""Everything a run leaves behind: result, samples, summary, baseline, and the MLflow run.
+
+The result file comes first and is complete without all others. What cannot be made is named in the result
+with its reason and costs nothing else.
+"""
+
+import contextlib
+import gzip
+import hashlib
+import json
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from smoke_training import evidence
+from smoke_training.evidence import Evidence
+from smoke_training.evidence.baseline import Lookup
+from smoke_training.evidence.world import Finished
+from smoke_training.judges.baseline import fingerprint
+from smoke_training.plan import Plan
+from smoke_training.record import accepted, lookup, sink
+from smoke_training.record.html import page
+from smoke_training.runtime import files
+from smoke_training.statistics import baseline as baselines
+
+SAMPLES, PACKED = "samples.jsonl", "samples.jsonl.gz"  # beside the result, and as MLflow's artifact
+SUMMARY, BASELINE = "summary.html", "baseline.json"
+NAMES = (SAMPLES, PACKED, SUMMARY, BASELINE)
+
+Result = dict[str, Any]
+_UNFIT = (ValueError, TypeError, KeyError, IndexError, AttributeError, ArithmeticError)
+
+
+def baseline_lines(plan: Plan, found: Evidence, environment: Mapping[str, str], deadline: float) -> list[str]:
+    """The evidence line of the baseline that MLflow knows, to be judged with all other lines.
+
+    Empty when the plan brings its own, when one was looked up already, or when the run did not finish: only
+    a run that passed is compared.
+    `deadline` is in monotonic seconds; the search is bounded besides (`lookup.PATIENCE_S`).
+    """
+    own = fingerprint(plan, found)
+    needless = plan.baseline is not None or found.of(Lookup) is not None
+    if needless or own is None or found.of(Finished) is None:
+        return []
+    return [json.dumps(lookup.find(plan.stack, own, environment, deadline - time.monotonic()))]
+
+
+def publish(
+    result: Mapping[str, Any],
+    samples: Sequence[str],
+    path: Path | None,
+    environment: Mapping[str, str],
+    deadline: float,
+) -> Result:
+    """Write what belongs beside the result file at `path`, record the run, write the result once more.
+
+    Returns the final result; `path` is None where no file can be written any more. A full disk costs files,
+    a tracking server that is away costs the MLflow run, and both are said. Doing it again with the same
+    result and samples writes the same files and completes the MLflow run.
+    """
+    found = evidence.parse(samples)
+    made = artifacts(result, samples, found)
+    final: Result = {**result, "artifacts": [_listed(name, made, result) for name in NAMES]}
+    _write(path, made, final)
+    uploads = {name: content for name, content in made.items() if name != SAMPLES}
+    final["mlflow"] = sink.record(final, found, environment, deadline, uploads)
+    _write(path, {}, final)
+    return final
+
+
+def artifacts(result: Mapping[str, Any], samples: Sequence[str], found: Evidence) -> dict[str, bytes]:
+    """The files by name; the same result and samples give the same bytes."""
+    lines = text_of(samples)
+    made = {SAMPLES: lines, PACKED: gzip.compress(lines, mtime=0)}
+    # What cannot be made is listed as missing: it must not cost the result.
+    with contextlib.suppress(*_UNFIT):
+        made[SUMMARY] = page.render(result, found).encode()
+    with contextlib.suppress(*_UNFIT):
+        offered = accepted.offered(result)
+        if offered is not None and accepted.refusal(result) is None:
+            made[BASELINE] = (json.dumps(baselines.render(offered), indent=1) + "\n").encode()
+    return made
+
+
+def text_of(samples: Sequence[str]) -> bytes:
+    """The samples file: one line of evidence after the other."""
+    return "".join(f"{line}\n" for line in samples).encode()
+
+
+def beside(path: Path, name: str) -> Path:
+    """Where a file of this name lies next to the result file at `path`."""
+    return path.with_suffix(f".{name}" if name != SUMMARY else ".html")
+
+
+def _listed(name: str, made: Mapping[str, bytes], result: Mapping[str, Any]) -> dict[str, object]:
+    if name in made:
+        return {"name": name, "sha256": hashlib.sha256(made[name]).hexdigest(), "reason": None}
+    reason = "could not be rendered from this result"
+    if name == BASELINE:
+        reason = accepted.refusal(result) or "no figure of the run can be compared"
+    return {"name": name, "sha256": None, "reason": reason}
+
+
+def _write(path: Path | None, made: Mapping[str, bytes], result: Result) -> None:
+    """The result, and what lies next to it; a full disk must not cost the rest of the record."""
+    if path is None:
+        return
+    for name in (SAMPLES, SUMMARY, BASELINE) if made else ():
+        target = beside(path, name)
+        with contextlib.suppress(OSError):
+            if name in made:
+                files.write_durably(target, made[name])
+            else:
+                target.unlink(missing_ok=True)  # an earlier run's must not pass for this one's
+    with contextlib.suppress(OSError):
+        files.write_json(path, result)

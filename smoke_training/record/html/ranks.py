@@ -1,0 +1,185 @@
+"""Plots of the training step and of losses (pure)."""
+
+import math
+import statistics
+from collections.abc import Sequence
+
+from smoke_training.evidence import Evidence
+from smoke_training.evidence.training import Decomposition, Parity
+from smoke_training.record.html.plot import (
+    NothingToDrawError,
+    Plot,
+    Result,
+    check_of,
+    detail,
+    why_missing,
+)
+from smoke_training.record.html.svg import (
+    BOTTOM,
+    DASHES,
+    LEFT,
+    RIGHT,
+    TOP,
+    WIDTH,
+    Drawing,
+    Entry,
+    Rows,
+    Scale,
+    axes,
+    linear,
+    rows,
+)
+from smoke_training.record.html.words import interval, number, seconds
+
+STRAGGLERS = "Compute time of every rank against its peers"
+DECOMPOSITION = "Where the time of a training step goes"
+LOSSES = "Loss on many ranks and on one"
+MOST_RANKS = 64  # of a plot; the table below it has all
+PARTS = ("data", "compute", "exposed", "checkpoint", "other")
+_PART_NAMES = {"data": "waiting for data", "exposed": "exposed communication"}
+
+
+def stragglers(result: Result, _found: Evidence) -> Plot:
+    """Slowdown of every rank with its interval, and the zone in which either answer is acceptable."""
+    ranks = detail(result, "training.straggler").get("ranks") or []
+    check = check_of(result, "training.straggler") or {}
+    if not ranks:
+        raise NothingToDrawError(why_missing(result, "training.straggler"))
+    everybody, ranks = ranks, sorted(ranks, key=lambda row: -row["slowdown"])[:MOST_RANKS]
+    ranks = sorted(ranks, key=lambda row: row["rank"])
+    zone, worst = check["zone"], max(ranks, key=lambda row: row["slowdown"])
+    accused = {culprit["id"] for culprit in check["culprits"] if culprit["kind"] == "rank"}
+    told = (
+        f"Slowdown per rank with 95 % intervals; slowest is rank {worst['rank']} with "
+        f"{number(worst['slowdown'])}. Indifference zone {interval(zone)}."
+    )
+    ends = [bound for row in ranks for bound in row["ci95"] or () if bound is not None]
+    x = linear([1.0, *(zone or ()), *ends, *(r["slowdown"] for r in ranks)], LEFT, WIDTH - RIGHT)
+    frame, height = rows(x, [f"rank {row['rank']}" for row in ranks], TOP + 26)
+    drawing = Drawing("straggler", STRAGGLERS, told, height)
+    if zone:
+        extent = (x(zone[1]) - x(zone[0]), frame.y.end - frame.y.start)
+        drawing.box("zone", (x(zone[0]), frame.y.start), extent)
+    frame.draw(drawing, "slowdown of compute, factor (1 = like its peers)")
+    for index, row in enumerate(ranks):
+        bad, at = str(row["rank"]) in accused, frame.y(index)
+        low, high = _shown(row["ci95"], x)
+        drawing.line([(x(low), at), (x(high), at)], "limit" if bad else "l0")
+        tip = f"rank {row['rank']}: {number(row['slowdown'])}x, 95 % interval {interval(row['ci95'])}"
+        drawing.marker("diamond" if bad else "circle", (x(row["slowdown"]), at), "bad" if bad else "s0", tip)
+    entries = [Entry("rank with 95 % interval", "l0", "circle")]
+    entries += [Entry("accused rank", "bad", "diamond")] if accused else []
+    entries += [Entry(f"indifference zone {interval(zone)}", "zone")] if zone else []
+    drawing.legend(entries, TOP + 2)
+    return Plot(
+        name="straggler",
+        title=STRAGGLERS,
+        svg=drawing.render(),
+        columns=("rank", "slowdown, factor", "95 % interval"),
+        rows=tuple((str(r["rank"]), number(r["slowdown"]), interval(r["ci95"])) for r in everybody),
+        caption="Ratio of compute time before any collective to the median of the other ranks. Inside the "
+        f"zone either answer is acceptable.{_cut(len(everybody), 'slowest ranks')}",
+    )
+
+
+def _cut(count: int, which: str) -> str:
+    return f" Drawn are the {MOST_RANKS} {which} of {count}." if count > MOST_RANKS else ""
+
+
+def _shown(ci: Sequence[float | None] | None, x: Scale) -> tuple[float, float]:
+    """An interval on the plot; an open end reaches the edge."""
+    low, high = ci if ci else (None, None)
+    return (
+        x.low if low is None or not math.isfinite(low) else low,
+        x.high if high is None or not math.isfinite(high) else high,
+    )
+
+
+def decomposition(result: Result, found: Evidence) -> Plot:
+    """Where the time of a step goes on every rank, stacked."""
+    split = found.of(Decomposition)
+    if split is None:
+        raise NothingToDrawError(why_missing(result, "training.decomposition"))
+    table = {part: [statistics.fmean(row) for row in getattr(split, part)] for part in PARTS}
+    totals = [statistics.fmean(row) for row in split.total]
+    told = (
+        f"Stacked bars, one per rank: {', '.join(map(_named, PARTS))}; longest step {seconds(max(totals))}."
+    )
+    shown = sorted(sorted(range(len(totals)), key=lambda rank: -totals[rank])[:MOST_RANKS])
+    sums = [math.fsum(max(table[part][rank], 0.0) for part in PARTS) for rank in shown]
+    x = linear([0.0, *sums, *totals], LEFT, WIDTH - RIGHT, zero=True)
+    frame, height = rows(x, [f"rank {rank}" for rank in shown], TOP + 42)
+    drawing = Drawing("decomposition", DECOMPOSITION, told, height)
+    frame.draw(drawing, "time per step, mean over steps", seconds)
+    for row, rank in enumerate(shown):
+        _stack(drawing, frame, row, [table[part][rank] for part in PARTS], totals[rank])
+    entries = [Entry(_named(part), f"s{order}") for order, part in enumerate(PARTS)]
+    drawing.legend([*entries, Entry("whole step", "bound")], TOP + 2)
+    return Plot(
+        name="decomposition",
+        title=DECOMPOSITION,
+        svg=drawing.render(),
+        columns=("rank", *map(_named, PARTS), "whole step"),
+        rows=tuple(
+            (str(rank), *(seconds(table[part][rank]) for part in PARTS), seconds(total))
+            for rank, total in enumerate(totals)
+        ),
+        caption="Means over the steps of a rank; the parts must add up to the whole step within 2 %."
+        + _cut(len(totals), "longest steps"),
+    )
+
+
+def _stack(drawing: Drawing, frame: Rows, row: int, parts: Sequence[float], total: float) -> None:
+    """The parts one after the other, and a line where the whole step ends."""
+    at, middle = 0.0, frame.y(row)
+    for order, part in enumerate(parts):
+        drawing.bar(frame.x, (at, at + max(part, 0.0)), middle, f"s{order}")
+        at += max(part, 0.0)
+    edge = frame.x(total)
+    drawing.line([(edge, middle - 11), (edge, middle + 11)], "bound")
+
+
+def _named(part: str) -> str:
+    return _PART_NAMES.get(part, part)
+
+
+def losses(result: Result, found: Evidence) -> Plot:
+    """Losses of many ranks and of one, with the same global batch."""
+    parity = found.of(Parity)
+    if parity is None or not parity.many or not parity.one:
+        raise NothingToDrawError(why_missing(result, "training.loss_parity"))
+    known = [value for value in (*parity.many, *parity.one) if math.isfinite(value)]
+    if not known:
+        raise NothingToDrawError("No loss is a finite number.")
+    difference = _difference(result)
+    told = f"Two curves over {len(parity.many)} steps that should cover each other. {difference}"
+    drawing = Drawing("parity", LOSSES, told, 270.0)
+    x = linear([1.0, float(len(parity.many))], LEFT, WIDTH - RIGHT)
+    y = linear(known, drawing.height - BOTTOM, TOP + 24)
+    axes(drawing, x, y, ("optimizer step", "loss"))
+    alone, together = (
+        [(x(float(step)), y(value)) for step, value in enumerate(values, 1) if math.isfinite(value)]
+        for values in (parity.one, parity.many)
+    )
+    drawing.line(alone, "l0", DASHES[0])
+    for at in together:
+        drawing.marker("ring", at, "s1")
+    drawing.legend([Entry("one rank", "l0"), Entry("many ranks", "s1", "ring")], TOP + 4)
+    pairs = enumerate(zip(parity.many, parity.one, strict=False), 1)
+    return Plot(
+        name="parity",
+        title=LOSSES,
+        svg=drawing.render(),
+        columns=("step", "many ranks", "one rank"),
+        rows=tuple((str(step), number(a, 8), number(b, 8)) for step, (a, b) in pairs),
+        caption=f"{parity.dtype} losses with the same global batch. {difference}",
+    )
+
+
+def _difference(result: Result) -> str:
+    check = check_of(result, "training.loss_parity")
+    if check is None or check["measured"] is None or check["measured"]["value"] is None:
+        return "The largest relative difference is unknown."
+    limit = check["expected"]["floor"] if check["expected"] else None
+    held = f", tolerated {number(limit)}" if limit is not None else ""
+    return f"Largest relative difference {number(check['measured']['value'])}{held}."

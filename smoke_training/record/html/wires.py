@@ -1,0 +1,181 @@
+"""Plots of collectives and links (pure)."""
+
+import math
+import statistics
+
+from smoke_training.evidence import Evidence
+from smoke_training.evidence.fabric import Collective
+from smoke_training.evidence.links import Cell, LinkSearch, PairsSkipped, Tournament
+from smoke_training.evidence.world import World
+from smoke_training.formulae.bandwidth import COLLECTIVES, busbw_gb_s
+from smoke_training.record.html.plot import NothingToDrawError, Plot, Result, check_of, why_missing
+from smoke_training.record.html.svg import (
+    BOTTOM,
+    DASHES,
+    LEFT,
+    MARKERS,
+    RIGHT,
+    TOP,
+    WIDTH,
+    Drawing,
+    Entry,
+    axes,
+    logarithmic,
+)
+from smoke_training.record.html.words import number, size, with_unit
+
+Curve = list[tuple[int, float]]
+BANDWIDTH = "Bus bandwidth over message size"
+LINKS = "Rate between nodes"
+_NAMES = {"bound": "bound", "published": "published", "declared": "declared", "baseline": "own last run"}
+
+
+def bandwidth(result: Result, found: Evidence) -> Plot:
+    """Bus bandwidth over message size, one line per collective, with bound, floor and other references."""
+    curves = _curves(found)
+    if not curves:
+        raise NothingToDrawError(why_missing(result, "collective.all_reduce"))
+    held = _references(result)
+    most = max(rate for curve in curves.values() for _, rate in curve)
+    told = f"Log-log plot of {', '.join(curves)}: GB/s over bytes; highest {number(most)} GB/s."
+    drawing = Drawing("busbw", BANDWIDTH, told, 350.0)
+    bottom = drawing.height - BOTTOM
+    x = logarithmic((s for curve in curves.values() for s, _ in curve), LEFT, WIDTH - RIGHT, base=2.0)
+    rates = [rate for curve in curves.values() for _, rate in curve]
+    y = logarithmic([*rates, *(value for _, value, _ in held)], bottom, TOP + 42)
+    axes(drawing, x, y, ("message size (whole array)", "bus bandwidth, GB/s"), (size, number))
+    entries = []
+    for index, (name, curve) in enumerate(curves.items()):
+        drawing.line([(x(s), y(rate)) for s, rate in curve], f"l{index}", DASHES[index])
+        for s, rate in curve:
+            tip = f"{name}, {size(s)}: {number(rate)} GB/s"
+            drawing.marker(MARKERS[index], (x(s), y(rate)), f"s{index}", tip)
+        entries.append(Entry(name, f"l{index}", MARKERS[index], DASHES[index]))
+    for label, value, css in held:
+        dash = DASHES[1] if css == "bound" else DASHES[2]
+        drawing.line([(x.start, y(value)), (x.end, y(value))], css, dash)
+        entries.append(Entry(f"all_reduce {label}: {number(value)} GB/s", css, dash=dash))
+    drawing.legend(entries, TOP + 2)
+    return Plot(
+        name="busbw",
+        title=BANDWIDTH,
+        svg=drawing.render(),
+        columns=("collective", "size", "busbw, GB/s"),
+        rows=tuple((name, size(s), number(rate)) for name, curve in curves.items() for s, rate in curve),
+        caption=f"Median over repetitions, time = maximum over ranks. {_absent(result)}",
+    )
+
+
+def _curves(found: Evidence) -> dict[str, Curve]:
+    """(size, median bus bandwidth) of every collective that was swept; the last sweep of a name counts."""
+    world = found.of(World)
+    curves: dict[str, Curve] = {}
+    for sweep in found.all_of(Collective):
+        if world is None or sweep.name not in COLLECTIVES:
+            continue
+        points = [(s, statistics.median(t)) for s, t in zip(sweep.sizes, sweep.seconds, strict=True) if t]
+        rates = [(s, busbw_gb_s(s, t, len(world.ranks), sweep.name)) for s, t in points]
+        known = [(s, rate) for s, rate in rates if rate is not None]
+        if known:
+            curves[sweep.name] = known
+    return curves
+
+
+def _references(result: Result) -> list[tuple[str, float, str]]:
+    """(label, GB/s, css) of the lines that an all-reduce is held against."""
+    check = check_of(result, "collective.all_reduce")
+    if check is None:
+        return []
+    found = [
+        (_NAMES[item["kind"]], float(item["value"]), "bound" if item["kind"] == "bound" else "limit")
+        for item in check["references"]
+        if item["value"] is not None and item["value"] > 0
+    ]
+    floor = check["expected"]["floor"] if check["expected"] else None
+    return found + ([("floor", float(floor), "limit")] if floor else [])
+
+
+def _absent(result: Result) -> str:
+    check = check_of(result, "collective.all_reduce")
+    items = check["references"] if check else ()
+    return " ".join(f"No {_NAMES[i['kind']]}: {i['reason']}." for i in items if i["value"] is None)
+
+
+def links(result: Result, found: Evidence) -> Plot:
+    """Rate of every pair of nodes, both directions, as a heat map."""
+    nodes, cells, per = _cells(result, found)
+    rates = {(c.sender, c.receiver): statistics.median(c.gbit_s) for c in cells if c.gbit_s}
+    if not rates:
+        raise NothingToDrawError("No transfer between nodes came to an end.")
+    slowest = min(rates, key=lambda pair: rates[pair])
+    told = (
+        f"Heat map, sender by receiver, Gb/s; slowest is node {slowest[0]} to node {slowest[1]} with "
+        f"{number(rates[slowest])} Gb/s."
+    )
+    side = min(56.0, 560.0 / len(nodes))
+    drawing = Drawing("links", LINKS, told, TOP + 40 + side * len(nodes) + 30)
+    _heat_map(drawing, nodes, rates, side, _accused(result))
+    ordered = sorted(rates.items(), key=lambda item: item[1])
+    declared = result["plan"].get("network_gbit_s") or result["plan"].get("rail_gbit_s")
+    held = f"Declared: {with_unit(declared, 'Gb/s')} per node." if declared else "No rate is declared."
+    return Plot(
+        name="links",
+        title=LINKS,
+        svg=drawing.render(),
+        columns=("sender → receiver", "Gb/s"),
+        rows=tuple((f"{a} → {b}", number(rate)) for (a, b), rate in ordered),
+        caption=f"{per}. {held}",
+    )
+
+
+def _cells(result: Result, found: Evidence) -> tuple[tuple[int, ...], list[Cell], str]:
+    skipped = found.of(PairsSkipped)
+    match = next((item for item in reversed(found.all_of(Tournament)) if item.phase == "pairs"), None)
+    if match is not None:
+        return match.nodes, list(match.cells), "Median over the visits of each pair"
+    search = found.of(LinkSearch)
+    if search is not None:
+        cells = [cell for step in search.rounds for cell in step.cells]
+        return search.nodes, cells, "Only the pairs that the search tried have a figure"
+    if skipped is not None:
+        raise NothingToDrawError(f"Nothing between nodes to measure: {skipped.reason}.")
+    raise NothingToDrawError(why_missing(result, "fabric.links"))
+
+
+def _heat_map(
+    drawing: Drawing,
+    nodes: tuple[int, ...],
+    rates: dict[tuple[int, int], float],
+    side: float,
+    accused: set[str],
+) -> None:
+    """Lightness carries the figure: one hue reads alike in grey, on paper and for the colour-blind."""
+    left, top = LEFT + 32, TOP + 40.0
+    drawing.box("empty", (left, top), (side * len(nodes), side * len(nodes)))
+    most = max(rates.values())
+    drawing.text((left, TOP + 6), "sending node down, receiving node across; stronger colour is faster")
+    every = math.ceil(14 / side)  # of the nodes' names, so that they stay apart
+    for row, sender in enumerate(nodes):
+        middle = side * (row + 0.5)
+        if row % every == 0:
+            drawing.text((left - 8, top + middle + 4), f"node {sender}", "soft", "end")
+            drawing.text((left + middle, top - 8), str(sender), "soft", "middle")
+        for column, receiver in enumerate(nodes):
+            rate, x, y = rates.get((sender, receiver)), left + side * column, top + side * row
+            if rate is None:
+                continue
+            gap = 0.5 if side >= 8 else 0.0
+            extent = (side - 2 * gap, side - 2 * gap)
+            drawing.box("s0", (x + gap, y + gap), extent, opacity=0.06 + 0.44 * rate / most)
+            if accused & {f"{sender}-{receiver}", f"{receiver}-{sender}", str(sender), str(receiver)}:
+                drawing.box("limit", (x + 1, y + 1), (max(1.0, side - 2), max(1.0, side - 2)))
+            if side >= 30:
+                drawing.text((x + side / 2, y + side / 2 + 4), number(rate, 3), "", "middle")
+    note = "a frame marks what the verdict accuses" if accused else "the verdict accuses none"
+    drawing.text((left, top + side * len(nodes) + 20), f"highest {number(most)} Gb/s; {note}", "soft")
+
+
+def _accused(result: Result) -> set[str]:
+    """Ids of nodes ("1") and links ("0-2") that the verdict on the links names."""
+    check = check_of(result, "fabric.links")
+    return {c["id"] for c in check["culprits"] if c["kind"] in ("link", "node")} if check else set()

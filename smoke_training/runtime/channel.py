@@ -1,0 +1,306 @@
+"""Lines of JSON between the launchers of a run: node 0 listens, the others call.
+
+Everything is non-blocking and driven by `poll`, so that a launcher needs no threads and a peer that is
+slow, silent or hostile cannot hold it up. The first line of a connection is a hello in our protocol;
+whatever else comes is a stranger and is put off. Nothing is ever executed or unpickled, lines and
+connections are bounded.
+"""
+
+import contextlib
+import errno
+import hmac
+import json
+import select
+import socket
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+PROTOCOL = "trainstack.smoke-control/1"
+LINE_LIMIT = 256 * 1024  # bytes; a hello with every variable and interface of a big node has about 20 KiB
+OUTGOING_LIMIT = 1024 * 1024  # bytes a peer may leave unread before it counts as lost
+UNKNOWN_AT_MOST = 64  # connections that have not said hello yet
+HELLO_TIMEOUT_S = 5.0
+CONNECT_TIMEOUT_S = 3.0
+RETRY_S = 0.25
+CHUNK = 64 * 1024
+
+Message = dict[str, object]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Event:
+    """What `poll` found: kind is hello | said | gone | stranger, `node` who (None for a stranger)."""
+
+    kind: str
+    node: int | None
+    message: Message = field(default_factory=dict)
+
+
+class LineTooLongError(ValueError):
+    """A peer sent more than LINE_LIMIT bytes without a line's end."""
+
+
+class Connection:
+    """One socket with its two buffers."""
+
+    def __init__(self, sock: socket.socket) -> None:
+        self.sock = sock
+        self.closed = self.told = False
+        self._incoming, self._outgoing = b"", b""
+        sock.setblocking(False)
+        with contextlib.suppress(OSError):
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+
+    def send(self, message: Mapping[str, object]) -> None:
+        """Queue one message and try to send it; a peer that reads nothing is given up."""
+        self._outgoing += json.dumps(message, allow_nan=False).encode() + b"\n"
+        if len(self._outgoing) > OUTGOING_LIMIT:
+            self.close()
+        self.flush()
+
+    def flush(self) -> None:
+        """Send what can be sent without waiting."""
+        while self._outgoing and not self.closed:
+            try:
+                sent = self.sock.send(self._outgoing)
+            except (BlockingIOError, InterruptedError):
+                return
+            except OSError:
+                self.close()
+                return
+            self._outgoing = self._outgoing[sent:]
+
+    def lines(self) -> list[bytes]:
+        """Complete lines that have arrived; LineTooLongError for one that exceeds the limit."""
+        while not self.closed:
+            try:
+                chunk = self.sock.recv(CHUNK)
+            except (BlockingIOError, InterruptedError):
+                break
+            except OSError:
+                chunk = b""
+            if not chunk:
+                self.close()
+            self._incoming += chunk
+            if len(self._incoming) > LINE_LIMIT + CHUNK:
+                break
+        *complete, self._incoming = self._incoming.split(b"\n")
+        if len(self._incoming) > LINE_LIMIT or any(len(line) > LINE_LIMIT for line in complete):
+            raise LineTooLongError
+        return complete
+
+    def messages(self) -> list[Message | None]:
+        """Messages that have arrived; None, once, for the end of the connection."""
+        try:
+            lines = [] if self.told else self.lines()
+        except LineTooLongError:
+            self.close()
+            lines = []
+        found: list[Message | None] = [m for m in map(_decoded, lines) if m is not None]
+        if self.closed and not self.told:
+            self.told = True
+            found.append(None)
+        return found
+
+    def close(self) -> None:
+        """Close at once; what was not sent is lost."""
+        self.closed = True
+        self.sock.close()
+
+
+def hello(word: str, node: int, facts: Mapping[str, object]) -> Message:
+    """The first line of a connection; `word` is the digest of the plan, which only the run's nodes know."""
+    return {"type": "hello", "protocol": PROTOCOL, "word": word, "node": node, "facts": dict(facts)}
+
+
+def listen(address: str, port: int) -> socket.socket:
+    """A listening socket on one address of this node; OSError says which address and port it is about."""
+    sock = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    try:
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        sock.bind((address, port))
+        sock.listen(256)
+    except OSError as error:
+        sock.close()
+        raise OSError(error.errno, f"control channel on {address}:{port}: {error.strerror}") from error
+    sock.setblocking(False)
+    return sock
+
+
+class Listener:
+    """Node 0's side: accepts, sorts callers by their hello, reads and sends."""
+
+    def __init__(self, sock: socket.socket | None, word: str) -> None:
+        self._sock, self._word = sock, word
+        self._unknown: dict[Connection, float] = {}
+        self._nodes: dict[int, Connection] = {}
+        self._guests: list[Connection] = []  # of another plan, or a second node of the same number
+
+    def poll(self, now: float) -> list[Event]:
+        """Everything that happened since the last call; `now` is a monotonic time in seconds."""
+        events = list(self._greet(now)) if self._sock is not None else []
+        for node, connection in list(self._nodes.items()):
+            connection.flush()
+            events += self._heard(node, connection)
+        for guest in self._guests:
+            guest.flush()
+        return events
+
+    def send(self, message: Mapping[str, object]) -> None:
+        """One message to every node that is connected, and to those that were refused."""
+        for connection in (*self._nodes.values(), *self._guests):
+            connection.send(message)
+
+    def connected(self) -> frozenset[int]:
+        """The nodes that are connected now."""
+        return frozenset(node for node, connection in self._nodes.items() if not connection.closed)
+
+    def close(self) -> None:
+        """Close everything; what is queued gets one more chance to leave."""
+        for connection in (*self._nodes.values(), *self._guests, *self._unknown):
+            connection.flush()
+            connection.close()
+        if self._sock is not None:
+            self._sock.close()
+
+    def _greet(self, now: float) -> Iterable[Event]:
+        assert self._sock is not None
+        while len(self._unknown) < UNKNOWN_AT_MOST:
+            try:
+                sock, _ = self._sock.accept()
+            except (BlockingIOError, InterruptedError):
+                break
+            except OSError as error:
+                if error.errno in (errno.EMFILE, errno.ENFILE, errno.ECONNABORTED):
+                    break
+                raise
+            self._unknown[Connection(sock)] = now
+        for connection, since in list(self._unknown.items()):
+            yield from self._introduced(connection, now - since)
+
+    def _introduced(self, connection: Connection, waited: float) -> Iterable[Event]:
+        try:
+            lines = connection.lines()
+        except LineTooLongError:
+            lines = [b""]
+        greeting = _decoded(lines[0]) if lines else None
+        if not lines and waited <= HELLO_TIMEOUT_S and not connection.closed:
+            return
+        del self._unknown[connection]
+        if greeting is None or not _is_hello(greeting):
+            connection.close()
+            yield Event(kind="stranger", node=None)
+            return
+        node = int(str(greeting["node"]))
+        same = hmac.compare_digest(str(greeting["word"]), self._word)
+        yield Event(kind="hello", node=node, message={**greeting, "same_plan": same})
+        if not same or (node in self._nodes and not self._nodes[node].closed):
+            connection.send({"type": "refused", "reason": "another plan" if not same else "a second node"})
+            self._guests.append(connection)
+            if len(self._guests) > UNKNOWN_AT_MOST:
+                self._guests.pop(0).close()
+            return
+        self._nodes[node] = connection
+        yield from (Event(kind="said", node=node, message=m) for m in map(_decoded, lines[1:]) if m)
+
+    def _heard(self, node: int, connection: Connection) -> list[Event]:
+        return [
+            Event(kind="gone" if message is None else "said", node=node, message=message or {})
+            for message in connection.messages()
+        ]
+
+
+class Caller:
+    """Any other node's side: calls until it gets through, says hello, reads and sends."""
+
+    def __init__(self, address: str, port: int) -> None:
+        self._target = (address, port)
+        self._greeting: Message = {}
+        self._connection: Connection | None = None
+        self._calling: tuple[socket.socket, float] | None = None
+        self._next_call = 0.0
+
+    def greet(self, greeting: Message) -> None:
+        """What to say first on every connection; a change is sent at once as `again`."""
+        if self._connection is not None and greeting != self._greeting:
+            self._connection.send({**greeting, "type": "again"})
+        self._greeting = greeting
+
+    @property
+    def connected(self) -> bool:
+        """Whether node 0 is on the line."""
+        return self._connection is not None and not self._connection.closed
+
+    def poll(self, now: float) -> list[Event]:
+        """What node 0 said since the last call; calls again while there is no connection."""
+        if self._connection is None:
+            self._call(now)
+            return []
+        self._connection.flush()
+        return [
+            Event(kind="gone" if message is None else "said", node=0, message=message or {})
+            for message in self._connection.messages()
+        ]
+
+    def redial(self) -> None:
+        """Forget a connection that was lost or refused, so that `poll` calls again."""
+        self.close()
+        self._connection = None
+
+    def send(self, message: Mapping[str, object]) -> None:
+        """One message to node 0; lost when there is no connection."""
+        if self._connection is not None and not self._connection.closed:
+            self._connection.send(message)
+
+    def close(self) -> None:
+        """Hang up; what is queued gets one more chance to leave."""
+        if self._calling is not None:
+            self._calling[0].close()
+            self._calling = None
+        if self._connection is not None and not self._connection.closed:
+            self._connection.flush()
+            self._connection.close()
+
+    def _call(self, now: float) -> None:
+        if self._calling is None:
+            if now < self._next_call:
+                return
+            self._next_call = now + RETRY_S
+            sock = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+            sock.setblocking(False)
+            sock.connect_ex(self._target)
+            self._calling = (sock, now)
+        sock, since = self._calling
+        poller = select.poll()  # not select(), which knows no descriptor above 1023
+        poller.register(sock, select.POLLOUT)
+        writable = bool(poller.poll(0))
+        failed = sock.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR) if writable else 0
+        if failed or (not writable and now - since > CONNECT_TIMEOUT_S):
+            sock.close()
+            self._calling = None
+        elif writable:
+            self._calling = None
+            self._connection = Connection(sock)
+            self._connection.send(self._greeting)
+
+
+def _decoded(line: bytes) -> Message | None:
+    """One message; None for a line that is not an object of JSON."""
+    try:
+        found = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    return found if isinstance(found, dict) else None
+
+
+def _is_hello(message: Message) -> bool:
+    node = message.get("node")
+    return (
+        message.get("type") == "hello"
+        and message.get("protocol") == PROTOCOL
+        and isinstance(node, int)
+        and not isinstance(node, bool)
+        and 0 < node < 1 << 20
+        and isinstance(message.get("word"), str)
+        and isinstance(message.get("facts"), dict)
+    )

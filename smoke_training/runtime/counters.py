@@ -1,0 +1,242 @@
+"""Readers of what the kernel and the network adapters count. An absent counter is None, never 0.
+
+Everything is read unprivileged. `/proc/net` belongs to the reader's network namespace, so a pod sees its
+own; `/sys/class/net` shows the namespace it was mounted in and is believed only where both list the same
+interfaces.
+"""
+
+import contextlib
+import fcntl
+import os
+import socket
+import struct
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+PROC_NET = Path("/proc/net")
+CLASS_NET = Path("/sys/class/net")
+CLASS_INFINIBAND = Path("/sys/class/infiniband")
+
+SIOCGIFFLAGS, SIOCGIFADDR = 0x8913, 0x8915  # linux/sockios.h
+IFF_UP, IFF_RUNNING = 0x1, 0x40  # linux/if.h; running: operational state up (RFC 2863)
+IB_DATA_UNIT = (
+    4  # port_xmit_data counts 4-byte words (kernel Documentation/ABI/stable/sysfs-class-infiniband)
+)
+_UP_STATES = ("up", "unknown")  # drivers that do not report their state say unknown
+
+
+@dataclass(frozen=True, kw_only=True)
+class Interface:
+    """One network interface: bytes and errors since it was made, its state, its IPv4 address."""
+
+    rx_bytes: int
+    tx_bytes: int
+    rx_errors: int
+    tx_errors: int
+    rx_dropped: int
+    tx_dropped: int
+    up: bool | None  # switched on by the administrator
+    running: bool | None  # able to pass packets: a carrier is there
+    operstate: str | None
+    carrier: int | None
+    carrier_changes: int | None
+    speed_mbit_s: int | None
+    address: str | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tcp:
+    """Segments of this network namespace.
+
+    `spurious` are retransmissions that the receiver reported as duplicates (RFC 2883): nothing was lost.
+    """
+
+    sent: int
+    retransmitted: int
+    spurious: int | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Port:
+    """One port of an RDMA adapter, with every counter it offers by name."""
+
+    state: str | None
+    tx_bytes: int | None
+    rx_bytes: int | None
+    tx_packets: int | None
+    retransmitted: int | None
+    counters: Mapping[str, int]
+
+
+def interfaces(proc: Path = PROC_NET, sys: Path = CLASS_NET) -> dict[str, Interface]:
+    """Every interface of this network namespace by name; empty where the kernel shows none."""
+    rows = [line.split(":", 1) for line in _lines(proc / "dev") if ":" in line]
+    counts = {name.strip(): [int(word) for word in words.split()] for name, words in rows}
+    trusted = _names(sys) == set(counts)
+    return {
+        name: _interface(name, row, sys / name if trusted else None, own=proc == PROC_NET)
+        for name, row in counts.items()
+        if len(row) >= 12
+    }
+
+
+def bytes_of(name: str, proc: Path = PROC_NET) -> tuple[int, int] | None:
+    """(received, sent) bytes of one interface: the cheap reading for use around a single transfer."""
+    for line in _lines(proc / "dev"):
+        found, _, words = line.partition(":")
+        if found.strip() == name and len(row := words.split()) >= 9:
+            return int(row[0]), int(row[8])
+    return None
+
+
+def tcp(proc: Path = PROC_NET) -> Tcp | None:
+    """TCP segment counters of this network namespace; None where the kernel does not show them."""
+    plain, extended = _table(proc / "snmp", "Tcp:"), _table(proc / "netstat", "TcpExt:")
+    if "OutSegs" not in plain or "RetransSegs" not in plain:
+        return None
+    # TCPDSACKRecvSegs counts segments (Linux 5.5); before it there were only the messages about them.
+    spurious = extended.get("TCPDSACKRecvSegs", extended.get("TCPDSACKRecv"))
+    return Tcp(sent=plain["OutSegs"], retransmitted=plain["RetransSegs"], spurious=spurious)
+
+
+def ports(root: Path = CLASS_INFINIBAND) -> dict[str, Port]:
+    """Every RDMA port as "adapter/port": InfiniBand, RoCE and EFA (untested on hardware)."""
+    found = {}
+    for device in sorted(root.iterdir()) if root.is_dir() else ():
+        for port in sorted((device / "ports").iterdir()) if (device / "ports").is_dir() else ():
+            found[f"{device.name}/{port.name}"] = _port(device, port)
+    return found
+
+
+def waits_for_cpus() -> dict[str, float]:
+    """Seconds that each thread of this process has waited, runnable, for a CPU so far, by thread id.
+
+    `/proc/self/task/*/schedstat`, second field, nanoseconds; empty where the kernel does not account for it.
+    """
+    found = {}
+    for thread in os.listdir("/proc/self/task"):  # noqa: PTH208 - called around every transfer: no objects
+        with contextlib.suppress(OSError, IndexError, ValueError):
+            words = Path(f"/proc/self/task/{thread}/schedstat").read_text().split()
+            found[thread] = int(words[1]) / 1e9
+    return found
+
+
+def longest_wait(before: Mapping[str, float], after: Mapping[str, float]) -> float | None:
+    """Seconds that the most starved thread waited between two readings; None if nothing was read.
+
+    The sum over threads would count threads that wait side by side.
+    """
+    waits = [now - before.get(thread, now) for thread, now in after.items()]
+    return max(waits, default=None)
+
+
+def _interface(name: str, row: list[int], folder: Path | None, *, own: bool) -> Interface:
+    flags = _flags(name) if own else None
+    return Interface(
+        rx_bytes=row[0],
+        rx_errors=row[2],
+        rx_dropped=row[3],
+        tx_bytes=row[8],
+        tx_errors=row[10],
+        tx_dropped=row[11],
+        up=None if flags is None else bool(flags & IFF_UP),
+        running=_running(flags, folder),
+        operstate=_text(folder, "operstate"),
+        carrier=_number(folder, "carrier"),
+        carrier_changes=_number(folder, "carrier_changes"),
+        speed_mbit_s=_speed(folder),
+        address=_address(name) if own else None,
+    )
+
+
+def _running(flags: int | None, folder: Path | None) -> bool | None:
+    if flags is not None:
+        return bool(flags & IFF_RUNNING)
+    state = _text(folder, "operstate")
+    return None if state is None else state in _UP_STATES
+
+
+def _speed(folder: Path | None) -> int | None:
+    """Mb/s; adapters without a speed of their own report -1 or refuse to answer."""
+    found = _number(folder, "speed")
+    return found if found is not None and found > 0 else None
+
+
+def _port(device: Path, port: Path) -> Port:
+    counters: dict[str, int] = {}
+    for folder in (device / "hw_counters", port / "counters", port / "hw_counters"):
+        for path in sorted(folder.iterdir()) if folder.is_dir() else ():
+            value = _number(folder, path.name)
+            if value is not None:
+                counters[path.name] = value
+    words = {way: counters.get(f"port_{way}_data") for way in ("xmit", "rcv")}
+    state = _text(port, "state")
+    return Port(
+        state=None if state is None else state.rpartition(":")[2].strip(),
+        tx_bytes=counters.get("tx_bytes", _scaled(words["xmit"])),
+        rx_bytes=counters.get("rx_bytes", _scaled(words["rcv"])),
+        tx_packets=counters.get("tx_pkts", counters.get("port_xmit_packets")),
+        retransmitted=counters.get("retrans_pkts"),
+        counters=counters,
+    )
+
+
+def _scaled(words: int | None) -> int | None:
+    return None if words is None else words * IB_DATA_UNIT
+
+
+def _flags(name: str) -> int | None:
+    raw = _ask(name, SIOCGIFFLAGS)
+    return None if raw is None else int(struct.unpack_from("=H", raw, 16)[0])
+
+
+def _address(name: str) -> str | None:
+    raw = _ask(name, SIOCGIFADDR)
+    return None if raw is None else socket.inet_ntoa(raw[20:24])
+
+
+def _ask(name: str, request: int) -> bytes | None:
+    """An ioctl about an interface (netdevice(7)); None if it does not exist or has no answer."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as end:
+        try:
+            return fcntl.ioctl(end.fileno(), request, struct.pack("=16s24x", name.encode()[:15]))
+        except OSError:
+            return None
+
+
+def _table(path: Path, prefix: str) -> dict[str, int]:
+    """A pair of lines of /proc/net/snmp or netstat: names, then values."""
+    lines = [line.split()[1:] for line in _lines(path) if line.startswith(prefix)]
+    return {name: int(value) for name, value in zip(*lines[:2], strict=False)} if len(lines) >= 2 else {}
+
+
+def _names(folder: Path) -> set[str]:
+    try:
+        return {path.name for path in folder.iterdir() if path.is_dir()}
+    except OSError:
+        return set()
+
+
+def _text(folder: Path | None, name: str) -> str | None:
+    if folder is None:
+        return None
+    try:
+        return (folder / name).read_text().strip()
+    except OSError:
+        return None
+
+
+def _number(folder: Path | None, name: str) -> int | None:
+    text = _text(folder, name)
+    try:
+        return None if text is None else int(text)
+    except ValueError:
+        return None
+
+
+def _lines(path: Path) -> list[str]:
+    try:
+        return path.read_text().splitlines()
+    except OSError:
+        return []

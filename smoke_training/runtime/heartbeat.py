@@ -1,0 +1,144 @@
+"""Signs of life of one rank: a small record in memory that the launcher reads from outside.
+
+The rank writes into a mapped file, which costs about a microsecond and no system call; the launcher reads
+it whenever it likes, also when the rank is stopped. Two counters, because they answer two questions:
+`sequence` counts the exchanges of the whole gang that this rank has entered, so that of two ranks in the
+same attempt the lower one is behind; `beats` counts every sign of life and is compared with nothing.
+"""
+
+import functools
+import mmap
+import os
+import struct
+import zlib
+from dataclasses import dataclass
+from enum import IntEnum
+from pathlib import Path
+
+FOLDER = "SMOKE_HEARTBEATS"  # environment variable: the launcher's folder for these records
+_RECORD = struct.Struct("<4sIIIQQ24s200s")  # magic, status, pid, attempt, sequence, beats, phase, words
+_CHECKED = struct.Struct("<I")
+SIZE = _RECORD.size + _CHECKED.size
+_MAGIC = b"SHB1"
+_READS_AT_MOST = 5
+
+
+class Status(IntEnum):
+    """How a rank says it is doing. A rank that vanishes while RUNNING was killed."""
+
+    RUNNING = 0
+    DONE = 1
+    BROKE = 2
+
+
+@dataclass(frozen=True, kw_only=True)
+class Beat:
+    """One rank's record as read."""
+
+    status: Status
+    pid: int
+    attempt: int
+    sequence: int
+    beats: int
+    phase: str
+    words: str
+
+
+class Heartbeat:
+    """The writing side, in the rank. Without a path every call is a no-op."""
+
+    def __init__(self, path: Path | None, attempt: int = 0) -> None:
+        self._attempt, self._sequence, self._beats, self._phase = attempt, 0, 0, b""
+        self._status, self._words = Status.RUNNING, b""
+        self._memory: mmap.mmap | None = None
+        if path is None:
+            return
+        descriptor = os.open(path, os.O_CREAT | os.O_RDWR, 0o600)
+        try:
+            os.ftruncate(descriptor, SIZE)
+            self._memory = mmap.mmap(descriptor, SIZE)
+        finally:
+            os.close(descriptor)
+        self._write()
+
+    def phase(self, name: str) -> None:
+        """Enter a phase."""
+        self._phase = name.encode()[:24]
+        self.beat()
+
+    def enter(self) -> None:
+        """About to enter an exchange of the whole gang (not of a pair or a group: that is a `beat`)."""
+        self._sequence += 1
+        self.beat()
+
+    def beat(self) -> None:
+        """Still alive: call it at least every few seconds of work that exchanges nothing."""
+        self._beats += 1
+        self._write()
+
+    def farewell(self) -> None:
+        """The last word of a rank that is done."""
+        self._status = Status.DONE
+        self.beat()
+
+    def broke(self, words: str) -> None:
+        """The last word of a rank that ends with an exception; reaches the launcher on a full disk too."""
+        self._status, self._words = Status.BROKE, words.encode()[:200]
+        self.beat()
+
+    def _write(self) -> None:
+        if self._memory is None:
+            return
+        record = _RECORD.pack(
+            _MAGIC,
+            self._status,
+            os.getpid(),
+            self._attempt,
+            self._sequence,
+            self._beats,
+            self._phase,
+            self._words,
+        )
+        self._memory[:] = record + _CHECKED.pack(zlib.crc32(record))
+
+
+def path_of(folder: Path, rank: int, attempt: int) -> Path:
+    """Where a rank's record lies: one per attempt, so that a restart does not wipe out how the last ended."""
+    return folder / f"rank-{rank}-{attempt}"
+
+
+@functools.cache
+def own() -> Heartbeat:
+    """The calling rank's heartbeat, as torchrun's environment describes it; silent outside a launcher."""
+    folder, rank = os.environ.get(FOLDER), os.environ.get("RANK")
+    if not folder or rank is None:
+        return Heartbeat(None)
+    attempt = int(os.environ.get("TORCHELASTIC_RESTART_COUNT", "0"))
+    return Heartbeat(path_of(Path(folder), int(rank), attempt), attempt)
+
+
+def read(path: Path) -> Beat | None:
+    """The record of a rank; None when there is none, or none that is whole (it is being written)."""
+    for _ in range(_READS_AT_MOST):
+        try:
+            raw = path.read_bytes()
+        except OSError:
+            return None
+        if len(raw) == SIZE and _CHECKED.unpack(raw[_RECORD.size :])[0] == zlib.crc32(raw[: _RECORD.size]):
+            return _beat(raw[: _RECORD.size])
+    return None
+
+
+def _beat(raw: bytes) -> Beat | None:
+    magic, status, pid, attempt, sequence, beats, phase, words = _RECORD.unpack(raw)
+    if magic != _MAGIC or status not in set(Status):
+        return None
+    return Beat(
+        status=Status(status),
+        pid=pid,
+        attempt=attempt,
+        sequence=sequence,
+        beats=beats,
+        phase=phase.rstrip(b"\0").decode(errors="replace"),
+        words=words.rstrip(b"\0").decode(errors="replace"),
+    )

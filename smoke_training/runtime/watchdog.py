@@ -1,0 +1,262 @@
+"""Who hangs, who was killed: decided from what all launchers report (pure: no clock, no processes).
+
+Evidence is weighed in the order in which one fault explains another: a launcher that is gone explains dead
+ranks, a dead rank explains broken ones, a stopped rank explains the ranks that wait for it. Whatever is
+explained is not accused.
+"""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from smoke_training.evidence.liveness import Hung, Killed, NeverStarted
+from smoke_training.runtime.vitals import Vital
+
+# A rank that computes, or waits for a CPU or a disk, gets so much more time than one that does nothing: it
+# may be slow, and another check says so. The same goes for phases that wait for storage or for a kill.
+PATIENCE_FACTOR = 4.0
+QUIET_SHARE = 0.2  # busy for less than this share of the time without a sign of life
+WAITING_PHASES = frozenset({"storage", "loader", "checkpoint", "reference", "interrupted", "resume"})
+STARTING_PHASES = frozenset({"", "start", "join", "world"})
+# What ends a gang reaches the launchers within a moment of each other, in any order.
+SETTLE_S = 1.5
+CERTAIN_S = 0.3  # once the signal is known
+INTERRUPTED = "interrupted"  # the phase in which this run kills a rank itself
+
+Incident = Hung | Killed | NeverStarted
+
+
+@dataclass(frozen=True, kw_only=True)
+class NodeView:
+    """One node as node 0 sees it; seconds are observed time.
+
+    `silent_s` since its last report; `connected` until its launcher is gone; `said_bye` when that launcher
+    announced its end; `torchrun` is the exit status of its torchrun, None while that runs.
+    """
+
+    node: int
+    vitals: tuple[Vital, ...] = ()
+    silent_s: float = 0.0
+    connected: bool = True
+    said_bye: bool = False
+    torchrun: int | None = None
+    torchrun_stopped_s: float = 0.0
+    oom_kills: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Broke:
+    """A rank that ended with an exception which nothing else explains: not a question of liveness."""
+
+    rank: int
+    node: int
+    phase: str
+    words: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Limits:
+    """How long to wait, seconds."""
+
+    hang_s: float
+    start_s: float
+
+
+class Watchdog:
+    """Decides again and again; remembers only since when something has been wrong."""
+
+    def __init__(self, limits: Limits) -> None:
+        self._limits = limits
+        self._dead_since: float | None = None
+        self._first_dead: frozenset[int] = frozenset()
+        self._attempt_since = (0, 0.0)
+
+    def decide(self, now: float, nodes: Sequence[NodeView], planned: bool) -> tuple[Incident | Broke, ...]:
+        """What is wrong, () when nothing is; `now` is observed time, `planned`: the planned kill happened."""
+        attempt = int(planned)
+        if attempt != self._attempt_since[0]:
+            self._attempt_since = (attempt, now)
+        lost = tuple(_lost_launchers(nodes))
+        if lost:
+            return lost
+        # A launcher that has said goodbye ends its ranks itself.
+        dead = [view for view in _ranks(nodes) if _died(view[1], attempt) and not view[0].said_bye]
+        if dead:
+            return self._explained(now, dead, nodes)
+        self._dead_since = None
+        return (
+            tuple(_stopped(nodes, self._limits.hang_s))
+            or tuple(_silent(nodes, self._limits.hang_s))
+            or tuple(self._unstarted(now, nodes, attempt))
+            or tuple(_behind(nodes, self._limits))
+            or tuple(_stalled(nodes, self._limits))
+        )
+
+    def _explained(
+        self, now: float, dead: list[tuple[NodeView, Vital]], nodes: Sequence[NodeView]
+    ) -> tuple[Incident | Broke, ...]:
+        if self._dead_since is None:
+            self._dead_since, self._first_dead = now, frozenset(v.rank for _, v in dead)
+        silent = [(node, v) for node, v in dead if v.status == "RUNNING" and (v.code is None or v.code < 0)]
+        told = any(v.signal in _KILLERS for _, v in silent)
+        if now - self._dead_since < (CERTAIN_S if told else SETTLE_S):
+            return ()
+        torchruns = tuple(_lost_torchruns(nodes))
+        if torchruns:
+            return torchruns
+        if silent:
+            # Losing a peer may abort a process too: only what nobody but a killer sends accuses several.
+            certain = [(node, v) for node, v in silent if v.signal in _KILLERS]
+            silent.sort(key=lambda view: view[1].rank not in self._first_dead)
+            return tuple(_killed(node, v) for node, v in certain or silent[:1])
+        first = [(node, v) for node, v in dead if v.phase != INTERRUPTED] or dead
+        return tuple(
+            Broke(rank=v.rank, node=node.node, phase=v.phase, words=v.words or _wordless(v))
+            for node, v in first
+        )
+
+    def _unstarted(self, now: float, nodes: Sequence[NodeView], attempt: int) -> Iterator[NeverStarted]:
+        waited = now - self._attempt_since[1]
+        if waited < self._limits.start_s:
+            return
+        for node, vital in newest(nodes):
+            if vital.attempt < attempt:
+                yield NeverStarted(
+                    rank=vital.rank, node=node.node, attempt=attempt, waited_s=round(waited, 1)
+                )
+
+
+_KILLERS = frozenset({9, 11, 7, 4, 2, 1, 3})  # KILL, SEGV, BUS, ILL, INT, HUP, QUIT; not ABRT, not TERM
+
+
+def _wordless(vital: Vital) -> str:
+    return f"it ended with status {vital.code} without a word"
+
+
+def _ranks(nodes: Sequence[NodeView]) -> Iterator[tuple[NodeView, Vital]]:
+    for node in nodes:
+        for vital in node.vitals:
+            yield node, vital
+
+
+def newest(nodes: Sequence[NodeView]) -> list[tuple[NodeView, Vital]]:
+    """Every rank in its newest attempt."""
+    found = {v.rank: (node, v) for node, v in sorted(_ranks(nodes), key=lambda view: view[1].attempt)}
+    return [found[rank] for rank in sorted(found)]
+
+
+def _alive(nodes: Sequence[NodeView]) -> list[tuple[NodeView, Vital]]:
+    """Ranks that run, in the newest attempt."""
+    living = [
+        (node, v)
+        for node, v in _ranks(nodes)
+        if not node.said_bye and not v.gone and v.attempt >= 0 and v.status == "RUNNING"
+    ]
+    last = max((v.attempt for _, v in living), default=0)
+    return [(node, v) for node, v in living if v.attempt == last]
+
+
+def _died(vital: Vital, attempt: int) -> bool:
+    """Whether a rank's end needs an explanation: of an attempt that the plan has ended, it does not."""
+    return vital.attempt >= attempt and (
+        vital.status == "BROKE" or (vital.gone and vital.status == "RUNNING")
+    )
+
+
+def _lost_launchers(nodes: Sequence[NodeView]) -> Iterator[Killed]:
+    for node in nodes:
+        if not node.connected and not node.said_bye:
+            yield Killed(
+                what="launcher", rank=None, node=node.node, phase=_phase(node), sequence=None, pid=None,
+                signal=None, oom_kills=node.oom_kills,
+            )  # fmt: skip
+
+
+def _lost_torchruns(nodes: Sequence[NodeView]) -> Iterator[Killed]:
+    for node in nodes:
+        if node.torchrun is not None and node.torchrun < 0:
+            yield Killed(
+                what="torchrun", rank=None, node=node.node, phase=_phase(node), sequence=None, pid=None,
+                signal=-node.torchrun, oom_kills=node.oom_kills,
+            )  # fmt: skip
+
+
+def _phase(node: NodeView) -> str | None:
+    return next((vital.phase for vital in node.vitals if vital.phase), None)
+
+
+def _killed(node: NodeView, vital: Vital) -> Killed:
+    return Killed(
+        what="rank", rank=vital.rank, node=node.node, phase=vital.phase, sequence=vital.sequence,
+        pid=vital.pid, signal=vital.signal, oom_kills=node.oom_kills,
+    )  # fmt: skip
+
+
+def _stopped(nodes: Sequence[NodeView], limit: float) -> Iterator[Hung]:
+    foremost = max((v.sequence for _, v in _alive(nodes)), default=None)
+    for node, vital in _ranks(nodes):
+        if not vital.gone and min(vital.stopped_s, vital.idle_s) >= limit:
+            yield _hung("stopped", node, vital, foremost, limit)
+    for node in nodes:
+        if node.torchrun is None and node.torchrun_stopped_s >= limit:
+            yield Hung(
+                how="stopped", what="torchrun", rank=None, node=node.node, phase=_phase(node), sequence=None,
+                foremost=foremost, state="T", idle_s=node.torchrun_stopped_s, busy_s=0.0, limit_s=limit,
+            )  # fmt: skip
+
+
+def _silent(nodes: Sequence[NodeView], limit: float) -> Iterator[Hung]:
+    for node in nodes:
+        if node.silent_s >= limit and not node.said_bye:
+            yield Hung(
+                how="silent", what="launcher", rank=None, node=node.node, phase=_phase(node), sequence=None,
+                foremost=None, state=None, idle_s=node.silent_s, busy_s=0.0, limit_s=limit,
+            )  # fmt: skip
+
+
+def _behind(nodes: Sequence[NodeView], limits: Limits) -> Iterator[Hung]:
+    """Ranks that have entered fewer exchanges than all others, and have done nothing for too long."""
+    living = _alive(nodes)
+    done = any(v.status == "DONE" for _, v in _ranks(nodes))
+    if not living:
+        return
+    last, foremost = min(v.sequence for _, v in living), max(v.sequence for _, v in living)
+    behind = [(node, v) for node, v in living if v.sequence == last]
+    if last == foremost and not done:
+        return
+    limit = [patience(v, limits) for _, v in behind]
+    if all(v.idle_s >= wait for (_, v), wait in zip(behind, limit, strict=True)):
+        for (node, vital), wait in zip(behind, limit, strict=True):
+            yield _hung("behind", node, vital, foremost, wait)
+
+
+def _stalled(nodes: Sequence[NodeView], limits: Limits) -> Iterator[Hung]:
+    """All ranks have entered the same exchange and it does not end: nobody is behind."""
+    living = _alive(nodes)
+    if not living:
+        return
+    limit = max(patience(v, limits) for _, v in living)
+    limit = max(limit, 2 * limits.hang_s)
+    if len({v.sequence for _, v in living}) == 1 and all(v.idle_s >= limit for _, v in living):
+        first = living[0][1]
+        yield Hung(
+            how="stalled", what="gang", rank=None, node=None, phase=first.phase, sequence=first.sequence,
+            foremost=first.sequence, state=None, idle_s=min(v.idle_s for _, v in living),
+            busy_s=max(v.busy_s for _, v in living), limit_s=limit,
+        )  # fmt: skip
+
+
+def patience(vital: Vital, limits: Limits) -> float:
+    """Seconds without a sign of life that are still no hang, for a rank in its phase."""
+    if vital.phase in STARTING_PHASES:
+        return max(limits.start_s, limits.hang_s)
+    quiet = vital.busy_s < QUIET_SHARE * vital.idle_s
+    return limits.hang_s * (1.0 if quiet and vital.phase not in WAITING_PHASES else PATIENCE_FACTOR)
+
+
+def _hung(how: str, node: NodeView, vital: Vital, foremost: int | None, limit: float) -> Hung:
+    assert math.isfinite(limit)
+    return Hung(
+        how=how, what="rank", rank=vital.rank, node=node.node, phase=vital.phase, sequence=vital.sequence,
+        foremost=foremost, state=vital.state, idle_s=vital.idle_s, busy_s=vital.busy_s, limit_s=limit,
+    )  # fmt: skip

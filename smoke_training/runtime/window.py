@@ -1,0 +1,143 @@
+"""What disturbed this machine between two moments: steal, pressure, CPU quota, clocks.
+
+An absent counter is None, never 0.
+"""
+
+import ctypes
+import os
+from pathlib import Path
+
+from smoke_training.evidence.training import Window
+from smoke_training.runtime import host
+from smoke_training.runtime.gpu_clock import Gpu
+
+
+class QuotaClock:
+    """How often, and for how long, the CPU quota of this process's control group held it back so far.
+
+    `nr_throttled` with `throttled_usec` (control groups v2) or `throttled_time` in nanoseconds (v1) of
+    `cpu.stat` (kernel `Documentation/scheduler/sched-bwc.rst`).
+    """
+
+    def __init__(self) -> None:
+        found = _cpu_stat()
+        self._file = None if found is None else os.open(found, os.O_RDONLY)
+
+    def read(self) -> tuple[int, float] | None:
+        """(periods, seconds); None where no group has such counters, as at the root of the tree."""
+        if self._file is None:
+            return None
+        entries = dict(line.split(maxsplit=1) for line in os.pread(self._file, 4096, 0).decode().splitlines())
+        if "throttled_usec" in entries:
+            return int(entries["nr_throttled"]), int(entries["throttled_usec"]) / 1e6
+        return int(entries["nr_throttled"]), int(entries["throttled_time"]) / 1e9
+
+    def close(self) -> None:
+        """Let go of the file."""
+        if self._file is not None:
+            os.close(self._file)
+            self._file = None
+
+
+def _cpu_stat() -> Path | None:
+    """The `cpu.stat` that counts throttling, of the nearest group that has one."""
+    for line in _lines(Path("/proc/self/cgroup")):
+        _, controllers, group = line.split(":", 2)
+        if controllers == "":
+            folders = [Path("/sys/fs/cgroup" + group), Path("/sys/fs/cgroup")]
+        elif "cpu" in controllers.split(","):
+            folders = [Path("/sys/fs/cgroup/cpu" + group), Path("/sys/fs/cgroup/cpu")]
+        else:
+            continue
+        for folder in folders:
+            entries = {entry.split()[0] for entry in _lines(folder / "cpu.stat") if entry.split()}
+            if "nr_throttled" in entries and entries & {"throttled_usec", "throttled_time"}:
+                return folder / "cpu.stat"
+    return None
+
+
+def cpu_pressure_seconds() -> float | None:
+    """Seconds since boot in which some task waited for a CPU (`/proc/pressure/cpu`, kernel PSI)."""
+    for line in _lines(Path("/proc/pressure/cpu")):
+        if line.startswith("some "):
+            return int(line.rpartition("total=")[2]) / 1e6
+    return None
+
+
+def cpu_mhz() -> float | None:
+    """Clock of the CPU this thread runs on now; None where cpufreq does not say, as in most guests."""
+    try:
+        cpu = ctypes.CDLL(None).sched_getcpu()
+    except (OSError, AttributeError):
+        return None
+    lines = _lines(Path(f"/sys/devices/system/cpu/cpu{cpu}/cpufreq/scaling_cur_freq"))
+    return int(lines[0]) / 1e3 if lines else None
+
+
+class WindowReader:
+    """Reads the counters when made and again when asked.
+
+    The quota is counted between `resume` and `pause` only, so that it can be set against what the rank
+    itself did meanwhile. `seconds` are of any clock that runs on: the caller's.
+    """
+
+    def __init__(self, seconds: float, gpu: Gpu | None = None) -> None:
+        self._began, self._gpu = seconds, gpu
+        self._ticks, self._pressure = host.cpu_ticks(), cpu_pressure_seconds()
+        self._quota = QuotaClock()
+        self._from: tuple[int, float] | None = None
+        self._periods, self._throttled = 0, 0.0
+        self._counted = False
+        self._mhz: list[float] = []
+
+    def resume(self) -> None:
+        """Count the quota from here."""
+        self._from = self._quota.read()
+
+    def pause(self) -> None:
+        """Count the quota until here."""
+        now = self._quota.read()
+        if self._from is not None and now is not None:
+            self._counted = True
+            self._periods += now[0] - self._from[0]
+            self._throttled += now[1] - self._from[1]
+        self._from = None
+
+    def sample_clock(self) -> None:
+        """Look at the CPU's clock now; the window reports the mean of all looks."""
+        mhz = cpu_mhz()
+        if mhz is not None:
+            self._mhz.append(mhz)
+
+    def read(self, seconds: float) -> Window:
+        """What happened since this reader was made."""
+        gpu = self._gpu.clock() if self._gpu else None
+        return Window(
+            steal_share=steal_share(self._ticks, host.cpu_ticks()),
+            cpu_pressure=_pressure_share(self._pressure, cpu_pressure_seconds(), seconds - self._began),
+            throttled_periods=self._periods if self._counted else None,
+            throttled_seconds=self._throttled if self._counted else None,
+            cpu_mhz=sum(self._mhz) / len(self._mhz) if self._mhz else None,
+            gpu_mhz=gpu.mhz if gpu else None,
+            clock_reasons=gpu.reasons if gpu else (),
+        )
+
+
+def steal_share(before: tuple[int, int] | None, after: tuple[int, int] | None) -> float | None:
+    """Share of CPU time that the hypervisor took away between two readings of `host.cpu_ticks`."""
+    if before is None or after is None or after[1] <= before[1]:
+        return None
+    return (after[0] - before[0]) / (after[1] - before[1])
+
+
+def _pressure_share(before: float | None, after: float | None, seconds: float) -> float | None:
+    if before is None or after is None or seconds <= 0:
+        return None
+    return min(1.0, max(0.0, (after - before) / seconds))
+
+
+def _lines(path: Path) -> list[str]:
+    try:
+        return path.read_text().splitlines()
+    except OSError:
+        return []

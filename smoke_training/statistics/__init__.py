@@ -1,0 +1,1 @@
+"""Estimators and decision rules of the verdict (pure)."""

@@ -1,0 +1,285 @@
+"""Figures of earlier accepted runs, and whether a new run is worse than they were (pure).
+
+A baseline is the figures of one run with the fingerprint of what they hold for. Another fingerprint is
+another stack: it does not apply. Ratios are ratios of *performance*: for a rate new / old, for a time
+old / new, so that below 1 is always worse.
+
+A figure has regressed when the whole deciding interval of its ratio lies below `LIMIT`. What that interval
+has to hold depends on what is known of the run-to-run spread:
+
+- at least `MIN_RUNS` accepted runs: the new figure against their geometric mean, Student's t prediction
+  interval with their own spread (never less than the new run's own uncertainty);
+- fewer, but a figure of a wire whose rate is declared, or of accelerators' own collectives: both runs' own
+  intervals in quadrature, because such a wire repeats itself (shaped link: MAD/median 0.001);
+- fewer, and anything that shares CPUs or disks with others: nothing is claimed. Two single runs of such a
+  figure differ by far more than either's own interval.
+"""
+
+import hashlib
+import json
+import math
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from smoke_training.decode import decode
+from smoke_training.statistics.estimators import Z_REPORTED, student_quantile
+
+SCHEMA = "trainstack.smoke-baseline/1"
+LIMIT = 0.97
+# One-sided 1e-4 per figure: with ten figures a night, one false alarm in about three years.
+Z_REGRESSION = 3.719
+Z_POWER = 2.326  # 99 %
+MIN_RUNS = 8  # below it, Student's t is so wide that the rule could never speak
+MAX_RUNS = 20
+
+# Which figures are compared, and whether more is better. Counts and yes/no figures have no ratio; a figure
+# without an interval is not compared either.
+HIGHER, LOWER = "higher", "lower"
+BETTER: Mapping[str, str] = {
+    "collective.all_reduce": HIGHER,
+    "collective.all_gather": HIGHER,
+    "collective.reduce_scatter": HIGHER,
+    "collective.all_to_all": HIGHER,
+    "fabric.links": HIGHER,
+    "fabric.rails": HIGHER,
+    "training.scaling_efficiency": HIGHER,
+    "training.overlap": HIGHER,
+    "training.mfu": HIGHER,
+    "training.sharded": HIGHER,
+    "storage.write": HIGHER,
+    "storage.read": HIGHER,
+    "loader.utilisation": HIGHER,
+    "checkpoint.commit": LOWER,
+}
+RATES = ("GB/s", "Gb/s", "MB/s", "ratio", "tokens/s", "samples/s", "TFLOPS")
+TIMES = ("s", "ms", "us")
+_WIRE = ("collective.", "fabric.")
+
+
+class BaselineError(ValueError):
+    """A baseline document that cannot be used; `problems` lists every fault found."""
+
+    def __init__(self, problems: Sequence[str]) -> None:
+        super().__init__("; ".join(problems))
+        self.problems = tuple(problems)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Figure:
+    """A positive figure with its 95 % interval; `n` is the number of samples behind it."""
+
+    value: float
+    ci: tuple[float, ...]
+    n: int
+    unit: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fingerprint:
+    """What a figure holds for. Two runs are compared only if all of it is equal.
+
+    `sizes` are the payload sizes of the sweeps in bytes; `declared_gbit_s` is the declared rate of a node's
+    training network in Gb/s; None is "not in use" and equals only None.
+    """
+
+    instance_type: str
+    nodes: int
+    gpus_per_node: int
+    ranks: int
+    cpus_per_node: int
+    image: str
+    backend: str
+    nccl: str | None
+    driver: str | None
+    sizes: tuple[int, ...]
+    declared_gbit_s: float | None
+
+    def digest(self) -> str:
+        """SHA-256 of the canonical JSON, to search by."""
+        return hashlib.sha256(json.dumps(asdict(self), sort_keys=True).encode()).hexdigest()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Baseline:
+    """Figures of an accepted run by check id, and how the same figures came out in accepted runs before.
+
+    `history` has one value per accepted run, the newest (this one) first.
+    """
+
+    stack: str
+    run_id: str
+    recorded: str
+    fingerprint: Fingerprint
+    figures: Mapping[str, Figure]
+    history: Mapping[str, list[float]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Comparison:
+    """One figure against its baseline. `ratio` and its 95 % interval `ci` are of performance.
+
+    `regressed` is None with a `reason` where nothing may be claimed. `significant`: the 95 % interval
+    excludes 1. `detectable` is the smallest relative loss that this comparison finds with power 0.99.
+    """
+
+    id: str
+    unit: str
+    better: str
+    old: Figure
+    new: Figure
+    runs: int
+    ratio: float
+    ci: tuple[float, float]
+    significant: bool
+    regressed: bool | None
+    detectable: float | None
+    reason: str | None = None
+
+
+def parse(document: object) -> Baseline:
+    """Read a baseline document; BaselineError lists every problem."""
+    if not isinstance(document, Mapping):
+        raise BaselineError([f"baseline: got a {type(document).__name__}; must be an object"])
+    if document.get("schema") != SCHEMA:
+        raise BaselineError([f'baseline.schema: got {document.get("schema")!r}; must be "{SCHEMA}"'])
+    try:
+        found = decode(Baseline, {key: value for key, value in document.items() if key != "schema"})
+    except (TypeError, ValueError, KeyError) as error:
+        raise BaselineError([f"baseline: {error}"]) from error
+    assert isinstance(found, Baseline)
+    problems = [text for name, figure in found.figures.items() for text in _faults(name, figure)]
+    problems += [
+        f"baseline.history.{name}: has a value that is not a positive number"
+        for name, values in found.history.items()
+        if not all(_positive(value) for value in values)
+    ]
+    if not found.figures:
+        problems.append("baseline.figures: empty; nothing can be compared with it")
+    if problems:
+        raise BaselineError(problems)
+    return found
+
+
+def render(baseline: Baseline) -> dict[str, Any]:
+    """The baseline as a document that `parse` reads back to an equal baseline."""
+    return {"schema": SCHEMA, **json.loads(json.dumps(asdict(baseline)))}
+
+
+def usable(name: str, value: object, ci: object, n: int, unit: str) -> Figure | None:
+    """A measured figure as one that can be compared, None if it is not of that kind or has no interval."""
+    if name not in BETTER or not isinstance(value, int | float) or not isinstance(ci, list | tuple):
+        return None
+    bounds = tuple(float(bound) for bound in ci)
+    figure = Figure(value=float(value), ci=bounds, n=n, unit=unit)
+    return None if _faults(name, figure) else figure
+
+
+def differences(own: Fingerprint, other: Fingerprint) -> tuple[str, ...]:
+    """Why a baseline with fingerprint `other` does not apply to `own`; empty if it does."""
+    mine, theirs = asdict(own), asdict(other)
+    return tuple(
+        f"{name}: this run has {_shown(mine[name])}, the baseline {_shown(theirs[name])}"
+        for name in mine
+        if mine[name] != theirs[name]
+    )
+
+
+def steady(name: str, fingerprint: Fingerprint) -> bool:
+    """Whether one earlier run is enough: the figure of a wire that repeats itself."""
+    repeats = fingerprint.backend == "nccl" or fingerprint.declared_gbit_s is not None
+    return repeats and name.startswith(_WIRE)
+
+
+def compare(baseline: Baseline, figures: Mapping[str, Figure]) -> tuple[Comparison, ...]:
+    """Every figure that both have in the same unit, in the order of `figures`."""
+    return tuple(
+        compare_one(name, baseline.figures[name], new, baseline.history.get(name, ()), baseline.fingerprint)
+        for name, new in figures.items()
+        if name in baseline.figures and baseline.figures[name].unit == new.unit
+    )
+
+
+def compare_one(
+    name: str, old: Figure, new: Figure, history: Sequence[float], fingerprint: Fingerprint
+) -> Comparison:
+    """One figure; `history` are the values of accepted runs, newest first, at most `MAX_RUNS` are used."""
+    values = list(history[:MAX_RUNS])
+    sign = 1.0 if better(name, new.unit) == HIGHER else -1.0
+    if len(values) >= MIN_RUNS:
+        shift, error, freedom = _against_history(values, new)
+    else:
+        shift = math.log(new.value / old.value)
+        error, freedom = math.hypot(_log_error(old), _log_error(new)), None
+    shift *= sign
+    reported, deciding = _quantile(Z_REPORTED, freedom) * error, _quantile(Z_REGRESSION, freedom) * error
+    enough = freedom is not None or steady(name, fingerprint)
+    needed = (deciding + Z_POWER * error) if enough else None
+    return Comparison(
+        id=name,
+        unit=new.unit,
+        better=better(name, new.unit),
+        old=old,
+        new=new,
+        runs=max(1, len(values)),
+        ratio=math.exp(shift),
+        ci=(math.exp(shift - reported), math.exp(shift + reported)),
+        significant=abs(shift) > reported,
+        regressed=shift + deciding < math.log(LIMIT) if enough else None,
+        detectable=None if needed is None else 1 - LIMIT * math.exp(-needed),
+        reason=None if enough else _too_few(len(values) or 1),
+    )
+
+
+def better(name: str, unit: str) -> str:
+    """Whether more or less is better: by unit where the unit says it, else as declared for the check."""
+    if unit in TIMES:
+        return LOWER
+    return HIGHER if unit in RATES else BETTER.get(name, HIGHER)
+
+
+def _against_history(values: Sequence[float], new: Figure) -> tuple[float, float, int]:
+    """Log distance from the runs' mean, its standard error as a prediction, degrees of freedom."""
+    logs = [math.log(value) for value in values]
+    spread = max(statistics.stdev(logs), _log_error(new))
+    return (
+        math.log(new.value) - math.fsum(logs) / len(logs),
+        spread * math.sqrt(1 + 1 / len(logs)),
+        len(logs) - 1,
+    )
+
+
+def _log_error(figure: Figure) -> float:
+    """Standard error of the logarithm, from the wider side of the 95 % interval."""
+    low, high = figure.ci
+    return max(math.log(figure.value / low), math.log(high / figure.value)) / Z_REPORTED
+
+
+def _quantile(z: float, freedom: int | None) -> float:
+    return z if freedom is None else student_quantile(z, freedom)
+
+
+def _too_few(runs: int) -> str:
+    return f"{runs} of {MIN_RUNS} accepted runs: how much this figure varies from run to run is not known yet"
+
+
+def _faults(name: str, figure: Figure) -> list[str]:
+    path = f"baseline.figures.{name}"
+    if not _positive(figure.value):
+        return [f"{path}.value: got {figure.value!r}; must be a positive number"]
+    if len(figure.ci) != 2 or not all(_positive(bound) for bound in figure.ci):
+        return [f"{path}.ci: got {list(figure.ci)!r}; must be two positive numbers"]
+    if not figure.ci[0] <= figure.value <= figure.ci[1]:
+        return [f"{path}.ci: got {list(figure.ci)!r}; must hold the value {figure.value!r}"]
+    return []
+
+
+def _positive(value: float) -> bool:
+    return math.isfinite(value) and value > 0
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, tuple):
+        return f"{len(value)} sizes up to {max(value)} bytes" if value else "no sizes"
+    return "none" if value is None else str(value)

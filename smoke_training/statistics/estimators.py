@@ -1,0 +1,175 @@
+"""Robust estimators, their intervals, and how the risk of a false alarm is shared out (pure).
+
+**Family-wise error.** One healthy run may be called FAIL with probability `FAMILY_ALPHA`, whatever the number
+of its checks, ranks and looks. Each of the `DECIDING_CHECKS`, whose FAIL rests on an interval, gets an equal
+share; a check divides its share by the comparisons it makes (ranks, links, nodes, statistics) and by the
+looks it takes (Bonferroni: valid however the comparisons depend on each other). `decision_z` is the only
+place where this is worked out. Checks of exact equality have no share: they cannot fail by chance.
+
+**Missed faults** are cheaper: a rank just at the tolerated limit may be acquitted with probability
+`ACQUIT_ALPHA` per look. FAIL therefore needs far stronger evidence than PASS; what reaches neither is sampled
+further and in the end INCONCLUSIVE.
+"""
+
+import functools
+import math
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+TRIM = 0.2  # share cut from each end: survives one noisy block in five on either side
+
+FAMILY_ALPHA = 1e-4  # of a false FAIL in one healthy run
+DECIDING_CHECKS = (
+    "training.scaling_efficiency",
+    "training.straggler",
+    "collective.all_reduce",
+    "collective.all_gather",
+    "collective.reduce_scatter",
+    "collective.all_to_all",
+    "fabric.links",
+    "fabric.rails",
+    "fabric.loss",
+    "loader.utilisation",
+    "storage.write",
+    "storage.read",
+)
+ACQUIT_ALPHA = 1e-3  # one-sided, per look: that a rank at the tolerated limit passes
+
+_NORMAL = statistics.NormalDist()
+
+
+def critical_z(alpha: float) -> float:
+    """Normal quantile with one-sided tail probability `alpha`; ValueError outside (0, 1)."""
+    if not 0 < alpha < 1:
+        raise ValueError(f"alpha: got {alpha}; must lie between 0 and 1")
+    return -_NORMAL.inv_cdf(alpha)
+
+
+def decision_alpha(*, comparisons: int = 1, looks: int = 1) -> float:
+    """One-sided share of `FAMILY_ALPHA` for one comparison at one look of one check."""
+    if comparisons < 1 or looks < 1:
+        raise ValueError(f"a check makes at least one comparison at one look, got {comparisons} x {looks}")
+    return FAMILY_ALPHA / (len(DECIDING_CHECKS) * comparisons * looks)
+
+
+def decision_z(*, comparisons: int = 1, looks: int = 1) -> float:
+    """The quantile that a FAIL must clear; `trimmed_interval` turns it into Student's t."""
+    return critical_z(decision_alpha(comparisons=comparisons, looks=looks))
+
+
+Z_DECISION = decision_z()  # 4.305, one-sided 8.3e-6: a check of one comparison and one look
+Z_ACQUIT = critical_z(ACQUIT_ALPHA)  # 3.090
+Z_REPORTED = 1.960  # two-sided 95 %, for readers; never decides
+
+
+@dataclass(frozen=True)
+class Interval:
+    """An estimate with its interval; `n` is the number of independent blocks behind it."""
+
+    estimate: float
+    low: float
+    high: float
+    n: int
+
+
+def median_absolute_deviation(values: Sequence[float]) -> float:
+    """Median distance from the median, in the unit of the values."""
+    centre = statistics.median(values)
+    return statistics.median(abs(value - centre) for value in values)
+
+
+@functools.lru_cache(maxsize=4096)
+def student_quantile(z: float, freedom: int) -> float:
+    """Student's t at the tail probability of the normal quantile `z` (exact to 1e-9 relative).
+
+    Widens intervals of few blocks. Found by bisection on the regularised incomplete beta function, because
+    the usual expansions are far too small in the far tail at few degrees of freedom (half the exact value at
+    one-sided 1e-7 and 5 degrees), which would be false alarms.
+    """
+    if freedom < 1:
+        return math.inf
+    if z < 0:
+        return -student_quantile(-z, freedom)
+    tail = math.erfc(z / math.sqrt(2)) / 2
+    low, high = 0.0, 1.0
+    while _student_tail(high, freedom) > tail:
+        low, high = high, 2 * high
+    while high - low > 1e-9 * high:
+        middle = (low + high) / 2
+        low, high = (middle, high) if _student_tail(middle, freedom) > tail else (low, middle)
+    return (low + high) / 2
+
+
+def _student_tail(t: float, freedom: int) -> float:
+    """P(T > t) for t >= 0: half the regularised incomplete beta I_x(v/2, 1/2), x = v / (v + t^2)."""
+    a, b, x = freedom / 2, 0.5, freedom / (freedom + t * t)
+    if x >= 1:
+        return 0.5
+    front = math.exp(
+        math.lgamma(a + b) - math.lgamma(a) - math.lgamma(b) + a * math.log(x) + b * math.log1p(-x)
+    )
+    if x < (a + 1) / (a + b + 2):
+        return front * _beta_fraction(a, b, x) / a / 2
+    return (1 - front * _beta_fraction(b, a, 1 - x) / b) / 2
+
+
+def _beta_fraction(a: float, b: float, x: float) -> float:
+    """Continued fraction of the incomplete beta function (Abramowitz & Stegun 26.5.8), by Lentz's method."""
+    tiny = 1e-300
+    c, d = 1.0, 1 / ((1 - (a + b) * x / (a + 1)) or tiny)
+    value = d
+    for m in range(1, 300):
+        for factor in (
+            m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m)),
+            -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1)),
+        ):
+            d = 1 / ((1 + factor * d) or tiny)
+            c = (1 + factor / c) or tiny
+            value *= c * d
+        if abs(c * d - 1) < 1e-13:
+            break
+    return value
+
+
+def trimmed_interval(values: Sequence[float], z: float) -> Interval:
+    """20 % trimmed mean with the Tukey-McLaughlin interval (winsorised standard error).
+
+    Fewer than five values give an unbounded interval: too few to know their spread.
+    """
+    count = len(values)
+    if count == 0:
+        raise ValueError("no values to estimate from")
+    ordered = sorted(values)
+    cut = math.floor(TRIM * count)
+    kept = ordered[cut : count - cut]
+    mean = math.fsum(kept) / len(kept)
+    if count < 5:
+        return Interval(mean, -math.inf, math.inf, count)
+    winsorised = [kept[0]] * cut + kept + [kept[-1]] * cut
+    error = statistics.stdev(winsorised) / ((1 - 2 * TRIM) * math.sqrt(count))
+    half = student_quantile(z, len(kept) - 1) * error
+    return Interval(mean, mean - half, mean + half, count)
+
+
+def median_interval(values: Sequence[float]) -> Interval:
+    """Median with the distribution-free interval of order statistics, at least 95 % two-sided.
+
+    With fewer than six values even the extremes cover less than 95 %: the interval is unbounded.
+    """
+    count = len(values)
+    if count == 0:
+        raise ValueError("no values to estimate from")
+    ordered = sorted(values)
+    centre = statistics.median(ordered)
+    if count < 6:
+        return Interval(centre, -math.inf, math.inf, count)
+    rank, tail = 0, math.exp(-count * math.log(2))
+    while rank + 1 < count // 2:
+        # Through logarithms: a binomial coefficient of a thousand values is too large for a float.
+        logs = math.lgamma(count + 1) - math.lgamma(rank + 2) - math.lgamma(count - rank)
+        tail += math.exp(logs - count * math.log(2))
+        if tail > 0.025:
+            break
+        rank += 1
+    return Interval(centre, ordered[rank], ordered[count - 1 - rank], count)

@@ -1,0 +1,219 @@
+"""Who is to blame when pairs of nodes exchange data too slowly? Schedule, scores, attribution (pure).
+
+All pairs meet in rounds of disjoint pairs (the circle method of round-robin tournaments), first one
+direction, then the other. A *cell* is one direction of one pair. Its rate is at most what the sender can
+send and the receiver can receive: b_ij ~ min(s_i, r_j) l_ij. So a node whose whole row (it sends) or column
+(it receives) is slow is to blame for it, and a single slow cell between nodes that are fast elsewhere is a
+slow link.
+
+The samples of a cell are laps of the tournament, seconds apart, because noise comes in bursts. What disturbs
+a transfer only ever makes it slower, and how long threads waited for a CPU is measured: a visit during most
+of which a thread of either end waited may acquit a cell, but never accuse it. Log ratios to the reference
+(the declared rate, or fast peers of the same lap) get a 20 % trimmed mean with its interval at one-sided
+1e-5. BAD: the estimate below 0.75 and the whole interval below 0.85. GOOD: the whole interval above 0.75, or
+a third of the visits, at least three, reached 0.85: a visit's rate is never above the wire's, so no slow wire
+does that, however busy the machines are. In between 0.75 and 0.85 either answer is acceptable; a cell that no
+rule settles is OPEN.
+"""
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from smoke_training.statistics.estimators import Z_DECISION, Z_REPORTED, Interval, trimmed_interval
+
+ZONE = (0.75, 0.85)
+CRAWL = 0.25  # three visits in three laps all below a quarter need no interval: no noise we measured did that
+CRAWL_VISITS = 3
+REACHED_VISITS, REACHED_SHARE = 3, 1 / 3  # of the visits that reach the zone's upper end: not a slow wire
+STARVED = 0.6  # share of a visit in which a thread waited for a CPU, above which it cannot accuse
+PEERS = (
+    0.8  # quantile of a lap's cells that serves as the reference: with one bad node of three, 2 of 6 are good
+)
+
+Pair = tuple[int, int]
+
+
+class Answer(StrEnum):
+    """What the samples of one cell, or of one group of nodes, allow to say."""
+
+    GOOD = "GOOD"
+    BAD = "BAD"
+    OPEN = "OPEN"
+
+
+def rounds(count: int) -> tuple[tuple[Pair, ...], ...]:
+    """Rounds of disjoint pairs in which each of `count` players meets every other once (circle method).
+
+    `count - 1` rounds, `count` of them for an odd number, where one player rests in each.
+    """
+    if count < 2:
+        return ()
+    players: list[int | None] = [*range(count), *([None] if count % 2 else [])]
+    found = []
+    for _ in range(len(players) - 1):
+        half = len(players) // 2
+        pairs = zip(players[:half], reversed(players[half:]), strict=True)
+        found.append(tuple((min(a, b), max(a, b)) for a, b in pairs if a is not None and b is not None))
+        players = [players[0], players[-1], *players[1:-1]]
+    return tuple(found)
+
+
+def ring(members: Sequence[int]) -> tuple[Pair, ...]:
+    """Each member sends to the next; two members send to each other."""
+    return tuple(zip(members, [*members[1:], members[0]], strict=True)) if len(members) > 1 else ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Visit:
+    """One transfer: its rate in any unit, and how much of it a thread waited for a CPU (None: unknown)."""
+
+    rate: float
+    starved: float | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Score:
+    """A cell's ratio to the reference. The bounds decide, `ci95` is for readers."""
+
+    ratio: float
+    low: float
+    high: float
+    ci95: tuple[float, float]
+    visits: int
+    starved_visits: int
+    answer: Answer
+
+
+def peer_reference(rates: Iterable[float]) -> float:
+    """The rate that a healthy cell of this lap reaches: the 0.8 quantile (upper order statistic) of all."""
+    ordered = sorted(rates)
+    if not ordered:
+        raise ValueError("a lap without rates has no reference")
+    return ordered[math.ceil(PEERS * (len(ordered) - 1) - 1e-9)]
+
+
+def score(visits: Sequence[Visit], references: Sequence[float]) -> Score:
+    """Judge one cell: `references[k]` is what visit k should have reached, in the unit of its rate."""
+    logs = [math.log(max(v.rate, 1e-12) / r) for v, r in zip(visits, references, strict=True)]
+    calm = [x for x, v in zip(logs, visits, strict=True) if v.starved is None or v.starved <= STARVED]
+    everything = _interval(logs, Z_DECISION)
+    trusted = _interval(calm, Z_DECISION)
+    tolerated, clearly = (math.log(bound) for bound in ZONE)
+    top = sum(x >= clearly for x in logs)
+    reached = top >= max(REACHED_VISITS, REACHED_SHARE * len(logs))
+    crawls = len(calm) >= CRAWL_VISITS and max(calm) < math.log(CRAWL)
+    if not reached and (crawls or (trusted.estimate < tolerated and trusted.high < clearly)):
+        answer, shown = Answer.BAD, trusted
+    elif reached or everything.low > tolerated:
+        answer, shown = Answer.GOOD, everything
+    else:
+        answer, shown = Answer.OPEN, everything
+    reported = _interval(calm if shown is trusted else logs, Z_REPORTED)
+    return Score(
+        ratio=math.exp(shown.estimate),
+        low=math.exp(shown.low),
+        high=math.exp(shown.high) if shown.high < 700 else math.inf,
+        ci95=(math.exp(reported.low), math.exp(reported.high) if reported.high < 700 else math.inf),
+        visits=len(logs),
+        starved_visits=len(logs) - len(calm),
+        answer=answer,
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Blame:
+    """A node (one number) or a link (sender, receiver): which way it is bad, and by which cells."""
+
+    nodes: tuple[int, ...]
+    direction: str  # node: sends | receives | both; link: one way | both
+    cells: tuple[Pair, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Attribution:
+    """Who is certainly to blame, the BAD cells that nobody could be blamed for, and the OPEN cells."""
+
+    nodes: tuple[Blame, ...]
+    links: tuple[Blame, ...]
+    unexplained: tuple[Pair, ...]
+    open: tuple[Pair, ...]
+
+    @property
+    def accused(self) -> tuple[Blame, ...]:
+        """All blames, nodes first."""
+        return self.nodes + self.links
+
+    @property
+    def settled(self) -> bool:
+        """Whether more samples could change nothing."""
+        return not self.open and not self.unexplained
+
+
+def attribute(answers: Mapping[Pair, Answer]) -> Attribution:
+    """Explain BAD cells by nodes and links.
+
+    A node is blamed for sending (receiving) if all its measured cells of that direction, at least two, are
+    BAD. A remaining BAD cell is blamed on the link if its sender reaches another node and its receiver is
+    reached by another: only then is neither of them the reason. With two nodes there is only the link.
+    """
+    bad = {cell for cell, answer in answers.items() if answer is Answer.BAD}
+    unsettled = tuple(sorted(cell for cell, answer in answers.items() if answer is Answer.OPEN))
+    if len({node for cell in answers for node in cell}) == 2:
+        links = _links(bad)
+        return Attribution(nodes=(), links=links, unexplained=(), open=unsettled)
+    lines = _bad_lines(answers)
+    left, blamed = set(bad), dict[tuple[int, str], frozenset[Pair]]()
+    while lines:
+        key = max(lines, key=lambda k: (len(lines[k] & left), -k[0]))
+        cells = lines.pop(key)
+        if len(cells & left) >= 2:
+            blamed[key] = cells
+            left -= cells
+    certain = {cell for cell in left if _between_healthy(cell, answers)}
+    return Attribution(
+        nodes=_nodes(blamed), links=_links(certain), unexplained=tuple(sorted(left - certain)), open=unsettled
+    )
+
+
+def _interval(values: Sequence[float], z: float) -> Interval:
+    return trimmed_interval(values, z) if values else Interval(math.inf, -math.inf, math.inf, 0)
+
+
+def _bad_lines(answers: Mapping[Pair, Answer]) -> dict[tuple[int, str], frozenset[Pair]]:
+    """(node, direction) -> its cells, where all of them are BAD."""
+    lines: dict[tuple[int, str], set[Pair]] = {}
+    for cell in answers:
+        lines.setdefault((cell[0], "sends"), set()).add(cell)
+        lines.setdefault((cell[1], "receives"), set()).add(cell)
+    return {
+        key: frozenset(cells)
+        for key, cells in lines.items()
+        if len(cells) >= 2 and all(answers[cell] is Answer.BAD for cell in cells)
+    }
+
+
+def _between_healthy(cell: Pair, answers: Mapping[Pair, Answer]) -> bool:
+    good = [other for other, answer in answers.items() if answer is Answer.GOOD]
+    return any(other[0] == cell[0] for other in good) and any(other[1] == cell[1] for other in good)
+
+
+def _nodes(blamed: Mapping[tuple[int, str], frozenset[Pair]]) -> tuple[Blame, ...]:
+    found = []
+    for node in sorted({node for node, _ in blamed}):
+        ways = [way for way in ("sends", "receives") if (node, way) in blamed]
+        cells = frozenset[Pair]().union(*(blamed[node, way] for way in ways))
+        direction = "both" if len(ways) == 2 else ways[0]
+        found.append(Blame(nodes=(node,), direction=direction, cells=tuple(sorted(cells))))
+    return tuple(found)
+
+
+def _links(cells: Iterable[Pair]) -> tuple[Blame, ...]:
+    found: dict[Pair, list[Pair]] = {}
+    for sender, receiver in sorted(cells):
+        found.setdefault((min(sender, receiver), max(sender, receiver)), []).append((sender, receiver))
+    return tuple(
+        Blame(nodes=ends, direction="both" if len(way) == 2 else "one way", cells=tuple(way))
+        for ends, way in found.items()
+    )

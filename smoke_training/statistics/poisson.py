@@ -1,0 +1,119 @@
+"""Is a rate of rare events above a floor? Counts against exposure, three answers (pure).
+
+Retransmitted segments are counts. Their interval is the exact one of Garwood (Biometrika 28, 1936), at
+one-sided 1e-5; above `EXACT_UP_TO` events the approximation of Byar (Breslow & Day, *Statistical Methods in
+Cancer Research* II, 1987, p. 69) stands in, which is within 0.5 % there. Losses may come in bursts, and a
+burst is one event, not forty: counts and exposures are divided by the dispersion between visits (quasi-
+Poisson, McCullagh & Nelder 1989, 6.2.3), never below 1.
+"""
+
+import functools
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from smoke_training.statistics.estimators import Z_DECISION
+from smoke_training.statistics.links import Answer
+
+FLOOR = 0.0005  # above it packets are lost; a clean wire stays below 0.00011
+TOLERATED = 0.001  # a rate certainly below it is called clean; between the two either answer is acceptable
+EXACT_UP_TO = 40
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rate:
+    """Events per exposure, with the bounds that decide and the dispersion that widened them."""
+
+    events: int
+    exposure: int
+    estimate: float
+    low: float
+    high: float
+    dispersion: float
+    answer: Answer
+
+
+@functools.lru_cache(maxsize=4096)
+def bounds(count: float, z: float = Z_DECISION) -> tuple[float, float]:
+    """Lower and upper bound of the mean of a Poisson variable seen `count` times, one-sided at `z` each."""
+    if count < 0:
+        raise ValueError(f"a count cannot be {count}")
+    if count > EXACT_UP_TO:
+        return _byar(count, z)
+    tail = 0.5 * math.erfc(z / math.sqrt(2))
+    low = 0.0
+    if count >= 1:
+        low = _solve(lambda mean: _at_least(math.floor(count), mean) - tail, count, rising=True)
+    return low, _solve(lambda mean: _at_most(math.ceil(count), mean) - tail, count, rising=False)
+
+
+def dispersion(events: Sequence[int], exposures: Sequence[int]) -> float:
+    """Pearson's chi-square of the visits per degree of freedom, at least 1: how bursty events are."""
+    total, exposed = sum(events), sum(exposures)
+    if total == 0 or len(events) < 2:
+        return 1.0
+    pairs = [(k, total * m / exposed) for k, m in zip(events, exposures, strict=True) if m > 0]
+    chi_square = math.fsum((k - wanted) ** 2 / wanted for k, wanted in pairs)
+    return max(1.0, chi_square / max(1, len(pairs) - 1))
+
+
+def rate(events: Sequence[int], exposures: Sequence[int]) -> Rate:
+    """Judge visits: `events[i]` of `exposures[i]`. BAD: certainly above FLOOR; GOOD: below TOLERATED."""
+    if len(events) != len(exposures):
+        raise ValueError("every visit needs its exposure")
+    total, exposed = sum(events), sum(exposures)
+    if exposed <= 0:
+        raise ValueError("nothing was exposed")
+    spread = dispersion(events, exposures)
+    low, high = (bound * spread / exposed for bound in bounds(total / spread))
+    estimate = total / exposed
+    answer = Answer.GOOD if high < TOLERATED else Answer.OPEN
+    if low > FLOOR:
+        answer = Answer.BAD
+    return Rate(
+        events=total,
+        exposure=exposed,
+        estimate=estimate,
+        low=low,
+        high=high,
+        dispersion=spread,
+        answer=answer,
+    )
+
+
+def _byar(count: float, z: float) -> tuple[float, float]:
+    more = count + 1
+    low = count * (1 - 1 / (9 * count) - z / (3 * math.sqrt(count))) ** 3
+    return low, more * (1 - 1 / (9 * more) + z / (3 * math.sqrt(more))) ** 3
+
+
+def _at_most(count: int, mean: float) -> float:
+    """P(X <= count) for a count of at most EXACT_UP_TO: no term under- or overflows before the sum does."""
+    term = total = math.exp(-mean)
+    for k in range(1, count + 1):
+        term *= mean / k
+        total += term
+    return total
+
+
+def _at_least(count: int, mean: float) -> float:
+    """P(X >= count), by its own terms: as 1 - P(X < count) it would drown in rounding where it is small."""
+    term = math.exp(-mean + count * math.log(mean) - math.lgamma(count + 1)) if mean > 0 else 0.0
+    total, k = term, count
+    while term > 1e-12 * total and k < count + 1000:
+        k += 1
+        term *= mean / k
+        total += term
+    return min(1.0, total)
+
+
+def _solve(excess: Callable[[float], float], count: float, *, rising: bool) -> float:
+    """Bisection for the mean at which a monotone tail probability meets its target."""
+    low, high = 0.0, 10 * count + 100
+    for _ in range(60):
+        middle = (low + high) / 2
+        if (excess(middle) < 0) == rising:
+            low = middle
+        else:
+            high = middle
+    return (low + high) / 2

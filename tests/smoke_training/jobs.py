@@ -1,0 +1,148 @@
+"""Jobs of several launchers on loopback, as a cluster would start them, for tests that run real gangs."""
+
+import contextlib
+import io
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+import zipfile
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+
+from smoke_training.runtime import processes
+from smoke_training.schema import RESULT_SCHEMA
+from tests.smoke_training.samples import document
+
+SOURCES = Path(__file__).resolve().parents[2] / "smoke_training"
+ADDRESS = "127.77.0.2"
+
+
+def bundle(folder: Path) -> Path:
+    """The package and a root `__main__.py` in one zip."""
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as content:
+        content.write(SOURCES / "__main__.py", "__main__.py")
+        for path in sorted(p for p in SOURCES.rglob("*") if p.suffix in (".py", ".toml")):
+            content.write(path, f"smoke_training/{path.relative_to(SOURCES)}")
+    found = folder / "smoke_training.zip"
+    found.write_bytes(buffer.getvalue())
+    return found
+
+
+@dataclass
+class Node:
+    """One launcher process of a job with its files."""
+
+    process: subprocess.Popen[str]
+    termination: Path
+
+    def finish(self, timeout: float) -> tuple[int, list[dict[str, Any]], str]:
+        output, _ = self.process.communicate(timeout=timeout)
+        events = [json.loads(line) for line in output.splitlines() if line.startswith("{")]
+        return self.process.returncode, events, output
+
+
+class Job:
+    """A job of one rank per node; `plans` and `environments` say what differs on some nodes."""
+
+    def __init__(
+        self,
+        archive: Path,
+        home: Path,
+        *,
+        start: Sequence[int] = (0, 1),
+        plans: Mapping[int, Mapping[str, Any]] | None = None,
+        environments: Mapping[int, Mapping[str, str]] | None = None,
+        plan: Mapping[str, Any] | None = None,
+        **environment: str,
+    ) -> None:
+        self.home = home
+        self._changes = (plan or {}, plans or {}, environments or {})
+        with socket.socket() as probe:
+            probe.bind((ADDRESS, 0))
+            self.port = probe.getsockname()[1]
+        plain = {key: value for key, value in os.environ.items() if not key.startswith("MLFLOW_")}
+        self._shared = {
+            **plain, "SMOKE_DEVICE": "cpu", "MASTER_ADDR": ADDRESS, "MASTER_PORT": str(self.port),
+            "WORK_DIR": str(home), **environment,
+        }  # fmt: skip
+        self.began = time.monotonic()
+        self.nodes: dict[int, Node] = {}
+        for index in start:
+            self.start(archive, index)
+
+    def start(self, archive: Path, index: int) -> None:
+        """Start the launcher of one node."""
+        plan, plans, environments = self._changes
+        where, termination = self.home / f"plan-{index}.json", self.home / f"termination-{index}"
+        where.write_text(json.dumps(document(**{**plan, **plans.get(index, {})})))
+        own = {
+            "NODE_RANK": str(index),
+            "HOSTNAME": f"smoke-ab-{index}",
+            "TERMINATION_MESSAGE_PATH": str(termination),
+            **environments.get(index, {}),
+        }
+        process = subprocess.Popen(
+            [sys.executable, str(archive), "node", "--plan", str(where)],
+            env={**self._shared, **own},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            cwd="/",
+        )
+        self.nodes[index] = Node(process, termination)
+
+    def result(self) -> dict[str, Any]:
+        found: dict[str, Any] = json.loads((self.home / "result.json").read_text())
+        jsonschema.Draft202012Validator(RESULT_SCHEMA).validate(found)
+        return found
+
+    def processes(self) -> list[int]:
+        """Live processes whose command line names this job's folder, launchers excepted."""
+        mark, launchers = str(self.home).encode(), {node.process.pid for node in self.nodes.values()}
+        found = []
+        for entry in Path("/proc").iterdir():
+            if entry.name.isdigit() and int(entry.name) not in launchers:
+                with contextlib.suppress(OSError):
+                    if mark in (entry / "cmdline").read_bytes():
+                        found.append(int(entry.name))
+        return found
+
+    def ranks(self, rank: int) -> list[int]:
+        return [pid for pid in self.processes() if processes.environment_of(pid).get("RANK") == str(rank)]
+
+    def measured(self, kind: str) -> bool:
+        """Whether rank 0 has delivered evidence of a kind."""
+        with contextlib.suppress(OSError):
+            return f'"kind": "{kind}"' in (self.home / "node-0" / "evidence.jsonl").read_text()
+        return False
+
+    def end(self) -> None:
+        """Leave nothing behind, whatever the test did."""
+        for pid in self.processes() + [
+            n.process.pid for n in self.nodes.values() if n.process.poll() is None
+        ]:
+            with contextlib.suppress(OSError):
+                os.kill(pid, signal.SIGKILL)
+
+
+def until(condition: Callable[[], object], limit_s: float = 60.0) -> None:
+    """Wait for a condition; AssertionError when it does not come true in time."""
+    deadline = time.monotonic() + limit_s
+    while not condition():
+        assert time.monotonic() < deadline, "what the test waited for did not happen"
+        time.sleep(0.02)
+
+
+def check(result: dict[str, Any], name: str) -> dict[str, Any]:
+    """One check of a result by its id."""
+    found: dict[str, Any] = next(item for item in result["checks"] if item["id"] == name)
+    return found

@@ -1,0 +1,96 @@
+"""Run plans that the tests of the launchers share."""
+
+from smoke_training.launchers.runplan import Mount, RunPlan, SageMaker, Slurm, Vertex
+
+IMAGE = "123456789012.dkr.ecr.us-east-1.amazonaws.com/train@sha256:" + "0a" * 32
+LABELS = {"team": "research", "cost-center": "ml"}
+
+
+def training() -> RunPlan:
+    """Two whole p4d nodes of a team's run, with everything that most runs have."""
+    return RunPlan(
+        name="llama-7b",
+        image=IMAGE,
+        command=("train.py", "--config", "configs/7b.toml", "--note", "it's a $(HOME) test"),
+        nodes=2,
+        gpus_per_node=8,
+        efa_per_node=4,
+        cpu=80,
+        memory_gib=900,
+        env={"NCCL_DEBUG": "INFO", "MLFLOW_TRACKING_URI": "http://mlflow.mlflow.svc.cluster.local:5000"},
+        mounts=(
+            Mount(name="checkpoints", path="/checkpoints", claim="checkpoints", sub_path="llama-7b"),
+            Mount(name="shared-memory", path="/dev/shm", memory_gib=450),
+        ),
+        namespace="team-research",
+        service_account="training",
+        queue="default",
+        priority="production",
+        labels=LABELS,
+        node_labels={"trainstack.dev/pool": "a100"},
+        timeout_s=86400,
+        max_restarts=3,
+        instance_type="p4d.24xlarge",
+    )
+
+
+def managed() -> RunPlan:
+    """The same run where a service buys the machines and keeps the files."""
+    from dataclasses import replace
+
+    return replace(
+        training(),
+        mounts=(),
+        sagemaker=SageMaker(
+            role_arn="arn:aws:iam::123456789012:role/training",
+            output_uri="s3://acme-artifacts/runs",
+            checkpoint_uri="s3://acme-checkpoints/llama-7b",
+            subnets=("subnet-0123456789abcdef0",),
+            security_groups=("sg-0123456789abcdef0",),
+        ),
+    )
+
+
+def vertex() -> RunPlan:
+    """The same run on two A3 machines."""
+    from dataclasses import replace
+
+    return replace(
+        training(),
+        mounts=(),
+        efa_per_node=0,
+        instance_type="a3-highgpu-8g",
+        vertex=Vertex(
+            accelerator_type="NVIDIA_H100_80GB",
+            service_account="training@acme.iam.gserviceaccount.com",
+            network="projects/12345/global/networks/training",
+            output_uri="gs://acme-runs/llama-7b",
+        ),
+    )
+
+
+def slurm() -> RunPlan:
+    """The same run in a squash file on a partition."""
+    from dataclasses import replace
+
+    return replace(training(), slurm=Slurm(partition="gpu", account="ml", image_file="/images/train.sqsh"))
+
+
+def cpu() -> RunPlan:
+    """Four CPU nodes that start their own ranks, as the validation does."""
+    return RunPlan(
+        name="validation",
+        image=IMAGE,
+        command=(
+            "python",
+            "/opt/trainstack/smoke_training.zip",
+            "node",
+            "--plan",
+            "/opt/trainstack/plan.json",
+        ),
+        command_per="node",
+        nodes=4,
+        cpu=4,
+        memory_gib=8,
+        timeout_s=600,
+    )

@@ -1,0 +1,96 @@
+"""The requests of managed services against the services' own models."""
+
+import importlib
+import json
+import re
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+from smoke_training.launchers import managed
+from tests.smoke_training.launchers import plans
+
+_session: Any = importlib.import_module("botocore.session")  # without type hints
+_validate: Any = importlib.import_module("botocore.validate")
+VERTEX = json.loads(Path(__file__).with_name("vertex.json").read_text())
+
+
+@pytest.fixture(scope="module")
+def model() -> Any:
+    return (
+        _session.get_session().get_service_model("sagemaker").operation_model("CreateTrainingJob").input_shape
+    )
+
+
+def faults(shape: Any, value: Any, path: str = "") -> list[str]:
+    """What botocore itself leaves to the service: enumerations, patterns, lengths."""
+    if shape.type_name == "structure":
+        return [
+            fault
+            for key, item in value.items()
+            for fault in faults(shape.members[key], item, f"{path}.{key}")
+        ]
+    if shape.type_name == "list":
+        found = [
+            fault
+            for index, item in enumerate(value)
+            for fault in faults(shape.member, item, f"{path}[{index}]")
+        ]
+        return found + _size(shape, len(value), path)
+    if shape.type_name == "map":
+        found = [fault for key, item in value.items() for fault in faults(shape.value, item, f"{path}.{key}")]
+        found += [fault for key in value for fault in faults(shape.key, key, f"{path} key {key}")]
+        return found + _size(shape, len(value), path)
+    if shape.type_name != "string":
+        return []
+    found = _size(shape, len(value), path)
+    if shape.enum and value not in shape.enum:
+        found.append(f"{path}: {value} is none of the service's values")
+    pattern = str(shape.metadata.get("pattern") or "").replace(r"\p{L}\p{Z}\p{N}", r"\w\s")
+    if pattern and "\\p" not in pattern and not re.fullmatch(pattern, value):
+        found.append(f"{path}: {value} does not match {pattern}")
+    return found
+
+
+def _size(shape: Any, size: int, path: str) -> list[str]:
+    low, high = shape.metadata.get("min", 0), shape.metadata.get("max", size)
+    return [] if low <= size <= high else [f"{path}: size {size} is not in {low} .. {high}"]
+
+
+@pytest.mark.parametrize("nodes", [1, 2, 16])
+def test_sagemaker_takes_the_request(model: Any, nodes: int) -> None:
+    request = managed.sagemaker(replace(plans.managed(), nodes=nodes))
+    report = _validate.ParamValidator().validate(request, model)
+    assert not report.has_errors(), report.generate_report()
+    assert faults(model, request) == []
+    assert request["ResourceConfig"]["InstanceCount"] == nodes
+    assert request["StoppingCondition"]["MaxRuntimeInSeconds"] == 86400 + 1200
+
+
+def test_the_model_does_refuse_what_is_wrong(model: Any) -> None:
+    request = managed.sagemaker(replace(plans.managed(), name="x" * 64, instance_type="p4d.huge"))
+    found = "\n".join(faults(model, request))
+    assert "TrainingJobName: size 64" in found and "ml.p4d.huge is none of" in found
+
+
+@pytest.mark.parametrize("nodes", [1, 2, 16])
+def test_vertex_takes_the_job(nodes: int) -> None:
+    job = managed.vertex(replace(plans.vertex(), nodes=nodes))
+    jsonschema.validate(job, VERTEX)
+    assert sum(pool["replicaCount"] for pool in job["jobSpec"]["workerPoolSpecs"]) == nodes
+
+
+def test_a_machine_without_accelerators_names_none() -> None:
+    plan = replace(plans.vertex(), gpus_per_node=0, vertex=managed_vertex_without_gpu())
+    job = managed.vertex(plan)
+    jsonschema.validate(job, VERTEX)
+    assert job["jobSpec"]["workerPoolSpecs"][0]["machineSpec"] == {"machineType": "a3-highgpu-8g"}
+
+
+def managed_vertex_without_gpu() -> Any:
+    from smoke_training.launchers.runplan import Vertex
+
+    return Vertex()

@@ -1,0 +1,187 @@
+"""Rendered objects against what others say: the SDK's types, the API server's rules, the projects' CRDs."""
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from infra.rehearsal.rules.kubernetes import alone
+from infra.rehearsal.rules.kubernetes.schema import misfits
+from infra.rehearsal.schema import Schemas
+from infra.rehearsal.validate import validate
+from smoke_training.launchers import jobset, kubernetes, legacy, trainjob
+from smoke_training.launchers.runplan import RunPlan, RunPlanError
+from tests.smoke_training.launchers import plans
+
+Body = dict[str, Any]
+CRDS = json.loads(Path(__file__).with_name("crds.json").read_text())
+CUSTOM = [jobset.jobset, trainjob.train_job, legacy.pytorch_job, legacy.mpi_job]
+PLANS = [
+    plans.training(),
+    plans.cpu(),
+    replace(plans.cpu(), nodes=1, user_id=1000),
+    replace(plans.training(), topology_level="topology.k8s.aws/network-node-layer-3", nodes=64),
+]
+
+
+@pytest.fixture(scope="module")
+def sdk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Schemas]:
+    found = Schemas("kubernetes", tmp_path_factory.mktemp("sdk"))
+    yield found
+    found.close()
+
+
+def faults(sdk: Schemas, token: str, body: Mapping[str, Any]) -> list[str]:
+    schema = sdk.resource(token)
+    assert schema is not None
+    inputs = {key: value for key, value in body.items() if key not in ("apiVersion", "kind")}
+    found = [f"{fault.property}: {fault.reason}" for fault in validate(schema, inputs)]
+    return found + [f"{broken.path}: {broken.message}" for _, broken in alone(token, dict(inputs))]
+
+
+def pods(body: Any) -> Iterator[Body]:
+    """Every pod template inside an object."""
+    if isinstance(body, dict):
+        spec = body.get("spec")
+        if isinstance(spec, dict) and "containers" in spec and "restartPolicy" in spec:
+            yield body
+        for value in body.values():
+            yield from pods(value)
+    elif isinstance(body, list):
+        for value in body:
+            yield from pods(value)
+
+
+def environment(pod: Body) -> dict[str, Any]:
+    return {row["name"]: row.get("value") for row in pod["spec"]["containers"][0]["env"]}
+
+
+@pytest.mark.parametrize("plan", PLANS)
+def test_jobs_and_services_are_what_an_api_server_takes(plan: RunPlan, sdk: Schemas) -> None:
+    service, job = kubernetes.job(plan)
+    assert faults(sdk, "kubernetes:core/v1:Service", service) == []
+    assert faults(sdk, "kubernetes:batch/v1:Job", job) == []
+
+
+@pytest.mark.parametrize("plan", PLANS)
+def test_cron_jobs_are_what_an_api_server_takes(plan: RunPlan, sdk: Schemas) -> None:
+    _, cron = kubernetes.cron_job(plan, "0 5 * * 1")
+    assert faults(sdk, "kubernetes:batch/v1:CronJob", cron) == []
+
+
+@pytest.mark.parametrize("make", CUSTOM)
+@pytest.mark.parametrize("plan", PLANS)
+def test_custom_objects_fit_the_definitions_of_their_projects(
+    make: Callable[[RunPlan], list[Body]], plan: RunPlan, sdk: Schemas
+) -> None:
+    (body,) = make(plan)
+    schema = CRDS[f"{body['apiVersion']} {body['kind']}"]["schema"]
+    assert [f"{broken.path}: {broken.message}" for broken in misfits(schema, body)] == []
+    for pod in pods(body):
+        holder = {"metadata": {"name": "held"}, "spec": {"template": pod}}
+        assert faults(sdk, "kubernetes:batch/v1:Job", holder) == []
+
+
+def test_the_definitions_do_refuse_what_is_wrong() -> None:
+    (body,) = jobset.jobset(plans.training())
+    body["spec"]["failurePolicy"]["rules"][0]["action"] = "GiveUp"
+    body["spec"]["replicatedJob"] = []
+    schema = CRDS["jobset.x-k8s.io/v1alpha2 JobSet"]["schema"]
+    assert {broken.path for broken in misfits(schema, body)} == {
+        "spec.failurePolicy.rules[0].action",
+        "spec.replicatedJob",
+    }
+
+
+@pytest.mark.parametrize("make", [lambda plan: kubernetes.job(plan)[1:], *CUSTOM])
+def test_the_queue_sees_every_kind(make: Callable[[RunPlan], list[Body]]) -> None:
+    (body,) = make(plans.training())
+    labels = body["metadata"]["labels"]
+    assert labels["kueue.x-k8s.io/queue-name"] == "default"
+    assert labels["kueue.x-k8s.io/priority-class"] == "production"
+    assert labels["team"] == "research" and body["metadata"]["namespace"] == "team-research"
+
+
+def test_the_queue_sees_the_jobs_of_a_cron_job_and_not_the_cron_job() -> None:
+    _, cron = kubernetes.cron_job(plans.training(), "@daily")
+    assert "kueue.x-k8s.io/queue-name" not in cron["metadata"]["labels"]
+    assert cron["spec"]["jobTemplate"]["metadata"]["labels"]["kueue.x-k8s.io/queue-name"] == "default"
+    assert cron["spec"]["concurrencyPolicy"] == "Forbid"
+    (pod,) = pods(cron)
+    names = [row["name"] for row in pod["spec"]["containers"][0]["env"]]
+    assert names.index("JOB_NAME") < names.index("MASTER_ADDR"), "a reference works only backwards"
+    assert environment(pod)["MASTER_ADDR"] == "$(JOB_NAME)-0.llama-7b"
+
+
+def test_every_node_of_a_job_finds_node_0() -> None:
+    service, job = kubernetes.job(plans.training())
+    (pod,) = pods(job)
+    assert service["metadata"]["name"] == pod["spec"]["subdomain"] == "llama-7b"
+    assert service["spec"]["publishNotReadyAddresses"] is True
+    assert service["spec"]["selector"].items() <= pod["metadata"]["labels"].items()
+    assert environment(pod)["MASTER_ADDR"] == "llama-7b-0.llama-7b"
+    assert pod["spec"]["containers"][0]["command"] == [
+        "torchrun", "--nnodes=2", "--node-rank=$(NODE_RANK)", "--nproc-per-node=8",
+        "--master-addr=$(MASTER_ADDR)", "--master-port=29500", "--max-restarts=3",
+        "train.py", "--config", "configs/7b.toml", "--note", "it's a $$(HOME) test",
+    ]  # fmt: skip
+
+
+def test_a_jobset_names_its_own_pods() -> None:
+    (body,) = jobset.jobset(plans.training())
+    (pod,) = pods(body)
+    assert "subdomain" not in pod["spec"]
+    assert environment(pod)["MASTER_ADDR"] == "llama-7b-node-0-0.llama-7b"
+    assert body["spec"]["failurePolicy"]["maxRestarts"] == 3
+
+
+def test_a_train_job_leaves_the_rendezvous_to_its_runtime() -> None:
+    (body,) = trainjob.train_job(plans.training())
+    trainer = body["spec"]["trainer"]
+    assert (trainer["numNodes"], trainer["numProcPerNode"]) == (2, 8)
+    assert trainer["command"][:3] == ["torchrun", "--max-restarts=3", "train.py"]
+    assert not [row for row in trainer["env"] if row["name"].startswith("PET_")]
+    (job,) = body["spec"]["runtimePatches"][0]["trainingRuntimeSpec"]["template"]["spec"]["replicatedJobs"]
+    pod = job["template"]["spec"]["template"]["spec"]
+    assert [volume["name"] for volume in pod["volumes"]] == ["checkpoints", "shared-memory"]
+    assert pod["containers"][0]["volumeMounts"][0]["mountPath"] == "/checkpoints"
+
+
+def test_what_a_train_job_cannot_do_is_said() -> None:
+    wanted = replace(plans.training(), root_folder="/checkpoints/x", efa_claim_template="efa")
+    with pytest.raises(RunPlanError) as caught:
+        trainjob.train_job(wanted)
+    assert [line.partition(":")[0] for line in caught.value.problems] == ["root_folder", "efa_claim_template"]
+
+
+def test_legacy_kinds_count_their_pods() -> None:
+    (torch_job,) = legacy.pytorch_job(replace(plans.training(), nodes=3))
+    specs = torch_job["spec"]["pytorchReplicaSpecs"]
+    assert {role: spec["replicas"] for role, spec in specs.items()} == {"Master": 1, "Worker": 2}
+    assert list(legacy.pytorch_job(replace(plans.training(), nodes=1))[0]["spec"]["pytorchReplicaSpecs"]) == [
+        "Master"
+    ]
+    (mpi,) = legacy.mpi_job(plans.training())
+    launcher = mpi["spec"]["mpiReplicaSpecs"]["Launcher"]["template"]["spec"]["containers"][0]
+    assert "nvidia.com/gpu" not in launcher["resources"]["limits"], "mpirun itself needs no GPU"
+    assert mpi["spec"]["mpiReplicaSpecs"]["Worker"]["replicas"] == 2
+    exported = [
+        after
+        for before, after in zip(launcher["command"], launcher["command"][1:], strict=False)
+        if before == "-x"
+    ]
+    assert {"NCCL_DEBUG", "PET_NNODES", "MASTER_PORT"} <= set(exported)
+
+
+def test_devices_are_asked_for_once() -> None:
+    (pod,) = pods(kubernetes.job(plans.training())[1])
+    limits = pod["spec"]["containers"][0]["resources"]["limits"]
+    assert limits["vpc.amazonaws.com/efa"] == "4" and limits["hugepages-2Mi"] == "5120Mi"
+    (pod,) = pods(kubernetes.job(replace(plans.training(), efa_claim_template="smoke-efa"))[1])
+    container = pod["spec"]["containers"][0]
+    assert "vpc.amazonaws.com/efa" not in container["resources"]["limits"]
+    assert container["resources"]["claims"] == [{"name": "efa"}]
+    assert pod["spec"]["resourceClaims"] == [{"name": "efa", "resourceClaimTemplateName": "smoke-efa"}]

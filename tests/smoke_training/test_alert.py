@@ -1,0 +1,119 @@
+"""The message that a scheduled run sends, to a real SNS API (moto's)."""
+
+import importlib
+import json
+import sys
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from moto import mock_aws
+
+from smoke_training.record import alert
+from tests.smoke_training.samples import plan
+
+boto3: Any = importlib.import_module("boto3")  # without type hints
+REGION = "us-east-1"
+
+
+@pytest.fixture
+def inbox(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[str, Any]]:
+    """A topic with a subscribed queue: its ARN, and a function that empties the queue."""
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"):
+        monkeypatch.setenv(name, "testing")
+    with mock_aws():
+        topic = boto3.client("sns", REGION).create_topic(Name="alerts")["TopicArn"]
+        queue = boto3.client("sqs", REGION).create_queue(QueueName="inbox")["QueueUrl"]
+        attributes = boto3.client("sqs", REGION).get_queue_attributes(
+            QueueUrl=queue, AttributeNames=["QueueArn"]
+        )
+        arn = attributes["Attributes"]["QueueArn"]
+        boto3.client("sns", REGION).subscribe(TopicArn=topic, Protocol="sqs", Endpoint=arn)
+
+        def received() -> list[dict[str, Any]]:
+            found = boto3.client("sqs", REGION).receive_message(QueueUrl=queue, MaxNumberOfMessages=10)
+            return [json.loads(item["Body"]) for item in found.get("Messages", [])]
+
+        yield topic, received
+
+
+def result(verdict: str, *, regression: bool | None = None) -> dict[str, Any]:
+    return {
+        "verdict": verdict,
+        "regression": regression,
+        "headline": f"{verdict} straggler rank 1 is slow",
+        "run_id": "r1",
+        "started": "2026-11-21T12:00:00+00:00",
+        "checks": [
+            {"status": "FAIL", "id": "training.straggler", "message": "rank 1 computes 1.96x slower"},
+            {"status": "PASS", "id": "collective.payload", "message": "0 sums are wrong"},
+        ],
+        "mlflow": {"run_id": "m1"},
+    }
+
+
+def soon() -> float:
+    return time.monotonic() + 30
+
+
+def test_a_failure_is_told_with_figures_and_where_to_look(inbox: Any) -> None:
+    topic, received = inbox
+    sent = alert.send(plan(alert_topic_arn=topic), result("FAIL"), soon())
+    assert sent == {"sent": True, "reason": "verdict FAIL"}
+    (mail,) = received()
+    assert mail["Subject"] == "dev-aws: scheduled validation, verdict FAIL"
+    for words in ("rank 1 computes 1.96x slower", "MLflow run m1", "p4d.24xlarge", "run r1"):
+        assert words in mail["Message"]
+    assert "0 sums are wrong" not in mail["Message"]
+
+
+def test_a_regression_is_told_although_the_run_passed(inbox: Any) -> None:
+    topic, received = inbox
+    assert alert.send(plan(alert_topic_arn=topic), result("PASS", regression=True), soon())["sent"] is True
+    assert received()[0]["Subject"].endswith("scheduled validation, regression")
+
+
+@pytest.mark.parametrize(
+    ("verdict", "regression"), [("PASS", False), ("PASS", None), ("INCONCLUSIVE", False), ("SKIPPED", None)]
+)
+def test_nobody_is_woken_for_less(inbox: Any, verdict: str, regression: bool | None) -> None:
+    topic, received = inbox
+    told = alert.send(plan(alert_topic_arn=topic), result(verdict, regression=regression), soon())
+    assert told["sent"] is False and received() == []
+
+
+def test_without_a_topic_nobody_is_told(inbox: Any) -> None:
+    assert alert.send(plan(), result("FAIL"), soon()) == {"sent": False, "reason": "nothing to tell"}
+
+
+def test_a_topic_that_is_gone_is_a_reason_and_no_exception(inbox: Any) -> None:
+    topic, _ = inbox
+    told = alert.send(plan(alert_topic_arn=f"{topic}-gone"), result("FAIL"), soon())
+    assert told["sent"] is False and "NotFound" in str(told["reason"])
+
+
+def test_an_image_without_boto3_is_a_reason_and_no_exception(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "boto3", None)
+    told = alert.send(
+        plan(alert_topic_arn="arn:aws:sns:us-east-1:123456789012:alerts"), result("FAIL"), soon()
+    )
+    assert told["sent"] is False and "boto3" in str(told["reason"])
+
+
+def test_a_run_without_time_left_says_so() -> None:
+    topic = "arn:aws:sns:us-east-1:123456789012:alerts"
+    told = alert.send(plan(alert_topic_arn=topic), result("FAIL"), time.monotonic())
+    assert told == {"sent": False, "reason": "no time left for the alert"}
+
+
+def test_a_subject_is_what_sns_takes() -> None:
+    long = plan(alert_topic_arn="arn:aws:sns:us-east-1:123456789012:alerts", stack="ä" * 200)
+    subject, _ = alert.message(long, result("FAIL"), "verdict FAIL")
+    assert len(subject) <= 100 and subject.isascii()
+
+
+@pytest.mark.parametrize("bad", ["alerts", "arn:aws:sqs:us-east-1:123456789012:alerts", 7])
+def test_an_address_that_is_no_topic_is_refused_in_the_plan(bad: object) -> None:
+    with pytest.raises(ValueError, match=r"alert_topic_arn: got .*; must be null or the ARN of an SNS topic"):
+        plan(alert_topic_arn=bad)

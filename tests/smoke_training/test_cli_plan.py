@@ -1,0 +1,120 @@
+"""`plan` and `render`: what would be done, before it is."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from smoke_training import cli, phases, verdict
+from smoke_training.launchers import runplan
+from smoke_training.launchers.registry import LAUNCHERS
+from smoke_training.outlook import outlook
+from smoke_training.plan import local_plan
+from tests.smoke_training import samples
+from tests.smoke_training.launchers import plans
+
+
+def told(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
+    code = cli.main(list(arguments))
+    out, error = capsys.readouterr()
+    return code, out, error
+
+
+def test_the_outlook_of_a_stack_has_time_cost_checks_and_verdicts(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "plan.json"
+    path.write_text(json.dumps(samples.document(hourly_cost_usd=36.0, timeout_s=900)))
+    code, out, _ = told(capsys, "plan", "--plan", str(path), "--json")
+    found = json.loads(out)
+    quick = [phase for phase in phases.PHASES if phase.quick_s is not None]
+    assert code == 0
+    assert [row["name"] for row in found["phases"]] == [phase.name for phase in quick]
+    assert found["seconds"] == sum(phase.quick_s or 0 for phase in quick)
+    assert found["cost"]["limit_usd"] == pytest.approx(9.0)
+    assert found["cost"]["expected_usd"] == pytest.approx(36 * found["seconds"] / 3600)
+    assert {row["id"] for row in found["checks"]} >= {"training.straggler", "resume.equality"}
+    assert found["accept"] == ["PASS"]
+
+
+def test_a_price_that_nobody_knows_is_not_zero(capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, _ = told(capsys, "plan", "--ranks", "2")
+    assert code == 0
+    assert "cost     unknown: the plan has no hourly price" in out
+    assert "nothing is claimed between 1.05 and 1.15" in out
+
+
+def test_a_part_of_the_phases_validates_no_stack(capsys: pytest.CaptureFixture[str]) -> None:
+    _, out, _ = told(capsys, "plan", "--only", "collectives")
+    assert "validates no stack" in out and "resume.equality" not in out
+    code, _, error = told(capsys, "plan", "--only", "collectives,dancing")
+    assert code == 3 and "--only: got 'dancing'; must be one of world" in error
+
+
+def test_a_full_run_takes_longer_and_judges_more() -> None:
+    quick, full = outlook(local_plan(4)), outlook(local_plan(4, phases.FULL))
+    assert full.seconds > quick.seconds and len(full.phases) == len(phases.PHASES)
+    assert {rule.id for rule in quick.checks} <= {rule.id for rule in full.checks}
+
+
+def test_zones_are_told_of_the_checks_that_have_them() -> None:
+    plan = samples.plan(max_straggler_slowdown=1.25)
+    judged = verdict.judge(plan, samples.parsed(samples.lines()))
+    zones = outlook(plan).zones
+    assert zones["training.straggler"] == (1.05, 1.25)
+    for check in judged.checks:
+        if check.zone is not None:
+            assert zones[check.id] == check.zone
+
+
+@pytest.mark.parametrize("kind", list(LAUNCHERS))
+def test_every_launcher_can_be_asked_for(
+    kind: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "run.json"
+    plan: Any = {"sagemaker": plans.managed, "vertex": plans.vertex}.get(kind, plans.training)()
+    path.write_text(runplan.render(plan))
+    code, out, _ = told(capsys, "render", "--for", kind, "--run", str(path))
+    assert (code, out) == (0, LAUNCHERS[kind].render(plan))
+
+
+def test_only_a_job_has_a_schedule(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "run.json"
+    path.write_text(runplan.render(plans.training()))
+    code, out, _ = told(capsys, "render", "--for", "job", "--run", str(path), "--schedule", "0 5 * * 1")
+    assert code == 0 and "kind: CronJob" in out
+    code, _, error = told(capsys, "render", "--for", "jobset", "--run", str(path), "--schedule", "0 5 * * 1")
+    assert code == 3 and "--schedule: only a job" in error
+
+
+def test_what_is_wrong_with_a_run_plan_is_told_at_once(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "run.json"
+    path.write_text('{"schema": "trainstack.run-plan/1", "nodes": 0}')
+    code, _, error = told(capsys, "render", "--for", "job", "--run", str(path))
+    assert code == 3
+    assert "image: missing" in error and "command: missing" in error and "Traceback" not in error
+
+
+def test_words_that_are_no_command_are_an_error_and_not_inconclusive() -> None:
+    with pytest.raises(SystemExit) as left:
+        cli.main(["run"])
+    assert left.value.code == 3
+
+
+def test_the_validation_itself_is_a_run_like_any_other(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "plan.json"
+    path.write_text(json.dumps(samples.document(image="registry.example/train@sha256:" + "0a" * 32)))
+    code, out, _ = told(
+        capsys, "render", "--for", "sbatch", "--plan", str(path), "--cpu", "80", "--code", "/shared"
+    )
+    assert code == 0
+    assert "#SBATCH --nodes=2" in out and "#SBATCH --cpus-per-task=80" in out
+    assert "python /shared/smoke_training.zip node --plan /shared/plan.json" in out
+    path.write_text(json.dumps(samples.document(image="train:latest")))
+    code, _, error = told(capsys, "render", "--for", "job", "--plan", str(path))
+    assert code == 3 and "image: got 'train:latest'; must be named by digest" in error

@@ -1,0 +1,265 @@
+"""The tables of expected figures: complete, sourced, physically possible, and never guessed from."""
+
+import datetime
+import gzip
+import importlib.resources
+import json
+import subprocess
+import sys
+import tomllib
+import zipfile
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from infra import catalog
+from smoke_training.expected import tables
+from smoke_training.expected.lookup import (
+    Question,
+    Unknown,
+    find_machine,
+    floor_of,
+    look_up,
+    signature_of,
+    sizes_of,
+    wires,
+)
+from smoke_training.expected.tables import Figure, TableError
+from smoke_training.formulae.bandwidth import COLLECTIVES
+from smoke_training.formulae.bounds import Shape, bounds, highest
+from smoke_training.model import Cause
+
+TABLES = tables.shipped()
+MACHINE_TYPES = {
+    "aws": """p3dn.24xlarge p4d.24xlarge p4de.24xlarge p5.48xlarge p5e.48xlarge p5en.48xlarge p6-b200.48xlarge
+        p6-b300.48xlarge p6e-gb200.36xlarge g4dn.12xlarge g4dn.metal g5.12xlarge g5.48xlarge g6.48xlarge
+        g6e.48xlarge""",
+    "gcp": """g2-standard-96 a2-highgpu-8g a2-ultragpu-8g a3-highgpu-8g a3-megagpu-8g a3-ultragpu-8g
+        a4-highgpu-8g a4x-highgpu-4g""",
+    "azure": """Standard_ND96asr_v4 Standard_ND96amsr_A100_v4 Standard_ND96isr_H100_v5
+        Standard_ND96isr_H200_v5 Standard_ND128isr_GB300_v6""",
+}
+ROWS = (*TABLES.machines, *TABLES.figures, *TABLES.floors, *TABLES.signatures)
+
+
+def question(row: Any, **changes: Any) -> Question:
+    known = {
+        "instance_type": row.instance_type,
+        "fabric": row.fabric,
+        "collective": row.collective,
+        "shape": Shape(row.nodes, row.gpus_per_node),
+        "size_bytes": row.size_bytes,
+    }
+    return Question(**{**known, **changes})
+
+
+@pytest.mark.parametrize("cloud", MACHINE_TYPES)
+def test_every_machine_type_is_listed_and_says_why_where_it_has_no_figure(cloud: str) -> None:
+    known = tables.parse({cloud: _toml(cloud)})
+    assert {row.instance_type for row in known.machines} == set(MACHINE_TYPES[cloud].split())
+    for machine in known.machines:
+        figures = [
+            row
+            for row in known.figures
+            if row.instance_type == machine.instance_type and row.fabric in machine.fabrics
+        ]
+        assert bool(figures) != bool(machine.no_figure), machine
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{type(row).__name__}-{row.instance_type}")
+def test_every_row_says_where_it_comes_from_and_when(row: Any) -> None:
+    assert len(row.source.text) > 20
+    assert row.source.dated in ("by source", "when read")
+    assert datetime.date(2019, 1, 1) <= row.source.date <= datetime.date.today()
+    assert isinstance(row.source.read, bool)
+
+
+def test_every_source_has_a_row() -> None:
+    for cloud in tables.CLOUDS:
+        content = tomllib.loads(_toml(cloud))
+        rows = [row for kind in content.values() if isinstance(kind, list) for row in kind]
+        used = {row[key] for row in rows for key in ("source", "inside_source") if key in row}
+        assert used == set(content["sources"]), cloud
+
+
+@pytest.mark.parametrize("row", TABLES.figures, ids=lambda row: f"{row.instance_type}-{row.collective}")
+def test_every_figure_is_a_whole_cell(row: Figure) -> None:
+    assert row.collective in COLLECTIVES
+    assert row.kind in ("published", "derived", "declared")
+    assert row.unit == "GB/s"
+    assert row.value > 0
+    assert row.size_bytes >= 1 << 20
+    assert row.stack
+    machine = find_machine(TABLES, row.instance_type, row.fabric)
+    assert not isinstance(machine, Unknown)
+    assert machine.gpus == row.gpus_per_node
+
+
+def test_no_cell_has_two_figures() -> None:
+    cells = Counter(
+        (row.instance_type, row.fabric, row.collective, row.nodes, row.gpus_per_node, row.size_bytes)
+        for row in TABLES.figures
+    )
+    assert max(cells.values()) == 1
+
+
+@pytest.mark.parametrize("row", TABLES.figures, ids=lambda row: f"{row.instance_type}-{row.collective}")
+def test_no_figure_outruns_the_wires_of_its_machine(row: Figure) -> None:
+    machine = find_machine(TABLES, row.instance_type, row.fabric)
+    assert not isinstance(machine, Unknown)
+    bound = highest(bounds(row.collective, Shape(row.nodes, row.gpus_per_node), wires(machine)))
+    if bound is not None and bound.complete:
+        assert row.value <= bound.value * 1.001
+
+
+def test_floors_stay_below_what_was_measured_and_never_answer_a_lookup() -> None:
+    for floor in TABLES.floors:
+        found = look_up(TABLES, question(floor))
+        assert isinstance(found, Unknown) or found.value > floor.value
+        assert floor_of(TABLES, question(floor)) is not None
+
+
+def test_a_floor_alone_is_no_figure() -> None:
+    floor = next(row for row in TABLES.floors if row.instance_type == "p5e.48xlarge")
+    found = look_up(TABLES, question(floor))
+    assert isinstance(found, Unknown)
+    assert "no source measures p5e" in found.reason
+
+
+@pytest.mark.parametrize("row", TABLES.figures, ids=lambda row: f"{row.instance_type}-{row.collective}")
+def test_a_figure_answers_its_own_question_and_no_other(row: Figure) -> None:
+    assert look_up(TABLES, question(row)) is row
+    others = (
+        {"size_bytes": row.size_bytes + 1},
+        {"shape": Shape(row.nodes + 5, row.gpus_per_node)},
+        {"shape": Shape(row.nodes, row.gpus_per_node + 1)},
+        {"collective": "reduce_scatter"},
+        {"instance_type": row.instance_type + "x"},
+        {"fabric": "pigeons"},
+    )
+    for other in others:
+        assert isinstance(look_up(TABLES, question(row, **other)), Unknown), other
+
+
+@settings(deadline=None)
+@given(
+    st.sampled_from([*(row.instance_type for row in TABLES.machines), "nothing", ""]),
+    st.sampled_from([*TABLES.fabrics, "loopback", ""]),
+    st.sampled_from(COLLECTIVES),
+    st.builds(Shape, st.integers(1, 40), st.integers(1, 8)),
+    st.one_of(st.integers(1, 1 << 40), st.integers(0, 36).map(lambda power: 1 << power)),
+)
+def test_a_lookup_answers_with_a_row_of_the_table_or_a_reason(
+    instance_type: str, fabric: str, collective: str, shape: Shape, size: int
+) -> None:
+    asked = Question(
+        instance_type=instance_type, fabric=fabric, collective=collective, shape=shape, size_bytes=size
+    )
+    found = look_up(TABLES, asked)
+    if isinstance(found, Unknown):
+        assert found.reason
+    else:
+        assert question(found) == asked
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"fabric": "myrinet"}, "the table has no fabric 'myrinet'; it has efa, infiniband"),
+        ({"instance_type": "p5.48xlage"}, "no machine type 'p5.48xlage'; the nearest name is p5.48xlarge"),
+        ({"fabric": "roce"}, "the table knows p5.48xlarge over efa, not over roce"),
+        ({"shape": Shape(4, 8)}, "with 4 nodes of 8 GPUs at 16 GiB; figures exist for 2 nodes of 8 GPUs at"),
+        ({"collective": "reduce_scatter"}, "no figure for reduce_scatter on p5.48xlarge over efa"),
+    ],
+)
+def test_an_unknown_name_ends_in_a_message_that_names_it(changes: dict[str, Any], said: str) -> None:
+    row = next(row for row in TABLES.figures if row.instance_type == "p5.48xlarge" and row.value == 487.09)
+    found = look_up(TABLES, question(row, **changes))
+    assert isinstance(found, Unknown)
+    assert said in found.reason
+
+
+def test_a_measurement_near_the_figure_of_a_known_fault_reads_like_it() -> None:
+    row = next(row for row in TABLES.signatures if row.value == 20.31)
+    assert signature_of(TABLES, question(row), 19.0) is row
+    near = signature_of(TABLES, question(row), 4.2)
+    assert near is not None
+    assert near.cause == "tcp_fallback"
+    assert signature_of(TABLES, question(row), 77.0) is None
+    for signature in TABLES.signatures:
+        assert Cause(signature.cause)
+        healthy = look_up(TABLES, question(signature))
+        assert isinstance(healthy, Unknown) or healthy.value > 2 * signature.value
+
+
+def test_sizes_with_figures_are_what_a_sweep_should_reach() -> None:
+    assert sizes_of(TABLES, "p5.48xlarge", "efa", "all_gather") == [16 << 30]
+    assert sizes_of(TABLES, "p5.48xlarge", "myrinet", "all_gather") == []
+
+
+# What the tables say of EC2 against two other sources: EC2's own description as moto bundles it, and the
+# catalogue that pools are made of. (The card rates of p6-b200 and g6e in moto do not add up to the type's own
+# network performance; both rows say so.)
+AWS = [row for row in TABLES.machines if row.network_gbit_s and "." in row.instance_type]
+
+
+@pytest.mark.parametrize("row", AWS, ids=lambda row: row.instance_type)
+def test_network_sums_are_those_that_ec2_describes(row: tables.Machine) -> None:
+    described = _described_by_moto()[row.instance_type]["NetworkInfo"]
+    cards = [card["BaselineBandwidthInGbps"] for card in described["NetworkCards"]]
+    named = described["NetworkPerformance"]  # "4x 100 Gigabit", "3200 Gigabit"
+    count, _, rate = named.removesuffix(" Gigabit").rpartition("x ")
+    assert row.network_gbit_s == int(count or 1) * float(rate)
+    assert row.nics == described["EfaInfo"]["MaximumEfaInterfaces"]
+    assert row.nics is not None
+    sums = sum(sorted(cards)[-row.nics :])
+    assert sums == row.network_gbit_s or any("moto gives each" in text for text in row.disagreements)
+
+
+@pytest.mark.parametrize("row", AWS, ids=lambda row: row.instance_type)
+def test_machines_are_those_of_the_catalogue(row: tables.Machine) -> None:
+    known = catalog.aws().instance_type(row.instance_type)
+    assert (row.gpus, row.network_gbit_s) == (known.accelerator_count, known.network_gbps)
+    assert row.nics == known.efa_interfaces
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("[sources.a", "aws.toml: "),
+        ('[[figure]]\nsource = "b"', r"aws.toml \[\[figure\]\] 1: 'b'"),
+        ("[[machine]]\nspeed = 1", r"aws.toml \[\[machine\]\] 1: unknown keys speed"),
+        ('[[machine]]\ninstance_type = "x"', r"aws.toml \[\[machine\]\] 1: .*missing"),
+    ],
+)
+def test_a_broken_table_names_file_and_row(text: str, said: str) -> None:
+    with pytest.raises(TableError, match=said):
+        tables.parse({"aws": text})
+
+
+def test_the_tables_are_read_from_the_zip_that_reaches_a_cluster(tmp_path: Path) -> None:
+    package = Path(tables.__file__).parents[1]
+    archive = tmp_path / "smoke_training.zip"
+    with zipfile.ZipFile(archive, "w") as content:
+        for path in (p for p in package.rglob("*") if p.suffix in (".py", ".toml")):
+            content.write(path, f"smoke_training/{path.relative_to(package)}")
+    code = "from smoke_training.expected.tables import shipped; print(len(shipped().figures), end='')"
+    said = subprocess.run(
+        [sys.executable, "-c", code], env={"PYTHONPATH": str(archive)}, cwd=tmp_path, capture_output=True,
+        text=True, check=True,
+    )  # fmt: skip
+    assert int(said.stdout) == len(TABLES.figures)
+
+
+def _toml(cloud: str) -> str:
+    return importlib.resources.files("smoke_training.expected").joinpath(f"{cloud}.toml").read_text()
+
+
+def _described_by_moto() -> dict[str, Any]:
+    packed = importlib.resources.files("moto.ec2").joinpath("resources/instance_types.json.gz").read_bytes()
+    described: dict[str, Any] = json.loads(gzip.decompress(packed))
+    return described

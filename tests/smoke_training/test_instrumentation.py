@@ -1,0 +1,214 @@
+import json
+import statistics
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+import smoke_training
+from smoke_training.instrumentation import Record, metrics
+from smoke_training.statistics.comparison import Comparison
+
+PAUSE = 0.02
+
+
+class Loader:
+    """Batches that take a while to come."""
+
+    def __init__(self, count: int, seconds: float = 0.0) -> None:
+        self.count, self.seconds = count, seconds
+
+    def __iter__(self) -> Iterator[Tensor]:
+        for _ in range(self.count):
+            time.sleep(self.seconds)
+            yield torch.ones(4, 8)
+
+
+class Slow(nn.Linear):
+    """A layer whose forward pass takes a while."""
+
+    def __init__(self, seconds: float = 0.0) -> None:
+        super().__init__(8, 1)
+        self.seconds = seconds
+
+    def forward(self, batch: Tensor) -> Tensor:
+        time.sleep(self.seconds)
+        return super().forward(batch)
+
+
+def train(
+    model: nn.Module, loader: Loader, *, every: int = 4, other: float = 0.0, **wishes: Any
+) -> smoke_training.instrumentation.Run[Tensor]:
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    with smoke_training.instrument(model, optimizer, loader, every=every, **wishes) as run:
+        for batch in run.batches():
+            model(batch).mean().backward()
+            optimizer.step()
+            optimizer.zero_grad()
+            time.sleep(other)
+    return run
+
+
+def mean(run: smoke_training.instrumentation.Run[Tensor], part: str) -> float:
+    return statistics.fmean(getattr(step, part) for step in run.history)
+
+
+@pytest.mark.parametrize(
+    ("slow", "part"),
+    [
+        ({"loader": Loader(8, PAUSE)}, "data"),
+        ({"model": Slow(PAUSE)}, "compute"),
+        ({"other": PAUSE}, "other"),
+    ],
+)
+def test_lost_time_is_found_where_it_was_lost(slow: dict[str, Any], part: str) -> None:
+    run = train(**{"model": Slow(), "loader": Loader(8), **slow})
+    for name in ("data", "compute", "exposed", "checkpoint", "other"):
+        assert (mean(run, name) >= PAUSE) == (name == part), name
+    assert all(sum(step[:5]) == pytest.approx(step.total, rel=0.02) for step in run.history)
+
+
+def test_checkpoints_have_their_own_place() -> None:
+    model = Slow()
+    with smoke_training.instrument(model, None, Loader(4), every=2) as run:
+        for batch in run.batches():
+            model(batch).mean().backward()
+            if run.step % 2 == 0:
+                with run.checkpoint():
+                    time.sleep(PAUSE)
+    assert [step.checkpoint >= PAUSE for step in run.history] == [False, True, False, True]
+    assert max(step.other for step in run.history) < PAUSE
+
+
+def test_the_last_incomplete_window_is_recorded_too(tmp_path: Path) -> None:
+    told: list[Record] = []
+    train(Slow(), Loader(10), every=4, jsonl=tmp_path / "steps.jsonl", on_record=told.append)
+    written = [json.loads(line) for line in (tmp_path / "steps.jsonl").read_text().splitlines()]
+    assert [(record["step"], record["steps"]) for record in written] == [(4, 4), (8, 4), (10, 2)]
+    assert json.loads(json.dumps(told)) == written
+    assert written[0]["straggler"] is None
+    assert written[0]["straggler_reason"] == "one rank has no peers"
+
+
+def test_a_record_becomes_flat_numbers() -> None:
+    run = train(Slow(), Loader(4, PAUSE))
+    assert run.latest is not None
+    found = metrics(run.latest)
+    assert found["step/lost_to_data"] > 0.5
+    assert found["step/exposed_communication_seconds"] < 0.01
+    assert all(isinstance(value, float) for value in found.values())
+
+
+def test_leaving_the_loop_early_keeps_its_last_step() -> None:
+    model = Slow()
+    with smoke_training.instrument(model, None, Loader(100), every=50) as run:
+        for batch in run.batches():
+            model(batch).mean().backward()
+            if run.step == 3:
+                break
+    assert len(run.history) == 3
+
+
+def test_several_epochs_count_on() -> None:
+    model = Slow()
+    with smoke_training.instrument(model, None, Loader(3), every=2) as run:
+        for _ in range(2):
+            for batch in run.batches():
+                model(batch).mean().backward()
+    assert (run.step, len(run.history)) == (6, 6)
+
+
+def test_accumulated_passes_and_evaluations_belong_to_their_step() -> None:
+    model = Slow(PAUSE)
+    with smoke_training.instrument(model, None, Loader(2), every=1) as run:
+        for batch in run.batches():
+            for _ in range(3):
+                model(batch).mean().backward()
+            with torch.no_grad():
+                model(batch)
+            time.sleep(PAUSE)  # after an evaluation: not compute
+    assert all(4 * PAUSE <= step.compute < 5 * PAUSE + 0.015 for step in run.history)
+    assert all(step.other >= PAUSE for step in run.history)
+
+
+@pytest.mark.parametrize("shape", ["tuple", "dict"])
+def test_models_may_return_more_than_a_tensor(shape: str) -> None:
+    class Rich(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.layer = nn.Linear(8, 1)
+
+        def forward(self, batch: Tensor) -> object:
+            out = self.layer(batch)
+            return (None, [out]) if shape == "tuple" else {"logits": out, "name": "x"}
+
+    model = Rich()
+    with smoke_training.instrument(model, None, Loader(2), every=1) as run:
+        for batch in run.batches():
+            found = model(batch)
+            out = found[1][0] if shape == "tuple" else found["logits"]
+            out.mean().backward()
+            time.sleep(PAUSE)
+    assert all(step.other >= PAUSE > step.compute for step in run.history)
+
+
+def test_a_broken_tracker_costs_a_warning_and_no_training() -> None:
+    def broken(_record: Record) -> None:
+        raise ConnectionError("tracking is down")
+
+    with pytest.warns(RuntimeWarning, match="tracking is down"):
+        run = train(Slow(), Loader(8), on_record=broken)
+    assert len(run.history) == 8
+    assert run.problems[0].startswith("ConnectionError")
+
+
+def test_the_hooks_are_gone_afterwards() -> None:
+    model = Slow()
+    train(model, Loader(2))
+    assert not model._forward_hooks
+    assert not model._forward_pre_hooks
+
+
+def test_an_exception_of_the_loop_passes_through_and_leaves_nothing_behind() -> None:
+    model = Slow()
+    with (
+        pytest.raises(KeyError),
+        smoke_training.instrument(model, None, Loader(5), every=1) as run,
+    ):
+        for batch in run.batches():
+            model(batch)
+            raise KeyError(run.step)
+    assert not model._forward_hooks
+
+
+def test_a_window_of_no_steps_is_refused() -> None:
+    with pytest.raises(ValueError, match="every: got 0"):
+        smoke_training.instrument(Slow(), None, Loader(1), every=0)
+
+
+def test_a_rank_that_takes_longer_stands_out_after_a_few_windows() -> None:
+    comparison = Comparison(4)
+    for window in range(6):
+        comparison.add([0.10, 0.101, 0.13 + window * 1e-4, 0.099])
+    found = comparison.standings()
+    worst = max(found, key=lambda standing: standing.slowdown)
+    assert worst.rank == 2
+    assert worst.slowdown == pytest.approx(1.3, rel=0.02)
+    assert worst.ci95 is not None
+    assert worst.ci95[0] > 1.2
+    assert all(standing.slowdown == pytest.approx(1, rel=0.02) for standing in found if standing.rank != 2)
+
+
+def test_few_windows_have_no_interval_and_one_rank_no_comparison() -> None:
+    comparison = Comparison(2)
+    assert comparison.standings() == []
+    comparison.add([0.1, 0.2])
+    assert [standing.ci95 for standing in comparison.standings()] == [None, None]
+    with pytest.raises(ValueError, match="3 figures for 2 ranks"):
+        comparison.add([0.1, 0.2, 0.3])
+    with pytest.raises(ValueError, match="peers"):
+        Comparison(1)

@@ -1,0 +1,73 @@
+from hypothesis import given
+from hypothesis import strategies as st
+
+from smoke_training.manifest import Part, choose, differences, entry_digest
+
+
+def part(rank: int, step: int, fault: str | None = None, readable: bool = True) -> Part:
+    return Part(rank=rank, step=step, path=f"/c/step-{step}/rank-{rank}", fault=fault, readable=readable)
+
+
+def test_ranks_resume_from_the_newest_step_that_all_of_them_have() -> None:
+    parts = [part(0, 4), part(0, 8), part(1, 4), part(1, 8), part(1, 12), part(0, 12, "missing")]
+    found = choose(parts, committed=[4, 8], ranks=2)
+    assert (found.step, found.committed, found.damaged) == (8, 8, ())
+
+
+def test_a_kill_during_a_checkpoint_is_no_damage_but_lost_bytes_of_a_committed_one_are() -> None:
+    parts = [part(0, 4), part(1, 4), part(0, 8), part(1, 8, "half")]
+    assert choose(parts, committed=[4], ranks=2).damaged == ()
+    found = choose(parts, committed=[4, 8], ranks=2)
+    assert (found.step, found.committed) == (4, 8)
+    assert [(item.rank, item.step) for item in found.damaged] == [(1, 8)]
+
+
+def test_shards_that_prove_whole_count_although_the_mark_is_missing() -> None:
+    found = choose([part(0, 4), part(1, 4)], committed=[], ranks=2)
+    assert (found.step, found.committed) == (4, 4)
+
+
+def test_a_rank_that_brings_nothing_is_not_overlooked() -> None:
+    assert choose([part(0, 4)], committed=[], ranks=2).step is None
+    assert choose([], committed=[], ranks=2).step is None
+    assert choose([], committed=[], ranks=0).step is None
+
+
+def test_what_cannot_be_read_is_neither_whole_nor_damaged() -> None:
+    found = choose([part(0, 4), part(1, 4, "EACCES", readable=False)], committed=[4], ranks=2)
+    assert (found.step, found.damaged) == (None, ())
+    assert [item.rank for item in found.unreadable] == [1]
+
+
+parts = st.builds(
+    part,
+    st.integers(0, 3),
+    st.integers(1, 6),
+    st.sampled_from([None, None, None, "torn"]),
+    st.booleans(),
+)
+
+
+@given(st.lists(parts, unique_by=lambda p: (p.rank, p.step)), st.sets(st.integers(1, 6)))
+def test_the_chosen_step_is_whole_and_no_newer_one_is(found: list[Part], marks: set[int]) -> None:
+    whole = {
+        step
+        for step in range(1, 7)
+        if all(any(p.rank == rank and p.step == step and p.fault is None for p in found) for rank in range(4))
+    }
+    assert choose(found, marks, 4).step == max(whole, default=None)
+
+
+@given(
+    st.dictionaries(st.text(max_size=3), st.text(max_size=2)),
+    st.dictionaries(st.text(max_size=3), st.text(max_size=2)),
+)
+def test_differences_are_symmetric_and_empty_only_for_equal_manifests(
+    left: dict[str, str], right: dict[str, str]
+) -> None:
+    assert differences(left, right) == differences(right, left)
+    assert (differences(left, right) == []) == (left == right)
+
+
+def test_equal_bytes_of_another_shape_or_type_are_another_entry() -> None:
+    assert len({entry_digest(k, s, b"abcd") for k, s in (("f", (4,)), ("f", (2, 2)), ("i", (4,)))}) == 3

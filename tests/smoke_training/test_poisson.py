@@ -1,0 +1,74 @@
+import math
+import random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from smoke_training.statistics.links import Answer
+from smoke_training.statistics.poisson import TOLERATED, bounds, dispersion, rate
+
+
+@pytest.mark.parametrize(
+    ("count", "low", "high"),
+    # Exact 95 % limits of a Poisson mean (Garwood 1936, as tabled by Johnson, Kotz & Kemp).
+    [(0, 0.0, 3.689), (1, 0.0253, 5.572), (5, 1.6235, 11.668), (10, 4.7954, 18.390), (50, 37.111, 65.919)],
+)
+def test_bounds_are_garwoods(count: int, low: float, high: float) -> None:
+    found = bounds(count, z=1.959964)
+    assert list(found) == pytest.approx([low, high], abs=0.005)
+
+
+@given(st.integers(0, 5000))
+def test_bounds_enclose_the_count_and_grow_with_it(count: int) -> None:
+    low, high = bounds(count)
+    assert low <= count <= high
+    assert bounds(count + 1)[0] >= low
+    assert bounds(count + 1)[1] > high
+
+
+def test_the_approximation_continues_the_exact_bounds() -> None:
+    exact, approximate = bounds(40), bounds(41)
+    assert approximate[0] - exact[0] == pytest.approx(0.8, abs=0.3)
+    assert approximate[1] - exact[1] == pytest.approx(1.2, abs=0.3)
+
+
+def poisson(dice: random.Random, mean: float) -> int:
+    limit, product, count = math.exp(-mean), dice.random(), 0
+    while product > limit:
+        product *= dice.random()
+        count += 1
+    return count
+
+
+def test_a_clean_wire_is_never_accused_and_one_per_cent_always_is() -> None:
+    dice = random.Random(7)
+    segments = [2200] * 8
+    for _ in range(500):
+        clean = rate([poisson(dice, 2200 * 0.0001) for _ in segments], segments)
+        assert clean.answer is not Answer.BAD
+        lossy = rate([poisson(dice, 2200 * 0.01) for _ in segments], segments)
+        assert lossy.answer is Answer.BAD
+        assert lossy.low < 0.01 < lossy.high
+
+
+def test_nothing_lost_is_clean_only_after_enough_segments() -> None:
+    assert rate([0], [10_000]).answer is Answer.OPEN
+    assert rate([0, 0], [10_000, 10_000]).answer is Answer.GOOD
+    assert rate([0, 0], [10_000, 10_000]).high < TOLERATED
+
+
+def test_one_burst_is_one_event_not_forty() -> None:
+    segments = [2000] * 12
+    assert rate([40] + [0] * 11, segments).answer is Answer.OPEN
+    assert dispersion([40] + [0] * 11, segments) > 30
+    assert rate([4] * 12, segments).answer is Answer.BAD
+
+
+def test_what_cannot_be_judged_is_refused() -> None:
+    with pytest.raises(ValueError, match="exposed"):
+        rate([0], [0])
+    with pytest.raises(ValueError, match="exposure"):
+        rate([0, 1], [5])
+    with pytest.raises(ValueError, match="count"):
+        bounds(-1)

@@ -1,0 +1,44 @@
+"""A scheduled run that makes way: whole jobs on loopback, stopped as a queue stops them."""
+
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.smoke_training.jobs import Job, bundle, check, until
+
+pytestmark = pytest.mark.alone
+SCHEDULED = {
+    "preemptible": True,
+    "accept": ["PASS", "INCONCLUSIVE", "SKIPPED"],
+    "task": "scheduled-validation",
+}
+
+
+@pytest.fixture
+def jobs() -> Iterator[list[Job]]:
+    started: list[Job] = []
+    yield started
+    for job in started:
+        job.end()
+
+
+@pytest.mark.parametrize("first", [0, 1])
+def test_a_run_that_makes_way_is_skipped_and_no_failed_job(
+    tmp_path: Path, jobs: list[Job], first: int
+) -> None:
+    job = Job(bundle(tmp_path), tmp_path, plan=SCHEDULED)
+    jobs.append(job)
+    until(lambda: job.ranks(0) and job.ranks(1))
+    # The pods of a suspended Job are not told in the same instant: the other node hears of it from this one.
+    job.nodes[first].process.send_signal(signal.SIGTERM)
+    codes = {index: node.finish(30)[0] for index, node in sorted(job.nodes.items())}
+    assert codes == {0: 0, 1: 0}
+    result = job.result()
+    assert result["verdict"] == "SKIPPED" and result["exit_code"] == 4
+    assert "preempted: the run made way for other work" in result["headline"]
+    assert check(result, "run.completed")["status"] == "SKIPPED"
+    assert not [item for item in result["checks"] if item["status"] in ("FAIL", "ERROR")]
+    assert job.nodes[0].termination.read_text().startswith("SKIPPED")
+    assert job.processes() == []

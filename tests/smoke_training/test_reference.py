@@ -1,0 +1,166 @@
+"""What a collective is held against, in order of trust."""
+
+from typing import Any
+
+import pytest
+
+from smoke_training.expected.lookup import Unknown, find_machine, wires
+from smoke_training.expected.reference import (
+    BUSBW_FLOOR,
+    EFFICIENCY,
+    EFFICIENT_FABRICS,
+    FAR_BELOW,
+    TCP_EFFICIENCY,
+    Reference,
+    Setting,
+    reference,
+    setting_of,
+)
+from smoke_training.expected.tables import shipped
+from smoke_training.formulae.bounds import Shape, bounds, lowest
+from tests.smoke_training.samples import plan
+
+GIB = 1 << 30
+SIZES = (1024, 1 << 20, 256 << 20, GIB, 4 * GIB, 16 * GIB)
+LAB: dict[str, Any] = {
+    "gpus_per_node": 0,
+    "instance_type": "namespace",
+    "fabric": "shaped-veth",
+    "rails": ["eth0"],
+}
+
+
+def on_nccl(nodes: int = 2, per_node: int = 8) -> Setting:
+    return Setting(ranks=nodes * per_node, shape=Shape(nodes, per_node), backend="nccl")
+
+
+def on_gloo(nodes: int = 4, per_node: int = 1) -> Setting:
+    return Setting(ranks=nodes * per_node, shape=Shape(nodes, per_node), backend="gloo")
+
+
+def held(
+    setting: Setting, name: str = "all_reduce", sizes: tuple[int, ...] = SIZES, **changes: Any
+) -> Reference:
+    return reference(shipped(), plan(**changes), setting, (name, sizes), None)
+
+
+def test_a_published_figure_is_firm_and_names_its_source() -> None:
+    found = held(on_nccl(), instance_type="p5.48xlarge")
+    assert (found.size, found.expected.value, found.expected.kind) == (16 * GIB, 487.09, "published")
+    assert found.fail_below == found.expected.floor == pytest.approx(BUSBW_FLOOR * 487.09)
+    assert "awsome-distributed-training" in found.expected.source
+
+
+def test_the_largest_size_with_a_figure_is_judged() -> None:
+    assert held(on_nccl(), instance_type="p4d.24xlarge").size == GIB
+    assert held(on_nccl(), instance_type="p4d.24xlarge", sizes=SIZES[:3]).size == 256 << 20
+    small = held(on_nccl(), instance_type="p4d.24xlarge", sizes=(1024, 64 << 20))
+    assert small.expected.kind == "unknown"
+    assert "figures are only trusted from 268435456 on" in str(small.expected.reason)
+
+
+def test_the_plans_own_figure_goes_first() -> None:
+    own = {"value": 99.0, "nodes": 2, "size_bytes": GIB, "source": "a contract", "kind": "declared"}
+    found = held(on_nccl(), instance_type="p4d.24xlarge", expected_busbw_gb_s=own)
+    assert (found.expected.value, found.expected.source, found.size) == (99.0, "a contract", GIB)
+    assert held(on_nccl(), name="all_gather", expected_busbw_gb_s=own).expected.value != 99.0
+
+
+@pytest.mark.parametrize("fabric", ["tcp", "myrinet", "roce"])
+def test_a_fabric_without_figures_is_unknown_by_name_and_fails_nothing(fabric: str) -> None:
+    found = held(on_nccl(), instance_type="p5.48xlarge", fabric=fabric)
+    assert (found.expected.value, found.expected.floor, found.expected.kind) == (None, None, "unknown")
+    assert fabric in str(found.expected.reason)
+    assert found.fail_below is None
+
+
+def test_no_figure_but_known_wires_is_provisional_and_only_far_below_is_a_fault() -> None:
+    found = held(on_nccl(4), instance_type="p5.48xlarge")
+    assert found.expected.kind == "derived"
+    assert found.expected.value == pytest.approx(EFFICIENCY * 367.61)
+    assert found.fail_below == pytest.approx(FAR_BELOW * 367.61)
+    assert str(found.expected.reason).startswith("provisional: no figure for all_reduce on p5.48xlarge")
+    assert found.ceiling == pytest.approx(400 / 8 * 31 / 3)
+
+
+def test_a_log_that_names_the_algorithm_chooses_the_bound() -> None:
+    by_tree = reference(
+        shipped(), plan(instance_type="p5.48xlarge"), on_nccl(4), ("all_reduce", SIZES), "tree"
+    )
+    assert by_tree.expected.value == pytest.approx(EFFICIENCY * 400 / 8 * 31 / 3)
+
+
+@pytest.mark.parametrize("instance_type", ["g5.48xlarge", "g4dn.metal", "p3dn.24xlarge"])
+def test_machines_whose_inside_is_unknown_are_never_judged(instance_type: str) -> None:
+    found = held(on_nccl(), instance_type=instance_type)
+    assert found.expected.kind == "unknown"
+    assert "not every wire on the way is known" in str(found.expected.reason)
+
+
+def test_sockets_on_accelerators_have_a_bound_and_no_expectation() -> None:
+    found = held(on_nccl(), instance_type="a2-highgpu-8g", fabric="tcp")
+    assert (found.expected.kind, found.fail_below) == ("unknown", None)
+    assert "no efficiency is known for tcp; the bound is 12.5 GB/s" in str(found.expected.reason)
+
+
+def test_a_declared_network_replaces_the_tables() -> None:
+    found = held(on_nccl(4), instance_type="p5.48xlarge", network_gbit_s=800.0)
+    assert found.expected.value == pytest.approx(EFFICIENCY * 100.0)
+
+
+def test_no_published_figure_of_a_gibibyte_lies_below_the_provisional_efficiency() -> None:
+    shares = []
+    for row in shipped().figures:
+        machine = find_machine(shipped(), row.instance_type, row.fabric)
+        assert not isinstance(machine, Unknown)
+        bound = lowest(bounds(row.collective, Shape(row.nodes, row.gpus_per_node), wires(machine)))
+        if bound and bound.complete and row.size_bytes >= GIB and row.fabric in EFFICIENT_FABRICS:
+            shares.append(row.value / bound.value)
+    assert len(shares) > 20
+    assert EFFICIENCY <= min(shares) < EFFICIENCY + 0.1
+
+
+def test_gloo_is_held_against_the_declared_rate_of_one_rail() -> None:
+    found = held(on_gloo(), sizes=(1024, 4 << 20), **LAB, rail_gbit_s=0.5)
+    assert (found.expected.kind, found.size, found.declared) == ("declared", 4 << 20, True)
+    assert found.expected.value == pytest.approx(TCP_EFFICIENCY * 0.0625)
+    assert "0.5 Gb/s" in found.expected.source
+
+
+@pytest.mark.parametrize(
+    ("name", "bound"), [("all_gather", 0.0625), ("all_to_all", 0.0625), ("reduce_scatter", 0.03125)]
+)
+def test_what_gloo_does_not_fill_is_reported_with_its_bound_only(name: str, bound: float) -> None:
+    found = held(on_gloo(), name=name, **LAB, rail_gbit_s=0.5)
+    assert found.expected.kind == "unknown"
+    assert "does not fill a wire" in str(found.expected.reason)
+    assert found.ceiling == pytest.approx(bound)
+
+
+@pytest.mark.parametrize(
+    ("setting", "changes", "reason"),
+    [
+        (on_gloo(1, 4), {**LAB, "rail_gbit_s": 1.0}, "talk through its memory"),
+        (on_gloo(), LAB, "declares no rate"),
+        (on_gloo(), {**LAB, "rails": ["a", "b"], "network_gbit_s": 2.0}, "declares no rate"),
+        (on_gloo(), {"instance_type": "p5.48xlarge", "rail_gbit_s": 100.0}, "declares no rate"),
+        (Setting(ranks=3, shape=None, backend="gloo"), LAB, "different numbers of ranks"),
+    ],
+)
+def test_gloo_without_a_wire_of_its_own_is_unknown(
+    setting: Setting, changes: dict[str, Any], reason: str
+) -> None:
+    found = held(setting, **changes)
+    assert found.expected.kind == "unknown"
+    assert reason in str(found.expected.reason)
+
+
+def test_a_rate_that_a_cpu_may_not_fill_proves_no_fault() -> None:
+    found = held(on_gloo(), **LAB, rail_gbit_s=25.0)
+    assert found.expected.kind == "derived"
+    assert found.fail_below is None
+
+
+def test_the_shape_is_that_of_the_ranks_that_joined() -> None:
+    assert setting_of([0, 0, 1, 1], "gloo").shape == Shape(2, 2)
+    assert setting_of([0, 1, 1], "gloo").shape is None

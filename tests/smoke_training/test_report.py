@@ -1,0 +1,123 @@
+"""The words of a result: what a failed deploy shows."""
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from smoke_training import report
+from smoke_training.model import Cause, Check, Culprit, Expected, Judgement, Measured, Verdict
+
+SLOW = Check(
+    id="training.straggler",
+    status=Verdict.FAIL,
+    required=True,
+    message="rank 1 computes 1.96x slower than its peers (tolerated: 1.15x)",
+    measured=Measured(value=1.96, unit="x", n=80, estimator="trimmed mean of block medians", ci=(1.91, 2.02)),
+    expected=Expected(value=1.0, kind="declared", source="the run plan", floor=1.15),
+    zone=(1.05, 1.15),
+    noise={"steal": 0.0012, "psi": None},
+    culprits=(
+        Culprit(
+            kind="rank", id="1", node="smoke-ab-1", score=1.96, ci=(1.91, 2.02), cause=Cause.NOT_RUNNING,
+            evidence=("its CPU time is as its peers'", "stopped for 48 % of the time"),
+        ),
+    ),
+    next_action="Drain node smoke-ab-1 and validate again.",
+)  # fmt: skip
+GOOD = Check(id="collective.payload", status=Verdict.PASS, required=True, message="0 of 1000 sums are wrong")
+
+
+def judgement(*checks: Check, verdict: Verdict = Verdict.FAIL) -> Judgement:
+    return Judgement(verdict=verdict, checks=checks, notes=("Ran on CPU.",))
+
+
+def test_a_failure_shows_figure_interval_limit_zone_culprit_cause_and_one_action() -> None:
+    told = report.termination_message(judgement(GOOD, SLOW), accept=("PASS",)).splitlines()
+    assert told[0].startswith("FAIL straggler rank 1 computes 1.96x")
+    assert "suspect rank 1 on node smoke-ab-1" in told[0]
+    assert "  measured: 1.96 x (trimmed mean of block medians, n=80, 95% interval 1.91 .. 2.02)" in told
+    assert "  expected: 1, limit 1.15 (declared: the run plan)" in told
+    assert "  zone: indifference zone 1.05 .. 1.15" in told
+    assert "  noise: steal 0.0012" in told
+    assert any(line.startswith("  suspect: rank 1") and line.endswith("cause: not_running") for line in told)
+    assert "    - stopped for 48 % of the time" in told
+    assert "Gate: closed; it opens for PASS." in told
+    assert [line for line in told if line.startswith("Next: ")] == [f"Next: {SLOW.next_action}"]
+    assert not any("collective.payload" in line for line in told), "what passed is not in the way"
+
+
+def test_what_is_accused_is_named_whatever_it_is() -> None:
+    link = replace(SLOW.culprits[0], kind="link", id="0-2", node=None, score=0.5, cause=Cause.HALF_RATE_LINK)
+    told = report.termination_message(judgement(replace(SLOW, culprits=(link,))))
+    assert (
+        "suspect: link 0-2: half_rate_link, score 0.5 (95% interval 1.91 .. 2.02); cause: half_rate_link"
+        in told
+    )
+
+
+def test_a_verdict_that_is_accepted_closes_no_gate() -> None:
+    unsure = replace(SLOW, status=Verdict.INCONCLUSIVE)
+    found = judgement(unsure, verdict=Verdict.INCONCLUSIVE)
+    assert "Gate: closed" not in report.termination_message(found, accept=("PASS", "INCONCLUSIVE"))
+    assert "Gate: closed; it opens for PASS." in report.termination_message(found, accept=("PASS",))
+
+
+def test_a_pass_states_its_zones() -> None:
+    passed = replace(SLOW, status=Verdict.PASS, culprits=(), message="no rank is slow")
+    told = report.termination_message(judgement(passed, GOOD, verdict=Verdict.PASS), accept=("PASS",))
+    assert told.startswith("PASS ")
+    assert "PASS training.straggler: no rank is slow (indifference zone 1.05 .. 1.15)" in told
+    assert "PASS collective.payload: 0 of 1000 sums are wrong" in told and "Gate" not in told
+
+
+def test_a_run_that_made_way_says_so() -> None:
+    skipped = Check(
+        id="run.completed", status=Verdict.SKIPPED, required=True, message="Not judged: preempted"
+    )
+    told = report.termination_message(judgement(skipped, verdict=Verdict.SKIPPED))
+    assert told.splitlines()[0] == "SKIPPED completed Not judged: preempted"
+
+
+def test_errors_come_after_failures_and_the_action_is_the_decisive_one() -> None:
+    broken = Check(
+        id="storage.write", status=Verdict.ERROR, required=True, message="x", next_action="Look at y."
+    )
+    told = report.termination_message(judgement(broken, SLOW))
+    assert told.index("FAIL training.straggler") < told.index("ERROR storage.write")
+    assert "Next: Drain node" in told and "Look at y" not in told
+
+
+@pytest.mark.parametrize("count", [1, 5, 40])
+def test_however_much_failed_the_action_is_never_cut_off(count: int) -> None:
+    many = [replace(SLOW, id=f"fabric.check_{index}", message="ä" * 600) for index in range(count)]
+    told = report.termination_message(judgement(SLOW, *many), accept=("PASS",))
+    assert len(told.encode()) <= report.TERMINATION_LIMIT
+    assert "Next: Drain node smoke-ab-1" in told and "zone 1.05" in told
+    if count == 40:
+        assert "\nAlso: FAIL fabric.check_" in told
+
+
+def test_however_much_evidence_there_is_the_action_and_the_first_suspect_stay() -> None:
+    suspects = tuple(
+        replace(SLOW.culprits[0], id=str(index), node="n" * 200, evidence=("e" * 900,) * 9)
+        for index in range(9)
+    )
+    crowded = replace(SLOW, message="m" * 5000, culprits=suspects, next_action="Drain it. " + "x" * 5000)
+    told = report.termination_message(judgement(crowded, crowded), accept=("PASS",))
+    assert len(told.encode()) <= report.TERMINATION_LIMIT
+    assert "\nNext: Drain it." in told and "Gate: closed" in told and "\n  suspect: rank 0 on" in told
+    assert "Note: Ran on CPU." in told
+
+
+@given(st.text(max_size=3000), st.lists(st.text(max_size=2000), max_size=9), st.integers(0, 30))
+def test_the_limit_holds_in_bytes_and_the_text_stays_readable(
+    message: str, evidence: list[str], count: int
+) -> None:
+    culprit = replace(SLOW.culprits[0], evidence=tuple(evidence))
+    check = replace(SLOW, message=message, culprits=(culprit,) * 6)
+    told = report.termination_message(judgement(check, *[replace(check, id=f"a.{n}") for n in range(count)]))
+    assert len(told.encode()) <= report.TERMINATION_LIMIT
+    assert told.startswith("FAIL straggler")
+    assert "\nNext: Drain node smoke-ab-1 and validate again." in told and "indifference zone" in told

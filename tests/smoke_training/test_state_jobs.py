@@ -1,0 +1,194 @@
+"""Storage, checkpoints and resume in real jobs, healthy and damaged from outside."""
+
+import json
+import os
+import subprocess
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from smoke_training.model import Cause, Verdict
+from tests.smoke_training.small_jobs import SmallJob
+
+pytestmark = pytest.mark.alone
+
+
+def check(result: dict[str, Any], name: str) -> dict[str, Any]:
+    return next(item for item in result["checks"] if item["id"] == name)
+
+
+def target(path: Path) -> list[dict[str, Any]]:
+    return [{"name": "checkpoints", "path": str(path), "write_mb_s": None, "source": None}]
+
+
+@pytest.fixture(scope="module")
+def healthy(tmp_path_factory: pytest.TempPathFactory) -> tuple[SmallJob, str]:
+    """Two nodes whose checkpoints go to a target of the plan, at full depth because of the loader."""
+    home = tmp_path_factory.mktemp("healthy")
+    (home / "target").mkdir()
+    plan = {"storage": target(home / "target"), "depth": "full"}
+    job = SmallJob(home, ("storage", "loader", "checkpoint", "resume"), plan=plan).start()
+    return job, job.finish()
+
+
+def test_storage_and_loader_are_measured_on_every_node(healthy: tuple[SmallJob, str]) -> None:
+    job, output = healthy
+    result = job.result()
+    for name, unit in (("storage.write", "MB/s"), ("storage.read", "MB/s"), ("loader.utilisation", "ratio")):
+        found = check(result, name)
+        # A disk or a processor that others keep busy may leave the answer open, never turn it into FAIL.
+        assert found["status"] in (Verdict.PASS, Verdict.INCONCLUSIVE), output
+        assert (found["measured"]["unit"], found["measured"]["value"] > 0) == (unit, True)
+    written = check(result, "storage.write")["measured"]["detail"]["targets"][0]
+    assert [rate["node"] for rate in written["mb_s"]] == [0, 1]
+    assert written["name"] == "checkpoints"
+
+
+def test_asynchronous_checkpoints_are_timed_committed_and_come_back(healthy: tuple[SmallJob, str]) -> None:
+    result = healthy[0].result()
+    found = check(result, "checkpoint.commit")
+    assert found["status"] == Verdict.PASS
+    detail = found["measured"]["detail"]
+    assert detail["bytes"] > 2 * 32 * (1 << 20)
+    assert 0 < detail["stall_s"] < found["measured"]["value"]
+    assert detail["entries"] == 2 * 4
+    # Two ranks, seven ways to tear the one form and five to tear the other.
+    assert check(result, "checkpoint.torn_refused")["measured"]["n"] == 2 * (7 + 5)
+
+
+def test_the_resumed_run_is_the_interrupted_one(healthy: tuple[SmallJob, str]) -> None:
+    result = healthy[0].result()
+    equality = check(result, "resume.equality")
+    assert equality["status"] == Verdict.PASS
+    assert equality["measured"]["value"] == 0
+    assert equality["measured"]["detail"]["losses_compared"] >= 2 * 5
+    assert check(result, "checkpoint.integrity")["status"] == Verdict.PASS
+    recovery = check(result, "resume.recovery")
+    assert recovery["status"] == Verdict.PASS
+    assert 0 < recovery["measured"]["value"] <= 15
+
+
+def test_nothing_is_left_on_the_storage(healthy: tuple[SmallJob, str]) -> None:
+    assert list((healthy[0].home / "target").iterdir()) == []
+
+
+@pytest.fixture(scope="module")
+def torn(tmp_path_factory: pytest.TempPathFactory) -> tuple[SmallJob, dict[str, Any]]:
+    """After the kill, before the ranks are back, half of a committed shard of node 1 disappears."""
+    job = SmallJob(tmp_path_factory.mktemp("torn"), ("resume",))
+    hit: dict[str, Any] = {}
+    injector = threading.Thread(target=tear_after_the_kill, args=(job.home, hit))
+    job.start()
+    injector.start()
+    job.finish()
+    injector.join()
+    return job, hit
+
+
+def tear_after_the_kill(home: Path, hit: dict[str, Any]) -> None:
+    deadline = time.monotonic() + 120
+    while time.monotonic() < deadline and not any(home.glob("node-*/killed.json")):
+        time.sleep(0.01)
+    root = home / "node-1" / "checkpoints"
+    committed = sorted(path.parent for path in root.glob("step-*/commit-node-1.json"))
+    if committed:
+        shard = committed[-1] / "rank-1" / "state.pt"
+        os.truncate(shard, shard.stat().st_size // 2)
+        hit["step"] = int(committed[-1].name.removeprefix("step-"))
+        hit["path"] = str(shard.parent)
+
+
+def test_a_checkpoint_torn_from_outside_fails_by_name_and_the_one_before_is_used(
+    torn: tuple[SmallJob, dict[str, Any]],
+) -> None:
+    job, hit = torn
+    assert hit, "the injector came too late"
+    result = job.result()
+    found = check(result, "checkpoint.integrity")
+    assert found["status"] == Verdict.FAIL
+    culprit = found["culprits"][0]
+    assert (culprit["id"], culprit["cause"]) == ("checkpoints@1", Cause.TORN_CHECKPOINT)
+    assert hit["path"] in culprit["evidence"][0]
+    detail = found["measured"]["detail"]
+    assert detail["committed"] == hit["step"]
+    assert detail["resumed_from"] == hit["step"] - 4
+    assert check(result, "resume.equality")["status"] == Verdict.PASS
+    assert result["verdict"] == Verdict.FAIL
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system with room for one checkpoint of the resume phase, not for two."""
+    if os.geteuid() != 0:
+        pytest.skip("needs root")
+    where = tmp_path / "small"
+    where.mkdir()
+    made = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=1200k", "tmpfs", str(where)], check=False, capture_output=True
+    )
+    if made.returncode:
+        pytest.skip(f"tmpfs cannot be mounted here: {made.stderr.decode().strip()}")
+    yield where
+    subprocess.run(["umount", str(where)], check=True)
+
+
+@pytest.mark.parametrize(("phase", "name"), [("resume", "integrity"), ("checkpoint", "commit")])
+def test_a_full_disk_fails_with_path_and_bytes_and_leaves_nothing_half_done(
+    tmp_path: Path, small_disk: Path, phase: str, name: str
+) -> None:
+    job = SmallJob(tmp_path / "job", (phase,), nodes=1, ranks=2, plan={"storage": target(small_disk)}).start()
+    began = time.monotonic()
+    output = job.finish()
+    result = job.result()
+    found = check(result, f"checkpoint.{name}")
+    assert found["status"] == Verdict.FAIL, output
+    assert {culprit["cause"] for culprit in found["culprits"]} == {Cause.DISK_FULL}
+    assert str(small_disk) in found["message"]
+    assert "bytes wanted" in found["message"]
+    assert "left behind" not in found["message"]
+    assert "DAMAGED" not in found["message"]
+    assert time.monotonic() - began < 100
+    if phase == "resume":
+        assert "the checkpoint before is still complete" in found["message"]
+    assert list(small_disk.iterdir()) == []
+
+
+def test_checkpoints_that_cannot_be_read_end_in_an_error_that_names_them(tmp_path: Path) -> None:
+    job = SmallJob(tmp_path, ("resume",), nodes=1, ranks=1)
+    blocker = threading.Thread(target=make_unreadable_after_the_kill, args=(tmp_path,))
+    job.start()
+    blocker.start()
+    output = job.finish()
+    blocker.join()
+    result = job.result()
+    found = check(result, "checkpoint.integrity")
+    assert found["status"] == Verdict.ERROR, output
+    assert "manifest.json" in found["message"]
+    assert "no step in" in found["message"]
+    assert result["verdict"] == Verdict.ERROR
+
+
+def make_unreadable_after_the_kill(home: Path) -> None:
+    """A folder in the place of every manifest: reading it fails for root too, as permissions would not."""
+    deadline = time.monotonic() + 120
+    while time.monotonic() < deadline and not (home / "node-0" / "killed.json").exists():
+        time.sleep(0.01)
+    for manifest in (home / "node-0" / "checkpoints").glob("step-*/rank-*/manifest.json"):
+        manifest.unlink()
+        manifest.mkdir()
+
+
+def test_the_samples_of_a_healthy_job_lead_to_the_same_verdict_offline(
+    healthy: tuple[SmallJob, str],
+) -> None:
+    job, _ = healthy
+    again = {item.id: item.status for item in job.judged().checks}
+    recorded = {item["id"]: item["status"] for item in job.result()["checks"]}
+    assert {name: str(status) for name, status in again.items() if name in recorded} == {
+        name: status for name, status in recorded.items() if name in again
+    }
+    assert json.dumps(job.samples())

@@ -1,0 +1,148 @@
+import json
+import time
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from smoke_training import evidence
+from smoke_training.evidence.system import System
+from smoke_training.record import sampler, system_metrics
+from smoke_training.record.nvml import Nvml
+from smoke_training.record.system_metrics import GpuReading
+
+NET = """Inter-|   Receive                                                |  Transmit
+ face |bytes    packets errs drop fifo frame compressed multicast|bytes    packets errs drop fifo colls
+    lo: 1000 1 0 0 0 0 0 0 1000 1 0 0 0 0 0 0
+  eth0: 5000000 1 0 0 0 0 0 0 3000000 1 0 0 0 0 0 0
+"""
+
+
+def test_cpu_counts_neither_idle_nor_waiting_for_disks() -> None:
+    before = system_metrics.cpu_ticks("cpu  100 0 100 700 100 0 0 0 0 0\ncpu0 1 1 1 1 1 1 1 1")
+    after = system_metrics.cpu_ticks("cpu  150 0 150 750 150 0 0 0 0 0")
+    assert before == (200, 1000)
+    assert system_metrics.cpu_percentage(before, after) == 50.0
+    assert system_metrics.cpu_percentage(before, before) is None
+    assert system_metrics.cpu_ticks("intr 5") is None
+
+
+def test_memory_in_use_is_all_that_is_not_available() -> None:
+    found = system_metrics.memory("MemTotal: 1000000 kB\nMemFree: 1 kB\nMemAvailable: 750000 kB\n")
+    assert found["system_memory_usage_percentage"] == 25.0
+    assert found["system_memory_usage_megabytes"] == 256.0
+    assert system_metrics.memory("MemTotal: 5 kB") == {}
+
+
+def test_traffic_is_of_all_interfaces_since_the_beginning() -> None:
+    now = system_metrics.network_bytes(NET)
+    assert now == (5_001_000, 3_001_000)
+    assert system_metrics.network((1000, 1000), now) == {
+        "network_receive_megabytes": 5.0, "network_transmit_megabytes": 3.0,
+    }  # fmt: skip
+    assert system_metrics.network((9_000_000, 0), now) == {}  # a counter was reset
+
+
+def test_what_a_driver_does_not_say_is_unknown() -> None:
+    found = system_metrics.gpus([GpuReading(4_000_000, 8_000_000, 75.0, 350.0, None)])
+    assert found == {
+        "gpu_0_memory_usage_megabytes": 4.0, "gpu_0_memory_usage_percentage": 50.0,
+        "gpu_0_utilization_percentage": 75.0, "gpu_0_power_usage_watts": 350.0,
+        "gpu_0_power_usage_percentage": None,
+    }  # fmt: skip
+    assert set(system_metrics.gpus([GpuReading(None, None, None, None, None)]).values()) == {None}
+
+
+@given(st.integers(0, 1000), st.integers(2, 120))
+def test_thinning_keeps_both_ends_and_the_order(count: int, most: int) -> None:
+    kept = system_metrics.thinned([{}] * count, most)
+    assert len(kept) == min(count, most)
+    assert kept == sorted(set(kept))
+    assert not count or (kept[0], kept[-1]) == (0, count - 1)
+
+
+def test_a_node_is_sampled_and_its_line_is_evidence() -> None:
+    watch = sampler.SystemSampler(3, every_s=0.05)
+    watch.start()
+    time.sleep(0.3)
+    line = watch.stop()
+    found = evidence.parse([evidence_text(line)]).of(System)
+    assert found is not None
+    assert found.node == 3
+    assert len(found.at_ms) == len(found.values) >= 3
+    memory = found.names.index("system_memory_usage_percentage")
+    assert all(0 < (row[memory] or 0) < 100 for row in found.values)
+    assert {"cpu_utilization_percentage", "network_receive_megabytes", "disk_usage_percentage"} <= set(
+        found.names
+    )
+    assert found.gpu_reason is None or "no NVML on this node" in found.gpu_reason
+
+
+def test_a_sampler_that_never_started_still_gives_its_line() -> None:
+    assert sampler.SystemSampler(0).stop()["values"] == []
+
+
+def evidence_text(line: dict[str, object]) -> str:
+    return json.dumps(line)
+
+
+class FakeDriver:
+    """Answers as `nvml.h` says: status 0, results through the pointers. The second device has no power."""
+
+    def __init__(self, devices: int) -> None:
+        self.devices, self.closed = devices, False
+
+    def nvmlInit_v2(self) -> int:  # noqa: N802 - the library's name
+        return 0
+
+    def nvmlShutdown(self) -> int:  # noqa: N802
+        self.closed = True
+        return 0
+
+    def nvmlDeviceGetCount_v2(self, count: Any) -> int:  # noqa: N802
+        count._obj.value = self.devices
+        return 0
+
+    def nvmlDeviceGetHandleByIndex_v2(self, index: Any, handle: Any) -> int:  # noqa: N802
+        handle._obj.value = 100 + index.value
+        return 0
+
+    def nvmlDeviceGetMemoryInfo(self, _handle: Any, memory: Any) -> int:  # noqa: N802
+        memory._obj.total, memory._obj.free, memory._obj.used = 80_000_000, 60_000_000, 20_000_000
+        return 0
+
+    def nvmlDeviceGetUtilizationRates(self, _handle: Any, rates: Any) -> int:  # noqa: N802
+        rates._obj.gpu, rates._obj.memory = 97, 40
+        return 0
+
+    def nvmlDeviceGetPowerUsage(self, handle: Any, milliwatts: Any) -> int:  # noqa: N802
+        milliwatts._obj.value = 350_500
+        return 0 if handle.value == 100 else 3  # NVML_ERROR_NOT_SUPPORTED
+
+    def nvmlDeviceGetEnforcedPowerLimit(self, _handle: Any, milliwatts: Any) -> int:  # noqa: N802
+        milliwatts._obj.value = 701_000
+        return 0
+
+
+def test_accelerators_are_read_through_the_drivers_own_structures(monkeypatch: pytest.MonkeyPatch) -> None:
+    driver = FakeDriver(devices=2)
+    monkeypatch.setattr("ctypes.CDLL", lambda name: driver)
+    found = Nvml()
+    assert found.read() == [
+        GpuReading(20_000_000, 80_000_000, 97.0, 350.5, 701.0),
+        GpuReading(20_000_000, 80_000_000, 97.0, None, 701.0),
+    ]
+    found.close()
+    assert driver.closed
+    watch = sampler.SystemSampler(0, every_s=0.01)
+    watch.start()
+    names = watch.stop()["names"]
+    assert isinstance(names, list)
+    assert {"gpu_1_utilization_percentage", "gpu_0_power_usage_watts"} <= set(names)
+
+
+def test_a_driver_without_devices_is_a_reason(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ctypes.CDLL", lambda name: FakeDriver(devices=0))
+    with pytest.raises(OSError, match="NVML lists no device"):
+        Nvml()

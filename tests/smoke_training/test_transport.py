@@ -1,0 +1,117 @@
+"""Reading NCCL's log and settings. The lines are from published logs, with invented host names."""
+
+from pathlib import Path
+
+import pytest
+
+from smoke_training import transport
+from smoke_training.probes.traffic import log_settings
+
+EFA = """\
+node-0:172:172 [0] NCCL INFO NET/OFI Selected provider is efa, fabric is efa-direct (found 32 nics)
+node-0:172:172 [0] NCCL INFO Using network AWS Libfabric
+node-0:172:301 [0] NCCL INFO Channel 00/0 : 7[7] -> 8[0] [send] via NET/AWS Libfabric/3/GDRDMA
+node-0:172:301 [0] NCCL INFO Channel 01/0 : 15[7] -> 0[0] [receive] via NET/AWS Libfabric/0/GDRDMA
+node-0:172:301 [0] NCCL INFO Channel 02/0 : 0[0] -> 1[1] via P2P/CUMEM
+node-0:172:301 [0] NCCL INFO NVLS comm 0x55cdbfbb89a0 headRank 1 nHeads 8 buffSize 1048576
+""".splitlines()
+SOCKETS = """\
+node-0:152:386 [0] NCCL INFO NET/IB : No device found.
+node-0:152:386 [0] NCCL INFO NET/Socket : Using [0]eth0:10.0.4.51<0>
+node-0:152:386 [0] NCCL INFO Using network Socket
+node-0:152:390 [0] NCCL INFO Channel 00/0 : 0[0] -> 1[0] [send] via NET/Socket/0
+""".splitlines()
+IB = """\
+ib-0:9:9 [0] NCCL INFO NET/IB : Using [0]mlx5_0:1/IB [1]mlx5_1:1/IB [2]mlx5_2:1/IB [RO]; OOB eno1:10.0.0.9<0>
+node-0:9:9 [0] NCCL INFO Using network IB
+node-0:9:9 [0] NCCL INFO Channel 01/0 : 0[0] -> 8[0] [receive] via NET/IB/4/GDRDMA
+""".splitlines()
+TCPXO = ["node-0:1:1 [0] NCCL INFO Using network FasTrak_v7"]
+
+
+def test_a_log_says_network_provider_adapters_channels_and_nvls() -> None:
+    found = transport.read_log([*EFA, "unrelated words"])
+    assert (found.networks, found.providers, found.adapters) == (("AWS Libfabric",), ("efa",), 32)
+    assert found.via == {"NET/AWS Libfabric": 2, "P2P/CUMEM": 1}
+    assert found.nvls
+    assert found.lines == 6
+    assert not found.by_sockets
+
+
+def test_adapters_of_infiniband_are_counted() -> None:
+    found = transport.read_log(IB)
+    assert (found.networks, found.adapters, found.nvls) == (("IB",), 3, False)
+
+
+@pytest.mark.parametrize(
+    ("fabric", "lines", "words"),
+    [
+        ("efa", EFA, []),
+        ("ib", IB, []),
+        ("gpudirect-tcpxo", TCPXO, []),
+        ("efa", SOCKETS, ['says "Using network Socket"', "1 channel ends go via NET/Socket"]),
+        ("ib", SOCKETS, ['says "Using network Socket"', "1 channel ends go via NET/Socket"]),
+        ("gpudirect-tcpx", SOCKETS, ['says "Using network Socket"', "1 channel ends go via NET/Socket"]),
+        ("efa", [], ["names no network"]),
+        ("efa", [line.replace("is efa", "is tcp") for line in EFA], ["selected the provider tcp"]),
+        ("tcp", SOCKETS, []),
+    ],
+)
+def test_what_contradicts_a_fabric_is_named(fabric: str, lines: list[str], words: list[str]) -> None:
+    found = transport.log_problems(fabric, transport.read_log(lines))
+    assert len(found) == len(words)
+    assert all(word in problem for word, problem in zip(words, found, strict=True))
+
+
+@pytest.mark.parametrize(
+    ("selection", "excluded"),
+    [
+        (None, False),
+        ("^lo,docker", False),
+        ("^lo,docker,pod-id-link0", True),
+        ("^=pod-id-link0", True),
+        ("^=pod-id-link", False),
+        ("eth", True),
+        ("=eth0,eth1", True),
+        ("pod", False),
+    ],
+)
+def test_interface_selections_are_read_as_nccl_does(selection: str | None, excluded: bool) -> None:
+    assert transport.excludes(selection, transport.LINK_LOCAL) is excluded
+
+
+def test_every_wrong_setting_is_named_at_once() -> None:
+    wrong = {"NCCL_NET": "Socket", "FI_PROVIDER": "tcp", "NCCL_SOCKET_IFNAME": "^lo"}
+    found = transport.setting_problems("efa", wrong)
+    assert [problem.split(":")[0] for problem in found] == ["NCCL_NET", "FI_PROVIDER", "NCCL_SOCKET_IFNAME"]
+    assert all("must be" in problem for problem in found)
+    right = {"FI_PROVIDER": "efa", "NCCL_SOCKET_IFNAME": "^lo,docker,pod-id-link0"}
+    assert transport.setting_problems("efa", right) == []
+    assert transport.setting_problems("ib", {"NCCL_IB_DISABLE": "1"})[0].startswith("NCCL_IB_DISABLE")
+
+
+def test_the_snapshot_of_settings_has_no_secrets_and_nothing_else() -> None:
+    values = {"NCCL_NET": "x", "NCCL_API_TOKEN": "s", "GLOO_SOCKET_IFNAME": "eth0", "HOME": "/root"}
+    assert transport.environment(values) == {"NCCL_NET": "x", "GLOO_SOCKET_IFNAME": "eth0"}
+
+
+def test_nodes_are_compared_setting_by_setting() -> None:
+    assert transport.differences({"A": "1", "B": "2"}, {"B": "2", "C": "3"}) == [
+        'A: got "1" | not set',
+        'C: not set | got "3"',
+    ]
+
+
+def test_a_log_is_asked_for_unless_the_user_asked_for_another(tmp_path: Path) -> None:
+    wanted = log_settings(tmp_path, {"NCCL_DEBUG": "warn", "NCCL_DEBUG_FILE": "/x"})
+    assert wanted["NCCL_DEBUG"] == "INFO"
+    assert wanted["NCCL_DEBUG_FILE"].startswith(str(tmp_path))
+    own = log_settings(tmp_path, {"NCCL_DEBUG": "TRACE", "NCCL_DEBUG_SUBSYS": "ALL"})
+    assert list(own) == ["NCCL_DEBUG_FILE"]
+
+
+@pytest.mark.parametrize(
+    ("fabric", "needed"), [("efa", True), ("gpudirect-tcpxo", True), ("roce", True), ("tcp", False)]
+)
+def test_only_fabrics_of_accelerators_must_be_proven(fabric: str, needed: bool) -> None:
+    assert transport.must_be_proven(fabric) is needed

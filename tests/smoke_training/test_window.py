@@ -1,0 +1,103 @@
+import time
+from pathlib import Path
+
+import pytest
+
+from smoke_training.runtime import gpu_clock, window
+from smoke_training.runtime.window import QuotaClock, WindowReader, steal_share
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "share"),
+    [((0, 0), (5, 100), 0.05), ((5, 100), (5, 200), 0.0), (None, (1, 2), None), ((1, 2), (1, 2), None)],
+)
+def test_steal_is_a_share_of_all_cpu_time(
+    before: tuple[int, int] | None, after: tuple[int, int], share: float | None
+) -> None:
+    assert steal_share(before, after) == share
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("usage_usec 9\nnr_periods 5\nnr_throttled 3\nthrottled_usec 250000\n", (3, 0.25)),
+        ("nr_periods 5\nnr_throttled 3\nthrottled_time 250000000\n", (3, 0.25)),
+    ],
+)
+def test_the_quota_is_read_from_both_kinds_of_control_groups(
+    text: str, found: tuple[int, float], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "cpu.stat").write_text(text)
+    monkeypatch.setattr(window, "_cpu_stat", lambda: tmp_path / "cpu.stat")
+    clock = QuotaClock()
+    assert clock.read() == found
+    clock.close()
+    assert clock.read() is None
+
+
+def test_a_group_without_a_quota_is_unknown_not_zero(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(window, "_cpu_stat", lambda: None)
+    reader = WindowReader(0.0)
+    reader.resume()
+    reader.pause()
+    found = reader.read(1.0)
+    assert (found.throttled_periods, found.throttled_seconds) == (None, None)
+
+
+def test_the_quota_counts_between_resume_and_pause_only(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stat = tmp_path / "cpu.stat"
+    monkeypatch.setattr(window, "_cpu_stat", lambda: stat)
+
+    def throttled(periods: int) -> None:
+        # In place: the reader keeps the file open.
+        with stat.open("r+" if stat.exists() else "w") as stream:
+            stream.write(f"nr_throttled {periods:05d}\nthrottled_usec {periods * 1000:09d}\n")
+
+    throttled(10)
+    reader = WindowReader(0.0)
+    throttled(20)
+    reader.resume()
+    throttled(23)
+    reader.pause()
+    throttled(50)
+    reader.resume()
+    throttled(51)
+    reader.pause()
+    found = reader.read(1.0)
+    assert found.throttled_periods == 4
+    assert found.throttled_seconds == pytest.approx(0.004)
+
+
+def test_a_busy_machine_shows_pressure_where_the_kernel_has_it() -> None:
+    if window.cpu_pressure_seconds() is None:
+        pytest.skip("this kernel has no /proc/pressure/cpu")
+    reader = WindowReader(time.monotonic())
+    found = reader.read(time.monotonic() + 1e-9)
+    assert found.cpu_pressure is not None
+    assert 0 <= found.cpu_pressure <= 1
+
+
+def test_a_clock_is_a_plausible_number_or_unknown() -> None:
+    mhz = window.cpu_mhz()
+    frequencies = Path("/sys/devices/system/cpu/cpu0/cpufreq/scaling_cur_freq").exists()
+    assert (mhz is not None and 100 < mhz < 10_000) if frequencies else mhz is None
+
+
+def test_bits_of_the_driver_have_names() -> None:
+    assert gpu_clock.reason_names(0x1) == ()  # idle is no fault
+    assert gpu_clock.reason_names(0x4 | 0x40) == ("sw_power_cap", "hw_thermal_slowdown")
+
+
+def test_a_machine_without_the_drivers_library_knows_no_clock() -> None:
+    if any(Path("/dev").glob("nvidia[0-9]*")):
+        pytest.skip("this machine has a GPU")
+    assert gpu_clock.Gpu("GPU-00000000-0000-0000-0000-000000000000").clock() is None
+
+
+def test_the_file_of_a_quota_is_not_leaked() -> None:
+    before = len(list(Path("/proc/self/fd").iterdir()))
+    for _ in range(5):
+        QuotaClock().close()
+    assert len(list(Path("/proc/self/fd").iterdir())) == before
