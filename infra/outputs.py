@@ -30,6 +30,12 @@ class Smoke(BaseModel):
     namespace: str
     result_uri: str
     """Where the result JSON is: `s3://...`, or a path in the volume when no object store is linked."""
+    baseline_uri: str | None = None
+    """Where an accepted run leaves its figures; a smoke plan carries that document as its `baseline`."""
+    schedule: str | None = None
+    """The CronJob that repeats the validation, if there is one."""
+    alert_topic: str | None = None
+    """SNS topic that is told when a scheduled validation fails or finds the stack slower than before."""
 
 
 class StackOutputs(BaseModel):

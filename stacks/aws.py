@@ -198,7 +198,11 @@ class MediumStack:
                 "teams": [
                     {"name": team.name, "weight": team.weight, "gpus": team.gpus} for team in self.spec.teams
                 ],
-                "gate": {"flavor": self.spec.smoke.pool, "nodes": self.spec.smoke.nodes},
+                "gate": {
+                    "flavor": self.spec.smoke.pool,
+                    "nodes": self.spec.smoke.nodes,
+                    "scheduled": self.spec.smoke.enabled and self.spec.smoke.schedule is not None,
+                },
                 "efa_driver": self._efa_driver(),
             },
             self.on_cluster,

@@ -5,6 +5,7 @@ from typing import Any
 
 import pulumi
 
+from components.aws.alert_topic import AwsAlertTopic
 from components.aws.cluster import AwsCluster
 from components.aws.pod_role import AwsPodRole, secret_reader
 from components.aws.storage import AwsStorage
@@ -12,19 +13,26 @@ from components.aws.tracking import AwsTracking
 from components.kubernetes.kueue import GATE_NAMESPACE
 from components.kubernetes.queueing import Queueing
 from components.kubernetes.smoke_job import SERVICE_ACCOUNT
+from components.kubernetes.smoke_schedule import SmokeSchedule, SmokeScheduleArgs
 from components.kubernetes.smoke_test import SmokeTest, SmokeTestArgs
 from components.kubernetes.volumes import SharedVolume
 from infra import catalog, cost
+from infra.catalog import InstanceType
 from infra.spec import StackSpec
 from infra.spec.compute import PoolSpec
 from stacks.nodes import cores_for_jobs, memory_for_jobs_gib
 
 # Lustre links this folder to the checkpoint bucket: the result outlives the file system.
 _CHECKPOINTS = "checkpoints"
+# Pods of one validation start apart, because nodes boot and pull images apart; the first one waits this long
+# for the last, within the time of the run.
+_JOIN_AT_LEAST_S, _JOIN_AT_MOST_S = 120, 600
+# Twice the default: NCCL sets up its first communicators without a sign of life from its ranks.
+_HANG_S = 60
 
 
 class AwsValidation:
-    """Declares the gating Job, the role of its pods and its claim on the shared checkpoints.
+    """Declares the gating Job, its repetition, the role of the pods and their claim on the checkpoints.
 
     `after` are the parts that have to be ready before training can be judged.
     """
@@ -45,6 +53,7 @@ class AwsValidation:
     ) -> None:
         self._spec, self._cluster, self._storage, self._tracking = spec, cluster, storage, tracking
         self._queueing, self._on_aws, self._on_cluster = queueing, on_aws, on_cluster
+        self.alerts = self._alerts()
         role, claim = self._role(), self._claim()
         args = self._args(pool_labels, efa_driver)
         if claim:
@@ -53,6 +62,7 @@ class AwsValidation:
         options = pulumi.ResourceOptions(depends_on=[role, *after])
         merged = pulumi.ResourceOptions.merge(on_cluster, options)
         self.job = SmokeTest(f"{spec.name}-smoke", args, merged)
+        self.schedule = self._schedule(args)
 
     def outputs(self) -> dict[str, Any]:
         """What the stack tells of its validation (`infra.outputs.Smoke`)."""
@@ -65,7 +75,42 @@ class AwsValidation:
             if self._storage.lustre is not None
             else path
         )
-        return {"job": self.job.job_name, "namespace": GATE_NAMESPACE, "result_uri": uri}
+        return {
+            "job": self.job.job_name,
+            "namespace": GATE_NAMESPACE,
+            "result_uri": uri,
+            # Named after the result by the run (smoke_training/record/book.py).
+            "baseline_uri": pulumi.Output.from_input(uri).apply(
+                lambda told: f"{told.removesuffix('.json')}.baseline.json"
+            ),
+            "schedule": self.schedule and self.schedule.cron_job,
+            "alert_topic": self.alerts and self.alerts.topic_arn,
+        }
+
+    def _alerts(self) -> AwsAlertTopic | None:
+        """Nobody waits for a scheduled validation, so what it finds has to be sent to somebody."""
+        if self._spec.smoke.schedule is None:
+            return None
+        emails = self._spec.budget.alert_emails
+        return AwsAlertTopic(f"{self._spec.name}-training-alerts", {"emails": emails}, self._on_aws)
+
+    def _schedule(self, gate: SmokeTestArgs) -> SmokeSchedule | None:
+        schedule = self._spec.smoke.schedule
+        if schedule is None or self.alerts is None:
+            return None
+        run: SmokeTestArgs = {
+            **gate,
+            "queue": self._queueing.schedule_queue,
+            "priority": self._queueing.schedule_priority,
+        }
+        args: SmokeScheduleArgs = {
+            "schedule": schedule,
+            "run": run,
+            "alert_topic_arn": self.alerts.topic_arn,
+        }
+        # What has not passed the gate is not worth repeating.
+        after = pulumi.ResourceOptions.merge(self._on_cluster, pulumi.ResourceOptions(depends_on=[self.job]))
+        return SmokeSchedule(f"{self._spec.name}-smoke-schedule", args, after)
 
     def _role(self) -> AwsPodRole:
         region = self._spec.region
@@ -77,7 +122,9 @@ class AwsValidation:
                 "namespace": GATE_NAMESPACE,
                 "service_account": SERVICE_ACCOUNT,
                 "policy": pulumi.Output.all(
-                    secret_arn=self._tracking.admin_secret_arn, key_arn=self._storage.kms_key_arn
+                    secret_arn=self._tracking.admin_secret_arn,
+                    key_arn=self._storage.kms_key_arn,
+                    topic_arn=self.alerts and self.alerts.topic_arn,
                 ).apply(lambda known: secret_reader(region=region, **known)),
             },
             self._on_aws,
@@ -131,7 +178,7 @@ def smoke_plan(spec: StackSpec, pool: PoolSpec) -> dict[str, Any]:
     """What the validation is told about the stack (schema trainstack.smoke-plan/1)."""
     wanted = spec.smoke
     price = cost.node_price(pool, spec.region)
-    figure = catalog.aws().expected_busbw(pool.instance_type, wanted.nodes)
+    machine = catalog.aws().instance_type(pool.instance_type)
     return {
         "stack": spec.name,
         "ranks_per_node": None,
@@ -143,18 +190,53 @@ def smoke_plan(spec: StackSpec, pool: PoolSpec) -> dict[str, Any]:
         "owner": spec.owner,
         "team": "platform",
         "cost_center": spec.cost_center,
-        "hourly_cost_usd": price.usd_per_hour_expected if price else None,
+        "hourly_cost_usd": price.usd_per_hour_expected * wanted.nodes if price else None,
         "min_scaling_efficiency": wanted.min_scaling_efficiency,
         "max_straggler_slowdown": 1.15,
-        "expected_busbw_gb_s": figure
-        and {
-            "value": figure.value,
-            "nodes": figure.nodes,
-            "size_bytes": figure.size_bytes,
-            "source": figure.source,
-            "kind": figure.kind,
-        },
+        # The workload brings its own table of figures; a plan states one only to override it.
+        "expected_busbw_gb_s": None,
         "accept": list(wanted.accept),
         "dataset": "synthetic",
         "task": "deploy-validation",
+        "join_timeout_s": max(_JOIN_AT_LEAST_S, min(_JOIN_AT_MOST_S, wanted.timeout_s // 2)),
+        "hang_timeout_s": _HANG_S,
+        "peak_tflops": _peak(machine),
+        **_network(machine, efa=pool.efa),
+        **_storage(spec),
     }
+
+
+def _network(machine: InstanceType, *, efa: bool) -> dict[str, Any]:
+    """The declared rates of a node's training traffic, Gb/s; null where the catalogue cannot know them.
+
+    Interfaces are not named: those of EFA get their names when a node boots.
+    """
+    if efa:
+        # The devices are equal, and share what the machine has.
+        rail = machine.network_gbps / machine.efa_interfaces
+        return {"network_gbit_s": machine.network_gbps, "rail_gbit_s": rail}
+    # Over TCP a pod uses one interface; of several cards it cannot have the sum.
+    return {"network_gbit_s": machine.network_gbps if machine.network_cards == 1 else None}
+
+
+def _peak(machine: InstanceType) -> dict[str, Any] | None:
+    """What one accelerator can do at most; None where no source says so."""
+    accelerator = catalog.aws().accelerators[machine.accelerator]
+    if accelerator.dense_bf16_tflops is None:
+        return None
+    return {
+        "value": accelerator.dense_bf16_tflops,
+        "dtype": "bfloat16",
+        "source": f"{accelerator.source} ({accelerator.date})",
+    }
+
+
+def _storage(spec: StackSpec) -> dict[str, Any]:
+    """The shared file system where there is one, in the run's own folder on it.
+
+    FSx declares the throughput of the whole file system for many streams; what one node writes in one stream
+    is nowhere declared, so nodes are compared with each other.
+    """
+    if spec.storage.lustre is None:
+        return {}
+    return {"storage": [{"name": _CHECKPOINTS, "path": "$WORK_DIR", "write_mb_s": None, "source": None}]}

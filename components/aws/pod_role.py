@@ -52,10 +52,14 @@ class AwsPodRole(Component):
         self.register_outputs({"role_arn": self.role_arn})
 
 
-def secret_reader(*, region: str, secret_arn: str, key_arn: str) -> str:
-    """A policy to read one secret, whose key works only through Secrets Manager."""
+def secret_reader(*, region: str, secret_arn: str, key_arn: str, topic_arn: str | None = None) -> str:
+    """A policy to read one secret, with a key that works only through Secrets Manager; to tell a topic.
+
+    Without `topic_arn` it publishes nowhere.
+    """
     key = {
         **iam.allow(["kms:Decrypt"], [key_arn]),
         "Condition": {"StringEquals": {"kms:ViaService": [f"secretsmanager.{region}.amazonaws.com"]}},
     }
-    return iam.document(iam.allow(["secretsmanager:GetSecretValue"], [secret_arn]), key)
+    publish = [iam.allow(["sns:Publish"], [topic_arn])] if topic_arn else []
+    return iam.document(iam.allow(["secretsmanager:GetSecretValue"], [secret_arn]), key, *publish)

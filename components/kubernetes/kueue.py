@@ -22,6 +22,8 @@ from infra.naming import sanitize, team_namespace
 API_VERSION = "kueue.x-k8s.io/v1beta2"
 COHORT = "trainstack"
 GATE_QUEUE = "smoke"
+# Scheduled validations: in the gate's namespace, in a queue that owns nothing.
+SCHEDULE_QUEUE = "smoke-schedule"
 GATE_NAMESPACE = "trainstack-smoke"
 TEAM_LABEL = "trainstack.dev/team"
 # Kueue gives a job without a queue label the LocalQueue of this name, and a job without a priority label the
@@ -58,6 +60,7 @@ PRIORITIES = (
     Priority("production", 1_000, "Runs whose result goes to production or has a deadline."),
     Priority(DEFAULT, 100, "What a job gets that names no class."),
     Priority("sweep", 10, "Sweeps and other work that checkpoints and can wait; makes way first."),
+    Priority("background", 1, "Validations on a schedule: on what is idle; makes way for everything."),
 )
 
 
@@ -117,6 +120,9 @@ def queues(args: Sequence[FlavorArgs], teams: Sequence[TeamArgs], gate: GateArgs
     yield _object("Cohort", {"name": COHORT}, {"resourceGroups": _groups(args, allotment.shared)})
     yield _gate_queue(args, allotment)
     yield _local_queue(GATE_NAMESPACE, GATE_QUEUE, GATE_QUEUE)
+    if gate.get("scheduled", False):
+        yield _schedule_queue(args, allotment)
+        yield _local_queue(GATE_NAMESPACE, SCHEDULE_QUEUE, SCHEDULE_QUEUE)
     for team in teams:
         name = team_namespace(team["name"])
         yield _team_queue(args, team, allotment)
@@ -136,6 +142,24 @@ def _gate_queue(args: Sequence[FlavorArgs], allotment: Allotment) -> Body:
         "resourceGroups": groups,
     }
     return _object("ClusterQueue", {"name": GATE_QUEUE}, spec)
+
+
+def _schedule_queue(args: Sequence[FlavorArgs], allotment: Allotment) -> Body:
+    """A queue that owns nothing and only borrows what lies idle, so that whoever owns it takes it back.
+
+    Weight 0 is an infinite share: among all who borrow, it goes first when somebody has to (Kueue
+    apis/kueue/v1beta2/fairsharing_types.go, v0.19.2). It takes nothing back from anybody itself.
+    """
+    nothing = {name: dict.fromkeys(quota, 0) for name, quota in allotment.gate.items()}
+    spec = {
+        "cohortName": COHORT,
+        "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": GATE_NAMESPACE}},
+        "queueingStrategy": "BestEffortFIFO",
+        "preemption": {"withinClusterQueue": "Never", "reclaimWithinCohort": "Never"},
+        "fairSharing": {"weight": "0"},
+        "resourceGroups": _groups(args, nothing),
+    }
+    return _object("ClusterQueue", {"name": SCHEDULE_QUEUE}, spec)
 
 
 def _team_queue(args: Sequence[FlavorArgs], team: TeamArgs, allotment: Allotment) -> Body:

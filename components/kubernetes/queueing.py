@@ -48,6 +48,10 @@ class Queueing(Component):
     """LocalQueue of the deploy validation."""
     gate_priority: pulumi.Output[str]
     """Priority class of the deploy validation."""
+    schedule_queue: pulumi.Output[str]
+    """LocalQueue of scheduled validations, where the gate says that there are any."""
+    schedule_priority: pulumi.Output[str]
+    """Priority class of scheduled validations: the lowest there is."""
 
     def __init__(self, name: str, args: QueueingArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__(name, opts)
@@ -66,6 +70,8 @@ class Queueing(Component):
         self.gate_namespace = after(pulumi.Output.from_input(kueue.GATE_NAMESPACE), created)
         self.gate_queue = pulumi.Output.from_input(kueue.GATE_QUEUE)
         self.gate_priority = pulumi.Output.from_input(kueue.PRIORITIES[0].name)
+        self.schedule_queue = pulumi.Output.from_input(kueue.SCHEDULE_QUEUE)
+        self.schedule_priority = pulumi.Output.from_input(kueue.PRIORITIES[-1].name)
         self.register_outputs(
             {
                 "cohort": self.cohort,
@@ -73,6 +79,8 @@ class Queueing(Component):
                 "gate_namespace": self.gate_namespace,
                 "gate_queue": self.gate_queue,
                 "gate_priority": self.gate_priority,
+                "schedule_queue": self.schedule_queue,
+                "schedule_priority": self.schedule_priority,
             }
         )
 

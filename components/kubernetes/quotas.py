@@ -56,6 +56,8 @@ class GateArgs(TypedDict):
     """Flavor it runs on."""
     nodes: int
     """Whole nodes it takes."""
+    scheduled: NotRequired[bool]
+    """Whether the same validation also runs on a schedule, on what lies idle; default False."""
 
 
 @dataclass(frozen=True)

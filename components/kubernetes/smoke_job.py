@@ -18,11 +18,17 @@ PLAN_FILE = "plan.json"
 CHECKPOINTS = "/checkpoints"
 TERMINATION_LOG = "/dev/termination-log"
 MASTER_PORT = 29500
+# Where node 0's launcher hears the others: `smoke_training.runtime.session.CONTROL_PORT_OFFSET` above it.
+CONTROL_PORT = MASTER_PORT + 1
 USER_ID = 1000
 # The EFA driver sets aside 5128 huge pages of 2 MiB a node, and libfabric uses them: awsdocs/
 # amazon-eks-user-guide latest/ug/ml/node-efa.adoc (2024-12-18), whose example asks for this much.
 EFA_HUGE_PAGES = {"hugepages-2Mi": "5120Mi"}
 INDEX_ANNOTATION = "batch.kubernetes.io/job-completion-index"
+# Every pod of a Job carries the Job's name as this label (batch/v1 JobNameLabel).
+JOB_LABEL = "batch.kubernetes.io/job-name"
+# The Job of a CronJob gets its name when it is made; its pods read it from their label.
+OWN_JOB = "JOB_NAME"
 POD_LABELS = {"app.kubernetes.io/name": "trainstack-smoke"}
 # Time for node 0 to write the result when the job is stopped.
 GRACE_S = 60
@@ -56,8 +62,10 @@ class PodShape:
 class PodInputs:
     """What the pods refer to."""
 
-    job: pulumi.Input[str]
-    """Name of the Job, and of the ConfigMap with code and plan."""
+    job: pulumi.Input[str] | None
+    """Name of the Job; None when each run is a Job of its own, made by a CronJob."""
+    config: pulumi.Input[str]
+    """The ConfigMap with code and plan."""
     namespace: pulumi.Input[str]
     image: pulumi.Input[str]
     claim_template: str | None
@@ -139,14 +147,8 @@ def _container(inputs: PodInputs, shape: PodShape) -> core.v1.ContainerArgs:
         command=["python", f"{CODE_FOLDER}/{CODE_FILE}"],
         args=["node", "--plan", f"{CODE_FOLDER}/{PLAN_FILE}"],
         env=[
-            core.v1.EnvVarArgs(
-                name="NODE_RANK",
-                value_from=core.v1.EnvVarSourceArgs(
-                    field_ref=core.v1.ObjectFieldSelectorArgs(
-                        field_path=f"metadata.annotations['{INDEX_ANNOTATION}']"
-                    )
-                ),
-            ),
+            *([] if inputs.job is not None else [_of_itself(OWN_JOB, f"metadata.labels['{JOB_LABEL}']")]),
+            _of_itself("NODE_RANK", f"metadata.annotations['{INDEX_ANNOTATION}']"),
             *(core.v1.EnvVarArgs(name=key, value=value) for key, value in _environment(inputs).items()),
         ],
         resources=shape.resources(),
@@ -162,12 +164,19 @@ def _container(inputs: PodInputs, shape: PodShape) -> core.v1.ContainerArgs:
     )
 
 
+def _of_itself(name: str, path: str) -> core.v1.EnvVarArgs:
+    """A variable that the pod reads from its own object."""
+    reference = core.v1.ObjectFieldSelectorArgs(field_path=path)
+    return core.v1.EnvVarArgs(name=name, value_from=core.v1.EnvVarSourceArgs(field_ref=reference))
+
+
 def _checkpoints(inputs: PodInputs) -> core.v1.VolumeMountArgs:
     return core.v1.VolumeMountArgs(name="checkpoints", mount_path=CHECKPOINTS, sub_path=inputs.pvc_folder)
 
 
 def _environment(inputs: PodInputs) -> dict[str, pulumi.Input[str]]:
-    job = pulumi.Output.from_input(inputs.job)
+    # A reference to a variable works only after that variable, so the pod's own Job comes first in the list.
+    job = pulumi.Output.from_input(f"$({OWN_JOB})" if inputs.job is None else inputs.job)
     return {
         "MASTER_ADDR": pulumi.Output.concat(job, f"-0.{SERVICE}.", inputs.namespace, ".svc.cluster.local"),
         "MASTER_PORT": str(MASTER_PORT),
@@ -209,7 +218,7 @@ def _volumes(inputs: PodInputs, shape: PodShape) -> list[core.v1.VolumeArgs]:
         medium="Memory", size_limit=f"{max(1, shape.memory_gib // 2)}Gi"
     )
     return [
-        core.v1.VolumeArgs(name="code", config_map=core.v1.ConfigMapVolumeSourceArgs(name=inputs.job)),
+        core.v1.VolumeArgs(name="code", config_map=core.v1.ConfigMapVolumeSourceArgs(name=inputs.config)),
         checkpoints,
         core.v1.VolumeArgs(name="shared-memory", empty_dir=shared),
         core.v1.VolumeArgs(name="scratch", empty_dir=core.v1.EmptyDirVolumeSourceArgs()),

@@ -95,7 +95,7 @@ class SmokeTest(Component):
     def __init__(self, name: str, args: SmokeTestArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__(name, opts)
         code = bundle()
-        shape = _shape(args)
+        shape = shape_of(args)
         plan, self.digest = _identity(args, code, shape)
         job_name = self.digest.apply(lambda digest: f"smoke-{digest}")
 
@@ -118,13 +118,14 @@ class SmokeTest(Component):
         needs = [service, account, config, *claims]
         inputs = smoke_job.PodInputs(
             job=job_name,
+            config=job_name,
             namespace=args["namespace"],
             image=args["image"],
             claim_template=CLAIM_TEMPLATE if claims else None,
             pool_labels=args["pool_labels"],
             pvc=args.get("pvc_name"),
             pvc_folder=args.get("pvc_folder"),
-            environment=_environment(args),
+            environment=environment(args),
         )
         job = self._job(name, args, job_name, smoke_job.pod_template(inputs, shape), needs)
 
@@ -143,7 +144,10 @@ class SmokeTest(Component):
                 selector=smoke_job.POD_LABELS,
                 # Ranks look node 0 up before it is ready to serve anybody.
                 publish_not_ready_addresses=True,
-                ports=[core.v1.ServicePortArgs(name="rendezvous", port=smoke_job.MASTER_PORT)],
+                ports=[
+                    core.v1.ServicePortArgs(name="rendezvous", port=smoke_job.MASTER_PORT),
+                    core.v1.ServicePortArgs(name="control", port=smoke_job.CONTROL_PORT),
+                ],
             ),
             opts=self.child(),
         )
@@ -181,8 +185,7 @@ class SmokeTest(Component):
         template: core.v1.PodTemplateSpecArgs,
         needs: Sequence[pulumi.Resource],
     ) -> batch.v1.Job:
-        run = args.get("startup_timeout_s", STARTUP_TIMEOUT_S) + args["timeout_s"]
-        wait = args.get("queue_timeout_s", QUEUE_TIMEOUT_S) + run + MARGIN_S
+        wait = args.get("queue_timeout_s", QUEUE_TIMEOUT_S) + run_s(args) + MARGIN_S
         return batch.v1.Job(
             f"{name}-job",
             metadata=meta.v1.ObjectMetaArgs(
@@ -192,15 +195,7 @@ class SmokeTest(Component):
                 # Without it the provider would only look at a failed Job again, and fail again.
                 annotations={"pulumi.com/replaceUnready": "true"},
             ),
-            spec=batch.v1.JobSpecArgs(
-                completion_mode="Indexed",
-                completions=args["nodes"],
-                parallelism=args["nodes"],
-                backoff_limit=0,
-                active_deadline_seconds=run,
-                pod_failure_policy=_pod_failure_policy(),
-                template=template,
-            ),
+            spec=job_spec(args, template),
             opts=self.child(
                 pulumi.ResourceOptions(
                     depends_on=needs,
@@ -213,7 +208,25 @@ class SmokeTest(Component):
         )
 
 
-def _pod_failure_policy() -> batch.v1.PodFailurePolicyArgs:
+def run_s(args: SmokeTestArgs) -> int:
+    """From admission to the end, seconds."""
+    return args.get("startup_timeout_s", STARTUP_TIMEOUT_S) + args["timeout_s"]
+
+
+def job_spec(args: SmokeTestArgs, template: core.v1.PodTemplateSpecArgs) -> batch.v1.JobSpecArgs:
+    """The Job itself: one pod a node, tried once."""
+    return batch.v1.JobSpecArgs(
+        completion_mode="Indexed",
+        completions=args["nodes"],
+        parallelism=args["nodes"],
+        backoff_limit=0,
+        active_deadline_seconds=run_s(args),
+        pod_failure_policy=pod_failure_policy(),
+        template=template,
+    )
+
+
+def pod_failure_policy() -> batch.v1.PodFailurePolicyArgs:
     """Fail at the first pod that fails, and let the Job's message say which, and whether the cloud took it.
 
     A pod replaced alone could not rejoin the others, so a lost node ends the run too.
@@ -230,7 +243,8 @@ def _pod_failure_policy() -> batch.v1.PodFailurePolicyArgs:
     )
 
 
-def _shape(args: SmokeTestArgs) -> smoke_job.PodShape:
+def shape_of(args: SmokeTestArgs) -> smoke_job.PodShape:
+    """What one pod asks of its node."""
     return smoke_job.PodShape(
         gpus=args["gpus_per_node"],
         efa=args["efa_per_node"],
@@ -241,38 +255,45 @@ def _shape(args: SmokeTestArgs) -> smoke_job.PodShape:
     )
 
 
-def _environment(args: SmokeTestArgs) -> dict[str, pulumi.Input[str]]:
-    environment: dict[str, pulumi.Input[str]] = {
+def environment(args: SmokeTestArgs) -> dict[str, pulumi.Input[str]]:
+    """The variables of a pod that its place does not decide."""
+    found: dict[str, pulumi.Input[str]] = {
         "MLFLOW_TRACKING_URI": args["tracking_url"],
         "MLFLOW_CREDENTIALS_SECRET_ARN": args["credentials_secret_arn"],
         "AWS_REGION": args["region"],
     }
     if args["efa_per_node"]:
         # NCCL falls back to TCP without a word; only its log tells which provider it chose.
-        environment["NCCL_DEBUG"] = "INFO"
-    return environment
+        found["NCCL_DEBUG"] = "INFO"
+    return found
+
+
+def plan_text(args: SmokeTestArgs, code: Bundle, known: Mapping[str, Any]) -> str:
+    """The plan as the pods read it; `known` are the values of its `plan` and `image`."""
+    plan = {
+        **known["plan"],
+        "schema": PLAN_SCHEMA,
+        "nodes": args["nodes"],
+        "gpus_per_node": args["gpus_per_node"],
+        "timeout_s": args["timeout_s"],
+        "image": known["image"],
+        "code_sha256": code.sha256,
+    }
+    return json.dumps(plan, sort_keys=True, indent=2, allow_nan=False)
+
+
+def digest_of(identity: Mapping[str, Any]) -> str:
+    """A short name for everything that `identity` holds."""
+    return hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()[:DIGEST_LENGTH]
 
 
 def _identity(
     args: SmokeTestArgs, code: Bundle, shape: smoke_job.PodShape
 ) -> tuple[pulumi.Output[str], pulumi.Output[str]]:
     """The plan as the pods read it, and the digest of everything that is validated."""
-
-    def plan_text(known: dict[str, Any]) -> str:
-        plan = {
-            **known["plan"],
-            "schema": PLAN_SCHEMA,
-            "nodes": args["nodes"],
-            "gpus_per_node": args["gpus_per_node"],
-            "timeout_s": args["timeout_s"],
-            "image": known["image"],
-            "code_sha256": code.sha256,
-        }
-        return json.dumps(plan, sort_keys=True, indent=2, allow_nan=False)
-
-    def digest(known: dict[str, Any]) -> str:
-        identity = {**known, "shape": asdict(shape), "shared": "pvc_name" in args}
-        return hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()[:DIGEST_LENGTH]
-
-    plan = pulumi.Output.all(plan=args["plan"], image=args["image"]).apply(plan_text)
-    return plan, pulumi.Output.all(plan=plan, pool=args["pool_labels"]).apply(digest)
+    plan = pulumi.Output.all(plan=args["plan"], image=args["image"]).apply(
+        lambda known: plan_text(args, code, known)
+    )
+    return plan, pulumi.Output.all(plan=plan, pool=args["pool_labels"]).apply(
+        lambda known: digest_of({**known, "shape": asdict(shape), "shared": "pvc_name" in args})
+    )

@@ -2,7 +2,7 @@
 
 import typer
 
-from infra.cli import deploy, explain, rehearse, status
+from infra.cli import deploy, explain, rehearse, smoke, status
 
 app = typer.Typer(
     name="trainstack",
@@ -18,3 +18,4 @@ app.command()(deploy.destroy)
 app.command()(status.status)
 app.command()(explain.explain)
 app.add_typer(rehearse.app, name="rehearse")
+app.add_typer(smoke.app, name="smoke")

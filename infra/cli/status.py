@@ -18,6 +18,9 @@ def status(stack: Stack, rehearse: Rehearse = False) -> None:
         typer.echo(f"cluster    {told.cluster_name}, pools {', '.join(told.pools)}")
         typer.echo(f"teams      {', '.join(f'{team.name} ({team.namespace})' for team in told.teams)}")
         typer.echo(f"mlflow     {told.mlflow_url}")
+        if told.smoke is not None:
+            again = f", again by {told.smoke.schedule}" if told.smoke.schedule else ", not repeated"
+            typer.echo(f"validated  {told.smoke.namespace}/{told.smoke.job}{again}")
     else:
         typer.echo(f"stack      {stack}: nothing is deployed")
     if session.rehearsal is None:

@@ -8,6 +8,7 @@ from infra import catalog
 from infra.catalog import UnknownFactError
 from infra.errors import Problem
 from infra.naming import team_namespace
+from infra.spec import cron
 from infra.spec.compute import PoolSpec
 from infra.spec.stack import StackSpec
 
@@ -228,6 +229,23 @@ def smoke(spec: StackSpec) -> Iterator[Problem]:
         yield Problem("smoke.accept", list(spec.smoke.accept), "PASS must open the gate", "Add PASS.")
 
 
+def smoke_schedule(spec: StackSpec) -> Iterator[Problem]:
+    """Validations on a schedule repeat a gate that there is, at times that can be read, not all the time."""
+    wanted = spec.smoke.schedule
+    if wanted is None:
+        return
+    wrong = cron.problem(wanted)
+    if wrong is not None:
+        fix = 'Write minute, hour, day, month, day of the week, such as "0 5 * * 1", or null.'
+        yield Problem("smoke.schedule", wanted, wrong, fix)
+    elif cron.often(wanted):
+        fix = "Name one minute; every run takes whole nodes."
+        yield Problem("smoke.schedule", wanted, "more than once an hour", fix)
+    if not spec.smoke.enabled:
+        fix = "Enable the gate, or set smoke.schedule to null."
+        yield Problem("smoke.schedule", wanted, "there is no gate to repeat: smoke.enabled is false", fix)
+
+
 RULES: tuple[Rule, ...] = (
     region_and_zones,
     network_range,
@@ -240,4 +258,5 @@ RULES: tuple[Rule, ...] = (
     quotas,
     budgets,
     smoke,
+    smoke_schedule,
 )

@@ -98,6 +98,8 @@ def test_training_that_does_not_scale_fails_the_deployment_with_figure_and_culpr
     assert "FAIL" in done.stdout
     assert "expected >= 0.80" in done.stdout or "tolerated: 1.15x" in done.stdout
     assert "suspect" in done.stdout and "rank 1 on node" in done.stdout
+    assert "95% interval" in done.stdout and "cause: " in done.stdout and "Next: " in done.stdout
+    assert "Gate: closed; it opens for PASS." in done.stdout
     assert "Traceback" not in done.stdout + done.stderr
 
 
@@ -105,8 +107,10 @@ def test_the_next_up_runs_only_the_validation_again_and_succeeds(home: Path) -> 
     before = Rehearsal(home).status()["resources"]
     done = up(home)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "1 replaced" in done.stdout and "created" not in done.stdout
-    assert Rehearsal(home).status()["resources"] == before
+    # Created is only what waited for a passed gate: the schedule that repeats it, with its code and plan.
+    assert "3 created, 1 replaced" in done.stdout
+    after = Rehearsal(home).status()["resources"]
+    assert after == {**before, "kubernetes": before["kubernetes"] + 2}
     for told in ("cost per month", "scaling_efficiency", "MLflow ", "result.json", "destroy -s dev-aws"):
         assert told in done.stdout, told
     result = json.loads(results(home)[-1].read_text())
@@ -140,6 +144,8 @@ def test_the_native_cli_sees_the_same_state(home: Path) -> None:
     told = native(home, "stack", "output", "--json")
     outputs = json.loads(told.stdout)
     assert outputs["trainstack"]["stack"] == STACK
+    assert outputs["trainstack"]["smoke"]["schedule"] == "smoke-schedule"
+    assert outputs["trainstack"]["smoke"]["alert_topic"].startswith("arn:aws:sns:us-east-1:")
     assert outputs["mlflow_url"].startswith("http://mlflow.mlflow.svc")
     assert "exec" in outputs["kubeconfig"]
     committed = (ROOT / "stacks" / "config" / f"Pulumi.{STACK}.yaml").read_text()

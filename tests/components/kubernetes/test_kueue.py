@@ -164,6 +164,26 @@ def test_the_gate_takes_back_what_it_lends_and_borrows_nothing() -> None:
     assert {entry["nominalQuota"] for entry in amounts["h100"].values()} == {"0", "0Gi"}
 
 
+def test_scheduled_validations_own_nothing_and_go_first_when_somebody_has_to(
+    crds: Mapping[str, dict[str, Any]],
+) -> None:
+    layers = list(kueue.layers(FLAVORS, TEAMS, {**GATE, "scheduled": True}))
+    found = {(body["kind"], body["metadata"]["name"]): body for layer in layers for body in layer}
+    queue = found["ClusterQueue", "smoke-schedule"]
+    validate(crds["ClusterQueue"], queue)
+    spec = queue["spec"]
+    assert spec["fairSharing"] == {"weight": "0"}
+    assert spec["preemption"] == {"withinClusterQueue": "Never", "reclaimWithinCohort": "Never"}
+    rows = [row for flavor in spec["resourceGroups"][0]["flavors"] for row in flavor["resources"]]
+    assert {row["nominalQuota"] for row in rows} == {"0", "0Gi"}
+    assert not any("borrowingLimit" in row for row in rows), "what is idle may be used"
+    local = found["LocalQueue", "smoke-schedule"]
+    assert local["metadata"]["namespace"] == "trainstack-smoke"
+    gate = found["ClusterQueue", "smoke"]
+    assert gate["spec"]["preemption"]["reclaimWithinCohort"] == "Any", "a deploy waits for no schedule"
+    assert gate == by_name("ClusterQueue")["smoke"] and "smoke-schedule" not in by_name("ClusterQueue")
+
+
 def test_teams_get_their_quota_back_and_share_idle_quota_by_weight() -> None:
     spec = by_name("ClusterQueue")["team-research-dev"]["spec"]
     assert spec["preemption"] == {"withinClusterQueue": "LowerPriority", "reclaimWithinCohort": "Any"}
@@ -210,6 +230,7 @@ def test_priorities_put_validation_first_and_sweeps_last() -> None:
         "production",
         "default",
         "sweep",
+        "background",
     ]
 
 

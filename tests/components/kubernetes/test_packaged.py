@@ -6,11 +6,12 @@ from pulumi.provider.experimental.analyzer import Analyzer
 from components.base import Component
 from components.kubernetes.accelerators import Accelerators
 from components.kubernetes.queueing import Queueing
+from components.kubernetes.smoke_schedule import SmokeSchedule
 from components.kubernetes.smoke_test import SmokeTest
 from components.kubernetes.volumes import SharedVolume
 
 
-@pytest.mark.parametrize("component", [Accelerators, Queueing, SharedVolume, SmokeTest])
+@pytest.mark.parametrize("component", [Accelerators, Queueing, SharedVolume, SmokeSchedule, SmokeTest])
 def test_a_schema_can_be_inferred(component: type[Component]) -> None:
     found = Analyzer("trainstack").analyze([component])["component_definitions"][component.__name__]
     assert found.inputs

@@ -11,6 +11,7 @@ import pytest
 
 from components.kubernetes.smoke_bundle import bundle
 from components.kubernetes.smoke_test import SmokeTest, SmokeTestArgs
+from smoke_training.runtime import session
 from tests.components.graph import Graph, deploy_graph
 
 PLAN = {"stack": "dev-aws", "instance_type": "p4d.24xlarge", "hourly_cost_usd": None}
@@ -172,6 +173,8 @@ def test_ranks_find_each_other_before_they_are_ready(made: Graph, pod: Mapping[s
     assert service["metadata"]["name"] == pod["subdomain"] == "smoke"
     assert service["spec"]["clusterIP"] == "None"
     assert service["spec"]["publishNotReadyAddresses"] is True
+    control = int(environment(made)["MASTER_PORT"]) + session.CONTROL_PORT_OFFSET
+    assert [port["port"] for port in service["spec"]["ports"]] == [29500, control]
     assert service["spec"]["selector"] == made.find("Job")["spec"]["template"]["metadata"]["labels"]
     assert {
         "Service:dev-smoke-service",

@@ -1,0 +1,73 @@
+"""What a stack tells its validation is what the validation understands."""
+
+import json
+from typing import Any
+
+import pytest
+
+from infra import spec
+from infra.catalog import aws
+from smoke_training import plan as plans
+from stacks.aws_validation import smoke_plan
+
+PLACE: dict[str, Any] = {
+    "schema": plans.SCHEMA,
+    "nodes": 2,
+    "gpus_per_node": 8,
+    "timeout_s": 900,
+    "image": "registry.example/pytorch@sha256:00",
+    "code_sha256": "00",
+}
+
+
+@pytest.fixture(scope="module")
+def dev() -> spec.StackSpec:
+    return spec.load_file("dev-aws").spec
+
+
+def told(dev: spec.StackSpec, instance_type: str | None = None, **changes: Any) -> plans.Plan:
+    pool = dev.pools[0].model_copy(
+        update={"instance_type": instance_type or dev.pools[0].instance_type, **changes}
+    )
+    return plans.parse(json.dumps({**smoke_plan(dev, pool), **PLACE}))
+
+
+def test_the_shipped_environment_declares_wires_peak_and_storage(dev: spec.StackSpec) -> None:
+    plan = told(dev)
+    assert (plan.network_gbit_s, plan.rail_gbit_s, plan.rails) == (400.0, 100.0, ())
+    assert plan.peak_tflops is not None
+    assert (plan.peak_tflops.value, plan.peak_tflops.dtype) == (312.0, "bfloat16")
+    (target,) = plan.storage
+    assert (target.name, target.path, target.write_mb_s) == ("checkpoints", "$WORK_DIR", None)
+    price = aws().price("p4d.24xlarge", "us-east-1", "on_demand")
+    assert price is not None and plan.hourly_cost_usd == pytest.approx(2 * price.usd_per_hour_expected)
+    assert 120 <= plan.join_timeout_s < plan.timeout_s
+
+
+def test_rails_of_every_machine_with_efa_add_up_to_its_network(dev: spec.StackSpec) -> None:
+    for machine in aws().instance_types.values():
+        if machine.efa_interfaces:
+            plan = told(dev, machine.name, efa=True)
+            assert plan.rail_gbit_s is not None
+            assert plan.rail_gbit_s * machine.efa_interfaces == pytest.approx(plan.network_gbit_s)
+
+
+def test_over_tcp_several_cards_are_not_one_wire(dev: spec.StackSpec) -> None:
+    assert told(dev, efa=False).network_gbit_s is None
+    assert told(dev, "g6.2xlarge", efa=False).network_gbit_s == pytest.approx(5.0)
+    assert told(dev, efa=False).rail_gbit_s is None
+
+
+def test_a_stack_without_a_shared_file_system_names_none(dev: spec.StackSpec) -> None:
+    bare = dev.model_copy(update={"storage": dev.storage.model_copy(update={"lustre": None})})
+    assert told(bare).storage == ()
+
+
+def test_a_peak_that_no_source_gives_is_left_out(dev: spec.StackSpec) -> None:
+    unknown = [
+        m
+        for m in aws().instance_types.values()
+        if aws().accelerators[m.accelerator].dense_bf16_tflops is None
+    ]
+    assert unknown, "some old accelerator has no bf16"
+    assert told(dev, unknown[0].name, efa=False).peak_tflops is None
