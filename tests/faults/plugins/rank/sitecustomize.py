@@ -1,0 +1,116 @@
+"""Loaded by Python itself in every process of a node under test; changes one rank's arithmetic, nothing else.
+
+TSLAB_FAULT is JSON: {"kind": "corrupt" | "nan", "rank": R, "proof": FILE, ...}. Every time the fault bites,
+one line is appended to FILE. The product neither knows this file nor offers a hook for it: torch itself is
+wrapped when the rank imports it.
+"""
+
+import importlib.abc
+import importlib.machinery
+import importlib.util
+import json
+import os
+import sys
+from collections.abc import Callable, Sequence
+from types import ModuleType
+from typing import Any
+
+SMALL = 64  # elements: the product's own bookkeeping (times, counts) is no payload
+
+
+def bitten(fault: dict[str, Any], what: str) -> None:
+    """Leave one line of proof."""
+    with open(fault["proof"], "a") as stream:  # noqa: PTH123 - nothing may be imported here that the rank has not
+        stream.write(what + "\n")
+
+
+def corrupt(module: ModuleType, fault: dict[str, Any]) -> None:
+    """Change one int64 element of what this rank contributes to every n-th large all-reduce."""
+    original, calls = module.all_reduce, [0]
+
+    def all_reduce(tensor: Any, *arguments: Any, **options: Any) -> Any:
+        if str(tensor.dtype) == "torch.int64" and tensor.numel() >= SMALL:
+            calls[0] += 1
+            if calls[0] % fault["every"] == 0:
+                place = tensor.numel() // 3
+                flat = tensor.view(-1)
+                flat[place] = flat[place] ^ fault["mask"] if fault["mask"] else 0
+                bitten(fault, f"call {calls[0]}: element {place} of {tensor.numel()}")
+        return original(tensor, *arguments, **options)
+
+    module.all_reduce = all_reduce  # type: ignore[attr-defined]
+
+
+def poison(module: ModuleType, fault: dict[str, Any]) -> None:
+    """Make the gradient of one parameter of every DDP model NaN from the n-th backward pass on."""
+    original = module.DistributedDataParallel.__init__
+
+    def initialise(model: Any, *arguments: Any, **options: Any) -> None:
+        original(model, *arguments, **options)
+        parameters = [item for item in model.named_parameters() if item[1].requires_grad]
+        name, parameter = parameters[fault["parameter"] % len(parameters)]
+        passes = [0]
+
+        def hook(gradient: Any) -> Any:
+            passes[0] += 1
+            if passes[0] < fault["after"]:
+                return gradient
+            bitten(fault, f"backward {passes[0]}: {name}")
+            return gradient * float("nan")
+
+        parameter.register_hook(hook)
+
+    module.DistributedDataParallel.__init__ = initialise
+
+
+FAULTS: dict[str, tuple[str, Callable[[ModuleType, dict[str, Any]], None]]] = {
+    "corrupt": ("torch.distributed", corrupt),
+    "nan": ("torch.nn.parallel.distributed", poison),
+}
+
+
+class Loader(importlib.abc.Loader):
+    """Runs a module's own loader and then changes the module."""
+
+    def __init__(self, inner: importlib.abc.Loader, change: Callable[[ModuleType], None]) -> None:
+        self.inner, self.change = inner, change
+
+    def create_module(self, spec: importlib.machinery.ModuleSpec) -> ModuleType | None:
+        return self.inner.create_module(spec)
+
+    def exec_module(self, module: ModuleType) -> None:
+        self.inner.exec_module(module)
+        self.change(module)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.inner, name)
+
+
+class Finder(importlib.abc.MetaPathFinder):
+    """Finds one module, once, to wrap its loader."""
+
+    def __init__(self, name: str, change: Callable[[ModuleType], None]) -> None:
+        self.name, self.change = name, change
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> importlib.machinery.ModuleSpec | None:
+        if fullname != self.name:
+            return None
+        sys.meta_path.remove(self)
+        spec = importlib.util.find_spec(fullname)
+        if spec is not None and spec.loader is not None:
+            spec.loader = Loader(spec.loader, self.change)
+        return spec
+
+
+def main() -> None:
+    """Arm the fault in the rank it is meant for."""
+    fault = json.loads(os.environ.get("TSLAB_FAULT", "{}"))
+    in_rank = "TORCHELASTIC_RESTART_COUNT" in os.environ and os.environ.get("RANK") == str(fault.get("rank"))
+    if in_rank:
+        module, change = FAULTS[fault["kind"]]
+        sys.meta_path.insert(0, Finder(module, lambda found: change(found, fault)))
+
+
+main()

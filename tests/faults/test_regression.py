@@ -1,0 +1,62 @@
+"""A wire that is a few percent slower than it was passes by its specification, and has regressed.
+
+Two runs of the product on shaped wires: the first leaves its figures, the second has them in its plan and
+really slower wires. Both stay far above the floors of the checks.
+"""
+
+import pytest
+
+from smoke_training.record import accepted
+from smoke_training.statistics import baseline
+from smoke_training.statistics.baseline import Baseline
+from tests.faults import system
+from tests.faults.lab import Lab, Outcome
+from tests.faults.network import Wires
+from tests.faults.plans import document
+
+REASON = system.missing()
+pytestmark = [pytest.mark.alone, pytest.mark.skipif(REASON is not None, reason=str(REASON))]
+
+DECLARED = Wires(rail_gbit_s=0.25)  # a wire that needs little of the CPUs, whoever else uses them
+LOST = 0.08  # more than two busy cores blur; what a quiet machine resolves is in the comparison itself
+LINKS = "fabric.links"
+
+
+def run(wires: Wires, kept: Baseline | None) -> Outcome:
+    plan = document(2, DECLARED, ("pairs",), baseline=None if kept is None else baseline.render(kept))
+    with Lab(2, wires) as lab:
+        return lab.run(plan)
+
+
+def test_a_wire_that_lost_a_twelfth_passes_and_has_regressed() -> None:
+    before = run(DECLARED, None)
+    assert before.result is not None
+    assert before.verdict == "PASS", before.describe()
+    figures = accepted.figures(before.result)
+    if LINKS not in figures:  # a neighbour held the CPUs: such a figure never becomes a baseline
+        pytest.skip(f"this machine is too busy: {before.check(LINKS)['noise']}")
+    kept = Baseline(
+        stack="fault-laboratory",
+        run_id=before.result["run_id"],
+        recorded=before.result["started"],
+        fingerprint=accepted.fingerprint(before.result),
+        figures=figures,
+    )
+    slower = Wires(rail_gbit_s=DECLARED.rail_gbit_s * (1 - LOST))
+    after, again = run(slower, kept), run(DECLARED, kept)
+    for outcome in (after, again):
+        assert outcome.verdict == "PASS", outcome.describe()
+        assert outcome.result is not None
+    found, same = after.result or {}, again.result or {}
+    if LINKS not in accepted.figures(found) or LINKS not in accepted.figures(same):
+        pytest.skip(f"this machine is too busy: {after.check(LINKS)['noise']}, {again.check(LINKS)['noise']}")
+    compared, still = (
+        o.check("baseline.regression")["measured"]["detail"]["figures"][0] for o in (after, again)
+    )
+    assert same["regression"] is False, still
+    assert compared["ratio"] == pytest.approx(1 - LOST, abs=0.02)
+    assert still["ratio"] == pytest.approx(1.0, abs=0.02)
+    if compared["detectable_loss"] > LOST:  # the comparison itself says that it could not have seen this much
+        assert found["regression"] is False, compared
+        pytest.skip(f"this machine is too busy: only losses from {compared['detectable_loss']:.1%} are seen")
+    assert (found["regression"], found["regressed"]) == (True, [LINKS]), compared
