@@ -164,4 +164,3 @@ def _skipped(rule: Rule, why: str) -> Check:
 
 def _error(rule: Rule, why: str) -> Check:
     return Check(id=rule.id, status=Verdict.ERROR, required=rule.required, message=why)
-

@@ -32,6 +32,8 @@ def missing() -> str | None:
         for name in CONTROLLERS
         if not (CGROUPS / name / "cgroup.procs").exists()
     ]
+    if not lacking and subprocess.run(["unshare", "-n", "-u", "true"], check=False).returncode:
+        lacking.append("the right to make namespaces")
     return "needs " + ", ".join(lacking) if lacking else None
 
 

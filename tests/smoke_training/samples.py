@@ -12,7 +12,6 @@ from smoke_training.plan import Plan, parse
 CPU = {"kind": "preflight", "device": "cpu", "devices_found": 0, "device_forced": True, "ranks": 1}
 
 
-
 def facts(node: int = 0, **changes: Any) -> dict[str, Any]:
     """What the launcher of one node without GPUs says of itself."""
     return {
