@@ -19,7 +19,7 @@ class TornCheckpoint(Injector):
 
     node: int = 1
     how: str = "truncated"
-    folder: str = "**/checkpoints/step-*"
+    folder: str = "node-*/checkpoints/step-*"  # not **: folders vanish under a walk of the tree
     mark: str = "commit-node-*.json"
     damaged: str | None = None
 
@@ -28,7 +28,7 @@ class TornCheckpoint(Injector):
             self._damage(run.lab)
 
     def _killed(self, lab: Lab) -> bool:
-        return any(any(node.work_dir.glob("**/killed.json")) for node in lab.nodes)
+        return any(any(node.work_dir.glob("node-*/killed.json")) for node in lab.nodes)
 
     def _damage(self, lab: Lab) -> None:
         marked = [{mark.parent.name for mark in self._marks(node.work_dir)} for node in lab.nodes]
