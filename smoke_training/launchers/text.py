@@ -9,6 +9,8 @@ from typing import Any
 # something, and is none of the words that YAML 1.1 reads as something else.
 _PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9_./@-]*( [A-Za-z0-9_./@-]+)*")
 _PAIR = re.compile(r"\\ud[89ab][0-9a-f]{2}\\ud[c-f][0-9a-f]{2}")
+# A longer key needs the form with a question mark (YAML 1.2.2, section 7.4.2).
+KEY_LIMIT = 1024
 _WORDS = frozenset(["y", "n", "yes", "no", "on", "off", "true", "false", "null", "nan", "inf"])
 
 
@@ -26,7 +28,11 @@ def _block(value: Any, indent: str) -> list[str]:
     lines: list[str] = []
     if isinstance(value, Mapping):
         for key, item in value.items():
-            lines += _entry(f"{indent}{_scalar(key)}:", item, indent + "  ")
+            written = _scalar(key)
+            if len(written) > KEY_LIMIT:
+                lines.append(f"{indent}? {written}")
+                written = ""
+            lines += _entry(f"{indent}{written}:", item, indent + "  ")
         return lines
     for item in value:
         if isinstance(item, Mapping) and item:

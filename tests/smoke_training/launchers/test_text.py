@@ -1,7 +1,7 @@
 import json
 
 import yaml
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from smoke_training.launchers import text
@@ -19,6 +19,11 @@ DOCUMENTS = st.lists(
 )
 
 
+# PyYAML and others refuse a plain key of more than 1024 characters; escaped, this one has 1200.
+LONG = "é" * 200
+
+
+@example([{LONG: 1, "a": [{LONG: {LONG: [2]}, "b": "two\nlines\n"}], "c": {LONG: "two\nlines\n"}}])
 @given(DOCUMENTS)
 def test_what_is_written_is_read_back(documents: list[dict[str, object]]) -> None:
     assert list(yaml.safe_load_all(text.yaml(documents))) == documents
