@@ -52,8 +52,8 @@ class Machine:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Figure:
-    """GB/s of bus bandwidth that a source measured: `kind` published, derived or declared."""
+class Cell:
+    """A value in GB/s of bus bandwidth with all that it depends on; it holds for nothing else."""
 
     instance_type: str
     fabric: str
@@ -62,43 +62,33 @@ class Figure:
     gpus_per_node: int
     size_bytes: int
     value: float
+    source: Source
+
+
+@dataclass(frozen=True, kw_only=True)
+class Figure(Cell):
+    """GB/s of bus bandwidth that a source measured: `kind` published, derived or declared."""
+
     stack: str
     kind: str
-    source: Source
     unit: str = UNIT
     disagreements: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
-class Floor:
+class Floor(Cell):
     """GB/s that a check of somebody else accepts: a sign of life, never an expectation."""
 
-    instance_type: str
-    fabric: str
-    collective: str
-    nodes: int
-    gpus_per_node: int
-    size_bytes: int
-    value: float
     stack: str
-    source: Source
     disagreements: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
-class Signature:
+class Signature(Cell):
     """GB/s that a source measured under a known fault, of a cause class of `smoke_training.model.Cause`."""
 
-    instance_type: str
-    fabric: str
-    collective: str
-    nodes: int
-    gpus_per_node: int
-    size_bytes: int
-    value: float
     cause: str
     meaning: str
-    source: Source
 
 
 @dataclass(frozen=True, kw_only=True)

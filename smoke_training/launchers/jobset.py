@@ -4,14 +4,11 @@ It needs no operator besides JobSet's own, gives pods their names, restarts the 
 Kueue as one.
 """
 
-from smoke_training.launchers.kubernetes import failure_rules
+from smoke_training.launchers.kubernetes import indexed_job
 from smoke_training.launchers.pods import (
-    CONTAINER,
     Body,
     indexed_environment,
-    indexed_words,
     metadata,
-    template,
 )
 from smoke_training.launchers.runplan import RunPlan
 
@@ -21,17 +18,7 @@ _JOBS = "node"
 def jobset(plan: RunPlan) -> list[Body]:
     """One replicated Job, indexed: its pods are `NAME-node-0-INDEX`, found below the subdomain NAME."""
     env = indexed_environment(f"{plan.name}-{_JOBS}-0-0.{plan.name}", plan)
-    words = indexed_words(plan)
-    job = {
-        "completionMode": "Indexed",
-        "completions": plan.nodes,
-        "parallelism": plan.nodes,
-        "backoffLimit": 0,
-        "activeDeadlineSeconds": plan.deadline_s,
-        "podFailurePolicy": {"rules": failure_rules(CONTAINER)},
-        # The controller names the pods and sets their subdomain itself.
-        "template": template(plan, words, env, subdomain=None),
-    }
+    job = indexed_job(plan, env, subdomain=None)  # the controller names the pods and sets it itself
     spec: Body = {
         "network": {"enableDNSHostnames": True, "publishNotReadyAddresses": True},
         "coordinator": {"replicatedJob": _JOBS, "jobIndex": 0, "podIndex": 0},

@@ -73,7 +73,11 @@ def _job_spec(plan: RunPlan, *, named_later: bool = False) -> Body:
         named = {"fieldRef": {"fieldPath": "metadata.labels['batch.kubernetes.io/job-name']"}}
         own = f"$(JOB_NAME)-0.{subdomain}"
         env = [{"name": "JOB_NAME", "valueFrom": named}, *indexed_environment(own, plan)]
-    words = indexed_words(plan)
+    return indexed_job(plan, env, subdomain)
+
+
+def indexed_job(plan: RunPlan, env: list[Body], subdomain: str | None) -> Body:
+    """The spec of a Job with one pod per node, of which each finds its number and the first one in `env`."""
     return {
         "completionMode": "Indexed",
         "completions": plan.nodes,
@@ -82,7 +86,7 @@ def _job_spec(plan: RunPlan, *, named_later: bool = False) -> Body:
         "backoffLimit": 0,
         "activeDeadlineSeconds": plan.deadline_s,
         "podFailurePolicy": {"rules": failure_rules(CONTAINER)},
-        "template": template(plan, words, env, subdomain=subdomain),
+        "template": template(plan, indexed_words(plan), env, subdomain=subdomain),
     }
 
 

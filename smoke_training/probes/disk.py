@@ -5,14 +5,12 @@ import ctypes
 import errno
 import mmap
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 CHUNK = 256 << 10
 _SHIFTS = 64  # different contents of a chunk, so that no layer can notice that nothing changed
-
-FULL_ERRORS = (errno.ENOSPC, errno.EDQUOT)
 
 
 class BlockFile:
@@ -126,9 +124,3 @@ def refusing(found: list[Refusal], operation: str, path: Path, wanted: int | Non
         yield
     except OSError as error:
         found.append(refusal(error, operation, path, wanted))
-
-
-def percentile(values: Sequence[float], share: float) -> float:
-    """The smallest value that at least `share` of the values do not exceed."""
-    ordered = sorted(values)
-    return ordered[min(len(ordered) - 1, max(0, -int(-share * len(ordered) // 1) - 1))]

@@ -2,14 +2,12 @@
 
 import os
 import sys
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
 
 import torch
 import torch.distributed as dist
-from torch import Tensor
 from torch._C._distributed_c10d import PrefixStore, TCPStore
 
 from smoke_training.runtime import heartbeat
@@ -117,15 +115,6 @@ def leave() -> None:
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(0)
-
-
-def timed_all_reduce(gang: Gang, payload: Tensor) -> float:
-    """Seconds of one blocking all-reduce on this rank (device work included)."""
-    gang.sync()
-    start = time.perf_counter()
-    dist.all_reduce(payload)
-    gang.sync()
-    return time.perf_counter() - start
 
 
 def nccl_version() -> str:

@@ -14,6 +14,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from smoke_training.runtime import files
+
 PROC_NET = Path("/proc/net")
 CLASS_NET = Path("/sys/class/net")
 CLASS_INFINIBAND = Path("/sys/class/infiniband")
@@ -71,7 +73,7 @@ class Port:
 
 def interfaces(proc: Path = PROC_NET, sys: Path = CLASS_NET) -> dict[str, Interface]:
     """Every interface of this network namespace by name; empty where the kernel shows none."""
-    rows = [line.split(":", 1) for line in _lines(proc / "dev") if ":" in line]
+    rows = [line.split(":", 1) for line in files.lines(proc / "dev") if ":" in line]
     counts = {name.strip(): [int(word) for word in words.split()] for name, words in rows}
     trusted = _names(sys) == set(counts)
     return {
@@ -83,7 +85,7 @@ def interfaces(proc: Path = PROC_NET, sys: Path = CLASS_NET) -> dict[str, Interf
 
 def bytes_of(name: str, proc: Path = PROC_NET) -> tuple[int, int] | None:
     """(received, sent) bytes of one interface: the cheap reading for use around a single transfer."""
-    for line in _lines(proc / "dev"):
+    for line in files.lines(proc / "dev"):
         found, _, words = line.partition(":")
         if found.strip() == name and len(row := words.split()) >= 9:
             return int(row[0]), int(row[8])
@@ -207,7 +209,7 @@ def _ask(name: str, request: int) -> bytes | None:
 
 def _table(path: Path, prefix: str) -> dict[str, int]:
     """A pair of lines of /proc/net/snmp or netstat: names, then values."""
-    lines = [line.split()[1:] for line in _lines(path) if line.startswith(prefix)]
+    lines = [line.split()[1:] for line in files.lines(path) if line.startswith(prefix)]
     return {name: int(value) for name, value in zip(*lines[:2], strict=False)} if len(lines) >= 2 else {}
 
 
@@ -233,10 +235,3 @@ def _number(folder: Path | None, name: str) -> int | None:
         return None if text is None else int(text)
     except ValueError:
         return None
-
-
-def _lines(path: Path) -> list[str]:
-    try:
-        return path.read_text().splitlines()
-    except OSError:
-        return []

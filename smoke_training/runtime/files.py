@@ -1,8 +1,16 @@
-"""Files that are whole or absent."""
+"""Files that are whole or absent, read or written."""
 
 import json
 import os
 from pathlib import Path
+
+
+def lines(path: Path) -> list[str]:
+    """Lines of a text file; none if it cannot be read."""
+    try:
+        return path.read_text(errors="replace").splitlines()
+    except OSError:
+        return []
 
 
 def write_durably(path: Path, content: bytes) -> None:

@@ -4,6 +4,8 @@ import os
 import socket
 from pathlib import Path
 
+from smoke_training.runtime import files
+
 
 class QueueClock:
     """Seconds the thread that made it has waited, runnable, for a CPU that something else held.
@@ -26,7 +28,7 @@ class QueueClock:
 
 def cpu_ticks() -> tuple[int, int] | None:
     """(steal ticks, all ticks) of the machine since boot, from `/proc/stat`."""
-    for line in _lines(Path("/proc/stat")):
+    for line in files.lines(Path("/proc/stat")):
         if line.startswith("cpu "):
             ticks = [int(part) for part in line.split()[1:9]]
             return (ticks[7], sum(ticks)) if len(ticks) == 8 else None
@@ -63,11 +65,11 @@ def nvidia_devices() -> int:
 
 def nvidia_driver() -> str | None:
     """Version of the NVIDIA kernel driver; None without one."""
-    lines = _lines(Path("/sys/module/nvidia/version"))
+    lines = files.lines(Path("/sys/module/nvidia/version"))
     if lines:
         return lines[0].strip()
     # "NVRM version: NVIDIA UNIX x86_64 Kernel Module  550.54.15  Tue Mar  5 ..."
-    words = next(iter(_lines(Path("/proc/driver/nvidia/version"))), "").split()
+    words = next(iter(files.lines(Path("/proc/driver/nvidia/version"))), "").split()
     return next((word for word in words if word[:1].isdigit() and "." in word), None)
 
 
@@ -77,11 +79,11 @@ def interfaces() -> list[dict[str, object]]:
     for folder in sorted(Path("/sys/class/net").glob("*")):
         if folder.name == "lo" or not folder.is_dir():
             continue
-        state = next(iter(_lines(folder / "operstate")), None)
-        if state == "down" and _lines(folder / "carrier") == ["1"]:
+        state = next(iter(files.lines(folder / "operstate")), None)
+        if state == "down" and files.lines(folder / "carrier") == ["1"]:
             state = "up"  # the kernel tells of the operational state up to a second after the carrier's
         try:
-            megabits = int(next(iter(_lines(folder / "speed")), "-1"))
+            megabits = int(next(iter(files.lines(folder / "speed")), "-1"))
         except ValueError:
             megabits = -1
         rate = megabits / 1000 if megabits > 0 else None
@@ -96,21 +98,27 @@ def rdma_devices() -> list[str]:
 
 def oom_kills() -> int | None:
     """Processes of this cgroup that the kernel has ended for want of memory (v2 `memory.events`, or v1)."""
-    for line in _lines(Path("/proc/self/cgroup")):
-        _, controllers, group = line.split(":", 2)
-        if controllers not in ("", "memory"):
-            continue
-        root = Path("/sys/fs/cgroup" if controllers == "" else "/sys/fs/cgroup/memory")
-        for folder in (Path(str(root) + group), root):
-            for name in ("memory.events", "memory.oom_control"):
-                for entry in _lines(folder / name):
-                    if entry.startswith("oom_kill "):
-                        return int(entry.split()[1])
+    for folder in cgroup_folders("memory"):
+        for name in ("memory.events", "memory.oom_control"):
+            for entry in files.lines(folder / name):
+                if entry.startswith("oom_kill "):
+                    return int(entry.split()[1])
     return None
 
 
-def _lines(path: Path) -> list[str]:
-    try:
-        return path.read_text().splitlines()
-    except OSError:
-        return []
+def cgroup_folders(controller: str) -> list[Path]:
+    """Where the files of a controller may lie for this process: its own group's folder, then the root's.
+
+    A container sees its own group as the root.
+    """
+    found = []
+    for line in files.lines(Path("/proc/self/cgroup")):
+        _, controllers, group = line.split(":", 2)
+        if controllers == "":
+            root = Path("/sys/fs/cgroup")
+        elif controller in controllers.split(","):
+            root = Path("/sys/fs/cgroup") / controller
+        else:
+            continue
+        found += [Path(f"{root}{group}"), root]
+    return found

@@ -31,19 +31,6 @@ class Pending(Protocol):
         """The times, waiting for the device if need be."""
 
 
-class Marks(Protocol):
-    """What the hooks of the instrument call."""
-
-    def enter(self, section: int) -> int:
-        """Begin a section and end the one before, which is returned."""
-
-    def end_step(self) -> None:
-        """A step ends here and the next one begins."""
-
-    def take(self) -> Pending:
-        """The steps since the last call."""
-
-
 class Known:
     """Steps whose times are known."""
 

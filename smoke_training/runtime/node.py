@@ -232,7 +232,7 @@ class NodeRun:
         return round(time.monotonic() - self.began, 2)
 
     def _show_progress(self) -> None:
-        lines = _lines(self.scratch / "evidence.jsonl")
+        lines = files.lines(self.scratch / "evidence.jsonl")
         for kind in (evidence.kind_of(line) for line in lines[self._shown :]):
             output.emit("measured", what=kind, after_s=self._age())
         self._shown = len(lines)
@@ -246,7 +246,7 @@ class NodeRun:
         # A restart that nobody planned breaks again, and only says that it should not have happened.
         for path in sorted(self.scratch.glob("failure-*.json" if planned else "failure-0-*.json")):
             with contextlib.suppress(ValueError):
-                found += [json.loads(line) for line in _lines(path)]
+                found += [json.loads(line) for line in files.lines(path)]
         told = {line.get("rank") for line in found}
         for vital in self._gang.broken():
             if vital.rank not in told and vital.phase != INTERRUPTED:
@@ -263,7 +263,7 @@ class NodeRun:
     def _samples(self) -> list[str]:
         """Every evidence line: what the launchers know, what the ranks measured, how they broke."""
         # What lies there before ranks of this run were started is an earlier run's.
-        measured = _lines(self.scratch / "evidence.jsonl") if self._gang is not None else []
+        measured = files.lines(self.scratch / "evidence.jsonl") if self._gang is not None else []
         return [json.dumps(line) for line in self._own] + measured
 
     def _report(self, ended: str | None) -> int:
@@ -307,7 +307,7 @@ class NodeRun:
         output.say(message)
         if judged.verdict is Verdict.ERROR:
             output.say(
-                "\n".join(["--- torchrun.log, last lines", *_lines(self.scratch / "torchrun.log")[-30:]])
+                "\n".join(["--- torchrun.log, last lines", *files.lines(self.scratch / "torchrun.log")[-30:]])
             )
         if isinstance(self._session, Coordinator):
             self._session.over(
@@ -376,12 +376,3 @@ def _stop(number: int, _frame: FrameType | None) -> None:
 
 def _rendered(document: Line) -> bytes:
     return (json.dumps(document, indent=1, allow_nan=False) + "\n").encode()
-
-
-def _lines(path: Path) -> list[str]:
-    """Complete lines of a text file; none if it does not exist."""
-    try:
-        text = path.read_text(errors="replace")
-    except OSError:
-        return []
-    return text.splitlines()

@@ -8,7 +8,7 @@ import os
 from pathlib import Path
 
 from smoke_training.evidence.training import Window
-from smoke_training.runtime import host
+from smoke_training.runtime import files, host
 from smoke_training.runtime.gpu_clock import Gpu
 
 
@@ -41,24 +41,16 @@ class QuotaClock:
 
 def _cpu_stat() -> Path | None:
     """The `cpu.stat` that counts throttling, of the nearest group that has one."""
-    for line in _lines(Path("/proc/self/cgroup")):
-        _, controllers, group = line.split(":", 2)
-        if controllers == "":
-            folders = [Path("/sys/fs/cgroup" + group), Path("/sys/fs/cgroup")]
-        elif "cpu" in controllers.split(","):
-            folders = [Path("/sys/fs/cgroup/cpu" + group), Path("/sys/fs/cgroup/cpu")]
-        else:
-            continue
-        for folder in folders:
-            entries = {entry.split()[0] for entry in _lines(folder / "cpu.stat") if entry.split()}
-            if "nr_throttled" in entries and entries & {"throttled_usec", "throttled_time"}:
-                return folder / "cpu.stat"
+    for folder in host.cgroup_folders("cpu"):
+        entries = {entry.split()[0] for entry in files.lines(folder / "cpu.stat") if entry.split()}
+        if "nr_throttled" in entries and entries & {"throttled_usec", "throttled_time"}:
+            return folder / "cpu.stat"
     return None
 
 
 def cpu_pressure_seconds() -> float | None:
     """Seconds since boot in which some task waited for a CPU (`/proc/pressure/cpu`, kernel PSI)."""
-    for line in _lines(Path("/proc/pressure/cpu")):
+    for line in files.lines(Path("/proc/pressure/cpu")):
         if line.startswith("some "):
             return int(line.rpartition("total=")[2]) / 1e6
     return None
@@ -70,7 +62,7 @@ def cpu_mhz() -> float | None:
         cpu = ctypes.CDLL(None).sched_getcpu()
     except (OSError, AttributeError):
         return None
-    lines = _lines(Path(f"/sys/devices/system/cpu/cpu{cpu}/cpufreq/scaling_cur_freq"))
+    lines = files.lines(Path(f"/sys/devices/system/cpu/cpu{cpu}/cpufreq/scaling_cur_freq"))
     return int(lines[0]) / 1e3 if lines else None
 
 
@@ -134,10 +126,3 @@ def _pressure_share(before: float | None, after: float | None, seconds: float) -
     if before is None or after is None or seconds <= 0:
         return None
     return min(1.0, max(0.0, (after - before) / seconds))
-
-
-def _lines(path: Path) -> list[str]:
-    try:
-        return path.read_text().splitlines()
-    except OSError:
-        return []

@@ -1,7 +1,6 @@
 """Jobs of several launchers on loopback, as a cluster would start them, for tests that run real gangs."""
 
 import contextlib
-import io
 import json
 import os
 import signal
@@ -9,7 +8,6 @@ import socket
 import subprocess
 import sys
 import time
-import zipfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +15,7 @@ from typing import Any
 
 import jsonschema
 
+from components.kubernetes import smoke_bundle
 from smoke_training.runtime import processes
 from smoke_training.schema import RESULT_SCHEMA
 from tests.smoke_training.samples import document
@@ -26,14 +25,9 @@ ADDRESS = "127.77.0.2"
 
 
 def bundle(folder: Path) -> Path:
-    """The package and a root `__main__.py` in one zip."""
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w") as content:
-        content.write(SOURCES / "__main__.py", "__main__.py")
-        for path in sorted(p for p in SOURCES.rglob("*") if p.suffix in (".py", ".toml")):
-            content.write(path, f"smoke_training/{path.relative_to(SOURCES)}")
+    """The package in the very zip that reaches a cluster."""
     found = folder / "smoke_training.zip"
-    found.write_bytes(buffer.getvalue())
+    found.write_bytes(smoke_bundle.bundle().content)
     return found
 
 

@@ -9,14 +9,13 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from smoke_training.runtime import session
-from tests.smoke_training.jobs import ADDRESS, Job, bundle, check, until
+from tests.smoke_training.jobs import ADDRESS, Job, check, until
 from tests.smoke_training.samples import document
 
 pytestmark = pytest.mark.alone
@@ -24,21 +23,6 @@ pytestmark = pytest.mark.alone
 # Long enough to be hit in the middle, short to wait for.
 TRAINING = {"phases": ["training"], "hang_timeout_s": 3.0}
 SHORT = {"phases": ["parity"]}
-
-
-@pytest.fixture(scope="module")
-def archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The package as it reaches a cluster."""
-    return bundle(tmp_path_factory.mktemp("zip"))
-
-
-@pytest.fixture
-def jobs() -> Iterator[list[Job]]:
-    """Jobs to clean up whatever a test does."""
-    started: list[Job] = []
-    yield started
-    for job in started:
-        job.end()
 
 
 def failed(job: Job, name: str) -> tuple[dict[str, Any], dict[str, Any], str]:

@@ -7,7 +7,6 @@ import json
 import subprocess
 import sys
 import tomllib
-import zipfile
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -32,6 +31,7 @@ from smoke_training.expected.tables import Figure, TableError
 from smoke_training.formulae.bandwidth import COLLECTIVES
 from smoke_training.formulae.bounds import Shape, bounds, highest
 from smoke_training.model import Cause
+from tests.smoke_training.jobs import bundle
 
 TABLES = tables.shipped()
 MACHINE_TYPES = {
@@ -242,11 +242,7 @@ def test_a_broken_table_names_file_and_row(text: str, said: str) -> None:
 
 
 def test_the_tables_are_read_from_the_zip_that_reaches_a_cluster(tmp_path: Path) -> None:
-    package = Path(tables.__file__).parents[1]
-    archive = tmp_path / "smoke_training.zip"
-    with zipfile.ZipFile(archive, "w") as content:
-        for path in (p for p in package.rglob("*") if p.suffix in (".py", ".toml")):
-            content.write(path, f"smoke_training/{path.relative_to(package)}")
+    archive = bundle(tmp_path)
     code = "from smoke_training.expected.tables import shipped; print(len(shipped().figures), end='')"
     said = subprocess.run(
         [sys.executable, "-c", code], env={"PYTHONPATH": str(archive)}, cwd=tmp_path, capture_output=True,

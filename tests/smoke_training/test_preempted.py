@@ -1,7 +1,6 @@
 """A scheduled run that makes way: whole jobs on loopback, stopped as a queue stops them."""
 
 import signal
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -14,14 +13,6 @@ SCHEDULED = {
     "accept": ["PASS", "INCONCLUSIVE", "SKIPPED"],
     "task": "scheduled-validation",
 }
-
-
-@pytest.fixture
-def jobs() -> Iterator[list[Job]]:
-    started: list[Job] = []
-    yield started
-    for job in started:
-        job.end()
 
 
 @pytest.mark.parametrize("first", [0, 1])

@@ -8,32 +8,16 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import jsonschema
 import pytest
 
 from smoke_training.schema import RESULT_SCHEMA
-from tests.smoke_training.jobs import Job, bundle, check, until
+from tests.smoke_training.jobs import Job, check, until
 from tests.smoke_training.samples import document
 
 pytestmark = pytest.mark.alone
-
-
-@pytest.fixture(scope="module")
-def archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The package as it reaches a cluster."""
-    return bundle(tmp_path_factory.mktemp("zip"))
-
-
-@pytest.fixture
-def jobs() -> Iterator[list[Job]]:
-    """Jobs to clean up whatever a test does."""
-    started: list[Job] = []
-    yield started
-    for job in started:
-        job.end()
 
 
 def test_a_healthy_job_passes_after_a_kill_and_a_proven_resume(
