@@ -9,8 +9,9 @@ from smoke_training.judges import wires
 from smoke_training.judges.common import finite
 from smoke_training.model import Cause, Check, Culprit, Measured, Verdict
 from smoke_training.plan import Plan
+from smoke_training.statistics.estimators import Z_DECISION
 from smoke_training.statistics.groups import Location
-from smoke_training.statistics.links import ZONE, Blame, Pair, Score
+from smoke_training.statistics.links import ALONE_AT_MOST, ZONE, Blame, Pair, Score
 
 LINKS = "fabric.links"
 HALF = (0.40, 0.60)  # of what the cell should reach: a link that fell back to half its rate
@@ -172,7 +173,7 @@ def _accused(found: Evidence, met: Tournament, seen: wires.Assessment, blame: Bl
         f"{a} to {b}: {seen.scores[a, b].ratio:.2f} of {seen.typical_gbit_s:.3g} Gb/s"
         for a, b in blame.cells[:6]
     )
-    alone = "" if len(met.nodes) <= wires.ALONE_AT_MOST else "; confirmed with nothing else on the wire"
+    alone = "" if len(met.nodes) <= ALONE_AT_MOST else "; confirmed with nothing else on the wire"
     return Culprit(
         kind="node" if len(blame.nodes) == 1 else "link",
         id="-".join(map(str, blame.nodes)),
@@ -236,7 +237,7 @@ def _searched(plan: Plan, found: Evidence, large: LinkSearch) -> Check:
     status = Verdict.FAIL if culprits else Verdict.PASS if location.clean else Verdict.INCONCLUSIVE
     wanted = wires.reference(plan, large.backend)
     references = wires.lap_references(large.rounds[0].cells, wanted.gbit_s)
-    scored = wires.scores(large.rounds[0].cells, references)
+    scored = wires.scores(large.rounds[0].cells, references, Z_DECISION)
     slowest = min(scored.values(), key=lambda score: score.ratio)
     names = ", ".join(f"{item.kind} {item.id}" for item in culprits) or "nobody"
     return Check(

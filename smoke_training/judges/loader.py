@@ -10,7 +10,7 @@ from smoke_training.judges.storage import NOISY_QUEUE_SHARE, host_of_node, refus
 from smoke_training.model import Cause, Check, Culprit, Expected, Measured, Verdict
 from smoke_training.plan import Plan
 from smoke_training.statistics import slowness
-from smoke_training.statistics.estimators import Z_DECISION, Z_REPORTED, trimmed_interval
+from smoke_training.statistics.estimators import Z_ACQUIT, Z_REPORTED, decision_z, trimmed_interval
 
 UTILISATION = 0.90
 RULE = "mlcommons/storage Submission_guidelines.md asks 90 % of U-Net3D and ResNet50 (2026)"
@@ -28,9 +28,10 @@ def utilisation(_plan: Plan, found: Evidence) -> Check | None:
     shares = [_utilisation(run, rank) for rank in ranks]
     worst = min(ranks, key=lambda rank: statistics.fmean(shares[rank]))
     # An interval of the log of the waiting share would break at no waiting at all; utilisations are fine.
-    decisive = trimmed_interval(shares[worst], Z_DECISION)
+    decisive = trimmed_interval(shares[worst], decision_z(comparisons=len(ranks)))
     reported = trimmed_interval(shares[worst], Z_REPORTED)
-    status = against_floor(decisive.low, decisive.high, UTILISATION)
+    acquitting = trimmed_interval(shares[worst], Z_ACQUIT)
+    status = against_floor(acquitting.low, decisive.high, UTILISATION)
     queue = _loader_queue_share(run)
     if status is Verdict.FAIL and (queue or 0.0) > NOISY_QUEUE_SHARE:
         status = Verdict.INCONCLUSIVE

@@ -13,7 +13,7 @@ from smoke_training.judges.common import PLAN
 from smoke_training.judges.links import HALF, RUN_AGAIN, broken_culprits, node_name
 from smoke_training.model import Cause, Check, Culprit, Expected, Measured, Verdict
 from smoke_training.plan import Plan
-from smoke_training.statistics.estimators import Z_DECISION, trimmed_interval
+from smoke_training.statistics.estimators import Z_ACQUIT, decision_z, trimmed_interval
 from smoke_training.statistics.links import ZONE, Answer, Blame
 
 RAILS = "fabric.rails"
@@ -270,10 +270,10 @@ def _by_rank(record: Rails) -> Check:
             continue
         reference = [statistics.median(column) for column in zip(*others, strict=False)]
         logs = [math.log(r / t) for t, r in zip(rail.seconds, reference, strict=False)]
-        found = trimmed_interval(logs, Z_DECISION)
+        found = trimmed_interval(logs, decision_z(comparisons=len(record.rails)))
         ratios[rail.name] = math.exp(found.estimate)
         slow = found.high < math.log(ZONE[1]) and found.estimate < math.log(ZONE[0])
-        fine = found.low > math.log(ZONE[0])
+        fine = trimmed_interval(logs, Z_ACQUIT).low > math.log(ZONE[0])
         answers[rail.name] = Answer.BAD if slow else Answer.GOOD if fine else Answer.OPEN
     bad = [name for name, answer in answers.items() if answer is Answer.BAD]
     status = Verdict.FAIL if bad else Verdict.PASS

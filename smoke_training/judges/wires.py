@@ -14,7 +14,10 @@ from smoke_training.judges.common import PLAN
 from smoke_training.model import Expected, Verdict
 from smoke_training.plan import Plan
 from smoke_training.statistics import groups, poisson
+from smoke_training.statistics.estimators import Z_DECISION, decision_z
 from smoke_training.statistics.links import (
+    ALONE_AT_MOST,
+    LOOKS,
     ZONE,
     Answer,
     Attribution,
@@ -22,6 +25,7 @@ from smoke_training.statistics.links import (
     Pair,
     Score,
     Visit,
+    accusing_z,
     attribute,
     peer_reference,
     score,
@@ -30,7 +34,6 @@ from smoke_training.statistics.links import (
 # One TCP stream of one CPU: some clouds allow no more per flow outside a placement group, and the receiving
 # core tires not far above. A higher declared rate says nothing about what one stream should reach.
 STREAM_LIMIT_GBIT_S = 5.0
-ALONE_AT_MOST = 3  # up to three nodes a round has one pair, so every visit was alone on the wire anyway
 
 
 @dataclass(frozen=True)
@@ -77,11 +80,11 @@ def _visits(rates: Sequence[float], starved: Sequence[float] | None) -> list[Vis
     return [Visit(rate=rate, starved=share) for rate, share in zip(rates, shares, strict=True)]
 
 
-def scores(cells: Sequence[Cell], references: Sequence[float]) -> dict[Pair, Score]:
-    """The score of every cell that was visited at all."""
+def scores(cells: Sequence[Cell], references: Sequence[float], z: float) -> dict[Pair, Score]:
+    """The score of every cell that was visited at all; BAD at the quantile `z`."""
     return {
         (cell.sender, cell.receiver): score(
-            _visits(cell.gbit_s, cell.starved), references[: len(cell.gbit_s)]
+            _visits(cell.gbit_s, cell.starved), references[: len(cell.gbit_s)], z
         )
         for cell in cells
         if cell.gbit_s
@@ -118,14 +121,14 @@ def assess(plan: Plan, nodes: Sequence[int], cells: Sequence[Cell], backend: str
     """Judge a tournament; needs at least one cell with a visit."""
     wanted = reference(plan, backend)
     references = lap_references(cells, wanted.gbit_s)
-    found = scores(cells, references)
+    found = scores(cells, references, accusing_z(len(nodes)))
     if not found:
         raise ValueError("no transfer between nodes came to an end")
     attribution = attribute({pair: item.answer for pair, item in found.items()})
     typical = statistics.median(references)
     alone = {
         (cell.sender, cell.receiver): score(
-            _visits(cell.serial_gbit_s, cell.serial_starved), [typical] * len(cell.serial_gbit_s)
+            _visits(cell.serial_gbit_s, cell.serial_starved), [typical] * len(cell.serial_gbit_s), Z_DECISION
         ).answer
         for cell in cells
         if cell.serial_gbit_s
@@ -180,20 +183,20 @@ def losses(cells: Sequence[Cell]) -> Losses | None:
     known = [cell for cell in cells if cell.segments and cell.retransmitted and sum(cell.segments)]
     if not known or len(known) < len([cell for cell in cells if cell.gbit_s]):
         return None
-    rates = {(cell.sender, cell.receiver): poisson.rate(_lost(cell), cell.segments or ()) for cell in known}
+    ends = {end for cell in known for end in ((cell.sender, "sends"), (cell.receiver, "receives"))}
+    z = decision_z(comparisons=len(known) + len(ends) + 1, looks=LOOKS)
+    rates = {(cell.sender, cell.receiver): _pooled([cell], z) for cell in known}
     worst = max(rate.estimate for rate in rates.values())
     clean_below = max(poisson.TOLERATED, worst / 3)
     answers = {}
     for pair, rate in rates.items():
         clean = rate.answer is not Answer.BAD and rate.high < clean_below
         answers[pair] = Answer.GOOD if clean else rate.answer
-    lines = {}
-    for node in sorted({node for pair in rates for node in pair}):
-        for way, place in (("sends", 0), ("receives", 1)):
-            line = [cell for cell in known if (cell.sender, cell.receiver)[place] == node]
-            if line:
-                lines[node, way] = _pooled(line)
-    return Losses(cells=rates, lines=lines, total=_pooled(known), attribution=attribute(answers))
+    lines = {
+        (node, way): _pooled([c for c in known if (c.sender if way == "sends" else c.receiver) == node], z)
+        for node, way in sorted(ends)
+    }
+    return Losses(cells=rates, lines=lines, total=_pooled(known, z), attribution=attribute(answers))
 
 
 def _lost(cell: Cell) -> list[int]:
@@ -203,9 +206,9 @@ def _lost(cell: Cell) -> list[int]:
     return [max(0, a - b) for a, b in zip(again, needless, strict=True)]
 
 
-def _pooled(cells: Sequence[Cell]) -> poisson.Rate:
+def _pooled(cells: Sequence[Cell], z: float) -> poisson.Rate:
     events = [count for cell in cells for count in _lost(cell)]
-    return poisson.rate(events, [count for cell in cells for count in cell.segments or ()])
+    return poisson.rate(events, [count for cell in cells for count in cell.segments or ()], z)
 
 
 def lost_on_the_way(cell: Cell, rate: float) -> float | None:
@@ -247,7 +250,8 @@ def trial_answers(
     typical = statistics.median(first) if first else math.nan
     laps = max((len(cell.gbit_s) for cell in now), default=0)
     references = first if len(rounds) == 1 else [typical] * laps
-    found = scores(now, references)
+    # Not shared out among cells and rounds: nobody is accused before three trials of new samples agree.
+    found = scores(now, references, Z_DECISION)
     return tuple(_group_answer(group, found) for group in trial.groups)
 
 

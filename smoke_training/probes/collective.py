@@ -28,9 +28,8 @@ from smoke_training.probes.gang import Gang
 from smoke_training.probes.operations import Bench
 from smoke_training.runtime import host, threads
 
-ROUNDS = 3
-REPEATS = 5  # in a row, of one size, so that caches and connections are as warm as in use
-CAP = 60  # samples of the judged size
+REPEATS = judges.LOOK_EVERY  # in a row, of one size, so that caches and connections are as warm as in use
+ROUNDS = judges.FIRST_LOOK // REPEATS
 KIB, MIB = 1 << 10, 1 << 20
 
 
@@ -49,7 +48,7 @@ def budget(context: Context, name: str) -> Budget:
         return Budget(0.5, 20.0 if main else 8.0)
     if context.full:
         return Budget(0.5 if main else 0.15, 10.0 if main else 3.0)
-    return Budget(0.2 if main else 0.06, 3.0 if main else 0.5)
+    return Budget(0.2 if main else 0.06, 3.0 if main else 1.0)
 
 
 def wanted_sizes(context: Context, name: str) -> tuple[int, ...]:
@@ -165,7 +164,7 @@ class Sweep:
         while True:
             found = self._found()
             size = judges.open_size(self.context.plan, setting_of(self.nodes, self.gang.backend), found)
-            if size is None or len(self.seconds[size]) >= CAP:
+            if size is None or len(self.seconds[size]) >= judges.CAP:
                 return
             spent = self.gang.maxima([time.monotonic() - began])[0]  # one clock for all: all stop together
             if spent > self.budget.more_s:

@@ -19,7 +19,16 @@ from smoke_training.probes.tally import Half, Tally
 from smoke_training.probes.wires import GlooWire, NcclWire, Wire, has_seat, meeting_store
 from smoke_training.runtime import counters, heartbeat, host
 from smoke_training.statistics import groups
-from smoke_training.statistics.links import CRAWL, CRAWL_VISITS, Pair, ring, rounds
+from smoke_training.statistics.links import (
+    ALONE_AT_MOST,
+    CRAWL,
+    CRAWL_VISITS,
+    FIRST_LOOK,
+    MOST_LAPS,
+    Pair,
+    ring,
+    rounds,
+)
 
 TOURNAMENT_AT_MOST = 16  # nodes; above it the search takes fewer rounds than the tournament
 MESSAGES = 6
@@ -27,7 +36,6 @@ VISIT_S = 0.05
 SMALLEST, LARGEST = 64 << 10, 64 << 20  # bytes of a message
 PILOT_BYTES = 64 << 10
 SHORT = 16 << 10
-FIRST_LOOK, MOST_LAPS = 6, 60
 SERIAL_VISITS = 10
 SEARCH_VISITS = 8
 ACCUSED_AT_MOST = 3
@@ -339,7 +347,7 @@ def _difference(before: Reading, after: Reading, key: str) -> int | None:
 def _alone(arena: Arena, plan: Plan, sizes: Sizes, tally: Tally) -> list[Broken]:
     """Measure the worst cell of every accusation with nothing else on the wire."""
     found = judged.assess(plan, arena.nodes, tally.cells(), arena.gang.backend)
-    if len(arena.nodes) <= judged.ALONE_AT_MOST:
+    if len(arena.nodes) <= ALONE_AT_MOST:
         return []
     broken: list[Broken] = []
     for blame in found.attribution.accused[:ACCUSED_AT_MOST]:

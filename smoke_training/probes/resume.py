@@ -19,6 +19,7 @@ from smoke_training.probes import checkpoint
 from smoke_training.probes.context import Context, Line
 from smoke_training.probes.disk import Refusal, refusing
 from smoke_training.probes.gang import Gang
+from smoke_training.probes.numerics import Watch
 from smoke_training.probes.replica import Replica
 from smoke_training.probes.storage import CHECKPOINTS, PREFIX, checkpoint_folder
 from smoke_training.runtime import heartbeat
@@ -50,9 +51,11 @@ class Trial:
         self.heart = heartbeat.own()
 
     def reference(self) -> Iterator[Line]:
-        """The `reference` evidence; `storage_error` lines where storage refused."""
+        """The `reference` evidence and its `numerics`; `storage_error` lines where storage refused."""
         try:
-            yield self._reference()
+            with Watch(self.replica.model) as watch:
+                yield self._reference(watch)
+            yield from watch.lines(self.gang, "reference")
         except RefusedError as error:
             yield from self._give_up(error)
 
@@ -71,13 +74,14 @@ class Trial:
         yield {"kind": "stopped_early", "reason": "storage refused a checkpoint; a resume was not tried"}
         _tidy(self.gang, self.root)
 
-    def _reference(self) -> Line:
+    def _reference(self, watch: Watch) -> Line:
         """Train uninterrupted; losses and manifests stay on disk for the restarted ranks."""
         gang, replica, schedule = self.gang, self.replica, self.schedule
         start = replica.snapshot()
         losses, manifests, seconds, size = [], {}, list[float](), 0
         for _ in range(schedule.steps + NEXT_STEPS):
             losses.append(replica.train())
+            watch.checksum()
             self.heart.beat()
             if replica.step % schedule.every == 0:
                 manifests[str(replica.step)] = checkpoint.manifest(replica.snapshot())

@@ -74,8 +74,8 @@ EXPLANATIONS: Mapping[str, Explanation] = {
     "training.scaling_efficiency": Explanation(
         "T without over T with communication, both with all ranks computing: what communication and uneven "
         "ranks cost.",
-        "PASS when the interval is above the plan's minimum, FAIL when it is below (one-sided 1e-5). On a "
-        "host whose CPUs others hold, lost efficiency without a slow rank is INCONCLUSIVE.",
+        "PASS when the interval is above the plan's minimum, FAIL when it is below (all checks share a risk "
+        "of 1e-4). On a host whose CPUs others hold, lost efficiency without a slow rank is INCONCLUSIVE.",
     ),
     "training.straggler": Explanation(
         "Compute time of each rank before any collective, against the median of the others.",

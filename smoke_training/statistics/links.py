@@ -9,11 +9,11 @@ slow link.
 The samples of a cell are laps of the tournament, seconds apart, because noise comes in bursts. What disturbs
 a transfer only ever makes it slower, and how long threads waited for a CPU is measured: a visit during most
 of which a thread of either end waited may acquit a cell, but never accuse it. Log ratios to the reference
-(the declared rate, or fast peers of the same lap) get a 20 % trimmed mean with its interval at one-sided
-1e-5. BAD: the estimate below 0.75 and the whole interval below 0.85. GOOD: the whole interval above 0.75, or
-a third of the visits, at least three, reached 0.85: a visit's rate is never above the wire's, so no slow wire
-does that, however busy the machines are. In between 0.75 and 0.85 either answer is acceptable; a cell that no
-rule settles is OPEN.
+(the declared rate, or fast peers of the same lap) get a 20 % trimmed mean with its bounds. BAD: the estimate
+below 0.75 and, at the cell's share of the family-wise error (`estimators`), the upper bound below 0.85. GOOD:
+the lower bound above 0.75 at the level of acquittals, or a third of the visits, at least three, reached 0.85:
+a visit's rate is never above the wire's, so no slow wire does that, however busy the machines are. In between
+0.75 and 0.85 either answer is acceptable; a cell that no rule settles is OPEN.
 """
 
 import math
@@ -21,8 +21,18 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from smoke_training.statistics.estimators import Z_DECISION, Z_REPORTED, Interval, trimmed_interval
+from smoke_training.statistics.estimators import (
+    Z_ACQUIT,
+    Z_DECISION,
+    Z_REPORTED,
+    Interval,
+    decision_z,
+    trimmed_interval,
+)
 
+FIRST_LOOK, MOST_LAPS = 6, 60  # laps before the first look, and at most; one look after each
+LOOKS = 1 + MOST_LAPS - FIRST_LOOK
+ALONE_AT_MOST = 3  # up to three nodes a round has one pair, so every visit was alone on the wire anyway
 ZONE = (0.75, 0.85)
 CRAWL = 0.25  # three visits in three laps all below a quarter need no interval: no noise we measured did that
 CRAWL_VISITS = 3
@@ -94,12 +104,23 @@ def peer_reference(rates: Iterable[float]) -> float:
     return ordered[math.ceil(PEERS * (len(ordered) - 1) - 1e-9)]
 
 
-def score(visits: Sequence[Visit], references: Sequence[float]) -> Score:
-    """Judge one cell: `references[k]` is what visit k should have reached, in the unit of its rate."""
+def accusing_z(nodes: int) -> float:
+    """The quantile at which a cell of a tournament of so many nodes is BAD.
+
+    Shared out among cells and looks where a BAD cell is an accusation by itself. Above three nodes it takes
+    new samples of that cell, BAD again at one look, and that second time is worth a share by itself.
+    """
+    return decision_z(comparisons=nodes * (nodes - 1), looks=LOOKS) if nodes <= ALONE_AT_MOST else Z_DECISION
+
+
+def score(visits: Sequence[Visit], references: Sequence[float], z: float) -> Score:
+    """Judge one cell: `references[k]` is what visit k should have reached, in the unit of its rate.
+
+    BAD at the quantile `z`, which belongs to the number of cells and looks (`estimators.decision_z`).
+    """
     logs = [math.log(max(v.rate, 1e-12) / r) for v, r in zip(visits, references, strict=True)]
     calm = [x for x, v in zip(logs, visits, strict=True) if v.starved is None or v.starved <= STARVED]
-    everything = _interval(logs, Z_DECISION)
-    trusted = _interval(calm, Z_DECISION)
+    everything, trusted = _interval(logs, Z_ACQUIT), _interval(calm, z)
     tolerated, clearly = (math.log(bound) for bound in ZONE)
     top = sum(x >= clearly for x in logs)
     reached = top >= max(REACHED_VISITS, REACHED_SHARE * len(logs))

@@ -6,15 +6,14 @@ from collections.abc import Sequence
 
 from smoke_training.statistics.estimators import Interval, median_absolute_deviation
 
-TAIL = 5e-4  # one-sided: a decision, repeated over checks and looks, must not come from luck
 WARM_UP_SHARE = 0.2
 
 
-def decision_interval(values: Sequence[float], tail: float = TAIL) -> Interval:
+def decision_interval(values: Sequence[float], tail: float) -> Interval:
     """Median with order statistics that each miss it with probability `tail` at most.
 
     The number of values below the median is binomial(n, 1/2), whatever their distribution. Unbounded while
-    even the extremes miss it more often (n < 11 for 5e-4). ValueError without values.
+    even the extremes miss it more often (n < 10 for 1e-3). ValueError without values.
     """
     count = len(values)
     if count == 0:

@@ -1,10 +1,10 @@
 """Is a rate of rare events above a floor? Counts against exposure, three answers (pure).
 
-Retransmitted segments are counts. Their interval is the exact one of Garwood (Biometrika 28, 1936), at
-one-sided 1e-5; above `EXACT_UP_TO` events the approximation of Byar (Breslow & Day, *Statistical Methods in
-Cancer Research* II, 1987, p. 69) stands in, which is within 0.5 % there. Losses may come in bursts, and a
-burst is one event, not forty: counts and exposures are divided by the dispersion between visits (quasi-
-Poisson, McCullagh & Nelder 1989, 6.2.3), never below 1.
+Retransmitted segments are counts. Their bounds are the exact ones of Garwood (Biometrika 28, 1936); above
+`EXACT_UP_TO` events the approximation of Byar (Breslow & Day, *Statistical Methods in Cancer Research* II,
+1987, p. 69) stands in, which is within 0.5 % there. Losses may come in bursts, and a burst is one event, not
+forty: counts and exposures are divided by the dispersion between visits (quasi-Poisson, McCullagh & Nelder
+1989, 6.2.3), never below 1.
 """
 
 import functools
@@ -12,7 +12,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from smoke_training.statistics.estimators import Z_DECISION
+from smoke_training.statistics.estimators import Z_ACQUIT
 from smoke_training.statistics.links import Answer
 
 FLOOR = 0.0005  # above it packets are lost; a clean wire stays below 0.00011
@@ -34,7 +34,7 @@ class Rate:
 
 
 @functools.lru_cache(maxsize=4096)
-def bounds(count: float, z: float = Z_DECISION) -> tuple[float, float]:
+def bounds(count: float, z: float) -> tuple[float, float]:
     """Lower and upper bound of the mean of a Poisson variable seen `count` times, one-sided at `z` each."""
     if count < 0:
         raise ValueError(f"a count cannot be {count}")
@@ -57,15 +57,18 @@ def dispersion(events: Sequence[int], exposures: Sequence[int]) -> float:
     return max(1.0, chi_square / max(1, len(pairs) - 1))
 
 
-def rate(events: Sequence[int], exposures: Sequence[int]) -> Rate:
-    """Judge visits: `events[i]` of `exposures[i]`. BAD: certainly above FLOOR; GOOD: below TOLERATED."""
+def rate(events: Sequence[int], exposures: Sequence[int], z: float) -> Rate:
+    """Judge visits: `events[i]` of `exposures[i]`.
+
+    BAD: above FLOOR at the quantile `z`; else GOOD: below TOLERATED at the level of acquittals.
+    """
     if len(events) != len(exposures):
         raise ValueError("every visit needs its exposure")
     total, exposed = sum(events), sum(exposures)
     if exposed <= 0:
         raise ValueError("nothing was exposed")
     spread = dispersion(events, exposures)
-    low, high = (bound * spread / exposed for bound in bounds(total / spread))
+    low, high = (bounds(total / spread, level)[i] * spread / exposed for i, level in enumerate((z, Z_ACQUIT)))
     estimate = total / exposed
     answer = Answer.GOOD if high < TOLERATED else Answer.OPEN
     if low > FLOOR:

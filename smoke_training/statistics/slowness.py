@@ -4,8 +4,9 @@ The straggler rule with a wider zone, because disks are noisier than processors 
 halves a rate. Per repetition, the log of a node's time over the median of the other nodes' (or over the
 declared time) cancels what slows all nodes at once. Consecutive repetitions make a block; a block's median
 shrugs off single long repetitions, its total also sees storage that stops now and then (token buckets). The
-20 % trimmed mean over blocks gets a lower bound at one-sided 1e-5, because a false accusation is the worst
-answer, and an upper bound at one-sided 1e-3, because that risk of overlooking a halved rate is small enough.
+20 % trimmed mean over blocks gets a lower bound at its share of the family-wise error, because a false
+accusation is the worst answer, and an upper bound at the level of acquittals (`estimators`). One look can
+accuse: the probe stops early to acquit, never because a node looks slow.
 
 Storage behind a token bucket lets some repetitions pass for nothing and holds the next ones back, a tenth of
 a second or so. Their median says nothing then: only totals count, of blocks long enough for several refills.
@@ -20,11 +21,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from smoke_training.model import Verdict
-from smoke_training.statistics.estimators import Z_DECISION, Z_REPORTED, trimmed_interval
+from smoke_training.statistics.estimators import Z_ACQUIT, Z_REPORTED, decision_z, trimmed_interval
 
 TOLERATED, HALVED = 1.5, 2.0
 MIN_REPETITIONS, BLOCKS, MAX_BLOCK = 8, 16, 10
-Z_ACQUIT = 3.090  # one-sided 1e-3
+STATISTICS = YARDSTICKS = 2  # median and total, against the peers and against the declared rate
 BURSTY_SHARE = 0.85  # of all time in the slower half of the repetitions; a log-normal sigma of 1 has 0.84
 BURSTY_BLOCK_S = 0.25  # some refills of a token bucket: the kernel's own throttle works in 0.1 s
 BURSTY_BLOCKS = 20  # longer blocks, not more of them: neighbours in a token bucket balance each other
@@ -109,28 +110,31 @@ def _scores(nodes: Sequence[int], rows: Rows, declared_s: float | None) -> tuple
         raise ValueError("every node must bring the same number of repetitions")
     count = lengths.pop()
     length = block_length(count)
+    z = decision_z(comparisons=STATISTICS * YARDSTICKS * len(rows))
     if bursty(rows):
         slowest = max(math.fsum(row) for row in rows)
         length = max(length, math.ceil(max(BURSTY_BLOCK_S, slowest / BURSTY_BLOCKS) * count / slowest))
-        return tuple(_totals_scores(nodes, rows, declared_s, length))
+        return tuple(_totals_scores(nodes, rows, declared_s, length, z))
     found = []
     steady = [_medians(row, length) for row in _ratios(rows, declared_s)]
-    throughput = _totals_scores(nodes, rows, declared_s, length)
+    throughput = _totals_scores(nodes, rows, declared_s, length, z)
     for node, medians, by_total in zip(nodes, steady, throughput, strict=True):
-        both = _score(node, medians, "median"), by_total
+        both = _score(node, medians, "median", z), by_total
         found.append(min(both, key=lambda score: _SPEAKS.index(score.verdict)))
     return tuple(found)
 
 
-def _totals_scores(nodes: Sequence[int], rows: Rows, declared_s: float | None, length: int) -> list[Slowness]:
+def _totals_scores(
+    nodes: Sequence[int], rows: Rows, declared_s: float | None, length: int, z: float
+) -> list[Slowness]:
     """By the total time per block; with less than one block nothing can be said of any node."""
     length = min(length, len(rows[0]))
     ratios = _ratios([_totals(row, length) for row in rows], declared_s and declared_s * length)
-    return [_score(node, totals, "total") for node, totals in zip(nodes, ratios, strict=True)]
+    return [_score(node, totals, "total", z) for node, totals in zip(nodes, ratios, strict=True)]
 
 
-def _score(node: int, blocks: Sequence[float], statistic: str) -> Slowness:
-    decisive, reported = trimmed_interval(blocks, Z_DECISION), trimmed_interval(blocks, Z_REPORTED)
+def _score(node: int, blocks: Sequence[float], statistic: str, z: float) -> Slowness:
+    decisive, reported = trimmed_interval(blocks, z), trimmed_interval(blocks, Z_REPORTED)
     acquitting = trimmed_interval(blocks, Z_ACQUIT)
     return Slowness(
         node=node,

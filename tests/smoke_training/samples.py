@@ -180,7 +180,7 @@ def sweeps(seconds: float = 1e-3) -> list[dict[str, Any]]:
     """Sweeps of all collectives: 1 KiB in a tenth of `seconds`, 1 MiB in `seconds`."""
     return [
         {"kind": "collective", "name": name, "sizes": [1024, 1 << 20], "queue_share": 0.0, "steal_share": 0.0,
-         "seconds": [[seconds / 10] * 15, [seconds] * 15]}
+         "seconds": [[seconds / 10] * 25, [seconds] * 25]}
         for name in COLLECTIVES
     ]  # fmt: skip
 

@@ -21,7 +21,7 @@ LAB: dict[str, Any] = {
 WIRE = 0.0625  # GB/s
 
 
-def times(rate_gb_s: float, size: int, count: int = 15, sigma: float = 0.01, seed: int = 3) -> list[float]:
+def times(rate_gb_s: float, size: int, count: int = 25, sigma: float = 0.01, seed: int = 3) -> list[float]:
     """Seconds of an all-reduce over two ranks (factor 1) at a bus bandwidth."""
     dice = random.Random(seed)
     return [size / rate_gb_s / 1e9 * dice.lognormvariate(0, sigma) for _ in range(count)]
@@ -109,7 +109,7 @@ def test_a_slow_start_is_not_held_against_the_wire() -> None:
     assert found.status is Verdict.PASS
     assert found.measured is not None
     row = found.measured.detail["sweep"][1]  # type: ignore[index]
-    assert (row["warm_up"], row["n"]) == (2, 13)
+    assert (row["warm_up"], row["n"]) == (2, 23)
 
 
 def test_bytes_that_outrun_the_declared_wire_did_not_cross_it() -> None:

@@ -8,10 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from smoke_training.statistics.estimators import Z_DECISION, decision_z
 from smoke_training.statistics.links import (
+    LOOKS,
     Answer,
     Pair,
     Visit,
+    accusing_z,
     attribute,
     peer_reference,
     ring,
@@ -64,7 +67,7 @@ def simulate(
     references = [
         1.0 if declared else peer_reference(series[cell][lap].rate for cell in cells) for lap in range(LAPS)
     ]
-    return {cell: score(visits, references).answer for cell, visits in series.items()}
+    return {cell: score(visits, references, accusing_z(nodes)).answer for cell, visits in series.items()}
 
 
 def row(node: int, nodes: int, factor: float) -> dict[Pair, float]:
@@ -134,30 +137,41 @@ def test_a_slow_node_under_noise_is_accused_or_nobody_is(sigma: float, bursts: f
 
 def test_a_visit_that_waited_for_cpus_may_acquit_but_never_accuse() -> None:
     slow, fast = Visit(rate=0.4, starved=0.9), Visit(rate=0.95, starved=0.9)
-    assert score([slow] * 20, [1.0] * 20).answer is Answer.OPEN
-    assert score([fast] * 20, [1.0] * 20).answer is Answer.GOOD
-    assert score([Visit(rate=0.4, starved=None)] * 20, [1.0] * 20).answer is Answer.BAD
+    assert score([slow] * 20, [1.0] * 20, Z_DECISION).answer is Answer.OPEN
+    assert score([fast] * 20, [1.0] * 20, Z_DECISION).answer is Answer.GOOD
+    assert score([Visit(rate=0.4, starved=None)] * 20, [1.0] * 20, Z_DECISION).answer is Answer.BAD
 
 
 def test_a_rate_that_was_reached_often_enough_acquits_however_busy_the_rest_was() -> None:
     slow, reached = Visit(rate=0.5, starved=0.1), Visit(rate=0.9, starved=0.9)
-    assert score([slow] * 8 + [reached] * 4, [1.0] * 12).answer is Answer.GOOD
-    assert score([slow] * 9 + [reached] * 3, [1.0] * 12).answer is Answer.BAD
-    assert score([slow] * 3 + [reached] * 2, [1.0] * 5).answer is not Answer.GOOD
+    assert score([slow] * 8 + [reached] * 4, [1.0] * 12, Z_DECISION).answer is Answer.GOOD
+    assert score([slow] * 9 + [reached] * 3, [1.0] * 12, Z_DECISION).answer is Answer.BAD
+    assert score([slow] * 3 + [reached] * 2, [1.0] * 5, Z_DECISION).answer is not Answer.GOOD
 
 
 def test_a_crawl_needs_three_calm_visits() -> None:
     crawl = Visit(rate=0.1, starved=0.0)
-    assert score([crawl] * 2, [1.0] * 2).answer is Answer.OPEN
-    assert score([crawl] * 3, [1.0] * 3).answer is Answer.BAD
-    assert score([Visit(rate=0.1, starved=0.95)] * 3, [1.0] * 3).answer is Answer.OPEN
+    assert score([crawl] * 2, [1.0] * 2, Z_DECISION).answer is Answer.OPEN
+    assert score([crawl] * 3, [1.0] * 3, Z_DECISION).answer is Answer.BAD
+    assert score([Visit(rate=0.1, starved=0.95)] * 3, [1.0] * 3, Z_DECISION).answer is Answer.OPEN
 
 
 def test_between_the_bounds_of_the_zone_either_answer_is_possible_and_outside_only_one() -> None:
     dice = random.Random(1)
     for ratio, allowed in ((0.70, Answer.BAD), (0.90, Answer.GOOD)):
         visits = [Visit(rate=ratio * math.exp(dice.gauss(0, 0.01)), starved=0.0) for _ in range(12)]
-        assert score(visits, [1.0] * 12).answer is allowed
+        assert score(visits, [1.0] * 12, Z_DECISION).answer is allowed
+
+
+def test_more_cells_and_looks_ask_for_more_visits() -> None:
+    dice = random.Random(2)
+    visits = [Visit(rate=0.5 * math.exp(dice.gauss(0, 0.05)), starved=0.0) for _ in range(30)]
+
+    def needed(z: float) -> int:
+        return next(n for n in range(1, 31) if score(visits[:n], [1.0] * n, z).answer is Answer.BAD)
+
+    alone, among_many = needed(Z_DECISION), needed(decision_z(comparisons=240, looks=LOOKS))
+    assert 5 < alone < among_many < 20
 
 
 def test_bad_cells_that_nobody_explains_stay_unexplained() -> None:

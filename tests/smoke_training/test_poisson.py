@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from smoke_training.statistics.estimators import Z_DECISION
 from smoke_training.statistics.links import Answer
 from smoke_training.statistics.poisson import TOLERATED, bounds, dispersion, rate
 
@@ -21,14 +22,14 @@ def test_bounds_are_garwoods(count: int, low: float, high: float) -> None:
 
 @given(st.integers(0, 5000))
 def test_bounds_enclose_the_count_and_grow_with_it(count: int) -> None:
-    low, high = bounds(count)
+    low, high = bounds(count, Z_DECISION)
     assert low <= count <= high
-    assert bounds(count + 1)[0] >= low
-    assert bounds(count + 1)[1] > high
+    assert bounds(count + 1, Z_DECISION)[0] >= low
+    assert bounds(count + 1, Z_DECISION)[1] > high
 
 
 def test_the_approximation_continues_the_exact_bounds() -> None:
-    exact, approximate = bounds(40), bounds(41)
+    exact, approximate = bounds(40, Z_DECISION), bounds(41, Z_DECISION)
     assert approximate[0] - exact[0] == pytest.approx(0.8, abs=0.3)
     assert approximate[1] - exact[1] == pytest.approx(1.2, abs=0.3)
 
@@ -45,30 +46,30 @@ def test_a_clean_wire_is_never_accused_and_one_per_cent_always_is() -> None:
     dice = random.Random(7)
     segments = [2200] * 8
     for _ in range(500):
-        clean = rate([poisson(dice, 2200 * 0.0001) for _ in segments], segments)
+        clean = rate([poisson(dice, 2200 * 0.0001) for _ in segments], segments, Z_DECISION)
         assert clean.answer is not Answer.BAD
-        lossy = rate([poisson(dice, 2200 * 0.01) for _ in segments], segments)
+        lossy = rate([poisson(dice, 2200 * 0.01) for _ in segments], segments, Z_DECISION)
         assert lossy.answer is Answer.BAD
         assert lossy.low < 0.01 < lossy.high
 
 
 def test_nothing_lost_is_clean_only_after_enough_segments() -> None:
-    assert rate([0], [10_000]).answer is Answer.OPEN
-    assert rate([0, 0], [10_000, 10_000]).answer is Answer.GOOD
-    assert rate([0, 0], [10_000, 10_000]).high < TOLERATED
+    assert rate([0], [5_000], Z_DECISION).answer is Answer.OPEN
+    assert rate([0, 0], [5_000, 5_000], Z_DECISION).answer is Answer.GOOD
+    assert rate([0, 0], [5_000, 5_000], Z_DECISION).high < TOLERATED
 
 
 def test_one_burst_is_one_event_not_forty() -> None:
     segments = [2000] * 12
-    assert rate([40] + [0] * 11, segments).answer is Answer.OPEN
+    assert rate([40] + [0] * 11, segments, Z_DECISION).answer is Answer.OPEN
     assert dispersion([40] + [0] * 11, segments) > 30
-    assert rate([4] * 12, segments).answer is Answer.BAD
+    assert rate([4] * 12, segments, Z_DECISION).answer is Answer.BAD
 
 
 def test_what_cannot_be_judged_is_refused() -> None:
     with pytest.raises(ValueError, match="exposed"):
-        rate([0], [0])
+        rate([0], [0], Z_DECISION)
     with pytest.raises(ValueError, match="exposure"):
-        rate([0, 1], [5])
+        rate([0, 1], [5], Z_DECISION)
     with pytest.raises(ValueError, match="count"):
-        bounds(-1)
+        bounds(-1, Z_DECISION)

@@ -59,7 +59,7 @@ def test_too_much_noise_is_undecided_not_slow() -> None:
 
 
 def test_a_node_that_stops_now_and_then_is_slow_although_its_median_is_not() -> None:
-    times = rows([1.0, 1.0], 160, 5, sigma=0.02)
+    times = rows([1.0, 1.0], 240, 5, sigma=0.02)
     times[1] = [value * (16 if i % 10 == 9 else 1) for i, value in enumerate(times[1])]
     assert not slowness.bursty(times)
     scores = slowness.among_peers((0, 1), times)

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from smoke_training.evidence.training import Numerics
 from smoke_training.model import Cause, Verdict
 from tests.smoke_training.small_jobs import SmallJob
 
@@ -70,6 +71,13 @@ def test_the_resumed_run_is_the_interrupted_one(healthy: tuple[SmallJob, str]) -
     recovery = check(result, "resume.recovery")
     assert recovery["status"] == Verdict.PASS
     assert 0 < recovery["measured"]["value"] <= 15
+
+
+def test_gradients_of_the_uninterrupted_run_are_watched_as_well(healthy: tuple[SmallJob, str]) -> None:
+    (record,) = healthy[0].found().all_of(Numerics)
+    assert (record.phase, record.nonfinite, record.differing) == ("reference", (), ())
+    assert record.passes == len(record.steps) >= 10
+    assert all(len(set(sums)) == 1 for sums in zip(*record.checksums, strict=True))
 
 
 def test_nothing_is_left_on_the_storage(healthy: tuple[SmallJob, str]) -> None:

@@ -76,7 +76,8 @@ def _checks(result: Result) -> str:
         for check in result["checks"]
     ]
     return _table(
-        "Every check of this run. Intervals are two-sided 95 %; decisions use one-sided 1e-5.",
+        "Every check of this run. Intervals are two-sided 95 %; a FAIL needs far more, because all checks of "
+        "a run share a risk of 1e-4.",
         ("verdict", "check", "measured", "expected, in the same unit", "what it says"),
         rows,
     )

@@ -295,7 +295,7 @@ if "RANK" not in os.environ:
 began, steps = time.monotonic(), 0
 while time.monotonic() - began < 2.0:
     t = time.monotonic(); time.sleep(0.001); steps += time.monotonic() - t < 0.005
-print(f"rank {os.environ['RANK']} {steps}", flush=True)
+os.write(1, f"rank {os.environ['RANK']} {steps}\\n".encode())  # at once: both ranks write to one log
 """
 
 
