@@ -6,13 +6,15 @@
 Needs root. Every run is a whole run of the product in a laboratory of its own (`tests/faults`), with a seed
 and a victim of its own. Lines are appended to `.trainstack/fault-detection.jsonl`; a run that is there
 already, of the same code, is not run again: an interrupted benchmark goes on where it stopped. A run whose
-fault the injector's own counter could not prove is void: it is listed, not counted. Every second healthy run
-has a noisy neighbour. "All right" is FAIL, the right culprit with the right cause, and nobody else accused.
-Shares are Wilson score bounds of 95 %.
+fault the injector's own counter could not prove is void: it is listed, not counted. Half of the healthy runs
+have a noisy neighbour. "All right" is FAIL, the right culprit with the right cause, and nobody else accused.
+Shares are Wilson score bounds of 95 %. The evidence of every run is kept beside the record, for
+`smoke judge` or a reader.
 """
 
 import argparse
 import dataclasses
+import gzip
 import json
 import os
 import statistics
@@ -80,7 +82,12 @@ def _measure(
     record.parent.mkdir(parents=True, exist_ok=True)
     for seed in seeds:
         for _ in range(VOIDS_AT_MOST):
-            line = {"class": name, "seed": seed, "code_sha256": digest, **_one(make(seed), seed)}
+            line = {
+                "class": name,
+                "seed": seed,
+                "code_sha256": digest,
+                **_one(make(seed), seed, record.with_suffix("") / f"{name} {seed}.jsonl.gz"),
+            }
             with record.open("a") as stream:
                 stream.write(json.dumps(line) + "\n")
             told = line["void"] or f"{line['status']} {line['accused']} {line['wall_s']:.1f} s"
@@ -92,14 +99,17 @@ def _measure(
             print(f"{name}, seed {seed}: given up after {VOIDS_AT_MOST} void runs", flush=True)
 
 
-def _one(case: Case, seed: int) -> Line:
-    """One run; void with its reason if the laboratory could not show the fault, or broke."""
+def _one(case: Case, seed: int, kept: Path) -> Line:
+    """One run, its evidence kept; void with its reason if the laboratory could not show the fault, or broke."""
     began = time.monotonic()
     load = os.getloadavg()[0]
     try:
         outcome = case.run(seed)
     except (InjectorError, LabError) as error:
         return {"void": f"{type(error).__name__}: {error}"[:3000], "wall_s": time.monotonic() - began}
+    kept.parent.mkdir(parents=True, exist_ok=True)
+    with gzip.open(kept, "wt") as stream:
+        stream.writelines(json.dumps(sample) + "\n" for sample in outcome.samples)
     answer = catalog.answer(case, outcome)
     return {
         "void": None,
