@@ -100,7 +100,7 @@ def _measure(
 
 
 def _one(case: Case, seed: int, kept: Path) -> Line:
-    """One run, its evidence kept; void with its reason if the laboratory could not show the fault, or broke."""
+    """One run, its evidence kept; void with a reason if the laboratory broke or could not show the fault."""
     began = time.monotonic()
     load = os.getloadavg()[0]
     try:
