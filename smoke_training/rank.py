@@ -4,6 +4,7 @@ The first incarnation measures, trains the reference and is then interrupted by 
 """
 
 import contextlib
+import dataclasses
 import json
 import os
 import platform
@@ -14,11 +15,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import torch
+from torch._C._distributed_c10d import Store
 
 from smoke_training import evidence, verdict
+from smoke_training.evidence import Evidence
 from smoke_training.evidence.training import Training
+from smoke_training.judges.rails import dead
 from smoke_training.phases import PHASE
-from smoke_training.plan import parse
+from smoke_training.plan import Plan, parse
 from smoke_training.probes import (
     collective,
     dcp,
@@ -27,6 +31,7 @@ from smoke_training.probes import (
     pairs,
     parity,
     rails,
+    reach,
     resume,
     sharded,
     step,
@@ -80,9 +85,10 @@ def main() -> None:
     try:
         if os.environ["SMOKE_DEVICE"] == "cuda":
             os.environ.update(traffic.log_settings(scratch, os.environ))  # read when NCCL starts
-        gang = gangs.join(float(os.environ["SMOKE_GROUP_TIMEOUT"]), os.environ["SMOKE_DEVICE"])
+        recorder = Recorder(scratch / "evidence.jsonl", os.environ["RANK"] == "0")
+        timeout, device = float(os.environ["SMOKE_GROUP_TIMEOUT"]), os.environ["SMOKE_DEVICE"]
+        gang = gangs.join(timeout, device, lambda store: _connected(store, plan, device, recorder))
         context = Context(gang=gang, plan=plan, scratch=scratch)
-        recorder = Recorder(scratch / "evidence.jsonl", gang.rank == 0)
         if attempt == 0:
             _measure(context, recorder, phase)
         else:
@@ -93,6 +99,16 @@ def main() -> None:
     except Exception as error:
         _record_failure(scratch, attempt, phase[0], error)
         os._exit(1)
+
+
+def _connected(store: Store, plan: Plan, device: str, recorder: Recorder) -> None:
+    """Refuse to join over a rail that does not connect all nodes: gloo would wait on it, and name nobody."""
+    rail = reach.over_first_rail(store, plan) if device == "cpu" else None
+    if rail is None:
+        return
+    recorder.add({"kind": "rails", "backend": "gloo", "rails": [dataclasses.asdict(rail)]})
+    accused = dead(Evidence([]), rail)
+    raise ConnectionError("; ".join(item.evidence[0] for item in accused) or f"{rail.name}: {rail.error}")
 
 
 def _measure(context: Context, recorder: Recorder, phase: list[str]) -> None:

@@ -8,7 +8,7 @@ from datetime import timedelta
 
 import torch
 import torch.distributed as dist
-from torch._C._distributed_c10d import PrefixStore, TCPStore
+from torch._C._distributed_c10d import PrefixStore, Store, TCPStore
 
 from smoke_training.runtime import heartbeat
 
@@ -70,9 +70,10 @@ class Gang:
         return [[float(value) for value in row.tolist()] for row in found]
 
 
-def join(timeout_s: float, device: str) -> Gang:
+def join(timeout_s: float, device: str, before: Callable[[Store], None] | None = None) -> Gang:
     """Join the process group that torchrun's environment describes: gloo on "cpu", nccl on "cuda".
 
+    `before` is called with the store of this incarnation before anything else goes through it.
     Every incarnation meets under a prefix of its own. torchrun's static rendezvous keeps one store for all
     restarts, and torch's own `env://` meeting adds no prefix (torch 2.13,
     `torch/distributed/rendezvous.py`), so a restarted rank may read a dead peer's address there and wait
@@ -91,6 +92,8 @@ def join(timeout_s: float, device: str) -> Gang:
     meeting = (os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"]))
     store = TCPStore(*meeting, world_size=None, is_master=False, timeout=timeout)
     incarnation = PrefixStore(f"incarnation-{os.environ['TORCHELASTIC_RESTART_COUNT']}", store)
+    if before is not None:
+        before(incarnation)
     dist.init_process_group(backend, timeout=timeout, store=incarnation, rank=rank, world_size=world)
     return Gang(
         rank=rank,

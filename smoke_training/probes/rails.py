@@ -6,11 +6,9 @@ pair by pair. On accelerators one nccl group per local rank stands for a rail, b
 adapter ("MOD g" in nccl-tests' words; untested on hardware).
 """
 
-import select
-import socket
 import statistics
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 
 import torch
@@ -18,13 +16,13 @@ import torch.distributed as dist
 
 from smoke_training.evidence.links import Rail, RailEnd
 from smoke_training.judges import wires as judged
+from smoke_training.probes import reach
 from smoke_training.probes.context import Context, Line
 from smoke_training.probes.gang import Gang
 from smoke_training.probes.pairs import Arena, nothing_between, open_arena, tournament
 from smoke_training.probes.wires import Wire, has_seat
 from smoke_training.runtime import counters, heartbeat
 
-REACH_S = 2.0  # connections on a working rail take milliseconds
 REPETITIONS = 5
 ALL_REDUCE_S = 0.06
 SMALL_BYTES = 64 << 10
@@ -34,8 +32,6 @@ STARVED_S = (
 SUSPICIOUS = 0.6  # of the declared rate, or of the best rail: an all-reduce over gloo reaches 0.7 and more
 LOOK_CLOSER_S = 3.0
 GPU_BYTES = 1 << 28
-
-Answers = Mapping[str, bool]
 
 
 def measure(context: Context) -> Iterator[Line]:
@@ -82,10 +78,9 @@ def _nodes(gang: Gang) -> list[int]:
 def _by_interface(context: Context, name: str) -> tuple[Rail, Arena | None]:
     """One rail: states, connections, and an all-reduce if every node answers every other."""
     gang, nodes = context.gang, _nodes(context.gang)
-    ends = _ends(gang, name, nodes)
-    if not all(_complete(end, nodes) for end in ends):
-        reason = "not every node answers every other over it"
-        return Rail(name=name, ends=ends, size_bytes=None, seconds=(), error=reason), None
+    ends = reach.ends(gang.gather, name, gang.node if has_seat(gang) else None, nodes)
+    if not reach.complete(ends):
+        return reach.silent(name, ends), None
     arena, errors = open_arena(gang, context.plan, f"rail-{name}", name, nodes)
     if arena is None:
         return Rail(name=name, ends=ends, size_bytes=None, seconds=(), error="; ".join(errors)), None
@@ -106,104 +101,9 @@ def _by_interface(context: Context, name: str) -> tuple[Rail, Arena | None]:
     ), None if error else arena
 
 
-def _complete(end: RailEnd, nodes: Sequence[int]) -> bool:
-    return all(end.reached.get(str(node), False) for node in nodes if node != end.node)
-
-
 def _with_bytes(end: RailEnd, moved: tuple[int, int] | None) -> RailEnd:
     received, sent = moved or (None, None)
     return RailEnd(**{**asdict(end), "tx_bytes": sent, "rx_bytes": received})
-
-
-def _ends(gang: Gang, name: str, nodes: Sequence[int]) -> tuple[RailEnd, ...]:
-    """State and reach of every node's interface. Each node listens on it while all of them connect."""
-    speaker = has_seat(gang)
-    state = counters.interfaces().get(name) if speaker else None
-    listener = _listen(state.address) if state and state.address else None
-    port = listener.getsockname()[1] if listener else None
-    offers = gang.gather((gang.node, state.address if state else None, port) if speaker else None)
-    places = {item[0]: (item[1], item[2]) for item in offers if isinstance(item, tuple)}
-    reached: Answers = {}
-    if speaker:
-        reached = _reach(state.address if state else None, gang.node, places, nodes)
-    found = gang.gather(_end(gang.node, state, reached) if speaker else None)  # all have tried: now close
-    if listener is not None:
-        listener.close()
-    return tuple(sorted((item for item in found if isinstance(item, RailEnd)), key=lambda end: end.node))
-
-
-def _end(node: int, state: counters.Interface | None, reached: Answers) -> RailEnd:
-    return RailEnd(
-        node=node,
-        exists=state is not None,
-        up=state.up if state else None,
-        running=state.running if state else None,
-        carrier=state.carrier if state else None,
-        operstate=state.operstate if state else None,
-        speed_mbit_s=state.speed_mbit_s if state else None,
-        carrier_changes=state.carrier_changes if state else None,
-        address=state.address if state else None,
-        reached=dict(reached),
-        tx_bytes=None,
-        rx_bytes=None,
-    )
-
-
-def _listen(address: str) -> socket.socket | None:
-    """A port on this rail's address; the kernel accepts connections for it, nobody else has to."""
-    end = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
-    try:
-        end.bind((address, 0))
-        end.listen(1024)
-    except OSError:
-        end.close()
-        return None
-    return end
-
-
-def _reach(
-    own: str | None, node: int, places: Mapping[int, tuple[str | None, int | None]], nodes: Sequence[int]
-) -> Answers:
-    """Which nodes answer from this node's address of the rail; all at once, within REACH_S.
-
-    Above 16 nodes only those at a power-of-two distance are asked: enough to tell who is silent.
-    """
-    asked = [peer for peer in nodes if peer != node]
-    if len(nodes) > 16:
-        place = nodes.index(node)
-        asked = [nodes[(place + (1 << step)) % len(nodes)] for step in range(len(nodes).bit_length() - 1)]
-    waiting: dict[int, tuple[int, socket.socket]] = {}
-    found = dict.fromkeys((str(peer) for peer in nodes if peer not in asked and peer != node), True)
-    for peer in asked:
-        address, port = places.get(peer, (None, None))
-        found[str(peer)] = False
-        if own is not None and address is not None and port is not None:
-            end = _connect(own, address, port)
-            if end is not None:
-                waiting[end.fileno()] = (peer, end)
-    deadline = time.monotonic() + REACH_S
-    while waiting and (left := deadline - time.monotonic()) > 0:
-        heartbeat.own().beat()
-        _, ready, _ = select.select([], [end for _, end in waiting.values()], [], left)
-        for end in ready:
-            peer, _ = waiting.pop(end.fileno())
-            found[str(peer)] = end.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR) == 0
-            end.close()
-    for _, end in waiting.values():
-        end.close()
-    return found
-
-
-def _connect(own: str, address: str, port: int) -> socket.socket | None:
-    end = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
-    end.setblocking(False)
-    try:
-        end.bind((own, 0))
-        end.connect_ex((address, port))
-    except OSError:
-        end.close()
-        return None
-    return end
 
 
 def _all_reduces(
@@ -261,7 +161,7 @@ def _by_rank(gang: Gang) -> list[Rail]:
                 if repetition >= REPETITIONS // 2:  # the first ones make the connections
                     mine.append(time.perf_counter() - began)
         rows = [item for item in gang.gather(mine) if isinstance(item, list) and item]
-        ends = tuple(_end(node, None, {}) for node in nodes)
+        ends = tuple(reach.end(node, None, {}) for node in nodes)
         slowest = tuple(max(column) for column in zip(*rows, strict=True))
         found.append(
             Rail(name=f"local rank {index}", ends=ends, size_bytes=GPU_BYTES, seconds=slowest, error=None)

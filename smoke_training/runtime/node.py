@@ -2,6 +2,7 @@
 
 import contextlib
 import dataclasses
+import itertools
 import json
 import os
 import platform
@@ -10,7 +11,7 @@ import signal
 import time
 import traceback
 import uuid
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -306,9 +307,8 @@ class NodeRun:
         output.emit("verdict", verdict=str(judged.verdict), headline=report.headline(judged))
         output.say(message)
         if judged.verdict is Verdict.ERROR:
-            output.say(
-                "\n".join(["--- torchrun.log, last lines", *files.lines(self.scratch / "torchrun.log")[-30:]])
-            )
+            said = last_words(files.lines(self.scratch / "torchrun.log"))
+            output.say("\n".join(["--- torchrun.log, last lines of the ranks", *said]))
         if isinstance(self._session, Coordinator):
             self._session.over(
                 Over(verdict=str(judged.verdict), headline=report.headline(judged), exit_code=code)
@@ -366,6 +366,12 @@ class NodeRun:
         """Drop the bulky leftovers; evidence and log stay for audits."""
         for name in ("checkpoints", "torn", "trial"):
             shutil.rmtree(self.scratch / name, ignore_errors=True)
+
+
+def last_words(log: Sequence[str], most: int = 30) -> Sequence[str]:
+    """What the ranks said last. The traceback of torchrun, which follows, says only that one of them failed."""
+    ranks = itertools.takewhile(lambda line: "failed (exitcode:" not in line, log)
+    return list(ranks)[-most:] or log[-most:]
 
 
 def _stop(number: int, _frame: FrameType | None) -> None:

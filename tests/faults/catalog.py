@@ -157,7 +157,7 @@ def dead_rail(seed: int) -> Case:
     """
     dice = _dice("dead rail", seed)
     node, how = dice.randrange(3), dice.choice(("unplugged", "isolated"))
-    rail = dice.choice(("eth0", "eth1")) if how == "unplugged" else "eth1"
+    rail = dice.choice(("eth0", "eth1"))
     return Case(
         inject=(DeadRail(node=node, rail=rail, how=how),),
         phases=("rails",),

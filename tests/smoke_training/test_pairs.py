@@ -20,7 +20,7 @@ from smoke_training.judges import links, loss, rails
 from smoke_training.judges.wires import replay
 from smoke_training.model import Check, Verdict
 from smoke_training.plan import Plan
-from smoke_training.probes import pairs
+from smoke_training.probes import pairs, reach
 from smoke_training.probes import rails as probe
 from smoke_training.probes.gang import Gang
 from smoke_training.probes.pairs import Arena
@@ -196,7 +196,7 @@ def test_a_transfer_that_breaks_off_ends_the_tournament_on_every_rank() -> None:
 
 def test_a_rail_is_connected_and_all_reduced_by_itself() -> None:
     def work(gang: Gang, store: Store) -> Any:
-        ends = probe._ends(gang, "lo", [0, 1, 2])
+        ends = reach.ends(gang.gather, "lo", gang.node, [0, 1, 2])
         seat = arena(gang, store, 3, lambda place, source: 0.0)
         return ends, probe._all_reduces(seat, seat.wire, "lo", 1 << 20)
 
@@ -214,9 +214,24 @@ def test_a_rail_is_connected_and_all_reduced_by_itself() -> None:
 
 
 def test_an_interface_that_does_not_exist_is_a_dead_rail_of_every_node() -> None:
-    ends = together(2, lambda gang, store: probe._ends(gang, "eth77", [0, 1]))[0]
+    ends = together(2, lambda gang, store: reach.ends(gang.gather, "eth77", gang.node, [0, 1]))[0]
     rail = Rail(name="eth77", ends=ends, size_bytes=None, seconds=(), error="not every node answers")
     assert [item.id for item in rails.dead(evidence.parse([]), rail)] == ["0/eth77", "1/eth77"]
+
+
+def test_before_there_is_a_gang_nodes_meet_through_the_store() -> None:
+    def work(gang: Gang, store: Store) -> Any:
+        name = "eth77" if gang.rank == 1 else "lo"
+        return reach.ends(reach.StoreExchange(store, gang.rank, 3), name, gang.rank, range(3))
+
+    found = together(3, work)
+    assert found[0] == found[1] == found[2]
+    assert not reach.complete(found[0])
+    assert [(end.exists, dict(end.reached)) for end in found[0]] == [
+        (True, {"1": False, "2": True}),
+        (False, {"0": False, "2": False}),
+        (True, {"0": True, "1": False}),
+    ]
 
 
 def test_a_sum_over_a_wire_is_a_sum() -> None:

@@ -13,6 +13,7 @@ from pathlib import Path
 import jsonschema
 import pytest
 
+from smoke_training.runtime.node import last_words
 from smoke_training.schema import RESULT_SCHEMA
 from tests.smoke_training.jobs import Job, check, until
 from tests.smoke_training.samples import document
@@ -165,3 +166,11 @@ def test_a_node_without_its_gpus_fails_at_once(archive: Path, tmp_path: Path) ->
     result = json.loads((tmp_path / "result.json").read_text())
     jsonschema.Draft202012Validator(RESULT_SCHEMA).validate(result)
     assert result["headline"].startswith("FAIL devices 0 GPUs are visible on this node, the plan has 8")
+
+
+def test_the_last_words_are_those_of_the_ranks_not_of_torchrun() -> None:
+    ranks = ["Traceback (most recent call last):", "ConnectionError: eth0 of node 1 is silent"]
+    torchrun = ["E1122 api.py:1002] failed (exitcode: 1) local_rank: 0", "Traceback", "ChildFailedError:"]
+    assert last_words(ranks + torchrun) == ranks
+    assert last_words(["x"] * 40 + ranks + torchrun, most=3) == ["x", *ranks]
+    assert last_words(torchrun, most=1) == ["ChildFailedError:"]  # nobody else said anything

@@ -1,0 +1,164 @@
+"""Which nodes answer over an interface: its state and plain connections, before anything can hang on it."""
+
+import dataclasses
+import json
+import os
+import select
+import socket
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+from torch._C._distributed_c10d import PrefixStore, Store
+
+from smoke_training.decode import decode
+from smoke_training.evidence.links import Rail, RailEnd
+from smoke_training.plan import Plan
+from smoke_training.runtime import counters, heartbeat, host
+
+REACH_S = 2.0  # connections on a working rail take milliseconds
+TRIES = 2  # within one, the kernel repeats a lost packet only once
+
+Exchange = Callable[[object], list[object]]  # gives everybody's JSON value to everybody
+Places = Mapping[int, tuple[str | None, int | None]]  # node -> address and port
+
+
+class StoreExchange:
+    """The exchange of one seat per node through a store, for the time before there is a process group."""
+
+    def __init__(self, store: Store, node: int, nodes: int) -> None:
+        self._store, self._node, self._nodes, self._round = store, node, nodes, 0
+
+    def __call__(self, item: object) -> list[object]:
+        """Everybody's item, in the order of nodes."""
+        self._round += 1
+        heartbeat.own().beat()
+        self._store.set(f"{self._round}-{self._node}", json.dumps(item))
+        return [json.loads(self._store.get(f"{self._round}-{node}")) for node in range(self._nodes)]
+
+
+def over_first_rail(store: Store, plan: Plan) -> Rail | None:
+    """What the first rail lacks, which gloo is about to use; the same on every rank, None for nothing.
+
+    Nothing either where no rail is planned or all nodes are on one machine.
+    """
+    if not plan.rails or plan.nodes < 2 or host.is_loopback(host.resolve(os.environ["MASTER_ADDR"]) or ""):
+        return None
+    name, node = plan.rails[0], int(os.environ["GROUP_RANK"])
+    meeting = PrefixStore("first-rail", store)
+    if os.environ["LOCAL_RANK"] == "0":
+        found = ends(StoreExchange(meeting, node, plan.nodes), name, node, range(plan.nodes))
+        meeting.set(f"ends-{node}", json.dumps([dataclasses.asdict(item) for item in found]))
+    found = decode(tuple[RailEnd], json.loads(meeting.get(f"ends-{node}")))  # all ranks of a node learn it
+    return None if complete(found) else silent(name, found)
+
+
+def complete(found: Iterable[RailEnd]) -> bool:
+    """Whether every node answers every other."""
+    return all(all(end.reached.values()) for end in found)
+
+
+def silent(name: str, found: tuple[RailEnd, ...]) -> Rail:
+    """A rail that cannot carry an all-reduce."""
+    reason = "not every node answers every other over it"
+    return Rail(name=name, ends=found, size_bytes=None, seconds=(), error=reason)
+
+
+def ends(exchange: Exchange, name: str, node: int | None, nodes: Sequence[int]) -> tuple[RailEnd, ...]:
+    """State and reach of every node's interface; everybody who takes part in the exchange gets all of them.
+
+    The seat of each node (`node`; None: this rank only looks on) listens on its interface while all connect.
+    """
+    state = counters.interfaces().get(name) if node is not None else None
+    own = state.address if state else None
+    listener = _listen(own) if own else None
+    port = listener.getsockname()[1] if listener else None
+    offers = exchange(None if node is None else [node, own, port])
+    places = {item[0]: (item[1], item[2]) for item in offers if isinstance(item, list)}
+    few = set() if node is None else _few(node, nodes)
+    reached = {} if node is None else {str(peer): peer not in few for peer in nodes if peer != node}
+    found: tuple[RailEnd, ...] = ()
+    try:
+        for _ in range(TRIES):
+            reached |= _reach(own, places, [peer for peer in nodes if reached.get(str(peer)) is False])
+            mine = None if node is None else dataclasses.asdict(end(node, state, reached))
+            known = [decode(RailEnd, item) for item in exchange(mine) if item is not None]  # all have tried
+            found = tuple(sorted(known, key=lambda item: item.node))
+            if complete(found):
+                break
+    finally:
+        if listener is not None:
+            listener.close()
+    return found
+
+
+def end(node: int, state: counters.Interface | None, reached: Mapping[str, bool]) -> RailEnd:
+    """One node's end of a rail, before anything was sent over it."""
+    return RailEnd(
+        node=node,
+        exists=state is not None,
+        up=state.up if state else None,
+        running=state.running if state else None,
+        carrier=state.carrier if state else None,
+        operstate=state.operstate if state else None,
+        speed_mbit_s=state.speed_mbit_s if state else None,
+        carrier_changes=state.carrier_changes if state else None,
+        address=state.address if state else None,
+        reached=dict(reached),
+        tx_bytes=None,
+        rx_bytes=None,
+    )
+
+
+def _few(node: int, nodes: Sequence[int]) -> set[int]:
+    """Whom a node asks: all, or above 16 nodes enough to tell who is silent: those 1, 2, 4, ... places on."""
+    if len(nodes) <= 16:
+        return set(nodes)
+    place = nodes.index(node)
+    return {nodes[(place + (1 << step)) % len(nodes)] for step in range(len(nodes).bit_length() - 1)}
+
+
+def _listen(address: str) -> socket.socket | None:
+    """A port on this rail's address; the kernel accepts connections for it, nobody else has to."""
+    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    try:
+        listener.bind((address, 0))
+        listener.listen(1024)
+    except OSError:
+        listener.close()
+        return None
+    return listener
+
+
+def _reach(own: str | None, places: Places, asked: Sequence[int]) -> dict[str, bool]:
+    """Which of these nodes answer from this node's address of the rail; all at once, within REACH_S."""
+    found = {str(peer): False for peer in asked}
+    waiting: dict[int, tuple[int, socket.socket]] = {}
+    for peer in asked:
+        address, port = places.get(peer, (None, None))
+        if own is not None and address is not None and port is not None:
+            caller = _connect(own, address, port)
+            if caller is not None:
+                waiting[caller.fileno()] = (peer, caller)
+    deadline = time.monotonic() + REACH_S
+    while waiting and (left := deadline - time.monotonic()) > 0:
+        heartbeat.own().beat()
+        _, ready, _ = select.select([], [caller for _, caller in waiting.values()], [], left)
+        for caller in ready:
+            peer, _ = waiting.pop(caller.fileno())
+            found[str(peer)] = caller.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR) == 0
+            caller.close()
+    for _, caller in waiting.values():
+        caller.close()
+    return found
+
+
+def _connect(own: str, address: str, port: int) -> socket.socket | None:
+    caller = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    caller.setblocking(False)
+    try:
+        caller.bind((own, 0))
+        caller.connect_ex((address, port))
+    except OSError:
+        caller.close()
+        return None
+    return caller
