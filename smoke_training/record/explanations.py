@@ -61,7 +61,7 @@ EXPLANATIONS: Mapping[str, Explanation] = {
     ),
     "fabric.rails": Explanation(
         "An all-reduce over each training interface by itself, and the bytes each of them carried. Over the "
-        "first one all nodes connect before the ranks join: whoever is silent there is named, not waited for.",
+        "first one all nodes connect before the ranks join: a silent node is named, not waited for.",
         "One that carries nothing, or far less than the others, is FAIL: bandwidth hides one of many.",
     ),
     "fabric.loss": Explanation(

@@ -369,7 +369,7 @@ class NodeRun:
 
 
 def last_words(log: Sequence[str], most: int = 30) -> Sequence[str]:
-    """What the ranks said last. The traceback of torchrun, which follows, says only that one of them failed."""
+    """What the ranks said last. The traceback of torchrun that follows says only that one of them failed."""
     ranks = itertools.takewhile(lambda line: "failed (exitcode:" not in line, log)
     return list(ranks)[-most:] or log[-most:]
 
