@@ -20,7 +20,7 @@ sys.path.insert(0, str(ROOT))
 
 from smoke_training.evidence.state import Integrity, Resume  # noqa: E402
 from smoke_training.statistics.wilson import wilson  # noqa: E402
-from tests.smoke_training.small_jobs import SmallJob  # noqa: E402
+from tests.smoke_training.jobs import bundle, partial_job  # noqa: E402
 
 RANKS = 4
 FIRST_SEED = 1000
@@ -30,8 +30,8 @@ MTTR_LIMIT_S = 15.0
 def trial(seed: int) -> dict[str, Any]:
     with tempfile.TemporaryDirectory(prefix="kill-resume-") as home:
         began = time.monotonic()
-        job = SmallJob(Path(home), ("resume",), nodes=1, ranks=RANKS, plan={"seed": seed})
-        job.start().finish()
+        job = partial_job(bundle(Path(home)), Path(home), ("resume",), nodes=1, ranks=RANKS, seed=seed)
+        job.finish()
         seconds = time.monotonic() - began
         found, result = job.found(), job.result()
     outcome, integrity = found.of(Resume), found.of(Integrity)

@@ -7,7 +7,6 @@ so that a repetition takes some milliseconds on a fast disk and on a slow one. A
 repetition together; the peers' times are the yardstick, so a busy moment of a shared service hits all.
 """
 
-import contextlib
 import os
 import shutil
 import statistics
@@ -21,7 +20,7 @@ from smoke_training.model import Verdict
 from smoke_training.plan import StorageTarget
 from smoke_training.probes.context import Context, Line
 from smoke_training.probes.disk import CHUNK, BlockFile, Refusal, refusing
-from smoke_training.runtime import heartbeat, host
+from smoke_training.runtime import files, heartbeat, host
 from smoke_training.statistics import slowness
 
 REGIONS = 4
@@ -32,7 +31,6 @@ BURSTY_S = 10.0  # at most, where repetitions come in bursts and the answer is s
 CONFIRM_AFTER_S = 1.0  # a slow node gets a second chance after a neighbour's burst may have ended
 OPEN_FILES = 128
 PREFIX = ".trainstack-smoke-"
-LEFTOVERS_S = 86400.0
 CHECKPOINTS = "checkpoints"  # name of the target that checkpoints go to
 
 
@@ -65,20 +63,12 @@ def checkpoint_folder(context: Context) -> Path:
     return Path(target.path) / name if target else context.scratch / CHECKPOINTS
 
 
-def sweep(folder: Path, now: float) -> None:
-    """Remove what runs that were killed outright left here a day ago; `now` in seconds since 1970."""
-    for left in folder.glob(f"{PREFIX}*"):
-        with contextlib.suppress(OSError):
-            if now - left.stat().st_mtime > LEFTOVERS_S:
-                shutil.rmtree(left, ignore_errors=True)
-
-
 def measure(context: Context) -> Iterator[Line]:
     """The `storage` evidence of every target, or `storage_error` lines where the system refused."""
     chosen = targets(context)
     for target in chosen:
         if context.gang.rank == 0:
-            sweep(Path(target.path), time.time())
+            files.sweep(Path(target.path), PREFIX)
         trial = Trial(context, target, 1 / len(chosen))
         try:
             yield from trial.run()

@@ -1,8 +1,13 @@
 """Files that are whole or absent, read or written."""
 
+import contextlib
 import json
 import os
+import shutil
+import time
 from pathlib import Path
+
+LEFTOVERS_S = 86400.0  # no run lasts a day
 
 
 def lines(path: Path) -> list[str]:
@@ -11,6 +16,14 @@ def lines(path: Path) -> list[str]:
         return path.read_text(errors="replace").splitlines()
     except OSError:
         return []
+
+
+def sweep(folder: Path, prefix: str) -> None:
+    """Remove what runs that were killed outright left here a day ago."""
+    for left in folder.glob(f"{prefix}*"):
+        with contextlib.suppress(OSError):
+            if time.time() - left.stat().st_mtime > LEFTOVERS_S:
+                shutil.rmtree(left, ignore_errors=True)
 
 
 def write_durably(path: Path, content: bytes) -> None:

@@ -24,6 +24,7 @@ from smoke_training.runtime.vitals import LOOK_AT_MOST_S, Vital, Vitals
 CPU_RANKS_AT_MOST = 4
 LOOPBACK = "lo"
 MEMORY = Path("/dev/shm")  # noqa: S108 - the kernel's path; a folder of our own is made below it
+HEARTS = "smoke-hearts-"
 LOOK_S = 0.2
 RESTART_PATIENCE_S = 5.0  # after the planned kill: for ranks that do not notice the loss of their peer
 TRACE_WAIT_S = 2.0
@@ -81,7 +82,8 @@ class Gang:
         self.schedule = plans.kill_schedule(plan.seed, self.world)
         self._process: subprocess.Popen[bytes] | None = None
         self._log = node.scratch / "torchrun.log"
-        self._hearts = Path(tempfile.mkdtemp(prefix="smoke-hearts-", dir=_memory()))
+        self._hearts = Path(tempfile.mkdtemp(prefix=HEARTS, dir=_memory()))
+        files.sweep(self._hearts.parent, HEARTS)
         self._vitals = Vitals(self._hearts, node.local_ranks, self._log)
         self._last = Report()
         self._looked, self._agent_stopped_s = float("-inf"), 0.0

@@ -16,6 +16,8 @@ from typing import Any
 import jsonschema
 
 from components.kubernetes import smoke_bundle
+from smoke_training import evidence
+from smoke_training.evidence import Evidence
 from smoke_training.runtime import processes
 from smoke_training.schema import RESULT_SCHEMA
 from tests.smoke_training.samples import document
@@ -94,6 +96,17 @@ class Job:
         )
         self.nodes[index] = Node(process, termination)
 
+    def finish(self, timeout: float = 200) -> str:
+        """Wait for all launchers; what they said. Nothing of the job lives on."""
+        try:
+            return "".join(node.process.communicate(timeout=timeout)[0] for node in self.nodes.values())
+        finally:
+            self.end()
+
+    def found(self) -> Evidence:
+        """The evidence beside the result."""
+        return evidence.parse((self.home / "result.samples.jsonl").read_text().splitlines())
+
     def result(self) -> dict[str, Any]:
         found: dict[str, Any] = json.loads((self.home / "result.json").read_text())
         jsonschema.Draft202012Validator(RESULT_SCHEMA).validate(found)
@@ -126,6 +139,15 @@ class Job:
         ]:
             with contextlib.suppress(OSError):
                 os.kill(pid, signal.SIGKILL)
+
+
+def partial_job(
+    archive: Path, home: Path, phases: Sequence[str], nodes: int = 2, ranks: int = 1, **plan: Any
+) -> Job:
+    """A job of some phases only; the folders of its nodes lie below `home`."""
+    home.mkdir(parents=True, exist_ok=True)
+    size = {"nodes": nodes, "ranks_per_node": ranks, "gpus_per_node": 0, "phases": list(phases)}
+    return Job(archive, home, start=range(nodes), plan={**size, **plan})
 
 
 def until(condition: Callable[[], object], limit_s: float = 60.0) -> None:

@@ -6,6 +6,7 @@ import pytest
 
 from smoke_training.probes import storage
 from smoke_training.probes.disk import CHUNK, BlockFile, Refusal, refusal, refusing, resident_share
+from smoke_training.runtime import files
 
 
 def test_blocks_are_written_in_place_and_read_back(tmp_path: Path) -> None:
@@ -72,5 +73,5 @@ def test_only_old_leftovers_of_this_program_are_removed(tmp_path: Path) -> None:
     for name, age in ((f"{storage.PREFIX}old", 90000), (f"{storage.PREFIX}new", 10), ("theirs", 90000)):
         (tmp_path / name / "in").mkdir(parents=True)
         os.utime(tmp_path / name, (now - age, now - age))
-    storage.sweep(tmp_path, now)
+    files.sweep(tmp_path, storage.PREFIX)
     assert sorted(path.name for path in tmp_path.iterdir()) == [f"{storage.PREFIX}new", "theirs"]

@@ -92,11 +92,15 @@ def test_a_reader_never_sees_half_a_beat(tmp_path: Path) -> None:
     assert last > 0
 
 
-def test_outside_a_launcher_a_heartbeat_is_silent(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_outside_a_launcher_a_heartbeat_is_silent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(heartbeat.FOLDER, raising=False)
+    monkeypatch.chdir(tmp_path)
     heartbeat.own.cache_clear()
+    for beat in (heartbeat.own().beat, heartbeat.own().enter, heartbeat.own().farewell):
+        beat()
     heartbeat.own().phase("anything")
     heartbeat.own.cache_clear()
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_beat_costs_microseconds(tmp_path: Path) -> None:

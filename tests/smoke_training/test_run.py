@@ -127,6 +127,9 @@ def test_a_launcher_killed_outright_takes_its_gang_along(
         node.process.kill()
         node.process.wait(10)
     until(lambda: not job.processes(), 10)
+    assert [node.process.returncode for node in job.nodes.values()] == [-signal.SIGKILL] * 2
+    assert not job.ranks(0)
+    assert not job.ranks(1)
 
 
 def run_node(archive: Path, plan: Path, **environment: str) -> subprocess.CompletedProcess[str]:

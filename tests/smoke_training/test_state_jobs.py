@@ -1,6 +1,5 @@
 """Storage, checkpoints and resume in real jobs, healthy and damaged from outside."""
 
-import json
 import os
 import subprocess
 import threading
@@ -11,15 +10,13 @@ from typing import Any
 
 import pytest
 
+from smoke_training import verdict
 from smoke_training.evidence.training import Numerics
 from smoke_training.model import Cause, Verdict
-from tests.smoke_training.small_jobs import SmallJob
+from smoke_training.plan import parse
+from tests.smoke_training.jobs import Job, check, partial_job
 
 pytestmark = pytest.mark.alone
-
-
-def check(result: dict[str, Any], name: str) -> dict[str, Any]:
-    return next(item for item in result["checks"] if item["id"] == name)
 
 
 def target(path: Path) -> list[dict[str, Any]]:
@@ -27,16 +24,16 @@ def target(path: Path) -> list[dict[str, Any]]:
 
 
 @pytest.fixture(scope="module")
-def healthy(tmp_path_factory: pytest.TempPathFactory) -> tuple[SmallJob, str]:
+def healthy(archive: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Job, str]:
     """Two nodes whose checkpoints go to a target of the plan, at full depth because of the loader."""
     home = tmp_path_factory.mktemp("healthy")
     (home / "target").mkdir()
-    plan = {"storage": target(home / "target"), "depth": "full"}
-    job = SmallJob(home, ("storage", "loader", "checkpoint", "resume"), plan=plan).start()
+    phases = ("storage", "loader", "checkpoint", "resume")
+    job = partial_job(archive, home, phases, storage=target(home / "target"), depth="full")
     return job, job.finish()
 
 
-def test_storage_and_loader_are_measured_on_every_node(healthy: tuple[SmallJob, str]) -> None:
+def test_storage_and_loader_are_measured_on_every_node(healthy: tuple[Job, str]) -> None:
     job, output = healthy
     result = job.result()
     for name, unit in (("storage.write", "MB/s"), ("storage.read", "MB/s"), ("loader.utilisation", "ratio")):
@@ -49,7 +46,7 @@ def test_storage_and_loader_are_measured_on_every_node(healthy: tuple[SmallJob, 
     assert written["name"] == "checkpoints"
 
 
-def test_asynchronous_checkpoints_are_timed_committed_and_come_back(healthy: tuple[SmallJob, str]) -> None:
+def test_asynchronous_checkpoints_are_timed_committed_and_come_back(healthy: tuple[Job, str]) -> None:
     result = healthy[0].result()
     found = check(result, "checkpoint.commit")
     assert found["status"] == Verdict.PASS
@@ -61,7 +58,7 @@ def test_asynchronous_checkpoints_are_timed_committed_and_come_back(healthy: tup
     assert check(result, "checkpoint.torn_refused")["measured"]["n"] == 2 * (7 + 5)
 
 
-def test_the_resumed_run_is_the_interrupted_one(healthy: tuple[SmallJob, str]) -> None:
+def test_the_resumed_run_is_the_interrupted_one(healthy: tuple[Job, str]) -> None:
     result = healthy[0].result()
     equality = check(result, "resume.equality")
     assert equality["status"] == Verdict.PASS
@@ -73,24 +70,23 @@ def test_the_resumed_run_is_the_interrupted_one(healthy: tuple[SmallJob, str]) -
     assert 0 < recovery["measured"]["value"] <= 15
 
 
-def test_gradients_of_the_uninterrupted_run_are_watched_as_well(healthy: tuple[SmallJob, str]) -> None:
+def test_gradients_of_the_uninterrupted_run_are_watched_as_well(healthy: tuple[Job, str]) -> None:
     (record,) = healthy[0].found().all_of(Numerics)
     assert (record.phase, record.nonfinite, record.differing) == ("reference", (), ())
     assert record.passes == len(record.steps) >= 10
     assert all(len(set(sums)) == 1 for sums in zip(*record.checksums, strict=True))
 
 
-def test_nothing_is_left_on_the_storage(healthy: tuple[SmallJob, str]) -> None:
+def test_nothing_is_left_on_the_storage(healthy: tuple[Job, str]) -> None:
     assert list((healthy[0].home / "target").iterdir()) == []
 
 
 @pytest.fixture(scope="module")
-def torn(tmp_path_factory: pytest.TempPathFactory) -> tuple[SmallJob, dict[str, Any]]:
+def torn(archive: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Job, dict[str, Any]]:
     """After the kill, before the ranks are back, half of a committed shard of node 1 disappears."""
-    job = SmallJob(tmp_path_factory.mktemp("torn"), ("resume",))
+    job = partial_job(archive, tmp_path_factory.mktemp("torn"), ("resume",))
     hit: dict[str, Any] = {}
     injector = threading.Thread(target=tear_after_the_kill, args=(job.home, hit))
-    job.start()
     injector.start()
     job.finish()
     injector.join()
@@ -111,7 +107,7 @@ def tear_after_the_kill(home: Path, hit: dict[str, Any]) -> None:
 
 
 def test_a_checkpoint_torn_from_outside_fails_by_name_and_the_one_before_is_used(
-    torn: tuple[SmallJob, dict[str, Any]],
+    torn: tuple[Job, dict[str, Any]],
 ) -> None:
     job, hit = torn
     assert hit, "the injector came too late"
@@ -146,9 +142,9 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
 
 @pytest.mark.parametrize(("phase", "name"), [("resume", "integrity"), ("checkpoint", "commit")])
 def test_a_full_disk_fails_with_path_and_bytes_and_leaves_nothing_half_done(
-    tmp_path: Path, small_disk: Path, phase: str, name: str
+    archive: Path, tmp_path: Path, small_disk: Path, phase: str, name: str
 ) -> None:
-    job = SmallJob(tmp_path / "job", (phase,), nodes=1, ranks=2, plan={"storage": target(small_disk)}).start()
+    job = partial_job(archive, tmp_path / "job", (phase,), nodes=1, ranks=2, storage=target(small_disk))
     began = time.monotonic()
     output = job.finish()
     result = job.result()
@@ -165,10 +161,11 @@ def test_a_full_disk_fails_with_path_and_bytes_and_leaves_nothing_half_done(
     assert list(small_disk.iterdir()) == []
 
 
-def test_checkpoints_that_cannot_be_read_end_in_an_error_that_names_them(tmp_path: Path) -> None:
-    job = SmallJob(tmp_path, ("resume",), nodes=1, ranks=1)
+def test_checkpoints_that_cannot_be_read_end_in_an_error_that_names_them(
+    archive: Path, tmp_path: Path
+) -> None:
+    job = partial_job(archive, tmp_path, ("resume",), nodes=1, ranks=1)
     blocker = threading.Thread(target=make_unreadable_after_the_kill, args=(tmp_path,))
-    job.start()
     blocker.start()
     output = job.finish()
     blocker.join()
@@ -191,12 +188,12 @@ def make_unreadable_after_the_kill(home: Path) -> None:
 
 
 def test_the_samples_of_a_healthy_job_lead_to_the_same_verdict_offline(
-    healthy: tuple[SmallJob, str],
+    healthy: tuple[Job, str],
 ) -> None:
     job, _ = healthy
-    again = {item.id: item.status for item in job.judged().checks}
+    judged = verdict.judge(parse((job.home / "plan-0.json").read_text()), job.found())
+    again = {item.id: item.status for item in judged.checks}
     recorded = {item["id"]: item["status"] for item in job.result()["checks"]}
     assert {name: str(status) for name, status in again.items() if name in recorded} == {
         name: status for name, status in recorded.items() if name in again
     }
-    assert json.dumps(job.samples())

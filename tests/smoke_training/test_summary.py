@@ -1,7 +1,10 @@
 import random
 import re
+import shutil
+import subprocess
 import xml.etree.ElementTree as ET
 from html.parser import HTMLParser
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -146,6 +149,23 @@ def test_each_plot_shows_its_units_and_names(name: str, words_: list[str]) -> No
     for word in words_:
         assert word in plot.svg, word
     assert plot.rows
+
+
+@pytest.mark.skipif(shutil.which("chromium") is None, reason="needs chromium")
+def test_a_browser_fills_no_line(tmp_path: Path) -> None:
+    """An open polyline is filled black by default, which a look at the source does not show."""
+    lines_ = "[...document.querySelectorAll('svg polyline')]"
+    told = f"document.title = {lines_}.map(line => getComputedStyle(line).fill).join()"
+    path = tmp_path / "page.html"
+    path.write_text(rendered(rich()).replace("</body>", f"<script>{told}</script></body>"))
+    words_ = ["chromium", "--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={tmp_path}/home"]
+    shown = subprocess.run(
+        [*words_, "--dump-dom", path.as_uri()], capture_output=True, text=True, timeout=60, check=True
+    ).stdout
+    fills = re.search("<title>(.*?)</title>", shown)
+    assert fills is not None
+    assert len(fills[1].split(",")) > 20
+    assert set(fills[1].split(",")) == {"none"}
 
 
 def test_many_ranks_and_nodes_stay_inside_the_page() -> None:

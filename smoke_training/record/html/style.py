@@ -38,6 +38,7 @@ background:var(--panel);padding:10px 14px;border-radius:6px;margin:12px 0}
 .scroll{overflow-x:auto}
 table{border-collapse:collapse;width:100%;font-size:13.5px}
 th,td{text-align:left;vertical-align:top;padding:5px 8px;border-bottom:1px solid var(--grid)}
+td p:first-child{margin-top:0}td code{overflow-wrap:normal}
 th{color:var(--soft);font-weight:600}caption{text-align:left;color:var(--soft);padding:2px 0 6px}
 figure{margin:14px 0 22px;break-inside:avoid}figcaption{font-size:14px;margin-bottom:4px}
 figure .why{background:var(--panel);border-left:4px solid var(--line);padding:8px 12px;margin:6px 0}
@@ -45,7 +46,7 @@ details{margin:6px 0}summary{cursor:pointer;color:var(--link)}
 ul{margin:4px 0;padding-left:20px}
 svg{width:100%;height:auto;display:block;font:12px system-ui,-apple-system,"Segoe UI","DejaVu Sans",
 sans-serif}
-svg text{fill:var(--text)}svg .soft{fill:var(--soft)}
+svg polyline{fill:none}svg text{fill:var(--text)}svg .soft{fill:var(--soft)}
 svg .grid{stroke:var(--grid);stroke-width:1}svg .axis{stroke:var(--line);stroke-width:1}
 svg .zone{fill:var(--zone)}svg .limit{stroke:var(--bad);stroke-width:1.5;fill:none}
 svg .bound{stroke:var(--text);stroke-width:1.5;fill:none}
