@@ -44,11 +44,6 @@ class LogFacts:
     nvls: bool
     lines: int
 
-    @property
-    def by_sockets(self) -> bool:
-        """Whether any communicator or channel went over TCP sockets."""
-        return "Socket" in self.networks or any(name.startswith("NET/Socket") for name in self.via)
-
 
 def read_log(lines: Iterable[str]) -> LogFacts:
     """Read the lines of NCCL_DEBUG=INFO of one or more ranks; other lines are passed over."""

@@ -31,13 +31,6 @@ class AlphaBeta:
             return None
         return self.latency_s * self.bandwidth_gb_s * 1e9
 
-    @property
-    def agreement(self) -> float | None:
-        """Robust over fitted bandwidth, 1 when the model holds; None when either is unknown."""
-        if self.bandwidth_gb_s is None or self.robust_bandwidth_gb_s is None:
-            return None
-        return self.robust_bandwidth_gb_s / self.bandwidth_gb_s
-
 
 def fit_alpha_beta(points: Sequence[Point]) -> AlphaBeta:
     """Least squares over (size in bytes, seconds), weighted by 1/t^2: every decade of sizes counts alike.

@@ -35,7 +35,6 @@ def test_a_log_says_network_provider_adapters_channels_and_nvls() -> None:
     assert found.via == {"NET/AWS Libfabric": 2, "P2P/CUMEM": 1}
     assert found.nvls
     assert found.lines == 6
-    assert not found.by_sockets
 
 
 def test_adapters_of_infiniband_are_counted() -> None:
