@@ -40,6 +40,7 @@ SERIAL_VISITS = 10
 SEARCH_VISITS = 8
 ACCUSED_AT_MOST = 3
 QUICK_S, FULL_S = 5.0, 14.0
+FIGURE_LAPS, FIGURE_S = 20, 2.5  # a figure to compare later runs with takes more visits than a verdict
 SUSPICION = 2.5  # times the limit while cells are slow and nobody is certainly to blame
 
 
@@ -149,7 +150,8 @@ def tournament(arena: Arena, plan: Plan, phase: str, limit_s: float) -> Line:
             continue
         # Clocks differ between ranks: rank 0's says for all how late it is.
         spent = float(str(arena.gang.gather(time.monotonic() - began)[0]))
-        done = lap >= FIRST_LOOK and judged.enough(plan, arena.nodes, tally.cells(), arena.gang.backend)
+        precise = lap >= FIGURE_LAPS or (lap >= FIRST_LOOK and spent > FIGURE_S)
+        done = precise and judged.enough(plan, arena.nodes, tally.cells(), arena.gang.backend)
         more = SUSPICION if judged.suspicious(plan, arena.nodes, tally.cells(), arena.gang.backend) else 1.0
         if done or spent > more * limit_s:
             break
