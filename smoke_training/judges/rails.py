@@ -56,19 +56,17 @@ class _Findings:
 
 def _look(plan: Plan, found: Evidence, record: Rails) -> _Findings:
     culprits = [culprit for rail in record.rails for culprit in dead(found, rail)]
-    rates = {rail.name: _rate(rail) for rail in record.rails if rail.error is None}
+    rates = wire_rates(record.rails)
     declared = wires.reference(plan, record.backend).gbit_s
     wanted = declared if declared is not None else max(rates.values(), default=0.0)
     closer = [item for item in found.all_of(Tournament) if item.phase == "rails" or _first(plan, item)]
     undecided = []
-    for name, rate in rates.items():
-        if rate < ALL_REDUCE_FLOOR * wanted:
-            seen = next((item for item in reversed(closer) if item.interface == name), None)
-            more, question = _starved(plan, found, name, seen)
-            culprits += more
-            undecided += (
-                [f"{name}: all-reduce at {rate:.3g} of {wanted:.3g} Gb/s, {question}"] if question else []
-            )
+    for name in slow(rates, declared):
+        seen = next((item for item in reversed(closer) if item.interface == name), None)
+        more, question = _starved(plan, found, name, seen)
+        culprits += more
+        said = f"{name}: all-reduce at {rates[name]:.3g} of {wanted:.3g} Gb/s, {question}"
+        undecided += [said] if question else []
     unexplained = [rail for rail in record.rails if rail.error is not None and not dead(found, rail)]
     return _Findings(
         culprits=tuple(culprits), undecided=tuple(undecided), unexplained=tuple(unexplained), rates=rates
@@ -150,10 +148,20 @@ def _cut(found: Evidence, node: int, other: int, rail: str) -> Culprit:
     )
 
 
-def _rate(rail: Rail) -> float:
-    """Gb/s each way at every interface during the all-reduce: 2(k-1)/k S/t."""
-    nodes = len(rail.ends)
-    return 2 * (nodes - 1) / nodes * (rail.size_bytes or 0) * 8 / statistics.median(rail.seconds) / 1e9
+def wire_rates(found: Sequence[Rail]) -> dict[str, float]:
+    """By name, Gb/s each way at every interface during the all-reduce, 2(k-1)/k S/t, where there was one."""
+    return {
+        rail.name: 2 * (len(rail.ends) - 1) / len(rail.ends) * rail.size_bytes * 8
+        / statistics.median(rail.seconds) / 1e9
+        for rail in found
+        if rail.error is None and rail.size_bytes is not None and rail.seconds
+    }  # fmt: skip
+
+
+def slow(rates: Mapping[str, float], declared: float | None) -> list[str]:
+    """Rails whose all-reduce is so far below the declared rate, or the best rail, that pairs must tell."""
+    wanted = declared if declared is not None else max(rates.values(), default=0.0)
+    return [name for name, rate in rates.items() if rate < ALL_REDUCE_FLOOR * wanted]
 
 
 def _starved(

@@ -6,15 +6,15 @@ pair by pair. On accelerators one nccl group per local rank stands for a rail, b
 adapter ("MOD g" in nccl-tests' words; untested on hardware).
 """
 
-import statistics
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import asdict
 
 import torch
 import torch.distributed as dist
 
 from smoke_training.evidence.links import Rail, RailEnd
+from smoke_training.judges import rails
 from smoke_training.judges import wires as judged
 from smoke_training.probes import reach
 from smoke_training.probes.context import Context, Line
@@ -29,7 +29,6 @@ SMALL_BYTES = 64 << 10
 STARVED_S = (
     0.2  # a small all-reduce that takes as long goes over a starved rail: larger ones would take minutes
 )
-SUSPICIOUS = 0.6  # of the declared rate, or of the best rail: an all-reduce over gloo reaches 0.7 and more
 LOOK_CLOSER_S = 3.0
 GPU_BYTES = 1 << 28
 
@@ -52,23 +51,9 @@ def measure(context: Context) -> Iterator[Line]:
         if arena is not None:
             arenas[name] = arena
     yield {"kind": "rails", "backend": gang.backend, "rails": [asdict(rail) for rail in found]}
-    for name in _suspects(found, judged.reference(plan, gang.backend).gbit_s, len({*_nodes(gang)})):
+    for name in rails.slow(rails.wire_rates(found), judged.reference(plan, gang.backend).gbit_s):
         if name != plan.rails[0] or "pairs" not in plan.chosen_phases:
             yield {**tournament(arenas[name], plan, "rails", LOOK_CLOSER_S)}
-
-
-def _suspects(found: Sequence[Rail], declared: float | None, nodes: int) -> list[str]:
-    """Rails that answered everywhere and look slow."""
-    rates = {rail.name: rate for rail in found if (rate := wire_rate(rail, nodes)) is not None}
-    wanted = declared if declared is not None else max(rates.values(), default=0.0)
-    return [name for name, rate in rates.items() if rate < SUSPICIOUS * wanted]
-
-
-def wire_rate(rail: Rail, nodes: int) -> float | None:
-    """Gb/s that each node's interface carries each way during a ring all-reduce: 2(k-1)/k S over t."""
-    if not rail.seconds or rail.size_bytes is None:
-        return None
-    return 2 * (nodes - 1) / nodes * rail.size_bytes * 8 / statistics.median(rail.seconds) / 1e9
 
 
 def _nodes(gang: Gang) -> list[int]:
