@@ -223,8 +223,8 @@ def _message_bytes(
     """Bytes with which a visit takes about VISIT_S at the rate of the fastest pair, found in a pilot lap.
 
     The pilot also opens connections and fills caches. A declared rate goes before the pilot's, which the
-    first fill of a token bucket flatters. Pairs that hardly move get short messages; their pilot stays in
-    the record, because a bucket may flatter those.
+    first fill of a token bucket flatters. Pairs that hardly move, in every one of `CRAWL_VISITS` pilots, get
+    short messages; their first pilot stays in the record, because a bucket may flatter those.
     """
     pilot = Tally()
     lap, broken = _exchange(arena, schedule, Sizes(usual=PILOT_BYTES))
@@ -234,9 +234,27 @@ def _message_bytes(
     declared = judged.reference(plan, arena.gang.backend).gbit_s
     rate = fastest if declared is None else declared
     usual = int(rate * 1e9 / 8 / arena.streams * VISIT_S / MESSAGES)
-    crawling = {pair for pair, found in rates.items() if found < CRAWL * min(rate, fastest)}
+    crawling = frozenset(pair for pair, found in rates.items() if found < CRAWL * min(rate, fastest))
+    for _ in range(CRAWL_VISITS - 1):
+        if broken or not crawling:
+            break
+        again = Tally()  # at once, while the bucket is empty
+        halves, broken = _exchange(
+            arena, _only(arena, schedule, crawling), Sizes(usual=PILOT_BYTES, crawling=crawling)
+        )
+        again.add(halves)
+        moving = (cell for cell in again.cells() if cell.gbit_s[0] >= CRAWL * min(rate, fastest))
+        crawling -= {(cell.sender, cell.receiver) for cell in moving}
     tally.add(half for half in lap if (half.sender, half.receiver) in crawling)
-    return Sizes(usual=min(LARGEST, max(SMALLEST, usual)), crawling=frozenset(crawling)), broken
+    return Sizes(usual=min(LARGEST, max(SMALLEST, usual)), crawling=crawling), broken
+
+
+def _only(
+    arena: Arena, schedule: Sequence[Sequence[Pair]], chosen: frozenset[Pair]
+) -> Sequence[Sequence[Pair]]:
+    """The rounds of a schedule (of places) with none but the chosen pairs (of nodes)."""
+    kept = [[(a, b) for a, b in pairs if (arena.nodes[a], arena.nodes[b]) in chosen] for pairs in schedule]
+    return [pairs for pairs in kept if pairs]
 
 
 def _lap(

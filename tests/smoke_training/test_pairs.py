@@ -155,6 +155,22 @@ def test_a_slow_pair_is_a_link_that_is_slow_one_way() -> None:
     assert "0 to 3" in found.culprits[0].evidence[0]
 
 
+def test_a_pair_that_was_disturbed_once_gets_the_messages_of_all_others() -> None:
+    disturbed = iter([0.12])
+    _, line = meet(2, lambda place, source: next(disturbed, 0.0) if (source, place) == (0, 1) else 0.0)
+    there, back = line["cells"]
+    # Only the pilot of a pair that crawls is kept, because its messages are short from then on.
+    assert len(there["gbit_s"]) == len(back["gbit_s"])
+
+
+def test_a_pair_that_crawls_gets_short_messages() -> None:
+    _, line = meet(2, lambda place, source: 0.12 if (source, place) == (0, 1) else 0.0)
+    there, back = line["cells"]
+    assert len(there["gbit_s"]) == len(back["gbit_s"]) + 1
+    assert min(there["gbit_s"][1:]) > 0.5 * pairs.MESSAGES * pairs.SHORT * 8 / 0.12 / 1e9
+    assert max(there["gbit_s"][1:]) < pairs.MESSAGES * pairs.SHORT * 8 / 0.12 / 1e9
+
+
 @pytest.mark.parametrize("culprit", [None, 5])
 def test_a_search_among_many_nodes_finds_the_slow_one_and_can_be_replayed(culprit: int | None) -> None:
     count = 9
