@@ -226,27 +226,31 @@ def _message_bytes(
     first fill of a token bucket flatters. Pairs that hardly move, in every one of `CRAWL_VISITS` pilots, get
     short messages; their first pilot stays in the record, because a bucket may flatter those.
     """
-    pilot = Tally()
-    lap, broken = _exchange(arena, schedule, Sizes(usual=PILOT_BYTES))
-    pilot.add(lap)
-    rates = {(cell.sender, cell.receiver): cell.gbit_s[0] for cell in pilot.cells()}
+    lap, rates, broken = _pilot(arena, schedule, Sizes(usual=PILOT_BYTES))
     fastest = max(rates.values(), default=1.0)
     declared = judged.reference(plan, arena.gang.backend).gbit_s
     rate = fastest if declared is None else declared
     usual = int(rate * 1e9 / 8 / arena.streams * VISIT_S / MESSAGES)
-    crawling = frozenset(pair for pair, found in rates.items() if found < CRAWL * min(rate, fastest))
+    slow = CRAWL * min(rate, fastest)
+    crawling = frozenset(pair for pair, found in rates.items() if found < slow)
     for _ in range(CRAWL_VISITS - 1):
         if broken or not crawling:
             break
-        again = Tally()  # at once, while the bucket is empty
-        halves, broken = _exchange(
-            arena, _only(arena, schedule, crawling), Sizes(usual=PILOT_BYTES, crawling=crawling)
-        )
-        again.add(halves)
-        moving = (cell for cell in again.cells() if cell.gbit_s[0] >= CRAWL * min(rate, fastest))
-        crawling -= {(cell.sender, cell.receiver) for cell in moving}
+        again = Sizes(usual=PILOT_BYTES, crawling=crawling)  # at once, while the bucket is empty
+        _, rates, broken = _pilot(arena, _only(arena, schedule, crawling), again)
+        crawling = frozenset(pair for pair in crawling if rates.get(pair, 0.0) < slow)
     tally.add(half for half in lap if (half.sender, half.receiver) in crawling)
     return Sizes(usual=min(LARGEST, max(SMALLEST, usual)), crawling=crawling), broken
+
+
+def _pilot(
+    arena: Arena, schedule: Sequence[Sequence[Pair]], sizes: Sizes
+) -> tuple[list[Half], dict[Pair, float], list[Broken]]:
+    """One visit of every pair: its halves, Gb/s by pair of nodes, and what broke."""
+    halves, broken = _exchange(arena, schedule, sizes)
+    tally = Tally()
+    tally.add(halves)
+    return halves, {(cell.sender, cell.receiver): cell.gbit_s[0] for cell in tally.cells()}, broken
 
 
 def _only(
