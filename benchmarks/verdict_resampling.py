@@ -1,11 +1,11 @@
 """How often the verdict layer accuses a healthy run: real traces, resampled in blocks and judged again.
 
     python benchmarks/verdict_resampling.py [--trials 100000] [--ranks 4]
-    python benchmarks/verdict_resampling.py --samples A.samples.jsonl B.samples.jsonl
+    python benchmarks/verdict_resampling.py --samples .trainstack/fault-detection/healthy*.jsonl.gz
 
-Without `--samples`, healthy runs are recorded first: whole gangs on this machine's loopback and, as root, in
-the laboratory on wires of a declared rate (`tests/faults`), each once by itself and once beside a neighbour
-that takes a core now and then. One trial picks a recorded run, redraws every series of times in it by a
+`benchmarks/fault_detection.py --healthy` leaves such traces behind. Without `--samples`, healthy runs are
+recorded first: whole gangs on this machine's loopback and, as root, in the laboratory on wires of a declared
+rate (`tests/faults`), each once by itself and once beside a neighbour that takes a core now and then. One trial picks a recorded run, redraws every series of times in it by a
 circular block bootstrap (whole stretches of ten iterations, all ranks and all series of a record together, so
 that what they share and how long a disturbance lasts is kept), and judges the result as `smoke_training
 judge` would. A FAIL of a required check is a false one: no fault was there. The share is given with its
@@ -28,11 +28,12 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-from smoke_training import evidence, verdict  # noqa: E402
+from smoke_training import verdict  # noqa: E402
 from smoke_training.evidence.registry import Evidence  # noqa: E402
 from smoke_training.evidence.world import Planned  # noqa: E402
 from smoke_training.model import Judgement, Verdict  # noqa: E402
 from smoke_training.plan import Plan, parse  # noqa: E402
+from smoke_training.record import reading  # noqa: E402
 from smoke_training.statistics.wilson import wilson  # noqa: E402
 from tests.faults import system  # noqa: E402
 from tests.faults.lab import Lab  # noqa: E402
@@ -100,7 +101,7 @@ def shaped(folder: Path) -> Iterator[Path]:
 
 def read(path: Path) -> tuple[Plan, Evidence]:
     """Plan and evidence of a recorded run."""
-    found = evidence.parse(path.read_text().splitlines())
+    found = reading.samples(path).found
     asked = found.of(Planned)
     if asked is None:
         raise SystemExit(f"{path}: no plan in the samples")

@@ -82,6 +82,7 @@ _FIGURE = _record(value={"type": "number"}, ci=_PAIR, n={"type": "integer", "min
 _COMPARABLE = _record(
     fingerprint={"type": ["object", "null"]},
     figures={"type": "object", "additionalProperties": _FIGURE},
+    left_out={"type": "array", "items": _TEXT},
     reason=_MAYBE,
 )
 _CLUSTER = _record(

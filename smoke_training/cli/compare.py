@@ -42,7 +42,7 @@ def main(chosen: argparse.Namespace) -> int:
         return refuse("the results cannot be compared", [str(error)])
     for path, result in ((chosen.old, old), (chosen.new, new)):
         sys.stdout.write(f"{path}: {result['verdict']}, run {result['run_id']} of {result['started']}\n")
-    sys.stdout.write("\n".join(table(found)) + "\n")
+    sys.stdout.write("\n".join([*table(found), *left_out(old, new)]) + "\n")
     return EXIT_CODES[outcome(found)]
 
 
@@ -69,7 +69,7 @@ def outcome(found: Sequence[Comparison]) -> Verdict:
 def table(found: Sequence[Comparison]) -> Iterator[str]:
     """The comparison as lines of text; ratios are of performance, so that below 1 is worse."""
     if not found:
-        yield "No figure with an interval is in both results."
+        yield "No figure of both results can be compared."
         return
     yield f"{'figure':<30}{'before':>14}{'now':>14}  {'performance':<31}answer"
     for item in found:
@@ -79,6 +79,13 @@ def table(found: Sequence[Comparison]) -> Iterator[str]:
             f"{answer(item)} [{item.unit}, {item.better} is better]"
         )
     yield f"Intervals are 95 %; a regression is a whole interval (one-sided 1e-4) below {LIMIT}."
+
+
+def left_out(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[str]:
+    """Which figures are not compared because either run was disturbed."""
+    names = dict.fromkeys(name for run in (old, new) for name in run["comparable"].get("left_out", ()))
+    if names:
+        yield f"Left out, because ranks waited for CPUs that others held: {', '.join(names)}."
 
 
 def answer(item: Comparison) -> str:

@@ -62,6 +62,11 @@ def disturbed(check: Check) -> bool:
     return any((check.noise.get(key) or 0.0) > most for key, most in DISTURBED.items())
 
 
+def left_out(checks: Sequence[Check]) -> list[str]:
+    """The figures that could be compared had they not been disturbed, by check id."""
+    return [check.id for check in checks if check.id in baselines.BETTER and disturbed(check)]
+
+
 def regression(plan: Plan, found: Evidence, checks: Sequence[Check], verdict: Verdict) -> Check:
     """The check `baseline.regression`: PASS, FAIL with the list of figures, or SKIPPED with the reason."""
     try:
@@ -74,7 +79,7 @@ def regression(plan: Plan, found: Evidence, checks: Sequence[Check], verdict: Ve
     except (ValueError, TypeError, ArithmeticError) as error:
         # Whatever an old run left behind, it must not cost this run its verdict.
         return _skipped(f"No baseline: it cannot be read: {error}")
-    return _judged(compared, source, [check.id for check in checks if disturbed(check)])
+    return _judged(compared, source, left_out(checks))
 
 
 def _compared(
@@ -89,8 +94,8 @@ def _compared(
         raise LookupError(f"The baseline does not apply ({source}): {'; '.join(unlike)}.")
     compared = baselines.compare(baseline, figures(checks))
     if not compared:
-        noisy = [check.id for check in checks if check.id in baselines.BETTER and disturbed(check)]
-        why = f"; left out because others held the CPUs: {', '.join(noisy)}" if noisy else ""
+        noisy = ", ".join(left_out(checks))
+        why = f"; left out because others held the CPUs: {noisy}" if noisy else ""
         raise LookupError(f"No figure of this run has a counterpart in the baseline ({source}){why}.")
     return compared
 
@@ -109,7 +114,7 @@ def _baseline(plan: Plan, found: Evidence) -> tuple[Baseline, str]:
     return baseline, f"run {baseline.run_id} of {baseline.recorded}, {source}"
 
 
-def _judged(compared: Sequence[Comparison], source: str, left_out: Sequence[str]) -> Check:
+def _judged(compared: Sequence[Comparison], source: str, unused: Sequence[str]) -> Check:
     claimed = [item for item in compared if item.regressed is not None]
     worse = [item for item in claimed if item.regressed]
     shown = min(worse or claimed or compared, key=lambda item: item.ratio)
@@ -127,7 +132,7 @@ def _judged(compared: Sequence[Comparison], source: str, left_out: Sequence[str]
             detail={
                 "figures": [_detail(item) for item in compared],
                 "regressed": [item.id for item in worse],
-                "left_out_as_disturbed": [name for name in left_out if name in baselines.BETTER],
+                "left_out_as_disturbed": list(unused),
             },
         ),
         expected=Expected(value=1.0, kind="baseline", source=source, floor=LIMIT),

@@ -141,6 +141,7 @@ def _comparable(plan: Plan, found: Evidence, judged: Judgement) -> dict[str, obj
     return {
         "fingerprint": dataclasses.asdict(known) if known else None,
         "figures": {name: dataclasses.asdict(figure) for name, figure in own.figures(judged.checks).items()},
+        "left_out": own.left_out(judged.checks),
         "reason": None if known else "the ranks never said with what they run",
     }
 

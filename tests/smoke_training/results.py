@@ -33,6 +33,7 @@ def passed(
     half: float = 0.002,
     run_id: str = "0123456789abcdef",
     minute: int = 0,
+    noise: dict[str, float | None] | None = None,
     **changes: Any,
 ) -> dict[str, Any]:
     """A result that passed with one figure of a declared wire, whatever other checks exist."""
@@ -40,7 +41,9 @@ def passed(
     measured = Measured(
         value=value, unit="GB/s", n=20, estimator="median", ci=(value * (1 - half), value * (1 + half))
     )
-    check = Check(id=RATE, status=Verdict.PASS, required=True, message="good", measured=measured)
+    check = Check(
+        id=RATE, status=Verdict.PASS, required=True, message="good", measured=measured, noise=noise or {}
+    )
     judged = regressed(asked, found, (check,))
     return document.build(asked, found, judged, circumstances(run_id, minute))
 

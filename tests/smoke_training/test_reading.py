@@ -98,6 +98,16 @@ def test_compare_decides_nothing_on_figures_whose_spread_nobody_knows(
     assert compare.outcome(()) is Verdict.INCONCLUSIVE
 
 
+def test_compare_names_the_figures_that_it_leaves_out(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    old, new = results.passed(1.0), results.passed(1.0, noise={"queue_share": 0.4})
+    code, out, _ = told(capsys, "compare", *pair(tmp_path, old, new))
+    assert code == 2
+    assert f"Left out, because ranks waited for CPUs that others held: {results.RATE}" in out
+    assert "No figure of both results can be compared." in out
+
+
 def test_summary_writes_the_page_beside_the_result(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
