@@ -5,11 +5,11 @@
 
 `benchmarks/fault_detection.py --healthy` leaves such traces behind. Without `--samples`, healthy runs are
 recorded first: whole gangs on this machine's loopback and, as root, in the laboratory on wires of a declared
-rate (`tests/faults`), each once by itself and once beside a neighbour that takes a core now and then. One trial picks a recorded run, redraws every series of times in it by a
-circular block bootstrap (whole stretches of ten iterations, all ranks and all series of a record together, so
-that what they share and how long a disturbance lasts is kept), and judges the result as `smoke_training
-judge` would. A FAIL of a required check is a false one: no fault was there. The share is given with its
-Wilson bound of 95 %.
+rate (`tests/faults`), each once by itself and once beside a neighbour that takes a core now and then. One
+trial picks a recorded run, redraws every series of times in it by a circular block bootstrap (whole stretches
+of ten iterations, all ranks and all series of a record together, so that what they share and how long a
+disturbance lasts is kept), and judges the result as `smoke_training judge` would. A FAIL of a required check
+is a false one: no fault was there. The share is given with its Wilson bound of 95 %.
 """
 
 import argparse
