@@ -57,7 +57,7 @@ def test_a_wire_that_lost_a_twelfth_passes_and_has_regressed() -> None:
     assert same["regression"] is False, still
     assert compared["ratio"] == pytest.approx(1 - LOST, abs=BLUR)
     assert still["ratio"] == pytest.approx(1.0, abs=BLUR)
-    if compared["detectable_loss"] > LOST:  # the comparison itself says that it could not have seen this much
-        assert found["regression"] is False, compared
+    # The comparison itself says what it would surely have seen; less than that it may see or not.
+    if not found["regression"] and compared["detectable_loss"] > LOST:
         pytest.skip(f"this machine is too busy: only losses from {compared['detectable_loss']:.1%} are seen")
     assert (found["regression"], found["regressed"]) == (True, [LINKS]), compared
