@@ -122,6 +122,7 @@ class PodRunner:
 
     def note(self, text: str) -> None:
         """Add a line to the pod's log and to its notes."""
+        self.log.parent.mkdir(parents=True, exist_ok=True)  # a note may come before the pod begins
         with self.log.open("a") as file:
             file.write(f"[rehearsal] {text}\n")
         self._change(notes=(*self._state.notes, text))
