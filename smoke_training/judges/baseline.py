@@ -114,7 +114,7 @@ def _baseline(plan: Plan, found: Evidence) -> tuple[Baseline, str]:
     return baseline, f"run {baseline.run_id} of {baseline.recorded}, {source}"
 
 
-def _judged(compared: Sequence[Comparison], source: str, unused: Sequence[str]) -> Check:
+def _judged(compared: Sequence[Comparison], source: str, disturbed_ids: list[str]) -> Check:
     claimed = [item for item in compared if item.regressed is not None]
     worse = [item for item in claimed if item.regressed]
     shown = min(worse or claimed or compared, key=lambda item: item.ratio)
@@ -132,7 +132,7 @@ def _judged(compared: Sequence[Comparison], source: str, unused: Sequence[str]) 
             detail={
                 "figures": [_detail(item) for item in compared],
                 "regressed": [item.id for item in worse],
-                "left_out_as_disturbed": list(unused),
+                "left_out_as_disturbed": disturbed_ids,
             },
         ),
         expected=Expected(value=1.0, kind="baseline", source=source, floor=LIMIT),

@@ -58,7 +58,7 @@ def _look(plan: Plan, found: Evidence, record: Rails) -> _Findings:
     culprits = [culprit for rail in record.rails for culprit in dead(found, rail)]
     rates = wire_rates(record.rails)
     declared = wires.reference(plan, record.backend).gbit_s
-    wanted = declared if declared is not None else max(rates.values(), default=0.0)
+    wanted = _wanted(rates, declared)
     closer = [item for item in found.all_of(Tournament) if item.phase == "rails" or _first(plan, item)]
     undecided = []
     for name in slow(rates, declared):
@@ -160,8 +160,13 @@ def wire_rates(found: Sequence[Rail]) -> dict[str, float]:
 
 def slow(rates: Mapping[str, float], declared: float | None) -> list[str]:
     """Rails whose all-reduce is so far below the declared rate, or the best rail, that pairs must tell."""
-    wanted = declared if declared is not None else max(rates.values(), default=0.0)
+    wanted = _wanted(rates, declared)
     return [name for name, rate in rates.items() if rate < ALL_REDUCE_FLOOR * wanted]
+
+
+def _wanted(rates: Mapping[str, float], declared: float | None) -> float:
+    """The declared rate, else that of the best rail."""
+    return declared if declared is not None else max(rates.values(), default=0.0)
 
 
 def _starved(
