@@ -46,7 +46,7 @@ def recover(clouds: Rehearsal, project: str, stack: str) -> list[str]:
     if not pending:
         return told
     creates = [urn for operation, urn in pending if operation == "creating"]
-    taken_back = clouds.recover(creates) if creates else []
+    taken_back = clouds.recover(creates)  # without creates, too: a deletion may still be under way
     recovery.settle(backend, project, stack)
     for operation, urn in pending:
         told.append(f"recovered: {urn.rsplit('::', 1)[-1]} was {operation} when the last run was killed")

@@ -148,7 +148,7 @@ class Rehearsal:
         return dict(json.loads(current.value)) if current else None
 
     def recover(self, urns: Sequence[str]) -> list[str]:
-        """Delete what creates of these URNs made that no engine heard of; the ids of what there was."""
+        """End what killed engines asked for, and delete what creates of these URNs left behind; its ids."""
         connection, answer = control.lease(self.home, {"op": "recover", "urns": list(urns)})
         connection.close()
         return list(answer["taken_back"])

@@ -2,7 +2,8 @@
 
 `{"op": "serve", "package": "aws", "environment": {...}, "engine": pid}` -> `{"port": n}`; the server lives as
 long as the connection. `{"op": "status"}` -> `{"resources": {...}, "workloads": [...], "engines": n}`.
-`{"op": "recover", "urns": [...]}` -> `{"taken_back": [ids]}`: deletes what interrupted creates left behind.
+`{"op": "recover", "urns": [...]}` -> `{"taken_back": [ids]}`: ends what killed engines asked for, and deletes
+what interrupted creates left behind.
 `{"op": "drift", "urn": text, "values": {path: value}}` and `{"op": "delete", "urn": text}` change what exists
 behind the engine's back -> `{"urn": ..., "id": ..., "type": ...}`.
 `{"op": "stop"}` -> `{}`, workloads and daemon end. A refusal is `{"error": text}`.

@@ -3,7 +3,8 @@
 import functools
 import logging
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import TypeVar
 
@@ -52,7 +53,8 @@ def _guarded(method: _Method[_Request, _Response]) -> _Method[_Request, _Respons
     @functools.wraps(method)
     def call(self: "Provider", request: _Request, context: grpc.ServicerContext) -> _Response:
         try:
-            return method(self, request, context)
+            with self._working():
+                return method(self, request, context)
         except RefusalError as refusal:
             context.abort(grpc.StatusCode.FAILED_PRECONDITION, str(refusal))
         except InitFailedError as failed:
@@ -83,10 +85,34 @@ class Provider(provider_pb2_grpc.ResourceProviderServicer):
         self._cancelled = threading.Event()
         self._engine_address = ""
         self._engine: engine_pb2_grpc.EngineStub | None = None
+        self._ended = False
+        self._requests = 0
+        self._changed = threading.Condition()
 
     def end(self) -> None:
-        """The engine is gone: whatever still waits in its name gives up."""
+        """The engine is gone: whatever waits in its name gives up, and nothing is begun any more."""
         self._cancelled.set()
+        with self._changed:
+            self._ended = True
+
+    def wait_until_quiet(self) -> None:
+        """Return when no request is being worked on."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._requests == 0)
+
+    @contextmanager
+    def _working(self) -> Iterator[None]:
+        """One request. Raises RefusalError when it comes from an engine that is gone."""
+        with self._changed:
+            if self._ended:
+                raise RefusalError("RequestCanceled", "the engine that asked for this is gone")
+            self._requests += 1
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._requests -= 1
+                self._changed.notify_all()
 
     def _defaults(self, config: Properties) -> Properties:
         filled = dict(config)

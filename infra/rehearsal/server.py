@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Protocol, cast
 
 import grpc
+import psutil
 from pulumi.runtime.proto import provider_pb2_grpc
 
 from infra.rehearsal import drift
@@ -65,6 +66,7 @@ class Server:
         self._building = threading.RLock()
         self._lock = threading.Lock()
         self._engines: dict[int, int] = {}  # lease -> process of the engine
+        self._providers: dict[Provider, int] = {}  # those that may be at work -> process of the engine
         self._idle_since = time.monotonic()
         self._stopping = threading.Event()
 
@@ -147,6 +149,9 @@ class Server:
             for server, provider in held:
                 provider.end()
                 server.stop(None)
+                provider.wait_until_quiet()
+                with self._lock:
+                    self._providers.pop(provider)
 
     def _answer(
         self, message: dict[str, Any], held: list[tuple[grpc.Server, Provider]], lease: int
@@ -185,7 +190,12 @@ class Server:
         return {}
 
     def _recover(self, message: dict[str, Any]) -> dict[str, Any]:
-        """Delete what creates that no engine heard the end of have left behind; the ids."""
+        """End what killed engines asked for, and delete what their creates have left behind; the ids."""
+        with self._lock:
+            gone = [provider for provider, engine in self._providers.items() if _is_gone(engine)]
+        for provider in gone:  # their launchers notice only later, and a commit until then would be lost
+            provider.end()
+            provider.wait_until_quiet()
         taken_back = []
         for urn in message["urns"]:
             with self._journal.alone(urn):
@@ -207,6 +217,8 @@ class Server:
                 cloud = Limited(cloud, self._state, self._home / "faults.json")
             cloud = Faulty(cloud, self._faults, engine)
         provider = Provider(cloud, environment, str(self._home / "daemon.log"))
+        with self._lock:
+            self._providers[provider] = engine
         pool = futures.ThreadPoolExecutor(_THREADS, thread_name_prefix=package)
         server = grpc.server(pool, options=[("grpc.max_receive_message_length", -1)])
         provider_pb2_grpc.add_ResourceProviderServicer_to_server(provider, server)
@@ -224,6 +236,13 @@ class Server:
             "workloads": self._workloads(),
             "engines": engines,
         }
+
+
+def _is_gone(process: int) -> bool:
+    try:
+        return psutil.Process(process).status() == psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return True
 
 
 def _cache(home: Path) -> Path:
