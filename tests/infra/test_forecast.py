@@ -34,7 +34,7 @@ def test_circles_and_doubles_are_refused() -> None:
         longest([Step("a", 1), Step("a", 2)])
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.data())
 def test_it_is_as_long_as_the_longest_of_all_chains(data: st.DataObject) -> None:
     count = data.draw(st.integers(1, 6))

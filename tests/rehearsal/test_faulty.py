@@ -139,12 +139,12 @@ def test_a_slow_create_ends_with_the_resources_own_timeout_or_the_engine(start: 
 
 def test_what_is_created_is_seen_by_others_only_later(start: Start) -> None:
     run = start("aws:iam/role:eventual=0.3")
-    run.create("role", ROLE)
     before = time.monotonic()
+    run.create("role", ROLE)
     run.create("free")
-    assert time.monotonic() - before < 0.25
+    assert run.told == []  # nobody waited
     run.create("group", nodeRoleArn="arn:role")
-    assert time.monotonic() - before > 0.25
+    assert time.monotonic() - before > 0.3
     assert "arn:role cannot be seen yet" in run.told[-1]
 
 

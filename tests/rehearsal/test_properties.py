@@ -23,20 +23,20 @@ _TREES = st.dictionaries(
 )
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(_TREES)
 def test_every_scalar_is_found_at_its_path(tree: dict[str, Any]) -> None:
     for path, value in walk(tree):
         assert at(tree, path) == value
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(_TREES)
 def test_the_encoding_keeps_every_value(tree: dict[str, Any]) -> None:
     assert from_struct(to_struct(tree)) == tree
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(_TREES, _TREES)
 def test_a_difference_is_told_exactly_when_there_is_one(old: dict[str, Any], new: dict[str, Any]) -> None:
     paths = changed(old, new)

@@ -1,5 +1,5 @@
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from smoke_training.formulae.bandwidth import ALL_GATHER, ALL_REDUCE, ALL_TO_ALL, COLLECTIVES, REDUCE_SCATTER
@@ -89,7 +89,6 @@ def test_gloo_has_no_tree_and_moves_a_reduce_scatter_twice() -> None:
     assert bounds(REDUCE_SCATTER, Shape(4, 1), wire, "gloo")[0].value == 0.0625
 
 
-@settings(deadline=None)
 @given(st.sampled_from(COLLECTIVES), SHAPES, RATES, RATES, RATES)
 def test_no_bound_outruns_its_wires_counted_in_bytes(
     collective: str, shape: Shape, network: float, ring: float, switch: float
@@ -108,7 +107,6 @@ def test_no_bound_outruns_its_wires_counted_in_bytes(
         assert leaving / seconds <= network * (1 + 1e-9)
 
 
-@settings(deadline=None)
 @given(SHAPES, RATES, RATES, st.floats(1.0, 10.0))
 def test_faster_wires_never_lower_a_bound(shape: Shape, network: float, ring: float, factor: float) -> None:
     for collective in COLLECTIVES:

@@ -209,7 +209,7 @@ def test_a_taken_port_is_named(line: Line) -> None:
         channel.listen(ADDRESS, line.port)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(
     st.lists(
         st.dictionaries(st.text(max_size=5), st.integers() | st.text(max_size=50), max_size=4), max_size=8

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from infra import catalog
@@ -145,7 +145,6 @@ def test_a_figure_answers_its_own_question_and_no_other(row: Figure) -> None:
         assert isinstance(look_up(TABLES, question(row, **other)), Unknown), other
 
 
-@settings(deadline=None)
 @given(
     st.sampled_from([*(row.instance_type for row in TABLES.machines), "nothing", ""]),
     st.sampled_from([*TABLES.fabrics, "loopback", ""]),

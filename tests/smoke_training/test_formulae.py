@@ -1,7 +1,7 @@
 import math
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from smoke_training.formulae.alphabeta import fit_alpha_beta, theil_sen
@@ -37,7 +37,6 @@ def test_a_collective_that_took_no_time_is_refused() -> None:
         algbw_gb_s(1024, 0.0)
 
 
-@settings(deadline=None)
 @given(st.floats(1e-6, 1e-2), st.floats(1e8, 1e12))
 def test_the_fit_finds_the_latency_and_bandwidth_it_was_made_from(latency: float, rate: float) -> None:
     sizes = [1 << power for power in range(10, 31, 2)]
@@ -50,7 +49,6 @@ def test_the_fit_finds_the_latency_and_bandwidth_it_was_made_from(latency: float
 SIZES = [1 << power for power in range(10, 25, 2)]
 
 
-@settings(deadline=None)
 @given(st.floats(1e-6, 1e-2), st.floats(1e8, 1e12), st.integers(0, len(SIZES) - 1), st.floats(1.0, 10.0))
 def test_one_slowed_size_does_not_move_the_robust_slope(
     latency: float, rate: float, wild: int, factor: float
@@ -63,7 +61,6 @@ def test_one_slowed_size_does_not_move_the_robust_slope(
         assert 1 / slope == pytest.approx(rate, rel=0.35)
 
 
-@settings(deadline=None)
 @given(st.lists(st.floats(0.7, 1.5), min_size=8, max_size=8))
 def test_noise_of_small_sizes_says_nothing_about_the_slope(noise: list[float]) -> None:
     """Sizes whose time is all latency differ by noise, up to a half of it; the large ones are exact."""
@@ -75,7 +72,6 @@ def test_noise_of_small_sizes_says_nothing_about_the_slope(noise: list[float]) -
     assert 1 / slope == pytest.approx(1e9, rel=0.35)
 
 
-@settings(deadline=None)
 @given(st.floats(1e-6, 1e-2), st.floats(1e8, 1e12))
 def test_both_estimates_agree_where_the_model_holds(latency: float, rate: float) -> None:
     fit = fit_alpha_beta([(size, latency + size / rate) for size in SIZES])

@@ -100,7 +100,7 @@ def test_a_group_cut_off_from_the_others_is_blamed_as_a_boundary(count: int) -> 
         assert (found.boundaries, found.nodes, found.links) == ((group,), (), ())
 
 
-@settings(deadline=None, max_examples=300)
+@settings(max_examples=300)
 @given(st.integers(17, 120), st.floats(0, 0.4), st.randoms(use_true_random=False))
 def test_doubtful_answers_accuse_nobody_who_is_healthy(count: int, share: float, dice: random.Random) -> None:
     faulty = dice.sample(range(count), dice.randrange(3))

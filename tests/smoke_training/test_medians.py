@@ -3,14 +3,13 @@ import random
 import statistics
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from smoke_training.statistics.estimators import ACQUIT_ALPHA as TAIL
 from smoke_training.statistics.medians import decision_interval, share_below, warm_up
 
 
-@settings(deadline=None)
 @given(st.lists(st.floats(0.1, 10), min_size=11, max_size=80))
 def test_the_interval_misses_the_median_as_rarely_as_it_says(values: list[float]) -> None:
     found = decision_interval(values, TAIL)
@@ -42,7 +41,6 @@ def test_a_slow_start_is_dropped_and_a_steady_one_is_kept() -> None:
     assert warm_up([9.0]) == 0
 
 
-@settings(deadline=None)
 @given(st.lists(st.floats(1e-6, 10), min_size=1, max_size=60))
 def test_never_more_than_a_fifth_is_dropped(seconds: list[float]) -> None:
     assert warm_up(seconds) <= len(seconds) / 5

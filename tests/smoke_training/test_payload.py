@@ -1,7 +1,7 @@
 import random
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from smoke_training.payload import BITS, PERIOD, Error, chunk_of, sums, suspects, words
@@ -15,7 +15,6 @@ def altered(rank: int, salt: int, place: int, mask: int) -> Error:
     return Error(0, salt, place, (word ^ mask) - word)
 
 
-@settings(deadline=None)
 @given(RANKS, st.integers(0, 63), st.integers(0, 9))
 def test_words_of_two_ranks_have_nothing_in_common_and_their_sums_fit_int64(
     ranks: int, chunk: int, salt: int
@@ -35,7 +34,6 @@ def test_sixteen_thousand_ranks_still_sum_exactly() -> None:
     assert (1 << BITS) * 2**14 < 2**63
 
 
-@settings(deadline=None)
 @given(st.data(), RANKS)
 def test_a_missing_or_doubled_word_names_its_rank_at_once(data: st.DataObject, ranks: int) -> None:
     rank, place = data.draw(st.integers(0, ranks - 1)), data.draw(st.integers(0, PERIOD - 1))
@@ -44,7 +42,6 @@ def test_a_missing_or_doubled_word_names_its_rank_at_once(data: st.DataObject, r
     assert suspects([Error(0, 0, place, word)], ranks) == (rank,)
 
 
-@settings(deadline=None)
 @given(st.data(), st.integers(2, 16), st.integers(1, (1 << BITS) - 1))
 def test_bits_changed_alike_in_several_words_name_the_rank_that_sent_them(
     data: st.DataObject, ranks: int, mask: int
@@ -54,7 +51,6 @@ def test_bits_changed_alike_in_several_words_name_the_rank_that_sent_them(
     assert suspects([altered(rank, salt, 42, mask) for salt in range(20)], ranks) == (rank,)
 
 
-@settings(deadline=None)
 @given(st.data(), st.integers(2, 16))
 def test_single_bits_changed_at_random_name_the_rank_that_sent_them(data: st.DataObject, ranks: int) -> None:
     rank, dice = data.draw(st.integers(0, ranks - 1)), random.Random(data.draw(st.integers()))

@@ -65,7 +65,7 @@ def test_thinning_keeps_both_ends_and_the_order(count: int, most: int) -> None:
 def test_a_node_is_sampled_and_its_line_is_evidence() -> None:
     watch = sampler.SystemSampler(3, every_s=0.05)
     watch.start()
-    time.sleep(0.3)
+    time.sleep(1.0)
     line = watch.stop()
     found = evidence.parse([evidence_text(line)]).of(System)
     assert found is not None

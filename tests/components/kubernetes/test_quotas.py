@@ -40,7 +40,7 @@ def test_shares_follow_the_weights(total: int, weights: list[float], expected: l
 
 
 @given(total=st.integers(0, 100_000), weights=WEIGHTS)
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_shares_are_whole_fair_and_complete(total: int, weights: list[float]) -> None:
     shares = split(total, weights)
     assert sum(shares) == total
@@ -74,7 +74,7 @@ def clusters(draw: st.DrawFn) -> tuple[list[FlavorArgs], list[TeamArgs], GateArg
 
 
 @given(clusters())
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_quotas_add_up_to_exactly_what_the_pools_hold(
     cluster: tuple[list[FlavorArgs], list[TeamArgs], GateArgs],
 ) -> None:

@@ -38,7 +38,7 @@ def made(cloud: RandomCloud, kind: str, **inputs: Any) -> tuple[str, dict[str, A
     return cloud.create(call(kind), inputs, preview=False)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(minima=st.tuples(*[st.integers(0, 4)] * 4), spare=st.integers(0, 30), upper=st.booleans())
 def test_strings_hold_at_least_what_is_asked_for(
     minima: tuple[int, int, int, int], spare: int, upper: bool
