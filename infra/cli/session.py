@@ -4,6 +4,7 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 import typer
@@ -13,6 +14,7 @@ from infra.cli import summary
 from infra.cli.preflight import Preflight
 from infra.cli.recovery import alone
 from infra.cli.watch import watched
+from infra.engine import recovery
 from infra.engine.install import ROOT, require
 from infra.engine.stack import EngineStack, OnEvent, Outcome
 from infra.errors import Problem, UserError
@@ -22,6 +24,7 @@ from infra.rehearsal.client import Rehearsal
 
 FAILED_EXIT_CODE = 1
 INTERRUPTED_EXIT_CODE = 130
+_VALIDATION, _JOB = ":SmokeTest$", "kubernetes:batch/v1:Job"
 
 
 def rehearsal() -> Rehearsal:
@@ -56,9 +59,17 @@ class Session:
     def up(self, *, confirmed: bool) -> None:
         """Deploy; ends the process with 1 when the deployment or its validation fails."""
         self._confirm(confirmed, "Deploy", show=self.engine.preview)
-        outcome = self._changing("up", self.engine.up)
+        outcome = self._changing("up", partial(self.engine.up, replace=self._to_validate_again()))
         summary.of_deployment(self.loaded, self.engine, outcome, self.rehearsal)
         _finish(outcome)
+
+    def _to_validate_again(self) -> list[str]:
+        """The URN of the validation, if the faults are about it: one that passed would be left alone."""
+        if self.rehearsal is None or self.faults.smoke is None:
+            return []
+        backend = self.rehearsal.home / "state"
+        known = recovery.resources(backend, self.engine.project, self.loaded.spec.name)
+        return [one["urn"] for one in known if one["type"] == _JOB and _VALIDATION in one["urn"]]
 
     def preview(self) -> None:
         """Say what would change and what the stack costs."""

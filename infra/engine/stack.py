@@ -4,7 +4,7 @@ import re
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -144,9 +144,9 @@ class EngineStack:
         """The name of the Pulumi project."""
         return str(self._stack.workspace.project_settings().name)
 
-    def up(self, on_event: OnEvent | None = None) -> Outcome:
-        """Create and change what the program asks for."""
-        return self._run(self._stack.up, on_event, **_HISTORY)
+    def up(self, on_event: OnEvent | None = None, replace: Sequence[str] = ()) -> Outcome:
+        """Create and change what the program asks for; make those of the URNs `replace` anew."""
+        return self._run(self._stack.up, on_event, replace=[*replace], **_HISTORY)
 
     def preview(self, on_event: OnEvent | None = None) -> Outcome:
         """Say what `up` would do."""
@@ -164,7 +164,7 @@ class EngineStack:
         """The stack's outputs."""
         return self._stack.outputs()
 
-    def _run(self, operation: Callable[..., Any], on_event: OnEvent | None, **options: bool) -> Outcome:
+    def _run(self, operation: Callable[..., Any], on_event: OnEvent | None, **options: Any) -> Outcome:
         listener = Listener(on_event)
         start = time.monotonic()
         try:

@@ -5,6 +5,7 @@ The tests of this file share one rehearsal and run in their order: each goes on 
 
 import json
 import os
+import re
 import signal
 import subprocess
 import time
@@ -150,6 +151,14 @@ def test_the_native_cli_sees_the_same_state(home: Path) -> None:
     assert "exec" in outputs["kubeconfig"]
     committed = (ROOT / "stacks" / "config" / f"Pulumi.{STACK}.yaml").read_text()
     assert "encryptionsalt" not in committed, "a rehearsal must not write into the stack file"
+
+
+def test_a_fault_of_the_training_makes_a_passed_validation_run_again(home: Path) -> None:
+    done = up(home, "--fault", "smoke:slow-rank=1")
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert "rank 1 on node" in done.stdout and "Gate: closed; it opens for PASS." in done.stdout
+    assert re.search(r"^up failed after \d+ s: 1 replaced, \d+ unchanged$", done.stdout, re.MULTILINE)
+    assert up(home).returncode == 0
 
 
 def test_no_secret_is_in_the_state_or_in_a_log(home: Path) -> None:
