@@ -4,7 +4,6 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 
 import typer
@@ -59,9 +58,12 @@ class Session:
     def up(self, *, confirmed: bool) -> None:
         """Deploy; ends the process with 1 when the deployment or its validation fails."""
         self._confirm(confirmed, "Deploy", show=self.engine.preview)
-        outcome = self._changing("up", partial(self.engine.up, replace=self._to_validate_again()))
+        outcome = self._changing("up", self._deployed)
         summary.of_deployment(self.loaded, self.engine, outcome, self.rehearsal)
         _finish(outcome)
+
+    def _deployed(self, on_event: OnEvent) -> Outcome:
+        return self.engine.up(on_event, replace=self._to_validate_again())
 
     def _to_validate_again(self) -> list[str]:
         """The URN of the validation, if the faults are about it: one that passed would be left alone."""
