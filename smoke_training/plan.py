@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from smoke_training.fabric import Fabric
 from smoke_training.phases import FULL, NAMES, QUICK, chosen
 from smoke_training.statistics import baseline
 
@@ -70,7 +71,7 @@ class Plan:
     ranks_per_node: int | None
     instance_type: str
     gpus_per_node: int
-    fabric: str
+    fabric: Fabric
     cloud: str
     region: str
     profile: str
@@ -164,6 +165,13 @@ def _list_of(rule: Callable[[object], bool]) -> Callable[[object], bool]:
     return lambda value: isinstance(value, list) and all(rule(item) for item in value)
 
 
+def _fabric(value: object) -> bool:
+    try:
+        return isinstance(value, str) and Fabric(value) in Fabric
+    except ValueError:
+        return False
+
+
 def _accepted(value: object) -> bool:
     known = {"PASS", "INCONCLUSIVE", "SKIPPED"}
     return isinstance(value, list) and "PASS" in value and all(v in known for v in value)
@@ -177,7 +185,6 @@ def _topic_arn(value: object) -> bool:
 _TEXTS = (
     "stack",
     "instance_type",
-    "fabric",
     "cloud",
     "region",
     "profile",
@@ -192,6 +199,7 @@ _TEXTS = (
 _RULES: Mapping[str, tuple[Callable[[object], bool], str]] = {
     "schema": (lambda value: value == SCHEMA, f'must be "{SCHEMA}"'),
     **dict.fromkeys(_TEXTS, (_text, "must be a non-empty text")),
+    "fabric": (_fabric, f"must be one of {', '.join(Fabric)}"),
     "nodes": (_count(1), "must be a whole number >= 1"),
     "ranks_per_node": (_optional(_count(1)), "must be null or a whole number >= 1"),
     "gpus_per_node": (_count(0), "must be a whole number >= 0"),
@@ -287,6 +295,7 @@ def _values(document: Mapping[str, Any]) -> dict[str, Any]:
     """A checked document as the arguments of `Plan`."""
     values = {key: value for key, value in document.items() if key not in ("schema", "expected_busbw_gb_s")}
     busbw, peak, seed = (document.get(key) for key in ("expected_busbw_gb_s", "peak_tflops", "seed"))
+    values["fabric"] = Fabric(document["fabric"])
     values["expected_busbw"] = ExpectedBusbw(**busbw) if busbw else None
     values["peak_tflops"] = PeakTflops(**peak) if peak else None
     values["storage"] = tuple(StorageTarget(**target) for target in document.get("storage", ()))
@@ -339,7 +348,7 @@ def local_plan(ranks: int, depth: str = QUICK, only: tuple[str, ...] | None = No
         ranks_per_node=ranks,
         instance_type=unknown,
         gpus_per_node=0,
-        fabric="loopback",
+        fabric=Fabric.TCP,
         cloud=unknown,
         region=unknown,
         profile="quick",

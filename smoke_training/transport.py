@@ -11,6 +11,8 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
+from smoke_training.fabric import Fabric
+
 LINK_LOCAL = "pod-id-link0"  # the EKS Pod Identity agent's interface: carries credentials, never training
 RECORDED = (
     "NCCL_",
@@ -92,7 +94,7 @@ class Setting:
 
 
 @dataclass(frozen=True)
-class Fabric:
+class Proof:
     """What proves a fabric: a pattern of `Using network`, the providers, and settings that must hold."""
 
     network: re.Pattern[str]
@@ -125,7 +127,7 @@ _COMMON = (
     Setting("NCCL_NET_PLUGIN", _not("none"), "unset or the fabric's plugin, never none"),
     Setting("NCCL_P2P_DISABLE", _not("1"), "unset or 0"),
 )
-_EFA = Fabric(
+_EFA = Proof(
     re.compile(r"libfabric", re.IGNORECASE),
     ("efa",),
     (
@@ -138,31 +140,28 @@ _EFA = Fabric(
         ),
     ),
 )
-_IB_FABRIC = Fabric(
+_RDMA = Proof(
     re.compile(r"\bg?IB", re.IGNORECASE),
     (),
     (*_COMMON, Setting("NCCL_IB_DISABLE", _not("1"), "unset or 0")),
 )
-FABRICS: Mapping[str, Fabric] = {
-    "efa": _EFA,
-    "ib": _IB_FABRIC,
-    "infiniband": _IB_FABRIC,
-    "roce": _IB_FABRIC,
-    "gpudirect-rdma": _IB_FABRIC,
-    "gpudirect-tcpx": Fabric(re.compile(r"GPUDirectTCPX", re.IGNORECASE), (), _COMMON),
-    "gpudirect-tcpxo": Fabric(re.compile(r"FasTrak|TCPXO", re.IGNORECASE), (), _COMMON),
+PROOFS: Mapping[Fabric, Proof] = {
+    Fabric.EFA: _EFA,
+    Fabric.INFINIBAND: _RDMA,
+    Fabric.RDMA: _RDMA,
+    Fabric.TCPX: Proof(re.compile(r"GPUDirectTCPX", re.IGNORECASE), (), _COMMON),
+    Fabric.TCPXO: Proof(re.compile(r"FasTrak|TCPXO", re.IGNORECASE), (), _COMMON),
 }
-_RDMA = ("efa", "ib", "infiniband", "roce")
 
 
-def must_be_proven(fabric: str) -> bool:
-    """Whether a plan's fabric is one that accelerators use instead of TCP."""
-    return fabric in _RDMA or fabric.startswith("gpudirect")
+def must_be_proven(fabric: Fabric) -> bool:
+    """Whether accelerators use this fabric instead of TCP sockets, and say so in NCCL's log."""
+    return fabric in PROOFS
 
 
-def setting_problems(fabric: str, values: Mapping[str, str]) -> list[str]:
+def setting_problems(fabric: Fabric, values: Mapping[str, str]) -> list[str]:
     """Every setting that keeps a fabric from being used, as `NAME: got value; must be ...`."""
-    known = FABRICS.get(fabric)
+    known = PROOFS.get(fabric)
     if known is None:
         return []
     return [
@@ -172,9 +171,9 @@ def setting_problems(fabric: str, values: Mapping[str, str]) -> list[str]:
     ]
 
 
-def log_problems(fabric: str, facts: LogFacts) -> list[str]:
+def log_problems(fabric: Fabric, facts: LogFacts) -> list[str]:
     """What in a log contradicts the fabric; a log that names no network at all is a problem too."""
-    known = FABRICS.get(fabric)
+    known = PROOFS.get(fabric)
     if known is None:
         return []
     found = []

@@ -20,6 +20,7 @@ from infra import catalog, cost
 from infra.catalog import InstanceType
 from infra.spec import StackSpec
 from infra.spec.compute import PoolSpec
+from smoke_training.fabric import Fabric
 from stacks.nodes import cores_for_jobs, memory_for_jobs_gib
 
 # Lustre links this folder to the checkpoint bucket: the result outlives the file system.
@@ -183,7 +184,7 @@ def smoke_plan(spec: StackSpec, pool: PoolSpec) -> dict[str, Any]:
         "stack": spec.name,
         "ranks_per_node": None,
         "instance_type": pool.instance_type,
-        "fabric": "efa" if pool.efa else "tcp",
+        "fabric": Fabric.EFA if pool.efa else Fabric.TCP,
         "cloud": spec.cloud,
         "region": spec.region,
         "profile": spec.profile,

@@ -10,6 +10,7 @@ from components.base import Component
 from infra import catalog
 from infra.catalog import InstanceType
 from infra.errors import UserError
+from smoke_training.fabric import Fabric
 
 TAINT_KEY = "nvidia.com/gpu"
 TAINT_VALUE = "present"
@@ -172,7 +173,7 @@ def node_labels(args: AwsGpuPoolArgs, machine: InstanceType) -> dict[str, str]:
         f"{RESERVED_LABELS}purpose": args["purpose"],
         f"{RESERVED_LABELS}accelerator": machine.accelerator,
         f"{RESERVED_LABELS}capacity": args["capacity"].replace("_", "-"),
-        f"{RESERVED_LABELS}fabric": "efa" if args["efa"] else "tcp",
+        f"{RESERVED_LABELS}fabric": Fabric.EFA if args["efa"] else Fabric.TCP,
         "k8s.amazonaws.com/accelerator": machine.accelerator,
     }
 

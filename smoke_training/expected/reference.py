@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from smoke_training.expected import lookup
 from smoke_training.expected.lookup import Question, Unknown
 from smoke_training.expected.tables import Tables
+from smoke_training.fabric import Fabric
 from smoke_training.formulae.bandwidth import ALL_REDUCE
 from smoke_training.formulae.bounds import NETWORK, Bound, Shape, Wires, bounds, highest, lowest
 from smoke_training.model import Expected
@@ -24,7 +25,7 @@ DERIVED_FROM = 1 << 30  # bytes: from here on the fabrics with figures are near 
 # all-to-all) to 1.69 over these fabrics. TCPX reaches 0.66, sockets depend on the machine: no efficiency is
 # known for them.
 EFFICIENCY = 0.80
-EFFICIENT_FABRICS = frozenset({"efa", "infiniband", "roce", "tcpxo"})
+EFFICIENT_FABRICS = frozenset({Fabric.EFA, Fabric.INFINIBAND, Fabric.RDMA, Fabric.TCPXO})
 FAR_BELOW = 1 / 3  # of the bound: between a transport that works badly and one that is not in use
 # gloo's all-reduce over TCP on a shaped wire: frames carry 1448 of 1514 bytes, and ring steps start late.
 # Measured 0.94 of the bound at 0.1 Gb/s on 2 and 4 nodes (torch 2.13.0, veth with token buckets).

@@ -16,7 +16,7 @@ def document(
         "ranks_per_node": 1,
         "instance_type": "namespace",
         "gpus_per_node": 0,
-        "fabric": "shaped-veth",
+        "fabric": "tcp",
         "cloud": "laboratory",
         "region": "local",
         "profile": "faults",

@@ -15,7 +15,7 @@ from tests.smoke_training.samples import lines, parsed, payloads, plan, sweeps
 
 GIB = 1 << 30
 LAB: dict[str, Any] = {
-    "nodes": 2, "gpus_per_node": 0, "instance_type": "namespace", "fabric": "shaped-veth",
+    "nodes": 2, "gpus_per_node": 0, "instance_type": "namespace", "fabric": "tcp",
     "rails": ["eth0"], "rail_gbit_s": 0.5,
 }  # fmt: skip
 WIRE = 0.0625  # GB/s

@@ -147,7 +147,7 @@ def test_a_figure_answers_its_own_question_and_no_other(row: Figure) -> None:
 
 @given(
     st.sampled_from([*(row.instance_type for row in TABLES.machines), "nothing", ""]),
-    st.sampled_from([*TABLES.fabrics, "loopback", ""]),
+    st.sampled_from([*TABLES.fabrics, "token-ring", ""]),
     st.sampled_from(COLLECTIVES),
     st.builds(Shape, st.integers(1, 40), st.integers(1, 8)),
     st.one_of(st.integers(1, 1 << 40), st.integers(0, 36).map(lambda power: 1 << power)),
@@ -170,7 +170,7 @@ def test_a_lookup_answers_with_a_row_of_the_table_or_a_reason(
     [
         ({"fabric": "myrinet"}, "the table has no fabric 'myrinet'; it has efa, infiniband"),
         ({"instance_type": "p5.48xlage"}, "no machine type 'p5.48xlage'; the nearest name is p5.48xlarge"),
-        ({"fabric": "roce"}, "the table knows p5.48xlarge over efa, not over roce"),
+        ({"fabric": "rdma"}, "the table knows p5.48xlarge over efa, not over rdma"),
         ({"shape": Shape(4, 8)}, "with 4 nodes of 8 GPUs at 16 GiB; figures exist for 2 nodes of 8 GPUs at"),
         ({"collective": "reduce_scatter"}, "no figure for reduce_scatter on p5.48xlarge over efa"),
     ],

@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from smoke_training.fabric import Fabric
 from smoke_training.plan import CHECKPOINT_EVERY, RESUME_STEPS, PlanError, kill_schedule, parse, render
 from tests.smoke_training.samples import document, plan
 
@@ -44,6 +45,26 @@ def test_what_is_no_plan_is_refused(text: str) -> None:
 def test_near_misses_are_refused(change: dict[str, Any]) -> None:
     with pytest.raises(PlanError):
         plan(**change)
+
+
+@pytest.mark.parametrize(
+    ("written", "fabric"),
+    [
+        ("tcpxo", Fabric.TCPXO),
+        ("gpudirect-tcpxo", Fabric.TCPXO),
+        ("roce", Fabric.RDMA),
+        ("loopback", Fabric.TCP),
+    ],
+)
+def test_a_fabric_has_one_name_and_older_plans_are_still_read(written: str, fabric: Fabric) -> None:
+    assert plan(fabric=written).fabric is fabric
+
+
+def test_an_unknown_fabric_is_refused_with_those_that_exist() -> None:
+    with pytest.raises(
+        PlanError, match='fabric: got "myrinet"; must be one of efa, tcpx, tcpxo, rdma, infini'
+    ):
+        plan(fabric="myrinet")
 
 
 def test_the_seed_is_derived_from_the_plan_unless_given() -> None:

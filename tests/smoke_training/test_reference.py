@@ -25,7 +25,7 @@ SIZES = (1024, 1 << 20, 256 << 20, GIB, 4 * GIB, 16 * GIB)
 LAB: dict[str, Any] = {
     "gpus_per_node": 0,
     "instance_type": "namespace",
-    "fabric": "shaped-veth",
+    "fabric": "tcp",
     "rails": ["eth0"],
 }
 
@@ -66,7 +66,7 @@ def test_the_plans_own_figure_goes_first() -> None:
     assert held(on_nccl(), name="all_gather", expected_busbw_gb_s=own).expected.value != 99.0
 
 
-@pytest.mark.parametrize("fabric", ["tcp", "myrinet", "roce"])
+@pytest.mark.parametrize("fabric", ["tcp", "infiniband", "rdma"])
 def test_a_fabric_without_figures_is_unknown_by_name_and_fails_nothing(fabric: str) -> None:
     found = held(on_nccl(), instance_type="p5.48xlarge", fabric=fabric)
     assert (found.expected.value, found.expected.floor, found.expected.kind) == (None, None, "unknown")

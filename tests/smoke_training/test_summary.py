@@ -240,7 +240,7 @@ def test_a_regression_stands_beside_the_verdict() -> None:
 
 def test_text_from_outside_is_never_markup() -> None:
     evil = "<script>alert(1)</script>\" onload='x'"
-    text = rendered(rich(), stack=evil, fabric=evil, owner=evil)
+    text = rendered(rich(), stack=evil, instance_type=evil, owner=evil)
     assert "script" not in read(text).tags
     assert "<script" not in text
 

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from smoke_training import transport
+from smoke_training.fabric import Fabric
 from smoke_training.probes.traffic import log_settings
 
 EFA = """\
@@ -46,18 +47,18 @@ def test_adapters_of_infiniband_are_counted() -> None:
     ("fabric", "lines", "words"),
     [
         ("efa", EFA, []),
-        ("ib", IB, []),
-        ("gpudirect-tcpxo", TCPXO, []),
+        ("infiniband", IB, []),
+        ("tcpxo", TCPXO, []),
         ("efa", SOCKETS, ['says "Using network Socket"', "1 channel ends go via NET/Socket"]),
-        ("ib", SOCKETS, ['says "Using network Socket"', "1 channel ends go via NET/Socket"]),
-        ("gpudirect-tcpx", SOCKETS, ['says "Using network Socket"', "1 channel ends go via NET/Socket"]),
+        ("infiniband", SOCKETS, ['says "Using network Socket"', "1 channel ends go via NET/Socket"]),
+        ("tcpx", SOCKETS, ['says "Using network Socket"', "1 channel ends go via NET/Socket"]),
         ("efa", [], ["names no network"]),
         ("efa", [line.replace("is efa", "is tcp") for line in EFA], ["selected the provider tcp"]),
         ("tcp", SOCKETS, []),
     ],
 )
 def test_what_contradicts_a_fabric_is_named(fabric: str, lines: list[str], words: list[str]) -> None:
-    found = transport.log_problems(fabric, transport.read_log(lines))
+    found = transport.log_problems(Fabric(fabric), transport.read_log(lines))
     assert len(found) == len(words)
     assert all(word in problem for word, problem in zip(words, found, strict=True))
 
@@ -81,12 +82,13 @@ def test_interface_selections_are_read_as_nccl_does(selection: str | None, exclu
 
 def test_every_wrong_setting_is_named_at_once() -> None:
     wrong = {"NCCL_NET": "Socket", "FI_PROVIDER": "tcp", "NCCL_SOCKET_IFNAME": "^lo"}
-    found = transport.setting_problems("efa", wrong)
+    found = transport.setting_problems(Fabric.EFA, wrong)
     assert [problem.split(":")[0] for problem in found] == ["NCCL_NET", "FI_PROVIDER", "NCCL_SOCKET_IFNAME"]
     assert all("must be" in problem for problem in found)
     right = {"FI_PROVIDER": "efa", "NCCL_SOCKET_IFNAME": "^lo,docker,pod-id-link0"}
-    assert transport.setting_problems("efa", right) == []
-    assert transport.setting_problems("ib", {"NCCL_IB_DISABLE": "1"})[0].startswith("NCCL_IB_DISABLE")
+    assert transport.setting_problems(Fabric.EFA, right) == []
+    (problem,) = transport.setting_problems(Fabric.INFINIBAND, {"NCCL_IB_DISABLE": "1"})
+    assert problem.startswith("NCCL_IB_DISABLE")
 
 
 def test_the_snapshot_of_settings_has_no_secrets_and_nothing_else() -> None:
@@ -110,7 +112,7 @@ def test_a_log_is_asked_for_unless_the_user_asked_for_another(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize(
-    ("fabric", "needed"), [("efa", True), ("gpudirect-tcpxo", True), ("roce", True), ("tcp", False)]
+    ("fabric", "needed"), [("efa", True), ("tcpxo", True), ("rdma", True), ("tcp", False)]
 )
 def test_only_fabrics_of_accelerators_must_be_proven(fabric: str, needed: bool) -> None:
-    assert transport.must_be_proven(fabric) is needed
+    assert transport.must_be_proven(Fabric(fabric)) is needed
