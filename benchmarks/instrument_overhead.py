@@ -27,7 +27,7 @@ from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
 import smoke_training
-from smoke_training.probes import transformer
+from smoke_training.probes.training import transformer
 from smoke_training.statistics.estimators import median_interval
 
 BLOCK, EVERY, WARMUP = 100, 50, 4

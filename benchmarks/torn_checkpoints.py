@@ -29,7 +29,7 @@ from torch.distributed.checkpoint.state_dict_loader import load  # noqa: E402
 from torch.distributed.checkpoint.state_dict_saver import save  # noqa: E402
 
 from smoke_training.manifest import Choice, Part, choose, differences  # noqa: E402
-from smoke_training.probes import checkpoint, dcp  # noqa: E402
+from smoke_training.probes.state import checkpoint, dcp  # noqa: E402
 from smoke_training.statistics.wilson import wilson  # noqa: E402
 
 RANKS = 4

@@ -20,26 +20,16 @@ from torch._C._distributed_c10d import Store
 from smoke_training import evidence, verdict
 from smoke_training.evidence import Evidence
 from smoke_training.evidence.training import Training
-from smoke_training.judges.rails import dead
+from smoke_training.judges.network.rails import dead
 from smoke_training.phases import PHASE
 from smoke_training.plan import Plan, parse
-from smoke_training.probes import (
-    collective,
-    dcp,
-    fitness,
-    loader,
-    pairs,
-    parity,
-    rails,
-    reach,
-    resume,
-    sharded,
-    step,
-    storage,
-    traffic,
-)
-from smoke_training.probes import gang as gangs
+from smoke_training.probes import group as gangs
 from smoke_training.probes.context import Context, Line
+from smoke_training.probes.network import collective, pairs, rails, reach, traffic
+from smoke_training.probes.state import dcp, resume
+from smoke_training.probes.storage import loader
+from smoke_training.probes.storage import throughput as storage
+from smoke_training.probes.training import fitness, parity, sharded, step
 from smoke_training.runtime import heartbeat, host
 
 

@@ -10,25 +10,14 @@ from dataclasses import dataclass
 from smoke_training.evidence import Evidence
 from smoke_training.evidence.training import Training
 from smoke_training.evidence.world import Preflight, StoppedEarly, World
-from smoke_training.judges import (
-    baseline,
-    checkpoint,
-    collectives,
-    decomposition,
-    fitness,
-    links,
-    liveness,
-    loader,
-    loss,
-    numerics,
-    preemption,
-    rails,
-    state,
-    storage,
-    transport,
-    world,
-)
-from smoke_training.judges import training as judged
+from smoke_training.judges.network import collectives, links, loss, rails, transport
+from smoke_training.judges.run import baseline, liveness, preemption, world
+from smoke_training.judges.state import checkpoint
+from smoke_training.judges.state import resume as state
+from smoke_training.judges.storage import loader
+from smoke_training.judges.storage import throughput as storage
+from smoke_training.judges.training import decomposition, fitness, numerics
+from smoke_training.judges.training import step as judged
 from smoke_training.model import Check, Judgement, Verdict
 from smoke_training.plan import Plan
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from smoke_training.phases import FULL
 from smoke_training.plan import Plan
-from smoke_training.probes.gang import Gang
+from smoke_training.probes.group import Gang
 
 Line = dict[str, object]
 """One evidence line, ready for JSON; its `kind` is registered in `smoke_training.evidence`."""

@@ -17,7 +17,7 @@ from smoke_training import evidence
 from smoke_training.evidence import Evidence
 from smoke_training.evidence.baseline import Lookup
 from smoke_training.evidence.world import Finished
-from smoke_training.judges.baseline import fingerprint
+from smoke_training.judges.run.baseline import fingerprint
 from smoke_training.plan import Plan
 from smoke_training.record import accepted, lookup, sink
 from smoke_training.record.html import page

@@ -12,7 +12,7 @@ from smoke_training import report
 from smoke_training.evidence import Evidence
 from smoke_training.evidence.world import Preflight, Usage, World
 from smoke_training.formulae.efficiency import estimated_cost_usd
-from smoke_training.judges import baseline as own
+from smoke_training.judges.run import baseline as own
 from smoke_training.model import EXIT_CODES, SCHEMA, Check, Judgement, Measured, Verdict
 from smoke_training.plan import Plan, kill_schedule
 from smoke_training.record import accepted, references

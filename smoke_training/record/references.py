@@ -5,7 +5,7 @@ All four are in the result whether or not they judged, so that a reader sees whi
 
 from collections.abc import Mapping, Sequence
 
-from smoke_training.judges import baseline as own
+from smoke_training.judges.run import baseline as own
 from smoke_training.model import Check, Expected, Measured
 from smoke_training.statistics.baseline import BETTER
 

@@ -20,7 +20,7 @@ from types import FrameType
 from smoke_training import evidence, gate, report, verdict
 from smoke_training import plan as plans
 from smoke_training.evidence.world import Failure, Preflight
-from smoke_training.judges import world
+from smoke_training.judges.run import world
 from smoke_training.model import EXIT_CODES, Check, Judgement, Verdict
 from smoke_training.plan import Plan
 from smoke_training.record import alert, book, document

@@ -15,7 +15,7 @@ from smoke_training.decode import decode
 from smoke_training.evidence import Evidence
 from smoke_training.evidence.liveness import Liveness, RankLife
 from smoke_training.evidence.world import NodeFacts, Nodes
-from smoke_training.judges import liveness, world
+from smoke_training.judges.run import liveness, world
 from smoke_training.model import Verdict
 from smoke_training.plan import Plan
 from smoke_training.runtime.channel import Caller, Event, Listener, Message, hello

@@ -6,7 +6,7 @@ from typing import Any
 
 from smoke_training import verdict
 from smoke_training.evidence import Evidence
-from smoke_training.judges import baseline
+from smoke_training.judges.run import baseline
 from smoke_training.model import Check, Judgement, Measured, Verdict
 from smoke_training.record import document
 from tests.smoke_training.samples import CPU, hello, lines, parsed, plan

@@ -17,7 +17,7 @@ from mlflow.entities import Run
 
 from smoke_training import cli, evidence
 from smoke_training.evidence.baseline import Lookup
-from smoke_training.judges.baseline import fingerprint
+from smoke_training.judges.run.baseline import fingerprint
 from smoke_training.record import book, fields, lookup, server, sink
 from smoke_training.statistics import baseline
 from tests.smoke_training import results

@@ -6,7 +6,7 @@ import pytest
 
 from smoke_training import transport
 from smoke_training.fabric import Fabric
-from smoke_training.probes.traffic import log_settings
+from smoke_training.probes.network.traffic import log_settings
 
 EFA = """\
 node-0:172:172 [0] NCCL INFO NET/OFI Selected provider is efa, fabric is efa-direct (found 32 nics)

@@ -1,0 +1,1 @@
+"""Judges of collectives, links, rails and the transport."""

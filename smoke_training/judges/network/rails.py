@@ -1,0 +1,329 @@
+"""Judge of single rails: dead, starved, or as fast as declared (pure)."""
+
+import itertools
+import math
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from smoke_training.evidence import Evidence
+from smoke_training.evidence.links import PairsSkipped, Rail, RailEnd, Rails, Tournament
+from smoke_training.judges.common import PLAN
+from smoke_training.judges.network import wires
+from smoke_training.judges.network.links import HALF, RUN_AGAIN, broken_culprits, node_name
+from smoke_training.model import Cause, Check, Culprit, Expected, Measured, Verdict
+from smoke_training.plan import Plan
+from smoke_training.statistics.estimators import Z_ACQUIT, decision_z, trimmed_interval
+from smoke_training.statistics.links import ZONE, Answer, Blame
+
+RAILS = "fabric.rails"
+ALL_REDUCE_FLOOR = 0.6  # of the reference: gloo's ring does not fill a wire; below it pairs were measured
+
+
+def rails(plan: Plan, found: Evidence) -> Check | None:
+    """Every rail is there, reaches every node, and carries what it should."""
+    skipped = found.of(PairsSkipped)
+    if skipped is not None and not skipped.reason.startswith("could not connect"):
+        return _skipped(f"Not measured: {skipped.reason}.")
+    record = found.of(Rails)
+    if record is None:
+        return None if plan.nodes > 1 and "pairs" in plan.chosen_phases else _alone(plan)
+    if not record.rails:
+        return _skipped("The plan names no rails, so there is none to look at by itself.")
+    if record.backend == "nccl":
+        return _by_rank(record)
+    return _check(plan, record, _look(plan, found, record))
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Findings:
+    """What the rails show: who is to blame, what is open, rails that failed without a culprit, Gb/s."""
+
+    culprits: tuple[Culprit, ...]
+    undecided: tuple[str, ...]
+    unexplained: tuple[Rail, ...]
+    rates: Mapping[str, float]
+
+    @property
+    def verdict(self) -> Verdict:
+        """A fault before an error before an open question."""
+        if self.culprits:
+            return Verdict.FAIL
+        if self.unexplained:
+            return Verdict.ERROR
+        return Verdict.INCONCLUSIVE if self.undecided else Verdict.PASS
+
+
+def _look(plan: Plan, found: Evidence, record: Rails) -> _Findings:
+    culprits = [culprit for rail in record.rails for culprit in dead(found, rail)]
+    rates = wire_rates(record.rails)
+    declared = wires.reference(plan, record.backend).gbit_s
+    wanted = _wanted(rates, declared)
+    closer = [item for item in found.all_of(Tournament) if item.phase == "rails" or _first(plan, item)]
+    undecided = []
+    for name in slow(rates, declared):
+        seen = next((item for item in reversed(closer) if item.interface == name), None)
+        more, question = _starved(plan, found, name, seen)
+        culprits += more
+        said = f"{name}: all-reduce at {rates[name]:.3g} of {wanted:.3g} Gb/s, {question}"
+        undecided += [said] if question else []
+    unexplained = [rail for rail in record.rails if rail.error is not None and not dead(found, rail)]
+    return _Findings(
+        culprits=tuple(culprits), undecided=tuple(undecided), unexplained=tuple(unexplained), rates=rates
+    )
+
+
+def _alone(plan: Plan) -> Check | None:
+    return _skipped("Not measured: all ranks run on one node.") if plan.nodes < 2 else None
+
+
+def _first(plan: Plan, item: Tournament) -> bool:
+    """Whether the pairs phase has already looked at this rail pair by pair."""
+    return item.phase == "pairs" and bool(plan.rails) and item.interface == plan.rails[0]
+
+
+def _skipped(why: str) -> Check:
+    return Check(id=RAILS, status=Verdict.SKIPPED, required=False, message=why)
+
+
+def dead(found: Evidence, rail: Rail) -> list[Culprit]:
+    """The ends of a rail that are down or answer nobody; the pairs, where two live ends do not meet."""
+    ends = {end.node: end for end in rail.ends}
+    down = {node: why for node, end in ends.items() if (why := _down(end)) is not None}
+    live = [node for node in ends if node not in down]
+    silent = {
+        node: f"it reaches none of {len(ends) - 1} nodes over {rail.name}, and none reaches it"
+        for node in live
+        if len(live) > 2 and not _meets(ends, node, [other for other in live if other != node])
+    }
+    accused = [_nic(found, node, rail.name, why) for node, why in sorted((down | silent).items())]
+    rest = [node for node in live if node not in silent]
+    accused += [
+        _cut(found, node, other, rail.name)
+        for node, other in itertools.combinations(rest, 2)
+        if not (_answers(ends[node], other) and _answers(ends[other], node))
+    ]
+    return accused
+
+
+def _down(end: RailEnd) -> str | None:
+    if not end.exists:
+        return "the interface does not exist"
+    if end.up is False:
+        return "the interface is switched off"
+    if end.running is False or end.carrier == 0:
+        return "the interface has no carrier"
+    return "the interface has no IPv4 address" if end.address is None else None
+
+
+def _answers(end: RailEnd, other: int) -> bool:
+    return end.reached.get(str(other), False)
+
+
+def _meets(ends: dict[int, RailEnd], node: int, others: Sequence[int]) -> bool:
+    return any(_answers(ends[node], other) or _answers(ends[other], node) for other in others)
+
+
+def _nic(found: Evidence, node: int, rail: str, why: str) -> Culprit:
+    return Culprit(
+        kind="nic",
+        id=f"{node}/{rail}",
+        node=node_name(found, node),
+        score=0.0,
+        ci=None,
+        cause=Cause.DEAD_RAIL,
+        evidence=(f"{rail} of node {node}: {why}",),
+    )
+
+
+def _cut(found: Evidence, node: int, other: int, rail: str) -> Culprit:
+    return Culprit(
+        kind="link",
+        id=f"{node}-{other}",
+        node=f"{node_name(found, node)}, {node_name(found, other)}",
+        score=0.0,
+        ci=None,
+        cause=Cause.DEAD_RAIL,
+        evidence=(f"both interfaces {rail} are up, yet no connection comes about over them",),
+    )
+
+
+def wire_rates(found: Sequence[Rail]) -> dict[str, float]:
+    """By name, Gb/s each way at every interface during the all-reduce, 2(k-1)/k S/t, where there was one."""
+    return {
+        rail.name: 2 * (len(rail.ends) - 1) / len(rail.ends) * rail.size_bytes * 8
+        / statistics.median(rail.seconds) / 1e9
+        for rail in found
+        if rail.error is None and rail.size_bytes is not None and rail.seconds
+    }  # fmt: skip
+
+
+def slow(rates: Mapping[str, float], declared: float | None) -> list[str]:
+    """Rails whose all-reduce is so far below the declared rate, or the best rail, that pairs must tell."""
+    wanted = _wanted(rates, declared)
+    return [name for name, rate in rates.items() if rate < ALL_REDUCE_FLOOR * wanted]
+
+
+def _wanted(rates: Mapping[str, float], declared: float | None) -> float:
+    """The declared rate, else that of the best rail."""
+    return declared if declared is not None else max(rates.values(), default=0.0)
+
+
+def _starved(
+    plan: Plan, found: Evidence, name: str, seen: Tournament | None
+) -> tuple[list[Culprit], str | None]:
+    """Who starves a rail with a slow all-reduce, by its pairs; or why nothing can be said about it."""
+    if seen is None:
+        return [], "not looked at pair by pair"
+    if seen.broken:
+        return list(broken_culprits(found, seen.broken, name)), None
+    judged = wires.assess(plan, seen.nodes, seen.cells, seen.backend)
+    if judged.everything and len(judged.confirmed) > 1:
+        return [_everywhere(name, judged)], None
+    accused = [_accused(found, name, judged, blame) for blame in judged.confirmed]
+    settled = accused or judged.verdict is Verdict.PASS
+    return accused, None if settled else "its pairs are undecided"
+
+
+def _everywhere(name: str, judged: wires.Assessment) -> Culprit:
+    best = max(score.ratio for score in judged.scores.values())
+    return Culprit(
+        kind="nic",
+        id=f"*/{name}",
+        node=None,
+        score=best,
+        ci=None,
+        cause=Cause.HALF_RATE_LINK if HALF[0] <= best <= HALF[1] else Cause.SLOW_LINK,
+        evidence=(f"{name} is slow between all nodes; best direction {best:.2f} of the reference",),
+    )
+
+
+def _accused(found: Evidence, name: str, judged: wires.Assessment, blame: Blame) -> Culprit:
+    worst = judged.scores[wires.worst_cell(blame, judged.scores)]
+    single = len(blame.nodes) == 1
+    cells = "; ".join(f"{a} to {b}: {judged.scores[a, b].ratio:.3f}" for a, b in blame.cells[:6])
+    return Culprit(
+        kind="nic" if single else "link",
+        id=f"{blame.nodes[0]}/{name}" if single else "-".join(map(str, blame.nodes)),
+        node=", ".join(node_name(found, node) for node in blame.nodes),
+        score=worst.ratio,
+        ci=worst.ci95,
+        cause=Cause.HALF_RATE_LINK if HALF[0] <= worst.ratio <= HALF[1] else Cause.SLOW_LINK,
+        evidence=(f"{name} carries {worst.ratio:.3f} of {judged.typical_gbit_s:.3g} Gb/s", cells),
+    )
+
+
+def _check(plan: Plan, record: Rails, seen: _Findings) -> Check:
+    return Check(
+        id=RAILS,
+        status=seen.verdict,
+        required=True,
+        measured=Measured(
+            value=min(seen.rates.values(), default=None),
+            unit="Gb/s",
+            n=min((len(rail.seconds) for rail in record.rails if rail.seconds), default=0),
+            estimator="slowest rail: wire rate 2(k-1)/k S/t of the median all-reduce over it alone",
+            reason=None if seen.rates else "no rail carried an all-reduce",
+            detail={"rails": [_described(rail, seen.rates.get(rail.name)) for rail in record.rails]},
+        ),
+        expected=wires.reference(plan, record.backend).expected,
+        zone=ZONE,
+        culprits=seen.culprits,
+        message=_message(record, seen),
+        next_action=_action(seen.verdict, seen.culprits),
+    )
+
+
+def _described(rail: Rail, rate: float | None) -> dict[str, object]:
+    return {
+        "name": rail.name,
+        "gbit_s": rate,
+        "error": rail.error,
+        "ends": [
+            {"node": e.node, "running": e.running, "carrier": e.carrier, "operstate": e.operstate,
+             "speed_mbit_s": e.speed_mbit_s, "carrier_changes": e.carrier_changes, "tx_bytes": e.tx_bytes}
+            for e in rail.ends
+        ],
+    }  # fmt: skip
+
+
+def _message(record: Rails, seen: _Findings) -> str:
+    if seen.culprits:
+        return "; ".join(
+            f"{item.kind} {item.id}: {item.cause}, {item.evidence[0]}" for item in seen.culprits[:4]
+        )
+    if seen.unexplained:
+        return "; ".join(f"{rail.name}: {rail.error}" for rail in seen.unexplained)
+    if seen.undecided:
+        return "; ".join(seen.undecided)
+    figures = ", ".join(f"{name} {rate:.3g} Gb/s" for name, rate in seen.rates.items())
+    return f"{len(record.rails)} rails reach all nodes: {figures} each way in an all-reduce"
+
+
+def _action(status: Verdict, culprits: Sequence[Culprit]) -> str | None:
+    if status is Verdict.PASS:
+        return None
+    if status is not Verdict.FAIL:
+        return RUN_AGAIN
+    accused = culprits[0]
+    if accused.cause is Cause.DEAD_RAIL:
+        return f"Check that {accused.id} is attached, has a cable and an address; else replace the node."
+    return f"Check the negotiated speed of {accused.id} and what else uses it; then run again."
+
+
+def _by_rank(record: Rails) -> Check:
+    """Groups of one local rank index compared with each other (untested on hardware).
+
+    With fewer than three groups, or for who within a group is slow, the pairs have to tell.
+    """
+    answers, ratios = {}, {}
+    for rail in record.rails:
+        others = [other.seconds for other in record.rails if other is not rail and other.seconds]
+        if not rail.seconds or len(others) < 2:
+            continue
+        reference = [statistics.median(column) for column in zip(*others, strict=False)]
+        logs = [math.log(r / t) for t, r in zip(rail.seconds, reference, strict=False)]
+        found = trimmed_interval(logs, decision_z(comparisons=len(record.rails)))
+        ratios[rail.name] = math.exp(found.estimate)
+        slow = found.high < math.log(ZONE[1]) and found.estimate < math.log(ZONE[0])
+        fine = trimmed_interval(logs, Z_ACQUIT).low > math.log(ZONE[0])
+        answers[rail.name] = Answer.BAD if slow else Answer.GOOD if fine else Answer.OPEN
+    bad = [name for name, answer in answers.items() if answer is Answer.BAD]
+    status = Verdict.FAIL if bad else Verdict.PASS
+    if not bad and (not answers or Answer.OPEN in answers.values()):
+        status = Verdict.INCONCLUSIVE if answers else Verdict.SKIPPED
+    culprits = tuple(
+        Culprit(
+            kind="nic",
+            id=f"*/{name}",
+            node=None,
+            score=ratios[name],
+            ci=None,
+            cause=Cause.SLOW_LINK,
+            evidence=(f"all-reduce among ranks of {name} at {ratios[name]:.2f} of the other rails' rate",),
+        )
+        for name in bad
+    )
+    worst = min(ratios.values(), default=None)
+    return Check(
+        id=RAILS,
+        status=status,
+        required=status is not Verdict.SKIPPED,
+        measured=Measured(
+            value=worst,
+            unit="ratio to the other rails",
+            n=min((len(rail.seconds) for rail in record.rails), default=0),
+            estimator="slowest rail: 20 % trimmed mean of log ratios to the other rails' median",
+            reason=None if answers else "fewer than three rails cannot be compared with each other",
+            detail={"ratios": ratios},
+        ),
+        expected=Expected(
+            value=None, kind="unknown", source=PLAN, reason="rails are compared with each other"
+        ),
+        zone=ZONE,
+        culprits=culprits,
+        message=f"{len(record.rails)} rails, slowest at {worst:.2f} of the others' rate"
+        if worst is not None
+        else "Fewer than three rails: nothing to compare with.",
+        next_action=None if status in (Verdict.PASS, Verdict.SKIPPED) else RUN_AGAIN,
+    )

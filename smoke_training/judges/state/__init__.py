@@ -1,0 +1,1 @@
+"""Judges of checkpoints and of the resume."""

@@ -1,0 +1,212 @@
+"""Judges of checkpoints: what they cost, whether they are whole, how often to write them (pure)."""
+
+import statistics
+
+from smoke_training.evidence import Evidence
+from smoke_training.evidence.state import Checkpoint, Damage, Integrity, Resume
+from smoke_training.formulae import youngdaly
+from smoke_training.judges.common import PLAN
+from smoke_training.judges.storage.throughput import WARM_SHARE, host_of_node, refused
+from smoke_training.model import Cause, Check, Culprit, Expected, Measured, Verdict
+from smoke_training.plan import Plan
+
+
+def commit(_plan: Plan, found: Evidence) -> Check | None:
+    """Asynchronous checkpoints became durable, and came back bit for bit; the figures are reported."""
+    stopped = refused("checkpoint.commit", ("checkpoint",), found)
+    if stopped is not None:
+        return stopped
+    run = found.of(Checkpoint)
+    if run is None:
+        return None
+    wrong = [*run.different, *run.left_behind]
+    status = Verdict.FAIL if wrong else Verdict.PASS if run.entries and run.commit_s else Verdict.ERROR
+    stall, seconds = statistics.median(run.stall_s), statistics.median(run.commit_s)
+    rate = run.bytes / 1e6 / seconds
+    warm = run.restore_resident_share is None or run.restore_resident_share > WARM_SHARE
+    text = (
+        f"{run.bytes} bytes durable after {seconds:.3f} s ({rate:.0f} MB/s), training stalled {stall:.3f} s, "
+    )
+    text += f"restored in {run.restore_s:.3f} s; {len(run.different)} of {run.entries} entries differ"
+    return Check(
+        id="checkpoint.commit",
+        status=status,
+        required=True,
+        measured=Measured(
+            value=seconds,
+            unit="s",
+            n=len(run.commit_s),
+            estimator="median until `.result()`, maximum over ranks, fsync included",
+            detail={
+                "bytes": run.bytes,
+                "mb_s": rate,
+                "stall_s": stall,
+                "mark_s": statistics.median(run.mark_s),
+                "restore_s": run.restore_s,
+                "restore_cache": "warm" if warm else "cold",
+                "entries": run.entries,
+                "different": list(run.different),
+                "left_behind": list(run.left_behind),
+            },
+        ),
+        expected=Expected(value=0.0, kind="exact", source="entries that differ after the restore"),
+        culprits=(_storage(run.name, None, Cause.STATE_LOST, tuple(wrong[:5])),) if wrong else (),
+        message=text + (f"; left behind: {', '.join(run.left_behind)}" if run.left_behind else ""),
+        next_action="Do not train on this storage: it returns other bytes than were saved."
+        if wrong
+        else None,
+    )
+
+
+def torn_refused(_plan: Plan, found: Evidence) -> Check | None:
+    """Damaged copies of real checkpoints were all refused, on every rank."""
+    outcome, asynchronous = found.of(Resume), found.of(Checkpoint)
+    if outcome is None:
+        return None
+    offered = sum(len(rank.torn_offered) for rank in outcome.ranks)
+    accepted = [f"rank {rank.rank}: {name}" for rank in outcome.ranks for name in rank.torn_accepted]
+    if asynchronous is not None:
+        offered += len(asynchronous.torn_offered)
+        accepted += asynchronous.torn_accepted
+    status = Verdict.FAIL if accepted else Verdict.PASS if offered else Verdict.ERROR
+    return Check(
+        id="checkpoint.torn_refused",
+        status=status,
+        required=True,
+        measured=Measured(
+            value=float(len(accepted)), unit="torn checkpoints accepted", n=offered, estimator="count"
+        ),
+        expected=Expected(
+            value=0.0, kind="exact", source="copies of this run's checkpoints, damaged on purpose"
+        ),
+        message=f"{len(accepted)} of {offered} torn checkpoints were accepted"
+        + "".join(f"; {a}" for a in accepted[:10]),
+        next_action="Do not resume from this storage." if accepted else None,
+    )
+
+
+def integrity(_plan: Plan, found: Evidence) -> Check | None:
+    """Every checkpoint that was once committed was still whole when the restarted ranks read it."""
+    stopped = refused("checkpoint.integrity", ("resume",), found)
+    if stopped is not None:
+        return stopped
+    state = found.of(Integrity)
+    if state is None:
+        return None
+    status = Verdict.PASS
+    if state.unreadable or state.resumed_from is None:
+        status = Verdict.ERROR
+    if state.damaged:
+        status = Verdict.FAIL
+    return Check(
+        id="checkpoint.integrity",
+        status=status,
+        required=True,
+        measured=Measured(
+            value=float(len(state.damaged)),
+            unit="damaged shards",
+            n=1,
+            estimator="count",
+            detail={
+                "path": state.path,
+                "committed": state.committed,
+                "resumed_from": state.resumed_from,
+                "unreadable": [item.path for item in state.unreadable],
+            },
+        ),
+        expected=Expected(value=0.0, kind="exact", source="SHA-256 in manifests of committed checkpoints"),
+        culprits=_torn_culprits(state, found),
+        message=_integrity_message(state),
+        next_action=_integrity_action(state, status),
+    )
+
+
+def _integrity_message(state: Integrity) -> str:
+    parts = [
+        f"rank {d.rank}'s part of committed step {d.step} is damaged: {d.fault}" for d in state.damaged[:4]
+    ]
+    parts += [f"rank {d.rank} cannot read step {d.step}: {d.fault}" for d in state.unreadable[:4]]
+    if state.resumed_from is None:
+        parts.append(f"no step in {state.path} proves complete on all ranks")
+    elif parts:
+        parts.append(f"training resumed from step {state.resumed_from}")
+    return "; ".join(parts) or f"step {state.resumed_from} and all committed before it are whole on all ranks"
+
+
+def _integrity_action(state: Integrity, status: Verdict) -> str | None:
+    if status is Verdict.FAIL:
+        return f"Find out what changed {state.damaged[0].path} after it was committed; test that storage."
+    if status is Verdict.ERROR:
+        where = state.unreadable[0].path if state.unreadable else state.path
+        return f"Check permissions and mount of {where}."
+    return None
+
+
+def _torn_culprits(state: Integrity, found: Evidence) -> tuple[Culprit, ...]:
+    """The storage of each node that holds a damaged or unreadable part, newest step first in the evidence."""
+    culprits = []
+    for items, cause in ((state.damaged, Cause.TORN_CHECKPOINT), (state.unreadable, Cause.UNKNOWN)):
+        for node in sorted({item.node for item in items}):
+            told = tuple(_told(item) for item in items if item.node == node)
+            culprits.append(_storage(f"{state.name}@{node}", host_of_node(node, found), cause, told[:5]))
+    return tuple(culprits)
+
+
+def _told(item: Damage) -> str:
+    return f"rank {item.rank}, step {item.step}, {item.path}: {item.fault}"
+
+
+def _storage(name: str, host: str | None, cause: Cause, evidence: tuple[str, ...]) -> Culprit:
+    return Culprit(kind="storage", id=name, node=host, score=None, ci=None, cause=cause, evidence=evidence)
+
+
+def advice(plan: Plan, found: Evidence) -> Check | None:
+    """How often to write a checkpoint of a Llama 3 8B at the measured rates; advice, never judged."""
+    run = found.of(Checkpoint)
+    if run is None:
+        return None if refused("", ("checkpoint",), found) is None else _advice(None, "no checkpoint", {}, 0)
+    gpus = plan.nodes * plan.gpus_per_node
+    if gpus == 0:
+        return _advice(None, "the prior for failures is per GPU, and the plan has none", {}, 0)
+    scale = youngdaly.LLAMA3_8B_BYTES / run.bytes
+    recovered = found.of(Resume)
+    restart = (recovered.mttr_seconds if recovered else 0.0) + run.restore_s * scale
+    commit_s, stall_s = statistics.median(run.commit_s) * scale, statistics.median(run.stall_s) * scale
+    mtbf = youngdaly.prior_mtbf_s(gpus)
+    best = youngdaly.advise(stall_s=stall_s, commit_s=commit_s, mtbf_s=mtbf, restart_s=restart)
+    detail: dict[str, object] = {
+        "state_bytes": youngdaly.LLAMA3_8B_BYTES,
+        "state_source": youngdaly.LLAMA3_8B_SOURCE,
+        "gpus": gpus,
+        "mtbf_s": mtbf,
+        "mtbf_source": youngdaly.LLAMA3_SOURCE,
+        "stall_s": stall_s,
+        "commit_s": commit_s,
+        "restart_s": restart,
+        "young_s": best.young_s,
+        "daly_s": best.daly_s,
+        "waste": best.waste,
+    }
+    text = (
+        f"a checkpoint of 105 GB every {best.interval_s / 60:.0f} min loses {best.waste:.2%} of the time on "
+        f"{gpus} GPUs (an interruption every {mtbf / 3600:.0f} h expected, {commit_s:.0f} s until durable)"
+    )
+    return _advice(best.interval_s, text, detail, len(run.commit_s))
+
+
+def _advice(value: float | None, text: str, detail: dict[str, object], count: int) -> Check:
+    return Check(
+        id="checkpoint.advice",
+        status=Verdict.SKIPPED,
+        required=False,
+        measured=Measured(
+            value=value,
+            unit="s",
+            n=count,
+            estimator="Daly's interval, at least the time of one commit",
+            reason=None if value is not None else text,
+            detail=detail,
+        ),
+        expected=Expected(value=None, kind="unknown", source=PLAN, reason="advice; reported, not judged"),
+        message=text,
+    )

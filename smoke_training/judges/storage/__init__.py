@@ -1,0 +1,1 @@
+"""Judges of storage and the data loader."""

@@ -1,0 +1,1 @@
+"""Judges of training steps and of the machines that ran them."""

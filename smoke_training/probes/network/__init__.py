@@ -1,0 +1,1 @@
+"""Collectives, links between nodes, rails, and what the adapters counted."""

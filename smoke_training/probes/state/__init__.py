@@ -1,0 +1,1 @@
+"""Checkpoints, the kill and the resume."""

@@ -1,0 +1,174 @@
+"""A training run in which every part of the state matters: what a checkpoint of it must carry, no less."""
+
+import hashlib
+import json
+import random
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch.nn.parallel import DistributedDataParallel
+from torch.optim import AdamW
+from torch.optim.lr_scheduler import CosineAnnealingWarmRestarts
+
+from smoke_training.probes.group import Gang
+from smoke_training.probes.state.checkpoint import State
+from smoke_training.probes.training import transformer
+
+EPOCH_BATCHES = 6  # of one rank: epochs end at some checkpoints and between others
+
+
+@dataclass
+class Loader:
+    """A shuffled, endless stream of batch numbers with a state of its own.
+
+    Each epoch is a permutation drawn from a private generator. The state is the generator before the draw
+    with the position, so that a state taken at the very end of an epoch neither repeats nor drops one.
+    """
+
+    seed: int
+    epoch: int = 0
+    position: int = 0
+    order_sha256: str = ""  # chain over everything delivered so far
+    generator: torch.Generator = field(default_factory=torch.Generator)
+
+    def __post_init__(self) -> None:
+        self.generator.manual_seed(self.seed)
+        self._before = self.generator.get_state()
+        self._order = self._draw()
+
+    def next(self) -> int:
+        """The next batch number."""
+        if self.position == EPOCH_BATCHES:
+            self.epoch, self.position, self._before = self.epoch + 1, 0, self.generator.get_state()
+            self._order = self._draw()
+        number = self.epoch * EPOCH_BATCHES + self._order[self.position]
+        self.position += 1
+        return number
+
+    def delivered(self, *what: int) -> None:
+        """Add to the hash of the order in which data was consumed."""
+        self.order_sha256 = hashlib.sha256(f"{self.order_sha256}|{what}".encode()).hexdigest()
+
+    def snapshot(self) -> State:
+        """Entries of a checkpoint."""
+        return {
+            "loader/epoch": self.epoch,
+            "loader/position": self.position,
+            "loader/order": self.order_sha256,
+            "loader/generator": self._before.clone(),
+        }
+
+    def load(self, state: State) -> None:
+        """Continue from a snapshot."""
+        self.epoch, self.position = state["loader/epoch"], state["loader/position"]
+        self.order_sha256, self._before = state["loader/order"], state["loader/generator"].clone()
+        self.generator.set_state(self._before)
+        self._order = self._draw()
+
+    def _draw(self) -> list[int]:
+        return [int(i) for i in torch.randperm(EPOCH_BATCHES, generator=self.generator).tolist()]
+
+
+class Replica:
+    """Model with dropout, AdamW, a learning-rate schedule, a shuffled stream, on one rank of a gang."""
+
+    def __init__(self, gang: Gang, seed: int) -> None:
+        self.gang, self.seed, self.size = gang, seed, transformer.STATE
+        if gang.cuda:
+            # Backward passes of attention and embedding add in any order on CUDA unless told otherwise.
+            # Untested on hardware. A warning is enough: cuBLAS is deterministic on a single stream.
+            torch.use_deterministic_algorithms(mode=True, warn_only=True)
+        self.network = transformer.build(self.size, seed, gang.device, torch.float32)
+        self.model = DistributedDataParallel(self.network)
+        self.optimizer = AdamW(self.network.parameters(), lr=1e-3)
+        self.scheduler = CosineAnnealingWarmRestarts(self.optimizer, T_0=10)
+        self.loader = Loader(seed + 1 + gang.rank)
+        self.step = 0
+        torch.manual_seed(seed + 1 + gang.rank)  # dropout differs per rank, as in real training
+        random.seed(seed + 1 + gang.rank)
+        # DDP reorders its buckets after the first backward, which changes the order of additions. Two
+        # throwaway passes put the first and every later incarnation into that same final order before any
+        # state is loaded.
+        for _ in range(2):
+            self.model(transformer.tokens(self.size, seed, 0, gang.device)).backward()
+            self.optimizer.zero_grad()
+
+    def train(self) -> str:
+        """One step; returns this rank's loss as an exact hexadecimal float."""
+        draw = random.randrange(1 << 20)  # noqa: S311 - the augmentation whose generator state must be carried
+        number = self.loader.next() * self.gang.world + self.gang.rank
+        batch = transformer.tokens(self.size, self.seed + draw, number, self.gang.device)
+        self.loader.delivered(number, draw)
+        self.optimizer.zero_grad()
+        loss = self.model(batch)
+        loss.backward()
+        self.optimizer.step()
+        self.scheduler.step()
+        self.step += 1
+        return float(loss.detach()).hex()
+
+    def snapshot(self) -> State:
+        """Everything the next step depends on, as flat entries; tensors are copies, training may go on."""
+        return snapshot(self.network, self.optimizer, self.scheduler, self.loader, self.step)
+
+    def load(self, state: State) -> None:
+        """Continue from a snapshot."""
+        restore(state, self.network, self.optimizer, self.scheduler, self.loader)
+        self.step = state["step"]
+
+
+def snapshot(
+    model: torch.nn.Module,
+    optimizer: torch.optim.Optimizer,
+    scheduler: torch.optim.lr_scheduler.LRScheduler,
+    loader: Loader,
+    step: int,
+) -> State:
+    """Weights, optimizer, schedule, loader, step and the generators as flat entries of a checkpoint."""
+    state: State = {f"model/{name}": value.detach().clone() for name, value in model.state_dict().items()}
+    saved = optimizer.state_dict()
+    for index, entries in saved["state"].items():
+        for name, value in entries.items():
+            copied = value.detach().clone() if isinstance(value, torch.Tensor) else value
+            state[f"optimizer/{index}/{name}"] = copied
+    state["optimizer/groups"] = json.dumps(saved["param_groups"], sort_keys=True)
+    state["scheduler"] = json.dumps(scheduler.state_dict(), sort_keys=True)
+    state |= loader.snapshot()
+    state["rng/torch"] = torch.get_rng_state()
+    state["rng/python"] = json.dumps(random.getstate())
+    if torch.cuda.is_available():
+        state["rng/cuda"] = torch.cuda.get_rng_state()
+    state["step"] = step
+    return state
+
+
+def restore(
+    state: State,
+    model: torch.nn.Module,
+    optimizer: torch.optim.Optimizer,
+    scheduler: torch.optim.lr_scheduler.LRScheduler,
+    loader: Loader,
+) -> None:
+    """Load a snapshot into all of them and into the generators."""
+    model.load_state_dict(_below(state, "model/"))
+    moments: dict[int, dict[str, Any]] = {}
+    for key, value in _below(state, "optimizer/").items():
+        index, _, name = key.partition("/")
+        if name:
+            moments.setdefault(int(index), {})[name] = value
+    groups = json.loads(state["optimizer/groups"])
+    for group in groups:
+        group["betas"] = tuple(group["betas"])
+    optimizer.load_state_dict({"state": moments, "param_groups": groups})
+    scheduler.load_state_dict(json.loads(state["scheduler"]))
+    loader.load(state)
+    torch.set_rng_state(state["rng/torch"])
+    version, internal, gauss = json.loads(state["rng/python"])
+    random.setstate((version, tuple(internal), gauss))
+    if "rng/cuda" in state:
+        torch.cuda.set_rng_state(state["rng/cuda"])
+
+
+def _below(state: State, prefix: str) -> State:
+    return {key.removeprefix(prefix): value for key, value in state.items() if key.startswith(prefix)}

@@ -1,0 +1,1 @@
+"""Storage targets and the data loader."""

@@ -1,0 +1,1 @@
+"""Training steps: their times, their parts, their numbers."""

@@ -1,0 +1,105 @@
+"""The training step with sharded parameters (FSDP2): its losses beside DDP's, and what sharding costs.
+
+`fully_shard` gathers parameters before they are used and scatters gradients after, inside the forward and
+backward pass. What of that is exposed is seen by comparison with the same step on an unsharded copy of the
+model without any collective, alternating in the order A B B A. On CUDA untested on hardware.
+"""
+
+import gc
+import time
+from collections.abc import Iterator
+
+import torch
+import torch.distributed as dist
+from torch import Tensor, nn
+from torch.distributed.device_mesh import init_device_mesh
+from torch.nn.parallel import DistributedDataParallel
+
+from smoke_training.probes.context import Context, Line
+from smoke_training.probes.group import Gang
+from smoke_training.probes.training import transformer
+from smoke_training.probes.training.parity import LEARNING_RATE, train
+from smoke_training.probes.training.transformer import Size
+
+LOSS_STEPS = 20
+WARMUP = 4
+ITERATIONS = 40
+
+
+def measure(context: Context) -> Iterator[Line]:
+    """The `sharded` evidence."""
+    gang, seed = context.gang, context.plan.seed
+    size = transformer.GPU_TIMING if gang.cuda else transformer.CPU_TIMING
+    sharded, parameter_bytes, kept = _shard(gang, size, seed)
+    replicated = DistributedDataParallel(transformer.build(size, seed, gang.device, torch.float32))
+    losses = [_losses(gang, size, seed, model) for model in (sharded, replicated)]
+    del replicated
+    plain = transformer.build(size, seed, gang.device, torch.float32)
+    step, alone = _times(gang, size, seed, sharded, plain)
+    yield {
+        "kind": "sharded",
+        "dtype": "float32",
+        "losses": losses[0],
+        "replicated": losses[1],
+        "step": gang.rows(step),
+        "plain": gang.rows(alone),
+        "shard_bytes": [int(str(item)) for item in gang.gather(kept)],
+        "parameter_bytes": parameter_bytes,
+    }
+
+
+def _shard(gang: Gang, size: Size, seed: int) -> tuple[nn.Module, int, int]:
+    """The sharded model, the bytes of all its parameters, and the bytes that this rank keeps."""
+    from torch.distributed.fsdp import fully_shard  # noqa: PLC0415 - a second of import that quick runs save
+    from torch.distributed.tensor import DTensor  # noqa: PLC0415 - comes with it
+
+    mesh = init_device_mesh(gang.device.type, (gang.world,))
+    model = transformer.build(size, seed, gang.device, torch.float32)
+    whole = sum(p.numel() * p.element_size() for p in model.parameters())
+    for block in model.blocks:
+        fully_shard(block, mesh=mesh)
+    fully_shard(model, mesh=mesh)
+    mine = [p.to_local() for p in model.parameters() if isinstance(p, DTensor)]
+    return model, whole, sum(part.numel() * part.element_size() for part in mine)
+
+
+def _losses(gang: Gang, size: Size, seed: int, model: nn.Module) -> list[float]:
+    """Mean loss over ranks of every step."""
+    optimizer = torch.optim.SGD(model.parameters(), lr=LEARNING_RATE, momentum=0.9)
+    found = []
+    for step in range(LOSS_STEPS):
+        batch = transformer.tokens(size, seed, step * gang.world + gang.rank, gang.device)
+        loss = train(model, optimizer, batch)
+        gang.beat()
+        dist.all_reduce(loss)
+        found.append(float(loss) / gang.world)
+    optimizer.zero_grad()
+    return found
+
+
+def _times(
+    gang: Gang, size: Size, seed: int, sharded: nn.Module, plain: nn.Module
+) -> tuple[list[float], list[float]]:
+    """Seconds per step on this rank, sharded and without any collective."""
+    batch = transformer.tokens(size, seed, gang.rank, gang.device)
+    step, alone = list[float](), list[float]()
+    gc.collect()
+    gc.disable()
+    try:
+        for index in range(WARMUP + ITERATIONS):
+            pair = ((sharded, step), (plain, alone))
+            for model, seconds in pair if index % 2 == 0 else reversed(pair):
+                gang.barrier()
+                seconds.append(_timed(gang, model, batch))
+    finally:
+        gc.enable()
+    return step[WARMUP:], alone[WARMUP:]
+
+
+def _timed(gang: Gang, model: nn.Module, batch: Tensor) -> float:
+    model.zero_grad()
+    gang.sync()
+    start = time.perf_counter()
+    model(batch).backward()
+    gang.sync()
+    return time.perf_counter() - start

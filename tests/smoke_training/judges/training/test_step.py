@@ -1,0 +1,244 @@
+import dataclasses
+import random
+from typing import Any
+
+import pytest
+
+from smoke_training.evidence.training import Training, Window
+from smoke_training.judges.training import causes, fitness
+from smoke_training.judges.training import step as judge
+from smoke_training.model import Cause, Check, Verdict
+from smoke_training.statistics import scaling
+from smoke_training.statistics.straggler import Decision
+from tests.smoke_training.samples import lines, parsed, plan, series, spins
+from tests.smoke_training.statistics.test_straggler import ranks
+
+QUIET = Window(steal_share=0.0, throttled_periods=0, throttled_seconds=0.0)
+
+
+def training(
+    compute: list[list[float]],
+    *,
+    queue: list[list[float]] | None = None,
+    cpu: list[list[float]] | None = None,
+    windows: dict[int, Window] | None = None,
+    spread: float = 0.01,
+) -> Training:
+    count = len(compute)
+    spin = [[0.004 * factor for factor in (1.0, 1 - spread, 1 + spread)] * 10] * count
+    return Training(
+        compute=_rows(compute), compute_cpu=_rows(cpu or compute),
+        compute_queue=_rows(queue) if queue is not None else _rows([[0.0] * len(row) for row in compute]),
+        step=_rows([[max(column) * 1.05 for column in zip(*compute, strict=True)]] * count),
+        alone=tuple(compute[0][:20]), spin=_rows(spin), spin_queue=None,
+        windows=tuple((windows or {}).get(rank, QUIET) for rank in range(count)),
+        parameters=100, gradient_bytes=400, tokens_per_step=64,
+    )  # fmt: skip
+
+
+def _rows(rows: list[list[float]]) -> tuple[tuple[float, ...], ...]:
+    return tuple(tuple(row) for row in rows)
+
+
+def slow(factor: float, *, count: int = 4, victim: int = 2, seed: int = 1) -> list[list[float]]:
+    return ranks(count, 160, 0.03, 0, slow={victim: factor}, seed=seed)
+
+
+def checked(items: list[dict[str, Any]], name: str = "straggler") -> Check:
+    found = getattr(judge, name)(plan(), parsed(items))
+    assert isinstance(found, Check)
+    return found
+
+
+def changed(**training_changes: Any) -> list[dict[str, Any]]:
+    return [
+        {**line, **training_changes} if line["kind"] == "training" else line for line in lines(slowdown=1.5)
+    ]
+
+
+def windows(**second: Any) -> list[dict[str, Any]]:
+    plain = spins()["windows"]
+    return [plain[0], {**plain[1], **second}]
+
+
+def cause(found: Training, victim: int = 2) -> Cause:
+    accused = scaling.straggler_finding(found, 1.15).accused
+    assert [score.rank for score in accused] == [victim]
+    return causes.of_rank(found, accused[0]).cause
+
+
+def test_a_rank_whose_cpu_time_grows_as_well_is_slow_in_itself() -> None:
+    assert cause(training(slow(1.4))) is Cause.SLOW_COMPUTE
+
+
+def test_a_rank_that_neither_ran_nor_waited_was_stopped() -> None:
+    steady = slow(1.0, seed=7)
+    assert cause(training(slow(1.4), cpu=steady)) is Cause.NOT_RUNNING
+
+
+def test_a_quota_that_held_the_rank_back_is_the_cause() -> None:
+    held = Window(throttled_periods=40, throttled_seconds=0.9)
+    assert cause(training(slow(1.4), cpu=slow(1.0, seed=7), windows={2: held})) is Cause.QUOTA
+
+
+def test_a_quota_that_was_hit_in_passing_is_not_the_cause() -> None:
+    grazed = Window(throttled_periods=2, throttled_seconds=0.004)
+    assert cause(training(slow(1.4), windows={2: grazed})) is Cause.SLOW_COMPUTE
+
+
+@pytest.mark.parametrize(
+    "window",
+    [
+        Window(gpu_mhz=1100.0),
+        Window(cpu_mhz=1500.0, gpu_mhz=1980.0),
+        Window(gpu_mhz=1980.0, cpu_mhz=3000.0, clock_reasons=("hw_thermal_slowdown",)),
+    ],
+)
+def test_a_clock_below_its_peers_or_held_down_is_the_cause(window: Window) -> None:
+    peers = {rank: Window(gpu_mhz=1980.0, cpu_mhz=3000.0) for rank in (0, 1, 3)}
+    assert cause(training(slow(1.4), windows={**peers, 2: window})) is Cause.CLOCK
+
+
+def test_a_power_cap_alone_is_where_a_healthy_gpu_runs() -> None:
+    peers = {rank: Window(gpu_mhz=1700.0, clock_reasons=("sw_power_cap",)) for rank in range(4)}
+    assert cause(training(slow(1.4), windows=peers)) is Cause.SLOW_COMPUTE
+
+
+def test_unknown_clocks_explain_nothing() -> None:
+    assert cause(training(slow(1.4), windows={2: Window(gpu_mhz=100.0)})) is Cause.SLOW_COMPUTE
+
+
+@pytest.mark.parametrize("quota_seconds", [0.0, 0.3, 1.0])
+def test_waiting_is_the_ranks_own_as_far_as_its_quota_caused_it(quota_seconds: float) -> None:
+    walls, waits = [[0.02] * 100, [0.03] * 100], [[0.0] * 100, [0.01] * 100]
+    window = Window(throttled_periods=int(quota_seconds * 100), throttled_seconds=quota_seconds)
+    own = scaling.own_compute(training(walls, queue=waits, windows={1: window}))
+    assert sum(own[1]) == pytest.approx(2.0 + quota_seconds)
+    assert own[0] == [0.02] * 100
+
+
+def test_a_false_alarm_of_a_noisy_host_is_inconclusive_with_its_number() -> None:
+    noisy = [{**line, **spins(0.3)} if line["kind"] == "training" else line for line in changed()]
+    for line in noisy:
+        if line["kind"] == "training":
+            line["compute_cpu"] = line["compute"]
+    found = checked(noisy)
+    assert found.status is Verdict.INCONCLUSIVE
+    assert found.culprits[0].cause is Cause.NOISY_HOST
+    assert "30%" in found.message
+    assert found.noise["null_mad_rel"] == pytest.approx(0.3, abs=0.01)
+    assert checked(noisy, "scaling_efficiency").status is Verdict.INCONCLUSIVE
+
+
+def test_a_stopped_rank_is_found_on_a_noisy_host_too() -> None:
+    noisy = [{**line, **spins(0.3)} if line["kind"] == "training" else line for line in changed()]
+    found = checked(noisy)
+    assert (found.status, found.culprits[0].cause) == (Verdict.FAIL, Cause.NOT_RUNNING)
+
+
+@pytest.mark.parametrize("changes", [{"compute_queue": None}, {"windows": windows(steal_share=0.2)}])
+def test_but_not_where_somebody_else_may_have_had_the_cpu(changes: dict[str, Any]) -> None:
+    noisy = [{**line, **spins(0.3)} if line["kind"] == "training" else line for line in changed()]
+    for line in noisy:
+        if line["kind"] == "training":
+            line.update(changes)
+    assert checked(noisy).status is Verdict.INCONCLUSIVE
+
+
+def test_a_quota_fails_on_a_noisy_host_and_says_what_to_do() -> None:
+    held = windows(throttled_periods=50, throttled_seconds=0.7)
+    found = checked(changed(**{**spins(0.3), "windows": held}))
+    assert (found.status, found.culprits[0].cause) == (Verdict.FAIL, Cause.QUOTA)
+    assert "CPU limit" in (found.next_action or "")
+    assert any("50 periods, held back for 0.70 s" in item for item in found.culprits[0].evidence)
+
+
+def test_a_rank_that_becomes_slow_in_mid_run_is_drift_and_no_pass() -> None:
+    compute = ranks(4, 200, 0.02, 0, slow={}, seed=3)
+    compute[1] = [value * (1.25 if index >= 160 else 1.0) for index, value in enumerate(compute[1])]
+    found = training(compute)
+    assert scaling.straggler_finding(found, 1.15).decision is Decision.PASS  # averaged over the whole run
+    drift = next(item for item in scaling.drifts(found) if item.rank == 1)
+    assert drift.iteration == 160
+    assert drift.ratio == pytest.approx(1.25, rel=0.03)
+    assert scaling.slowdown_since(found, 1, 160) == pytest.approx(1.25, rel=0.03)
+    assert judge.straggler_status(plan(), found) is Verdict.INCONCLUSIVE
+
+
+def test_a_gang_that_slows_down_together_is_reported_and_passes() -> None:
+    dice = random.Random(4)
+    rows = [[0.02 * dice.lognormvariate(0, 0.02) for _ in range(80)] for _ in range(2)]
+    rows = [[value * (1.3 if index >= 40 else 1) for index, value in enumerate(row)] for row in rows]
+    items = [
+        {**line, "compute": rows, "compute_cpu": rows, "step": rows} if line["kind"] == "training" else line
+        for line in lines()
+    ]
+    found = checked(items)
+    assert found.status is Verdict.PASS
+    assert found.measured is not None
+    drift = found.measured.detail["drift"]
+    assert isinstance(drift, list)
+    assert [(item["rank"], item["iteration"]) for item in drift] == [(None, 40)]
+    assert "drift: all ranks took 1.3" in found.message
+
+
+def test_the_result_states_at_what_risk_it_was_decided() -> None:
+    found = checked(lines())
+    assert found.measured is not None
+    assert found.measured.detail["pass_alpha"] == 1e-3
+    assert 0 < float(str(found.measured.detail["fail_alpha"])) < 1e-6
+
+
+def fit(items: list[dict[str, Any]]) -> Check | None:
+    return fitness.fitness(plan(), parsed(items))
+
+
+def test_quiet_machines_are_fit() -> None:
+    found = fit(lines())
+    assert found is not None
+    assert (found.status, found.required) == (Verdict.PASS, False)
+    assert found.measured is not None
+    assert found.measured.value == pytest.approx(0.01, abs=1e-3)
+
+
+@pytest.mark.parametrize("kind", ["fitness", "training"])
+def test_a_noisy_machine_is_named_wherever_it_showed(kind: str) -> None:
+    noisy = [{**line, **spins(0.25)} if line["kind"] == kind else line for line in lines()]
+    found = fit(noisy)
+    assert found is not None
+    assert found.status is Verdict.INCONCLUSIVE
+    assert found.message.startswith("noisy_host: a fixed spin varies by 25%")
+    assert {culprit.cause for culprit in found.culprits} == {Cause.NOISY_HOST}
+    assert {(culprit.kind, culprit.node) for culprit in found.culprits} == {
+        ("node", "smoke-ab-0"),
+        ("node", "smoke-ab-1"),
+    }
+
+
+def test_fitness_without_a_measurement_is_no_pass() -> None:
+    assert fit([line for line in lines() if line["kind"] != "fitness"]) is None
+    empty = [
+        {**line, "spin": [[], []], "spin_queue": None} if line["kind"] == "fitness" else line
+        for line in lines()
+    ]
+    left = [line for line in empty if line["kind"] != "training"]
+    found = fit(left)
+    assert found is not None
+    assert found.status is Verdict.ERROR
+
+
+def test_healthy_noise_never_fails_whatever_the_ladder_says() -> None:
+    for seed in range(60):
+        compute = ranks(4, 120, 0.1, 0.005, slow={}, seed=seed)
+        found = training(compute)
+        for spread in (0.01, 0.4):
+            status = judge.straggler_status(plan(), dataclasses.replace(found, spin=spin_rows(spread)))
+            assert status is not Verdict.FAIL
+
+
+def spin_rows(spread: float) -> tuple[tuple[float, ...], ...]:
+    return tuple(tuple(0.004 * f for f in (1.0, 1 - spread, 1 + spread)) for _ in range(4))
+
+
+def test_series_of_the_samples_are_what_they_say() -> None:
+    assert sum(series(2.0)) == pytest.approx(2 * sum(series(1.0)))

@@ -1,0 +1,123 @@
+"""Real gangs on loopback: sweeps, contents, and who corrupted them."""
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from smoke_training.formulae.bandwidth import COLLECTIVES
+
+pytestmark = pytest.mark.alone
+
+REPOSITORY = Path(__file__).resolve().parents[4]
+RANKS = 3
+
+# Checks the contents of every collective, first untouched, then with one word of what rank 1 sends altered.
+CORRUPTED = """
+import json, sys
+from smoke_training.probes import gang as gangs, operations, payloads
+
+gang = gangs.join(60, "cpu")
+found = []
+def tampered(original, mine):
+    def call(*tensors):
+        sent = tensors[-1]
+        if gang.rank == 1:
+            sent[sent.numel() // 2] ^= 5 << 20
+        original(*tensors)
+    return call
+for name in ("all_reduce", "all_gather", "reduce_scatter", "all_to_all"):
+    found.append(payloads.check(gang, name, (1024, 4096)))
+    original = getattr(operations, name)
+    setattr(operations, name, tampered(original, gang.rank))
+    found.append(payloads.check(gang, name, (1024, 65536)))
+    setattr(operations, name, original)
+bench = operations.Bench(gang, "all_reduce", 4096)
+def refused(size):
+    raise RuntimeError("Backend gloo does not support reduce_scatter")
+bench.operation = refused
+missing = bench.missing(4096)
+if gang.rank == 0:
+    print("FOUND", json.dumps([found, missing]), flush=True)
+gangs.leave()
+"""
+
+
+def ran(*words: str) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "PYTHONPATH": str(REPOSITORY), "SMOKE_DEVICE": "cpu"}
+    return subprocess.run(
+        [sys.executable, *words], env=environment, capture_output=True, text=True, timeout=120, check=False
+    )
+
+
+@pytest.fixture(scope="module")
+def checked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[list[Any], str]]:
+    script = tmp_path_factory.mktemp("gang") / "script.py"
+    script.write_text(CORRUPTED)
+    done = ran("-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={RANKS}", str(script))
+    line = next((line for line in done.stdout.splitlines() if line.startswith("FOUND ")), None)
+    assert line is not None, done.stdout + done.stderr
+    yield json.loads(line.removeprefix("FOUND "))
+
+
+@pytest.mark.parametrize("name", COLLECTIVES)
+def test_untouched_contents_are_right(checked: tuple[list[Any], str], name: str) -> None:
+    clean = checked[0][2 * COLLECTIVES.index(name)]
+    assert (clean["name"], clean["wrong"], clean["sizes"]) == (name, [], [1024, 4096])
+    words = RANKS * (42 + 170)  # 1024 and 4096 bytes are 42 and 170 words of 8 bytes per rank
+    assert clean["elements"] == words * (1 if name == "reduce_scatter" else RANKS)
+
+
+@pytest.mark.parametrize("name", COLLECTIVES)
+def test_one_altered_word_names_its_sender_and_chunk(checked: tuple[list[Any], str], name: str) -> None:
+    bad = checked[0][2 * COLLECTIVES.index(name) + 1]["wrong"]
+    assert {item["size"] for item in bad} == {1024, 65536}
+    assert all(item["elements"] == 1 and item["accused"] == [1] for item in bad)
+    receivers = {item["rank"] for item in bad}
+    if name in ("all_reduce", "all_gather"):
+        assert receivers == {0, 1, 2}, "everybody receives what rank 1 spoilt"
+    else:
+        assert receivers == {1}, "the middle of what a rank sends goes to the rank in the middle"
+    assert all(item["chunks"] == [1] for item in bad)
+
+
+def test_a_backend_that_lacks_a_collective_says_so_by_name(checked: tuple[list[Any], str]) -> None:
+    assert "gloo of torch" in checked[1]
+    assert "has no all_reduce: Backend gloo does not support" in checked[1]
+
+
+@pytest.fixture(scope="module")
+def result(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, Any], float]:
+    out = tmp_path_factory.mktemp("run") / "result.json"
+    began = time.monotonic()
+    done = ran("-m", "smoke_training", "run", "--ranks", "4", "--only", "collectives", "--out", str(out))
+    assert out.exists(), done.stdout + done.stderr
+    return json.loads(out.read_text()), time.monotonic() - began
+
+
+def test_all_collectives_are_swept_and_right(result: tuple[dict[str, Any], float]) -> None:
+    checks = {item["id"]: item for item in result[0]["checks"]}
+    assert checks["collective.payload"]["status"] == "PASS"
+    for name in COLLECTIVES:
+        found = checks[f"collective.{name}"]
+        assert found["status"] == "PASS", found["message"]
+        detail = found["measured"]["detail"]
+        sizes = [row["size_bytes"] for row in detail["sweep"]]
+        assert sizes == sorted(sizes)
+        assert len(sizes) >= 2
+        assert all(row["n"] >= 12 and row["busbw_gb_s"] > 0 for row in detail["sweep"])
+        assert detail["latency_us"] is not None
+        # Loopback has no wire to be held against, and says so.
+        assert found["expected"]["kind"] == "unknown"
+        assert "talk through its memory" in found["expected"]["reason"]
+    assert result[0]["verdict"] == "PASS"
+
+
+def test_the_whole_partial_run_is_quick(result: tuple[dict[str, Any], float]) -> None:
+    assert result[1] < 60  # about 10 s on two idle cores, of which the collectives take 4

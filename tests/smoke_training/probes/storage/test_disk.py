@@ -1,0 +1,77 @@
+import os
+import time
+from pathlib import Path
+
+import pytest
+
+from smoke_training.probes.storage import throughput as storage
+from smoke_training.probes.storage.disk import CHUNK, BlockFile, Refusal, refusal, refusing, resident_share
+from smoke_training.runtime import files
+
+
+def test_blocks_are_written_in_place_and_read_back(tmp_path: Path) -> None:
+    file = BlockFile(tmp_path / "new" / "blocks", 3)
+    for index in range(5):
+        file.write(index, 2 * CHUNK)
+    assert file.path.stat().st_size == 3 * 2 * CHUNK
+    before = file.path.read_bytes()
+    file.write(4, 2 * CHUNK)  # the same region, other contents than index 1 left there
+    assert file.path.read_bytes() == before
+    file.write(7, 2 * CHUNK)
+    assert file.path.read_bytes() != before
+    file.read(0, 6 * CHUNK)
+    with pytest.raises(OSError, match="ends early"):
+        file.read(0, 7 * CHUNK)
+    file.close()
+    assert not file.path.exists()
+
+
+def test_what_is_cached_is_seen_and_dropped_pages_are_gone(tmp_path: Path) -> None:
+    file = BlockFile(tmp_path / "blocks", 1)
+    file.write(0, 8 * CHUNK)
+    warm = file.resident_share()
+    if warm is None:
+        pytest.skip("this kernel does not say what is cached")
+    assert warm == 1.0
+    file.drop_cache()
+    cold = file.resident_share()
+    assert cold is not None
+    if cold > 0.5:
+        pytest.skip("this file system keeps pages that nobody needs, as tmpfs does")
+    assert cold < 0.05
+    file.read(0, 8 * CHUNK)
+    assert file.resident_share() == 1.0
+    file.close()
+
+
+def test_an_empty_file_has_no_share(tmp_path: Path) -> None:
+    (tmp_path / "empty").touch()
+    file = os.open(tmp_path / "empty", os.O_RDWR)
+    assert resident_share(file) is None
+    os.close(file)
+
+
+def test_a_refusal_names_path_reason_and_bytes(tmp_path: Path) -> None:
+    found: list[Refusal] = []
+    with refusing(found, "write", tmp_path / "x", 1000):
+        Path("/dev/full").write_bytes(b"x")
+    (item,) = found
+    assert (item.errno, item.operation, item.bytes_wanted) == ("ENOSPC", "write", 1000)
+    assert item.bytes_free is not None
+    line = item.line("storage", "scratch", 2, 1)
+    assert (line["kind"], line["rank"], line["node"], line["path"]) == (
+        "storage_error",
+        2,
+        1,
+        str(tmp_path / "x"),
+    )
+    assert refusal(OSError("odd"), "read", tmp_path / "no" / "where").errno == "OSError"
+
+
+def test_only_old_leftovers_of_this_program_are_removed(tmp_path: Path) -> None:
+    now = time.time()
+    for name, age in ((f"{storage.PREFIX}old", 90000), (f"{storage.PREFIX}new", 10), ("theirs", 90000)):
+        (tmp_path / name / "in").mkdir(parents=True)
+        os.utime(tmp_path / name, (now - age, now - age))
+    files.sweep(tmp_path, storage.PREFIX)
+    assert sorted(path.name for path in tmp_path.iterdir()) == [f"{storage.PREFIX}new", "theirs"]

@@ -1,0 +1,125 @@
+"""Two ranks under torchrun: the probes of the training step, healthy and with faults put into one rank.
+
+    torchrun --nproc-per-node 2 tests/smoke_training/two_ranks.py FOLDER
+
+Rank 0 writes FOLDER/lines.jsonl: evidence lines with the name of their part under `part`.
+"""
+
+import dataclasses
+import json
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import torch
+from torch import Tensor
+from torch.nn.parallel import DistributedDataParallel
+
+import smoke_training
+from smoke_training import plan as plans
+from smoke_training.instrumentation import Run
+from smoke_training.probes import group as gang
+from smoke_training.probes.context import Context, Line
+from smoke_training.probes.training import fitness, numerics, parity, sharded, step, transformer
+
+VICTIM, NAN_PASS, NAN_PARAMETER = 1, 33, "blocks.1.up.weight"
+FLIP_SAMPLE, FLIP_PARAMETER = 20, "head.weight"
+
+
+def poison(rank: int) -> None:
+    """One NaN into one gradient of the victim at one backward pass of the next model that is built."""
+    build = transformer.build
+
+    def poisoned(*arguments: object, **wishes: object) -> transformer.Transformer:
+        transformer.build = build
+        model = build(*arguments, **wishes)  # type: ignore[arg-type]
+        passes = iter(range(10**9))
+
+        def spoil(gradient: Tensor) -> Tensor | None:
+            if next(passes) != NAN_PASS:
+                return None
+            spoilt = gradient.clone()
+            spoilt.view(-1)[3] = float("nan")
+            return spoilt
+
+        if rank == VICTIM:
+            model.get_parameter(NAN_PARAMETER).register_hook(spoil)  # type: ignore[no-untyped-call]
+        return model
+
+    transformer.build = poisoned
+
+
+def corrupt(rank: int) -> None:
+    """One bit of one reduced gradient of the victim, before the checksum is taken."""
+    checksum = numerics.Watch.checksum
+
+    def flipped(watch: numerics.Watch) -> None:
+        if rank == VICTIM and len(watch.samples) == FLIP_SAMPLE:
+            gradient = dict(watch._named)[FLIP_PARAMETER].grad
+            assert gradient is not None
+            gradient.view(-1).view(torch.int32)[5] ^= 1
+        checksum(watch)
+
+    numerics.Watch.checksum = flipped  # type: ignore[method-assign,assignment]
+
+
+def broken_training(context: Context) -> Iterator[Line]:
+    """The training phase with both faults."""
+    poison(context.gang.rank)
+    original = numerics.Watch.checksum
+    corrupt(context.gang.rank)
+    try:
+        yield from step.measure(context)
+    finally:
+        numerics.Watch.checksum = original  # type: ignore[method-assign]
+
+
+class Loader:
+    """Batches; those of the victim take a while to come."""
+
+    def __init__(self, rank: int, count: int) -> None:
+        self.rank, self.count = rank, count
+
+    def __iter__(self) -> Iterator[Tensor]:
+        for index in range(self.count):
+            time.sleep(0.01 if self.rank == VICTIM else 0.0)
+            yield transformer.tokens(transformer.STATE, 1, index * 2 + self.rank, torch.device("cpu"))
+
+
+def instrumented(context: Context) -> Iterator[Line]:
+    """A user's own loop: rank 1 waits for data and computes slowly, rank 0 waits for its gradients."""
+    rank = context.gang.rank
+    model = DistributedDataParallel(
+        transformer.build(transformer.STATE, 1, torch.device("cpu"), torch.float32)
+    )
+    if rank == VICTIM:
+        model.module.norm.register_forward_hook(lambda *_: time.sleep(0.02))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    run: Run[Tensor]
+    with smoke_training.instrument(model, optimizer, Loader(rank, 48), every=8) as run:
+        for batch in run.batches():
+            model(batch).backward()
+            optimizer.step()
+            optimizer.zero_grad()
+    yield {"kind": "instrument", "latest": run.latest, "problems": run.problems}
+
+
+def main() -> None:
+    joined = gang.join(60, "cpu")
+    folder = Path(sys.argv[1])
+    plan = dataclasses.replace(plans.local_plan(joined.world), max_straggler_slowdown=3.0)
+    context = Context(gang=joined, plan=plan, scratch=folder)
+    parts = {
+        "healthy": step.measure, "fitness": fitness.measure, "parity": parity.measure,
+        "sharded": sharded.measure, "broken": broken_training, "instrument": instrumented,
+    }  # fmt: skip
+    with (folder / f"lines-{joined.rank}.jsonl").open("w") as stream:
+        for part, measure in parts.items():
+            for line in measure(context):
+                stream.write(json.dumps({**line, "part": part}) + "\n")
+    gang.leave()
+
+
+if __name__ == "__main__":
+    main()
