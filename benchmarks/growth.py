@@ -22,7 +22,7 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
 from infra.engine.install import require  # noqa: E402
-from infra.rehearsal.client import Rehearsal  # noqa: E402
+from rehearsal.client import Rehearsal  # noqa: E402
 
 _PROGRAM = """
 import json
@@ -68,7 +68,7 @@ def daemons(home: Path) -> list[psutil.Process]:
     found = []
     for process in psutil.process_iter(["cmdline"]):
         words = process.info["cmdline"] or []
-        if "infra.rehearsal.daemon" in words and str(home) in words:
+        if "rehearsal.daemon" in words and str(home) in words:
             found.append(process)
     return found
 

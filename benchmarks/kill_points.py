@@ -16,7 +16,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-from infra.rehearsal.client import Rehearsal  # noqa: E402
+from rehearsal.client import Rehearsal  # noqa: E402
 from tests.rehearsal.kill_points import Stage, play  # noqa: E402
 
 

@@ -28,7 +28,7 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
 from infra.engine.install import require  # noqa: E402
-from infra.rehearsal.client import Rehearsal  # noqa: E402
+from rehearsal.client import Rehearsal  # noqa: E402
 
 _BARE_PROGRAM = """
 import pulumi, pulumi_aws as aws

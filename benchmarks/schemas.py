@@ -15,9 +15,9 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-from infra.rehearsal.aws import table as aws_table  # noqa: E402
-from infra.rehearsal.gcp import table as gcp_table  # noqa: E402
-from infra.rehearsal.schema import Schemas  # noqa: E402
+from rehearsal.aws import table as aws_table  # noqa: E402
+from rehearsal.core.schema import Schemas  # noqa: E402
+from rehearsal.gcp import table as gcp_table  # noqa: E402
 
 _KUBERNETES = (
     "apps/v1:DaemonSet",

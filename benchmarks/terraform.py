@@ -39,7 +39,7 @@ sys.path.insert(0, str(ROOT))
 
 from benchmarks.plain_resources import KINDS, REGION, Calls, Resource, plain_resources  # noqa: E402
 from infra.engine.install import require  # noqa: E402
-from infra.rehearsal.client import Rehearsal  # noqa: E402
+from rehearsal.client import Rehearsal  # noqa: E402
 
 _PROGRAM = """
 import functools, json, pathlib, re

@@ -8,8 +8,8 @@ from typing import Any
 from infra.cli.project_run import home_of
 from infra.cli.session import rehearsal
 from infra.errors import Problem, UserError
-from infra.rehearsal import project
-from infra.rehearsal.control import ControlError
+from rehearsal import project
+from rehearsal.control import ControlError
 
 _NEXT = "`pulumi refresh` and `pulumi up --refresh` see it"
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from pulumi.automation.events import EngineEvent
 
 from infra.engine.stack import OnEvent, Outcome
-from infra.rehearsal.aws.quotas import Planned, Shortfall, shortfalls
+from rehearsal.aws.quotas import Planned, Shortfall, shortfalls
 
 _GONE = ("delete", "delete-replaced", "discard", "discard-replaced")
 

@@ -15,9 +15,9 @@ from infra.cli.watch import watched
 from infra.engine.install import ROOT, Cli, require
 from infra.engine.stack import EngineStack, OnEvent, Outcome
 from infra.errors import Problem, UserError
-from infra.rehearsal import coverage, needs
-from infra.rehearsal import project as projects
-from infra.rehearsal.client import HELPERS, PACKAGES, Rehearsal
+from rehearsal import project as projects
+from rehearsal.client import HELPERS, PACKAGES, Rehearsal
+from rehearsal.core import coverage, needs
 
 INTERRUPTED_EXIT_CODE = 130
 

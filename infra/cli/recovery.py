@@ -9,7 +9,7 @@ from rich.console import Console
 
 from infra.engine import recovery
 from infra.errors import Problem, UserError
-from infra.rehearsal.client import Rehearsal
+from rehearsal.client import Rehearsal
 
 
 @contextmanager

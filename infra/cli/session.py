@@ -17,9 +17,9 @@ from infra.engine import recovery
 from infra.engine.install import ROOT, require
 from infra.engine.stack import EngineStack, OnEvent, Outcome
 from infra.errors import Problem, UserError
-from infra.rehearsal import faults as rehearsal_faults
-from infra.rehearsal import stack_file
-from infra.rehearsal.client import Rehearsal
+from rehearsal import stack_file
+from rehearsal.client import Rehearsal
+from rehearsal.core import faults as rehearsal_faults
 
 FAILED_EXIT_CODE = 1
 INTERRUPTED_EXIT_CODE = 130

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from infra.outputs import StackOutputs
-from infra.rehearsal.client import Rehearsal
+from rehearsal.client import Rehearsal
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from infra.cli.smoke_result import SmokeFigures, read_figures
 from infra.engine import recovery
 from infra.engine.stack import EngineStack, Outcome
 from infra.forecast import forecast
-from infra.rehearsal.client import Rehearsal
+from rehearsal.client import Rehearsal
 
 _PAST = {
     "create": "created",

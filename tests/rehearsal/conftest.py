@@ -8,7 +8,7 @@ import pytest
 from pulumi import automation
 
 from infra.engine import install
-from infra.rehearsal.client import Rehearsal
+from rehearsal.client import Rehearsal
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from infra.cli.recovery import recover
 from infra.engine.install import require
-from infra.rehearsal.client import Rehearsal
-from infra.rehearsal.state import State
+from rehearsal.client import Rehearsal
+from rehearsal.core.state import State
 
 PROJECT, STACK = "killed", "dev"
 _PROGRAM = Path(__file__).with_name("killed_program.py")

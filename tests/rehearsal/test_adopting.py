@@ -9,7 +9,7 @@ from pulumi import ResourceOptions, automation
 from pulumi.automation import CommandError
 from pulumi.automation._stack import ImportResource
 
-from infra.rehearsal.client import Rehearsal
+from rehearsal.client import Rehearsal
 from tests.rehearsal.updates import counts
 
 Select = Callable[[Callable[[], None]], automation.Stack]

@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 
 from infra import catalog
-from infra.rehearsal.aws.cloud import AwsCloud
-from infra.rehearsal.model import UNKNOWN, RefusalError
-from infra.rehearsal.schema import Schemas
-from infra.rehearsal.state import State
-from tests.rehearsal.rules import driver
-from tests.rehearsal.rules.driver import CACHE
+from rehearsal.aws.cloud import AwsCloud
+from rehearsal.core.model import UNKNOWN, RefusalError
+from rehearsal.core.schema import Schemas
+from rehearsal.core.state import State
+from tests.rehearsal import driver
+from tests.rehearsal.driver import CACHE
 
 EKS_VERSIONS = list(catalog.aws().eks.versions)
 EKS_TRUST = json.dumps(

@@ -10,7 +10,7 @@ import pytest
 from infra.cli.recovery import alone
 from infra.engine.install import require
 from infra.errors import UserError
-from infra.rehearsal.client import Rehearsal
+from rehearsal.client import Rehearsal
 
 _PROGRAM = Path(__file__).with_name("killed_program.py")
 # The first run must still be at it when the second one comes.

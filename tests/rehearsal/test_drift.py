@@ -9,9 +9,9 @@ from pulumi import automation
 
 from infra.cli import drifting
 from infra.errors import UserError
-from infra.rehearsal.client import Rehearsal
-from infra.rehearsal.drift import put
-from infra.rehearsal.model import RefusalError
+from rehearsal.client import Rehearsal
+from rehearsal.core.drift import put
+from rehearsal.core.model import RefusalError
 from tests.rehearsal.updates import counts
 
 Select = Callable[[Callable[[], None]], automation.Stack]

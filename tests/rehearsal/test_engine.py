@@ -12,8 +12,8 @@ import pulumi_gcp as gcp
 import pytest
 from pulumi import automation
 
-from infra.rehearsal import control
-from infra.rehearsal.client import Rehearsal
+from rehearsal import control
+from rehearsal.client import Rehearsal
 from tests.rehearsal.updates import changes, refused
 
 Select = Callable[[Callable[[], None]], automation.Stack]

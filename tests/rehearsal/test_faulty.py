@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 
 from infra.errors import UserError
-from infra.rehearsal import faults, faulty
-from infra.rehearsal.client import Rehearsal
-from infra.rehearsal.faulty import FaultPlan, Faulty
-from infra.rehearsal.journal import Journal, Journaled
-from infra.rehearsal.model import Call, Diff, Instance, RefusalError
-from infra.rehearsal.state import State
-from infra.rehearsal.wrapper import Wrapper
+from rehearsal.client import Rehearsal
+from rehearsal.core import faults, faulty
+from rehearsal.core.faulty import FaultPlan, Faulty
+from rehearsal.core.journal import Journal, Journaled
+from rehearsal.core.model import Call, Diff, Instance, RefusalError
+from rehearsal.core.state import State
+from rehearsal.core.wrapper import Wrapper
 
 GROUP, ROLE = "aws:eks/nodeGroup:NodeGroup", "aws:iam/role:Role"
 

@@ -11,7 +11,7 @@ import pulumi_kubernetes as k8s
 import pytest
 from pulumi import automation
 
-from infra.rehearsal.client import Rehearsal
+from rehearsal.client import Rehearsal
 from tests.rehearsal.updates import changes, refused
 
 Select = Callable[[Callable[[], None]], automation.Stack]
@@ -163,7 +163,7 @@ def test_a_protected_cluster_is_not_destroyed(rehearsal: Rehearsal, stack: Selec
 
 def test_an_unknown_function_says_what_to_add(stack: Select) -> None:
     said = refused(select(stack, lambda: pulumi.export("x", gcp.compute.get_snapshot(name="x").id)))
-    assert "getSnapshot" in said and "infra/rehearsal/gcp/functions.py" in said
+    assert "getSnapshot" in said and "rehearsal/gcp/functions.py" in said
 
 
 def test_a_missing_project_is_told(stack: Select) -> None:

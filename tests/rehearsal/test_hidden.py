@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from infra.rehearsal.aws.cloud import AwsCloud
-from infra.rehearsal.kubernetes.cloud import KubernetesCloud
-from infra.rehearsal.model import RefusalError
-from infra.rehearsal.schema import Schemas
-from infra.rehearsal.state import State
-from tests.rehearsal.rules.aws.world import trust
-from tests.rehearsal.rules.driver import CACHE, Driver
+from rehearsal.aws.cloud import AwsCloud
+from rehearsal.core.model import RefusalError
+from rehearsal.core.schema import Schemas
+from rehearsal.core.state import State
+from rehearsal.kubernetes.cloud import KubernetesCloud
+from tests.rehearsal.aws.rules.world import trust
+from tests.rehearsal.driver import CACHE, Driver
 
 SERVICE = "core/v1:Service"
 

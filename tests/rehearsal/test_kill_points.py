@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from infra.rehearsal.client import Rehearsal
+from rehearsal.client import Rehearsal
 from tests.rehearsal.kill_points import Kill, Stage, play
 
 # benchmarks/kill_points.py goes through more, with other seeds.

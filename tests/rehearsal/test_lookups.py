@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from infra.rehearsal.aws import functions
-from infra.rehearsal.model import Properties, RefusalError
-from infra.rehearsal.state import State
+from rehearsal.aws import functions
+from rehearsal.core.model import Properties, RefusalError
+from rehearsal.core.state import State
 
 SCOPE = "123456789012/us-east-1"
 

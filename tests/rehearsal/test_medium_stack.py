@@ -18,7 +18,7 @@ import pytest
 from mlflow.entities import Run
 
 from infra.engine import install
-from infra.rehearsal.client import Rehearsal
+from rehearsal.client import Rehearsal
 
 ROOT = Path(__file__).resolve().parents[2]
 STACK = "dev-aws"

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from infra.rehearsal.schema import Schemas
-from infra.rehearsal.validate import validate
+from rehearsal.core.schema import Schemas
+from rehearsal.core.validate import validate
 
 CACHE = Path(__file__).resolve().parents[2] / ".trainstack" / "cache" / "schemas"
 CASES: list[tuple[str, dict[str, Any], str, str]] = [

@@ -12,9 +12,9 @@ import pytest
 
 from infra.cli import project_run
 from infra.errors import UserError
-from infra.rehearsal import coverage, needs
-from infra.rehearsal import project as projects
-from infra.rehearsal.client import Rehearsal
+from rehearsal import project as projects
+from rehearsal.client import Rehearsal
+from rehearsal.core import coverage, needs
 
 PROGRAMS = Path(__file__).with_name("programs")
 

@@ -6,9 +6,9 @@ from google.protobuf import struct_pb2
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from infra.rehearsal.model import UNKNOWN
-from infra.rehearsal.properties import at, changed, head, walk
-from infra.rehearsal.wire import from_struct, to_struct
+from rehearsal.core.model import UNKNOWN
+from rehearsal.core.properties import at, changed, head, walk
+from rehearsal.core.wire import from_struct, to_struct
 
 _NAMES = st.text(alphabet='ab.["]\\ -/', min_size=1, max_size=5)
 _SCALARS = st.none() | st.booleans() | st.integers(-(2**40), 2**40) | st.text(max_size=5) | st.just(UNKNOWN)

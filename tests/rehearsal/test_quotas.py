@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from infra.rehearsal.aws.quotas import Account, Planned, shortfalls
-from infra.rehearsal.model import RefusalError
+from rehearsal.aws.quotas import Account, Planned, shortfalls
+from rehearsal.core.model import RefusalError
 
 NODES = "aws:eks/nodeGroup:NodeGroup"
 

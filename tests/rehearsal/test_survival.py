@@ -16,8 +16,8 @@ from google.protobuf import empty_pb2, struct_pb2
 from pulumi.runtime.proto import provider_pb2, provider_pb2_grpc
 
 from infra.engine import recovery
-from infra.rehearsal import control
-from infra.rehearsal.client import Rehearsal
+from rehearsal import control
+from rehearsal.client import Rehearsal
 
 SURVIVOR = Path(__file__).with_name("survivor.py")
 SUBNETS = 24
@@ -50,7 +50,7 @@ def daemon(rehearsal: Rehearsal) -> psutil.Process:
             words = process.cmdline()
         except psutil.Error:
             continue
-        if "infra.rehearsal.daemon" in words and str(rehearsal.home) in words:
+        if "rehearsal.daemon" in words and str(rehearsal.home) in words:
             return process
     raise AssertionError("no daemon is running")
 

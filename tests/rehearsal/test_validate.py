@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from infra.rehearsal.model import UNKNOWN
-from infra.rehearsal.schema import Schemas
-from infra.rehearsal.validate import SIGNATURE, validate
+from rehearsal.core.model import UNKNOWN
+from rehearsal.core.schema import Schemas
+from rehearsal.core.validate import SIGNATURE, validate
 
 CACHE = Path(__file__).resolve().parents[2] / ".trainstack" / "cache" / "schemas"
 CLUSTER = "aws:eks/cluster:Cluster"

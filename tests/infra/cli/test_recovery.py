@@ -9,7 +9,7 @@ import pytest
 
 from infra.cli.recovery import alone, recover
 from infra.errors import UserError
-from infra.rehearsal.client import Rehearsal
+from rehearsal.client import Rehearsal
 
 
 def test_of_two_commands_on_one_stack_the_second_is_refused(tmp_path: Path) -> None:

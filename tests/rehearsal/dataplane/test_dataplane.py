@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from infra.rehearsal.dataplane.policies import Request, allowed, trusts
-from infra.rehearsal.dataplane.secret_store import SecretStore
-from infra.rehearsal.dataplane.server import CREDENTIALS_PATH, Dataplane
-from infra.rehearsal.state import Record, State
+from rehearsal.core.state import Record, State
+from rehearsal.dataplane.policies import Request, allowed, trusts
+from rehearsal.dataplane.secret_store import SecretStore
+from rehearsal.dataplane.server import CREDENTIALS_PATH, Dataplane
 
 # Untyped packages: nothing of them is checked.
 boto3: Any = importlib.import_module("boto3")

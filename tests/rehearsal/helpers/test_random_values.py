@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from infra.rehearsal.helpers.random_values import _TEXT_DEFAULTS, RandomCloud, _text
-from infra.rehearsal.model import UNKNOWN, Call, Instance, RefusalError
-from infra.rehearsal.schema import Schemas
-from infra.rehearsal.state import State
+from rehearsal.core.model import UNKNOWN, Call, Instance, RefusalError
+from rehearsal.core.schema import Schemas
+from rehearsal.core.state import State
+from rehearsal.helpers.random_values import _TEXT_DEFAULTS, RandomCloud, _text
 
 CACHE = Path(__file__).resolve().parents[3] / ".trainstack" / "cache" / "schemas"
 

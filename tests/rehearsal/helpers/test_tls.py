@@ -9,8 +9,8 @@ import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
-from infra.rehearsal.helpers import certificates, keys
-from infra.rehearsal.model import RefusalError
+from rehearsal.core.model import RefusalError
+from rehearsal.helpers import certificates, keys
 
 RSA = {"algorithm": "RSA", "rsaBits": 2048, "ecdsaCurve": "P224"}
 NAME = {"commonName": "mlflow.example.com", "organization": "Research"}

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from infra.rehearsal.kubernetes.cloud import KubernetesCloud
-from infra.rehearsal.schema import Schemas
-from infra.rehearsal.state import State
+from rehearsal.core.schema import Schemas
+from rehearsal.core.state import State
+from rehearsal.kubernetes.cloud import KubernetesCloud
 from tests.rehearsal.kubernetes.harness import ARN, ENDPOINT, Rehearsed, processes
 
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import psutil
 
-from infra.rehearsal.kubernetes.cloud import KubernetesCloud
-from infra.rehearsal.model import Call, Instance, Properties, RefusalError
-from infra.rehearsal.state import Record, State
+from rehearsal.core.model import Call, Instance, Properties, RefusalError
+from rehearsal.core.state import Record, State
+from rehearsal.kubernetes.cloud import KubernetesCloud
 
 ENDPOINT = "https://ABCDEF0123.gr7.eu-central-1.eks.amazonaws.com"
 ARN = "arn:aws:eks:eu-central-1:123456789012:cluster/dev"

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from infra.rehearsal.dataplane.secret_store import SecretStore
-from infra.rehearsal.kubernetes.clusters import Cluster
-from infra.rehearsal.kubernetes.nodes import nodes
-from infra.rehearsal.model import InitFailedError, RefusalError
+from rehearsal.core.model import InitFailedError, RefusalError
+from rehearsal.dataplane.secret_store import SecretStore
+from rehearsal.kubernetes.clusters import Cluster
+from rehearsal.kubernetes.nodes import nodes
 from tests.rehearsal.kubernetes.harness import (
     ACCOUNT,
     ACCOUNT_KIND,

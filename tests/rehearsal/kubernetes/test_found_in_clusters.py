@@ -2,10 +2,10 @@
 
 import pytest
 
-from infra.rehearsal.kubernetes import ambient, awaits
-from infra.rehearsal.kubernetes.clusters import Cluster
-from infra.rehearsal.kubernetes.nodes import nodes
-from infra.rehearsal.model import InitFailedError, Properties
+from rehearsal.core.model import InitFailedError, Properties
+from rehearsal.kubernetes import ambient, awaits
+from rehearsal.kubernetes.clusters import Cluster
+from rehearsal.kubernetes.nodes import nodes
 from tests.rehearsal.kubernetes.harness import DEPLOYMENT, RELEASE, SERVICE, Rehearsed, deployment, kubeconfig
 
 CLAIM = "kubernetes:core/v1:PersistentVolumeClaim"

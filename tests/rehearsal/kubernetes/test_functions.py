@@ -2,8 +2,8 @@
 
 import pytest
 
-from infra.rehearsal.kubernetes.functions import call
-from infra.rehearsal.model import RefusalError
+from rehearsal.core.model import RefusalError
+from rehearsal.kubernetes.functions import call
 
 DECODE = "kubernetes:yaml:decode"
 TEXT = """

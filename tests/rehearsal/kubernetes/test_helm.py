@@ -2,8 +2,8 @@
 
 import pytest
 
-from infra.rehearsal.kubernetes.charts import charts, find
-from infra.rehearsal.model import InitFailedError, Properties, RefusalError
+from rehearsal.core.model import InitFailedError, Properties, RefusalError
+from rehearsal.kubernetes.charts import charts, find
 from tests.rehearsal.kubernetes.harness import NAMESPACE, RELEASE, Rehearsed
 
 KUEUE: Properties = {

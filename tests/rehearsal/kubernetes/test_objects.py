@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from infra.rehearsal.model import UNKNOWN, InitFailedError, RefusalError
+from rehearsal.core.model import UNKNOWN, InitFailedError, RefusalError
 from tests.rehearsal.kubernetes.harness import (
     ACCOUNT_KIND,
     CONFIG_MAP,

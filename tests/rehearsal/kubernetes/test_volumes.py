@@ -3,9 +3,9 @@
 import threading
 from pathlib import Path
 
-from infra.rehearsal.kubernetes.clusters import resolve
-from infra.rehearsal.kubernetes.volumes import Volumes
-from infra.rehearsal.workloads.translate import Pod
+from rehearsal.kubernetes.clusters import resolve
+from rehearsal.kubernetes.volumes import Volumes
+from rehearsal.workloads.translate import Pod
 from tests.rehearsal.kubernetes.harness import Rehearsed
 
 PVC = "kubernetes:core/v1:PersistentVolumeClaim"

@@ -15,7 +15,7 @@ from typing import Any
 import psutil
 import pytest
 
-from infra.rehearsal.model import InitFailedError, Properties
+from rehearsal.core.model import InitFailedError, Properties
 from tests.rehearsal.kubernetes.harness import (
     ARN,
     DEPLOYMENT,
@@ -323,8 +323,8 @@ def test_nothing_survives_a_killed_daemon(tmp_path: Path) -> None:
     )
     daemon = (
         "import sys, time, pathlib\n"
-        "from infra.rehearsal.workloads.process import ContainerProcess\n"
-        "from infra.rehearsal.workloads.translate import Plan\n"
+        "from rehearsal.workloads.process import ContainerProcess\n"
+        "from rehearsal.workloads.translate import Plan\n"
         f"plan = Plan((sys.executable, {str(script)!r}), {{'PATH': '/usr/bin:/bin'}}, pathlib.Path('/'))\n"
         f"process = ContainerProcess(plan, pathlib.Path({str(tmp_path / 'log')!r}), [], 5.0)\n"
         "while len(process.pids()) < 2: time.sleep(0.02)\n"

@@ -3,8 +3,8 @@
 import ipaddress
 from pathlib import Path
 
-from infra.rehearsal.state import State
-from infra.rehearsal.workloads.addresses import Addresses
+from rehearsal.core.state import State
+from rehearsal.workloads.addresses import Addresses
 
 
 def test_addresses_are_stable_distinct_and_given_back(tmp_path: Path) -> None:

@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from infra.rehearsal.workloads.pod import PodRunner
-from infra.rehearsal.workloads.translate import Object, Pod, Surroundings
+from rehearsal.workloads.pod import PodRunner
+from rehearsal.workloads.translate import Object, Pod, Surroundings
 
 
 class NoNode:

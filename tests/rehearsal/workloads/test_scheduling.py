@@ -4,9 +4,9 @@ from decimal import Decimal
 
 import pytest
 
-from infra.rehearsal.workloads.controllers import shares
-from infra.rehearsal.workloads.quantity import parse
-from infra.rehearsal.workloads.scheduling import Node, Taint, place, requests
+from rehearsal.workloads.controllers import shares
+from rehearsal.workloads.quantity import parse
+from rehearsal.workloads.scheduling import Node, Taint, place, requests
 
 GPU = "nvidia.com/gpu"
 SYSTEM = Node(

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from infra.rehearsal.workloads.rewriting import Host, World, rewrite
-from infra.rehearsal.workloads.translate import (
+from rehearsal.workloads.rewriting import Host, World, rewrite
+from rehearsal.workloads.translate import (
     ContainerConfigError,
     Pod,
     Surroundings,

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from infra.rehearsal.rules.kubernetes import alone
-from infra.rehearsal.rules.kubernetes.schema import misfits
-from infra.rehearsal.schema import Schemas
-from infra.rehearsal.validate import validate
+from rehearsal.core.schema import Schemas
+from rehearsal.core.validate import validate
+from rehearsal.kubernetes.rules import alone
+from rehearsal.kubernetes.rules.schema import misfits
 from smoke_training.launchers import jobset, kubernetes, legacy, trainjob
 from smoke_training.launchers.runplan import RunPlan, RunPlanError
 from tests.smoke_training.launchers import plans

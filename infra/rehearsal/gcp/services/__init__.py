@@ -1,8 +1,0 @@
-"""What rows cannot say, service by service: `HOOKS` maps a type (without `gcp:`) to its functions."""
-
-from collections.abc import Mapping
-
-from infra.rehearsal.gcp.services import compute, data, gke, identity
-from infra.rehearsal.gcp.site import Hooks
-
-HOOKS: Mapping[str, Hooks] = {**compute.HOOKS, **data.HOOKS, **gke.HOOKS, **identity.HOOKS}

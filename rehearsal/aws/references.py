@@ -1,0 +1,119 @@
+"""Which property values name other resources, and whether those exist."""
+
+import functools
+import re
+from collections.abc import Iterator
+
+from rehearsal.aws.facts import DEPLOYER_ROLE
+from rehearsal.aws.site import Site, refuse
+from rehearsal.aws.table import Row, rows
+from rehearsal.core.model import Properties, RefusalError
+from rehearsal.core.properties import at, head, walk
+from rehearsal.core.state import Record
+
+_ID = re.compile(r"([a-z]+)-[0-9a-f]{8}(?:[0-9a-f]{9})?")
+# Free text of the user, never a reference.
+_IGNORED = frozenset({"tags", "tagsAll", "description", "userData", "__defaults"})
+# What every account has, or AWS makes when it is needed.
+_PRESENT = re.compile(
+    rf"arn:aws:iam::(?:aws:policy/|\d{{12}}:role/(?:aws-service-role/|aws-reserved/|{DEPLOYER_ROLE}$))"
+)
+
+
+def resolve(site: Site, row: Row, inputs: Properties) -> dict[str, Record]:
+    """Property path -> resource it refers to. Raises RefusalError for the first that does not exist.
+
+    In a preview, names are let pass: what bears the name may be about to be created.
+    """
+    found: dict[str, Record] = {}
+    for path, value in walk(inputs):
+        if not isinstance(value, str) or head(path) in _IGNORED:
+            continue
+        record = _by_form(site, path, value)
+        if record is not None:
+            found[path] = record
+    for path, value, target in _named(row, inputs):
+        record = site.find(value, target.removeprefix("aws:"))
+        if record is not None:
+            found[path] = record
+        elif not site.preview and not value.startswith(row.default_names or ("\0",)):
+            raise _missing(site, target, path, value)
+    return found
+
+
+def _named(row: Row, inputs: Properties) -> Iterator[tuple[str, str, str]]:
+    for path, target in row.names.items():
+        value = at(inputs, path)
+        if isinstance(value, str) and not value.startswith("arn:"):
+            yield path, value, target
+
+
+def _by_form(site: Site, path: str, value: str) -> Record | None:
+    match = _ID.fullmatch(value)
+    if match:
+        types = _by_prefix().get(match.group(1), ())
+        if not types:
+            return None
+        record = site.find(value, *types)
+        if record is None:
+            raise _missing(site, f"aws:{types[0]}", path, value)
+        return record
+    if not value.startswith("arn:") or _PRESENT.match(value):
+        return None
+    return _by_arn(site, path, value)
+
+
+def _by_arn(site: Site, path: str, value: str) -> Record | None:
+    plain = re.sub(r"(:\*|/\*)$", "", value)
+    for record in site.state.issued(plain):
+        if record.package == "aws":
+            return record
+    parts = plain.split(":", 5)
+    if len(parts) < 6 or parts[4] not in ("", site.account) or "*" in plain:
+        return None  # another account's, or a pattern: nothing that could be known here
+    for pattern, target in _by_pattern():
+        if pattern.fullmatch(plain) and not (site.preview and target.id in ("{name}", "{arn}")):
+            raise _missing(site, target.token, path, value)
+    return None
+
+
+def _missing(site: Site, target: str, path: str, value: str) -> RefusalError:
+    code, message = rows()[target].missing or ("ResourceNotFoundException", "{value} does not exist")
+    elsewhere = [record.scope for record in site.state.issued(value) if record.package == "aws"]
+    kind = target.rpartition(":")[2]
+    fix = (
+        f"It exists in {elsewhere[0]}, but this resource is in {site.scope}."
+        if elsewhere
+        else f"Use an output of the {kind} that the program creates, or look one up."
+    )
+    return refuse(code, message.format(value=value), path, fix)
+
+
+@functools.cache
+def _by_prefix() -> dict[str, tuple[str, ...]]:
+    """Prefix of an id -> types (without `aws:`) whose ids begin so."""
+    found: dict[str, list[str]] = {}
+    for row in rows().values():
+        match = re.match(r"([a-z]+)-\{hex17\}", row.id)
+        if match and row.missing is not None:
+            found.setdefault(match.group(1), []).append(row.token.removeprefix("aws:"))
+    for row in rows().values():
+        for name in row.issues:
+            match = re.match(r"([a-z]+)-\{fake17", str(row.outputs[name]))
+            if match and match.group(1) in found:
+                found[match.group(1)].append(row.token.removeprefix("aws:"))
+    return {prefix: tuple(tokens) for prefix, tokens in found.items()}
+
+
+@functools.cache
+def _by_pattern() -> tuple[tuple[re.Pattern[str], Row], ...]:
+    """The form of the ARNs of every type whose absence has a known error."""
+    return tuple(
+        (re.compile(_pattern(row.arn)), row) for row in rows().values() if row.arn and row.missing is not None
+    )
+
+
+def _pattern(template: str) -> str:
+    parts = re.split(r"(\{[^{}]+\})", template)
+    forms = {"{account}": r"\d{12}", "{region}": r"[a-z0-9-]+", "{path}": r"/(?:[^:]*/)?"}
+    return "".join(forms.get(part, "[^/:]+") if part.startswith("{") else re.escape(part) for part in parts)

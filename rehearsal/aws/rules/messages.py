@@ -1,0 +1,43 @@
+"""SNS topics, and the keys of log groups."""
+
+import re
+from collections.abc import Iterator
+
+from rehearsal.aws.rules.book import BOOK
+from rehearsal.aws.rules.reading import text
+from rehearsal.core.model import Properties
+from rehearsal.core.rules.model import Violation
+
+_TOPIC, _SUBSCRIPTION = "aws:sns/topic:Topic", "aws:sns/topicSubscription:TopicSubscription"
+_CREATE = "botocore 1.44.5 sns/2010-03-31 CreateTopicInput"
+_SUBSCRIBE = "botocore 1.44.5 sns/2010-03-31 SubscribeInput"
+_ENDPOINTS = {
+    "http": re.compile(r"http://.+"),
+    "https": re.compile(r"https://.+"),
+    "email": re.compile(r"[^@\s]+@[^@\s]+"),
+    "email-json": re.compile(r"[^@\s]+@[^@\s]+"),
+}
+
+
+@BOOK.rule("AWS-SNS-001", _TOPIC, source=_CREATE)
+def topic_name(inputs: Properties) -> Iterator[Violation]:
+    """A topic's name has letters, digits, underscores and dashes."""
+    name = text(inputs.get("name"))
+    if name is not None and not re.fullmatch(r"[A-Za-z0-9_-]{1,256}", name.removesuffix(".fifo")):
+        yield Violation("name", f"{name} is no name of a topic", "Use letters, digits, - and _.")
+
+
+@BOOK.rule("AWS-SNS-002", _TOPIC, source=_CREATE)
+def fifo_suffix(inputs: Properties) -> Iterator[Violation]:
+    """The names of FIFO topics, and no others, end in .fifo."""
+    name, fifo = text(inputs.get("name")), inputs.get("fifoTopic", False)
+    if name is not None and isinstance(fifo, bool) and fifo != name.endswith(".fifo"):
+        yield Violation("name", f"{name} does not go with fifoTopic = {str(fifo).lower()}")
+
+
+@BOOK.rule("AWS-SNS-003", _SUBSCRIPTION, source=_SUBSCRIBE)
+def endpoint_of_the_protocol(inputs: Properties) -> Iterator[Violation]:
+    """A subscription's endpoint is an URL or email address, as its protocol says."""
+    form, endpoint = _ENDPOINTS.get(str(inputs.get("protocol"))), text(inputs.get("endpoint"))
+    if form and endpoint is not None and not form.fullmatch(endpoint):
+        yield Violation("endpoint", f"{endpoint} is no endpoint of protocol {inputs['protocol']}")

@@ -1,0 +1,133 @@
+"""Reading inputs that may hold unknowns: a rule says nothing about what it cannot see."""
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from rehearsal.aws.site import Site, known
+from rehearsal.core.model import Properties
+from rehearsal.core.properties import at, join
+from rehearsal.core.state import Record
+
+EFA_DEVICES = ("efa", "efa-only")
+
+
+def each(value: Any, path: str) -> Iterator[tuple[str, Any]]:
+    """What is known at a path in which `[]` stands for every item, as (concrete path, value)."""
+    yield from _walk(value, path.split("."), "")
+
+
+def _walk(value: Any, steps: list[str], here: str) -> Iterator[tuple[str, Any]]:
+    if not steps:
+        if known(value):
+            yield here, value
+        return
+    name, many = steps[0].removesuffix("[]"), steps[0].endswith("[]")
+    found = value.get(name) if isinstance(value, Mapping) else None
+    place = join(here, name)
+    if not many:
+        yield from _walk(found, steps[1:], place)
+    elif isinstance(found, list):
+        for index, item in enumerate(found):
+            yield from _walk(item, steps[1:], f"{place}[{index}]")
+
+
+def items(inputs: Properties, name: str) -> list[tuple[str, Mapping[str, Any]]]:
+    """The objects of a list with their paths."""
+    return [(path, one) for path, one in each(inputs, f"{name}[]") if isinstance(one, Mapping)]
+
+
+def number(value: Any) -> float | None:
+    """A number, or None for what is none or is not known."""
+    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
+
+
+def text(value: Any) -> str | None:
+    """A text, or None for what is none or is not known."""
+    return value if isinstance(value, str) else None
+
+
+def given(inputs: Mapping[str, Any], *names: str) -> list[str]:
+    """Which of the properties are set, known or not."""
+    return [name for name in names if inputs.get(name) is not None]
+
+
+def is_set(value: Any) -> bool:
+    """Whether something is given that is neither empty nor false; an unknown counts as given."""
+    return value is not None and (not known(value) or bool(value))
+
+
+def document(value: Any) -> Any:
+    """A JSON document that may be given as text; None when it is not readable."""
+    if not isinstance(value, str):
+        return value if isinstance(value, dict) else None
+    try:
+        return json.loads(value)
+    except ValueError:
+        return None
+
+
+def subnets(site: Site, values: Any) -> list[Record]:
+    """The subnets that exist among the given ids."""
+    found = [site.find(value, "ec2/subnet:Subnet") for value in values] if isinstance(values, list) else []
+    return [subnet for subnet in found if subnet is not None]
+
+
+def zones(found: list[Record]) -> list[str]:
+    """The zones that subnets are in, sorted."""
+    return sorted({str(subnet.outputs.get("availabilityZone")) for subnet in found})
+
+
+def vpcs(found: list[Record]) -> set[str]:
+    """The VPCs that subnets are in."""
+    return {str(subnet.outputs.get("vpcId")) for subnet in found}
+
+
+def all_known(values: Any) -> bool:
+    """Whether something is a list of which a preview knows every item."""
+    return isinstance(values, list) and all(known(value) for value in values)
+
+
+def vpc_of_group(site: Site, value: Any) -> str | None:
+    """The VPC of a security group that exists."""
+    group = site.find(value, "ec2/securityGroup:SecurityGroup")
+    return text(group.outputs.get("vpcId")) if group else None
+
+
+def current(site: Site, token: str) -> Record | None:
+    """The resource of this request as it is before an update; None when it is being created."""
+    return next((one for one in site.all(token) if one.urn == site.call.urn), None)
+
+
+def named(record: Record) -> str:
+    """How a refusal calls another resource."""
+    return record.urn or record.id
+
+
+def template_of(site: Site, inputs: Properties) -> Record | None:
+    """The launch template of a node group."""
+    name = at(inputs, "launchTemplate.id") or at(inputs, "launchTemplate.name")
+    return site.find(name, "ec2/launchTemplate:LaunchTemplate")
+
+
+def trusts(role: Record, service: str, action: str = "sts:AssumeRole") -> bool:
+    """Whether a role's trust policy lets a service do `action` (or the trust policy is not readable)."""
+    policy = document(role.outputs.get("assumeRolePolicy"))
+    if not isinstance(policy, dict):
+        return True
+    for statement in many(policy.get("Statement")):
+        if not isinstance(statement, dict) or statement.get("Effect") != "Allow":
+            continue
+        principal = statement.get("Principal")
+        services = many(principal.get("Service")) if isinstance(principal, dict) else many(principal)
+        actions = many(statement.get("Action"))
+        if {service, "*"} & set(map(str, services)) and {action, "sts:*", "*"} & set(map(str, actions)):
+            return True
+    return False
+
+
+def many(value: Any) -> list[Any]:
+    """One value or several, as a list."""
+    if value is None:
+        return []
+    return value if isinstance(value, list) else [value]

@@ -1,0 +1,68 @@
+"""SageMaker: names are in `limits`; here roles, networks and variants."""
+
+from collections.abc import Iterator
+
+from rehearsal.aws.rules.book import BOOK
+from rehearsal.aws.rules.reading import is_set, subnets, trusts
+from rehearsal.aws.site import Site
+from rehearsal.core.model import Properties
+from rehearsal.core.properties import at
+from rehearsal.core.rules.model import Violation
+
+_ROLES = {
+    "aws:sagemaker/model:Model": "executionRoleArn",
+    "aws:sagemaker/notebookInstance:NotebookInstance": "roleArn",
+    "aws:sagemaker/pipeline:Pipeline": "roleArn",
+    "aws:sagemaker/mlflowTrackingServer:MlflowTrackingServer": "roleArn",
+    "aws:sagemaker/featureGroup:FeatureGroup": "roleArn",
+    "aws:sagemaker/trainingJob:TrainingJob": "roleArn",
+    "aws:sagemaker/domain:Domain": "defaultUserSettings.executionRole",
+}
+_DOMAIN, _NOTEBOOK = "aws:sagemaker/domain:Domain", "aws:sagemaker/notebookInstance:NotebookInstance"
+_MODEL = "aws:sagemaker/model:Model"
+_API = "botocore 1.44.5 sagemaker/2017-07-24"
+
+
+@BOOK.rule_around(
+    "AWS-SM-001", *_ROLES, source="awslabs/predictive-maintenance-using-machine-learning issue 3"
+)
+def role_trusts_sagemaker(inputs: Properties, site: Site) -> Iterator[Violation]:
+    """The execution role lets SageMaker assume it."""
+    for path in dict.fromkeys(_ROLES.values()):
+        role = site.find(at(inputs, path), "iam/role:Role")
+        if role and not trusts(role, "sagemaker.amazonaws.com"):
+            yield Violation(
+                path,
+                f"Could not assume role {role.outputs.get('arn')}.",
+                "Let sagemaker.amazonaws.com do sts:AssumeRole.",
+                "ValidationException",
+            )
+
+
+@BOOK.rule_around("AWS-SM-002", _DOMAIN, source=f"{_API} CreateDomainRequest (SubnetIds: the VPC subnets)")
+def domain_subnets_of_its_vpc(inputs: Properties, site: Site) -> Iterator[Violation]:
+    """A domain's subnets are in its VPC."""
+    vpc = site.find(inputs.get("vpcId"), "ec2/vpc:Vpc")
+    for subnet in subnets(site, inputs.get("subnetIds")) if vpc else []:
+        if vpc and subnet.outputs.get("vpcId") != vpc.id:
+            yield Violation(
+                "subnetIds",
+                f"{subnet.id} is not in {vpc.id}",
+                "Use subnets of that VPC.",
+                "ValidationException",
+            )
+            return
+
+
+@BOOK.rule("AWS-SM-003", _NOTEBOOK, source="pulumi-aws 7.51.1 docstring of aws.sagemaker.NotebookInstance")
+def isolated_notebook_needs_a_subnet(inputs: Properties) -> Iterator[Violation]:
+    """A notebook without direct internet access sits in a subnet."""
+    if inputs.get("directInternetAccess") == "Disabled" and inputs.get("subnetId") is None:
+        yield Violation("subnetId", "directInternetAccess Disabled needs it", "Give a subnet and groups.")
+
+
+@BOOK.rule("AWS-SM-004", _MODEL, source="pulumi-aws 7.51.1 docstring of aws.sagemaker.Model")
+def model_has_containers(inputs: Properties) -> Iterator[Violation]:
+    """A model has a primary container or a list of containers."""
+    if not any(is_set(inputs.get(name)) for name in ("primaryContainer", "containers")):
+        yield Violation("primaryContainer", "a model needs primaryContainer or containers")

@@ -1,0 +1,53 @@
+"""Security groups and their rules."""
+
+from collections.abc import Iterator
+
+from rehearsal.aws.rules.book import BOOK
+from rehearsal.aws.rules.reading import given, number
+from rehearsal.aws.site import known
+from rehearsal.core.model import Properties
+from rehearsal.core.rules.model import Violation
+
+_IN = "aws:vpc/securityGroupIngressRule:SecurityGroupIngressRule"
+_OUT = "aws:vpc/securityGroupEgressRule:SecurityGroupEgressRule"
+_SOURCE = "hashicorp/terraform-provider-aws internal/service/ec2/vpc_security_group_ingress_rule.go"
+_RULES = "pulumi-aws 7.51.1 docstring of aws.vpc.SecurityGroupIngressRule"
+_PERMISSION = "botocore 1.44.5 ec2/2016-11-15 IpPermission"
+_PEERS = ("cidrIpv4", "cidrIpv6", "prefixListId", "referencedSecurityGroupId")
+_WITH_PORTS = ("tcp", "udp", "6", "17")
+_PORTS = ("fromPort", "toPort")
+
+
+@BOOK.rule("AWS-SG-001", _IN, _OUT, source=_SOURCE)
+def one_peer(inputs: Properties) -> Iterator[Violation]:
+    """A rule of a security group has exactly one peer."""
+    if len(given(inputs, *_PEERS)) != 1:
+        yield Violation("", f"a rule needs exactly one of {', '.join(_PEERS)}", "Write one rule per peer.")
+
+
+@BOOK.rule("AWS-SG-002", _IN, _OUT, source=_RULES)
+def all_protocols_have_no_ports(inputs: Properties) -> Iterator[Violation]:
+    """A rule for all protocols names no ports."""
+    if inputs.get("ipProtocol") == "-1":
+        for name in given(inputs, *_PORTS):
+            if inputs[name] != -1:
+                yield Violation(name, "protocol -1 (all) takes no ports", f"Leave {name} out.")
+
+
+@BOOK.rule("AWS-SG-003", _IN, _OUT, source=_PERMISSION)
+def tcp_needs_ports(inputs: Properties) -> Iterator[Violation]:
+    """A TCP or UDP rule names its ports."""
+    protocol = inputs.get("ipProtocol")
+    if known(protocol) and str(protocol).lower() in _WITH_PORTS:
+        for name in _PORTS:
+            if name not in inputs:
+                yield Violation(name, f"protocol {protocol} needs {name}")
+
+
+@BOOK.rule("AWS-SG-004", _IN, _OUT, source=_PERMISSION)
+def ports_in_order(inputs: Properties) -> Iterator[Violation]:
+    """The first port of a TCP or UDP rule is not above the last."""
+    first, last = number(inputs.get("fromPort")), number(inputs.get("toPort"))
+    tcp = str(inputs.get("ipProtocol")).lower() in _WITH_PORTS
+    if tcp and first is not None and last is not None and first > last:
+        yield Violation("toPort", f"the range {first:.0f} to {last:.0f} is empty")

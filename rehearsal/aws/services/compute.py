@@ -1,0 +1,19 @@
+"""Launch templates. Source: EC2 User Guide (Elastic Fabric Adapter, network cards); the catalogue."""
+
+from rehearsal.aws.site import Hooks, Site
+from rehearsal.core.model import Properties
+from rehearsal.core.state import Record
+
+
+def _next_version(site: Site, template: Record, inputs: Properties) -> Properties:
+    """Every change makes a new version; it becomes the default one when asked for."""
+    latest = int(template.outputs.get("latestVersion", 1)) + 1
+    default = latest if inputs.get("updateDefaultVersion") else template.outputs.get("defaultVersion", 1)
+    return {"latestVersion": latest, "defaultVersion": inputs.get("defaultVersion", default)}
+
+
+HOOKS = {
+    "ec2/launchTemplate:LaunchTemplate": Hooks(
+        updated=_next_version, volatile=("latestVersion", "defaultVersion")
+    ),
+}

@@ -1,0 +1,92 @@
+"""EKS clusters, access, add-ons and pod identity. Source: Amazon EKS API Reference and User Guide."""
+
+import base64
+
+from rehearsal.aws import facts
+from rehearsal.aws.naming import draw
+from rehearsal.aws.site import Hooks, Site, refuse
+from rehearsal.core.model import Properties
+from rehearsal.core.state import Record
+
+_CLUSTER = "eks/cluster:Cluster"
+
+
+def _cluster_outputs(site: Site, seed: str, inputs: Properties, outputs: Properties) -> Properties:
+    given = inputs.get("vpcConfig")
+    network = dict(given) if isinstance(given, dict) else {}
+    subnets = network.get("subnetIds") or [None]
+    first = site.find(subnets[0], "ec2/subnet:Subnet")
+    identity = draw(f"{seed}/oidc", 32).upper()
+    authority = f"-----BEGIN CERTIFICATE-----\n{draw(f'{seed}/ca', 60)}\n-----END CERTIFICATE-----\n"
+    service = inputs.get("kubernetesNetworkConfig")
+    kubernetes = dict(service) if isinstance(service, dict) else {}
+    return {
+        "vpcConfig": {
+            "endpointPrivateAccess": False,
+            "endpointPublicAccess": True,
+            "publicAccessCidrs": ["0.0.0.0/0"] if network.get("endpointPublicAccess", True) else [],
+            "securityGroupIds": [],
+            **network,
+            "clusterSecurityGroupId": f"sg-{draw(f'{seed}/group', 17)}",
+            "vpcId": first.outputs["vpcId"] if first else None,
+        },
+        "endpoint": f"https://{identity}.gr7.{site.region}.eks.amazonaws.com",
+        "certificateAuthority": {"data": base64.b64encode(authority.encode()).decode()},
+        "identities": [
+            {"oidcs": [{"issuer": f"https://oidc.eks.{site.region}.amazonaws.com/id/{identity}"}]}
+        ],
+        "version": inputs.get("version") or list(facts.catalog().eks.versions)[-1],
+        "kubernetesNetworkConfig": {"ipFamily": "ipv4", "serviceIpv4Cidr": "172.20.0.0/16", **kubernetes},
+        "accessConfig": {
+            "authenticationMode": "CONFIG_MAP",
+            "bootstrapClusterCreatorAdminPermissions": True,
+            **(inputs.get("accessConfig") or {}),
+        },
+    }
+
+
+def _cluster_created(site: Site, cluster: Record) -> None:
+    """EKS makes a security group of its own for nodes and control plane."""
+    network = cluster.outputs["vpcConfig"]
+    group = network["clusterSecurityGroupId"]
+    outputs = {"name": f"eks-cluster-sg-{cluster.id}", "vpcId": network["vpcId"], "id": group}
+    site.hidden(cluster, "ec2/securityGroup:SecurityGroup", group, outputs, {group})
+
+
+def _cluster_updated(site: Site, cluster: Record, inputs: Properties) -> Properties:
+    """What EKS adds to the blocks that the program gives stays, and so does the version that it chose."""
+    blocks = ("vpcConfig", "kubernetesNetworkConfig", "accessConfig")
+    merged = {name: {**(cluster.outputs.get(name) or {}), **(inputs.get(name) or {})} for name in blocks}
+    return {**merged, "version": inputs.get("version") or cluster.outputs.get("version")}
+
+
+def _cluster_deleting(site: Site, cluster: Record) -> None:
+    if cluster.outputs.get("deletionProtection"):
+        raise refuse(
+            "InvalidRequestException",
+            f"Cluster {cluster.id} has deletion protection enabled",
+            "deletionProtection",
+            "Set it to false and run up before destroy.",
+        )
+
+
+def _addon_outputs(site: Site, seed: str, inputs: Properties, outputs: Properties) -> Properties:
+    cluster = site.find(inputs.get("clusterName"), _CLUSTER)
+    version = cluster.outputs["version"] if cluster else "1.0"
+    return {"addonVersion": inputs.get("addonVersion") or addon_version(str(inputs["addonName"]), version)}
+
+
+def addon_version(name: str, kubernetes: str) -> str:
+    """A version as EKS spells one; which is current is not known offline."""
+    return f"v{kubernetes}.0-eksbuild.1" if name in ("kube-proxy",) else "v1.0.0-eksbuild.1"
+
+
+HOOKS = {
+    _CLUSTER: Hooks(
+        outputs=_cluster_outputs,
+        created=_cluster_created,
+        updated=_cluster_updated,
+        deleting=_cluster_deleting,
+    ),
+    "eks/addon:Addon": Hooks(outputs=_addon_outputs),
+}

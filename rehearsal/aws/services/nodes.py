@@ -1,0 +1,85 @@
+"""EKS managed node groups. Source: Amazon EKS User Guide (managed node groups, launch template support)."""
+
+from rehearsal.aws.naming import draw
+from rehearsal.aws.site import Hooks, Site
+from rehearsal.core.model import Properties
+from rehearsal.core.state import Record
+
+_INTERFACE = "ec2/networkInterface:NetworkInterface"
+
+
+def _template(site: Site, inputs: Properties) -> Record | None:
+    given = inputs.get("launchTemplate")
+    if not isinstance(given, dict):
+        return None
+    return site.find(given.get("id") or given.get("name"), "ec2/launchTemplate:LaunchTemplate")
+
+
+def _outputs(site: Site, seed: str, inputs: Properties, outputs: Properties) -> Properties:
+    cluster = site.find(inputs.get("clusterName"), "eks/cluster:Cluster")
+    given = inputs.get("launchTemplate")
+    filled: Properties = {
+        "resources": [
+            {
+                "autoscalingGroups": [
+                    {"name": f"eks-{outputs.get('nodeGroupName')}-{draw(f'{seed}/asg', 8)}"}
+                ],
+                "remoteAccessSecurityGroupId": "",
+            }
+        ],
+        "version": inputs.get("version") or (cluster.outputs["version"] if cluster else None),
+        "amiType": inputs.get("amiType") or "AL2023_x86_64_STANDARD",
+        "capacityType": inputs.get("capacityType") or "ON_DEMAND",
+        "instanceTypes": inputs.get("instanceTypes") or ([] if given else ["t3.medium"]),
+        "diskSize": inputs.get("diskSize") or (0 if given else 20),
+    }
+    template = _template(site, inputs)
+    if isinstance(given, dict) and template is not None:
+        filled["launchTemplate"] = {"id": template.id, "name": template.outputs.get("name"), **given}
+    return filled
+
+
+def _created(site: Site, group: Record) -> None:
+    _connect(site, group, group.inputs)
+
+
+def _updated(site: Site, group: Record, inputs: Properties) -> Properties:
+    site.drop_hidden(group)
+    _connect(site, group, inputs)
+    return {}
+
+
+def _connect(site: Site, group: Record, inputs: Properties) -> None:
+    """The network interfaces of the nodes, which hold subnets and security groups while nodes may run.
+
+    One per subnet stands for those of all nodes. Without groups in a launch template, nodes get that of the
+    cluster (EKS User Guide, launch template support).
+    """
+    groups = _security_groups(site, inputs)
+    uses = {f"groups[{index}]": found for index, found in enumerate(groups)}
+    for index, subnet in enumerate(inputs.get("subnetIds") or ()):
+        found = site.find(subnet, "ec2/subnet:Subnet")
+        if found is None:
+            continue
+        made = f"eni-{draw(f'{group.key}/{group.id}/{index}', 17)}"
+        name = f"network interface of the nodes of {group.name}"
+        outputs = {"id": made, "subnetId": found.id, "description": "aws-K8S"}
+        site.hidden(group, _INTERFACE, made, outputs, {made}, name=name, uses={**uses, "subnetId": found})
+
+
+def _security_groups(site: Site, inputs: Properties) -> list[Record]:
+    template = _template(site, inputs)
+    given = template.inputs if template else {}
+    wanted = [*(given.get("vpcSecurityGroupIds") or ())]
+    for interface in given.get("networkInterfaces") or ():
+        wanted += interface.get("securityGroups") or ()
+    if not wanted:
+        cluster = site.find(inputs.get("clusterName"), "eks/cluster:Cluster")
+        wanted = [cluster.outputs["vpcConfig"]["clusterSecurityGroupId"]] if cluster else []
+    found = [site.find(value, "ec2/securityGroup:SecurityGroup") for value in dict.fromkeys(wanted)]
+    return [record for record in found if record is not None]
+
+
+HOOKS = {
+    "eks/nodeGroup:NodeGroup": Hooks(outputs=_outputs, created=_created, updated=_updated),
+}

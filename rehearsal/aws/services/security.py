@@ -1,0 +1,15 @@
+"""Security groups and their rules. Source: EC2 API Reference (AuthorizeSecurityGroupIngress, errors)."""
+
+from rehearsal.aws.site import Hooks, Site
+from rehearsal.core.model import Properties
+
+
+def _default_group_outputs(site: Site, seed: str, inputs: Properties, outputs: Properties) -> Properties:
+    """The group that came with the VPC is taken over, none is made."""
+    vpc = site.find(inputs.get("vpcId"), "ec2/vpc:Vpc")
+    return {"id": vpc.outputs["defaultSecurityGroupId"] if vpc else ""}
+
+
+HOOKS = {
+    "ec2/defaultSecurityGroup:DefaultSecurityGroup": Hooks(outputs=_default_group_outputs),
+}

@@ -1,0 +1,222 @@
+"""How the command line uses a rehearsal: environment for the engine, status, faults, where buckets lie."""
+
+import json
+import os
+import secrets
+import shlex
+import sys
+import time
+import urllib.parse
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from rehearsal import control
+from rehearsal.core.schema import sdk_version
+from rehearsal.core.state import State
+from rehearsal.dataplane.secret_store import CURRENT, SecretStore
+from rehearsal.kubernetes import ambient
+
+PACKAGES = ("aws", "gcp", "kubernetes")
+HELPERS = ("random", "tls")
+_ROOT = Path(__file__).resolve().parents[1]
+_LAUNCHER = """#!/bin/sh
+exec {python} -I -c 'import sys; sys.path.insert(0, sys.argv[1]); \
+from rehearsal.plugin import main; sys.exit(main(sys.argv[2], sys.argv[3]))' {root} {package} {home}
+"""
+
+
+class Rehearsal:
+    """One rehearsal home: its emulated clouds, its Pulumi state and the daemon that serves it."""
+
+    def __init__(self, home: Path) -> None:
+        self.home = home.resolve()
+
+    def environment(self) -> dict[str, str]:
+        """Variables under which any Pulumi command runs against the emulated clouds and nothing else.
+
+        Makes the home: launchers, state backend, passphrase. `PULUMI_HOME` moves too, so that neither the
+        user's login nor the selected stack of real environments is touched.
+        """
+        self.home.mkdir(parents=True, exist_ok=True, mode=0o700)
+        state = self.home / "state"
+        state.mkdir(exist_ok=True)
+        self._write_launchers()
+        return {
+            control.HOME_VARIABLE: str(self.home),
+            "PULUMI_HOME": str(self.home / "pulumi"),
+            "PULUMI_BACKEND_URL": state.as_uri(),
+            "PULUMI_CONFIG_PASSPHRASE_FILE": str(self._passphrase_file()),
+            "PULUMI_SKIP_UPDATE_CHECK": "true",
+            "PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION": "true",
+            # A real provider on PATH would be taken before ours.
+            "PULUMI_IGNORE_AMBIENT_PLUGINS": "true",
+            # Should anything reach for real AWS, it finds no credentials and no endpoint.
+            "AWS_ACCESS_KEY_ID": "rehearsal",
+            "AWS_SECRET_ACCESS_KEY": "rehearsal",
+            "AWS_EC2_METADATA_DISABLED": "true",
+            "AWS_ENDPOINT_URL": "http://127.0.0.1:9",
+            "AWS_CONFIG_FILE": os.devnull,
+            "AWS_SHARED_CREDENTIALS_FILE": os.devnull,
+            "KUBECONFIG": os.devnull,
+        }
+
+    def kubeconfig(self) -> Path:
+        """A file for KUBECONFIG: the cluster of programs that use whichever is current and make none."""
+        path = self.home / "kubeconfig"
+        self.home.mkdir(parents=True, exist_ok=True, mode=0o700)
+        path.write_text(ambient.KUBECONFIG)
+        return path
+
+    def status(self) -> dict[str, Any]:
+        """What exists and runs; a daemon is not started for it. See `control`."""
+        connection = control.connect(self.home)
+        if connection is not None:
+            try:
+                return connection.ask({"op": "status"})
+            finally:
+                connection.close()
+        return {"resources": self._counts(), "workloads": [], "engines": 0}
+
+    def drift(self, urn: str, values: Mapping[str, Any] | None) -> dict[str, str]:
+        """Set properties of an emulated resource, by path, or delete it (None), behind its program's back.
+
+        Returns its URN, id and type. Raises ControlError with the reason when that cannot be done.
+        """
+        self.home.mkdir(parents=True, exist_ok=True, mode=0o700)
+        what = {"op": "delete"} if values is None else {"op": "drift", "values": dict(values)}
+        connection, answer = control.lease(self.home, {**what, "urn": urn})
+        connection.close()
+        return answer
+
+    def stop(self, *, patience_s: float = 20.0) -> None:
+        """End the daemon and every workload; what exists stays on disk. Raises ControlError when it hangs."""
+        connection = control.connect(self.home)
+        if connection is None:
+            return
+        try:
+            connection.ask({"op": "stop"})
+        except control.ControlError:
+            pass  # it was about to end by itself
+        finally:
+            connection.close()
+        self.wait_until_idle(patience_s=patience_s)
+
+    def wait_until_idle(self, *, patience_s: float = 20.0) -> None:
+        """Wait until the daemon has ended. Raises ControlError when it has not in time."""
+        deadline = time.monotonic() + patience_s
+        while True:
+            connection = control.connect(self.home)
+            if connection is None:
+                break
+            connection.close()
+            if time.monotonic() > deadline:
+                raise control.ControlError("the rehearsal's daemon is still running")
+            time.sleep(0.1)
+        if (self.home / "daemon.lock").exists():
+            with control.exclusive(self.home / "daemon.lock", deadline):
+                return
+
+    def local_path(self, uri: str) -> Path:
+        """Where the data of an emulated `s3://bucket/key` lies on this disk. Raises ValueError for others."""
+        scheme, separator, rest = uri.partition("://")
+        if scheme != "s3" or not separator or ".." in rest.split("/"):
+            raise ValueError(f"{uri} is no URI of emulated storage")
+        return self.home / "s3" / rest
+
+    def service_url(self, url: str) -> str | None:
+        """Where a Service of an emulated cluster answers on this machine; None when nothing does."""
+        parts = urllib.parse.urlsplit(url)
+        name, namespace = (*(parts.hostname or "").split("."), "", "")[:2]
+        for workload in self.status()["workloads"]:
+            if (workload.get("namespace"), workload.get("name")) == (namespace, name):
+                for answering in workload.get("urls") or ():
+                    return str(answering)
+        return None
+
+    def secret(self, arn: str) -> dict[str, str] | None:
+        """The current value of an emulated secret that holds a JSON object; None when it has no value."""
+        path = self.home / "state.sqlite"
+        if not path.exists():
+            return None
+        state = State(path)
+        try:
+            versions = SecretStore(state).versions(arn)
+        finally:
+            state.close()
+        current = next((version for version in versions if CURRENT in version.stages), None)
+        return dict(json.loads(current.value)) if current else None
+
+    def recover(self, urns: Sequence[str]) -> list[str]:
+        """End what killed engines asked for, and delete what creates of these URNs left behind; its ids."""
+        connection, answer = control.lease(self.home, {"op": "recover", "urns": list(urns)})
+        connection.close()
+        return list(answer["taken_back"])
+
+    def set_faults(self, faults: Mapping[str, Any]) -> None:
+        """Faults of the next run, such as `{"smoke": {"slow_rank": 1, "duty": 0.5}}`; `{}`: none.
+
+        Counting begins anew, also for the same faults as before. See `faults.Faults` for the keys.
+        """
+        path = self.home / "faults.json"
+        if not faults:
+            path.unlink(missing_ok=True)
+            return
+        self.home.mkdir(parents=True, exist_ok=True, mode=0o700)
+        draft = path.with_suffix(".tmp")
+        draft.write_text(json.dumps({**faults, "run": secrets.token_hex(8)}))
+        draft.replace(path)  # another inode: the daemon sees it, and never half of it
+
+    def count(self, part: str) -> int:
+        """How many emulated resources have this in their URN, such as `::project::`."""
+        path = self.home / "state.sqlite"
+        if not path.exists():
+            return 0
+        state = State(path)
+        try:
+            return sum(part in record.urn for record in state.find())
+        finally:
+            state.close()
+
+    def _counts(self) -> dict[str, int]:
+        """Resources by package, read without a daemon."""
+        path = self.home / "state.sqlite"
+        if not path.exists():
+            return dict.fromkeys(PACKAGES, 0)
+        state = State(path)
+        try:
+            return {package: state.count(package) for package in PACKAGES}
+        finally:
+            state.close()
+
+    def _passphrase_file(self) -> Path:
+        """The emulated stacks' secrets are encrypted with a passphrase that stays in the home."""
+        path = self.home / "passphrase"
+        if not path.exists():
+            with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+                file.write(secrets.token_urlsafe(24))
+        return path
+
+    def _write_launchers(self) -> None:
+        """Put our plugins where the engine looks for installed ones: by package and version of the SDK.
+
+        (From PATH it would take them as well, but warn about each on every command.)
+        """
+        for package, version in _versions((*PACKAGES, *HELPERS)):
+            folder = self.home / "pulumi" / "plugins" / f"resource-{package}-v{version}"
+            folder.mkdir(parents=True, exist_ok=True)
+            launcher = folder / f"pulumi-resource-{package}"
+            words = {"python": sys.executable, "root": _ROOT, "package": package, "home": self.home}
+            text = _LAUNCHER.format(**{name: shlex.quote(str(word)) for name, word in words.items()})
+            if not launcher.exists() or launcher.read_text() != text:
+                draft = launcher.with_suffix(f".{os.getpid()}")
+                draft.write_text(text)
+                draft.chmod(0o700)
+                draft.replace(launcher)
+
+
+def _versions(packages: Iterable[str]) -> Iterable[tuple[str, str]]:
+    for package in packages:
+        version = sdk_version(package)
+        if version is not None:
+            yield package, version

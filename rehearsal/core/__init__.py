@@ -1,0 +1,1 @@
+"""What every emulated cloud shares: the provider towards the engine, state, journal, faults, rules."""

@@ -1,0 +1,34 @@
+"""What a rehearsal could not emulate, or emulates by its schema only, by name."""
+
+import re
+from collections.abc import Iterable
+
+from rehearsal.aws import table as aws
+from rehearsal.gcp import table as gcp
+
+# Texts of refusals in this package and of the engine, and what they name.
+_LACKS = (
+    (r"does not know the function ([\w:/.-]+\w)", "function"),
+    (r"function ([\w:/.-]+\w) is not emulated", "function"),
+    (r"has no type ([\w:/.-]+\w)", "resource type"),
+    (r"no resource plugin '?(?:pulumi-resource-)?([\w-]+)", "package"),
+    (r"[Cc]ould not (?:load|find) plugin (?:for )?'?(?:pulumi-resource-)?([\w-]+)", "package"),
+)
+
+
+def lacking(errors: Iterable[str]) -> list[str]:
+    """What errors say that is not emulated, such as `function aws:ec2/getSpotPrice:getSpotPrice`."""
+    found = [
+        f"{kind} {name}"
+        for error in errors
+        for pattern, kind in _LACKS
+        for name in re.findall(pattern, re.sub(r"\s+", " ", error))
+    ]
+    return sorted(set(found))
+
+
+def by_schema_only(types: Iterable[str]) -> list[str]:
+    """The types without facts of their own: checked against the SDK, kept, and given plausible ids."""
+    known = {"aws": lambda token: aws.row(token).known, "gcp": lambda token: token in gcp.rows()}
+    found = {token for token in types if token.partition(":")[0] in known}
+    return sorted(token for token in found if not known[token.partition(":")[0]](token))

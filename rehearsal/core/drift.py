@@ -1,0 +1,108 @@
+"""Changes behind a program's back: what a colleague with a console, or a failing machine, would do."""
+
+import json
+import threading
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from rehearsal.core.model import Call, Cloud, Instance, Properties, RefusalError
+from rehearsal.core.properties import at, head, steps
+from rehearsal.core.schema import Schemas
+from rehearsal.core.state import Record, State
+from rehearsal.core.validate import nearest
+from rehearsal.kubernetes import ambient
+
+_CLUSTERS = ("aws:eks/cluster:Cluster", "gcp:container/cluster:Cluster")
+
+
+def find(state: State, urn: str) -> Record:
+    """The one resource with this URN, logical name or physical id. Raises RefusalError for none or many."""
+    everything = state.find()
+    named = [one for one in everything if urn in (one.urn, one.urn.rsplit("::", 1)[-1], one.id)]
+    exact = [record for record in named if record.urn == urn] or named
+    if len(exact) == 1:
+        return exact[0]
+    if exact:
+        several = ", ".join(record.urn or record.id for record in exact[:6])
+        raise RefusalError(
+            "Ambiguous", f"{urn} is the name of several resources: {several}.", "Give its URN."
+        )
+    whole = urn.startswith("urn:")
+    known = [one.urn if whole else one.urn.rsplit("::", 1)[-1] for one in everything if one.urn]
+    near = nearest(urn, known) if known else "nothing exists."
+    raise RefusalError("NotFound", f"nothing emulated is called {urn};", near)
+
+
+def change(state: State, schemas: Schemas, record: Record, values: Mapping[str, Any]) -> None:
+    """Set properties, given by path; they show up as inputs where the type has such an input.
+
+    Raises RefusalError, before anything is changed, for names that the type does not have.
+    """
+    schema = schemas.resource(record.type)
+    for path in values:
+        name = head(path)
+        if schema and name not in schema.outputs and name not in schema.inputs:
+            names = {*schema.outputs, *schema.inputs}
+            raise RefusalError(
+                "UnknownProperty", f"{record.type} has no property {name};", nearest(name, names)
+            )
+    inputs, outputs = json.loads(json.dumps([record.inputs, record.outputs]))
+    for path, value in values.items():
+        if schema is None or head(path) in schema.inputs:
+            inputs = put(inputs, path, value)
+        outputs = put(outputs, path, value)
+        if head(path) == "tags" and "tagsAll" in outputs:
+            outputs = put(outputs, "tagsAll" + path.removeprefix("tags"), value)
+    state.replace(record, inputs=inputs, outputs=outputs)
+
+
+def put(tree: Any, path: str, value: Any) -> Any:
+    """A copy of a property tree with another value at a path; None takes it out, lists may grow by one."""
+    return _put(tree, steps(path), value)
+
+
+def _put(tree: Any, keys: list[str | int], value: Any) -> Any:
+    if not keys:
+        return value
+    key, rest = keys[0], keys[1:]
+    if isinstance(key, int):
+        items = list(tree) if isinstance(tree, list) else []
+        if key > len(items):
+            raise RefusalError("InvalidPath", f"index {key} is beyond the end of the list.")
+        made = _put(items[key] if key < len(items) else None, rest, value)
+        return items[:key] + ([] if made is None else [made]) + items[key + 1 :]
+    fields = dict(tree) if isinstance(tree, Mapping) else {}
+    made = _put(fields.get(key), rest, value)
+    if made is None:
+        fields.pop(key, None)
+        return fields
+    return {**fields, key: made}
+
+
+def delete(state: State, cloud: Cloud, record: Record, log: Callable[[str, str], None]) -> None:
+    """Delete a resource as its service would on request, refusals included."""
+    instance = Instance(record.package, _provider(state, record))
+    call = Call(instance, record.type, record.urn, threading.Event(), log)
+    cloud.delete(call, record.id, record.outputs)
+
+
+def _provider(state: State, record: Record) -> Properties:
+    """Settings of a provider that reaches the resource's account, project or cluster."""
+    if record.package == "aws":
+        account, _, region = record.scope.partition("/")
+        role = f"arn:aws:iam::{account}:role/drift"
+        return {"region": record.outputs.get("region") or region, "assumeRoles": [{"roleArn": role}]}
+    if record.package == "gcp":
+        return {name: record.outputs.get(name) for name in ("project", "region", "zone")}
+    clusters = [one for token in _CLUSTERS for one in state.find(type=token)]
+    keys = ("arn", "selfLink")
+    owner = next(
+        (one for one in clusters if record.scope in (one.id, *(at(one.outputs, key) for key in keys))),
+        ambient.RECORD,
+    )
+    cluster = {"name": "drift", "cluster": {"server": f"https://{_bare(owner.outputs.get('endpoint'))}"}}
+    return {"kubeconfig": json.dumps({"clusters": [cluster]})}
+
+
+def _bare(endpoint: object) -> str:
+    return str(endpoint).removeprefix("https://")

@@ -1,0 +1,92 @@
+"""Paths into property trees, and what differs between two of them."""
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from rehearsal.core.model import UNKNOWN, Properties
+
+_NAME = re.compile(r"[A-Za-z_$][\w$]*")
+_STEP = re.compile(r'\[(\d+)\]|\["((?:[^"\\]|\\.)*)"\]|\.?([^.\[]+)')
+
+
+def join(path: str, name: str) -> str:
+    """A property path extended by a name, quoted where the engine's grammar of paths needs it."""
+    if not _NAME.fullmatch(name):
+        quoted = name.replace("\\", "\\\\").replace('"', '\\"')
+        return f'{path}["{quoted}"]'
+    return f"{path}.{name}" if path else name
+
+
+def walk(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
+    """Every scalar of a property tree with its path, such as `vpcConfig.subnetIds[1]`."""
+    if isinstance(value, Mapping):
+        for name, item in value.items():
+            yield from walk(item, join(path, name))
+    elif isinstance(value, list):
+        for index, item in enumerate(value):
+            yield from walk(item, f"{path}[{index}]")
+    else:
+        yield path, value
+
+
+def at(value: Any, path: str) -> Any:
+    """What lies at a path, or None."""
+    for index, quoted, name in _STEP.findall(path):
+        if index:
+            value = value[int(index)] if isinstance(value, list) and int(index) < len(value) else None
+        else:
+            key = name or re.sub(r"\\(.)", r"\1", quoted)
+            value = value.get(key) if isinstance(value, Mapping) else None
+    return value
+
+
+def head(path: str) -> str:
+    """The top-level property a path lies in."""
+    index, quoted, name = _STEP.findall(path)[0]
+    return str(index or name or quoted)
+
+
+def steps(path: str) -> list[str | int]:
+    """The keys and indices of a path."""
+    found = _STEP.findall(path)
+    return [int(index) if index else name or re.sub(r"\\(.)", r"\1", quoted) for index, quoted, name in found]
+
+
+def changed(old: Any, new: Any, path: str = "") -> list[str]:
+    """The deepest paths at which two trees differ; an unknown differs from all that is known."""
+    if old == new:
+        return []
+    if isinstance(old, Mapping) and isinstance(new, Mapping):
+        names = [*old, *(name for name in new if name not in old)]
+        return [found for name in names for found in changed(old.get(name), new.get(name), join(path, name))]
+    if isinstance(old, list) and isinstance(new, list):
+        size = max(len(old), len(new))
+        pairs = ((_item(old, index), _item(new, index), f"{path}[{index}]") for index in range(size))
+        return [found for before, after, here in pairs for found in changed(before, after, here)]
+    return [path]
+
+
+def has_unknown(value: Any) -> bool:
+    """Whether a preview does not know all of a value yet."""
+    return any(item is UNKNOWN for _, item in walk(value))
+
+
+def without_none(properties: Properties) -> Properties:
+    """The properties that are set."""
+    return {name: value for name, value in properties.items() if value is not None}
+
+
+def decoded(value: Any) -> Any:
+    """A provider setting: the SDKs send everything that is not a string as JSON text."""
+    if not isinstance(value, str):
+        return value
+    try:
+        return json.loads(value)
+    except ValueError:
+        return value
+
+
+def _item(items: list[Any], index: int) -> Any:
+    return items[index] if index < len(items) else None

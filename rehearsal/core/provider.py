@@ -1,0 +1,326 @@
+"""Answers the engine over gRPC in the name of one provider instance; the cloud behind it does the work."""
+
+import functools
+import logging
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import TypeVar
+
+import grpc
+from google.protobuf import any_pb2, empty_pb2
+from pulumi.runtime.proto import (
+    engine_pb2,
+    engine_pb2_grpc,
+    plugin_pb2,
+    provider_pb2,
+    provider_pb2_grpc,
+    status_pb2,
+)
+
+from rehearsal.core.model import Call, Cloud, Diff, InitFailedError, Instance, Properties, RefusalError
+from rehearsal.core.properties import at, head
+from rehearsal.core.wire import from_struct, to_struct
+
+_LOG = logging.getLogger("rehearsal")
+_SEVERITIES = {
+    "debug": engine_pb2.DEBUG,
+    "info": engine_pb2.INFO,
+    "status": engine_pb2.INFO,
+    "warning": engine_pb2.WARNING,
+    "error": engine_pb2.ERROR,
+}
+# Provider settings that the real providers take from the environment when the program does not give them.
+_FROM_ENVIRONMENT: Mapping[str, Mapping[str, tuple[str, ...]]] = {
+    "aws": {"region": ("AWS_REGION", "AWS_DEFAULT_REGION")},
+    "gcp": {
+        "project": ("GOOGLE_PROJECT", "GOOGLE_CLOUD_PROJECT"),
+        "region": ("GOOGLE_REGION",),
+        "zone": ("GOOGLE_ZONE",),
+    },
+    "kubernetes": {"kubeconfig": ("KUBECONFIG",)},
+}
+
+_Request = TypeVar("_Request")
+_Response = TypeVar("_Response")
+_Method = Callable[["Provider", _Request, grpc.ServicerContext], _Response]
+
+
+def _guarded(method: _Method[_Request, _Response]) -> _Method[_Request, _Response]:
+    """Turn what a cloud raises into what the engine shows; our own mistakes go to the log in full."""
+
+    @functools.wraps(method)
+    def call(self: "Provider", request: _Request, context: grpc.ServicerContext) -> _Response:
+        try:
+            with self._working():
+                return method(self, request, context)
+        except RefusalError as refusal:
+            context.abort(grpc.StatusCode.FAILED_PRECONDITION, str(refusal))
+        except InitFailedError as failed:
+            context.set_trailing_metadata((("grpc-status-details-bin", _init_failed(failed)),))
+            context.abort(grpc.StatusCode.UNKNOWN, str(failed))
+        except Exception as error:
+            if not context.is_active():
+                raise
+            about = getattr(request, "urn", "") or getattr(request, "tok", "")
+            _LOG.exception("%s %s", method.__name__, about)
+            context.abort(
+                grpc.StatusCode.INTERNAL,
+                f"the rehearsal itself failed in {method.__name__} ({type(error).__name__}: {error}); "
+                f"this is a bug, details are in {self.log_file}",
+            )
+
+    return call
+
+
+class Provider(provider_pb2_grpc.ResourceProviderServicer):
+    """One configured provider of one engine. `environment` is that of the engine's plugin process."""
+
+    def __init__(self, cloud: Cloud, environment: Mapping[str, str], log_file: str) -> None:
+        self.log_file = log_file
+        self._cloud = cloud
+        self._environment = environment
+        self._instance = Instance(cloud.package, self._defaults({}))
+        self._cancelled = threading.Event()
+        self._engine_address = ""
+        self._engine: engine_pb2_grpc.EngineStub | None = None
+        self._ended = False
+        self._requests = 0
+        self._changed = threading.Condition()
+
+    def end(self) -> None:
+        """The engine is gone: whatever waits in its name gives up, and nothing is begun any more."""
+        self._cancelled.set()
+        with self._changed:
+            self._ended = True
+
+    def wait_until_quiet(self) -> None:
+        """Return when no request is being worked on."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._requests == 0)
+
+    @contextmanager
+    def _working(self) -> Iterator[None]:
+        """One request. Raises RefusalError when it comes from an engine that is gone."""
+        with self._changed:
+            if self._ended:
+                raise RefusalError("RequestCanceled", "the engine that asked for this is gone")
+            self._requests += 1
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._requests -= 1
+                self._changed.notify_all()
+
+    def _defaults(self, config: Properties) -> Properties:
+        filled = dict(config)
+        for name, variables in _FROM_ENVIRONMENT.get(self._cloud.package, {}).items():
+            given = next((self._environment[key] for key in variables if self._environment.get(key)), None)
+            if given is not None and filled.get(name) is None:
+                filled[name] = given
+        return filled
+
+    def _call(self, urn: str, type: str, timeout: float = 0.0, seed: bytes = b"") -> Call:
+        def log(severity: str, message: str) -> None:
+            self._tell(severity, message, urn)
+
+        return Call(self._instance, type, urn, self._cancelled, log, timeout or None, seed)
+
+    def _tell(self, severity: str, message: str, urn: str) -> None:
+        """Show a message beside a resource; an engine that is gone is no error."""
+        if self._engine is None:
+            if not self._engine_address:
+                return
+            self._engine = engine_pb2_grpc.EngineStub(grpc.insecure_channel(self._engine_address))
+        request = engine_pb2.LogRequest(
+            severity=_SEVERITIES[severity], message=message, urn=urn, ephemeral=severity == "status"
+        )
+        try:
+            self._engine.Log(request, timeout=5)
+        except grpc.RpcError as error:
+            _LOG.debug("the engine did not take a message: %s", error)
+
+    # -- the provider itself ---------------------------------------------------------------------------
+
+    @_guarded
+    def Handshake(
+        self, request: provider_pb2.ProviderHandshakeRequest, context: grpc.ServicerContext
+    ) -> provider_pb2.ProviderHandshakeResponse:
+        """Secrets, references and output values stay with the engine, which marks results itself."""
+        self._engine_address = request.engine_address
+        return provider_pb2.ProviderHandshakeResponse(supports_autonaming_configuration=False)
+
+    @_guarded
+    def Attach(self, request: plugin_pb2.PluginAttach, context: grpc.ServicerContext) -> empty_pb2.Empty:
+        """Take the address of an engine that did not start us."""
+        self._engine_address = request.address
+        return empty_pb2.Empty()
+
+    @_guarded
+    def GetPluginInfo(self, request: empty_pb2.Empty, context: grpc.ServicerContext) -> plugin_pb2.PluginInfo:
+        """The version that the installed SDK asks for."""
+        return plugin_pb2.PluginInfo(version=self._cloud.version)
+
+    @_guarded
+    def GetSchema(
+        self, request: provider_pb2.GetSchemaRequest, context: grpc.ServicerContext
+    ) -> provider_pb2.GetSchemaResponse:
+        """Refused: the SDK's type hints are our schema, and they are not the package's."""
+        context.abort(grpc.StatusCode.UNIMPLEMENTED, "an emulated provider has no package schema")
+
+    @_guarded
+    def CheckConfig(
+        self, request: provider_pb2.CheckRequest, context: grpc.ServicerContext
+    ) -> provider_pb2.CheckResponse:
+        """Whether the provider's settings make sense."""
+        failures = self._cloud.check_config(self._defaults(from_struct(request.news)))
+        return provider_pb2.CheckResponse(
+            inputs=request.news,
+            failures=[
+                provider_pb2.CheckFailure(property=failure.property, reason=failure.reason)
+                for failure in failures
+            ],
+        )
+
+    @_guarded
+    def DiffConfig(
+        self, request: provider_pb2.DiffRequest, context: grpc.ServicerContext
+    ) -> provider_pb2.DiffResponse:
+        """A provider's settings never force its resources to be replaced here."""
+        old, new = from_struct(request.old_inputs), from_struct(request.news)
+        kind = provider_pb2.DiffResponse.DIFF_NONE if old == new else provider_pb2.DiffResponse.DIFF_SOME
+        return provider_pb2.DiffResponse(changes=kind)
+
+    @_guarded
+    def Configure(
+        self, request: provider_pb2.ConfigureRequest, context: grpc.ServicerContext
+    ) -> provider_pb2.ConfigureResponse:
+        """Keep the settings of this instance."""
+        self._instance = Instance(self._cloud.package, self._defaults(from_struct(request.args)))
+        return provider_pb2.ConfigureResponse(supportsPreview=True)
+
+    @_guarded
+    def Cancel(self, request: empty_pb2.Empty, context: grpc.ServicerContext) -> empty_pb2.Empty:
+        """End what is waiting; the engine also calls this before every orderly shutdown."""
+        self._cancelled.set()
+        return empty_pb2.Empty()
+
+    # -- resources -------------------------------------------------------------------------------------
+
+    @_guarded
+    def Check(
+        self, request: provider_pb2.CheckRequest, context: grpc.ServicerContext
+    ) -> provider_pb2.CheckResponse:
+        """Inputs with defaults, and every fault in them."""
+        call = self._call(request.urn, request.type, seed=request.randomSeed)
+        old = from_struct(request.olds) if request.olds.fields else None
+        inputs, failures = self._cloud.check(call, old, from_struct(request.news))
+        return provider_pb2.CheckResponse(
+            inputs=to_struct(inputs),
+            failures=[
+                provider_pb2.CheckFailure(property=failure.property, reason=failure.reason)
+                for failure in failures
+            ],
+        )
+
+    @_guarded
+    def Diff(
+        self, request: provider_pb2.DiffRequest, context: grpc.ServicerContext
+    ) -> provider_pb2.DiffResponse:
+        """What an update would change."""
+        old, new = from_struct(request.old_inputs), from_struct(request.news)
+        call = self._call(request.urn, request.type)
+        diff = self._cloud.diff(call, request.id, old, from_struct(request.olds), new)
+        return _diff_response(diff, old, new)
+
+    @_guarded
+    def Create(
+        self, request: provider_pb2.CreateRequest, context: grpc.ServicerContext
+    ) -> provider_pb2.CreateResponse:
+        """Create, or tell in a preview what would come of it."""
+        call = self._call(request.urn, request.type, request.timeout)
+        inputs = from_struct(request.properties)
+        identifier, outputs = self._cloud.create(call, inputs, preview=request.preview)
+        return provider_pb2.CreateResponse(id=identifier, properties=to_struct(outputs))
+
+    @_guarded
+    def Read(
+        self, request: provider_pb2.ReadRequest, context: grpc.ServicerContext
+    ) -> provider_pb2.ReadResponse:
+        """What exists now; an empty answer when it is gone."""
+        call = replace(self._call(request.urn, request.type), remembered=from_struct(request.properties))
+        found = self._cloud.read(call, request.id, from_struct(request.inputs))
+        if found is None:
+            return provider_pb2.ReadResponse()
+        inputs, outputs = found
+        return provider_pb2.ReadResponse(
+            id=request.id, inputs=to_struct(inputs), properties=to_struct(outputs)
+        )
+
+    @_guarded
+    def Update(
+        self, request: provider_pb2.UpdateRequest, context: grpc.ServicerContext
+    ) -> provider_pb2.UpdateResponse:
+        """Change in place."""
+        outputs = self._cloud.update(
+            self._call(request.urn, request.type, request.timeout),
+            request.id,
+            from_struct(request.olds),
+            from_struct(request.news),
+            preview=request.preview,
+        )
+        return provider_pb2.UpdateResponse(properties=to_struct(outputs))
+
+    @_guarded
+    def Delete(self, request: provider_pb2.DeleteRequest, context: grpc.ServicerContext) -> empty_pb2.Empty:
+        """Delete; what is gone already is no error."""
+        call = self._call(request.urn, request.type, request.timeout)
+        self._cloud.delete(call, request.id, from_struct(request.properties))
+        return empty_pb2.Empty()
+
+    @_guarded
+    def Invoke(
+        self, request: provider_pb2.InvokeRequest, context: grpc.ServicerContext
+    ) -> provider_pb2.InvokeResponse:
+        """The result of a function."""
+        result = self._cloud.invoke(self._instance, request.tok, from_struct(request.args))
+        response = provider_pb2.InvokeResponse()
+        getattr(response, "return").CopyFrom(to_struct(result))
+        return response
+
+
+def _init_failed(failed: InitFailedError) -> bytes:
+    """The status detail by which the engine keeps a resource that exists but is not ready."""
+    detail = any_pb2.Any()
+    detail.Pack(
+        provider_pb2.ErrorResourceInitFailed(
+            id=failed.id, properties=to_struct(failed.outputs), reasons=failed.reasons
+        )
+    )
+    code = int(grpc.StatusCode.UNKNOWN.value[0])
+    return status_pb2.Status(code=code, message=str(failed), details=[detail]).SerializeToString()
+
+
+def _diff_response(diff: Diff, old: Properties, new: Properties) -> provider_pb2.DiffResponse:
+    kinds = provider_pb2.PropertyDiff
+    detailed = {}
+    for path in dict.fromkeys((*diff.changed, *diff.replaces)):
+        replaces = path in diff.replaces
+        if at(old, path) is None:
+            kind = kinds.ADD_REPLACE if replaces else kinds.ADD
+        elif at(new, path) is None:
+            kind = kinds.DELETE_REPLACE if replaces else kinds.DELETE
+        else:
+            kind = kinds.UPDATE_REPLACE if replaces else kinds.UPDATE
+        detailed[path] = kinds(kind=kind, inputDiff=True)
+    some = provider_pb2.DiffResponse.DIFF_SOME
+    return provider_pb2.DiffResponse(
+        changes=some if detailed else provider_pb2.DiffResponse.DIFF_NONE,
+        diffs=list(dict.fromkeys(head(path) for path in detailed)),
+        replaces=list(dict.fromkeys(head(path) for path in diff.replaces)),
+        deleteBeforeReplace=diff.delete_before_replace,
+        hasDetailedDiff=True,
+        detailedDiff=detailed,
+    )

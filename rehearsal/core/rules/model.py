@@ -1,0 +1,108 @@
+"""A rule of a cloud, what breaks it, and the book that holds the rules of one cloud.
+
+A rule sees the inputs of one resource. Values that a preview does not know yet are `UNKNOWN`: a rule that
+needs such a value says nothing. A rule about the resource alone runs when the engine checks it, before
+anything is created; one about the resource and its surroundings (`world`) when it is created or changed.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from rehearsal.core.model import Properties
+
+W = TypeVar("W")
+
+
+@dataclass(frozen=True)
+class Violation:
+    """How a rule is broken: at which property, why, what to do; `code` is the service's error code."""
+
+    path: str
+    message: str
+    fix: str = ""
+    code: str = ""
+
+
+Alone = Callable[[Properties], Iterator[Violation]]
+Around = Callable[[Properties, W], Iterator[Violation]]
+
+
+@dataclass(frozen=True)
+class Rule(Generic[W]):
+    """One fact of a cloud: `types` are the resource types it is about, `source` is where it is written.
+
+    `advice`: the service takes what breaks it, and it does not work then; told as a warning.
+    """
+
+    id: str
+    types: tuple[str, ...]
+    summary: str
+    source: str
+    alone: Alone | None = None
+    around: "Around[W] | None" = None
+    advice: bool = False
+
+
+class Book(Generic[W]):
+    """The rules of one cloud by the type they are about; ids are never used twice."""
+
+    def __init__(self, prefix: str) -> None:
+        self._prefix = prefix
+        self._rules: dict[str, Rule[W]] = {}
+        self._by_type: dict[str, list[Rule[W]]] = {}
+
+    @property
+    def rules(self) -> Mapping[str, Rule[W]]:
+        """Every rule by its id."""
+        return self._rules
+
+    def about(self, type: str) -> list[Rule[W]]:
+        """The rules about a resource type."""
+        return self._by_type.get(type, [])
+
+    def add(self, rule: Rule[W]) -> None:
+        """Put a rule into the book. Raises ValueError for an id that is taken or has the wrong prefix."""
+        if not rule.id.startswith(f"{self._prefix}-") or rule.id in self._rules:
+            raise ValueError(f"rule id {rule.id} is taken or does not start with {self._prefix}-")
+        self._rules[rule.id] = rule
+        for token in rule.types:
+            self._by_type.setdefault(token, []).append(rule)
+
+    def rule(self, id: str, *types: str, source: str) -> Callable[[Alone], Alone]:
+        """Decorate a rule about a resource alone; its docstring is the summary."""
+
+        def register(check: Alone) -> Alone:
+            self.add(Rule(id, types, _summary(check.__doc__), source, alone=check))
+            return check
+
+        return register
+
+    def rule_around(
+        self, id: str, *types: str, source: str, advice: bool = False
+    ) -> Callable[["Around[W]"], "Around[W]"]:
+        """Decorate a rule about a resource and what exists around it; its docstring is the summary."""
+
+        def register(check: "Around[W]") -> "Around[W]":
+            self.add(Rule(id, types, _summary(check.__doc__), source, around=check, advice=advice))
+            return check
+
+        return register
+
+    def broken_alone(self, type: str, inputs: Properties) -> Iterator[tuple[Rule[W], Violation]]:
+        """What the inputs break by themselves."""
+        for rule in self.about(type):
+            if rule.alone:
+                for violation in rule.alone(inputs):
+                    yield rule, violation
+
+    def broken_around(self, type: str, inputs: Properties, world: W) -> Iterator[tuple[Rule[W], Violation]]:
+        """What the inputs break in this world."""
+        for rule in self.about(type):
+            if rule.around:
+                for violation in rule.around(inputs, world):
+                    yield rule, violation
+
+
+def _summary(docstring: str | None) -> str:
+    return " ".join((docstring or "").split())

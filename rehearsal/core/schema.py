@@ -1,0 +1,123 @@
+"""What properties a resource type has, as the installed SDK knows it; read once, then kept on disk."""
+
+import hashlib
+import importlib.metadata
+import json
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+# Part of the name of the cache's folder: raised whenever `sdk_types` answers differently.
+_FORMAT = 1
+
+
+@dataclass(frozen=True)
+class Property:
+    """One input: its type (the JSON form of `sdk_types`) and whether a program must give it."""
+
+    type: Any
+    required: bool
+
+
+@dataclass(frozen=True)
+class ResourceSchema:
+    """One resource type: inputs, outputs (name -> str, bool, int, float, list, map, any), nested objects."""
+
+    token: str
+    inputs: Mapping[str, Property]
+    outputs: Mapping[str, str]
+    objects: Mapping[str, Mapping[str, Property]]
+
+
+class Schemas:
+    """The resource types of one package; thread-safe, each type read on first use.
+
+    `cache` is a folder shared by every rehearsal on this machine; it holds one file per type below a folder
+    named after the SDK's version, so that a new version is read afresh.
+    """
+
+    def __init__(self, package: str, cache: Path) -> None:
+        self.package = package
+        self.version = sdk_version(package) or "0.0.0"
+        self._folder = cache / f"{package}-{self.version}-{_FORMAT}"
+        self._lock = threading.Lock()
+        self._known: dict[str, ResourceSchema | None] = {}
+        self._worker: subprocess.Popen[str] | None = None
+
+    def resource(self, token: str) -> ResourceSchema | None:
+        """The schema of a resource type, or None when the installed SDK does not have it."""
+        with self._lock:
+            if token not in self._known:
+                self._known[token] = _parse(token, self._load(token))
+            return self._known[token]
+
+    def close(self) -> None:
+        """End the process that reads the SDK, if there is one; it is started again when needed."""
+        with self._lock:
+            worker, self._worker = self._worker, None
+        if worker is not None:
+            assert worker.stdin is not None and worker.stdout is not None
+            worker.stdin.close()
+            worker.wait(timeout=10)
+            worker.stdout.close()
+
+    def _load(self, token: str) -> Any:
+        digest = hashlib.sha256(token.encode()).hexdigest()[:12]
+        file = self._folder / f"{token.rpartition(':')[2]}-{digest}.json"
+        try:
+            return json.loads(file.read_text())
+        except (OSError, ValueError):
+            data = self._ask(token)
+        if data is not None:  # a type the SDK lacks may be a typing error: do not fill the disk with those
+            self._folder.mkdir(parents=True, exist_ok=True)
+            draft = file.with_suffix(f".{os.getpid()}")
+            draft.write_text(json.dumps(data, separators=(",", ":")))
+            draft.replace(file)
+        return data
+
+    def _ask(self, token: str) -> Any:
+        if self.version == "0.0.0" or "\n" in token:
+            return None
+        if self._worker is None or self._worker.poll() is not None:
+            self._worker = subprocess.Popen(
+                [sys.executable, "-m", "rehearsal.core.sdk_types", self.package],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                text=True,
+                cwd=Path(__file__).parents[2],
+            )
+        assert self._worker.stdin is not None and self._worker.stdout is not None
+        self._worker.stdin.write(token + "\n")
+        self._worker.stdin.flush()
+        answer = self._worker.stdout.readline()
+        if not answer:
+            raise RuntimeError(f"the SDK of {self.package} could not be read; see the daemon's log")
+        return json.loads(answer)
+
+
+def sdk_version(package: str) -> str | None:
+    """The version of the installed SDK of a package, or None."""
+    try:
+        return importlib.metadata.version(f"pulumi-{package}")
+    except importlib.metadata.PackageNotFoundError:
+        return None
+
+
+def _parse(token: str, data: Any) -> ResourceSchema | None:
+    if data is None:
+        return None
+    return ResourceSchema(
+        token=token,
+        inputs=_properties(data["inputs"]),
+        outputs=data["outputs"],
+        objects={name: _properties(fields) for name, fields in data["objects"].items()},
+    )
+
+
+def _properties(data: Mapping[str, Any]) -> dict[str, Property]:
+    return {name: Property(entry["type"], entry["required"]) for name, entry in data.items()}

@@ -1,0 +1,260 @@
+"""The daemon's inside: leases provider servers over the control socket and knows when nobody needs it."""
+
+import importlib
+import json
+import logging
+import os
+import signal
+import socket
+import threading
+import time
+from collections.abc import Callable
+from concurrent import futures
+from pathlib import Path
+from typing import Any, Protocol, cast
+
+import grpc
+import psutil
+from pulumi.runtime.proto import provider_pb2_grpc
+
+from rehearsal.aws.limits import Limited
+from rehearsal.control import socket_path
+from rehearsal.core import drift
+from rehearsal.core.faulty import FaultPlan, Faulty
+from rehearsal.core.journal import Journal, Journaled
+from rehearsal.core.model import Cloud, RefusalError
+from rehearsal.core.provider import Provider
+from rehearsal.core.schema import Schemas
+from rehearsal.core.state import State
+
+_LOG = logging.getLogger("rehearsal")
+# Long enough for the next command of a script, short enough that nothing seems to be left behind.
+_IDLE_S = 2.0
+# A Kubernetes create holds its thread until the object is ready, and the engine sets no limit of its own.
+_THREADS = 256
+_CLOUDS = {
+    "aws": "rehearsal.aws.cloud:AwsCloud",
+    "gcp": "rehearsal.gcp.cloud:GcpCloud",
+    "kubernetes": "rehearsal.kubernetes.cloud:KubernetesCloud",
+    "random": "rehearsal.helpers.random_values:RandomCloud",
+    "tls": "rehearsal.helpers.tls:TlsCloud",
+}
+# What they make lives in the engine's state alone, so there is nothing to count.
+_HELPERS = frozenset({"random", "tls"})
+
+
+class _Supervisor(Protocol):
+    """What a cloud that runs workloads offers beyond `Cloud`."""
+
+    def restore(self) -> None: ...
+
+    def live_workloads(self) -> list[Any]: ...
+
+    def stop(self) -> None: ...
+
+
+class Server:
+    """Owns the state, the clouds and the control socket of one rehearsal home."""
+
+    def __init__(self, home: Path) -> None:
+        self._home = home
+        self._state = State(home / "state.sqlite")
+        self._journal = Journal(self._state)
+        self._faults = FaultPlan(home / "faults.json")
+        self._schemas: dict[str, Schemas] = {}
+        self._clouds: dict[str, Cloud] = {}
+        self._building = threading.RLock()
+        self._lock = threading.Lock()
+        self._engines: dict[int, int] = {}  # lease -> process of the engine
+        self._providers: dict[Provider, int] = {}  # those that may be at work -> process of the engine
+        self._idle_since = time.monotonic()
+        self._stopping = threading.Event()
+
+    def run(self) -> None:
+        """Serve until idle or told to stop, then end the workloads."""
+        signal.signal(signal.SIGTERM, lambda *_: self._stopping.set())
+        signal.signal(signal.SIGINT, lambda *_: self._stopping.set())
+        path = socket_path(self._home)
+        path.unlink(missing_ok=True)
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
+            listener.bind(str(path))
+            listener.listen(64)
+            if self._state.count("kubernetes"):
+                self.cloud("kubernetes")  # its workloads are to run again
+            threading.Thread(target=self._accept, args=(listener,), daemon=True).start()
+            while not self._stopping.wait(0.2):
+                if self._idle():
+                    break
+            path.unlink(missing_ok=True)
+            # Whoever was accepted in the meantime sees the connection close and starts a new daemon.
+        for supervisor in self._supervisors():
+            supervisor.stop()
+        for schemas in self._schemas.values():
+            schemas.close()
+        self._state.close()
+        logging.shutdown()
+        os._exit(0)  # servers and conversations are daemon threads with nothing left to say
+
+    def cloud(self, package: str) -> Cloud:
+        """The emulated cloud of a package, built on first use."""
+        with self._building:
+            if package not in self._clouds:
+                module, _, name = _CLOUDS[package].partition(":")
+                schemas = Schemas(package, _cache(self._home) / "schemas")
+                self._schemas[package] = schemas
+                factory = getattr(importlib.import_module(module), name)
+                self._clouds[package] = factory(self._state, schemas, self._home)
+                if hasattr(self._clouds[package], "restore"):
+                    cast(_Supervisor, self._clouds[package]).restore()
+            return self._clouds[package]
+
+    def _supervisors(self) -> list[_Supervisor]:
+        with self._building:
+            clouds = list(self._clouds.values())
+        return [cast(_Supervisor, cloud) for cloud in clouds if hasattr(cloud, "live_workloads")]
+
+    def _workloads(self) -> list[Any]:
+        return [workload for supervisor in self._supervisors() for workload in supervisor.live_workloads()]
+
+    def _idle(self) -> bool:
+        with self._lock:
+            if self._engines or time.monotonic() - self._idle_since < _IDLE_S:
+                return False
+        return not self._workloads()
+
+    # -- conversations ---------------------------------------------------------------------------------
+
+    def _accept(self, listener: socket.socket) -> None:
+        while True:
+            try:
+                conversation, _ = listener.accept()
+            except OSError:
+                return
+            threading.Thread(target=self._converse, args=(conversation,), daemon=True).start()
+
+    def _converse(self, sock: socket.socket) -> None:
+        held: list[tuple[grpc.Server, Provider]] = []
+        lease = id(sock)
+        try:
+            with sock, sock.makefile("rw", encoding="utf-8") as file:
+                for line in file:
+                    file.write(json.dumps(self._answer(json.loads(line), held, lease)) + "\n")
+                    file.flush()
+        except (OSError, ValueError) as error:
+            _LOG.debug("a conversation ended: %s", error)
+        finally:
+            with self._lock:
+                if self._engines.pop(lease, None) is not None:  # asking for the status is no use of it
+                    self._idle_since = time.monotonic()
+            for server, provider in held:
+                provider.end()
+                server.stop(None)
+                provider.wait_until_quiet()
+                with self._lock:
+                    self._providers.pop(provider)
+
+    def _answer(
+        self, message: dict[str, Any], held: list[tuple[grpc.Server, Provider]], lease: int
+    ) -> dict[str, Any]:
+        try:
+            if message["op"] == "serve":
+                engine = int(message.get("engine", 0))
+                with self._lock:
+                    self._engines[lease] = engine
+                server, provider, port = self._serve(
+                    message["package"], message.get("environment", {}), engine
+                )
+                held.append((server, provider))
+                return {"port": port}
+            if message["op"] in _OPERATIONS:
+                return _OPERATIONS[message["op"]](self, message)
+        except RefusalError as refusal:
+            return {"error": str(refusal)}
+        except Exception as error:
+            _LOG.exception("%s", message.get("op"))
+            return {"error": f"{type(error).__name__}: {error}"}
+        return {"error": f"unknown operation {message['op']!r}"}
+
+    def _drift(self, message: dict[str, Any]) -> dict[str, Any]:
+        """Change or delete a resource behind its program's back."""
+        record = drift.find(self._state, message["urn"])
+        cloud = self.cloud(record.package)
+        if message["op"] == "drift":
+            drift.change(self._state, self._schemas[record.package], record, message["values"])
+        else:
+            drift.delete(self._state, cloud, record, lambda severity, text: _LOG.info("%s", text))
+        return {"urn": record.urn, "id": record.id, "type": record.type}
+
+    def _stop(self, message: dict[str, Any]) -> dict[str, Any]:
+        self._stopping.set()
+        return {}
+
+    def _recover(self, message: dict[str, Any]) -> dict[str, Any]:
+        """End what killed engines asked for, and delete what their creates have left behind; the ids."""
+        with self._lock:
+            gone = [provider for provider, engine in self._providers.items() if _is_gone(engine)]
+        for provider in gone:  # their launchers notice only later, and a commit until then would be lost
+            provider.end()
+            provider.wait_until_quiet()
+        taken_back = []
+        for urn in message["urns"]:
+            with self._journal.alone(urn):
+                found = self._state.unconfirmed(urn)
+                if found is not None:
+                    left = self._journal.take_back(self.cloud(found[0].package), urn)
+                    taken_back += [left] if left else []
+        return {"taken_back": taken_back}
+
+    def _serve(
+        self, package: str, environment: dict[str, str], engine: int
+    ) -> tuple[grpc.Server, Provider, int]:
+        if package not in _CLOUDS:
+            raise ValueError(f"{package} is not emulated; emulated are {', '.join(_CLOUDS)}")
+        cloud = self.cloud(package)
+        if package not in _HELPERS:
+            cloud = Journaled(cloud, self._journal)
+            if package == "aws":
+                cloud = Limited(cloud, self._state, self._home / "faults.json")
+            cloud = Faulty(cloud, self._faults, engine)
+        provider = Provider(cloud, environment, str(self._home / "daemon.log"))
+        with self._lock:
+            self._providers[provider] = engine
+        pool = futures.ThreadPoolExecutor(_THREADS, thread_name_prefix=package)
+        server = grpc.server(pool, options=[("grpc.max_receive_message_length", -1)])
+        provider_pb2_grpc.add_ResourceProviderServicer_to_server(provider, server)
+        port = server.add_insecure_port("127.0.0.1:0")
+        server.start()
+        return server, provider, port
+
+    def _status(self, message: dict[str, Any]) -> dict[str, Any]:
+        with self._lock:
+            engines = len(set(self._engines.values()))
+        return {
+            "resources": {
+                package: self._state.count(package) for package in _CLOUDS if package not in _HELPERS
+            },
+            "workloads": self._workloads(),
+            "engines": engines,
+        }
+
+
+def _is_gone(process: int) -> bool:
+    try:
+        return psutil.Process(process).status() == psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return True
+
+
+def _cache(home: Path) -> Path:
+    """The cache of a checkout serves all its rehearsals; a home elsewhere has one beside it."""
+    checkout = next((folder for folder in home.parents if folder.name == ".trainstack"), home.parent)
+    return checkout / "cache"
+
+
+_OPERATIONS: dict[str, Callable[[Server, dict[str, Any]], dict[str, Any]]] = {
+    "recover": Server._recover,
+    "drift": Server._drift,
+    "delete": Server._drift,
+    "status": Server._status,
+    "stop": Server._stop,
+}

@@ -1,0 +1,312 @@
+"""What the emulated clouds remember: one SQLite file that outlives a killed engine and a killed provider."""
+
+import json
+import sqlite3
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rehearsal.core.model import Properties
+
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS resource (
+  key INTEGER PRIMARY KEY,
+  package TEXT NOT NULL, type TEXT NOT NULL, scope TEXT NOT NULL, id TEXT NOT NULL,
+  urn TEXT NOT NULL, name TEXT NOT NULL, inputs TEXT NOT NULL, outputs TEXT NOT NULL,
+  UNIQUE (package, type, scope, id)
+);
+CREATE INDEX IF NOT EXISTS resource_name ON resource (package, type, scope, name);
+CREATE INDEX IF NOT EXISTS resource_scope_name ON resource (package, scope, name);
+CREATE INDEX IF NOT EXISTS resource_type_name ON resource (type, name);
+CREATE INDEX IF NOT EXISTS resource_type_id ON resource (type, id);
+CREATE TABLE IF NOT EXISTS reference (
+  user INTEGER NOT NULL REFERENCES resource (key) ON DELETE CASCADE,
+  used INTEGER NOT NULL REFERENCES resource (key) ON DELETE CASCADE,
+  path TEXT NOT NULL,
+  PRIMARY KEY (user, used, path)
+) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS reference_used ON reference (used);
+CREATE TABLE IF NOT EXISTS identifier (
+  value TEXT NOT NULL, scope TEXT NOT NULL,
+  resource INTEGER NOT NULL REFERENCES resource (key) ON DELETE CASCADE,
+  PRIMARY KEY (value, scope, resource)
+) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS identifier_resource ON identifier (resource);
+CREATE TABLE IF NOT EXISTS creation (
+  urn TEXT PRIMARY KEY, package TEXT NOT NULL, type TEXT NOT NULL, config TEXT NOT NULL,
+  resource INTEGER REFERENCES resource (key) ON DELETE CASCADE, id TEXT
+) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS creation_resource ON creation (resource);
+CREATE INDEX IF NOT EXISTS creation_id ON creation (id);
+CREATE TABLE IF NOT EXISTS document (
+  space TEXT NOT NULL, key TEXT NOT NULL, value TEXT NOT NULL, PRIMARY KEY (space, key)
+) WITHOUT ROWID;
+"""
+
+_COLUMNS = "key, package, type, scope, id, urn, name, inputs, outputs"
+
+
+@dataclass(frozen=True)
+class Record:
+    """One resource that exists; ids are unique within a `scope`: an account and region, or a cluster."""
+
+    key: int
+    package: str
+    type: str
+    scope: str
+    id: str
+    urn: str
+    name: str
+    inputs: Properties
+    outputs: Properties
+
+
+@dataclass(frozen=True)
+class Reference:
+    """`user` holds, at property `path`, an identifier of the resource `used`."""
+
+    user: Record
+    used: Record
+    path: str
+
+
+class DuplicateError(Exception):
+    """A resource with this package, type, scope and id exists already."""
+
+
+class State:
+    """Resources, the references between them, and small documents, each change on disk before it is told.
+
+    Safe for use by many threads of one process; several processes may read.
+    """
+
+    def __init__(self, path: Path) -> None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self.path = path
+        self._lock = threading.RLock()
+        self._depth = 0
+        self._db = sqlite3.connect(path, check_same_thread=False, isolation_level=None, timeout=30)
+        # WAL: a commit survives `kill -9` of this process; only a power cut could lose the last one.
+        self._db.execute("PRAGMA journal_mode = WAL")
+        self._db.execute("PRAGMA synchronous = NORMAL")
+        self._db.execute("PRAGMA foreign_keys = ON")
+        self._db.executescript(_SCHEMA)
+        path.chmod(0o600)
+
+    def close(self) -> None:
+        """Close the file; the state stays on disk."""
+        with self._lock:
+            self._db.close()
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """All changes inside happen together or not at all; transactions may nest (the outermost decides)."""
+        with self._lock:
+            if self._depth == 0:
+                self._db.execute("BEGIN IMMEDIATE")
+            self._depth += 1
+            try:
+                yield
+            except BaseException:
+                self._depth -= 1
+                if self._depth == 0:
+                    self._db.execute("ROLLBACK")
+                raise
+            self._depth -= 1
+            if self._depth == 0:
+                self._db.execute("COMMIT")
+
+    # -- resources -------------------------------------------------------------------------------------
+
+    def insert(
+        self,
+        *,
+        package: str,
+        type: str,
+        scope: str,
+        id: str,
+        urn: str,
+        name: str,
+        inputs: Properties,
+        outputs: Properties,
+    ) -> Record:
+        """Remember a new resource. Raises DuplicateError when its id is taken in its scope."""
+        row = (package, type, scope, id, urn, name, json.dumps(inputs), json.dumps(outputs))
+        with self.transaction():
+            try:
+                cursor = self._db.execute(
+                    f"INSERT INTO resource ({_COLUMNS}) VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?)",  # noqa: S608
+                    row,
+                )
+            except sqlite3.IntegrityError as error:
+                raise DuplicateError(f"{type} {id} exists in {scope}") from error
+            self._db.execute(
+                "UPDATE creation SET resource = ?, id = ? WHERE urn = ? AND type = ? AND resource IS NULL",
+                (cursor.lastrowid, id, urn, type),
+            )
+        assert cursor.lastrowid is not None
+        return Record(cursor.lastrowid, package, type, scope, id, urn, name, inputs, outputs)
+
+    def get(self, package: str, type: str, scope: str, id: str) -> Record | None:
+        """The resource with this id, or None."""
+        return self._one("package = ? AND type = ? AND scope = ? AND id = ?", package, type, scope, id)
+
+    def find(
+        self,
+        *,
+        package: str | None = None,
+        type: str | None = None,
+        scope: str | None = None,
+        name: str | None = None,
+        id: str | None = None,
+    ) -> list[Record]:
+        """The resources that match every given column, oldest first."""
+        wanted = {"package": package, "type": type, "scope": scope, "name": name, "id": id}
+        given = {column: value for column, value in wanted.items() if value is not None}
+        where = " AND ".join(f"{column} = ?" for column in given) or "1"
+        return self._all(where, *given.values())
+
+    def replace(self, record: Record, *, inputs: Properties, outputs: Properties) -> Record:
+        """Remember the new properties of a resource."""
+        with self.transaction():
+            self._db.execute(
+                "UPDATE resource SET inputs = ?, outputs = ? WHERE key = ?",
+                (json.dumps(inputs), json.dumps(outputs), record.key),
+            )
+        return Record(**{**record.__dict__, "inputs": inputs, "outputs": outputs})
+
+    def remove(self, record: Record) -> None:
+        """Forget a resource, its identifiers and what it refers to."""
+        with self.transaction():
+            self._db.execute("DELETE FROM resource WHERE key = ?", (record.key,))
+
+    def count(self, package: str | None = None) -> int:
+        """How many resources exist."""
+        where, values = ("package = ?", (package,)) if package else ("1", ())
+        with self._lock:
+            return int(self._db.execute(f"SELECT count(*) FROM resource WHERE {where}", values).fetchone()[0])  # noqa: S608
+
+    # -- creates of which it is not known whether the engine heard of their end ---------------------------
+
+    def begin_create(self, package: str, type: str, urn: str, config: Mapping[str, Any]) -> None:
+        """Remember that a create begins; the resource that `insert` makes for it is unconfirmed."""
+        with self.transaction():
+            self._db.execute(
+                "INSERT OR REPLACE INTO creation VALUES (?, ?, ?, ?, NULL, NULL)",
+                (urn, package, type, json.dumps(dict(config))),
+            )
+
+    def unconfirmed(self, urn: str) -> tuple[Record, Properties] | None:
+        """What a create for this URN made that no engine has named since, and its provider's settings."""
+        with self._lock:
+            row = self._db.execute(
+                "SELECT resource, config FROM creation WHERE urn = ? AND resource IS NOT NULL", (urn,)
+            ).fetchone()
+        record = self._one("key = ?", row[0]) if row else None
+        return (record, json.loads(row[1])) if record else None
+
+    def confirm(self, type: str, urn: str, id: str) -> None:
+        """An engine named this resource, so it knows of it (by another URN, if an alias renamed it)."""
+        with self._lock:
+            found = self._db.execute(
+                "SELECT urn FROM creation WHERE id = ? AND type = ? AND resource IS NOT NULL", (id, type)
+            ).fetchall()
+        urns = [row[0] for row in found]
+        if urns:
+            known = [urn] if urn in urns else urns
+            with self.transaction():
+                self._db.executemany("DELETE FROM creation WHERE urn = ?", [(one,) for one in known])
+
+    # -- identifiers and references --------------------------------------------------------------------
+
+    def issue(self, record: Record, identifiers: set[str]) -> None:
+        """Make `identifiers` (id, ARN, name) the values by which others refer to this resource."""
+        with self.transaction():
+            self._db.execute("DELETE FROM identifier WHERE resource = ?", (record.key,))
+            self._db.executemany(
+                "INSERT OR IGNORE INTO identifier VALUES (?, ?, ?)",
+                [(value, record.scope, record.key) for value in identifiers],
+            )
+
+    def issued(self, value: str) -> list[Record]:
+        """The resources known under `value`, in any scope."""
+        return self._all("key IN (SELECT resource FROM identifier WHERE value = ?)", value)
+
+    def refer(self, user: Record, used: dict[str, Record]) -> None:
+        """Replace what `user` refers to: property path -> resource."""
+        with self.transaction():
+            self._db.execute("DELETE FROM reference WHERE user = ?", (user.key,))
+            self._db.executemany(
+                "INSERT OR IGNORE INTO reference VALUES (?, ?, ?)",
+                [(user.key, record.key, path) for path, record in used.items()],
+            )
+
+    def users(self, used: Record) -> list[Reference]:
+        """Who refers to a resource, and at which property."""
+        columns = ", ".join(f"resource.{column}" for column in _COLUMNS.split(", "))
+        with self._lock:
+            rows = self._db.execute(
+                f"SELECT {columns}, reference.path FROM reference "  # noqa: S608 - no user text
+                "JOIN resource ON resource.key = reference.user WHERE used = ? ORDER BY user",
+                (used.key,),
+            ).fetchall()
+        return [Reference(_record(row), used, row[9]) for row in rows]
+
+    # -- documents -------------------------------------------------------------------------------------
+
+    def put_document(self, space: str, key: str, value: Any) -> None:
+        """Keep a JSON value under a key, such as the value of a secret or an allocated address."""
+        with self.transaction():
+            self._db.execute(
+                "INSERT OR REPLACE INTO document VALUES (?, ?, ?)", (space, key, json.dumps(value))
+            )
+
+    def document(self, space: str, key: str) -> Any:
+        """The value kept under a key, or None."""
+        with self._lock:
+            row = self._db.execute(
+                "SELECT value FROM document WHERE space = ? AND key = ?", (space, key)
+            ).fetchone()
+        return json.loads(row[0]) if row else None
+
+    def documents(self, space: str) -> dict[str, Any]:
+        """Every key and value of a space."""
+        with self._lock:
+            rows = self._db.execute("SELECT key, value FROM document WHERE space = ? ORDER BY key", (space,))
+            return {key: json.loads(value) for key, value in rows.fetchall()}
+
+    def drop_document(self, space: str, key: str) -> None:
+        """Forget a key; silent when it is not there."""
+        with self.transaction():
+            self._db.execute("DELETE FROM document WHERE space = ? AND key = ?", (space, key))
+
+    # --------------------------------------------------------------------------------------------------
+
+    def _one(self, where: str, *values: object) -> Record | None:
+        found = self._all(where, *values)
+        return found[0] if found else None
+
+    def _all(self, where: str, *values: object) -> list[Record]:
+        with self._lock:
+            rows = self._db.execute(
+                f"SELECT {_COLUMNS} FROM resource WHERE {where} ORDER BY key",  # noqa: S608 - no user text
+                values,
+            ).fetchall()
+        return [_record(row) for row in rows]
+
+
+def _record(row: tuple[Any, ...]) -> Record:
+    return Record(
+        key=row[0],
+        package=row[1],
+        type=row[2],
+        scope=row[3],
+        id=row[4],
+        urn=row[5],
+        name=row[6],
+        inputs=json.loads(row[7]),
+        outputs=json.loads(row[8]),
+    )

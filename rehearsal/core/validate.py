@@ -1,0 +1,104 @@
+"""Are these inputs what the resource type takes? Every fault at any depth, in one pass."""
+
+import difflib
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from rehearsal.core.model import UNKNOWN, CheckFailure, Properties
+from rehearsal.core.properties import join
+from rehearsal.core.schema import Property, ResourceSchema
+
+# How the engine marks an asset or archive inside plain JSON.
+SIGNATURE = "4dabf18193072939515e22adb298388d"
+# Names that the SDK itself adds to every request and that are no property of the cloud's.
+_PLUMBING = frozenset({"__internal", "__defaults"})
+_WORDS = {"str": "a string", "bool": "a boolean", "int": "a whole number", "float": "a number"}
+
+
+def validate(schema: ResourceSchema, inputs: Properties) -> list[CheckFailure]:
+    """What is wrong with `inputs`: unknown names (and the nearest valid one), missing and mistyped values."""
+    return list(_object(schema, schema.inputs, inputs, "", schema.token.rpartition(":")[2]))
+
+
+def nearest(name: str, valid: Iterable[str]) -> str:
+    """A hint such as `did you mean subnetIds?`, or the valid names when none is near."""
+    names = sorted(valid)
+    folded = {re.sub(r"[^a-z0-9]", "", known.lower()): known for known in names}
+    found = difflib.get_close_matches(re.sub(r"[^a-z0-9]", "", name.lower()), folded, n=1, cutoff=0.6)
+    if found:
+        known = folded[found[0]]
+        snake = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", known).lower()
+        return f"did you mean {known}" + (f" ({snake} in Python)?" if snake != known else "?")
+    return "valid names: " + ", ".join(names[:12]) + (", ..." if len(names) > 12 else "")
+
+
+def _object(
+    schema: ResourceSchema, fields: Mapping[str, Property], value: Mapping[str, Any], path: str, owner: str
+) -> Iterator[CheckFailure]:
+    for name, item in value.items():
+        here = join(path, name)
+        if name in fields:
+            yield from _value(schema, fields[name].type, item, here)
+        elif name not in _PLUMBING:
+            yield CheckFailure(here, f"{owner} has no property {name}; {nearest(name, fields)}")
+    for name, field in fields.items():
+        if field.required and value.get(name) is None:
+            yield CheckFailure(join(path, name), f"{owner} needs {name}, which is missing")
+
+
+def _value(schema: ResourceSchema, form: Any, value: Any, path: str) -> Iterator[CheckFailure]:
+    if value is None or value is UNKNOWN or form == "any":
+        return
+    if isinstance(form, str):
+        if not _scalar_fits(form, value):
+            yield _mistyped(path, _WORDS.get(form, f"an {form}"), value)
+    elif "list" in form or "map" in form or "object" in form:
+        yield from _container(schema, form, value, path)
+    elif "one_of" in form:
+        if value not in form["one_of"]:
+            words = ", ".join(str(item) for item in form["one_of"])
+            yield CheckFailure(path, f"must be one of {words}, not {value!r}")
+    else:
+        yield from _union(schema, form["union"], value, path)
+
+
+def _container(schema: ResourceSchema, form: Any, value: Any, path: str) -> Iterator[CheckFailure]:
+    if "list" in form:
+        if not isinstance(value, list):
+            yield _mistyped(path, "a list", value)
+            return
+        for index, item in enumerate(value):
+            yield from _value(schema, form["list"], item, f"{path}[{index}]")
+    elif not isinstance(value, dict):
+        yield _mistyped(path, "a mapping", value)
+    elif "map" in form:
+        for name, item in value.items():
+            yield from _value(schema, form["map"], item, join(path, name))
+    else:
+        owner = form["object"].rpartition(".")[2].removesuffix("Args")
+        yield from _object(schema, schema.objects[form["object"]], value, path, owner)
+
+
+def _union(schema: ResourceSchema, forms: list[Any], value: Any, path: str) -> Iterator[CheckFailure]:
+    """The member with the fewest faults speaks for the union."""
+    faults = [list(_value(schema, form, value, path)) for form in forms]
+    yield from min(faults, key=len)
+
+
+def _scalar_fits(form: str, value: Any) -> bool:
+    """Whether a scalar fits; a text that is a number or truth value is one, as the providers convert it."""
+    if form == "asset" or isinstance(value, dict | list):
+        return form == "asset" and isinstance(value, dict) and SIGNATURE in value
+    if form in ("str", "bool"):
+        return form == "str" or isinstance(value, bool) or value in ("true", "false")
+    if isinstance(value, str):
+        pattern = r"-?\d+" if form == "int" else r"-?\d+(\.\d+)?([eE][-+]?\d+)?"
+        return re.fullmatch(pattern, value) is not None
+    return not isinstance(value, bool) and (form == "float" or float(value).is_integer())
+
+
+def _mistyped(path: str, wanted: str, value: Any) -> CheckFailure:
+    names = {dict: "a mapping", list: "a list", bool: "a boolean", str: "a string"}
+    shown = "" if isinstance(value, dict | list) else f" ({value!r})"
+    return CheckFailure(path, f"must be {wanted}, not {names.get(type(value), 'a number')}{shown}")

@@ -1,0 +1,101 @@
+"""EKS Pod Identity: which role a pod runs as, the credentials it gets, and whose an access key is."""
+
+import secrets
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from rehearsal.core.state import Record, State
+from rehearsal.dataplane.policies import role_record, trusts
+
+_ASSOCIATION = "aws:eks/podIdentityAssociation:PodIdentityAssociation"
+_ADDON = "aws:eks/addon:Addon"
+_AGENT = "eks-pod-identity-agent"
+_SERVICE = "pods.eks.amazonaws.com"
+_NEEDED = frozenset({"sts:AssumeRole", "sts:TagSession"})
+TOKEN_VARIABLE = "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE"  # noqa: S105 - a variable's name
+
+
+@dataclass(frozen=True)
+class Caller:
+    """Who a request comes from."""
+
+    role_arn: str
+    session: str
+
+    @property
+    def arn(self) -> str:
+        """The ARN of the assumed role's session."""
+        account, name = self.role_arn.split(":")[4], self.role_arn.rpartition("/")[2]
+        return f"arn:aws:sts::{account}:assumed-role/{name}/{self.session}"
+
+
+class Denied(Exception):  # noqa: N818 - the service's word
+    """No credentials: why."""
+
+
+class Identities:
+    """Tokens of pods and the credentials made from them; all are gone when the daemon ends."""
+
+    def __init__(self, state: State) -> None:
+        self._state = state
+        self._tokens: dict[str, tuple[Record, str]] = {}
+        self._keys: dict[str, tuple[str, Caller]] = {}
+        self._lock = threading.Lock()
+
+    def association(self, cluster: str, namespace: str, account: str) -> Record | None:
+        """The association of a service account, where the cluster's agent is there to serve it."""
+        agent = any(
+            record.inputs.get("addonName") == _AGENT and record.inputs.get("clusterName") == cluster
+            for record in self._state.find(type=_ADDON)
+        )
+        wanted = {"clusterName": cluster, "namespace": namespace, "serviceAccount": account}
+        for record in self._state.find(type=_ASSOCIATION) if agent else ():
+            if wanted.items() <= record.inputs.items():
+                return record
+        return None
+
+    def token(self, association: Record, session: str, folder: Path) -> Path:
+        """A file with a fresh token that stands for a pod's service account."""
+        token = secrets.token_urlsafe(48)
+        with self._lock:
+            self._tokens[token] = (association, session)
+        file = folder / "eks-pod-identity-token"
+        file.touch(mode=0o600)
+        file.write_text(token)
+        return file
+
+    def credentials(self, token: str) -> Mapping[str, Any]:
+        """Fresh credentials for a token, in the form of the container credentials endpoint. Raises Denied."""
+        with self._lock:
+            known = self._tokens.get(token)
+        if known is None:
+            raise Denied("the service account token is not valid")
+        association, session = known
+        arn = str(association.inputs["roleArn"])
+        role = role_record(self._state, arn)
+        if role is None:
+            raise Denied(f"role {arn} does not exist")
+        if not trusts(role, _SERVICE, _NEEDED):
+            raise Denied(
+                f"the trust policy of {arn} does not let {_SERVICE} do sts:AssumeRole and sts:TagSession"
+            )
+        key, session_token = f"ASIA{secrets.token_hex(8).upper()}", secrets.token_urlsafe(64)
+        with self._lock:
+            self._keys[key] = (session_token, Caller(arn, session))
+        return {
+            "AccessKeyId": key,
+            "SecretAccessKey": secrets.token_urlsafe(30),
+            "Token": session_token,
+            "AccountId": arn.split(":")[4],
+            "Expiration": (datetime.now(UTC) + timedelta(hours=6)).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        }
+
+    def caller(self, access_key: str, session_token: str) -> Caller | None:
+        """Whose credentials these are."""
+        with self._lock:
+            known = self._keys.get(access_key)
+        return known[1] if known and secrets.compare_digest(known[0], session_token) else None

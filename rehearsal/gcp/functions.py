@@ -1,0 +1,231 @@
+"""The provider's functions: what a program may ask the emulated Google Cloud without creating anything."""
+
+import base64
+import ipaddress
+import threading
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from rehearsal.core.model import Call, Instance, Properties, RefusalError
+from rehearsal.core.rules.tables import read_by
+from rehearsal.core.rules.telling import unknown_function
+from rehearsal.core.state import State
+from rehearsal.gcp import facts
+from rehearsal.gcp.naming import digits, draw, project_number
+from rehearsal.gcp.shape import places_of, project_of
+from rehearsal.gcp.site import PACKAGE, Site
+from rehearsal.gcp.table import rows
+
+_Function = Callable[[Site, Properties], Properties]
+# Who runs the rehearsal, as far as a program can ask.
+_CALLER = "rehearsal@example.com"
+
+
+def call(state: State, token: str, args: Properties, config: Mapping[str, Any]) -> Properties:
+    """The result of a function. Raises RefusalError when it is not emulated or its subject is missing."""
+    service, name = token.removeprefix("gcp:").partition("/")[0], token.rpartition(":")[2]
+    function = _FUNCTIONS.get(f"{service}/{name}") or _reads(token)
+    if function is None:
+        raise unknown_function(token, f"{service}/{name}", _FUNCTIONS, "rehearsal/gcp/functions.py")
+    asking = Call(Instance(PACKAGE, config), token, "", threading.Event(), lambda *_: None)
+    return function(Site(state, project_of(config, args), places_of(config, args), asking), args)
+
+
+def _reads(function: str) -> _Function | None:
+    """`getNetwork` and the like: the outputs of an emulated resource, looked up by its name or id."""
+    token = read_by(function, rows())
+    if token is None:
+        return None
+    line, kind = rows()[token], token.rpartition(":")[2]
+    keys = ("selfLink", "id", line.name, "name", "accountId", "secretId", "repositoryId", "instanceId")
+
+    def read(site: Site, args: Properties) -> Properties:
+        value = next((args[key] for key in keys if isinstance(args.get(key), str)), None)
+        record = site.find(value, token.removeprefix("gcp:"))
+        if record is None and kind in ("Network", "Subnetwork") and value in line.default_names:
+            return {**args, **_default(site, line.link, kind)}
+        if record is None:
+            code, message = line.missing
+            raise RefusalError(
+                code, message.format(value=value), "Create it in the program, or in a stack before."
+            )
+        return {**args, **record.outputs, "id": record.id}
+
+    return read
+
+
+def _default(site: Site, link: str, kind: str) -> Properties:
+    """The network that every new project has, with one subnetwork per region."""
+    region = site.places.get("region", "us-central1")
+    network = f"projects/{site.project}/global/networks/default"
+    path = network if kind == "Network" else f"projects/{site.project}/regions/{region}/subnetworks/default"
+    start = int(ipaddress.IPv4Address("10.128.0.0")) + int(digits(region, 2)) % 64 * 2**16
+    cidr = f"{ipaddress.IPv4Address(start & ~0xFFFFF)}/20"
+    found: Properties = {"id": path, "name": "default", "selfLink": f"{link}{path}", "project": site.project}
+    if kind == "Network":
+        return {**found, "description": "Default network for the project", "gatewayIpv4": ""}
+    return {**found, "region": region, "network": f"{link}{network}", "ipCidrRange": cidr}
+
+
+def _client(site: Site, args: Properties) -> Properties:
+    places = {name: site.places.get(name, "") for name in ("region", "zone")}
+    token = f"ya29.{draw(site.project, 40)}"
+    return {"id": f"projects/{site.project}", "project": site.project, **places, "accessToken": token}
+
+
+def _project(site: Site, args: Properties) -> Properties:
+    name = str(args.get("projectId") or site.project)
+    if not name:
+        raise RefusalError("badRequest", "project: required field is not set", "Set gcp:project.")
+    return {
+        "id": f"projects/{name}",
+        "projectId": name,
+        "name": name,
+        "number": project_number(name),
+        "labels": {},
+        "effectiveLabels": {},
+        "autoCreateNetwork": True,
+        "billingAccount": "",
+        "folderId": "",
+        "orgId": "",
+    }
+
+
+def _projects(site: Site, args: Properties) -> Properties:
+    one = _project(site, {})
+    row = {**one, "lifecycleState": "ACTIVE", "parent": {}, "createTime": ""}
+    return {**args, "id": str(args.get("filter")), "projects": [row]}
+
+
+def _zones(site: Site, args: Properties) -> Properties:
+    region = str(args.get("region") or site.places.get("region") or "")
+    if not region:
+        raise RefusalError(
+            "badRequest", "region: required field is not set", "Pass region or set gcp:region."
+        )
+    return {
+        **args,
+        "id": f"projects/{site.project}/regions/{region}",
+        "names": list(facts.zones(region)),
+        "project": site.project,
+        "region": region,
+    }
+
+
+def _image(site: Site, args: Properties) -> Properties:
+    """Some image: which one is newest cannot be known offline."""
+    owner = args.get("project") or site.project
+    family, name = args.get("family"), args.get("name")
+    if not family and not name and not args.get("filter"):
+        raise RefusalError(
+            "badRequest", "one of name, family or filters must be set", "Pass family and project."
+        )
+    found = str(name or f"{family or 'image'}-v00000000")
+    path = f"projects/{owner}/global/images/{found}"
+    return {
+        **args,
+        "id": path,
+        "name": found,
+        "family": family or "",
+        "project": owner,
+        "selfLink": f"https://www.googleapis.com/compute/v1/{path}",
+        "imageId": digits(path, 19),
+        "diskSizeGb": 10,
+        "status": "READY",
+        "archiveSizeBytes": 0,
+        "creationTimestamp": "",
+        "description": "",
+        "imageEncryptionKeySha256": "",
+        "labelFingerprint": "",
+        "labels": {},
+        "licenses": [],
+        "sourceDisk": "",
+        "sourceDiskEncryptionKeySha256": "",
+        "sourceDiskId": "",
+        "sourceImageId": "",
+    }
+
+
+def _versions(site: Site, args: Properties) -> Properties:
+    """The GKE versions that are known; the real list changes every week."""
+    names = list(facts.versions())
+    prefix = str(args.get("versionPrefix") or "")
+    fitting = [name for name in names if name.startswith(prefix)]
+    if not fitting:
+        raise RefusalError(
+            "notFound",
+            f"no known GKE version begins with {prefix!r}; known are {', '.join(names)}",
+            "Add it to rehearsal/gcp/facts.toml with its source.",
+        )
+    channels = ("RAPID", "REGULAR", "STABLE")
+    return {
+        **args,
+        "id": "versions",
+        "defaultClusterVersion": names[0],
+        "latestMasterVersion": fitting[0],
+        "latestNodeVersion": fitting[0],
+        "validMasterVersions": fitting,
+        "validNodeVersions": fitting,
+        "releaseChannelDefaultVersion": dict.fromkeys(channels, names[0]),
+        "releaseChannelLatestVersion": dict.fromkeys(channels, fitting[0]),
+        "releaseChannelUpgradeTargetVersion": dict.fromkeys(channels, fitting[0]),
+    }
+
+
+def _default_account(site: Site, args: Properties) -> Properties:
+    email = f"{project_number(site.project)}-compute@developer.gserviceaccount.com"
+    path = f"projects/{site.project}/serviceAccounts/{email}"
+    return {
+        "id": path,
+        "name": path,
+        "email": email,
+        "member": f"serviceAccount:{email}",
+        "project": site.project,
+        "displayName": "Compute Engine default service account",
+        "uniqueId": digits(email, 21),
+    }
+
+
+def _storage_agent(site: Site, args: Properties) -> Properties:
+    email = f"service-{project_number(site.project)}@gs-project-accounts.iam.gserviceaccount.com"
+    return {
+        **args,
+        "id": email,
+        "emailAddress": email,
+        "member": f"serviceAccount:{email}",
+        "project": site.project,
+    }
+
+
+def _secret_value(site: Site, args: Properties) -> Properties:
+    secret = site.find(args.get("secret"), "secretmanager/secret:Secret")
+    base = f"{secret.outputs['name']}/versions/" if secret else "\0"
+    found = [
+        one
+        for one in site.all("secretmanager/secretVersion:SecretVersion")
+        if str(one.outputs["name"]).startswith(base)
+    ]
+    wanted = str(args.get("version") or "latest")
+    fitting = [one for one in found if wanted in ("latest", one.outputs["version"])]
+    if not fitting:
+        raise RefusalError(
+            "notFound", f"Secret [{args.get('secret')}] not found or has no versions.", "Create it before."
+        )
+    chosen = fitting[-1]
+    data = str(chosen.outputs.get("secretData") or "")
+    if args.get("isSecretDataBase64"):
+        data = base64.b64encode(data.encode()).decode()
+    return {**args, **chosen.outputs, "id": chosen.id, "secretData": data}
+
+
+_FUNCTIONS: Mapping[str, _Function] = {
+    "organizations/getClientConfig": _client,
+    "organizations/getProject": _project,
+    "projects/getProject": _projects,
+    "compute/getZones": _zones,
+    "compute/getImage": _image,
+    "compute/getDefaultServiceAccount": _default_account,
+    "container/getEngineVersions": _versions,
+    "storage/getProjectServiceAccount": _storage_agent,
+    "secretmanager/getSecretVersion": _secret_value,
+}

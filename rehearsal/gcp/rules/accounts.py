@@ -1,0 +1,196 @@
+"""Service accounts, keys, labels, databases, and budgets."""
+
+import re
+from collections.abc import Iterator
+
+from rehearsal.core.model import UNKNOWN, Properties
+from rehearsal.core.rules.model import Violation
+from rehearsal.gcp.rules.book import BOOK, World, block, items, without_services
+
+_DOCS = "hashicorp/terraform-provider-google@e03b7622: website/docs/r/"
+_SQL, _BUDGET = "gcp:sql/databaseInstance:DatabaseInstance", "gcp:billing/budget:Budget"
+_ACCOUNT_ID = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])")
+# Letters of any script are letters here, capitals are not.
+_LABEL_KEY, _LABEL_VALUE = re.compile(r"[^\W\d_][-\w]{0,62}"), re.compile(r"[-\w]{0,63}")
+_MEMBER = re.compile(r"(user|serviceAccount|group|domain|principal|principalSet|deleted|projectOwner)\w*:.+")
+_LABELLED = (
+    "gcp:compute/address:Address",
+    "gcp:compute/disk:Disk",
+    "gcp:compute/instance:Instance",
+    "gcp:storage/bucket:Bucket",
+    "gcp:filestore/instance:Instance",
+    "gcp:lustre/instance:Instance",
+    "gcp:artifactregistry/repository:Repository",
+    "gcp:kms/cryptoKey:CryptoKey",
+    "gcp:secretmanager/secret:Secret",
+    "gcp:pubsub/topic:Topic",
+    "gcp:pubsub/subscription:Subscription",
+    "gcp:workbench/instance:Instance",
+    "gcp:cloudrunv2/service:Service",
+)
+
+
+@BOOK.rule("GCP-IAM-001", "gcp:serviceaccount/account:Account", source=f"{_DOCS}google_service_account")
+def _account(inputs: Properties) -> Iterator[Violation]:
+    """Account ids have 6 to 30 lowercase letters, digits and dashes, a letter first and no dash last."""
+    name = inputs.get("accountId")
+    if isinstance(name, str) and (not 6 <= len(name) <= 30 or not _ACCOUNT_ID.fullmatch(name)):
+        yield Violation("accountId", f"{name!r} must have 6 to 30 characters and match {_ACCOUNT_ID.pattern}")
+
+
+_MEMBERSHIPS = (
+    "gcp:projects/iAMMember:IAMMember",
+    "gcp:storage/bucketIAMMember:BucketIAMMember",
+    "gcp:serviceaccount/iAMMember:IAMMember",
+)
+
+
+@BOOK.rule("GCP-IAM-002", *_MEMBERSHIPS, source=f"{_DOCS}google_project_iam (member/members)")
+def _member(inputs: Properties) -> Iterator[Violation]:
+    """A member has a kind: user, serviceAccount, group, domain, principal or principalSet."""
+    member = inputs.get("member")
+    if not isinstance(member, str) or member in ("allUsers", "allAuthenticatedUsers"):
+        return
+    if not _MEMBER.fullmatch(member):
+        fix = f'Write "serviceAccount:{member}".' if "gserviceaccount.com" in member else ""
+        yield Violation("member", f"{member!r} has no kind such as user: or serviceAccount:", fix)
+
+
+@BOOK.rule("GCP-KMS-001", "gcp:kms/cryptoKey:CryptoKey", source=f"{_DOCS}kms_crypto_key (rotation_period)")
+def _rotation(inputs: Properties) -> Iterator[Violation]:
+    """Keys are rotated at most daily."""
+    period = inputs.get("rotationPeriod")
+    if isinstance(period, str):
+        if not re.fullmatch(r"\d+(\.\d{1,9})?s", period):
+            yield Violation("rotationPeriod", f"{period!r} must be seconds followed by s, such as 7776000s")
+        elif float(period[:-1]) < 86400:
+            yield Violation("rotationPeriod", f"{period} must be at least a day (86400s)")
+
+
+@BOOK.rule(
+    "GCP-LABEL-001",
+    *_LABELLED,
+    source="googleapis Labels reference as in retail_v2 labels (Requirements for labels, Resource Manager)",
+)
+def _labels(inputs: Properties) -> Iterator[Violation]:
+    """Labels are at most 63 lowercase letters, digits, dashes and underscores, keys with a letter first."""
+    for key, value in block(inputs.get("labels")).items():
+        fits = _LABEL_KEY.fullmatch(key) and key == key.lower()
+        if not fits:
+            yield Violation(f"labels.{key}", f"label key {key!r} must match [a-z][a-z0-9_-]{{0,62}}")
+        plain = isinstance(value, str)
+        if plain and (not _LABEL_VALUE.fullmatch(value) or value != value.lower()):
+            yield Violation(f"labels.{key}", f"label value {value!r} must match [a-z0-9_-]{{0,63}}")
+
+
+@BOOK.rule(
+    "GCP-LABEL-002",
+    *_LABELLED,
+    source="googleapis Labels reference as in retail_v2 labels (Requirements for labels, Resource Manager)",
+)
+def _label_count(inputs: Properties) -> Iterator[Violation]:
+    """A resource has at most 64 labels."""
+    count = len(block(inputs.get("labels")))
+    if count > 64:
+        yield Violation("labels", f"{count} labels, at most 64 are allowed")
+
+
+@BOOK.rule("GCP-SQL-001", _SQL, source=f"{_DOCS}sql_database_instance (edition)")
+def _edition(inputs: Properties) -> Iterator[Violation]:
+    """Enterprise Plus takes db-perf-optimized tiers only."""
+    settings = block(inputs.get("settings"))
+    tier = settings.get("tier")
+    plus = settings.get("edition") == "ENTERPRISE_PLUS"
+    if (
+        plus
+        and isinstance(tier, str)
+        and not tier.startswith(("db-perf-optimized-N-", "db-memory-optimized-N-", "db-c4a-"))
+    ):
+        yield Violation("settings.tier", f"{tier} is not valid for ENTERPRISE_PLUS (db-perf-optimized-N-*)")
+
+
+@BOOK.rule("GCP-SQL-002", _SQL, source=f"{_DOCS}sql_database_instance (ip_configuration)")
+def _address(inputs: Properties) -> Iterator[Violation]:
+    """An instance has a public address or a private network, unless it uses private service connect."""
+    network = block(block(inputs.get("settings")).get("ipConfiguration"))
+    if (
+        network.get("ipv4Enabled") is False
+        and "privateNetwork" not in network
+        and not network.get("pscConfigs")
+    ):
+        yield Violation("settings.ipConfiguration.privateNetwork", "must be given when ipv4Enabled is false")
+
+
+@BOOK.rule_around("GCP-SQL-003", _SQL, source=f"{_DOCS}sql_database_instance (private IP: depends_on)")
+def _private(inputs: Properties, world: World) -> Iterator[Violation]:
+    """A private instance needs a service networking connection in its network."""
+    value = block(block(inputs.get("settings")).get("ipConfiguration")).get("privateNetwork")
+    network = without_services(value, world)
+    if network is not None:
+        yield Violation(
+            "settings.ipConfiguration.privateNetwork",
+            f"{network.id} has no service networking connection",
+            "Create a servicenetworking.Connection first and let the instance depend on it.",
+            "invalidRequest",
+        )
+
+
+@BOOK.rule("GCP-SQL-004", _SQL, source=f"{_DOCS}sql_database_instance (disk_size)")
+def _disk(inputs: Properties) -> Iterator[Violation]:
+    """A data disk has at least 10 GB, a Hyperdisk 20."""
+    settings = block(inputs.get("settings"))
+    size, least = settings.get("diskSize"), 20 if settings.get("diskType") == "HYPERDISK_BALANCED" else 10
+    if isinstance(size, int | float) and size < least:
+        yield Violation("settings.diskSize", f"{int(size)} GB is below the minimum of {least}")
+
+
+@BOOK.rule("GCP-BILLING-001", _BUDGET, source=f"{_DOCS}billing_budget (display_name)")
+def _display(inputs: Properties) -> Iterator[Violation]:
+    """A budget's name for display has at most 60 characters."""
+    name = inputs.get("displayName")
+    if isinstance(name, str) and len(name) > 60:
+        yield Violation("displayName", f"has {len(name)} characters, at most 60 are allowed")
+
+
+@BOOK.rule(
+    "GCP-BILLING-002",
+    _BUDGET,
+    source="hashicorp/terraform-provider-google@e03b7622: resource_billing_budget.go",
+)
+def _amount(inputs: Properties) -> Iterator[Violation]:
+    """A budget is an amount or the last period's."""
+    amount = inputs.get("amount")
+    if not isinstance(amount, dict) or UNKNOWN in amount.values():
+        return
+    if bool(amount.get("specifiedAmount")) == bool(amount.get("lastPeriodAmount")):
+        yield Violation("amount.specifiedAmount", "give exactly one of specifiedAmount and lastPeriodAmount")
+
+
+@BOOK.rule("GCP-BILLING-003", _BUDGET, source=f"{_DOCS}billing_budget (threshold_percent)")
+def _threshold(inputs: Properties) -> Iterator[Violation]:
+    """Thresholds are fractions of the budget, not below 0."""
+    for index, one in enumerate(items(inputs.get("thresholdRules"))):
+        percent = block(one).get("thresholdPercent")
+        if isinstance(percent, int | float) and percent < 0:
+            yield Violation(f"thresholdRules[{index}].thresholdPercent", f"{percent} is below 0")
+
+
+@BOOK.rule("GCP-BILLING-004", _BUDGET, source=f"{_DOCS}billing_budget (calendar_period)")
+def _period(inputs: Properties) -> Iterator[Violation]:
+    """A budget's filter has a calendar period or one of its own."""
+    period = block(inputs.get("budgetFilter"))
+    if period.get("calendarPeriod") and period.get("customPeriod"):
+        yield Violation("budgetFilter.customPeriod", "conflicts with calendarPeriod")
+
+
+@BOOK.rule("GCP-BILLING-005", _BUDGET, source=f"{_DOCS}billing_budget (credit_types)")
+def _credits(inputs: Properties) -> Iterator[Violation]:
+    """Kinds of credits are listed only where specified credits count."""
+    budget = block(inputs.get("budgetFilter"))
+    treatment = budget.get("creditTypesTreatment", "INCLUDE_ALL_CREDITS")
+    if (
+        items(budget.get("creditTypes"))
+        and isinstance(treatment, str)
+        and treatment != "INCLUDE_SPECIFIED_CREDITS"
+    ):
+        yield Violation("budgetFilter.creditTypes", f"must be empty with {treatment}")

@@ -1,0 +1,54 @@
+"""The book of Google Cloud's rules, and what a rule may look at around a resource."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Protocol
+
+from rehearsal.core.model import Properties
+from rehearsal.core.rules.model import Book
+from rehearsal.core.state import Record
+
+
+class World(Protocol):
+    """What exists around the resource that a rule is about."""
+
+    @property
+    def project(self) -> str:
+        """The project of the resource."""
+
+    @property
+    def places(self) -> Properties:
+        """Its region, zone and location, as far as they are known."""
+
+    def find(self, value: object, token: str) -> Record | None:
+        """What a self link, id, email or name refers to; `token` is a type without `gcp:`."""
+
+    def others(self, token: str) -> Iterator[Record]:
+        """The other resources of a type in the project."""
+
+
+BOOK: Book[World] = Book("GCP")
+
+
+def items(value: Any) -> list[Any]:
+    """A list as it is, and nothing for what is no list or not known yet."""
+    return value if isinstance(value, list) else []
+
+
+def present(properties: Mapping[str, Any], *names: str) -> list[str]:
+    """Which of the properties are known to have a value."""
+    return [name for name in names if properties.get(name)]
+
+
+def without_services(value: Any, world: World) -> Record | None:
+    """The network that `value` refers to, if no service networking connection gives it private access."""
+    network = world.find(value, "compute/network:Network")
+    connections = world.others("servicenetworking/connection:Connection")
+    used = [world.find(one.inputs.get("network"), "compute/network:Network") for one in connections]
+    return None if network in used else network
+
+
+def block(value: Any, *names: str) -> dict[str, Any]:
+    """The nested mapping under `names`; empty when it is absent or not known yet."""
+    for name in names:
+        value = value.get(name) if isinstance(value, dict) else None
+    return value if isinstance(value, dict) else {}

@@ -1,0 +1,201 @@
+"""GKE clusters."""
+
+import re
+from collections.abc import Iterator
+
+from rehearsal.core.model import UNKNOWN, Properties
+from rehearsal.core.properties import at
+from rehearsal.core.rules.model import Violation
+from rehearsal.gcp.rules.book import BOOK, World, block, items, present
+from rehearsal.gcp.rules.networks import parse
+
+CLUSTER = "gcp:container/cluster:Cluster"
+_CODE = (
+    "hashicorp/terraform-provider-google@e03b7622: google/services/container/resource_container_cluster.go"
+)
+_DOCS = "hashicorp/terraform-provider-google@e03b7622: website/docs/r/container_cluster"
+_TOOLKIT = "GoogleCloudPlatform/cluster-toolkit@10470803: modules/scheduler/gke-cluster/main.tf"
+_NAME = re.compile(r"[a-z]([a-z0-9-]{0,38}[a-z0-9])?")
+_AUTOPILOT_CONFLICTS = (
+    "enableShieldedNodes",
+    "networkPolicy",
+    "nodePools",
+    "removeDefaultNodePool",
+    "defaultMaxPodsPerNode",
+    "enableIntranodeVisibility",
+)
+
+
+def _dataplane(inputs: Properties) -> str | None:
+    """The datapath of a cluster, None while it is unknown."""
+    value = inputs.get("datapathProvider", "LEGACY_DATAPATH")
+    if inputs.get("enableAutopilot"):
+        return "ADVANCED_DATAPATH"
+    return value if isinstance(value, str) else None
+
+
+@BOOK.rule("GCP-GKE-001", CLUSTER, source=_CODE)
+def _name(inputs: Properties) -> Iterator[Violation]:
+    """Names of clusters have at most 40 lowercase letters, digits and dashes, a letter first."""
+    name = inputs.get("name")
+    if isinstance(name, str) and not _NAME.fullmatch(name):
+        yield Violation("name", f"{name!r} must match {_NAME.pattern} (at most 40 characters)")
+
+
+@BOOK.rule("GCP-GKE-002", CLUSTER, source=_TOOLKIT)
+def _multi_networking(inputs: Properties) -> Iterator[Violation]:
+    """Multi-networking needs Dataplane V2."""
+    if inputs.get("enableMultiNetworking") is True and _dataplane(inputs) == "LEGACY_DATAPATH":
+        yield Violation(
+            "datapathProvider", "must be ADVANCED_DATAPATH when enableMultiNetworking is set", "Dataplane V2."
+        )
+
+
+@BOOK.rule("GCP-GKE-003", CLUSTER, source=_TOOLKIT)
+def _calico(inputs: Properties) -> Iterator[Violation]:
+    """Calico network policies do not go with Dataplane V2, which enforces them itself."""
+    enabled = block(inputs.get("networkPolicy")).get("enabled") is True
+    if enabled and inputs.get("datapathProvider") == "ADVANCED_DATAPATH":
+        yield Violation("networkPolicy.enabled", "is not supported when Dataplane V2 is enabled")
+
+
+@BOOK.rule("GCP-GKE-004", CLUSTER, source=_TOOLKIT)
+def _fqdn(inputs: Properties) -> Iterator[Violation]:
+    """Policies on domain names need Dataplane V2."""
+    if inputs.get("enableFqdnNetworkPolicy") is True and _dataplane(inputs) == "LEGACY_DATAPATH":
+        yield Violation("enableFqdnNetworkPolicy", "requires datapathProvider ADVANCED_DATAPATH")
+
+
+@BOOK.rule("GCP-GKE-005", CLUSTER, source=f"{_DOCS} (master_ipv4_cidr_block)")
+def _master_range(inputs: Properties) -> Iterator[Violation]:
+    """The range of a private control plane is a /28."""
+    value = block(inputs.get("privateClusterConfig")).get("masterIpv4CidrBlock")
+    network = parse(value)
+    if isinstance(value, str) and (network is None or network.prefixlen != 28):
+        yield Violation("privateClusterConfig.masterIpv4CidrBlock", f"{value} is not a /28 range")
+
+
+@BOOK.rule_around("GCP-GKE-006", CLUSTER, source=f"{_DOCS} (master_ipv4_cidr_block)")
+def _master_overlap(inputs: Properties, world: World) -> Iterator[Violation]:
+    """The range of a private control plane overlaps no range of the cluster's network."""
+    path = "privateClusterConfig.masterIpv4CidrBlock"
+    mine = parse(at(inputs, path))
+    network = world.find(inputs.get("network"), "compute/network:Network")
+    if mine is None or network is None:
+        return
+    for subnetwork in world.others("compute/subnetwork:Subnetwork"):
+        if world.find(subnetwork.inputs.get("network"), "compute/network:Network") != network:
+            continue
+        secondary = [
+            block(one).get("ipCidrRange") for one in items(subnetwork.inputs.get("secondaryIpRanges"))
+        ]
+        for value in (subnetwork.inputs.get("ipCidrRange"), *secondary):
+            theirs = parse(value)
+            if theirs is not None and mine.overlaps(theirs):
+                yield Violation(
+                    path, f"{mine} overlaps {theirs} of subnetwork {subnetwork.name}", "", "badRequest"
+                )
+
+
+@BOOK.rule("GCP-GKE-007", CLUSTER, source=_CODE)
+def _pod_range(inputs: Properties) -> Iterator[Violation]:
+    """The range of a routes-based cluster conflicts with an allocation policy."""
+    if isinstance(inputs.get("clusterIpv4Cidr"), str) and inputs.get("ipAllocationPolicy"):
+        yield Violation("clusterIpv4Cidr", "conflicts with ipAllocationPolicy")
+
+
+@BOOK.rule("GCP-GKE-008", CLUSTER, source=_CODE)
+def _allocation(inputs: Properties) -> Iterator[Violation]:
+    """An allocation policy names secondary ranges or gives blocks, not both."""
+    policy = block(inputs.get("ipAllocationPolicy"))
+    blocks = present(policy, "clusterIpv4CidrBlock", "servicesIpv4CidrBlock")
+    names = present(policy, "clusterSecondaryRangeName", "servicesSecondaryRangeName")
+    if blocks and names:
+        yield Violation(f"ipAllocationPolicy.{blocks[0]}", f"conflicts with {names[0]}")
+
+
+@BOOK.rule_around("GCP-GKE-009", CLUSTER, source=f"{_DOCS} (cluster_secondary_range_name: an existing range)")
+def _secondary(inputs: Properties, world: World) -> Iterator[Violation]:
+    """Secondary ranges that a cluster names exist in its subnetwork."""
+    subnetwork = world.find(inputs.get("subnetwork"), "compute/subnetwork:Subnetwork")
+    if subnetwork is None:
+        return
+    ranges = {block(one).get("rangeName") for one in items(subnetwork.inputs.get("secondaryIpRanges"))}
+    for name in ("clusterSecondaryRangeName", "servicesSecondaryRangeName"):
+        value = block(inputs.get("ipAllocationPolicy")).get(name)
+        if isinstance(value, str) and value not in ranges:
+            yield Violation(
+                f"ipAllocationPolicy.{name}",
+                f'Pod secondary range "{value}" does not exist in subnetwork "{subnetwork.name}"',
+                f"It has {', '.join(sorted(map(str, ranges))) or 'none'}.",
+                "badRequest",
+            )
+
+
+@BOOK.rule_around("GCP-GKE-010", CLUSTER, source=f"{_DOCS} (workload_pool)")
+def _workload_pool(inputs: Properties, world: World) -> Iterator[Violation]:
+    """The workload pool is that of the project."""
+    pool = block(inputs.get("workloadIdentityConfig")).get("workloadPool")
+    if isinstance(pool, str) and pool and pool != f"{world.project}.svc.id.goog":
+        yield Violation(
+            "workloadIdentityConfig.workloadPool",
+            f"{pool} is not the pool of this project",
+            f"Use {world.project}.svc.id.goog.",
+            "badRequest",
+        )
+
+
+@BOOK.rule("GCP-GKE-011", CLUSTER, source=f"{_DOCS} (initial_node_count)")
+def _initial_nodes(inputs: Properties) -> Iterator[Violation]:
+    """A cluster is created with nodes, even if its default pool is then removed."""
+    if inputs.get("enableAutopilot") or UNKNOWN in (inputs.get("initialNodeCount"), inputs.get("nodePools")):
+        return
+    if not inputs.get("initialNodeCount") and not inputs.get("nodePools"):
+        yield Violation(
+            "initialNodeCount",
+            "must be set to at least 1 when there is no nodePools block, alongside removeDefaultNodePool",
+        )
+
+
+@BOOK.rule("GCP-GKE-012", CLUSTER, source=_CODE)
+def _autopilot(inputs: Properties) -> Iterator[Violation]:
+    """Autopilot decides about nodes itself."""
+    if inputs.get("enableAutopilot") is True:
+        for name in _AUTOPILOT_CONFLICTS:
+            if inputs.get(name):
+                yield Violation(name, "conflicts with enableAutopilot")
+
+
+@BOOK.rule("GCP-GKE-013", CLUSTER, source=_TOOLKIT)
+def _max_pods(inputs: Properties) -> Iterator[Violation]:
+    """A default of pods per node needs a VPC-native cluster."""
+    if inputs.get("defaultMaxPodsPerNode") and inputs.get("networkingMode") == "ROUTES":
+        yield Violation("defaultMaxPodsPerNode", "does not work on routes-based clusters")
+
+
+@BOOK.rule("GCP-GKE-014", CLUSTER, source=f"{_DOCS} (node_locations)")
+def _node_locations(inputs: Properties) -> Iterator[Violation]:
+    """Nodes are in the region of the cluster."""
+    location = inputs.get("location")
+    if not isinstance(location, str):
+        return
+    region = location if location.count("-") == 1 else location.rpartition("-")[0]
+    for index, zone in enumerate(items(inputs.get("nodeLocations"))):
+        if isinstance(zone, str) and zone.rpartition("-")[0] != region:
+            yield Violation(
+                f"nodeLocations[{index}]", f"{zone} is not in {region}, the region of the cluster"
+            )
+
+
+@BOOK.rule("GCP-GKE-015", CLUSTER, source=f"{_DOCS} (cluster_autoscaling.enabled)")
+def _provisioning(inputs: Properties) -> Iterator[Violation]:
+    """Node auto-provisioning needs limits for CPU and memory."""
+    scaling = block(inputs.get("clusterAutoscaling"))
+    limits = scaling.get("resourceLimits")
+    if scaling.get("enabled") is True and not inputs.get("enableAutopilot") and limits is not UNKNOWN:
+        given = {block(one).get("resourceType") for one in items(limits)}
+        missing = [name for name in ("cpu", "memory") if name not in given and UNKNOWN not in given]
+        if missing:
+            yield Violation(
+                "clusterAutoscaling.resourceLimits", f"limits for {' and '.join(missing)} are missing"
+            )

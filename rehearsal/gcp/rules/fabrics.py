@@ -1,0 +1,141 @@
+"""GPUs of node pools and the networks of their NICs."""
+
+from collections.abc import Iterator
+
+from rehearsal.core.model import UNKNOWN, Properties
+from rehearsal.core.rules.model import Violation
+from rehearsal.gcp.facts import fabrics, machines
+from rehearsal.gcp.rules.book import BOOK, World, block, items
+from rehearsal.gcp.rules.pools import POOL
+
+_TOOLKIT = "GoogleCloudPlatform/cluster-toolkit@10470803: "
+_FACTS = "rehearsal/gcp/facts.toml: "
+_NETWORKS = "networkConfig.additionalNodeNetworkConfigs"
+
+
+def _machine(inputs: Properties) -> str:
+    name = block(inputs.get("nodeConfig")).get("machineType")
+    return name if isinstance(name, str) else ""
+
+
+def _given(inputs: Properties) -> list[Properties]:
+    return [
+        block(one) for one in items(block(inputs.get("networkConfig")).get("additionalNodeNetworkConfigs"))
+    ]
+
+
+@BOOK.rule("GCP-GPU-001", POOL, source=f"{_FACTS}machine")
+def _count(inputs: Properties) -> Iterator[Violation]:
+    """A machine with built-in GPUs has the number of its type."""
+    machine = machines().get(_machine(inputs))
+    for index, one in enumerate(items(block(inputs.get("nodeConfig")).get("guestAccelerators"))):
+        count = block(one).get("count")
+        if machine and isinstance(count, int | float) and count != machine.count:
+            yield Violation(
+                f"nodeConfig.guestAccelerators[{index}].count",
+                f"{machine.name} has {machine.count} GPUs, not {int(count)}",
+            )
+
+
+@BOOK.rule("GCP-GPU-002", POOL, source=f"{_FACTS}machine")
+def _type(inputs: Properties) -> Iterator[Violation]:
+    """A machine with built-in GPUs has those of its family."""
+    machine = machines().get(_machine(inputs))
+    if machine is None:
+        return
+    # Google's own files call the GPU of A2 Ultra both ways.
+    accepted = {machine.accelerator, *(["nvidia-tesla-a100"] if machine.name.startswith("a2-ultra") else [])}
+    for index, one in enumerate(items(block(inputs.get("nodeConfig")).get("guestAccelerators"))):
+        kind = block(one).get("type")
+        if isinstance(kind, str) and kind not in accepted:
+            yield Violation(
+                f"nodeConfig.guestAccelerators[{index}].type",
+                f"{machine.name} has {machine.accelerator}, not {kind}",
+            )
+
+
+@BOOK.rule("GCP-GPU-003", POOL, source=f"{_FACTS}fabric")
+def _networks(inputs: Properties) -> Iterator[Violation]:
+    """TCPX takes 4 more networks, TCPXO 8, A3 Ultra and A4 one and the 8 subnetworks of an RDMA network."""
+    fabric, given = fabrics().get(_machine(inputs)), _given(inputs)
+    if fabric and given and len(given) != fabric.total:
+        more = f" ({fabric.networks} and {fabric.rdma_subnetworks} of an RDMA network)"
+        yield Violation(
+            _NETWORKS,
+            f"{fabric.machine} needs {fabric.total} additional networks, not {len(given)}"
+            + (more if fabric.rdma_subnetworks else ""),
+        )
+
+
+@BOOK.rule_around(
+    "GCP-GPU-004", POOL, source=f"{_TOOLKIT}examples/gke-a3-ultragpu/gke-a3-ultragpu.yaml (network_profile)"
+)
+def _rdma(inputs: Properties, world: World) -> Iterator[Violation]:
+    """The NICs for RDMA are in a network with an RDMA profile."""
+    fabric, given = fabrics().get(_machine(inputs)), _given(inputs)
+    if not fabric or not fabric.rdma_subnetworks or len(given) != fabric.total:
+        return
+    found = [world.find(one.get("network"), "compute/network:Network") for one in given]
+    if None in found:
+        return
+    profiles = [str(one.inputs.get("networkProfile") or "") for one in found if one]
+    count = sum("-vpc-roce" in profile for profile in profiles)
+    if count != fabric.rdma_subnetworks:
+        yield Violation(
+            _NETWORKS,
+            f"{fabric.machine} needs {fabric.rdma_subnetworks} subnetworks of a network with profile "
+            f"<zone>-vpc-roce, not {count}",
+            "Set networkProfile of that network.",
+            "badRequest",
+        )
+
+
+@BOOK.rule_around("GCP-GPU-005", POOL, source=f"{_TOOLKIT}modules/scheduler/gke-cluster/main.tf")
+def _enabled(inputs: Properties, world: World) -> Iterator[Violation]:
+    """Additional networks need a cluster with multi-networking."""
+    cluster = world.find(inputs.get("cluster"), "container/cluster:Cluster")
+    if cluster and _given(inputs) and not cluster.outputs.get("enableMultiNetworking"):
+        yield Violation(
+            _NETWORKS,
+            f"multi-networking is not enabled on cluster {cluster.name}",
+            "Set enableMultiNetworking and datapathProvider ADVANCED_DATAPATH of the cluster.",
+            "badRequest",
+        )
+
+
+@BOOK.rule(
+    "GCP-GPU-006",
+    POOL,
+    source=f"{_TOOLKIT}modules/network/gpu-rdma-vpc/main.tf (one subnetwork per interface)",
+)
+def _distinct(inputs: Properties) -> Iterator[Violation]:
+    """Every additional interface has a subnetwork of its own."""
+    seen: set[str] = set()
+    for index, one in enumerate(_given(inputs)):
+        name = one.get("subnetwork")
+        if isinstance(name, str) and name in seen:
+            yield Violation(f"{_NETWORKS}[{index}].subnetwork", f"{name} is used by another interface")
+        if isinstance(name, str):
+            seen.add(name)
+
+
+@BOOK.rule("GCP-GPU-007", POOL, source=f"{_TOOLKIT}modules/compute/gke-node-pool/main.tf (enable_dranet)")
+def _automatic(inputs: Properties) -> Iterator[Violation]:
+    """Networks that GKE makes by itself are not given too."""
+    profile = block(inputs.get("networkConfig")).get("acceleratorNetworkProfile")
+    if profile == "auto" and _given(inputs):
+        yield Violation(_NETWORKS, 'cannot be given with acceleratorNetworkProfile "auto"')
+
+
+@BOOK.rule_around(
+    "GCP-GPU-008", POOL, source=f"{_TOOLKIT}modules/compute/gke-node-pool/main.tf (enable_dranet)"
+)
+def _dataplane(inputs: Properties, world: World) -> Iterator[Violation]:
+    """Networks made by GKE need Dataplane V2."""
+    profile = block(inputs.get("networkConfig")).get("acceleratorNetworkProfile")
+    cluster = world.find(inputs.get("cluster"), "container/cluster:Cluster")
+    datapath = cluster.outputs.get("datapathProvider") if cluster else UNKNOWN
+    if profile == "auto" and datapath is not UNKNOWN and datapath != "ADVANCED_DATAPATH":
+        yield Violation(
+            "networkConfig.acceleratorNetworkProfile", "needs a cluster with Dataplane V2", "", "badRequest"
+        )

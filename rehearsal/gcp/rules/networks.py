@@ -1,0 +1,229 @@
+"""Networks, ranges, NAT, firewalls, addresses and placement policies."""
+
+import ipaddress
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from rehearsal.core.model import UNKNOWN, Properties
+from rehearsal.core.rules.model import Violation
+from rehearsal.gcp.facts import zones, zones_known
+from rehearsal.gcp.rules.book import BOOK, World, block, items, present
+
+_DOCS = "hashicorp/terraform-provider-google@e03b7622: website/docs/r/"
+_CODE = "hashicorp/terraform-provider-google@e03b7622: google/"
+NETWORK, SUBNETWORK = "gcp:compute/network:Network", "gcp:compute/subnetwork:Subnetwork"
+_FIREWALL, _NAT = "gcp:compute/firewall:Firewall", "gcp:compute/routerNat:RouterNat"
+_RANGE, _POLICY = "gcp:compute/globalAddress:GlobalAddress", "gcp:compute/resourcePolicy:ResourcePolicy"
+_CONNECTION = "gcp:servicenetworking/connection:Connection"
+_NAME = re.compile(r"[a-z]([-a-z0-9]{0,61}[a-z0-9])?")
+Network = ipaddress.IPv4Network | ipaddress.IPv6Network
+
+
+def parse(value: Any) -> Network | None:
+    """A range in CIDR form with no host bits set, or None."""
+    try:
+        return ipaddress.ip_network(value) if isinstance(value, str) else None
+    except ValueError:
+        return None
+
+
+@BOOK.rule(
+    "GCP-COMPUTE-001",
+    NETWORK,
+    SUBNETWORK,
+    _FIREWALL,
+    _RANGE,
+    _POLICY,
+    _NAT,
+    "gcp:compute/router:Router",
+    "gcp:compute/address:Address",
+    "gcp:compute/reservation:Reservation",
+    source=f"{_CODE}verify/validation.go (ValidateGCEName)",
+)
+def _names(inputs: Properties) -> Iterator[Violation]:
+    """Names are 1 to 63 lowercase letters, digits and dashes, a letter first and no dash last."""
+    name = inputs.get("name")
+    if isinstance(name, str) and not _NAME.fullmatch(name):
+        yield Violation("name", f"{name!r} must match {_NAME.pattern} (1 to 63 characters)")
+
+
+@BOOK.rule("GCP-COMPUTE-002", NETWORK, source=f"{_DOCS}compute_network")
+def _mtu(inputs: Properties) -> Iterator[Violation]:
+    """The MTU of a network is 1300 to 8896."""
+    mtu = inputs.get("mtu")
+    if isinstance(mtu, int | float) and not 1300 <= mtu <= 8896:
+        yield Violation("mtu", f"{int(mtu)} is not between 1300 and 8896")
+
+
+@BOOK.rule("GCP-COMPUTE-003", SUBNETWORK, source=f"{_CODE}verify/validation.go (ValidateIpCidrRange)")
+def _ranges(inputs: Properties) -> Iterator[Violation]:
+    """Ranges of a subnetwork are in CIDR form."""
+    found = [("ipCidrRange", inputs.get("ipCidrRange"))]
+    for index, one in enumerate(items(inputs.get("secondaryIpRanges"))):
+        found.append((f"secondaryIpRanges[{index}].ipCidrRange", block(one).get("ipCidrRange")))
+    for path, value in found:
+        if isinstance(value, str) and parse(value) is None:
+            yield Violation(path, f"{value!r} is not a valid IP CIDR range", "Clear the host bits.")
+
+
+def _own_ranges(inputs: Properties) -> list[tuple[str, Network]]:
+    pairs = [("ipCidrRange", parse(inputs.get("ipCidrRange")))]
+    for index, one in enumerate(items(inputs.get("secondaryIpRanges"))):
+        pairs.append((f"secondaryIpRanges[{index}].ipCidrRange", parse(block(one).get("ipCidrRange"))))
+    return [(path, network) for path, network in pairs if network is not None]
+
+
+@BOOK.rule("GCP-COMPUTE-004", SUBNETWORK, source=f"{_DOCS}compute_subnetwork (ip_cidr_range)")
+def _own_overlap(inputs: Properties) -> Iterator[Violation]:
+    """Primary and secondary ranges of a subnetwork do not overlap."""
+    seen: list[tuple[str, Network]] = []
+    for path, network in _own_ranges(inputs):
+        for other, before in seen:
+            if network.overlaps(before):
+                yield Violation(path, f"{network} overlaps {before} at {other}")
+        seen.append((path, network))
+
+
+@BOOK.rule("GCP-COMPUTE-005", SUBNETWORK, source=f"{_DOCS}compute_subnetwork (range_name)")
+def _range_names(inputs: Properties) -> Iterator[Violation]:
+    """The names of secondary ranges are unique within the subnetwork."""
+    seen: set[str] = set()
+    for index, one in enumerate(items(inputs.get("secondaryIpRanges"))):
+        name = block(one).get("rangeName")
+        if isinstance(name, str):
+            if name in seen:
+                yield Violation(f"secondaryIpRanges[{index}].rangeName", f"{name!r} is used twice")
+            seen.add(name)
+
+
+@BOOK.rule_around("GCP-COMPUTE-006", SUBNETWORK, source=f"{_DOCS}compute_subnetwork (ip_cidr_range)")
+def _overlap(inputs: Properties, world: World) -> Iterator[Violation]:
+    """Ranges are unique and do not overlap within a network."""
+    network = world.find(inputs.get("network"), "compute/network:Network")
+    if network is None:
+        return
+    for other in world.others("compute/subnetwork:Subnetwork"):
+        if world.find(other.inputs.get("network"), "compute/network:Network") != network:
+            continue
+        for path, mine in _own_ranges(inputs):
+            for _, theirs in _own_ranges(other.inputs):
+                if mine.overlaps(theirs):
+                    message = f"Invalid IPCidrRange: {mine} conflicts with existing subnetwork '{other.name}'"
+                    yield Violation(path, message, f"{other.name} has {theirs}.", "badRequest")
+
+
+@BOOK.rule("GCP-COMPUTE-007", _NAT, source=f"{_DOCS}compute_router_nat (nat_ips)")
+def _nat_addresses(inputs: Properties) -> Iterator[Violation]:
+    """NAT addresses are given if and only if they are allocated manually."""
+    if UNKNOWN in (inputs.get("natIps"), inputs.get("natIpAllocateOption")):
+        return
+    manual = inputs.get("natIpAllocateOption") == "MANUAL_ONLY"
+    if inputs.get("natIps") and not manual:
+        yield Violation("natIps", "only valid if natIpAllocateOption is MANUAL_ONLY")
+
+
+@BOOK.rule("GCP-COMPUTE-008", _NAT, source=f"{_DOCS}compute_router_nat (subnetwork)")
+def _nat_subnetworks(inputs: Properties) -> Iterator[Violation]:
+    """Subnetworks are listed only when a list of them is translated."""
+    mode = inputs.get("sourceSubnetworkIpRangesToNat")
+    if isinstance(mode, str) and mode != "LIST_OF_SUBNETWORKS" and items(inputs.get("subnetworks")):
+        yield Violation("subnetworks", "only used if sourceSubnetworkIpRangesToNat is LIST_OF_SUBNETWORKS")
+
+
+@BOOK.rule("GCP-COMPUTE-009", _FIREWALL, source=f"{_CODE}services/compute/resource_compute_firewall.go")
+def _firewall(inputs: Properties) -> Iterator[Violation]:
+    """A firewall rule either allows or denies."""
+    if UNKNOWN not in (inputs.get("allows"), inputs.get("denies")):
+        given = bool(inputs.get("allows")) + bool(inputs.get("denies"))
+        if given != 1:
+            yield Violation("allows", "exactly one of allows and denies must be given")
+
+
+@BOOK.rule("GCP-COMPUTE-010", _FIREWALL, source=f"{_CODE}services/compute/resource_compute_firewall.go")
+def _firewall_sources(inputs: Properties) -> Iterator[Violation]:
+    """Tags and service accounts do not mix in a firewall rule."""
+    tags = present(inputs, "sourceTags", "targetTags")
+    accounts = present(inputs, "sourceServiceAccounts", "targetServiceAccounts")
+    if tags and accounts:
+        yield Violation(accounts[0], f"conflicts with {tags[0]}")
+
+
+@BOOK.rule_around("GCP-COMPUTE-011", _CONNECTION, source=f"{_DOCS}service_networking_connection")
+def _peering(inputs: Properties, world: World) -> Iterator[Violation]:
+    """Ranges reserved for a service are global addresses for peering."""
+    for index, name in enumerate(items(inputs.get("reservedPeeringRanges"))):
+        found = world.find(name, "compute/globalAddress:GlobalAddress")
+        if found is not None and found.inputs.get("purpose") != "VPC_PEERING":
+            yield Violation(
+                f"reservedPeeringRanges[{index}]",
+                f"{found.name} is not of purpose VPC_PEERING",
+                "",
+                "badRequest",
+            )
+
+
+@BOOK.rule("GCP-COMPUTE-012", _POLICY, source=f"{_DOCS}compute_resource_policy (workload_policy)")
+def _workload(inputs: Properties) -> Iterator[Violation]:
+    """Topologies belong to high-throughput policies."""
+    policy = block(inputs.get("workloadPolicy"))
+    for name in ("acceleratorTopology", "maxTopologyDistance"):
+        if policy.get(name) and policy.get("type") == "HIGH_AVAILABILITY":
+            yield Violation(f"workloadPolicy.{name}", "can be set only when the type is HIGH_THROUGHPUT")
+
+
+@BOOK.rule("GCP-COMPUTE-013", _POLICY, source=f"{_DOCS}compute_resource_policy (workload_policy)")
+def _topology(inputs: Properties) -> Iterator[Violation]:
+    """A workload policy has a topology or a distance, not both."""
+    policy = block(inputs.get("workloadPolicy"))
+    if policy.get("acceleratorTopology") and policy.get("maxTopologyDistance"):
+        yield Violation("workloadPolicy.maxTopologyDistance", "cannot be set if acceleratorTopology is set")
+
+
+@BOOK.rule("GCP-COMPUTE-014", _POLICY, source=f"{_CODE}services/compute/resource_compute_resource_policy.go")
+def _one_policy(inputs: Properties) -> Iterator[Violation]:
+    """A resource policy is of one kind."""
+    kinds = ("groupPlacementPolicy", "snapshotSchedulePolicy", "instanceSchedulePolicy")
+    given = present(inputs, *kinds, "diskConsistencyGroupPolicy")
+    if len(given) > 1:
+        yield Violation(given[1], f"conflicts with {given[0]}")
+
+
+@BOOK.rule(
+    "GCP-COMPUTE-015",
+    "gcp:compute/reservation:Reservation",
+    "gcp:compute/instance:Instance",
+    "gcp:compute/disk:Disk",
+    source="rehearsal/gcp/facts.toml: zones",
+)
+def _zone(inputs: Properties) -> Iterator[Violation]:
+    """A zone is one of its region."""
+    zone = inputs.get("zone")
+    if isinstance(zone, str):
+        region = zone.rpartition("-")[0]
+        own = zone.removeprefix(f"{region}-")
+        # Besides the zones of letters there are those for AI, such as us-central1-ai1a.
+        if zones_known(region) and zone not in zones(region) and not own.startswith("ai"):
+            yield Violation("zone", f"{zone} does not exist; {region} has {', '.join(zones(region))}")
+
+
+@BOOK.rule(
+    "GCP-COMPUTE-016",
+    NETWORK,
+    source="GoogleCloudPlatform/cluster-toolkit@10470803: modules/network/gpu-rdma-vpc/main.tf",
+)
+def _rdma_network(inputs: Properties) -> Iterator[Violation]:
+    """A network of an RDMA profile has custom subnetworks."""
+    profile = inputs.get("networkProfile")
+    automatic = inputs.get("autoCreateSubnetworks", True)
+    if isinstance(profile, str) and "-vpc-roce" in profile and automatic is True:
+        yield Violation("autoCreateSubnetworks", "must be false in a network with an RDMA profile")
+
+
+@BOOK.rule(
+    "GCP-COMPUTE-017", _CONNECTION, source=f"{_DOCS}service_networking_connection (reserved_peering_ranges)"
+)
+def _no_range(inputs: Properties) -> Iterator[Violation]:
+    """A connection names at least one reserved range."""
+    if inputs.get("reservedPeeringRanges") == []:
+        yield Violation("reservedPeeringRanges", "at least one range of purpose VPC_PEERING is needed")

@@ -1,0 +1,218 @@
+"""Buckets, managed folders, Filestore and Managed Lustre."""
+
+import re
+from collections.abc import Iterator
+
+from rehearsal.core.model import UNKNOWN, Properties
+from rehearsal.core.rules.model import Violation
+from rehearsal.gcp.facts import filestore_tiers, lustre_tiers
+from rehearsal.gcp.rules.book import BOOK, World, block, items, without_services
+
+_DOCS = "hashicorp/terraform-provider-google@e03b7622: website/docs/r/"
+_TOOLKIT = "GoogleCloudPlatform/cluster-toolkit@10470803: modules/file-system/"
+_FACTS = "rehearsal/gcp/facts.toml: "
+_BUCKET, _FOLDER = "gcp:storage/bucket:Bucket", "gcp:storage/managedFolder:ManagedFolder"
+_FILESTORE, _LUSTRE = "gcp:filestore/instance:Instance", "gcp:lustre/instance:Instance"
+_BUCKET_NAME = re.compile(r"[a-z0-9]([a-z0-9_-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9_-]*[a-z0-9])?)*")
+_ADDRESS = re.compile(r"\d+\.\d+\.\d+\.\d+")
+_LUSTRE_ID = re.compile(r"[a-z]([a-z0-9-]{0,61}[a-z0-9])?")
+_NFS4_TIERS = ("HIGH_SCALE_SSD", "ZONAL", "REGIONAL", "ENTERPRISE")
+
+
+@BOOK.rule("GCP-STORAGE-001", _BUCKET, source="UnitVectorY-Labs/gcpvalidate: storage.IsValidBucketName")
+def _bucket_name(inputs: Properties) -> Iterator[Violation]:
+    """Bucket names have 3 to 63 lowercase letters, digits, dashes, underscores and dots (222 with dots)."""
+    name = inputs.get("name")
+    if not isinstance(name, str):
+        return
+    longest = 222 if "." in name else 63
+    fits = _BUCKET_NAME.fullmatch(name) and not _ADDRESS.fullmatch(name)
+    if not fits or not 3 <= len(name) <= longest:
+        yield Violation("name", f"Invalid bucket name: '{name}'", f"Use 3 to {longest} of a-z, 0-9, - and _.")
+
+
+@BOOK.rule("GCP-STORAGE-002", _BUCKET, source=f"{_DOCS}storage_bucket (hierarchical_namespace)")
+def _hierarchical(inputs: Properties) -> Iterator[Violation]:
+    """A hierarchical namespace needs uniform bucket-level access."""
+    wanted = block(inputs.get("hierarchicalNamespace")).get("enabled") is True
+    uniform = inputs.get("uniformBucketLevelAccess")
+    if wanted and uniform is not True and uniform is not UNKNOWN:
+        yield Violation("uniformBucketLevelAccess", "must be true for a hierarchical namespace")
+
+
+@BOOK.rule("GCP-STORAGE-003", _BUCKET, source=f"{_DOCS}storage_bucket (soft_delete_policy)")
+def _soft_delete(inputs: Properties) -> Iterator[Violation]:
+    """Soft-deleted objects are kept 7 to 90 days, or not at all."""
+    seconds = block(inputs.get("softDeletePolicy")).get("retentionDurationSeconds")
+    if isinstance(seconds, int | float) and seconds != 0 and not 604800 <= seconds <= 7776000:
+        yield Violation(
+            "softDeletePolicy.retentionDurationSeconds",
+            "must be 0 or between 604800 (7 days) and 7776000 (90)",
+        )
+
+
+@BOOK.rule("GCP-STORAGE-004", _BUCKET, source=f"{_DOCS}storage_bucket (retention_policy)")
+def _retention(inputs: Properties) -> Iterator[Violation]:
+    """Objects are retained less than 100 years."""
+    seconds = block(inputs.get("retentionPolicy")).get("retentionPeriod")
+    plain = str(seconds) if isinstance(seconds, str | int | float) and not isinstance(seconds, bool) else ""
+    if re.fullmatch(r"\d+(\.0)?", plain) and not 0 < float(plain) < 3155760000:
+        yield Violation("retentionPolicy.retentionPeriod", "must be above 0 and below 3155760000 seconds")
+
+
+@BOOK.rule("GCP-STORAGE-005", _BUCKET, source=f"{_DOCS}storage_bucket (lifecycle_rule)")
+def _conditions(inputs: Properties) -> Iterator[Violation]:
+    """A lifecycle rule has at least one condition."""
+    for index, one in enumerate(items(inputs.get("lifecycleRules"))):
+        condition = block(one).get("condition")
+        if isinstance(condition, dict) and not [value for value in condition.values() if value is not None]:
+            yield Violation(f"lifecycleRules[{index}].condition", "at least one condition must be given")
+
+
+@BOOK.rule("GCP-STORAGE-006", _BUCKET, source=f"{_TOOLKIT}cloud-storage-bucket/variables.tf (autoclass)")
+def _autoclass(inputs: Properties) -> Iterator[Violation]:
+    """A terminal class belongs to an autoclass that is on."""
+    autoclass = block(inputs.get("autoclass"))
+    if autoclass.get("terminalStorageClass") and autoclass.get("enabled") is False:
+        yield Violation("autoclass.terminalStorageClass", "cannot be set unless autoclass.enabled is true")
+
+
+@BOOK.rule("GCP-STORAGE-007", _FOLDER, source="terraform-provider-google: resource_storage_managed_folder.go")
+def _folder_name(inputs: Properties) -> Iterator[Violation]:
+    """The name of a managed folder ends with a slash."""
+    name = inputs.get("name")
+    if isinstance(name, str) and not name.endswith("/"):
+        yield Violation("name", f"{name!r} must end with /")
+
+
+@BOOK.rule_around("GCP-STORAGE-008", _FOLDER, source=f"{_DOCS}storage_managed_folder")
+def _folder_bucket(inputs: Properties, world: World) -> Iterator[Violation]:
+    """Managed folders are created in buckets with uniform bucket-level access."""
+    bucket = world.find(inputs.get("bucket"), "storage/bucket:Bucket")
+    if bucket and bucket.outputs.get("uniformBucketLevelAccess") is not True:
+        yield Violation(
+            "bucket", f"{bucket.id} does not have uniform bucket-level access", "", "failedPrecondition"
+        )
+
+
+@BOOK.rule("GCP-STORAGE-009", _BUCKET, source=f"{_DOCS}storage_bucket (rpo)")
+def _turbo(inputs: Properties) -> Iterator[Violation]:
+    """Turbo replication is for dual-region buckets."""
+    location = inputs.get("location")
+    regional = isinstance(location, str) and re.fullmatch(r"[A-Za-z]+-[A-Za-z]+\d+", location)
+    if inputs.get("rpo") == "ASYNC_TURBO" and regional:
+        yield Violation("rpo", f"ASYNC_TURBO is for dual-region buckets, {location} is a region")
+
+
+@BOOK.rule("GCP-FILESTORE-001", _FILESTORE, source=f"{_FACTS}filestore")
+def _capacity(inputs: Properties) -> Iterator[Violation]:
+    """The size of a share is one that the tier offers."""
+    name = inputs.get("tier")
+    tier = filestore_tiers().get({"STANDARD": "BASIC_HDD", "PREMIUM": "BASIC_SSD"}.get(str(name), str(name)))
+    size = block(inputs.get("fileShares")).get("capacityGb")
+    if tier and isinstance(size, int | float) and not tier.offers(int(size)):
+        bands = "; ".join(f"{low} to {high} in steps of {step}" for low, high, step in tier.bands)
+        yield Violation("fileShares.capacityGb", f"{int(size)} GiB is not offered by {name}: {bands}")
+
+
+@BOOK.rule("GCP-FILESTORE-002", _FILESTORE, source=f"{_TOOLKIT}filestore/README.md (protocol)")
+def _protocol(inputs: Properties) -> Iterator[Violation]:
+    """NFS 4.1 is not for the basic tiers."""
+    tier = inputs.get("tier")
+    if inputs.get("protocol") == "NFS_V4_1" and isinstance(tier, str) and tier not in _NFS4_TIERS:
+        yield Violation("protocol", f"NFS_V4_1 is not supported by {tier}; it is by {', '.join(_NFS4_TIERS)}")
+
+
+@BOOK.rule("GCP-FILESTORE-003", _FILESTORE, source=f"{_DOCS}filestore_instance (networks)")
+def _one_network(inputs: Properties) -> Iterator[Violation]:
+    """An instance is in a single network."""
+    if len(items(inputs.get("networks"))) > 1:
+        yield Violation("networks[1]", "only a single network is supported")
+
+
+@BOOK.rule("GCP-FILESTORE-004", _FILESTORE, source=f"{_TOOLKIT}filestore/variables.tf (deletion_protection)")
+def _reason(inputs: Properties) -> Iterator[Violation]:
+    """A reason belongs to a deletion protection that is on."""
+    enabled = inputs.get("deletionProtectionEnabled", False)
+    if inputs.get("deletionProtectionReason") and enabled is False:
+        yield Violation("deletionProtectionReason", "cannot be set unless deletionProtectionEnabled is true")
+
+
+@BOOK.rule("GCP-FILESTORE-005", _FILESTORE, source=f"{_TOOLKIT}filestore/README.md (region, zone)")
+def _tier_place(inputs: Properties) -> Iterator[Violation]:
+    """Regional and Enterprise are in a region, the other tiers in a zone."""
+    tier, location = inputs.get("tier"), inputs.get("location")
+    if isinstance(tier, str) and isinstance(location, str):
+        regional = tier in ("ENTERPRISE", "REGIONAL")
+        if regional != (location.count("-") == 1):
+            yield Violation("location", f"{tier} needs a {'region' if regional else 'zone'}, not {location}")
+
+
+@BOOK.rule("GCP-LUSTRE-001", _LUSTRE, source=f"{_FACTS}lustre")
+def _lustre_size(inputs: Properties) -> Iterator[Violation]:
+    """Capacity goes in steps of the tier's smallest size, up to its largest."""
+    throughput, size = inputs.get("perUnitStorageThroughput"), inputs.get("capacityGib")
+    try:
+        tier, gib = lustre_tiers().get(int(str(throughput))), int(str(size))
+    except ValueError:
+        return
+    if tier and (gib < tier.step or gib % tier.step or gib > tier.largest):
+        yield Violation(
+            "capacityGib",
+            f"{gib} GiB is not offered at {tier.throughput} MB/s per TiB: {tier.step} to {tier.largest} "
+            f"in steps of {tier.step}",
+        )
+
+
+@BOOK.rule("GCP-LUSTRE-002", _LUSTRE, source=f"{_DOCS}lustre_instance (per_unit_storage_throughput)")
+def _lustre_tier(inputs: Properties) -> Iterator[Violation]:
+    """The throughput is one of the tiers."""
+    value = inputs.get("perUnitStorageThroughput")
+    offered = [str(throughput) for throughput in sorted(lustre_tiers())]
+    if isinstance(value, str | int) and str(value) not in (*offered, "0"):
+        yield Violation("perUnitStorageThroughput", f"{value} is not one of {', '.join(offered)}")
+
+
+@BOOK.rule("GCP-LUSTRE-003", _LUSTRE, source=f"{_DOCS}lustre_instance (filesystem)")
+def _filesystem(inputs: Properties) -> Iterator[Violation]:
+    """The file system's name has at most eight letters and digits."""
+    name = inputs.get("filesystem")
+    if isinstance(name, str) and not re.fullmatch(r"[A-Za-z0-9]{1,8}", name):
+        yield Violation("filesystem", f"{name!r} must have at most 8 characters, letters and numbers only")
+
+
+@BOOK.rule("GCP-LUSTRE-004", _LUSTRE, source=f"{_DOCS}lustre_instance (instance_id)")
+def _lustre_name(inputs: Properties) -> Iterator[Violation]:
+    """An instance id has 1 to 63 lowercase letters, digits and dashes, a letter first."""
+    name = inputs.get("instanceId")
+    if isinstance(name, str) and not _LUSTRE_ID.fullmatch(name):
+        yield Violation("instanceId", f"{name!r} must match {_LUSTRE_ID.pattern}")
+
+
+@BOOK.rule_around(
+    "GCP-LUSTRE-005", _LUSTRE, source=f"{_TOOLKIT}managed-lustre/README.md (private service access)"
+)
+def _private_access(inputs: Properties, world: World) -> Iterator[Violation]:
+    """The network of an instance has private service access."""
+    network = without_services(inputs.get("network"), world)
+    if network is not None:
+        yield Violation(
+            "network",
+            f"{network.id} has no private service access",
+            "Create a servicenetworking.Connection first and let the instance depend on it.",
+            "failedPrecondition",
+        )
+
+
+@BOOK.rule("GCP-LUSTRE-006", _LUSTRE, source=f"{_DOCS}lustre_instance (dynamic_tier_options)")
+def _dynamic(inputs: Properties) -> Iterator[Violation]:
+    """The dynamic tier has no fixed throughput."""
+    mode = block(inputs.get("dynamicTierOptions")).get("mode")
+    throughput = inputs.get("perUnitStorageThroughput")
+    if (
+        isinstance(mode, str)
+        and mode != "DISABLED"
+        and isinstance(throughput, str | int)
+        and throughput not in (0, "0")
+    ):
+        yield Violation("perUnitStorageThroughput", "must not be set with the dynamic tier")

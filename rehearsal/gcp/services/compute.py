@@ -1,0 +1,47 @@
+"""Networks, addresses and machines. Source: terraform-provider-google, services/compute."""
+
+from rehearsal.core.model import Properties
+from rehearsal.gcp.naming import expand
+from rehearsal.gcp.site import Hooks, Site
+
+
+def _subnetwork_outputs(site: Site, seed: str, inputs: Properties, outputs: Properties) -> Properties:
+    """The provider shows the network as a link, whatever form the program used."""
+    network = site.find(inputs.get("network"), "compute/network:Network")
+    return {"network": network.outputs["selfLink"]} if network else {}
+
+
+def _address_outputs(site: Site, seed: str, inputs: Properties, outputs: Properties) -> Properties:
+    """An internal address is one of the private ranges."""
+    if inputs.get("addressType") != "INTERNAL" or inputs.get("address"):
+        return {}
+    return {"address": expand("{privateip}", seed, {})}
+
+
+def _range_outputs(site: Site, seed: str, inputs: Properties, outputs: Properties) -> Properties:
+    """A range for peering starts at a multiple of its size; Google picks it when the program does not."""
+    if inputs.get("addressType") != "INTERNAL" or inputs.get("address"):
+        return {}
+    taken = sum(1 for _ in site.others("compute/globalAddress:GlobalAddress"))
+    return {"address": f"10.{100 + taken % 100}.0.0", "prefixLength": inputs.get("prefixLength", 16)}
+
+
+def _machine_outputs(site: Site, seed: str, inputs: Properties, outputs: Properties) -> Properties:
+    """Every interface gets an internal address, and an external one where it asks for access."""
+    interfaces = []
+    for index, given in enumerate(inputs.get("networkInterfaces") or []):
+        access = [
+            {"natIp": expand("{publicip}", f"{seed}/{index}/{number}", {}), "networkTier": "PREMIUM", **one}
+            for number, one in enumerate(given.get("accessConfigs") or [])
+        ]
+        added = {"networkIp": expand("{privateip}", f"{seed}/{index}", {}), "name": f"nic{index}"}
+        interfaces.append({**added, **given, **({"accessConfigs": access} if access else {})})
+    return {"networkInterfaces": interfaces}
+
+
+HOOKS = {
+    "compute/subnetwork:Subnetwork": Hooks(outputs=_subnetwork_outputs),
+    "compute/address:Address": Hooks(outputs=_address_outputs),
+    "compute/globalAddress:GlobalAddress": Hooks(outputs=_range_outputs),
+    "compute/instance:Instance": Hooks(outputs=_machine_outputs),
+}

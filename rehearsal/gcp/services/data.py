@@ -1,0 +1,59 @@
+"""Cloud SQL, Filestore and buckets. Source: terraform-provider-google, services/sql, filestore, storage."""
+
+from rehearsal.core.model import Properties
+from rehearsal.core.state import Record
+from rehearsal.gcp.naming import expand
+from rehearsal.gcp.rules.book import block
+from rehearsal.gcp.site import Hooks, Site
+
+_BUCKET_OBJECTS = ("storage/bucketObject:BucketObject", "storage/managedFolder:ManagedFolder")
+
+
+def _instance_outputs(site: Site, seed: str, inputs: Properties, outputs: Properties) -> Properties:
+    """A public address unless it is switched off, a private one where a network is given."""
+    network = block(inputs.get("settings"), "ipConfiguration")
+    public = (
+        expand("{publicip}", f"{seed}/public", {}) if network.get("ipv4Enabled", True) is not False else ""
+    )
+    private = expand("{privateip}", f"{seed}/private", {}) if network.get("privateNetwork") else ""
+    found = [(public, "PRIMARY"), (private, "PRIVATE")]
+    return {
+        "publicIpAddress": public,
+        "privateIpAddress": private,
+        "firstIpAddress": public or private,
+        "ipAddresses": [{"ipAddress": value, "type": kind} for value, kind in found if value],
+        "serverCaCerts": [{"cert": "-----BEGIN CERTIFICATE-----\nrehearsal\n-----END CERTIFICATE-----\n"}],
+        "instanceType": "READ_REPLICA_INSTANCE" if inputs.get("masterInstanceName") else "CLOUD_SQL_INSTANCE",
+        "settings": {"version": 1, "edition": "ENTERPRISE", **block(inputs.get("settings"))},
+    }
+
+
+def _share_outputs(site: Site, seed: str, inputs: Properties, outputs: Properties) -> Properties:
+    """Every network of a Filestore instance gets an address."""
+    networks = [
+        {"ipAddresses": [expand("{privateip}", f"{seed}/{index}", {})], **one}
+        for index, one in enumerate(inputs.get("networks") or [])
+    ]
+    return {"networks": networks}
+
+
+def _bucket_deleting(site: Site, bucket: Record) -> None:
+    """`forceDestroy` empties the bucket first."""
+    if bucket.outputs.get("forceDestroy"):
+        for reference in site.state.users(bucket):
+            if reference.user.type.removeprefix("gcp:") in _BUCKET_OBJECTS:
+                site.state.remove(reference.user)
+
+
+def _user_outputs(site: Site, seed: str, inputs: Properties, outputs: Properties) -> Properties:
+    """The id of a user holds its host only where the database has hosts."""
+    host = str(inputs.get("host") or "")
+    return {"id": f"{inputs.get('name')}/{host}/{inputs.get('instance')}", "host": host}
+
+
+HOOKS = {
+    "sql/databaseInstance:DatabaseInstance": Hooks(outputs=_instance_outputs),
+    "sql/user:User": Hooks(outputs=_user_outputs),
+    "filestore/instance:Instance": Hooks(outputs=_share_outputs),
+    "storage/bucket:Bucket": Hooks(deleting=_bucket_deleting),
+}

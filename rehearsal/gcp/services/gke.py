@@ -1,0 +1,170 @@
+"""GKE clusters and node pools. Source: GKE API v1; terraform-provider-google, services/container."""
+
+import base64
+from typing import Any
+
+from rehearsal.core.model import Properties
+from rehearsal.core.state import Record
+from rehearsal.gcp.facts import machines, versions, zones
+from rehearsal.gcp.naming import draw, expand
+from rehearsal.gcp.site import Hooks, Site, refuse
+
+CLUSTER = "container/cluster:Cluster"
+POOL = "container/nodePool:NodePool"
+_ADVANCED = "ADVANCED_DATAPATH"
+
+
+def _cluster_outputs(site: Site, seed: str, inputs: Properties, outputs: Properties) -> Properties:
+    location, name = str(outputs["location"]), str(outputs["name"])
+    kind = "zones" if location.count("-") > 1 else "locations"
+    link = f"https://container.googleapis.com/v1/projects/{site.project}/{kind}/{location}/clusters/{name}"
+    endpoint = expand("{publicip}", f"{seed}/endpoint", {})
+    authority = f"-----BEGIN CERTIFICATE-----\n{draw(f'{seed}/ca', 64)}\n-----END CERTIFICATE-----\n"
+    version = str(inputs.get("minMasterVersion") or versions()[0])
+    more: Properties = {
+        "selfLink": link,
+        "endpoint": endpoint,
+        "masterAuth": {
+            "clientCertificate": "",
+            "clientKey": "",
+            "clientCertificateConfig": {"issueClientCertificate": False},
+            **(inputs.get("masterAuth") or {}),
+            "clusterCaCertificate": base64.b64encode(authority.encode()).decode(),
+        },
+        "masterVersion": version,
+        "nodeVersion": inputs.get("nodeVersion") or version,
+        "nodeLocations": inputs.get("nodeLocations") or _other_zones(location),
+        "network": _path(site, inputs.get("network") or "default", "compute/network:Network"),
+        "releaseChannel": inputs.get("releaseChannel") or {"channel": "REGULAR"},
+        "networkingMode": inputs.get("networkingMode") or "VPC_NATIVE",
+    }
+    if inputs.get("subnetwork"):
+        more["subnetwork"] = _path(site, inputs["subnetwork"], "compute/subnetwork:Subnetwork")
+    return {**more, **_private(inputs, endpoint, seed), **_autopilot(site, inputs)}
+
+
+def _private(inputs: Properties, endpoint: str, seed: str) -> Properties:
+    given = inputs.get("privateClusterConfig")
+    if not isinstance(given, dict):
+        return {}
+    inner = expand("{privateip}", f"{seed}/private", {})
+    more: Properties = {
+        "privateClusterConfig": {**given, "privateEndpoint": inner, "publicEndpoint": endpoint}
+    }
+    if given.get("enablePrivateEndpoint"):
+        more["endpoint"] = inner
+    return more
+
+
+def _autopilot(site: Site, inputs: Properties) -> Properties:
+    """Autopilot brings workload identity and Dataplane V2 by itself."""
+    if not inputs.get("enableAutopilot"):
+        return {}
+    pool = {"workloadPool": f"{site.project}.svc.id.goog"}
+    return {
+        "workloadIdentityConfig": inputs.get("workloadIdentityConfig") or pool,
+        "datapathProvider": _ADVANCED,
+    }
+
+
+def _other_zones(location: str) -> list[str]:
+    return list(zones(location)) if location.count("-") == 1 else []
+
+
+def _path(site: Site, value: str, token: str) -> str:
+    found = site.find(value, token)
+    return found.id if found else site.path(value)
+
+
+def _cluster_deleting(site: Site, cluster: Record) -> None:
+    """Node pools go with their cluster: the engine deletes those it knows before."""
+    for pool in list(site.state.find(package="gcp", type=f"gcp:{POOL}", scope=cluster.scope)):
+        if pool.id.startswith(f"{cluster.id}/nodePools/"):
+            site.state.remove(pool)
+
+
+def _pool_outputs(site: Site, seed: str, inputs: Properties, outputs: Properties) -> Properties:
+    cluster = site.find(inputs.get("cluster"), CLUSTER)
+    location = str(outputs["location"])
+    places = list(
+        inputs.get("nodeLocations") or (cluster.outputs.get("nodeLocations") if cluster else None) or []
+    )
+    places = places or ([location] if location.count("-") > 1 else list(zones(location)))
+    groups, managers = [], []
+    prefix = f"gke-{cluster.name if cluster else 'cluster'}-{outputs['name']}"[:38]
+    for zone in places:
+        group = f"{prefix}-{draw(f'{seed}/{zone}', 8)}-grp"
+        base = f"https://www.googleapis.com/compute/v1/projects/{site.project}/zones/{zone}"
+        groups.append(f"{base}/instanceGroups/{group}")
+        managers.append(f"{base}/instanceGroupManagers/{group}")
+    return {
+        "instanceGroupUrls": groups,
+        "managedInstanceGroupUrls": managers,
+        "nodeLocations": places,
+        "version": inputs.get("version") or (cluster.outputs.get("nodeVersion") if cluster else None),
+        "nodeCount": inputs.get("nodeCount", inputs.get("initialNodeCount", 1)),
+        "management": {"autoRepair": True, "autoUpgrade": True, **(inputs.get("management") or {})},
+        "nodeConfig": _node_config(inputs.get("nodeConfig")),
+        "maxPodsPerNode": inputs.get("maxPodsPerNode", 110),
+    }
+
+
+def _node_config(given: Any) -> Properties:
+    config = given if isinstance(given, dict) else {}
+    name = str(config.get("machineType") or "e2-medium")
+    defaults: Properties = {
+        "machineType": name,
+        "diskSizeGb": 100,
+        "imageType": "COS_CONTAINERD",
+        "serviceAccount": "default",
+        "oauthScopes": ["https://www.googleapis.com/auth/cloud-platform"],
+    }
+    machine = machines().get(name)
+    if machine and not config.get("guestAccelerators"):
+        defaults["guestAccelerators"] = [{"type": machine.accelerator, "count": machine.count}]
+    return {**defaults, **config}
+
+
+def _pool_updated(site: Site, pool: Record, inputs: Properties) -> Properties:
+    """What GKE adds to the blocks that the program gives stays."""
+    old = pool.outputs
+    return {
+        "nodeConfig": {**(old.get("nodeConfig") or {}), **(inputs.get("nodeConfig") or {})},
+        "management": {**(old.get("management") or {}), **(inputs.get("management") or {})},
+        "version": inputs.get("version") or old.get("version"),
+    }
+
+
+def _cluster_updated(site: Site, cluster: Record, inputs: Properties) -> Properties:
+    """Certificates and endpoints stay; the control plane never goes back to an older minor version."""
+    old, wanted = cluster.outputs, inputs.get("minMasterVersion")
+    has = str(old.get("masterVersion"))
+    if isinstance(wanted, str) and wanted != "latest" and _minor(wanted) < _minor(has):
+        raise refuse(
+            "invalidArgument",
+            f'Master cannot be upgraded to "{wanted}": cannot upgrade to a lower version than {has}',
+            "minMasterVersion",
+        )
+    merged = {
+        name: {**(old.get(name) or {}), **(inputs.get(name) or {})}
+        for name in ("masterAuth", "privateClusterConfig")
+        if isinstance(old.get(name), dict)
+    }
+    merged["masterAuth"]["clusterCaCertificate"] = old["masterAuth"]["clusterCaCertificate"]
+    return {
+        **merged,
+        "network": old.get("network"),
+        "subnetwork": old.get("subnetwork"),
+        "masterVersion": has,
+    }
+
+
+def _minor(version: str) -> tuple[int, ...]:
+    parts = version.split("-", maxsplit=1)[0].split(".")[:2]
+    return tuple(int(part) for part in parts if part.isdigit())
+
+
+HOOKS = {
+    CLUSTER: Hooks(outputs=_cluster_outputs, updated=_cluster_updated, deleting=_cluster_deleting),
+    POOL: Hooks(outputs=_pool_outputs, updated=_pool_updated),
+}

@@ -1,0 +1,46 @@
+"""Keys and secret versions. Source: terraform-provider-google, services/resourcemanager, secretmanager."""
+
+import base64
+import json
+
+from rehearsal.core.model import Properties
+from rehearsal.gcp.naming import draw
+from rehearsal.gcp.site import Hooks, Site
+
+
+def _key_outputs(site: Site, seed: str, inputs: Properties, outputs: Properties) -> Properties:
+    """A credentials file as Google's, with a key that opens nothing."""
+    account = site.find(inputs.get("serviceAccountId"), "serviceaccount/account:Account")
+    identity = draw(f"{seed}/key", 40)
+    name = f"{account.id if account else inputs.get('serviceAccountId')}/keys/{identity}"
+    email = account.outputs["email"] if account else ""
+    content = {
+        "type": "service_account",
+        "project_id": site.project,
+        "private_key_id": identity,
+        "private_key": "-----BEGIN PRIVATE KEY-----\nrehearsal\n-----END PRIVATE KEY-----\n",
+        "client_email": email,
+        "token_uri": "https://oauth2.googleapis.com/token",
+    }
+    encoded = base64.b64encode(json.dumps(content).encode()).decode()
+    return {"id": name, "name": name, "privateKey": encoded}
+
+
+def _version_outputs(site: Site, seed: str, inputs: Properties, outputs: Properties) -> Properties:
+    """Versions of a secret are counted from 1."""
+    secret = site.find(inputs.get("secret"), "secretmanager/secret:Secret")
+    base = secret.outputs["name"] if secret else str(inputs.get("secret"))
+    taken = [
+        int(one.outputs["version"])
+        for one in site.all("secretmanager/secretVersion:SecretVersion")
+        if str(one.outputs["name"]).startswith(f"{base}/versions/")
+    ]
+    number = max(taken, default=0) + 1
+    name = f"{base}/versions/{number}"
+    return {"id": name, "name": name, "version": str(number)}
+
+
+HOOKS = {
+    "serviceaccount/key:Key": Hooks(outputs=_key_outputs),
+    "secretmanager/secretVersion:SecretVersion": Hooks(outputs=_version_outputs),
+}

@@ -1,0 +1,48 @@
+"""The cluster that is simply there: for programs that bring none and use the current kubeconfig's.
+
+It stands for whatever cluster a user is logged in to, so it has one large CPU node and nothing of a cloud's.
+"""
+
+from decimal import Decimal
+
+from rehearsal.core.state import Record
+from rehearsal.workloads.scheduling import Node
+
+TYPE = "kubernetes:ambient:Cluster"
+# Nothing answers there: the top-level domain is reserved (RFC 6761), and the daemon itself is the cluster.
+ENDPOINT = "https://cluster.rehearsal.invalid:6443"
+_NAME = "ambient"
+RECORD = Record(
+    key=0,
+    package="kubernetes",
+    type=TYPE,
+    scope=_NAME,
+    id=_NAME,
+    urn="",
+    name=_NAME,
+    inputs={},
+    outputs={"name": _NAME, "endpoint": ENDPOINT},
+)
+KUBECONFIG = f"""\
+apiVersion: v1
+kind: Config
+clusters:
+- name: {_NAME}
+  cluster: {{server: "{ENDPOINT}"}}
+users:
+- name: {_NAME}
+  user: {{}}
+contexts:
+- name: {_NAME}
+  context: {{cluster: {_NAME}, user: {_NAME}}}
+current-context: {_NAME}
+"""
+
+
+def nodes() -> list[Node]:
+    """One node with room for what a program may deploy."""
+    labels = {"kubernetes.io/os": "linux", "kubernetes.io/arch": "amd64", "kubernetes.io/hostname": _NAME}
+    capacity = {"cpu": Decimal(64), "memory": Decimal(256) * 2**30}
+    return [
+        Node(name=_NAME, group=_NAME, labels=labels, taints=(), capacity=capacity, extended={}, running=True)
+    ]

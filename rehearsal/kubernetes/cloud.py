@@ -1,0 +1,347 @@
+"""The emulated `kubernetes` package: objects in the state, workloads as processes."""
+
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from rehearsal.core.model import (
+    UNKNOWN,
+    Call,
+    CheckFailure,
+    Diff,
+    InitFailedError,
+    Instance,
+    Properties,
+    RefusalError,
+)
+from rehearsal.core.schema import Schemas
+from rehearsal.core.state import DuplicateError, Record, State
+from rehearsal.core.validate import validate
+from rehearsal.dataplane.server import CREDENTIALS_PATH, Dataplane
+from rehearsal.kubernetes import (
+    admission,
+    ambient,
+    awaits,
+    finalizers,
+    functions,
+    helm,
+    load_balancers,
+    objects,
+)
+from rehearsal.kubernetes.clusters import (
+    EKS_CLUSTER,
+    GKE_CLUSTER,
+    PACKAGE,
+    Cluster,
+    namespace_of,
+    resolve,
+)
+from rehearsal.kubernetes.diffs import REPLACE_UNREADY, annotations, diff, keeps_name
+from rehearsal.kubernetes.kinds import HELM_RELEASE, Kind, builtin_namespaced, is_patch, parse
+from rehearsal.kubernetes.kubelet import Kubelet
+from rehearsal.kubernetes.naming import assign_name
+from rehearsal.kubernetes.workload_objects import WorkloadObjects
+from rehearsal.workloads.translate import Pod
+
+# How long the provider tries again when a namespace or a custom kind is not there (yet).
+_RETRY_S = 2.0
+_TOKEN_VARIABLE = "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE"  # noqa: S105 - a variable's name
+
+
+class KubernetesCloud:
+    """See `model.Cloud`; also restores, lists and ends the processes of workloads."""
+
+    package = PACKAGE
+
+    def __init__(self, state: State, schemas: Schemas, home: Path) -> None:
+        self.version = schemas.version
+        self._state, self._schemas = state, schemas
+        self._dataplane = Dataplane(state)
+        self._kubelet = Kubelet(state, home, self._identity)
+        self._workloads = WorkloadObjects(state, self._kubelet)
+        self._unchecked: set[str] = set()  # custom kinds of which was said that nobody knows their schema
+
+    # -- the daemon's side -----------------------------------------------------------------------------
+
+    def restore(self) -> None:
+        """Start the processes of stored Deployments again; a Job that was under way has failed."""
+        made = (*self._state.find(type=EKS_CLUSTER), *self._state.find(type=GKE_CLUSTER))
+        for record in (*made, ambient.RECORD):
+            self._workloads.restore(Cluster(self._state, record))
+
+    def live_workloads(self) -> list[dict[str, Any]]:
+        """The pods that have, or will have, processes."""
+        return [
+            row for row in self._kubelet.describe() if row["run"] and row["phase"] in ("Pending", "Running")
+        ]
+
+    def workloads(self) -> list[dict[str, Any]]:
+        """Every pod of every workload, those that ended or are not run included."""
+        return self._kubelet.describe()
+
+    def stop(self) -> None:
+        """End every process."""
+        self._kubelet.stop_all()
+        self._dataplane.stop()
+
+    # -- model.Cloud -----------------------------------------------------------------------------------
+
+    def check_config(self, config: Properties) -> list[CheckFailure]:
+        """A provider may be configured for a cluster that does not exist yet: nothing to refuse."""
+        del config
+        return []
+
+    def check(
+        self, call: Call, old: Properties | None, new: Properties
+    ) -> tuple[Properties, list[CheckFailure]]:
+        """See `model.Cloud`."""
+        schema = self._schemas.resource(call.type)
+        failures = validate(schema, new) if schema else []
+        if call.type == HELM_RELEASE:
+            inputs, more = helm.check(call, old, new)
+            return inputs, failures + more
+        if is_patch(call.type) and not (new.get("metadata") or {}).get("name"):
+            failures.append(
+                CheckFailure("metadata.name", "patch resources require the `.metadata.name` field to be set")
+            )
+        inputs = assign_name(call.name, call.random_seed, old, new)
+        metadata = inputs.get("metadata")
+        default = call.instance.config.get("namespace")
+        kind = parse(call.type)
+        namespaced = schema is None or builtin_namespaced(kind.kind)
+        if default and namespaced and isinstance(metadata, dict) and not metadata.get("namespace"):
+            inputs = {**inputs, "metadata": {**metadata, "namespace": default}}
+        failures += admission.check(call.type, inputs, custom=schema is None, said=failures)
+        return inputs, failures
+
+    def diff(
+        self, call: Call, id: str, old_inputs: Properties, old_outputs: Properties, new: Properties
+    ) -> Diff:
+        """See `model.Cloud`."""
+        if call.type == HELM_RELEASE:
+            return helm.diff(old_inputs, new)
+        kind = parse(call.type)
+        found = diff(kind, old_inputs, old_outputs, new, call.instance.config)
+        if kind.kind == "Job" and annotations(new).get(REPLACE_UNREADY) == "true":
+            cluster = resolve(self._state, call.instance.config)
+            record = self._get(cluster, call.type, id) if cluster else None
+            if record and awaits.job_problems(
+                record.name, self._workloads.live(cluster, record).get("status") or {}
+            ):
+                path = f'metadata.annotations["{REPLACE_UNREADY}"]'
+                return Diff((*found.changed, path), (*found.replaces, path), keeps_name(old_outputs, new))
+        return found
+
+    def create(self, call: Call, inputs: Properties, *, preview: bool) -> tuple[str, Properties]:
+        """See `model.Cloud`."""
+        cluster = resolve(self._state, call.instance.config)
+        if call.type == HELM_RELEASE:
+            if preview or cluster is None:
+                return "", helm.preview(inputs)
+            return helm.create(call, cluster, inputs)
+        kind = parse(call.type)
+        if cluster is None or preview:
+            return "", self._preview(call, cluster, kind, inputs)
+        namespace = self._namespace(call, cluster, kind, inputs)
+        self._admit(call, cluster, inputs)
+        record = self._insert(call, cluster, kind, inputs, namespace)
+        load_balancers.sync(cluster, record)
+        try:
+            return record.id, self._workloads.ready(call, cluster, record)
+        except awaits.GaveUpError as error:
+            raise awaits.init_failed(record.id, self._workloads.live(cluster, record), error) from error
+
+    def read(self, call: Call, id: str, inputs: Properties) -> tuple[Properties, Properties] | None:
+        """See `model.Cloud`."""
+        del inputs
+        cluster = resolve(self._state, call.instance.config)
+        record = self._get(cluster, call.type, id) if cluster else None
+        if cluster is None or record is None:
+            return None
+        live = self._workloads.live(cluster, record)
+        if call.type != HELM_RELEASE and not awaits.skipped(record.inputs):
+            problems = self._workloads.problems(cluster, record, live)
+            if problems:
+                raise InitFailedError(record.id, live, problems)
+        return record.inputs, live
+
+    def update(
+        self, call: Call, id: str, old_outputs: Properties, inputs: Properties, *, preview: bool
+    ) -> Properties:
+        """See `model.Cloud`."""
+        cluster = resolve(self._state, call.instance.config)
+        if call.type == HELM_RELEASE and preview:
+            return helm.preview(inputs)
+        kind = parse(call.type)
+        if preview or cluster is None:
+            return objects.previewed(kind, inputs, namespace_of(old_outputs), old_outputs)
+        record = self._get(cluster, call.type, id)
+        if record is None:
+            raise RefusalError("NotFound", f'{kind.kind} "{id}" not found')
+        if call.type == HELM_RELEASE:
+            return helm.update(call, cluster, record, inputs)
+        self._admit(call, cluster, inputs)
+        before = record
+        outputs = objects.changed(kind, record.outputs, inputs)
+        record = self._state.replace(record, inputs=inputs, outputs=outputs)
+        load_balancers.sync(cluster, record)
+        try:
+            return self._workloads.updated(call, cluster, before, record)
+        except awaits.GaveUpError as error:
+            live = self._workloads.live(cluster, record)
+            raise awaits.init_failed(record.id, live, error, "updated") from error
+
+    def delete(self, call: Call, id: str, outputs: Properties) -> None:
+        """See `model.Cloud`."""
+        del outputs
+        cluster = resolve(self._state, call.instance.config)
+        record = self._get(cluster, call.type, id) if cluster else None
+        if cluster is None or record is None:
+            return
+        if call.type == HELM_RELEASE:
+            helm.delete(cluster, record)
+            return
+        finalizers.refuse_held(cluster, record)
+        if record.type == "kubernetes:core/v1:Namespace":
+            for inside in self._state.find(package=PACKAGE, scope=cluster.scope):
+                if namespace_of(inside.outputs) == record.name and inside.type != HELM_RELEASE:
+                    self._remove(cluster, inside)
+        self._remove(cluster, record)
+
+    def invoke(self, instance: Instance, token: str, args: Properties) -> Properties:
+        """See `model.Cloud`."""
+        del instance
+        return functions.call(token, args)
+
+    # --------------------------------------------------------------------------------------------------
+
+    def _get(self, cluster: Cluster, token: str, id: str) -> Record | None:
+        found = self._state.get(PACKAGE, token, cluster.scope, id)
+        return found or self._state.get(PACKAGE, token, cluster.scope, f"default/{id}")
+
+    def _preview(self, call: Call, cluster: Cluster | None, kind: Kind, inputs: Properties) -> Properties:
+        """The outputs of an object that would be made; what would be refused for certain is refused now."""
+        metadata = inputs.get("metadata")
+        namespace = ""
+        if isinstance(metadata, Mapping) and self._namespaced(call.type, cluster, kind) is not False:
+            namespace = metadata.get("namespace") or "default"
+        if cluster and isinstance(metadata, Mapping) and UNKNOWN not in (metadata.get("name"), namespace):
+            taken = self._holder(cluster, kind, str(metadata.get("name")), namespace)
+            if taken is not None:
+                self._refuse_taken(call, kind, taken)
+        return objects.previewed(kind, inputs, namespace, None)
+
+    def _namespaced(self, token: str, cluster: Cluster | None, kind: Kind) -> bool | None:
+        """Whether a kind's objects live in a namespace; None when nobody serves the kind."""
+        if self._schemas.resource(token) is not None:
+            return builtin_namespaced(kind.kind.removesuffix("Patch") if is_patch(token) else kind.kind)
+        crd = cluster.serves(kind) if cluster else None
+        return crd.namespaced if crd else None
+
+    def _namespace(self, call: Call, cluster: Cluster, kind: Kind, inputs: Properties) -> str:
+        """The namespace of a new object, empty for none. Raises RefusalError if it or the kind is missing."""
+        _wait_for(call, lambda: self._namespaced(call.type, cluster, kind) is not None)
+        namespaced = self._namespaced(call.type, cluster, kind)
+        if namespaced is None:  # nobody serves the kind: the rule book says so
+            admission.admit(call.type, inputs, cluster, custom=True)
+        if not namespaced:
+            return ""
+        name = str((inputs.get("metadata") or {}).get("namespace") or "default")
+
+        def exists() -> bool:
+            made_by_helm = helm.namespace_exists(self._state, cluster, name)
+            return made_by_helm or cluster.exists("Namespace", "", name)
+
+        _wait_for(call, exists)
+        if not exists():
+            raise RefusalError(
+                "NotFound", f'namespaces "{name}" not found.', "Create it first and depend on it."
+            )
+        return name
+
+    def _admit(self, call: Call, cluster: Cluster, inputs: Properties) -> None:
+        """Ask the rule book; what may still appear, such as a priority class, gets a moment to."""
+        custom = self._schemas.resource(call.type) is None
+        _wait_for(call, lambda: not admission.breaks(call.type, inputs, cluster, custom=custom))
+        admission.admit(call.type, inputs, cluster, custom=custom)
+        if custom and call.type not in self._unchecked and not admission.has_schema(call.type, cluster):
+            self._unchecked.add(call.type)
+            call.log("info", f"{call.type}: its definition is not known here, so its fields were not checked")
+
+    def _insert(self, call: Call, cluster: Cluster, kind: Kind, inputs: Properties, namespace: str) -> Record:
+        name = str(inputs["metadata"]["name"])
+        taken = self._holder(cluster, kind, name, namespace)
+        if taken is not None:
+            self._refuse_taken(call, kind, taken)
+            call.log("warning", f"{taken.id} exists, left by an interrupted update, and is made again")
+            self._remove(cluster, taken)
+        try:
+            return self._state.insert(
+                package=PACKAGE,
+                type=call.type,
+                scope=cluster.scope,
+                id=f"{namespace}/{name}" if namespace else name,
+                urn=call.urn,
+                name=name,
+                inputs=inputs,
+                outputs=objects.born(kind, inputs, namespace, on_aws=cluster.record.type == EKS_CLUSTER),
+            )
+        except DuplicateError as error:
+            raise _exists(kind, name) from error
+
+    def _holder(self, cluster: Cluster, kind: Kind, name: str, namespace: str) -> Record | None:
+        """Who has this name, in whichever version it was written."""
+        for record in self._state.find(package=PACKAGE, scope=cluster.scope, name=name):
+            other = parse(record.type)
+            same = (other.group, other.kind) == (kind.group, kind.kind)
+            if same and record.type != HELM_RELEASE and namespace_of(record.outputs) == namespace:
+                return record
+        return None
+
+    def _refuse_taken(self, call: Call, kind: Kind, taken: Record) -> None:
+        """Refuse a taken name, unless it is this resource's own.
+
+        An engine that knew of its object would not create it again (names that are given are deleted first):
+        an update was interrupted before it could note down that the object exists.
+        """
+        upsert = str(call.instance.config.get("upsertExistingObjects")).lower() == "true"
+        if taken.urn != call.urn and not upsert:
+            raise _exists(kind, taken.name)
+
+    def _remove(self, cluster: Cluster, record: Record) -> None:
+        self._workloads.removed(cluster, record)
+        load_balancers.remove(cluster, record)
+        self._state.remove(record)
+
+    def _identity(self, cluster: Cluster, pod: Pod, folder: Path) -> Mapping[str, str]:
+        """The environment by which a pod reaches AWS: only its own identity, never this machine's."""
+        arn = str(cluster.record.outputs.get("arn") or "")
+        region = arn.split(":")[3] if arn.startswith("arn:") else ""
+        env = {"AWS_ENDPOINT_URL": self._dataplane.url, "AWS_EC2_METADATA_DISABLED": "true"}
+        identities = self._dataplane.identities
+        association = identities.association(cluster.name, pod.namespace, pod.service_account)
+        if association is not None:
+            token = identities.token(association, pod.name[:64], folder)
+            env["AWS_CONTAINER_CREDENTIALS_FULL_URI"] = self._dataplane.url + CREDENTIALS_PATH
+            env[_TOKEN_VARIABLE] = str(token)
+            env["AWS_REGION"] = env["AWS_DEFAULT_REGION"] = region
+            env["AWS_STS_REGIONAL_ENDPOINTS"] = "regional"
+        return env
+
+
+def _exists(kind: Kind, name: str) -> RefusalError:
+    plural = kind.kind.lower() + ("" if kind.kind.endswith("s") else "s")
+    group = f".{kind.group}" if kind.group else ""
+    return RefusalError(
+        "AlreadyExists",
+        f'{plural}{group} "{name}" already exists.',
+        "Use another name, delete the object, or import it.",
+    )
+
+
+def _wait_for(call: Call, ready: Callable[[], bool]) -> None:
+    """Give something that another resource makes a moment to appear, as the provider's retries do."""
+    deadline = time.monotonic() + _RETRY_S
+    while not ready() and time.monotonic() < deadline and not call.cancelled.wait(0.1):
+        pass

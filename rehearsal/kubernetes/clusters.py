@@ -1,0 +1,176 @@
+"""Which emulated cluster a provider talks to, and what is in it."""
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+from ruamel.yaml import YAML
+from ruamel.yaml.error import YAMLError
+
+from rehearsal.core.model import UNKNOWN, RefusalError
+from rehearsal.core.state import Record, State
+from rehearsal.kubernetes import ambient
+from rehearsal.kubernetes.charts import Chart, Crd, all_crds, find
+from rehearsal.kubernetes.kinds import HELM_RELEASE, Kind, builtin_exists, parse
+
+PACKAGE = "kubernetes"
+EKS_CLUSTER = "aws:eks/cluster:Cluster"
+GKE_CLUSTER = "gcp:container/cluster:Cluster"
+_CRD = Kind("apiextensions.k8s.io", "v1", "CustomResourceDefinition")
+# CRDs that outlive the release that brought them: Helm never removes those of a chart's `crds` folder.
+_CRD_SPACE = "kubernetes-crd"
+
+
+def resolve(state: State, config: Mapping[str, Any]) -> "Cluster | None":
+    """The cluster of a provider's `kubeconfig`; None while a preview does not know it yet.
+
+    Raises RefusalError when no emulated cluster answers at its server address.
+    """
+    kubeconfig = config.get("kubeconfig")
+    if kubeconfig is UNKNOWN:
+        return None
+    server = _server(kubeconfig, config.get("context"))
+    if _bare(server) == _bare(ambient.ENDPOINT):
+        return Cluster(state, ambient.RECORD)
+    for record in (*state.find(type=EKS_CLUSTER), *state.find(type=GKE_CLUSTER)):
+        endpoint = str(record.outputs.get("endpoint") or "")
+        if endpoint and _bare(endpoint) == _bare(server):
+            return Cluster(state, record)
+    raise RefusalError(
+        "ClusterUnreachable",
+        f"configured Kubernetes cluster is unreachable: no emulated cluster answers at {server}.",
+        "Give the provider a kubeconfig whose server is the endpoint of a cluster of this rehearsal.",
+    )
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """The objects of one emulated cluster, read from the state; `record` is the cloud's cluster resource."""
+
+    state: State
+    record: Record
+
+    @property
+    def scope(self) -> str:
+        """The scope of its objects in the state: unique among all clusters."""
+        outputs = self.record.outputs
+        return str(outputs.get("arn") or outputs.get("selfLink") or self.record.id)
+
+    @property
+    def name(self) -> str:
+        """Its name in the cloud."""
+        return str(self.record.outputs.get("name") or self.record.name)
+
+    def objects(self, kind: str, namespace: str | None = None) -> Iterator[Record]:
+        """The objects of a kind, whatever version they were written in, oldest first."""
+        for record in self.state.find(package=PACKAGE, scope=self.scope):
+            inside = namespace is None or namespace_of(record.outputs) == namespace
+            if inside and record.type.endswith(f":{kind}") and record.type != HELM_RELEASE:
+                yield record
+
+    def get(self, kind: str, namespace: str, name: str) -> Record | None:
+        """One object; `namespace` is empty for kinds that have none."""
+        for record in self.state.find(package=PACKAGE, scope=self.scope, name=name):
+            inside = not namespace or namespace_of(record.outputs) == namespace
+            if inside and record.type.endswith(f":{kind}") and record.type != HELM_RELEASE:
+                return record
+        return None
+
+    def exists(self, kind: str, namespace: str, name: str) -> bool:
+        """Whether an object exists, those of every new cluster included."""
+        return builtin_exists(kind, name) or self.get(kind, namespace, name) is not None
+
+    def releases(self) -> Iterator[tuple[Record, Chart | None]]:
+        """The Helm releases and their charts, None for a chart nobody knows."""
+        for record in self.state.find(package=PACKAGE, type=HELM_RELEASE, scope=self.scope):
+            yield record, find(str(record.inputs.get("chart") or ""))
+
+    def crds(self) -> Iterator[Crd]:
+        """The custom kinds that the cluster serves."""
+        for record in self.objects(_CRD.kind):
+            yield _written_crd(record.inputs["spec"])
+        for record, chart in self.releases():
+            if chart and not record.inputs.get("skipCrds"):
+                yield from all_crds(chart)
+        prefix = f"{self.identity}|"
+        for key, row in self.state.documents(_CRD_SPACE).items():
+            if key.startswith(prefix):
+                yield Crd.parse(row)
+
+    def serves(self, kind: Kind) -> Crd | None:
+        """The CRD of a custom kind in exactly this version, or None."""
+        for crd in self.crds():
+            if (crd.group, crd.kind) == (kind.group, kind.kind) and kind.version in crd.versions:
+                return crd
+        return None
+
+    def keep_crds(self, chart: Chart) -> None:
+        """Remember the CRDs that a release leaves behind."""
+        for crd in all_crds(chart):
+            self.state.put_document(_CRD_SPACE, f"{self.identity}|{crd.name}", crd.document())
+
+    def custom_objects(self, crds: tuple[Crd, ...]) -> list[Record]:
+        """The objects of these custom kinds."""
+        kinds = {(crd.group, crd.kind) for crd in crds}
+        found = []
+        for record in self.state.find(package=PACKAGE, scope=self.scope):
+            kind = parse(record.type)
+            if (kind.group, kind.kind) in kinds:
+                found.append(record)
+        return found
+
+    @property
+    def identity(self) -> str:
+        """What tells this cluster from an earlier one of the same name."""
+        # A cluster that is made again under the same name has another endpoint and starts empty.
+        return f"{self.scope}|{self.record.outputs.get('endpoint')}"
+
+
+def namespace_of(outputs: Mapping[str, Any]) -> str:
+    """The namespace of an object, empty for a cluster-scoped one."""
+    return str((outputs.get("metadata") or {}).get("namespace") or "")
+
+
+def _written_crd(spec: Mapping[str, Any]) -> Crd:
+    served = tuple(str(version["name"]) for version in spec["versions"] if version.get("served", True))
+    names = spec["names"]
+    return Crd(spec["group"], names["kind"], names["plural"], served, spec.get("scope") == "Namespaced")
+
+
+def _server(kubeconfig: Any, context: Any) -> str:
+    """The server address in a kubeconfig, given as text, as a mapping, or as the path of a file."""
+    content = kubeconfig
+    if isinstance(content, str):
+        try:
+            if "\n" not in content and not content.lstrip().startswith("{") and Path(content).is_file():
+                content = Path(content).read_text()
+            content = YAML(typ="safe").load(StringIO(content))
+        except (YAMLError, OSError, UnicodeDecodeError) as error:
+            raise _no_config(f"failed to parse kubeconfig: {error}") from error
+    if not isinstance(content, Mapping):
+        raise _no_config("no kubeconfig is given to the provider")
+    contexts = {row["name"]: row["context"]["cluster"] for row in content.get("contexts") or ()}
+    clusters = {row["name"]: row["cluster"] for row in content.get("clusters") or ()}
+    chosen = contexts.get(context or content.get("current-context"))
+    if chosen is None and len(clusters) == 1:
+        chosen = next(iter(clusters))
+    if chosen not in clusters:
+        raise _no_config(
+            f"kubeconfig has no cluster for its context {json.dumps(content.get('current-context'))}"
+        )
+    return str(clusters[chosen].get("server") or "")
+
+
+def _no_config(reason: str) -> RefusalError:
+    return RefusalError(
+        "ClusterUnreachable",
+        f"configured Kubernetes cluster is unreachable: {reason}.",
+        "Pass `kubeconfig` to pulumi_kubernetes.Provider.",
+    )
+
+
+def _bare(address: str) -> str:
+    return address.removeprefix("https://").rstrip("/").removesuffix(":443").lower()

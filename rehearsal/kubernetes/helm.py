@@ -1,0 +1,235 @@
+"""Helm releases: `kubernetes:helm.sh/v3:Release`."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from rehearsal.core import properties
+from rehearsal.core.model import UNKNOWN, Call, CheckFailure, Diff, InitFailedError, Properties, RefusalError
+from rehearsal.core.properties import at
+from rehearsal.core.state import Record, State
+from rehearsal.kubernetes import awaits, objects
+from rehearsal.kubernetes.charts import Chart, all_crds, find
+from rehearsal.kubernetes.clusters import EKS_CLUSTER, Cluster
+from rehearsal.kubernetes.kinds import HELM_RELEASE, parse
+from rehearsal.kubernetes.naming import unique_suffix
+from rehearsal.kubernetes.nodes import nodes
+from rehearsal.workloads.scheduling import place
+
+# Namespaces that Helm made itself (`createNamespace`): no resource of any program, and never removed by Helm.
+NAMESPACE_SPACE = "kubernetes-namespace"
+_TIMEOUT_S = 300.0
+_OUTPUTS = ("status", "resourceNames")
+_SERVICE = "kubernetes:core/v1:Service"
+_INSTANCE = "app.kubernetes.io/instance"
+
+
+def check(call: Call, old: Properties | None, new: Properties) -> tuple[Properties, list[CheckFailure]]:
+    """A release's inputs with its name made up where it has none."""
+    inputs = dict(new)
+    if not inputs.get("name") and inputs.get("name") is not UNKNOWN:
+        kept = (old or {}).get("name")
+        inputs["name"] = kept or f"{call.name}-{unique_suffix(call.random_seed, 8)}"
+    failures = []
+    name, chart = inputs["name"], inputs.get("chart")
+    if isinstance(name, str) and len(name) > 53:
+        failures.append(CheckFailure("name", f"release name {name!r} exceeds the maximum length of 53"))
+    if isinstance(chart, str) and not _locatable(chart, inputs.get("repositoryOpts")):
+        failures.append(
+            CheckFailure(
+                "chart", f"chart {chart!r} not found: give repositoryOpts.repo, or an oci:// reference"
+            )
+        )
+    return inputs, failures
+
+
+def diff(old_inputs: Properties, new: Properties) -> Diff:
+    """What an update would change; a new name or namespace replaces the release."""
+    kept = {name: value for name, value in old_inputs.items() if name not in _OUTPUTS}
+    changed = tuple(properties.changed(kept, new))
+    return Diff(changed, tuple(path for path in changed if path in ("name", "namespace")))
+
+
+def create(call: Call, cluster: Cluster, inputs: Properties) -> tuple[str, Properties]:
+    """Install a chart. Raises RefusalError, or InitFailedError when its pods have no node to run on."""
+    name, namespace = str(inputs["name"]), str(inputs.get("namespace") or "default")
+    identifier = f"{namespace}/{name}"
+    chart = _known(call, inputs)
+    if cluster.state.get("kubernetes", HELM_RELEASE, cluster.scope, identifier):
+        raise RefusalError(
+            "AlreadyExists", f"cannot re-use a name that is still in use: release {identifier}"
+        )
+    _require_namespace(cluster, namespace, bool(inputs.get("createNamespace")))
+    if chart and chart.crds_in == "templates":
+        taken = {crd.name for crd in cluster.crds()}
+        for crd in chart.crds:
+            if crd.name in taken:
+                raise RefusalError(
+                    "Conflict",
+                    f'Unable to continue with install: CustomResourceDefinition "{crd.name}" exists and '
+                    "cannot be imported into the current release: invalid ownership metadata",
+                )
+    outputs = _outputs(inputs, chart, revision=1)
+    cluster.state.insert(
+        package="kubernetes", type=HELM_RELEASE, scope=cluster.scope, id=identifier, urn=call.urn, name=name,
+        inputs=inputs, outputs=outputs,
+    )  # fmt: skip
+    _make_services(cluster, chart, inputs, namespace)
+    _await(call, cluster, identifier, inputs, outputs)
+    return identifier, outputs
+
+
+def update(call: Call, cluster: Cluster, record: Record, inputs: Properties) -> Properties:
+    """Upgrade a release."""
+    chart = _known(call, inputs)
+    outputs = _outputs(inputs, chart, revision=int(record.outputs["status"]["revision"]) + 1)
+    cluster.state.replace(record, inputs=inputs, outputs=outputs)
+    _remove_services(cluster, record)
+    _make_services(cluster, chart, inputs, outputs["namespace"])
+    _await(call, cluster, record.id, inputs, outputs)
+    return outputs
+
+
+def delete(cluster: Cluster, record: Record) -> None:
+    """Uninstall a release.
+
+    CRDs in a chart's `crds` folder stay, as Helm leaves them. CRDs in its templates go, and with them every
+    object of theirs; those objects carry finalizers that only the removed controller could clear, so the
+    real uninstall hangs until its time limit: it is refused here, with what to delete first.
+    """
+    chart = find(str(record.inputs.get("chart") or ""))
+    if chart and chart.crds_in == "templates":
+        left = cluster.custom_objects(chart.crds)
+        if left:
+            names = ", ".join(f"{item.type.rpartition(':')[2]} {item.id}" for item in left[:5])
+            raise RefusalError(
+                "TimedOut",
+                f"uninstall of release {record.id} would remove the CRDs of {len(left)} object(s) that still "
+                f"exist ({names}) together with the controller that clears their finalizers, and time out.",
+                "Make those objects depend on the release, so that they are deleted before it.",
+            )
+    elif chart and chart.crds and not record.inputs.get("skipCrds"):
+        cluster.keep_crds(chart)
+    _remove_services(cluster, record)
+    cluster.state.remove(record)
+
+
+def preview(inputs: Properties) -> Properties:
+    """What a preview knows of a release."""
+    return {**inputs, **dict.fromkeys(_OUTPUTS, UNKNOWN)}
+
+
+def namespace_exists(state: State, cluster: Cluster, name: str) -> bool:
+    """Whether Helm made this namespace."""
+    return state.document(NAMESPACE_SPACE, f"{cluster.identity}|{name}") is not None
+
+
+def _known(call: Call, inputs: Properties) -> Chart | None:
+    reference = str(inputs.get("chart"))
+    chart = find(reference)
+    if chart is None:
+        call.log(
+            "warning",
+            f"the rehearsal does not know chart {reference}: it is accepted, but custom kinds and objects "
+            "that it may bring are not there. Add it to rehearsal/kubernetes/charts.toml.",
+        )
+    return chart
+
+
+def _make_services(cluster: Cluster, chart: Chart | None, inputs: Properties, namespace: str) -> None:
+    """Make the chart's Services; nothing answers there, because a chart's own pods are not run."""
+    values = inputs.get("values") or {}
+    for service in chart.services if chart else ():
+        name = _fullname(str(inputs["name"]), chart, values) + service.suffix
+        given: Properties = {
+            "apiVersion": "v1",
+            "kind": "Service",
+            "metadata": {"name": name, "namespace": namespace, "labels": {_INSTANCE: str(inputs["name"])}},
+            "spec": {
+                "type": at(values, service.type_from) or service.type,
+                "ports": [dict(port) for port in service.ports],
+            },
+        }
+        on_aws = cluster.record.type == EKS_CLUSTER
+        cluster.state.insert(
+            package="kubernetes", type=_SERVICE, scope=cluster.scope, id=f"{namespace}/{name}", urn="",
+            name=name, inputs=given, outputs=objects.born(parse(_SERVICE), given, namespace, on_aws=on_aws),
+        )  # fmt: skip
+
+
+def _remove_services(cluster: Cluster, release: Record) -> None:
+    """Remove the Services of a release, whatever chart it had when they were made."""
+    for service in list(cluster.objects("Service", str(release.outputs["namespace"]))):
+        labels = (service.inputs.get("metadata") or {}).get("labels") or {}
+        if not service.urn and labels.get(_INSTANCE) == release.inputs["name"]:
+            cluster.state.remove(service)
+
+
+def _fullname(release: str, chart: Chart | None, values: Mapping[str, Any]) -> str:
+    """What charts call their objects. Source: bitnami/charts, bitnami/common/templates/_names.tpl."""
+    name = str(values.get("nameOverride") or (chart.name if chart else ""))
+    joined = release if name in release else f"{release}-{name}"
+    return str(values.get("fullnameOverride") or joined)[:63].removesuffix("-")
+
+
+def _locatable(chart: str, repository: Any) -> bool:
+    if chart.startswith(("oci://", "https://", "http://", "./", "/", "../")) or "/" in chart:
+        return True
+    return repository is UNKNOWN or bool(isinstance(repository, Mapping) and repository.get("repo"))
+
+
+def _require_namespace(cluster: Cluster, namespace: str, make: bool) -> None:
+    if cluster.exists("Namespace", "", namespace) or namespace_exists(cluster.state, cluster, namespace):
+        return
+    if not make:
+        raise RefusalError(
+            "NotFound",
+            f'create: failed to create: namespaces "{namespace}" not found.',
+            "Create the namespace, or set createNamespace.",
+        )
+    cluster.state.put_document(NAMESPACE_SPACE, f"{cluster.identity}|{namespace}", True)
+
+
+def _outputs(inputs: Properties, chart: Chart | None, revision: int) -> Properties:
+    name, namespace = inputs["name"], inputs.get("namespace") or "default"
+    version = inputs.get("version") or (chart.version if chart else None)
+    same = chart is not None and version == chart.version
+    status = {
+        "status": "deployed",
+        "name": name,
+        "namespace": namespace,
+        "revision": revision,
+        "chart": chart.name if chart else str(inputs.get("chart")).rpartition("/")[2],
+        "version": version,
+        "appVersion": chart.app if chart and same else None,
+    }
+    names = {}
+    if chart and chart.crds_in == "templates" and chart.crds:
+        key = "CustomResourceDefinition.apiextensions.k8s.io/apiextensions.k8s.io/v1"
+        names[key] = sorted(crd.name for crd in all_crds(chart))
+    return {
+        **inputs,
+        "namespace": namespace,
+        "version": version,
+        "status": {key: value for key, value in status.items() if value is not None},
+        "resourceNames": names,
+    }
+
+
+def _await(call: Call, cluster: Cluster, id: str, inputs: Properties, outputs: Properties) -> None:
+    """A chart's own pods are not run, but without a node that takes them the release never becomes ready."""
+    if inputs.get("skipAwait") or str(outputs["status"]["chart"]).endswith("-crd"):
+        return
+    timeout = float(inputs.get("timeout") or call.timeout_s or _TIMEOUT_S)
+
+    def message() -> str:
+        return place({}, nodes(cluster), {})[1]
+
+    try:
+        awaits.until(call, id, timeout, lambda: not message(), lambda: [message()], stuck=lambda: True)
+    except awaits.GaveUpError as error:
+        reason = (
+            f'Helm release "{id}" was created, but failed to initialize completely. '
+            "Use Helm CLI to investigate: failed to become available within allocated timeout. "
+            f"Error: Helm Release {id}: context deadline exceeded"
+        )
+        raise InitFailedError(id, outputs, [reason, *error.details]) from error

@@ -1,0 +1,87 @@
+"""What the pods of an object ask for, with the defaults that a namespace's LimitRanges add."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import Any
+
+from rehearsal.kubernetes.rules.reading import Object, PodView, amount, at, mapping, rows
+
+Amounts = Mapping[str, Decimal]
+
+
+@dataclass(frozen=True)
+class Asked:
+    """The requests and limits of one container, or of a whole pod."""
+
+    name: str
+    requests: dict[str, Decimal] = field(default_factory=dict)
+    limits: dict[str, Decimal] = field(default_factory=dict)
+
+
+def containers(pod: PodView, ranges: Iterable[Object]) -> list[tuple[str, Asked]]:
+    """(path, what it asks for) of each container: first the program's values, then the LimitRanges' defaults.
+
+    A container that has a limit and no request asks for the limit.
+    """
+    defaults = Asked("")
+    for limits in ranges:
+        for _, row in rows(at(limits, "spec.limits")):
+            if row.get("type") == "Container":
+                # A range's own defaults: limits from the maximum, requests from limits or else the minimum.
+                limited = {**_parsed(row.get("max")), **_parsed(row.get("default"))}
+                least = {**_parsed(row.get("min")), **limited, **_parsed(row.get("defaultRequest"))}
+                defaults.limits.update(limited)
+                defaults.requests.update(least)
+    found = []
+    for path, container in pod.containers():
+        resources = mapping(container.get("resources"))
+        own_limits, own_requests = _parsed(resources.get("limits")), _parsed(resources.get("requests"))
+        # The API server fills requests from limits that were written down before admission adds defaults.
+        requests = {**defaults.limits, **defaults.requests, **own_limits, **own_requests}
+        found.append((path, Asked(str(container.get("name")), requests, {**defaults.limits, **own_limits})))
+    return found
+
+
+def together(asked: Iterable[tuple[str, Asked]]) -> Asked:
+    """What a pod asks for: the sum over containers, or the largest init container where that is more."""
+    pod = Asked("pod")
+    for path, one in asked:
+        for total, own in ((pod.requests, one.requests), (pod.limits, one.limits)):
+            for name, value in own.items():
+                if ".initContainers[" not in path:
+                    total[name] = total.get(name, Decimal(0)) + value
+    for path, one in asked:
+        for total, own in ((pod.requests, one.requests), (pod.limits, one.limits)):
+            for name, value in own.items():
+                if ".initContainers[" in path:
+                    total[name] = max(total.get(name, Decimal(0)), value)
+    return pod
+
+
+def charged(asked: Asked) -> dict[str, Decimal]:
+    """What of a ResourceQuota one such pod uses, by the quota's names."""
+    used = {"pods": Decimal(1), "count/pods": Decimal(1)}
+    for name, value in asked.requests.items():
+        used[f"requests.{name}"] = value
+        if "/" not in name:
+            used[name] = value
+    for name, value in asked.limits.items():
+        if "/" not in name:
+            used[f"limits.{name}"] = value
+    return used
+
+
+def show(value: Decimal) -> str:
+    """A quantity as it is written: `500m`, `2`, `16Gi`."""
+    if value % 1:
+        return f"{int(value * 1000)}m"
+    for unit, size in (("Gi", 2**30), ("Mi", 2**20)):
+        if value and value % size == 0:
+            return f"{int(value / size)}{unit}"
+    return str(int(value))
+
+
+def _parsed(found: Any) -> dict[str, Decimal]:
+    parsed = ((str(name), amount(value)) for name, value in mapping(found).items())
+    return {name: value for name, value in parsed if value is not None}

@@ -1,0 +1,73 @@
+"""The book of what a Kubernetes API server refuses, and the types its rules are about."""
+
+from collections.abc import Iterator
+
+from rehearsal.core.model import Properties
+from rehearsal.core.rules.model import Book, Rule, Violation
+from rehearsal.core.state import Record
+from rehearsal.kubernetes.clusters import PACKAGE, Cluster
+from rehearsal.kubernetes.kinds import builtin_namespaced, parse
+from rehearsal.kubernetes.rules import reading
+
+BOOK: Book[Cluster] = Book("K8S")
+
+# Topics beside the types themselves: every object, and every object of a kind that the SDK has no type for.
+ANY, CUSTOM = "kubernetes:*", "kubernetes:*:custom"
+
+NAMESPACE, POD = "kubernetes:core/v1:Namespace", "kubernetes:core/v1:Pod"
+SERVICE, SECRET = "kubernetes:core/v1:Service", "kubernetes:core/v1:Secret"
+CONFIG_MAP = "kubernetes:core/v1:ConfigMap"
+CLAIM, VOLUME = "kubernetes:core/v1:PersistentVolumeClaim", "kubernetes:core/v1:PersistentVolume"
+QUOTA, LIMIT_RANGE = "kubernetes:core/v1:ResourceQuota", "kubernetes:core/v1:LimitRange"
+DEPLOYMENT, REPLICA_SET = "kubernetes:apps/v1:Deployment", "kubernetes:apps/v1:ReplicaSet"
+STATEFUL_SET, DAEMON_SET = "kubernetes:apps/v1:StatefulSet", "kubernetes:apps/v1:DaemonSet"
+JOB, CRON_JOB = "kubernetes:batch/v1:Job", "kubernetes:batch/v1:CronJob"
+SERVING = (DEPLOYMENT, STATEFUL_SET, DAEMON_SET, REPLICA_SET)
+PODS = (POD, *SERVING, JOB, CRON_JOB)
+
+CORE = "kubernetes/kubernetes pkg/apis/core/validation/validation.go"
+
+
+def alone(
+    token: str, inputs: Properties, *, custom: bool = False
+) -> Iterator[tuple[Rule[Cluster], Violation]]:
+    """What an object's inputs break by themselves; `custom` when the SDK has no such type."""
+    seen = _with_kind(token, inputs)
+    for topic in _topics(token, custom):
+        yield from BOOK.broken_alone(topic, seen)
+
+
+def around(
+    token: str, inputs: Properties, world: Cluster, *, custom: bool = False
+) -> Iterator[tuple[Rule[Cluster], Violation]]:
+    """What an object breaks in a cluster."""
+    seen = _with_kind(token, inputs)
+    for topic in _topics(token, custom):
+        yield from BOOK.broken_around(topic, seen, world)
+
+
+def objects(world: Cluster, token: str, namespace: str | None = None) -> Iterator[Record]:
+    """The objects of one type, in one namespace."""
+    for record in world.state.find(package=PACKAGE, type=token, scope=world.scope):
+        if namespace is None or reading.at(record.outputs, "metadata.namespace") == namespace:
+            yield record
+
+
+def existing(world: Cluster, inputs: Properties) -> Record | None:
+    """The object of this kind and name as it is before the change."""
+    kind, name = parse(f"kubernetes:{inputs['apiVersion']}:{inputs['kind']}"), reading.name(inputs)
+    builtin = "." not in kind.group or kind.group.endswith(".k8s.io")
+    place = reading.text(reading.at(inputs, "metadata.namespace")) or ""
+    if builtin and not place and builtin_namespaced(kind.kind):
+        place = "default"
+    return world.get(kind.kind, place, name) if name else None
+
+
+def _topics(token: str, custom: bool) -> tuple[str, ...]:
+    return (ANY, CUSTOM, token) if custom else (ANY, token)
+
+
+def _with_kind(token: str, inputs: Properties) -> Properties:
+    """The inputs as they go over the wire: rules about every object ask for its kind."""
+    kind = parse(token)
+    return {**inputs, "apiVersion": kind.api_version, "kind": kind.kind}

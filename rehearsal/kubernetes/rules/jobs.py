@@ -1,0 +1,127 @@
+"""Jobs and CronJobs."""
+
+from collections.abc import Iterator
+
+from rehearsal.core.model import UNKNOWN, Properties
+from rehearsal.core.rules.model import Violation
+from rehearsal.kubernetes.rules.book import BOOK, CRON_JOB, JOB
+from rehearsal.kubernetes.rules.reading import Object, absent, at, mapping, name, pod, rows, whole
+from rehearsal.kubernetes.rules.words import NEGATIVE, invalid, required, unsupported
+
+_SOURCE = "kubernetes/kubernetes pkg/apis/batch/validation/validation.go"
+_COUNTS = (
+    "parallelism", "completions", "activeDeadlineSeconds", "backoffLimit", "ttlSecondsAfterFinished",
+    "backoffLimitPerIndex", "maxFailedIndexes",
+)  # fmt: skip
+_INDEXED_ONLY = ("backoffLimitPerIndex", "maxFailedIndexes", "successPolicy")
+_ACTIONS = ("Count", "FailIndex", "FailJob", "Ignore")
+
+
+def _job(inputs: Properties) -> tuple[str, Object]:
+    """The path and contents of the Job's specification."""
+    if inputs["kind"] == "CronJob":
+        return "spec.jobTemplate.spec", mapping(at(inputs, "spec.jobTemplate.spec"))
+    return "spec", mapping(inputs.get("spec"))
+
+
+@BOOK.rule("K8S-JOB-001", JOB, source=_SOURCE)
+def _restart_policy(inputs: Properties) -> Iterator[Violation]:
+    """The pods of a Job end."""
+    view = pod(inputs)
+    policy = view.spec.get("restartPolicy") if view else UNKNOWN
+    if view is None or policy is UNKNOWN or policy in ("OnFailure", "Never"):
+        return
+    if policy in (None, "", "Always"):
+        yield required(f"{view.path}.restartPolicy", 'valid values: "OnFailure", "Never"')
+    else:
+        yield unsupported(f"{view.path}.restartPolicy", policy, ("OnFailure", "Never"))
+
+
+@BOOK.rule("K8S-JOB-002", JOB, CRON_JOB, source=_SOURCE)
+def _indexed(inputs: Properties) -> Iterator[Violation]:
+    """An indexed Job says how many indexes there are."""
+    path, spec = _job(inputs)
+    mode = spec.get("completionMode")
+    if mode not in (None, UNKNOWN, "Indexed", "NonIndexed"):
+        yield unsupported(f"{path}.completionMode", mode, ("Indexed", "NonIndexed"))
+    if mode == "Indexed" and spec.get("completions") is None:
+        yield required(f"{path}.completions", "when completion mode is Indexed")
+
+
+@BOOK.rule("K8S-JOB-003", JOB, CRON_JOB, source=_SOURCE)
+def _needs_indexes(inputs: Properties) -> Iterator[Violation]:
+    """Limits per index, and policies about indexes, need indexes."""
+    path, spec = _job(inputs)
+    if spec.get("completionMode") not in ("Indexed", UNKNOWN):
+        for key in _INDEXED_ONLY:
+            if spec.get(key) is not None:
+                shown = whole(spec[key]) if key != "successPolicy" else key
+                yield invalid(f"{path}.{key}", shown, "requires indexed completion mode")
+    elif spec.get("maxFailedIndexes") is not None and spec.get("backoffLimitPerIndex") is None:
+        yield required(f"{path}.backoffLimitPerIndex", "when maxFailedIndexes is specified")
+
+
+@BOOK.rule("K8S-JOB-004", JOB, CRON_JOB, source=_SOURCE)
+def _failure_policy(inputs: Properties) -> Iterator[Violation]:
+    """A pod failure policy looks at pods that fail: their containers are not restarted inside them."""
+    path, spec = _job(inputs)
+    policy = at(spec, "template.spec.restartPolicy")
+    if not absent(spec.get("podFailurePolicy")) and policy == "OnFailure":
+        detail = 'only "Never" is supported when podFailurePolicy is specified'
+        yield invalid(f"{path}.template.spec.restartPolicy", policy, detail)
+
+
+@BOOK.rule("K8S-JOB-005", JOB, CRON_JOB, source=_SOURCE)
+def _failure_rules(inputs: Properties) -> Iterator[Violation]:
+    """A rule of a pod failure policy looks at exit codes or at conditions, and at containers that exist."""
+    path, spec = _job(inputs)
+    names = {row.get("name") for group in ("containers", "initContainers")
+             for _, row in rows(at(spec, f"template.spec.{group}"))}  # fmt: skip
+    for index, rule in rows(at(spec, "podFailurePolicy.rules")):
+        here = f"{path}.podFailurePolicy.rules[{index}]"
+        codes, conditions = rule.get("onExitCodes"), rule.get("onPodConditions")
+        if rule.get("action") not in (*_ACTIONS, UNKNOWN):
+            yield unsupported(f"{here}.action", rule.get("action") or "", _ACTIONS)
+        if rule.get("action") == "FailIndex" and spec.get("backoffLimitPerIndex") is None:
+            yield invalid(f"{here}.action", "FailIndex", "requires the backoffLimitPerIndex to be set")
+        if absent(codes) and absent(conditions):
+            yield required(here, "specifying one of OnExitCodes and OnPodConditions is required")
+        elif not absent(codes) and not absent(conditions):
+            yield invalid(here, "", "specifying both OnExitCodes and OnPodConditions is not supported")
+        about = mapping(codes).get("containerName")
+        if isinstance(about, str) and about not in names and UNKNOWN not in names:
+            detail = "must be one of the container or initContainer names in the pod template"
+            yield invalid(f"{here}.onExitCodes.containerName", about, detail)
+
+
+@BOOK.rule("K8S-JOB-006", JOB, CRON_JOB, source=_SOURCE)
+def _counts(inputs: Properties) -> Iterator[Violation]:
+    """Counts and limits are not negative."""
+    path, spec = _job(inputs)
+    for key in _COUNTS:
+        number = whole(spec.get(key))
+        if number is not None and number < 0:
+            yield invalid(f"{path}.{key}", number, NEGATIVE)
+
+
+@BOOK.rule("K8S-JOB-007", JOB, source=_SOURCE)
+def _host_names(inputs: Properties) -> Iterator[Violation]:
+    """The name and the largest index of an indexed Job make a host name, which is a DNS label."""
+    own, completions = name(inputs), whole(at(inputs, "spec.completions"))
+    if own is None or at(inputs, "spec.completionMode") != "Indexed" or completions is None:
+        return
+    longest = f"{own}-{max(0, completions - 1)}"
+    if len(longest) > 63:
+        said = f'will not able to create pod with invalid DNS label "{longest}"'
+        detail = f"{said}: must be no more than 63 characters"
+        yield invalid("metadata.name", own, detail)
+
+
+@BOOK.rule("K8S-JOB-008", CRON_JOB, source=_SOURCE)
+def _schedule(inputs: Properties) -> Iterator[Violation]:
+    """A CronJob says when, and what happens when the last run is not over."""
+    if absent(at(inputs, "spec.schedule")):
+        yield required("spec.schedule")
+    policies, own = ("Allow", "Forbid", "Replace"), at(inputs, "spec.concurrencyPolicy")
+    if own not in (None, "", UNKNOWN, *policies):
+        yield unsupported("spec.concurrencyPolicy", own, policies)

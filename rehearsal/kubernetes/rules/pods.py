@@ -1,0 +1,240 @@
+"""Pods and pod templates: containers, volumes, mounts, ports, environment, tolerations."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from rehearsal.core.model import UNKNOWN, Properties
+from rehearsal.core.rules.model import Violation
+from rehearsal.kubernetes.rules import grammar
+from rehearsal.kubernetes.rules.book import BOOK, CORE, JOB, PODS
+from rehearsal.kubernetes.rules.reading import absent, at, mapping, pod, rows, text, unsure, whole
+from rehearsal.kubernetes.rules.words import (
+    duplicate,
+    forbidden,
+    invalid,
+    not_found,
+    required,
+    unsupported,
+)
+
+_EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
+_ENV_SOURCES = ("fieldRef", "resourceFieldRef", "configMapKeyRef", "secretKeyRef", "fileKeyRef")
+
+
+@BOOK.rule("K8S-POD-001", *PODS, source=CORE)
+def _some_container(inputs: Properties) -> Iterator[Violation]:
+    """A pod has a container, and every container an image."""
+    view = pod(inputs)
+    if view is None:
+        return
+    if absent(view.spec.get("containers")):
+        yield required(f"{view.path}.containers")
+    for path, container in view.containers():
+        if absent(container.get("image")):
+            yield required(f"{path}.image")
+
+
+@BOOK.rule("K8S-POD-002", *PODS, source=CORE)
+def _container_names(inputs: Properties) -> Iterator[Violation]:
+    """Containers, the init containers among them, have different names that are DNS labels."""
+    view = pod(inputs)
+    seen: set[str] = set()
+    for path, container in view.containers() if view else ():
+        if absent(container.get("name")):
+            yield required(f"{path}.name")
+        elif (own := text(container.get("name"))) is not None:
+            if wrong := grammar.label(own):
+                yield invalid(f"{path}.name", own, wrong)
+            if own in seen:
+                yield duplicate(f"{path}.name", own)
+            seen.add(own)
+
+
+@BOOK.rule("K8S-POD-003", *PODS, source=CORE)
+def _volume_names(inputs: Properties) -> Iterator[Violation]:
+    """Volumes have different names that are DNS labels."""
+    view = pod(inputs)
+    seen: set[str] = set()
+    for index, volume in rows(view.spec.get("volumes")) if view else ():
+        own, path = text(volume.get("name")), f"{view.path}.volumes[{index}].name" if view else ""
+        if own is None:
+            continue
+        if wrong := grammar.label(own):
+            yield invalid(path, own, wrong)
+        if own in seen:
+            yield duplicate(path, own)
+        seen.add(own)
+
+
+@BOOK.rule("K8S-POD-004", *PODS, source=CORE)
+def _one_source(inputs: Properties) -> Iterator[Violation]:
+    """A volume has one source; none means an empty directory."""
+    view = pod(inputs)
+    if view is None:
+        return
+    for index, volume in rows(view.spec.get("volumes")):
+        sources = [key for key, value in volume.items() if key != "name" and value is not None]
+        for extra in sources[1:]:
+            path = f"{view.path}.volumes[{index}].{extra}"
+            yield forbidden(path, "may not specify more than 1 volume type")
+
+
+@BOOK.rule("K8S-POD-005", *PODS, source=CORE)
+def _mounted_volumes(inputs: Properties) -> Iterator[Violation]:
+    """A mount names a volume of the pod, or a claim template of its StatefulSet."""
+    view = pod(inputs)
+    volumes = view.spec.get("volumes") if view else None
+    templates = at(inputs, "spec.volumeClaimTemplates") if inputs.get("kind") == "StatefulSet" else None
+    if view is None or _names_unknown(volumes) or unsure(templates):
+        return
+    known = {volume.get("name") for _, volume in rows(volumes)}
+    known |= {at(template, "metadata.name") for _, template in rows(templates)}
+    for path, container in view.containers():
+        for index, mount in rows(container.get("volumeMounts")):
+            own = text(mount.get("name"))
+            if own is not None and own not in known:
+                yield not_found(f"{path}.volumeMounts[{index}].name", own)
+
+
+@BOOK.rule("K8S-POD-006", *PODS, source=CORE)
+def _mount_paths(inputs: Properties) -> Iterator[Violation]:
+    """The mounts of a container are at different paths."""
+    view = pod(inputs)
+    for path, container in view.containers() if view else ():
+        seen: set[str] = set()
+        for index, mount in rows(container.get("volumeMounts")):
+            where = text(mount.get("mountPath"))
+            if absent(mount.get("mountPath")):
+                yield required(f"{path}.volumeMounts[{index}].mountPath")
+            elif where is not None and where in seen:
+                yield invalid(f"{path}.volumeMounts[{index}].mountPath", where, "must be unique")
+            seen.add(where or "")
+
+
+@BOOK.rule("K8S-POD-007", *PODS, source=CORE)
+def _container_ports(inputs: Properties) -> Iterator[Violation]:
+    """Ports are numbers from 1 to 65535; their names are short and different."""
+    view = pod(inputs)
+    for path, container in view.containers() if view else ():
+        seen: set[str] = set()
+        for index, port in rows(container.get("ports")):
+            here, own = f"{path}.ports[{index}]", text(port.get("name"))
+            for key in ("containerPort", "hostPort"):
+                number = whole(port.get(key))
+                unset = key == "hostPort" and number == 0
+                if number is not None and not unset and (wrong := grammar.port(number)):
+                    yield invalid(f"{here}.{key}", number, wrong)
+            if own and (wrong := grammar.port_name(own)):
+                yield invalid(f"{here}.name", own, wrong)
+            elif own and own in seen:
+                yield duplicate(f"{here}.name", own)
+            seen.add(own or "")
+
+
+@BOOK.rule("K8S-POD-008", *PODS, source=CORE)
+def _environment(inputs: Properties) -> Iterator[Violation]:
+    """A variable has a name, and its value from one place."""
+    view = pod(inputs)
+    for path, container in view.containers() if view else ():
+        for index, variable in rows(container.get("env")):
+            here, source = f"{path}.env[{index}]", variable.get("valueFrom")
+            if absent(variable.get("name")):
+                yield required(f"{here}.name")
+            if not isinstance(source, dict):
+                continue
+            given = [key for key in _ENV_SOURCES if source.get(key) is not None]
+            if not given:
+                yield invalid(f"{here}.valueFrom", "", f"must specify one of: {', '.join(_ENV_SOURCES)}")
+            elif len(given) > 1:
+                yield invalid(f"{here}.valueFrom", "", "may not have more than one field specified at a time")
+            elif not absent(variable.get("value")):
+                yield invalid(f"{here}.valueFrom", "", "may not be specified when `value` is not empty")
+
+
+@BOOK.rule("K8S-POD-009", *PODS, source=CORE)
+def _active_deadline(inputs: Properties) -> Iterator[Violation]:
+    """A pod's own deadline is at least one second."""
+    view = pod(inputs)
+    seconds = whole(view.spec.get("activeDeadlineSeconds")) if view else None
+    if view and seconds is not None and not 1 <= seconds <= 2**31 - 1:
+        yield invalid(
+            f"{view.path}.activeDeadlineSeconds", seconds, f"must be between 1 and {2**31 - 1}, inclusive"
+        )
+
+
+@BOOK.rule("K8S-POD-010", *PODS, source=CORE)
+def _tolerations(inputs: Properties) -> Iterator[Violation]:
+    """A toleration's operator, value, effect and seconds fit together."""
+    view = pod(inputs)
+    if view is None:
+        return
+    for index, row in rows(view.spec.get("tolerations")):
+        yield from toleration(f"{view.path}.tolerations[{index}]", row)
+
+
+def toleration(path: str, row: Any) -> Iterator[Violation]:
+    """What is wrong with one toleration."""
+    row = mapping(row)
+    if unsure(dict(row)):
+        return
+    key, operator, effect = row.get("key"), row.get("operator") or "Equal", row.get("effect")
+    if not key and operator != "Exists":
+        detail = 'operator must be Exists when `key` is empty, which means "match all values and all keys"'
+        yield invalid(f"{path}.operator", operator, detail)
+    if operator not in ("Equal", "Exists"):
+        yield unsupported(f"{path}.operator", operator, ("Equal", "Exists"))
+    if operator == "Exists" and row.get("value"):
+        yield invalid(f"{path}.operator", operator, "value must be empty when `operator` is 'Exists'")
+    if effect and effect not in _EFFECTS:
+        yield unsupported(f"{path}.effect", effect, _EFFECTS)
+    if row.get("tolerationSeconds") is not None and effect != "NoExecute":
+        yield invalid(
+            f"{path}.effect", effect or "", "effect must be 'NoExecute' when `tolerationSeconds` is set"
+        )
+
+
+@BOOK.rule("K8S-POD-011", *PODS, source=CORE)
+def _init_containers(inputs: Properties) -> Iterator[Violation]:
+    """Init containers end, so that they have no probes; those that restart always are sidecars and may."""
+    view = pod(inputs)
+    if view is None:
+        return
+    for index, container in rows(view.spec.get("initContainers")):
+        if container.get("restartPolicy") is not None:
+            continue
+        for key in ("lifecycle", "livenessProbe", "readinessProbe", "startupProbe"):
+            if container.get(key) is not None:
+                path = f"{view.path}.initContainers[{index}].{key}"
+                yield forbidden(path, "may not be set for init containers without restartPolicy=Always")
+
+
+@BOOK.rule("K8S-POD-012", *PODS, source=CORE)
+def _host_names(inputs: Properties) -> Iterator[Violation]:
+    """A pod's host name and subdomain are DNS labels."""
+    view = pod(inputs)
+    if view is None:
+        return
+    for key in ("hostname", "subdomain"):
+        own = text(view.spec.get(key))
+        if own and (wrong := grammar.label(own)):
+            yield invalid(f"{view.path}.{key}", own, wrong)
+
+
+@BOOK.rule("K8S-POD-013", *(token for token in PODS if token != JOB), source=CORE)
+def _restart_policy(inputs: Properties) -> Iterator[Violation]:
+    """A pod's restart policy fits what owns it."""
+    view = pod(inputs)
+    policy = view.spec.get("restartPolicy") if view else None
+    always = ("Always",) if inputs["kind"] in ("Deployment", "DaemonSet", "ReplicaSet", "StatefulSet") else ()
+    allowed = always or (
+        ("OnFailure", "Never") if inputs["kind"] == "CronJob" else ("Always", "OnFailure", "Never")
+    )
+    needed = inputs["kind"] == "CronJob"
+    if view and policy is not UNKNOWN and policy not in (*allowed, *(() if needed else (None, ""))):
+        yield unsupported(f"{view.path}.restartPolicy", policy or "Always", allowed)
+
+
+def _names_unknown(volumes: Any) -> bool:
+    if not isinstance(volumes, list):
+        return volumes is UNKNOWN
+    return any(volume is UNKNOWN or mapping(volume).get("name") is UNKNOWN for volume in volumes)

@@ -1,0 +1,129 @@
+"""How rules read an object: any value may be missing, mistyped or not known yet, and then says nothing."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+from rehearsal.core.model import UNKNOWN
+from rehearsal.workloads import quantity
+
+Object = Mapping[str, Any]
+
+
+def mapping(value: Any) -> Object:
+    """The value if it is a mapping, else an empty one."""
+    return value if isinstance(value, Mapping) else {}
+
+
+def rows(value: Any) -> Iterator[tuple[int, Object]]:
+    """The mappings of a list, with their places."""
+    for index, item in enumerate(value if isinstance(value, list) else ()):
+        if isinstance(item, Mapping):
+            yield index, item
+
+
+def at(value: Any, path: str) -> Any:
+    """What lies at a dotted path: None when absent, UNKNOWN when it is below something unknown."""
+    for name in path.split("."):
+        if value is UNKNOWN:
+            return UNKNOWN
+        value = mapping(value).get(name)
+    return value
+
+
+def text(value: Any) -> str | None:
+    """The value if it is a text."""
+    return value if isinstance(value, str) else None
+
+
+def texts(value: Any) -> Iterator[tuple[int, str]]:
+    """The texts of a list, with their places."""
+    for index, item in enumerate(value if isinstance(value, list) else ()):
+        if isinstance(item, str):
+            yield index, item
+
+
+def whole(value: Any) -> int | None:
+    """The value if it is a whole number, or a text of one as the provider converts it."""
+    if isinstance(value, bool):
+        return None
+    if isinstance(value, int | float):
+        return int(value) if float(value).is_integer() else None
+    return int(value) if isinstance(value, str) and value.lstrip("-").isdecimal() else None
+
+
+def amount(value: Any) -> Decimal | None:
+    """The number of a quantity such as `500m`; None for what is none."""
+    if isinstance(value, bool) or not isinstance(value, str | int | float):
+        return None
+    try:
+        return quantity.parse(value)
+    except ValueError:
+        return None
+
+
+def absent(value: Any) -> bool:
+    """Whether a value is missing or empty; an unknown one is neither."""
+    return value is None or (value is not UNKNOWN and value in ("", [], {}))
+
+
+def unsure(value: Any) -> bool:
+    """Whether anything in a value is not known yet."""
+    if isinstance(value, Mapping):
+        return any(unsure(item) for item in value.values())
+    if isinstance(value, list):
+        return any(unsure(item) for item in value)
+    return value is UNKNOWN
+
+
+def name(inputs: Object) -> str | None:
+    """The object's name."""
+    return text(at(inputs, "metadata.name"))
+
+
+def namespace(inputs: Object) -> str:
+    """The namespace of a namespaced object; empty while it is not known."""
+    found = at(inputs, "metadata.namespace")
+    return "" if found is UNKNOWN else text(found) or "default"
+
+
+@dataclass(frozen=True)
+class PodView:
+    """The pod that an object is or has a template of; `path` is where its specification lies."""
+
+    path: str
+    spec: Object
+    metadata: Object
+    template: bool
+
+    @property
+    def asks(self) -> bool:
+        """Whether everything that its containers ask for is known, and no resources are those of the pod."""
+        groups = [self.spec.get(group) for group in ("containers", "initContainers")]
+        lists = [group for group in groups if isinstance(group, list)]
+        asked = [row.get("resources") for group in lists for _, row in rows(group)]
+        if not absent(self.spec.get("resources")):
+            return False  # shared by all containers, since Kubernetes 1.34: no rule here counts them
+        return UNKNOWN not in groups and not any(UNKNOWN in group for group in lists) and not unsure(asked)
+
+    def containers(self) -> Iterator[tuple[str, Object]]:
+        """Every container and init container with its path."""
+        for group in ("initContainers", "containers"):
+            for index, row in rows(self.spec.get(group)):
+                yield f"{self.path}.{group}[{index}]", row
+
+
+def pod(inputs: Object) -> PodView | None:
+    """The pod of an object, or None when its specification is not known."""
+    spec = mapping(inputs.get("spec"))
+    for prefix in ("spec.jobTemplate.spec.template", "spec.template"):
+        if prefix.split(".")[1] in spec:
+            template = at(inputs, prefix)
+            found = mapping(template).get("spec")
+            if not isinstance(found, Mapping):
+                return None
+            return PodView(f"{prefix}.spec", found, mapping(mapping(template).get("metadata")), True)
+    if not spec:
+        return None
+    return PodView("spec", spec, mapping(inputs.get("metadata")), False)

@@ -1,0 +1,62 @@
+"""Violations in the words of the API server's field errors.
+
+Source: kubernetes/kubernetes staging/src/k8s.io/apimachinery/pkg/util/validation/field.
+"""
+
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from rehearsal.core.rules.model import Violation
+from rehearsal.kubernetes.rules.reading import name
+
+IMMUTABLE = "field is immutable"
+NEGATIVE = "must be greater than or equal to 0"
+_ACCEPTED = (
+    "The API server accepts the {kind} itself but none of its pods: a real update waits for its time limit."
+)
+
+
+def required(path: str, detail: str = "", fix: str = "") -> Violation:
+    """Something is missing."""
+    return Violation(path, "Required value" + (f": {detail}" if detail else ""), fix)
+
+
+def invalid(path: str, value: Any, detail: str, fix: str = "") -> Violation:
+    """A value that is not allowed."""
+    return Violation(path, f"Invalid value: {_shown(value)}: {detail}", fix)
+
+
+def forbidden(path: str, detail: str, fix: str = "") -> Violation:
+    """Something that must not be given here."""
+    return Violation(path, f"Forbidden: {detail}", fix)
+
+
+def duplicate(path: str, value: Any) -> Violation:
+    """A value that is there already."""
+    return Violation(path, f"Duplicate value: {_shown(value)}")
+
+
+def unsupported(path: str, value: Any, supported: Iterable[str]) -> Violation:
+    """A value that is none of a fixed set."""
+    choices = ", ".join(json.dumps(choice) for choice in supported)
+    return Violation(path, f"Unsupported value: {_shown(value)}: supported values: {choices}")
+
+
+def not_found(path: str, value: Any, fix: str = "") -> Violation:
+    """A name that nothing has."""
+    return Violation(path, f"Not found: {_shown(value)}", fix)
+
+
+def no_pod(inputs: Mapping[str, Any], path: str, detail: str, fix: str = "") -> Violation:
+    """A pod that admission refuses, or one that the controller of an accepted object will never get."""
+    kind, own = str(inputs["kind"]), name(inputs)
+    if kind != "Pod":
+        own, fix = f"{own}-...", f"{fix} {_ACCEPTED.format(kind=kind)}".lstrip()
+    return Violation(path, f'pods "{own}" is forbidden: {detail}', fix, "Forbidden")
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, str):
+        return json.dumps(value)
+    return json.dumps(value, default=str) if isinstance(value, dict | list | bool) else str(value)

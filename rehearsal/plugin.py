@@ -1,0 +1,56 @@
+"""What the engine starts as `pulumi-resource-<package>`: leases a server of the daemon and lives with it.
+
+The engine reads the port from the first line of standard output and kills this process when it is done; the
+lease ends with the connection, however this process dies.
+"""
+
+import os
+import select
+import signal
+import sys
+from pathlib import Path
+from types import FrameType
+
+from rehearsal import control
+
+# Settings of the real providers that the engine's environment may give (see `provider`).
+_PASSED_ON = (
+    "AWS_REGION",
+    "AWS_DEFAULT_REGION",
+    "GOOGLE_PROJECT",
+    "GOOGLE_CLOUD_PROJECT",
+    "GOOGLE_REGION",
+    "GOOGLE_ZONE",
+    "KUBECONFIG",
+)
+
+
+def main(package: str, home: str) -> int:
+    """Serve until the engine ends; returns the exit status."""
+    signal.signal(signal.SIGINT, _leave)
+    signal.signal(signal.SIGTERM, _leave)
+    engine = os.getppid()
+    request = {
+        "op": "serve",
+        "package": package,
+        "engine": engine,
+        "environment": {name: os.environ[name] for name in _PASSED_ON if name in os.environ},
+    }
+    try:
+        connection, answer = control.lease(Path(home), request)
+    except control.ControlError as error:
+        sys.stderr.write(f"{error}\n")
+        return 1
+    sys.stdout.write(f"{answer['port']}\n")
+    sys.stdout.flush()
+    while os.getppid() == engine:
+        # A killed engine sends no signal; the daemon never writes here, so readable means it is gone.
+        readable, _, _ = select.select([connection.socket], [], [], 0.5)
+        if readable:
+            sys.stderr.write("the rehearsal's daemon was ended; run the command again\n")
+            return 1
+    return 0
+
+
+def _leave(_signal: int, _frame: FrameType | None) -> None:
+    os._exit(0)

@@ -1,0 +1,223 @@
+"""A container of a pod as a process of this machine: arguments, environment, folder; nothing is touched."""
+
+import base64
+import json
+import math
+import os
+import re
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from rehearsal.workloads import quantity
+from rehearsal.workloads.rewriting import World, rewrite, rewrite_paths, unknown_buckets
+
+Object = Mapping[str, Any]
+Lookup = Callable[[str, str], Object | None]
+
+_REFERENCE = re.compile(r"\$(?:\$|\(([-._a-zA-Z][-._a-zA-Z0-9]*)\))")
+# Which network card collective libraries shall use: here pods have only the loopback one.
+_INTERFACES = ("GLOO_SOCKET_IFNAME", "NCCL_SOCKET_IFNAME", "TP_SOCKET_IFNAME")
+
+
+class ContainerConfigError(Exception):
+    """The kubelet cannot make the container: what it refers to is missing or wrong."""
+
+
+@dataclass(frozen=True)
+class Pod:
+    """What the downward API tells a container about its pod, and the pod's specification."""
+
+    namespace: str
+    name: str
+    uid: str
+    ip: str
+    spec: Object
+    labels: Mapping[str, str] = field(default_factory=dict)
+    annotations: Mapping[str, str] = field(default_factory=dict)
+    node: str = ""
+
+    @property
+    def hostname(self) -> str:
+        """What the pod calls itself."""
+        return str(self.spec.get("hostname") or self.name)
+
+    @property
+    def service_account(self) -> str:
+        """The service account it runs as."""
+        return str(self.spec.get("serviceAccountName") or "default")
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """What translation needs to know: `lookup(kind, name)` finds objects of the pod's namespace.
+
+    `config_files` are the container paths of files that come from ConfigMaps; `injected` is the environment
+    that the platform adds (identity, endpoints); `folder` is the pod's own folder, `node` where it runs.
+    """
+
+    world: World
+    lookup: Lookup
+    folder: Path
+    injected: Mapping[str, str] = field(default_factory=dict)
+    config_files: frozenset[str] = frozenset()
+    node: str = ""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The process to start."""
+
+    argv: tuple[str, ...]
+    env: Mapping[str, str]
+    cwd: Path
+
+
+def is_ours(container: Object, config_files: frozenset[str]) -> bool:
+    """Whether the container runs a Python script out of a mounted ConfigMap: only those really run here."""
+    words = _words(container)
+    if not words or not re.fullmatch(r"(.*/)?python3?(\.\d+)?", words[0]):
+        return False
+    script = next((word for word in words[1:] if not word.startswith("-")), "")
+    return script in config_files
+
+
+def plan(container: Object, pod: Pod, around: Surroundings) -> Plan:
+    """How to run one container here. Raises ContainerConfigError when it refers to what does not exist."""
+    pod = replace(pod, node=around.node)
+    env = environment(container, pod, around)
+    words = [expand(word, env) for word in _words(container)]
+    missing = [name for text in (*env.values(), *words) for name in unknown_buckets(text, around.world)]
+    if missing:
+        raise ContainerConfigError(f"bucket {missing[0]!r} does not exist")
+    local = {name: rewrite(value, around.world) for name, value in env.items()}
+    argv = (sys.executable, *(rewrite(word, around.world) for word in words[1:]))
+    cwd = container.get("workingDir")
+    return Plan(
+        argv=argv,
+        env={**_base(pod, around), **local, **dict.fromkeys(_INTERFACES, "lo")},
+        cwd=Path(rewrite_paths(cwd, around.world.paths)) if cwd else around.folder / "home",
+    )
+
+
+def environment(container: Object, pod: Pod, around: Surroundings) -> dict[str, str]:
+    """The container's own variables, in the container's terms, references `$(NAME)` resolved in order."""
+    found: dict[str, str] = {}
+    for source in container.get("envFrom") or ():
+        found.update(_bulk(source, around.lookup))
+    for entry in container.get("env") or ():
+        if entry.get("valueFrom"):
+            value = _value_from(entry["valueFrom"], container, pod, around.lookup)
+        else:
+            value = expand(str(entry.get("value") or ""), found)
+        if value is not None:
+            found[entry["name"]] = value
+    return found
+
+
+def expand(text: str, known: Mapping[str, str]) -> str:
+    """`$(NAME)` replaced where NAME is known; `$$` is a literal `$`."""
+
+    def replaced(found: re.Match[str]) -> str:
+        if found[1] is None:
+            return "$"
+        return known.get(found[1], found[0])
+
+    return _REFERENCE.sub(replaced, text)
+
+
+def contents(config_map: Object) -> dict[str, bytes]:
+    """The files that a ConfigMap or Secret holds."""
+    files = {name: base64.b64decode(text) for name, text in (config_map.get("binaryData") or {}).items()}
+    for name, text in (config_map.get("data") or {}).items():
+        secret = config_map.get("kind") == "Secret"
+        files[name] = base64.b64decode(text) if secret else str(text).encode()
+    files.update({name: str(text).encode() for name, text in (config_map.get("stringData") or {}).items()})
+    return files
+
+
+def field_value(path: str, pod: Pod) -> str:
+    """A field of the downward API, such as `status.podIP` or `metadata.labels['app']`."""
+    keyed = re.fullmatch(r"metadata\.(labels|annotations)\['([^']+)'\]", path)
+    if keyed:
+        return str((pod.labels if keyed[1] == "labels" else pod.annotations).get(keyed[2], ""))
+    plain = {
+        "metadata.name": pod.name, "metadata.namespace": pod.namespace, "metadata.uid": pod.uid,
+        "spec.nodeName": pod.node, "spec.serviceAccountName": pod.service_account,
+        "status.hostIP": pod.ip, "status.podIP": pod.ip, "status.podIPs": pod.ip,
+    }  # fmt: skip
+    if path in plain:
+        return plain[path]
+    if path in ("metadata.labels", "metadata.annotations"):
+        table = pod.labels if path.endswith("labels") else pod.annotations
+        return "\n".join(f"{key}={json.dumps(value)}" for key, value in sorted(table.items()))
+    raise ContainerConfigError(f"field path {path!r} is not supported by the downward API")
+
+
+def _words(container: Object) -> list[str]:
+    return [str(word) for word in (*(container.get("command") or ()), *(container.get("args") or ()))]
+
+
+def _base(pod: Pod, around: Surroundings) -> dict[str, str]:
+    """A clean start: nothing of the daemon's environment, no credentials."""
+    return {
+        "PATH": f"{Path(sys.executable).parent}:/usr/local/bin:/usr/bin:/bin",
+        "HOME": str(around.folder / "home"),
+        "TMPDIR": str(around.folder / "tmp"),
+        "HOSTNAME": pod.hostname,
+        "LANG": "C.UTF-8",
+        "PYTHONUNBUFFERED": "1",
+        "TZ": "UTC",
+        **around.injected,
+    }
+
+
+def _bulk(source: Object, lookup: Lookup) -> Iterator[tuple[str, str]]:
+    for field_name, kind in (("configMapRef", "ConfigMap"), ("secretRef", "Secret")):
+        reference = source.get(field_name)
+        if reference:
+            found = _require(lookup, kind, reference)
+            for name, value in contents(found).items() if found else ():
+                yield f"{source.get('prefix') or ''}{name}", value.decode(errors="replace")
+
+
+def _value_from(source: Object, container: Object, pod: Pod, lookup: Lookup) -> str | None:
+    if source.get("fieldRef"):
+        return field_value(source["fieldRef"]["fieldPath"], pod)
+    if source.get("resourceFieldRef"):
+        return _resource(source["resourceFieldRef"], container)
+    for field_name, kind in (("configMapKeyRef", "ConfigMap"), ("secretKeyRef", "Secret")):
+        reference = source.get(field_name)
+        if reference:
+            found = _require(lookup, kind, reference)
+            files = contents(found) if found else {}
+            if reference["key"] in files:
+                return files[reference["key"]].decode(errors="replace")
+            if reference.get("optional"):
+                return None
+            name = f"{pod.namespace}/{reference['name']}"
+            raise ContainerConfigError(f"couldn't find key {reference['key']} in {kind} {name}")
+    raise ContainerConfigError("valueFrom names no source")
+
+
+def _require(lookup: Lookup, kind: str, reference: Object) -> Object | None:
+    found = lookup(kind, reference["name"])
+    if found is None and not reference.get("optional"):
+        raise ContainerConfigError(f'{kind.lower()} "{reference["name"]}" not found')
+    return found
+
+
+def _resource(reference: Object, container: Object) -> str:
+    """A request or limit, divided as asked and rounded up; without one: what this machine has."""
+    side, _, name = str(reference["resource"]).partition(".")
+    resources = container.get("resources") or {}
+    given = (resources.get(side) or {}).get(name) or (resources.get("limits") or {}).get(name)
+    if given is None and name == "cpu":
+        given = len(os.sched_getaffinity(0))
+    elif given is None and name == "memory":
+        given = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    amount = quantity.parse(given if given is not None else 0)
+    divisor = quantity.parse(reference.get("divisor") or 1) or quantity.parse(1)
+    return str(math.ceil(amount / divisor))

@@ -1,0 +1,155 @@
+"""What stands in the world of the examples."""
+
+from typing import Any
+
+from tests.rehearsal.aws.rules.world import World, trust
+
+_GROUP = "ec2/securityGroup:SecurityGroup"
+_TEMPLATE = "ec2/launchTemplate:LaunchTemplate"
+_LINK = "fsx/dataRepositoryAssociation:DataRepositoryAssociation"
+
+
+def furnish(world: World) -> None:
+    """Everything that bases and examples name."""
+    _networks(world)
+    _roles(world)
+    _clusters(world)
+    _templates(world)
+    _files(world)
+    _others(world)
+
+
+def _networks(world: World) -> None:
+    for name, block in (("vpc", "10.0.0.0/16"), ("other", "10.1.0.0/16"), ("bare", "10.2.0.0/16")):
+        world.add("ec2/vpc:Vpc", name, cidrBlock=block)
+    for name, vpc, block, zone in (
+        ("a", "vpc", "10.0.0.0/24", "a"),
+        ("a2", "vpc", "10.0.1.0/24", "a"),
+        ("b", "vpc", "10.0.2.0/24", "b"),
+        ("other_b", "other", "10.1.0.0/24", "b"),
+        ("bare_a", "bare", "10.2.0.0/24", "a"),
+    ):
+        world.add(
+            "ec2/subnet:Subnet", name, vpcId=f"${vpc}", cidrBlock=block, availabilityZone=f"us-east-1{zone}"
+        )
+    for name, vpc in (("igw", "vpc"), ("other_igw", "other")):
+        world.add("ec2/internetGateway:InternetGateway", name, vpcId=f"${vpc}")
+    world.add("ec2/routeTable:RouteTable", "table", vpcId="$vpc")
+    world.add(
+        "ec2/route:Route", "out", routeTableId="$table", destinationCidrBlock="0.0.0.0/0", gatewayId="$igw"
+    )
+    world.add(
+        "ec2/vpcEndpoint:VpcEndpoint",
+        "s3",
+        vpcId="$vpc",
+        serviceName="com.amazonaws.us-east-1.sts",
+        vpcEndpointType="Interface",
+        privateDnsEnabled=True,
+        subnetIds=["$a"],
+    )
+    world.add(_GROUP, "other_group", vpcId="$other")
+    for name, ways in (("efa", ("In", "E")), ("no_in", ("E",)), ("no_out", ("In",))):
+        world.add(_GROUP, name, vpcId="$vpc")
+        for way in ways:
+            token = f"vpc/securityGroup{way}gressRule:SecurityGroup{way}gressRule"
+            peer = {"securityGroupId": f"${name}", "referencedSecurityGroupId": f"${name}"}
+            world.add(token, f"{name}_{way}", ipProtocol="-1", **peer)
+    world.add(
+        "vpc/securityGroupEgressRule:SecurityGroupEgressRule",
+        "wide",
+        securityGroupId="$no_out",
+        ipProtocol="-1",
+        cidrIpv4="0.0.0.0/0",
+    )
+
+
+def _roles(world: World) -> None:
+    both = ["sts:AssumeRole", "sts:TagSession"]
+    for name, policy in (
+        ("eks_role", trust("eks.amazonaws.com")),
+        ("node_role", trust("ec2.amazonaws.com")),
+        ("pod_role", trust("pods.eks.amazonaws.com", actions=both)),
+        ("admin", trust("ec2.amazonaws.com")),
+        ("half_pod_role", trust("pods.eks.amazonaws.com")),
+        ("sage_role", trust("sagemaker.amazonaws.com")),
+        ("lonely", trust("ec2.amazonaws.com")),
+    ):
+        world.add("iam/role:Role", name, assumeRolePolicy=policy)
+
+
+def _clusters(world: World) -> None:
+    for name, mode in (("cluster", "API"), ("old_cluster", "CONFIG_MAP")):
+        world.add(
+            "eks/cluster:Cluster",
+            name,
+            name=name.replace("_", "-"),
+            roleArn="$eks_role.arn",
+            version="1.33",
+            vpcConfig={"subnetIds": ["$a", "$b"]},
+            accessConfig={"authenticationMode": mode},
+        )
+    for name, principal, kind in (("entry", "admin", "STANDARD"), ("node_entry", "node_role", "EC2_LINUX")):
+        entry = {"clusterName": "$cluster", "principalArn": f"${principal}.arn", "type": kind}
+        world.add("eks/accessEntry:AccessEntry", name, **entry)
+
+
+def _templates(world: World) -> None:
+    block: dict[str, Any] = {"instanceMarketOptions": {"marketType": "capacity-block"}}
+    target = {
+        "capacityReservationSpecification": {
+            "capacityReservationTarget": {"capacityReservationId": "$reserved"}
+        }
+    }
+    world.add(
+        "ec2/capacityReservation:CapacityReservation",
+        "reserved",
+        availabilityZone="us-east-1a",
+        instanceCount=1,
+        instancePlatform="Linux/UNIX",
+        instanceType="p5.48xlarge",
+    )
+    world.add("ec2/placementGroup:PlacementGroup", "near", strategy="cluster")
+    for name, group in (("lt_efa", "efa"), ("lt_no_in", "no_in"), ("lt_no_out", "no_out")):
+        device = {"interfaceType": "efa", "securityGroups": [f"${group}"]}
+        world.add(_TEMPLATE, name, instanceType="p4d.24xlarge", networkInterfaces=[device])
+    world.add(_TEMPLATE, "lt_block", instanceType="p5.48xlarge", **block, **target)
+    world.add(_TEMPLATE, "lt_half", instanceType="p5.48xlarge", **block)
+    world.add(_TEMPLATE, "lt_subnet", instanceType="g6.2xlarge", networkInterfaces=[{"subnetId": "$a"}])
+    world.add(_TEMPLATE, "lt_image", instanceType="g6.2xlarge", imageId="ami-0123456789abcdef0")
+    world.add(_TEMPLATE, "lt_placed", instanceType="g6.2xlarge", placement={"groupName": "$near"})
+    world.add(_TEMPLATE, "lt_plain", instanceType="g6.2xlarge")
+    world.add(_TEMPLATE, "lt_open")
+
+
+def _files(world: World) -> None:
+    world.add("s3/bucket:Bucket", "bucket", bucket="example-data")
+    world.add(
+        "s3/bucketVersioning:BucketVersioning",
+        "versioned",
+        bucket="$bucket",
+        versioningConfiguration={"status": "Enabled"},
+    )
+    lustre = {"subnetIds": "$a", "storageCapacity": 1200, "deploymentType": "SCRATCH_2"}
+    for name in ("fs", "full"):
+        world.add("fsx/lustreFileSystem:LustreFileSystem", name, **lustre)
+    world.add("fsx/lustreFileSystem:LustreFileSystem", "first", **{**lustre, "deploymentType": "SCRATCH_1"})
+    for system, name in (("fs", "taken"), *(("full", f"number{index}") for index in range(8))):
+        link = {"fileSystemPath": f"/{name}", "dataRepositoryPath": f"s3://$bucket/{name}"}
+        world.add(_LINK, name, fileSystemId=f"${system}", **link)
+    world.add("efs/fileSystem:FileSystem", "homes")
+    world.add("efs/fileSystem:FileSystem", "one_zone", availabilityZoneName="us-east-1b")
+    world.add("efs/mountTarget:MountTarget", "in_a", fileSystemId="$homes", subnetId="$a")
+
+
+def _others(world: World) -> None:
+    database = {"engine": "aurora-postgresql", "engineVersion": "16.6", "manageMasterUserPassword": True}
+    database |= {"masterUsername": "root1", "skipFinalSnapshot": True}
+    capacity = {"serverlessv2ScalingConfiguration": {"minCapacity": 0.5, "maxCapacity": 1}}
+    world.add("rds/cluster:Cluster", "aurora", **database, **capacity)
+    world.add("rds/cluster:Cluster", "fixed", **database)
+    world.add(
+        "costexplorer/anomalyMonitor:AnomalyMonitor",
+        "services",
+        monitorType="DIMENSIONAL",
+        monitorDimension="SERVICE",
+    )

@@ -1,0 +1,68 @@
+"""An emulated cloud, spoken to as the provider does, without an engine."""
+
+import threading
+from pathlib import Path
+from typing import Any
+
+from rehearsal.core.model import Call, Cloud, Diff, Instance
+from rehearsal.core.state import State
+
+# Shared by all tests, as it is by all rehearsals of a checkout.
+CACHE = Path(__file__).resolve().parents[2] / ".trainstack" / "cache" / "schemas"
+
+
+class Driver:
+    """Creates, updates and deletes by logical name, as the engine would; types are given without package.
+
+    `made` holds (full type, id, checked inputs, outputs) of what exists.
+    """
+
+    def __init__(self, package: str, state: State, cloud: Cloud, config: dict[str, Any]) -> None:
+        self.package, self.state, self.cloud, self.config = package, state, cloud, config
+        self.made: dict[str, tuple[str, str, dict[str, Any], dict[str, Any]]] = {}
+
+    def call(self, token: str, name: str) -> Call:
+        """A request about the resource `name` of a full type."""
+        urn = f"urn:pulumi:dev::p::{token}::{name}"
+        instance = Instance(self.package, self.config)
+        return Call(instance, token, urn, threading.Event(), lambda *_: None, None, name.encode())
+
+    def check(self, token: str, name: str = "x", /, **inputs: Any) -> dict[str, str]:
+        """Property -> reason of what is wrong."""
+        _, failures = self.cloud.check(self.call(f"{self.package}:{token}", name), None, inputs)
+        return {failure.property: failure.reason for failure in failures}
+
+    def create(
+        self, token: str, name: str = "x", /, *, preview: bool = False, **inputs: Any
+    ) -> dict[str, Any]:
+        """The outputs, and the id among them."""
+        call = self.call(f"{self.package}:{token}", name)
+        checked, failures = self.cloud.check(call, None, inputs)
+        assert failures == [], name
+        key, outputs = self.cloud.create(call, checked, preview=preview)
+        self.made[name] = (call.type, key, checked, outputs)
+        return {**outputs, "id": key}
+
+    def invoke(self, token: str, /, **args: Any) -> dict[str, Any]:
+        """What a function answers; its token is given without package."""
+        return self.cloud.invoke(Instance(self.package, self.config), f"{self.package}:{token}", args)
+
+    def update(self, name: str, /, **inputs: Any) -> dict[str, Any]:
+        token, key, old, outputs = self.made[name]
+        call = self.call(token, name)
+        checked, failures = self.cloud.check(call, old, inputs)
+        assert failures == [], name
+        outputs = self.cloud.update(call, key, outputs, checked, preview=False)
+        self.made[name] = (token, key, checked, outputs)
+        return outputs
+
+    def diff(self, name: str, /, **inputs: Any) -> Diff:
+        token, key, old, outputs = self.made[name]
+        call = self.call(token, name)
+        checked, _ = self.cloud.check(call, old, inputs)
+        return self.cloud.diff(call, key, old, outputs, checked)
+
+    def delete(self, name: str) -> None:
+        token, key, _, outputs = self.made[name]
+        self.cloud.delete(self.call(token, name), key, outputs)
+        del self.made[name]

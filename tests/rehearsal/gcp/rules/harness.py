@@ -1,0 +1,25 @@
+"""The emulated Google Cloud, spoken to as the provider does, without an engine."""
+
+from pathlib import Path
+from typing import Any
+
+from rehearsal.core.schema import Schemas
+from rehearsal.core.state import State
+from rehearsal.gcp.cloud import GcpCloud
+from rehearsal.gcp.shape import places_of, project_of
+from rehearsal.gcp.site import Site
+from tests.rehearsal import driver
+
+CONFIG = {"project": "research", "region": "us-central1", "zone": "us-central1-a"}
+
+
+class Driver(driver.Driver):
+    """A project of its own."""
+
+    def __init__(self, folder: Path, schemas: Schemas) -> None:
+        state = State(folder / "state.sqlite")
+        super().__init__("gcp", state, GcpCloud(state, schemas, folder), dict(CONFIG))
+
+    def site(self, token: str, inputs: dict[str, Any]) -> Site:
+        call = self.call(f"gcp:{token}", "subject")
+        return Site(self.state, project_of(self.config, inputs), places_of(self.config, inputs), call)

@@ -1,0 +1,85 @@
+"""Every rule of Google Cloud accepts one example and refuses another at the stated path."""
+
+from functools import cache
+from typing import Any
+
+import pytest
+
+from rehearsal.core.properties import at
+from rehearsal.gcp.rules import BOOK
+from rehearsal.gcp.rules.values import tables
+from tests.rehearsal.gcp.rules import examples_data, examples_gke, examples_network
+from tests.rehearsal.gcp.rules.harness import Driver
+
+Example = tuple[str, list[Any], dict[str, Any], dict[str, Any], str]
+# Types that need something besides the value under test to break no other rule.
+NEEDED: dict[str, dict[str, Any]] = {
+    "container/cluster:Cluster": {"initialNodeCount": 1},
+    "compute/firewall:Firewall": {"allows": [{"protocol": "tcp"}]},
+}
+
+
+@cache
+def examples() -> dict[str, Example]:
+    found: dict[str, Example] = {
+        **examples_network.EXAMPLES,
+        **examples_gke.EXAMPLES,
+        **examples_data.EXAMPLES,
+    }
+    for token, table in tables().items():
+        kind = token.rpartition(":")[0].replace("/", "-").upper()
+        for number, rows in enumerate((table.get("words"), table.get("numbers")), start=1):
+            if rows:
+                path, listed = next(iter(rows.items()))
+                good, bad = (listed[0], "NO_SUCH_WORD") if number == 1 else (listed[0], listed[0] - 1)
+                base = NEEDED.get(token, {})
+                example: Example = (
+                    token,
+                    [],
+                    {**base, **nested(path, good)},
+                    {**base, **nested(path, bad)},
+                    path,
+                )
+                found[f"GCP-VALUE-{kind}-{number}"] = example
+    return found
+
+
+def nested(path: str, value: Any) -> dict[str, Any]:
+    for name in reversed(path.split(".")):
+        value = {name: value}
+    assert isinstance(value, dict)
+    return value
+
+
+def broken(google: Driver, token: str, world: list[Any], inputs: dict[str, Any]) -> list[tuple[str, str]]:
+    """(rule, path) of everything that the inputs break in a world made of `world`."""
+    for kind, name, made in world:
+        google.create(kind, name, **made)
+    site = google.site(token, inputs)
+    found = [*BOOK.broken_alone(f"gcp:{token}", inputs), *BOOK.broken_around(f"gcp:{token}", inputs, site)]
+    return [(rule.id, violation.path) for rule, violation in found]
+
+
+def test_every_rule_has_examples_and_a_source() -> None:
+    assert examples().keys() == BOOK.rules.keys()
+    assert all(rule.source and rule.summary for rule in BOOK.rules.values())
+    assert len([key for key in BOOK.rules if "-VALUE-" not in key]) >= 40
+
+
+@pytest.mark.parametrize("id", sorted(BOOK.rules))
+def test_the_accepted_example_breaks_nothing(id: str, google: Driver) -> None:
+    token, world, accepted, _, _ = examples()[id]
+    assert broken(google, token, world, accepted) == []
+
+
+@pytest.mark.parametrize("id", sorted(BOOK.rules))
+def test_the_refused_example_breaks_exactly_this_rule(id: str, google: Driver) -> None:
+    token, world, _, refused, path = examples()[id]
+    assert broken(google, token, world, refused) == [(id, path)]
+
+
+def test_values_are_found_in_lists_too(google: Driver) -> None:
+    taints = {"taints": [{"key": "a", "value": "b", "effect": "NoSchedule"}]}
+    found = broken(google, "container/nodePool:NodePool", [], {"nodeConfig": taints})
+    assert found == [("GCP-VALUE-CONTAINER-NODEPOOL-1", "nodeConfig.taints[0].effect")]
+    assert at({"nodeConfig": taints}, found[0][1]) == "NoSchedule"

@@ -1,0 +1,192 @@
+"""Custom resources, and Kueue's."""
+
+from typing import Any
+
+from rehearsal.kubernetes.rules.custom import DEFINITION
+from rehearsal.kubernetes.rules.kueue import CHECK, COHORT, FLAVOR, LOCAL_QUEUE, QUEUE, TOPOLOGY
+from tests.rehearsal.kubernetes.rules.building import GONE, Changes, Example, named, spaced
+
+KUEUE = (
+    "kubernetes:helm.sh/v3:Release",
+    {
+        "chart": "oci://registry.k8s.io/kueue/charts/kueue",
+        "name": "kueue",
+        "namespace": "kueue-system",
+    },
+)
+FLAVORS = "spec.resourceGroups.0.flavors"
+ROW, AT = f"{FLAVORS}.0.resources.0", "spec.resourceGroups[0].flavors[0].resources[0]"
+
+
+def flavor(name: str = "a100", cpu: str = "8") -> dict[str, Any]:
+    return {"name": name, "resources": [{"name": "cpu", "nominalQuota": cpu}]}
+
+
+def queue(**spec: Any) -> dict[str, Any]:
+    return named(spec={"resourceGroups": [{"coveredResources": ["cpu"], "flavors": [flavor()]}], **spec})
+
+
+def kueue(number: int, token: str, base: dict[str, Any], bad: Changes, path: str, **more: Any) -> Example:
+    world = [KUEUE, *more.pop("world", ())]
+    return Example(f"K8S-KUEUE-{number:03}", token, base, bad, path, world=world, custom=True, **more)
+
+
+def fixed(number: int, token: str, base: dict[str, Any], bad: Changes, path: str) -> Example:
+    world = [KUEUE, (token, base)]
+    return Example(f"K8S-IMM-{number:03}", token, base, bad, path, world=world, custom=True)
+
+
+LEVELS = named(spec={"levels": [{"nodeLabel": "a/block"}, {"nodeLabel": "kubernetes.io/hostname"}]})
+TOPOLOGICAL = named(spec={"nodeLabels": {"pool": "a"}, "topologyName": "t"})
+MINE = named(
+    "widgets.example.com",
+    spec={
+        "group": "example.com",
+        "scope": "Namespaced",
+        "names": {"kind": "Widget", "plural": "widgets"},
+        "versions": [{"name": "v1", "served": True, "storage": True}],
+    },
+)
+COHORTED = queue(cohortName="all")
+
+EXAMPLES = [
+    Example("K8S-CRD-001", DEFINITION, MINE, {"metadata.name": "widget.example.com"}, "metadata.name"),
+    Example("K8S-CRD-002", DEFINITION, MINE, {"spec.versions.0.storage": False}, "spec.versions"),
+    Example("K8S-CRD-004", QUEUE, queue(), {"spec.cohort": "all"}, "spec.cohort", world=[KUEUE], custom=True),
+    kueue(
+        1,
+        QUEUE,
+        queue(),
+        {"spec.resourceGroups.1": {"coveredResources": ["cpu"], "flavors": [flavor("b")]}},
+        "spec.resourceGroups[1].coveredResources[0]",
+    ),
+    kueue(
+        2,
+        QUEUE,
+        queue(),
+        {
+            "spec.resourceGroups.1": {
+                "coveredResources": ["memory"],
+                "flavors": [{"name": "a100", "resources": [{"name": "memory", "nominalQuota": "1Gi"}]}],
+            }
+        },
+        "spec.resourceGroups[1].flavors[0].name",
+    ),
+    kueue(3, QUEUE, queue(), {f"{ROW}.name": "memory"}, f"{AT}.name"),
+    kueue(
+        4,
+        QUEUE,
+        queue(),
+        {f"{ROW}.borrowingLimit": "1"},
+        f"{AT}.borrowingLimit",
+        good={f"{ROW}.borrowingLimit": "1", "spec.cohortName": "all"},
+    ),
+    kueue(
+        5,
+        QUEUE,
+        COHORTED,
+        {f"{ROW}.lendingLimit": "9"},
+        f"{AT}.lendingLimit",
+        good={f"{ROW}.lendingLimit": "8"},
+    ),
+    kueue(6, QUEUE, queue(), {f"{ROW}.nominalQuota": "-1"}, f"{AT}.nominalQuota"),
+    kueue(
+        7,
+        QUEUE,
+        COHORTED,
+        {
+            "spec.preemption": {
+                "reclaimWithinCohort": "Never",
+                "borrowWithinCohort": {"policy": "LowerPriority"},
+            }
+        },
+        "spec.preemption",
+        good={
+            "spec.preemption": {
+                "reclaimWithinCohort": "Any",
+                "borrowWithinCohort": {"policy": "LowerPriority"},
+            }
+        },
+    ),
+    kueue(
+        8,
+        QUEUE,
+        queue(),
+        {"spec.flavorFungibility": {"preference": "BorrowingOverPreemption"}},
+        "spec.flavorFungibility.preference",
+        good={
+            "spec.flavorFungibility": {
+                "preference": "BorrowingOverPreemption",
+                "whenCanBorrow": "TryNextFlavor",
+            }
+        },
+    ),
+    kueue(
+        9,
+        COHORT,
+        named(spec={"fairSharing": {"weight": "2"}}),
+        {"spec.fairSharing.weight": "-2"},
+        "spec.fairSharing",
+    ),
+    kueue(
+        10,
+        QUEUE,
+        queue(),
+        {
+            "spec.resourceGroups": [
+                {
+                    "coveredResources": [f"r{group}.io/{number}" for number in range(52)],
+                    "flavors": [
+                        {
+                            "name": f"f{group}",
+                            "resources": [
+                                {"name": f"r{group}.io/{number}", "nominalQuota": "1"} for number in range(52)
+                            ],
+                        }
+                    ],
+                }
+                for group in range(5)
+            ]
+        },
+        "spec.resourceGroups",
+    ),
+    kueue(
+        11,
+        QUEUE,
+        queue(),
+        {"spec.admissionChecksStrategy": {"admissionChecks": [{"name": "c", "onFlavors": ["h100"]}]}},
+        "spec.admissionChecksStrategy.admissionChecks[0].onFlavors[0]",
+        good={"spec.admissionChecksStrategy": {"admissionChecks": [{"name": "c", "onFlavors": ["a100"]}]}},
+    ),
+    kueue(
+        12,
+        FLAVOR,
+        named(spec={"nodeTaints": [{"key": "a", "effect": "NoSchedule"}]}),
+        {"spec.nodeTaints.1": {"key": "a", "effect": "NoSchedule"}},
+        "spec.nodeTaints[1]",
+    ),
+    kueue(
+        13,
+        FLAVOR,
+        named(spec={"tolerations": [{"key": "a", "operator": "Exists"}]}),
+        {"spec.tolerations.0.value": "b"},
+        "spec.tolerations[0].operator",
+    ),
+    kueue(14, FLAVOR, TOPOLOGICAL, {"spec.nodeLabels": GONE}, "spec"),
+    kueue(
+        15,
+        FLAVOR,
+        TOPOLOGICAL,
+        {"spec.nodeLabels": {"pool": "b"}},
+        "spec.nodeLabels",
+        world=[(FLAVOR, TOPOLOGICAL)],
+    ),
+    kueue(16, TOPOLOGY, LEVELS, {"spec.levels.2": {"nodeLabel": "a/rack"}}, "spec.levels"),
+    fixed(
+        12, LOCAL_QUEUE, spaced(spec={"clusterQueue": "a"}), {"spec.clusterQueue": "b"}, "spec.clusterQueue"
+    ),
+    fixed(13, TOPOLOGY, LEVELS, {"spec.levels.0.nodeLabel": "a/rack"}, "spec.levels"),
+    fixed(
+        14, CHECK, named(spec={"controllerName": "a"}), {"spec.controllerName": "b"}, "spec.controllerName"
+    ),
+]
