@@ -1,4 +1,4 @@
-"""What a stack costs per month before it exists, from its spec and the price catalogue; no other I/O.
+"""What a stack costs per month before it exists, from its spec and the price catalog; no other I/O.
 
 Three figures per item: `minimum` with every pool at its smallest, `maximum` with every pool at its largest
 all month, `expected` in between by the pool's `expected_utilization`. An item without a price is unknown and
@@ -9,8 +9,9 @@ import datetime
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from infra import catalog
-from infra.catalog import CapacityType, Price, ServicePrice
+from infra.catalog.aws import facts
+from infra.catalog.aws.model import CapacityType, Price, ServicePrice
+from infra.catalog.errors import UnknownFactError
 from infra.spec.compute import PoolSpec
 from infra.spec.stack import StackSpec
 
@@ -89,7 +90,7 @@ def estimate(spec: StackSpec, on: datetime.date) -> Estimate:
 def node_price(pool: PoolSpec, region: str) -> Price | None:
     """Dollars per node-hour as the pool buys it; a reservation costs the on-demand price while it stands."""
     bought: dict[str, CapacityType] = {"spot": "spot", "capacity_block": "capacity_block"}
-    return catalog.aws().price(pool.instance_type, region, bought.get(pool.capacity, "on_demand"))
+    return facts.price(pool.instance_type, region, bought.get(pool.capacity, "on_demand"))
 
 
 def _gpu_pools(spec: StackSpec) -> Iterator[Item]:
@@ -114,7 +115,7 @@ def _gpu_pools(spec: StackSpec) -> Iterator[Item]:
 
 def _system_pool(spec: StackSpec) -> Iterator[Item]:
     pool = spec.cluster.system_pool
-    price = catalog.aws().price(pool.instance_type, spec.region, "on_demand")
+    price = facts.price(pool.instance_type, spec.region, "on_demand")
     name = f"system pool ({pool.instance_type})"
     if price is None:
         yield Item(name, None, None, None)
@@ -127,8 +128,8 @@ def _system_pool(spec: StackSpec) -> Iterator[Item]:
 def _service(spec: StackSpec, name: str, key: str, units: tuple[float, float, float]) -> Item:
     """An item of so many units per month (least, usual, most) of one service price."""
     try:
-        price: ServicePrice | None = catalog.aws().service_price(key, spec.region)
-    except catalog.UnknownFactError:
+        price: ServicePrice | None = facts.service_price(key, spec.region)
+    except UnknownFactError:
         price = None
     if price is None:
         return Item(name, None, None, None)
@@ -143,7 +144,7 @@ def _always(count: int) -> tuple[float, float, float]:
 
 
 def _control_plane(spec: StackSpec, on: datetime.date) -> Iterator[Item]:
-    support = catalog.aws().eks.support(spec.cluster.kubernetes_version, on)
+    support = facts.eks.support(spec.cluster.kubernetes_version, on)
     key = "eks_cluster_extended_support" if support == "extended" else "eks_cluster"
     yield _service(spec, "EKS control plane", key, _always(1))
 

@@ -1,10 +1,10 @@
-"""How long a real deployment would take: typical durations of the catalogue over the engine's own graph."""
+"""How long a real deployment would take: typical durations of the catalog over the engine's own graph."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from infra.catalog import Duration
+from infra.catalog.aws.model import Duration
 from infra.critical_path import CriticalPath, Step, longest
 
 Figure = Literal["seconds_min", "seconds_expected", "seconds_max"]

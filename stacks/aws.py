@@ -15,7 +15,7 @@ from components.aws.tracking import AwsTracking
 from components.kubernetes.accelerators import Accelerators
 from components.kubernetes.queueing import Queueing
 from components.kubernetes.quotas import FlavorArgs
-from infra import catalog
+from infra.catalog.aws import facts
 from infra.naming import TAG_PREFIX, stack_tags
 from infra.providers import aws_provider, kubeconfig, kubernetes_provider
 from infra.spec import StackSpec
@@ -209,7 +209,7 @@ class MediumStack:
         )
 
     def _flavor(self, pool: PoolSpec) -> FlavorArgs:
-        machine = catalog.aws().instance_type(pool.instance_type)
+        machine = facts.instance_type(pool.instance_type)
         return {
             "name": pool.name,
             "node_labels": {"trainstack.dev/pool": pool.name},

@@ -16,8 +16,9 @@ from components.kubernetes.smoke_job import SERVICE_ACCOUNT
 from components.kubernetes.smoke_schedule import SmokeSchedule, SmokeScheduleArgs
 from components.kubernetes.smoke_test import SmokeTest, SmokeTestArgs
 from components.kubernetes.volumes import SharedVolume
-from infra import catalog, cost
-from infra.catalog import InstanceType
+from infra import cost
+from infra.catalog.aws import facts
+from infra.catalog.aws.model import InstanceType
 from infra.spec import StackSpec
 from infra.spec.compute import PoolSpec
 from smoke_training.fabric import Fabric
@@ -153,7 +154,7 @@ class AwsValidation:
     def _args(self, pool_labels: pulumi.Input[Mapping[str, str]], efa_driver: str) -> SmokeTestArgs:
         wanted = self._spec.smoke
         pool = next(item for item in self._spec.pools if item.name == wanted.pool)
-        machine = catalog.aws().instance_type(pool.instance_type)
+        machine = facts.instance_type(pool.instance_type)
         return {
             "namespace": self._queueing.gate_namespace,
             "queue": self._queueing.gate_queue,
@@ -179,7 +180,7 @@ def smoke_plan(spec: StackSpec, pool: PoolSpec) -> dict[str, Any]:
     """What the validation is told about the stack (schema trainstack.smoke-plan/1)."""
     wanted = spec.smoke
     price = cost.node_price(pool, spec.region)
-    machine = catalog.aws().instance_type(pool.instance_type)
+    machine = facts.instance_type(pool.instance_type)
     return {
         "stack": spec.name,
         "ranks_per_node": None,
@@ -222,7 +223,7 @@ def _network(machine: InstanceType, *, efa: bool) -> dict[str, Any]:
 
 def _peak(machine: InstanceType) -> dict[str, Any] | None:
     """What one accelerator can do at most; None where no source says so."""
-    accelerator = catalog.aws().accelerators[machine.accelerator]
+    accelerator = facts.accelerators[machine.accelerator]
     if accelerator.dense_bf16_tflops is None:
         return None
     return {

@@ -3,7 +3,7 @@
 import math
 
 from components.aws import efa as efa_driver
-from infra.catalog import InstanceType
+from infra.catalog.aws.model import InstanceType
 
 # EKS's AL2023 nodes keep CPU for kubelet and system by a falling share of the cores (6 %, 1 %, 0.5 %, 0.5 %,
 # then 0.25 % of each further core), and memory by the number of pods: 255 MiB + 11 MiB a pod, with up to 110

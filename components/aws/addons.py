@@ -8,7 +8,7 @@ import pulumi_aws as aws
 
 from components.aws import iam
 from components.base import Component
-from infra.catalog import EksAddon
+from infra.catalog.aws.model import EksAddon
 from infra.errors import Problem
 
 # Per-node agents without which no node becomes ready. EKS reports them active before there is a node; the

@@ -13,8 +13,9 @@ from components.aws.encryption import encryption_key
 from components.aws.logs import log_group, logs_may_use
 from components.base import Component
 from components.ordering import after
-from infra import catalog, naming
-from infra.catalog import EksAddon
+from infra import naming
+from infra.catalog.aws import facts
+from infra.catalog.aws.model import EksAddon
 from infra.errors import UserError
 
 LOG_TYPES = ("api", "audit", "authenticator", "controllerManager", "scheduler")
@@ -52,8 +53,7 @@ class AwsCluster(Component):
 
     def __init__(self, name: str, args: AwsClusterArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__(name, opts)
-        facts = catalog.aws().eks.addons
-        problems = cluster_problems(args, facts)
+        problems = cluster_problems(args, facts.eks.addons)
         if problems:
             raise UserError(problems)
         self._prefix = name
@@ -69,7 +69,7 @@ class AwsCluster(Component):
         )
         self._cluster = self._control_plane(args)
         access = self._admin_access(args["admin_principal_arns"])
-        chosen = [facts[addon] for addon in args["addons"]]
+        chosen = [facts.eks.addon(addon) for addon in args["addons"]]
         early = [addon for addon in chosen if addon.name in addons.BEFORE_NODES]
         first = [self._addon(addon, []) for addon in early]
         role, policies = self._node_role()

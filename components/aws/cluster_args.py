@@ -9,7 +9,7 @@ import pulumi
 
 from components.aws.addons import addon_problems
 from components.aws.nodes import sizes_text
-from infra.catalog import EksAddon
+from infra.catalog.aws.model import EksAddon
 from infra.errors import Problem
 
 _CLUSTER_NAME = re.compile(r"[0-9A-Za-z][0-9A-Za-z_-]{0,99}")

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import pulumi
 import pulumi_aws as aws
 
-from infra.catalog import InstanceType
+from infra.catalog.aws.model import InstanceType
 
 # 2 MiB pages; the EFA driver sets aside as many (EKS user guide, node-efa). Libfabric takes its bounce
 # buffers from them and pods ask for them as hugepages-2Mi.

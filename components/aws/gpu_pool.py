@@ -7,8 +7,8 @@ from components.aws import efa, nodes
 from components.aws.gpu_pool_args import PREPAID, RESERVED_LABELS, AwsGpuPoolArgs, pool_problems
 from components.aws.user_data import encoded, node_user_data
 from components.base import Component
-from infra import catalog
-from infra.catalog import InstanceType
+from infra.catalog.aws import facts
+from infra.catalog.aws.model import InstanceType
 from infra.errors import UserError
 from smoke_training.fabric import Fabric
 
@@ -41,7 +41,7 @@ class AwsGpuPool(Component):
 
     def __init__(self, name: str, args: AwsGpuPoolArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__(name, opts)
-        machine = catalog.aws().instance_type(args["instance_type"])
+        machine = facts.instance_type(args["instance_type"])
         problems = pool_problems(args, machine)
         if problems:
             raise UserError(problems)

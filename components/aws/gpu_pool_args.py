@@ -7,7 +7,7 @@ from typing import NotRequired, TypedDict
 import pulumi
 
 from components.aws.nodes import sizes_text
-from infra.catalog import InstanceType
+from infra.catalog.aws.model import InstanceType
 from infra.errors import Problem
 
 RESERVED_LABELS = "trainstack.dev/"

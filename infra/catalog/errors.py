@@ -1,4 +1,4 @@
-"""What the catalogue says when it is asked for something it has no row for."""
+"""What the catalog says when it is asked for something it has no row for."""
 
 import difflib
 from collections.abc import Iterable
@@ -11,4 +11,4 @@ class UnknownFactError(LookupError):
         names = sorted(known)
         near = difflib.get_close_matches(key, names, n=5, cutoff=0.4) or names[:5]
         self.kind, self.key, self.nearest = kind, key, tuple(near)
-        super().__init__(f"no {kind} {key!r} in the catalogue; nearest: {', '.join(near)}")
+        super().__init__(f"no {kind} {key!r} in the catalog; nearest: {', '.join(near)}")

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
-from infra.catalog.model import Fact
+from infra.catalog.fact import Fact
 
 Row = TypeVar("Row", bound=Fact)
 

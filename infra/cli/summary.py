@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from rich.console import Console
 from rich.table import Table
 
-from infra import catalog, cost, outputs, spec
+from infra import cost, outputs, spec
+from infra.catalog.aws import facts
 from infra.cli.smoke_result import SmokeFigures, read_figures
 from infra.engine import recovery
 from infra.engine.stack import EngineStack, Outcome
@@ -127,7 +128,7 @@ def _rows(
 def _times(rehearsal: Rehearsal, project: str, stack: str) -> list[tuple[str, str]]:
     """How long the real deploy takes, why, and which types that leaves out."""
     resources = recovery.resources(rehearsal.home / "state", project, stack)
-    told = forecast(resources, catalog.aws().durations)
+    told = forecast(resources, facts.durations)
     names = [token.rpartition(":")[2] for token in told.unknown]
     return [
         ("real deploy", told.line),

@@ -4,8 +4,8 @@ import ipaddress
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 
-from infra import catalog
-from infra.catalog import UnknownFactError
+from infra.catalog.aws import facts
+from infra.catalog.errors import UnknownFactError
 from infra.errors import Problem
 from infra.naming import team_namespace
 from infra.spec import cron
@@ -33,7 +33,7 @@ def broken_rules(spec: StackSpec, *, tolerant_of_gaps: bool = False) -> list[Pro
 
 def region_and_zones(spec: StackSpec) -> Iterator[Problem]:
     """The region is known, and its zones are zones of it."""
-    regions = catalog.aws().regions
+    regions = facts.regions
     region = regions.get(spec.region)
     if region is None:
         yield Problem("region", spec.region, "unknown region", f"Known are {', '.join(sorted(regions))}.")
@@ -80,7 +80,7 @@ def public_access(spec: StackSpec) -> Iterator[Problem]:
 
 def kubernetes_version(spec: StackSpec) -> Iterator[Problem]:
     """The version is one that EKS offers."""
-    offered = catalog.aws().eks.versions
+    offered = facts.eks.versions
     if spec.cluster.kubernetes_version not in offered:
         fix = f"Use one of {', '.join(offered)}."
         yield Problem(
@@ -113,14 +113,14 @@ def pool_hardware(spec: StackSpec) -> Iterator[Problem]:
                 fix = f"Use a zone of network.zones: {', '.join(spec.network.zones)}."
                 yield Problem(f"{path}.zones[{at}]", zone, "the network has no subnet in this zone", fix)
         try:
-            hardware = catalog.aws().instance_type(pool.instance_type)
+            hardware = facts.instance_type(pool.instance_type)
         except UnknownFactError as error:
             yield Problem(f"{path}.instance_type", pool.instance_type, "unknown accelerator type", str(error))
             continue
         if pool.efa and not hardware.efa:
             with_efa = sorted(
                 name
-                for name, other in catalog.aws().instance_types.items()
+                for name, other in facts.instance_types.items()
                 if other.efa and other.accelerator == hardware.accelerator
             )
             fix = f"Set {path}.efa to false" + (f", or use {', '.join(with_efa)}." if with_efa else ".")
@@ -171,9 +171,7 @@ def lustre(spec: StackSpec) -> Iterator[Problem]:
     wanted = spec.storage.lustre
     if wanted is None:
         return
-    problem = catalog.aws().lustre.lustre_problem(
-        wanted.capacity_gib, wanted.throughput_mb_s_per_tib, wanted.efa
-    )
+    problem = facts.lustre.lustre_problem(wanted.capacity_gib, wanted.throughput_mb_s_per_tib, wanted.efa)
     if problem:
         yield Problem(
             "storage.lustre", f"{wanted.capacity_gib} GiB", problem, "Change it to a size that exists."
@@ -194,7 +192,7 @@ def quotas(spec: StackSpec) -> Iterator[Problem]:
                 fix = f"Pools are {', '.join(sorted(names))}."
                 yield Problem(f"teams[{index}].gpus.{pool}", gpus, "there is no such pool", fix)
     for index, item in enumerate(spec.pools):
-        hardware = catalog.aws().instance_types.get(item.instance_type)
+        hardware = facts.instance_types.get(item.instance_type)
         gate = spec.smoke.nodes if spec.smoke.enabled and spec.smoke.pool == item.name else 0
         free = item.max_size - gate
         if hardware and promised[item.name] > hardware.accelerator_count * free:

@@ -1,22 +1,22 @@
-"""The catalogue's facts about AWS, fetched when a rule first needs one: the daemon starts without them."""
+"""The catalog's facts about AWS, fetched when a rule first needs one: the daemon starts without them."""
 
 import functools
 import importlib
 from typing import TYPE_CHECKING, cast
 
 if TYPE_CHECKING:
-    from infra.catalog import AwsCatalog
+    from infra.catalog.aws.catalog import AwsCatalog
 
 # The role that deploys exists before any program does; it is the caller of every rehearsal.
 DEPLOYER_ROLE = "platform"
-# Every account has at least these zones in a region the catalogue does not list.
+# Every account has at least these zones in a region the catalog does not list.
 _LETTERS = "abc"
 
 
 @functools.cache
 def catalog() -> "AwsCatalog":
-    """The AWS catalogue that ships with the product."""
-    return cast("AwsCatalog", importlib.import_module("infra.catalog").aws())
+    """The AWS catalog that ships with the product."""
+    return cast("AwsCatalog", importlib.import_module("infra.catalog.aws").facts)
 
 
 def zones(region: str) -> tuple[str, ...]:

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from typing import Any
 
-from infra import catalog
+from infra.catalog.aws import facts
 from rehearsal.core.state import Record, State
 from rehearsal.kubernetes import ambient
 from rehearsal.kubernetes.charts import Chart
@@ -96,15 +96,15 @@ def _members(
 
 def _machine(machine: str, template: Mapping[str, Any]) -> tuple[dict[str, Decimal], dict[str, Decimal]]:
     """CPU and memory, and devices, of an instance type; nothing when the catalog does not know it."""
-    facts = catalog.aws().instance_types.get(machine)
-    if facts is None:
+    known = facts.instance_types.get(machine)
+    if known is None:
         return {}, {}
     cards = sum(
         str(row.get("interfaceType") or "").startswith("efa")
         for row in template.get("networkInterfaces") or ()
     )
-    capacity = {"cpu": Decimal(facts.vcpu), "memory": Decimal(facts.memory_mib) * 2**20}
-    return capacity, {GPU: Decimal(facts.accelerator_count), EFA: Decimal(cards)}
+    capacity = {"cpu": Decimal(known.vcpu), "memory": Decimal(known.memory_mib) * 2**20}
+    return capacity, {GPU: Decimal(known.accelerator_count), EFA: Decimal(cards)}
 
 
 def _announced(

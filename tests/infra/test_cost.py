@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from infra import catalog, cost, spec
+from infra import cost, spec
+from infra.catalog.aws import facts
 from infra.spec import StackSpec
 
 TODAY = datetime.date(2026, 11, 21)
@@ -26,7 +27,7 @@ def pool_item(stack: StackSpec) -> cost.Item:
 
 
 def test_a_pool_costs_its_nodes_times_hours_times_price(dev: StackSpec) -> None:
-    price = catalog.aws().price("p4d.24xlarge", "us-east-1", "on_demand")
+    price = facts.price("p4d.24xlarge", "us-east-1", "on_demand")
     assert price is not None
     item = pool_item(changed(dev, min_size=1, max_size=4, expected_utilization=0.5))
     assert item.minimum == pytest.approx(730 * price.usd_per_hour_min)

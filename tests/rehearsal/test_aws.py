@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from infra import catalog
+from infra.catalog.aws import facts
 from rehearsal.aws.cloud import AwsCloud
 from rehearsal.core.model import UNKNOWN, RefusalError
 from rehearsal.core.schema import Schemas
@@ -15,7 +15,7 @@ from rehearsal.core.state import State
 from tests.rehearsal import driver
 from tests.rehearsal.driver import CACHE
 
-EKS_VERSIONS = list(catalog.aws().eks.versions)
+EKS_VERSIONS = list(facts.eks.versions)
 EKS_TRUST = json.dumps(
     {
         "Version": "2012-10-17",

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from infra import spec
-from infra.catalog import aws
+from infra.catalog.aws import facts
 from smoke_training import plan as plans
 from stacks.aws_validation import smoke_plan
 
@@ -39,13 +39,13 @@ def test_the_shipped_environment_declares_wires_peak_and_storage(dev: spec.Stack
     assert (plan.peak_tflops.value, plan.peak_tflops.dtype) == (312.0, "bfloat16")
     (target,) = plan.storage
     assert (target.name, target.path, target.write_mb_s) == ("checkpoints", "$WORK_DIR", None)
-    price = aws().price("p4d.24xlarge", "us-east-1", "on_demand")
+    price = facts.price("p4d.24xlarge", "us-east-1", "on_demand")
     assert price is not None and plan.hourly_cost_usd == pytest.approx(2 * price.usd_per_hour_expected)
     assert 120 <= plan.join_timeout_s < plan.timeout_s
 
 
 def test_rails_of_every_machine_with_efa_add_up_to_its_network(dev: spec.StackSpec) -> None:
-    for machine in aws().instance_types.values():
+    for machine in facts.instance_types.values():
         if machine.efa_interfaces:
             plan = told(dev, machine.name, efa=True)
             assert plan.rail_gbit_s is not None
@@ -66,8 +66,8 @@ def test_a_stack_without_a_shared_file_system_names_none(dev: spec.StackSpec) ->
 def test_a_peak_that_no_source_gives_is_left_out(dev: spec.StackSpec) -> None:
     unknown = [
         m
-        for m in aws().instance_types.values()
-        if aws().accelerators[m.accelerator].dense_bf16_tflops is None
+        for m in facts.instance_types.values()
+        if facts.accelerators[m.accelerator].dense_bf16_tflops is None
     ]
     assert unknown, "some old accelerator has no bf16"
     assert told(dev, unknown[0].name, efa=False).peak_tflops is None

@@ -5,10 +5,10 @@ import pulumi
 import pytest
 
 from components.aws.efa import network_interfaces
-from infra import catalog
-from infra.catalog import InstanceType
+from infra.catalog.aws import facts
+from infra.catalog.aws.model import InstanceType
 
-WITH_EFA = sorted(name for name, machine in catalog.aws().instance_types.items() if machine.efa)
+WITH_EFA = sorted(name for name, machine in facts.instance_types.items() if machine.efa)
 GROUPS: Sequence[pulumi.Input[str]] = ["sg-cluster", "sg-efa"]
 
 
@@ -37,14 +37,14 @@ def interfaces(machine: InstanceType) -> list[dict[str, Any]]:
 def test_the_number_of_interfaces_is_that_of_the_type(
     name: str, interface_count: int, efa_count: int
 ) -> None:
-    made = interfaces(catalog.aws().instance_type(name))
+    made = interfaces(facts.instance_type(name))
 
     assert len(made) == interface_count
     assert sum(i["interface_type"].startswith("efa") for i in made) == efa_count
 
 
 def test_a_p5_has_one_interface_on_each_of_32_cards_and_one_of_them_has_addresses() -> None:
-    made = interfaces(catalog.aws().instance_type("p5.48xlarge"))
+    made = interfaces(facts.instance_type("p5.48xlarge"))
 
     assert [i["network_card_index"] for i in made] == list(range(32))
     assert [i["interface_type"] for i in made] == ["efa"] + ["efa-only"] * 31
@@ -52,7 +52,7 @@ def test_a_p5_has_one_interface_on_each_of_32_cards_and_one_of_them_has_addresse
 
 
 def test_the_first_card_of_a_p6_b300_carries_no_efa() -> None:
-    made = interfaces(catalog.aws().instance_type("p6-b300.48xlarge"))
+    made = interfaces(facts.instance_type("p6-b300.48xlarge"))
 
     assert made[0]["interface_type"] == "interface"
     assert {i["network_card_index"] for i in made[1:]} == set(range(1, 17))
@@ -61,7 +61,7 @@ def test_the_first_card_of_a_p6_b300_carries_no_efa() -> None:
 
 @pytest.mark.parametrize("name", WITH_EFA)
 def test_every_layout_has_one_primary_and_the_groups_on_each_interface(name: str) -> None:
-    made = interfaces(catalog.aws().instance_type(name))
+    made = interfaces(facts.instance_type(name))
     places = [(i["network_card_index"], i["device_index"]) for i in made]
 
     assert places.count((0, 0)) == 1
@@ -73,4 +73,4 @@ def test_every_layout_has_one_primary_and_the_groups_on_each_interface(name: str
 
 
 def test_a_type_without_efa_lists_no_interface() -> None:
-    assert network_interfaces(catalog.aws().instance_type("g4dn.xlarge"), GROUPS) == []
+    assert network_interfaces(facts.instance_type("g4dn.xlarge"), GROUPS) == []

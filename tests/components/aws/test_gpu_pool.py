@@ -7,7 +7,7 @@ import pytest
 
 from components.aws.gpu_pool import AwsGpuPool
 from components.aws.gpu_pool_args import AwsGpuPoolArgs
-from infra.catalog import UnknownFactError
+from infra.catalog.errors import UnknownFactError
 from infra.errors import UserError
 from tests.components.graph import Computed, Graph, deploy_graph
 

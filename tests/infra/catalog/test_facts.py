@@ -9,11 +9,15 @@ from pathlib import Path
 
 import pytest
 
-from infra import catalog
-from infra.catalog import AwsCatalog, Fact
+from infra.catalog import tables
+from infra.catalog.aws import facts
+from infra.catalog.aws.catalog import AwsCatalog
+from infra.catalog.errors import UnknownFactError
+from infra.catalog.fact import Fact
+from infra.catalog.tables import CatalogError
 
-AWS: AwsCatalog = catalog.aws()
-DATA = Path(catalog.__file__).parent / "aws"
+AWS: AwsCatalog = facts
+DATA = Path(tables.__file__).parent / "aws/tables"
 A_DAY = datetime.date(2026, 11, 21)
 
 
@@ -65,7 +69,7 @@ def test_regions_name_their_zones_and_only_known_types() -> None:
 def test_regions_answer_what_they_offer() -> None:
     assert AWS.region("us-east-1").offers("p5.48xlarge")
     assert not AWS.region("eu-west-1").offers("p5.48xlarge")
-    with pytest.raises(catalog.UnknownFactError, match="us-east-1"):
+    with pytest.raises(UnknownFactError, match="us-east-1"):
         AWS.region("us-est-1")
 
 
@@ -86,7 +90,7 @@ def test_kubernetes_support_on_a_day(version: str, support: str) -> None:
 def test_kubernetes_support_ends() -> None:
     assert AWS.eks.support("1.31", datetime.date(2026, 11, 26)) == "ended"
     assert AWS.eks.support("1.34", datetime.date(2026, 12, 2)) == "extended"
-    with pytest.raises(catalog.UnknownFactError, match=r"1\.36"):
+    with pytest.raises(UnknownFactError, match=r"1\.36"):
         AWS.eks.support("1.63", A_DAY)
 
 
@@ -95,7 +99,7 @@ def test_addons_tell_the_identity_of_their_pods() -> None:
     assert (fsx.namespace, fsx.service_account) == ("kube-system", "fsx-csi-controller-sa")
     assert fsx.managed_policies == ("AmazonFSxFullAccess",)
     assert not AWS.eks.addon("coredns").needs_identity
-    with pytest.raises(catalog.UnknownFactError, match="aws-fsx-csi-driver"):
+    with pytest.raises(UnknownFactError, match="aws-fsx-csi-driver"):
         AWS.eks.addon("fsx-csi-driver")
 
 
@@ -105,19 +109,18 @@ def test_quota_that_sources_disagree_on_has_no_value() -> None:
     assert AWS.quotas["vpcs"].value == 5
 
 
-def test_catalogue_is_read_once_and_only_when_asked(tmp_path: Path) -> None:
-    assert catalog.aws() is catalog.aws()
+def test_catalog_is_read_once_and_only_when_asked(tmp_path: Path) -> None:
     assert AWS.instance_types is AWS.instance_types
     empty = AwsCatalog(tmp_path)
-    with pytest.raises(catalog.CatalogError, match=r"lustre\.toml: cannot be read"):
+    with pytest.raises(CatalogError, match=r"lustre\.toml: cannot be read"):
         _ = empty.lustre
 
 
 def test_import_brings_no_engine_and_reads_no_table() -> None:
     code = (
-        "import sys, infra.catalog as c; "
+        "import sys, infra.catalog.aws as c; "
         "heavy = {'pulumi', 'boto3', 'moto', 'grpc'} & set(sys.modules); "
         "assert not heavy, heavy; "
-        "assert not {k for k in vars(c.aws()) if k != '_folder'}"
+        "assert not {k for k in vars(c.facts) if k != '_folder'}"
     )
-    subprocess.run([sys.executable, "-c", code], check=True, cwd=DATA.parents[2])
+    subprocess.run([sys.executable, "-c", code], check=True, cwd=DATA.parents[3])

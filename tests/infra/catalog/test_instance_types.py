@@ -12,12 +12,13 @@ from typing import Any
 import pytest
 from moto.ec2.models.instance_types import INSTANCE_TYPES
 
-from infra import catalog
-from infra.catalog import EfaInterface, InstanceType
+from infra.catalog.aws import facts
+from infra.catalog.aws.model import EfaInterface, InstanceType
+from infra.catalog.errors import UnknownFactError
 
 FAMILIES = ("g4dn", "g5", "g6", "g6e", "p3", "p3dn", "p4d", "p4de", "p5", "p5e", "p5en", "p6-b200", "p6-b300")
 MOTO: dict[str, dict[str, Any]] = INSTANCE_TYPES
-TYPES = catalog.aws().instance_types
+TYPES = facts.instance_types
 NAMES = tuple(TYPES)
 
 
@@ -114,19 +115,19 @@ def test_nvlink_joins_the_gpus_of_p_types_only() -> None:
 
 
 def test_accelerators_are_those_of_the_types() -> None:
-    accelerators = catalog.aws().accelerators
+    accelerators = facts.accelerators
     assert set(accelerators) == {row.accelerator for row in TYPES.values()}
     for row in TYPES.values():
         assert accelerators[row.accelerator].memory_gib == row.accelerator_memory_mib // 1024
 
 
 def test_unknown_type_names_the_nearest() -> None:
-    with pytest.raises(catalog.UnknownFactError, match=r"p5\.48xlarge") as caught:
-        catalog.aws().instance_type("p5.48xlrge")
+    with pytest.raises(UnknownFactError, match=r"p5\.48xlarge") as caught:
+        facts.instance_type("p5.48xlrge")
     assert isinstance(caught.value, LookupError)
 
 
 def test_rows_cannot_be_changed() -> None:
-    row: InstanceType = catalog.aws().instance_type("p4d.24xlarge")
+    row: InstanceType = facts.instance_type("p4d.24xlarge")
     with pytest.raises(ValueError, match="frozen"):
         InstanceType.__setattr__(row, "vcpu", 1)

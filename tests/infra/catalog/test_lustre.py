@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from infra import catalog
+from infra.catalog.aws import facts
 
-LUSTRE = catalog.aws().lustre
+LUSTRE = facts.lustre
 TIERS = st.sampled_from([125, 250, 500, 1000])
 
 

@@ -2,12 +2,14 @@
 
 import pytest
 
-from infra import catalog
-from infra.catalog import AwsCatalog, CapacityType
+from infra.catalog.aws import facts
+from infra.catalog.aws.catalog import EVERY_REGION, AwsCatalog
+from infra.catalog.aws.model import CapacityType
+from infra.catalog.errors import UnknownFactError
 
-AWS: AwsCatalog = catalog.aws()
+AWS: AwsCatalog = facts
 
-# us-east-1 in SkyPilot's catalogue (skypilot-org/skypilot-catalog@e385a0d348ed catalogs/v8/aws/vms.csv),
+# us-east-1 in SkyPilot's catalog (skypilot-org/skypilot-catalog@e385a0d348ed catalogs/v8/aws/vms.csv),
 # a crawl of its own. Our rows there come from the list that Karpenter's generator wrote: independent pulls.
 SKYPILOT_US_EAST_1 = {
     "g4dn.4xlarge": 1.204,
@@ -103,7 +105,7 @@ def test_service_prices_of_the_medium_stack_are_known_in_us_east_1() -> None:
 def test_service_price_without_a_region_holds_everywhere() -> None:
     price = AWS.service_price("eks_cluster", "eu-west-1")
     assert price is not None
-    assert (price.usd, price.region) == (0.10, catalog.EVERY_REGION)
+    assert (price.usd, price.region) == (0.10, EVERY_REGION)
 
 
 def test_service_price_unknown_in_a_region_is_none() -> None:
@@ -111,5 +113,5 @@ def test_service_price_unknown_in_a_region_is_none() -> None:
 
 
 def test_unknown_service_is_an_error_not_a_missing_price() -> None:
-    with pytest.raises(catalog.UnknownFactError, match="nat_gateway"):
+    with pytest.raises(UnknownFactError, match="nat_gateway"):
         AWS.service_price("nat_gatway", "us-east-1")

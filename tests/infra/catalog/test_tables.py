@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from infra import catalog
-from infra.catalog import AwsCatalog, CatalogError
+from infra.catalog import tables
+from infra.catalog.aws.catalog import AwsCatalog
+from infra.catalog.tables import CatalogError
 
 SOURCE = '[sources.doc]\ntext = "a document"\ndate = 2026-01-02\n'
 QUOTA = '[[quota]]\nkey = "k"\nservice = "ec2"\ndescription = "d"\nvalue = 1\nunit = "u"\nsource = "doc"\n'
@@ -62,7 +63,7 @@ def test_all_bad_rows_are_told_at_once(tmp_path: Path) -> None:
 
 def edited(folder: Path, name: str, old: str, new: str) -> AwsCatalog:
     """The shipped tables with one edit."""
-    shutil.copytree(Path(catalog.__file__).parent / "aws", folder / "aws")
+    shutil.copytree(Path(tables.__file__).parent / "aws/tables", folder / "aws")
     path = folder / "aws" / name
     text = path.read_text()
     assert old in text

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from infra import catalog
+from infra.catalog.aws import facts
 from smoke_training.expected import tables
 from smoke_training.expected.lookup import (
     Question,
@@ -221,7 +221,7 @@ def test_network_sums_are_those_that_ec2_describes(row: tables.Machine) -> None:
 
 @pytest.mark.parametrize("row", AWS, ids=lambda row: row.instance_type)
 def test_machines_are_those_of_the_catalogue(row: tables.Machine) -> None:
-    known = catalog.aws().instance_type(row.instance_type)
+    known = facts.instance_type(row.instance_type)
     assert (row.gpus, row.network_gbit_s) == (known.accelerator_count, known.network_gbps)
     assert row.nics == known.efa_interfaces
 

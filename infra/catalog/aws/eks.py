@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+from infra.catalog.aws.model import EksAddon, KubernetesVersion
 from infra.catalog.errors import UnknownFactError
-from infra.catalog.model import EksAddon, KubernetesVersion
 
 Support = Literal["standard", "extended", "ended", "unknown"]
 

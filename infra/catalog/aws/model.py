@@ -1,4 +1,4 @@
-"""The shapes of the facts: frozen models, each carrying where it comes from and of which day it is.
+"""Facts about AWS as frozen models, each with its source and date.
 
 Sizes are the cloud's own (MiB for memory, GB for local disks), rates are Gb/s = 10^9 bits per second,
 money is US dollars. `None` always means "no source says so": nothing here is guessed.
@@ -7,31 +7,12 @@ money is US dollars. `None` always means "no source says so": nothing here is gu
 import datetime
 from typing import Annotated, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, Field, model_validator
 
-Name = Annotated[str, Field(min_length=1)]
-Count = Annotated[int, Field(ge=1)]
-Usd = Annotated[float, Field(gt=0, allow_inf_nan=False)]  # a price that nobody knows is absent, never 0
+from infra.catalog.fact import CLOSED, Count, Fact, Name, Usd
+
 InterfaceType = Literal["interface", "efa", "efa-only"]
-# Built on first use: importing the catalogue must stay cheap.
-_CLOSED = ConfigDict(frozen=True, extra="forbid", strict=True, defer_build=True)
 CapacityType = Literal["on_demand", "spot", "capacity_block"]
-
-
-class Fact(BaseModel):
-    """One row of a table.
-
-    `date` is the day that the source itself gives for the fact (`dated="by source"`) or, where it gives
-    none, the day the source was read (`dated="when read"`). `disagreements` says in full sentences where
-    another source says something else.
-    """
-
-    model_config = _CLOSED
-
-    source: Name
-    date: datetime.date
-    dated: Literal["by source", "when read"] = "by source"
-    disagreements: tuple[Name, ...] = ()
 
 
 class Accelerator(Fact):
@@ -50,7 +31,7 @@ class Accelerator(Fact):
 class EfaInterface(BaseModel):
     """One entry of a launch template's `network_interfaces`, in order."""
 
-    model_config = _CLOSED
+    model_config = CLOSED
 
     network_card_index: Annotated[int, Field(ge=0)]
     device_index: Annotated[int, Field(ge=0, le=1)]
@@ -136,7 +117,7 @@ class ServicePrice(Fact):
 
 
 class Region(Fact):
-    """A region, its zones, and which of the catalogued GPU types each zone offers."""
+    """A region, its zones, and which of the catalogd GPU types each zone offers."""
 
     name: Name
     zones: tuple[Name, ...] = Field(min_length=1)

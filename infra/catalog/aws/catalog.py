@@ -1,14 +1,13 @@
-"""The AWS catalogue: each table is read when it is first asked for, and kept."""
+"""The AWS catalog: each table is read when it is first asked for, and kept."""
 
 from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
 
-from infra.catalog.eks import Eks
-from infra.catalog.errors import UnknownFactError
-from infra.catalog.lustre import LustreTable
-from infra.catalog.model import (
+from infra.catalog.aws.eks import Eks
+from infra.catalog.aws.lustre import LustreTable
+from infra.catalog.aws.model import (
     Accelerator,
     CapacityType,
     Duration,
@@ -22,6 +21,7 @@ from infra.catalog.model import (
     Region,
     ServicePrice,
 )
+from infra.catalog.errors import UnknownFactError
 from infra.catalog.tables import CatalogError, by_key, read_rows
 
 EVERY_REGION = "*"
@@ -87,7 +87,7 @@ class AwsCatalog:
 
     @cached_property
     def regions(self) -> Mapping[str, Region]:
-        """Regions that offer any catalogued GPU type, by name."""
+        """Regions that offer any catalogd GPU type, by name."""
         rows = read_rows(self._folder / "regions.toml", "region", Region, _with_tuples)
         return by_key(rows, lambda row: row.name, "regions.toml")
 

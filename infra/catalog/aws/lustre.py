@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from infra.catalog.model import LustreThroughput
+from infra.catalog.aws.model import LustreThroughput
 
 _UNIT: Final = "MB/s per TiB"
 

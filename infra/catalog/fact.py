@@ -1,0 +1,30 @@
+"""What every fact of a table carries: its source and its day."""
+
+import datetime
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+Name = Annotated[str, Field(min_length=1)]
+Count = Annotated[int, Field(ge=1)]
+Usd = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+"""US dollars; a price that no source gives is absent, never 0."""
+
+# Built on first use: importing the catalog must stay cheap.
+CLOSED = ConfigDict(frozen=True, extra="forbid", strict=True, defer_build=True)
+
+
+class Fact(BaseModel):
+    """One row of a table.
+
+    `date` is the day that the source itself gives for the fact (`dated="by source"`) or, where it gives
+    none, the day the source was read (`dated="when read"`). `disagreements` says in full sentences where
+    another source says something else.
+    """
+
+    model_config = CLOSED
+
+    source: Name
+    date: datetime.date
+    dated: Literal["by source", "when read"] = "by source"
+    disagreements: tuple[Name, ...] = ()
