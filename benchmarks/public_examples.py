@@ -29,8 +29,8 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
 from infra.errors import UserError  # noqa: E402
-from rehearsal import project as projects  # noqa: E402
 from rehearsal.client import Rehearsal  # noqa: E402
+from rehearsal.projects import project as projects  # noqa: E402
 
 SETTINGS = (
     "aws:region=us-east-1",

@@ -2,7 +2,7 @@
 
 import typer
 
-from infra.cli import deploy, explain, rehearse, smoke, status
+from infra.cli import rehearse, smoke, stack
 
 app = typer.Typer(
     name="trainstack",
@@ -11,11 +11,11 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     add_completion=False,
 )
-app.command()(deploy.up)
-app.command()(deploy.preview)
-app.command()(deploy.refresh)
-app.command()(deploy.destroy)
-app.command()(status.status)
-app.command()(explain.explain)
+app.command()(stack.up)
+app.command()(stack.preview)
+app.command()(stack.refresh)
+app.command()(stack.destroy)
+app.command()(stack.status)
+app.command()(stack.explain)
 app.add_typer(rehearse.app, name="rehearse")
 app.add_typer(smoke.app, name="smoke")

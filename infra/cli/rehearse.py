@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from infra.cli.options import Stack
+from infra.cli.stack import Stack
 
 app = typer.Typer(help="The emulated clouds on this machine.", no_args_is_help=True)
 
@@ -14,9 +14,9 @@ app = typer.Typer(help="The emulated clouds on this machine.", no_args_is_help=T
 @app.command()
 def env(stack: Stack = "dev-aws") -> None:
     """Print the environment in which plain `pulumi` works on the rehearsed stack: eval "$(...)"."""
-    from infra.cli.session import rehearsal, rehearsal_environment  # noqa: PLC0415
+    from infra.cli.session import checkout_workspace  # noqa: PLC0415
 
-    for name, value in sorted(rehearsal_environment(rehearsal(), stack).items()):
+    for name, value in sorted(checkout_workspace(stack).environment.items()):
         typer.echo(f"export {name}={shlex.quote(value)}")
 
 
@@ -57,7 +57,7 @@ def run(
     folder: Folder, arguments: Arguments = None, stack: ProjectStack = "", config: Settings = None
 ) -> None:
     """Rehearse any Pulumi project in Python, unmodified: aws, gcp, kubernetes, random and tls."""
-    from infra.cli import project_run  # noqa: PLC0415
+    from rehearsal.projects import run as project_run  # noqa: PLC0415
 
     raise typer.Exit(project_run.run(folder, stack, config or (), arguments or ()))
 
@@ -73,7 +73,7 @@ Dir = Annotated[Path | None, typer.Option("--dir", help="The project's folder, f
 @app.command()
 def drift(urn: Urn, values: Values, dir: Dir = None) -> None:
     """Change a resource of the emulated clouds behind its program's back."""
-    from infra.cli import drifting  # noqa: PLC0415
+    from rehearsal import drifting  # noqa: PLC0415
 
     typer.echo(drifting.change(urn, values, dir))
 
@@ -81,7 +81,7 @@ def drift(urn: Urn, values: Values, dir: Dir = None) -> None:
 @app.command()
 def delete(urn: Urn, dir: Dir = None) -> None:
     """Delete a resource of the emulated clouds behind its program's back."""
-    from infra.cli import drifting  # noqa: PLC0415
+    from rehearsal import drifting  # noqa: PLC0415
 
     typer.echo(drifting.delete(urn, dir))
 
@@ -89,6 +89,6 @@ def delete(urn: Urn, dir: Dir = None) -> None:
 @app.command()
 def stop() -> None:
     """End every process of the rehearsal; what was created stays in its state."""
-    from infra.cli.session import rehearsal  # noqa: PLC0415
+    from rehearsal import homes  # noqa: PLC0415
 
-    rehearsal().stop()
+    homes.of_checkout().stop()

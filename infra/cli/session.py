@@ -11,39 +11,26 @@ import typer
 from infra import spec
 from infra.cli import summary
 from infra.cli.preflight import Preflight
-from infra.cli.recovery import alone
-from infra.cli.watch import watched
 from infra.engine import recovery
 from infra.engine.install import ROOT, require
+from infra.engine.progress import watched
 from infra.engine.stack import EngineStack, OnEvent, Outcome
 from infra.errors import Problem, UserError
-from rehearsal import stack_file
+from rehearsal import homes
 from rehearsal.client import Rehearsal
 from rehearsal.core import faults as rehearsal_faults
+from rehearsal.projects.project import read
+from rehearsal.projects.workspace import Workspace, of_checkout
+from rehearsal.recovery import alone
 
 FAILED_EXIT_CODE = 1
 INTERRUPTED_EXIT_CODE = 130
 _VALIDATION, _JOB = ":SmokeTest$", "kubernetes:batch/v1:Job"
 
 
-def rehearsal() -> Rehearsal:
-    """The rehearsal of this checkout, or the one that TRAINSTACK_REHEARSAL_HOME names."""
-    home = os.environ.get("TRAINSTACK_REHEARSAL_HOME")
-    return Rehearsal(Path(home) if home else ROOT / ".trainstack" / "rehearsal")
-
-
-def rehearsal_environment(clouds: Rehearsal, stack: str) -> dict[str, str]:
-    """What to set so that `pulumi` works on the rehearsed stack; makes the stack when it is new."""
-    cli = require()
-    variables = {**clouds.environment(), "PULUMI_STACK": stack}
-    copy = stack_file.ensure(stack, ROOT, clouds.home, cli.path, {**os.environ, **variables})
-    stack_file.write_launcher(clouds.home / "bin", cli.path)
-    return {
-        **variables,
-        "PATH": os.pathsep.join([str(clouds.home / "bin"), os.environ.get("PATH", os.defpath)]),
-        "PULUMI_OPTION_CONFIG_FILE": str(copy),
-        "TRAINSTACK_STACK_FILE": str(ROOT / "stacks" / "config" / f"Pulumi.{stack}.yaml"),
-    }
+def checkout_workspace(stack: str) -> Workspace:
+    """The workspace of a rehearsed stack of this checkout; made when it is new. Raises UserError."""
+    return of_checkout(read(ROOT), stack, homes.of_checkout(), require().path)
 
 
 @dataclass
@@ -143,6 +130,8 @@ def open_session(
             raise UserError([Problem("--fault", [*faults], "faults exist only in a rehearsal", fix)])
         return Session(loaded, EngineStack(stack, dict(os.environ)))
     parsed = rehearsal_faults.parse(faults, scenario)
-    clouds = rehearsal()
-    environment = {**os.environ, **rehearsal_environment(clouds, stack)}
-    return Session(loaded, EngineStack(stack, environment), clouds, parsed)
+    workspace = checkout_workspace(stack)
+    for line in workspace.told:
+        typer.echo(f"  {line}")
+    environment = {**os.environ, **workspace.environment}
+    return Session(loaded, EngineStack(stack, environment), homes.of_checkout(), parsed)

@@ -1,14 +1,16 @@
 """What a person is told when an operation has ended."""
 
 import datetime
+import json
 from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
 
 from rich.console import Console
 from rich.table import Table
 
 from infra import cost, outputs, spec
 from infra.catalog.aws import facts
-from infra.cli.smoke_result import SmokeFigures, read_figures
 from infra.engine import recovery
 from infra.engine.stack import EngineStack, Outcome
 from infra.forecast import forecast
@@ -23,6 +25,14 @@ _PAST = {
 }
 
 
+@dataclass(frozen=True)
+class SmokeFigures:
+    """What a summary shows of a smoke run."""
+
+    headline: str
+    location: str
+
+
 def of_deployment(
     loaded: spec.LoadedSpec, engine: EngineStack, outcome: Outcome, rehearsal: Rehearsal | None
 ) -> None:
@@ -32,7 +42,7 @@ def of_deployment(
         of_changes("up", outcome)
         return
     told = outputs.parse({key: output.value for key, output in engine.outputs().items()})
-    figures = read_figures(told, rehearsal)
+    figures = _figures(told, rehearsal)
     where = "rehearsed in the emulated clouds" if rehearsal else "deployed"
     done = f"[bold green]Stack {told.stack} is {where}[/] in {outcome.seconds:.0f} s: {_counts(outcome)}"
     console.print(f"\n{done}", soft_wrap=True)
@@ -155,3 +165,24 @@ def _next_steps(console: Console, stack: str, rehearsal: Rehearsal | None) -> No
     for command, why in steps:
         console.print(f"  {command}", style="cyan", highlight=False, markup=False)
         console.print(f"      {why}", style="dim", highlight=False)
+
+
+def _figures(told: outputs.StackOutputs, rehearsal: Rehearsal | None) -> SmokeFigures | None:
+    """The figures of the run; of a real cloud only where to find them, None without a smoke test."""
+    if told.smoke is None:
+        return None
+    if rehearsal is None:
+        return SmokeFigures("passed (the deployment would have failed otherwise)", told.smoke.result_uri)
+    path = rehearsal.local_path(told.smoke.result_uri)
+    try:
+        result = json.loads(path.read_text())
+    except (OSError, ValueError) as error:
+        return SmokeFigures(f"the result cannot be read: {error}", str(path))
+    return SmokeFigures(_headline(result), str(path))
+
+
+def _headline(result: dict[str, Any]) -> str:
+    """One line: verdict with its main figures, ranks, duration."""
+    cluster = result["cluster"]
+    where = f"{len(cluster['ranks'])} {cluster['device']} ranks on {cluster['nodes']} nodes"
+    return f"{result['headline']} ({where}, {result['duration_s']:.0f} s)"

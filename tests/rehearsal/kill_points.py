@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from infra.cli.recovery import recover
 from infra.engine.install import require
 from rehearsal.client import Rehearsal
 from rehearsal.core.state import State
+from rehearsal.recovery import recover
 
 PROJECT, STACK = "killed", "dev"
 _PROGRAM = Path(__file__).with_name("killed_program.py")

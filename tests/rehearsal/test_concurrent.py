@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from infra.cli.recovery import alone
 from infra.engine.install import require
 from infra.errors import UserError
 from rehearsal.client import Rehearsal
+from rehearsal.recovery import alone
 
 _PROGRAM = Path(__file__).with_name("killed_program.py")
 # The first run must still be at it when the second one comes.

@@ -7,8 +7,8 @@ import pulumi_aws as aws
 import pytest
 from pulumi import automation
 
-from infra.cli import drifting
 from infra.errors import UserError
+from rehearsal import drifting
 from rehearsal.client import Rehearsal
 from rehearsal.core.drift import put
 from rehearsal.core.model import RefusalError
@@ -67,5 +67,5 @@ def test_what_cannot_be_changed_is_told(
         drifting.change("vpc", ["enableDnsSuport=false"], None)
     with pytest.raises(UserError, match="did you mean"):
         drifting.change("vpcc", ["enableDnsSupport=false"], None)
-    with pytest.raises(UserError, match="is no assignment"):
+    with pytest.raises(UserError, match="is not an assignment"):
         drifting.change("vpc", ["enableDnsSupport"], None)

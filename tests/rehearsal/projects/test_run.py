@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from infra.cli import project_run
 from infra.errors import UserError
-from rehearsal import project as projects
 from rehearsal.client import Rehearsal
-from rehearsal.core import coverage, needs
+from rehearsal.projects import coverage, needs, stack_file
+from rehearsal.projects import project as projects
+from rehearsal.projects import run as project_run
 
 PROGRAMS = Path(__file__).with_name("programs")
 
@@ -125,15 +125,15 @@ def test_the_stack_is_chosen_when_it_is_clear(tmp_path: Path) -> None:
 def test_renewed_settings_keep_what_was_set_in_the_rehearsal(tmp_path: Path) -> None:
     source, copy = tmp_path / "Pulumi.dev.yaml", tmp_path / "copy.yaml"
     source.write_text("secretsprovider: awskms://x\nconfig: {a: 1, b: 2, p: {secure: xyz}}\n")
-    assert projects._renew(source, copy) == ("p",)
-    content = projects.load(copy)
+    assert stack_file.renew(source, copy) == ("p",)
+    content = stack_file.load(copy)
     assert content["config"] == {"a": 1, "b": 2} and "secretsprovider" not in content
     copy.write_text("encryptionsalt: s\nconfig: {a: 9, b: 2, p: mine, own: 1}\n")
-    assert projects._renew(source, copy) == ()
-    assert projects.load(copy) == {"encryptionsalt": "s", "config": {"a": 9, "b": 2, "p": "mine", "own": 1}}
+    assert stack_file.renew(source, copy) == ()
+    assert stack_file.load(copy) == {"encryptionsalt": "s", "config": {"a": 9, "b": 2, "p": "mine", "own": 1}}
     source.write_text("config: {a: 3}\n")
-    projects._renew(source, copy)
-    assert projects.load(copy)["config"] == {"a": 3, "own": 1}
+    stack_file.renew(source, copy)
+    assert stack_file.load(copy)["config"] == {"a": 3, "own": 1}
 
 
 def test_what_is_not_emulated_is_named() -> None:

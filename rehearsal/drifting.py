@@ -5,11 +5,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from infra.cli.project_run import home_of
-from infra.cli.session import rehearsal
 from infra.errors import Problem, UserError
-from rehearsal import project
+from rehearsal import homes
 from rehearsal.control import ControlError
+from rehearsal.projects.project import read
 
 _NEXT = "`pulumi refresh` and `pulumi up --refresh` see it"
 
@@ -21,7 +20,7 @@ def change(urn: str, assignments: Sequence[str], folder: Path | None) -> str:
     for text in assignments:
         path, separator, value = text.partition("=")
         if not separator or not path:
-            problems.append(Problem("KEY=VALUE", text, "is no assignment", "Write path=value."))
+            problems.append(Problem("KEY=VALUE", text, "is not an assignment", "Write path=value."))
             continue
         values[path] = _value(value)
     if problems:
@@ -44,7 +43,7 @@ def _value(text: str) -> Any:
 
 
 def _asked(urn: str, values: Mapping[str, Any] | None, folder: Path | None) -> dict[str, str]:
-    home = home_of(project.read(folder).name) if folder else rehearsal()
+    home = homes.of_project(read(folder)) if folder else homes.of_checkout()
     try:
         return home.drift(urn, values)
     except ControlError as error:

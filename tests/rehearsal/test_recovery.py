@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from infra.cli.recovery import alone, recover
 from infra.errors import UserError
 from rehearsal.client import Rehearsal
+from rehearsal.recovery import alone, recover
 
 
 def test_of_two_commands_on_one_stack_the_second_is_refused(tmp_path: Path) -> None:

@@ -1,0 +1,106 @@
+"""The commands on a stack: `up`, `preview`, `refresh`, `destroy`, `status` and `explain`."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+Stack = Annotated[
+    str, typer.Option("--stack", "-s", help="The stack: a file stacks/config/Pulumi.<stack>.yaml.")
+]
+Rehearse = Annotated[
+    bool, typer.Option("--rehearse", help="Use the emulated clouds on this machine instead of the real ones.")
+]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask before changing anything.")]
+Fault = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--fault",
+        help="With --rehearse: a fault for this run, smoke:slow-rank=1 or aws:eks/nodeGroup:capacity@2.",
+        metavar="FAULT",
+    ),
+]
+Scenario = Annotated[
+    Path | None,
+    typer.Option("--faults", help="With --rehearse: a YAML file of faults, capacity and quotas."),
+]
+
+
+def up(
+    stack: Stack,
+    rehearse: Rehearse = False,
+    yes: Yes = False,
+    fault: Fault = None,
+    faults: Scenario = None,
+) -> None:
+    """Create and change what the stack file asks for, then validate it by a real training run."""
+    from infra.cli.session import open_session  # noqa: PLC0415
+
+    open_session(stack, rehearse=rehearse, faults=fault or (), scenario=faults).up(confirmed=yes)
+
+
+def preview(stack: Stack, rehearse: Rehearse = False, faults: Scenario = None) -> None:
+    """Say what `up` would do, and what the stack would cost."""
+    from infra.cli.session import open_session  # noqa: PLC0415
+
+    open_session(stack, rehearse=rehearse, scenario=faults).preview()
+
+
+def refresh(stack: Stack, rehearse: Rehearse = False, yes: Yes = False) -> None:
+    """Take over into the state what changed outside of it."""
+    from infra.cli.session import open_session  # noqa: PLC0415
+
+    open_session(stack, rehearse=rehearse).refresh(confirmed=yes)
+
+
+def destroy(stack: Stack, rehearse: Rehearse = False, yes: Yes = False) -> None:
+    """Delete everything the stack created."""
+    from infra.cli.session import open_session  # noqa: PLC0415
+
+    open_session(stack, rehearse=rehearse).destroy(confirmed=yes)
+
+
+def status(stack: Stack, rehearse: Rehearse = False) -> None:
+    """Show the stack's outputs; in a rehearsal also what exists in the emulated clouds and what runs."""
+    from infra import outputs  # noqa: PLC0415
+    from infra.cli.session import open_session  # noqa: PLC0415
+
+    session = open_session(stack, rehearse=rehearse)
+    found = {key: output.value for key, output in session.engine.outputs().items()}
+    if outputs.KEY in found:
+        told = outputs.parse(found)
+        typer.echo(f"stack      {told.stack} ({told.cloud}, {told.region}, profile {told.profile})")
+        typer.echo(f"cluster    {told.cluster_name}, pools {', '.join(told.pools)}")
+        typer.echo(f"teams      {', '.join(f'{team.name} ({team.namespace})' for team in told.teams)}")
+        typer.echo(f"mlflow     {told.mlflow_url}")
+        if told.smoke is not None:
+            again = f", again by {told.smoke.schedule}" if told.smoke.schedule else ", not repeated"
+            typer.echo(f"validated  {told.smoke.namespace}/{told.smoke.job}{again}")
+    else:
+        typer.echo(f"stack      {stack}: nothing is deployed")
+    if session.rehearsal is None:
+        return
+    live = session.rehearsal.status()
+    counts = ", ".join(f"{count} {package}" for package, count in sorted(live["resources"].items()))
+    typer.echo(f"emulated   {counts or 'no resources'}; {live['engines']} engines attached")
+    for workload in live["workloads"]:
+        state = "ready" if workload["ready"] else f"{workload['phase']} {workload['reason']}".strip()
+        where = f" at {workload['urls'][0]}" if workload["urls"] else ""
+        typer.echo(f"running    {workload['kind']} {workload['namespace']}/{workload['pod']}: {state}{where}")
+        typer.echo(f"           log {workload['log']}")
+
+
+Key = Annotated[str, typer.Argument(help="A key such as pools[0].capacity; without one, all keys.")]
+
+
+def explain(key: Key = "", stack: Stack = "dev-aws") -> None:
+    """Show a value of the spec with its origin, its reason and its meaning."""
+    from infra import spec  # noqa: PLC0415
+
+    for found in spec.load_file(stack).explain(key):
+        typer.echo(f"{found.path} = {found.value!r}")
+        typer.echo(f"    from    {found.origin}")
+        if found.origin.reason:
+            typer.echo(f"    reason  {found.origin.reason}")
+        if found.description:
+            typer.echo(f"    meaning {found.description}")

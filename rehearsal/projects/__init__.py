@@ -1,0 +1,1 @@
+"""Programs of other people, rehearsed: read, given a workspace of their own, run, reported."""

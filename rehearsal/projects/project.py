@@ -1,0 +1,69 @@
+"""A Pulumi project as it lies on disk: its settings, its program, its stack files."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from infra.errors import Problem, UserError
+from rehearsal.projects.stack_file import load
+
+_FILES = ("Pulumi.yaml", "Pulumi.yml")
+_STACK_FILE = re.compile(r"Pulumi\.(.+)\.ya?ml")
+_DEFAULT_STACK = "dev"
+
+
+@dataclass(frozen=True)
+class Project:
+    """A project in `folder`; `entry` is what its `main` names: the program's folder or file."""
+
+    name: str
+    folder: Path
+    entry: Path
+    settings: Mapping[str, Any]
+    config_folder: Path
+
+    @property
+    def program(self) -> Path:
+        """The folder that holds the program's modules."""
+        return self.entry if self.entry.is_dir() else self.entry.parent
+
+    def stacks(self) -> dict[str, Path]:
+        """Stack name -> stack file."""
+        files = sorted(self.config_folder.iterdir()) if self.config_folder.is_dir() else []
+        found = {_STACK_FILE.fullmatch(file.name): file for file in files}
+        return {match.group(1): file for match, file in found.items() if match}
+
+    def choose(self, stack: str) -> str:
+        """The stack to use: the given one, else the only one, else `dev`. Raises UserError."""
+        known = self.stacks()
+        if stack or not known or _DEFAULT_STACK in known:
+            return stack or _DEFAULT_STACK
+        if len(known) > 1:
+            fix = f"Choose one with --stack: {', '.join(known)}."
+            raise UserError([Problem("--stack", None, "the project has several stacks", fix)])
+        return next(iter(known))
+
+
+def read(folder: Path) -> Project:
+    """The project in a folder. Raises UserError when there is none that can be rehearsed."""
+    folder = folder.resolve()
+    file = next((folder / name for name in _FILES if (folder / name).is_file()), None)
+    if file is None:
+        fix = "Give the folder of a Pulumi project: the one with its Pulumi.yaml."
+        raise UserError([Problem("DIR", str(folder), "no Pulumi.yaml lies there", fix)])
+    settings = load(file)
+    name, runtime = settings.get("name"), settings.get("runtime")
+    language = runtime.get("name") if isinstance(runtime, dict) else runtime
+    problems = []
+    if not isinstance(name, str) or not re.fullmatch(r"[\w.-]{1,100}", name):
+        problems.append(Problem(f"{file}: name", name, "is not a project name", "Use letters, digits, - _ ."))
+    if language != "python":
+        fix = "Only Python programs can be rehearsed."
+        problems.append(Problem(f"{file}: runtime", language, "is not a Python project", fix))
+    if problems:
+        raise UserError(problems)
+    entry = (folder / str(settings.get("main") or ".")).resolve()
+    config = (folder / str(settings.get("stackConfigDir") or settings.get("config_dir") or ".")).resolve()
+    return Project(str(name), folder, entry, settings, config)

@@ -1,0 +1,67 @@
+"""What a person reads after a rehearsal of a project."""
+
+from dataclasses import dataclass, field
+
+from rich.console import Console
+
+from infra.engine.stack import Outcome
+from rehearsal.projects import coverage, needs
+from rehearsal.projects.project import Project
+
+
+@dataclass
+class Report:
+    """How a project fared: `again` is the unchanged second update, `left` counts what was not deleted."""
+
+    project: str
+    up: Outcome
+    again: Outcome | None
+    down: Outcome
+    types: set[str] = field(default_factory=set)
+    left: int = 0
+    unsteady: list[str] = field(default_factory=list)
+
+    @property
+    def passed(self) -> bool:
+        """Whether it was created, then left alone, then deleted without a rest."""
+        steady = self.again is not None and self.again.succeeded and self.again.changed == 0
+        return self.up.succeeded and steady and self.down.succeeded and not self.left
+
+
+def show(console: Console, project: Project, report: Report) -> None:
+    """Print the verdict, what each step did, and what the rehearsal could not emulate."""
+
+    def line(name: str, text: str) -> None:
+        console.print(f"  {name:14} {text}", markup=False, highlight=False, soft_wrap=True)
+
+    verdict = "[bold green]passes[/]" if report.passed else "[bold red]does not pass[/]"
+    console.print(f"\n[bold]{report.project}[/] {verdict} the rehearsal")
+    steps = {"up": report.up, "unchanged up": report.again, "destroy": report.down}
+    for title, outcome in steps.items():
+        line(title, _outcome(outcome))
+        for error in outcome.errors if outcome else ():
+            line("", error)
+    if report.again and report.again.succeeded and report.again.changed:
+        line("", f"{report.again.changed} resources change although nothing was changed:")
+        for change in report.unsteady:
+            line("", change)
+    if report.left:
+        line("left behind", f"{report.left} resources in the emulated clouds")
+    errors = [error for outcome in steps.values() if outcome for error in outcome.errors]
+    if any("Missing re" in error for error in errors):
+        line("next", f"trainstack rehearse run {project.folder} --config KEY=VALUE")
+    names = coverage.lacking(errors)
+    line("not emulated", ", ".join(names) or "nothing that it uses")
+    generic = coverage.by_schema_only(report.types)
+    if generic:
+        line("schema only", ", ".join(generic))
+    others = needs.other_versions(project.folder)
+    if others:
+        line("asks for", ", ".join(others))
+
+
+def _outcome(outcome: Outcome | None) -> str:
+    if outcome is None:
+        return "not tried"
+    counts = ", ".join(f"{count} {kind}" for kind, count in sorted(outcome.changes.items()))
+    return f"{'done' if outcome.succeeded else 'failed'} in {outcome.seconds:.1f} s: {counts or 'nothing'}"

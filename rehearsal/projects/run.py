@@ -1,0 +1,118 @@
+"""`trainstack rehearse run`: a Pulumi project in the emulated clouds, from nothing to nothing."""
+
+import os
+import subprocess
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from pulumi.automation.events import EngineEvent, OpType
+from rich.console import Console
+
+from infra.engine.install import Cli, require
+from infra.engine.progress import watched
+from infra.engine.stack import EngineStack, OnEvent, Outcome
+from infra.errors import Problem, UserError
+from rehearsal import homes
+from rehearsal.client import HELPERS, PACKAGES, Rehearsal
+from rehearsal.projects import needs
+from rehearsal.projects import report as reports
+from rehearsal.projects import workspace as workspaces
+from rehearsal.projects.project import Project, read
+from rehearsal.projects.report import Report
+from rehearsal.projects.workspace import Workspace
+from rehearsal.recovery import alone
+
+INTERRUPTED_EXIT_CODE = 130
+
+
+class _InterruptedError(Exception):
+    """Ctrl-C ended a step."""
+
+
+def run(folder: Path, stack: str, settings: Sequence[str], arguments: Sequence[str]) -> int:
+    """Run a Pulumi command on the project, or without one: up, up again, destroy. Returns the exit code."""
+    project = read(folder)
+    _refuse_missing(project)
+    rehearsal, cli, stack = homes.of_project(project), require(), project.choose(stack)
+    workspace = workspaces.of_project(project, stack, rehearsal, cli.path)
+    for setting in settings:
+        _set(cli, workspace, setting)
+    console = Console()
+    for line in workspace.told:
+        console.print(f"  {line}", markup=False, highlight=False, soft_wrap=True)
+    variables = {**os.environ, **workspace.environment}
+    with alone(rehearsal, project.name, stack):
+        if arguments:
+            command = [cli.path, *arguments]
+            return subprocess.run(command, cwd=workspace.folder, env=variables, check=False).returncode
+        try:
+            report = _life(project, EngineStack(stack, variables, workspace.folder), rehearsal)
+        except _InterruptedError:
+            return INTERRUPTED_EXIT_CODE
+    reports.show(console, project, report)
+    return 0 if report.passed else 1
+
+
+def _refuse_missing(project: Project) -> None:
+    problems = []
+    for module, file in needs.missing_modules(project.program).items():
+        package = needs.distribution(project.folder, module)
+        emulated = ", ".join((*PACKAGES, *HELPERS))
+        fix = f"Install it: .venv/bin/uv pip install {package}"
+        if module.startswith("pulumi_"):
+            fix += f" (the rehearsal emulates {emulated}; resources of other packages it cannot make)"
+        problems.append(Problem(f"import {module} in {file}", package, "is not installed", f"{fix}."))
+    if problems:
+        raise UserError(problems)
+
+
+def _set(cli: Cli, workspace: Workspace, setting: str) -> None:
+    key, separator, value = setting.partition("=")
+    if not separator:
+        fix = "Write it as key=value, such as aws:region=us-east-1."
+        raise UserError([Problem("--config", setting, "is not a setting", fix)])
+    command = [cli.path, "config", "set", "--non-interactive", "--plaintext", key, "--", value]
+    variables = {**os.environ, **workspace.environment}
+    made = subprocess.run(
+        command, cwd=workspace.folder, env=variables, check=False, capture_output=True, text=True
+    )
+    if made.returncode:
+        raise UserError([Problem("--config", setting, made.stderr.strip(), "See `pulumi config set`.")])
+
+
+def _life(project: Project, engine: EngineStack, rehearsal: Rehearsal) -> Report:
+    """Create, check that nothing changes without a change, delete, whatever went wrong before."""
+    types: set[str] = set()
+    unsteady: list[str] = []
+    up = _step(engine, f"up {project.name}", engine.up, types, [])
+    again = _step(engine, "unchanged up", engine.up, types, unsteady) if up.succeeded else None
+    down = _step(engine, "destroy", engine.destroy, types, [])
+    left = rehearsal.count(f"::{project.name}::")
+    return Report(project.name, up, again, down, types, left, unsteady)
+
+
+def _step(
+    engine: EngineStack,
+    title: str,
+    operation: Callable[[OnEvent], Outcome],
+    types: set[str],
+    changes: list[str],
+) -> Outcome:
+    """Run an operation; gather the types that it sees, and what it changes with what differs."""
+
+    def run(on_event: OnEvent) -> Outcome:
+        def take(event: EngineEvent) -> None:
+            if event.resource_pre_event:
+                made = event.resource_pre_event.metadata
+                types.add(made.type)
+                if made.op in (OpType.CREATE, OpType.UPDATE, OpType.REPLACE, OpType.DELETE):
+                    differing = f" ({', '.join(made.diffs)})" if made.diffs else ""
+                    changes.append(f"{made.op.value} {made.urn.rpartition('::')[2]}{differing}")
+            on_event(event)
+
+        return operation(take)
+
+    outcome = watched(engine, title, run)
+    if outcome.interrupted:
+        raise _InterruptedError
+    return outcome

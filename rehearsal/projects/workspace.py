@@ -1,0 +1,117 @@
+"""Where the engine works on a rehearsed stack: below the home, so that what it notes down stays there.
+
+It notes down a salt or a setting in the stack file it is given. So it is given a copy: in `<home>/stacks` for
+the stacks of this checkout, in `<home>/projects/<name>` for those of any other project.
+"""
+
+import os
+import subprocess
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rehearsal.client import Rehearsal
+from rehearsal.projects import stack_file
+from rehearsal.projects.project import Project
+
+
+@dataclass(frozen=True)
+class Workspace:
+    """A stack that is ready to be worked on; `unreadable` are secret settings of its stack file."""
+
+    folder: Path
+    stack: str
+    unreadable: tuple[str, ...]
+    environment: Mapping[str, str]
+
+    @property
+    def told(self) -> list[str]:
+        """What a user should know before the work begins."""
+        return [
+            f"secret {key} of the stack file is encrypted elsewhere; the rehearsal has no value for it"
+            for key in self.unreadable
+        ]
+
+
+def of_project(project: Project, stack: str, rehearsal: Rehearsal, pulumi: str) -> Workspace:
+    """A stack of any project; the engine works on copies and is led to the program by their `main`.
+
+    Raises RuntimeError with the CLI's words when the stack cannot be made.
+    """
+    folder = rehearsal.home / "projects" / project.name
+    environment = {
+        **rehearsal.environment(),
+        "KUBECONFIG": str(rehearsal.kubeconfig()),
+        "PATH": _path_from(Path(pulumi).parent),
+        "PULUMI_STACK": stack,
+        "PYTHONPYCACHEPREFIX": str(rehearsal.home / "pycache"),  # compiled modules stay out of the project
+    }
+    dropped = {"main", "stackConfigDir", "config_dir", "backend", "runtime"}
+    settings = {key: value for key, value in project.settings.items() if key not in dropped}
+    # No `virtualenv` and no tool chain: the program runs with the SDKs that the rehearsal knows.
+    settings = {**settings, "runtime": "python", "main": str(project.entry)}
+    unreadable = _prepare(
+        folder,
+        settings,
+        project=project,
+        stack=stack,
+        home=rehearsal.home,
+        pulumi=pulumi,
+        environment=environment,
+    )
+    return Workspace(folder, stack, unreadable, environment)
+
+
+def of_checkout(project: Project, stack: str, rehearsal: Rehearsal, pulumi: str) -> Workspace:
+    """A stack of this checkout: the engine works in it, but on a copy of the stack file.
+
+    Its environment suits plain `pulumi` too: a launcher of that name renews the copy.
+    Raises RuntimeError with the CLI's words when the stack cannot be made.
+    """
+    folder, launchers = rehearsal.home / "stacks", rehearsal.home / "bin"
+    environment = {**rehearsal.environment(), "PATH": _path_from(launchers), "PULUMI_STACK": stack}
+    settings = {"name": project.name, "runtime": "python"}
+    unreadable = _prepare(
+        folder,
+        settings,
+        project=project,
+        stack=stack,
+        home=rehearsal.home,
+        pulumi=pulumi,
+        environment=environment,
+    )
+    stack_file.write_launcher(launchers, pulumi)
+    environment |= {
+        "PULUMI_OPTION_CONFIG_FILE": str(folder / f"Pulumi.{stack}.yaml"),
+        "TRAINSTACK_STACK_FILE": str(project.stacks()[stack]),
+    }
+    return Workspace(project.folder, stack, unreadable, environment)
+
+
+def _path_from(first: Path) -> str:
+    return os.pathsep.join([str(first), os.environ.get("PATH", os.defpath)])
+
+
+def _prepare(
+    folder: Path,
+    settings: Mapping[str, Any],
+    *,
+    project: Project,
+    stack: str,
+    home: Path,
+    pulumi: str,
+    environment: Mapping[str, str],
+) -> tuple[str, ...]:
+    """Write or renew the copies, and make the stack in the rehearsal's backend; the unreadable secrets."""
+    folder.mkdir(parents=True, exist_ok=True)
+    stack_file.write(folder / "Pulumi.yaml", settings)
+    unreadable = stack_file.renew(project.stacks().get(stack), folder / f"Pulumi.{stack}.yaml")
+    checkpoint = home / "state" / ".pulumi" / "stacks" / project.name / f"{stack}.json"
+    if not checkpoint.exists():
+        command = [pulumi, "stack", "init", stack, "--non-interactive", "--no-select"]
+        variables = {**os.environ, **environment}
+        made = subprocess.run(command, cwd=folder, env=variables, check=False, capture_output=True, text=True)
+        if made.returncode and not checkpoint.exists():  # another command may have made it just now
+            raise RuntimeError(f"the rehearsal's stack cannot be made: {made.stderr.strip()}")
+    return unreadable
