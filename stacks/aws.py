@@ -4,17 +4,17 @@ from typing import Any
 
 import pulumi
 
-from components.aws.autoscaling import AwsAutoscaling
-from components.aws.budget import AwsBudget
-from components.aws.cluster import AwsCluster
-from components.aws.gpu_pool import AwsGpuPool
-from components.aws.gpu_pool_args import AwsGpuPoolArgs
-from components.aws.network import AwsNetwork
-from components.aws.storage import AwsStorage, AwsStorageArgs
-from components.aws.tracking import AwsTracking
+from components.aws.cluster.autoscaling import AwsAutoscaling
+from components.aws.cluster.eks import AwsCluster
+from components.aws.money.budget import AwsBudget
+from components.aws.network.vpc import AwsNetwork
+from components.aws.pools.gpu_pool import AwsGpuPool
+from components.aws.pools.gpu_pool_args import AwsGpuPoolArgs
+from components.aws.storage.tiers import AwsStorage, AwsStorageArgs
+from components.aws.tracking.server import AwsTracking
 from components.kubernetes.accelerators import Accelerators
-from components.kubernetes.queueing import Queueing
-from components.kubernetes.quotas import FlavorArgs
+from components.kubernetes.queueing.queues import Queueing
+from components.kubernetes.queueing.quotas import FlavorArgs
 from infra.catalog.aws import facts
 from infra.naming import TAG_PREFIX, stack_tags
 from infra.providers import aws_provider, kubeconfig, kubernetes_provider

@@ -5,13 +5,13 @@ from typing import Any
 
 import pulumi
 
-from components.aws.alert_topic import AwsAlertTopic
-from components.aws.cluster import AwsCluster
+from components.aws.cluster.eks import AwsCluster
 from components.aws.pod_role import AwsPodRole, secret_reader
-from components.aws.storage import AwsStorage
-from components.aws.tracking import AwsTracking
-from components.kubernetes.kueue import GATE_NAMESPACE
-from components.kubernetes.queueing import Queueing
+from components.aws.storage.tiers import AwsStorage
+from components.aws.tracking.server import AwsTracking
+from components.aws.validation.alert_topic import AwsAlertTopic
+from components.kubernetes.queueing.kueue import GATE_NAMESPACE
+from components.kubernetes.queueing.queues import Queueing
 from components.kubernetes.smoke_job import SERVICE_ACCOUNT
 from components.kubernetes.smoke_schedule import SmokeSchedule, SmokeScheduleArgs
 from components.kubernetes.smoke_test import SmokeTest, SmokeTestArgs

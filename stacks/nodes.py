@@ -2,7 +2,7 @@
 
 import math
 
-from components.aws import efa as efa_driver
+from components.aws.pools import efa as efa_driver
 from infra.catalog.aws.model import InstanceType
 
 # EKS's AL2023 nodes keep CPU for kubelet and system by a falling share of the cores (6 %, 1 %, 0.5 %, 0.5 %,

@@ -7,7 +7,7 @@ import pulumi
 
 from components.base import Component
 from components.kubernetes.charts import release
-from components.kubernetes.quotas import GPU
+from components.kubernetes.queueing.quotas import GPU
 from infra.errors import Problem, UserError
 
 POOL_LABEL = "trainstack.dev/pool"

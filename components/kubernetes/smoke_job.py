@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import pulumi
 from pulumi_kubernetes import core, meta
 
-from components.kubernetes.quotas import EFA, GPU
+from components.kubernetes.queueing.quotas import EFA, GPU
 
 SERVICE = "smoke"
 SERVICE_ACCOUNT = "smoke"

@@ -9,7 +9,7 @@ from pulumi_kubernetes import batch, core, meta
 
 from components.base import Component
 from components.kubernetes import smoke_job
-from components.kubernetes.kueue import PRIORITY_LABEL, QUEUE_NAME_LABEL
+from components.kubernetes.queueing.kueue import PRIORITY_LABEL, QUEUE_NAME_LABEL
 from components.kubernetes.smoke_bundle import bundle
 from components.kubernetes.smoke_test import (
     CLAIM_TEMPLATE,

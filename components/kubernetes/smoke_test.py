@@ -11,8 +11,8 @@ from pulumi_kubernetes import batch, core, meta, resource
 
 from components.base import Component
 from components.kubernetes import smoke_job
-from components.kubernetes.kueue import PRIORITY_LABEL, QUEUE_NAME_LABEL
-from components.kubernetes.kueue_values import EFA_DEVICE_CLASS
+from components.kubernetes.queueing.kueue import PRIORITY_LABEL, QUEUE_NAME_LABEL
+from components.kubernetes.queueing.kueue_values import EFA_DEVICE_CLASS
 from components.kubernetes.smoke_bundle import Bundle, bundle
 from components.ordering import after
 

@@ -1,8 +1,8 @@
 from pulumi.provider.experimental.analyzer import Analyzer
 
-from components.aws.cluster import AwsCluster
-from components.aws.gpu_pool import AwsGpuPool
-from components.aws.network import AwsNetwork
+from components.aws.cluster.eks import AwsCluster
+from components.aws.network.vpc import AwsNetwork
+from components.aws.pools.gpu_pool import AwsGpuPool
 
 
 def test_a_schema_can_be_inferred_so_that_the_components_can_be_packaged() -> None:

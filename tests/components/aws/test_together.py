@@ -7,9 +7,9 @@ import pulumi
 import pulumi_aws as aws
 import pytest
 
-from components.aws.cluster import AwsCluster
-from components.aws.gpu_pool import AwsGpuPool
-from components.aws.network import AwsNetwork
+from components.aws.cluster.eks import AwsCluster
+from components.aws.network.vpc import AwsNetwork
+from components.aws.pools.gpu_pool import AwsGpuPool
 from tests.components.graph import Computed, Graph, deploy_graph
 
 COMPUTED: Computed = {

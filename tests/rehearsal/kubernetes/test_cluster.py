@@ -262,7 +262,7 @@ def test_the_real_mlflow_server_and_a_client_job(rehearsed: Rehearsed) -> None:
     rehearsed.aws("aws:s3/bucket:Bucket", "artifacts", {}, {"bucket": "artifacts"})
     rehearsed.namespace()
     rehearsed.create(ACCOUNT_KIND, {"metadata": {"name": "mlflow", "namespace": "lab"}}, "sa")
-    program = Path(__file__).parents[3] / "components" / "kubernetes" / "mlflow_serve.py"
+    program = Path(__file__).parents[3] / "components" / "kubernetes" / "tracking" / "serve.py"
     rehearsed.config_map("serve", {"main.py": program.read_text()})
     names = "mlflow.lab.svc.cluster.local:5000,mlflow.lab.svc:5000,localhost:*"
     env: dict[str, str] = {

@@ -1,0 +1,1 @@
+"""The EKS cluster of a stack."""

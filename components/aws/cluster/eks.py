@@ -1,0 +1,248 @@
+"""The Kubernetes control plane of a stack, its identities, and the nodes its own services run on."""
+
+import hashlib
+from collections.abc import Sequence
+
+import pulumi
+import pulumi_aws as aws
+
+from components.aws import iam
+from components.aws.account import Account, current_account
+from components.aws.cluster import addons
+from components.aws.cluster.cluster_args import AwsClusterArgs, cluster_problems, is_graviton
+from components.aws.encryption import encryption_key
+from components.aws.logs import log_group, logs_may_use
+from components.aws.pools import nodes
+from components.base import Component
+from components.ordering import after
+from infra import naming
+from infra.catalog.aws import facts
+from infra.catalog.aws.model import EksAddon
+from infra.errors import UserError
+
+LOG_TYPES = ("api", "audit", "authenticator", "controllerManager", "scheduler")
+_NODE_POLICIES = ("AmazonEKSWorkerNodePolicy", "AmazonEC2ContainerRegistryPullOnly")
+_ADMIN_POLICY = "AmazonEKSClusterAdminPolicy"
+_SYSTEM_DISK_GIB = 50
+
+
+class AwsCluster(Component):
+    """EKS with access entries, encrypted secrets and logs, add-ons with pod identity, and a system pool.
+
+    Outputs carry the order in which things must exist and go. `endpoint` and `certificate_authority` come
+    with the admins' access, the system nodes and the add-ons: what is deployed through a provider made from
+    them can run at once, and is destroyed while access, nodes and drivers still work. `node_role_arn` comes
+    with the role's policies and the CNI: a node group is destroyed before the CNI, which gives back the
+    nodes' network interfaces.
+    """
+
+    cluster_name: pulumi.Output[str]
+    """Name of the cluster."""
+    cluster_arn: pulumi.Output[str]
+    """ARN of the cluster."""
+    endpoint: pulumi.Output[str]
+    """URL of the Kubernetes API."""
+    certificate_authority: pulumi.Output[str]
+    """The API's certificate authority, base64."""
+    kubernetes_version: pulumi.Output[str]
+    """Minor version the control plane runs."""
+    security_group_id: pulumi.Output[str]
+    """The security group EKS made for the control plane and all nodes."""
+    node_role_arn: pulumi.Output[str]
+    """Role for node groups."""
+    kms_key_arn: pulumi.Output[str]
+    """The key of Kubernetes secrets and control-plane logs."""
+
+    def __init__(self, name: str, args: AwsClusterArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        super().__init__(name, opts)
+        problems = cluster_problems(args, facts.eks.addons)
+        if problems:
+            raise UserError(problems)
+        self._prefix = name
+        self._account = current_account(self)
+        self._partition = self._account.apply(lambda account: account.partition)
+
+        self._key = encryption_key(
+            self,
+            f"{name}-secrets",
+            account=self._account,
+            purpose=f"Kubernetes secrets and control-plane logs of {args['name']}",
+            statements=logs_may_use(args["region"], control_plane_log_group(args["name"])),
+        )
+        self._cluster = self._control_plane(args)
+        access = self._admin_access(args["admin_principal_arns"])
+        chosen = [facts.eks.addon(addon) for addon in args["addons"]]
+        early = [addon for addon in chosen if addon.name in addons.BEFORE_NODES]
+        first = [self._addon(addon, []) for addon in early]
+        role, policies = self._node_role()
+        self.node_role_arn = after(role.arn, [*policies, *first])
+        # Plain attributes: handles for `depends_on` inside one program, not part of the schema.
+        self.system_node_group = self._system_pool(args)
+        self.addons = [
+            *first,
+            *(self._addon(addon, [self.system_node_group]) for addon in chosen if addon not in early),
+        ]
+
+        self.cluster_name = self._cluster.name
+        self.cluster_arn = self._cluster.arn
+        usable = [*access, *self.addons]
+        self.endpoint = after(self._cluster.endpoint, usable)
+        self.certificate_authority = after(self._cluster.certificate_authority.data, usable)
+        self.kubernetes_version = self._cluster.version
+        self.security_group_id = self._cluster.vpc_config.cluster_security_group_id
+        self.kms_key_arn = self._key.arn
+        self.register_outputs(
+            {
+                "cluster_name": self.cluster_name,
+                "cluster_arn": self.cluster_arn,
+                "endpoint": self.endpoint,
+                "certificate_authority": self.certificate_authority,
+                "kubernetes_version": self.kubernetes_version,
+                "security_group_id": self.security_group_id,
+                "node_role_arn": self.node_role_arn,
+                "kms_key_arn": self.kms_key_arn,
+            }
+        )
+
+    def _control_plane(self, args: AwsClusterArgs) -> aws.eks.Cluster:
+        logs = log_group(
+            self,
+            f"{self._prefix}-logs",
+            log_group_name=control_plane_log_group(args["name"]),
+            retention_days=args["log_retention_days"],
+            key_arn=self._key.arn,
+        )
+        role = aws.iam.Role(
+            f"{self._prefix}-cluster-role",
+            description=f"Control plane of {args['name']}",
+            assume_role_policy=self._account.apply(lambda account: _cluster_trust(account, args)),
+            opts=self.child(),
+        )
+        policy = self._attach("cluster", role, "AmazonEKSClusterPolicy")
+        public_cidrs = args["endpoint_public_access_cidrs"]
+        return aws.eks.Cluster(
+            f"{self._prefix}-cluster",
+            name=args["name"],
+            role_arn=role.arn,
+            version=args["kubernetes_version"],
+            # API only: no aws-auth ConfigMap that one bad edit turns into a lock-out. Whoever creates the
+            # cluster gets no hidden access: the admins are the access entries below and nobody else.
+            access_config=aws.eks.ClusterAccessConfigArgs(
+                authentication_mode="API", bootstrap_cluster_creator_admin_permissions=False
+            ),
+            bootstrap_self_managed_addons=False,
+            deletion_protection=args.get("deletion_protection", False),
+            enabled_cluster_log_types=list(LOG_TYPES),
+            encryption_config=aws.eks.ClusterEncryptionConfigArgs(
+                provider=aws.eks.ClusterEncryptionConfigProviderArgs(key_arn=self._key.arn),
+                resources=["secrets"],
+            ),
+            # Upgraded by EKS when standard support ends, never billed for extended support in silence.
+            upgrade_policy=aws.eks.ClusterUpgradePolicyArgs(support_type="STANDARD"),
+            vpc_config=aws.eks.ClusterVpcConfigArgs(
+                subnet_ids=args["subnet_ids"],
+                endpoint_private_access=True,
+                endpoint_public_access=bool(public_cidrs),
+                public_access_cidrs=list(public_cidrs) or None,
+            ),
+            # The policy must outlive the cluster, or EKS cannot delete the network interfaces it made. The
+            # log group must exist first, or EKS makes one without key and retention.
+            opts=self.child(pulumi.ResourceOptions(depends_on=[policy, logs])),
+        )
+
+    def _attach(self, purpose: str, role: aws.iam.Role, policy: str) -> aws.iam.RolePolicyAttachment:
+        return aws.iam.RolePolicyAttachment(
+            f"{self._prefix}-{purpose}-{policy}",
+            role=role.name,
+            policy_arn=iam.managed_policy_arn(self._partition, policy),
+            opts=self.child(),
+        )
+
+    def _admin_access(self, principals: Sequence[str]) -> list[pulumi.Resource]:
+        """Named after the principal, not its place in the list: reordering must not take access away."""
+        resources: list[pulumi.Resource] = []
+        for principal in principals:
+            digest = hashlib.sha256(principal.encode()).hexdigest()[:6]  # two paths may end alike
+            label = f"{naming.sanitize(principal.rsplit('/', 1)[1], max_length=40)}-{digest}"
+            entry = aws.eks.AccessEntry(
+                f"{self._prefix}-access-{label}",
+                cluster_name=self._cluster.name,
+                principal_arn=principal,
+                type="STANDARD",
+                opts=self.child(),
+            )
+            admin = aws.eks.AccessPolicyAssociation(
+                f"{self._prefix}-admin-{label}",
+                cluster_name=self._cluster.name,
+                principal_arn=entry.principal_arn,
+                policy_arn=self._partition.apply(
+                    lambda partition: f"arn:{partition}:eks::aws:cluster-access-policy/{_ADMIN_POLICY}"
+                ),
+                access_scope=aws.eks.AccessPolicyAssociationAccessScopeArgs(type="cluster"),
+                opts=self.child(),
+            )
+            resources += [entry, admin]
+        return resources
+
+    def _addon(self, addon: EksAddon, depends_on: Sequence[pulumi.Resource]) -> aws.eks.Addon:
+        return addons.install(
+            self,
+            self._prefix,
+            addon=addon,
+            cluster=self._cluster,
+            partition=self._partition,
+            depends_on=depends_on,
+        )
+
+    def _node_role(self) -> tuple[aws.iam.Role, list[aws.iam.RolePolicyAttachment]]:
+        """What kubelet needs and no more: the CNI and all other pods have roles of their own."""
+        role = aws.iam.Role(
+            f"{self._prefix}-node-role",
+            description=f"Nodes of {self._prefix}",
+            assume_role_policy=iam.trust("ec2.amazonaws.com"),
+            opts=self.child(),
+        )
+        return role, [self._attach("node", role, policy) for policy in _NODE_POLICIES]
+
+    def _system_pool(self, args: AwsClusterArgs) -> aws.eks.NodeGroup:
+        pool = args["system_pool"]
+        template = aws.ec2.LaunchTemplate(
+            f"{self._prefix}-system",
+            description=f"System nodes of {args['name']}",
+            update_default_version=True,
+            block_device_mappings=[nodes.root_volume(_SYSTEM_DISK_GIB)],
+            metadata_options=nodes.metadata_options(),
+            tag_specifications=nodes.tag_specifications(f"{self._prefix}-system", args.get("tags", {})),
+            opts=self.child(),
+        )
+        arm = is_graviton(pool["instance_types"][0])
+        return aws.eks.NodeGroup(
+            f"{self._prefix}-system",
+            cluster_name=self._cluster.name,
+            node_role_arn=self.node_role_arn,
+            subnet_ids=args["subnet_ids"],
+            version=self._cluster.version,
+            ami_type="AL2023_ARM_64_STANDARD" if arm else "AL2023_x86_64_STANDARD",
+            capacity_type="ON_DEMAND",
+            instance_types=list(pool["instance_types"]),
+            launch_template=aws.eks.NodeGroupLaunchTemplateArgs(
+                id=template.id, version=template.latest_version.apply(str)
+            ),
+            scaling_config=aws.eks.NodeGroupScalingConfigArgs(
+                min_size=pool["min_size"], max_size=pool["max_size"], desired_size=pool["desired_size"]
+            ),
+            update_config=aws.eks.NodeGroupUpdateConfigArgs(max_unavailable=1),
+            node_repair_config=aws.eks.NodeGroupNodeRepairConfigArgs(enabled=True),
+            labels={"trainstack.dev/pool": "system"},
+            opts=self.child(pulumi.ResourceOptions(ignore_changes=["scalingConfig.desiredSize"])),
+        )
+
+
+def control_plane_log_group(cluster_name: str) -> str:
+    """Where EKS writes; it accepts no other name."""
+    return f"/aws/eks/{cluster_name}/cluster"
+
+
+def _cluster_trust(account: Account, args: AwsClusterArgs) -> str:
+    arn = f"arn:{account.partition}:eks:{args['region']}:{account.id}:cluster/{args['name']}"
+    return iam.trust("eks.amazonaws.com", conditions=iam.from_account(account.id, arn))

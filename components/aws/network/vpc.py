@@ -1,0 +1,215 @@
+"""The network of a training stack: a VPC in which pods have room and data stays private."""
+
+from collections.abc import Sequence
+from typing import NotRequired, TypedDict
+
+import pulumi
+import pulumi_aws as aws
+
+from components.aws.network.endpoints import interface_endpoints, s3_gateway
+from components.aws.network.flow_logs import flow_logs
+from components.aws.network.security import EVERYWHERE, efa_security_group, lock_default_security_group
+from components.aws.network.subnets import ZoneSubnets, plan_subnets
+from components.base import Component
+from components.ordering import after
+
+
+class AwsNetworkArgs(TypedDict):
+    """What an `AwsNetwork` is made of."""
+
+    region: str
+    """The region of `zones`, such as `us-east-1`; must be the provider's."""
+    cidr: str
+    """The VPC's private IPv4 block, /16 to /20."""
+    zones: Sequence[str]
+    """At least two availability zones. Zones may be added or reordered later; no subnet moves."""
+    nat_per_zone: bool
+    """One NAT gateway per zone (survives the loss of a zone) instead of one in the first zone (cheaper)."""
+    flow_log_retention_days: int
+    """Days that flow logs are kept: one of the periods CloudWatch Logs knows."""
+    interface_endpoints: Sequence[str]
+    """Short names of AWS services to reach without NAT, such as `ecr.api`; S3 is always included."""
+    kms_key_arn: NotRequired[pulumi.Input[str]]
+    """A key for the flow logs that CloudWatch Logs may use; without it the network makes its own."""
+
+
+class AwsNetwork(Component):
+    """VPC, subnets, NAT, endpoints, flow logs and the EFA security group.
+
+    Subnet ids and the EFA group's id are handed out together with their routes and rules: what is placed in
+    them is created after these and destroyed before them.
+    """
+
+    vpc_id: pulumi.Output[str]
+    """Id of the VPC."""
+    private_subnet_ids: pulumi.Output[Sequence[str]]
+    """Private subnets, in the order of `zones`: nodes, file systems, databases, control-plane interfaces."""
+    private_subnet_id_by_zone: dict[str, pulumi.Output[str]]
+    """The private subnet of each zone."""
+    public_subnet_ids: pulumi.Output[Sequence[str]]
+    """Public subnets, in the order of `zones`: NAT gateways and internet-facing load balancers only."""
+    efa_security_group_id: pulumi.Output[str]
+    """Id of the group every EFA interface must carry."""
+    endpoint_ids: pulumi.Output[Sequence[str]]
+    """Ids of the VPC endpoints, S3 first."""
+
+    def __init__(self, name: str, args: AwsNetworkArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        super().__init__(name, opts)
+        self._prefix = name
+        plan = plan_subnets(args["cidr"], args["region"], args["zones"])
+        vpc = aws.ec2.Vpc(
+            f"{name}-vpc",
+            cidr_block=args["cidr"],
+            enable_dns_support=True,
+            enable_dns_hostnames=True,  # private DNS of interface endpoints, EFS and FSx names need both
+            tags={"Name": name},
+            opts=self.child(),
+        )
+        lock_default_security_group(self, f"{name}-default", vpc.id)
+        public = {zone.zone: self._public_subnet(vpc, zone) for zone in plan}
+        internet = self._route_to_internet(vpc, public)
+        private = {zone.zone: self._private_subnet(vpc, zone) for zone in plan}
+        tables = {zone: self._route_table(vpc, f"private-{zone}") for zone in private}
+        nat_zones = list(private) if args["nat_per_zone"] else list(private)[:1]
+        gateways = {zone: self._nat_gateway(zone, public[zone], internet) for zone in nat_zones}
+        self.private_subnet_id_by_zone = {
+            zone: self._routed(zone, subnet, tables[zone], gateways.get(zone, gateways[nat_zones[0]]))
+            for zone, subnet in private.items()
+        }
+
+        region = args["region"]
+        endpoints = [
+            s3_gateway(self, name, region=region, vpc_id=vpc.id, route_tables=list(tables.values())),
+            *interface_endpoints(
+                self,
+                name,
+                region=region,
+                vpc_id=vpc.id,
+                vpc_cidr=args["cidr"],
+                subnets=private,
+                services=args["interface_endpoints"],
+            ),
+        ]
+        flow_logs(
+            self,
+            f"{name}-flow-logs",
+            region=region,
+            vpc_id=vpc.id,
+            retention_days=args["flow_log_retention_days"],
+            key_arn=args.get("kms_key_arn"),
+        )
+
+        self.vpc_id = vpc.id
+        self.private_subnet_ids = pulumi.Output.all(*self.private_subnet_id_by_zone.values())
+        self.public_subnet_ids = pulumi.Output.all(*(after(s.id, internet) for s in public.values()))
+        self.efa_security_group_id = efa_security_group(self, f"{name}-efa", vpc.id)
+        self.endpoint_ids = pulumi.Output.all(*(endpoint.id for endpoint in endpoints))
+        self.register_outputs(
+            {
+                "vpc_id": self.vpc_id,
+                "private_subnet_ids": self.private_subnet_ids,
+                "private_subnet_id_by_zone": self.private_subnet_id_by_zone,
+                "public_subnet_ids": self.public_subnet_ids,
+                "efa_security_group_id": self.efa_security_group_id,
+                "endpoint_ids": self.endpoint_ids,
+            }
+        )
+
+    def _public_subnet(self, vpc: aws.ec2.Vpc, zone: ZoneSubnets) -> aws.ec2.Subnet:
+        return aws.ec2.Subnet(
+            f"{self._prefix}-public-{zone.zone}",
+            vpc_id=vpc.id,
+            availability_zone=zone.zone,
+            cidr_block=zone.public,
+            map_public_ip_on_launch=False,  # NAT gateways and load balancers bring their own addresses
+            # How load-balancer controllers find the subnets for internet-facing load balancers.
+            tags={"Name": f"{self._prefix}-public-{zone.zone}", "kubernetes.io/role/elb": "1"},
+            opts=self.child(),
+        )
+
+    def _private_subnet(self, vpc: aws.ec2.Vpc, zone: ZoneSubnets) -> aws.ec2.Subnet:
+        subnet = aws.ec2.Subnet(
+            f"{self._prefix}-private-{zone.zone}",
+            vpc_id=vpc.id,
+            availability_zone=zone.zone,
+            cidr_block=zone.private,
+            map_public_ip_on_launch=False,
+            tags={"Name": f"{self._prefix}-private-{zone.zone}", "kubernetes.io/role/internal-elb": "1"},
+            opts=self.child(),
+        )
+        aws.ec2.SubnetCidrReservation(
+            f"{self._prefix}-pods-{zone.zone}",
+            subnet_id=subnet.id,
+            cidr_block=zone.pod_prefixes,
+            reservation_type="prefix",
+            description="Pod address prefixes of the VPC CNI",
+            opts=self.child(),
+        )
+        return subnet
+
+    def _route_table(self, vpc: aws.ec2.Vpc, purpose: str) -> aws.ec2.RouteTable:
+        return aws.ec2.RouteTable(
+            f"{self._prefix}-{purpose}",
+            vpc_id=vpc.id,
+            tags={"Name": f"{self._prefix}-{purpose}"},
+            opts=self.child(),
+        )
+
+    def _associated(
+        self, purpose: str, subnet: aws.ec2.Subnet, table: aws.ec2.RouteTable
+    ) -> aws.ec2.RouteTableAssociation:
+        return aws.ec2.RouteTableAssociation(
+            f"{self._prefix}-{purpose}", subnet_id=subnet.id, route_table_id=table.id, opts=self.child()
+        )
+
+    def _route_to_internet(
+        self, vpc: aws.ec2.Vpc, public: dict[str, aws.ec2.Subnet]
+    ) -> list[pulumi.Resource]:
+        """Give the public subnets their way out; returns what has to exist for that way to work."""
+        gateway = aws.ec2.InternetGateway(
+            f"{self._prefix}-internet", vpc_id=vpc.id, tags={"Name": self._prefix}, opts=self.child()
+        )
+        table = self._route_table(vpc, "public")
+        route = aws.ec2.Route(
+            f"{self._prefix}-public-internet",
+            route_table_id=table.id,
+            destination_cidr_block=EVERYWHERE,
+            gateway_id=gateway.id,
+            opts=self.child(),
+        )
+        associations = [self._associated(f"public-{zone}", subnet, table) for zone, subnet in public.items()]
+        return [route, *associations]
+
+    def _nat_gateway(
+        self, zone: str, subnet: aws.ec2.Subnet, internet: list[pulumi.Resource]
+    ) -> aws.ec2.NatGateway:
+        address = aws.ec2.Eip(
+            f"{self._prefix}-nat-{zone}",
+            domain="vpc",
+            tags={"Name": f"{self._prefix}-nat-{zone}"},
+            opts=self.child(),
+        )
+        return aws.ec2.NatGateway(
+            f"{self._prefix}-nat-{zone}",
+            allocation_id=address.allocation_id,
+            subnet_id=subnet.id,
+            tags={"Name": f"{self._prefix}-nat-{zone}"},
+            opts=self.child(pulumi.ResourceOptions(depends_on=internet)),
+        )
+
+    def _routed(
+        self, zone: str, subnet: aws.ec2.Subnet, table: aws.ec2.RouteTable, gateway: aws.ec2.NatGateway
+    ) -> pulumi.Output[str]:
+        """The id of a private subnet, usable once its way out exists.
+
+        Every zone has a route table of its own even with one NAT gateway: changing `nat_per_zone` later then
+        changes one route per zone and moves nothing.
+        """
+        route = aws.ec2.Route(
+            f"{self._prefix}-private-{zone}-nat",
+            route_table_id=table.id,
+            destination_cidr_block=EVERYWHERE,
+            nat_gateway_id=gateway.id,
+            opts=self.child(),
+        )
+        return after(subnet.id, [route, self._associated(f"private-{zone}", subnet, table)])

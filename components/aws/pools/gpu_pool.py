@@ -1,0 +1,204 @@
+"""A group of identical GPU nodes: fabric, placement, payment, and what schedulers see of them."""
+
+import pulumi
+import pulumi_aws as aws
+
+from components.aws.pools import efa, nodes
+from components.aws.pools.gpu_pool_args import PREPAID, RESERVED_LABELS, AwsGpuPoolArgs, pool_problems
+from components.aws.pools.user_data import encoded, node_user_data
+from components.base import Component
+from infra.catalog.aws import facts
+from infra.catalog.aws.model import InstanceType
+from infra.errors import UserError
+from smoke_training.fabric import Fabric
+
+TAINT_KEY = "nvidia.com/gpu"
+TAINT_VALUE = "present"
+_AMI_TYPES = {"x86_64": "AL2023_x86_64_NVIDIA", "arm64": "AL2023_ARM_64_NVIDIA"}
+_CAPACITY_TYPES = {
+    "on_demand": "ON_DEMAND",
+    "reserved": "ON_DEMAND",  # to EKS a reservation is on-demand; the launch template names it
+    "spot": "SPOT",
+    "capacity_block": "CAPACITY_BLOCK",
+}
+# One drained node ends a job that spans the pool, so going node by node only makes the interruption longer.
+_UPDATED_AT_ONCE_PERCENT = 33
+_AUTOSCALER_RESOURCES = "k8s.io/cluster-autoscaler/node-template/resources"
+
+
+class AwsGpuPool(Component):
+    """An EKS managed node group with its launch template and, for EFA, its placement group.
+
+    Raises UserError with every impossible combination; UnknownFactError for a type the catalog lacks.
+    """
+
+    node_group_name: pulumi.Output[str]
+    """Name of the node group in the cluster."""
+    labels: dict[str, str]
+    """The labels of every node: what pods and resource flavors select."""
+    taints: dict[str, str]
+    """The taints of every node by key, as `value:Effect`."""
+
+    def __init__(self, name: str, args: AwsGpuPoolArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        super().__init__(name, opts)
+        machine = facts.instance_type(args["instance_type"])
+        problems = pool_problems(args, machine)
+        if problems:
+            raise UserError(problems)
+        self._prefix = name
+        self.labels = node_labels(args, machine)
+        self.taints = {TAINT_KEY: f"{TAINT_VALUE}:NoSchedule"}
+        template = self._launch_template(args, machine)
+        # A plain attribute: a handle for `depends_on` inside one program, not part of the schema.
+        self.node_group = self._node_group(args, machine, template)
+        if args["efa"]:
+            self._tell_autoscaler(machine)
+        self.node_group_name = self.node_group.node_group_name
+        self.register_outputs(
+            {"node_group_name": self.node_group_name, "labels": self.labels, "taints": self.taints}
+        )
+
+    def _launch_template(self, args: AwsGpuPoolArgs, machine: InstanceType) -> aws.ec2.LaunchTemplate:
+        interfaces = None
+        if args["efa"]:
+            groups = [args["cluster_security_group_id"], args["efa_security_group_id"]]
+            interfaces = efa.network_interfaces(machine, groups)
+        user_data = node_user_data(
+            local_nvme=bool(machine.local_nvme_gb), huge_pages=efa.HUGE_PAGES if args["efa"] else 0
+        )
+        return aws.ec2.LaunchTemplate(
+            f"{self._prefix}-nodes",
+            description=f"{args['pool']}: {machine.name}, {args['capacity']}",
+            update_default_version=True,
+            # Here and not on the node group: a change of type then updates the group instead of replacing it,
+            # and a Capacity Block is accepted no other way.
+            instance_type=machine.name,
+            # Without a list of interfaces EKS adds the cluster's security group by itself.
+            network_interfaces=interfaces,
+            placement=self._placement(args, machine),
+            capacity_reservation_specification=_reservation(args),
+            instance_market_options=_market(args),
+            block_device_mappings=[nodes.root_volume(args["disk_gib"])],
+            metadata_options=nodes.metadata_options(),
+            tag_specifications=nodes.tag_specifications(self._prefix, args["tags"]),
+            user_data=encoded(user_data),
+            opts=self.child(),
+        )
+
+    def _placement(
+        self, args: AwsGpuPoolArgs, machine: InstanceType
+    ) -> aws.ec2.LaunchTemplatePlacementArgs | None:
+        """Close together for EFA, unless the place is already decided.
+
+        AWS places a Capacity Block itself; a reservation lies where it was made, and a group of our own could
+        only keep nodes from reaching it.
+        """
+        if "placement_group_name" in args:
+            return aws.ec2.LaunchTemplatePlacementArgs(group_name=args["placement_group_name"])
+        if not args["efa"] or args["capacity"] in PREPAID or not machine.supports_cluster_placement:
+            return None
+        group = aws.ec2.PlacementGroup(f"{self._prefix}-close", strategy="cluster", opts=self.child())
+        return aws.ec2.LaunchTemplatePlacementArgs(group_name=group.name)
+
+    def _node_group(
+        self, args: AwsGpuPoolArgs, machine: InstanceType, template: aws.ec2.LaunchTemplate
+    ) -> aws.eks.NodeGroup:
+        prepaid = args["capacity"] in PREPAID
+        return aws.eks.NodeGroup(
+            f"{self._prefix}-nodes",
+            cluster_name=args["cluster_name"],
+            node_role_arn=args["node_role_arn"],
+            subnet_ids=list(args["subnet_ids"]),
+            version=args["kubernetes_version"],
+            ami_type=_AMI_TYPES[machine.architecture],
+            capacity_type=_CAPACITY_TYPES[args["capacity"]],
+            launch_template=aws.eks.NodeGroupLaunchTemplateArgs(
+                id=template.id, version=template.latest_version.apply(str)
+            ),
+            scaling_config=aws.eks.NodeGroupScalingConfigArgs(
+                min_size=args["min_size"], max_size=args["max_size"], desired_size=args["desired_size"]
+            ),
+            update_config=aws.eks.NodeGroupUpdateConfigArgs(
+                max_unavailable_percentage=_UPDATED_AT_ONCE_PERCENT,
+                # Prepaid capacity has no room for new nodes beside the old: end these first.
+                update_strategy="MINIMAL" if prepaid else "DEFAULT",
+            ),
+            # One at a time: a false alarm of the monitor then costs one node, not the pool.
+            node_repair_config=aws.eks.NodeGroupNodeRepairConfigArgs(
+                enabled=True, max_parallel_nodes_repaired_count=1
+            ),
+            labels=self.labels,
+            # Keeps everything off these nodes that does not ask for a GPU.
+            taints=[aws.eks.NodeGroupTaintArgs(key=TAINT_KEY, value=TAINT_VALUE, effect="NO_SCHEDULE")],
+            opts=self.child(
+                pulumi.ResourceOptions(
+                    # The autoscaler owns the size after creation; a deployment must not end running jobs.
+                    ignore_changes=["scalingConfig.desiredSize"],
+                    delete_before_replace=prepaid,
+                )
+            ),
+        )
+
+    def _tell_autoscaler(self, machine: InstanceType) -> None:
+        """Tell Cluster Autoscaler what a node of an empty pool would offer.
+
+        It learns processors, memory and GPUs from EC2 and labels and taints from EKS, but what only a device
+        plugin or the kernel provides it cannot know, and would never scale up for a pod that asks for it.
+        """
+        group = self.node_group.resources[0].autoscaling_groups[0].name
+        offers = {
+            "vpc.amazonaws.com/efa": str(machine.efa_interfaces),
+            "hugepages-2Mi": f"{efa.HUGE_PAGES * efa.HUGE_PAGE_MIB}Mi",
+        }
+        for resource, amount in offers.items():
+            aws.autoscaling.Tag(
+                f"{self._prefix}-offers-{resource.rsplit('/', 1)[-1]}",
+                autoscaling_group_name=group,
+                tag=aws.autoscaling.TagTagArgs(
+                    key=f"{_AUTOSCALER_RESOURCES}/{resource}", value=amount, propagate_at_launch=False
+                ),
+                opts=self.child(),
+            )
+
+
+def node_labels(args: AwsGpuPoolArgs, machine: InstanceType) -> dict[str, str]:
+    """The labels of a pool's nodes.
+
+    `k8s.amazonaws.com/accelerator` tells Cluster Autoscaler to wait for the device plugin of a new node
+    instead of starting yet another one (its AWS README, "Special note on GPU instances").
+    """
+    return {
+        **args["labels"],
+        f"{RESERVED_LABELS}pool": args["pool"],
+        f"{RESERVED_LABELS}purpose": args["purpose"],
+        f"{RESERVED_LABELS}accelerator": machine.accelerator,
+        f"{RESERVED_LABELS}capacity": args["capacity"].replace("_", "-"),
+        f"{RESERVED_LABELS}fabric": Fabric.EFA if args["efa"] else Fabric.TCP,
+        "k8s.amazonaws.com/accelerator": machine.accelerator,
+    }
+
+
+def _reservation(
+    args: AwsGpuPoolArgs,
+) -> aws.ec2.LaunchTemplateCapacityReservationSpecificationArgs | None:
+    reservation = args.get("reservation_id")
+    if reservation is None:
+        return None
+    return aws.ec2.LaunchTemplateCapacityReservationSpecificationArgs(
+        # Never fall back to on-demand in silence: that pays twice, for the reservation and for the node.
+        capacity_reservation_preference=(
+            "capacity-reservations-only" if args["capacity"] == "reserved" else None
+        ),
+        capacity_reservation_target=(
+            aws.ec2.LaunchTemplateCapacityReservationSpecificationCapacityReservationTargetArgs(
+                capacity_reservation_id=reservation
+            )
+        ),
+    )
+
+
+def _market(args: AwsGpuPoolArgs) -> aws.ec2.LaunchTemplateInstanceMarketOptionsArgs | None:
+    # Only for Capacity Blocks: for spot EKS sets the market itself and refuses a template that does.
+    if args["capacity"] != "capacity_block":
+        return None
+    return aws.ec2.LaunchTemplateInstanceMarketOptionsArgs(market_type="capacity-block")

@@ -1,0 +1,128 @@
+"""EFS for home folders: small files, many nodes, every zone; not for the checkpoints of large jobs."""
+
+from collections.abc import Mapping, Sequence
+from typing import NotRequired, TypedDict
+
+import pulumi
+import pulumi_aws as aws
+
+from components.aws.network.connections import connect, tcp
+from components.base import Component
+from components.ordering import after
+
+NFS_PORT = 2049
+
+
+class AwsHomesArgs(TypedDict):
+    """Where homes are mounted from, and under which key."""
+
+    vpc_id: pulumi.Input[str]
+    subnet_ids: Sequence[pulumi.Input[str]]
+    """One subnet per zone (EFS allows one mount target per zone)."""
+    client_security_group_ids: Sequence[pulumi.Input[str]]
+    """Security groups of the nodes that mount it."""
+    kms_key_arn: pulumi.Input[str]
+    protect: NotRequired[bool]
+    """Refuse to delete the file system (EFS has no such switch, so Pulumi refuses). Default: yes."""
+
+
+class AwsHomes(Component):
+    """An encrypted, elastic EFS with daily backups, cold files in Infrequent Access, and TLS-only mounts."""
+
+    file_system_id: pulumi.Output[str]
+    security_group_id: pulumi.Output[str]
+
+    def __init__(self, name: str, args: AwsHomesArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        super().__init__(name, opts)
+        system = aws.efs.FileSystem(
+            name,
+            encrypted=True,
+            kms_key_id=args["kms_key_arn"],
+            throughput_mode="elastic",
+            # Two entries: EFS takes one transition per entry. A file that is used again comes back.
+            lifecycle_policies=[
+                {"transition_to_ia": "AFTER_30_DAYS"},
+                {"transition_to_primary_storage_class": "AFTER_1_ACCESS"},
+            ],
+            opts=self.child(pulumi.ResourceOptions(protect=args.get("protect", True))),
+        )
+        aws.efs.BackupPolicy(
+            f"{name}-backup",
+            file_system_id=system.id,
+            backup_policy={"status": "ENABLED"},
+            opts=self.child(),
+        )
+        policy = aws.efs.FileSystemPolicy(
+            f"{name}-policy",
+            file_system_id=system.id,
+            policy=pulumi.Output.json_dumps(file_system_policy(system.arn)),
+            opts=self.child(),
+        )
+        group, targets = self._mount_targets(name, args, system)
+        # A mount fails before there is a target in its zone: whoever uses the id waits for all of them.
+        self.file_system_id = after(system.id, [policy, *targets])
+        self.security_group_id = group.id
+        self.register_outputs(
+            {"file_system_id": self.file_system_id, "security_group_id": self.security_group_id}
+        )
+
+    def _mount_targets(
+        self, name: str, args: AwsHomesArgs, system: aws.efs.FileSystem
+    ) -> tuple[aws.ec2.SecurityGroup, list[aws.efs.MountTarget]]:
+        group = aws.ec2.SecurityGroup(
+            f"{name}-group",
+            description="EFS: NFS from the nodes that mount homes",
+            vpc_id=args["vpc_id"],
+            opts=self.child(),
+        )
+        for index, client in enumerate(args["client_security_group_ids"]):
+            connect(
+                self,
+                f"{name}-client{index}",
+                source=client,
+                target=group.id,
+                traffic=tcp((NFS_PORT, NFS_PORT)),
+            )
+        targets = [
+            aws.efs.MountTarget(
+                f"{name}-target{index}",
+                file_system_id=system.id,
+                subnet_id=subnet_id,
+                security_groups=[group.id],
+                opts=self.child(),
+            )
+            for index, subnet_id in enumerate(args["subnet_ids"])
+        ]
+        return group, targets
+
+
+def file_system_policy(arn: pulumi.Input[str]) -> Mapping[str, pulumi.Input[object]]:
+    """Mounting through a mount target is allowed (the security group says to whom), plain NFS never is.
+
+    A file system with a policy loses EFS's silent "anyone may mount", so that has to be written down.
+    """
+    return {
+        "Version": "2012-10-17",
+        "Statement": [
+            {
+                "Sid": "MountThroughTargets",
+                "Effect": "Allow",
+                "Principal": {"AWS": "*"},
+                "Action": [
+                    "elasticfilesystem:ClientMount",
+                    "elasticfilesystem:ClientRootAccess",
+                    "elasticfilesystem:ClientWrite",
+                ],
+                "Resource": arn,
+                "Condition": {"Bool": {"elasticfilesystem:AccessedViaMountTarget": "true"}},
+            },
+            {
+                "Sid": "TlsOnly",
+                "Effect": "Deny",
+                "Principal": {"AWS": "*"},
+                "Action": "*",
+                "Resource": arn,
+                "Condition": {"Bool": {"aws:SecureTransport": "false"}},
+            },
+        ],
+    }

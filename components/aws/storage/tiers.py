@@ -1,0 +1,189 @@
+"""The storage tiers of a stack: a fast file system, object stores for three kinds of data, homes."""
+
+from collections.abc import Mapping, Sequence
+from typing import NotRequired, TypedDict
+
+import pulumi
+
+from components.aws.account import Account, current_account
+from components.aws.encryption import encryption_key
+from components.aws.logs import logs_may_use
+from components.aws.storage.bucket import AwsBucket, AwsBucketArgs
+from components.aws.storage.homes import AwsHomes
+from components.aws.storage.lustre import AwsLustre, log_group_name
+from components.base import Component
+
+
+class LustreArgs(TypedDict):
+    """The fast file system."""
+
+    capacity_gib: pulumi.Input[int]
+    """Storage in GiB: 1200 or a multiple of 2400; larger steps with EFA (see the catalog)."""
+    throughput_mb_s_per_tib: pulumi.Input[int]
+    """125, 250, 500 or 1000 MB/s per TiB. Cannot be changed later with EFA."""
+    subnet_id: pulumi.Input[str]
+    """One subnet, best in the zone of the nodes that train."""
+    efa: NotRequired[bool]
+    """Serve clients over EFA and GPUDirect Storage; can only be chosen at creation. Default: no."""
+
+
+class AwsStorageArgs(TypedDict):
+    """Which tiers exist, who may mount them, and how long data is kept."""
+
+    region: str
+    """Region of the provider in use; key policies name it."""
+    vpc_id: pulumi.Input[str]
+    subnet_ids: Sequence[pulumi.Input[str]]
+    """Private subnets, one per zone: homes get a mount target in each."""
+    client_security_group_ids: Sequence[pulumi.Input[str]]
+    """Security groups of the nodes that may mount Lustre and homes."""
+    checkpoint_retention_days: int
+    """Days a checkpoint is kept in its bucket."""
+    noncurrent_days: int
+    """Days an overwritten or deleted object can still be restored, in every bucket."""
+    log_retention_days: int
+    """Days the log of failed imports and exports of Lustre is kept."""
+    lustre: NotRequired[LustreArgs]
+    """Default: no fast file system."""
+    homes: NotRequired[bool]
+    """Whether to make home folders. Default: no."""
+    force_destroy: NotRequired[bool]
+    """Delete buckets together with the objects in them. Default: no."""
+    deletion_protection: NotRequired[bool]
+    """Refuse to delete Lustre and homes. Default: yes."""
+
+
+class BucketPurpose(TypedDict, total=False):
+    """What sets one bucket apart from the others; see `AwsBucketArgs`."""
+
+    expire_days: int
+    intelligent_tiering: bool
+    object_lock: bool
+
+
+class AwsStorage(Component):
+    """Three buckets under one key, and on demand Lustre in front of two of them and EFS for homes.
+
+    Checkpoints expire; datasets move between tiers by their use; artifacts stay, and single ones can be
+    locked (S3 Object Lock is on, with no default retention). Buckets and file systems share one key: they
+    hold the same data at different speeds.
+    """
+
+    checkpoint_bucket: pulumi.Output[str]
+    checkpoint_bucket_arn: pulumi.Output[str]
+    dataset_bucket: pulumi.Output[str]
+    dataset_bucket_arn: pulumi.Output[str]
+    artifact_bucket: pulumi.Output[str]
+    artifact_bucket_arn: pulumi.Output[str]
+    kms_key_arn: pulumi.Output[str]
+
+    def __init__(self, name: str, args: AwsStorageArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        super().__init__(name, opts)
+        key = encryption_key(
+            self,
+            f"{name}-storage",
+            account=current_account(self),
+            purpose=f"Data of {name}: buckets, file systems and what is kept about runs",
+            statements=lambda account: storage_key_statements(account, args["region"], f"{name}-lustre"),
+        )
+        self.kms_key_arn = key.arn
+        checkpoints = self._bucket(
+            f"{name}-checkpoints", args, {"expire_days": args["checkpoint_retention_days"]}
+        )
+        datasets = self._bucket(f"{name}-datasets", args, {"intelligent_tiering": True})
+        artifacts = self._bucket(f"{name}-artifacts", args, {"object_lock": True})
+        self.checkpoint_bucket, self.checkpoint_bucket_arn = checkpoints.bucket, checkpoints.arn
+        self.dataset_bucket, self.dataset_bucket_arn = datasets.bucket, datasets.arn
+        self.artifact_bucket, self.artifact_bucket_arn = artifacts.bucket, artifacts.arn
+        self.lustre = self._lustre(f"{name}-lustre", args)
+        self.homes = self._homes(f"{name}-homes", args)
+        self.register_outputs(
+            {
+                "checkpoint_bucket": self.checkpoint_bucket,
+                "dataset_bucket": self.dataset_bucket,
+                "artifact_bucket": self.artifact_bucket,
+                "kms_key_arn": self.kms_key_arn,
+                "lustre_file_system_id": self.lustre.file_system_id if self.lustre else None,
+                "homes_file_system_id": self.homes.file_system_id if self.homes else None,
+            }
+        )
+
+    def _bucket(self, name: str, args: AwsStorageArgs, purpose: BucketPurpose) -> AwsBucket:
+        common: AwsBucketArgs = {
+            "kms_key_arn": self.kms_key_arn,
+            "noncurrent_days": args["noncurrent_days"],
+            "force_destroy": args.get("force_destroy", False),
+        }
+        return AwsBucket(name, {**common, **purpose}, self.child())
+
+    def _lustre(self, name: str, args: AwsStorageArgs) -> AwsLustre | None:
+        if "lustre" not in args:
+            return None
+        return AwsLustre(
+            name,
+            {
+                "vpc_id": args["vpc_id"],
+                "subnet_id": args["lustre"]["subnet_id"],
+                "capacity_gib": args["lustre"]["capacity_gib"],
+                "throughput_mb_s_per_tib": args["lustre"]["throughput_mb_s_per_tib"],
+                "efa": args["lustre"].get("efa", False),
+                "client_security_group_ids": args["client_security_group_ids"],
+                "kms_key_arn": self.kms_key_arn,
+                "checkpoint_bucket": self.checkpoint_bucket,
+                "dataset_bucket": self.dataset_bucket,
+                "log_retention_days": args["log_retention_days"],
+                "protect": args.get("deletion_protection", True),
+            },
+            self.child(),
+        )
+
+    def _homes(self, name: str, args: AwsStorageArgs) -> AwsHomes | None:
+        if not args.get("homes", False):
+            return None
+        return AwsHomes(
+            name,
+            {
+                "vpc_id": args["vpc_id"],
+                "subnet_ids": args["subnet_ids"],
+                "client_security_group_ids": args["client_security_group_ids"],
+                "kms_key_arn": self.kms_key_arn,
+                "protect": args.get("deletion_protection", True),
+            },
+            self.child(),
+        )
+
+
+def storage_key_statements(account: Account, region: str, lustre_name: str) -> list[Mapping[str, object]]:
+    """What the storage key allows besides IAM: FSx's links to the buckets, and the log of those links.
+
+    FSx makes one service-linked role per file system when the first bucket is linked; its name is not known
+    before, so the statement matches its pattern, only through S3, only from this account.
+    Source: FSx for Lustre guide, "Working with server-side encrypted Amazon S3 buckets".
+    """
+    linked_roles = (
+        f"arn:{account.partition}:iam::{account.id}:role/aws-service-role/"
+        "s3.data-source.lustre.fsx.amazonaws.com/AWSServiceRoleForFSxS3Access_*"
+    )
+    return [
+        {
+            "Sid": "LustreLinksReadAndWriteBuckets",
+            "Effect": "Allow",
+            "Principal": {"AWS": "*"},
+            "Action": [
+                "kms:Decrypt",
+                "kms:DescribeKey",
+                "kms:Encrypt",
+                "kms:GenerateDataKey*",
+                "kms:ReEncrypt*",
+            ],
+            "Resource": "*",
+            "Condition": {
+                "StringEquals": {
+                    "kms:CallerAccount": account.id,
+                    "kms:ViaService": f"s3.{region}.amazonaws.com",
+                },
+                "ArnLike": {"aws:PrincipalArn": linked_roles},
+            },
+        },
+        *logs_may_use(region, log_group_name(lustre_name))(account),
+    ]

@@ -1,0 +1,183 @@
+"""Experiment tracking: an MLflow server in the cluster, its database, its secrets and its rights."""
+
+from collections.abc import Sequence
+from typing import NotRequired, TypedDict
+
+import pulumi
+import pulumi_aws as aws
+
+from components.aws import iam
+from components.aws.pod_role import AwsPodRole
+from components.aws.tracking.database import POSTGRES_PORT, AwsDatabase
+from components.base import Component
+from components.kubernetes.tracking.pod import NAME
+from components.kubernetes.tracking.server import MlflowServer
+from components.ordering import after
+
+# Everything the server stores lies below this folder of the artifact bucket.
+ARTIFACT_PREFIX = "mlflow"
+
+
+class AwsTrackingArgs(TypedDict):
+    """Where the server runs, how big it and its database are, and how safe."""
+
+    region: str
+    cluster_name: pulumi.Input[str]
+    """EKS cluster whose pods the server is."""
+    cluster_arn: pulumi.Input[str]
+    vpc_id: pulumi.Input[str]
+    subnet_ids: Sequence[pulumi.Input[str]]
+    """Private subnets in at least two zones, for the database."""
+    client_security_group_ids: Sequence[pulumi.Input[str]]
+    """Security groups of the nodes that run the server."""
+    artifact_bucket: pulumi.Input[str]
+    artifact_bucket_arn: pulumi.Input[str]
+    kms_key_arn: pulumi.Input[str]
+    """Key of the artifact bucket; database and secrets use it, too."""
+    image: pulumi.Input[str]
+    """Image with MLflow's `auth` extra, psycopg2 and boto3, by digest."""
+    replicas: pulumi.Input[int]
+    workers: int
+    """Worker processes per replica."""
+    min_acu: float
+    """Smallest capacity of the database in Aurora capacity units; 0 lets it pause after half an hour."""
+    max_acu: float
+    """Largest capacity of the database in Aurora capacity units."""
+    log_retention_days: int
+    """How long the database's log is kept."""
+    backup_retention_days: NotRequired[int]
+    """Days of continuous backup of the database, 1 to 35. Default: 7."""
+    namespace: NotRequired[str]
+    """Namespace of the server. Default: mlflow."""
+    deletion_protection: NotRequired[bool]
+    """Refuse to delete the database; keep deleted secrets restorable for a month. Default: yes."""
+
+
+class AwsTracking(Component):
+    """MLflow with users and permissions, PostgreSQL behind it, artifacts in S3.
+
+    Needs an AWS and a Kubernetes provider (`providers=[aws, kubernetes]`).
+
+    The server's service account holds one role, by EKS Pod Identity: its folder of the artifact bucket (to
+    read and write, not to delete: the artifacts of a run stay), the key they are encrypted with, and two
+    secrets. One of them starts empty; the server fills it with the password of its first user.
+
+    A database that may pause (`min_acu` 0) makes the first request after a pause wait 15 seconds or more. The
+    server then closes connections after each request, since an open one keeps the database awake.
+    """
+
+    url: pulumi.Output[str]
+    admin_secret_arn: pulumi.Output[str]
+    artifact_uri: pulumi.Output[str]
+
+    def __init__(self, name: str, args: AwsTrackingArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        super().__init__(name, opts)
+        protected = args.get("deletion_protection", True)
+        database = self._database(f"{name}-mlflow", args)
+        admin = aws.secretsmanager.Secret(
+            f"{name}-mlflow-admin",
+            description=f"First user of the MLflow server of {name}: username, password, session_key",
+            kms_key_id=args["kms_key_arn"],
+            recovery_window_in_days=30 if protected else 0,
+            opts=self.child(),
+        )
+        role = self._role(f"{name}-mlflow", args, admin.arn, database.secret_arn)
+        self.admin_secret_arn = admin.arn
+        self.artifact_uri = pulumi.Output.concat("s3://", args["artifact_bucket"], f"/{ARTIFACT_PREFIX}")
+        server = MlflowServer(
+            f"{name}-mlflow-server",
+            {
+                "image": args["image"],
+                "replicas": args["replicas"],
+                "workers": args["workers"],
+                "region": args["region"],
+                # EKS gives a pod its rights when it is made: the rights must exist before.
+                "database_uri": after(database_uri(database.endpoint), [role]),
+                "database_secret_arn": database.secret_arn,
+                "admin_secret_arn": admin.arn,
+                "artifacts_destination": self.artifact_uri,
+                "keep_connections": args["min_acu"] > 0,
+                "namespace": args.get("namespace", NAME),
+            },
+            self.child(),
+        )
+        self.url = server.url
+        self.register_outputs(
+            {
+                "url": self.url,
+                "admin_secret_arn": self.admin_secret_arn,
+                "artifact_uri": self.artifact_uri,
+            }
+        )
+
+    def _database(self, name: str, args: AwsTrackingArgs) -> AwsDatabase:
+        return AwsDatabase(
+            name,
+            {
+                "region": args["region"],
+                "vpc_id": args["vpc_id"],
+                "subnet_ids": args["subnet_ids"],
+                "client_security_group_ids": args["client_security_group_ids"],
+                "kms_key_arn": args["kms_key_arn"],
+                "min_acu": args["min_acu"],
+                "max_acu": args["max_acu"],
+                "backup_retention_days": args.get("backup_retention_days", 7),
+                "log_retention_days": args["log_retention_days"],
+                "deletion_protection": args.get("deletion_protection", True),
+            },
+            self.child(),
+        )
+
+    def _role(
+        self,
+        name: str,
+        args: AwsTrackingArgs,
+        admin_secret_arn: pulumi.Output[str],
+        database_secret_arn: pulumi.Output[str],
+    ) -> AwsPodRole:
+        policy = pulumi.Output.all(
+            bucket_arn=args["artifact_bucket_arn"],
+            key_arn=args["kms_key_arn"],
+            admin_secret_arn=admin_secret_arn,
+            database_secret_arn=database_secret_arn,
+        ).apply(lambda known: server_rights(region=args["region"], **known))
+        return AwsPodRole(
+            name,
+            {
+                "cluster_name": args["cluster_name"],
+                "cluster_arn": args["cluster_arn"],
+                "namespace": args.get("namespace", NAME),
+                "service_account": NAME,
+                "policy": policy,
+            },
+            self.child(),
+        )
+
+
+def database_uri(endpoint: pulumi.Input[str]) -> pulumi.Output[str]:
+    """The URI the server fills with user and password; the database refuses it without TLS anyway."""
+    return pulumi.Output.concat(
+        "postgresql+psycopg2://{username}:{password}@", endpoint, f":{POSTGRES_PORT}/mlflow?sslmode=require"
+    )
+
+
+def server_rights(
+    *, region: str, bucket_arn: str, key_arn: str, admin_secret_arn: str, database_secret_arn: str
+) -> str:
+    """The role's policy. The key works only through S3 and Secrets Manager."""
+    services = [f"{service}.{region}.amazonaws.com" for service in ("s3", "secretsmanager")]
+    listing = {
+        **iam.allow(["s3:ListBucket"], [bucket_arn]),
+        "Condition": {"StringLike": {"s3:prefix": [ARTIFACT_PREFIX, f"{ARTIFACT_PREFIX}/*"]}},
+    }
+    artifacts = iam.allow(
+        ["s3:AbortMultipartUpload", "s3:GetObject", "s3:ListMultipartUploadParts", "s3:PutObject"],
+        [f"{bucket_arn}/{ARTIFACT_PREFIX}/*"],
+    )
+    key = {
+        **iam.allow(["kms:Decrypt", "kms:GenerateDataKey"], [key_arn]),
+        "Condition": {"StringEquals": {"kms:ViaService": services}},
+    }
+    reading = iam.allow(["secretsmanager:GetSecretValue"], [admin_secret_arn, database_secret_arn])
+    filling = iam.allow(["secretsmanager:PutSecretValue"], [admin_secret_arn])
+    return iam.document(listing, artifacts, key, reading, filling)

@@ -1,0 +1,1 @@
+"""Queues, quotas and namespaces of teams."""

@@ -1,0 +1,82 @@
+"""How Kueue itself runs: the values of its chart (checked against chart and API of 0.19.2)."""
+
+import json
+from typing import Any
+
+from components.kubernetes.queueing.quotas import EFA
+
+# Only namespaces with this label are managed, and in those every job and pod is: nothing starts past the
+# quota. Its webhooks watch the same namespaces, so a Kueue that is down stops no pod of the platform.
+MANAGED_LABEL = "trainstack.dev/queueing"
+MANAGED = "required"
+EFA_DEVICE_CLASS = "efa.networking.k8s.aws"
+# Time for a new GPU node to boot and pull a training image of some 10 GB. Kueue's own default (30 min since
+# 0.19) is not relied on: too short and a slow node means an endless loop of evictions, too long and a gang
+# that cannot complete holds its GPUs.
+PODS_READY_TIMEOUT = "20m"
+PODS_RECOVERY_TIMEOUT = "10m"
+
+
+def values(*, service_monitor: bool, efa_claims: bool) -> dict[str, Any]:
+    """Values of the chart; `efa_claims` is true when EFA devices are given out by resource claims (DRA)."""
+    return {
+        "enablePrometheus": service_monitor,
+        "controllerManager": {
+            "replicas": 2,
+            "podDisruptionBudget": {"enabled": True, "minAvailable": 1},
+            "manager": {
+                "resources": {
+                    "requests": {"cpu": "500m", "memory": "1Gi"},
+                    "limits": {"cpu": "2", "memory": "2Gi"},
+                }
+            },
+        },
+        # JSON is YAML, and the chart parses it as such.
+        "managerConfig": {
+            "controllerManagerConfigYaml": json.dumps(manager_config(efa_claims=efa_claims), indent=2)
+        },
+    }
+
+
+def manager_config(*, efa_claims: bool) -> dict[str, Any]:
+    """The controller's configuration file (config.kueue.x-k8s.io/v1beta2)."""
+    return {
+        "apiVersion": "config.kueue.x-k8s.io/v1beta2",
+        "kind": "Configuration",
+        "health": {"healthProbeBindAddress": ":8081"},
+        "metrics": {"bindAddress": ":8443", "enableClusterQueueResources": True},
+        "webhook": {"port": 9443},
+        "leaderElection": {"leaderElect": True, "resourceName": "c1f6bfd2.kueue.x-k8s.io"},
+        "clientConnection": {"qps": 300, "burst": 500},
+        "internalCertManagement": {
+            "enable": True,
+            "webhookServiceName": "kueue-webhook-service",
+            "webhookSecretName": "kueue-webhook-server-cert",
+        },
+        "manageJobsWithoutQueueName": True,
+        "managedJobsNamespaceSelector": {"matchLabels": {MANAGED_LABEL: MANAGED}},
+        "waitForPodsReady": {
+            "timeout": PODS_READY_TIMEOUT,
+            "recoveryTimeout": PODS_RECOVERY_TIMEOUT,
+            "blockAdmission": False,
+            "requeuingStrategy": {
+                "timestamp": "Eviction",
+                "backoffBaseSeconds": 60,
+                "backoffMaxSeconds": 1800,
+            },
+        },
+        "integrations": {
+            "frameworks": ["batch/job", "jobset.x-k8s.io/jobset", "trainer.kubeflow.org/trainjob", "pod"]
+        },
+        "fairSharing": {"preemptionStrategies": ["LessThanOrEqualToFinalShare", "LessThanInitialShare"]},
+        "resources": _resources(efa_claims),
+    }
+
+
+def _resources(efa_claims: bool) -> dict[str, Any]:
+    # No queue covers huge pages and scratch disk, which jobs may well ask for; undeclared would mean "never".
+    resources: dict[str, Any] = {"excludeResourcePrefixes": ["hugepages-", "ephemeral-storage"]}
+    if efa_claims:
+        # A claim for EFA devices counts against the same quota as the device plugin's resource.
+        resources["deviceClassMappings"] = [{"name": EFA, "deviceClassNames": [EFA_DEVICE_CLASS]}]
+    return resources

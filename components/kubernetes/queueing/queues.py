@@ -1,0 +1,112 @@
+"""Queues with quotas, fair share and priorities, by Kueue."""
+
+from collections.abc import Sequence
+from typing import NotRequired, TypedDict
+
+import pulumi
+from pulumi_kubernetes import core, meta
+
+from components.base import Component
+from components.kubernetes.charts import charts, release
+from components.kubernetes.manifest import Manifest
+from components.kubernetes.queueing import kueue, kueue_values
+from components.kubernetes.queueing.quota_rules import check
+from components.kubernetes.queueing.quotas import FlavorArgs, GateArgs, TeamArgs
+from components.kubernetes.queueing.tenancy import tenant_namespace
+from components.ordering import after
+from infra.naming import team_namespace
+
+
+class QueueingArgs(TypedDict):
+    """Arguments of `Queueing`."""
+
+    flavors: Sequence[FlavorArgs]
+    """The pools that jobs run on, in order of preference."""
+    teams: Sequence[TeamArgs]
+    """The tenants; each gets a namespace, a queue and a share."""
+    gate: GateArgs
+    """What the deploy validation needs."""
+    efa_driver: str
+    """How EFA devices reach pods: "device_plugin", "dra" or "none"."""
+    service_monitor: NotRequired[bool]
+    """True when the cluster has the Prometheus operator's ServiceMonitor; default False."""
+
+
+class Queueing(Component):
+    """Kueue, one flavor a pool, and a namespace with a guaranteed, lendable share for every team.
+
+    Raises UserError, with every problem, when shares and pools do not fit together.
+    """
+
+    cohort: pulumi.Output[str]
+    """The cohort in which all queues borrow from each other."""
+    team_namespaces: pulumi.Output[dict[str, str]]
+    """Namespace of each team, by the team's name. Jobs in it are queued without naming a queue."""
+    gate_namespace: pulumi.Output[str]
+    """Namespace of the deploy validation; whoever uses it comes after its queue."""
+    gate_queue: pulumi.Output[str]
+    """LocalQueue of the deploy validation."""
+    gate_priority: pulumi.Output[str]
+    """Priority class of the deploy validation."""
+    schedule_queue: pulumi.Output[str]
+    """LocalQueue of scheduled validations, where the gate says that there are any."""
+    schedule_priority: pulumi.Output[str]
+    """Priority class of scheduled validations: the lowest there is."""
+
+    def __init__(self, name: str, args: QueueingArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        super().__init__(name, opts)
+        flavors, teams, gate = args["flavors"], args["teams"], args["gate"]
+        check(flavors, teams, gate)
+        controller = self._controller(name, args)
+        namespaces = self._namespaces(name, teams)
+        created: list[pulumi.Resource] = [controller, *namespaces]
+        for layer in kueue.layers(flavors, teams, gate):
+            opts_of_layer = self.child(pulumi.ResourceOptions(depends_on=created))
+            created = [Manifest(_resource_name(name, body), body, opts_of_layer) for body in layer]
+
+        tenants = {team["name"]: team_namespace(team["name"]) for team in teams}
+        self.cohort = pulumi.Output.from_input(kueue.COHORT)
+        self.team_namespaces = after(pulumi.Output.from_input(tenants), created)
+        self.gate_namespace = after(pulumi.Output.from_input(kueue.GATE_NAMESPACE), created)
+        self.gate_queue = pulumi.Output.from_input(kueue.GATE_QUEUE)
+        self.gate_priority = pulumi.Output.from_input(kueue.PRIORITIES[0].name)
+        self.schedule_queue = pulumi.Output.from_input(kueue.SCHEDULE_QUEUE)
+        self.schedule_priority = pulumi.Output.from_input(kueue.PRIORITIES[-1].name)
+        self.register_outputs(
+            {
+                "cohort": self.cohort,
+                "team_namespaces": self.team_namespaces,
+                "gate_namespace": self.gate_namespace,
+                "gate_queue": self.gate_queue,
+                "gate_priority": self.gate_priority,
+                "schedule_queue": self.schedule_queue,
+                "schedule_priority": self.schedule_priority,
+            }
+        )
+
+    def _controller(self, name: str, args: QueueingArgs) -> pulumi.Resource:
+        namespace = core.v1.Namespace(
+            f"{name}-kueue-namespace",
+            metadata=meta.v1.ObjectMetaArgs(name=charts()["kueue"].namespace),
+            opts=self.child(),
+        )
+        values = kueue_values.values(
+            service_monitor=args.get("service_monitor", False), efa_claims=args["efa_driver"] == "dra"
+        )
+        opts = self.child(pulumi.ResourceOptions(depends_on=[namespace]))
+        return release(f"{name}-kueue", "kueue", values, opts)
+
+    def _namespaces(self, name: str, teams: Sequence[TeamArgs]) -> list[pulumi.Resource]:
+        gate = tenant_namespace(f"{name}-smoke", kueue.GATE_NAMESPACE, {}, self.child())
+        tenants = [team_namespace(team["name"]) for team in teams]
+        return gate + [
+            resource
+            for team in tenants
+            for resource in tenant_namespace(f"{name}-{team}", team, {kueue.TEAM_LABEL: team}, self.child())
+        ]
+
+
+def _resource_name(name: str, body: kueue.Body) -> str:
+    metadata = body["metadata"]
+    parts = [name, body["kind"].lower(), metadata.get("namespace"), metadata["name"]]
+    return "-".join(part for part in parts if part)

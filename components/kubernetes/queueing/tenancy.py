@@ -1,0 +1,66 @@
+"""The namespace a queue admits jobs to, and what it needs around them."""
+
+import pulumi
+from pulumi_kubernetes import core, meta, networking
+
+from components.kubernetes.queueing.kueue_values import MANAGED, MANAGED_LABEL
+
+# Namespaces with this label may reach the tracking server.
+TRACKING_LABEL = "trainstack.dev/tracking"
+# What a container counts as in a queue when it names no request of its own.
+DEFAULT_REQUEST = {"cpu": "1", "memory": "2Gi"}
+
+
+def tenant_namespace(
+    name: str, namespace: str, labels: dict[str, str], opts: pulumi.ResourceOptions
+) -> list[pulumi.Resource]:
+    """A namespace whose every job is queued, with default requests, closed to other namespaces.
+
+    There is no ResourceQuota on GPUs: a hard limit at the guaranteed share would forbid borrowing, and one
+    above it is never met, because the queues admit nothing past the pools. Pods of one namespace may talk to
+    each other freely: distributed training uses ports that no rule can name in advance.
+    """
+    owned = core.v1.Namespace(
+        f"{name}-namespace",
+        metadata=meta.v1.ObjectMetaArgs(
+            name=namespace,
+            labels={
+                MANAGED_LABEL: MANAGED,
+                TRACKING_LABEL: "allowed",
+                # Many training images run as root: "restricted" is what users are told, not what stops them.
+                "pod-security.kubernetes.io/enforce": "baseline",
+                "pod-security.kubernetes.io/warn": "restricted",
+                **labels,
+            },
+        ),
+        opts=opts,
+    )
+    inside = pulumi.ResourceOptions.merge(opts, pulumi.ResourceOptions(depends_on=[owned]))
+    limits = core.v1.LimitRange(
+        f"{name}-requests",
+        metadata=meta.v1.ObjectMetaArgs(name="default-requests", namespace=namespace),
+        spec=core.v1.LimitRangeSpecArgs(
+            limits=[core.v1.LimitRangeItemArgs(type="Container", default_request=DEFAULT_REQUEST)]
+        ),
+        opts=inside,
+    )
+    return [owned, limits, _closed_to_others(name, namespace, inside)]
+
+
+def _closed_to_others(name: str, namespace: str, opts: pulumi.ResourceOptions) -> networking.v1.NetworkPolicy:
+    return networking.v1.NetworkPolicy(
+        f"{name}-ingress",
+        metadata=meta.v1.ObjectMetaArgs(name="same-namespace-only", namespace=namespace),
+        spec=networking.v1.NetworkPolicySpecArgs(
+            pod_selector=meta.v1.LabelSelectorArgs(),
+            policy_types=["Ingress"],
+            ingress=[
+                networking.v1.NetworkPolicyIngressRuleArgs(
+                    from_=[
+                        networking.v1.NetworkPolicyPeerArgs(pod_selector=meta.v1.LabelSelectorArgs()),
+                    ]
+                )
+            ],
+        ),
+        opts=opts,
+    )

@@ -1,0 +1,1 @@
+"""The MLflow server in a cluster."""

@@ -1,0 +1,187 @@
+"""The pod of the MLflow server, and what it may talk to. Pure: arguments in, specs out."""
+
+from typing import NotRequired, TypedDict
+
+import pulumi
+from pulumi_kubernetes.core.v1 import ContainerArgsDict, EnvVarArgsDict, PodSpecArgsDict, ProbeArgsDict
+from pulumi_kubernetes.networking.v1 import NetworkPolicyEgressRuleArgsDict, NetworkPolicySpecArgsDict
+
+from components.kubernetes.queueing.tenancy import TRACKING_LABEL
+
+NAME = "mlflow"
+PORT = 5000
+PROGRAM_FOLDER = "/opt/trainstack"
+
+# Resident set of MLflow 3.17.2 at rest, measured: 310 MiB without workers, 257 MiB per worker. Twice that per
+# worker leaves room for requests; one that leaks meets the limit of its pod and not the memory of the node.
+BASE_MEMORY_MIB = 512
+WORKER_MEMORY_MIB = 512
+
+# Where the agent of EKS Pod Identity answers on every node. Source: EKS user guide, "EKS Pod Identity".
+POD_IDENTITY_AGENT = "169.254.170.23/32"
+
+
+class MlflowServerArgs(TypedDict):
+    """Which image, how much of it, and where its data and secrets are."""
+
+    image: pulumi.Input[str]
+    """Image with MLflow's `auth` extra, psycopg2 and boto3, by digest."""
+    replicas: pulumi.Input[int]
+    workers: int
+    """Worker processes per replica; each takes 512 MiB."""
+    region: pulumi.Input[str]
+    """AWS region of the secrets."""
+    database_uri: pulumi.Input[str]
+    """SQLAlchemy URI; may hold {username} and {password}, filled inside the pod."""
+    database_secret_arn: pulumi.Input[str]
+    """Secret with username and password of the database."""
+    admin_secret_arn: pulumi.Input[str]
+    """Secret of the first user; the server fills it when it is empty."""
+    artifacts_destination: pulumi.Input[str]
+    """Where the server puts artifacts, e.g. s3://bucket/mlflow."""
+    keep_connections: NotRequired[bool]
+    """Hold database connections open between requests. Default: yes; no lets a database pause."""
+    namespace: NotRequired[str]
+    """Default: mlflow."""
+
+
+def labels() -> dict[str, str]:
+    """What selects the server's pods."""
+    return {"app.kubernetes.io/name": NAME, "app.kubernetes.io/part-of": "trainstack"}
+
+
+def service_host(namespace: str) -> str:
+    """The name of the server inside the cluster."""
+    return f"{NAME}.{namespace}.svc.cluster.local"
+
+
+def allowed_hosts(namespace: str) -> str:
+    """The Host headers the server accepts: its names in the cluster, and a port-forward.
+
+    MLflow refuses any other, so that a web page cannot reach it through a name it controls (DNS rebinding).
+    """
+    names = (service_host(namespace), f"{NAME}.{namespace}.svc", f"{NAME}.{namespace}")
+    return ",".join([*(f"{name}:{PORT}" for name in names), "localhost:*", "127.0.0.1:*"])
+
+
+def environment(args: MlflowServerArgs) -> list[EnvVarArgsDict]:
+    """The environment of the container; it says where secrets are, never what they are."""
+    values: dict[str, pulumi.Input[str]] = {
+        "HOST": "$(POD_IP)",
+        "PORT": str(PORT),
+        "WORKERS": str(args["workers"]),
+        "DATABASE_URI": args["database_uri"],
+        "DATABASE_SECRET_ARN": args["database_secret_arn"],
+        "ADMIN_SECRET_ARN": args["admin_secret_arn"],
+        "AWS_REGION": args["region"],
+        "ARTIFACTS_DESTINATION": args["artifacts_destination"],
+        "ALLOWED_HOSTS": allowed_hosts(args.get("namespace", NAME)),
+        "HOME": "/tmp",  # noqa: S108 - the pod's own emptyDir; the root is read-only
+    }
+    if not args.get("keep_connections", True):
+        values["MLFLOW_SQLALCHEMYSTORE_POOLCLASS"] = "NullPool"
+    # POD_IP comes first: Kubernetes fills $(POD_IP) only from what it has read already.
+    variables: list[EnvVarArgsDict] = [
+        {"name": "POD_IP", "value_from": {"field_ref": {"field_path": "status.podIP"}}}
+    ]
+    for name, value in values.items():
+        variables.append({"name": name, "value": value})
+    return variables
+
+
+def probe(period_s: int, failures: int, timeout_s: int) -> ProbeArgsDict:
+    """Ask /health, which needs neither a user nor a known host nor the database."""
+    return {
+        "http_get": {"path": "/health", "port": "http"},
+        "period_seconds": period_s,
+        "failure_threshold": failures,
+        "timeout_seconds": timeout_s,
+    }
+
+
+def container(args: MlflowServerArgs) -> ContainerArgsDict:
+    """The server's container: no privileges, nothing writable but /tmp, memory for its workers."""
+    memory = f"{BASE_MEMORY_MIB + WORKER_MEMORY_MIB * args['workers']}Mi"
+    return {
+        "name": NAME,
+        "image": args["image"],
+        "command": ["python", f"{PROGRAM_FOLDER}/serve.py"],
+        "env": environment(args),
+        "ports": [{"name": "http", "container_port": PORT}],
+        "security_context": {
+            "allow_privilege_escalation": False,
+            "read_only_root_filesystem": True,
+            "capabilities": {"drop": ["ALL"]},
+        },
+        "resources": {
+            "requests": {"cpu": f"{250 * args['workers']}m", "memory": memory},
+            "limits": {"memory": memory},
+        },
+        # Five minutes to start: migrations, and a database that may have to wake up.
+        "startup_probe": probe(period_s=5, failures=60, timeout_s=5),
+        "readiness_probe": probe(period_s=10, failures=3, timeout_s=5),
+        "liveness_probe": probe(period_s=20, failures=6, timeout_s=10),
+        "volume_mounts": [
+            {"name": "tmp", "mount_path": "/tmp"},  # noqa: S108 - an emptyDir of this pod
+            {"name": "program", "mount_path": PROGRAM_FOLDER, "read_only": True},
+        ],
+    }
+
+
+def pod(args: MlflowServerArgs, account: pulumi.Input[str], program: pulumi.Input[str]) -> PodSpecArgsDict:
+    """The pod: what Pod Security's `restricted` asks for, spread over zones, the program from a ConfigMap."""
+    return {
+        "service_account_name": account,
+        "automount_service_account_token": False,
+        # Otherwise Kubernetes sets MLFLOW_PORT=tcp://... for the Service, and MLflow takes it for its option.
+        "enable_service_links": False,
+        "security_context": {
+            "run_as_non_root": True,
+            "run_as_user": 10001,
+            "run_as_group": 10001,
+            "fs_group": 10001,
+            "seccomp_profile": {"type": "RuntimeDefault"},
+        },
+        "topology_spread_constraints": [
+            {
+                "max_skew": 1,
+                "topology_key": key,
+                "when_unsatisfiable": "ScheduleAnyway",
+                "label_selector": {"match_labels": labels()},
+            }
+            for key in ("topology.kubernetes.io/zone", "kubernetes.io/hostname")
+        ],
+        "containers": [container(args)],
+        "volumes": [
+            # An artifact sent through the server lies here before it goes to the bucket.
+            {"name": "tmp", "empty_dir": {"size_limit": "10Gi"}},
+            {"name": "program", "config_map": {"name": program}},
+        ],
+    }
+
+
+def network_policy() -> NetworkPolicySpecArgsDict:
+    """In: clients' namespaces. Out: DNS, the database, AWS over HTTPS, the agent that gives AWS rights."""
+    dns: NetworkPolicyEgressRuleArgsDict = {
+        "to": [{"namespace_selector": {"match_labels": {"kubernetes.io/metadata.name": "kube-system"}}}],
+        "ports": [{"port": 53, "protocol": "UDP"}, {"port": 53, "protocol": "TCP"}],
+    }
+    database_and_aws: NetworkPolicyEgressRuleArgsDict = {
+        "to": [{"ip_block": {"cidr": "0.0.0.0/0"}}],
+        "ports": [{"port": 5432, "protocol": "TCP"}, {"port": 443, "protocol": "TCP"}],
+    }
+    pod_identity: NetworkPolicyEgressRuleArgsDict = {
+        "to": [{"ip_block": {"cidr": POD_IDENTITY_AGENT}}],
+        "ports": [{"port": 80, "protocol": "TCP"}],
+    }
+    return {
+        "pod_selector": {"match_labels": labels()},
+        "policy_types": ["Ingress", "Egress"],
+        "ingress": [
+            {
+                "from_": [{"namespace_selector": {"match_labels": {TRACKING_LABEL: "allowed"}}}],
+                "ports": [{"port": PORT, "protocol": "TCP"}],
+            }
+        ],
+        "egress": [dns, database_and_aws, pod_identity],
+    }

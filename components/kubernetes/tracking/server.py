@@ -1,0 +1,116 @@
+"""The MLflow tracking server in the cluster: a Deployment behind a Service, in a namespace of its own."""
+
+import hashlib
+from importlib import resources
+
+import pulumi
+import pulumi_kubernetes as k8s
+
+from components.base import Component
+from components.kubernetes.tracking.pod import (
+    NAME,
+    PORT,
+    MlflowServerArgs,
+    labels,
+    network_policy,
+    pod,
+    service_host,
+)
+from components.ordering import after
+
+
+class MlflowServer(Component):
+    """The tracking server, locked down: nobody's user, read-only root, no Kubernetes token, no open door.
+
+    AWS rights come from EKS Pod Identity on the service account `mlflow`. Only pods in namespaces labelled
+    `trainstack.dev/tracking=allowed` reach it, and only with a user, who sees what was granted in MLflow.
+    """
+
+    url: pulumi.Output[str]
+    namespace: pulumi.Output[str]
+
+    def __init__(self, name: str, args: MlflowServerArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        super().__init__(name, opts)
+        space = self._namespace(name, args.get("namespace", NAME))
+        # The name of the created namespace, so that everything inside waits for it.
+        inside = space.metadata.name
+        account = k8s.core.v1.ServiceAccount(
+            f"{name}-account",
+            metadata={"name": NAME, "namespace": inside},
+            automount_service_account_token=False,
+            opts=self.child(),
+        )
+        program = self._program(name, inside)
+        policy = k8s.networking.v1.NetworkPolicy(
+            f"{name}-policy",
+            metadata={"name": NAME, "namespace": inside},
+            spec=network_policy(),
+            opts=self.child(),
+        )
+        # With `min_available` and one replica, no node under it could ever be drained.
+        k8s.policy.v1.PodDisruptionBudget(
+            f"{name}-disruptions",
+            metadata={"name": NAME, "namespace": inside},
+            spec={"max_unavailable": 1, "selector": {"match_labels": labels()}},
+            opts=self.child(),
+        )
+        deployment = k8s.apps.v1.Deployment(
+            f"{name}-deployment",
+            metadata={"name": NAME, "namespace": inside, "labels": labels()},
+            spec={
+                "replicas": args["replicas"],
+                "selector": {"match_labels": labels()},
+                # A new pod must answer before an old one goes.
+                "strategy": {
+                    "type": "RollingUpdate",
+                    "rolling_update": {"max_surge": 1, "max_unavailable": 0},
+                },
+                "template": {
+                    "metadata": {"labels": labels()},
+                    "spec": pod(args, account.metadata.name, program.metadata.name),
+                },
+            },
+            # Never open, not even for the moment before the policy exists.
+            opts=self.child(pulumi.ResourceOptions(depends_on=[policy])),
+        )
+        service = self._service(name, inside)
+        host = service_host(args.get("namespace", NAME))
+        self.url = after(pulumi.Output.from_input(f"http://{host}:{PORT}"), [deployment, service])
+        self.namespace = inside
+        self.register_outputs({"url": self.url, "namespace": self.namespace})
+
+    def _namespace(self, name: str, namespace: str) -> k8s.core.v1.Namespace:
+        # Pod Security at its strictest: Kubernetes itself refuses a pod that asks for more.
+        modes = ("enforce", "audit", "warn")
+        return k8s.core.v1.Namespace(
+            f"{name}-namespace",
+            metadata={
+                "name": namespace,
+                "labels": {f"pod-security.kubernetes.io/{mode}": "restricted" for mode in modes},
+            },
+            opts=self.child(),
+        )
+
+    def _program(self, name: str, namespace: pulumi.Input[str]) -> k8s.core.v1.ConfigMap:
+        text = resources.files("components.kubernetes.tracking").joinpath("serve.py").read_text()
+        # Named after its content: a new program makes new pods, and the old ones keep theirs until they go.
+        digest = hashlib.sha256(text.encode()).hexdigest()[:10]
+        return k8s.core.v1.ConfigMap(
+            f"{name}-program",
+            metadata={"name": f"{NAME}-serve-{digest}", "namespace": namespace},
+            data={"serve.py": text},
+            immutable=True,
+            opts=self.child(),
+        )
+
+    def _service(self, name: str, namespace: pulumi.Input[str]) -> k8s.core.v1.Service:
+        return k8s.core.v1.Service(
+            f"{name}-service",
+            metadata={"name": NAME, "namespace": namespace, "labels": labels()},
+            spec={
+                "type": "ClusterIP",
+                "selector": labels(),
+                "ports": [{"name": "http", "port": PORT, "target_port": "http"}],
+            },
+            opts=self.child(),
+        )

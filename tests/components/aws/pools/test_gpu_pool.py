@@ -1,0 +1,268 @@
+import base64
+from collections.abc import Mapping
+from typing import Any, cast
+
+import pulumi
+import pytest
+
+from components.aws.pools.gpu_pool import AwsGpuPool
+from components.aws.pools.gpu_pool_args import AwsGpuPoolArgs
+from infra.catalog.errors import UnknownFactError
+from infra.errors import UserError
+from tests.components.graph import Computed, Graph, deploy_graph
+
+COMPUTED: Computed = {
+    "aws:ec2/launchTemplate:LaunchTemplate": lambda _: {"latestVersion": 7},
+    "aws:eks/nodeGroup:NodeGroup": lambda args: {
+        "nodeGroupName": f"{args.name}-1234567",
+        "resources": [{"autoscalingGroups": [{"name": "eks-asg-1"}]}],
+    },
+}
+BLOCK = {"capacity": "capacity_block", "reservation_id": "cr-0123456789abcdef0"}
+RESERVED = {"capacity": "reserved", "reservation_id": "cr-0123456789abcdef0"}
+
+
+def arguments(**changes: Any) -> AwsGpuPoolArgs:
+    args: AwsGpuPoolArgs = {
+        "pool": "train",
+        "purpose": "training",
+        "cluster_name": "dev-aws",
+        "kubernetes_version": "1.35",
+        "node_role_arn": "arn:aws:iam::111122223333:role/nodes",
+        "cluster_security_group_id": "sg-cluster",
+        "efa_security_group_id": "sg-efa",
+        "instance_type": "p5.48xlarge",
+        "subnet_ids": ["subnet-a"],
+        "efa": True,
+        "capacity": "on_demand",
+        "min_size": 0,
+        "max_size": 4,
+        "desired_size": 2,
+        "disk_gib": 200,
+        "labels": {"team": "vision"},
+        "tags": {"owner": "ml"},
+    }
+    return cast(AwsGpuPoolArgs, {**args, **changes})
+
+
+def pool(**changes: Any) -> Graph:
+    def program() -> Mapping[str, pulumi.Input[Any]]:
+        made = AwsGpuPool("dev-aws-train", arguments(**changes))
+        return {"group": made.node_group_name, "labels": made.labels, "taints": made.taints}
+
+    return deploy_graph(program, COMPUTED)
+
+
+@pytest.fixture(scope="module")
+def made() -> Graph:
+    return pool()
+
+
+def test_an_efa_pool_of_p5_has_all_32_interfaces_with_both_groups_and_one_primary(made: Graph) -> None:
+    interfaces = made.find("LaunchTemplate")["networkInterfaces"]
+
+    assert [i["networkCardIndex"] for i in interfaces] == list(range(32))
+    assert sum((i["networkCardIndex"], i["deviceIndex"]) == (0, 0) for i in interfaces) == 1
+    assert all(i["securityGroups"] == ["sg-cluster", "sg-efa"] for i in interfaces)
+    assert "vpcSecurityGroupIds" not in made.find("LaunchTemplate")
+
+
+def test_efa_nodes_lie_close_together(made: Graph) -> None:
+    group = made.find("PlacementGroup")
+
+    assert group["strategy"] == "cluster"
+    assert made.find("LaunchTemplate")["placement"] == {"groupName": "dev-aws-train-close"}
+
+
+def test_a_pool_without_efa_leaves_interfaces_and_placement_to_eks() -> None:
+    plain = pool(efa=False, subnet_ids=["subnet-a", "subnet-b"], instance_type="g6.xlarge")
+    template = plain.find("LaunchTemplate")
+
+    assert "networkInterfaces" not in template
+    assert "placement" not in template
+    assert plain.all("PlacementGroup") == {}
+    assert plain.all("Tag") == {}
+    assert plain.find("NodeGroup")["subnetIds"] == ["subnet-a", "subnet-b"]
+    assert plain.outputs["labels"]["trainstack.dev/fabric"] == "tcp"
+
+
+@pytest.mark.parametrize(
+    ("changes", "capacity_type"),
+    [
+        ({"capacity": "on_demand"}, "ON_DEMAND"),
+        ({"capacity": "spot"}, "SPOT"),
+        (BLOCK, "CAPACITY_BLOCK"),
+        (RESERVED, "ON_DEMAND"),
+    ],
+)
+def test_capacity_is_what_eks_calls_it(changes: dict[str, str], capacity_type: str) -> None:
+    assert pool(**changes).find("NodeGroup")["capacityType"] == capacity_type
+
+
+def test_a_capacity_block_is_named_in_the_template_and_placed_by_aws() -> None:
+    block = pool(**BLOCK)
+    template = block.find("LaunchTemplate")
+
+    assert template["instanceMarketOptions"] == {"marketType": "capacity-block"}
+    assert template["instanceType"] == "p5.48xlarge"
+    assert template["capacityReservationSpecification"] == {
+        "capacityReservationTarget": {"capacityReservationId": "cr-0123456789abcdef0"}
+    }
+    assert "placement" not in template
+    assert block.all("PlacementGroup") == {}
+
+
+def test_a_reservation_never_falls_back_to_on_demand() -> None:
+    template = pool(**RESERVED).find("LaunchTemplate")
+
+    assert template["capacityReservationSpecification"] == {
+        "capacityReservationPreference": "capacity-reservations-only",
+        "capacityReservationTarget": {"capacityReservationId": "cr-0123456789abcdef0"},
+    }
+    assert "instanceMarketOptions" not in template
+    assert "placement" not in template
+
+
+def test_a_reservation_made_in_a_placement_group_is_reached_through_it() -> None:
+    reserved = pool(**RESERVED, placement_group_name="bought-together")
+
+    assert reserved.find("LaunchTemplate")["placement"] == {"groupName": "bought-together"}
+    assert reserved.all("PlacementGroup") == {}
+
+
+@pytest.mark.parametrize("changes", [{"capacity": "on_demand"}, {"capacity": "spot"}])
+def test_other_pools_name_neither_market_nor_reservation(changes: dict[str, str]) -> None:
+    template = pool(**changes).find("LaunchTemplate")
+
+    assert "instanceMarketOptions" not in template
+    assert "capacityReservationSpecification" not in template
+
+
+@pytest.mark.parametrize(
+    ("changes", "strategy", "delete_first"), [({}, "DEFAULT", False), (BLOCK, "MINIMAL", True)]
+)
+def test_prepaid_nodes_end_before_their_successors_start(
+    changes: dict[str, str], strategy: str, delete_first: bool
+) -> None:
+    updated = pool(**changes)
+
+    assert updated.find("NodeGroup")["updateConfig"]["updateStrategy"] == strategy
+    assert updated.delete_before_replace["NodeGroup:dev-aws-train-nodes"] is delete_first
+
+
+def test_nodes_say_what_they_are_and_keep_others_off(made: Graph) -> None:
+    group = made.find("NodeGroup")
+
+    assert (
+        group["labels"]
+        == made.outputs["labels"]
+        == {
+            "team": "vision",
+            "trainstack.dev/pool": "train",
+            "trainstack.dev/purpose": "training",
+            "trainstack.dev/accelerator": "h100",
+            "trainstack.dev/capacity": "on-demand",
+            "trainstack.dev/fabric": "efa",
+            "k8s.amazonaws.com/accelerator": "h100",
+        }
+    )
+    assert group["taints"] == [{"key": "nvidia.com/gpu", "value": "present", "effect": "NO_SCHEDULE"}]
+    assert made.outputs["taints"] == {"nvidia.com/gpu": "present:NoSchedule"}
+
+
+def test_the_pool_scales_to_zero_and_its_size_belongs_to_the_autoscaler(made: Graph) -> None:
+    assert made.find("NodeGroup")["scalingConfig"] == {"minSize": 0, "maxSize": 4, "desiredSize": 2}
+    assert made.ignored["NodeGroup:dev-aws-train-nodes"] == ["scalingConfig.desiredSize"]
+
+
+def test_the_autoscaler_learns_what_an_empty_efa_pool_would_offer(made: Graph) -> None:
+    tags = {tag["tag"]["key"].rsplit("resources/", 1)[1]: tag for tag in made.all("Tag").values()}
+
+    assert tags["vpc.amazonaws.com/efa"]["tag"]["value"] == "32"
+    assert tags["hugepages-2Mi"]["tag"]["value"] == "10256Mi"
+    assert {tag["autoscalingGroupName"] for tag in tags.values()} == {"eks-asg-1"}
+    assert all(tag["tag"]["propagateAtLaunch"] is False for tag in tags.values())
+
+
+def test_nodes_are_repaired_updated_and_hardened(made: Graph) -> None:
+    group, template = made.find("NodeGroup"), made.find("LaunchTemplate")
+    disk = template["blockDeviceMappings"][0]["ebs"]
+
+    assert group["nodeRepairConfig"] == {"enabled": True, "maxParallelNodesRepairedCount": 1}
+    assert group["updateConfig"]["maxUnavailablePercentage"] == 33
+    assert group["amiType"] == "AL2023_x86_64_NVIDIA"
+    assert group["launchTemplate"]["version"] == "7"
+    assert template["metadataOptions"]["httpTokens"] == "required"
+    assert template["metadataOptions"]["httpPutResponseHopLimit"] == 1
+    assert (disk["volumeSize"], disk["volumeType"], disk["encrypted"]) == (200, "gp3", "true")
+    assert all(s["tags"]["owner"] == "ml" for s in template["tagSpecifications"])
+
+
+def test_what_eks_refuses_in_a_template_is_not_in_it(made: Graph) -> None:
+    template = made.find("LaunchTemplate")
+
+    assert not {"imageId", "iamInstanceProfile", "instanceInitiatedShutdownBehavior", "keyName"} & set(
+        template
+    )
+    assert all("subnetId" not in i for i in template["networkInterfaces"])
+    assert "diskSize" not in made.find("NodeGroup")
+    assert "instanceTypes" not in made.find("NodeGroup")
+
+
+def test_efa_nodes_set_huge_pages_aside_and_stripe_their_local_disks(made: Graph) -> None:
+    told = base64.b64decode(made.find("LaunchTemplate")["userData"]).decode()
+    assert "strategy: RAID0" in told
+    assert "vm.nr_hugepages = 5128" in told
+
+    plain = base64.b64decode(pool(efa=False).find("LaunchTemplate")["userData"]).decode()
+    assert "strategy: RAID0" in plain
+    assert "hugepages" not in plain
+
+
+@pytest.mark.parametrize(
+    ("changes", "paths"),
+    [
+        ({"instance_type": "g4dn.xlarge"}, ["train.efa"]),
+        ({"subnet_ids": ["subnet-a", "subnet-b"]}, ["train.efa"]),
+        ({"subnet_ids": []}, ["train.subnet_ids"]),
+        ({"capacity": "lottery"}, ["train.capacity"]),
+        ({"capacity": "capacity_block"}, ["train.reservation_id"]),
+        ({"capacity": "reserved"}, ["train.reservation_id"]),
+        ({**RESERVED, "reservation_id": "r-1"}, ["train.reservation_id"]),
+        ({"reservation_id": "cr-0123456789abcdef0"}, ["train.reservation_id"]),
+        ({**BLOCK, "efa": False, "subnet_ids": ["subnet-a", "subnet-b"]}, ["train.subnet_ids"]),
+        ({**BLOCK, "instance_type": "g5.48xlarge"}, ["train.capacity"]),
+        ({"placement_group_name": "close"}, ["train.placement_group_name"]),
+        ({"min_size": 3}, ["train.desired_size"]),
+        ({"max_size": 0, "desired_size": 0}, ["train.desired_size"]),
+        ({"labels": {"trainstack.dev/pool": "mine"}}, ["train.labels"]),
+        (
+            {"instance_type": "g6.xlarge", "subnet_ids": ["a", "b"], "capacity": "capacity_block"},
+            ["train.efa", "train.efa", "train.reservation_id", "train.subnet_ids", "train.capacity"],
+        ),
+    ],
+)
+def test_what_cannot_run_is_refused_with_every_problem_at_once(
+    changes: dict[str, Any], paths: list[str]
+) -> None:
+    with pytest.raises(UserError) as refused:
+        pool(**changes)
+
+    assert [problem.path for problem in refused.value.problems] == paths
+
+
+def test_efa_needs_its_security_group() -> None:
+    args = arguments()
+    del args["efa_security_group_id"]
+
+    def program() -> Mapping[str, pulumi.Input[Any]]:
+        AwsGpuPool("dev-aws-train", args)
+        return {}
+
+    with pytest.raises(UserError, match="needs a security group that lets EFA traffic through"):
+        deploy_graph(program)
+
+
+def test_a_type_nobody_knows_is_named_with_its_neighbours() -> None:
+    with pytest.raises(UnknownFactError, match=r"p5\.48xlarge"):
+        pool(instance_type="p5.49xlarge")

@@ -1,0 +1,269 @@
+"""The generated Kueue objects, also against the real CustomResourceDefinitions of the pinned version."""
+
+import json
+import shutil
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+import yaml
+
+from components.kubernetes.charts import charts
+from components.kubernetes.queueing import kueue, kueue_values
+from components.kubernetes.queueing.quotas import FlavorArgs
+from tests.components.kubernetes.queueing.pools import GATE, cpu_flavor, gpu_flavor, teams
+
+ROOT = Path(__file__).resolve().parents[4]
+TEAMS = teams(**{"Research & Dev": 3, "product": 0.5})
+TOPOLOGY: FlavorArgs = {
+    **gpu_flavor("h100", efa=32),
+    "topology": [*kueue.EKS_NETWORK_LAYERS, "kubernetes.io/hostname"],
+    "fixed_size": True,
+}
+FLAVORS = [gpu_flavor(), TOPOLOGY, cpu_flavor()]
+
+
+def bodies(flavors: list[FlavorArgs] = FLAVORS) -> list[kueue.Body]:
+    return [body for layer in kueue.layers(flavors, TEAMS, GATE) for body in layer]
+
+
+def by_name(kind: str, flavors: list[FlavorArgs] = FLAVORS) -> dict[str, kueue.Body]:
+    return {body["metadata"]["name"]: body for body in bodies(flavors) if body["kind"] == kind}
+
+
+@pytest.fixture(scope="session")
+def crds() -> Mapping[str, dict[str, Any]]:
+    """Kind -> the OpenAPI schema of v1beta2, from the pinned module."""
+    go = shutil.which("go")
+    if go is None:
+        pytest.skip("no Go here to fetch Kueue's CustomResourceDefinitions with")
+    command = [go, "mod", "download", "-json", "sigs.k8s.io/kueue"]
+    done = subprocess.run(
+        command, cwd=ROOT / "tools" / "kueue", capture_output=True, text=True, timeout=120, check=False
+    )
+    if done.returncode:
+        pytest.skip(f"Kueue's module cannot be had here: {(done.stdout + done.stderr).strip()[-300:]}")
+    folder = Path(json.loads(done.stdout)["Dir"]) / "config" / "components" / "crd" / "bases"
+    found: dict[str, dict[str, Any]] = {}
+    for path in folder.glob("kueue.x-k8s.io_*.yaml"):
+        document = yaml.safe_load(path.read_text(encoding="utf-8"))
+        for version in document["spec"]["versions"]:
+            if version["name"] == "v1beta2":
+                found[document["spec"]["names"]["kind"]] = closed(version["schema"]["openAPIV3Schema"])
+    return found
+
+
+def closed(schema: dict[str, Any]) -> dict[str, Any]:
+    """The schema as the API server applies it: int-or-string understood, unknown fields refused."""
+    schema = {key: value for key, value in schema.items() if key != "format"}
+    if schema.pop("x-kubernetes-int-or-string", False):
+        schema.pop("type", None)
+        schema["anyOf"] = [{"type": "integer"}, {"type": "string", "pattern": schema.pop("pattern", ".*")}]
+    if "properties" in schema:
+        schema["properties"] = {key: closed(value) for key, value in schema["properties"].items()}
+        schema.setdefault("additionalProperties", False)
+    if isinstance(schema.get("additionalProperties"), dict):
+        schema["additionalProperties"] = closed(schema["additionalProperties"])
+    if "items" in schema:
+        schema["items"] = closed(schema["items"])
+    return schema
+
+
+def validate(schema: dict[str, Any], body: Mapping[str, Any]) -> None:
+    # Metadata is the API machinery's own and is not part of a CustomResourceDefinition.
+    jsonschema.validate({key: value for key, value in body.items() if key != "metadata"}, schema)
+
+
+def test_every_object_fits_its_definition(crds: Mapping[str, dict[str, Any]]) -> None:
+    kinds = set()
+    for body in bodies():
+        kinds.add(body["kind"])
+        validate(crds[body["kind"]], body)
+    assert kinds == {
+        "Topology",
+        "ResourceFlavor",
+        "WorkloadPriorityClass",
+        "Cohort",
+        "ClusterQueue",
+        "LocalQueue",
+    }
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda spec: spec.update(cohort="trainstack"),
+        lambda spec: spec["preemption"].update(reclaimWithinCohort="Sometimes"),
+        lambda spec: spec["resourceGroups"][0]["flavors"][0].update(name="No Capitals"),
+        lambda spec: spec["resourceGroups"][0]["flavors"][0]["resources"][0].update(nominalQuota="many"),
+    ],
+)
+def test_the_definitions_do_refuse(crds: Mapping[str, dict[str, Any]], spoil: Any) -> None:
+    queue = by_name("ClusterQueue")["smoke"]
+    spoil(queue["spec"])
+    with pytest.raises(jsonschema.ValidationError):
+        validate(crds["ClusterQueue"], queue)
+
+
+def test_every_flavor_of_a_queue_lists_the_covered_resources_in_order() -> None:
+    # A rule of the API that a JSON schema cannot say.
+    for queue in by_name("ClusterQueue").values():
+        for group in queue["spec"]["resourceGroups"]:
+            for flavor in group["flavors"]:
+                assert [resource["name"] for resource in flavor["resources"]] == group["coveredResources"]
+
+
+def test_references_point_to_objects_of_layers_before() -> None:
+    seen: dict[str, set[str]] = {}
+    for layer in kueue.layers(FLAVORS, TEAMS, GATE):
+        for body in layer:
+            spec = body.get("spec", {})
+            wanted = {
+                "Topology": {spec["topologyName"]} if "topologyName" in spec else set(),
+                "ClusterQueue": {spec["clusterQueue"]} if "clusterQueue" in spec else set(),
+                "Cohort": {spec["cohortName"]} if "cohortName" in spec else set(),
+                "ResourceFlavor": {
+                    flavor["name"] for group in spec.get("resourceGroups", []) for flavor in group["flavors"]
+                },
+            }
+            for kind, names in wanted.items():
+                assert names <= seen.get(kind, set())
+        for body in layer:
+            seen.setdefault(body["kind"], set()).add(body["metadata"]["name"])
+
+
+def test_names_are_sanitised_and_namespaces_follow_them() -> None:
+    assert set(by_name("ClusterQueue")) == {"smoke", "team-research-dev", "team-product"}
+    queue = by_name("ClusterQueue")["team-research-dev"]
+    assert queue["spec"]["namespaceSelector"] == {"matchLabels": {"trainstack.dev/team": "team-research-dev"}}
+    local = [body["metadata"] for body in bodies() if body["kind"] == "LocalQueue"]
+    assert {(entry["namespace"], entry["name"]) for entry in local} == {
+        ("trainstack-smoke", "smoke"),
+        ("team-research-dev", "default"),
+        ("team-product", "default"),
+    }
+
+
+def test_the_gate_takes_back_what_it_lends_and_borrows_nothing() -> None:
+    spec = by_name("ClusterQueue")["smoke"]["spec"]
+    assert spec["preemption"] == {"withinClusterQueue": "Never", "reclaimWithinCohort": "Any"}
+    amounts = {
+        flavor["name"]: {entry["name"]: entry for entry in flavor["resources"]}
+        for flavor in spec["resourceGroups"][0]["flavors"]
+    }
+    assert amounts["a100"]["nvidia.com/gpu"] == {
+        "name": "nvidia.com/gpu",
+        "nominalQuota": "16",
+        "borrowingLimit": "0",
+    }
+    assert amounts["a100"]["memory"]["nominalQuota"] == "2000Gi"
+    assert "lendingLimit" not in amounts["a100"]["nvidia.com/gpu"]
+    assert {entry["nominalQuota"] for entry in amounts["h100"].values()} == {"0", "0Gi"}
+
+
+def test_scheduled_validations_own_nothing_and_go_first_when_somebody_has_to(
+    crds: Mapping[str, dict[str, Any]],
+) -> None:
+    layers = list(kueue.layers(FLAVORS, TEAMS, {**GATE, "scheduled": True}))
+    found = {(body["kind"], body["metadata"]["name"]): body for layer in layers for body in layer}
+    queue = found["ClusterQueue", "smoke-schedule"]
+    validate(crds["ClusterQueue"], queue)
+    spec = queue["spec"]
+    assert spec["fairSharing"] == {"weight": "0"}
+    assert spec["preemption"] == {"withinClusterQueue": "Never", "reclaimWithinCohort": "Never"}
+    rows = [row for flavor in spec["resourceGroups"][0]["flavors"] for row in flavor["resources"]]
+    assert {row["nominalQuota"] for row in rows} == {"0", "0Gi"}
+    assert not any("borrowingLimit" in row for row in rows), "what is idle may be used"
+    local = found["LocalQueue", "smoke-schedule"]
+    assert local["metadata"]["namespace"] == "trainstack-smoke"
+    gate = found["ClusterQueue", "smoke"]
+    assert gate["spec"]["preemption"]["reclaimWithinCohort"] == "Any", "a deploy waits for no schedule"
+    assert gate == by_name("ClusterQueue")["smoke"] and "smoke-schedule" not in by_name("ClusterQueue")
+
+
+def test_teams_get_their_quota_back_and_share_idle_quota_by_weight() -> None:
+    spec = by_name("ClusterQueue")["team-research-dev"]["spec"]
+    assert spec["preemption"] == {"withinClusterQueue": "LowerPriority", "reclaimWithinCohort": "Any"}
+    assert spec["fairSharing"] == {"weight": "3"}
+    assert by_name("ClusterQueue")["team-product"]["spec"]["fairSharing"] == {"weight": "0.5"}
+    assert spec["cohortName"] == kueue.COHORT
+
+
+def test_work_without_gpus_is_offered_the_pool_without_gpus_first() -> None:
+    groups = by_name("ClusterQueue")["team-product"]["spec"]["resourceGroups"]
+    assert [flavor["name"] for flavor in groups[0]["flavors"]] == ["cpu", "a100", "h100"]
+    assert groups[0]["coveredResources"] == ["cpu", "memory", "nvidia.com/gpu", "vpc.amazonaws.com/efa"]
+
+
+def test_efa_is_covered_only_where_some_pool_has_it() -> None:
+    plain = [gpu_flavor(efa=0)]
+    groups = by_name("ClusterQueue", plain)["smoke"]["spec"]["resourceGroups"]
+    assert groups[0]["coveredResources"] == ["cpu", "memory", "nvidia.com/gpu"]
+
+
+def test_flavors_bind_jobs_to_their_pool() -> None:
+    flavors = by_name("ResourceFlavor")
+    assert flavors["a100"]["spec"] == {
+        "nodeLabels": {"trainstack.dev/pool": "a100"},
+        "tolerations": [{"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule"}],
+    }
+    assert "tolerations" not in flavors["cpu"]["spec"]
+    (topology,) = by_name("Topology").values()
+    assert flavors["h100"]["spec"]["topologyName"] == topology["metadata"]["name"]
+    assert topology["spec"]["levels"][0] == {"nodeLabel": "topology.k8s.aws/network-node-layer-1"}
+
+
+def test_pools_with_the_same_layers_share_a_topology() -> None:
+    twin: FlavorArgs = {**TOPOLOGY, "name": "h100-b"}
+    assert len(by_name("Topology", [gpu_flavor(), TOPOLOGY, twin])) == 1
+    other: FlavorArgs = {**twin, "topology": ["kubernetes.io/hostname"]}
+    assert len(by_name("Topology", [gpu_flavor(), TOPOLOGY, other])) == 2
+
+
+def test_priorities_put_validation_first_and_sweeps_last() -> None:
+    values = {body["metadata"]["name"]: body["value"] for body in kueue.priority_classes()}
+    assert sorted(values, key=values.__getitem__, reverse=True) == [
+        "validation",
+        "production",
+        "default",
+        "sweep",
+        "background",
+    ]
+
+
+def test_the_controller_counts_every_job_of_managed_namespaces_and_none_elsewhere() -> None:
+    values = kueue_values.values(service_monitor=False, efa_claims=False)
+    config = json.loads(values["managerConfig"]["controllerManagerConfigYaml"])
+    assert config["apiVersion"] == "config.kueue.x-k8s.io/v1beta2"
+    assert config["manageJobsWithoutQueueName"] is True
+    assert config["managedJobsNamespaceSelector"] == {"matchLabels": {"trainstack.dev/queueing": "required"}}
+    assert config["waitForPodsReady"]["timeout"] == "20m"
+    assert config["fairSharing"]["preemptionStrategies"]
+    assert config["metrics"]["enableClusterQueueResources"] is True
+    assert "hugepages-" in config["resources"]["excludeResourcePrefixes"]
+    assert "deviceClassMappings" not in config["resources"]
+    manager = values["controllerManager"]
+    assert manager["replicas"] == 2
+    assert manager["manager"]["resources"]["requests"]["memory"] == "1Gi"
+
+
+def test_claims_for_efa_devices_count_as_the_same_resource() -> None:
+    config = kueue_values.manager_config(efa_claims=True)
+    assert config["resources"]["deviceClassMappings"] == [
+        {"name": "vpc.amazonaws.com/efa", "deviceClassNames": ["efa.networking.k8s.aws"]}
+    ]
+
+
+def test_the_definitions_tested_against_are_those_of_the_chart() -> None:
+    module = (ROOT / "tools" / "kueue" / "go.mod").read_text(encoding="utf-8")
+    assert f"sigs.k8s.io/kueue v{charts()['kueue'].version}\n" in module
+
+
+def test_every_chart_says_where_it_was_read_and_when() -> None:
+    for chart in charts().values():
+        assert chart.source
+        assert chart.date.year >= 2026
+        assert chart.chart.startswith("oci://") != bool(chart.repository)

@@ -1,0 +1,122 @@
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import pulumi
+import pytest
+
+from components.kubernetes.queueing.queues import Queueing, QueueingArgs
+from infra.errors import UserError
+from tests.components.graph import Graph, deploy_graph
+from tests.components.kubernetes.queueing.pools import GATE, cpu_flavor, gpu_flavor, teams
+
+
+def args() -> QueueingArgs:
+    return {
+        "flavors": [cpu_flavor(), {**gpu_flavor(), "topology": ["rack"], "fixed_size": True}],
+        "teams": teams(research=3, product=1),
+        "gate": GATE,
+        "efa_driver": "device_plugin",
+    }
+
+
+def queueing(given: QueueingArgs) -> Graph:
+    def program() -> Mapping[str, pulumi.Input[Any]]:
+        made = Queueing("dev-queueing", given)
+        return {
+            "namespaces": made.team_namespaces,
+            "gate_namespace": made.gate_namespace,
+            "gate_queue": made.gate_queue,
+            "gate_priority": made.gate_priority,
+            "cohort": made.cohort,
+        }
+
+    return deploy_graph(program)
+
+
+@pytest.fixture(scope="module")
+def made() -> Graph:
+    return queueing(args())
+
+
+def test_kueue_is_the_pinned_oci_chart_in_a_namespace_of_its_own(made: Graph) -> None:
+    release = made.find("Release")
+    assert release["chart"] == "oci://registry.k8s.io/kueue/charts/kueue"
+    assert release["version"] == "0.19.2"
+    assert "repositoryOpts" not in release
+    assert release["name"] == "kueue"
+    assert release["namespace"] == "kueue-system"
+    assert release["atomic"] is True
+    assert release["values"]["enablePrometheus"] is False
+    assert made.find("Namespace", "kueue-namespace")["metadata"]["name"] == "kueue-system"
+    assert "Namespace:dev-queueing-kueue-namespace" in made.edges["Release:dev-queueing-kueue"]
+
+
+def test_every_team_gets_a_namespace_that_is_queued_tracked_and_closed(made: Graph) -> None:
+    labels = made.find("Namespace", "team-research-namespace")["metadata"]["labels"]
+    assert labels == {
+        "trainstack.dev/queueing": "required",
+        "trainstack.dev/tracking": "allowed",
+        "trainstack.dev/team": "team-research",
+        "pod-security.kubernetes.io/enforce": "baseline",
+        "pod-security.kubernetes.io/warn": "restricted",
+    }
+    assert set(made.all("Namespace")) == {
+        "dev-queueing-kueue-namespace",
+        "dev-queueing-smoke-namespace",
+        "dev-queueing-team-research-namespace",
+        "dev-queueing-team-product-namespace",
+    }
+    policy = made.find("NetworkPolicy", "team-research-ingress")
+    assert policy["metadata"]["namespace"] == "team-research"
+    assert policy["spec"]["policyTypes"] == ["Ingress"]
+    assert policy["spec"]["ingress"] == [{"from": [{"podSelector": {}}]}]
+    limits = made.find("LimitRange", "team-research-requests")["spec"]["limits"]
+    assert limits == [{"type": "Container", "defaultRequest": {"cpu": "1", "memory": "2Gi"}}]
+
+
+def test_priority_classes_keep_their_value_at_the_top_level(made: Graph) -> None:
+    validation = made.find("WorkloadPriorityClass", "-validation")
+    assert validation["value"] == 10_000
+    assert validation["apiVersion"] == "kueue.x-k8s.io/v1beta2"
+
+
+def test_objects_come_after_what_they_refer_to_and_go_before_it(made: Graph) -> None:
+    queue = "dev-queueing-localqueue-team-research-default"
+    assert made.all("LocalQueue")[queue]["spec"] == {"clusterQueue": "team-research"}
+    assert {
+        "ClusterQueue:dev-queueing-clusterqueue-team-research",
+        "Cohort:dev-queueing-cohort-trainstack",
+        "ResourceFlavor:dev-queueing-resourceflavor-a100",
+        "Release:dev-queueing-kueue",
+        "Namespace:dev-queueing-team-research-namespace",
+        "Namespace:dev-queueing-kueue-namespace",
+    } <= made.waits_for(f"LocalQueue:{queue}")
+    (topology,) = made.all("Topology")
+    assert f"Topology:{topology}" in made.waits_for("ResourceFlavor:dev-queueing-resourceflavor-a100")
+
+
+def test_outputs_name_what_jobs_need(made: Graph) -> None:
+    assert made.outputs == {
+        "namespaces": {"research": "team-research", "product": "team-product"},
+        "gate_namespace": "trainstack-smoke",
+        "gate_queue": "smoke",
+        "gate_priority": "validation",
+        "cohort": "trainstack",
+    }
+
+
+def test_monitoring_and_claims_reach_the_controller() -> None:
+    given: QueueingArgs = {**args(), "efa_driver": "dra", "service_monitor": True}
+    values = queueing(given).find("Release")["values"]
+    config = json.loads(values["managerConfig"]["controllerManagerConfigYaml"])
+    assert values["enablePrometheus"] is True
+    assert config["resources"]["deviceClassMappings"]
+
+
+def test_shares_that_do_not_fit_create_nothing() -> None:
+    given: QueueingArgs = {**args(), "gate": {"flavor": "a100", "nodes": 99}}
+    made: list[Graph] = []
+    with pytest.raises(UserError):
+        made.append(queueing(given))
+    assert not made

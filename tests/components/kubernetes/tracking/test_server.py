@@ -1,0 +1,161 @@
+"""The server's pods: what `restricted` Pod Security asks for, who reaches them, how they are replaced."""
+
+from typing import Any, cast
+
+import pulumi
+
+from components.kubernetes.queueing.tenancy import TRACKING_LABEL
+from components.kubernetes.tracking.pod import MlflowServerArgs
+from components.kubernetes.tracking.server import MlflowServer
+from tests.components.recorder import Recorder, deploy
+
+DEPLOYMENT = "kubernetes:apps/v1:Deployment"
+DEFAULTS = {
+    "image": "registry.example/mlflow@sha256:0",
+    "replicas": 2,
+    "workers": 3,
+    "region": "eu-central-1",
+    "database_uri": "postgresql+psycopg2://{username}:{password}@db:5432/mlflow",
+    "database_secret_arn": "arn:db",
+    "admin_secret_arn": "arn:admin",
+    "artifacts_destination": "s3://artifacts/mlflow",
+}
+
+
+def made(**changes: Any) -> tuple[Recorder, dict[str, Any]]:
+    def program() -> dict[str, pulumi.Output[Any]]:
+        server = MlflowServer("dev-mlflow", cast(MlflowServerArgs, DEFAULTS | changes))
+        return {"url": server.url, "namespace": server.namespace}
+
+    return deploy(program)
+
+
+def pod_and_container(cloud: Recorder) -> tuple[dict[str, Any], dict[str, Any]]:
+    pod = cloud.one(DEPLOYMENT).properties["spec"]["template"]["spec"]
+    (container,) = pod["containers"]
+    return pod, container
+
+
+def test_namespace_enforces_what_the_pod_fulfils() -> None:
+    cloud, _ = made()
+    labels = cloud.one("kubernetes:core/v1:Namespace").properties["metadata"]["labels"]
+    assert labels["pod-security.kubernetes.io/enforce"] == "restricted"
+    pod, container = pod_and_container(cloud)
+    # The controls of the restricted profile (Kubernetes docs, "Pod Security Standards").
+    assert pod["securityContext"]["runAsNonRoot"] is True
+    assert pod["securityContext"]["runAsUser"] > 0
+    assert pod["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
+    assert container["securityContext"]["allowPrivilegeEscalation"] is False
+    assert container["securityContext"]["capabilities"] == {"drop": ["ALL"]}
+    assert {kind for volume in pod["volumes"] for kind in volume if kind != "name"} <= {
+        "configMap",
+        "emptyDir",
+    }
+
+
+def test_root_is_read_only_and_tmp_is_where_the_server_writes() -> None:
+    pod, container = pod_and_container(made()[0])
+    assert container["securityContext"]["readOnlyRootFilesystem"] is True
+    mounts = {mount["mountPath"]: mount for mount in container["volumeMounts"]}
+    volumes = {volume["name"]: volume for volume in pod["volumes"]}
+    assert "emptyDir" in volumes[mounts["/tmp"]["name"]]
+    assert mounts["/opt/trainstack"]["readOnly"] is True
+
+
+def test_pod_has_no_kubernetes_token_and_no_service_links() -> None:
+    cloud, _ = made()
+    pod, _ = pod_and_container(cloud)
+    assert pod["automountServiceAccountToken"] is False
+    assert cloud.one("kubernetes:core/v1:ServiceAccount").properties["automountServiceAccountToken"] is False
+    # The links of a Service called mlflow would set MLFLOW_PORT=tcp://10.0.0.1:5000.
+    assert pod["enableServiceLinks"] is False
+
+
+def test_program_in_the_config_map_is_the_tested_file_under_a_name_made_from_it() -> None:
+    cloud, _ = made()
+    config = cloud.one("kubernetes:core/v1:ConfigMap").properties
+    assert "trainstack.mlflow" in config["data"]["serve.py"]
+    compile(config["data"]["serve.py"], "serve.py", "exec")
+    pod, container = pod_and_container(cloud)
+    (program,) = [volume for volume in pod["volumes"] if "configMap" in volume]
+    assert program["configMap"]["name"] == config["metadata"]["name"]
+    assert container["command"] == ["python", "/opt/trainstack/serve.py"]
+    assert len(config["data"]["serve.py"].encode()) < 1024 * 1024
+
+
+def test_pods_are_replaced_one_by_one_spread_out_and_drained_in_turn() -> None:
+    cloud, _ = made()
+    spec = cloud.one(DEPLOYMENT).properties["spec"]
+    assert spec["replicas"] == 2
+    assert spec["strategy"]["rollingUpdate"] == {"maxSurge": 1, "maxUnavailable": 0}
+    spread = spec["template"]["spec"]["topologySpreadConstraints"]
+    assert [constraint["topologyKey"] for constraint in spread] == [
+        "topology.kubernetes.io/zone",
+        "kubernetes.io/hostname",
+    ]
+    budget = cloud.one("kubernetes:policy/v1:PodDisruptionBudget").properties["spec"]
+    assert budget["maxUnavailable"] == 1
+    assert "minAvailable" not in budget
+
+
+def test_everything_selects_the_same_pods() -> None:
+    cloud, _ = made()
+    spec = cloud.one(DEPLOYMENT).properties["spec"]
+    labels = spec["template"]["metadata"]["labels"]
+    assert spec["selector"]["matchLabels"] == labels
+    assert cloud.one("kubernetes:core/v1:Service").properties["spec"]["selector"] == labels
+    policy = cloud.one("kubernetes:networking.k8s.io/v1:NetworkPolicy").properties["spec"]
+    assert policy["podSelector"]["matchLabels"] == labels
+    budget = cloud.one("kubernetes:policy/v1:PodDisruptionBudget").properties["spec"]
+    assert budget["selector"]["matchLabels"] == labels
+
+
+def test_memory_grows_with_the_workers_and_is_both_asked_for_and_the_limit() -> None:
+    def memory(workers: int) -> int:
+        resources = pod_and_container(made(workers=workers)[0])[1]["resources"]
+        assert resources["limits"]["memory"] == resources["requests"]["memory"]
+        return int(resources["limits"]["memory"].removesuffix("Mi"))
+
+    assert memory(1) == 1024
+    assert memory(4) - memory(1) == 3 * 512
+
+
+def test_only_labelled_namespaces_get_in_and_only_dns_postgres_https_and_the_agent_get_out() -> None:
+    policy = made()[0].one("kubernetes:networking.k8s.io/v1:NetworkPolicy").properties["spec"]
+    assert sorted(policy["policyTypes"]) == ["Egress", "Ingress"]
+    (entrance,) = policy["ingress"]
+    assert entrance["from"] == [{"namespaceSelector": {"matchLabels": {TRACKING_LABEL: "allowed"}}}]
+    assert [port["port"] for port in entrance["ports"]] == [5000]
+    exits = {
+        (rule["to"][0].get("ipBlock", {}).get("cidr"), port["port"])
+        for rule in policy["egress"]
+        for port in rule["ports"]
+    }
+    assert exits == {
+        (None, 53),
+        ("0.0.0.0/0", 5432),
+        ("0.0.0.0/0", 443),
+        ("169.254.170.23/32", 80),
+    }, "the instance metadata service (port 80 of 169.254.169.254) must stay out of reach"
+
+
+def test_probes_ask_what_needs_no_user() -> None:
+    _, container = pod_and_container(made()[0])
+    for probe in ("startupProbe", "readinessProbe", "livenessProbe"):
+        assert container[probe]["httpGet"] == {"path": "/health", "port": "http"}
+    startup = container["startupProbe"]
+    assert startup["periodSeconds"] * startup["failureThreshold"] >= 300
+
+
+def test_pod_ip_is_known_before_it_is_used() -> None:
+    names = [variable["name"] for variable in pod_and_container(made()[0])[1]["env"]]
+    assert names.index("POD_IP") < names.index("HOST")
+    assert len(names) == len(set(names))
+
+
+def test_url_is_a_name_the_server_accepts() -> None:
+    cloud, outputs = made(namespace="tracking")
+    (told,) = [v["value"] for v in pod_and_container(cloud)[1]["env"] if v["name"] == "ALLOWED_HOSTS"]
+    assert outputs["url"].removeprefix("http://") in told.split(",")
+    assert outputs["url"] == "http://mlflow.tracking.svc.cluster.local:5000"
+    assert "*" not in told.split(",")
