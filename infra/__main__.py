@@ -2,19 +2,19 @@
 
 import pulumi
 
-from infra import outputs, spec
+from infra import outputs, stackspec
 from infra.errors import UserError
 from stacks import compose
 
 
 def main() -> None:
     """Run once per `pulumi up` or `pulumi preview`."""
-    config = pulumi.Config(spec.NAMESPACE)
-    settings = {name: config.get(name) for name in spec.SETTINGS} | {"spec": config.get_object("spec")}
+    config = pulumi.Config(stackspec.NAMESPACE)
+    settings = {name: config.get(name) for name in stackspec.SETTINGS} | {"spec": config.get_object("spec")}
     given = {name: value for name, value in settings.items() if value is not None}
     stack = pulumi.get_stack()
     try:
-        loaded = spec.load(stack, given, f"Pulumi.{stack}.yaml")
+        loaded = stackspec.load(stack, given, f"Pulumi.{stack}.yaml")
     except UserError as error:
         raise pulumi.RunError(f"the spec of stack {stack} cannot be deployed:\n{error}") from None
     outputs.export(compose(loaded.spec))

@@ -1,23 +1,38 @@
-"""What a user did that cannot be honoured, told so that it can be mended in one go."""
+"""User errors, reported together with fixes."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Self
 
 USAGE_EXIT_CODE = 2
 
 
 @dataclass(frozen=True)
 class Problem:
-    """One thing that is wrong: where, what was found, the rule it breaks, and what to do about it."""
+    """One thing that is wrong: where, what was found, the rule it breaks, and what to do about it.
+
+    `against` is the path of another value that it contradicts. `origin` and `against_origin` say which layer
+    and line the two values come from, where that is known.
+    """
 
     path: str
     value: object
     rule: str
     fix: str
+    against: str = ""
+    origin: str = ""
+    against_origin: str = ""
+
+    def placed(self, origin: str, against_origin: str = "") -> Self:
+        """The same problem with the layer and line of its values."""
+        return replace(self, origin=origin, against_origin=against_origin)
 
     def __str__(self) -> str:
-        got = "" if self.value is None else f" (got {self.value!r})"
-        return f"{self.path}: {self.rule}{got}. {self.fix}"
+        found = [] if self.value is None else [f"got {self.value!r}"]
+        found += [f"from {self.origin}"] if self.origin else []
+        found += [f"{self.against} is from {self.against_origin}"] if self.against_origin else []
+        said = f" ({', '.join(found)})" if found else ""
+        return f"{self.path}: {self.rule}{said}. {self.fix}"
 
 
 class UserError(Exception):

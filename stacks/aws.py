@@ -18,8 +18,9 @@ from components.kubernetes.queueing.quotas import FlavorArgs
 from infra.catalog.aws import facts
 from infra.naming import TAG_PREFIX, stack_tags
 from infra.providers import aws_provider, kubeconfig, kubernetes_provider
-from infra.spec import StackSpec
-from infra.spec.compute import PoolSpec
+from infra.stackspec import StackSpec
+from infra.stackspec.clouds import AwsSpec
+from infra.stackspec.layouts import MediumLayout, PoolSpec
 from stacks.aws_validation import AwsValidation
 from stacks.nodes import cores_for_jobs, memory_for_jobs_gib
 
@@ -37,11 +38,15 @@ ADDONS = (
 )
 
 
+# The words of the component for how nodes are bought, where they differ from the spec.
+_CAPACITIES = {"block": "capacity_block"}
+
+
 class MediumStack:
     """Builds the components in the order in which they need each other; each method adds one part."""
 
-    def __init__(self, spec: StackSpec) -> None:
-        self.spec = spec
+    def __init__(self, spec: StackSpec, layout: MediumLayout, cloud: AwsSpec) -> None:
+        self.spec, self.layout, self.cloud = spec, layout, cloud
         self.name = spec.name
         self.tags = stack_tags(
             stack=spec.name,
@@ -62,7 +67,7 @@ class MediumStack:
         kubernetes = kubernetes_provider(f"{spec.name}-kubernetes", kubeconfig=self.kubeconfig)
         self.on_cluster = pulumi.ResourceOptions(providers=[kubernetes])
         self.on_both = pulumi.ResourceOptions(providers=[provider, kubernetes])
-        self.pools = {pool.name: self._pool(pool) for pool in spec.pools}
+        self.pools = {pool.name: self._pool(pool) for pool in layout.pools}
         self.storage = self._storage()
         self.accelerators = self._accelerators()
         self.autoscaling = self._autoscaling()
@@ -72,41 +77,40 @@ class MediumStack:
         self.validation = self._validation() if spec.smoke.enabled else None
 
     def _network(self) -> AwsNetwork:
-        wanted = self.spec.network
         return AwsNetwork(
             f"{self.name}-network",
             {
                 "region": self.spec.region,
-                "cidr": wanted.cidr,
-                "zones": wanted.zones,
-                "nat_per_zone": wanted.nat == "per_zone",
-                "flow_log_retention_days": wanted.flow_log_retention_days,
-                "interface_endpoints": wanted.interface_endpoints,
+                "cidr": self.layout.network_cidr,
+                "zones": self.layout.zones,
+                "nat_per_zone": self.cloud.nat == "per_zone",
+                "flow_log_retention_days": self.spec.data.log_retention_days,
+                "interface_endpoints": self.cloud.endpoints,
             },
             self.on_aws,
         )
 
     def _cluster(self) -> AwsCluster:
-        wanted = self.spec.cluster
+        pool = self.layout.system_pool
         return AwsCluster(
             f"{self.name}-cluster",
             {
                 "region": self.spec.region,
                 "name": self.name,
-                "kubernetes_version": wanted.kubernetes_version,
+                "kubernetes_version": self.layout.kubernetes_version,
                 "subnet_ids": self.network.private_subnet_ids,
-                "endpoint_public_access_cidrs": wanted.public_access_cidrs,
-                "admin_principal_arns": wanted.admin_principal_arns,
-                "log_retention_days": wanted.log_retention_days,
+                "endpoint_public_access_cidrs": self.layout.api_access,
+                "admin_principal_arns": self.cloud.admin_arns,
+                "log_retention_days": self.spec.data.log_retention_days,
                 "system_pool": {
-                    "instance_types": [wanted.system_pool.instance_type],
-                    "min_size": wanted.system_pool.min_size,
-                    "max_size": wanted.system_pool.max_size,
-                    "desired_size": wanted.system_pool.min_size,
+                    "instance_types": [pool.machine],
+                    "min_size": pool.min_nodes,
+                    "max_size": pool.max_nodes,
+                    "desired_size": pool.min_nodes,
                 },
                 "addons": ADDONS,
                 "tags": self.tags,
-                "deletion_protection": self.spec.storage.protect,
+                "deletion_protection": self.spec.data.protect,
             },
             self.on_aws,
         )
@@ -121,26 +125,26 @@ class MediumStack:
             "node_role_arn": self.cluster.node_role_arn,
             "cluster_security_group_id": self.cluster.security_group_id,
             "efa_security_group_id": self.network.efa_security_group_id,
-            "instance_type": pool.instance_type,
+            "instance_type": pool.machine,
             "subnet_ids": [subnets[zone] for zone in pool.zones],
-            "efa": pool.efa,
-            "capacity": pool.capacity,
-            "min_size": pool.min_size,
-            "max_size": pool.max_size,
-            "desired_size": pool.min_size,
+            "efa": pool.rdma,
+            "capacity": _CAPACITIES.get(pool.purchase.kind, pool.purchase.kind),
+            "min_size": pool.min_nodes,
+            "max_size": pool.max_nodes,
+            "desired_size": pool.min_nodes,
             "disk_gib": pool.disk_gib,
             "labels": {},
             "tags": self.tags,
         }
-        if pool.reservation_id:
-            args["reservation_id"] = pool.reservation_id
+        if pool.purchase.kind in ("reserved", "block"):
+            args["reservation_id"] = pool.purchase.id
         return AwsGpuPool(f"{self.name}-{pool.name}", args, self.on_aws)
 
     def _private_subnets(self) -> list[pulumi.Input[str]]:
-        return [self.network.private_subnet_id_by_zone[zone] for zone in self.spec.network.zones]
+        return [self.network.private_subnet_id_by_zone[zone] for zone in self.layout.zones]
 
     def _storage(self) -> AwsStorage:
-        wanted = self.spec.storage
+        wanted = self.spec.data
         subnets = self.network.private_subnet_id_by_zone
         args: AwsStorageArgs = {
             "region": self.spec.region,
@@ -149,17 +153,17 @@ class MediumStack:
             "client_security_group_ids": [self.cluster.security_group_id],
             "checkpoint_retention_days": wanted.checkpoint_retention_days,
             "noncurrent_days": wanted.noncurrent_days,
-            "log_retention_days": self.spec.cluster.log_retention_days,
+            "log_retention_days": self.spec.data.log_retention_days,
             "homes": wanted.homes,
             "force_destroy": not wanted.protect,
             "deletion_protection": wanted.protect,
         }
-        if wanted.lustre:
+        if wanted.shared_fs:
             args["lustre"] = {
-                "capacity_gib": wanted.lustre.capacity_gib,
-                "throughput_mb_s_per_tib": wanted.lustre.throughput_mb_s_per_tib,
-                "subnet_id": subnets[wanted.lustre.zone],
-                "efa": wanted.lustre.efa,
+                "capacity_gib": wanted.shared_fs.capacity_gib,
+                "throughput_mb_s_per_tib": wanted.shared_fs.throughput_mb_s_per_tib,
+                "subnet_id": subnets[wanted.shared_fs.zone],
+                "efa": wanted.shared_fs.rdma,
             }
         return AwsStorage(f"{self.name}-storage", args, self.on_aws)
 
@@ -167,16 +171,16 @@ class MediumStack:
         return Accelerators(
             f"{self.name}-accelerators",
             {
-                "gpu_pools": [pool.name for pool in self.spec.pools],
-                "efa_pools": [pool.name for pool in self.spec.pools if pool.efa],
+                "gpu_pools": [pool.name for pool in self.layout.pools],
+                "efa_pools": [pool.name for pool in self.layout.pools if pool.rdma],
                 "efa_driver": self._efa_driver(),
-                "kubernetes_version": self.spec.cluster.kubernetes_version,
+                "kubernetes_version": self.layout.kubernetes_version,
             },
             self.on_cluster,
         )
 
     def _efa_driver(self) -> str:
-        return self.spec.cluster.efa_driver if any(pool.efa for pool in self.spec.pools) else "none"
+        return self.cloud.efa_driver if any(pool.rdma for pool in self.layout.pools) else "none"
 
     def _autoscaling(self) -> AwsAutoscaling:
         return AwsAutoscaling(
@@ -185,7 +189,7 @@ class MediumStack:
                 "region": self.spec.region,
                 "cluster_name": self.name,
                 "cluster_arn": self.cluster.cluster_arn,
-                "idle_minutes": self.spec.cluster.idle_minutes,
+                "idle_minutes": self.layout.idle_minutes,
             },
             self.on_both,
         )
@@ -194,7 +198,7 @@ class MediumStack:
         return Queueing(
             f"{self.name}-queueing",
             {
-                "flavors": [self._flavor(pool) for pool in self.spec.pools],
+                "flavors": [self._flavor(pool) for pool in self.layout.pools],
                 "teams": [
                     {"name": team.name, "weight": team.weight, "gpus": team.gpus} for team in self.spec.teams
                 ],
@@ -209,15 +213,15 @@ class MediumStack:
         )
 
     def _flavor(self, pool: PoolSpec) -> FlavorArgs:
-        machine = facts.instance_type(pool.instance_type)
+        machine = facts.instance_type(pool.machine)
         return {
             "name": pool.name,
             "node_labels": {"trainstack.dev/pool": pool.name},
-            "nodes": pool.max_size,
+            "nodes": pool.max_nodes,
             "cpu": cores_for_jobs(machine),
-            "memory_gib": memory_for_jobs_gib(machine, efa=pool.efa),
+            "memory_gib": memory_for_jobs_gib(machine, efa=pool.rdma),
             "gpus": machine.accelerator_count,
-            "efa": machine.efa_interfaces if pool.efa else 0,
+            "efa": machine.efa_interfaces if pool.rdma else 0,
         }
 
     def _tracking(self) -> AwsTracking:
@@ -234,13 +238,13 @@ class MediumStack:
                 "artifact_bucket": self.storage.artifact_bucket,
                 "artifact_bucket_arn": self.storage.artifact_bucket_arn,
                 "kms_key_arn": self.storage.kms_key_arn,
-                "log_retention_days": self.spec.cluster.log_retention_days,
-                "min_acu": wanted.min_acu,
-                "max_acu": wanted.max_acu,
+                "log_retention_days": self.spec.data.log_retention_days,
+                "min_acu": self.cloud.database.min_acu,
+                "max_acu": self.cloud.database.max_acu,
                 "image": wanted.image,
                 "replicas": wanted.replicas,
                 "workers": wanted.workers,
-                "deletion_protection": self.spec.storage.protect,
+                "deletion_protection": self.spec.data.protect,
             },
             self.on_both,
         )
@@ -264,6 +268,7 @@ class MediumStack:
     def _validation(self) -> AwsValidation:
         return AwsValidation(
             self.spec,
+            self.layout,
             cluster=self.cluster,
             storage=self.storage,
             tracking=self.tracking,
@@ -305,6 +310,6 @@ class MediumStack:
         }
 
 
-def compose(spec: StackSpec) -> dict[str, Any]:
+def compose(spec: StackSpec, layout: MediumLayout, cloud: AwsSpec) -> dict[str, Any]:
     """Declare the stack."""
-    return MediumStack(spec).outputs()
+    return MediumStack(spec, layout, cloud).outputs()

@@ -16,11 +16,11 @@ from components.kubernetes.smoke_job import SERVICE_ACCOUNT
 from components.kubernetes.smoke_schedule import SmokeSchedule, SmokeScheduleArgs
 from components.kubernetes.smoke_test import SmokeTest, SmokeTestArgs
 from components.kubernetes.volumes import SharedVolume
-from infra import cost
 from infra.catalog.aws import facts
 from infra.catalog.aws.model import InstanceType
-from infra.spec import StackSpec
-from infra.spec.compute import PoolSpec
+from infra.cost.aws import node_price
+from infra.stackspec import StackSpec
+from infra.stackspec.layouts import MediumLayout, PoolSpec
 from smoke_training.fabric import Fabric
 from stacks.nodes import cores_for_jobs, memory_for_jobs_gib
 
@@ -42,6 +42,7 @@ class AwsValidation:
     def __init__(
         self,
         spec: StackSpec,
+        layout: MediumLayout,
         *,
         cluster: AwsCluster,
         storage: AwsStorage,
@@ -53,7 +54,8 @@ class AwsValidation:
         on_aws: pulumi.ResourceOptions,
         on_cluster: pulumi.ResourceOptions,
     ) -> None:
-        self._spec, self._cluster, self._storage, self._tracking = spec, cluster, storage, tracking
+        self._spec, self._layout, self._tracking = spec, layout, tracking
+        self._cluster, self._storage = cluster, storage
         self._queueing, self._on_aws, self._on_cluster = queueing, on_aws, on_cluster
         self.alerts = self._alerts()
         role, claim = self._role(), self._claim()
@@ -133,7 +135,7 @@ class AwsValidation:
         )
 
     def _claim(self) -> SharedVolume | None:
-        lustre, wanted = self._storage.lustre, self._spec.storage.lustre
+        lustre, wanted = self._storage.lustre, self._spec.data.shared_fs
         if lustre is None or wanted is None:
             return None
         return SharedVolume(
@@ -153,8 +155,8 @@ class AwsValidation:
 
     def _args(self, pool_labels: pulumi.Input[Mapping[str, str]], efa_driver: str) -> SmokeTestArgs:
         wanted = self._spec.smoke
-        pool = next(item for item in self._spec.pools if item.name == wanted.pool)
-        machine = facts.instance_type(pool.instance_type)
+        pool = next(item for item in self._layout.pools if item.name == wanted.pool)
+        machine = facts.instance_type(pool.machine)
         return {
             "namespace": self._queueing.gate_namespace,
             "queue": self._queueing.gate_queue,
@@ -163,10 +165,10 @@ class AwsValidation:
             "image": wanted.image,
             "nodes": wanted.nodes,
             "gpus_per_node": machine.accelerator_count,
-            "efa_per_node": machine.efa_interfaces if pool.efa else 0,
+            "efa_per_node": machine.efa_interfaces if pool.rdma else 0,
             "efa_driver": efa_driver,
             "cpu": cores_for_jobs(machine),
-            "memory_gib": memory_for_jobs_gib(machine, efa=pool.efa),
+            "memory_gib": memory_for_jobs_gib(machine, efa=pool.rdma),
             "pool_labels": pool_labels,
             "tracking_url": self._tracking.url,
             "credentials_secret_arn": self._tracking.admin_secret_arn,
@@ -179,13 +181,13 @@ class AwsValidation:
 def smoke_plan(spec: StackSpec, pool: PoolSpec) -> dict[str, Any]:
     """What the validation is told about the stack (schema trainstack.smoke-plan/1)."""
     wanted = spec.smoke
-    price = cost.node_price(pool, spec.region)
-    machine = facts.instance_type(pool.instance_type)
+    price = node_price(pool, spec.region)
+    machine = facts.instance_type(pool.machine)
     return {
         "stack": spec.name,
         "ranks_per_node": None,
-        "instance_type": pool.instance_type,
-        "fabric": Fabric.EFA if pool.efa else Fabric.TCP,
+        "instance_type": pool.machine,
+        "fabric": Fabric.EFA if pool.rdma else Fabric.TCP,
         "cloud": spec.cloud,
         "region": spec.region,
         "profile": spec.profile,
@@ -203,7 +205,7 @@ def smoke_plan(spec: StackSpec, pool: PoolSpec) -> dict[str, Any]:
         "join_timeout_s": max(_JOIN_AT_LEAST_S, min(_JOIN_AT_MOST_S, wanted.timeout_s // 2)),
         "hang_timeout_s": _HANG_S,
         "peak_tflops": _peak(machine),
-        **_network(machine, efa=pool.efa),
+        **_network(machine, efa=pool.rdma),
         **_storage(spec),
     }
 
@@ -239,6 +241,6 @@ def _storage(spec: StackSpec) -> dict[str, Any]:
     FSx declares the throughput of the whole file system for many streams; what one node writes in one stream
     is nowhere declared, so nodes are compared with each other.
     """
-    if spec.storage.lustre is None:
+    if spec.data.shared_fs is None:
         return {}
     return {"storage": [{"name": _CHECKPOINTS, "path": "$WORK_DIR", "write_mb_s": None, "source": None}]}

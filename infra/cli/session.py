@@ -8,7 +8,7 @@ from pathlib import Path
 
 import typer
 
-from infra import spec
+from infra import stackspec
 from infra.cli import summary
 from infra.cli.preflight import Preflight
 from infra.engine import recovery
@@ -37,7 +37,7 @@ def checkout_workspace(stack: str) -> Workspace:
 class Session:
     """A stack that is ready to be operated on."""
 
-    loaded: spec.LoadedSpec
+    loaded: stackspec.LoadedSpec
     engine: EngineStack
     rehearsal: Rehearsal | None = None
     faults: rehearsal_faults.Faults = field(default_factory=rehearsal_faults.Faults)
@@ -123,7 +123,7 @@ def open_session(
     stack: str, *, rehearse: bool, faults: Sequence[str] = (), scenario: Path | None = None
 ) -> Session:
     """Check the spec, then open the stack. Raises UserError before anything is started."""
-    loaded = spec.load_file(stack)
+    loaded = stackspec.load_file(stack)
     if not rehearse:
         if faults or scenario:
             fix = "Add --rehearse, or leave the fault out."

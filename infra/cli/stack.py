@@ -90,14 +90,14 @@ def status(stack: Stack, rehearse: Rehearse = False) -> None:
         typer.echo(f"           log {workload['log']}")
 
 
-Key = Annotated[str, typer.Argument(help="A key such as pools[0].capacity; without one, all keys.")]
+Key = Annotated[str, typer.Argument(help="A key such as layout.pools[0].machine; without one, all keys.")]
 
 
 def explain(key: Key = "", stack: Stack = "dev-aws") -> None:
     """Show a value of the spec with its origin, its reason and its meaning."""
-    from infra import spec  # noqa: PLC0415
+    from infra import stackspec  # noqa: PLC0415
 
-    for found in spec.load_file(stack).explain(key):
+    for found in stackspec.load_file(stack).explain(key):
         typer.echo(f"{found.path} = {found.value!r}")
         typer.echo(f"    from    {found.origin}")
         if found.origin.reason:

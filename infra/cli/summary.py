@@ -9,7 +9,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from infra import cost, outputs, spec
+from infra import cost, outputs, stackspec
 from infra.catalog.aws import facts
 from infra.engine import recovery
 from infra.engine.stack import EngineStack, Outcome
@@ -34,7 +34,7 @@ class SmokeFigures:
 
 
 def of_deployment(
-    loaded: spec.LoadedSpec, engine: EngineStack, outcome: Outcome, rehearsal: Rehearsal | None
+    loaded: stackspec.LoadedSpec, engine: EngineStack, outcome: Outcome, rehearsal: Rehearsal | None
 ) -> None:
     """What was built, what it costs, how well it trains, where things are, what to do next."""
     console = Console()
@@ -54,7 +54,7 @@ def of_deployment(
     _next_steps(console, told.stack, rehearsal)
 
 
-def of_preview(loaded: spec.LoadedSpec, outcome: Outcome, shortfalls: Sequence[object] = ()) -> None:
+def of_preview(loaded: stackspec.LoadedSpec, outcome: Outcome, shortfalls: Sequence[object] = ()) -> None:
     """What would change, and the price of the stack as the spec has it."""
     console = Console()
     if not outcome.succeeded:
@@ -102,16 +102,19 @@ def _usd(amount: float | None) -> str:
 
 
 def _rows(
-    loaded: spec.LoadedSpec,
+    loaded: stackspec.LoadedSpec,
     told: outputs.StackOutputs,
     figures: SmokeFigures | None,
     rehearsal: Rehearsal | None,
 ) -> list[tuple[str, str]]:
-    estimate = cost.estimate(loaded.spec, datetime.date.today())
+    today = datetime.date.today()
+    estimate = cost.estimate(loaded.spec, today)
     dollars = (
-        f"${_usd(estimate.minimum)} min / ${_usd(estimate.expected)} expected / "
-        f"${_usd(estimate.maximum)} max (oldest price of {estimate.oldest_price})"
+        f"${_usd(estimate.minimum)} min / ${_usd(estimate.expected)} expected / ${_usd(estimate.maximum)} max"
     )
+    old = [f"{item.name} of {item.date}" for item in estimate.old(today)]
+    if old:
+        dollars += f"; old prices: {', '.join(old)}"
     if estimate.unknown:
         dollars += f"; price unknown: {', '.join(estimate.unknown)}"
     budget = loaded.spec.budget.monthly_usd
@@ -150,7 +153,7 @@ def _times(rehearsal: Rehearsal, project: str, stack: str) -> list[tuple[str, st
 def _next_steps(console: Console, stack: str, rehearsal: Rehearsal | None) -> None:
     flag = " --rehearse" if rehearsal else ""
     steps = [
-        (f"trainstack explain -s {stack} pools[0].capacity", "why a value is what it is"),
+        (f"trainstack explain -s {stack} layout.pools[0].purchase.kind", "why a value is what it is"),
         (f"trainstack status -s {stack}{flag}", "what runs"),
         (
             f"trainstack up -s {stack}{flag} --yes",

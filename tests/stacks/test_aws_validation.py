@@ -5,8 +5,9 @@ from typing import Any
 
 import pytest
 
-from infra import spec
+from infra import stackspec
 from infra.catalog.aws import facts
+from infra.stackspec.layouts import MediumLayout, PoolSpec
 from smoke_training import plan as plans
 from stacks.aws_validation import smoke_plan
 
@@ -21,18 +22,21 @@ PLACE: dict[str, Any] = {
 
 
 @pytest.fixture(scope="module")
-def dev() -> spec.StackSpec:
-    return spec.load_file("dev-aws").spec
+def dev() -> stackspec.StackSpec:
+    return stackspec.load_file("dev-aws").spec
 
 
-def told(dev: spec.StackSpec, instance_type: str | None = None, **changes: Any) -> plans.Plan:
-    pool = dev.pools[0].model_copy(
-        update={"instance_type": instance_type or dev.pools[0].instance_type, **changes}
-    )
+def _pool(dev: stackspec.StackSpec) -> PoolSpec:
+    assert isinstance(dev.layout, MediumLayout)
+    return dev.layout.pools[0]
+
+
+def told(dev: stackspec.StackSpec, machine: str | None = None, **changes: Any) -> plans.Plan:
+    pool = _pool(dev).model_copy(update={"machine": machine or _pool(dev).machine, **changes})
     return plans.parse(json.dumps({**smoke_plan(dev, pool), **PLACE}))
 
 
-def test_the_shipped_environment_declares_wires_peak_and_storage(dev: spec.StackSpec) -> None:
+def test_the_shipped_environment_declares_wires_peak_and_storage(dev: stackspec.StackSpec) -> None:
     plan = told(dev)
     assert (plan.network_gbit_s, plan.rail_gbit_s, plan.rails) == (400.0, 100.0, ())
     assert plan.peak_tflops is not None
@@ -44,30 +48,30 @@ def test_the_shipped_environment_declares_wires_peak_and_storage(dev: spec.Stack
     assert 120 <= plan.join_timeout_s < plan.timeout_s
 
 
-def test_rails_of_every_machine_with_efa_add_up_to_its_network(dev: spec.StackSpec) -> None:
+def test_rails_of_every_machine_with_efa_add_up_to_its_network(dev: stackspec.StackSpec) -> None:
     for machine in facts.instance_types.values():
         if machine.efa_interfaces:
-            plan = told(dev, machine.name, efa=True)
+            plan = told(dev, machine.name, rdma=True)
             assert plan.rail_gbit_s is not None
             assert plan.rail_gbit_s * machine.efa_interfaces == pytest.approx(plan.network_gbit_s)
 
 
-def test_over_tcp_several_cards_are_not_one_wire(dev: spec.StackSpec) -> None:
-    assert told(dev, efa=False).network_gbit_s is None
-    assert told(dev, "g6.2xlarge", efa=False).network_gbit_s == pytest.approx(5.0)
-    assert told(dev, efa=False).rail_gbit_s is None
+def test_over_tcp_several_cards_are_not_one_wire(dev: stackspec.StackSpec) -> None:
+    assert told(dev, rdma=False).network_gbit_s is None
+    assert told(dev, "g6.2xlarge", rdma=False).network_gbit_s == pytest.approx(5.0)
+    assert told(dev, rdma=False).rail_gbit_s is None
 
 
-def test_a_stack_without_a_shared_file_system_names_none(dev: spec.StackSpec) -> None:
-    bare = dev.model_copy(update={"storage": dev.storage.model_copy(update={"lustre": None})})
+def test_a_stack_without_a_shared_file_system_names_none(dev: stackspec.StackSpec) -> None:
+    bare = dev.model_copy(update={"data": dev.data.model_copy(update={"shared_fs": None})})
     assert told(bare).storage == ()
 
 
-def test_a_peak_that_no_source_gives_is_left_out(dev: spec.StackSpec) -> None:
+def test_a_peak_that_no_source_gives_is_left_out(dev: stackspec.StackSpec) -> None:
     unknown = [
         m
         for m in facts.instance_types.values()
         if facts.accelerators[m.accelerator].dense_bf16_tflops is None
     ]
     assert unknown, "some old accelerator has no bf16"
-    assert told(dev, unknown[0].name, efa=False).peak_tflops is None
+    assert told(dev, unknown[0].name, rdma=False).peak_tflops is None

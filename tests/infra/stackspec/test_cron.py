@@ -1,6 +1,6 @@
 import pytest
 
-from infra.spec import cron
+from infra.stackspec import cron
 
 
 @pytest.mark.parametrize(

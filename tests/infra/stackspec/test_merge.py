@@ -5,8 +5,8 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from infra.spec.document import node
-from infra.spec.merge import merge, origins, values
+from infra.stackspec.document import node
+from infra.stackspec.merge import merge, origins, values
 
 KEYS = st.sampled_from(["a", "b", "c"])
 LEAVES = st.one_of(st.integers(), st.booleans(), st.none(), st.lists(st.integers(), max_size=2))

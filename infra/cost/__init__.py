@@ -1,0 +1,27 @@
+"""What a stack costs per month before it exists, from its spec and the price catalogue; no other I/O.
+
+Three figures per item: `minimum` with every pool at its smallest, `maximum` with every pool at its largest
+all month, `expected` in between by the pool's `expected_utilization`. An item without a price is unknown and
+is named, never counted as 0. A month has 730 hours, as in AWS's own calculators.
+"""
+
+import datetime
+
+from infra.cost import aws
+from infra.cost.model import NOT_INCLUDED, Estimate, Item
+from infra.stackspec.clouds import AwsSpec
+from infra.stackspec.layouts import MediumLayout
+from infra.stackspec.stack import StackSpec
+
+__all__ = ["NOT_INCLUDED", "Estimate", "Item", "estimate"]
+
+
+def estimate(spec: StackSpec, on: datetime.date) -> Estimate:
+    """Price a stack as of a day, which decides whether its Kubernetes version costs extra.
+
+    Raises NotImplementedError for a stack that cannot be composed either (`infra.stackspec.supported`).
+    """
+    match spec.layout, spec.on:
+        case MediumLayout() as layout, AwsSpec() as cloud:
+            return aws.medium(spec, layout, cloud, on)
+    raise NotImplementedError(f"no prices for {spec.profile} on {spec.cloud}")

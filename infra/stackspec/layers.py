@@ -1,0 +1,61 @@
+"""The layers of a spec: profile, cloud overlay, client, stack file; each a YAML file, later over earlier."""
+
+import difflib
+from pathlib import Path
+
+from infra.errors import Problem, UserError
+from infra.stackspec.document import Branch, Node, Origin, node, read
+from infra.stackspec.supported import CLOUDS, PROFILES, SUPPORTED, pairs
+
+ROOT = Path(__file__).resolve().parents[2]
+PROFILES_FOLDER = ROOT / "stacks" / "profiles"
+CLIENTS = ROOT / "clients"
+
+
+def below(profile: str, cloud: str, client: str | None) -> list[Node]:
+    """The layers below a stack file, the lowest first. Raises UserError with every problem."""
+    problems = [*_choice_problems(profile, cloud), *_client_problems(client)]
+    if problems:
+        raise UserError(problems)
+    files = [PROFILES_FOLDER / f"{profile}.yaml", PROFILES_FOLDER / f"{profile}.{cloud}.yaml"]
+    if client is not None:
+        files.append(CLIENTS / f"{client}.yaml")
+    return [_layer(path) for path in files]
+
+
+def _choice_problems(profile: str, cloud: str) -> list[Problem]:
+    problems = [
+        Problem(f"trainstack:{setting}", value, "no such choice", _nearest(value, known))
+        for setting, value, known in (("profile", profile, PROFILES), ("cloud", cloud, CLOUDS))
+        if value not in known
+    ]
+    if not problems and (profile, cloud) not in SUPPORTED:
+        rule = f"the {profile} stack does not exist on {cloud} yet"
+        problems.append(Problem("trainstack:profile", profile, rule, f"What exists: {pairs()}."))
+    return problems
+
+
+def _nearest(value: object, known: tuple[str, ...]) -> str:
+    near = difflib.get_close_matches(str(value), known, n=1)
+    return (
+        f"Did you mean `{near[0]}`?" if near else f"Choose from {', '.join(known)}. What exists: {pairs()}."
+    )
+
+
+def _client_problems(client: str | None) -> list[Problem]:
+    if client is None or (CLIENTS / f"{client}.yaml").is_file():
+        return []
+    known = ", ".join(sorted(file.stem for file in CLIENTS.glob("*.yaml"))) or "none"
+    fix = f"Clients with a file: {known}. Add clients/{client}.yaml, or remove the setting."
+    return [Problem("trainstack:client", client, "there is no layer of this client", fix)]
+
+
+def _layer(path: Path) -> Node:
+    source = f"{path.parent.name}/{path.name}"
+    content = read(path, source)
+    if content is None:
+        return Branch({}, Origin(source))
+    tree = node(content, source)
+    if not isinstance(tree, Branch):
+        raise UserError([Problem(source, None, "a layer is a mapping", "See stacks/profiles/medium.yaml.")])
+    return tree

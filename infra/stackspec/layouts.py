@@ -1,0 +1,183 @@
+"""What a stack of each size consists of: one model per profile, the pools of machines in it, no cloud."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from infra.stackspec.model import Cidr, KubernetesVersion, Model, Name
+
+Nodes = Annotated[int, Field(ge=0)]
+"""A number of nodes."""
+
+
+class OnDemand(Model):
+    """Nodes are bought when they are needed, at the list price."""
+
+    kind: Literal["on_demand"]
+    """`on_demand`"""
+
+
+class Spot(Model):
+    """Nodes are cheaper and may be taken back at any time: for work that checkpoints."""
+
+    kind: Literal["spot"]
+    """`spot`"""
+
+
+class Reserved(Model):
+    """Nodes run on capacity that is reserved, and paid for, without an end."""
+
+    kind: Literal["reserved"]
+    """`reserved`"""
+
+    id: str
+    """The cloud's name of the reservation; on AWS a capacity reservation (`cr-...`)."""
+
+
+class Block(Model):
+    """Nodes run on capacity that is reserved for a period with a beginning and an end."""
+
+    kind: Literal["block"]
+    """`block`"""
+
+    id: str
+    """The cloud's name of the block; on AWS a Capacity Block (`cr-...`)."""
+
+
+Purchase = Annotated[OnDemand | Spot | Reserved | Block, Field(discriminator="kind")]
+"""How nodes are bought."""
+
+
+class PoolSpec(Model):
+    """A group of GPU nodes of one machine type, bought in one way, for one purpose."""
+
+    name: Name
+    """Name of the pool; also the Kueue flavor and the node label `trainstack.dev/pool`."""
+
+    machine: str
+    """The cloud's machine type, with an accelerator, such as `p4d.24xlarge`."""
+
+    purpose: Literal["training", "fine_tuning", "interactive"]
+    """What the pool is for; interactive pools may be shared, training pools never are."""
+
+    purchase: Purchase
+    """How nodes are bought: `{kind: on_demand}`, `{kind: spot}`, `{kind: reserved, id: ...}` or
+    `{kind: block, id: ...}`."""
+
+    zones: Annotated[tuple[str, ...], Field(min_length=1)]
+    """Zones the nodes may be in; exactly one with RDMA, because that network does not cross zones."""
+
+    rdma: bool
+    """Whether nodes get every RDMA interface of their type (EFA on AWS) and are placed close together."""
+
+    min_nodes: Nodes = 0
+    """Fewest nodes; 0 costs nothing while no job runs."""
+
+    max_nodes: Annotated[int, Field(ge=1)]
+    """Most nodes."""
+
+    disk_gib: Annotated[int, Field(ge=100, le=16384)] = 300
+    """Encrypted root volume, in GiB; training images of 20 GiB and more are common."""
+
+    expected_utilization: Annotated[float, Field(ge=0, le=1)] = 0.3
+    """Share of the largest size that is expected to run on average; used for the cost estimate alone."""
+
+
+class SystemPoolSpec(Model):
+    """CPU nodes for what runs the cluster: add-ons, Kueue, MLflow."""
+
+    machine: str
+    """The cloud's machine type, without an accelerator, such as `m6i.xlarge`."""
+
+    min_nodes: Annotated[int, Field(ge=2)]
+    """Fewest nodes; two, so that one may fail."""
+
+    max_nodes: Nodes
+    """Most nodes."""
+
+
+class MediumLayout(Model):
+    """5 to 20 people share one Kubernetes cluster with GPU pools, queues and a tracking server."""
+
+    profile: Literal["medium"]
+    """Set by `trainstack:profile`."""
+
+    kubernetes_version: KubernetesVersion
+    """Minor version, such as `1.35`."""
+
+    api_access: tuple[str, ...]
+    """Address ranges that may reach the Kubernetes API from the internet; empty: only from inside."""
+
+    network_cidr: Cidr
+    """IPv4 range of the network: every GPU node takes an address per pod and per RDMA interface."""
+
+    zones: Annotated[tuple[str, ...], Field(min_length=1)]
+    """Zones of the region that the network spans."""
+
+    idle_minutes: Annotated[int, Field(ge=5, le=240)]
+    """How long a node may be unneeded before it is given back, in minutes."""
+
+    system_pool: SystemPoolSpec
+    """The pool for everything that is not training."""
+
+    pools: Annotated[tuple[PoolSpec, ...], Field(min_length=1)]
+    """GPU node pools."""
+
+
+class JobMachineSpec(Model):
+    """A machine type that training jobs of a managed service may ask for."""
+
+    name: Name
+    """Name of the machine in job templates and quotas."""
+
+    machine: str
+    """The service's machine type, such as `ml.g5.2xlarge`."""
+
+    purchase: Purchase
+    """How machines are bought."""
+
+    max_nodes: Annotated[int, Field(ge=1)]
+    """Most machines of this type at a time."""
+
+
+class SmallLayout(Model):
+    """1 to 5 people train with the cloud's managed service; there is no cluster."""
+
+    profile: Literal["small"]
+    """Set by `trainstack:profile`."""
+
+    machines: Annotated[tuple[JobMachineSpec, ...], Field(min_length=1)]
+    """Machine types that jobs may use."""
+
+    max_hours: Annotated[float, Field(gt=0)]
+    """Longest run of one job, in hours."""
+
+
+class ClusterSpec(Model):
+    """One of the clusters of a large stack."""
+
+    name: Name
+    """Name of the cluster."""
+
+    region: str
+    """Region of the cluster."""
+
+    pools: Annotated[tuple[PoolSpec, ...], Field(min_length=1)]
+    """GPU node pools."""
+
+
+class LargeLayout(Model):
+    """20 and more people share several clusters."""
+
+    profile: Literal["large"]
+    """Set by `trainstack:profile`."""
+
+    clusters: Annotated[tuple[ClusterSpec, ...], Field(min_length=1)]
+    """Clusters between which jobs are distributed."""
+
+    scheduler: Literal["kueue", "slurm"]
+    """What admits and places jobs."""
+
+
+Layout = Annotated[SmallLayout | MediumLayout | LargeLayout, Field(discriminator="profile")]
+"""What the stack consists of, by profile."""

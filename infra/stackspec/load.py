@@ -1,0 +1,176 @@
+"""From layers to a StackSpec, or to every reason why not."""
+
+import difflib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from infra.errors import Problem, UserError
+from infra.stackspec import former, layers, merge
+from infra.stackspec.document import Branch, Leaf, Node, Origin, node, read
+from infra.stackspec.problems import from_validation, placed, steps_of
+from infra.stackspec.rules import broken_rules
+from infra.stackspec.stack import StackSpec
+from infra.stackspec.unions import description_in, tolerant
+
+CONFIG = layers.ROOT / "stacks" / "config"
+NAMESPACE = "trainstack"
+REQUIRED = ("cloud", "profile", "region")
+SETTINGS = (*REQUIRED, "client")
+
+
+@dataclass(frozen=True)
+class Provenance:
+    """What `explain` says about one value."""
+
+    path: str
+    value: Any
+    origin: Origin
+    description: str
+
+
+@dataclass(frozen=True)
+class LoadedSpec:
+    """A checked spec that remembers where each value comes from."""
+
+    spec: StackSpec
+    tree: Node
+
+    def explain(self, path: str) -> list[Provenance]:
+        """The values at or below `path` (all for ""). Raises UserError when there is nothing."""
+        content = self.spec.model_dump(mode="json")
+        found = merge.origins(merge.merge(node(content, "default of the spec"), self.tree))
+        below = (f"{path}.", f"{path}[")
+        chosen = [key for key in found if not path or key == path or key.startswith(below)]
+        if not chosen:
+            near = difflib.get_close_matches(path, found, n=3, cutoff=0.4)
+            fix = f"Near it: {', '.join(near)}." if near else "Run `trainstack explain` for all keys."
+            raise UserError([Problem(path, None, "there is no such key in this spec", fix)])
+        return [self._provenance(key, content, found[key]) for key in chosen]
+
+    def _provenance(self, path: str, content: Any, origin: Origin) -> Provenance:
+        steps = steps_of(path)
+        for step in steps:
+            content = content[step]
+        return Provenance(path, content, origin, description_in(self.spec, steps))
+
+
+def load_file(stack: str, folder: Path = CONFIG) -> LoadedSpec:
+    """Load the stack file `Pulumi.<stack>.yaml`. Raises UserError with every problem."""
+    source = f"Pulumi.{stack}.yaml"
+    path = folder / source
+    if not path.is_file():
+        known = sorted(file.name.split(".")[1] for file in folder.glob("Pulumi.*.yaml"))
+        fix = f"Stacks with a file: {', '.join(known) or 'none'}. Copy one of them to {path.name}."
+        raise UserError([Problem("stack", stack, f"there is no {folder.name}/{source}", fix)])
+    content = read(path, source)
+    config = content.get("config") if isinstance(content, Mapping) else None
+    if not isinstance(config, Mapping):
+        rule = "a stack file holds a mapping under the key `config`"
+        raise UserError([Problem(source, None, rule, "Start from stacks/config/Pulumi.dev-aws.yaml.")])
+    prefix = f"{NAMESPACE}:"
+    settings = {key.removeprefix(prefix): key for key in config if str(key).startswith(prefix)}
+    tree = node(config, source)
+    assert isinstance(tree, Branch)
+    return load(stack, {name: tree.children[key] for name, key in settings.items()}, source)
+
+
+def load(stack: str, settings: Mapping[str, Any], source: str) -> LoadedSpec:
+    """Load from the settings `cloud`, `profile`, `region`, `client` and `spec`, as values or as nodes.
+
+    Raises UserError with every problem, not only the first.
+    """
+    nodes = {
+        name: value if isinstance(value, Leaf | Branch) else node(value, source)
+        for name, value in settings.items()
+    }
+    over = nodes.pop("spec", Branch({}, Origin(source)))
+    problems = _setting_problems(nodes, source)
+    if not isinstance(over, Branch) or over.named:
+        fix = "See stacks/spec.schema.json."
+        raise UserError(
+            [*problems, Problem("trainstack:spec", merge.values(over), "a spec is a mapping", fix)]
+        )
+    over, moved = former.translated(over)
+    problems += moved
+    if len(problems) > len(moved):
+        raise UserError(problems)
+    try:
+        lower = layers.below(_text(nodes["profile"]), _text(nodes["cloud"]), _client(nodes))
+    except UserError as error:
+        raise UserError([*error.problems, *moved]) from None
+    return _checked([*lower, over, _fixed(stack, nodes, source)], moved)
+
+
+def _setting_problems(nodes: Mapping[str, Node], source: str) -> list[Problem]:
+    known = (*SETTINGS, "spec")
+    problems = [
+        Problem(f"{NAMESPACE}:{name}", None, "unknown setting", f"Known are {', '.join(known)}.")
+        for name in nodes
+        if name not in known
+    ]
+    problems += [
+        Problem(f"{NAMESPACE}:{name}", None, "required setting is missing", f"Add it to {source}.")
+        for name in REQUIRED
+        if name not in nodes
+    ]
+    problems += [
+        Problem(f"{NAMESPACE}:{name}", merge.values(found), "a setting is a text", "Write a single word.")
+        for name, found in nodes.items()
+        if name in known and not (isinstance(found, Leaf) and isinstance(found.value, str))
+    ]
+    return problems
+
+
+def _text(found: Node) -> str:
+    assert isinstance(found, Leaf)
+    return str(found.value)
+
+
+def _client(nodes: Mapping[str, Node]) -> str | None:
+    return _text(nodes["client"]) if "client" in nodes else None
+
+
+def _fixed(stack: str, nodes: Mapping[str, Node], source: str) -> Node:
+    """What the stack file says outside of the spec, at its place in the spec."""
+    here = Origin(source)
+    return Branch(
+        {
+            "name": Leaf(stack, here),
+            "region": nodes["region"],
+            "layout": Branch({"profile": nodes["profile"]}, here),
+            "on": Branch({"cloud": nodes["cloud"]}, here),
+        },
+        here,
+    )
+
+
+def _checked(folded: list[Node], moved: list[Problem]) -> LoadedSpec:
+    tree, clashes = folded[0], []
+    for layer in folded[1:]:
+        clashes += [*merge.contradictions(tree, layer)]
+        tree = merge.merge(tree, layer)
+    content, origins = merge.values(tree), merge.origins(tree)
+    try:
+        spec = StackSpec.model_validate(content)
+        wrong, broken = [], broken_rules(spec)
+    except ValidationError as error:
+        wrong = _apart_from(from_validation(error), clashes)
+        broken = _apart_from(broken_rules(tolerant(StackSpec, content), tolerant_of_gaps=True), wrong)
+    problems = [*clashes, *placed([*wrong, *_apart_from(broken, clashes)], origins), *moved]
+    if problems:
+        raise UserError(problems)
+    return LoadedSpec(spec, tree)
+
+
+def _apart_from(problems: list[Problem], known: list[Problem]) -> list[Problem]:
+    """The problems that are not at, above or below the place of a known one."""
+    return [one for one in problems if not any(_related(one.path, other.path) for other in known)]
+
+
+def _related(one: str, other: str) -> bool:
+    short, long = sorted((one, other), key=len)
+    return long == short or long.startswith((f"{short}.", f"{short}["))

@@ -1,0 +1,53 @@
+"""The base of every part of a spec, and the types that several parts share."""
+
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+
+FORMS: dict[str, str] = {}
+"""What a text has to look like, in words, by the regular expression that checks it."""
+
+
+def _form(pattern: str, words: str) -> Any:
+    FORMS[pattern] = words
+    return StringConstraints(pattern=pattern)
+
+
+Name = Annotated[
+    str,
+    _form(
+        r"^[a-z][a-z0-9-]{0,30}[a-z0-9]$",
+        "2 to 32 lower-case letters, digits and dashes, a letter first and no dash last",
+    ),
+]
+"""The name of a part of a stack."""
+
+Image = Annotated[
+    str,
+    _form(
+        r"^[a-z0-9.-]+(:[0-9]+)?(/[a-z0-9._-]+)+(:[\w.-]+)?@sha256:[0-9a-f]{64}$",
+        "an image pinned by digest: registry/repository[:tag]@sha256:<64 hex digits>",
+    ),
+]
+"""A container image pinned by digest."""
+
+Email = Annotated[str, _form(r"^[^@\s]+@[^@\s]+\.[^@\s]+$", "an e-mail address such as ml@example.com")]
+"""An e-mail address."""
+
+KubernetesVersion = Annotated[str, _form(r"^1\.\d+$", "a minor version of Kubernetes such as 1.35")]
+"""A minor version of Kubernetes."""
+
+Cidr = Annotated[str, _form(r"^\d+\.\d+\.\d+\.\d+/\d+$", "an IPv4 range such as 10.0.0.0/16")]
+"""An IPv4 range; whether it is a good one is for the rules to say."""
+
+Usd = Annotated[float, Field(gt=0)]
+"""US dollars, more than zero."""
+
+Days = Annotated[int, Field(ge=1, le=3653)]
+"""A number of days, at most ten years."""
+
+
+class Model(BaseModel):
+    """Frozen, knows every key it may hold, and takes the docstring under a field as its description."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)

@@ -1,0 +1,119 @@
+"""Says what is wrong with a value in the words of the spec: path, value, layer, rule, fix."""
+
+import difflib
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
+
+from infra.errors import Problem
+from infra.stackspec.document import Origin
+from infra.stackspec.model import FORMS
+from infra.stackspec.stack import StackSpec
+from infra.stackspec.unions import Location, arms, describe, models_on
+
+_SEE_SCHEMA = "See stacks/spec.schema.json."
+
+
+def path_of(location: Location) -> str:
+    """`("layout", "pools", 0, "rdma")` as `layout.pools[0].rdma`."""
+    path = ""
+    for step in location:
+        path += f"[{step}]" if isinstance(step, int) else f".{step}" if path else step
+    return path
+
+
+def steps_of(path: str) -> list[int | str]:
+    """`layout.pools[0].rdma` as `["layout", "pools", 0, "rdma"]`."""
+    return [int(index) if index else name for index, name in re.findall(r"\[(\d+)\]|([^.\[\]]+)", path)]
+
+
+def from_validation(error: ValidationError) -> list[Problem]:
+    """One problem per wrong value."""
+    details = error.errors()
+    wrong = [path_of(detail["loc"]) for detail in details]
+    # A list whose only item is wrong counts as empty for Pydantic; the item is what to correct.
+    return [
+        _problem(detail)
+        for detail, path in zip(details, wrong, strict=True)
+        if detail["type"] != "too_short" or not any(other.startswith(f"{path}[") for other in wrong)
+    ]
+
+
+def placed(problems: Iterable[Problem], origins: Mapping[str, Origin]) -> list[Problem]:
+    """The problems with the layer, file and line that each value comes from, where they are known."""
+    return [
+        problem.placed(_origin(problem.path, origins), _origin(problem.against, origins))
+        for problem in problems
+    ]
+
+
+def _origin(path: str, origins: Mapping[str, Origin]) -> str:
+    """Where the value at a path is said; where only parts of it are, the first of them."""
+    if not path:
+        return ""
+    found = origins.get(path)
+    if found is None:
+        below = (f"{path}.", f"{path}[")
+        found = next((origin for key, origin in origins.items() if key.startswith(below)), None)
+    return str(found) if found else ""
+
+
+def _problem(detail: ErrorDetails) -> Problem:
+    steps, models = models_on(StackSpec, detail["loc"])
+    path, kind, value = path_of(steps), detail["type"], detail["input"]
+    if kind in ("union_tag_invalid", "union_tag_not_found"):
+        return _wrong_tag(path, steps, models, detail)
+    parent, key = (models[-2] if len(models) > 1 else None), str(steps[-1]) if steps else ""
+    if kind == "extra_forbidden":
+        return _unknown_key(path, steps, models)
+    if kind == "missing":
+        return Problem(
+            path, None, "required key is missing", f"Add it: {describe(parent, key) or _SEE_SCHEMA}"
+        )
+    rule = detail["msg"].removeprefix("Value error, ")
+    if kind == "string_pattern_mismatch":
+        rule = f"must be {FORMS[detail['ctx']['pattern']]}"
+    return Problem(path, value, rule[:1].lower() + rule[1:], describe(parent, key) or _SEE_SCHEMA)
+
+
+def _wrong_tag(
+    path: str, steps: list[int | str], models: list[type[BaseModel] | None], detail: ErrorDetails
+) -> Problem:
+    parent = models[-2]
+    assert parent is not None
+    field = parent.model_fields[str(steps[-1])]
+    known = [*arms(field)]
+    value = detail["input"]
+    given = value.get(field.discriminator) if isinstance(value, Mapping) else None
+    near = difflib.get_close_matches(str(given), known, n=1)
+    fix = f"Did you mean `{near[0]}`?" if near else f"Choose from {', '.join(known)}."
+    rule = "required key is missing" if given is None else "no such choice"
+    return Problem(f"{path}.{field.discriminator}", given, rule, fix)
+
+
+def _unknown_key(path: str, steps: list[int | str], models: list[type[BaseModel] | None]) -> Problem:
+    parent, key = models[-2], str(steps[-1])
+    known = sorted(parent.model_fields) if parent else []
+    discriminator, tag, others = _other_arms(steps, models)
+    having = [other for other, arm in others.items() if key in arm.model_fields]
+    if having:
+        rule = f"a key of {discriminator} {' or '.join(having)}, and {discriminator} is {tag}"
+        return Problem(path, None, rule, f"Remove it, or change {discriminator}.")
+    near = difflib.get_close_matches(key, known, n=1)
+    fix = f"Did you mean `{near[0]}`?" if near else f"Known here: {', '.join(known)}."
+    return Problem(path, None, "unknown key", fix)
+
+
+def _other_arms(
+    steps: list[int | str], models: list[type[BaseModel] | None]
+) -> tuple[str, str, Mapping[str, type[BaseModel]]]:
+    """The discriminator and the tag of the union that the key stands in, and the union's other arms."""
+    owner, holder = (models[-3] if len(models) > 2 else None), models[-2]
+    field = owner.model_fields.get(str(steps[-2])) if owner and len(steps) > 1 else None
+    choices: dict[str, Any] = dict(arms(field)) if field else {}
+    tag = next((tag for tag, arm in choices.items() if arm is holder), "")
+    choices.pop(tag, None)
+    return str(field.discriminator if field else ""), tag, choices

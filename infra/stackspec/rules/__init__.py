@@ -1,0 +1,42 @@
+"""What must hold between the parts of a spec: each rule is a small function that yields problems.
+
+`core` holds for every stack, `medium` for every stack of that layout, `aws` for stacks on AWS. Facts and
+limits of a cloud are not here: the rules call the catalogue, as the components and the rehearsal do.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+
+from infra.errors import Problem
+from infra.stackspec.clouds import AwsSpec
+from infra.stackspec.layouts import MediumLayout
+from infra.stackspec.rules import aws, core, medium
+from infra.stackspec.stack import StackSpec
+
+Check = Callable[[], Iterator[Problem]]
+
+
+def broken_rules(spec: StackSpec, *, tolerant_of_gaps: bool = False) -> list[Problem]:
+    """Every problem of every rule.
+
+    With `tolerant_of_gaps`, values of the spec may be missing or of a wrong type: a rule that needs one of
+    them cannot be judged and is left out.
+    """
+    problems = []
+    for check in _checks(spec):
+        try:
+            problems += list(check())
+        except (AttributeError, TypeError):
+            if not tolerant_of_gaps:
+                raise
+    return problems
+
+
+def _checks(spec: StackSpec) -> Iterable[Check]:
+    layout, cloud = getattr(spec, "layout", None), getattr(spec, "on", None)
+    yield from (lambda rule=rule: rule(spec) for rule in core.RULES)
+    if isinstance(layout, MediumLayout):
+        yield from (lambda rule=rule: rule(spec, layout) for rule in medium.RULES)
+    if isinstance(cloud, AwsSpec):
+        yield from (lambda rule=rule: rule(spec, cloud) for rule in aws.RULES)
+        if isinstance(layout, MediumLayout):
+            yield from (lambda rule=rule: rule(spec, layout) for rule in aws.MEDIUM_RULES)

@@ -1,0 +1,63 @@
+"""Rules of every stack, whatever its size and its cloud."""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+
+from infra.errors import Problem
+from infra.naming import team_namespace
+from infra.stackspec import cron
+from infra.stackspec.stack import StackSpec
+
+Rule = Callable[[StackSpec], Iterator[Problem]]
+
+
+def team_names(spec: StackSpec) -> Iterator[Problem]:
+    """Names of teams stay different after they are turned into Kubernetes names."""
+    by_label: dict[str, list[int]] = defaultdict(list)
+    for index, team in enumerate(spec.teams):
+        try:
+            by_label[team_namespace(team.name)].append(index)
+        except ValueError as error:
+            yield Problem(f"teams[{index}].name", team.name, str(error), "Use a name with letters or digits.")
+    for label, indices in by_label.items():
+        for index in indices[1:]:
+            first = spec.teams[indices[0]].name
+            rule = f"becomes the namespace {label!r}, as {first!r} does"
+            yield Problem(f"teams[{index}].name", spec.teams[index].name, rule, "Rename one of the two.")
+
+
+def budgets(spec: StackSpec) -> Iterator[Problem]:
+    """Team budgets fit into the budget of the stack."""
+    total = sum(team.monthly_budget_usd for team in spec.teams)
+    if total > spec.budget.monthly_usd:
+        rule = (
+            f"team budgets add up to {total:,.0f} USD, more than the stack's {spec.budget.monthly_usd:,.0f}"
+        )
+        yield Problem("budget.monthly_usd", spec.budget.monthly_usd, rule, "Raise it or lower team budgets.")
+
+
+def accepted_verdicts(spec: StackSpec) -> Iterator[Problem]:
+    """A passed validation opens the gate."""
+    if "PASS" not in spec.smoke.accept:
+        yield Problem("smoke.accept", list(spec.smoke.accept), "PASS must open the gate", "Add PASS.")
+
+
+def smoke_schedule(spec: StackSpec) -> Iterator[Problem]:
+    """Validations on a schedule repeat a gate that exists, at times that can be read, not all the time."""
+    wanted = spec.smoke.schedule
+    if wanted is None:
+        return
+    wrong = cron.problem(wanted)
+    if wrong is not None:
+        fix = 'Write minute, hour, day, month, day of the week, such as "0 5 * * 1", or null.'
+        yield Problem("smoke.schedule", wanted, wrong, fix)
+    elif cron.often(wanted):
+        fix = "Name one minute; every run takes whole nodes."
+        yield Problem("smoke.schedule", wanted, "more than once an hour", fix)
+    if not spec.smoke.enabled:
+        rule = "there is no gate to repeat: smoke.enabled is false"
+        fix = "Enable the gate, or set smoke.schedule to null."
+        yield Problem("smoke.schedule", wanted, rule, fix, against="smoke.enabled")
+
+
+RULES: tuple[Rule, ...] = (team_names, budgets, accepted_verdicts, smoke_schedule)

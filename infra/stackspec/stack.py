@@ -1,0 +1,171 @@
+"""A whole training stack, as its owner wants it: the part that every size and every cloud shares."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from infra.stackspec.clouds import CloudSpec
+from infra.stackspec.layouts import Layout
+from infra.stackspec.model import Days, Email, Image, Model, Name, Usd
+
+
+class SharedFileSystemSpec(Model):
+    """A parallel file system (Lustre) beside the GPUs, linked to the checkpoint and dataset buckets."""
+
+    capacity_gib: Annotated[int, Field(ge=1)]
+    """Capacity in GiB; on AWS 1200 or a multiple of 2400, with RDMA the step depends on the throughput."""
+
+    throughput_mb_s_per_tib: Annotated[int, Field(ge=1)]
+    """Throughput per TiB in MB/s; on AWS 125, 250, 500 or 1000."""
+
+    zone: str
+    """Zone of the file system: that of the training pool, because cross-zone traffic is slow and billed."""
+
+    rdma: bool = False
+    """Whether clients may use RDMA (EFA on AWS); decided at creation, freezes the throughput afterwards."""
+
+
+class DataSpec(Model):
+    """Buckets, file systems and logs: what is kept, and for how long."""
+
+    checkpoint_retention_days: Days
+    """After how many days a checkpoint object is deleted."""
+
+    noncurrent_days: Days
+    """After how many days an overwritten or deleted version is really gone."""
+
+    log_retention_days: Days
+    """How long logs of the control plane and of the network are kept, in days."""
+
+    shared_fs: SharedFileSystemSpec | None
+    """The fast file system for data and checkpoints; null: none, training reads from the object store."""
+
+    homes: bool
+    """Whether there is a file system for home directories and code."""
+
+    protect: bool
+    """Whether buckets that hold objects, databases and the cluster refuse to be deleted."""
+
+
+class TrackingSpec(Model):
+    """The MLflow server."""
+
+    image: Image
+    """Image with MLflow (auth extra), the driver of its database and the client of its object store."""
+
+    replicas: Annotated[int, Field(ge=1, le=10)]
+    """Server pods."""
+
+    workers: Annotated[int, Field(ge=1, le=16)]
+    """Server processes per pod, each with its own database connections."""
+
+
+class TeamSpec(Model):
+    """A team: its namespace, its queue, its share and its budget."""
+
+    name: Annotated[str, Field(min_length=1, max_length=60)]
+    """The team's own name; namespace and queue are its DNS form (`Vision Lab` becomes `vision-lab`)."""
+
+    gpus: dict[str, Annotated[int, Field(ge=0)]]
+    """Guaranteed GPUs per pool; what a team does not use, others may borrow until it is wanted back."""
+
+    weight: Annotated[float, Field(gt=0)] = 1.0
+    """Share of borrowed capacity in relation to the other teams."""
+
+    monthly_budget_usd: Usd
+    """Monthly budget of the team; alarms at 50, 80 and 100 %."""
+
+
+class BudgetSpec(Model):
+    """The budget of the whole stack."""
+
+    monthly_usd: Usd
+    """Monthly budget; alarms at 50, 80 and 100 % of actual and at 100 % of forecast cost."""
+
+    alert_emails: Annotated[tuple[Email, ...], Field(min_length=1)]
+    """Addresses that get the alarms."""
+
+    anomaly_usd: Usd
+    """A daily cost above its usual level by at least this much is reported as an anomaly."""
+
+
+class SmokeSpec(Model):
+    """How the deployment is validated: a distributed training run that gates it."""
+
+    enabled: bool
+    """Whether a deployment is gated; without the gate it is unknown whether training scales."""
+
+    pool: Name
+    """The pool that is validated."""
+
+    nodes: Annotated[int, Field(ge=1, le=64)]
+    """Nodes that train together; with one node only scaling inside the node is measured."""
+
+    image: Image
+    """Image with Python, PyTorch and, for RDMA, the network plugin of NCCL."""
+
+    min_scaling_efficiency: Annotated[float, Field(gt=0, le=1)]
+    """Least share of the step time left after communication, 1.0 being no loss at all."""
+
+    timeout_s: Annotated[int, Field(ge=60, le=6 * 3600)]
+    """How long the run may take once it is admitted, in seconds."""
+
+    queue_timeout_s: Annotated[int, Field(ge=60, le=24 * 3600)]
+    """How long the run may wait for nodes, in seconds."""
+
+    schedule: str | None
+    """When the same validation runs again on the live stack, as a cron expression of five fields in UTC, or
+    null: only when something is deployed. Such a run uses what is idle and makes way for everything."""
+
+    accept: Annotated[tuple[Literal["PASS", "INCONCLUSIVE"], ...], Field(min_length=1)]
+    """Verdicts that open the gate."""
+
+
+class StackSpec(Model):
+    """Everything a deployment needs to know; values only, no cloud objects."""
+
+    name: Name
+    """Name of the Pulumi stack, and the start of every name in it."""
+
+    region: str
+    """Region of the cloud, such as `us-east-1`."""
+
+    owner: Email
+    """Who answers for the stack; a tag on every resource."""
+
+    cost_center: Annotated[str, Field(min_length=1, max_length=64)]
+    """Who pays; a tag on every resource."""
+
+    tags: dict[str, str] = Field(default_factory=dict)
+    """Further tags for every resource."""
+
+    layout: Layout
+    """What the stack consists of; its keys depend on `trainstack:profile`."""
+
+    on: CloudSpec
+    """What the cloud asks besides; its keys depend on `trainstack:cloud`."""
+
+    data: DataSpec
+    """Buckets, file systems and logs."""
+
+    tracking: TrackingSpec
+    """The MLflow server."""
+
+    teams: Annotated[tuple[TeamSpec, ...], Field(min_length=1)]
+    """Teams that share the stack."""
+
+    budget: BudgetSpec
+    """The budget of the whole stack."""
+
+    smoke: SmokeSpec
+    """How the deployment is validated."""
+
+    @property
+    def profile(self) -> str:
+        """The size of the team that the stack is made for: `small`, `medium` or `large`."""
+        return self.layout.profile
+
+    @property
+    def cloud(self) -> str:
+        """Where the stack lives: `aws`, `gcp` or `existing`."""
+        return self.on.cloud

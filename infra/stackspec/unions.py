@@ -1,0 +1,103 @@
+"""How to walk through the models of a spec, unions included: which model describes what stands at a place."""
+
+import types
+from collections.abc import Mapping, Sequence
+from typing import Any, Union, get_args, get_origin
+
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
+
+Location = Sequence[int | str]
+
+
+def arms(field: FieldInfo) -> Mapping[str, type[BaseModel]]:
+    """The models of a discriminated union by tag; empty for every other field."""
+    if not isinstance(field.discriminator, str):
+        return {}
+    return {
+        tag: arm
+        for arm in get_args(field.annotation)
+        for tag in get_args(arm.model_fields[field.discriminator].annotation)
+    }
+
+
+def models_on(
+    root: type[BaseModel], location: Location
+) -> tuple[list[int | str], list[type[BaseModel] | None]]:
+    """The path to a location of a validation error, and the model at each step of it.
+
+    Pydantic names the tag of a union as a step of its own; the path has none. The list of models begins with
+    `root` and has one entry more than the path; None stands where no model describes the place.
+    """
+    path: list[int | str] = []
+    models: list[type[BaseModel] | None] = [root]
+    kind: Any = root
+    choice: Mapping[str, type[BaseModel]] = {}
+    for step in location:
+        if choice and step in choice:
+            kind = models[-1] = choice[str(step)]
+            choice = {}
+            continue
+        choice = {}
+        if isinstance(step, int):
+            kind = bare(next(iter(get_args(kind)), None))
+        elif model_or_none(kind) and step in kind.model_fields:
+            field = kind.model_fields[step]
+            choice, kind = arms(field), bare(field.annotation)
+        else:
+            kind = None
+        path.append(step)
+        models.append(model_or_none(kind))
+    return path, models
+
+
+def model_or_none(kind: Any) -> type[BaseModel] | None:
+    """The kind if it is a model."""
+    return kind if isinstance(kind, type) and issubclass(kind, BaseModel) else None
+
+
+def bare(annotation: Any) -> Any:
+    """The type without `| None`; a union of models stays as it is."""
+    if get_origin(annotation) in (Union, types.UnionType):
+        parts = [part for part in get_args(annotation) if part is not type(None)]
+        return parts[0] if len(parts) == 1 else annotation
+    return annotation
+
+
+def description_in(value: Any, path: Location) -> str:
+    """What the innermost field on the way to a path of a spec is for, as one line; may be empty."""
+    found = ""
+    for step in path:
+        if isinstance(value, BaseModel):
+            found = describe(type(value), str(step))
+            value = getattr(value, str(step), None)
+        elif isinstance(value, Mapping):
+            value = value.get(step)
+        elif isinstance(step, int) and isinstance(value, Sequence):
+            value = value[step]
+    return found
+
+
+def describe(model: type[BaseModel] | None, key: str) -> str:
+    """What the field of a model is for, as one line; empty where there is no such field."""
+    field = model.model_fields.get(key) if model else None
+    return " ".join(((field.description if field else None) or "").split())
+
+
+def tolerant(kind: Any, value: Any, field: FieldInfo | None = None) -> Any:
+    """The value as models of the spec, unjudged: what is missing stays missing, what is wrong stays wrong."""
+    kind = bare(kind)
+    if field is not None and isinstance(value, Mapping):
+        kind = arms(field).get(str(value.get(field.discriminator)), kind)
+    model = model_or_none(kind)
+    if model and isinstance(value, Mapping):
+        given = {
+            name: tolerant(each.annotation, value[name], each)
+            for name, each in model.model_fields.items()
+            if name in value
+        }
+        return model.model_construct(**given)
+    if isinstance(value, list):
+        item = next(iter(get_args(kind)), None)
+        return tuple(tolerant(item, entry) for entry in value)
+    return value
