@@ -15,9 +15,9 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-from rehearsal.aws import table as aws_table  # noqa: E402
+from rehearsal.aws.table import TABLE as AWS  # noqa: E402
 from rehearsal.core.schema import Schemas  # noqa: E402
-from rehearsal.gcp import table as gcp_table  # noqa: E402
+from rehearsal.gcp.table import TABLE as GCP  # noqa: E402
 
 _KUBERNETES = (
     "apps/v1:DaemonSet",
@@ -53,8 +53,8 @@ def seconds(package: str, cache: Path, tokens: Iterable[str]) -> float:
 
 def main(runs: int) -> None:
     packages = {
-        "aws": [token for token, row in aws_table.rows().items() if row.known],
-        "gcp": list(gcp_table.rows()),
+        "aws": list(AWS.rows),
+        "gcp": list(GCP.rows),
         "kubernetes": [f"kubernetes:{kind}" for kind in _KUBERNETES],
     }
     for package, tokens in packages.items():

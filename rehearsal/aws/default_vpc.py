@@ -8,9 +8,9 @@ import ipaddress
 from itertools import islice
 
 from rehearsal.aws import facts
-from rehearsal.aws.naming import draw
 from rehearsal.aws.site import PACKAGE
-from rehearsal.aws.table import rows
+from rehearsal.aws.table import TABLE
+from rehearsal.core.emulation.templates import draw
 from rehearsal.core.model import Properties
 from rehearsal.core.state import Record, State
 
@@ -31,7 +31,7 @@ def ensure(state: State, account: str, region: str) -> None:
         group = f"sg-{draw(f'{seed}/group', 17)}"
         route_table = f"rtb-{draw(f'{seed}/routes', 17)}"
         outputs: Properties = {
-            **rows()[_VPC].defaults,
+            **TABLE.rows[_VPC].defaults,
             "cidrBlock": str(_BLOCK),
             "enableDnsHostnames": True,
             "mainRouteTableId": route_table,
@@ -53,7 +53,7 @@ def ensure(state: State, account: str, region: str) -> None:
         zones = facts.zones(region)
         for zone, block in zip(zones, islice(_BLOCK.subnets(new_prefix=20), len(zones)), strict=False):
             subnet = {
-                **rows()[_SUBNET].defaults,
+                **TABLE.rows[_SUBNET].defaults,
                 "cidrBlock": str(block),
                 "availabilityZone": zone,
                 "availabilityZoneId": facts.zone_id(region, zone),

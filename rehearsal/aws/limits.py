@@ -3,12 +3,11 @@
 from pathlib import Path
 
 from rehearsal.aws.quotas import COUNTED, INSTANCE, NODES, Account, Planned
-from rehearsal.aws.shape import account_of
+from rehearsal.aws.site import DEFAULT_REGION, account_of
 from rehearsal.core.model import Call, Cloud, Properties
 from rehearsal.core.state import Record, State
 from rehearsal.core.wrapper import Wrapper
 
-_DEFAULT_REGION = "us-east-1"
 _SUBNET, _TEMPLATE = "aws:ec2/subnet:Subnet", "aws:ec2/launchTemplate:LaunchTemplate"
 
 
@@ -26,7 +25,7 @@ class Limited(Wrapper):
         return self.inside.create(call, inputs, preview=preview)
 
     def _refuse(self, call: Call, inputs: Properties) -> None:
-        region = inputs.get("region") or call.instance.config.get("region") or _DEFAULT_REGION
+        region = inputs.get("region") or call.instance.config.get("region") or DEFAULT_REGION
         scope = f"{account_of(call.instance.config)}/{region}"
         wanted = self._with_machine(inputs) if call.type == NODES else inputs
         types = (NODES, INSTANCE) if call.type in (NODES, INSTANCE) else (call.type,)

@@ -2,16 +2,17 @@
 
 import fnmatch
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from rehearsal.aws import default_vpc, facts
-from rehearsal.aws.naming import draw
-from rehearsal.aws.place import Place, missing
+from rehearsal.aws.site import MISSING, Site
+from rehearsal.aws.table import TABLE
+from rehearsal.core.emulation.functions import Function, absent
+from rehearsal.core.emulation.templates import draw
 from rehearsal.core.model import Properties, RefusalError
 from rehearsal.core.state import Record
 
-Function = Callable[[Place, Properties], Properties]
 # Arguments that say how to look, not what for.
 _MANNERS = frozenset({"filters", "tags", "region", "default", "defaultForAz", "state", "mostRecent"})
 # Filter names of the EC2 API whose property is called otherwise.
@@ -24,36 +25,36 @@ _PROPERTIES = {
 }
 
 
-def one_of(token: str) -> Function:
+def one_of(token: str) -> Function[Site]:
     """A function that finds exactly one resource of an EC2 type."""
 
-    def read(place: Place, args: Properties) -> Properties:
-        found = list(_matching(place, token, args))
+    def read(site: Site, args: Properties) -> Properties:
+        found = list(_matching(site, token, args))
         if len(found) == 1:
-            return {**args, **_shown(place, found[0])}
+            return {**args, **_shown(site, found[0])}
         wanted = {name: value for name, value in args.items() if value is not None and name != "region"}
         kind = token.rpartition(":")[2]
         if found:
             message = f"multiple EC2 {kind}s matched; use additional constraints: {wanted}"
             raise RefusalError("TooManyResults", message)
         if set(wanted) == {"id"}:
-            raise missing(token, wanted["id"])
+            raise absent(TABLE, token, wanted["id"], MISSING)
         message = f"no matching EC2 {kind} found: {wanted}"
         raise RefusalError("NotFound", message, "Create it in the program, or in a stack before.")
 
     return read
 
 
-def many_of(token: str) -> Function:
+def many_of(token: str) -> Function[Site]:
     """A function that lists the ids of an EC2 type."""
 
-    def read(place: Place, args: Properties) -> Properties:
-        found = list(_matching(place, token, args))
+    def read(site: Site, args: Properties) -> Properties:
+        found = list(_matching(site, token, args))
         arns = [record.outputs.get("arn") for record in found]
         vpcs = [record.outputs.get("vpcId") for record in found]
         return {
             **args,
-            "id": place.region,
+            "id": site.region,
             "ids": [record.id for record in found],
             "arns": arns,
             "vpcIds": vpcs,
@@ -62,27 +63,27 @@ def many_of(token: str) -> Function:
     return read
 
 
-def _matching(place: Place, token: str, args: Properties) -> Iterator[Record]:
-    default_vpc.ensure(place.state, place.account, place.region)
-    for record in place.records(token):
-        if all(_fits(place, record, name, value) for name, value in args.items() if value is not None):
+def _matching(site: Site, token: str, args: Properties) -> Iterator[Record]:
+    default_vpc.ensure(site.state, site.account, site.region)
+    for record in site.all(token):
+        if all(_fits(site, record, name, value) for name, value in args.items() if value is not None):
             yield record
 
 
-def _fits(place: Place, record: Record, name: str, value: Any) -> bool:
+def _fits(site: Site, record: Record, name: str, value: Any) -> bool:
     outputs = record.outputs
     if name == "tags":
         return bool(value.items() <= (outputs.get("tagsAll") or {}).items())
     if name == "filters":
-        return all(_filtered(place, record, one["name"], one["values"]) for one in value)
+        return all(_filtered(site, record, one["name"], one["values"]) for one in value)
     if name in ("default", "defaultForAz"):
-        return default_vpc.is_default(place.state, record) is value
+        return default_vpc.is_default(site.state, record) is value
     if name in _MANNERS:
         return True
     return bool((record.id if name == "id" else outputs.get(name)) == value)
 
 
-def _filtered(place: Place, record: Record, name: str, values: Iterable[Any]) -> bool:
+def _filtered(site: Site, record: Record, name: str, values: Iterable[Any]) -> bool:
     """One filter of the EC2 API; values may hold `*` and `?`. Source: its references, `Filter`."""
     tags = record.outputs.get("tagsAll") or {}
     actual: Any
@@ -91,7 +92,7 @@ def _filtered(place: Place, record: Record, name: str, values: Iterable[Any]) ->
     elif name == "tag-key":
         return any(fnmatch.fnmatchcase(key, str(value)) for key in tags for value in values)
     elif name in ("isDefault", "is-default", "default-for-az", "defaultForAz"):
-        actual = str(default_vpc.is_default(place.state, record)).lower()
+        actual = str(default_vpc.is_default(site.state, record)).lower()
     elif name == "state":
         actual = "available"
     elif re.sub(r"-id$", "", name) == record.id.partition("-")[0]:
@@ -104,7 +105,7 @@ def _filtered(place: Place, record: Record, name: str, values: Iterable[Any]) ->
     return actual is not None and any(fnmatch.fnmatchcase(str(actual), str(value)) for value in values)
 
 
-def _shown(place: Place, record: Record) -> Properties:
+def _shown(site: Site, record: Record) -> Properties:
     shown = {
         **record.outputs,
         "id": record.id,
@@ -112,62 +113,62 @@ def _shown(place: Place, record: Record) -> Properties:
         "state": "available",
     }
     if record.type == "aws:ec2/vpc:Vpc":
-        shown["default"] = default_vpc.is_default(place.state, record)
+        shown["default"] = default_vpc.is_default(site.state, record)
         shown["cidrBlockAssociations"] = []
     if record.type == "aws:ec2/subnet:Subnet":
-        shown["defaultForAz"] = default_vpc.is_default(place.state, record)
+        shown["defaultForAz"] = default_vpc.is_default(site.state, record)
     return shown
 
 
-def _policy(place: Place, args: Properties) -> Properties:
+def _policy(site: Site, args: Properties) -> Properties:
     """A policy of the account, or one that AWS manages (whose document is not known here)."""
     wanted = args.get("arn") or args.get("name")
-    for record in place.records("iam/policy:Policy"):
+    for record in site.all("iam/policy:Policy"):
         if wanted in (record.outputs.get("arn"), record.outputs.get("name")):
             return {**args, **record.outputs, "id": record.id}
     managed = re.fullmatch(r"arn:aws:iam::aws:policy/(.*/)?([\w+=,.@-]+)", str(args.get("arn")))
     if managed:
         path = f"/{managed.group(1) or ''}"
         return {**args, "id": args["arn"], "name": managed.group(2), "path": path, "policy": "{}"}
-    raise missing("iam/policy:Policy", wanted)
+    raise absent(TABLE, "iam/policy:Policy", wanted, MISSING)
 
 
-def _key(place: Place, args: Properties) -> Properties:
+def _key(site: Site, args: Properties) -> Properties:
     """A key by id, ARN or alias; those of the services themselves exist everywhere."""
     wanted = str(args.get("keyId"))
     alias = wanted.rpartition(":")[2] if ":alias/" in wanted else wanted
     if alias.startswith("alias/aws/"):
-        return {**args, **_service_key(place, alias), "keyManager": "AWS"}
-    for record in place.records("kms/alias:Alias"):
+        return {**args, **_service_key(site, alias), "keyManager": "AWS"}
+    for record in site.all("kms/alias:Alias"):
         if alias == record.outputs.get("name"):
             wanted = str(record.outputs.get("targetKeyId"))
-    record = place.known_as("kms/key:Key", wanted)
+    record = site.known_as("kms/key:Key", wanted)
     return {**args, **record.outputs, "id": record.id, "keyManager": "CUSTOMER"}
 
 
-def _service_key(place: Place, alias: str) -> Properties:
-    drawn = draw(f"{place.account}{place.region}{alias}", 32)
+def _service_key(site: Site, alias: str) -> Properties:
+    drawn = draw(f"{site.account}{site.region}{alias}", 32)
     identifier = f"{drawn[:8]}-{drawn[8:12]}-{drawn[12:16]}-{drawn[16:20]}-{drawn[20:]}"
-    arn = f"arn:aws:kms:{place.region}:{place.account}:key/{identifier}"
+    arn = f"arn:aws:kms:{site.region}:{site.account}:key/{identifier}"
     return {"id": identifier, "arn": arn, "enabled": True, "keyState": "Enabled"}
 
 
-def _alias(place: Place, args: Properties) -> Properties:
+def _alias(site: Site, args: Properties) -> Properties:
     name = str(args.get("name"))
-    arn = f"arn:aws:kms:{place.region}:{place.account}:{name}"
+    arn = f"arn:aws:kms:{site.region}:{site.account}:{name}"
     if name.startswith("alias/aws/"):
-        key = _service_key(place, name)
+        key = _service_key(site, name)
     else:
-        record = place.known_as("kms/alias:Alias", name)
-        key = _key(place, {"keyId": str(record.outputs.get("targetKeyId"))})
+        record = site.known_as("kms/alias:Alias", name)
+        key = _key(site, {"keyId": str(record.outputs.get("targetKeyId"))})
     return {**args, "id": arn, "arn": arn, "targetKeyArn": key["arn"], "targetKeyId": key["id"]}
 
 
-def _parameters(place: Place, args: Properties) -> Properties:
+def _parameters(site: Site, args: Properties) -> Properties:
     """SSM parameters below a path, one level deep unless recursive."""
     path = str(args.get("path")).rstrip("/") + "/"
     found = []
-    for record in place.records("ssm/parameter:Parameter"):
+    for record in site.all("ssm/parameter:Parameter"):
         rest = str(record.outputs.get("name") or record.id).removeprefix(path)
         inside = rest != str(record.outputs.get("name") or record.id)
         if inside and (args.get("recursive") or "/" not in rest):
@@ -177,10 +178,10 @@ def _parameters(place: Place, args: Properties) -> Properties:
     return {**args, "id": args.get("path"), **lists}
 
 
-def _hosted_zone(place: Place, args: Properties) -> Properties:
+def _hosted_zone(site: Site, args: Properties) -> Properties:
     """A zone by name (with or without the final dot) or id."""
     name, identifier = str(args.get("name") or "").rstrip("."), args.get("zoneId")
-    for record in place.records("route53/zone:Zone"):
+    for record in site.all("route53/zone:Zone"):
         outputs = record.outputs
         here = str(outputs.get("name") or "").rstrip(".")
         if identifier in (record.id, outputs.get("zoneId")) if identifier else name == here:
@@ -192,12 +193,12 @@ def _hosted_zone(place: Place, args: Properties) -> Properties:
     )
 
 
-def _cluster_versions(place: Place, args: Properties) -> Properties:
+def _cluster_versions(site: Site, args: Properties) -> Properties:
     """The Kubernetes versions of the catalogue, newest first."""
     only = args.get("clusterVersionsOnlies") or []
     versions = sorted(facts.catalog().eks.versions, key=lambda text: [int(part) for part in text.split(".")])
     rows = [{"clusterVersion": one} for one in reversed(versions) if not only or one in only]
-    return {**args, "id": place.region, "clusterVersions": rows}
+    return {**args, "id": site.region, "clusterVersions": rows}
 
 
 _ONE = ("vpc", "subnet", "securityGroup", "internetGateway", "routeTable", "natGateway", "vpcEndpoint")
@@ -208,7 +209,7 @@ def _token(kind: str) -> str:
     return f"ec2/{kind}:{kind[0].upper()}{kind[1:]}"
 
 
-FUNCTIONS: Mapping[str, Function] = {
+FUNCTIONS: Mapping[str, Function[Site]] = {
     **{f"ec2/get{kind[0].upper()}{kind[1:]}": one_of(_token(kind)) for kind in _ONE},
     **{f"ec2/{name}": many_of(_token(kind)) for name, kind in _MANY.items()},
     "iam/getPolicy": _policy,

@@ -5,8 +5,10 @@ import re
 from collections.abc import Iterator
 
 from rehearsal.aws.facts import DEPLOYER_ROLE
-from rehearsal.aws.site import Site, refuse
-from rehearsal.aws.table import Row, rows
+from rehearsal.aws.site import MISSING, Site
+from rehearsal.aws.table import TABLE
+from rehearsal.core.emulation.site import refuse
+from rehearsal.core.emulation.table import Row
 from rehearsal.core.model import Properties, RefusalError
 from rehearsal.core.properties import at, head, walk
 from rehearsal.core.state import Record
@@ -42,7 +44,7 @@ def resolve(site: Site, row: Row, inputs: Properties) -> dict[str, Record]:
 
 
 def _named(row: Row, inputs: Properties) -> Iterator[tuple[str, str, str]]:
-    for path, target in row.names.items():
+    for path, target in row.refs.items():
         value = at(inputs, path)
         if isinstance(value, str) and not value.startswith("arn:"):
             yield path, value, target
@@ -78,7 +80,7 @@ def _by_arn(site: Site, path: str, value: str) -> Record | None:
 
 
 def _missing(site: Site, target: str, path: str, value: str) -> RefusalError:
-    code, message = rows()[target].missing or ("ResourceNotFoundException", "{value} does not exist")
+    code, message = TABLE.rows[target].missing or MISSING
     elsewhere = [record.scope for record in site.state.issued(value) if record.package == "aws"]
     kind = target.rpartition(":")[2]
     fix = (
@@ -93,13 +95,13 @@ def _missing(site: Site, target: str, path: str, value: str) -> RefusalError:
 def _by_prefix() -> dict[str, tuple[str, ...]]:
     """Prefix of an id -> types (without `aws:`) whose ids begin so."""
     found: dict[str, list[str]] = {}
-    for row in rows().values():
+    for row in TABLE.rows.values():
         match = re.match(r"([a-z]+)-\{hex17\}", row.id)
         if match and row.missing is not None:
             found.setdefault(match.group(1), []).append(row.token.removeprefix("aws:"))
-    for row in rows().values():
+    for row in TABLE.rows.values():
         for name in row.issues:
-            match = re.match(r"([a-z]+)-\{fake17", str(row.outputs[name]))
+            match = re.match(r"([a-z]+)-\{hex17:", str(row.outputs[name]))
             if match and match.group(1) in found:
                 found[match.group(1)].append(row.token.removeprefix("aws:"))
     return {prefix: tuple(tokens) for prefix, tokens in found.items()}
@@ -109,7 +111,9 @@ def _by_prefix() -> dict[str, tuple[str, ...]]:
 def _by_pattern() -> tuple[tuple[re.Pattern[str], Row], ...]:
     """The form of the ARNs of every type whose absence has a known error."""
     return tuple(
-        (re.compile(_pattern(row.arn)), row) for row in rows().values() if row.arn and row.missing is not None
+        (re.compile(_pattern(row.link)), row)
+        for row in TABLE.rows.values()
+        if row.link and row.missing is not None
     )
 
 

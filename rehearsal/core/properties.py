@@ -68,6 +68,11 @@ def changed(old: Any, new: Any, path: str = "") -> list[str]:
     return [path]
 
 
+def known(value: object) -> bool:
+    """Whether a value is set and a preview knows it."""
+    return value is not None and value is not UNKNOWN
+
+
 def has_unknown(value: Any) -> bool:
     """Whether a preview does not know all of a value yet."""
     return any(item is UNKNOWN for _, item in walk(value))

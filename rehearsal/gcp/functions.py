@@ -2,61 +2,40 @@
 
 import base64
 import ipaddress
-import threading
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Mapping
 
-from rehearsal.core.model import Call, Instance, Properties, RefusalError
-from rehearsal.core.rules.tables import read_by
-from rehearsal.core.rules.telling import unknown_function
-from rehearsal.core.state import State
+from rehearsal.core.emulation.functions import Function, absent, answer
+from rehearsal.core.emulation.templates import digits, draw
+from rehearsal.core.model import Properties, RefusalError
 from rehearsal.gcp import facts
-from rehearsal.gcp.naming import digits, draw, project_number
-from rehearsal.gcp.shape import places_of, project_of
-from rehearsal.gcp.site import PACKAGE, Site
-from rehearsal.gcp.table import rows
+from rehearsal.gcp.site import MISSING, Site, project_number
+from rehearsal.gcp.table import TABLE
 
-_Function = Callable[[Site, Properties], Properties]
 # Who runs the rehearsal, as far as a program can ask.
 _CALLER = "rehearsal@example.com"
 
 
-def call(state: State, token: str, args: Properties, config: Mapping[str, Any]) -> Properties:
-    """The result of a function. Raises RefusalError when it is not emulated or its subject is missing."""
-    service, name = token.removeprefix("gcp:").partition("/")[0], token.rpartition(":")[2]
-    function = _FUNCTIONS.get(f"{service}/{name}") or _reads(token)
-    if function is None:
-        raise unknown_function(token, f"{service}/{name}", _FUNCTIONS, "rehearsal/gcp/functions.py")
-    asking = Call(Instance(PACKAGE, config), token, "", threading.Event(), lambda *_: None)
-    return function(Site(state, project_of(config, args), places_of(config, args), asking), args)
+def answer_to(site: Site, args: Properties) -> Properties:
+    """The result of the function that the site's call names. Raises RefusalError when it has none."""
+    return answer(TABLE, FUNCTIONS, _read, site, args)
 
 
-def _reads(function: str) -> _Function | None:
-    """`getNetwork` and the like: the outputs of an emulated resource, looked up by its name or id."""
-    token = read_by(function, rows())
-    if token is None:
-        return None
-    line, kind = rows()[token], token.rpartition(":")[2]
-    keys = ("selfLink", "id", line.name, "name", "accountId", "secretId", "repositoryId", "instanceId")
-
-    def read(site: Site, args: Properties) -> Properties:
-        value = next((args[key] for key in keys if isinstance(args.get(key), str)), None)
-        record = site.find(value, token.removeprefix("gcp:"))
-        if record is None and kind in ("Network", "Subnetwork") and value in line.default_names:
-            return {**args, **_default(site, line.link, kind)}
-        if record is None:
-            code, message = line.missing
-            raise RefusalError(
-                code, message.format(value=value), "Create it in the program, or in a stack before."
-            )
+def _read(site: Site, token: str, args: Properties) -> Properties:
+    """The outputs of an emulated resource, looked up by its name or id."""
+    row, kind = TABLE.rows[f"gcp:{token}"], token.rpartition(":")[2]
+    keys = ("selfLink", "id", row.name, "name", "accountId", "secretId", "repositoryId", "instanceId")
+    value = next((args[key] for key in keys if isinstance(args.get(key), str)), None)
+    record = site.find(value, token)
+    if record is not None:
         return {**args, **record.outputs, "id": record.id}
-
-    return read
+    if kind in ("Network", "Subnetwork") and value in row.default_names:
+        return {**args, **_default(site, row.link.removesuffix("{id}"), kind)}
+    raise absent(TABLE, token, value, MISSING)
 
 
 def _default(site: Site, link: str, kind: str) -> Properties:
     """The network that every new project has, with one subnetwork per region."""
-    region = site.places.get("region", "us-central1")
+    region = site.located.get("region", "us-central1")
     network = f"projects/{site.project}/global/networks/default"
     path = network if kind == "Network" else f"projects/{site.project}/regions/{region}/subnetworks/default"
     start = int(ipaddress.IPv4Address("10.128.0.0")) + int(digits(region, 2)) % 64 * 2**16
@@ -68,7 +47,7 @@ def _default(site: Site, link: str, kind: str) -> Properties:
 
 
 def _client(site: Site, args: Properties) -> Properties:
-    places = {name: site.places.get(name, "") for name in ("region", "zone")}
+    places = {name: site.located.get(name, "") for name in ("region", "zone")}
     token = f"ya29.{draw(site.project, 40)}"
     return {"id": f"projects/{site.project}", "project": site.project, **places, "accessToken": token}
 
@@ -98,7 +77,7 @@ def _projects(site: Site, args: Properties) -> Properties:
 
 
 def _zones(site: Site, args: Properties) -> Properties:
-    region = str(args.get("region") or site.places.get("region") or "")
+    region = str(args.get("region") or site.located.get("region") or "")
     if not region:
         raise RefusalError(
             "badRequest", "region: required field is not set", "Pass region or set gcp:region."
@@ -218,7 +197,7 @@ def _secret_value(site: Site, args: Properties) -> Properties:
     return {**args, **chosen.outputs, "id": chosen.id, "secretData": data}
 
 
-_FUNCTIONS: Mapping[str, _Function] = {
+FUNCTIONS: Mapping[str, Function[Site]] = {
     "organizations/getClientConfig": _client,
     "organizations/getProject": _project,
     "projects/getProject": _projects,

@@ -3,13 +3,14 @@
 import re
 from collections.abc import Iterator
 
+from rehearsal.core.emulation.site import refuse
+from rehearsal.core.emulation.table import Row
 from rehearsal.core.model import Properties, RefusalError
 from rehearsal.core.properties import walk
 from rehearsal.core.rules.tables import without_indices
 from rehearsal.core.state import Record
-from rehearsal.gcp.naming import project_number
-from rehearsal.gcp.site import Site, refuse
-from rehearsal.gcp.table import Row, row, rows
+from rehearsal.gcp.site import MISSING, Site, project_number
+from rehearsal.gcp.table import TABLE
 
 _ACCOUNT = "gcp:serviceaccount/account:Account"
 _EMAIL = re.compile(r"(?:serviceAccount:)?([a-z][-a-z0-9]*)@([-a-z0-9.:]+)\.iam\.gserviceaccount\.com")
@@ -52,7 +53,7 @@ def _is_ours(site: Site, value: str, target: str) -> bool:
     owner = _PROJECT.match(site.path(value))
     if owner:
         return owner.group(1) in (site.project, project_number(site.project), "-")
-    return value.rpartition("/")[2] not in row(target, {}).default_names
+    return value.rpartition("/")[2] not in TABLE.row(target).default_names
 
 
 def _no_pool(site: Site, pool: str) -> bool:
@@ -77,7 +78,7 @@ def _missing(site: Site, target: str, path: str, value: str) -> RefusalError:
             path,
             "Create a cluster with this workload pool first and let the binding depend on it.",
         )
-    code, message = rows()[target].missing
+    code, message = TABLE.rows[target].missing or MISSING
     kind = target.rpartition(":")[2]
     elsewhere = [
         record for record in site.state.find(package="gcp", type=target, name=value) if record.name == value
@@ -91,5 +92,5 @@ def _missing(site: Site, target: str, path: str, value: str) -> RefusalError:
 
 
 def _where(site: Site) -> str:
-    places = [str(value) for value in site.places.values() if isinstance(value, str) and value]
+    places = [str(value) for value in site.located.values() if isinstance(value, str) and value]
     return ", ".join((f"project {site.project}", *dict.fromkeys(places)))

@@ -1,43 +1,61 @@
-"""Where a request of the Google cloud takes place, and the functions a service may add to its types."""
+"""The project and places in which a request of the Google cloud takes place."""
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any, ClassVar
 
-from rehearsal.core.model import UNKNOWN, Call, Properties, RefusalError
+from rehearsal.core.emulation import site
+from rehearsal.core.emulation.templates import digits
+from rehearsal.core.model import Call, Properties
 from rehearsal.core.state import Record, State
+from rehearsal.gcp.table import TABLE
 
 PACKAGE = "gcp"
+MISSING = ("notFound", "The resource '{value}' was not found")
 _HOST = re.compile(r"https?://[^/]+/(?:(?:compute|storage|sql)/)?(?:v\d\w*/)?|//[^/]+/")
-_PLACES = ("region", "zone", "location")
+_LOCATED = re.compile(r"projects/[^/]+/(locations|regions|zones)/([^/]+)/")
 
 
-@dataclass(frozen=True)
-class Site:
-    """One request: state, project and places of the resource it is about."""
+@dataclass(frozen=True, kw_only=True)
+class Site(site.Site):
+    """One request: project and places of the resource it is about."""
 
-    state: State
+    package: ClassVar[str] = PACKAGE
     project: str
-    places: Properties
-    call: Call
-    preview: bool = False
+    located: Properties
+    """Region, zone and location, as far as they are known."""
 
-    def find(self, value: object, token: str) -> Record | None:
-        """The resource of a type (without `gcp:`) under a self link, an id, an email or a name, or None.
+    @property
+    def words(self) -> Mapping[str, str]:
+        """See `core.emulation.site`."""
+        return {"project": self.project, "number": project_number(self.project)}
+
+    @property
+    def places(self) -> Properties:
+        """See `core.emulation.site`."""
+        return {**self.located, "project": self.project}
+
+    def find(self, value: object, *types: str) -> Record | None:
+        """The resource under a self link, an id, an email or a name, or None.
 
         A name is looked up in this project, and in the place of this request where the type has one.
         """
         if not isinstance(value, str):
             return None
+        wanted = {f"{PACKAGE}:{token}" for token in types}
         for form in (value, self.path(value)):
             for record in self.state.issued(form):
-                if record.type == f"gcp:{token}":
+                if record.type in wanted:
                     return record
         if "/" in value:
             return None
-        named = self.state.find(package=PACKAGE, type=f"gcp:{token}", scope=self.project, name=value)
-        near = [record for record in named if self._near(record)]
-        return near[0] if near else None
+        named = (
+            record
+            for token in wanted
+            for record in self.state.find(package=PACKAGE, type=token, scope=self.project, name=value)
+        )
+        return next((record for record in named if self._near(record)), None)
 
     def path(self, value: str) -> str:
         """A link as the path that ids have: from `projects/` on."""
@@ -47,39 +65,49 @@ class Site:
         return plain
 
     def _near(self, record: Record) -> bool:
-        for name in _PLACES:
-            theirs, mine = record.outputs.get(name), self.places.get(name)
+        for name, mine in self.located.items():
+            theirs = record.outputs.get(name)
             if theirs and isinstance(mine, str) and theirs != mine:
                 return False
         return True
 
-    def all(self, token: str) -> Iterator[Record]:
-        """The resources of a type (without `gcp:`) in this project, oldest first."""
-        return iter(self.state.find(package=PACKAGE, type=f"gcp:{token}", scope=self.project))
 
-    def others(self, token: str) -> Iterator[Record]:
-        """Like `all`, without the resource of this request."""
-        return (record for record in self.all(token) if record.urn != self.call.urn)
-
-
-@dataclass(frozen=True)
-class Hooks:
-    """What a row cannot say about a type.
-
-    `outputs` adds computed outputs, given site, seed, inputs and outputs so far; `updated` says what an
-    update makes of them, given the record and the new inputs; `deleting` may refuse, and cleans up.
-    """
-
-    outputs: Callable[[Site, str, Properties, Properties], Properties] | None = None
-    updated: Callable[[Site, Record, Properties], Properties] | None = None
-    deleting: Callable[[Site, Record], None] | None = None
+def site_of(state: State, call: Call, given: Properties, *, preview: bool = False) -> Site:
+    """Where a request with the properties `given` takes place."""
+    config = call.instance.config
+    project = project_of(config, given)
+    scope = "global" if TABLE.row(call.type).everywhere else project
+    return Site(state, scope, call, preview, project=project, located=places_of(config, given))
 
 
-def known(value: object) -> bool:
-    """Whether a value is set and a preview knows it."""
-    return value is not None and value is not UNKNOWN
+def project_of(config: Mapping[str, Any], inputs: Mapping[str, Any]) -> str:
+    """The project of a resource, or nothing when neither it nor the provider names one."""
+    for value in (inputs.get("project"), config.get("project")):
+        if isinstance(value, str) and value:
+            return value.removeprefix("projects/")
+    return ""
 
 
-def refuse(code: str, message: str, path: str, fix: str = "") -> RefusalError:
-    """A refusal that names the property at fault."""
-    return RefusalError(code, f"{message} (property {path})" if path else message, fix)
+def project_number(project: str) -> str:
+    """The number of a project; the same id always has the same."""
+    return digits(f"project {project}", 12)
+
+
+def places_of(config: Mapping[str, Any], inputs: Mapping[str, Any]) -> Properties:
+    """Region, zone and location of a resource as far as they are known."""
+    zone = _text(inputs.get("zone")) or _text(config.get("zone"))
+    region = _text(inputs.get("region")) or _text(config.get("region"))
+    if not region and zone:
+        region = zone.rpartition("-")[0]
+    location = _text(inputs.get("location"))
+    cluster = _LOCATED.search(_text(inputs.get("cluster")))
+    if not location and cluster:
+        location = cluster.group(2)
+    if not location:  # the provider's own order, in its regional_utils.go
+        location = _text(config.get("region")) or zone
+    found = {"region": region, "zone": zone, "location": location}
+    return {name: value.rpartition("/")[2] for name, value in found.items() if value}
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else ""

@@ -3,8 +3,8 @@
 import re
 from collections.abc import Iterable
 
-from rehearsal.aws import table as aws
-from rehearsal.gcp import table as gcp
+from rehearsal.aws.table import TABLE as AWS
+from rehearsal.gcp.table import TABLE as GCP
 
 # Texts of refusals in this package and of the engine, and what they name.
 _LACKS = (
@@ -29,6 +29,5 @@ def lacking(errors: Iterable[str]) -> list[str]:
 
 def by_schema_only(types: Iterable[str]) -> list[str]:
     """The types without facts of their own: checked against the SDK, kept, and given plausible ids."""
-    known = {"aws": lambda token: aws.row(token).known, "gcp": lambda token: token in gcp.rows()}
-    found = {token for token in types if token.partition(":")[0] in known}
-    return sorted(token for token in found if not known[token.partition(":")[0]](token))
+    tables = {table.package: table.rows for table in (AWS, GCP)}
+    return sorted({one for one in types if one not in tables.get(one.partition(":")[0], (one,))})

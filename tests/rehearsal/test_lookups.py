@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 
 from rehearsal.aws import functions
+from rehearsal.aws.site import site_of
+from rehearsal.core.emulation.functions import asking
 from rehearsal.core.model import Properties, RefusalError
 from rehearsal.core.state import State
 
@@ -22,7 +24,8 @@ def state(tmp_path: Path) -> Iterator[State]:
 
 def ask(state: State, token: str, **args: Any) -> Properties:
     kind = token.rpartition("/")[2]
-    return functions.call(state, f"aws:{token}:{kind}", args, account="123456789012", region="us-east-1")
+    call = asking("aws", f"aws:{token}:{kind}", {"region": "us-east-1"})
+    return functions.answer_to(site_of(state, call, args), args)
 
 
 def keep(state: State, token: str, id: str, **outputs: Any) -> None:

@@ -5,8 +5,9 @@ from collections.abc import Iterator
 
 from rehearsal.aws.rules.book import BOOK
 from rehearsal.aws.rules.reading import each, given, is_set, items, named, text
-from rehearsal.aws.site import Site, known
+from rehearsal.aws.site import Site
 from rehearsal.core.model import Properties
+from rehearsal.core.properties import known
 from rehearsal.core.rules.model import Violation
 
 _BUDGET = "aws:budgets/budget:Budget"

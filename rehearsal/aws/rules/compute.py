@@ -7,9 +7,8 @@ from typing import Any
 from rehearsal.aws import facts
 from rehearsal.aws.rules.book import BOOK
 from rehearsal.aws.rules.reading import EFA_DEVICES, each, is_set, items, number, text
-from rehearsal.aws.site import known
 from rehearsal.core.model import Properties
-from rehearsal.core.properties import at
+from rehearsal.core.properties import at, known
 from rehearsal.core.rules.model import Violation
 
 _TEMPLATE = "aws:ec2/launchTemplate:LaunchTemplate"

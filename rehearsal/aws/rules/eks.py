@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 from rehearsal.aws import facts
 from rehearsal.aws.rules.book import BOOK
-from rehearsal.aws.rules.reading import current, is_set, text, trusts
-from rehearsal.aws.site import Site, known
+from rehearsal.aws.rules.reading import is_set, text, trusts
+from rehearsal.aws.site import Site
 from rehearsal.core.model import Properties
-from rehearsal.core.properties import at
+from rehearsal.core.properties import at, known
 from rehearsal.core.rules.model import Violation
 
 _CLUSTER, _ADDON = "aws:eks/cluster:Cluster", "aws:eks/addon:Addon"
@@ -45,7 +45,7 @@ def version_is_supported(inputs: Properties) -> Iterator[Violation]:
 )
 def one_minor_version_up(inputs: Properties, site: Site) -> Iterator[Violation]:
     """A cluster is updated one minor version at a time."""
-    before = current(site, "eks/cluster:Cluster")
+    before = site.current("eks/cluster:Cluster")
     new, old = text(inputs.get("version")), text(before.outputs.get("version")) if before else None
     if new is None or old is None or not all(re.fullmatch(r"1\.\d+", version) for version in (new, old)):
         return
@@ -64,7 +64,7 @@ def one_minor_version_up(inputs: Properties, site: Site) -> Iterator[Violation]:
 )
 def authentication_goes_one_way(inputs: Properties, site: Site) -> Iterator[Violation]:
     """The authentication mode goes from CONFIG_MAP over both to API, and not back."""
-    before, path = current(site, "eks/cluster:Cluster"), "accessConfig.authenticationMode"
+    before, path = site.current("eks/cluster:Cluster"), "accessConfig.authenticationMode"
     old, new = at(before.outputs, path) if before else None, at(inputs, path)
     if old in _MODES and new in _MODES and _MODES.index(new) - _MODES.index(old) not in (0, 1):
         yield Violation(

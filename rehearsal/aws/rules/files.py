@@ -4,8 +4,9 @@ from collections.abc import Iterator
 
 from rehearsal.aws.rules.book import BOOK
 from rehearsal.aws.rules.reading import given, items, named, text, vpc_of_group
-from rehearsal.aws.site import Site, known
+from rehearsal.aws.site import Site
 from rehearsal.core.model import Properties
+from rehearsal.core.properties import known
 from rehearsal.core.rules.model import Violation
 
 _SYSTEM, _TARGET = "aws:efs/fileSystem:FileSystem", "aws:efs/mountTarget:MountTarget"

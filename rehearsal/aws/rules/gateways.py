@@ -4,8 +4,9 @@ from collections.abc import Iterator
 
 from rehearsal.aws.rules.book import BOOK
 from rehearsal.aws.rules.reading import given, named
-from rehearsal.aws.site import Site, known
+from rehearsal.aws.site import Site
 from rehearsal.core.model import Properties
+from rehearsal.core.properties import known
 from rehearsal.core.rules.model import Violation
 
 _GATEWAY, _NAT = "aws:ec2/internetGateway:InternetGateway", "aws:ec2/natGateway:NatGateway"

@@ -198,7 +198,7 @@ def principals_exist(inputs: Properties, site: Site) -> Iterator[Violation]:
         kind = arn.rpartition(":")[2].partition("/")[0]
         ours = arn.startswith(f"arn:aws:iam::{site.account}:") and "*" not in arn
         checkable = ours and kind in ("role", "user") and "/aws-service-role/" not in arn
-        if checkable and not site.state.issued(arn):
+        if checkable and not site.exists(arn):
             yield Violation(
                 path,
                 f'Invalid principal in policy: "AWS":"{arn}"',

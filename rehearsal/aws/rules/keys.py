@@ -6,8 +6,9 @@ from rehearsal.aws.facts import DEPLOYER_ROLE
 from rehearsal.aws.rules import documents
 from rehearsal.aws.rules.book import BOOK
 from rehearsal.aws.rules.reading import given, many, number, text
-from rehearsal.aws.site import Site, known
+from rehearsal.aws.site import Site
 from rehearsal.core.model import Properties
+from rehearsal.core.properties import known
 from rehearsal.core.rules.model import Violation
 
 _KEY, _ALIAS = "aws:kms/key:Key", "aws:kms/alias:Alias"

@@ -7,9 +7,9 @@ from typing import Any
 from rehearsal.aws import facts
 from rehearsal.aws.rules.book import BOOK
 from rehearsal.aws.rules.reading import named, number, text
-from rehearsal.aws.site import Site, known
+from rehearsal.aws.site import Site
 from rehearsal.core.model import Properties
-from rehearsal.core.properties import at
+from rehearsal.core.properties import at, known
 from rehearsal.core.rules.model import Violation
 
 _SYSTEM = "aws:fsx/lustreFileSystem:LustreFileSystem"

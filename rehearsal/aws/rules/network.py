@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from rehearsal.aws import facts
 from rehearsal.aws.rules.book import BOOK
 from rehearsal.aws.rules.reading import given, is_set, named, subnets, text
-from rehearsal.aws.site import Site, known
+from rehearsal.aws.site import Site
 from rehearsal.core.model import Properties
+from rehearsal.core.properties import known
 from rehearsal.core.rules.model import Violation
 
 _VPC, _SUBNET = "aws:ec2/vpc:Vpc", "aws:ec2/subnet:Subnet"

@@ -7,7 +7,6 @@ from rehearsal.aws import facts
 from rehearsal.aws.rules.book import BOOK
 from rehearsal.aws.rules.eks import assumable
 from rehearsal.aws.rules.reading import (
-    current,
     given,
     is_set,
     items,
@@ -15,9 +14,9 @@ from rehearsal.aws.rules.reading import (
     template_of,
     text,
 )
-from rehearsal.aws.site import Site, known
+from rehearsal.aws.site import Site
 from rehearsal.core.model import Properties
-from rehearsal.core.properties import at
+from rehearsal.core.properties import at, known
 from rehearsal.core.rules.model import Violation
 
 _GROUP = "aws:eks/nodeGroup:NodeGroup"
@@ -212,7 +211,7 @@ def version_of_the_cluster(inputs: Properties, site: Site) -> Iterator[Violation
     """A new node group has the Kubernetes version of its cluster."""
     cluster = site.find(inputs.get("clusterName"), "eks/cluster:Cluster")
     version = text(inputs.get("version"))
-    new = current(site, "eks/nodeGroup:NodeGroup") is None
+    new = site.current("eks/nodeGroup:NodeGroup") is None
     if cluster and version and new and version != cluster.outputs.get("version"):
         yield Violation(
             "version",

@@ -4,9 +4,9 @@ from collections.abc import Iterator, Mapping
 
 from rehearsal.aws.rules.book import BOOK
 from rehearsal.aws.rules.reading import all_known, is_set, number, subnets, vpcs, zones
-from rehearsal.aws.site import Site, known
+from rehearsal.aws.site import Site
 from rehearsal.core.model import Properties
-from rehearsal.core.properties import at
+from rehearsal.core.properties import at, known
 from rehearsal.core.rules.model import Violation
 
 _CLUSTER, _INSTANCE = "aws:rds/cluster:Cluster", "aws:rds/clusterInstance:ClusterInstance"

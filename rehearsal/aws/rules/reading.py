@@ -4,9 +4,9 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from rehearsal.aws.site import Site, known
+from rehearsal.aws.site import Site
 from rehearsal.core.model import Properties
-from rehearsal.core.properties import at, join
+from rehearsal.core.properties import at, join, known
 from rehearsal.core.state import Record
 
 EFA_DEVICES = ("efa", "efa-only")
@@ -92,11 +92,6 @@ def vpc_of_group(site: Site, value: Any) -> str | None:
     """The VPC of a security group that exists."""
     group = site.find(value, "ec2/securityGroup:SecurityGroup")
     return text(group.outputs.get("vpcId")) if group else None
-
-
-def current(site: Site, token: str) -> Record | None:
-    """The resource of this request as it is before an update; None when it is being created."""
-    return next((one for one in site.all(token) if one.urn == site.call.urn), None)
 
 
 def named(record: Record) -> str:

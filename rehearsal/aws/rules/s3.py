@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 
 from rehearsal.aws.rules.book import BOOK
-from rehearsal.aws.rules.reading import current, document, each, items, many, text
+from rehearsal.aws.rules.reading import document, each, items, many, text
 from rehearsal.aws.site import Site
 from rehearsal.core.model import Properties
 from rehearsal.core.rules.model import Violation
@@ -57,7 +57,7 @@ def directory_bucket_name(inputs: Properties) -> Iterator[Violation]:
 @BOOK.rule_around("AWS-S3-004", _VERSIONING, source="pulumi-aws 7.51.1 docstring of aws.s3.BucketVersioning")
 def versioning_cannot_be_undone(inputs: Properties, site: Site) -> Iterator[Violation]:
     """A versioned bucket can be suspended, but not be made unversioned."""
-    before = current(site, "s3/bucketVersioning:BucketVersioning")
+    before = site.current("s3/bucketVersioning:BucketVersioning")
     path = "versioningConfiguration.status"
     status = next((value for _, value in each(inputs, path)), None)
     old = next((value for _, value in each(before.outputs, path)), None) if before else None

@@ -4,8 +4,8 @@ from collections.abc import Iterator, Mapping
 
 from rehearsal.aws.rules.book import BOOK
 from rehearsal.aws.rules.reading import given, is_set, items, text
-from rehearsal.aws.site import known
 from rehearsal.core.model import Properties
+from rehearsal.core.properties import known
 from rehearsal.core.rules.model import Violation
 
 _LIFECYCLE = "aws:s3/bucketLifecycleConfiguration:BucketLifecycleConfiguration"

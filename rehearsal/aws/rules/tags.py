@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from rehearsal.aws.rules.book import BOOK
-from rehearsal.aws.table import rows
+from rehearsal.aws.table import TABLE
 from rehearsal.core.model import Properties
 from rehearsal.core.rules.model import Violation
 
@@ -11,7 +11,7 @@ _SOURCE = "botocore 1.44.5 eks/2017-11-01 CreatePodIdentityAssociationRequest (t
 _MOST, _KEY, _VALUE = 50, 128, 256
 # An object has at most ten tags, and the groups of Auto Scaling spell tags in their own way.
 _OTHERS = ("aws:s3/bucketObject:BucketObject", "aws:s3/bucketObjectv2:BucketObjectv2", "aws:autoscaling/")
-_TAGGED = tuple(token for token in rows() if not token.startswith(_OTHERS))
+_TAGGED = tuple(token for token in TABLE.rows if not token.startswith(_OTHERS))
 
 
 def _tags(inputs: Properties) -> dict[str, object]:

@@ -1,7 +1,10 @@
 """Gateways, public addresses and routes. Source: Amazon EC2 API Reference (actions and error codes)."""
 
-from rehearsal.aws.naming import draw
-from rehearsal.aws.site import Hooks, Site
+from collections.abc import Mapping
+
+from rehearsal.aws.site import Site
+from rehearsal.core.emulation.site import Hooks
+from rehearsal.core.emulation.templates import draw
 from rehearsal.core.model import Properties, RefusalError
 from rehearsal.core.state import Record
 
@@ -42,7 +45,7 @@ def _nat_outputs(site: Site, seed: str, inputs: Properties, outputs: Properties)
     }
 
 
-HOOKS = {
+HOOKS: Mapping[str, Hooks[Site]] = {
     "ec2/eip:Eip": Hooks(outputs=_eip_outputs),
     "ec2/internetGateway:InternetGateway": Hooks(deleting=_leave_vpc),
     "ec2/natGateway:NatGateway": Hooks(outputs=_nat_outputs),

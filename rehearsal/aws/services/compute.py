@@ -1,6 +1,9 @@
 """Launch templates. Source: EC2 User Guide (Elastic Fabric Adapter, network cards); the catalogue."""
 
-from rehearsal.aws.site import Hooks, Site
+from collections.abc import Mapping
+
+from rehearsal.aws.site import Site
+from rehearsal.core.emulation.site import Hooks
 from rehearsal.core.model import Properties
 from rehearsal.core.state import Record
 
@@ -12,7 +15,7 @@ def _next_version(site: Site, template: Record, inputs: Properties) -> Propertie
     return {"latestVersion": latest, "defaultVersion": inputs.get("defaultVersion", default)}
 
 
-HOOKS = {
+HOOKS: Mapping[str, Hooks[Site]] = {
     "ec2/launchTemplate:LaunchTemplate": Hooks(
         updated=_next_version, volatile=("latestVersion", "defaultVersion")
     ),

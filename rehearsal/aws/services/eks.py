@@ -1,10 +1,12 @@
 """EKS clusters, access, add-ons and pod identity. Source: Amazon EKS API Reference and User Guide."""
 
 import base64
+from collections.abc import Mapping
 
 from rehearsal.aws import facts
-from rehearsal.aws.naming import draw
-from rehearsal.aws.site import Hooks, Site, refuse
+from rehearsal.aws.site import Site
+from rehearsal.core.emulation.site import Hooks
+from rehearsal.core.emulation.templates import draw
 from rehearsal.core.model import Properties
 from rehearsal.core.state import Record
 
@@ -60,16 +62,6 @@ def _cluster_updated(site: Site, cluster: Record, inputs: Properties) -> Propert
     return {**merged, "version": inputs.get("version") or cluster.outputs.get("version")}
 
 
-def _cluster_deleting(site: Site, cluster: Record) -> None:
-    if cluster.outputs.get("deletionProtection"):
-        raise refuse(
-            "InvalidRequestException",
-            f"Cluster {cluster.id} has deletion protection enabled",
-            "deletionProtection",
-            "Set it to false and run up before destroy.",
-        )
-
-
 def _addon_outputs(site: Site, seed: str, inputs: Properties, outputs: Properties) -> Properties:
     cluster = site.find(inputs.get("clusterName"), _CLUSTER)
     version = cluster.outputs["version"] if cluster else "1.0"
@@ -81,12 +73,11 @@ def addon_version(name: str, kubernetes: str) -> str:
     return f"v{kubernetes}.0-eksbuild.1" if name in ("kube-proxy",) else "v1.0.0-eksbuild.1"
 
 
-HOOKS = {
+HOOKS: Mapping[str, Hooks[Site]] = {
     _CLUSTER: Hooks(
         outputs=_cluster_outputs,
         created=_cluster_created,
         updated=_cluster_updated,
-        deleting=_cluster_deleting,
     ),
     "eks/addon:Addon": Hooks(outputs=_addon_outputs),
 }

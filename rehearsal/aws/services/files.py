@@ -1,7 +1,10 @@
 """FSx for Lustre and EFS. Source: FSx for Lustre and EFS API References; sizes from the catalogue."""
 
-from rehearsal.aws.naming import draw
-from rehearsal.aws.site import Hooks, Site
+from collections.abc import Mapping
+
+from rehearsal.aws.site import Site
+from rehearsal.core.emulation.site import Hooks
+from rehearsal.core.emulation.templates import draw
 from rehearsal.core.model import Properties
 
 _LUSTRE = "fsx/lustreFileSystem:LustreFileSystem"
@@ -26,7 +29,7 @@ def _target_outputs(site: Site, seed: str, inputs: Properties, outputs: Properti
     return {"availabilityZoneName": zone, "availabilityZoneId": zone_id, "mountTargetDnsName": name}
 
 
-HOOKS = {
+HOOKS: Mapping[str, Hooks[Site]] = {
     _LUSTRE: Hooks(outputs=_lustre_outputs),
     "efs/mountTarget:MountTarget": Hooks(outputs=_target_outputs),
 }

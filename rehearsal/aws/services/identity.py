@@ -1,9 +1,11 @@
 """Policies wherever they are given, roles, keys, secrets. Source: API References of each service."""
 
 import json
+from collections.abc import Mapping
 
 from rehearsal.aws.services.rds import SECRETS
-from rehearsal.aws.site import Hooks, Site
+from rehearsal.aws.site import Site
+from rehearsal.core.emulation.site import Hooks
 from rehearsal.core.model import Properties
 from rehearsal.core.state import Record
 
@@ -63,7 +65,7 @@ def _secret_deleting(site: Site, secret: Record) -> None:
     site.state.drop_document(SECRETS, str(secret.outputs.get("arn")))
 
 
-HOOKS = {
+HOOKS: Mapping[str, Hooks[Site]] = {
     "iam/role:Role": Hooks(outputs=_role_outputs, deleting=_role_deleting),
     "kms/key:Key": Hooks(outputs=_key_outputs),
     "kms/alias:Alias": Hooks(outputs=_alias_outputs),

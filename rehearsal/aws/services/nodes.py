@@ -1,7 +1,10 @@
 """EKS managed node groups. Source: Amazon EKS User Guide (managed node groups, launch template support)."""
 
-from rehearsal.aws.naming import draw
-from rehearsal.aws.site import Hooks, Site
+from collections.abc import Mapping
+
+from rehearsal.aws.site import Site
+from rehearsal.core.emulation.site import Hooks
+from rehearsal.core.emulation.templates import draw
 from rehearsal.core.model import Properties
 from rehearsal.core.state import Record
 
@@ -39,25 +42,20 @@ def _outputs(site: Site, seed: str, inputs: Properties, outputs: Properties) -> 
     return filled
 
 
-def _created(site: Site, group: Record) -> None:
-    _connect(site, group, group.inputs)
-
-
-def _updated(site: Site, group: Record, inputs: Properties) -> Properties:
+def _changed(site: Site, group: Record) -> None:
     site.drop_hidden(group)
-    _connect(site, group, inputs)
-    return {}
+    _connect(site, group)
 
 
-def _connect(site: Site, group: Record, inputs: Properties) -> None:
+def _connect(site: Site, group: Record) -> None:
     """The network interfaces of the nodes, which hold subnets and security groups while nodes may run.
 
     One per subnet stands for those of all nodes. Without groups in a launch template, nodes get that of the
     cluster (EKS User Guide, launch template support).
     """
-    groups = _security_groups(site, inputs)
+    groups = _security_groups(site, group.inputs)
     uses = {f"groups[{index}]": found for index, found in enumerate(groups)}
-    for index, subnet in enumerate(inputs.get("subnetIds") or ()):
+    for index, subnet in enumerate(group.inputs.get("subnetIds") or ()):
         found = site.find(subnet, "ec2/subnet:Subnet")
         if found is None:
             continue
@@ -80,6 +78,6 @@ def _security_groups(site: Site, inputs: Properties) -> list[Record]:
     return [record for record in found if record is not None]
 
 
-HOOKS = {
-    "eks/nodeGroup:NodeGroup": Hooks(outputs=_outputs, created=_created, updated=_updated),
+HOOKS: Mapping[str, Hooks[Site]] = {
+    "eks/nodeGroup:NodeGroup": Hooks(outputs=_outputs, created=_connect, changed=_changed),
 }

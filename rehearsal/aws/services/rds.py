@@ -2,9 +2,11 @@
 
 import itertools
 import string
+from collections.abc import Mapping
 
-from rehearsal.aws.naming import draw
-from rehearsal.aws.site import Hooks, Site, refuse
+from rehearsal.aws.site import Site
+from rehearsal.core.emulation.site import Hooks, refuse
+from rehearsal.core.emulation.templates import draw
 from rehearsal.core.model import Properties
 from rehearsal.core.state import Record
 
@@ -41,12 +43,6 @@ def _cluster_created(site: Site, cluster: Record) -> None:
 
 
 def _cluster_deleting(site: Site, cluster: Record) -> None:
-    if cluster.outputs.get("deletionProtection"):
-        raise refuse(
-            "InvalidParameterCombination",
-            "Cannot delete protected Cluster, please disable deletion protection and try again.",
-            "deletionProtection",
-        )
     if not cluster.inputs.get("skipFinalSnapshot") and not cluster.inputs.get("finalSnapshotIdentifier"):
         # Source: hashicorp/terraform-provider-aws internal/service/rds/cluster.go (delete).
         raise refuse(
@@ -82,7 +78,7 @@ def _instance_outputs(site: Site, seed: str, inputs: Properties, outputs: Proper
     return filled
 
 
-HOOKS = {
+HOOKS: Mapping[str, Hooks[Site]] = {
     "rds/cluster:Cluster": Hooks(
         outputs=_cluster_outputs, created=_cluster_created, deleting=_cluster_deleting
     ),

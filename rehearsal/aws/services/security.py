@@ -1,6 +1,9 @@
 """Security groups and their rules. Source: EC2 API Reference (AuthorizeSecurityGroupIngress, errors)."""
 
-from rehearsal.aws.site import Hooks, Site
+from collections.abc import Mapping
+
+from rehearsal.aws.site import Site
+from rehearsal.core.emulation.site import Hooks
 from rehearsal.core.model import Properties
 
 
@@ -10,6 +13,6 @@ def _default_group_outputs(site: Site, seed: str, inputs: Properties, outputs: P
     return {"id": vpc.outputs["defaultSecurityGroupId"] if vpc else ""}
 
 
-HOOKS = {
+HOOKS: Mapping[str, Hooks[Site]] = {
     "ec2/defaultSecurityGroup:DefaultSecurityGroup": Hooks(outputs=_default_group_outputs),
 }

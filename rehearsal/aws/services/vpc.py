@@ -1,8 +1,11 @@
 """VPCs, subnets and endpoints. Source: Amazon VPC User Guide (VPC and subnet sizing); EC2 API error codes."""
 
+from collections.abc import Mapping
+
 from rehearsal.aws import facts
-from rehearsal.aws.naming import draw
-from rehearsal.aws.site import Hooks, Site
+from rehearsal.aws.site import Site
+from rehearsal.core.emulation.site import Hooks
+from rehearsal.core.emulation.templates import draw
 from rehearsal.core.model import Properties
 from rehearsal.core.state import Record
 
@@ -39,7 +42,7 @@ def _endpoint_outputs(site: Site, seed: str, inputs: Properties, outputs: Proper
     }
 
 
-HOOKS = {
+HOOKS: Mapping[str, Hooks[Site]] = {
     "ec2/vpc:Vpc": Hooks(outputs=_vpc_outputs, created=_vpc_created),
     "ec2/subnet:Subnet": Hooks(outputs=_subnet_outputs),
     "ec2/vpcEndpoint:VpcEndpoint": Hooks(outputs=_endpoint_outputs),

@@ -1,8 +1,11 @@
 """Networks, addresses and machines. Source: terraform-provider-google, services/compute."""
 
+from collections.abc import Mapping
+
+from rehearsal.core.emulation.site import Hooks
+from rehearsal.core.emulation.templates import expand
 from rehearsal.core.model import Properties
-from rehearsal.gcp.naming import expand
-from rehearsal.gcp.site import Hooks, Site
+from rehearsal.gcp.site import Site
 
 
 def _subnetwork_outputs(site: Site, seed: str, inputs: Properties, outputs: Properties) -> Properties:
@@ -39,7 +42,7 @@ def _machine_outputs(site: Site, seed: str, inputs: Properties, outputs: Propert
     return {"networkInterfaces": interfaces}
 
 
-HOOKS = {
+HOOKS: Mapping[str, Hooks[Site]] = {
     "compute/subnetwork:Subnetwork": Hooks(outputs=_subnetwork_outputs),
     "compute/address:Address": Hooks(outputs=_address_outputs),
     "compute/globalAddress:GlobalAddress": Hooks(outputs=_range_outputs),

@@ -1,10 +1,13 @@
 """Cloud SQL, Filestore and buckets. Source: terraform-provider-google, services/sql, filestore, storage."""
 
+from collections.abc import Mapping
+
+from rehearsal.core.emulation.site import Hooks
+from rehearsal.core.emulation.templates import expand
 from rehearsal.core.model import Properties
 from rehearsal.core.state import Record
-from rehearsal.gcp.naming import expand
 from rehearsal.gcp.rules.book import block
-from rehearsal.gcp.site import Hooks, Site
+from rehearsal.gcp.site import Site
 
 _BUCKET_OBJECTS = ("storage/bucketObject:BucketObject", "storage/managedFolder:ManagedFolder")
 
@@ -51,7 +54,7 @@ def _user_outputs(site: Site, seed: str, inputs: Properties, outputs: Properties
     return {"id": f"{inputs.get('name')}/{host}/{inputs.get('instance')}", "host": host}
 
 
-HOOKS = {
+HOOKS: Mapping[str, Hooks[Site]] = {
     "sql/databaseInstance:DatabaseInstance": Hooks(outputs=_instance_outputs),
     "sql/user:User": Hooks(outputs=_user_outputs),
     "filestore/instance:Instance": Hooks(outputs=_share_outputs),

@@ -1,13 +1,15 @@
 """GKE clusters and node pools. Source: GKE API v1; terraform-provider-google, services/container."""
 
 import base64
+from collections.abc import Mapping
 from typing import Any
 
+from rehearsal.core.emulation.site import Hooks, refuse
+from rehearsal.core.emulation.templates import draw, expand
 from rehearsal.core.model import Properties
 from rehearsal.core.state import Record
 from rehearsal.gcp.facts import machines, versions, zones
-from rehearsal.gcp.naming import draw, expand
-from rehearsal.gcp.site import Hooks, Site, refuse
+from rehearsal.gcp.site import Site
 
 CLUSTER = "container/cluster:Cluster"
 POOL = "container/nodePool:NodePool"
@@ -164,7 +166,7 @@ def _minor(version: str) -> tuple[int, ...]:
     return tuple(int(part) for part in parts if part.isdigit())
 
 
-HOOKS = {
+HOOKS: Mapping[str, Hooks[Site]] = {
     CLUSTER: Hooks(outputs=_cluster_outputs, updated=_cluster_updated, deleting=_cluster_deleting),
     POOL: Hooks(outputs=_pool_outputs, updated=_pool_updated),
 }

@@ -2,10 +2,12 @@
 
 import base64
 import json
+from collections.abc import Mapping
 
+from rehearsal.core.emulation.site import Hooks
+from rehearsal.core.emulation.templates import draw
 from rehearsal.core.model import Properties
-from rehearsal.gcp.naming import draw
-from rehearsal.gcp.site import Hooks, Site
+from rehearsal.gcp.site import Site
 
 
 def _key_outputs(site: Site, seed: str, inputs: Properties, outputs: Properties) -> Properties:
@@ -40,7 +42,7 @@ def _version_outputs(site: Site, seed: str, inputs: Properties, outputs: Propert
     return {"id": name, "name": name, "version": str(number)}
 
 
-HOOKS = {
+HOOKS: Mapping[str, Hooks[Site]] = {
     "serviceaccount/key:Key": Hooks(outputs=_key_outputs),
     "secretmanager/secretVersion:SecretVersion": Hooks(outputs=_version_outputs),
 }

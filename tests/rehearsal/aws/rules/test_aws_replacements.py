@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from rehearsal.aws.replacing import replacing
-from rehearsal.aws.table import row
+from rehearsal.aws.table import TABLE
+from rehearsal.core.emulation.replacing import replacing
 
 _LUSTRE, _ENDPOINT = "aws:fsx/lustreFileSystem:LustreFileSystem", "aws:ec2/vpcEndpoint:VpcEndpoint"
 _RULE = "aws:vpc/securityGroupIngressRule:SecurityGroupIngressRule"
@@ -63,4 +63,4 @@ _KEY = {"resources": ["secrets"], "provider": {"keyArn": "k"}}
 def test_replacements_depend_on_values(
     token: str, path: str, old: dict[str, Any], new: dict[str, Any], replaced: bool
 ) -> None:
-    assert replacing(row(token), path, old, new) is replaced
+    assert replacing(TABLE.row(token), path, old, new) is replaced

@@ -10,7 +10,7 @@ from typing import Any
 
 from rehearsal.aws.cloud import AwsCloud
 from rehearsal.aws.rules import BOOK
-from rehearsal.aws.site import Site
+from rehearsal.aws.site import Site, site_of
 from rehearsal.core.schema import Schemas
 from rehearsal.core.state import State
 from tests.rehearsal.aws.rules.bases import BASES
@@ -64,8 +64,7 @@ class World(Driver):
         self.schemas = schemas
 
     def site(self, token: str, name: str) -> Site:
-        place = "global" if "costexplorer" in token or ":iam/" in token or "budgets" in token else REGION
-        return Site(self.state, ACCOUNT, REGION, f"{ACCOUNT}/{place}", self.call(token, name))
+        return site_of(self.state, self.call(token, name), {})
 
     def add(self, token: str, name: str, /, **inputs: Any) -> None:
         self.create(token, name, **self.filled(inputs))

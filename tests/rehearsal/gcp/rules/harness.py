@@ -6,8 +6,7 @@ from typing import Any
 from rehearsal.core.schema import Schemas
 from rehearsal.core.state import State
 from rehearsal.gcp.cloud import GcpCloud
-from rehearsal.gcp.shape import places_of, project_of
-from rehearsal.gcp.site import Site
+from rehearsal.gcp.site import Site, site_of
 from tests.rehearsal import driver
 
 CONFIG = {"project": "research", "region": "us-central1", "zone": "us-central1-a"}
@@ -21,5 +20,4 @@ class Driver(driver.Driver):
         super().__init__("gcp", state, GcpCloud(state, schemas, folder), dict(CONFIG))
 
     def site(self, token: str, inputs: dict[str, Any]) -> Site:
-        call = self.call(f"gcp:{token}", "subject")
-        return Site(self.state, project_of(self.config, inputs), places_of(self.config, inputs), call)
+        return site_of(self.state, self.call(f"gcp:{token}", "subject"), inputs)

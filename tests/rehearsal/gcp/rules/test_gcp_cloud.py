@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from rehearsal.core.journal import Journal, Journaled
 from rehearsal.core.model import UNKNOWN, RefusalError
 from tests.rehearsal.gcp.rules.harness import Driver
 
@@ -74,6 +75,7 @@ def test_names_are_unique_and_some_are_kept_for_ever(google: Driver) -> None:
 
 
 def test_an_interrupted_create_is_taken_back(google: Driver) -> None:
+    google.cloud = Journaled(google.cloud, Journal(google.state))
     google.create(NETWORK, "net", name="net")
     google.create(NETWORK, "net", name="net")  # the engine never heard of the first: the same URN again
     assert google.state.count("gcp") == 1

@@ -1,0 +1,261 @@
+"""Creates, changes and deletes resources as rows, hooks and rules say, in one state."""
+
+import secrets
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, ClassVar, Generic
+
+from rehearsal.core.emulation.generic import Forms, plausible
+from rehearsal.core.emulation.naming import auto_name, was_automatic
+from rehearsal.core.emulation.refusals import (
+    keep_name,
+    refuse_duplicate,
+    refuse_protected,
+    refuse_taken,
+    refuse_used,
+)
+from rehearsal.core.emulation.replacing import replacing
+from rehearsal.core.emulation.shape import fill_in, foreseen, identifiers, is_programs
+from rehearsal.core.emulation.site import Hooks, S
+from rehearsal.core.emulation.table import Row, Table
+from rehearsal.core.model import UNKNOWN, Call, CheckFailure, Cloud, Diff, Properties, RefusalError
+from rehearsal.core.properties import changed, without_none
+from rehearsal.core.rules.model import Book
+from rehearsal.core.rules.telling import refusal, told, unknown_type
+from rehearsal.core.schema import ResourceSchema, Schemas
+from rehearsal.core.state import Record, State
+from rehearsal.core.validate import validate
+
+
+class TableCloud(Cloud, ABC, Generic[S]):
+    """Serves every provider of one package of every engine; thread-safe.
+
+    A subclass supplies its vocabulary: the attributes and abstract methods below.
+    """
+
+    table: ClassVar[Table]
+    link: ClassVar[str]
+    """The property that holds the link of a row: `arn` or `selfLink`."""
+    labels: ClassVar[tuple[str, ...]]
+    """The outputs that hold a resource's tags or labels together with those of the provider."""
+    foreknown: ClassVar[frozenset[str]]
+    """What a preview knows although the provider fills it in."""
+    forms: ClassVar[Forms]
+    """What the outputs of types that no table describes look like."""
+    missing: ClassVar[tuple[str, str]]
+    exists: ClassVar[tuple[str, str]]
+    """Code and message when a row has none."""
+    rejected: ClassVar[str]
+    """The code of a refusal when a rule names none."""
+    book: Book[Any]
+    hooks: Mapping[str, Hooks[S]]
+
+    def __init__(self, state: State, schemas: Schemas, home: Path) -> None:
+        self.package = self.table.package
+        self.version = schemas.version
+        self._state, self._schemas, self._home = state, schemas, home
+
+    # -- vocabulary ------------------------------------------------------------------------------------
+
+    @abstractmethod
+    def site(self, call: Call, given: Properties, *, preview: bool = False) -> S:
+        """Where a request with the properties `given` takes place."""
+
+    @abstractmethod
+    def labels_of(self, call: Call, inputs: Properties) -> dict[str, Any]:
+        """The tags or labels of a resource together with those of its provider."""
+
+    @abstractmethod
+    def resolve(self, site: S, row: Row, inputs: Properties) -> dict[str, Record]:
+        """Property path -> resource it refers to. Raises RefusalError for the first that does not exist."""
+
+    def identifiers(self, row: Row, id: str, outputs: Properties) -> set[str]:
+        """The values by which others may refer to a resource, wherever they are."""
+        return identifiers(row, self.link, id, outputs)
+
+    def misplaced(self, call: Call, row: Row, inputs: Properties) -> list[CheckFailure]:
+        """What keeps the provider from knowing where a resource belongs."""
+        return []
+
+    def replaces(self, row: Row, path: str, old: Properties, new: Properties) -> bool:
+        """Whether the change at `path` forces a replacement."""
+        return replacing(row, path, old, new)
+
+    def protect(self, row: Row, record: Record) -> None:
+        """Raise RefusalError for a resource that is protected from deletion."""
+        refuse_protected(row, record)
+
+    # -- requests of the engine ------------------------------------------------------------------------
+
+    def check(
+        self, call: Call, old: Properties | None, new: Properties
+    ) -> tuple[Properties, list[CheckFailure]]:
+        """Automatic names; what schema, places and rules say about the inputs alone."""
+        schema = self._schemas.resource(call.type)
+        inputs = without_none(new)
+        if schema is None:
+            return inputs, [unknown_type(self.package, self.version, call.type)]
+        row = self._row(call)
+        field = schema.inputs.get(row.name)
+        if field is not None and not field.required:
+            name = auto_name(row, call.name, call.random_seed, old, inputs)
+            inputs.update({} if name is None else {row.name: name})
+        failures = validate(schema, inputs) or self.misplaced(call, row, inputs)
+        if not failures:
+            broken = self.book.broken_alone(call.type, inputs)
+            failures = [CheckFailure(violation.path, told(rule.id, violation)) for rule, violation in broken]
+        return inputs, failures
+
+    def diff(
+        self, call: Call, id: str, old_inputs: Properties, old_outputs: Properties, new: Properties
+    ) -> Diff:
+        """Changed paths; those of the row's replace-only properties force a replacement."""
+        row = self._row(call)
+        paths = tuple(
+            path for path in changed(without_none(old_inputs), without_none(new)) if is_programs(path)
+        )
+        replaces = tuple(path for path in paths if self.replaces(row, path, old_inputs, new))
+        shared = self.labels[0]
+        if not paths and shared in old_outputs:
+            same = self.labels_of(call, new) == (old_outputs[shared] or {})
+            paths = () if same else (shared,)
+        name = row.display_name(new)
+        fixed = bool(name) and not was_automatic(row, call.name, name)
+        alone = not row.name and bool(row.unique)
+        kept = fixed and name == row.display_name(old_inputs)
+        return Diff(paths, replaces, delete_before_replace=bool(replaces) and (kept or alone))
+
+    def create(self, call: Call, inputs: Properties, *, preview: bool) -> tuple[str, Properties]:
+        """Create, after the service has admitted it."""
+        site, row, hooks = self.site(call, inputs, preview=preview), self._row(call), self._hooks(call)
+        with self._state.transaction():
+            used = self.resolve(site, row, inputs)
+            self._admit(site, row, inputs)
+            identifier, outputs = self._compute(site, row, inputs)
+            if preview:
+                return "", self._preview_of(row, inputs, outputs)
+            refuse_taken(site, row, identifier, outputs, self.exists)
+            record = self._state.insert(
+                package=self.package,
+                type=call.type,
+                scope=site.scope,
+                id=identifier,
+                urn=call.urn,
+                name=row.display_name(outputs),
+                inputs=inputs,
+                outputs=outputs,
+            )
+            self._settle(row, record, used)
+            if hooks.created is not None:
+                hooks.created(site, record)
+        return identifier, outputs
+
+    def read(self, call: Call, id: str, inputs: Properties) -> tuple[Properties, Properties] | None:
+        """What the state holds, whether this engine made it or not."""
+        record = self._get(self.site(call, inputs), id)
+        return None if record is None else (record.inputs, record.outputs)
+
+    def update(
+        self, call: Call, id: str, old_outputs: Properties, inputs: Properties, *, preview: bool
+    ) -> Properties:
+        """Change in place; what the service computed at creation stays."""
+        site, row, hooks = self.site(call, inputs, preview=preview), self._row(call), self._hooks(call)
+        schema = self._schemas.resource(call.type)
+        with self._state.transaction():
+            record = self._get(site, id)
+            if record is None:
+                code, message = row.missing or self.missing
+                raise RefusalError(
+                    code, message.format(value=id), "Run `pulumi refresh` to drop it from the state."
+                )
+            used = self.resolve(site, row, inputs)
+            self._admit(site, row, inputs, record)
+            kept = {name: value for name, value in record.outputs.items() if name not in record.inputs}
+            outputs = {**row.defaults, **kept, **inputs, **self._labelled(site.call, inputs)}
+            if hooks.updated is not None:
+                outputs.update(hooks.updated(site, record, inputs))
+            outputs = _of_schema(schema, outputs)
+            if preview:
+                return {**outputs, **dict.fromkeys(hooks.volatile, UNKNOWN)}
+            record = self._state.replace(record, inputs=inputs, outputs=outputs)
+            self._settle(row, record, used)
+            if hooks.changed is not None:
+                hooks.changed(site, record)
+        return outputs
+
+    def delete(self, call: Call, id: str, outputs: Properties) -> None:
+        """Delete, unless it is protected or something that the service looks at still refers to it."""
+        site, row, hooks = self.site(call, outputs), self._row(call), self._hooks(call)
+        with self._state.transaction():
+            record = self._get(site, id)
+            if record is None:
+                return
+            self.protect(row, record)
+            if hooks.deleting is not None:
+                hooks.deleting(site, record)
+            refuse_used(site, row, record)
+            keep_name(site, row, record)
+            site.drop_hidden(record)
+            self._state.remove(record)
+
+    # -- the parts of a request ------------------------------------------------------------------------
+
+    def _row(self, call: Call) -> Row:
+        schema = self._schemas.resource(call.type)
+        return self.table.row(call.type, schema.inputs if schema else ())
+
+    def _hooks(self, call: Call) -> Hooks[S]:
+        return self.hooks.get(call.type.removeprefix(f"{self.package}:")) or Hooks()
+
+    def _get(self, site: S, id: str) -> Record | None:
+        """The resource of this request; one of the same scope before others with the same id."""
+        found = [one for one in self._state.issued(id) if one.id == id and one.type == site.call.type]
+        here = [one for one in found if one.scope == site.scope]
+        return next(iter(here or (one for one in found if site.reaches(one))), None)
+
+    def _admit(self, site: S, row: Row, inputs: Properties, record: Record | None = None) -> None:
+        refuse_duplicate(site, row, inputs, record, self.exists)
+        for rule, violation in self.book.broken_around(row.token, inputs, site):
+            if not rule.advice:
+                raise refusal(rule.id, violation, self.rejected)
+            site.call.log("warning", told(rule.id, violation))
+
+    def _compute(self, site: S, row: Row, inputs: Properties) -> tuple[str, Properties]:
+        """Id and outputs of a new resource."""
+        seed = "preview" if site.preview else secrets.token_hex(16)
+        schema = self._schemas.resource(row.token)
+        outputs: Properties = {**row.defaults, **inputs}
+        outputs.update(
+            {name: outputs[name].upper() for name in row.upper if isinstance(outputs.get(name), str)}
+        )
+        outputs = {**_of_schema(schema, site.places), **outputs}
+        words = {**site.places, **outputs, **site.words}
+        identifier = fill_in(row, self.link, seed, outputs, words)
+        if schema is not None and not row.known:
+            outputs = {**plausible(schema, seed, self.forms, {**words, "id": identifier}), **outputs}
+        outputs.update(self._labelled(site.call, inputs))
+        more = self._hooks(site.call).outputs
+        if more is not None:
+            outputs.update(more(site, seed, inputs, {**outputs, "id": identifier}))
+        return str(outputs.pop("id", identifier)), _of_schema(schema, outputs)
+
+    def _labelled(self, call: Call, inputs: Properties) -> Properties:
+        return dict.fromkeys(self.labels, self.labels_of(call, inputs))
+
+    def _settle(self, row: Row, record: Record, used: dict[str, Record]) -> None:
+        self._state.issue(record, self.identifiers(row, record.id, record.outputs))
+        self._state.refer(record, used)
+
+    def _preview_of(self, row: Row, inputs: Properties, outputs: Properties) -> Properties:
+        """The outputs with everything unknown that only the service decides."""
+        settled = {**row.defaults, **inputs}
+        shown = _of_schema(self._schemas.resource(row.token), {self.link: None, **outputs})
+        return {
+            name: value if name in self.foreknown else foreseen(settled.get(name, UNKNOWN), value)
+            for name, value in shown.items()
+        }
+
+
+def _of_schema(schema: ResourceSchema | None, outputs: Properties) -> Properties:
+    return {name: value for name, value in outputs.items() if schema is None or name in schema.outputs}

@@ -1,0 +1,55 @@
+"""What a program may ask an emulated cloud without creating anything."""
+
+import threading
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from rehearsal.core.emulation.site import S
+from rehearsal.core.emulation.table import Table
+from rehearsal.core.model import Call, Instance, Properties, RefusalError
+from rehearsal.core.rules.tables import read_by
+from rehearsal.core.rules.telling import unknown_function
+
+Function = Callable[[S, Properties], Properties]
+_TRUTHS = {"true": True, "false": False}
+
+
+def asking(package: str, token: str, config: Mapping[str, Any]) -> Call:
+    """The request of a function: it is about no resource."""
+    return Call(Instance(package, config), token, "", threading.Event(), lambda *_: None)
+
+
+def answer(
+    table: Table,
+    functions: Mapping[str, Function[S]],
+    read: Callable[[S, str, Properties], Properties],
+    site: S,
+    args: Properties,
+) -> Properties:
+    """The result of the function that the site's call names, such as `aws:ec2/getVpc:getVpc`.
+
+    `functions` are by service and name (`ec2/getVpc`); `read` shows an emulated resource of a type (without
+    the package) for functions that only look one up. Raises RefusalError when a function is not emulated, or
+    what it is about is missing.
+    """
+    token = site.call.type
+    service, name = token.removeprefix(f"{table.package}:").partition("/")[0], token.rpartition(":")[2]
+    # The SDK sends what it is given and checks what comes back.
+    given = {
+        key: _TRUTHS.get(value, value) if isinstance(value, str) else value for key, value in args.items()
+    }
+    function = functions.get(f"{service}/{name}")
+    if function is not None:
+        return function(site, given)
+    found = read_by(token, table.rows)
+    if found is None:
+        file = f"rehearsal/{table.package}/functions.py"
+        raise unknown_function(token, f"{service}/{name}", functions, file)
+    return read(site, found.removeprefix(f"{table.package}:"), given)
+
+
+def absent(table: Table, token: str, value: object, usual: tuple[str, str]) -> RefusalError:
+    """The refusal to show a resource of a type (without the package) that does not exist."""
+    row = table.rows.get(f"{table.package}:{token}")
+    code, message = (row.missing if row else None) or usual
+    return RefusalError(code, message.format(value=value), "Create it in the program, or in a stack before.")

@@ -1,0 +1,41 @@
+"""The names that a provider gives when the program gives none."""
+
+import re
+
+from rehearsal.core.emulation.table import Row
+from rehearsal.core.emulation.templates import draw
+from rehearsal.core.model import Properties
+from rehearsal.core.properties import at
+
+# How many random characters follow the logical name; the real providers use seven.
+_SUFFIX = 7
+
+
+def auto_name(row: Row, logical: str, seed: bytes, old: Properties | None, new: Properties) -> str | None:
+    """An automatic name, or None when the program gives one; on updates, an automatic name is kept."""
+    if not row.name or at(new, row.name) is not None:
+        return None
+    if row.name_plain:
+        return logical
+    given = new.get(f"{row.name}Prefix", new.get("namePrefix"))
+    start = given[: row.name_length - _SUFFIX] if isinstance(given, str) else _start(row, logical)
+    before = at(old, row.name) if old else None
+    if isinstance(before, str) and _is_drawn(start, before):
+        return before
+    return start + draw(seed.hex() or start, _SUFFIX)
+
+
+def was_automatic(row: Row, logical: str, name: str) -> bool:
+    """Whether a physical name looks like one that `auto_name` made without a prefix given."""
+    return _is_drawn(_start(row, logical), name)
+
+
+def _start(row: Row, logical: str) -> str:
+    prefix = f"{row.name_prefix}{logical}"
+    if row.name_lower:
+        prefix = re.sub(r"[^a-z0-9-]", "-", prefix.lower())
+    return f"{prefix[: row.name_length - _SUFFIX - 1]}-"
+
+
+def _is_drawn(start: str, name: str) -> bool:
+    return re.fullmatch(rf"{re.escape(start)}[0-9a-f]{{{_SUFFIX}}}", name) is not None

@@ -1,0 +1,53 @@
+"""What a resource shows: computed outputs, what a preview knows of them, and how others refer to it."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from rehearsal.core.emulation.table import Row
+from rehearsal.core.emulation.templates import expand, words_of
+from rehearsal.core.model import UNKNOWN, Properties
+
+
+def fill_in(row: Row, link: str, seed: str, outputs: Properties, words: Mapping[str, Any]) -> str:
+    """Expand the row's templates into `outputs`, each after those that it uses; the id is returned.
+
+    `link` names the property of the row's link. Raises ValueError when templates use each other.
+    """
+    templates = {"id": row.id, **({link: row.link} if row.link else {}), **row.outputs}
+    pending = {name: one for name, one in templates.items() if name == "id" or outputs.get(name) is None}
+    known = {**outputs, **words}
+    while pending:
+        ready = [name for name, template in pending.items() if not words_of(template) & pending.keys()]
+        if not ready:
+            raise ValueError(f"{row.token}: the templates of {', '.join(pending)} use each other")
+        for name in ready:
+            known[name] = expand(pending.pop(name), seed, known)
+            if name != "id":
+                outputs[name] = known[name]
+    return str(known["id"])
+
+
+def identifiers(row: Row, link: str, id: str, outputs: Properties) -> set[str]:
+    """The values by which others may refer to a resource."""
+    values = [id, outputs.get(link), *(outputs.get(name) for name in row.issues)]
+    return {value for value in values if isinstance(value, str) and value}
+
+
+def foreseen(given: Any, computed: Any) -> Any:
+    """What a preview knows: what is given, and unknown for what the service adds inside of it."""
+    if isinstance(given, dict) and isinstance(computed, dict):
+        added = {name: foreseen(given.get(name, UNKNOWN), value) for name, value in computed.items()}
+        return {**given, **added}
+    if isinstance(given, list) and isinstance(computed, list) and len(given) == len(computed):
+        return [foreseen(*pair) for pair in zip(given, computed, strict=True)]
+    return given
+
+
+def is_programs(path: str) -> bool:
+    """Whether a difference at `path` is the program's: the SDKs add properties of their own."""
+    return not path.startswith(("__defaults", "__internal"))
+
+
+def labels_over(defaults: Any, own: Any) -> dict[str, Any]:
+    """The resource's tags or labels over those of its provider."""
+    return {**(defaults if isinstance(defaults, dict) else {}), **(own if isinstance(own, dict) else {})}

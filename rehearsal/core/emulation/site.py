@@ -1,0 +1,137 @@
+"""Where a request of a cloud takes place, and the functions that a service may add to its types."""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import ClassVar, Generic, TypeVar
+
+from rehearsal.core.model import Call, Properties, RefusalError
+from rehearsal.core.state import Record, State
+
+# At this path a resource that the service made by itself refers to the one it belongs to.
+OWNER = "__owner"
+
+
+@dataclass(frozen=True)
+class Site:
+    """One request: the state, the scope and the call of the resource it is about."""
+
+    package: ClassVar[str]
+    state: State
+    scope: str
+    """In which ids are unique: an account and region, or a project."""
+    call: Call
+    preview: bool = False
+
+    @property
+    def scopes(self) -> tuple[str, ...]:
+        """The scopes that a program sees from here."""
+        return (self.scope,)
+
+    @property
+    def words(self) -> Mapping[str, str]:
+        """What templates may use besides properties: the account, the project and its number."""
+        raise NotImplementedError
+
+    @property
+    def places(self) -> Properties:
+        """Region, zone and location, as far as they are known."""
+        raise NotImplementedError
+
+    def find(self, value: object, *types: str) -> Record | None:
+        """The resource of one of `types` (without the package) that is known under `value` here, or None."""
+        if not isinstance(value, str):
+            return None
+        wanted = {f"{self.package}:{token}" for token in types}
+        return next((one for one in self.state.issued(value) if one.type in wanted and self.sees(one)), None)
+
+    def sees(self, record: Record) -> bool:
+        """Whether a program can refer to a resource from here."""
+        return record.package == self.package and record.scope in self.scopes
+
+    def reaches(self, record: Record) -> bool:
+        """Whether a request from here is about a resource of another scope when its id is given."""
+        return True
+
+    def all(self, token: str) -> Iterator[Record]:
+        """The resources of a type (without the package) that are seen from here, oldest first."""
+        for scope in self.scopes:
+            yield from self.state.find(package=self.package, type=f"{self.package}:{token}", scope=scope)
+
+    def others(self, token: str) -> Iterator[Record]:
+        """Like `all`, without the resource of this request."""
+        return (record for record in self.all(token) if record.urn != self.call.urn)
+
+    def users(self, used: Record, token: str) -> Iterator[Record]:
+        """The resources of a type (without the package) that refer to `used`, except this request's."""
+        users = (reference.user for reference in self.state.users(used))
+        return (one for one in users if one.type == f"{self.package}:{token}" and one.urn != self.call.urn)
+
+    def current(self, token: str) -> Record | None:
+        """The resource of this request as it is before an update; None when it is being created."""
+        return next((one for one in self.all(token) if one.urn == self.call.urn), None)
+
+    def exists(self, value: str) -> bool:
+        """Whether something, wherever it is, is known under an id, link or name."""
+        return bool(self.state.issued(value))
+
+    def hidden(
+        self,
+        owner: Record,
+        token: str,
+        id: str,
+        outputs: Properties,
+        issued: set[str],
+        *,
+        name: str = "",
+        uses: Mapping[str, Record] | None = None,
+    ) -> Record:
+        """Make a resource that the service creates by itself and deletes with its owner.
+
+        While it exists, it keeps those that it `uses` (at a property each) from being deleted.
+        """
+        record = self.state.insert(
+            package=self.package,
+            type=f"{self.package}:{token}",
+            scope=owner.scope,
+            id=id,
+            urn="",
+            name=name,
+            inputs={},
+            outputs=outputs,
+        )
+        self.state.issue(record, issued)
+        self.state.refer(record, {**(uses or {}), OWNER: owner})
+        return record
+
+    def drop_hidden(self, owner: Record) -> None:
+        """Remove what `hidden` made for an owner, and for that in turn."""
+        for reference in self.state.users(owner):
+            if reference.path == OWNER:
+                self.drop_hidden(reference.user)
+                self.state.remove(reference.user)
+
+
+S = TypeVar("S", bound=Site)
+
+
+@dataclass(frozen=True)
+class Hooks(Generic[S]):
+    """What a row cannot say about a type. What the service refuses is in the book of rules.
+
+    `outputs` adds computed outputs, given site, seed, inputs and outputs so far. `updated` says what an
+    update makes of the outputs, given the record and the new inputs; it is asked in a preview too, where
+    `volatile` outputs stay unknown. `created` and `changed` may make hidden resources or documents after a
+    create or an update. `deleting` may refuse, and cleans up.
+    """
+
+    outputs: Callable[[S, str, Properties, Properties], Properties] | None = None
+    created: Callable[[S, Record], None] | None = None
+    updated: Callable[[S, Record, Properties], Properties] | None = None
+    changed: Callable[[S, Record], None] | None = None
+    deleting: Callable[[S, Record], None] | None = None
+    volatile: tuple[str, ...] = ()
+
+
+def refuse(code: str, message: str, path: str, fix: str = "") -> RefusalError:
+    """A refusal that names the property at fault."""
+    return RefusalError(code, f"{message} (property {path})" if path else message, fix)

@@ -1,0 +1,114 @@
+"""One row per resource type: its names, what it refers to, what replaces it, what forbids its deletion.
+
+Columns of a row in `<cloud>/tables/*.toml` (all but `id` optional; templates are explained in `templates`):
+
+- `id`, `link`, `outputs`: templates of the id, of the ARN or self link, and of further computed outputs.
+- `issues`: the outputs by which others may refer to it besides id, link and name.
+- `place`: `region`, `zone` or `location`, when the provider's configuration may fill it in; `global` when it
+  is in none. `everywhere`: ids are unique across accounts, projects and regions.
+- `name`, `name_length`, `name_lower`, `name_prefix`: the property that is named automatically, and how;
+  `name_plain`: the automatic name is the resource's own, without random characters.
+- `upper`: properties that the service spells in capitals.
+- `replace`: property paths whose change replaces the resource; `"*"` is all, `"-tags"` takes one out again.
+  `replace_lower`: paths of numbers, versions and address ranges that only grow in place; `replace_unset`:
+  paths that cannot be taken away in place; `replace_if`: paths that depend on another property (`of`,
+  `unless`: its values).
+- `refs`: property path -> type it refers to; `default_names`: prefixes of names that exist without a program.
+- `missing`, `exists`: code and message of the service when one does not exist, or exists already.
+- `unique`: properties that no two may share (without it: the id).
+- `defaults`: values that the service fills in.
+- `protected`: a property that forbids the deletion while it is true, with the code and message.
+- `kept`: why a name is not free again after the deletion.
+- `blocked`: the refusal to delete while types `by` (or any: `"*"`), but not `except`, refer to it; references
+  at the properties `own` do not count.
+- `source`: where this row was read, when the source of the whole file is not enough.
+"""
+
+import functools
+from collections.abc import Callable, Container, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from rehearsal.core.model import Properties
+from rehearsal.core.properties import at
+from rehearsal.core.rules.tables import Blocked, blocked, by_type, covers, full_tokens
+
+
+@dataclass(frozen=True)
+class Row:
+    """What the tables say about one type."""
+
+    token: str
+    id: str
+    link: str = ""
+    place: str = ""
+    everywhere: bool = False
+    name: str = ""
+    name_length: int = 255
+    name_lower: bool = False
+    name_prefix: str = ""
+    name_plain: bool = False
+    upper: tuple[str, ...] = ()
+    replace: tuple[str, ...] = ()
+    replace_lower: tuple[str, ...] = ()
+    replace_unset: tuple[str, ...] = ()
+    replace_if: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    refs: Mapping[str, str] = field(default_factory=dict)
+    default_names: tuple[str, ...] = ()
+    missing: tuple[str, str] | None = None
+    exists: tuple[str, str] | None = None
+    unique: tuple[str, ...] = ()
+    defaults: Properties = field(default_factory=dict)
+    outputs: Mapping[str, Any] = field(default_factory=dict)
+    issues: tuple[str, ...] = ()
+    protected: tuple[str, str, str] | None = None
+    kept: str = ""
+    blocked: Blocked | None = None
+    source: str = ""
+    known: bool = True
+    """False for a type that is in no table."""
+
+    def replaces(self, path: str) -> bool:
+        """Whether a change at `path` always forces a replacement."""
+        return covers(self.replace, path)
+
+    def display_name(self, properties: Properties) -> str:
+        """The physical name among the properties, or nothing."""
+        value = at(properties, self.name) if self.name else None
+        return value if isinstance(value, str) else ""
+
+
+class Table:
+    """The rows of one package. `usual` are the columns that its rows have unless they say otherwise.
+
+    `generic` makes the row of a type that is in no table from its token and the names of its properties.
+    """
+
+    def __init__(
+        self,
+        package: str,
+        folder: Path,
+        generic: Callable[[str, Container[str]], Row],
+        usual: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.package = package
+        self._folder, self._generic, self._usual = folder, generic, usual or {}
+
+    @functools.cached_property
+    def rows(self) -> Mapping[str, Row]:
+        """Every row by its full token, such as `aws:ec2/vpc:Vpc`."""
+        return {token: self._row(token, data) for token, data in by_type(self._folder, self.package)}
+
+    def row(self, token: str, properties: Container[str] = ()) -> Row:
+        """The row of a type; a type that is in no table, with these `properties`, is kept generically."""
+        return self.rows.get(token) or self._generic(token, properties)
+
+    def _row(self, token: str, data: Mapping[str, Any]) -> Row:
+        listed = {name: tuple(value) if isinstance(value, list) else value for name, value in data.items()}
+        columns: dict[str, Any] = {**self._usual, **listed}
+        refs: Mapping[str, str] = columns.pop("refs", {})
+        columns["refs"] = dict(zip(refs, full_tokens(self.package, refs.values()), strict=True))
+        if "blocked" in columns:
+            columns["blocked"] = blocked(self.package, columns["blocked"])
+        return Row(token=token, **columns)

@@ -1,0 +1,108 @@
+"""Templates of ids, links and computed outputs.
+
+A template holds words in braces:
+
+- a property of the resource (`{bucket}`), `{id}`, `{arn}`, what its cloud adds (`{account}` and `{region}`;
+  `{project}`, its `{number}`, `{zone}`), `{now}`, `{uuid}`;
+- `{leaf:property}` (after the last slash), `{host:property}` (a URL without its scheme), `{first:property}`
+  (the first host of an address range);
+- N drawn characters: `{hexN}`, `{digitsN}`, `{upperN}`, `{lowerN}`, `{mixedN}`; and `{base64}`, `{publicip}`,
+  `{privateip}`. Drawn words with different labels (`{hex17:main}`) differ; those with the same label are the
+  same throughout a resource.
+
+A template that is only `{intN}` gives a number.
+"""
+
+import base64
+import datetime
+import hashlib
+import ipaddress
+import re
+import string
+import uuid
+from collections.abc import Mapping
+from typing import Any
+
+from rehearsal.core.model import UNKNOWN
+
+_WORD = re.compile(r"\{([^{}]+)\}")
+_DRAWN = re.compile(r"(hex|upper|lower|mixed|digits|int)(\d+)(?::(\w+))?")
+_HEX = "0123456789abcdef"
+_ALPHABETS = {
+    "hex": _HEX,
+    "upper": string.ascii_uppercase + "234567",  # as in the ids of IAM
+    "lower": string.ascii_lowercase + string.digits,
+    "mixed": string.ascii_letters + string.digits,
+}
+
+
+def expand(template: Any, seed: str, values: Mapping[str, Any]) -> Any:
+    """Fill in a template, inside of lists and mappings too; what is not text stays.
+
+    The same seed gives the same drawn characters.
+    """
+    if isinstance(template, list | tuple):
+        return [expand(item, seed, values) for item in template]
+    if isinstance(template, dict):
+        return {name: expand(item, seed, values) for name, item in template.items()}
+    if not isinstance(template, str):
+        return template
+    text = _WORD.sub(lambda match: _word(match.group(1), seed, values), template)
+    return int(text) if re.fullmatch(r"\{int\d+\}", template) else text
+
+
+def words_of(template: Any) -> set[str]:
+    """The names of the values that a template needs."""
+    if isinstance(template, list | tuple):
+        return set().union(*map(words_of, template))
+    if isinstance(template, dict):
+        return words_of(list(template.values()))
+    found = _WORD.findall(template) if isinstance(template, str) else []
+    return {word.rpartition(":")[2] for word in found if not _DRAWN.fullmatch(word)}
+
+
+def draw(seed: str, size: int, alphabet: str = _HEX) -> str:
+    """`size` characters that look random and follow from the seed."""
+    digest = hashlib.sha512(seed.encode()).digest()
+    return "".join(alphabet[byte % len(alphabet)] for byte in digest[:size])
+
+
+def digits(seed: str, size: int) -> str:
+    """`size` digits, the first not zero, that follow from the seed."""
+    number = int(hashlib.sha512(seed.encode()).hexdigest(), 16)
+    return str(number % (9 * 10 ** (size - 1)) + 10 ** (size - 1))
+
+
+def _word(word: str, seed: str, values: Mapping[str, Any]) -> str:
+    drawn = _DRAWN.fullmatch(word)
+    if drawn:
+        kind, size, label = drawn.group(1), int(drawn.group(2)), drawn.group(3) or ""
+        own = f"{seed}/{kind}/{label}"
+        return draw(own, size, _ALPHABETS[kind]) if kind in _ALPHABETS else digits(own, size)
+    function, _, name = word.partition(":")
+    made = None if function in values else _made(function, f"{seed}/{name}")
+    if made is not None:
+        return made
+    value = values.get(name or word)
+    text = "" if value is None or value is UNKNOWN else str(value)
+    if not name or not text:
+        return text
+    if function == "first":
+        return str(ipaddress.ip_network(text, strict=False)[1])
+    return text.rpartition("/")[2] if function == "leaf" else text.partition("://")[2] or text
+
+
+def _made(word: str, seed: str) -> str | None:
+    digest = hashlib.sha256(seed.encode()).digest()
+    match word:
+        case "base64":
+            return base64.b64encode(digest[:8]).decode()
+        case "uuid":
+            return str(uuid.UUID(bytes=digest[:16], version=4))
+        case "now":
+            return datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        case "publicip":
+            return f"34.{digest[0]}.{digest[1]}.{digest[2] % 254 + 1}"
+        case "privateip":
+            return f"10.{digest[0]}.{digest[1]}.{digest[2] % 254 + 1}"
+    return None
