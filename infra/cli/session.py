@@ -42,11 +42,11 @@ class Session:
     rehearsal: Rehearsal | None = None
     faults: rehearsal_faults.Faults = field(default_factory=rehearsal_faults.Faults)
 
-    def up(self, *, confirmed: bool) -> None:
+    def up(self, *, confirmed: bool, verbose: bool = False) -> None:
         """Deploy; ends the process with 1 when the deployment or its validation fails."""
         self._confirm(confirmed, "Deploy", show=self.engine.preview)
         outcome = self._changing("up", self._deployed)
-        summary.of_deployment(self.loaded, self.engine, outcome, self.rehearsal)
+        summary.of_deployment(self.loaded, self.engine, outcome, self.rehearsal, verbose=verbose)
         _finish(outcome)
 
     def _deployed(self, on_event: OnEvent) -> Outcome:
@@ -85,7 +85,7 @@ class Session:
         if confirmed:
             return
         if not sys.stdin.isatty():
-            rule = "nobody is here to confirm this"
+            rule = "confirmation needs a terminal"
             raise UserError([Problem("--yes", None, rule, "Add --yes, or run it in a terminal.")])
         if show:
             outcome = self._previewed(show)

@@ -12,6 +12,9 @@ Rehearse = Annotated[
     bool, typer.Option("--rehearse", help="Use the emulated clouds on this machine instead of the real ones.")
 ]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask before changing anything.")]
+Verbose = Annotated[
+    bool, typer.Option("--verbose", "-v", help="List the resource types that the forecast leaves out.")
+]
 Fault = Annotated[
     list[str] | None,
     typer.Option(
@@ -28,15 +31,18 @@ Scenario = Annotated[
 
 def up(
     stack: Stack,
+    *,
     rehearse: Rehearse = False,
     yes: Yes = False,
     fault: Fault = None,
     faults: Scenario = None,
+    verbose: Verbose = False,
 ) -> None:
     """Create and change what the stack file asks for, then validate it by a real training run."""
     from infra.cli.session import open_session  # noqa: PLC0415
 
-    open_session(stack, rehearse=rehearse, faults=fault or (), scenario=faults).up(confirmed=yes)
+    session = open_session(stack, rehearse=rehearse, faults=fault or (), scenario=faults)
+    session.up(confirmed=yes, verbose=verbose)
 
 
 def preview(stack: Stack, rehearse: Rehearse = False, faults: Scenario = None) -> None:

@@ -1,4 +1,4 @@
-"""What a person is told when an operation has ended."""
+"""What a person sees when an operation has ended; the last lines of `up` fit one screen."""
 
 import datetime
 import json
@@ -34,9 +34,17 @@ class SmokeFigures:
 
 
 def of_deployment(
-    loaded: stackspec.LoadedSpec, engine: EngineStack, outcome: Outcome, rehearsal: Rehearsal | None
+    loaded: stackspec.LoadedSpec,
+    engine: EngineStack,
+    outcome: Outcome,
+    rehearsal: Rehearsal | None,
+    *,
+    verbose: bool = False,
 ) -> None:
-    """What was built, what it costs, how well it trains, where things are, what to do next."""
+    """What was built, what it costs, how well it trains, where things are, what to do next.
+
+    With `verbose`, also the resource types that the forecast of the real deploy leaves out.
+    """
     console = Console()
     if not outcome.succeeded:
         of_changes("up", outcome)
@@ -48,7 +56,7 @@ def of_deployment(
     console.print(f"\n{done}", soft_wrap=True)
     rows = _rows(loaded, told, figures, rehearsal)
     if rehearsal:
-        rows += _times(rehearsal, engine.project, told.stack)
+        rows += _times(rehearsal, engine.project, told.stack, verbose=verbose)
     for name, text in rows:
         console.print(f"  {name:15} {text}", markup=False, highlight=False, soft_wrap=True)
     _next_steps(console, told.stack, rehearsal)
@@ -138,15 +146,16 @@ def _rows(
     return rows
 
 
-def _times(rehearsal: Rehearsal, project: str, stack: str) -> list[tuple[str, str]]:
+def _times(rehearsal: Rehearsal, project: str, stack: str, *, verbose: bool) -> list[tuple[str, str]]:
     """How long the real deploy takes, why, and which types that leaves out."""
     resources = recovery.resources(rehearsal.home / "state", project, stack)
     told = forecast(resources, facts.durations)
-    names = [token.rpartition(":")[2] for token in told.unknown]
+    left_out = f"{len(told.unknown)} resource types without a known duration"
+    names = ", ".join(token.rpartition(":")[2] for token in told.unknown)
     return [
         ("real deploy", told.line),
         ("critical path", told.path or "no duration is known"),
-        ("counted as 0", f"{len(names)} types without a known duration: {', '.join(names)}"),
+        ("not counted", f"{left_out}: {names}" if verbose else f"{left_out} (--verbose lists them)"),
     ]
 
 
