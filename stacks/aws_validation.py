@@ -12,9 +12,10 @@ from components.aws.tracking.server import AwsTracking
 from components.aws.validation.alert_topic import AwsAlertTopic
 from components.kubernetes.queueing.kueue import GATE_NAMESPACE
 from components.kubernetes.queueing.queues import Queueing
+from components.kubernetes.smoke_args import SmokeTestArgs
 from components.kubernetes.smoke_job import SERVICE_ACCOUNT
 from components.kubernetes.smoke_schedule import SmokeSchedule, SmokeScheduleArgs
-from components.kubernetes.smoke_test import SmokeTest, SmokeTestArgs
+from components.kubernetes.smoke_test import SmokeTest
 from components.kubernetes.volumes import SharedVolume
 from infra.catalog.aws import facts
 from infra.catalog.aws.model import InstanceType
@@ -48,7 +49,7 @@ class AwsValidation:
         storage: AwsStorage,
         tracking: AwsTracking,
         queueing: Queueing,
-        pool_labels: pulumi.Input[Mapping[str, str]],
+        pool_labels: Mapping[str, str],
         efa_driver: str,
         after: Sequence[pulumi.Resource],
         on_aws: pulumi.ResourceOptions,
@@ -153,7 +154,7 @@ class AwsValidation:
             self._on_cluster,
         )
 
-    def _args(self, pool_labels: pulumi.Input[Mapping[str, str]], efa_driver: str) -> SmokeTestArgs:
+    def _args(self, pool_labels: Mapping[str, str], efa_driver: str) -> SmokeTestArgs:
         wanted = self._spec.smoke
         pool = next(item for item in self._layout.pools if item.name == wanted.pool)
         machine = facts.instance_type(pool.machine)

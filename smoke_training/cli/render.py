@@ -6,10 +6,10 @@ from pathlib import Path
 
 from smoke_training import plan as plans
 from smoke_training.cli.failing import refuse
-from smoke_training.launchers import runplan
+from smoke_training.launchers import devices, runplan
 from smoke_training.launchers.registry import LAUNCHERS, cron_text
 from smoke_training.launchers.runplan import RunPlan, RunPlanError
-from smoke_training.launchers.validation import Site, validation
+from smoke_training.launchers.validation import CODE_FOLDER, Files, validation
 from smoke_training.plan import PlanError
 
 NAME = "render"
@@ -29,9 +29,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     nodes.add_argument("--cpu", type=int, default=4, help="cores of a node; default 4")
     nodes.add_argument("--memory-gib", type=int, default=16, help="memory of a node; default 16")
     nodes.add_argument("--efa", type=int, default=0, help="EFA devices of a node; default 0")
-    nodes.add_argument(
-        "--code", default="/opt/trainstack", help="folder with smoke_training.zip and plan.json"
-    )
+    nodes.add_argument("--code", default=CODE_FOLDER, help="folder with smoke_training.zip and plan.json")
     nodes.add_argument("--config-map", help="the ConfigMap that holds these two; default: they are there")
     nodes.add_argument("--claim", help="claim for results and checkpoints")
     nodes.add_argument("--name", default="validation", help="name of the run; default validation")
@@ -60,18 +58,23 @@ def main(chosen: argparse.Namespace) -> int:
 
 
 def _validation(chosen: argparse.Namespace) -> RunPlan:
-    site = Site(
+    plan = plans.parse(chosen.plan.read_text())
+    run = RunPlan(
+        name=chosen.name,
+        image=plan.image,
+        nodes=plan.nodes,
+        ranks_per_node=plan.ranks_per_node,
+        gpus_per_node=plan.gpus_per_node,
+        devices=devices.efa(chosen.efa),
         cpu=chosen.cpu,
         memory_gib=chosen.memory_gib,
-        efa_per_node=chosen.efa,
-        code=chosen.code,
-        config_map=chosen.config_map,
-        claim=chosen.claim,
-        name=chosen.name,
         namespace=chosen.namespace,
         queue=chosen.queue,
         priority=chosen.priority,
+        timeout_s=int(plan.timeout_s),
+        instance_type=plan.instance_type,
     )
-    found = validation(plans.parse(chosen.plan.read_text()), site)
+    files = Files(code=chosen.code, config_map=chosen.config_map, claim=chosen.claim)
+    found = validation(run, files)
     runplan.check(found)
     return found

@@ -17,7 +17,7 @@ _JOBS = "node"
 
 def jobset(plan: RunPlan) -> list[Body]:
     """One replicated Job, indexed: its pods are `NAME-node-0-INDEX`, found below the subdomain NAME."""
-    env = indexed_environment(f"{plan.name}-{_JOBS}-0-0.{plan.name}", plan)
+    env = indexed_environment(plan, f"{plan.name}-{_JOBS}-0-0.{plan.name}")
     job = indexed_job(plan, env, subdomain=None)  # the controller names the pods and sets it itself
     spec: Body = {
         "network": {"enableDNSHostnames": True, "publishNotReadyAddresses": True},

@@ -11,7 +11,12 @@ from smoke_training.launchers.pods import (
 )
 from smoke_training.launchers.runplan import RunPlan
 
-_HISTORY = 3
+_HISTORY = 3  # Jobs of a CronJob that `kubectl` still shows
+# A Job of a CronJob gets its name when it is made: its pods read it from a label that all pods of a Job have.
+_OWN_JOB: Body = {
+    "name": "JOB_NAME",
+    "valueFrom": {"fieldRef": {"fieldPath": "metadata.labels['batch.kubernetes.io/job-name']"}},
+}
 
 
 def service(plan: RunPlan) -> Body:
@@ -25,7 +30,10 @@ def service(plan: RunPlan) -> Body:
             "clusterIP": "None",
             "publishNotReadyAddresses": True,
             "selector": pod_labels(plan),
-            "ports": [{"name": "rendezvous", "port": plan.master_port}],
+            "ports": [
+                {"name": name, "port": port}
+                for name, port in {"rendezvous": plan.master_port, **plan.ports}.items()
+            ],
         },
     }
 
@@ -39,11 +47,13 @@ def job(plan: RunPlan) -> list[Body]:
 def cron_job(plan: RunPlan, schedule: str, deadline_s: int = 3600) -> list[Body]:
     """The same run at the times of a cron expression (UTC), never two at once.
 
-    The queue sees every single Job, so the labels sit on the job template. A run that could not begin within
-    `deadline_s` of its time is left out.
+    The queue sees every single Job and nothing of the CronJob, so the labels sit on the job template. A run
+    that could not begin within `deadline_s` of its time is left out.
     """
     head = metadata(plan)
-    named = {**plan.labels}
+    labels = head.pop("labels")
+    if plan.labels:
+        head["labels"] = dict(plan.labels)
     spec: Body = {
         "schedule": schedule,
         "timeZone": "Etc/UTC",
@@ -51,29 +61,19 @@ def cron_job(plan: RunPlan, schedule: str, deadline_s: int = 3600) -> list[Body]
         "startingDeadlineSeconds": deadline_s,
         "successfulJobsHistoryLimit": _HISTORY,
         "failedJobsHistoryLimit": _HISTORY,
-        "jobTemplate": {"metadata": {"labels": head["labels"]}, "spec": _job_spec(plan, named_later=True)},
+        "jobTemplate": {"metadata": {"labels": labels}, "spec": _job_spec(plan, _OWN_JOB)},
     }
-    place: Body = {key: head[key] for key in ("name", "namespace") if key in head}
-    body = {
-        "apiVersion": "batch/v1",
-        "kind": "CronJob",
-        "metadata": {**place, "labels": named} if named else place,
-        "spec": spec,
-    }
-    return [service(plan), body]
+    return [service(plan), {"apiVersion": "batch/v1", "kind": "CronJob", "metadata": head, "spec": spec}]
 
 
-def _job_spec(plan: RunPlan, *, named_later: bool = False) -> Body:
+def _job_spec(plan: RunPlan, own: Body | None = None) -> Body:
+    """The spec of a Job of the plan's name, or of one that reads its name from the variable `own`."""
     subdomain = plan.service or plan.name
-    own = f"{plan.name}-0.{subdomain}"
-    env = indexed_environment(own, plan)
-    if named_later:
-        # A Job of a CronJob gets its name when it is made: its pods read it from the label that every pod
-        # of a Job carries.
-        named = {"fieldRef": {"fieldPath": "metadata.labels['batch.kubernetes.io/job-name']"}}
-        own = f"$(JOB_NAME)-0.{subdomain}"
-        env = [{"name": "JOB_NAME", "valueFrom": named}, *indexed_environment(own, plan)]
-    return indexed_job(plan, env, subdomain)
+    run = f"$({own['name']})" if own else plan.name
+    master = f"{run}-0.{subdomain}" + (f".{plan.namespace}.svc" if plan.namespace else "")
+    env = indexed_environment(plan, master, run)
+    # A reference to a variable works only after that variable.
+    return indexed_job(plan, [own, *env] if own else env, subdomain)
 
 
 def indexed_job(plan: RunPlan, env: list[Body], subdomain: str | None) -> Body:

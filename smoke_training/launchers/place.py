@@ -29,6 +29,8 @@ def joining_environment(plan: RunPlan) -> dict[str, str]:
             "PET_MASTER_PORT": str(plan.master_port),
             "PET_MAX_RESTARTS": str(plan.max_restarts),
         }
+    if plan.work_root:
+        found["WORK_DIR"] = f"{plan.work_root}/{plan.name}"
     return {**found, **plan.env}
 
 

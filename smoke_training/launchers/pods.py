@@ -13,11 +13,7 @@ QUEUE_LABEL = "kueue.x-k8s.io/queue-name"
 PRIORITY_LABEL = "kueue.x-k8s.io/priority-class"
 TOPOLOGY_ANNOTATION = "kueue.x-k8s.io/podset-preferred-topology"
 INDEX_ANNOTATION = "batch.kubernetes.io/job-completion-index"
-GPU, EFA = "nvidia.com/gpu", "vpc.amazonaws.com/efa"
-# The EFA driver sets aside 5128 huge pages of 2 MiB a node, and libfabric uses them: awsdocs/
-# amazon-eks-user-guide latest/ug/ml/node-efa.adoc (2024-12-18), whose example asks for this much.
-EFA_HUGE_PAGES = {"hugepages-2Mi": "5120Mi"}
-_CLAIM = "efa"
+GPU = "nvidia.com/gpu"
 
 
 def metadata(plan: RunPlan, name: str | None = None) -> Body:
@@ -58,17 +54,17 @@ def resources(plan: RunPlan) -> Body:
     amounts = {"cpu": str(plan.cpu), "memory": f"{plan.memory_gib}Gi"}
     if plan.gpus_per_node:
         amounts[GPU] = str(plan.gpus_per_node)
-    if plan.efa_per_node:
-        amounts |= EFA_HUGE_PAGES
-        if not plan.efa_claim_template:
-            amounts[EFA] = str(plan.efa_per_node)
+    amounts |= plan.devices
     found: Body = {"requests": amounts, "limits": amounts}
-    return {**found, "claims": [{"name": _CLAIM}]} if plan.efa_claim_template else found
+    return (
+        {**found, "claims": [{"name": name} for name in plan.device_claims]} if plan.device_claims else found
+    )
 
 
-def environment(plan: RunPlan) -> list[Body]:
-    """The plan's own variables."""
-    return [{"name": name, "value": literal(value)} for name, value in plan.env.items()]
+def environment(plan: RunPlan, run: str | None = None) -> list[Body]:
+    """The plan's own variables; `run` is the run's name where Kubernetes completes it, else the plan's."""
+    place = [{"name": "WORK_DIR", "value": f"{plan.work_root}/{run or plan.name}"}] if plan.work_root else []
+    return [*place, *({"name": name, "value": literal(value)} for name, value in plan.env.items())]
 
 
 def literal(text: str) -> str:
@@ -76,14 +72,14 @@ def literal(text: str) -> str:
     return text.replace("$(", "$$(")
 
 
-def indexed_environment(master: str, plan: RunPlan) -> list[Body]:
+def indexed_environment(plan: RunPlan, master: str, run: str | None = None) -> list[Body]:
     """Where a node of an indexed Job stands, and the plan's variables after it."""
     path = f"metadata.annotations['{INDEX_ANNOTATION}']"
     return [
         {"name": "NODE_RANK", "valueFrom": {"fieldRef": {"fieldPath": path}}},
         {"name": "MASTER_ADDR", "value": master},
         {"name": "MASTER_PORT", "value": str(plan.master_port)},
-        *environment(plan),
+        *environment(plan, run),
     ]
 
 
@@ -135,9 +131,10 @@ def _spec(
     if plan.gpus_per_node:
         spec["tolerations"] = [{"key": GPU, "operator": "Exists", "effect": "NoSchedule"}]
     spec["securityContext"] = _pod_security(plan)
-    if plan.efa_claim_template:
+    if plan.device_claims:
         spec["resourceClaims"] = [
-            {"name": _CLAIM, "resourceClaimTemplateName": plan.efa_claim_template},
+            {"name": name, "resourceClaimTemplateName": template}
+            for name, template in plan.device_claims.items()
         ]
     if plan.root_folder:
         spec["initContainers"] = [_folder_maker(plan, plan.root_folder)]

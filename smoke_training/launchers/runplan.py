@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-SCHEMA = "trainstack.run-plan/1"
+SCHEMA = "trainstack.run-plan/2"
 PER_RANK, PER_NODE = "rank", "node"
 
 
@@ -84,7 +84,7 @@ class RunPlan:
     name: str
     image: str
     """By digest: a tag may be another image on the next node."""
-    command: tuple[str, ...]
+    command: tuple[str, ...] = ()
     """What every rank runs (`train.py ...` or `-m package ...`, under torchrun), or what every node runs."""
     command_per: str = PER_RANK
     """`rank`: torchrun starts the command. `node`: it runs once per node and starts its own ranks."""
@@ -92,16 +92,18 @@ class RunPlan:
     ranks_per_node: int | None = None
     """Null: one per GPU, or one on a node without."""
     gpus_per_node: int = 0
-    efa_per_node: int = 0
-    """Elastic Fabric Adapter devices of a node."""
-    efa_claim_template: str | None = None
-    """ResourceClaimTemplate that gives out the EFA devices; null: the device plugin does."""
+    devices: Mapping[str, str] = field(default_factory=dict)
+    """What else of a node its pod takes, as Kubernetes counts it, such as `vpc.amazonaws.com/efa: "4"`."""
+    device_claims: Mapping[str, str] = field(default_factory=dict)
+    """Devices by claim: a name in the pod, and the ResourceClaimTemplate that gives them out."""
     cpu: int
     memory_gib: int
     env: Mapping[str, str] = field(default_factory=dict)
     mounts: tuple[Mount, ...] = ()
     root_folder: str | None = None
     """A folder that root makes for all to write to before a node starts; a new file system is root's."""
+    work_root: str | None = None
+    """Every run finds its own folder below this one, by the run's name, in WORK_DIR."""
     namespace: str | None = None
     service_account: str | None = None
     service: str | None = None
@@ -119,6 +121,8 @@ class RunPlan:
     read_only_root: bool = False
     """Whether the image itself cannot be written to; what is written goes to mounts then."""
     master_port: int = 29500
+    ports: Mapping[str, int] = field(default_factory=dict)
+    """Further ports on which nodes talk to each other, by name."""
     timeout_s: int
     startup_timeout_s: int = 1200
     """From admission to the first step: a new node boots and pulls the image."""
@@ -145,7 +149,7 @@ class RunPlan:
 _NAME = r"[a-z]([-a-z0-9]{0,38}[a-z0-9])?"
 _ENV = r"[A-Za-z_][A-Za-z0-9_]*"
 # Whoever starts the run sets these, differently on every node.
-_RESERVED = {"NODE_RANK", "MASTER_ADDR", "MASTER_PORT", "RANK", "LOCAL_RANK", "WORLD_SIZE"}
+_RESERVED = {"NODE_RANK", "MASTER_ADDR", "MASTER_PORT", "RANK", "LOCAL_RANK", "WORLD_SIZE", "WORK_DIR"}
 _NESTED: Mapping[str, type[SageMaker] | type[Vertex] | type[Slurm]] = {
     "sagemaker": SageMaker,
     "vertex": Vertex,
@@ -198,7 +202,7 @@ def check(plan: RunPlan) -> None:
 
 
 def _own_problems(plan: RunPlan) -> list[str]:
-    least = {"nodes": 1, "cpu": 1, "memory_gib": 1, "gpus_per_node": 0, "efa_per_node": 0, "timeout_s": 1}
+    least = {"nodes": 1, "cpu": 1, "memory_gib": 1, "gpus_per_node": 0, "timeout_s": 1}
     least |= {"startup_timeout_s": 0, "grace_s": 0, "max_restarts": 0, "ranks_per_node": 1}
     problems = [
         f"{key}: got {getattr(plan, key)}; must be at least {low}"
@@ -212,8 +216,6 @@ def _own_problems(plan: RunPlan) -> list[str]:
         problems.append(f"image: got {plan.image!r}; must be named by digest, NAME@sha256:DIGEST")
     if not 0 < plan.master_port < 65536:
         problems.append(f"master_port: got {plan.master_port}; must be 1 .. 65535")
-    if plan.efa_claim_template and not plan.efa_per_node:
-        problems.append("efa_claim_template: there are no EFA devices to claim; set efa_per_node")
     return problems
 
 

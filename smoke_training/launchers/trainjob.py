@@ -29,8 +29,8 @@ def train_job(plan: RunPlan) -> list[Body]:
         "numProcPerNode": plan.ranks,
         "resourcesPerNode": pods.resources(plan),
     }
-    if plan.env:
-        trainer["env"] = pods.environment(plan)
+    if env := pods.environment(plan):
+        trainer["env"] = env
     spec: Body = {
         "runtimeRef": {
             "apiGroup": "trainer.kubeflow.org",
@@ -68,8 +68,8 @@ def _patch(plan: RunPlan) -> Body:
     problems = []
     if plan.root_folder:
         problems.append("root_folder: a TrainJob can add no init container; make the folder beforehand")
-    if plan.efa_claim_template:
-        problems.append("efa_claim_template: a TrainJob can add no resource claim; use the device plugin")
+    if plan.device_claims:
+        problems.append("device_claims: a TrainJob can add no resource claim; use the device plugin")
     if problems:
         raise RunPlanError(problems)
     whole = pods.template(plan, [], [], subdomain=None, container=_JOBS)

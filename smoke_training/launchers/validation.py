@@ -1,84 +1,67 @@
-"""The validation itself as a run, for places that the deploy does not reach by itself (pure)."""
+"""The validation itself as a run: the gate of a deploy, or by hand where no deploy reaches (pure)."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 
 from smoke_training.launchers.runplan import PER_NODE, Mount, RunPlan
-from smoke_training.plan import Plan
 
+CODE_FOLDER = "/opt/trainstack"
 CODE_FILE, PLAN_FILE = "smoke_training.zip", "plan.json"
 CHECKPOINTS = "/checkpoints"
-TERMINATION_LOG = "/dev/termination-log"
+RUNS = f"{CHECKPOINTS}/smoke"
 USER_ID = 1000
+CONTROL_PORT_OFFSET = 1  # above the port of torchrun's rendezvous: node 0's launcher hears the others there
 
 
 @dataclass(frozen=True, kw_only=True)
-class Site:
-    """What the plan of a validation does not say about the nodes; cores, GiB and devices per node."""
+class Files:
+    """Where the nodes of a validation find its code and plan, and leave what it writes."""
 
-    cpu: int
-    memory_gib: int
-    efa_per_node: int = 0
-    code: str = "/opt/trainstack"
+    code: str = CODE_FOLDER
     """Folder that holds smoke_training.zip and plan.json on every node."""
     config_map: str | None = None
     """ConfigMap with these two files, mounted there; null: they are there already."""
     claim: str | None = None
     """Claim for results and checkpoints; null: they go with the pods."""
-    name: str = "validation"
-    namespace: str | None = None
-    queue: str | None = None
-    priority: str | None = None
-    node_labels: Mapping[str, str] = field(default_factory=dict)
-    environment: Mapping[str, str] = field(default_factory=dict)
+    claim_folder: str | None = None
+    """Folder of the claim to write to; null: its root."""
 
 
-def validation(plan: Plan, site: Site) -> RunPlan:
-    """One process a node, which starts the node's ranks, judges on node 0 and records.
+def validation(run: RunPlan, files: Files) -> RunPlan:
+    """`run` as a validation: one process a node, which starts the node's ranks, judges on node 0 and records.
 
-    Half the memory may be shared between ranks; the image stays unwritten, and nobody is root.
+    Name, image, nodes, queue and the like are the caller's. Half the memory may be shared between ranks; the
+    image stays unwritten, and no process is root.
     """
     env = {
-        "WORK_DIR": f"{CHECKPOINTS}/smoke/{site.name}",
-        "TERMINATION_MESSAGE_PATH": TERMINATION_LOG,
+        "TERMINATION_MESSAGE_PATH": "/dev/termination-log",
         # The user has no entry in the image's /etc/passwd.
         "HOME": "/tmp",  # noqa: S108 a volume of its own
         "USER": "trainstack",
-        **site.environment,
+        **run.env,
     }
-    if site.efa_per_node:
+    if run.devices:
         # NCCL falls back to TCP without a word; only its log tells which provider it chose.
         env["NCCL_DEBUG"] = "INFO"
-    return RunPlan(
-        name=site.name,
-        image=plan.image,
-        command=("python", f"{site.code}/{CODE_FILE}", "node", "--plan", f"{site.code}/{PLAN_FILE}"),
+    return replace(
+        run,
+        command=("python", f"{files.code}/{CODE_FILE}", "node", "--plan", f"{files.code}/{PLAN_FILE}"),
         command_per=PER_NODE,
-        nodes=plan.nodes,
-        ranks_per_node=plan.ranks_per_node,
-        gpus_per_node=plan.gpus_per_node,
-        efa_per_node=site.efa_per_node,
-        cpu=site.cpu,
-        memory_gib=site.memory_gib,
         env=env,
-        mounts=_mounts(site),
-        root_folder=f"{CHECKPOINTS}/smoke" if site.claim else None,
-        namespace=site.namespace,
-        queue=site.queue,
-        priority=site.priority,
-        node_labels=site.node_labels,
+        mounts=_mounts(run, files),
+        root_folder=RUNS if files.claim else None,
+        work_root=RUNS,
         user_id=USER_ID,
         read_only_root=True,
-        timeout_s=int(plan.timeout_s),
-        instance_type=plan.instance_type,
+        ports={"control": run.master_port + CONTROL_PORT_OFFSET},
     )
 
 
-def _mounts(site: Site) -> tuple[Mount, ...]:
-    code = Mount(name="code", path=site.code, config_map=site.config_map, read_only=True)
+def _mounts(run: RunPlan, files: Files) -> tuple[Mount, ...]:
+    code = Mount(name="code", path=files.code, config_map=files.config_map, read_only=True)
     return (
-        *((code,) if site.config_map else ()),
-        Mount(name="checkpoints", path=CHECKPOINTS, claim=site.claim),
-        Mount(name="shared-memory", path="/dev/shm", memory_gib=max(1, site.memory_gib // 2)),  # noqa: S108
+        *((code,) if files.config_map else ()),
+        Mount(name="checkpoints", path=CHECKPOINTS, claim=files.claim, sub_path=files.claim_folder),
+        # The 64 MiB default is too small for the buffers that ranks of one node share. It counts as memory.
+        Mount(name="shared-memory", path="/dev/shm", memory_gib=max(1, run.memory_gib // 2)),  # noqa: S108
         Mount(name="scratch", path="/tmp"),  # noqa: S108 a volume of its own
     )

@@ -21,6 +21,7 @@ from smoke_training import evidence, gate, report, verdict
 from smoke_training import plan as plans
 from smoke_training.evidence.world import Failure, Preflight
 from smoke_training.judges.run import world
+from smoke_training.launchers.validation import CONTROL_PORT_OFFSET
 from smoke_training.model import EXIT_CODES, Check, Judgement, Verdict
 from smoke_training.plan import Plan
 from smoke_training.record import alert, book, document
@@ -29,7 +30,6 @@ from smoke_training.runtime import channel, code, facts, files, host, launch, ou
 from smoke_training.runtime.guard import LastResort
 from smoke_training.runtime.launch import Gang, Node
 from smoke_training.runtime.session import (
-    CONTROL_PORT_OFFSET,
     TICK_S,
     Coordinator,
     Line,

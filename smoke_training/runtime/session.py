@@ -22,7 +22,6 @@ from smoke_training.runtime.channel import Caller, Event, Listener, Message, hel
 from smoke_training.runtime.vitals import LOOK_AT_MOST_S, Vital
 from smoke_training.runtime.watchdog import Broke, Incident, Limits, NodeView, Watchdog, newest
 
-CONTROL_PORT_OFFSET = 1  # above MASTER_PORT
 BEAT_S = 0.5
 TICK_S = 0.05
 SETTLE_S = 5.0  # for nodes that are all there to become alike: a driver that is still loading, say

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from smoke_training.runtime import session
+from smoke_training.launchers.validation import CONTROL_PORT_OFFSET
 from tests.smoke_training.jobs import ADDRESS, Job, check, until
 from tests.smoke_training.samples import document
 
@@ -161,7 +161,7 @@ def test_a_variable_that_differs_is_named_without_its_value(
 def test_garbage_on_the_control_port_disturbs_nothing(archive: Path, tmp_path: Path, jobs: list[Job]) -> None:
     job = Job(archive, tmp_path, start=(0,), plan=SHORT)
     jobs.append(job)
-    port = job.port + session.CONTROL_PORT_OFFSET
+    port = job.port + CONTROL_PORT_OFFSET
     strangers = []
 
     def connected() -> bool:

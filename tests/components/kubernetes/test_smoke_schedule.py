@@ -56,6 +56,7 @@ def test_it_runs_in_turn_never_twice_at_once_and_keeps_a_few(cron: Mapping[str, 
 
 def test_the_queue_sees_every_run_below_all_other_work(cron: Mapping[str, Any], made: Graph) -> None:
     assert cron["jobTemplate"]["metadata"]["labels"] == {
+        "trainstack.dev/run": "smoke-schedule",
         "kueue.x-k8s.io/queue-name": "smoke-schedule",
         "kueue.x-k8s.io/priority-class": "background",
     }
@@ -69,6 +70,9 @@ def test_a_run_is_the_gates_run(cron: Mapping[str, Any]) -> None:
     job = copy.deepcopy(dict(deploy_graph(gate).find("Job")["spec"]))
     own = copy.deepcopy(dict(cron["jobTemplate"]["spec"]))
     for spec in (job, own):
+        # Each run is found below a name of its own.
+        del spec["template"]["metadata"]["labels"], pod_of(spec)["affinity"]["podAntiAffinity"]
+        del spec["template"]["spec"]["subdomain"]
         container = pod_of(spec)["containers"][0]
         container["env"] = [
             row for row in container["env"] if row["name"] not in ("JOB_NAME", "MASTER_ADDR", "WORK_DIR")
@@ -84,7 +88,7 @@ def test_every_run_finds_its_own_node_0_and_folder(cron: Mapping[str, Any]) -> N
     env = {row["name"]: row for row in rows}
     path = env["JOB_NAME"]["valueFrom"]["fieldRef"]["fieldPath"]
     assert path == "metadata.labels['batch.kubernetes.io/job-name']"
-    assert env["MASTER_ADDR"]["value"] == "$(JOB_NAME)-0.smoke.trainstack-smoke.svc.cluster.local"
+    assert env["MASTER_ADDR"]["value"] == "$(JOB_NAME)-0.smoke-schedule.trainstack-smoke.svc"
     assert env["WORK_DIR"]["value"] == "/checkpoints/smoke/$(JOB_NAME)"
     assert names.index("JOB_NAME") < min(names.index("MASTER_ADDR"), names.index("WORK_DIR"))
 
@@ -99,7 +103,13 @@ def test_the_plan_is_one_of_a_run_that_makes_way_and_tells_somebody(made: Graph)
     (code,) = [volume for volume in volumes if volume["name"] == "code"]
     assert code["configMap"]["name"] == config["metadata"]["name"]
     assert config["metadata"]["name"].startswith("smoke-schedule-") and config["immutable"] is True
-    assert "ConfigMap:dev-schedule-code" in made.edges["CronJob:dev-schedule-cron"]
+    assert {"ConfigMap:dev-schedule-code", "Service:dev-schedule-service"} <= made.edges[
+        "CronJob:dev-schedule-cron"
+    ]
+    service = made.find("Service")
+    pods = made.find("CronJob")["spec"]["jobTemplate"]["spec"]["template"]
+    assert service["metadata"]["name"] == pods["spec"]["subdomain"]
+    assert service["spec"]["selector"] == pods["metadata"]["labels"]
 
 
 def test_another_plan_is_another_config_map_and_the_same_cron_job(made: Graph) -> None:

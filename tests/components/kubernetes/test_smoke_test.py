@@ -9,9 +9,10 @@ from typing import Any
 import pulumi
 import pytest
 
+from components.kubernetes.smoke_args import SmokeTestArgs
 from components.kubernetes.smoke_bundle import bundle
-from components.kubernetes.smoke_test import SmokeTest, SmokeTestArgs
-from smoke_training.runtime import session
+from components.kubernetes.smoke_test import SmokeTest
+from smoke_training.launchers.validation import CONTROL_PORT_OFFSET
 from tests.components.graph import Graph, deploy_graph
 
 PLAN = {"stack": "dev-aws", "instance_type": "p4d.24xlarge", "hourly_cost_usd": None}
@@ -82,7 +83,7 @@ def test_the_job_is_indexed_tries_once_and_stays(job: Mapping[str, Any]) -> None
         {"action": "FailJob", "onPodConditions": [{"type": "DisruptionTarget", "status": "True"}]},
         {
             "action": "FailJob",
-            "onExitCodes": {"containerName": "smoke", "operator": "NotIn", "values": [0]},
+            "onExitCodes": {"containerName": "node", "operator": "NotIn", "values": [0]},
         },
     ]
 
@@ -90,6 +91,7 @@ def test_the_job_is_indexed_tries_once_and_stays(job: Mapping[str, Any]) -> None
 def test_the_queue_admits_it_and_the_provider_runs_a_failed_one_again(job: Mapping[str, Any]) -> None:
     metadata = job["metadata"]
     assert metadata["labels"] == {
+        "trainstack.dev/run": metadata["name"],
         "kueue.x-k8s.io/queue-name": "smoke",
         "kueue.x-k8s.io/priority-class": "validation",
     }
@@ -131,7 +133,7 @@ def test_one_pod_takes_one_whole_node(made: Graph, pod: Mapping[str, Any]) -> No
     }
     (apart,) = pod["affinity"]["podAntiAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
     assert apart["topologyKey"] == "kubernetes.io/hostname"
-    assert apart["labelSelector"]["matchLabels"] == {"app.kubernetes.io/name": "trainstack-smoke"}
+    assert apart["labelSelector"]["matchLabels"] == {"trainstack.dev/run": made.outputs["job"]}
 
 
 def test_pods_run_unprivileged_and_without_a_token(made: Graph, pod: Mapping[str, Any]) -> None:
@@ -149,12 +151,12 @@ def test_pods_run_unprivileged_and_without_a_token(made: Graph, pod: Mapping[str
 
 def test_the_container_follows_the_launchers_contract(made: Graph) -> None:
     name = made.outputs["job"]
-    assert container(made)["command"] == ["python", "/opt/trainstack/smoke_training.zip"]
-    assert container(made)["args"] == ["node", "--plan", "/opt/trainstack/plan.json"]
-    assert container(made)["terminationMessagePath"] == "/dev/termination-log"
+    program, *arguments = container(made)["command"]
+    assert (program, arguments[0]) == ("python", "/opt/trainstack/smoke_training.zip")
+    assert arguments[1:] == ["node", "--plan", "/opt/trainstack/plan.json"]
     assert container(made)["terminationMessagePolicy"] == "FallbackToLogsOnError"
     env = environment(made)
-    assert env["MASTER_ADDR"] == f"{name}-0.smoke.trainstack-smoke.svc.cluster.local"
+    assert env["MASTER_ADDR"] == f"{name}-0.smoke.trainstack-smoke.svc"
     assert env["MASTER_PORT"] == "29500"
     assert env["WORK_DIR"] == f"/checkpoints/smoke/{name}"
     assert env["TERMINATION_MESSAGE_PATH"] == "/dev/termination-log"
@@ -173,7 +175,7 @@ def test_ranks_find_each_other_before_they_are_ready(made: Graph, pod: Mapping[s
     assert service["metadata"]["name"] == pod["subdomain"] == "smoke"
     assert service["spec"]["clusterIP"] == "None"
     assert service["spec"]["publishNotReadyAddresses"] is True
-    control = int(environment(made)["MASTER_PORT"]) + session.CONTROL_PORT_OFFSET
+    control = int(environment(made)["MASTER_PORT"]) + CONTROL_PORT_OFFSET
     assert [port["port"] for port in service["spec"]["ports"]] == [29500, control]
     assert service["spec"]["selector"] == made.find("Job")["spec"]["template"]["metadata"]["labels"]
     assert {

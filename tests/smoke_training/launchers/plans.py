@@ -1,5 +1,6 @@
 """Run plans that the tests of the launchers share."""
 
+from smoke_training.launchers import devices
 from smoke_training.launchers.runplan import Mount, RunPlan, SageMaker, Slurm, Vertex
 
 IMAGE = "123456789012.dkr.ecr.us-east-1.amazonaws.com/train@sha256:" + "0a" * 32
@@ -14,7 +15,7 @@ def training() -> RunPlan:
         command=("train.py", "--config", "configs/7b.toml", "--note", "it's a $(HOME) test"),
         nodes=2,
         gpus_per_node=8,
-        efa_per_node=4,
+        devices=devices.efa(4),
         cpu=80,
         memory_gib=900,
         env={"NCCL_DEBUG": "INFO", "MLFLOW_TRACKING_URI": "http://mlflow.mlflow.svc.cluster.local:5000"},
@@ -58,7 +59,7 @@ def vertex() -> RunPlan:
     return replace(
         training(),
         mounts=(),
-        efa_per_node=0,
+        devices={},
         instance_type="a3-highgpu-8g",
         vertex=Vertex(
             accelerator_type="NVIDIA_H100_80GB",

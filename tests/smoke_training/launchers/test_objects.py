@@ -12,7 +12,7 @@ from rehearsal.core.schema import Schemas
 from rehearsal.core.validate import validate
 from rehearsal.kubernetes.rules import alone
 from rehearsal.kubernetes.rules.schema import misfits
-from smoke_training.launchers import jobset, kubernetes, legacy, trainjob
+from smoke_training.launchers import devices, jobset, kubernetes, legacy, trainjob
 from smoke_training.launchers.runplan import RunPlan, RunPlanError
 from tests.smoke_training.launchers import plans
 
@@ -113,7 +113,7 @@ def test_the_queue_sees_the_jobs_of_a_cron_job_and_not_the_cron_job() -> None:
     (pod,) = pods(cron)
     names = [row["name"] for row in pod["spec"]["containers"][0]["env"]]
     assert names.index("JOB_NAME") < names.index("MASTER_ADDR"), "a reference works only backwards"
-    assert environment(pod)["MASTER_ADDR"] == "$(JOB_NAME)-0.llama-7b"
+    assert environment(pod)["MASTER_ADDR"] == "$(JOB_NAME)-0.llama-7b.team-research.svc"
 
 
 def test_every_node_of_a_job_finds_node_0() -> None:
@@ -122,7 +122,7 @@ def test_every_node_of_a_job_finds_node_0() -> None:
     assert service["metadata"]["name"] == pod["spec"]["subdomain"] == "llama-7b"
     assert service["spec"]["publishNotReadyAddresses"] is True
     assert service["spec"]["selector"].items() <= pod["metadata"]["labels"].items()
-    assert environment(pod)["MASTER_ADDR"] == "llama-7b-0.llama-7b"
+    assert environment(pod)["MASTER_ADDR"] == "llama-7b-0.llama-7b.team-research.svc"
     assert pod["spec"]["containers"][0]["command"] == [
         "torchrun", "--nnodes=2", "--node-rank=$(NODE_RANK)", "--nproc-per-node=8",
         "--master-addr=$(MASTER_ADDR)", "--master-port=29500", "--max-restarts=3",
@@ -151,10 +151,10 @@ def test_a_train_job_leaves_the_rendezvous_to_its_runtime() -> None:
 
 
 def test_what_a_train_job_cannot_do_is_said() -> None:
-    wanted = replace(plans.training(), root_folder="/checkpoints/x", efa_claim_template="efa")
+    wanted = replace(plans.training(), root_folder="/checkpoints/x", device_claims={"efa": "smoke-efa"})
     with pytest.raises(RunPlanError) as caught:
         trainjob.train_job(wanted)
-    assert [line.partition(":")[0] for line in caught.value.problems] == ["root_folder", "efa_claim_template"]
+    assert [line.partition(":")[0] for line in caught.value.problems] == ["root_folder", "device_claims"]
 
 
 def test_legacy_kinds_count_their_pods() -> None:
@@ -180,7 +180,10 @@ def test_devices_are_asked_for_once() -> None:
     (pod,) = pods(kubernetes.job(plans.training())[1])
     limits = pod["spec"]["containers"][0]["resources"]["limits"]
     assert limits["vpc.amazonaws.com/efa"] == "4" and limits["hugepages-2Mi"] == "5120Mi"
-    (pod,) = pods(kubernetes.job(replace(plans.training(), efa_claim_template="smoke-efa"))[1])
+    by_claim = replace(
+        plans.training(), devices=devices.efa(4, claimed=True), device_claims={"efa": "smoke-efa"}
+    )
+    (pod,) = pods(kubernetes.job(by_claim)[1])
     container = pod["spec"]["containers"][0]
     assert "vpc.amazonaws.com/efa" not in container["resources"]["limits"]
     assert container["resources"]["claims"] == [{"name": "efa"}]

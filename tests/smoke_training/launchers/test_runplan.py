@@ -57,15 +57,13 @@ def test_values_that_no_place_can_run_are_refused_together() -> None:
             Mount(name="a", path="data"),
             Mount(name="a", path="/x", claim="c", config_map="m"),
         ),
-        efa_per_node=0,
-        efa_claim_template="efa",
     )
     with pytest.raises(RunPlanError) as caught:
         runplan.check(bad)
     found = "\n".join(caught.value.problems)
     for path in (
         "name: ", "nodes: ", "image: ", "command[0]: ", "env.NODE_RANK: ", "env.PET_NNODES: ", "env.1BAD: ",
-        "mounts[0].path: ", "mounts[1].name: ", "mounts[1]: claim and config_map", "efa_claim_template: ",
+        "mounts[0].path: ", "mounts[1].name: ", "mounts[1]: claim and config_map",
     ):  # fmt: skip
         assert path in found, path
 
@@ -76,7 +74,7 @@ def test_ranks_default_to_the_gpus_or_to_one() -> None:
     assert replace(plans.training(), ranks_per_node=4).ranks == 4
 
 
-@pytest.mark.parametrize("text", ["", "[]", "{}", '{"schema": "trainstack.run-plan/2"}'])
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"schema": "trainstack.run-plan/1"}'])
 def test_a_text_that_is_no_plan_is_refused(text: str) -> None:
     with pytest.raises(RunPlanError):
         runplan.parse(text)

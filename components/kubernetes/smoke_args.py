@@ -1,0 +1,54 @@
+"""What a validation on a cluster is given."""
+
+from collections.abc import Mapping
+from typing import Any, NotRequired, TypedDict
+
+import pulumi
+
+
+class SmokeTestArgs(TypedDict):
+    """Arguments of `SmokeTest`."""
+
+    namespace: pulumi.Input[str]
+    """Namespace of the Job, with the queue in it."""
+    queue: pulumi.Input[str]
+    """LocalQueue that admits the Job."""
+    priority: pulumi.Input[str]
+    """Kueue priority class of the Job."""
+    plan: pulumi.Input[Mapping[str, Any]]
+    """The run's plan (schema trainstack.smoke-plan/1). What the other arguments say (nodes, GPUs, image, time
+    limit, code) is filled in here. Anything in it that changes makes the next `up` validate again."""
+    image: pulumi.Input[str]
+    """Training image, by digest: a tag that moves would not be noticed."""
+    nodes: int
+    """Nodes to run on, one pod each."""
+    gpus_per_node: int
+    """GPUs of a node; the validation takes all."""
+    efa_per_node: int
+    """EFA devices of a node; the validation takes all. 0 for none."""
+    efa_driver: str
+    """How EFA devices reach pods: "device_plugin", "dra" or "none"."""
+    cpu: int
+    """Cores per pod, below what the node has left for pods."""
+    memory_gib: int
+    """Memory per pod, GiB, below what the node has left for pods; half of it may be shared memory."""
+    pool_labels: Mapping[str, str]
+    """Labels of the nodes to validate."""
+    topology_level: NotRequired[str]
+    """Node label of the network layer to stay within if possible; only for a pool with a topology."""
+    tracking_url: pulumi.Input[str]
+    """Where MLflow listens, as pods see it."""
+    credentials_secret_arn: pulumi.Input[str]
+    """Secret with MLflow's user and password, readable for the service account `smoke`."""
+    region: pulumi.Input[str]
+    """Cloud region, for reading that secret."""
+    pvc_name: NotRequired[pulumi.Input[str]]
+    """Claim in the namespace for results and checkpoints; without it they go when the pods go."""
+    pvc_folder: NotRequired[str]
+    """Folder of the claim to write to, such as one that is linked to a bucket; default: its root."""
+    timeout_s: int
+    """Limit of the run itself, seconds."""
+    queue_timeout_s: NotRequired[int]
+    """Limit of waiting for admission, seconds."""
+    startup_timeout_s: NotRequired[int]
+    """Limit of starting the pods, seconds."""
