@@ -6,7 +6,8 @@ import time
 from pathlib import Path
 
 from smoke_training.record import system_metrics as counted
-from smoke_training.record.nvml import Nvml
+from smoke_training.runtime import host
+from smoke_training.runtime.nvml import Nvml
 
 EVERY_S = 2.0
 MOST = 120  # samples kept per node: its line has to fit one message between launchers
@@ -26,7 +27,7 @@ class SystemSampler:
         self._times: list[int] = []
         self._samples: list[dict[str, float | None]] = []
         self._gpu_reason: str | None = "not looked for"
-        self._ticks = counted.cpu_ticks(_text("/proc/stat"))
+        self._ticks = host.cpu_ticks()
         self._traffic = counted.network_bytes(_text("/proc/net/dev"))
 
     def start(self) -> None:
@@ -77,12 +78,12 @@ class SystemSampler:
         return found
 
     def _sample(self, gpus: Nvml | None) -> dict[str, float | None]:
-        ticks = counted.cpu_ticks(_text("/proc/stat"))
-        busy, self._ticks = counted.cpu_percentage(self._ticks, ticks), ticks
+        ticks = host.cpu_ticks()
+        busy, self._ticks = host.share("busy", self._ticks, ticks), ticks
         root = os.statvfs("/")
         block = root.f_frsize
         found: dict[str, float | None] = {
-            "cpu_utilization_percentage": busy,
+            "cpu_utilization_percentage": None if busy is None else 100 * busy,
             **counted.memory(_text("/proc/meminfo")),
             **counted.network(self._traffic, counted.network_bytes(_text("/proc/net/dev"))),
             **counted.disk(root.f_blocks * block, root.f_bfree * block, root.f_bavail * block),

@@ -5,20 +5,10 @@ bytes, watts. With a node id they are logged as `system/<node id>/<name>`, as ML
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+
+from smoke_training.runtime.nvml import GpuReading
 
 MEGA = 1e6
-
-
-@dataclass(frozen=True)
-class GpuReading:
-    """One accelerator: bytes, percent, watts; None where the driver does not say."""
-
-    memory_used: int | None
-    memory_total: int | None
-    utilization: float | None
-    power: float | None
-    power_limit: float | None
 
 
 def node_id(node: int) -> str:
@@ -29,24 +19,6 @@ def node_id(node: int) -> str:
 def metric_key(node: int, name: str) -> str:
     """The full key of one system metric."""
     return f"system/{node_id(node)}/{name}"
-
-
-def cpu_ticks(stat: str) -> tuple[int, int] | None:
-    """(busy, all) ticks of all CPUs since boot from `/proc/stat`; idle and iowait are not busy."""
-    for line in stat.splitlines():
-        if line.startswith("cpu "):
-            ticks = [int(part) for part in line.split()[1:9]]
-            if len(ticks) == 8:
-                return sum(ticks) - ticks[3] - ticks[4], sum(ticks)
-    return None
-
-
-def cpu_percentage(before: tuple[int, int] | None, after: tuple[int, int] | None) -> float | None:
-    """Busy share of all CPUs between two readings in percent; None when the clock did not move on."""
-    if before is None or after is None or after[1] <= before[1]:
-        return None
-    share = (after[0] - before[0]) / (after[1] - before[1])
-    return 100.0 * min(1.0, max(0.0, share))
 
 
 def memory(meminfo: str) -> dict[str, float]:

@@ -3,6 +3,7 @@
 import os
 import socket
 from pathlib import Path
+from typing import Literal, NamedTuple
 
 from smoke_training.runtime import files
 
@@ -26,13 +27,29 @@ class QueueClock:
         return None if self._file is None else int(os.pread(self._file, 64, 0).split()[1]) / 1e9
 
 
-def cpu_ticks() -> tuple[int, int] | None:
-    """(steal ticks, all ticks) of the machine since boot, from `/proc/stat`."""
-    for line in files.lines(Path("/proc/stat")):
+class Ticks(NamedTuple):
+    """CPU time of the whole machine since boot: taken by its hypervisor, neither idle nor in iowait, all."""
+
+    steal: int
+    busy: int
+    total: int
+
+
+def cpu_ticks(stat: Path = Path("/proc/stat")) -> Ticks | None:
+    """The ticks of all CPUs from `/proc/stat`."""
+    for line in files.lines(stat):
         if line.startswith("cpu "):
             ticks = [int(part) for part in line.split()[1:9]]
-            return (ticks[7], sum(ticks)) if len(ticks) == 8 else None
+            return Ticks(ticks[7], sum(ticks) - ticks[3] - ticks[4], sum(ticks)) if len(ticks) == 8 else None
     return None
+
+
+def share(kind: Literal["steal", "busy"], before: Ticks | None, after: Ticks | None) -> float | None:
+    """Share of CPU time between two readings; None when the clock did not move on."""
+    if before is None or after is None or after.total <= before.total:
+        return None
+    passed: int = getattr(after, kind) - getattr(before, kind)
+    return min(1.0, max(0.0, passed / (after.total - before.total)))
 
 
 def name() -> str:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from smoke_training.evidence.training import Window
 from smoke_training.runtime import files, host
-from smoke_training.runtime.gpu_clock import Gpu
+from smoke_training.runtime.nvml import Nvml
 
 
 class QuotaClock:
@@ -70,11 +70,11 @@ class WindowReader:
     """Reads the counters when made and again when asked.
 
     The quota is counted between `resume` and `pause` only, so that it can be set against what the rank
-    itself did meanwhile. `seconds` are of any clock that runs on: the caller's.
+    itself did meanwhile. `seconds` are of any clock that runs on: the caller's; `gpu` is a GPU's UUID.
     """
 
-    def __init__(self, seconds: float, gpu: Gpu | None = None) -> None:
-        self._began, self._gpu = seconds, gpu
+    def __init__(self, seconds: float, gpu: str | None = None) -> None:
+        self._began, self._gpu = seconds, _driver(gpu)
         self._ticks, self._pressure = host.cpu_ticks(), cpu_pressure_seconds()
         self._quota = QuotaClock()
         self._from: tuple[int, float] | None = None
@@ -105,7 +105,7 @@ class WindowReader:
         """What happened since this reader was made."""
         gpu = self._gpu.clock() if self._gpu else None
         return Window(
-            steal_share=steal_share(self._ticks, host.cpu_ticks()),
+            steal_share=host.share("steal", self._ticks, host.cpu_ticks()),
             cpu_pressure=_pressure_share(self._pressure, cpu_pressure_seconds(), seconds - self._began),
             throttled_periods=self._periods if self._counted else None,
             throttled_seconds=self._throttled if self._counted else None,
@@ -115,11 +115,14 @@ class WindowReader:
         )
 
 
-def steal_share(before: tuple[int, int] | None, after: tuple[int, int] | None) -> float | None:
-    """Share of CPU time that the hypervisor took away between two readings of `host.cpu_ticks`."""
-    if before is None or after is None or after[1] <= before[1]:
+def _driver(uuid: str | None) -> Nvml | None:
+    """The driver's library for one GPU; None without a GPU or its library."""
+    if uuid is None:
         return None
-    return (after[0] - before[0]) / (after[1] - before[1])
+    try:
+        return Nvml(uuid)
+    except OSError:
+        return None
 
 
 def _pressure_share(before: float | None, after: float | None, seconds: float) -> float | None:

@@ -9,23 +9,13 @@ from hypothesis import strategies as st
 from smoke_training import evidence
 from smoke_training.evidence.system import System
 from smoke_training.record import sampler, system_metrics
-from smoke_training.record.nvml import Nvml
-from smoke_training.record.system_metrics import GpuReading
+from smoke_training.runtime.nvml import GpuClock, GpuReading, Nvml, reason_names
 
 NET = """Inter-|   Receive                                                |  Transmit
  face |bytes    packets errs drop fifo frame compressed multicast|bytes    packets errs drop fifo colls
     lo: 1000 1 0 0 0 0 0 0 1000 1 0 0 0 0 0 0
   eth0: 5000000 1 0 0 0 0 0 0 3000000 1 0 0 0 0 0 0
 """
-
-
-def test_cpu_counts_neither_idle_nor_waiting_for_disks() -> None:
-    before = system_metrics.cpu_ticks("cpu  100 0 100 700 100 0 0 0 0 0\ncpu0 1 1 1 1 1 1 1 1")
-    after = system_metrics.cpu_ticks("cpu  150 0 150 750 150 0 0 0 0 0")
-    assert before == (200, 1000)
-    assert system_metrics.cpu_percentage(before, after) == 50.0
-    assert system_metrics.cpu_percentage(before, before) is None
-    assert system_metrics.cpu_ticks("intr 5") is None
 
 
 def test_memory_in_use_is_all_that_is_not_available() -> None:
@@ -124,6 +114,18 @@ class FakeDriver:
         milliwatts._obj.value = 701_000
         return 0
 
+    def nvmlDeviceGetHandleByUUID(self, uuid: Any, handle: Any) -> int:  # noqa: N802
+        handle._obj.value = 100
+        return 0 if uuid == b"GPU-1" else 6  # NVML_ERROR_NOT_FOUND
+
+    def nvmlDeviceGetClockInfo(self, _handle: Any, kind: Any, mhz: Any) -> int:  # noqa: N802
+        mhz._obj.value = 1410
+        return 0 if kind == 1 else 2  # NVML_ERROR_INVALID_ARGUMENT
+
+    def nvmlDeviceGetCurrentClocksThrottleReasons(self, _handle: Any, bits: Any) -> int:  # noqa: N802
+        bits._obj.value = 0x1 | 0x4 | 0x40
+        return 0
+
 
 def test_accelerators_are_read_through_the_drivers_own_structures(monkeypatch: pytest.MonkeyPatch) -> None:
     driver = FakeDriver(devices=2)
@@ -146,3 +148,15 @@ def test_a_driver_without_devices_is_a_reason(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr("ctypes.CDLL", lambda name: FakeDriver(devices=0))
     with pytest.raises(OSError, match="NVML lists no device"):
         Nvml()
+
+
+def test_one_device_has_a_clock_and_reasons_by_an_older_name_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ctypes.CDLL", lambda name: FakeDriver(devices=2))
+    assert Nvml("GPU-1").clock() == GpuClock(1410.0, ("sw_power_cap", "hw_thermal_slowdown"))
+    with pytest.raises(OSError, match="NVML lists no device GPU-2"):
+        Nvml("GPU-2")
+
+
+def test_bits_of_the_driver_have_names() -> None:
+    assert reason_names(0x1) == ()  # idle is no fault
+    assert reason_names(0x4 | 0x40) == ("sw_power_cap", "hw_thermal_slowdown")

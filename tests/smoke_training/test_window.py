@@ -3,18 +3,32 @@ from pathlib import Path
 
 import pytest
 
-from smoke_training.runtime import gpu_clock, window
-from smoke_training.runtime.window import QuotaClock, WindowReader, steal_share
+from smoke_training.runtime import host, window
+from smoke_training.runtime.host import Ticks
+from smoke_training.runtime.window import QuotaClock, WindowReader
 
 
 @pytest.mark.parametrize(
-    ("before", "after", "share"),
-    [((0, 0), (5, 100), 0.05), ((5, 100), (5, 200), 0.0), (None, (1, 2), None), ((1, 2), (1, 2), None)],
+    ("before", "after", "steal", "busy"),
+    [
+        (Ticks(0, 0, 0), Ticks(5, 50, 100), 0.05, 0.5),
+        (Ticks(5, 50, 100), Ticks(5, 60, 200), 0.0, 0.1),
+        (None, Ticks(1, 1, 2), None, None),
+        (Ticks(1, 1, 2), Ticks(1, 1, 2), None, None),
+    ],
 )
-def test_steal_is_a_share_of_all_cpu_time(
-    before: tuple[int, int] | None, after: tuple[int, int], share: float | None
+def test_steal_and_use_are_shares_of_all_cpu_time(
+    before: Ticks | None, after: Ticks, steal: float | None, busy: float | None
 ) -> None:
-    assert steal_share(before, after) == share
+    assert (host.share("steal", before, after), host.share("busy", before, after)) == (steal, busy)
+
+
+def test_cpu_counts_neither_idle_nor_waiting_for_disks(tmp_path: Path) -> None:
+    stat = tmp_path / "stat"
+    stat.write_text("cpu  100 0 100 700 90 0 0 10 0 0\ncpu0 1 1 1 1 1 1 1 1\n")
+    assert host.cpu_ticks(stat) == Ticks(steal=10, busy=210, total=1000)
+    stat.write_text("intr 5\n")
+    assert host.cpu_ticks(stat) is None
 
 
 @pytest.mark.parametrize(
@@ -85,15 +99,11 @@ def test_a_clock_is_a_plausible_number_or_unknown() -> None:
     assert (mhz is not None and 100 < mhz < 10_000) if frequencies else mhz is None
 
 
-def test_bits_of_the_driver_have_names() -> None:
-    assert gpu_clock.reason_names(0x1) == ()  # idle is no fault
-    assert gpu_clock.reason_names(0x4 | 0x40) == ("sw_power_cap", "hw_thermal_slowdown")
-
-
 def test_a_machine_without_the_drivers_library_knows_no_clock() -> None:
     if any(Path("/dev").glob("nvidia[0-9]*")):
         pytest.skip("this machine has a GPU")
-    assert gpu_clock.Gpu("GPU-00000000-0000-0000-0000-000000000000").clock() is None
+    found = WindowReader(0.0, "GPU-00000000-0000-0000-0000-000000000000").read(1.0)
+    assert (found.gpu_mhz, found.clock_reasons) == (None, ())
 
 
 def test_the_file_of_a_quota_is_not_leaked() -> None:

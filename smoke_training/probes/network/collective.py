@@ -122,7 +122,7 @@ class Sweep:
             self._more(bench)
         finally:
             gc.enable()
-        steal = _steal(ticks, host.cpu_ticks())
+        steal = host.share("steal", ticks, host.cpu_ticks())
         stolen = self.gang.maxima([-1.0 if steal is None else steal])[0]
         return {**self._plain(), "steal_share": None if stolen < 0 else stolen, "cut": self.cut}
 
@@ -228,9 +228,3 @@ def _event() -> torch.cuda.Event:
 def _first(items: Sequence[object]) -> dict[str, str]:
     first = items[0]
     return first if isinstance(first, dict) else {}
-
-
-def _steal(before: tuple[int, int] | None, after: tuple[int, int] | None) -> float | None:
-    if before is None or after is None or after[1] == before[1]:
-        return None
-    return (after[0] - before[0]) / (after[1] - before[1])

@@ -13,7 +13,6 @@ import torch
 from smoke_training.probes.context import Context, Line
 from smoke_training.probes.group import Gang
 from smoke_training.runtime import host
-from smoke_training.runtime.gpu_clock import Gpu
 from smoke_training.runtime.window import WindowReader
 
 SPIN_SECONDS = 0.004  # longer than a scheduler's slice is, so that a neighbour shows in every spin
@@ -82,7 +81,7 @@ def known_rows(gang: Gang, values: list[float | None]) -> list[list[float]] | No
 
 def window_reader(gang: Gang) -> WindowReader:
     """A reader of this rank's machine and GPU, started now."""
-    return WindowReader(time.monotonic(), Gpu(_uuid(gang)) if gang.cuda else None)
+    return WindowReader(time.monotonic(), _uuid(gang) if gang.cuda else None)
 
 
 def windows(gang: Gang, reader: WindowReader) -> list[object]:

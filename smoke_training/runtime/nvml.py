@@ -1,0 +1,121 @@
+"""NVIDIA's management library through ctypes, so that no package is needed. Untested on hardware.
+
+Functions and structures follow `nvml.h`: nvmlMemory_t {total, free, used} in bytes, nvmlUtilization_t
+{gpu, memory} in percent, power in milliwatts, clocks in MHz; reasons for a low clock are bits
+(https://docs.nvidia.com/deploy/nvml-api/group__nvmlClocksEventReasons.html, read 2026-11-21). Loading
+it makes no CUDA context.
+"""
+
+import ctypes
+from dataclasses import dataclass
+
+SUCCESS = 0
+CLOCK_SM = 1  # nvmlClockType_t
+REASONS = {
+    0x04: "sw_power_cap",
+    0x08: "hw_slowdown",
+    0x20: "sw_thermal_slowdown",
+    0x40: "hw_thermal_slowdown",
+    0x80: "hw_power_brake",
+}
+
+
+@dataclass(frozen=True)
+class GpuReading:
+    """One accelerator: bytes, percent, watts; None where the driver does not say."""
+
+    memory_used: int | None
+    memory_total: int | None
+    utilization: float | None
+    power: float | None
+    power_limit: float | None
+
+
+@dataclass(frozen=True)
+class GpuClock:
+    """Clock of the streaming multiprocessors in MHz, and the names of the reasons that hold it down."""
+
+    mhz: float | None
+    reasons: tuple[str, ...]
+
+
+class _Memory(ctypes.Structure):
+    _fields_ = (("total", ctypes.c_ulonglong), ("free", ctypes.c_ulonglong), ("used", ctypes.c_ulonglong))
+
+
+class _Utilization(ctypes.Structure):
+    _fields_ = (("gpu", ctypes.c_uint), ("memory", ctypes.c_uint))
+
+
+class Nvml:
+    """The accelerators of this node, or the one with a UUID (`GPU-...`).
+
+    OSError with the reason where there is no library or no such device.
+    """
+
+    def __init__(self, uuid: str | None = None) -> None:
+        self._library = ctypes.CDLL("libnvidia-ml.so.1")
+        status = self._library.nvmlInit_v2()
+        if status != SUCCESS:
+            raise OSError(f"nvmlInit_v2 answered {status}")
+        self._handles = self._devices() if uuid is None else self._device("UUID", uuid.encode())
+        if not self._handles:
+            raise OSError("NVML lists no device" if uuid is None else f"NVML lists no device {uuid}")
+
+    def read(self) -> list[GpuReading]:
+        """One reading of every device."""
+        return [self._reading(handle) for handle in self._handles]
+
+    def clock(self) -> GpuClock:
+        """The clock of the first device now."""
+        (handle, *_), mhz, bits = self._handles, ctypes.c_uint(), ctypes.c_ulonglong()
+        known = self._asked("nvmlDeviceGetClockInfo", handle, CLOCK_SM, ctypes.byref(mhz))
+        # The second name is the same call in drivers before R535.
+        any(
+            self._asked(f"nvmlDeviceGetCurrentClocks{name}Reasons", handle, ctypes.byref(bits))
+            for name in ("Event", "Throttle")
+        )
+        return GpuClock(float(mhz.value) if known else None, reason_names(bits.value))
+
+    def close(self) -> None:
+        """Let go of the library."""
+        self._library.nvmlShutdown()
+
+    def _devices(self) -> list[ctypes.c_void_p]:
+        count = ctypes.c_uint()
+        self._asked("nvmlDeviceGetCount_v2", ctypes.byref(count))
+        return [
+            handle
+            for index in range(count.value)
+            for handle in self._device("Index_v2", ctypes.c_uint(index))
+        ]
+
+    def _device(self, by: str, key: object) -> list[ctypes.c_void_p]:
+        handle = ctypes.c_void_p()
+        return [handle] if self._asked(f"nvmlDeviceGetHandleBy{by}", key, ctypes.byref(handle)) else []
+
+    def _reading(self, handle: ctypes.c_void_p) -> GpuReading:
+        memory, rates = _Memory(), _Utilization()
+        sized = self._asked("nvmlDeviceGetMemoryInfo", handle, ctypes.byref(memory))
+        busy = self._asked("nvmlDeviceGetUtilizationRates", handle, ctypes.byref(rates))
+        return GpuReading(
+            memory_used=memory.used if sized else None,
+            memory_total=memory.total if sized else None,
+            utilization=float(rates.gpu) if busy else None,
+            power=self._watts("nvmlDeviceGetPowerUsage", handle),
+            power_limit=self._watts("nvmlDeviceGetEnforcedPowerLimit", handle),
+        )
+
+    def _watts(self, function: str, handle: ctypes.c_void_p) -> float | None:
+        milliwatts = ctypes.c_uint()
+        return milliwatts.value / 1000 if self._asked(function, handle, ctypes.byref(milliwatts)) else None
+
+    def _asked(self, function: str, *arguments: object) -> bool:
+        """Whether the driver has this function and answered; the answer is in the arguments."""
+        call = getattr(self._library, function, None)
+        return call is not None and call(*arguments) == SUCCESS
+
+
+def reason_names(bits: int) -> tuple[str, ...]:
+    """Names of the reasons that slow a clock down, in the order of their bits."""
+    return tuple(name for bit, name in REASONS.items() if bits & bit)
