@@ -12,10 +12,10 @@ from components.aws.tracking.server import AwsTracking
 from components.aws.validation.alert_topic import AwsAlertTopic
 from components.kubernetes.queueing.kueue import GATE_NAMESPACE
 from components.kubernetes.queueing.queues import Queueing
-from components.kubernetes.smoke_args import SmokeTestArgs
-from components.kubernetes.smoke_job import SERVICE_ACCOUNT
-from components.kubernetes.smoke_schedule import SmokeSchedule, SmokeScheduleArgs
-from components.kubernetes.smoke_test import SmokeTest
+from components.kubernetes.validation.args import SmokeTestArgs
+from components.kubernetes.validation.gate import SmokeTest
+from components.kubernetes.validation.run import SERVICE_ACCOUNT
+from components.kubernetes.validation.schedule import SmokeSchedule, SmokeScheduleArgs
 from components.kubernetes.volumes import SharedVolume
 from infra.catalog.aws import facts
 from infra.catalog.aws.model import InstanceType

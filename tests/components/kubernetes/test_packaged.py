@@ -6,8 +6,8 @@ from pulumi.provider.experimental.analyzer import Analyzer
 from components.base import Component
 from components.kubernetes.accelerators import Accelerators
 from components.kubernetes.queueing.queues import Queueing
-from components.kubernetes.smoke_schedule import SmokeSchedule
-from components.kubernetes.smoke_test import SmokeTest
+from components.kubernetes.validation.gate import SmokeTest
+from components.kubernetes.validation.schedule import SmokeSchedule
 from components.kubernetes.volumes import SharedVolume
 
 

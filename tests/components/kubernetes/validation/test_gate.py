@@ -9,9 +9,9 @@ from typing import Any
 import pulumi
 import pytest
 
-from components.kubernetes.smoke_args import SmokeTestArgs
-from components.kubernetes.smoke_bundle import bundle
-from components.kubernetes.smoke_test import SmokeTest
+from components.kubernetes.validation.args import SmokeTestArgs
+from components.kubernetes.validation.bundle import bundle
+from components.kubernetes.validation.gate import SmokeTest
 from smoke_training.launchers.validation import CONTROL_PORT_OFFSET
 from tests.components.graph import Graph, deploy_graph
 

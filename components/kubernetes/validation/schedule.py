@@ -8,9 +8,16 @@ from pulumi_kubernetes import batch, core, meta
 
 from components.base import Component
 from components.kubernetes.slots import filled
-from components.kubernetes.smoke_args import SmokeTestArgs
-from components.kubernetes.smoke_bundle import bundle
-from components.kubernetes.smoke_job import CONFIG, code_and_plan, digest, plan_text, slot_values, smoke_run
+from components.kubernetes.validation.args import SmokeTestArgs
+from components.kubernetes.validation.bundle import bundle
+from components.kubernetes.validation.run import (
+    CONFIG,
+    code_and_plan,
+    digest,
+    plan_text,
+    slot_values,
+    smoke_run,
+)
 from components.ordering import after
 from smoke_training.launchers import kubernetes
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from components.kubernetes.smoke_bundle import MAX_BYTES, SOURCES, bundle
+from components.kubernetes.validation.bundle import MAX_BYTES, SOURCES, bundle
 from infra.errors import UserError
 
 

@@ -10,9 +10,9 @@ from pulumi_kubernetes import batch, core, meta, resource
 from components.base import Component
 from components.kubernetes.queueing.kueue_values import EFA_DEVICE_CLASS
 from components.kubernetes.slots import filled, slot
-from components.kubernetes.smoke_args import SmokeTestArgs
-from components.kubernetes.smoke_bundle import bundle
-from components.kubernetes.smoke_job import (
+from components.kubernetes.validation.args import SmokeTestArgs
+from components.kubernetes.validation.bundle import bundle
+from components.kubernetes.validation.run import (
     CLAIM,
     CLAIM_TEMPLATE,
     CONFIG,

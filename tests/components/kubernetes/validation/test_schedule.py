@@ -8,11 +8,11 @@ from typing import Any
 import pulumi
 import pytest
 
-from components.kubernetes.smoke_schedule import SmokeSchedule, SmokeScheduleArgs
-from components.kubernetes.smoke_test import SmokeTest
+from components.kubernetes.validation.gate import SmokeTest
+from components.kubernetes.validation.schedule import SmokeSchedule, SmokeScheduleArgs
 from smoke_training import plan as plans
 from tests.components.graph import Graph, deploy_graph
-from tests.components.kubernetes.test_smoke_test import args
+from tests.components.kubernetes.validation.test_gate import args
 from tests.smoke_training import samples
 
 TOPIC = "arn:aws:sns:eu-central-1:111122223333:training-alerts"

@@ -10,8 +10,8 @@ import pulumi
 from pulumi_kubernetes import core, meta
 
 from components.kubernetes.slots import slot
-from components.kubernetes.smoke_args import SmokeTestArgs
-from components.kubernetes.smoke_bundle import Bundle
+from components.kubernetes.validation.args import SmokeTestArgs
+from components.kubernetes.validation.bundle import Bundle
 from smoke_training.launchers import devices
 from smoke_training.launchers.runplan import RunPlan
 from smoke_training.launchers.validation import CODE_FILE, PLAN_FILE, Files, validation

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from infra.errors import Problem, UserError
 
-SOURCES = Path(__file__).resolve().parents[2] / "smoke_training"
+SOURCES = Path(__file__).resolve().parents[3] / "smoke_training"
 ENTRY = "__main__.py"
 # The API server refuses a ConfigMap over 1 MiB, summed over its values with base64 decoded (ValidateConfigMap
 # in k8s.io/kubernetes v1.34.1 pkg/apis/core/validation/validation.go); 64 KiB are left to the plan beside it.
