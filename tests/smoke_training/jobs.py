@@ -15,7 +15,7 @@ from typing import Any
 
 import jsonschema
 
-from components.kubernetes.validation.bundle import bundle
+from components.kubernetes.validation import bundle as zipped
 from smoke_training import evidence
 from smoke_training.evidence import Evidence
 from smoke_training.runtime import processes
@@ -29,7 +29,7 @@ ADDRESS = "127.77.0.2"
 def bundle(folder: Path) -> Path:
     """The package in the very zip that reaches a cluster."""
     found = folder / "smoke_training.zip"
-    found.write_bytes(bundle().content)
+    found.write_bytes(zipped.bundle().content)
     return found
 
 
