@@ -377,3 +377,12 @@ def test_a_stack_file_of_the_former_form_is_refused_with_the_new_form(values: Va
     # What is wrong with the value itself is said in the same pass.
     assert "1200 GiB" in found["data.shared_fs"]
     assert not {"layout.pools", "on.admin_arns"} & set(found)
+
+
+def test_the_shipped_client_layer_fits(values: Values) -> None:
+    del values["spec"]["owner"], values["spec"]["cost_center"]
+    values["client"] = "example"
+    loaded = stackspec.load("dev", values, "f")
+    assert (loaded.spec.owner, loaded.spec.data.log_retention_days) == ("ml-platform@client.example", 365)
+    (owner,) = loaded.explain("owner")
+    assert owner.origin.source == "clients/example.yaml" and owner.origin.reason
