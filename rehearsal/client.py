@@ -14,6 +14,7 @@ from typing import Any
 from rehearsal import control
 from rehearsal.core.schema import sdk_version
 from rehearsal.core.state import State
+from rehearsal.core.vault import passphrase_file
 from rehearsal.dataplane.secret_store import CURRENT, SecretStore
 from rehearsal.kubernetes import ambient
 
@@ -38,7 +39,7 @@ class Rehearsal:
         Makes the home: launchers, state backend, passphrase. `PULUMI_HOME` moves too, so that neither the
         user's login nor the selected stack of real environments is touched.
         """
-        self.home.mkdir(parents=True, exist_ok=True, mode=0o700)
+        control.private(self.home)
         state = self.home / "state"
         state.mkdir(exist_ok=True)
         self._write_launchers()
@@ -46,7 +47,7 @@ class Rehearsal:
             control.HOME_VARIABLE: str(self.home),
             "PULUMI_HOME": str(self.home / "pulumi"),
             "PULUMI_BACKEND_URL": state.as_uri(),
-            "PULUMI_CONFIG_PASSPHRASE_FILE": str(self._passphrase_file()),
+            "PULUMI_CONFIG_PASSPHRASE_FILE": str(passphrase_file(self.home)),
             "PULUMI_SKIP_UPDATE_CHECK": "true",
             "PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION": "true",
             # A real provider on PATH would be taken before ours.
@@ -64,7 +65,7 @@ class Rehearsal:
     def kubeconfig(self) -> Path:
         """A file for KUBECONFIG: the cluster of programs that use whichever is current and make none."""
         path = self.home / "kubeconfig"
-        self.home.mkdir(parents=True, exist_ok=True, mode=0o700)
+        control.private(self.home)
         path.write_text(ambient.KUBECONFIG)
         return path
 
@@ -83,7 +84,7 @@ class Rehearsal:
 
         Returns its URN, id and type. Raises ControlError with the reason when that cannot be done.
         """
-        self.home.mkdir(parents=True, exist_ok=True, mode=0o700)
+        control.private(self.home)
         what = {"op": "delete"} if values is None else {"op": "drift", "values": dict(values)}
         connection, answer = control.lease(self.home, {**what, "urn": urn})
         connection.close()
@@ -162,7 +163,7 @@ class Rehearsal:
         if not faults:
             path.unlink(missing_ok=True)
             return
-        self.home.mkdir(parents=True, exist_ok=True, mode=0o700)
+        control.private(self.home)
         draft = path.with_suffix(".tmp")
         draft.write_text(json.dumps({**faults, "run": secrets.token_hex(8)}))
         draft.replace(path)  # another inode: the daemon sees it, and never half of it
@@ -188,14 +189,6 @@ class Rehearsal:
             return {package: state.count(package) for package in PACKAGES}
         finally:
             state.close()
-
-    def _passphrase_file(self) -> Path:
-        """The emulated stacks' secrets are encrypted with a passphrase that stays in the home."""
-        path = self.home / "passphrase"
-        if not path.exists():
-            with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
-                file.write(secrets.token_urlsafe(24))
-        return path
 
     def _write_launchers(self) -> None:
         """Put our plugins where the engine looks for installed ones: by package and version of the SDK.

@@ -12,13 +12,12 @@ Only the standard library is imported here: every provider of every run starts w
 """
 
 import fcntl
-import hashlib
 import json
 import os
 import socket
+import struct
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -26,8 +25,7 @@ from pathlib import Path
 from typing import Any
 
 HOME_VARIABLE = "TRAINSTACK_REHEARSAL_HOME"
-# The kernel refuses longer socket paths (108 bytes with the final zero on Linux, 104 on macOS).
-_LONGEST_SOCKET_PATH = 100
+LOG = "daemon.log"
 _ROOT = Path(__file__).resolve().parents[1]
 
 
@@ -36,12 +34,47 @@ class ControlError(Exception):
 
 
 def socket_path(home: Path) -> Path:
-    """Where the daemon of `home` listens: in it, or in the temporary folder when its path is too long."""
-    path = home / "daemon.sock"
-    if len(os.fsencode(path)) <= _LONGEST_SOCKET_PATH:
-        return path
-    digest = hashlib.sha256(os.fsencode(home)).hexdigest()[:16]
-    return Path(tempfile.gettempdir()) / f"trainstack-{os.getuid()}-{digest}.sock"
+    """Where the daemon of `home` listens."""
+    return home / "daemon.sock"
+
+
+def private(home: Path) -> Path:
+    """Make a home, or see that only its owner can enter. Raises ControlError when another user owns it."""
+    home.mkdir(parents=True, exist_ok=True, mode=0o700)
+    found = home.stat()
+    if found.st_uid != os.geteuid():
+        other = f"{home} belongs to user {found.st_uid}, and this is user {os.geteuid()}"
+        raise ControlError(f"{other}; name a home of your own in {HOME_VARIABLE}")
+    if found.st_mode & 0o077:
+        home.chmod(0o700)
+    return home
+
+
+def peer_uid(sock: socket.socket) -> int:
+    """The user at the other end of a local socket, as the kernel noted when it was connected."""
+    credentials = sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
+    return int(struct.unpack("3i", credentials)[1])
+
+
+@contextmanager
+def listen(home: Path) -> Iterator[socket.socket]:
+    """The socket on which the daemon of `home` answers; nothing else may listen there."""
+    socket_path(home).unlink(missing_ok=True)
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
+        with _short(home) as address:
+            listener.bind(address)
+        listener.listen(64)
+        yield listener
+
+
+@contextmanager
+def _short(home: Path) -> Iterator[str]:
+    """The socket's path in a form that the kernel takes: it refuses more than 107 bytes."""
+    folder = os.open(home, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        yield f"/proc/self/fd/{folder}/{socket_path(home).name}"
+    finally:
+        os.close(folder)
 
 
 class Connection:
@@ -73,13 +106,18 @@ class Connection:
 
 
 def connect(home: Path) -> Connection | None:
-    """A conversation with the running daemon, or None when there is none."""
+    """A conversation with the running daemon, or None when there is none. Raises ControlError."""
     sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
-        sock.connect(str(socket_path(home)))
+        with _short(home) as address:
+            sock.connect(address)
     except OSError:
         sock.close()
         return None
+    if peer_uid(sock) != os.geteuid():
+        other = f"user {peer_uid(sock)} listens at {socket_path(home)}"
+        sock.close()
+        raise ControlError(f"{other}, not this user's daemon; name a home of your own in {HOME_VARIABLE}")
     return Connection(sock)
 
 
@@ -102,11 +140,12 @@ def lease(
 
 
 def _start(home: Path, deadline: float) -> Connection:
-    home.mkdir(parents=True, exist_ok=True)
-    with exclusive(home / "start.lock", deadline):
+    with exclusive(private(home) / "start.lock", deadline):
         connection = connect(home)
-        if connection is not None:  # somebody else was faster
+        if connection is not None:  # another process was faster
             return connection
+        log = home / LOG
+        written = log.stat().st_size if log.exists() else 0
         daemon = _spawn(home)
         while time.monotonic() < deadline:
             connection = connect(home)
@@ -115,15 +154,15 @@ def _start(home: Path, deadline: float) -> Connection:
             if daemon.poll() is not None:
                 break
             time.sleep(0.01)
-        raise ControlError(f"the rehearsal's daemon did not start:\n{_tail(home / 'daemon.log')}")
+        raise ControlError(f"the rehearsal's daemon did not start:\n{_tail(log, written)}")
 
 
 def _spawn(home: Path) -> subprocess.Popen[bytes]:
-    """The daemon outlives whoever starts it, so it takes nothing of theirs along but the environment."""
+    """The daemon outlives what starts it, so it takes nothing along but the environment."""
     environment = {
         name: value for name, value in os.environ.items() if not name.startswith(("PULUMI_", "PYTHON"))
     }
-    with (home / "daemon.log").open("ab") as log:
+    with (home / LOG).open("ab") as log:
         return subprocess.Popen(
             [sys.executable, "-m", "rehearsal.daemon", str(home)],
             cwd=_ROOT,
@@ -150,8 +189,9 @@ def exclusive(path: Path, deadline: float) -> Iterator[None]:
         yield
 
 
-def _tail(log: Path, lines: int = 20) -> str:
-    try:
-        return "\n".join(log.read_text(errors="replace").splitlines()[-lines:])
-    except OSError:
-        return "(it left no log)"
+def _tail(log: Path, start: int, lines: int = 20) -> str:
+    """The last lines of a log, of those written after `start` bytes."""
+    with log.open(errors="replace") as file:
+        if log.stat().st_size >= start:  # else a new file was begun
+            file.seek(start)
+        return "\n".join(file.read().splitlines()[-lines:]) or "(it left no log)"

@@ -11,9 +11,14 @@ import os
 import sys
 import time
 import types
+from io import TextIOWrapper
+from logging.handlers import RotatingFileHandler
 from pathlib import Path
 
+from infra.errors import UserError
 from rehearsal import control
+
+_LOG_BYTES, _LOGS_KEPT = 1_000_000, 3
 
 
 def leave_out_sdk() -> None:
@@ -32,18 +37,34 @@ def leave_out_sdk() -> None:
         sys.modules[name] = package
 
 
+class _Log(RotatingFileHandler):
+    """The daemon's log and its standard error in one file, of which the last few are kept."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path, maxBytes=_LOG_BYTES, backupCount=_LOGS_KEPT)
+        self.setFormatter(logging.Formatter("%(asctime)s %(process)d %(levelname)s %(message)s"))
+
+    def _open(self) -> TextIOWrapper:
+        stream = super()._open()
+        for number in (1, 2):
+            os.dup2(stream.fileno(), number)
+        return stream
+
+
 def main() -> None:
-    """Run until idle or told to stop."""
+    """Run until idle or stopped; the exit status is 1 when the home cannot be used."""
     home = Path(sys.argv[1])
-    home.mkdir(parents=True, exist_ok=True)
-    logging.basicConfig(
-        stream=sys.stderr, level=logging.INFO, format="%(asctime)s %(process)d %(levelname)s %(message)s"
-    )
-    # The one before may still be closing its files.
-    with control.exclusive(home / "daemon.lock", time.monotonic() + 10):
-        leave_out_sdk()
-        os.umask(0o077)
-        importlib.import_module("rehearsal.core.server").Server(home).run()
+    os.umask(0o077)
+    try:
+        control.private(home)
+        logging.basicConfig(handlers=[_Log(home / control.LOG)], level=logging.INFO)
+        logging.info("the daemon of %s starts", home)
+        # The one before may still be closing its files.
+        with control.exclusive(home / "daemon.lock", time.monotonic() + 10):
+            leave_out_sdk()
+            importlib.import_module("rehearsal.core.server").Server(home).run()
+    except (UserError, control.ControlError) as error:
+        sys.exit(str(error))
 
 
 if __name__ == "__main__":

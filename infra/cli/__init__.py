@@ -6,9 +6,10 @@ from infra.errors import USAGE_EXIT_CODE, UserError
 
 
 def main() -> None:
-    """Run the command line; what a user did wrong is told without a traceback, with exit code 2."""
+    """Run the command line; what a user did wrong is shown without a traceback, with exit code 2."""
     from infra.cli.app import app  # noqa: PLC0415 - `--help` of a broken checkout still explains itself
     from infra.engine.install import SetupError  # noqa: PLC0415
+    from rehearsal.control import ControlError  # noqa: PLC0415
 
     try:
         app()
@@ -18,5 +19,5 @@ def main() -> None:
         for problem in error.problems:
             print(f"  {problem}", file=sys.stderr)  # noqa: T201
         sys.exit(USAGE_EXIT_CODE)
-    except SetupError as error:
+    except (SetupError, ControlError) as error:
         sys.exit(str(error))

@@ -12,13 +12,14 @@ import signal
 import subprocess
 import sys
 import threading
-from concurrent.futures import ThreadPoolExecutor
 from importlib.metadata import distributions, version
 from pathlib import Path
 
 import grpc
 from google.protobuf import empty_pb2
 from pulumi.runtime.proto import language_pb2, language_pb2_grpc, plugin_pb2
+
+from infra.engine.peers import loopback_server
 
 EXEC_SCRIPT = "pulumi-language-python-exec"
 # The exit code by which the exec script says that it has told the user what is wrong.
@@ -172,9 +173,8 @@ def main() -> int:
     host = LanguageHost(
         addresses[-1] if addresses else "", Path(os.environ["TRAINSTACK_ENGINE_BIN"]) / EXEC_SCRIPT
     )
-    server = grpc.server(ThreadPoolExecutor(8))
+    server, port = loopback_server(8)
     language_pb2_grpc.add_LanguageRuntimeServicer_to_server(host, server)
-    port = server.add_insecure_port("127.0.0.1:0")
     server.start()
     print(port, flush=True)  # noqa: T201 - the protocol: the first line is the port
     parent = os.getppid()

@@ -9,7 +9,6 @@ import socket
 import threading
 import time
 from collections.abc import Callable
-from concurrent import futures
 from pathlib import Path
 from typing import Any, Protocol, cast
 
@@ -17,8 +16,9 @@ import grpc
 import psutil
 from pulumi.runtime.proto import provider_pb2_grpc
 
+from infra.engine.peers import loopback_server
+from rehearsal import control
 from rehearsal.aws.limits import Limited
-from rehearsal.control import socket_path
 from rehearsal.core import drift
 from rehearsal.core.faulty import FaultPlan, Faulty
 from rehearsal.core.journal import Journal, Journaled
@@ -58,7 +58,7 @@ class Server:
 
     def __init__(self, home: Path) -> None:
         self._home = home
-        self._state = State(home / "state.sqlite")
+        self._state = State(home / "state.sqlite", daemon=True)
         self._journal = Journal(self._state)
         self._faults = FaultPlan(home / "faults.json")
         self._schemas: dict[str, Schemas] = {}
@@ -74,19 +74,15 @@ class Server:
         """Serve until idle or told to stop, then end the workloads."""
         signal.signal(signal.SIGTERM, lambda *_: self._stopping.set())
         signal.signal(signal.SIGINT, lambda *_: self._stopping.set())
-        path = socket_path(self._home)
-        path.unlink(missing_ok=True)
-        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
-            listener.bind(str(path))
-            listener.listen(64)
+        with control.listen(self._home) as listener:
             if self._state.count("kubernetes"):
                 self.cloud("kubernetes")  # its workloads are to run again
             threading.Thread(target=self._accept, args=(listener,), daemon=True).start()
             while not self._stopping.wait(0.2):
                 if self._idle():
                     break
-            path.unlink(missing_ok=True)
-            # Whoever was accepted in the meantime sees the connection close and starts a new daemon.
+            control.socket_path(self._home).unlink(missing_ok=True)
+            # Who was accepted in the meantime sees the connection close and starts a new daemon.
         for supervisor in self._supervisors():
             supervisor.stop()
         for schemas in self._schemas.values():
@@ -130,6 +126,9 @@ class Server:
                 conversation, _ = listener.accept()
             except OSError:
                 return
+            if control.peer_uid(conversation) != os.geteuid():
+                conversation.close()
+                continue
             threading.Thread(target=self._converse, args=(conversation,), daemon=True).start()
 
     def _converse(self, sock: socket.socket) -> None:
@@ -216,13 +215,11 @@ class Server:
             if package == "aws":
                 cloud = Limited(cloud, self._state, self._home / "faults.json")
             cloud = Faulty(cloud, self._faults, engine)
-        provider = Provider(cloud, environment, str(self._home / "daemon.log"))
+        provider = Provider(cloud, environment, str(self._home / control.LOG))
         with self._lock:
             self._providers[provider] = engine
-        pool = futures.ThreadPoolExecutor(_THREADS, thread_name_prefix=package)
-        server = grpc.server(pool, options=[("grpc.max_receive_message_length", -1)])
+        server, port = loopback_server(_THREADS, package)
         provider_pb2_grpc.add_ResourceProviderServicer_to_server(provider, server)
-        port = server.add_insecure_port("127.0.0.1:0")
         server.start()
         return server, provider, port
 

@@ -1,50 +1,13 @@
 """What the emulated clouds remember: one SQLite file that outlives a killed engine and a killed provider."""
 
-import json
 import sqlite3
-import threading
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from rehearsal.core.database import Database
 from rehearsal.core.model import Properties
-
-_SCHEMA = """
-CREATE TABLE IF NOT EXISTS resource (
-  key INTEGER PRIMARY KEY,
-  package TEXT NOT NULL, type TEXT NOT NULL, scope TEXT NOT NULL, id TEXT NOT NULL,
-  urn TEXT NOT NULL, name TEXT NOT NULL, inputs TEXT NOT NULL, outputs TEXT NOT NULL,
-  UNIQUE (package, type, scope, id)
-);
-CREATE INDEX IF NOT EXISTS resource_name ON resource (package, type, scope, name);
-CREATE INDEX IF NOT EXISTS resource_scope_name ON resource (package, scope, name);
-CREATE INDEX IF NOT EXISTS resource_type_name ON resource (type, name);
-CREATE INDEX IF NOT EXISTS resource_type_id ON resource (type, id);
-CREATE TABLE IF NOT EXISTS reference (
-  user INTEGER NOT NULL REFERENCES resource (key) ON DELETE CASCADE,
-  used INTEGER NOT NULL REFERENCES resource (key) ON DELETE CASCADE,
-  path TEXT NOT NULL,
-  PRIMARY KEY (user, used, path)
-) WITHOUT ROWID;
-CREATE INDEX IF NOT EXISTS reference_used ON reference (used);
-CREATE TABLE IF NOT EXISTS identifier (
-  value TEXT NOT NULL, scope TEXT NOT NULL,
-  resource INTEGER NOT NULL REFERENCES resource (key) ON DELETE CASCADE,
-  PRIMARY KEY (value, scope, resource)
-) WITHOUT ROWID;
-CREATE INDEX IF NOT EXISTS identifier_resource ON identifier (resource);
-CREATE TABLE IF NOT EXISTS creation (
-  urn TEXT PRIMARY KEY, package TEXT NOT NULL, type TEXT NOT NULL, config TEXT NOT NULL,
-  resource INTEGER REFERENCES resource (key) ON DELETE CASCADE, id TEXT
-) WITHOUT ROWID;
-CREATE INDEX IF NOT EXISTS creation_resource ON creation (resource);
-CREATE INDEX IF NOT EXISTS creation_id ON creation (id);
-CREATE TABLE IF NOT EXISTS document (
-  space TEXT NOT NULL, key TEXT NOT NULL, value TEXT NOT NULL, PRIMARY KEY (space, key)
-) WITHOUT ROWID;
-"""
 
 _COLUMNS = "key, package, type, scope, id, urn, name, inputs, outputs"
 
@@ -78,46 +41,18 @@ class DuplicateError(Exception):
 
 
 class State:
-    """Resources, the references between them, and small documents, each change on disk before it is told.
+    """Resources, the references between them, and small documents, each change on disk before it is answered.
 
-    Safe for use by many threads of one process; several processes may read.
+    Safe for use by many threads of one process; several processes may read. `daemon`, `transaction` and what
+    is raised: see `Database`.
     """
 
-    def __init__(self, path: Path) -> None:
-        path.parent.mkdir(parents=True, exist_ok=True)
+    def __init__(self, path: Path, *, daemon: bool = False) -> None:
         self.path = path
-        self._lock = threading.RLock()
-        self._depth = 0
-        self._db = sqlite3.connect(path, check_same_thread=False, isolation_level=None, timeout=30)
-        # WAL: a commit survives `kill -9` of this process; only a power cut could lose the last one.
-        self._db.execute("PRAGMA journal_mode = WAL")
-        self._db.execute("PRAGMA synchronous = NORMAL")
-        self._db.execute("PRAGMA foreign_keys = ON")
-        self._db.executescript(_SCHEMA)
-        path.chmod(0o600)
-
-    def close(self) -> None:
-        """Close the file; the state stays on disk."""
-        with self._lock:
-            self._db.close()
-
-    @contextmanager
-    def transaction(self) -> Iterator[None]:
-        """All changes inside happen together or not at all; transactions may nest (the outermost decides)."""
-        with self._lock:
-            if self._depth == 0:
-                self._db.execute("BEGIN IMMEDIATE")
-            self._depth += 1
-            try:
-                yield
-            except BaseException:
-                self._depth -= 1
-                if self._depth == 0:
-                    self._db.execute("ROLLBACK")
-                raise
-            self._depth -= 1
-            if self._depth == 0:
-                self._db.execute("COMMIT")
+        self.database = Database(path, daemon=daemon)
+        self.transaction, self.close = self.database.transaction, self.database.close
+        self._lock, self._db = self.database.lock, self.database.connection
+        self._seal, self._unseal = self.database.seal, self.database.unseal
 
     # -- resources -------------------------------------------------------------------------------------
 
@@ -134,7 +69,7 @@ class State:
         outputs: Properties,
     ) -> Record:
         """Remember a new resource. Raises DuplicateError when its id is taken in its scope."""
-        row = (package, type, scope, id, urn, name, json.dumps(inputs), json.dumps(outputs))
+        row = (package, type, scope, id, urn, name, self._seal(inputs), self._seal(outputs))
         with self.transaction():
             try:
                 cursor = self._db.execute(
@@ -174,7 +109,7 @@ class State:
         with self.transaction():
             self._db.execute(
                 "UPDATE resource SET inputs = ?, outputs = ? WHERE key = ?",
-                (json.dumps(inputs), json.dumps(outputs), record.key),
+                (self._seal(inputs), self._seal(outputs), record.key),
             )
         return Record(**{**record.__dict__, "inputs": inputs, "outputs": outputs})
 
@@ -196,7 +131,7 @@ class State:
         with self.transaction():
             self._db.execute(
                 "INSERT OR REPLACE INTO creation VALUES (?, ?, ?, ?, NULL, NULL)",
-                (urn, package, type, json.dumps(dict(config))),
+                (urn, package, type, self._seal(dict(config))),
             )
 
     def unconfirmed(self, urn: str) -> tuple[Record, Properties] | None:
@@ -206,7 +141,7 @@ class State:
                 "SELECT resource, config FROM creation WHERE urn = ? AND resource IS NOT NULL", (urn,)
             ).fetchone()
         record = self._one("key = ?", row[0]) if row else None
-        return (record, json.loads(row[1])) if record else None
+        return (record, self._unseal(row[1])) if record else None
 
     def confirm(self, type: str, urn: str, id: str) -> None:
         """An engine named this resource, so it knows of it (by another URN, if an alias renamed it)."""
@@ -253,7 +188,7 @@ class State:
                 "JOIN resource ON resource.key = reference.user WHERE used = ? ORDER BY user",
                 (used.key,),
             ).fetchall()
-        return [Reference(_record(row), used, row[9]) for row in rows]
+        return [Reference(self._record(row), used, row[9]) for row in rows]
 
     # -- documents -------------------------------------------------------------------------------------
 
@@ -261,7 +196,7 @@ class State:
         """Keep a JSON value under a key, such as the value of a secret or an allocated address."""
         with self.transaction():
             self._db.execute(
-                "INSERT OR REPLACE INTO document VALUES (?, ?, ?)", (space, key, json.dumps(value))
+                "INSERT OR REPLACE INTO document VALUES (?, ?, ?)", (space, key, self._seal(value))
             )
 
     def document(self, space: str, key: str) -> Any:
@@ -270,13 +205,13 @@ class State:
             row = self._db.execute(
                 "SELECT value FROM document WHERE space = ? AND key = ?", (space, key)
             ).fetchone()
-        return json.loads(row[0]) if row else None
+        return self._unseal(row[0]) if row else None
 
     def documents(self, space: str) -> dict[str, Any]:
         """Every key and value of a space."""
         with self._lock:
             rows = self._db.execute("SELECT key, value FROM document WHERE space = ? ORDER BY key", (space,))
-            return {key: json.loads(value) for key, value in rows.fetchall()}
+            return {key: self._unseal(value) for key, value in rows.fetchall()}
 
     def drop_document(self, space: str, key: str) -> None:
         """Forget a key; silent when it is not there."""
@@ -295,18 +230,17 @@ class State:
                 f"SELECT {_COLUMNS} FROM resource WHERE {where} ORDER BY key",  # noqa: S608 - no user text
                 values,
             ).fetchall()
-        return [_record(row) for row in rows]
+        return [self._record(row) for row in rows]
 
-
-def _record(row: tuple[Any, ...]) -> Record:
-    return Record(
-        key=row[0],
-        package=row[1],
-        type=row[2],
-        scope=row[3],
-        id=row[4],
-        urn=row[5],
-        name=row[6],
-        inputs=json.loads(row[7]),
-        outputs=json.loads(row[8]),
-    )
+    def _record(self, row: tuple[Any, ...]) -> Record:
+        return Record(
+            key=row[0],
+            package=row[1],
+            type=row[2],
+            scope=row[3],
+            id=row[4],
+            urn=row[5],
+            name=row[6],
+            inputs=self._unseal(row[7]),
+            outputs=self._unseal(row[8]),
+        )

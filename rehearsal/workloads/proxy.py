@@ -5,6 +5,8 @@ import contextlib
 import threading
 from collections.abc import Callable, Mapping
 
+from infra.engine.peers import is_own
+
 # (address, port) of a pod, None while no pod is ready.
 Choose = Callable[[], tuple[str, int] | None]
 # Ports below 1024 may be closed to ordinary users: Services listen on these instead, and texts are rewritten.
@@ -42,13 +44,14 @@ class Proxy:
 
 
 class _Relay:
-    """Joins one connection with a pod's; without a ready pod the connection is closed at once."""
+    """Joins a connection of this user with a pod's; others, and those without a ready pod, are closed."""
 
     def __init__(self, choose: Choose) -> None:
         self._choose = choose
 
     async def __call__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        target = self._choose()
+        own = is_own(writer.get_extra_info("sockname"), writer.get_extra_info("peername"))
+        target = self._choose() if own else None
         try:
             if target is not None:
                 back_reader, back_writer = await asyncio.open_connection(*target)

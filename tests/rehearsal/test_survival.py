@@ -2,6 +2,7 @@
 
 import json
 import signal
+import sqlite3
 import subprocess
 import sys
 import threading
@@ -214,11 +215,11 @@ def test_leases_asked_for_at_once_start_one_daemon(rehearsal: Rehearsal) -> None
     assert "ERROR" not in (rehearsal.home / "daemon.log").read_text()
 
 
-def test_a_long_home_still_has_a_socket(tmp_path: Path) -> None:
+def test_a_long_home_has_its_socket_in_it_too(tmp_path: Path) -> None:
     home = tmp_path / ("deep" * 30) / "rehearsal"
-    assert len(str(control.socket_path(home))) < 104
     rehearsal = Rehearsal(home)
     connection, answer = control.lease(rehearsal.home, {"op": "status"})
+    assert control.socket_path(home).is_socket()
     connection.close()
     assert answer["engines"] == 0
     rehearsal.stop()
@@ -231,3 +232,26 @@ def test_an_unknown_operation_or_package_is_refused(rehearsal: Rehearsal) -> Non
     ):
         with pytest.raises(control.ControlError, match=complaint):
             control.lease(rehearsal.home, message)
+
+
+def test_the_log_of_the_daemon_does_not_grow_for_ever(rehearsal: Rehearsal) -> None:
+    rehearsal.environment()
+    log = rehearsal.home / control.LOG
+    for _ in range(5):
+        with log.open("a") as file:
+            file.write("x" * 1_100_000)
+        control.lease(rehearsal.home, {"op": "status"})[0].close()
+        rehearsal.stop()
+    logs = sorted(file.name for file in rehearsal.home.glob(f"{control.LOG}*"))
+    assert logs == [control.LOG, *(f"{control.LOG}.{number}" for number in (1, 2, 3))]
+    assert log.stat().st_size < 10_000
+
+
+def test_a_state_of_a_newer_version_is_refused_without_a_traceback(rehearsal: Rehearsal) -> None:
+    rehearsal.environment()
+    with sqlite3.connect(rehearsal.home / "state.sqlite") as newer:
+        newer.execute("PRAGMA user_version = 99")
+    newer.close()
+    with pytest.raises(control.ControlError, match=r"newer trainstack.*got 99") as refused:
+        control.lease(rehearsal.home, {"op": "status"})
+    assert "Traceback" not in str(refused.value)

@@ -1,0 +1,182 @@
+"""The SQLite file below `State`: whole transactions, tables of a known version, encrypted values."""
+
+import contextlib
+import json
+import sqlite3
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from infra.errors import Problem, UserError
+from rehearsal import control
+from rehearsal.core.model import RefusalError
+from rehearsal.core.vault import Vault, WrongKeyError
+
+# 0: values as plain text, no version; 1: values encrypted.
+VERSION = 1
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS resource (
+  key INTEGER PRIMARY KEY,
+  package TEXT NOT NULL, type TEXT NOT NULL, scope TEXT NOT NULL, id TEXT NOT NULL,
+  urn TEXT NOT NULL, name TEXT NOT NULL, inputs BLOB NOT NULL, outputs BLOB NOT NULL,
+  UNIQUE (package, type, scope, id)
+);
+CREATE INDEX IF NOT EXISTS resource_name ON resource (package, type, scope, name);
+CREATE INDEX IF NOT EXISTS resource_scope_name ON resource (package, scope, name);
+CREATE INDEX IF NOT EXISTS resource_type_name ON resource (type, name);
+CREATE INDEX IF NOT EXISTS resource_type_id ON resource (type, id);
+CREATE TABLE IF NOT EXISTS reference (
+  user INTEGER NOT NULL REFERENCES resource (key) ON DELETE CASCADE,
+  used INTEGER NOT NULL REFERENCES resource (key) ON DELETE CASCADE,
+  path TEXT NOT NULL,
+  PRIMARY KEY (user, used, path)
+) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS reference_used ON reference (used);
+CREATE TABLE IF NOT EXISTS identifier (
+  value TEXT NOT NULL, scope TEXT NOT NULL,
+  resource INTEGER NOT NULL REFERENCES resource (key) ON DELETE CASCADE,
+  PRIMARY KEY (value, scope, resource)
+) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS identifier_resource ON identifier (resource);
+CREATE TABLE IF NOT EXISTS creation (
+  urn TEXT PRIMARY KEY, package TEXT NOT NULL, type TEXT NOT NULL, config BLOB NOT NULL,
+  resource INTEGER REFERENCES resource (key) ON DELETE CASCADE, id TEXT
+) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS creation_resource ON creation (resource);
+CREATE INDEX IF NOT EXISTS creation_id ON creation (id);
+CREATE TABLE IF NOT EXISTS document (
+  space TEXT NOT NULL, key TEXT NOT NULL, value BLOB NOT NULL, PRIMARY KEY (space, key)
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS probe (sealed BLOB NOT NULL);
+"""
+# (table, its key columns, columns that hold encrypted values)
+_ENCRYPTED = (
+    ("resource", ("key",), ("inputs", "outputs")),
+    ("creation", ("urn",), ("config",)),
+    ("document", ("space", "key"), ("value",)),
+)
+_DISK_ERRORS = frozenset({sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR})
+
+
+class Database:
+    """One connection that many threads share: reading takes the lock, changing takes a transaction.
+
+    `daemon` says that this process is the daemon of the home, and so the only one that writes.
+    Raises UserError when the file is of another version or was encrypted with another passphrase.
+    """
+
+    def __init__(self, path: Path, *, daemon: bool = False) -> None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self.path, self.lock = path, threading.RLock()
+        self._depth = 0
+        self._vault = Vault(path.parent)
+        self.seal, self.unseal = self._vault.seal, self._vault.unseal
+        path.touch(mode=0o600)  # SQLite gives its other files the same mode
+        self.connection = sqlite3.connect(path, check_same_thread=False, isolation_level=None, timeout=30)
+        try:
+            self._open(daemon)
+        except BaseException:
+            self.connection.close()
+            raise
+
+    def close(self) -> None:
+        """Close the file."""
+        with self.lock:
+            self.connection.close()
+
+    @contextmanager
+    def transaction(self) -> Iterator[sqlite3.Connection]:
+        """All changes inside happen together or not at all; transactions may nest (the outermost decides).
+
+        Raises RefusalError when the disk is full or fails; the next transaction finds all as it was before.
+        """
+        with self.lock:
+            if self._depth:
+                self._depth += 1
+                try:
+                    yield self.connection
+                finally:
+                    self._depth -= 1
+                return
+            try:
+                self.connection.execute("BEGIN IMMEDIATE")
+                self._depth = 1
+                yield self.connection
+                self.connection.execute("COMMIT")
+            except sqlite3.OperationalError as error:
+                if (error.sqlite_errorcode & 0xFF) not in _DISK_ERRORS:
+                    raise
+                text = (
+                    f"no space left, or no access, for {self.path} ({error}); free some space and run again"
+                )
+                raise RefusalError("StateNotWritable", text) from error
+            finally:
+                self._depth = 0
+                # SQLite ends a transaction itself on some errors, and not on others.
+                if self.connection.in_transaction:
+                    self.connection.execute("ROLLBACK")
+
+    def _open(self, daemon: bool) -> None:
+        # WAL: a commit survives `kill -9` of this process; only a power cut could lose the last one.
+        self.connection.execute("PRAGMA journal_mode = WAL")
+        self.connection.execute("PRAGMA synchronous = NORMAL")
+        self.connection.execute("PRAGMA foreign_keys = ON")
+        version = int(self.connection.execute("PRAGMA user_version").fetchone()[0])
+        if version > VERSION:
+            rule = f"was written by a newer trainstack (this one knows versions up to {VERSION})"
+            raise UserError([Problem(str(self.path), version, rule, self._afresh("Use that trainstack"))])
+        if version < VERSION:
+            self._create_or_migrate(daemon)
+        sealed = self.connection.execute("SELECT sealed FROM probe").fetchone()[0]
+        try:
+            self.unseal(sealed)
+        except WrongKeyError as error:
+            rule = f"was not encrypted with the passphrase in {self.path.with_name('passphrase')}"
+            fix = self._afresh("Put the former passphrase back")
+            raise UserError([Problem(str(self.path), None, rule, fix)]) from error
+
+    def _afresh(self, otherwise: str) -> str:
+        return f"{otherwise}, or remove {self.path.parent} to begin anew."
+
+    def _create_or_migrate(self, daemon: bool) -> None:
+        """Make the tables; of a file without version, encrypt the values. Does no harm when done twice."""
+        with contextlib.ExitStack() as stack:
+            old = self.connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'resource'").fetchone()
+            if old and not daemon:
+                stack.enter_context(self._without_daemon())
+            with self.transaction():
+                for statement in _SCHEMA.split(";"):
+                    self.connection.execute(statement)
+                for table, keys, columns in _ENCRYPTED:
+                    self._encrypt(table, keys, columns)
+                self.connection.execute(
+                    "INSERT INTO probe SELECT ? WHERE NOT EXISTS (SELECT 1 FROM probe)", (self.seal("probe"),)
+                )
+            if old:  # what was plain text lies in free pages and in the log still
+                self.connection.execute("VACUUM")
+                self.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            self.connection.execute(f"PRAGMA user_version = {VERSION}")
+
+    @contextmanager
+    def _without_daemon(self) -> Iterator[None]:
+        """Keep daemons away: one of the former version could not read what it finds."""
+        try:
+            with control.exclusive(self.path.with_name("daemon.lock"), time.monotonic()):
+                yield
+        except control.ControlError as error:
+            rule = "is of an older version, and the daemon of that version still runs"
+            fix = "Run `trainstack rehearse stop`, then this command again."
+            raise UserError([Problem(str(self.path), None, rule, fix)]) from error
+
+    def _encrypt(self, table: str, keys: Sequence[str], columns: Sequence[str]) -> None:
+        where = " AND ".join(f"{key} = ?" for key in keys)
+        for column in columns:
+            found = self.connection.execute(
+                f"SELECT {column}, {', '.join(keys)} FROM {table} WHERE typeof({column}) = 'text'"  # noqa: S608
+            ).fetchall()
+            self.connection.executemany(
+                f"UPDATE {table} SET {column} = ? WHERE {where}",  # noqa: S608 - no user text
+                [(self.seal(json.loads(text)), *key) for text, *key in found],
+            )
