@@ -1,4 +1,4 @@
-"""What a deployed stack tells the rest of the world: one versioned record and a few keys people type."""
+"""The outputs of a deployed stack: one versioned record and a few keys that people type."""
 
 from collections.abc import Mapping
 from typing import Any, Literal
@@ -35,7 +35,7 @@ class Smoke(BaseModel):
     schedule: str | None = None
     """The CronJob that repeats the validation, if there is one."""
     alert_topic: str | None = None
-    """SNS topic that is told when a scheduled validation fails or finds the stack slower than before."""
+    """SNS topic for messages about a scheduled validation that failed or found the stack slower."""
 
 
 class StackOutputs(BaseModel):

@@ -11,13 +11,13 @@ _GONE = ("delete", "delete-replaced", "discard", "discard-replaced")
 
 
 class Preflight:
-    """Listens to a preview and tells every shortfall at once."""
+    """Listens to a preview and reports every shortfall at once."""
 
     def __init__(self) -> None:
         self._planned: dict[str, Planned] = {}
 
     def listening(self, operation: Callable[[OnEvent], Outcome]) -> Callable[[OnEvent], Outcome]:
-        """The same operation, heard by this one too."""
+        """The same operation; its events come here too."""
 
         def run(on_event: OnEvent) -> Outcome:
             def take(event: EngineEvent) -> None:

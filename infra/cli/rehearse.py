@@ -32,9 +32,9 @@ def login(stack: Stack = "dev-aws") -> None:
     if session.rehearsal is None or outputs.KEY not in found:
         fix = f"Run `trainstack up -s {stack} --rehearse` first."
         raise UserError([Problem("stack", stack, "nothing is deployed in the rehearsal", fix)])
-    told = outputs.parse(found)
-    user = session.rehearsal.secret(told.mlflow_admin_secret) or {}
-    typer.echo(f"url       {session.rehearsal.service_url(told.mlflow_url) or 'not running'}")
+    exported = outputs.parse(found)
+    user = session.rehearsal.secret(exported.mlflow_admin_secret) or {}
+    typer.echo(f"url       {session.rehearsal.service_url(exported.mlflow_url) or 'not running'}")
     typer.echo(f"username  {user.get('username', 'not made yet')}")
     typer.echo(f"password  {user.get('password', 'not made yet')}")
 

@@ -73,7 +73,7 @@ class Session:
         _finish(outcome)
 
     def destroy(self, *, confirmed: bool) -> None:
-        """Delete everything; in a rehearsal, nothing and nobody is left afterwards."""
+        """Delete everything; in a rehearsal, no resource and no process is left afterwards."""
         self._confirm(confirmed, "Destroy everything in")
         outcome = self._changing("destroy", self.engine.destroy)
         if self.rehearsal and outcome.succeeded:

@@ -74,14 +74,16 @@ def status(stack: Stack, rehearse: Rehearse = False) -> None:
     session = open_session(stack, rehearse=rehearse)
     found = {key: output.value for key, output in session.engine.outputs().items()}
     if outputs.KEY in found:
-        told = outputs.parse(found)
-        typer.echo(f"stack      {told.stack} ({told.cloud}, {told.region}, profile {told.profile})")
-        typer.echo(f"cluster    {told.cluster_name}, pools {', '.join(told.pools)}")
-        typer.echo(f"teams      {', '.join(f'{team.name} ({team.namespace})' for team in told.teams)}")
-        typer.echo(f"mlflow     {told.mlflow_url}")
-        if told.smoke is not None:
-            again = f", again by {told.smoke.schedule}" if told.smoke.schedule else ", not repeated"
-            typer.echo(f"validated  {told.smoke.namespace}/{told.smoke.job}{again}")
+        exported = outputs.parse(found)
+        typer.echo(
+            f"stack      {exported.stack} ({exported.cloud}, {exported.region}, profile {exported.profile})"
+        )
+        typer.echo(f"cluster    {exported.cluster_name}, pools {', '.join(exported.pools)}")
+        typer.echo(f"teams      {', '.join(f'{team.name} ({team.namespace})' for team in exported.teams)}")
+        typer.echo(f"mlflow     {exported.mlflow_url}")
+        if exported.smoke is not None:
+            again = f", again by {exported.smoke.schedule}" if exported.smoke.schedule else ", not repeated"
+            typer.echo(f"validated  {exported.smoke.namespace}/{exported.smoke.job}{again}")
     else:
         typer.echo(f"stack      {stack}: nothing is deployed")
     if session.rehearsal is None:

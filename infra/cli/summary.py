@@ -49,17 +49,17 @@ def of_deployment(
     if not outcome.succeeded:
         of_changes("up", outcome)
         return
-    told = outputs.parse({key: output.value for key, output in engine.outputs().items()})
-    figures = _figures(told, rehearsal)
+    exported = outputs.parse({key: output.value for key, output in engine.outputs().items()})
+    figures = _figures(exported, rehearsal)
     where = "rehearsed in the emulated clouds" if rehearsal else "deployed"
-    done = f"[bold green]Stack {told.stack} is {where}[/] in {outcome.seconds:.0f} s: {_counts(outcome)}"
+    done = f"[bold green]Stack {exported.stack} is {where}[/] in {outcome.seconds:.0f} s: {_counts(outcome)}"
     console.print(f"\n{done}", soft_wrap=True)
-    rows = _rows(loaded, told, figures, rehearsal)
+    rows = _rows(loaded, exported, figures, rehearsal)
     if rehearsal:
-        rows += _times(rehearsal, engine.project, told.stack, verbose=verbose)
+        rows += _times(rehearsal, engine.project, exported.stack, verbose=verbose)
     for name, text in rows:
         console.print(f"  {name:15} {text}", markup=False, highlight=False, soft_wrap=True)
-    _next_steps(console, told.stack, rehearsal)
+    _next_steps(console, exported.stack, rehearsal)
 
 
 def of_preview(loaded: stackspec.LoadedSpec, outcome: Outcome, shortfalls: Sequence[object] = ()) -> None:
@@ -111,7 +111,7 @@ def _usd(amount: float | None) -> str:
 
 def _rows(
     loaded: stackspec.LoadedSpec,
-    told: outputs.StackOutputs,
+    exported: outputs.StackOutputs,
     figures: SmokeFigures | None,
     rehearsal: Rehearsal | None,
 ) -> list[tuple[str, str]]:
@@ -129,7 +129,8 @@ def _rows(
     rows = [
         (
             "built",
-            f"cluster {told.cluster_name}, pools {', '.join(told.pools)}, {len(told.teams)} team queues",
+            f"cluster {exported.cluster_name}, pools {', '.join(exported.pools)}, "
+            f"{len(exported.teams)} team queues",
         ),
         ("cost per month", dollars),
         (
@@ -139,9 +140,9 @@ def _rows(
     ]
     if figures:
         rows += [("training", figures.headline), ("smoke result", figures.location)]
-    url = rehearsal.service_url(told.mlflow_url) if rehearsal else None
-    rows.append(("MLflow", url or told.mlflow_url))
-    login = f"trainstack rehearse login -s {told.stack}" if rehearsal else told.mlflow_admin_secret
+    url = rehearsal.service_url(exported.mlflow_url) if rehearsal else None
+    rows.append(("MLflow", url or exported.mlflow_url))
+    login = f"trainstack rehearse login -s {exported.stack}" if rehearsal else exported.mlflow_admin_secret
     rows.append(("MLflow login", f"shown by {login}" if rehearsal else f"secret {login}"))
     return rows
 
@@ -149,12 +150,12 @@ def _rows(
 def _times(rehearsal: Rehearsal, project: str, stack: str, *, verbose: bool) -> list[tuple[str, str]]:
     """How long the real deploy takes, why, and which types that leaves out."""
     resources = recovery.resources(rehearsal.home / "state", project, stack)
-    told = forecast(resources, facts.durations)
-    left_out = f"{len(told.unknown)} resource types without a known duration"
-    names = ", ".join(token.rpartition(":")[2] for token in told.unknown)
+    expected = forecast(resources, facts.durations)
+    left_out = f"{len(expected.unknown)} resource types without a known duration"
+    names = ", ".join(token.rpartition(":")[2] for token in expected.unknown)
     return [
-        ("real deploy", told.line),
-        ("critical path", told.path or "no duration is known"),
+        ("real deploy", expected.line),
+        ("critical path", expected.path or "no duration is known"),
         ("not counted", f"{left_out}: {names}" if verbose else f"{left_out} (--verbose lists them)"),
     ]
 
@@ -179,13 +180,13 @@ def _next_steps(console: Console, stack: str, rehearsal: Rehearsal | None) -> No
         console.print(f"      {why}", style="dim", highlight=False)
 
 
-def _figures(told: outputs.StackOutputs, rehearsal: Rehearsal | None) -> SmokeFigures | None:
+def _figures(exported: outputs.StackOutputs, rehearsal: Rehearsal | None) -> SmokeFigures | None:
     """The figures of the run; of a real cloud only where to find them, None without a smoke test."""
-    if told.smoke is None:
+    if exported.smoke is None:
         return None
     if rehearsal is None:
-        return SmokeFigures("passed (the deployment would have failed otherwise)", told.smoke.result_uri)
-    path = rehearsal.local_path(told.smoke.result_uri)
+        return SmokeFigures("passed (the deployment would have failed otherwise)", exported.smoke.result_uri)
+    path = rehearsal.local_path(exported.smoke.result_uri)
     try:
         result = json.loads(path.read_text())
     except (OSError, ValueError) as error:

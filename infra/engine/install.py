@@ -29,7 +29,7 @@ _LAUNCHER = """#!/bin/sh
 TRAINSTACK_ENGINE_BIN="{bin}" PYTHONPATH="{root}" exec "{python}" -m infra.engine.language_host "$@"
 """
 
-# Builds under way, so that whoever gives up can end them.
+# Builds under way, so that an interrupted set-up can end them.
 _BUILDS: set[subprocess.Popen[str]] = set()
 
 Tell = Callable[[str], None]
@@ -65,7 +65,7 @@ def current() -> Cli | None:
 def probe(path: str | Path, origin: str) -> Cli | None:
     """The CLI at `path`, or None when it does not run, is too old, or has no Python language host."""
     try:
-        told = subprocess.run(
+        answer = subprocess.run(
             [str(path), "version"],
             check=False,
             capture_output=True,
@@ -75,8 +75,8 @@ def probe(path: str | Path, origin: str) -> Cli | None:
         )
     except (OSError, subprocess.TimeoutExpired):
         return None
-    found = re.match(r"v?(\d+)\.(\d+)\.(\d+)", told.stdout.strip())
-    if told.returncode != 0 or not found or tuple(map(int, found.groups())) < MINIMUM:
+    found = re.match(r"v?(\d+)\.(\d+)\.(\d+)", answer.stdout.strip())
+    if answer.returncode != 0 or not found or tuple(map(int, found.groups())) < MINIMUM:
         return None
     beside = Path(path).resolve().parent / _HOST
     if not beside.exists() and not shutil.which(_HOST):
@@ -120,12 +120,12 @@ def install_official(python: Path, tell: Tell) -> Cli | None:
         "print(PulumiCommand.install(root=sys.argv[1]).command)"
     )
     try:
-        told = subprocess.run(
+        answer = subprocess.run(
             [str(python), "-c", code, str(target)], check=False, capture_output=True, text=True, timeout=300
         )
     except subprocess.TimeoutExpired:
-        told = None
-    cli = probe(target / "bin" / "pulumi", "official") if told and told.returncode == 0 else None
+        answer = None
+    cli = probe(target / "bin" / "pulumi", "official") if answer and answer.returncode == 0 else None
     if cli is None:
         shutil.rmtree(target, ignore_errors=True)  # never leave half an installation to be found later
         tell("the installer cannot be reached from here; building the CLI from its Go module instead")

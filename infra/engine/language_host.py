@@ -22,7 +22,7 @@ from pulumi.runtime.proto import language_pb2, language_pb2_grpc, plugin_pb2
 from infra.engine.peers import loopback_server
 
 EXEC_SCRIPT = "pulumi-language-python-exec"
-# The exit code by which the exec script says that it has told the user what is wrong.
+# The exit code by which the exec script says that the user has already seen what is wrong.
 EXIT_AFTER_MESSAGE = 32
 _GRACE_S = 2.0
 
@@ -105,7 +105,7 @@ class LanguageHost(language_pb2_grpc.LanguageRuntimeServicer):
             "PYTHONUNBUFFERED": "1",
         }
         # A session of its own: the engine interrupts this host's whole group, and a Python program that is
-        # interrupted somewhere prints where, which tells a user nothing.
+        # interrupted somewhere prints where, which does not help a user.
         program = subprocess.Popen(
             self._command(request), cwd=request.pwd, env=environment, start_new_session=True
         )

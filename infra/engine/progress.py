@@ -73,10 +73,10 @@ class Progress:
                 self._done += 1
         if event.res_op_failed_event:
             self.say(f"[red]failed[/red] {short(event.res_op_failed_event.metadata.urn)}")
-        told = event.diagnostic_event
-        if told and told.severity in ("info", "warning", "info#err"):
-            text = plain(told)
-            if told.ephemeral:
+        diagnostic = event.diagnostic_event
+        if diagnostic and diagnostic.severity in ("info", "warning", "info#err"):
+            text = plain(diagnostic)
+            if diagnostic.ephemeral:
                 self._status = text
             elif text:
                 self.say(text)

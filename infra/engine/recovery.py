@@ -1,4 +1,4 @@
-"""What a killed engine leaves in a file backend: its lock, and operations of which nobody knows the end."""
+"""What a killed engine leaves in a file backend: its lock, and operations whose outcome is unknown."""
 
 import datetime
 import json
@@ -26,7 +26,7 @@ class Lock:
     @property
     def is_stale(self) -> bool:
         """Whether its process is certainly gone: it ran on this host, and its number is free or new."""
-        if not self.host:  # half written: by somebody who died then, or does so right now
+        if not self.host:  # half written: its writer was killed, or writes right now
             return time.time() - self.since.timestamp() > _CLOCK_S
         if self.host != socket.gethostname():
             return False
@@ -59,7 +59,9 @@ def remove_stale_locks(backend: Path, project: str, stack: str) -> list[Lock]:
     """Remove the locks whose processes are gone; returns them."""
     stale = [lock for lock in locks(backend, project, stack) if lock.is_stale]
     for lock in stale:
-        lock.path.unlink(missing_ok=True)  # every lock has a name of its own: never that of somebody else
+        lock.path.unlink(
+            missing_ok=True
+        )  # every lock has a name of its own, so this is never the lock of another process
     return stale
 
 

@@ -60,11 +60,11 @@ class InterruptibleCli(PulumiCommand):
             start_new_session=True,
         )
         self._process = process
-        heard: dict[str, list[str]] = {"out": [], "error": []}
+        lines: dict[str, list[str]] = {"out": [], "error": []}
 
         def listen(name: str, stream: Any, callback: Callable[[str], Any] | None) -> None:
             for line in stream:
-                heard[name].append(line.rstrip())
+                lines[name].append(line.rstrip())
                 if callback:
                     callback(line.rstrip())
 
@@ -77,7 +77,7 @@ class InterruptibleCli(PulumiCommand):
         for listener in listeners:
             listener.join()
         code = process.wait()
-        result = CommandResult("\n".join(heard["out"]), "\n".join(heard["error"]), code)
+        result = CommandResult("\n".join(lines["out"]), "\n".join(lines["error"]), code)
         if code:
             raise automation.errors.create_command_error(result)
         return result

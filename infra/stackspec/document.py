@@ -63,8 +63,8 @@ def read(path: Path, source: str) -> Any:
     except UnicodeDecodeError as error:
         problem = Problem(source, None, f"not UTF-8 ({error.reason})", "Save the file as UTF-8.")
     except YAMLError as error:
-        told = " ".join(str(error).split())
-        problem = Problem(source, None, f"not valid YAML: {told}", "Correct the syntax at that line.")
+        detail = " ".join(str(error).split())
+        problem = Problem(source, None, f"not valid YAML: {detail}", "Correct the syntax at that line.")
     raise UserError([problem])
 
 
