@@ -7,14 +7,13 @@ from rehearsal.aws import functions, references
 from rehearsal.aws.rules import BOOK
 from rehearsal.aws.site import MISSING, Site, site_of
 from rehearsal.aws.table import TABLE
+from rehearsal.core.discovery import gathered
 from rehearsal.core.emulation.cloud import TableCloud
-from rehearsal.core.emulation.discovery import gathered
 from rehearsal.core.emulation.functions import asking
 from rehearsal.core.emulation.shape import labels_over
 from rehearsal.core.emulation.table import Row
-from rehearsal.core.model import UNKNOWN, Call, CheckFailure, Instance, Properties
+from rehearsal.core.model import UNKNOWN, Call, CheckFailure, Instance, Properties, Record
 from rehearsal.core.properties import decoded
-from rehearsal.core.state import Record
 
 _REGION = re.compile(r"[a-z]{2}(-[a-z]+)+-\d")
 

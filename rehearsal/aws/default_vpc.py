@@ -11,8 +11,8 @@ from rehearsal.aws import facts
 from rehearsal.aws.site import PACKAGE
 from rehearsal.aws.table import TABLE
 from rehearsal.core.emulation.templates import draw
-from rehearsal.core.model import Properties
-from rehearsal.core.state import Record, State
+from rehearsal.core.model import Properties, Record
+from rehearsal.core.state import State
 
 _SPACE = "aws-default-vpc"
 _BLOCK = ipaddress.IPv4Network("172.31.0.0/16")

@@ -11,8 +11,7 @@ from rehearsal.aws.site import Site
 from rehearsal.aws.table import TABLE
 from rehearsal.core.emulation.functions import Function, answer
 from rehearsal.core.emulation.templates import draw
-from rehearsal.core.model import Properties, RefusalError
-from rehearsal.core.state import Record
+from rehearsal.core.model import Properties, Record, RefusalError
 from rehearsal.dataplane.secret_store import CURRENT, SecretStore
 
 

@@ -4,8 +4,8 @@ from pathlib import Path
 
 from rehearsal.aws.quotas import COUNTED, INSTANCE, NODES, Account, Planned
 from rehearsal.aws.site import DEFAULT_REGION, account_of
-from rehearsal.core.model import Call, Cloud, Properties
-from rehearsal.core.state import Record, State
+from rehearsal.core.model import Call, Cloud, Properties, Record
+from rehearsal.core.state import State
 from rehearsal.core.wrapper import Wrapper
 
 _SUBNET, _TEMPLATE = "aws:ec2/subnet:Subnet", "aws:ec2/launchTemplate:LaunchTemplate"

@@ -10,8 +10,7 @@ from rehearsal.aws.site import MISSING, Site
 from rehearsal.aws.table import TABLE
 from rehearsal.core.emulation.functions import Function, absent
 from rehearsal.core.emulation.templates import draw
-from rehearsal.core.model import Properties, RefusalError
-from rehearsal.core.state import Record
+from rehearsal.core.model import Properties, Record, RefusalError
 
 # Arguments that say how to look, not what for.
 _MANNERS = frozenset({"filters", "tags", "region", "default", "defaultForAz", "state", "mostRecent"})

@@ -9,9 +9,8 @@ from rehearsal.aws.site import MISSING, Site
 from rehearsal.aws.table import TABLE
 from rehearsal.core.emulation.site import refuse
 from rehearsal.core.emulation.table import Row
-from rehearsal.core.model import Properties, RefusalError
+from rehearsal.core.model import Properties, Record, RefusalError
 from rehearsal.core.properties import at, head, walk
-from rehearsal.core.state import Record
 
 _ID = re.compile(r"([a-z]+)-[0-9a-f]{8}(?:[0-9a-f]{9})?")
 # Free text of the user, never a reference.

@@ -8,9 +8,9 @@ from typing import Any, ClassVar
 from rehearsal.aws.table import TABLE
 from rehearsal.core.emulation import site
 from rehearsal.core.emulation.functions import absent
-from rehearsal.core.model import Call, Properties
+from rehearsal.core.model import Call, Properties, Record
 from rehearsal.core.properties import decoded
-from rehearsal.core.state import Record, State
+from rehearsal.core.state import State
 
 PACKAGE = "aws"
 DEFAULT_REGION = "us-east-1"

@@ -5,10 +5,10 @@ import threading
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from rehearsal.core.model import Call, Cloud, Instance, Properties, RefusalError
+from rehearsal.core.model import Call, Cloud, Instance, Properties, Record, RefusalError
 from rehearsal.core.properties import at, head, steps
 from rehearsal.core.schema import Schemas
-from rehearsal.core.state import Record, State
+from rehearsal.core.state import State
 from rehearsal.core.validate import nearest
 from rehearsal.kubernetes import ambient
 

@@ -9,8 +9,8 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from rehearsal.core.model import Call, Cloud, Diff, Instance, Properties, RefusalError
-from rehearsal.core.state import Record, State
+from rehearsal.core.model import Call, Cloud, Diff, Instance, Properties, Record, RefusalError
+from rehearsal.core.state import State
 from rehearsal.core.wrapper import Wrapper
 
 

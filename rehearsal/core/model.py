@@ -24,6 +24,30 @@ class _Unknown:
 UNKNOWN = _Unknown()
 
 
+@dataclass(frozen=True)
+class Record:
+    """One resource that exists; ids are unique within a `scope`: an account and region, or a cluster."""
+
+    key: int
+    package: str
+    type: str
+    scope: str
+    id: str
+    urn: str
+    name: str
+    inputs: Properties
+    outputs: Properties
+
+
+@dataclass(frozen=True)
+class Reference:
+    """`user` holds, at property `path`, an identifier of the resource `used`."""
+
+    user: Record
+    used: Record
+    path: str
+
+
 class RefusalError(Exception):
     """The cloud says no: `code` as the service spells it, a message, and what to do about it."""
 

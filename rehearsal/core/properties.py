@@ -8,6 +8,7 @@ from typing import Any
 from rehearsal.core.model import UNKNOWN, Properties
 
 _NAME = re.compile(r"[A-Za-z_$][\w$]*")
+_INDEX = re.compile(r"\[\d+\]")
 _STEP = re.compile(r'\[(\d+)\]|\["((?:[^"\\]|\\.)*)"\]|\.?([^.\[]+)')
 
 
@@ -52,6 +53,34 @@ def steps(path: str) -> list[str | int]:
     """The keys and indices of a path."""
     found = _STEP.findall(path)
     return [int(index) if index else name or re.sub(r"\\(.)", r"\1", quoted) for index, quoted, name in found]
+
+
+def each(value: Any, path: str) -> Iterator[tuple[str, Any]]:
+    """What is known at a path without indices, as (concrete path, value).
+
+    Every item of a list on the way is meant; `[]` at the end stands for the items of the last one.
+    """
+    yield from _each(value, path.split("."), "")
+
+
+def _each(value: Any, steps: list[str], here: str) -> Iterator[tuple[str, Any]]:
+    if not steps:
+        if known(value):
+            yield here, value
+        return
+    name, many = steps[0].removesuffix("[]"), steps[0].endswith("[]")
+    found = value.get(name) if isinstance(value, Mapping) else None
+    place = join(here, name)
+    if not isinstance(found, list) or not (many or steps[1:]):
+        yield from () if many else _each(found, steps[1:], place)
+        return
+    for index, item in enumerate(found):
+        yield from _each(item, steps[1:], f"{place}[{index}]")
+
+
+def without_indices(path: str) -> str:
+    """A property path without its list indices, as the tables spell paths."""
+    return _INDEX.sub("", path)
 
 
 def changed(old: Any, new: Any, path: str = "") -> list[str]:

@@ -2,38 +2,13 @@
 
 import sqlite3
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from rehearsal.core.database import Database
-from rehearsal.core.model import Properties
+from rehearsal.core.model import Properties, Record, Reference
 
 _COLUMNS = "key, package, type, scope, id, urn, name, inputs, outputs"
-
-
-@dataclass(frozen=True)
-class Record:
-    """One resource that exists; ids are unique within a `scope`: an account and region, or a cluster."""
-
-    key: int
-    package: str
-    type: str
-    scope: str
-    id: str
-    urn: str
-    name: str
-    inputs: Properties
-    outputs: Properties
-
-
-@dataclass(frozen=True)
-class Reference:
-    """`user` holds, at property `path`, an identifier of the resource `used`."""
-
-    user: Record
-    used: Record
-    path: str
 
 
 class DuplicateError(Exception):

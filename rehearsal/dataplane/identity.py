@@ -8,7 +8,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from rehearsal.core.state import Record, State
+from rehearsal.core.model import Record
+from rehearsal.core.state import State
 from rehearsal.dataplane.policies import role_record, trusts
 
 _ASSOCIATION = "aws:eks/podIdentityAssociation:PodIdentityAssociation"

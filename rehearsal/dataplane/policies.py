@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from rehearsal.core.state import Record, State
+from rehearsal.core.model import Record
+from rehearsal.core.state import State
 
 _ROLE = "aws:iam/role:Role"
 _INLINE = "aws:iam/rolePolicy:RolePolicy"

@@ -5,7 +5,8 @@ import uuid
 from dataclasses import dataclass
 from typing import Any
 
-from rehearsal.core.state import Record, State
+from rehearsal.core.model import Record
+from rehearsal.core.state import State
 
 # What was written through this store is {"versions": {id: {"value": str, "stages": [...]}}}; anything else
 # was written by whoever emulates a service that makes secrets: the value itself, as text or as JSON.

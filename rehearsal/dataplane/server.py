@@ -13,7 +13,8 @@ from typing import Any
 from urllib.parse import parse_qs
 
 from infra.engine.peers import is_own
-from rehearsal.core.state import Record, State
+from rehearsal.core.model import Record
+from rehearsal.core.state import State
 from rehearsal.dataplane.identity import Caller, Denied, Identities
 from rehearsal.dataplane.policies import Request, allowed, role_record
 from rehearsal.dataplane.secret_store import CURRENT, ConflictError, SecretStore, Version

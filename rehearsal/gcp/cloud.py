@@ -3,15 +3,14 @@
 import re
 from typing import Any
 
+from rehearsal.core.discovery import gathered
 from rehearsal.core.emulation.cloud import TableCloud
-from rehearsal.core.emulation.discovery import gathered
 from rehearsal.core.emulation.functions import asking
 from rehearsal.core.emulation.refusals import refuse_protected
 from rehearsal.core.emulation.shape import labels_over
 from rehearsal.core.emulation.table import Row
-from rehearsal.core.model import UNKNOWN, Call, CheckFailure, Instance, Properties, RefusalError
+from rehearsal.core.model import UNKNOWN, Call, CheckFailure, Instance, Properties, Record, RefusalError
 from rehearsal.core.properties import decoded
-from rehearsal.core.state import Record
 from rehearsal.gcp import functions, references
 from rehearsal.gcp.rules import BOOK
 from rehearsal.gcp.site import MISSING, Site, places_of, project_of, site_of

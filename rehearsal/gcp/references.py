@@ -5,10 +5,8 @@ from collections.abc import Iterator
 
 from rehearsal.core.emulation.site import refuse
 from rehearsal.core.emulation.table import Row
-from rehearsal.core.model import Properties, RefusalError
-from rehearsal.core.properties import walk
-from rehearsal.core.rules.tables import without_indices
-from rehearsal.core.state import Record
+from rehearsal.core.model import Properties, Record, RefusalError
+from rehearsal.core.properties import walk, without_indices
 from rehearsal.gcp.site import MISSING, Site, project_number
 from rehearsal.gcp.table import TABLE
 

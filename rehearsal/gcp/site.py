@@ -7,8 +7,8 @@ from typing import Any, ClassVar
 
 from rehearsal.core.emulation import site
 from rehearsal.core.emulation.templates import digits
-from rehearsal.core.model import Call, Properties
-from rehearsal.core.state import Record, State
+from rehearsal.core.model import Call, Properties, Record
+from rehearsal.core.state import State
 from rehearsal.gcp.table import TABLE
 
 PACKAGE = "gcp"

@@ -5,7 +5,7 @@ It stands for whatever cluster a user is logged in to, so it has one large CPU n
 
 from decimal import Decimal
 
-from rehearsal.core.state import Record
+from rehearsal.core.model import Record
 from rehearsal.workloads.scheduling import Node
 
 TYPE = "kubernetes:ambient:Cluster"

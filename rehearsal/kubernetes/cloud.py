@@ -13,22 +13,17 @@ from rehearsal.core.model import (
     InitFailedError,
     Instance,
     Properties,
+    Record,
     RefusalError,
 )
 from rehearsal.core.schema import Schemas
-from rehearsal.core.state import DuplicateError, Record, State
+from rehearsal.core.state import DuplicateError, State
 from rehearsal.core.validate import validate
 from rehearsal.dataplane.server import CREDENTIALS_PATH, Dataplane
-from rehearsal.kubernetes import (
-    admission,
-    ambient,
-    awaits,
-    finalizers,
-    functions,
-    helm,
-    load_balancers,
-    objects,
-)
+from rehearsal.kubernetes import ambient, functions, helm
+from rehearsal.kubernetes.api import admission, awaits, finalizers, objects
+from rehearsal.kubernetes.api.diffs import REPLACE_UNREADY, annotations, diff, keeps_name
+from rehearsal.kubernetes.api.naming import assign_name
 from rehearsal.kubernetes.clusters import (
     EKS_CLUSTER,
     GKE_CLUSTER,
@@ -37,11 +32,10 @@ from rehearsal.kubernetes.clusters import (
     namespace_of,
     resolve,
 )
-from rehearsal.kubernetes.diffs import REPLACE_UNREADY, annotations, diff, keeps_name
+from rehearsal.kubernetes.controllers import load_balancers
+from rehearsal.kubernetes.controllers.kubelet import Kubelet
+from rehearsal.kubernetes.controllers.workload_objects import WorkloadObjects
 from rehearsal.kubernetes.kinds import HELM_RELEASE, Kind, builtin_namespaced, is_patch, parse
-from rehearsal.kubernetes.kubelet import Kubelet
-from rehearsal.kubernetes.naming import assign_name
-from rehearsal.kubernetes.workload_objects import WorkloadObjects
 from rehearsal.workloads.translate import Pod
 
 # How long the provider tries again when a namespace or a custom kind is not there (yet).

@@ -10,8 +10,8 @@ from typing import Any
 from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
 
-from rehearsal.core.model import UNKNOWN, RefusalError
-from rehearsal.core.state import Record, State
+from rehearsal.core.model import UNKNOWN, Record, RefusalError
+from rehearsal.core.state import State
 from rehearsal.kubernetes import ambient
 from rehearsal.kubernetes.charts import Chart, Crd, all_crds, find
 from rehearsal.kubernetes.kinds import HELM_RELEASE, Kind, builtin_exists, parse
@@ -63,6 +63,10 @@ class Cluster:
     def name(self) -> str:
         """Its name in the cloud."""
         return str(self.record.outputs.get("name") or self.record.name)
+
+    def all(self, token: str) -> Iterator[Record]:
+        """The objects of one type, oldest first."""
+        return iter(self.state.find(package=PACKAGE, type=token, scope=self.scope))
 
     def objects(self, kind: str, namespace: str | None = None) -> Iterator[Record]:
         """The objects of a kind, whatever version they were written in, oldest first."""

@@ -4,15 +4,24 @@ from collections.abc import Mapping
 from typing import Any
 
 from rehearsal.core import properties
-from rehearsal.core.model import UNKNOWN, Call, CheckFailure, Diff, InitFailedError, Properties, RefusalError
+from rehearsal.core.model import (
+    UNKNOWN,
+    Call,
+    CheckFailure,
+    Diff,
+    InitFailedError,
+    Properties,
+    Record,
+    RefusalError,
+)
 from rehearsal.core.properties import at
-from rehearsal.core.state import Record, State
-from rehearsal.kubernetes import awaits, objects
+from rehearsal.core.state import State
+from rehearsal.kubernetes.api import awaits, objects
+from rehearsal.kubernetes.api.naming import unique_suffix
 from rehearsal.kubernetes.charts import Chart, all_crds, find
 from rehearsal.kubernetes.clusters import EKS_CLUSTER, Cluster
+from rehearsal.kubernetes.controllers.nodes import nodes
 from rehearsal.kubernetes.kinds import HELM_RELEASE, parse
-from rehearsal.kubernetes.naming import unique_suffix
-from rehearsal.kubernetes.nodes import nodes
 from rehearsal.workloads.scheduling import place
 
 # Namespaces that Helm made itself (`createNamespace`): no resource of any program, and never removed by Helm.

@@ -14,7 +14,7 @@ from typing import Any
 import yaml
 
 ROOT = Path(__file__).resolve().parents[2]
-TARGET = ROOT / "rehearsal" / "kubernetes" / "rules" / "crd_schemas.json"
+TARGET = ROOT / "rehearsal" / "kubernetes" / "rules" / "objects" / "crd_schemas.json"
 _LEFT_OUT = (
     "description",
     "format",

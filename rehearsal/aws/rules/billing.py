@@ -3,11 +3,10 @@
 import re
 from collections.abc import Iterator
 
-from rehearsal.aws.rules.book import BOOK
-from rehearsal.aws.rules.reading import each, given, is_set, items, named, text
-from rehearsal.aws.site import Site
+from rehearsal.aws.rules.book import BOOK, World
+from rehearsal.aws.rules.reading import given, is_set, items, named, text
 from rehearsal.core.model import Properties
-from rehearsal.core.properties import known
+from rehearsal.core.properties import each, known
 from rehearsal.core.rules.model import Violation
 
 _BUDGET = "aws:budgets/budget:Budget"
@@ -123,7 +122,7 @@ def monitor_specification(inputs: Properties) -> Iterator[Violation]:
 @BOOK.rule_around(
     "AWS-CE-003", _MONITOR, source="aws-cloudformation/cloudformation-coverage-roadmap issue 2515"
 )
-def one_managed_monitor(inputs: Properties, site: Site) -> Iterator[Violation]:
+def one_managed_monitor(inputs: Properties, site: World) -> Iterator[Violation]:
     """An account has one DIMENSIONAL monitor over its services."""
     dimension = inputs.get("monitorDimension")
     if inputs.get("monitorType") != "DIMENSIONAL" or dimension != "SERVICE" or site.preview:

@@ -1,6 +1,21 @@
 """The book itself, apart from its pages so that they can be imported in any order."""
 
-from rehearsal.aws.site import Site
+from typing import Protocol
+
+from rehearsal.core.rules import model
 from rehearsal.core.rules.model import Book
 
-BOOK: Book[Site] = Book("AWS")
+
+class World(model.World, Protocol):
+    """What exists around a resource, in its account and region."""
+
+    @property
+    def account(self) -> str:
+        """The number of the account."""
+
+    @property
+    def region(self) -> str:
+        """The region of the request; a resource may still be global."""
+
+
+BOOK: Book[World] = Book("AWS")

@@ -1,35 +1,14 @@
 """Reading inputs that may hold unknowns: a rule says nothing about what it cannot see."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
-from rehearsal.aws.site import Site
-from rehearsal.core.model import Properties
-from rehearsal.core.properties import at, join, known
-from rehearsal.core.state import Record
+from rehearsal.aws.rules.book import World
+from rehearsal.core.model import Properties, Record
+from rehearsal.core.properties import at, each, known
 
 EFA_DEVICES = ("efa", "efa-only")
-
-
-def each(value: Any, path: str) -> Iterator[tuple[str, Any]]:
-    """What is known at a path in which `[]` stands for every item, as (concrete path, value)."""
-    yield from _walk(value, path.split("."), "")
-
-
-def _walk(value: Any, steps: list[str], here: str) -> Iterator[tuple[str, Any]]:
-    if not steps:
-        if known(value):
-            yield here, value
-        return
-    name, many = steps[0].removesuffix("[]"), steps[0].endswith("[]")
-    found = value.get(name) if isinstance(value, Mapping) else None
-    place = join(here, name)
-    if not many:
-        yield from _walk(found, steps[1:], place)
-    elif isinstance(found, list):
-        for index, item in enumerate(found):
-            yield from _walk(item, steps[1:], f"{place}[{index}]")
 
 
 def items(inputs: Properties, name: str) -> list[tuple[str, Mapping[str, Any]]]:
@@ -67,7 +46,7 @@ def document(value: Any) -> Any:
         return None
 
 
-def subnets(site: Site, values: Any) -> list[Record]:
+def subnets(site: World, values: Any) -> list[Record]:
     """The subnets that exist among the given ids."""
     found = [site.find(value, "ec2/subnet:Subnet") for value in values] if isinstance(values, list) else []
     return [subnet for subnet in found if subnet is not None]
@@ -88,7 +67,7 @@ def all_known(values: Any) -> bool:
     return isinstance(values, list) and all(known(value) for value in values)
 
 
-def vpc_of_group(site: Site, value: Any) -> str | None:
+def vpc_of_group(site: World, value: Any) -> str | None:
     """The VPC of a security group that exists."""
     group = site.find(value, "ec2/securityGroup:SecurityGroup")
     return text(group.outputs.get("vpcId")) if group else None
@@ -99,7 +78,7 @@ def named(record: Record) -> str:
     return record.urn or record.id
 
 
-def template_of(site: Site, inputs: Properties) -> Record | None:
+def template_of(site: World, inputs: Properties) -> Record | None:
     """The launch template of a node group."""
     name = at(inputs, "launchTemplate.id") or at(inputs, "launchTemplate.name")
     return site.find(name, "ec2/launchTemplate:LaunchTemplate")

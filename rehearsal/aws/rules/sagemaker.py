@@ -2,9 +2,8 @@
 
 from collections.abc import Iterator
 
-from rehearsal.aws.rules.book import BOOK
+from rehearsal.aws.rules.book import BOOK, World
 from rehearsal.aws.rules.reading import is_set, subnets, trusts
-from rehearsal.aws.site import Site
 from rehearsal.core.model import Properties
 from rehearsal.core.properties import at
 from rehearsal.core.rules.model import Violation
@@ -26,7 +25,7 @@ _API = "botocore 1.44.5 sagemaker/2017-07-24"
 @BOOK.rule_around(
     "AWS-SM-001", *_ROLES, source="awslabs/predictive-maintenance-using-machine-learning issue 3"
 )
-def role_trusts_sagemaker(inputs: Properties, site: Site) -> Iterator[Violation]:
+def role_trusts_sagemaker(inputs: Properties, site: World) -> Iterator[Violation]:
     """The execution role lets SageMaker assume it."""
     for path in dict.fromkeys(_ROLES.values()):
         role = site.find(at(inputs, path), "iam/role:Role")
@@ -40,7 +39,7 @@ def role_trusts_sagemaker(inputs: Properties, site: Site) -> Iterator[Violation]
 
 
 @BOOK.rule_around("AWS-SM-002", _DOMAIN, source=f"{_API} CreateDomainRequest (SubnetIds: the VPC subnets)")
-def domain_subnets_of_its_vpc(inputs: Properties, site: Site) -> Iterator[Violation]:
+def domain_subnets_of_its_vpc(inputs: Properties, site: World) -> Iterator[Violation]:
     """A domain's subnets are in its VPC."""
     vpc = site.find(inputs.get("vpcId"), "ec2/vpc:Vpc")
     for subnet in subnets(site, inputs.get("subnetIds")) if vpc else []:

@@ -5,8 +5,7 @@ from collections.abc import Mapping
 from rehearsal.aws.site import Site
 from rehearsal.core.emulation.site import Hooks
 from rehearsal.core.emulation.templates import draw
-from rehearsal.core.model import Properties, RefusalError
-from rehearsal.core.state import Record
+from rehearsal.core.model import Properties, Record, RefusalError
 
 
 def _address(seed: str, *octets: int) -> str:

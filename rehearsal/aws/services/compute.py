@@ -4,8 +4,7 @@ from collections.abc import Mapping
 
 from rehearsal.aws.site import Site
 from rehearsal.core.emulation.site import Hooks
-from rehearsal.core.model import Properties
-from rehearsal.core.state import Record
+from rehearsal.core.model import Properties, Record
 
 
 def _next_version(site: Site, template: Record, inputs: Properties) -> Properties:

@@ -7,8 +7,7 @@ from rehearsal.aws import facts
 from rehearsal.aws.site import Site
 from rehearsal.core.emulation.site import Hooks
 from rehearsal.core.emulation.templates import draw
-from rehearsal.core.model import Properties
-from rehearsal.core.state import Record
+from rehearsal.core.model import Properties, Record
 
 _CLUSTER = "eks/cluster:Cluster"
 

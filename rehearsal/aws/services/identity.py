@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from rehearsal.aws.services.rds import SECRETS
 from rehearsal.aws.site import Site
 from rehearsal.core.emulation.site import Hooks
-from rehearsal.core.model import Properties
-from rehearsal.core.state import Record
+from rehearsal.core.model import Properties, Record
 
 
 def _role_outputs(site: Site, seed: str, inputs: Properties, outputs: Properties) -> Properties:

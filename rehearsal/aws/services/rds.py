@@ -7,8 +7,7 @@ from collections.abc import Mapping
 from rehearsal.aws.site import Site
 from rehearsal.core.emulation.site import Hooks, refuse
 from rehearsal.core.emulation.templates import draw
-from rehearsal.core.model import Properties
-from rehearsal.core.state import Record
+from rehearsal.core.model import Properties, Record
 
 # Where the values of secrets are kept: document space and, as its keys, ARNs of secrets.
 SECRETS = "secret"

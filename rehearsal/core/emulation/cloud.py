@@ -19,12 +19,12 @@ from rehearsal.core.emulation.replacing import replacing
 from rehearsal.core.emulation.shape import fill_in, foreseen, identifiers, is_programs
 from rehearsal.core.emulation.site import Hooks, S
 from rehearsal.core.emulation.table import Row, Table
-from rehearsal.core.model import UNKNOWN, Call, CheckFailure, Cloud, Diff, Properties, RefusalError
+from rehearsal.core.model import UNKNOWN, Call, CheckFailure, Cloud, Diff, Properties, Record, RefusalError
 from rehearsal.core.properties import changed, without_none
 from rehearsal.core.rules.model import Book
 from rehearsal.core.rules.telling import refusal, told, unknown_type
 from rehearsal.core.schema import ResourceSchema, Schemas
-from rehearsal.core.state import Record, State
+from rehearsal.core.state import State
 from rehearsal.core.validate import validate
 
 

@@ -4,10 +4,10 @@ import threading
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from rehearsal.core.emulation.columns import read_by
 from rehearsal.core.emulation.site import S
 from rehearsal.core.emulation.table import Table
 from rehearsal.core.model import Call, Instance, Properties, RefusalError
-from rehearsal.core.rules.tables import read_by
 from rehearsal.core.rules.telling import unknown_function
 
 Function = Callable[[S, Properties], Properties]

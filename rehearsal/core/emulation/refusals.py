@@ -2,9 +2,8 @@
 
 from rehearsal.core.emulation.site import OWNER, Site
 from rehearsal.core.emulation.table import Row
-from rehearsal.core.model import UNKNOWN, Properties, RefusalError
+from rehearsal.core.model import UNKNOWN, Properties, Record, RefusalError
 from rehearsal.core.properties import at
-from rehearsal.core.state import Record
 
 # Names that are not free although their resource is deleted: document space; keys are made by `_kept_key`.
 _KEPT = "kept-names"

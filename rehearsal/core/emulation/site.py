@@ -4,8 +4,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import ClassVar, Generic, TypeVar
 
-from rehearsal.core.model import Call, Properties, RefusalError
-from rehearsal.core.state import Record, State
+from rehearsal.core.model import Call, Properties, Record, RefusalError
+from rehearsal.core.state import State
 
 # At this path a resource that the service made by itself refers to the one it belongs to.
 OWNER = "__owner"

@@ -30,9 +30,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from rehearsal.core.emulation.columns import Blocked, blocked, by_type, covers, full_tokens
 from rehearsal.core.model import Properties
 from rehearsal.core.properties import at
-from rehearsal.core.rules.tables import Blocked, blocked, by_type, covers, full_tokens
 
 
 @dataclass(frozen=True)

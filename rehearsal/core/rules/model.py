@@ -7,9 +7,9 @@ anything is created; one about the resource and its surroundings (`world`) when 
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Generic, Protocol, TypeVar
 
-from rehearsal.core.model import Properties
+from rehearsal.core.model import Properties, Record
 
 W = TypeVar("W")
 
@@ -26,6 +26,32 @@ class Violation:
 
 Alone = Callable[[Properties], Iterator[Violation]]
 Around = Callable[[Properties, W], Iterator[Violation]]
+
+
+class World(Protocol):
+    """What exists around the resource that a rule is about. Types are given without their package."""
+
+    @property
+    def preview(self) -> bool:
+        """Whether what a program is about to create does not exist yet."""
+
+    def find(self, value: object, *types: str) -> Record | None:
+        """The resource of one of `types` that an id, link or name refers to, or None."""
+
+    def all(self, token: str) -> Iterator[Record]:
+        """The resources of a type that can be seen from here, oldest first."""
+
+    def others(self, token: str) -> Iterator[Record]:
+        """Like `all`, without the resource that the rule is about."""
+
+    def users(self, used: Record, token: str) -> Iterator[Record]:
+        """The resources of a type that refer to `used`, without the one that the rule is about."""
+
+    def current(self, token: str) -> Record | None:
+        """The resource that the rule is about as it is before an update; None when it is being created."""
+
+    def exists(self, value: str) -> bool:
+        """Whether something, wherever it is, is known under an id, link or name."""
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,9 @@
-"""What Google Cloud would refuse: `BOOK` holds every rule."""
+"""What Google Cloud refuses, service by service. Limits of single values are rows in `limits/*.toml`."""
 
-from rehearsal.gcp.rules import accounts, clusters, fabrics, networks, pools, storage, values
+from rehearsal.core.discovery import modules
 from rehearsal.gcp.rules.book import BOOK
 
-__all__ = ["BOOK", "accounts", "clusters", "fabrics", "networks", "pools", "storage", "values"]
+__all__ = ["BOOK"]
+
+# Importing a module of rules puts them into the book.
+MODULES = tuple(modules(__name__))

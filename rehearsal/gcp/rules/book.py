@@ -1,15 +1,15 @@
 """The book of Google Cloud's rules, and what a rule may look at around a resource."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any, Protocol
 
-from rehearsal.core.model import Properties
+from rehearsal.core.model import Properties, Record
+from rehearsal.core.rules import model
 from rehearsal.core.rules.model import Book
-from rehearsal.core.state import Record
 
 
-class World(Protocol):
-    """What exists around the resource that a rule is about."""
+class World(model.World, Protocol):
+    """What exists around a resource, in its project."""
 
     @property
     def project(self) -> str:
@@ -18,12 +18,6 @@ class World(Protocol):
     @property
     def places(self) -> Properties:
         """Its region, zone and location, as far as they are known."""
-
-    def find(self, value: object, token: str) -> Record | None:
-        """What a self link, id, email or name refers to; `token` is a type without `gcp:`."""
-
-    def others(self, token: str) -> Iterator[Record]:
-        """The other resources of a type in the project."""
 
 
 BOOK: Book[World] = Book("GCP")

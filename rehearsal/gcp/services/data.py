@@ -4,8 +4,7 @@ from collections.abc import Mapping
 
 from rehearsal.core.emulation.site import Hooks
 from rehearsal.core.emulation.templates import expand
-from rehearsal.core.model import Properties
-from rehearsal.core.state import Record
+from rehearsal.core.model import Properties, Record
 from rehearsal.gcp.rules.book import block
 from rehearsal.gcp.site import Site
 

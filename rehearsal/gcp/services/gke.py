@@ -6,8 +6,7 @@ from typing import Any
 
 from rehearsal.core.emulation.site import Hooks, refuse
 from rehearsal.core.emulation.templates import draw, expand
-from rehearsal.core.model import Properties
-from rehearsal.core.state import Record
+from rehearsal.core.model import Properties, Record
 from rehearsal.gcp.facts import machines, versions, zones
 from rehearsal.gcp.site import Site
 

@@ -1,15 +1,35 @@
 """The book of what a Kubernetes API server refuses, and the types its rules are about."""
 
 from collections.abc import Iterator
+from typing import Protocol
 
-from rehearsal.core.model import Properties
+from rehearsal.core.model import Properties, Record
 from rehearsal.core.rules.model import Book, Rule, Violation
-from rehearsal.core.state import Record
-from rehearsal.kubernetes.clusters import PACKAGE, Cluster
+from rehearsal.kubernetes.charts import Chart, Crd
 from rehearsal.kubernetes.kinds import builtin_namespaced, parse
 from rehearsal.kubernetes.rules import reading
 
-BOOK: Book[Cluster] = Book("K8S")
+
+class World(Protocol):
+    """The cluster that an object is in."""
+
+    def all(self, token: str) -> Iterator[Record]:
+        """The objects of one type, oldest first."""
+
+    def get(self, kind: str, namespace: str, name: str) -> Record | None:
+        """One object; `namespace` is empty for kinds that have none."""
+
+    def exists(self, kind: str, namespace: str, name: str) -> bool:
+        """Whether an object exists, those of every new cluster included."""
+
+    def releases(self) -> Iterator[tuple[Record, Chart | None]]:
+        """The Helm releases and their charts, None for an unknown chart."""
+
+    def crds(self) -> Iterator[Crd]:
+        """The custom kinds that the cluster serves."""
+
+
+BOOK: Book[World] = Book("K8S")
 
 # Topics beside the types themselves: every object, and every object of a kind that the SDK has no type for.
 ANY, CUSTOM = "kubernetes:*", "kubernetes:*:custom"
@@ -28,9 +48,7 @@ PODS = (POD, *SERVING, JOB, CRON_JOB)
 CORE = "kubernetes/kubernetes pkg/apis/core/validation/validation.go"
 
 
-def alone(
-    token: str, inputs: Properties, *, custom: bool = False
-) -> Iterator[tuple[Rule[Cluster], Violation]]:
+def alone(token: str, inputs: Properties, *, custom: bool = False) -> Iterator[tuple[Rule[World], Violation]]:
     """What an object's inputs break by themselves; `custom` when the SDK has no such type."""
     seen = _with_kind(token, inputs)
     for topic in _topics(token, custom):
@@ -38,22 +56,22 @@ def alone(
 
 
 def around(
-    token: str, inputs: Properties, world: Cluster, *, custom: bool = False
-) -> Iterator[tuple[Rule[Cluster], Violation]]:
+    token: str, inputs: Properties, world: World, *, custom: bool = False
+) -> Iterator[tuple[Rule[World], Violation]]:
     """What an object breaks in a cluster."""
     seen = _with_kind(token, inputs)
     for topic in _topics(token, custom):
         yield from BOOK.broken_around(topic, seen, world)
 
 
-def objects(world: Cluster, token: str, namespace: str | None = None) -> Iterator[Record]:
+def objects(world: World, token: str, namespace: str | None = None) -> Iterator[Record]:
     """The objects of one type, in one namespace."""
-    for record in world.state.find(package=PACKAGE, type=token, scope=world.scope):
+    for record in world.all(token):
         if namespace is None or reading.at(record.outputs, "metadata.namespace") == namespace:
             yield record
 
 
-def existing(world: Cluster, inputs: Properties) -> Record | None:
+def existing(world: World, inputs: Properties) -> Record | None:
     """The object of this kind and name as it is before the change."""
     kind, name = parse(f"kubernetes:{inputs['apiVersion']}:{inputs['kind']}"), reading.name(inputs)
     builtin = "." not in kind.group or kind.group.endswith(".k8s.io")

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from rehearsal.core.state import Record, State
+from rehearsal.core.model import Record
+from rehearsal.core.state import State
 from rehearsal.dataplane.policies import Request, allowed, trusts
 from rehearsal.dataplane.secret_store import SecretStore
 from rehearsal.dataplane.server import CREDENTIALS_PATH, Dataplane

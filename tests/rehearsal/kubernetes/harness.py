@@ -8,8 +8,8 @@ from typing import Any
 
 import psutil
 
-from rehearsal.core.model import Call, Instance, Properties, RefusalError
-from rehearsal.core.state import Record, State
+from rehearsal.core.model import Call, Instance, Properties, Record, RefusalError
+from rehearsal.core.state import State
 from rehearsal.kubernetes.cloud import KubernetesCloud
 
 ENDPOINT = "https://ABCDEF0123.gr7.eu-central-1.eks.amazonaws.com"

@@ -10,7 +10,7 @@ import pytest
 from rehearsal.core.model import InitFailedError, RefusalError
 from rehearsal.dataplane.secret_store import SecretStore
 from rehearsal.kubernetes.clusters import Cluster
-from rehearsal.kubernetes.nodes import nodes
+from rehearsal.kubernetes.controllers.nodes import nodes
 from tests.rehearsal.kubernetes.harness import (
     ACCOUNT,
     ACCOUNT_KIND,

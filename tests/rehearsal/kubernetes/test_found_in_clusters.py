@@ -3,9 +3,10 @@
 import pytest
 
 from rehearsal.core.model import InitFailedError, Properties
-from rehearsal.kubernetes import ambient, awaits
+from rehearsal.kubernetes import ambient
+from rehearsal.kubernetes.api import awaits
 from rehearsal.kubernetes.clusters import Cluster
-from rehearsal.kubernetes.nodes import nodes
+from rehearsal.kubernetes.controllers.nodes import nodes
 from tests.rehearsal.kubernetes.harness import DEPLOYMENT, RELEASE, SERVICE, Rehearsed, deployment, kubeconfig
 
 CLAIM = "kubernetes:core/v1:PersistentVolumeClaim"

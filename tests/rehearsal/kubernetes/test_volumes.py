@@ -4,7 +4,7 @@ import threading
 from pathlib import Path
 
 from rehearsal.kubernetes.clusters import resolve
-from rehearsal.kubernetes.volumes import Volumes
+from rehearsal.kubernetes.controllers.volumes import Volumes
 from rehearsal.workloads.translate import Pod
 from tests.rehearsal.kubernetes.harness import Rehearsed
 

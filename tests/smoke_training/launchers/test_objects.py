@@ -11,7 +11,7 @@ import pytest
 from rehearsal.core.schema import Schemas
 from rehearsal.core.validate import validate
 from rehearsal.kubernetes.rules import alone
-from rehearsal.kubernetes.rules.schema import misfits
+from rehearsal.kubernetes.rules.objects.schema import misfits
 from smoke_training.launchers import devices, jobset, kubernetes, legacy, trainjob
 from smoke_training.launchers.runplan import RunPlan, RunPlanError
 from tests.smoke_training.launchers import plans

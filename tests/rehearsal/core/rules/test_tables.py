@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from rehearsal.core.rules.tables import blocked, by_type, covers, read_by, without_indices
+from rehearsal.core.emulation.columns import blocked, by_type, covers, read_by
+from rehearsal.core.properties import without_indices
 
 
 @pytest.mark.parametrize(

@@ -1,13 +1,16 @@
 """Every rule of Google Cloud accepts one example and refuses another at the stated path."""
 
+import tomllib
+from collections.abc import Iterator
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from rehearsal.core.properties import at
+from rehearsal.gcp import rules
 from rehearsal.gcp.rules import BOOK
-from rehearsal.gcp.rules.values import tables
 from tests.rehearsal.gcp.rules import examples_data, examples_gke, examples_network
 from tests.rehearsal.gcp.rules.harness import Driver
 
@@ -26,22 +29,18 @@ def examples() -> dict[str, Example]:
         **examples_gke.EXAMPLES,
         **examples_data.EXAMPLES,
     }
-    for token, table in tables().items():
-        kind = token.rpartition(":")[0].replace("/", "-").upper()
-        for number, rows in enumerate((table.get("words"), table.get("numbers")), start=1):
-            if rows:
-                path, listed = next(iter(rows.items()))
-                good, bad = (listed[0], "NO_SUCH_WORD") if number == 1 else (listed[0], listed[0] - 1)
-                base = NEEDED.get(token, {})
-                example: Example = (
-                    token,
-                    [],
-                    {**base, **nested(path, good)},
-                    {**base, **nested(path, bad)},
-                    path,
-                )
-                found[f"GCP-VALUE-{kind}-{number}"] = example
+    for row in limits():
+        token, path = row["types"][0], row["paths"][0]
+        is_word = "values" in row
+        good, bad = (row["values"][0], "NO_SUCH_WORD") if is_word else (row["least"] + 1, row["least"] - 1)
+        base = NEEDED.get(token, {})
+        found[row["id"]] = (token, [], {**base, **nested(path, good)}, {**base, **nested(path, bad)}, path)
     return found
+
+
+def limits() -> Iterator[dict[str, Any]]:
+    for file in Path(rules.__file__).parent.glob("limits/*.toml"):
+        yield from tomllib.loads(file.read_text())["limit"]
 
 
 def nested(path: str, value: Any) -> dict[str, Any]:
@@ -63,7 +62,7 @@ def broken(google: Driver, token: str, world: list[Any], inputs: dict[str, Any])
 def test_every_rule_has_examples_and_a_source() -> None:
     assert examples().keys() == BOOK.rules.keys()
     assert all(rule.source and rule.summary for rule in BOOK.rules.values())
-    assert len([key for key in BOOK.rules if "-VALUE-" not in key]) >= 40
+    assert len([key for key in BOOK.rules if "-LIM-" not in key]) >= 40
 
 
 @pytest.mark.parametrize("id", sorted(BOOK.rules))
@@ -81,5 +80,5 @@ def test_the_refused_example_breaks_exactly_this_rule(id: str, google: Driver) -
 def test_values_are_found_in_lists_too(google: Driver) -> None:
     taints = {"taints": [{"key": "a", "value": "b", "effect": "NoSchedule"}]}
     found = broken(google, "container/nodePool:NodePool", [], {"nodeConfig": taints})
-    assert found == [("GCP-VALUE-CONTAINER-NODEPOOL-1", "nodeConfig.taints[0].effect")]
+    assert found == [("GCP-LIM-118", "nodeConfig.taints[0].effect")]
     assert at({"nodeConfig": taints}, found[0][1]) == "NoSchedule"

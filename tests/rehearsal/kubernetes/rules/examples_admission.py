@@ -3,7 +3,7 @@
 from typing import Any
 
 from rehearsal.kubernetes.rules.book import DEPLOYMENT, LIMIT_RANGE, NAMESPACE, POD, QUOTA
-from rehearsal.kubernetes.rules.scheduling import PRIORITY_CLASS
+from rehearsal.kubernetes.rules.pods.scheduling import PRIORITY_CLASS
 from tests.rehearsal.kubernetes.rules.building import Changes, Example, but, deployment, named, pod, spaced
 
 MAIN, AT = "spec.containers.0", "spec.containers[0]"

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from rehearsal.kubernetes.rules.custom import DEFINITION
-from rehearsal.kubernetes.rules.kueue import CHECK, COHORT, FLAVOR, LOCAL_QUEUE, QUEUE, TOPOLOGY
+from rehearsal.kubernetes.rules.objects.custom import DEFINITION
+from rehearsal.kubernetes.rules.objects.kueue import CHECK, COHORT, FLAVOR, LOCAL_QUEUE, QUEUE, TOPOLOGY
 from tests.rehearsal.kubernetes.rules.building import GONE, Changes, Example, named, spaced
 
 KUEUE = (

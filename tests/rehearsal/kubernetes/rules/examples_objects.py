@@ -2,7 +2,6 @@
 
 from types import MappingProxyType
 
-from rehearsal.kubernetes.rules.access import BINDING, CLUSTER_BINDING, CLUSTER_ROLE, ROLE
 from rehearsal.kubernetes.rules.book import (
     CLAIM,
     CONFIG_MAP,
@@ -17,14 +16,15 @@ from rehearsal.kubernetes.rules.book import (
     STATEFUL_SET,
     VOLUME,
 )
-from rehearsal.kubernetes.rules.policies import (
+from rehearsal.kubernetes.rules.objects.access import BINDING, CLUSTER_BINDING, CLUSTER_ROLE, ROLE
+from rehearsal.kubernetes.rules.objects.policies import (
     ADMISSION_BINDING,
     ADMISSION_POLICY,
     BUDGET,
     NETWORK_POLICY,
 )
-from rehearsal.kubernetes.rules.scheduling import PRIORITY_CLASS
-from rehearsal.kubernetes.rules.storage import CLASS
+from rehearsal.kubernetes.rules.objects.storage import CLASS
+from rehearsal.kubernetes.rules.pods.scheduling import PRIORITY_CLASS
 from tests.rehearsal.kubernetes.rules.building import (
     GONE,
     Changes,

@@ -11,7 +11,7 @@ from rehearsal.core.model import UNKNOWN, Properties
 from rehearsal.core.state import State
 from rehearsal.kubernetes.clusters import EKS_CLUSTER, PACKAGE, Cluster
 from rehearsal.kubernetes.rules import BOOK, alone, around
-from rehearsal.kubernetes.rules.kueue import QUEUE
+from rehearsal.kubernetes.rules.objects.kueue import QUEUE
 from tests.rehearsal.kubernetes.rules import (
     examples_admission,
     examples_custom,

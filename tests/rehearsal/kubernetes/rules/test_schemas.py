@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from rehearsal.kubernetes import admission
-from rehearsal.kubernetes.rules import schema
+from rehearsal.kubernetes.api import admission
+from rehearsal.kubernetes.rules.objects import schema
 from tests.rehearsal.kubernetes.rules.examples_custom import queue
 from tools.kueue import schemas
 

@@ -1,0 +1,1 @@
+"""Rules about EKS and the machines of its nodes."""

@@ -1,0 +1,230 @@
+"""Launch templates, placement groups and capacity reservations."""
+
+import difflib
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from rehearsal.aws import facts
+from rehearsal.aws.rules.book import BOOK
+from rehearsal.aws.rules.reading import EFA_DEVICES, is_set, items, number, text
+from rehearsal.core.model import Properties
+from rehearsal.core.properties import at, each, known
+from rehearsal.core.rules.model import Violation
+
+_TEMPLATE = "aws:ec2/launchTemplate:LaunchTemplate"
+_PLACEMENT = "aws:ec2/placementGroup:PlacementGroup"
+_RESERVATION = "aws:ec2/capacityReservation:CapacityReservation"
+_DATA = "botocore 1.44.5 ec2/2016-11-15 RequestLaunchTemplateData"
+_INTERFACE = "botocore 1.44.5 ec2/2016-11-15 LaunchTemplateInstanceNetworkInterfaceSpecificationRequest"
+_DISK = "botocore 1.44.5 ec2/2016-11-15 LaunchTemplateEbsBlockDeviceRequest"
+_TYPES = "catalogue: aws/karpenter-provider-aws instance-types.md and moto 5.2.5 DescribeInstanceTypes"
+_RESERVE = "botocore 1.44.5 ec2/2016-11-15 CreateCapacityReservationRequest"
+_SIZES = {
+    "gp2": (1, 16384),
+    "gp3": (1, 65536),
+    "io1": (4, 16384),
+    "io2": (4, 65536),
+    "st1": (125, 16384),
+    "sc1": (125, 16384),
+    "standard": (1, 1024),
+}
+_IOPS = {"gp3": (3000, 80000), "io1": (100, 64000), "io2": (100, 256000)}
+
+
+def place(interface: Mapping[str, Any]) -> tuple[int, int]:
+    """Network card and device index of an interface; both are 0 where nothing is said."""
+    return int(number(interface.get("networkCardIndex")) or 0), int(number(interface.get("deviceIndex")) or 0)
+
+
+@BOOK.rule("AWS-EC2-001", _TEMPLATE, source=_DATA)
+def groups_belong_to_interfaces(inputs: Properties) -> Iterator[Violation]:
+    """With network interfaces, security groups belong to the interfaces."""
+    if items(inputs, "networkInterfaces") and is_set(inputs.get("vpcSecurityGroupIds")):
+        yield Violation(
+            "vpcSecurityGroupIds",
+            "network interfaces and instance-level security groups may not be specified in one request",
+            "Give each interface its securityGroups.",
+            "InvalidParameterCombination",
+        )
+
+
+@BOOK.rule(
+    "AWS-EC2-002",
+    _TEMPLATE,
+    source="catalogue: launch-template layouts of instance_types.toml and their efa_source",
+)
+def one_place_per_interface(inputs: Properties) -> Iterator[Violation]:
+    """No two interfaces share a network card and device index."""
+    taken: dict[tuple[int, int], str] = {}
+    for path, interface in items(inputs, "networkInterfaces"):
+        other = taken.setdefault(place(interface), path)
+        if other != path:
+            yield Violation(
+                f"{path}.deviceIndex", f"{other} has the same network card and device index", "Count up."
+            )
+
+
+@BOOK.rule("AWS-EC2-003", _TEMPLATE, source=_INTERFACE)
+def primary_interface(inputs: Properties) -> Iterator[Violation]:
+    """One interface is the primary one: card 0, device 0."""
+    interfaces = items(inputs, "networkInterfaces")
+    if interfaces and (0, 0) not in [place(interface) for _, interface in interfaces]:
+        yield Violation("networkInterfaces", "the primary interface (card 0, device 0) is missing")
+
+
+@BOOK.rule(
+    "AWS-EC2-004", _TEMPLATE, source="botocore 1.44.5 ec2/2016-11-15 InstanceNetworkInterfaceSpecification"
+)
+def public_address_needs_one_interface(inputs: Properties) -> Iterator[Violation]:
+    """A public address is associated only where there is one interface."""
+    interfaces = items(inputs, "networkInterfaces")
+    for path, interface in interfaces if len(interfaces) > 1 else ():
+        if interface.get("associatePublicIpAddress") in (True, "true"):
+            yield Violation(
+                f"{path}.associatePublicIpAddress", "it cannot be set with multiple network interfaces"
+            )
+
+
+@BOOK.rule("AWS-EC2-005", _TEMPLATE, source=_INTERFACE)
+def efa_only_has_no_address(inputs: Properties) -> Iterator[Violation]:
+    """An efa-only interface has no IP address, so it is neither primary nor public."""
+    for path, interface in items(inputs, "networkInterfaces"):
+        if interface.get("interfaceType") == "efa-only" and place(interface) == (0, 0):
+            yield Violation(
+                f"{path}.interfaceType",
+                "the primary interface needs an IP address, which efa-only interfaces do not have",
+                "Use efa or interface for card 0, device 0.",
+            )
+
+
+@BOOK.rule("AWS-EC2-006", _TEMPLATE, source=_TYPES)
+def type_supports_efa(inputs: Properties) -> Iterator[Violation]:
+    """Only some instance types have EFA devices."""
+    kind = facts.catalog().instance_types.get(text(inputs.get("instanceType")) or "")
+    for path, interface in items(inputs, "networkInterfaces") if kind and not kind.efa else ():
+        if interface.get("interfaceType") in EFA_DEVICES:
+            yield Violation(f"{path}.interfaceType", f"{inputs['instanceType']} does not support EFA")
+
+
+@BOOK.rule("AWS-EC2-007", _TEMPLATE, source=_TYPES)
+def efa_count(inputs: Properties) -> Iterator[Violation]:
+    """A template has no more EFA devices than the type."""
+    kind = facts.catalog().instance_types.get(text(inputs.get("instanceType")) or "")
+    wanted = [one for _, one in items(inputs, "networkInterfaces") if one.get("interfaceType") in EFA_DEVICES]
+    if kind and kind.efa and len(wanted) > kind.efa_interfaces:
+        yield Violation(
+            "networkInterfaces",
+            f"{inputs['instanceType']} has {kind.efa_interfaces} EFA interfaces, not {len(wanted)}",
+        )
+
+
+@BOOK.rule("AWS-EC2-008", _TEMPLATE, source=_TYPES)
+def network_cards(inputs: Properties) -> Iterator[Violation]:
+    """An interface sits on a network card that the type has."""
+    kind = facts.catalog().instance_types.get(text(inputs.get("instanceType")) or "")
+    for path, interface in items(inputs, "networkInterfaces") if kind else ():
+        card = place(interface)[0]
+        if kind and card >= kind.network_cards:
+            yield Violation(
+                f"{path}.networkCardIndex",
+                f"{inputs['instanceType']} has network cards 0 to {kind.network_cards - 1}, not {card}",
+            )
+
+
+@BOOK.rule("AWS-EC2-009", _TEMPLATE, source=_TYPES)
+def one_efa_per_card(inputs: Properties) -> Iterator[Violation]:
+    """A network card takes one EFA device."""
+    taken: dict[int, str] = {}
+    for path, interface in items(inputs, "networkInterfaces"):
+        if interface.get("interfaceType") in EFA_DEVICES:
+            card = place(interface)[0]
+            other = taken.setdefault(card, path)
+            if other != path:
+                yield Violation(
+                    f"{path}.networkCardIndex", f"{other} is an EFA device of card {card} already"
+                )
+
+
+@BOOK.rule("AWS-EC2-010", _TEMPLATE, source=_TYPES)
+def instance_type_exists(inputs: Properties) -> Iterator[Violation]:
+    """An instance type of a family that the catalogue holds is one of its sizes."""
+    name, types = text(inputs.get("instanceType")), facts.catalog().instance_types
+    families = {kind.partition(".")[0] for kind in types}
+    if name and name not in types and name.partition(".")[0] in families:
+        near = difflib.get_close_matches(name, types, n=1, cutoff=0)
+        yield Violation("instanceType", f"{name} does not exist", f"Did you mean {near[0]}?")
+
+
+@BOOK.rule("AWS-EC2-011", _TEMPLATE, source=_DATA)
+def type_or_requirements(inputs: Properties) -> Iterator[Violation]:
+    """A template gives an instance type or requirements, not both."""
+    if inputs.get("instanceType") is not None and inputs.get("instanceRequirements") is not None:
+        yield Violation("instanceRequirements", "it excludes instanceType", "Give one of them.")
+
+
+def _outside(
+    inputs: Properties, name: str, limits: Mapping[str, tuple[int, int]], unit: str
+) -> Iterator[Violation]:
+    """Values of the volumes' property `name` outside of the limits (least, most) of the volume's type."""
+    for path, disk in each(inputs, "blockDeviceMappings[].ebs"):
+        value, span = number(disk.get(name)), limits.get(str(disk.get("volumeType")))
+        if value is not None and span and not span[0] <= value <= span[1]:
+            message = f"a {disk['volumeType']} volume has {span[0]} to {span[1]} {unit}, not {value:.0f}"
+            yield Violation(f"{path}.{name}", message)
+
+
+@BOOK.rule("AWS-EC2-012", _TEMPLATE, source=_DISK)
+def volume_size(inputs: Properties) -> Iterator[Violation]:
+    """A volume's size is one that its type has."""
+    yield from _outside(inputs, "volumeSize", _SIZES, "GiB")
+
+
+@BOOK.rule("AWS-EC2-013", _TEMPLATE, source=_DISK)
+def volume_iops(inputs: Properties) -> Iterator[Violation]:
+    """A volume's IOPS are within what its type can be provisioned with."""
+    yield from _outside(inputs, "iops", _IOPS, "IOPS")
+
+
+@BOOK.rule("AWS-EC2-014", _TEMPLATE, source=_DISK)
+def throughput_is_for_gp3(inputs: Properties) -> Iterator[Violation]:
+    """Throughput is provisioned for gp3 volumes only."""
+    for path, disk in each(inputs, "blockDeviceMappings[].ebs"):
+        kind = disk.get("volumeType")
+        if disk.get("throughput") is not None and known(kind) and kind != "gp3":
+            yield Violation(f"{path}.throughput", f"only gp3 volumes take it, not {kind}")
+
+
+@BOOK.rule(
+    "AWS-EC2-015",
+    _TEMPLATE,
+    source="botocore 1.44.5 ec2/2016-11-15 LaunchTemplateCapacityReservationSpecificationRequest",
+)
+def preference_or_target(inputs: Properties) -> Iterator[Violation]:
+    """The preferences open and none of a capacity reservation exclude a target."""
+    given = at(inputs, "capacityReservationSpecification")
+    if not isinstance(given, Mapping) or given.get("capacityReservationTarget") is None:
+        return
+    if given.get("capacityReservationPreference") in ("open", "none"):
+        yield Violation(
+            "capacityReservationSpecification.capacityReservationPreference",
+            f"{given['capacityReservationPreference']} and a target exclude each other",
+            "Leave the preference out.",
+        )
+
+
+@BOOK.rule("AWS-EC2-016", _PLACEMENT, source="botocore 1.44.5 ec2/2016-11-15 CreatePlacementGroupRequest")
+def partitions_need_the_strategy(inputs: Properties) -> Iterator[Violation]:
+    """Only a placement group of strategy partition has a partition count."""
+    strategy = inputs.get("strategy")
+    if inputs.get("partitionCount") is not None and known(strategy) and strategy != "partition":
+        yield Violation("partitionCount", "only strategy partition takes it")
+
+
+@BOOK.rule("AWS-EC2-017", _RESERVATION, source=_RESERVE)
+def limited_reservation_ends(inputs: Properties) -> Iterator[Violation]:
+    """A limited reservation has an end date, an unlimited one has none."""
+    kind, end = inputs.get("endDateType"), inputs.get("endDate")
+    if kind == "limited" and end is None:
+        yield Violation("endDate", "endDateType limited needs it")
+    if kind == "unlimited" and end is not None:
+        yield Violation("endDate", "endDateType unlimited takes none")

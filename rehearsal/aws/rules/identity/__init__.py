@@ -1,0 +1,1 @@
+"""Rules about roles, policies and keys."""

@@ -1,0 +1,102 @@
+"""KMS keys and aliases, secrets."""
+
+from collections.abc import Iterator
+
+from rehearsal.aws.facts import DEPLOYER_ROLE
+from rehearsal.aws.rules import documents
+from rehearsal.aws.rules.book import BOOK, World
+from rehearsal.aws.rules.reading import given, many, number, text
+from rehearsal.core.model import Properties
+from rehearsal.core.properties import known
+from rehearsal.core.rules.model import Violation
+
+_KEY, _ALIAS = "aws:kms/key:Key", "aws:kms/alias:Alias"
+_VAULT = "aws:secretsmanager/secret:Secret"
+_VERSION = "aws:secretsmanager/secretVersion:SecretVersion"
+_VALUES = ("secretString", "secretBinary", "secretStringWo")
+_CREATE_KEY = "botocore 1.44.5 kms/2014-11-01 CreateKeyRequest"
+_ROTATION = "botocore 1.44.5 kms/2014-11-01 EnableKeyRotationRequest"
+
+
+@BOOK.rule("AWS-KMS-001", _ALIAS, source="botocore 1.44.5 kms/2014-11-01 CreateAliasRequest")
+def alias_name(inputs: Properties) -> Iterator[Violation]:
+    """An alias begins with alias/, and not with alias/aws/."""
+    name = text(inputs.get("name"))
+    if name is not None and (not name.startswith("alias/") or name.startswith("alias/aws/")):
+        yield Violation(
+            "name", "must begin with alias/ and not with alias/aws/", f"Use alias/{name.split('/')[-1]}."
+        )
+
+
+@BOOK.rule("AWS-KMS-002", _KEY, source=_ROTATION)
+def rotation_is_for_symmetric_keys(inputs: Properties) -> Iterator[Violation]:
+    """Only symmetric encryption keys rotate."""
+    kind = inputs.get("customerMasterKeySpec", "SYMMETRIC_DEFAULT")
+    if inputs.get("enableKeyRotation") is True and known(kind) and kind != "SYMMETRIC_DEFAULT":
+        yield Violation("enableKeyRotation", f"a key of spec {kind} cannot rotate", "Set it to false.")
+
+
+@BOOK.rule("AWS-KMS-003", _KEY, source=_ROTATION)
+def period_needs_rotation(inputs: Properties) -> Iterator[Violation]:
+    """A rotation period goes with rotation."""
+    rotation = inputs.get("enableKeyRotation")
+    if inputs.get("rotationPeriodInDays") is not None and rotation in (None, False):
+        yield Violation("rotationPeriodInDays", "it needs enableKeyRotation = true")
+
+
+@BOOK.rule("AWS-KMS-004", _KEY, source=_CREATE_KEY)
+def usage_is_given(inputs: Properties) -> Iterator[Violation]:
+    """A key that is not the symmetric default says what it is used for."""
+    kind = inputs.get("customerMasterKeySpec")
+    if kind is not None and known(kind) and kind != "SYMMETRIC_DEFAULT" and "keyUsage" not in inputs:
+        yield Violation("keyUsage", f"a key of spec {kind} needs it", "Use for example SIGN_VERIFY.")
+
+
+@BOOK.rule_around("AWS-KMS-005", _KEY, source=_CREATE_KEY)
+def somebody_keeps_the_key(inputs: Properties, site: World) -> Iterator[Violation]:
+    """A key policy lets its creator change it: else the key could never be managed again."""
+    allowed = [
+        statement
+        for _, _, statement in documents.statements(inputs)
+        if str(statement.get("Effect")) == "Allow"
+    ]
+    if not allowed or inputs.get("bypassPolicyLockoutSafetyCheck") is True:
+        return
+    if not any(_manages(site, statement) for statement in allowed):
+        yield Violation(
+            "policy",
+            "The new key policy will not allow you to update the key policy in the future.",
+            f"Let arn:aws:iam::{site.account}:root do kms:*.",
+            "MalformedPolicyDocumentException",
+        )
+
+
+def _manages(site: World, statement: dict[str, object]) -> bool:
+    """Whether a statement lets the account or the deploying role put a key policy."""
+    principal = statement.get("Principal")
+    who = many(principal.get("AWS")) if isinstance(principal, dict) else many(principal)
+    ours = {"*", site.account, f"arn:aws:iam::{site.account}:root"}
+    ours.add(f"arn:aws:iam::{site.account}:role/{DEPLOYER_ROLE}")
+    actions = {str(action).lower() for action in many(statement.get("Action"))}
+    may = actions & {"*", "kms:*", "kms:put*", "kms:putkeypolicy"} or "NotAction" in statement
+    return bool(may) and bool(ours & set(map(str, who)) or "NotPrincipal" in statement)
+
+
+@BOOK.rule("AWS-SEC-001", _VAULT, source="pulumi-aws 7.51.1 docstring of aws.secretsmanager.Secret")
+def recovery_window(inputs: Properties) -> Iterator[Violation]:
+    """A secret's recovery window is 0 or 7 to 30 days."""
+    days = number(inputs.get("recoveryWindowInDays"))
+    if days is not None and days != 0 and not 7 <= days <= 30:
+        yield Violation("recoveryWindowInDays", f"{days:.0f} is neither 0 nor between 7 and 30")
+
+
+@BOOK.rule("AWS-SEC-002", _VERSION, source="botocore 1.44.5 secretsmanager/2017-10-17 CreateSecretRequest")
+def one_secret_value(inputs: Properties) -> Iterator[Violation]:
+    """A secret's value is a text or binary."""
+    if len(given(inputs, *_VALUES)) != 1:
+        yield Violation(
+            "secretString",
+            "exactly one of secretString and secretBinary is needed",
+            "",
+            "InvalidRequestException",
+        )

@@ -1,0 +1,1 @@
+"""Rules about files, buckets and databases."""

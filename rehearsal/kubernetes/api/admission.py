@@ -1,0 +1,67 @@
+"""The API server's answer to an object: the rule book of `rehearsal.kubernetes.rules` in its words."""
+
+from collections.abc import Sequence
+
+from rehearsal.core.model import CheckFailure, Properties, RefusalError
+from rehearsal.core.rules.model import Rule, Violation
+from rehearsal.kubernetes.clusters import Cluster
+from rehearsal.kubernetes.kinds import parse
+from rehearsal.kubernetes.rules import alone, around
+from rehearsal.kubernetes.rules.book import World
+from rehearsal.kubernetes.rules.objects.custom import definition
+
+Broken = tuple[Rule[World], Violation]
+
+
+def check(
+    token: str, inputs: Properties, *, custom: bool, said: Sequence[CheckFailure]
+) -> list[CheckFailure]:
+    """What an object breaks by itself, before anything is created; nothing twice of what was said already."""
+    paths = {failure.property for failure in said}
+    return [
+        CheckFailure(violation.path, f"{violation.message} ({rule.id}){_then(violation.fix)}")
+        for rule, violation in alone(token, inputs, custom=custom)
+        if violation.path not in paths
+    ]
+
+
+def admit(token: str, inputs: Properties, cluster: Cluster, *, custom: bool) -> None:
+    """Raise RefusalError with everything that the API server finds wrong with a new or changed object."""
+    found = [
+        *alone(token, inputs, custom=custom),
+        *around(token, inputs, cluster, custom=custom),
+    ]
+    if found:
+        raise _refusal(token, inputs, found)
+
+
+def breaks(token: str, inputs: Properties, cluster: Cluster, *, custom: bool) -> bool:
+    """Whether an object breaks rules of its surroundings, which may change while somebody waits."""
+    return next(around(token, inputs, cluster, custom=custom), None) is not None
+
+
+def has_schema(token: str, cluster: Cluster) -> bool:
+    """Whether anybody here knows what fields a custom object has."""
+    kind = parse(token)
+    return definition({"apiVersion": kind.api_version, "kind": kind.kind}, cluster) is not None
+
+
+def _refusal(token: str, inputs: Properties, found: Sequence[Broken]) -> RefusalError:
+    """One error: what is invalid comes before what admission forbids, as in the API server."""
+    kind = parse(token)
+    group = f".{kind.group}" if kind.group else ""
+    name = (inputs.get("metadata") or {}).get("name")
+    coded = [(rule, violation) for rule, violation in found if violation.code]
+    plain = [(rule, violation) for rule, violation in found if not violation.code]
+    missing = [pair for pair in coded if pair[1].code == "NoMatch"]
+    if missing or not plain:
+        rule, violation = (missing or coded)[0]
+        return RefusalError(violation.code, f"{violation.message} ({rule.id})", violation.fix)
+    texts = [f"{violation.path}: {violation.message} ({rule.id})" for rule, violation in plain]
+    text = texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
+    fixes = dict.fromkeys(violation.fix for _, violation in plain if violation.fix)
+    return RefusalError("Invalid", f'{kind.kind}{group} "{name}" is invalid: {text}', " ".join(fixes))
+
+
+def _then(fix: str) -> str:
+    return f" {fix}" if fix else ""

@@ -1,0 +1,218 @@
+"""Waiting until an object is ready, and the errors with which the provider gives up."""
+
+import time
+from collections.abc import Callable, Sequence
+
+from rehearsal.core.model import Call, InitFailedError, Properties, Record
+from rehearsal.kubernetes.api.diffs import annotations
+from rehearsal.kubernetes.clusters import Cluster, namespace_of
+from rehearsal.kubernetes.controllers import storage_classes
+from rehearsal.workloads.controllers import complaints
+from rehearsal.workloads.deployment import DeploymentRun
+from rehearsal.workloads.job import JobRun
+from rehearsal.workloads.pod import PodRunner
+
+_DEFAULT_S = 600.0
+_CLAIM_S = 300.0
+_POLL_S = 0.05
+# How long to wait for what only another resource could bring, when nothing else changes: a cluster would go
+# on until the time limit, to the same end.
+_STUCK_S = 60.0
+_NO_CLASS = "no persistent volumes available for this claim and no storage class is set"
+SKIP_AWAIT = "pulumi.com/skipAwait"
+_TIMEOUT = "pulumi.com/timeoutSeconds"
+NO_PODS = (
+    "Service does not target any Pods. Selected Pods may not be ready, or "
+    "field '.spec.selector' may not match labels on any Pods"
+)
+
+
+class GaveUpError(Exception):
+    """Waiting ended without success: the headline, and what is wrong in detail."""
+
+    def __init__(self, headline: str, details: Sequence[str]) -> None:
+        self.headline, self.details = headline, list(details)
+        super().__init__("; ".join([headline, *details]))
+
+
+def skipped(inputs: Properties) -> bool:
+    """Whether the program asked not to wait."""
+    return annotations(inputs).get(SKIP_AWAIT) == "true"
+
+
+def limit(call: Call, inputs: Properties, default_s: float = _DEFAULT_S) -> float:
+    """How long to wait, in seconds."""
+    asked = annotations(inputs).get(_TIMEOUT)
+    return float(call.timeout_s or asked or default_s)
+
+
+def init_failed(id: str, outputs: Properties, error: GaveUpError, verb: str = "created") -> InitFailedError:
+    """The provider's error for an object that exists but is not ready."""
+    headline = (
+        f"resource {id} was successfully {verb}, but the Kubernetes API server reported that it failed to "
+        f"fully initialize or become live: {error.headline}"
+    )
+    return InitFailedError(id, outputs, [headline, *error.details])
+
+
+def until(
+    call: Call,
+    name: str,
+    timeout_s: float,
+    ready: Callable[[], bool],
+    details: Callable[[], list[str]],
+    *,
+    stuck: Callable[[], bool] = lambda: False,
+) -> None:
+    """Poll until ready. Raises GaveUpError at the time limit and when the update is cancelled.
+
+    Also when it was `stuck`, waiting for others only, with the same `details` for a minute.
+    """
+    began = moved = time.monotonic()
+    said: list[str] = []
+    while not ready():
+        if call.cancelled.wait(_POLL_S):
+            raise GaveUpError(f'Resource operation was cancelled for "{name}"', details())
+        time_is, now = time.monotonic(), details()
+        if now != said or not stuck():
+            moved = time_is
+        if time_is >= began + timeout_s or time_is >= moved + _STUCK_S:
+            raise GaveUpError(f"'{name}' timed out waiting to be Ready", now)
+        if now != said:
+            said = now
+            call.log("status", now[0] if now else f"Waiting for {name}")
+
+
+def deployment(call: Call, name: str, run: DeploymentRun, timeout_s: float) -> None:
+    """Wait for a Deployment's pods."""
+    until(
+        call,
+        name,
+        timeout_s,
+        lambda: run.ready,
+        lambda: deployment_problems(run),
+        stuck=lambda: _kept_waiting(run.pods()),
+    )
+
+
+def deployment_problems(run: DeploymentRun) -> list[str]:
+    """Why a Deployment is not available."""
+    if run.ready:
+        return []
+    condition = run.status()["conditions"][0]
+    return [
+        f"[{condition['reason']}] {condition['message']}",
+        "Minimum number of live Pods was not attained",
+        *complaints(run.pods()),
+        *last_lines(run.pods()),
+    ]
+
+
+def job(call: Call, id: str, name: str, run: JobRun, timeout_s: float) -> None:
+    """Wait for a Job's completion; a failed one ends the wait at once."""
+
+    def details() -> list[str]:
+        queue = [f'Workload for Job "{id}" is not admitted: {run.held}'] if run.held else []
+        return queue + complaints(run.pods())
+
+    until(call, name, timeout_s, run.over.is_set, details)
+    failed = job_problems(name, run.status())
+    if failed:
+        raise GaveUpError(failed[0], [*failed[1:], *complaints(run.pods()), *last_lines(run.pods())])
+
+
+def job_problems(name: str, status: Properties) -> list[str]:
+    """Why a Job is not complete, judged from its status; empty when it is complete."""
+    conditions = {row["type"]: row for row in status.get("conditions") or ()}
+    if conditions.get("Complete", {}).get("status") == "True":
+        return []
+    failed = conditions.get("Failed", {})
+    details = [f"[{failed['reason']}] {failed['message']}"] if failed else []
+    return [f"Resource '{name}' was created but failed to initialize", *details]
+
+
+def service(call: Call, record: Record, pods: Callable[[], list[PodRunner]]) -> None:
+    """Wait while a Service selects pods that are not ready; one that selects none is ready as it is."""
+    spec = record.inputs.get("spec") or {}
+    selector = spec.get("selector") or {}
+    if not selector or spec.get("clusterIP") == "None" or spec.get("type") == "ExternalName":
+        return
+    namespace = namespace_of(record.outputs)
+
+    def members() -> list[PodRunner]:
+        return [
+            runner
+            for runner in pods()
+            if runner.pod.namespace == namespace and selector.items() <= dict(runner.pod.labels).items()
+        ]
+
+    def ready() -> bool:
+        return all(runner.state.ready for runner in members())
+
+    limit_s = limit(call, record.inputs)
+    until(call, record.name, limit_s, ready, lambda: [NO_PODS], stuck=lambda: _kept_waiting(members()))
+
+
+def _kept_waiting(pods: Sequence[PodRunner]) -> bool:
+    """Whether every pod that is not ready waits for a node, a volume or an object."""
+    return all(runner.state.ready or runner.state.phase == "Pending" for runner in pods)
+
+
+def claim(call: Call, cluster: Cluster, record: Record) -> Properties:
+    """Wait until a PersistentVolumeClaim can be bound; the status it then has."""
+    spec = record.inputs.get("spec") or {}
+    capacity = ((spec.get("resources") or {}).get("requests") or {}).get("storage")
+    bound: Properties = {
+        "phase": "Bound",
+        "accessModes": spec.get("accessModes"),
+        "capacity": {"storage": capacity},
+    }
+
+    def details() -> list[str]:
+        return [] if _volume(cluster, record) else [f'persistentvolume "{spec.get("volumeName")}" not found']
+
+    if not spec.get("volumeName"):
+        return _dynamic(call, cluster, record, bound)
+    limit_s = limit(call, record.inputs, _CLAIM_S)
+    until(call, record.name, limit_s, lambda: not details(), details, stuck=lambda: True)
+    return bound
+
+
+def _volume(cluster: Cluster, record: Record) -> Record | None:
+    """The volume that a claim names, if it exists and fits."""
+    spec = record.inputs["spec"]
+    volume = cluster.get("PersistentVolume", "", spec["volumeName"])
+    if volume is None:
+        return None
+    offered = volume.inputs.get("spec") or {}
+    same_class = (spec.get("storageClassName") or "") == (offered.get("storageClassName") or "")
+    modes = set(spec.get("accessModes") or ()) <= set(offered.get("accessModes") or ())
+    return volume if same_class and modes else None
+
+
+def _dynamic(call: Call, cluster: Cluster, record: Record, bound: Properties) -> Properties:
+    """A claim that its StorageClass provisions, at once or when the first pod uses it."""
+    given = record.inputs["spec"].get("storageClassName")
+
+    def waits() -> bool | None:
+        name = storage_classes.default(cluster) if given is None else str(given)
+        return storage_classes.waits_for_pod(cluster, name)
+
+    problem = f'storageclass.storage.k8s.io "{given}" not found' if given else _NO_CLASS
+    until(
+        call,
+        record.name,
+        limit(call, record.inputs, _CLAIM_S),
+        lambda: waits() is not None,
+        lambda: [] if waits() is not None else [problem],
+        stuck=lambda: True,
+    )
+    return {"phase": "Pending"} if waits() else bound
+
+
+def last_lines(pods: Sequence[PodRunner]) -> list[str]:
+    """The end of the log of the pod that fared worst."""
+    for runner in pods:
+        if runner.state.exit_code and (tail := runner.log_tail()):
+            return [f"Last lines of {runner.log}:\n" + "\n".join(f"  {line}" for line in tail)]
+    return []

@@ -1,0 +1,71 @@
+"""Which finalizers keep an object from going: its deletion hangs until nobody uses it any more.
+
+Sources: kubernetes.io/docs/concepts/storage/persistent-volumes (storage object in use protection);
+kubernetes-sigs/kueue v0.19.2, apis/kueue/v1beta2/clusterqueue_types.go and resourceflavor_types.go
+(ResourceInUseFinalizerName), pkg/controller/core/resourceflavor_controller.go.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+from rehearsal.core.model import Record, RefusalError
+from rehearsal.core.properties import at
+from rehearsal.kubernetes.clusters import Cluster, namespace_of
+from rehearsal.kubernetes.kinds import parse
+
+_KUEUE = "kueue.x-k8s.io"
+_TEMPLATES = ("Deployment", "StatefulSet", "DaemonSet", "ReplicaSet", "Job")
+
+
+def refuse_held(cluster: Cluster, record: Record) -> None:
+    """Raises RefusalError, as the provider does after its time limit, while a finalizer holds an object."""
+    kind = parse(record.type)
+    finalizer, users = "", list[str]()
+    if (kind.group, kind.kind) == (_KUEUE, "ResourceFlavor"):
+        finalizer, users = "kueue.x-k8s.io/resource-in-use", list(_queues_with(cluster, record.name))
+    elif kind.kind == "PersistentVolumeClaim" and not kind.group:
+        finalizer, users = "kubernetes.io/pvc-protection", list(_pods_with(cluster, record))
+    elif kind.kind == "PersistentVolume" and not kind.group:
+        finalizer, users = "kubernetes.io/pv-protection", list(_claims_on(cluster, record.name))
+    if users:
+        raise RefusalError(
+            "TimedOut",
+            f"finalizers might be preventing deletion of {kind.kind} {record.id}: {finalizer} stays while "
+            f"{', '.join(users[:5])} exists.",
+            "Make the users depend on it, so that they are deleted before it.",
+        )
+
+
+def _queues_with(cluster: Cluster, flavor: str) -> Iterator[str]:
+    for queue in cluster.objects("ClusterQueue"):
+        for group in at(queue.inputs, "spec.resourceGroups") or ():
+            if any(one.get("name") == flavor for one in group.get("flavors") or ()):
+                yield f"ClusterQueue {queue.name}"
+                break
+
+
+def _pods_with(cluster: Cluster, claim: Record) -> Iterator[str]:
+    namespace = namespace_of(claim.outputs)
+    for kind in (*_TEMPLATES, "Pod"):
+        for owner in cluster.objects(kind, namespace):
+            spec = at(owner.inputs, "spec" if kind == "Pod" else "spec.template.spec") or {}
+            if _mounts(spec, claim.name) and not _over(owner):
+                yield f"{kind} {owner.id}"
+
+
+def _mounts(spec: Any, claim: str) -> bool:
+    volumes = spec.get("volumes") or ()
+    return any((one.get("persistentVolumeClaim") or {}).get("claimName") == claim for one in volumes)
+
+
+def _over(owner: Record) -> bool:
+    """Whether the pods have ended, as those of a Job do."""
+    conditions = at(owner.outputs, "status.conditions") or ()
+    ended = any(one.get("type") in ("Complete", "Failed") for one in conditions)
+    return ended or at(owner.outputs, "status.phase") in ("Succeeded", "Failed")
+
+
+def _claims_on(cluster: Cluster, volume: str) -> Iterator[str]:
+    for claim in cluster.objects("PersistentVolumeClaim"):
+        if at(claim.inputs, "spec.volumeName") == volume:
+            yield f"PersistentVolumeClaim {claim.id}"

@@ -1,0 +1,32 @@
+"""Names of objects, made up as the provider does."""
+
+import hashlib
+import secrets
+
+from rehearsal.core.model import UNKNOWN, Properties
+from rehearsal.kubernetes.api.diffs import AUTONAMED, annotations
+
+
+def unique_suffix(seed: bytes, length: int) -> str:
+    """`length` hex digits; the same for the same seed, random without one."""
+    return hashlib.sha256(seed).hexdigest()[:length] if seed else secrets.token_hex(length)[:length]
+
+
+def assign_name(logical: str, seed: bytes, old: Properties | None, new: Properties) -> Properties:
+    """`new` with a name: its own, the one made up before, or a fresh one marked as made up."""
+    metadata = new.get("metadata")
+    if metadata is UNKNOWN:
+        return new
+    metadata = dict(metadata or {})
+    if metadata.get("name") or metadata.get("name") is UNKNOWN or metadata.get("generateName"):
+        return new
+    was = (old or {}).get("metadata") or {}
+    if annotations(old or {}).get(AUTONAMED) == "true":
+        metadata["name"] = was["name"]
+    elif old:
+        return new
+    else:
+        metadata["name"] = f"{logical}-{unique_suffix(seed, 8)}"
+    kept = metadata.get("annotations")
+    metadata["annotations"] = {**(kept if isinstance(kept, dict) else {}), AUTONAMED: "true"}
+    return {**new, "metadata": metadata}

@@ -1,0 +1,217 @@
+"""Runs what Deployments and Jobs of the emulated clusters ask for, and ends it."""
+
+import contextlib
+import shutil
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rehearsal.core.model import Record
+from rehearsal.core.state import State
+from rehearsal.kubernetes.clusters import Cluster
+from rehearsal.kubernetes.controllers.kueue import admit
+from rehearsal.kubernetes.controllers.sandbox import Identity, Sandbox
+from rehearsal.kubernetes.controllers.services import Services
+from rehearsal.workloads.addresses import Addresses
+from rehearsal.workloads.controllers import PodOrder, Spawn, Status, Workload
+from rehearsal.workloads.deployment import DeploymentRun
+from rehearsal.workloads.faults import SlowRank, smoke_fault
+from rehearsal.workloads.job import JobOrder, JobRun
+from rehearsal.workloads.pod import PodRunner
+from rehearsal.workloads.proxy import Proxy
+from rehearsal.workloads.translate import Pod
+
+
+@dataclass(frozen=True)
+class Running:
+    """A workload and whose it is."""
+
+    cluster: Cluster
+    kind: str
+    namespace: str
+    name: str
+    workload: Workload
+
+
+class Kubelet:
+    """Every running workload of every emulated cluster; thread-safe."""
+
+    def __init__(self, state: State, home: Path, identity: Identity) -> None:
+        self._home, self._identity = home, identity
+        self._addresses = Addresses(state)
+        self._proxy = Proxy()
+        self._services: dict[str, Services] = {}
+        self._sandboxes: dict[str, Sandbox] = {}
+        self._running: dict[tuple[str, str, str], Running] = {}
+        self._lock = threading.RLock()
+
+    def deploy(self, cluster: Cluster, record: Record) -> DeploymentRun:
+        """Start the pods of a Deployment, in place of those it has."""
+        self.stop(cluster, "Deployment", record.id)
+        metadata = record.outputs["metadata"]
+        run = DeploymentRun(metadata, record.inputs["spec"], self._spawner(cluster, metadata["namespace"]))
+        self._keep(cluster, "Deployment", record, run)
+        run.start()
+        return run
+
+    def run_job(
+        self,
+        cluster: Cluster,
+        record: Record,
+        warn: Callable[[str], None],
+        ended: Callable[[Status], None],
+    ) -> JobRun:
+        """Start a Job; `warn` is told what only a real cluster would suffer, `ended` the last status."""
+        self.stop(cluster, "Job", record.id)
+        metadata, spec = record.outputs["metadata"], record.inputs["spec"]
+        labels = record.inputs.get("metadata") or {}
+
+        def hold() -> str:
+            return admit(cluster, metadata["namespace"], labels, spec).reason
+
+        def started(pods: list[PodRunner]) -> None:
+            warning = self._sandbox(cluster).growth([runner.pod for runner in pods])
+            if warning:
+                warn(warning)
+            fault = smoke_fault(self._home)
+            if fault:
+                SlowRank(pods, int(fault["slow_rank"]), float(fault["duty"]))
+
+        order = JobOrder(
+            metadata["namespace"],
+            record.name,
+            metadata["uid"],
+            spec,
+            hold,
+            lambda: dict(admit(cluster, metadata["namespace"], labels, spec).node_selector or {}),
+        )
+        run = JobRun(order, self._spawner(cluster, metadata["namespace"]), started, ended)
+        self._keep(cluster, "Job", record, run)
+        run.start()
+        return run
+
+    def find(self, cluster: Cluster, kind: str, id: str) -> Workload | None:
+        """The running workload of an object, None when nothing was started for it by this process."""
+        with self._lock:
+            found = self._running.get((cluster.scope, kind, id))
+        return found.workload if found else None
+
+    def stop(self, cluster: Cluster, kind: str, id: str, *, now: bool = False) -> None:
+        """End a workload's processes; silent when it has none."""
+        with self._lock:
+            found = self._running.pop((cluster.scope, kind, id), None)
+        if found is None:
+            return
+        found.workload.stop(now=now)
+        for runner in found.workload.pods():
+            self._sandbox(cluster).forget(runner.pod)
+
+    def forget(self, cluster: Cluster, kind: str, namespace: str, name: str, pods: list[PodRunner]) -> None:
+        """Remove what a deleted workload left: folders and addresses of its pods. Logs stay."""
+        self._addresses.release(f"{cluster.scope}|{kind.lower()}|{namespace}/{name}|")
+        for runner in pods:
+            folder = self._home / "pods" / namespace / runner.pod.name
+            with contextlib.suppress(FileNotFoundError):
+                shutil.rmtree(folder)
+
+    def stop_all(self) -> None:
+        """End every process, all at once."""
+        with self._lock:
+            found, self._running = list(self._running.values()), {}
+        threads = [threading.Thread(target=running.workload.stop, kwargs={"now": True}) for running in found]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(15.0)
+        self._proxy.stop()
+
+    def services(self, cluster: Cluster) -> Services:
+        """The Services of a cluster."""
+        with self._lock:
+            scope = cluster.scope
+            if scope not in self._services:
+                self._services[scope] = Services(
+                    cluster, self._addresses, self._proxy, lambda: list(self.pods(scope))
+                )
+            return self._services[scope]
+
+    def pods(self, scope: str) -> Iterator[PodRunner]:
+        """The pods of one cluster."""
+        with self._lock:
+            found = [running for key, running in self._running.items() if key[0] == scope]
+        for running in found:
+            yield from running.workload.pods()
+
+    def describe(self) -> list[dict[str, Any]]:
+        """Every pod of every workload, for people."""
+        with self._lock:
+            found = list(self._running.values())
+        return [
+            _described(running, runner, self.services(running.cluster).urls(runner.pod))
+            for running in found
+            for runner in running.workload.pods()
+        ]
+
+    # --------------------------------------------------------------------------------------------------
+
+    def _keep(self, cluster: Cluster, kind: str, record: Record, workload: Workload) -> None:
+        namespace = str(record.outputs["metadata"]["namespace"])
+        with self._lock:
+            self._running[(cluster.scope, kind, record.id)] = Running(
+                cluster, kind, namespace, record.name, workload
+            )
+
+    def _sandbox(self, cluster: Cluster) -> Sandbox:
+        with self._lock:
+            scope = cluster.scope
+            if scope not in self._sandboxes:
+                self._sandboxes[scope] = Sandbox(cluster, self._home, self.services(cluster), self._identity)
+            return self._sandboxes[scope]
+
+    def _spawner(self, cluster: Cluster, namespace: str) -> Spawn:
+        """How a controller of this namespace starts pods."""
+        sandbox = self._sandbox(cluster)
+
+        def spawn(order: PodOrder, restart: str, on_change: Callable[[], None]) -> PodRunner:
+            pod = Pod(
+                namespace=namespace,
+                name=order.name,
+                uid=f"{namespace}/{order.name}",
+                ip=self._addresses.of(f"{cluster.scope}|{order.slot}"),
+                spec=order.spec,
+                labels=order.labels,
+                annotations=order.annotations,
+            )
+            log = self._home / "logs" / namespace / f"{order.name}.log"
+            return PodRunner(pod, sandbox, log, restart=restart, cpus=order.cpus, on_change=on_change)
+
+        return spawn
+
+
+def _described(running: Running, runner: PodRunner, services: list[str]) -> dict[str, Any]:
+    state, pod = runner.state, runner.pod
+    ports = [
+        int(port["containerPort"])
+        for container in pod.spec.get("containers") or ()
+        for port in container.get("ports") or ()
+    ]
+    return {
+        "kind": running.kind,
+        "namespace": running.namespace,
+        "name": running.name,
+        "pod": pod.name,
+        "phase": state.phase,
+        "ready": state.ready,
+        "run": state.run,
+        "reason": state.reason,
+        "message": state.message,
+        "notes": list(state.notes),
+        "restarts": state.restarts,
+        "address": pod.ip,
+        "ports": ports,
+        "urls": services or [f"http://{pod.ip}:{port}" for port in ports],
+        "pids": runner.supervisors() + runner.pids(),
+        "log": str(runner.log),
+    }

@@ -1,0 +1,196 @@
+"""Would Kueue admit this Job? Its queue, the queue's flavors, and the quota for what the Job asks."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from io import StringIO
+from typing import Any
+
+from ruamel.yaml import YAML
+
+from rehearsal.core.model import Record
+from rehearsal.kubernetes.clusters import Cluster
+from rehearsal.workloads import quantity
+from rehearsal.workloads.scheduling import requests
+from rehearsal.workloads.translate import Object
+
+QUEUE_LABEL = "kueue.x-k8s.io/queue-name"
+_GROUP = "kueue.x-k8s.io"
+
+
+@dataclass(frozen=True)
+class Admission:
+    """Whether a Job may start: the reason against it (empty: none) and the node labels of its flavors."""
+
+    reason: str = ""
+    node_selector: Mapping[str, str] | None = None
+
+
+def admit(cluster: Cluster, namespace: str, metadata: Object, spec: Object) -> Admission:
+    """What Kueue says about a Job; one without a queue, or without Kueue in the cluster, starts at once.
+
+    Quota is checked against the whole of a queue (and what it may borrow), not against what is in use.
+    """
+    queue = (metadata.get("labels") or {}).get(QUEUE_LABEL)
+    if not queue or not any(crd.group == _GROUP for crd in cluster.crds()):
+        return Admission()
+    local = cluster.get("LocalQueue", namespace, queue)
+    if local is None:
+        return Admission(f"LocalQueue {queue} doesn't exist")
+    name = str((local.inputs.get("spec") or {}).get("clusterQueue"))
+    shared = cluster.get("ClusterQueue", "", name)
+    if shared is None:
+        return Admission(f"ClusterQueue {name} doesn't exist")
+    for owner, holder in ((shared, "ClusterQueue"), (local, "LocalQueue")):
+        if (owner.inputs.get("spec") or {}).get("stopPolicy") not in (None, "None"):
+            return Admission(f"{holder} {owner.name} is stopped")
+    if reason := _closed(cluster, shared, namespace):
+        return Admission(reason)
+    ignored = _ignored_prefixes(cluster)
+    asked = requests(spec["template"]["spec"])
+    wanted = {"pods": Decimal(1)} | {
+        name: amount for name, amount in asked.items() if not name.startswith(ignored)
+    }
+    count = int(spec.get("parallelism") or 1)
+    return _assign(cluster, shared, {resource: amount * count for resource, amount in wanted.items()}, spec)
+
+
+def _closed(cluster: Cluster, queue: Record, namespace: str) -> str:
+    """Why a ClusterQueue takes nothing from a namespace; empty when it does."""
+    if _cyclic(cluster, queue):
+        return f"ClusterQueue {queue.name} is inactive: its cohort has a cycle"
+    if not _selects(cluster, queue, namespace):
+        return f"Workload namespace doesn't match ClusterQueue {queue.name}'s namespaceSelector"
+    return ""
+
+
+def _cyclic(cluster: Cluster, queue: Record) -> bool:
+    """Whether the cohorts above a queue form a circle, which stops all their members.
+
+    Source: `CohortSpec.parentName` in apis/kueue/v1beta2/cohort_types.go (v0.19.2).
+    """
+    seen: set[str] = set()
+    cohort = (queue.inputs.get("spec") or {}).get("cohortName")
+    while cohort and cohort not in seen:
+        seen.add(cohort)
+        record = cluster.get("Cohort", "", cohort)
+        cohort = (record.inputs.get("spec") or {}).get("parentName") if record else None
+    return bool(cohort)
+
+
+def _ignored_prefixes(cluster: Cluster) -> tuple[str, ...]:
+    """Resources that the controller was told to leave out of its accounts, by the start of their names.
+
+    Source: `resources.excludeResourcePrefixes` of config.kueue.x-k8s.io/v1beta2; the chart takes it as text
+    under `managerConfig.controllerManagerConfigYaml`.
+    """
+    for record, chart in cluster.releases():
+        if chart and chart.name == "kueue":
+            manager = (record.inputs.get("values") or {}).get("managerConfig") or {}
+            text = str(manager.get("controllerManagerConfigYaml") or "{}")
+            config = YAML(typ="safe").load(StringIO(text)) or {}
+            return tuple((config.get("resources") or {}).get("excludeResourcePrefixes") or ())
+    return ()
+
+
+def _selects(cluster: Cluster, queue: Record, namespace: str) -> bool:
+    """Whether a ClusterQueue takes workloads of a namespace; without a selector it takes none."""
+    selector = (queue.inputs.get("spec") or {}).get("namespaceSelector")
+    if selector is None:
+        return False
+    record = cluster.get("Namespace", "", namespace)
+    found = (record.inputs.get("metadata") or {}).get("labels") or {} if record else {}
+    labels = {**found, "kubernetes.io/metadata.name": namespace}
+    if any(labels.get(key) != value for key, value in (selector.get("matchLabels") or {}).items()):
+        return False
+    for row in selector.get("matchExpressions") or ():
+        value, values = labels.get(row["key"]), row.get("values") or ()
+        verdicts = {
+            "In": value in values,
+            "NotIn": value not in values,
+            "Exists": value is not None,
+            "DoesNotExist": value is None,
+        }
+        if not verdicts.get(row["operator"], False):
+            return False
+    return True
+
+
+def _assign(cluster: Cluster, queue: Record, wanted: Mapping[str, Decimal], spec: Object) -> Admission:
+    """A flavor for every resource group, or why there is none."""
+    groups = (queue.inputs.get("spec") or {}).get("resourceGroups") or ()
+    covered = {resource for group in groups for resource in group.get("coveredResources") or ()}
+    undeclared = sorted(set(wanted) - covered - {"pods"})
+    if undeclared:
+        return Admission(
+            f"couldn't assign flavors to pod set main: resource {undeclared[0]} unavailable in ClusterQueue"
+        )
+    selector: dict[str, str] = {}
+    for group in groups:
+        asked = {name: wanted[name] for name in group["coveredResources"] if name in wanted}
+        if not asked:
+            continue
+        reasons = []
+        for flavor in group.get("flavors") or ():
+            labels, reason = _flavor(cluster, queue, flavor, asked, spec)
+            if not reason:
+                selector.update(labels)
+                break
+            reasons.append(reason)
+        else:
+            return Admission("couldn't assign flavors to pod set main: " + ", ".join(reasons))
+    return Admission(node_selector=selector)
+
+
+def _flavor(
+    cluster: Cluster, queue: Record, flavor: Object, asked: Mapping[str, Decimal], spec: Object
+) -> tuple[dict[str, str], str]:
+    record = cluster.get("ResourceFlavor", "", flavor["name"])
+    if record is None:
+        return {}, f"flavor {flavor['name']} not found"
+    facts = record.inputs.get("spec") or {}
+    labels = {str(key): str(value) for key, value in (facts.get("nodeLabels") or {}).items()}
+    own = spec["template"]["spec"].get("nodeSelector") or {}
+    if any(key in own and own[key] != value for key, value in labels.items()):
+        return {}, f"flavor {flavor['name']} doesn't match node affinity"
+    quotas = {row["name"]: row for row in flavor.get("resources") or ()}
+    for name, amount in asked.items():
+        if amount > _reachable(cluster, queue, flavor["name"], name, quotas.get(name) or {}):
+            return {}, f"insufficient quota for {name} in flavor {flavor['name']}, request > maximum capacity"
+    return labels, ""
+
+
+def _reachable(cluster: Cluster, queue: Record, flavor: str, resource: str, row: Object) -> Decimal:
+    """The quota of a queue, and what it may borrow from its cohort."""
+    own = quantity.parse(row.get("nominalQuota") or 0)
+    cohort = (queue.inputs.get("spec") or {}).get("cohortName")
+    if not cohort:
+        return own
+    others = sum(
+        (_lendable(other) for other in _quotas(cluster, cohort, flavor, resource, queue.name)), Decimal(0)
+    )
+    limit = row.get("borrowingLimit")
+    return own + (others if limit is None else min(others, quantity.parse(limit)))
+
+
+def _quotas(
+    cluster: Cluster, cohort: str, flavor: str, resource: str, without: str
+) -> Iterator[Mapping[str, Any]]:
+    """What the other queues of a cohort, and the cohort itself, have of one resource of one flavor."""
+    for record in (*cluster.objects("ClusterQueue"), *cluster.objects("Cohort")):
+        spec = record.inputs.get("spec") or {}
+        member = (
+            record.name == cohort if record.type.endswith(":Cohort") else spec.get("cohortName") == cohort
+        )
+        if not member or (record.name == without and record.type.endswith(":ClusterQueue")):
+            continue
+        for group in spec.get("resourceGroups") or ():
+            for row in group.get("flavors") or ():
+                if row["name"] == flavor:
+                    yield from (item for item in row.get("resources") or () if item["name"] == resource)
+
+
+def _lendable(row: Mapping[str, Any]) -> Decimal:
+    nominal = quantity.parse(row.get("nominalQuota") or 0)
+    limit = row.get("lendingLimit")
+    return nominal if limit is None else min(nominal, quantity.parse(limit))

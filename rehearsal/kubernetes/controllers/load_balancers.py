@@ -1,0 +1,77 @@
+"""What a cloud makes for Services of type LoadBalancer: it goes with the Service, and outlives the cluster.
+
+Source: cloud-provider-aws, docs/service_controller.md (a load balancer in the cluster's subnets and a
+security group `k8s-elb-...` in its VPC); Google Kubernetes Engine documentation, "Clean up load balancers".
+"""
+
+from rehearsal.core.model import Record
+from rehearsal.core.properties import at
+from rehearsal.kubernetes.clusters import EKS_CLUSTER, GKE_CLUSTER, Cluster
+
+_SERVICE = "kubernetes:core/v1:Service"
+_ELB, _GROUP = "aws:elb/loadBalancer:LoadBalancer", "aws:ec2/securityGroup:SecurityGroup"
+_RULE = "gcp:compute/forwardingRule:ForwardingRule"
+_SUBNET, _VPC, _NETWORK = "aws:ec2/subnet:Subnet", "aws:ec2/vpc:Vpc", "gcp:compute/network:Network"
+
+
+def sync(cluster: Cluster, service: Record) -> None:
+    """Make what a Service needs now, and remove what it no longer needs."""
+    if service.type != _SERVICE:
+        return
+    wanted = (service.outputs.get("spec") or {}).get("type") == "LoadBalancer"
+    if wanted and not _made(cluster, service):
+        _make(cluster, service)
+    elif not wanted:
+        remove(cluster, service)
+
+
+def remove(cluster: Cluster, service: Record) -> None:
+    """Remove what was made for a Service."""
+    for record in _made(cluster, service) if service.type == _SERVICE else ():
+        cluster.state.remove(record)
+
+
+def _made(cluster: Cluster, service: Record) -> list[Record]:
+    name = _name(cluster, service)
+    state = cluster.state
+    return [one for token in (_ELB, _GROUP, _RULE) for one in state.find(type=token, name=name)]
+
+
+def _make(cluster: Cluster, service: Record) -> None:
+    if cluster.record.type == EKS_CLUSTER:
+        network = cluster.record.outputs.get("vpcConfig") or {}
+        vpc = _issued(cluster, network.get("vpcId"), _VPC)
+        group = _insert(cluster, service, _GROUP, "k8s-elb-", {"vpcId": vpc} if vpc else {})
+        subnets = [_issued(cluster, value, _SUBNET) for value in network.get("subnetIds") or ()]
+        uses = {f"subnets[{index}]": one for index, one in enumerate(subnets) if one is not None}
+        _insert(cluster, service, _ELB, "", {**uses, "securityGroups[0]": group})
+    elif cluster.record.type == GKE_CLUSTER:
+        network = _issued(cluster, cluster.record.outputs.get("network"), _NETWORK)
+        _insert(cluster, service, _RULE, "", {"network": network} if network else {})
+
+
+def _insert(cluster: Cluster, service: Record, token: str, prefix: str, uses: dict[str, Record]) -> Record:
+    hostname = str(at(service.outputs, "status.loadBalancer.ingress[0].hostname") or "")
+    made = prefix + (hostname.partition(".")[0] or f"a{service.key}")
+    record = cluster.state.insert(
+        package=token.partition(":")[0],
+        type=token,
+        scope=cluster.record.scope,
+        id=made,
+        urn="",
+        name=_name(cluster, service),
+        inputs={},
+        outputs={"id": made},
+    )
+    cluster.state.issue(record, {made})
+    cluster.state.refer(record, uses)
+    return record
+
+
+def _name(cluster: Cluster, service: Record) -> str:
+    return f"load balancer of Service {service.id} in cluster {cluster.name}"
+
+
+def _issued(cluster: Cluster, value: object, token: str) -> Record | None:
+    found = cluster.state.issued(value) if isinstance(value, str) else []
+    return next((record for record in found if record.type == token), None)

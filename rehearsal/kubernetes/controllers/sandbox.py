@@ -1,0 +1,136 @@
+"""What a cluster gives a pod before its containers start: a node, volumes, names, an identity."""
+
+import threading
+from collections.abc import Callable, Iterable, Mapping
+from decimal import Decimal
+from pathlib import Path
+
+from rehearsal.kubernetes.clusters import Cluster
+from rehearsal.kubernetes.controllers.nodes import may_grow, nodes
+from rehearsal.kubernetes.controllers.services import Services
+from rehearsal.kubernetes.controllers.volumes import Volumes, bucket_folder
+from rehearsal.workloads.pod import WaitingError
+from rehearsal.workloads.rewriting import World
+from rehearsal.workloads.scheduling import place, requests
+from rehearsal.workloads.translate import Object, Pod, Surroundings
+
+_BUCKETS = ("aws:s3/bucket:Bucket", "aws:s3/bucketV2:BucketV2")
+_DATABASES = "aws:rds/cluster:Cluster"
+Identity = Callable[[Cluster, Pod, Path], Mapping[str, str]]
+
+
+class Sandbox:
+    """Prepares the pods of one cluster."""
+
+    def __init__(self, cluster: Cluster, home: Path, services: Services, identity: Identity) -> None:
+        self._cluster, self._home, self._services, self._identity = cluster, home, services, identity
+        self._volumes = Volumes(cluster, home)
+        self._placed: dict[str, tuple[str, Pod]] = {}
+        self._lock = threading.Lock()
+
+    def prepare(self, pod: Pod, container: Object) -> Surroundings:
+        """See `workloads.pod.Node`."""
+        account = pod.service_account
+        if not self._cluster.exists("ServiceAccount", pod.namespace, account):
+            raise WaitingError(
+                "FailedCreate",
+                f'pods "{pod.name}" is forbidden: error looking up service account '
+                f"{pod.namespace}/{account}: "
+                f'serviceaccount "{account}" not found',
+            )
+        node = self._schedule(pod)
+        folder = self._home / "pods" / pod.namespace / pod.name
+        for name in ("home", "tmp"):
+            (folder / name).mkdir(parents=True, exist_ok=True)
+        paths, files = self._volumes.mount(pod, container, folder)
+        words = str(container.get("terminationMessagePath") or "/dev/termination-log")
+        return Surroundings(
+            world=World(
+                namespace=pod.namespace,
+                paths={**paths, words: folder / f"{container['name']}.termination"},
+                hosts=self._services.hosts(),
+                buckets=self._buckets(),
+                databases=self._databases(),
+                reserve=self._services.reserved,
+            ),
+            lookup=lambda kind, name: self._lookup(kind, pod.namespace, name),
+            folder=folder,
+            injected={**self._identity(self._cluster, pod, folder), **_missing_hardware(container)},
+            config_files=files,
+            node=node,
+        )
+
+    def forget(self, pod: Pod) -> None:
+        """Free the place of a pod on its node."""
+        with self._lock:
+            self._placed.pop(pod.uid, None)
+
+    def growth(self, pods: Iterable[Pod]) -> str:
+        """A warning when these pods need nodes that nothing would add, empty otherwise."""
+        found = nodes(self._cluster)
+        used: dict[str, dict[str, Decimal]] = {}
+        neighbours: dict[str, list[Mapping[str, str]]] = {}
+        for pod in pods:
+            node, _ = place(pod.spec, found, used, neighbours)
+            if node is None:
+                return ""
+            if not node.running and not may_grow(self._cluster):
+                return (
+                    f"node group {node.group} has to grow beyond its desired size for these pods, and no "
+                    "cluster autoscaler is installed: on the real cluster they would stay Pending"
+                )
+            _add(used.setdefault(node.name, {}), requests(pod.spec))
+            neighbours.setdefault(node.name, []).append(pod.labels)
+        return ""
+
+    def _schedule(self, pod: Pod) -> str:
+        with self._lock:
+            if pod.uid in self._placed:
+                return self._placed[pod.uid][0]
+            used: dict[str, dict[str, Decimal]] = {}
+            neighbours: dict[str, list[Mapping[str, str]]] = {}
+            for name, other in self._placed.values():
+                _add(used.setdefault(name, {}), requests(other.spec))
+                neighbours.setdefault(name, []).append(other.labels)
+            node, message = place(pod.spec, nodes(self._cluster), used, neighbours)
+            if node is None:
+                raise WaitingError("Unschedulable", message)
+            self._placed[pod.uid] = (node.name, pod)
+            return node.name
+
+    def _lookup(self, kind: str, namespace: str, name: str) -> Object | None:
+        record = self._cluster.get(kind, namespace, name)
+        return None if record is None else {**record.inputs, "kind": kind}
+
+    def _buckets(self) -> dict[str, Path]:
+        records = (record for token in _BUCKETS for record in self._cluster.state.find(type=token))
+        names = (str(record.outputs.get("bucket") or record.id) for record in records)
+        folders = {name: bucket_folder(self._home, name) for name in names}
+        for folder in folders.values():
+            folder.mkdir(parents=True, exist_ok=True)
+        return folders
+
+    def _databases(self) -> dict[str, Path]:
+        found = {}
+        for record in self._cluster.state.find(type=_DATABASES):
+            folder = self._home / "databases" / str(record.outputs.get("clusterIdentifier") or record.id)
+            folder.mkdir(parents=True, exist_ok=True)
+            for name in ("endpoint", "readerEndpoint"):
+                if record.outputs.get(name):
+                    found[str(record.outputs[name])] = folder
+        return found
+
+
+def _missing_hardware(container: Object) -> Mapping[str, str]:
+    """What tells a validation that its node has no GPUs although it was given some.
+
+    It then runs on the processor, and its result says that GPUs were not validated.
+    """
+    asked = (container.get("resources") or {}).get("limits") or {}
+    emulated = "nvidia.com/gpu" in asked and not Path("/dev/nvidia0").exists()
+    return {"SMOKE_DEVICE": "cpu"} if emulated else {}
+
+
+def _add(total: dict[str, Decimal], more: Mapping[str, Decimal]) -> None:
+    for name, amount in more.items():
+        total[name] = total.get(name, Decimal(0)) + amount

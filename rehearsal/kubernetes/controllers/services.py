@@ -1,0 +1,127 @@
+"""Services: their addresses, the pods behind them, and the DNS names of a cluster."""
+
+import itertools
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+from rehearsal.core.model import Record
+from rehearsal.kubernetes.clusters import Cluster, namespace_of
+from rehearsal.workloads.addresses import Addresses
+from rehearsal.workloads.pod import PodRunner
+from rehearsal.workloads.proxy import PRIVILEGED, Choose, Proxy
+from rehearsal.workloads.rewriting import Host
+from rehearsal.workloads.translate import Object, Pod
+
+_SUFFIX = ".svc.cluster.local"
+
+
+class Services:
+    """The Services of one cluster; `pods` tells which pods exist now.
+
+    A Service has an address of its own even before it exists, so that a pod may be told of a Service that is
+    created after it.
+    """
+
+    def __init__(
+        self, cluster: Cluster, addresses: Addresses, proxy: Proxy, pods: Callable[[], Iterable[PodRunner]]
+    ) -> None:
+        self._cluster, self._addresses, self._proxy, self._pods = cluster, addresses, proxy, pods
+        self._turn = itertools.count()
+        self._lock = threading.Lock()
+
+    def open(self, record: Record) -> None:
+        """Let a Service answer at its address."""
+        spec = record.inputs.get("spec") or {}
+        proxied = spec.get("selector") and spec.get("clusterIP") != "None"
+        rows = spec.get("ports") or () if proxied else ()
+        ports = {
+            int(row["port"]): self._chooser(record, row)
+            for row in rows
+            if row.get("protocol") in (None, "TCP")
+        }
+        self._proxy.open(self._address(record.id), ports)
+
+    def close(self, id: str) -> None:
+        """Close a deleted Service and give its address back."""
+        self._proxy.open(self._address(id), {})
+        self._addresses.release(f"{self._cluster.scope}|service|{id}|")
+
+    def urls(self, pod: Pod) -> list[str]:
+        """Where the Services of a pod answer."""
+        found: list[str] = []
+        for record in self._cluster.objects("Service", pod.namespace):
+            spec = record.inputs.get("spec") or {}
+            if spec.get("clusterIP") != "None" and selected(spec, pod):
+                address = self._address(record.id)
+                ports = (int(row["port"]) for row in spec.get("ports") or ())
+                found.extend(f"http://{address}:{PRIVILEGED.get(port, port)}" for port in ports)
+        return found
+
+    def hosts(self) -> dict[str, Host]:
+        """Every DNS name that leads somewhere now."""
+        pods = list(self._pods())
+        found: dict[str, Host] = {}
+        for record in self._cluster.objects("Service"):
+            namespace, spec = namespace_of(record.outputs), record.inputs.get("spec") or {}
+            members = [r for r in pods if r.pod.namespace == namespace and selected(spec, r.pod)]
+            full = f"{record.name}.{namespace}{_SUFFIX}"
+            headless = spec.get("clusterIP") == "None"
+            if headless and members:
+                found[full] = Host(max(members, key=lambda runner: runner.state.ready).pod.ip)
+            elif not headless:
+                found[full] = Host(self._address(record.id), PRIVILEGED)
+            for runner in members:
+                if runner.pod.spec.get("subdomain") == record.name:
+                    found[f"{runner.pod.hostname}.{full}"] = Host(runner.pod.ip)
+        return found
+
+    def reserved(self, name: str) -> Host | None:
+        """Where a Service that does not exist (yet) would answer, by its fully qualified name."""
+        service, _, namespace = name.removesuffix(_SUFFIX).partition(".")
+        if "." in namespace or not self._cluster.exists("Namespace", "", namespace):
+            return None
+        if self._cluster.get("Service", namespace, service) is not None:
+            return None  # headless, and nobody behind it
+        return Host(self._address(f"{namespace}/{service}"), PRIVILEGED)
+
+    def _address(self, id: str) -> str:
+        return self._addresses.of(f"{self._cluster.scope}|service|{id}|")
+
+    def _chooser(self, record: Record, row: Object) -> Choose:
+        namespace, spec = namespace_of(record.outputs), record.inputs.get("spec") or {}
+
+        def choose() -> tuple[str, int] | None:
+            ready = [
+                runner.pod
+                for runner in self._pods()
+                if runner.state.ready and runner.pod.namespace == namespace and selected(spec, runner.pod)
+            ]
+            if not ready:
+                return None
+            with self._lock:
+                pod = ready[next(self._turn) % len(ready)]
+            return pod.ip, target_port(row, pod)
+
+        return choose
+
+
+def selected(spec: Object, pod: Pod) -> bool:
+    """Whether a Service's selector takes a pod."""
+    selector: dict[str, Any] = spec.get("selector") or {}
+    return bool(selector) and selector.items() <= dict(pod.labels).items()
+
+
+def target_port(row: Object, pod: Pod) -> int:
+    """The port of a pod that a port of a Service leads to."""
+    target = row.get("targetPort") or row["port"]
+    for name, number in _named_ports(pod):
+        if name == target:
+            return number
+    return int(target)
+
+
+def _named_ports(pod: Pod) -> Iterator[tuple[str | None, int]]:
+    for container in pod.spec.get("containers") or ():
+        for port in container.get("ports") or ():
+            yield port.get("name"), int(port["containerPort"])

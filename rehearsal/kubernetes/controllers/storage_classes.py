@@ -1,0 +1,40 @@
+"""The storage classes of a cluster: those of a new one, by who made it, and those that programs add."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from rehearsal.kubernetes import ambient
+from rehearsal.kubernetes.api.diffs import annotations
+from rehearsal.kubernetes.clusters import EKS_CLUSTER, GKE_CLUSTER, Cluster
+from rehearsal.kubernetes.kinds import facts
+
+_MAKERS = {EKS_CLUSTER: "eks", GKE_CLUSTER: "gke", ambient.TYPE: "ambient"}
+_KIND = "StorageClass"
+_DEFAULTS = (
+    "storageclass.kubernetes.io/is-default-class",
+    "storageclass.beta.kubernetes.io/is-default-class",
+)
+
+
+def default(cluster: Cluster) -> str:
+    """The class of claims that name none, empty when there is none; the newest where several are marked."""
+    marked = [
+        record.name
+        for record in cluster.objects(_KIND)
+        if any(annotations(record.inputs).get(name) == "true" for name in _DEFAULTS)
+    ]
+    return marked[-1] if marked else str(_made_with(cluster).get("default") or "")
+
+
+def waits_for_pod(cluster: Cluster, name: str) -> bool | None:
+    """Whether a class provisions only when a pod uses a claim; None when there is no such class."""
+    record = cluster.get(_KIND, "", name)
+    mode = record.inputs.get("volumeBindingMode") if record else _made_with(cluster)["classes"].get(name)
+    if record is None and mode is None:
+        return None
+    return bool(mode == "WaitForFirstConsumer")
+
+
+def _made_with(cluster: Cluster) -> Mapping[str, Any]:
+    found: Mapping[str, Any] = facts()["storage"][_MAKERS[cluster.record.type]]
+    return found

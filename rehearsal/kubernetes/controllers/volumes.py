@@ -1,0 +1,169 @@
+"""The volumes of a pod as local folders and files."""
+
+import contextlib
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from rehearsal.core.model import Record
+from rehearsal.kubernetes.clusters import Cluster
+from rehearsal.workloads.pod import WaitingError
+from rehearsal.workloads.translate import Object, Pod, contents, field_value
+
+FSX_DRIVER, EFS_DRIVER = "fsx.csi.aws.com", "efs.csi.aws.com"
+_LUSTRE = "aws:fsx/lustreFileSystem:LustreFileSystem"
+_EFS = "aws:efs/fileSystem:FileSystem"
+_ASSOCIATION = "aws:fsx/dataRepositoryAssociation:DataRepositoryAssociation"
+
+
+class Volumes:
+    """Makes the volumes of pods of one cluster below `home`, the folder of the rehearsal."""
+
+    def __init__(self, cluster: Cluster, home: Path) -> None:
+        self._cluster, self._home = cluster, home
+
+    def mount(self, pod: Pod, container: Object, folder: Path) -> tuple[dict[str, Path], frozenset[str]]:
+        """Container path -> local path of one container, and the container paths of its ConfigMaps' files.
+
+        Raises WaitingError as the kubelet reports a volume that it cannot set up.
+        """
+        volumes = {volume["name"]: volume for volume in pod.spec.get("volumes") or ()}
+        paths: dict[str, Path] = {}
+        files: set[str] = set()
+        for mount in container.get("volumeMounts") or ():
+            volume = volumes.get(mount["name"])
+            if volume is None:
+                raise WaitingError("Invalid", f'volumeMounts: Not found: "{mount["name"]}"')
+            local, names = self._make(volume, pod, folder / "volumes" / mount["name"])
+            target = str(mount["mountPath"]).rstrip("/")
+            part = str(mount.get("subPath") or "")
+            if part and not names:
+                (local / part).mkdir(parents=True, exist_ok=True)
+            paths[target] = local / part if part else local
+            files.update([target] if part in names else [f"{target}/{name}" for name in names])
+        return paths, frozenset(files)
+
+    def _make(self, volume: Object, pod: Pod, folder: Path) -> tuple[Path, frozenset[str]]:
+        """The local folder of a volume, and the files in it that come from a ConfigMap."""
+        if volume.get("persistentVolumeClaim"):
+            return self._claimed(volume["persistentVolumeClaim"]["claimName"], pod), frozenset()
+        folder.mkdir(parents=True, exist_ok=True)
+        names: set[str] = set()
+        sources = (volume.get("projected") or {}).get("sources") or [volume]
+        for source in sources:
+            for kind, key in (("ConfigMap", "configMap"), ("Secret", "secret")):
+                if source.get(key):
+                    found = self._files(kind, source[key], volume["name"], pod)
+                    _write(folder, found)
+                    names.update(found if kind == "ConfigMap" else ())
+            if source.get("downwardAPI"):
+                items = source["downwardAPI"].get("items") or ()
+                texts = {
+                    row["path"]: field_value(row["fieldRef"]["fieldPath"], pod).encode() for row in items
+                }
+                _write(folder, texts)
+        return folder, frozenset(names)
+
+    def _files(self, kind: str, source: Object, volume: str, pod: Pod) -> dict[str, bytes]:
+        name = source.get("name") or source.get("secretName")
+        record = self._cluster.get(kind, pod.namespace, str(name))
+        if record is None:
+            if source.get("optional"):
+                return {}
+            raise WaitingError(
+                "FailedMount",
+                f'MountVolume.SetUp failed for volume "{volume}" : {kind.lower()} "{name}" not found',
+            )
+        files = contents({**record.inputs, "kind": kind})
+        items = source.get("items")
+        if not items:
+            return files
+        missing = [row["key"] for row in items if row["key"] not in files]
+        if missing:
+            raise WaitingError(
+                "FailedMount",
+                f'MountVolume.SetUp failed for volume "{volume}" : {kind.lower()} references non-existent '
+                f"config key: {missing[0]}",
+            )
+        return {row["path"]: files[row["key"]] for row in items}
+
+    # -- persistent volumes ----------------------------------------------------------------------------
+
+    def _claimed(self, claim: str, pod: Pod) -> Path:
+        record = self._cluster.get("PersistentVolumeClaim", pod.namespace, claim)
+        if record is None:
+            raise WaitingError("Unschedulable", f'persistentvolumeclaim "{claim}" not found')
+        name = record.inputs["spec"].get("volumeName")
+        if not name:
+            local = self._home / "volumes" / pod.namespace / claim
+            local.mkdir(parents=True, exist_ok=True)
+            return local
+        volume = self._cluster.get("PersistentVolume", "", name)
+        if volume is None:
+            raise WaitingError("Unschedulable", "pod has unbound immediate PersistentVolumeClaims")
+        return self._attached(volume)
+
+    def _attached(self, volume: Record) -> Path:
+        source = volume.inputs["spec"].get("csi") or {}
+        handle, _, access_point = str(source.get("volumeHandle") or volume.name).partition("::")
+        if source.get("driver") == FSX_DRIVER:
+            return self._lustre(volume.name, handle, source.get("volumeAttributes") or {})
+        if source.get("driver") == EFS_DRIVER:
+            if not any(record.id == handle for record in self._cluster.state.find(type=_EFS)):
+                raise _unmountable(volume.name, f"file system {handle} does not exist")
+            local = self._home / "efs" / handle / access_point
+        else:
+            local = self._home / "volumes" / volume.name
+        local.mkdir(parents=True, exist_ok=True)
+        return local
+
+    def _lustre(self, volume: str, handle: str, attributes: Mapping[str, Any]) -> Path:
+        systems = [record for record in self._cluster.state.find(type=_LUSTRE) if record.id == handle]
+        if not systems:
+            raise _unmountable(volume, f"file system {handle} does not exist")
+        outputs = systems[0].outputs
+        for given, name in (("dnsname", "dnsName"), ("mountname", "mountName")):
+            if outputs.get(name) and attributes.get(given) != outputs[name]:
+                raise _unmountable(
+                    volume, f"volumeAttributes.{given} is {attributes.get(given)!r}, not {outputs[name]!r}"
+                )
+        local = self._home / "fsx" / handle
+        local.mkdir(parents=True, exist_ok=True)
+        for record in self._cluster.state.find(type=_ASSOCIATION):
+            if record.inputs.get("fileSystemId") == handle:
+                _link(local, record.inputs, self._home)
+        return local
+
+
+def bucket_folder(home: Path, bucket: str) -> Path:
+    """Where the objects of a bucket lie."""
+    return home / "s3" / bucket
+
+
+def _link(local: Path, association: Mapping[str, Any], home: Path) -> None:
+    """Make the linked folder of a Lustre file system show the objects below its S3 prefix."""
+    found = re.fullmatch(r"s3://([^/]+)/?(.*)", str(association.get("dataRepositoryPath") or ""))
+    path = str(association.get("fileSystemPath") or "").strip("/")
+    if not found or not path:
+        return
+    target = bucket_folder(home, found[1]) / found[2].strip("/")
+    target.mkdir(parents=True, exist_ok=True)
+    link = local / path
+    link.parent.mkdir(parents=True, exist_ok=True)
+    # Pods that start together come here at the same moment.
+    with contextlib.suppress(FileExistsError):
+        link.symlink_to(target)
+
+
+def _write(folder: Path, files: Mapping[str, bytes]) -> None:
+    for name, content in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        draft = path.with_name(f".{path.name}.new")
+        draft.write_bytes(content)
+        draft.replace(path)
+
+
+def _unmountable(volume: str, reason: str) -> WaitingError:
+    return WaitingError("FailedMount", f'MountVolume.MountDevice failed for volume "{volume}" : {reason}')

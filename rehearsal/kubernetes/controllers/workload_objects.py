@@ -1,0 +1,196 @@
+"""Objects that something happens for: Deployments, Jobs, Services, claims; their readiness and status."""
+
+from typing import Any
+
+from rehearsal.core.model import Call, Properties, Record
+from rehearsal.core.state import State
+from rehearsal.kubernetes.api import awaits
+from rehearsal.kubernetes.clusters import PACKAGE, Cluster, namespace_of
+from rehearsal.kubernetes.controllers.kubelet import Kubelet
+from rehearsal.kubernetes.controllers.nodes import nodes
+from rehearsal.workloads.controllers import Workload, timestamp
+from rehearsal.workloads.deployment import DeploymentRun
+from rehearsal.workloads.job import INTERRUPTED, JobRun
+from rehearsal.workloads.pod import NOT_OURS
+
+DEPLOYMENT, JOB = "kubernetes:apps/v1:Deployment", "kubernetes:batch/v1:Job"
+_SERVICE, _CLAIM = "kubernetes:core/v1:Service", "kubernetes:core/v1:PersistentVolumeClaim"
+_DAEMON_SET, _STATEFUL_SET = "kubernetes:apps/v1:DaemonSet", "kubernetes:apps/v1:StatefulSet"
+_BINDINGS = ("RoleBinding", "ClusterRoleBinding")
+ANNOTATION = "trainstack.dev/rehearsal"
+# Why a Job failed when it ran: "scope|id" -> the reasons that its await gave.
+_REASONS = "kubernetes-job-reasons"
+
+
+class WorkloadObjects:
+    """What creating, reading, updating and deleting such objects does beyond the state."""
+
+    def __init__(self, state: State, kubelet: Kubelet) -> None:
+        self._state, self._kubelet = state, kubelet
+
+    def ready(self, call: Call, cluster: Cluster, record: Record) -> Properties:
+        """Start what a new object asks for and wait for it; its outputs. Raises GaveUpError."""
+        wait = not awaits.skipped(record.inputs)
+        if record.type == DEPLOYMENT:
+            self._deploy(call, cluster, record, wait=wait)
+        elif record.type == JOB:
+            self._run_job(call, cluster, record, wait=wait)
+        elif record.type == _SERVICE:
+            self._serve(call, cluster, record, wait=wait)
+        elif record.type == _CLAIM and wait:
+            self._store(record, awaits.claim(call, cluster, record))
+        elif record.type in (_DAEMON_SET, _STATEFUL_SET):
+            self._store(record, _unrun_status(cluster, record))
+        elif record.type.endswith(_BINDINGS):
+            self._check_binding(call, cluster, record)
+        return self.live(cluster, record)
+
+    def updated(self, call: Call, cluster: Cluster, before: Record, record: Record) -> Properties:
+        """Act on a change: a Deployment rolls out when its template changed; a Job is looked at again."""
+        wait = not awaits.skipped(record.inputs)
+        run = self._kubelet.find(cluster, record.type.rpartition(":")[2], record.id)
+        if record.type == DEPLOYMENT:
+            same = before.inputs.get("spec") == record.inputs.get("spec")
+            if isinstance(run, DeploymentRun) and same:
+                if wait:
+                    limit = awaits.limit(call, record.inputs)
+                    awaits.deployment(call, record.name, run, limit)
+            else:
+                self._deploy(call, cluster, record, wait=wait)
+        elif record.type == JOB and wait:
+            if isinstance(run, JobRun):
+                awaits.job(call, record.id, record.name, run, awaits.limit(call, record.inputs))
+            problems = awaits.job_problems(record.name, self.live(cluster, record).get("status") or {})
+            if problems:
+                raise awaits.GaveUpError(problems[0], [*problems[1:], *self._kept_reasons(record)])
+        elif record.type == _SERVICE:
+            self._serve(call, cluster, record, wait=wait)
+        return self.live(cluster, record)
+
+    def live(self, cluster: Cluster | None, record: Record) -> Properties:
+        """The object as it is now: what runs has the say over the stored status."""
+        current = self._state.get(record.package, record.type, record.scope, record.id) or record
+        run = self._running(cluster, record) if cluster else None
+        if run is None:
+            return current.outputs
+        outputs: Properties = {**current.outputs, "status": run.status()}
+        not_run = [runner.state.message for runner in run.pods() if not runner.state.run]
+        if not_run:
+            metadata = dict(outputs["metadata"])
+            metadata["annotations"] = {**(metadata.get("annotations") or {}), ANNOTATION: not_run[0]}
+            outputs["metadata"] = metadata
+        return outputs
+
+    def problems(self, cluster: Cluster, record: Record, live: Properties) -> list[str]:
+        """Why an object that exists is not ready, as a refresh reports it."""
+        run = self._running(cluster, record)
+        if isinstance(run, DeploymentRun):
+            return awaits.deployment_problems(run)
+        if record.type == JOB:
+            found = awaits.job_problems(record.name, live.get("status") or {})
+            return [*found, *self._kept_reasons(record)] if found else []
+        return []
+
+    def removed(self, cluster: Cluster, record: Record) -> None:
+        """End what an object that is deleted had running."""
+        kind = record.type.rpartition(":")[2]
+        run = self._running(cluster, record)
+        if run is not None:
+            self._kubelet.stop(cluster, kind, record.id)
+            self._kubelet.forget(cluster, kind, namespace_of(record.outputs), record.name, run.pods())
+        if record.type == JOB:
+            self._state.drop_document(_REASONS, _key(record))
+        if record.type == _SERVICE:
+            self._kubelet.services(cluster).close(record.id)
+
+    def restore(self, cluster: Cluster) -> None:
+        """Start a cluster's Deployments again; Jobs that were under way are over."""
+        for record in self._state.find(package=PACKAGE, scope=cluster.scope):
+            if record.type == DEPLOYMENT:
+                self._kubelet.deploy(cluster, record)
+            elif record.type == _SERVICE:
+                self._kubelet.services(cluster).open(record)
+            elif record.type == JOB and not (record.outputs.get("status") or {}).get("conditions"):
+                self._interrupt(record, "the rehearsal ended while the Job was running")
+
+    # --------------------------------------------------------------------------------------------------
+
+    def _running(self, cluster: Cluster, record: Record) -> Workload | None:
+        return self._kubelet.find(cluster, record.type.rpartition(":")[2], record.id)
+
+    def _deploy(self, call: Call, cluster: Cluster, record: Record, *, wait: bool) -> None:
+        run = self._kubelet.deploy(cluster, record)
+        try:
+            if wait:
+                awaits.deployment(call, record.name, run, awaits.limit(call, record.inputs))
+        finally:
+            self._store(record, run.status())
+
+    def _serve(self, call: Call, cluster: Cluster, record: Record, *, wait: bool) -> None:
+        self._kubelet.services(cluster).open(record)
+        if wait:
+            awaits.service(call, record, lambda: list(self._kubelet.pods(cluster.scope)))
+
+    def _run_job(self, call: Call, cluster: Cluster, record: Record, *, wait: bool) -> None:
+        run = self._kubelet.run_job(
+            cluster,
+            record,
+            warn=lambda text: call.log("warning", text),
+            ended=lambda status: self._store(record, status),
+        )
+        if not wait:
+            return
+        try:
+            awaits.job(call, record.id, record.name, run, awaits.limit(call, record.inputs))
+        except awaits.GaveUpError as error:
+            self._state.put_document(_REASONS, _key(record), error.details)
+            if call.cancelled.is_set():
+                run.interrupt("the update was cancelled")
+            raise
+
+    def _interrupt(self, record: Record, why: str) -> None:
+        condition = {
+            "type": "Failed",
+            "status": "True",
+            "reason": INTERRUPTED,
+            "message": f"Job was ended: {why}",
+            "lastTransitionTime": timestamp(),
+        }
+        self._store(record, {"failed": 1, "conditions": [condition]})
+
+    def _kept_reasons(self, record: Record) -> list[str]:
+        """Why a Job failed when it ran, kept for whoever looks at it again."""
+        kept = self._state.document(_REASONS, _key(record)) or []
+        return [str(reason) for reason in kept if not str(reason).startswith("[BackoffLimit")]
+
+    def _store(self, record: Record, status: Properties) -> None:
+        """Write the status of an object that still exists."""
+        with self._state.transaction():
+            current = self._state.get(record.package, record.type, record.scope, record.id)
+            if current is not None and current.key == record.key:
+                self._state.replace(
+                    current, inputs=current.inputs, outputs={**current.outputs, "status": status}
+                )
+
+    def _check_binding(self, call: Call, cluster: Cluster, record: Record) -> None:
+        """A binding to a role that does not exist is accepted by the API server, and grants nothing."""
+        role = record.inputs.get("roleRef") or {}
+        kind, name = str(role.get("kind")), str(role.get("name"))
+        namespace = namespace_of(record.outputs) if kind == "Role" else ""
+        if not cluster.exists(kind, namespace, name):
+            call.log(
+                "warning", f"{record.id} refers to {kind} {name}, which does not exist: it grants nothing"
+            )
+
+
+def _key(record: Record) -> str:
+    return f"{record.scope}|{record.id}"
+
+
+def _unrun_status(cluster: Cluster, record: Record) -> dict[str, Any]:
+    """The status of a kind whose pods are never run here."""
+    if record.type == _STATEFUL_SET:
+        count = int((record.inputs.get("spec") or {}).get("replicas") or 1)
+        return {"replicas": count, "readyReplicas": count, "message": NOT_OURS}
+    count = len(nodes(cluster))
+    return {"desiredNumberScheduled": count, "numberReady": count, "message": NOT_OURS}

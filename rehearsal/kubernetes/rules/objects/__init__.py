@@ -1,0 +1,1 @@
+"""Rules about every other kind of object."""

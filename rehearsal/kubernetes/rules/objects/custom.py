@@ -1,0 +1,82 @@
+"""Custom resources and their definitions."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from rehearsal.core.model import Properties
+from rehearsal.core.rules.model import Violation
+from rehearsal.kubernetes.kinds import parse
+from rehearsal.kubernetes.rules.book import BOOK, CUSTOM, World, objects
+from rehearsal.kubernetes.rules.objects import schema
+from rehearsal.kubernetes.rules.reading import at, mapping, name, rows, text, unsure
+from rehearsal.kubernetes.rules.words import invalid
+
+DEFINITION = "kubernetes:apiextensions.k8s.io/v1:CustomResourceDefinition"
+_SOURCE = (
+    "kubernetes/kubernetes staging/src/k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/validation/"
+    "validation.go"
+)
+
+
+@BOOK.rule("K8S-CRD-001", DEFINITION, source=_SOURCE)
+def _definition_name(inputs: Properties) -> Iterator[Violation]:
+    """A definition is named after the plural and the group of its objects."""
+    own, plural, group = name(inputs), text(at(inputs, "spec.names.plural")), text(at(inputs, "spec.group"))
+    if own and plural and group and own != f"{plural}.{group}":
+        yield invalid("metadata.name", own, 'must be spec.names.plural+"."+spec.group')
+
+
+@BOOK.rule("K8S-CRD-002", DEFINITION, source=_SOURCE)
+def _one_stored(inputs: Properties) -> Iterator[Violation]:
+    """Exactly one version of a definition is the one that is stored."""
+    versions = at(inputs, "spec.versions")
+    if isinstance(versions, list) and not unsure(versions):
+        stored = [row.get("name") for _, row in rows(versions) if row.get("storage") is True]
+        if len(stored) != 1:
+            yield invalid("spec.versions", stored, "must have exactly one version marked as storage version")
+
+
+@BOOK.rule_around(
+    "K8S-CRD-003",
+    CUSTOM,
+    source="kubernetes.io/docs/concepts/extend-kubernetes/api-extension/custom-resources",
+)
+def _served(inputs: Properties, world: World) -> Iterator[Violation]:
+    """A custom kind is served, in the version that is asked for, as far as the charts are known."""
+    kind = parse(f"kubernetes:{inputs['apiVersion']}:{inputs['kind']}")
+    crds = [crd for crd in world.crds() if (crd.group, crd.kind) == (kind.group, kind.kind)]
+    if any(kind.version in crd.versions for crd in crds):
+        return
+    if not crds and any(chart is None for _, chart in world.releases()):
+        return  # a chart that nobody here knows may bring it
+    fix = "Install its CustomResourceDefinition, or the chart that brings it, and depend on that."
+    served = sorted({version for crd in crds for version in crd.versions})
+    if served:
+        fix = f"The cluster serves it as {', '.join(f'{kind.group}/{version}' for version in served)}."
+    message = f'no matches for kind "{kind.kind}" in version "{kind.api_version}".'
+    yield Violation("kind", message, fix, "NoMatch")
+
+
+@BOOK.rule_around("K8S-CRD-004", CUSTOM, source="kubernetes-sigs/kueue config/components/crd/bases (v0.19.2)")
+def _fits(inputs: Properties, world: World) -> Iterator[Violation]:
+    """A custom object fits the schema of its definition."""
+    found = definition(inputs, world)
+    if found is not None:
+        yield from schema.misfits(found, inputs)
+
+
+def definition(inputs: Mapping[str, Any], world: World) -> Mapping[str, Any] | None:
+    """The schema of a custom object: from the cluster's own definitions, or the rehearsal's.
+
+    None when nobody here knows it: then the object is not checked against one.
+    """
+    api_version, kind = str(inputs.get("apiVersion")), inputs.get("kind")
+    group, _, version = api_version.rpartition("/")
+    for record in objects(world, DEFINITION):
+        spec = mapping(record.inputs.get("spec"))
+        if (spec.get("group"), at(spec, "names.kind")) != (group, kind):
+            continue
+        for _, row in rows(spec.get("versions")):
+            if row.get("name") == version:
+                return mapping(at(row, "schema.openAPIV3Schema")) or None
+    return schema.known().get(api_version, {}).get(str(kind))

@@ -1,0 +1,164 @@
+"""Fields that cannot be changed in an object that exists: the update is refused."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from rehearsal.core.model import UNKNOWN, Properties
+from rehearsal.core.rules.model import Rule, Violation
+from rehearsal.kubernetes.api.diffs import normalized
+from rehearsal.kubernetes.kinds import Kind
+from rehearsal.kubernetes.rules.book import (
+    BOOK,
+    CLAIM,
+    CONFIG_MAP,
+    DAEMON_SET,
+    DEPLOYMENT,
+    JOB,
+    QUOTA,
+    REPLICA_SET,
+    SECRET,
+    SERVICE,
+    STATEFUL_SET,
+    VOLUME,
+    World,
+    existing,
+)
+from rehearsal.kubernetes.rules.objects.access import BINDING, CLUSTER_BINDING
+from rehearsal.kubernetes.rules.objects.kueue import CHECK, LOCAL_QUEUE, TOPOLOGY
+from rehearsal.kubernetes.rules.objects.storage import CLASS, SOURCES
+from rehearsal.kubernetes.rules.pods.scheduling import PRIORITY_CLASS
+from rehearsal.kubernetes.rules.reading import absent, at, mapping, unsure
+from rehearsal.kubernetes.rules.words import IMMUTABLE, forbidden, invalid
+
+_VALIDATION = "kubernetes/kubernetes pkg/apis/{}/validation/{}.go"
+# What the API server puts where nothing is said.
+_DEFAULTS = {
+    "preemptionPolicy": "PreemptLowerPriority",
+    "spec.podManagementPolicy": "OrderedReady",
+    "spec.volumeMode": "Filesystem",
+    "type": "Opaque",
+}
+# Left out of an update, it stays as it is.
+_KEPT = ("spec.clusterIP",)
+_KUEUE = "kubernetes-sigs/kueue apis/kueue/v1beta2/{}_types.go (v0.19.2)"
+
+
+@dataclass(frozen=True)
+class Fixed:
+    """The paths that an object of some types keeps for life; `words` are those of a Forbidden error."""
+
+    id: str
+    types: tuple[str, ...]
+    paths: tuple[str, ...]
+    source: str
+    words: str = ""
+
+
+_ROWS = (
+    Fixed(
+        "K8S-IMM-001",
+        (DEPLOYMENT, REPLICA_SET, DAEMON_SET),
+        ("spec.selector",),
+        "kubernetes/client-go issue 508 (the selectors of apps/v1 are immutable)",
+    ),
+    Fixed(
+        "K8S-IMM-002",
+        (STATEFUL_SET,),
+        ("spec.selector", "spec.serviceName", "spec.podManagementPolicy", "spec.volumeClaimTemplates"),
+        _VALIDATION.format("apps", "validation"),
+        "updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', "
+        "'updateStrategy', 'revisionHistoryLimit', "
+        "'persistentVolumeClaimRetentionPolicy' and 'minReadySeconds' are forbidden",
+    ),
+    Fixed(
+        "K8S-IMM-003",
+        (JOB,),
+        ("spec.selector", "spec.template"),
+        _VALIDATION.format("batch", "validation"),
+    ),
+    Fixed("K8S-IMM-004", (SERVICE,), ("spec.clusterIP",), _VALIDATION.format("core", "validation")),
+    Fixed(
+        "K8S-IMM-005",
+        (CLAIM,),
+        ("spec.accessModes", "spec.storageClassName", "spec.volumeName", "spec.selector", "spec.volumeMode"),
+        _VALIDATION.format("core", "validation"),
+        "spec is immutable after creation except resources.requests and volumeAttributesClassName for bound "
+        "claims",
+    ),
+    Fixed(
+        "K8S-IMM-006",
+        (VOLUME,),
+        tuple(f"spec.{source}" for source in SOURCES),
+        _VALIDATION.format("core", "validation"),
+        "spec.persistentvolumesource is immutable after creation",
+    ),
+    Fixed(
+        "K8S-IMM-007",
+        (CLASS,),
+        ("provisioner", "parameters"),
+        _VALIDATION.format("storage", "validation"),
+        "updates to {path} are forbidden.",
+    ),
+    Fixed(
+        "K8S-IMM-008",
+        (PRIORITY_CLASS,),
+        ("value", "preemptionPolicy"),
+        _VALIDATION.format("scheduling", "validation"),
+        "may not be changed in an update.",
+    ),
+    Fixed("K8S-IMM-009", (BINDING, CLUSTER_BINDING), ("roleRef",), _VALIDATION.format("rbac", "validation")),
+    Fixed("K8S-IMM-010", (SECRET,), ("type",), _VALIDATION.format("core", "validation")),
+    Fixed("K8S-IMM-011", (QUOTA,), ("spec.scopes",), _VALIDATION.format("core", "validation")),
+    Fixed("K8S-IMM-012", (LOCAL_QUEUE,), ("spec.clusterQueue",), _KUEUE.format("localqueue")),
+    Fixed("K8S-IMM-013", (TOPOLOGY,), ("spec.levels",), _KUEUE.format("topology")),
+    Fixed("K8S-IMM-014", (CHECK,), ("spec.controllerName",), _KUEUE.format("admissioncheck")),
+)
+
+
+def _register(row: Fixed) -> None:
+    def around(inputs: Properties, world: World) -> Iterator[Violation]:
+        before = existing(world, inputs)
+        for path in row.paths if before else ():
+            old, new = at(before.inputs if before else None, path), at(inputs, path)
+            defaulted = before is not None and new == at(before.outputs, path)
+            if unsure(new) or defaulted or _same(path, old, new):
+                continue
+            if row.words:
+                yield forbidden(path, row.words.format(path=path))
+            else:
+                yield invalid(path, new, IMMUTABLE)
+
+    kinds = ", ".join(token.rpartition(":")[2] for token in row.types)
+    summary = f"{kinds}: {', '.join(row.paths)} cannot be changed."
+    BOOK.add(Rule(row.id, row.types, summary, row.source, around=around))
+
+
+def _same(path: str, old: Any, new: Any) -> bool:
+    if absent(new) and (absent(old) or path in _KEPT):
+        return True
+    default = _DEFAULTS.get(path)
+    return bool((default if old is None else old) == (default if new is None else new))
+
+
+for _row in _ROWS:
+    _register(_row)
+
+
+@BOOK.rule_around(
+    "K8S-IMM-015", CONFIG_MAP, SECRET, source="kubernetes.io/docs/concepts/configuration/configmap"
+)
+def _sealed(inputs: Properties, world: World) -> Iterator[Violation]:
+    """What is marked immutable stays as it is, and stays marked."""
+    before = existing(world, inputs)
+    if before is None or before.inputs.get("immutable") is not True:
+        return
+    if inputs.get("immutable") not in (True, UNKNOWN):
+        yield forbidden("immutable", "field is immutable when `immutable` is set")
+    if unsure([inputs.get(key) for key in ("data", "binaryData", "stringData")]):
+        return
+    kind = Kind("", "v1", str(inputs["kind"]))
+    old, new = normalized(kind, before.inputs), normalized(kind, inputs)
+    for key in ("data", "binaryData"):
+        if mapping(new.get(key)) != mapping(old.get(key)):
+            yield forbidden(key, "field is immutable when `immutable` is set")

@@ -1,0 +1,221 @@
+"""Resource quotas and limit ranges: their own form, and what they let a namespace's pods have.
+
+The API server refuses pods, not the Deployments and Jobs whose controllers make them: those are accepted, get
+no pods, and the update that waits for them runs into its time limit. The rehearsal says so at once.
+"""
+
+from collections.abc import Iterator
+from decimal import Decimal
+
+from rehearsal.core.model import Properties
+from rehearsal.core.rules.model import Violation
+from rehearsal.kubernetes.rules import amounts, grammar
+from rehearsal.kubernetes.rules.book import (
+    BOOK,
+    CORE,
+    CRON_JOB,
+    DAEMON_SET,
+    DEPLOYMENT,
+    JOB,
+    LIMIT_RANGE,
+    POD,
+    PODS,
+    QUOTA,
+    REPLICA_SET,
+    STATEFUL_SET,
+    World,
+    objects,
+)
+from rehearsal.kubernetes.rules.reading import (
+    Object,
+    amount,
+    at,
+    mapping,
+    name,
+    namespace,
+    pod,
+    rows,
+    text,
+    whole,
+)
+from rehearsal.kubernetes.rules.words import NEGATIVE, duplicate, forbidden, invalid, no_pod
+
+_USE = "kubernetes/kubernetes staging/src/k8s.io/apiserver/pkg/admission/plugin/resourcequota/controller.go"
+_EVALUATOR = "kubernetes/kubernetes pkg/quota/v1/evaluator/core/pods.go"
+_RANGER = "kubernetes/kubernetes plugin/pkg/admission/limitranger/admission.go"
+_COMPUTE = ("cpu", "memory", "ephemeral-storage")
+_COUNTED = (
+    "configmaps", "persistentvolumeclaims", "pods", "replicationcontrollers", "resourcequotas", "secrets",
+    "services", "services.loadbalancers", "services.nodeports", "requests.storage",
+)  # fmt: skip
+# A quota of one of these makes every container say what it asks for.
+_MUST_SAY = ("cpu", "memory", "requests.cpu", "requests.memory", "limits.cpu", "limits.memory")
+_LASTING = (POD, DEPLOYMENT, STATEFUL_SET, REPLICA_SET)
+
+
+@BOOK.rule("K8S-QUOTA-001", QUOTA, source=CORE)
+def _hard(inputs: Properties) -> Iterator[Violation]:
+    """A quota limits resources that there are quotas for, to amounts that are not negative."""
+    standard = {
+        *_COMPUTE,
+        *_COUNTED,
+        *(f"{side}.{key}" for side in ("requests", "limits") for key in _COMPUTE),
+    }
+    for key, value in mapping(at(inputs, "spec.hard")).items():
+        plain, number = str(key), amount(value)
+        huge = plain.removeprefix("requests.").startswith("hugepages-")
+        if "/" not in plain and plain not in standard and not huge:
+            yield invalid(f"spec.hard[{plain}]", plain, "must be a standard resource for quota")
+        elif "/" in plain and not plain.startswith("count/") and (wrong := grammar.label_key(plain)):
+            yield invalid(f"spec.hard[{plain}]", plain, wrong)
+        if number is not None and number < 0:
+            yield invalid(f"spec.hard[{plain}]", value, NEGATIVE)
+
+
+@BOOK.rule("K8S-LIMIT-001", LIMIT_RANGE, source=CORE)
+def _range(inputs: Properties) -> Iterator[Violation]:
+    """A limit range has one row a type, whose minimum, defaults and maximum do not contradict each other."""
+    seen: set[str] = set()
+    for index, row in rows(at(inputs, "spec.limits")):
+        path, kind = f"spec.limits[{index}]", text(row.get("type")) or ""
+        if kind in seen:
+            yield duplicate(f"{path}.type", kind)
+        seen.add(kind)
+        if kind == "Pod":
+            for key in ("default", "defaultRequest"):
+                if row.get(key):
+                    yield forbidden(f"{path}.{key}", "may not be specified when `type` is 'Pod'")
+        yield from _ordered(path, row)
+
+
+def _ordered(path: str, row: Object) -> Iterator[Violation]:
+    sides = ("min", "defaultRequest", "default", "max")
+    words = ("min value", "default request value", "default value", "max value")
+    for low in range(len(sides)):
+        for high in range(low + 1, len(sides)):
+            for key, value in mapping(row.get(sides[low])).items():
+                least, most = amount(value), amount(mapping(row.get(sides[high])).get(key))
+                if least is not None and most is not None and least > most:
+                    detail = f"{words[low]} {value} is greater than {words[high]} {amounts.show(most)}"
+                    yield invalid(f"{path}.{sides[low]}[{key}]", value, detail)
+
+
+@BOOK.rule_around("K8S-LIMIT-002", *PODS, source=_RANGER)
+def _within_range(inputs: Properties, world: World) -> Iterator[Violation]:
+    """Containers and pods stay between the least and the most that their namespace allows."""
+    view = pod(inputs)
+    ranges = [record.inputs for record in objects(world, LIMIT_RANGE, namespace(inputs))]
+    if view is None or not view.asks or not ranges:
+        return
+    asked = amounts.containers(view, ranges)
+    whole_pod = (f"{view.path}.containers", amounts.together(asked))
+    for limits in ranges:
+        for _, row in rows(at(limits, "spec.limits")):
+            kind = row.get("type")
+            about = {"Container": asked, "Pod": [whole_pod]}.get(str(kind), [])
+            for path, one in about:
+                for problem in _out_of_range(str(kind), row, one):
+                    yield no_pod(inputs, path, problem)
+
+
+def _out_of_range(kind: str, row: Object, one: amounts.Asked) -> Iterator[str]:
+    for key, value in mapping(row.get("min")).items():
+        least, request = amount(value), one.requests.get(key)
+        if least is not None and request is None:
+            yield f"minimum {key} usage per {kind} is {value}.  No request is specified"
+        elif least is not None and request is not None and request < least:
+            yield f"minimum {key} usage per {kind} is {value}, but request is {amounts.show(request)}"
+    for key, value in mapping(row.get("max")).items():
+        most, limit, request = amount(value), one.limits.get(key), one.requests.get(key)
+        if most is not None and limit is None:
+            yield f"maximum {key} usage per {kind} is {value}.  No limit is specified"
+        elif most is not None and limit is not None and limit > most:
+            yield f"maximum {key} usage per {kind} is {value}, but limit is {amounts.show(limit)}"
+        elif most is not None and request is not None and request > most:
+            yield f"maximum {key} usage per {kind} is {value}, but request is {amounts.show(request)}"
+
+
+@BOOK.rule_around("K8S-QUOTA-002", *PODS, source=_EVALUATOR)
+def _says_what_it_uses(inputs: Properties, world: World) -> Iterator[Violation]:
+    """Where cpu or memory has a quota, every container says what it asks for."""
+    view = pod(inputs)
+    if view is None or not view.asks:
+        return
+    for quota in _quotas(world, namespace(inputs)):
+        ranges = [record.inputs for record in objects(world, LIMIT_RANGE, namespace(inputs))]
+        missing: dict[str, list[str]] = {}
+        for _, one in amounts.containers(view, ranges):
+            said = amounts.charged(one)
+            for key in sorted(set(mapping(at(quota, "spec.hard"))) & set(_MUST_SAY) - set(said)):
+                missing.setdefault(key, []).append(one.name)
+        if missing:
+            detail = "; ".join(
+                f"{key} for: {','.join(sorted(names))}" for key, names in sorted(missing.items())
+            )
+            yield no_pod(
+                inputs, f"{view.path}.containers", f"failed quota: {name(quota)}: must specify {detail}"
+            )
+
+
+@BOOK.rule_around(
+    "K8S-QUOTA-003", *(token for token in PODS if token not in (CRON_JOB, DAEMON_SET)), source=_USE
+)
+def _within_quota(inputs: Properties, world: World) -> Iterator[Violation]:
+    """The pods of a namespace use no more than its quotas: all replicas, but one pod at a time of a Job."""
+    view, where = pod(inputs), namespace(inputs)
+    quotas = list(_quotas(world, where)) if view else []
+    if view is None or not view.asks or not quotas:
+        return
+    ranges = [record.inputs for record in objects(world, LIMIT_RANGE, where)]
+    one = amounts.charged(amounts.together(amounts.containers(view, ranges)))
+    count = _count(inputs)
+    asked = {key: value * count for key, value in one.items()}
+    used = _used(world, where, ranges, without=(str(inputs["kind"]), name(inputs)))
+    for quota in quotas:
+        hard = {key: amount(value) for key, value in mapping(at(quota, "spec.hard")).items()}
+        over = sorted(
+            key
+            for key, most in hard.items()
+            if most is not None and asked.get(key) and used.get(key, Decimal(0)) + asked[key] > most
+        )
+        if over:
+            shown = (
+                ",".join(f"{key}={amounts.show(side.get(key) or Decimal(0))}" for key in over)
+                for side in (asked, used, hard)
+            )
+            requested, taken, limited = shown
+            detail = (
+                f"exceeded quota: {name(quota)}, requested: {requested}, used: {taken}, limited: {limited}"
+            )
+            yield no_pod(inputs, f"{view.path}.containers", detail)
+
+
+def _quotas(world: World, where: str) -> Iterator[Properties]:
+    """The quotas of a namespace; those for some pods only (scopes) are not enforced here."""
+    for record in objects(world, QUOTA, where):
+        if not at(record.inputs, "spec.scopes") and not at(record.inputs, "spec.scopeSelector"):
+            yield record.inputs
+
+
+def _used(
+    world: World, where: str, ranges: list[Properties], without: tuple[str, str | None]
+) -> dict[str, Decimal]:
+    """What the lasting pods of a namespace use; those of Jobs end by themselves."""
+    total: dict[str, Decimal] = {}
+    for token in _LASTING:
+        for record in objects(world, token, where):
+            view = pod(record.inputs)
+            if view is None or (token.rpartition(":")[2], record.name) == without:
+                continue
+            for key, value in amounts.charged(amounts.together(amounts.containers(view, ranges))).items():
+                total[key] = total.get(key, Decimal(0)) + value * _count(
+                    record.inputs | {"kind": record.type}
+                )
+    return total
+
+
+def _count(inputs: Properties) -> int:
+    if inputs.get("kind") in ("Pod", "Job") or str(inputs.get("kind")).endswith((":Pod", f":{JOB}")):
+        return 1
+    replicas = whole(at(inputs, "spec.replicas"))
+    return 1 if replicas is None else replicas

@@ -1,0 +1,1 @@
+"""Rules about pods and what makes them."""
