@@ -4,8 +4,8 @@ from collections.abc import Callable, Mapping
 
 from pulumi.automation.events import EngineEvent
 
+from infra.catalog.aws.quotas import Planned, Shortfall, shortfalls
 from infra.engine.stack import OnEvent, Outcome
-from rehearsal.aws.quotas import Planned, Shortfall, shortfalls
 
 _GONE = ("delete", "delete-replaced", "discard", "discard-replaced")
 

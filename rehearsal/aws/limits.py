@@ -1,13 +1,33 @@
-"""The AWS cloud with limits: quotas of the account, and machines that a scenario has made scarce."""
+"""The AWS cloud with limits: quotas of the account, and machines that a scenario has made scarce.
 
+Of machines there are always enough, but for the rows that a scenario gives: then spot and on-demand requests
+can fail, and fall back to another zone, type or market.
+"""
+
+import importlib
+import json
+from collections.abc import Mapping
 from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
 
-from rehearsal.aws.quotas import COUNTED, INSTANCE, NODES, Account, Planned
 from rehearsal.aws.site import DEFAULT_REGION, account_of
-from rehearsal.core.model import Call, Cloud, Properties, Record
+from rehearsal.core import refusals
+from rehearsal.core.model import Call, Cloud, Properties, Record, RefusalError
 from rehearsal.core.state import State
 from rehearsal.core.wrapper import Wrapper
 
+if TYPE_CHECKING:
+    from infra.catalog.aws.quotas import Planned, Shortfall
+
+_NODES, _INSTANCE = "aws:eks/nodeGroup:NodeGroup", "aws:ec2/instance:Instance"
+# Type -> the code with which the service refuses one too many.
+_CODES: Mapping[str, str] = {
+    "aws:ec2/vpc:Vpc": "VpcLimitExceeded",
+    "aws:ec2/internetGateway:InternetGateway": "InternetGatewayLimitExceeded",
+    "aws:ec2/eip:Eip": "AddressLimitExceeded",
+    "aws:ec2/securityGroup:SecurityGroup": "SecurityGroupLimitExceeded",
+}
 _SUBNET, _TEMPLATE = "aws:ec2/subnet:Subnet", "aws:ec2/launchTemplate:LaunchTemplate"
 
 
@@ -20,17 +40,18 @@ class Limited(Wrapper):
 
     def create(self, call: Call, inputs: Properties, *, preview: bool) -> tuple[str, Properties]:
         """See `model.Cloud`; a preview is told by its preflight instead, all at once."""
-        if not preview and call.type in (*COUNTED, NODES, INSTANCE):
+        if not preview and call.type in (*_CODES, _NODES, _INSTANCE):
             self._refuse(call, inputs)
         return self.inside.create(call, inputs, preview=preview)
 
     def _refuse(self, call: Call, inputs: Properties) -> None:
+        quotas = _quotas()
         region = inputs.get("region") or call.instance.config.get("region") or DEFAULT_REGION
         scope = f"{account_of(call.instance.config)}/{region}"
-        wanted = self._with_machine(inputs) if call.type == NODES else inputs
-        types = (NODES, INSTANCE) if call.type in (NODES, INSTANCE) else (call.type,)
+        wanted = self._with_machine(inputs) if call.type == _NODES else inputs
+        types = (_NODES, _INSTANCE) if call.type in (_NODES, _INSTANCE) else (call.type,)
         rest = [
-            Planned(record.type, record.name or record.id, self._with_machine(record.inputs))
+            quotas.Planned(record.type, record.name or record.id, self._with_machine(record.inputs))
             for token in types
             for record in self._state.find(package="aws", type=token, scope=scope)
         ]
@@ -57,3 +78,67 @@ class Limited(Wrapper):
         if not isinstance(value, str):
             return None
         return next((one for one in self._state.issued(value) if one.type == token), None)
+
+
+class Account:
+    """What a scenario (`faults.json`) says of the account's quotas and of the machines left in zones."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def refuse(
+        self, token: str, name: str, inputs: Properties, zones: list[str], rest: "list[Planned]"
+    ) -> None:
+        """Raise RefusalError where the service would; `rest` is what exists in the region."""
+        quotas = _quotas()
+        scenario = self._scenario()
+        me = quotas.Planned(token, name, inputs)
+        mine = dict(quotas.demands(token, inputs))
+        if mine:
+            for short in quotas.shortfalls([*rest, me], scenario.get("quotas", {})):
+                if short.key in mine:
+                    raise _exceeded(token, short)
+        rows = scenario.get("capacity", [])
+        for machine, market, count in quotas.machines(token, inputs) if rows else ():
+            types = inputs.get("instanceTypes") or [machine]
+            if not any(_left(rows, one, market, zones) >= count for one in types):
+                zone = zones[0] if len(zones) == 1 else ", ".join(zones)
+                raise refusals.no_capacity(token, name, machine, zone, market)
+
+    def _scenario(self) -> dict[str, Any]:
+        try:
+            return dict(json.loads(self._path.read_text()))
+        except FileNotFoundError:
+            return {}
+
+
+def _left(rows: list[dict[str, Any]], machine: str, market: str, zones: list[str]) -> float:
+    """How many machines the zones have together; infinite where no row says otherwise."""
+    total = 0.0
+    for zone in zones or ["*"]:
+        fitting = [
+            row["instances"]
+            for row in rows
+            if row["instance_type"] == machine
+            and row.get("zone", "*") in ("*", zone)
+            and row.get("market", "*") in ("*", market)
+        ]
+        total += min(fitting, default=float("inf"))
+    return total
+
+
+def _exceeded(token: str, short: "Shortfall") -> RefusalError:
+    fix = f"Ask for a higher quota ({short.description}), or for less: {short}."
+    if token in _CODES:
+        return RefusalError(_CODES[token], f"The maximum number of {short.unit}s has been reached.", fix)
+    return RefusalError(
+        "VcpuLimitExceeded",
+        f"You have requested more vCPU capacity than your current vCPU limit of {short.limit:g} allows for "
+        "the instance bucket that the specified instance type belongs to.",
+        fix,
+    )
+
+
+def _quotas() -> ModuleType:
+    """The catalog's quotas, fetched when first needed: the daemon starts without them."""
+    return importlib.import_module("infra.catalog.aws.quotas")

@@ -127,14 +127,14 @@ def _image(site: Site, args: Properties) -> Properties:
 
 def _versions(site: Site, args: Properties) -> Properties:
     """The GKE versions that are known; the real list changes every week."""
-    names = list(facts.versions())
+    names = list(facts.catalog().gke_versions)
     prefix = str(args.get("versionPrefix") or "")
     fitting = [name for name in names if name.startswith(prefix)]
     if not fitting:
         raise RefusalError(
             "notFound",
             f"no known GKE version begins with {prefix!r}; known are {', '.join(names)}",
-            "Add it to rehearsal/gcp/facts.toml with its source.",
+            "Add it to infra/catalog/gcp/tables/gke.toml with its source.",
         )
     channels = ("RAPID", "REGULAR", "STABLE")
     return {

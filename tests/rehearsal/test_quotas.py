@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from rehearsal.aws.quotas import Account, Planned, shortfalls
+from infra.catalog.aws.quotas import Planned, shortfalls
+from rehearsal.aws.limits import Account
 from rehearsal.core.model import RefusalError
 
 NODES = "aws:eks/nodeGroup:NodeGroup"

@@ -4,12 +4,12 @@ from collections.abc import Iterator
 
 from rehearsal.core.model import UNKNOWN, Properties
 from rehearsal.core.rules.model import Violation
-from rehearsal.gcp.facts import fabrics, machines
+from rehearsal.gcp import facts
 from rehearsal.gcp.rules.book import BOOK, World, block, items
 from rehearsal.gcp.rules.pools import POOL
 
 _TOOLKIT = "GoogleCloudPlatform/cluster-toolkit@10470803: "
-_FACTS = "rehearsal/gcp/facts.toml: "
+_FACTS = "infra/catalog/gcp/tables/machine_types.toml: "
 _NETWORKS = "networkConfig.additionalNodeNetworkConfigs"
 
 
@@ -24,10 +24,10 @@ def _given(inputs: Properties) -> list[Properties]:
     ]
 
 
-@BOOK.rule("GCP-GPU-001", POOL, source=f"{_FACTS}machine")
+@BOOK.rule("GCP-GPU-001", POOL, source=f"{_FACTS}machine_type")
 def _count(inputs: Properties) -> Iterator[Violation]:
     """A machine with built-in GPUs has the number of its type."""
-    machine = machines().get(_machine(inputs))
+    machine = facts.catalog().machine_types.get(_machine(inputs))
     for index, one in enumerate(items(block(inputs.get("nodeConfig")).get("guestAccelerators"))):
         count = block(one).get("count")
         if machine and isinstance(count, int | float) and count != machine.count:
@@ -37,10 +37,10 @@ def _count(inputs: Properties) -> Iterator[Violation]:
             )
 
 
-@BOOK.rule("GCP-GPU-002", POOL, source=f"{_FACTS}machine")
+@BOOK.rule("GCP-GPU-002", POOL, source=f"{_FACTS}machine_type")
 def _type(inputs: Properties) -> Iterator[Violation]:
     """A machine with built-in GPUs has those of its family."""
-    machine = machines().get(_machine(inputs))
+    machine = facts.catalog().machine_types.get(_machine(inputs))
     if machine is None:
         return
     # Google's own files call the GPU of A2 Ultra both ways.
@@ -54,10 +54,10 @@ def _type(inputs: Properties) -> Iterator[Violation]:
             )
 
 
-@BOOK.rule("GCP-GPU-003", POOL, source=f"{_FACTS}fabric")
+@BOOK.rule("GCP-GPU-003", POOL, source=f"{_FACTS}gpu_networks")
 def _networks(inputs: Properties) -> Iterator[Violation]:
     """TCPX takes 4 more networks, TCPXO 8, A3 Ultra and A4 one and the 8 subnetworks of an RDMA network."""
-    fabric, given = fabrics().get(_machine(inputs)), _given(inputs)
+    fabric, given = facts.catalog().gpu_networks.get(_machine(inputs)), _given(inputs)
     if fabric and given and len(given) != fabric.total:
         more = f" ({fabric.networks} and {fabric.rdma_subnetworks} of an RDMA network)"
         yield Violation(
@@ -72,7 +72,7 @@ def _networks(inputs: Properties) -> Iterator[Violation]:
 )
 def _rdma(inputs: Properties, world: World) -> Iterator[Violation]:
     """The NICs for RDMA are in a network with an RDMA profile."""
-    fabric, given = fabrics().get(_machine(inputs)), _given(inputs)
+    fabric, given = facts.catalog().gpu_networks.get(_machine(inputs)), _given(inputs)
     if not fabric or not fabric.rdma_subnetworks or len(given) != fabric.total:
         return
     found = [world.find(one.get("network"), "compute/network:Network") for one in given]

@@ -7,7 +7,7 @@ from typing import Any
 
 from rehearsal.core.model import UNKNOWN, Properties
 from rehearsal.core.rules.model import Violation
-from rehearsal.gcp.facts import zones, zones_known
+from rehearsal.gcp import facts
 from rehearsal.gcp.rules.book import BOOK, World, block, items, present
 
 _DOCS = "hashicorp/terraform-provider-google@e03b7622: website/docs/r/"
@@ -194,7 +194,7 @@ def _one_policy(inputs: Properties) -> Iterator[Violation]:
     "gcp:compute/reservation:Reservation",
     "gcp:compute/instance:Instance",
     "gcp:compute/disk:Disk",
-    source="rehearsal/gcp/facts.toml: zones",
+    source="infra/catalog/gcp/tables/regions.toml",
 )
 def _zone(inputs: Properties) -> Iterator[Violation]:
     """A zone is one of its region."""
@@ -202,9 +202,10 @@ def _zone(inputs: Properties) -> Iterator[Violation]:
     if isinstance(zone, str):
         region = zone.rpartition("-")[0]
         own = zone.removeprefix(f"{region}-")
+        known = facts.catalog().regions.get(region)
         # Besides the zones of letters there are those for AI, such as us-central1-ai1a.
-        if zones_known(region) and zone not in zones(region) and not own.startswith("ai"):
-            yield Violation("zone", f"{zone} does not exist; {region} has {', '.join(zones(region))}")
+        if known and zone not in known.zones and not own.startswith("ai"):
+            yield Violation("zone", f"{zone} does not exist; {region} has {', '.join(known.zones)}")
 
 
 @BOOK.rule(

@@ -5,12 +5,14 @@ from collections.abc import Iterator
 
 from rehearsal.core.model import UNKNOWN, Properties
 from rehearsal.core.rules.model import Violation
-from rehearsal.gcp.facts import filestore_tiers, lustre_tiers
+from rehearsal.gcp import facts
 from rehearsal.gcp.rules.book import BOOK, World, block, items, without_services
 
 _DOCS = "hashicorp/terraform-provider-google@e03b7622: website/docs/r/"
 _TOOLKIT = "GoogleCloudPlatform/cluster-toolkit@10470803: modules/file-system/"
-_FACTS = "rehearsal/gcp/facts.toml: "
+# Older names of the basic tiers.
+_TIERS = {"STANDARD": "BASIC_HDD", "PREMIUM": "BASIC_SSD"}
+_FACTS = "infra/catalog/gcp/tables/storage.toml: "
 _BUCKET, _FOLDER = "gcp:storage/bucket:Bucket", "gcp:storage/managedFolder:ManagedFolder"
 _FILESTORE, _LUSTRE = "gcp:filestore/instance:Instance", "gcp:lustre/instance:Instance"
 _BUCKET_NAME = re.compile(r"[a-z0-9]([a-z0-9_-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9_-]*[a-z0-9])?)*")
@@ -108,11 +110,11 @@ def _turbo(inputs: Properties) -> Iterator[Violation]:
 def _capacity(inputs: Properties) -> Iterator[Violation]:
     """The size of a share is one that the tier offers."""
     name = inputs.get("tier")
-    tier = filestore_tiers().get({"STANDARD": "BASIC_HDD", "PREMIUM": "BASIC_SSD"}.get(str(name), str(name)))
+    tier = facts.catalog().filestore_tiers.get(_TIERS.get(str(name), str(name)))
     size = block(inputs.get("fileShares")).get("capacityGb")
-    if tier and isinstance(size, int | float) and not tier.offers(int(size)):
-        bands = "; ".join(f"{low} to {high} in steps of {step}" for low, high, step in tier.bands)
-        yield Violation("fileShares.capacityGb", f"{int(size)} GiB is not offered by {name}: {bands}")
+    problem = tier.problem(int(size)) if tier and isinstance(size, int | float) else None
+    if problem:
+        yield Violation("fileShares.capacityGb", problem)
 
 
 @BOOK.rule("GCP-FILESTORE-002", _FILESTORE, source=f"{_TOOLKIT}filestore/README.md (protocol)")
@@ -153,22 +155,19 @@ def _lustre_size(inputs: Properties) -> Iterator[Violation]:
     """Capacity goes in steps of the tier's smallest size, up to its largest."""
     throughput, size = inputs.get("perUnitStorageThroughput"), inputs.get("capacityGib")
     try:
-        tier, gib = lustre_tiers().get(int(str(throughput))), int(str(size))
+        tier, gib = facts.catalog().lustre_tiers.get(int(str(throughput))), int(str(size))
     except ValueError:
         return
-    if tier and (gib < tier.step or gib % tier.step or gib > tier.largest):
-        yield Violation(
-            "capacityGib",
-            f"{gib} GiB is not offered at {tier.throughput} MB/s per TiB: {tier.step} to {tier.largest} "
-            f"in steps of {tier.step}",
-        )
+    problem = tier.problem(gib) if tier else None
+    if problem:
+        yield Violation("capacityGib", problem)
 
 
 @BOOK.rule("GCP-LUSTRE-002", _LUSTRE, source=f"{_DOCS}lustre_instance (per_unit_storage_throughput)")
 def _lustre_tier(inputs: Properties) -> Iterator[Violation]:
     """The throughput is one of the tiers."""
     value = inputs.get("perUnitStorageThroughput")
-    offered = [str(throughput) for throughput in sorted(lustre_tiers())]
+    offered = [str(throughput) for throughput in sorted(facts.catalog().lustre_tiers)]
     if isinstance(value, str | int) and str(value) not in (*offered, "0"):
         yield Violation("perUnitStorageThroughput", f"{value} is not one of {', '.join(offered)}")
 

@@ -7,7 +7,7 @@ from typing import Any
 from rehearsal.core.emulation.site import Hooks, refuse
 from rehearsal.core.emulation.templates import draw, expand
 from rehearsal.core.model import Properties, Record
-from rehearsal.gcp.facts import machines, versions, zones
+from rehearsal.gcp import facts
 from rehearsal.gcp.site import Site
 
 CLUSTER = "container/cluster:Cluster"
@@ -21,7 +21,7 @@ def _cluster_outputs(site: Site, seed: str, inputs: Properties, outputs: Propert
     link = f"https://container.googleapis.com/v1/projects/{site.project}/{kind}/{location}/clusters/{name}"
     endpoint = expand("{publicip}", f"{seed}/endpoint", {})
     authority = f"-----BEGIN CERTIFICATE-----\n{draw(f'{seed}/ca', 64)}\n-----END CERTIFICATE-----\n"
-    version = str(inputs.get("minMasterVersion") or versions()[0])
+    version = str(inputs.get("minMasterVersion") or next(iter(facts.catalog().gke_versions)))
     more: Properties = {
         "selfLink": link,
         "endpoint": endpoint,
@@ -69,7 +69,7 @@ def _autopilot(site: Site, inputs: Properties) -> Properties:
 
 
 def _other_zones(location: str) -> list[str]:
-    return list(zones(location)) if location.count("-") == 1 else []
+    return list(facts.zones(location)) if location.count("-") == 1 else []
 
 
 def _path(site: Site, value: str, token: str) -> str:
@@ -90,7 +90,7 @@ def _pool_outputs(site: Site, seed: str, inputs: Properties, outputs: Properties
     places = list(
         inputs.get("nodeLocations") or (cluster.outputs.get("nodeLocations") if cluster else None) or []
     )
-    places = places or ([location] if location.count("-") > 1 else list(zones(location)))
+    places = places or ([location] if location.count("-") > 1 else list(facts.zones(location)))
     groups, managers = [], []
     prefix = f"gke-{cluster.name if cluster else 'cluster'}-{outputs['name']}"[:38]
     for zone in places:
@@ -120,7 +120,7 @@ def _node_config(given: Any) -> Properties:
         "serviceAccount": "default",
         "oauthScopes": ["https://www.googleapis.com/auth/cloud-platform"],
     }
-    machine = machines().get(name)
+    machine = facts.catalog().machine_types.get(name)
     if machine and not config.get("guestAccelerators"):
         defaults["guestAccelerators"] = [{"type": machine.accelerator, "count": machine.count}]
     return {**defaults, **config}

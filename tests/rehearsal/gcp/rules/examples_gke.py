@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from rehearsal.gcp.facts import fabrics
+from infra.catalog.gcp import facts
 
 CLUSTER, POOL = "container/cluster:Cluster", "container/nodePool:NodePool"
 NETWORK, SUBNETWORK = "compute/network:Network", "compute/subnetwork:Subnetwork"
@@ -71,7 +71,7 @@ RDMA_SPACE: list[Made] = [
 ]
 NAMED = "compute.googleapis.com/reservation-name"
 MANY = {"nodeLocations": ["us-central1-a", "us-central1-b"]}
-ULTRA = fabrics()["a3-ultragpu-8g"]
+ULTRA = facts.gpu_networks["a3-ultragpu-8g"]
 ULTRA_NODE = {"machineType": "a3-ultragpu-8g"}
 AFFINITY = "nodeConfig.reservationAffinity"
 ADDITIONAL = "networkConfig.additionalNodeNetworkConfigs"
