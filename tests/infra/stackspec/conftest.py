@@ -1,0 +1,38 @@
+import pytest
+
+from tests.infra.stackspec.stack_files import Values
+
+
+@pytest.fixture
+def values() -> Values:
+    """What a small but complete stack file says."""
+    digest = "@sha256:" + "a" * 64
+    return {
+        "cloud": "aws",
+        "profile": "medium",
+        "region": "us-east-1",
+        "spec": {
+            "owner": "a@example.com",
+            "cost_center": "research",
+            "layout": {
+                "zones": ["us-east-1a", "us-east-1b"],
+                "pools": [
+                    {
+                        "name": "a100",
+                        "machine": "p4d.24xlarge",
+                        "purpose": "training",
+                        "purchase": {"kind": "on_demand"},
+                        "zones": ["us-east-1b"],
+                        "rdma": True,
+                        "max_nodes": 4,
+                    }
+                ],
+            },
+            "on": {"admin_arns": ["arn:aws:iam::123456789012:role/platform"]},
+            "data": {"shared_fs": None},
+            "teams": [{"name": "Research", "gpus": {"a100": 8}, "monthly_budget_usd": 1000}],
+            "budget": {"monthly_usd": 5000, "alert_emails": ["a@example.com"]},
+            "tracking": {"image": "registry.example.com/mlflow" + digest},
+            "smoke": {"pool": "a100", "image": "registry.example.com/torch" + digest},
+        },
+    }

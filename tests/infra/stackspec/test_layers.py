@@ -1,0 +1,92 @@
+"""Profile, cloud overlay, client and stack file: who says what, and what happens when they disagree."""
+
+from pathlib import Path
+
+import pytest
+
+from infra import stackspec
+from infra.stackspec import layers
+from infra.stackspec.clouds import AwsSpec
+from infra.stackspec.layouts import MediumLayout
+from infra.stackspec.supported import SUPPORTED
+from tests.infra.stackspec.stack_files import Values, problems
+
+
+def test_an_unknown_profile_names_those_that_exist(values: Values) -> None:
+    values["profile"] = "gigantic"
+    (problem,) = problems(values)
+    assert "medium on aws" in problem.fix
+
+
+@pytest.fixture
+def client(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The file of the client layer `acme`, to be written."""
+    monkeypatch.setattr(layers, "CLIENTS", tmp_path)
+    return tmp_path / "acme.yaml"
+
+
+def test_a_client_stands_between_profile_and_stack_file(values: Values, client: Path) -> None:
+    client.write_text("on: {nat: per_zone} # two offices\nsmoke: {nodes: 1, timeout_s: 1200}\n")
+    values["client"], values["spec"]["smoke"]["nodes"] = "acme", 3
+    loaded = stackspec.load("dev", values, "Pulumi.dev.yaml")
+    told = {found.path: found for found in loaded.explain("")}
+    assert isinstance(loaded.spec.on, AwsSpec) and loaded.spec.on.nat == "per_zone"
+    assert told["on.nat"].origin.source == f"{client.parent.name}/acme.yaml"
+    assert (told["smoke.nodes"].value, told["smoke.nodes"].origin.source) == (3, "Pulumi.dev.yaml")
+    assert told["smoke.timeout_s"].value == 1200
+
+
+def test_an_unknown_client_is_refused_with_those_that_exist(values: Values, client: Path) -> None:
+    client.write_text("tags: {client: acme}\n")
+    values["client"] = "acne"
+    (problem,) = problems(values)
+    assert problem.path == "trainstack:client" and "acme" in problem.fix
+
+
+def test_how_nodes_are_bought_is_replaced_as_a_whole(values: Values, client: Path) -> None:
+    client.write_text(
+        "layout: {pools: [{name: a100, purchase: {kind: reserved, id: cr-0123456789abcdef0}}]}\n"
+    )
+    values["client"] = "acme"
+    loaded = stackspec.load("dev", values, "f")
+    assert isinstance(loaded.spec.layout, MediumLayout)
+    assert loaded.spec.layout.pools[0].purchase.kind == "on_demand"
+
+
+def test_layers_that_contradict_each_other_are_both_named(values: Values, client: Path) -> None:
+    client.write_text("layout:\n  pools: many\nsmoke:\n  enabled: false\nbudget:\n  anomaly_usd: {a: 1}\n")
+    values["client"] = "acme"
+    values["spec"]["budget"]["anomaly_usd"] = 100
+    found = {problem.path: str(problem) for problem in problems(values)}
+    here = f"{client.parent.name}/acme.yaml"
+    assert f"Pulumi.dev.yaml has a list here, {here}:2 has a single value" in found["layout.pools"]
+    assert f"Pulumi.dev.yaml has a single value here, {here}:6 has a mapping" in found["budget.anomaly_usd"]
+    assert f"from profiles/medium.yaml:{_line('schedule')}" in found["smoke.schedule"]
+    assert f"smoke.enabled is from {here}:4" in found["smoke.schedule"]
+
+
+def _line(key: str) -> int:
+    lines = (layers.PROFILES_FOLDER / "medium.yaml").read_text().splitlines()
+    return next(number for number, line in enumerate(lines, 1) if line.strip().startswith(f"{key}:"))
+
+
+@pytest.mark.parametrize(("profile", "cloud"), [("small", "aws"), ("medium", "gcp"), ("large", "existing")])
+def test_a_pair_that_does_not_exist_names_those_that_do(values: Values, profile: str, cloud: str) -> None:
+    values["profile"], values["cloud"] = profile, cloud
+    (problem,) = problems(values)
+    assert problem.path == "trainstack:profile" and "medium on aws" in problem.fix
+
+
+def test_every_supported_pair_has_its_layers_and_no_other_has() -> None:
+    files = {file.stem for file in layers.PROFILES_FOLDER.glob("*.yaml")}
+    wanted = {profile for profile, _ in SUPPORTED} | {f"{profile}.{cloud}" for profile, cloud in SUPPORTED}
+    assert files == wanted
+
+
+def test_the_shipped_client_layer_fits(values: Values) -> None:
+    del values["spec"]["owner"], values["spec"]["cost_center"]
+    values["client"] = "example"
+    loaded = stackspec.load("dev", values, "f")
+    assert (loaded.spec.owner, loaded.spec.data.log_retention_days) == ("ml-platform@client.example", 365)
+    (owner,) = loaded.explain("owner")
+    assert owner.origin.source == "clients/example.yaml" and owner.origin.reason

@@ -1,0 +1,98 @@
+"""What cannot be deployed is refused, with the path of what is wrong."""
+
+import copy
+from typing import Any
+
+import pytest
+
+from infra import stackspec
+from tests.infra.stackspec.stack_files import Values, paths, problems
+
+BROKEN: dict[str, tuple[Any, ...]] = {
+    "efa on a type without it": (("layout", "pools", 0, "machine"), "g5.xlarge", "layout.pools[0].rdma"),
+    "efa over several zones": (
+        ("layout", "pools", 0, "zones"),
+        ["us-east-1a", "us-east-1b"],
+        "layout.pools[0].zones",
+    ),
+    "a zone of another region": (("layout", "zones"), ["us-east-1a", "eu-west-1b"], "layout.zones[1]"),
+    "a zone twice": (("layout", "zones"), ["us-east-1b", "us-east-1b"], "layout.zones"),
+    "a pool zone without a subnet": (
+        ("layout", "pools", 0, "zones"),
+        ["us-east-1f"],
+        "layout.pools[0].zones[0]",
+    ),
+    "an unknown type": (("layout", "pools", 0, "machine"), "p9.48xlarge", "layout.pools[0].machine"),
+    "a public range": (("layout", "network_cidr"), "8.8.0.0/16", "layout.network_cidr"),
+    "a small range": (("layout", "network_cidr"), "10.0.0.0/24", "layout.network_cidr"),
+    "host bits in the range": (("layout", "network_cidr"), "10.0.0.1/16", "layout.network_cidr"),
+    "an open API server": (
+        ("layout", "api_access"),
+        ["0.0.0.0/0"],
+        "layout.api_access[0]",
+    ),
+    "an old Kubernetes": (("layout", "kubernetes_version"), "1.19", "layout.kubernetes_version"),
+    "a block without reservation": (
+        ("layout", "pools", 0, "purchase"),
+        {"kind": "block"},
+        "layout.pools[0].purchase.id",
+    ),
+    "spot with a reservation": (
+        ("layout", "pools", 0, "purchase"),
+        {"kind": "spot", "id": "cr-0123456789abcdef0"},
+        "layout.pools[0].purchase.id",
+    ),
+    "more at least than at most": (("layout", "pools", 0, "min_nodes"), 5, "layout.pools[0].min_nodes"),
+    "a budget of nothing": (("budget", "monthly_usd"), 0, "budget.monthly_usd"),
+    "a negative budget": (("teams", 0, "monthly_budget_usd"), -1, "teams[0].monthly_budget_usd"),
+    "teams that outspend the stack": (("teams", 0, "monthly_budget_usd"), 9999, "budget.monthly_usd"),
+    "a quota on no pool": (("teams", 0, "gpus"), {"h100": 1}, "teams[0].gpus.h100"),
+    "quotas beyond the pool": (("teams", 0, "gpus"), {"a100": 17}, "layout.pools[0].max_nodes"),
+    "a smoke test on no pool": (("smoke", "pool"), "h100", "smoke.pool"),
+    "a smoke test beyond the pool": (("smoke", "nodes"), 5, "smoke.nodes"),
+    "a gate that never opens": (("smoke", "accept"), ["INCONCLUSIVE"], "smoke.accept"),
+    "a schedule that cannot be read": (("smoke", "schedule"), "every monday", "smoke.schedule"),
+    "a schedule without end": (("smoke", "schedule"), "*/5 * * * *", "smoke.schedule"),
+    "a schedule that repeats no gate": (("smoke", "enabled"), False, "smoke.schedule"),
+    "an image without digest": (("smoke", "image"), "registry.example.com/torch:latest", "smoke.image"),
+    "an address that is none": (("owner",), "nobody", "owner"),
+    "no administrator": (("on", "admin_arns"), [], "on.admin_arns"),
+    "a session as administrator": (
+        ("on", "admin_arns"),
+        ["arn:aws:sts::123456789012:assumed-role/admin/session"],
+        "on.admin_arns[0]",
+    ),
+    "a reservation of no known form": (
+        ("layout", "pools", 0, "purchase"),
+        {"kind": "reserved", "id": "the-blue-one"},
+        "layout.pools[0].purchase.id",
+    ),
+    "a key of another cloud": (("on", "project"), "research-1", "on.project"),
+    "a key of another layout": (("layout", "max_hours"), 4, "layout.max_hours"),
+    "a purchase without a kind": (("layout", "pools", 0, "purchase"), {}, "layout.pools[0].purchase.kind"),
+    "a purchase in one word": (("layout", "pools", 0, "purchase"), "spot", "layout.pools[0].purchase"),
+    "a database smaller than itself": (("on", "database"), {"min_acu": 8}, "on.database.min_acu"),
+    "no teams": (("teams",), [], "teams"),
+}
+
+
+@pytest.mark.parametrize("case", BROKEN)
+def test_what_cannot_be_deployed_is_refused_by_name(values: Values, case: str) -> None:
+    stackspec.load("dev", copy.deepcopy(values), "f")  # it is this change, and nothing else, that breaks it
+    steps, value, path = BROKEN[case]
+    place = values["spec"]
+    for step in steps[:-1]:
+        place = place[step]
+    place[steps[-1]] = value
+    assert path in paths(values)
+
+
+def test_teams_that_become_one_namespace_are_refused(values: Values) -> None:
+    team = values["spec"]["teams"][0]
+    values["spec"]["teams"] = [
+        {**team, "name": "Vision Lab", "gpus": {}},
+        {**team, "name": "vision_lab", "gpus": {}},
+    ]
+    (problem,) = problems(values)
+    assert problem.path == "teams[1].name"
+    assert "'team-vision-lab'" in problem.rule
