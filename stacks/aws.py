@@ -204,7 +204,7 @@ class MediumStack:
                 ],
                 "gate": {
                     "flavor": self.spec.smoke.pool,
-                    "nodes": self.spec.smoke.nodes,
+                    "nodes": self.spec.smoke.nodes if self.spec.smoke.enabled else 0,
                     "scheduled": self.spec.smoke.enabled and self.spec.smoke.schedule is not None,
                 },
                 "efa_driver": self._efa_driver(),

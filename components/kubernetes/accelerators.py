@@ -8,12 +8,11 @@ import pulumi
 from components.base import Component
 from components.kubernetes.charts import release
 from components.kubernetes.queueing.quotas import GPU
+from infra.catalog.aws.pools import efa_driver_problems
 from infra.errors import Problem, UserError
 
 POOL_LABEL = "trainstack.dev/pool"
 EFA_DRIVERS = ("device_plugin", "dra", "none")
-# The first release whose API has the DRA driver's needs: README of chart aws-dranet 1.0.0 in aws/eks-charts.
-DRA_MIN_KUBERNETES = (1, 35)
 TOLERATIONS = [{"key": GPU, "operator": "Exists", "effect": "NoSchedule"}]
 
 
@@ -25,7 +24,7 @@ class AcceleratorsArgs(TypedDict):
     efa_pools: Sequence[str]
     """Those of them with EFA devices."""
     efa_driver: str
-    """How EFA devices reach pods: "device_plugin", "dra" (Kubernetes 1.35 or later) or "none"."""
+    """How EFA devices reach pods: "device_plugin", "dra" (see the catalog) or "none"."""
     kubernetes_version: str
     """The cluster's version, like "1.34"."""
     service_monitor: NotRequired[bool]
@@ -92,7 +91,4 @@ def _problems(args: AcceleratorsArgs) -> Iterator[Problem]:
         if pool not in args["gpu_pools"]:
             fix = "Name it in gpu_pools too, or leave it out."
             yield Problem("efa_pools", pool, "is no GPU pool", fix)
-    version = args["kubernetes_version"]
-    if driver == "dra" and tuple(int(part) for part in version.split(".")[:2]) < DRA_MIN_KUBERNETES:
-        rule = "the EFA DRA driver needs Kubernetes 1.35 or later"
-        yield Problem("efa_driver", f"dra on {version}", rule, 'Use "device_plugin".')
+    yield from efa_driver_problems("efa_driver", driver, args["kubernetes_version"])

@@ -12,13 +12,13 @@ from components.aws.account import Account, current_account
 from components.aws.encryption import encryption_key
 from components.base import Component
 from components.ordering import after
-from infra.errors import Problem, UserError
+from infra.catalog.aws import money
+from infra.errors import UserError
 from infra.naming import sanitize
 
 # Percent of the limit already spent, and expected to be spent by the end of the month. AWS allows a budget
 # five notifications, and each one topic and ten addresses. Source: AWS Budgets API reference, "CreateBudget".
 WARNINGS = ((50.0, "ACTUAL"), (80.0, "ACTUAL"), (100.0, "ACTUAL"), (100.0, "FORECASTED"))
-MAX_EMAILS = 10
 
 # The services that publish to the topic: AWS Budgets and Cost Anomaly Detection.
 PUBLISHERS = ("budgets.amazonaws.com", "costalerts.amazonaws.com")
@@ -204,25 +204,8 @@ def check(args: AwsBudgetArgs) -> None:
     limits = {"monthly_limit_usd": args["monthly_limit_usd"]}
     limits |= {f"teams.{team}": limit for team, limit in args["teams"].items()}
     limits["anomaly_threshold_usd"] = args["anomaly_threshold_usd"]
-    problems = [
-        Problem(path, limit, "must be more than 0 USD", "Set what may be spent.")
-        for path, limit in limits.items()
-        if limit <= 0
-    ]
-    emails = args["alert_emails"]
-    if len(emails) > MAX_EMAILS:
-        problems.append(
-            Problem(
-                "alert_emails",
-                len(emails),
-                f"AWS warns at most {MAX_EMAILS} addresses",
-                "Use the address of a mailing list.",
-            )
-        )
-    if len(set(emails)) < len(emails):
-        problems.append(
-            Problem("alert_emails", list(emails), "an address may occur once", "Remove the repeated one.")
-        )
+    problems = [problem for path, usd in limits.items() for problem in money.amount_problems(path, usd)]
+    problems += money.email_problems("alert_emails", args["alert_emails"])
     if problems:
         raise UserError(problems)
 

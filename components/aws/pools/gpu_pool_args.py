@@ -1,19 +1,13 @@
 """What a GPU pool is made of, and which combinations EC2 or EKS cannot run."""
 
-import re
 from collections.abc import Mapping, Sequence
 from typing import NotRequired, TypedDict
 
 import pulumi
 
-from components.aws.pools.nodes import sizes_text
+from infra.catalog.aws import pools
 from infra.catalog.aws.model import InstanceType
 from infra.errors import Problem
-
-RESERVED_LABELS = "trainstack.dev/"
-CAPACITIES = ("on_demand", "spot", "capacity_block", "reserved")
-PREPAID = ("capacity_block", "reserved")
-_RESERVATION = re.compile(r"cr-[0-9a-f]{8,17}")
 
 
 class AwsGpuPoolArgs(TypedDict):
@@ -61,66 +55,25 @@ class AwsGpuPoolArgs(TypedDict):
 
 def pool_problems(args: AwsGpuPoolArgs, machine: InstanceType) -> list[Problem]:
     """Every combination in `args` that cannot run, each with the way out."""
-    pool = args["pool"]
-    problems = [*_efa_problems(args, machine), *_capacity_problems(args, machine)]
-    sizes = sizes_text(args["min_size"], args["desired_size"], args["max_size"])
-    if sizes:
-        found = [args["min_size"], args["desired_size"], args["max_size"]]
-        problems.append(Problem(f"{pool}.desired_size", found, sizes, "Change the sizes."))
-    if not args["subnet_ids"]:
-        problems.append(Problem(f"{pool}.subnet_ids", [], "needs a subnet", "Name a zone."))
-    problems += [
-        Problem(
-            f"{pool}.labels",
-            key,
-            f"uses the prefix {RESERVED_LABELS} that pools set themselves",
-            "Rename it.",
-        )
-        for key in args["labels"]
-        if key.startswith(RESERVED_LABELS)
+    pool, capacity, zones = args["pool"], args["capacity"], len(args["subnet_ids"])
+    least, wanted, most = args["min_size"], args["desired_size"], args["max_size"]
+    prepaid = capacity in pools.PREPAID
+    problems = [
+        *(pools.efa_problems(f"{pool}.efa", machine) if args["efa"] else ()),
+        *pools.zone_count_problems(f"{pool}.subnet_ids", zones, efa=args["efa"], prepaid=prepaid),
+        *pools.purchase_problems(f"{pool}.capacity", capacity, machine),
+        *pools.reservation_problems(f"{pool}.reservation_id", args.get("reservation_id"), capacity),
+        *pools.size_problems(f"{pool}.min_size", least, f"{pool}.max_size", most),
+        *pools.disk_problems(f"{pool}.disk_gib", args["disk_gib"]),
+        *pools.label_problems(f"{pool}.labels", args["labels"]),
     ]
-    return problems
-
-
-def _efa_problems(args: AwsGpuPoolArgs, machine: InstanceType) -> list[Problem]:
-    if not args["efa"]:
-        return []
-    path = f"{args['pool']}.efa"
-    problems = []
-    if not machine.efa:
-        fix = "Switch efa off, or choose a type that has it."
-        problems.append(Problem(path, machine.name, "this type has no EFA", fix))
-    if len(args["subnet_ids"]) > 1:
-        rule = "EFA traffic does not leave a subnet, so the pool needs exactly one"
-        problems.append(Problem(path, f"{len(args['subnet_ids'])} subnets", rule, "Keep one zone."))
-    if "efa_security_group_id" not in args:
+    if not least <= wanted <= most:
+        fix = f"Set {least} to {most}."
+        problems.append(Problem(f"{pool}.desired_size", wanted, "not between fewest and most nodes", fix))
+    if args["efa"] and "efa_security_group_id" not in args:
         fix = "Pass the network's efa_security_group_id."
-        problems.append(Problem(path, None, "needs a security group that lets EFA traffic through", fix))
-    return problems
-
-
-def _capacity_problems(args: AwsGpuPoolArgs, machine: InstanceType) -> list[Problem]:
-    pool, capacity, reservation = args["pool"], args["capacity"], args.get("reservation_id")
-    problems = []
-    if capacity not in CAPACITIES:
-        choices = f"Choose from {', '.join(CAPACITIES)}."
-        problems.append(Problem(f"{pool}.capacity", capacity, "is no way to pay for nodes", choices))
-    if capacity in PREPAID:
-        if reservation is None or not _RESERVATION.fullmatch(reservation):
-            rule = f"capacity {capacity} launches into a reservation that exists"
-            fix = "Name it, like cr-0123456789abcdef0."
-            problems.append(Problem(f"{pool}.reservation_id", reservation, rule, fix))
-        if len(args["subnet_ids"]) > 1:
-            rule = f"capacity {capacity} lies in one zone, so the pool needs exactly one subnet"
-            found = f"{len(args['subnet_ids'])} subnets"
-            problems.append(Problem(f"{pool}.subnet_ids", found, rule, "Keep the reservation's zone."))
-    elif reservation is not None:
-        rule = f"capacity {capacity} uses no reservation"
-        fix = "Remove it, or set capacity to reserved or capacity_block."
-        problems.append(Problem(f"{pool}.reservation_id", reservation, rule, fix))
-    if capacity == "capacity_block" and not machine.capacity_block:
-        fix = "Choose another capacity or type."
-        problems.append(Problem(f"{pool}.capacity", machine.name, "is not sold as a Capacity Block", fix))
+        rule = "needs a security group that lets EFA traffic through"
+        problems.append(Problem(f"{pool}.efa", None, rule, fix))
     if capacity != "reserved" and "placement_group_name" in args:
         rule = "only a reservation of one's own is made in a placement group"
         path = f"{pool}.placement_group_name"

@@ -42,10 +42,3 @@ def tag_specifications(
         aws.ec2.LaunchTemplateTagSpecificationArgs(resource_type=kind, tags={**tags, "Name": name})
         for kind in _TAGGED_RESOURCES
     ]
-
-
-def sizes_text(min_size: int, desired_size: int, max_size: int) -> str | None:
-    """What is wrong with the sizes of a node group, or None. EKS wants a maximum of at least one."""
-    if 0 <= min_size <= desired_size <= max_size and max_size >= 1:
-        return None
-    return "needs 0 <= min_size <= desired_size <= max_size and max_size >= 1"

@@ -17,7 +17,7 @@ from components.kubernetes.queueing.quotas import (
     TeamArgs,
     allot,
 )
-from infra.naming import sanitize, team_namespace
+from infra.naming import QUEUE_NAME_LENGTH, sanitize, team_namespace
 
 API_VERSION = "kueue.x-k8s.io/v1beta2"
 COHORT = "trainstack"
@@ -66,7 +66,7 @@ PRIORITIES = (
 
 def flavor_name(flavor: str) -> str:
     """The ResourceFlavor of a pool."""
-    return sanitize(flavor, max_length=40)
+    return sanitize(flavor, max_length=QUEUE_NAME_LENGTH)
 
 
 def flavors(args: Sequence[FlavorArgs]) -> Iterator[Body]:

@@ -55,7 +55,7 @@ class GateArgs(TypedDict):
     flavor: str
     """Flavor it runs on."""
     nodes: int
-    """Whole nodes it takes."""
+    """Whole nodes it takes; 0 where deployments are not validated."""
     scheduled: NotRequired[bool]
     """Whether the same validation also runs on a schedule, on what lies idle; default False."""
 

@@ -22,6 +22,7 @@ from infra.catalog.aws.model import (
     ServicePrice,
 )
 from infra.catalog.errors import UnknownFactError
+from infra.catalog.limits import Limit, read_limits
 from infra.catalog.tables import CatalogError, by_key, read_rows
 
 EVERY_REGION = "*"
@@ -118,6 +119,11 @@ class AwsCatalog:
         """Default service quotas by key, such as "ec2_on_demand_p"."""
         rows = read_rows(self._folder / "quotas.toml", "quota", Quota)
         return by_key(rows, lambda row: row.key, "quotas.toml")
+
+    @cached_property
+    def limits(self) -> Mapping[str, Limit]:
+        """What services accept of single values, by key such as "node_group_nodes"."""
+        return read_limits(self._folder / "limits.toml")
 
     @cached_property
     def durations(self) -> Mapping[str, Duration]:

@@ -1,0 +1,42 @@
+"""Names of clusters and of the people and roles that administer them."""
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from infra.errors import Problem
+
+# Source: botocore 1.44.5 eks/2017-11-01 ClusterName, read 2026-11-22.
+_CLUSTER_NAME: Final = re.compile(r"[0-9A-Za-z][0-9A-Za-z_-]{0,99}")
+_PRINCIPAL: Final = re.compile(r"arn:aws[a-z-]*:iam::\d{12}:(role|user)/\S+")
+_SESSION: Final = re.compile(
+    r"arn:(?P<partition>aws[a-z-]*):sts::(?P<account>\d{12}):assumed-role/(?P<role>[^/]+)/.*"
+)
+
+
+def cluster_name_problems(path: str, name: str) -> Iterator[Problem]:
+    """The name of an EKS cluster, unique per account and region."""
+    if not _CLUSTER_NAME.fullmatch(name):
+        rule = "must start with a letter or digit and hold at most 100 letters, digits, dashes, underscores"
+        yield Problem(path, name, rule, "Choose another name.")
+
+
+def admin_problems(path: str, principals: Sequence[str]) -> Iterator[Problem]:
+    """IAM roles or users, each once: an access entry takes no session of a role.
+
+    Source: botocore 1.44.5 eks/2017-11-01 CreateAccessEntryRequest (principalArn), read 2026-11-22.
+    """
+    if not principals:
+        fix = "Name the IAM role that deploys, and the others that administer the cluster."
+        yield Problem(path, [], "without an administrator nobody can reach the cluster", fix)
+    if len(set(principals)) != len(principals):
+        yield Problem(path, list(principals), "a principal is named twice", "Name each once.")
+    for index, principal in enumerate(principals):
+        session = _SESSION.fullmatch(principal)
+        if session:
+            role = f"arn:{session['partition']}:iam::{session['account']}:role/{session['role']}"
+            rule = "must be an IAM role or user, not a session of a role"
+            yield Problem(f"{path}[{index}]", principal, rule, f"Write the role, with its path: {role}.")
+        elif not _PRINCIPAL.fullmatch(principal):
+            fix = "Write it like arn:aws:iam::123456789012:role/platform."
+            yield Problem(f"{path}[{index}]", principal, "must be the ARN of an IAM role or user", fix)

@@ -1,0 +1,20 @@
+"""What AWS Budgets and Cost Anomaly Detection accept."""
+
+from collections.abc import Iterator, Sequence
+
+from infra.catalog.aws import facts
+from infra.errors import Problem
+
+
+def amount_problems(path: str, usd: float) -> Iterator[Problem]:
+    """A budget, or the cost from which on an anomaly is reported, is above 0 US dollars."""
+    if usd <= 0:
+        yield Problem(path, usd, "must be more than 0 USD", "Set what may be spent.")
+
+
+def email_problems(path: str, addresses: Sequence[str]) -> Iterator[Problem]:
+    """The addresses of an alarm: few, and each once."""
+    for problem in facts.limits["budget_emails"].problems(path, len(addresses)):
+        yield Problem(path, len(addresses), problem.rule, "Use the address of a mailing list.")
+    if len(set(addresses)) < len(addresses):
+        yield Problem(path, list(addresses), "an address is named twice", "Remove the repeated one.")

@@ -1,0 +1,83 @@
+"""Address ranges that a VPC, its EKS cluster and the API of the cluster can have, and zones."""
+
+import ipaddress
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from infra.catalog.aws import facts
+from infra.errors import Problem
+
+LARGEST_VPC: Final = 16
+"""Prefix length. Source: VPC user guide, "VPC CIDR blocks", read 2026-11-22."""
+SMALLEST_VPC: Final = 20
+"""Prefix length. Below it a zone of ours holds fewer pods than the 110 each that two nodes may run."""
+# The RFC 1918 ranges, and what EKS supports besides as the range of a VPC. Sources: VPC user guide, "VPC CIDR
+# blocks"; AWS What's New, 2018-10, "Amazon EKS now supports additional VPC CIDR blocks".
+_PRIVATE: Final = tuple(
+    ipaddress.IPv4Network(block)
+    for block in ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "100.64.0.0/10")
+)
+# "Some AWS services use the 172.17.0.0/16 CIDR range. To avoid future conflicts, don't use this range when
+# creating your VPC" (VPC user guide, "VPC CIDR blocks", read 2026-11-22).
+_TAKEN: Final = ipaddress.IPv4Network("172.17.0.0/16")
+_WIDEST_ACCESS: Final = 8
+"""Prefix length of the widest range that may reach the Kubernetes API; our own limit, EKS accepts /0."""
+
+
+def range_problems(path: str, cidr: str) -> Iterator[Problem]:
+    """The range of the VPC is private, unused by services, and holds nodes, pods and EFA interfaces."""
+    try:
+        network = ipaddress.IPv4Network(cidr)
+    except ValueError as error:
+        yield Problem(path, cidr, f"not an IPv4 network ({error})", f"Write {_like(cidr)}.")
+        return
+    if not LARGEST_VPC <= network.prefixlen <= SMALLEST_VPC:
+        rule = f"must be /{LARGEST_VPC} (the largest VPC) to /{SMALLEST_VPC} (room for pods in every zone)"
+        yield Problem(path, cidr, rule, f"Use {network.network_address}/{LARGEST_VPC}.")
+    if not any(network.subnet_of(space) for space in _PRIVATE):
+        spaces = ", ".join(str(space) for space in _PRIVATE)
+        yield Problem(path, cidr, "not a private range that EKS supports", f"Use a network within {spaces}.")
+    elif network.overlaps(_TAKEN):
+        yield Problem(path, cidr, f"AWS services use {_TAKEN}", "Use 172.18.0.0/16 or 10.0.0.0/16.")
+
+
+def _like(cidr: str) -> str:
+    """The network that an address with host bits lies in, else an example."""
+    try:
+        return str(ipaddress.IPv4Network(cidr, strict=False))
+    except ValueError:
+        return "a network such as 10.0.0.0/16"
+
+
+def zone_problems(path: str, region: str, zones: Sequence[str]) -> Iterator[Problem]:
+    """At least two different zones of the region: EKS wants its control plane in two."""
+    row = facts.regions.get(region)
+    for index, zone in enumerate(zones if row else ()):
+        if row and zone not in row.zones:
+            fix = f"{region} has {', '.join(row.zones)}."
+            yield Problem(f"{path}[{index}]", zone, f"not a zone of {region}", fix)
+    if len(set(zones)) != len(zones):
+        yield Problem(path, list(zones), "a zone is named twice", "Name each zone once.")
+    if len(set(zones)) < 2:
+        fix = f"Add another zone of {region}, such as {region}b."
+        yield Problem(path, list(zones), "EKS needs subnets in at least two zones", fix)
+
+
+def region_problems(path: str, region: str) -> Iterator[Problem]:
+    """The region is one whose zones and offers are known."""
+    if region not in facts.regions:
+        yield Problem(path, region, "unknown region", f"Known are {', '.join(sorted(facts.regions))}.")
+
+
+def api_access_problems(path: str, cidrs: Sequence[str]) -> Iterator[Problem]:
+    """The ranges that may reach the Kubernetes API from the internet: IPv4, and not everybody."""
+    for index, cidr in enumerate(cidrs):
+        at, fix = f"{path}[{index}]", "Name the ranges of your office or VPN, such as 203.0.113.0/24."
+        try:
+            network = ipaddress.IPv4Network(cidr)
+        except ValueError as error:
+            yield Problem(at, cidr, f"not an IPv4 network ({error})", fix)
+            continue
+        if network.prefixlen < _WIDEST_ACCESS:
+            rule = f"wider than a /{_WIDEST_ACCESS}, it opens the Kubernetes API to the internet"
+            yield Problem(at, cidr, rule, fix)

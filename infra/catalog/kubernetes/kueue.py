@@ -1,0 +1,73 @@
+"""Which shares and names Kueue can be given."""
+
+from collections.abc import Iterator, Sequence
+
+from infra.catalog.kubernetes import limits
+from infra.errors import Problem
+from infra.naming import QUEUE_NAME_LENGTH, sanitize
+
+HOSTNAME_LABEL = "kubernetes.io/hostname"
+
+
+def weight_problems(path: str, weight: float) -> Iterator[Problem]:
+    """A team's share of what is borrowed, relative to the others'."""
+    yield from limits["kueue_weight"].problems(path, weight)
+
+
+def name_problems(path: str, names: Sequence[str]) -> Iterator[Problem]:
+    """Names of pools or of teams stay different once they are Kubernetes names.
+
+    `path` is that of the list; problems are at `path[index].name`.
+    """
+    seen: dict[str, str] = {}
+    for index, name in enumerate(names):
+        at = f"{path}[{index}].name"
+        try:
+            label = sanitize(name, max_length=QUEUE_NAME_LENGTH)
+        except ValueError:
+            yield Problem(at, name, "holds no letter or digit", "Choose another name.")
+            continue
+        if label in seen:
+            same = (
+                "the name is taken" if seen[label] == name else f"becomes {label!r}, as {seen[label]!r} does"
+            )
+            yield Problem(at, name, same, "Choose names that differ in their letters or digits.")
+        seen.setdefault(label, name)
+
+
+def pool_count_problems(path: str, count: int) -> Iterator[Problem]:
+    """How many pools one cohort of queues covers."""
+    yield from limits["kueue_flavors"].problems(path, count)
+
+
+def topology_problems(path: str, levels: Sequence[str], *, fixed_size: bool) -> Iterator[Problem]:
+    """The network levels of a pool, as node labels from the widest to the narrowest."""
+    yield from limits["kueue_levels"].problems(path, len(levels))
+    if len(set(levels)) < len(levels):
+        yield Problem(path, list(levels), "a level is named twice", "Name each level once.")
+    if HOSTNAME_LABEL in levels[:-1]:
+        yield Problem(path, list(levels), f"{HOSTNAME_LABEL} is the narrowest level", "Put it last.")
+    if not fixed_size:
+        fix = "Keep the pool at a fixed size, or leave the topology out."
+        yield Problem(path, list(levels), "topology-aware placement only sees nodes that exist", fix)
+
+
+def gate_problems(path: str, gate_nodes: int, pool: str, nodes: int) -> Iterator[Problem]:
+    """A validation on `gate_nodes` nodes (0: none) fits into a pool of at most `nodes`."""
+    if gate_nodes > nodes:
+        fix = "Validate on fewer nodes, or let the pool grow larger."
+        yield Problem(path, gate_nodes, f"pool {pool} has at most {nodes} nodes", fix)
+
+
+def guarantee_problems(
+    path: str, promised: int, *, nodes: int, gpus_per_node: int, gate_nodes: int
+) -> Iterator[Problem]:
+    """Teams are promised at most the GPUs that a pool of `nodes` has besides those of the validation.
+
+    `gate_nodes` of the pool must be free at any time to validate a deployment; 0 without a validation.
+    """
+    free = (nodes - gate_nodes) * gpus_per_node
+    if promised > free:
+        kept = f"; {gate_nodes} of {nodes} nodes are kept for the validation" if gate_nodes else ""
+        fix = "Promise fewer (teams borrow what is idle) or let the pool grow larger."
+        yield Problem(path, promised, f"teams are guaranteed more GPUs than the {free} there are{kept}", fix)
