@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 # The tags every taggable resource of a stack carries; cost reports and the policy pack rely on them.
 TAG_PREFIX = "trainstack"
-QUEUE_NAME_LENGTH = 40
-"""Longest name of a pool's flavor, and of a team's queue after `team-`: label values, of at most 63."""
+# What names a queue or a flavor is a label value, too, of at most 63 characters.
+_QUEUE_NAME_LENGTH = 40
 
 
 def sanitize(text: str, *, max_length: int = 63) -> str:
@@ -27,7 +27,12 @@ def sanitize(text: str, *, max_length: int = 63) -> str:
 
 def team_namespace(team: str) -> str:
     """The Kubernetes namespace and queue of a team. Raises ValueError as `sanitize` does."""
-    return f"team-{sanitize(team, max_length=QUEUE_NAME_LENGTH)}"
+    return f"team-{sanitize(team, max_length=_QUEUE_NAME_LENGTH)}"
+
+
+def flavor_name(pool: str) -> str:
+    """The ResourceFlavor of a pool. Raises ValueError as `sanitize` does."""
+    return sanitize(pool, max_length=_QUEUE_NAME_LENGTH)
 
 
 def stack_tags(

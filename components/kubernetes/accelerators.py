@@ -91,4 +91,5 @@ def _problems(args: AcceleratorsArgs) -> Iterator[Problem]:
         if pool not in args["gpu_pools"]:
             fix = "Name it in gpu_pools too, or leave it out."
             yield Problem("efa_pools", pool, "is no GPU pool", fix)
-    yield from efa_driver_problems("efa_driver", driver, args["kubernetes_version"])
+    version = args["kubernetes_version"]
+    yield from efa_driver_problems("efa_driver", driver, "kubernetes_version", version)

@@ -9,6 +9,7 @@ import pulumi
 from components.aws.cluster.addons import addon_problems
 from infra.catalog.aws import access, facts, network, pools
 from infra.catalog.aws.model import EksAddon
+from infra.catalog.pools import order_problems
 from infra.errors import Problem
 
 # A Graviton family has a `g` right behind its generation: m7g, c7gn, g5g (EC2 instance naming conventions).
@@ -71,10 +72,9 @@ def cluster_problems(args: AwsClusterArgs, known_addons: Mapping[str, EksAddon])
         *access.admin_problems("admin_principal_arns", args["admin_principal_arns"]),
         *facts.limits["log_retention_days"].problems("log_retention_days", args["log_retention_days"]),
         *pools.size_problems("system_pool.min_size", least, "system_pool.max_size", most),
+        *order_problems("system_pool.min_size", least, "system_pool.desired_size", wanted),
+        *order_problems("system_pool.desired_size", wanted, "system_pool.max_size", most),
     ]
-    if not least <= wanted <= most:
-        rule = "not between fewest and most nodes"
-        problems.append(Problem("system_pool.desired_size", wanted, rule, f"Set {least} to {most}."))
     if len({is_graviton(kind) for kind in pool["instance_types"]}) != 1:
         rule = "must name types of one processor architecture"
         fix = "Keep either the Graviton types (m7g, ...) or the others."

@@ -19,6 +19,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from infra.catalog.aws import network
+from infra.catalog.pools import once_problems
 from infra.errors import UserError
 
 _BLOCK_BITS = 3
@@ -45,6 +46,7 @@ def plan_subnets(cidr: str, region: str, zones: Sequence[str]) -> tuple[ZoneSubn
         *network.range_problems("cidr", cidr),
         *network.region_problems("region", region),
         *network.zone_problems("zones", region, zones),
+        *once_problems("zones", zones),
     ]
     if problems:
         raise UserError(problems)

@@ -4,12 +4,12 @@ import pulumi
 import pulumi_aws as aws
 
 from components.aws.pools import efa, nodes
-from components.aws.pools.gpu_pool_args import AwsGpuPoolArgs, pool_problems
+from components.aws.pools.gpu_pool_args import PREPAID, AwsGpuPoolArgs, pool_problems
 from components.aws.pools.user_data import encoded, node_user_data
 from components.base import Component
 from infra.catalog.aws import facts
 from infra.catalog.aws.model import InstanceType
-from infra.catalog.aws.pools import PREPAID, RESERVED_LABELS
+from infra.catalog.aws.pools import RESERVED_LABELS
 from infra.errors import UserError
 from smoke_training.fabric import Fabric
 

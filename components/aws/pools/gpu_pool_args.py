@@ -1,13 +1,17 @@
 """What a GPU pool is made of, and which combinations EC2 or EKS cannot run."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NotRequired, TypedDict
 
 import pulumi
 
 from infra.catalog.aws import pools
 from infra.catalog.aws.model import InstanceType
+from infra.catalog.pools import order_problems, rdma_zone_problems, reserved_zone_problems
 from infra.errors import Problem
+
+CAPACITIES = ("on_demand", "spot", "capacity_block", "reserved")
+PREPAID = ("capacity_block", "reserved")
 
 
 class AwsGpuPoolArgs(TypedDict):
@@ -57,19 +61,19 @@ def pool_problems(args: AwsGpuPoolArgs, machine: InstanceType) -> list[Problem]:
     """Every combination in `args` that cannot run, each with the way out."""
     pool, capacity, zones = args["pool"], args["capacity"], len(args["subnet_ids"])
     least, wanted, most = args["min_size"], args["desired_size"], args["max_size"]
-    prepaid = capacity in pools.PREPAID
     problems = [
         *(pools.efa_problems(f"{pool}.efa", machine) if args["efa"] else ()),
-        *pools.zone_count_problems(f"{pool}.subnet_ids", zones, efa=args["efa"], prepaid=prepaid),
-        *pools.purchase_problems(f"{pool}.capacity", capacity, machine),
-        *pools.reservation_problems(f"{pool}.reservation_id", args.get("reservation_id"), capacity),
+        *(rdma_zone_problems(f"{pool}.subnet_ids", zones) if args["efa"] else ()),
+        *(reserved_zone_problems(f"{pool}.subnet_ids", zones) if capacity in PREPAID else ()),
+        *_capacity_problems(args, machine),
         *pools.size_problems(f"{pool}.min_size", least, f"{pool}.max_size", most),
+        *order_problems(f"{pool}.min_size", least, f"{pool}.desired_size", wanted),
+        *order_problems(f"{pool}.desired_size", wanted, f"{pool}.max_size", most),
         *pools.disk_problems(f"{pool}.disk_gib", args["disk_gib"]),
         *pools.label_problems(f"{pool}.labels", args["labels"]),
     ]
-    if not least <= wanted <= most:
-        fix = f"Set {least} to {most}."
-        problems.append(Problem(f"{pool}.desired_size", wanted, "not between fewest and most nodes", fix))
+    if not zones:
+        problems.append(Problem(f"{pool}.subnet_ids", [], "needs a subnet", "Name a zone."))
     if args["efa"] and "efa_security_group_id" not in args:
         fix = "Pass the network's efa_security_group_id."
         rule = "needs a security group that lets EFA traffic through"
@@ -79,3 +83,17 @@ def pool_problems(args: AwsGpuPoolArgs, machine: InstanceType) -> list[Problem]:
         path = f"{pool}.placement_group_name"
         problems.append(Problem(path, capacity, rule, "Remove it: the pool makes its own where it helps."))
     return problems
+
+
+def _capacity_problems(args: AwsGpuPoolArgs, machine: InstanceType) -> Iterator[Problem]:
+    path, capacity, reservation = args["pool"], args["capacity"], args.get("reservation_id")
+    if capacity not in CAPACITIES:
+        fix = f"Choose from {', '.join(CAPACITIES)}."
+        yield Problem(f"{path}.capacity", capacity, "unknown capacity type", fix)
+    if capacity == "capacity_block":
+        yield from pools.block_problems(f"{path}.capacity", machine)
+    if capacity in PREPAID:
+        yield from pools.reservation_problems(f"{path}.reservation_id", reservation)
+    elif reservation is not None:
+        fix = "Remove it, or launch the nodes into the reservation."
+        yield Problem(f"{path}.reservation_id", reservation, f"{capacity} nodes use none", fix)

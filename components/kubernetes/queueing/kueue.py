@@ -17,7 +17,7 @@ from components.kubernetes.queueing.quotas import (
     TeamArgs,
     allot,
 )
-from infra.naming import QUEUE_NAME_LENGTH, sanitize, team_namespace
+from infra.naming import flavor_name, team_namespace
 
 API_VERSION = "kueue.x-k8s.io/v1beta2"
 COHORT = "trainstack"
@@ -62,11 +62,6 @@ PRIORITIES = (
     Priority("sweep", 10, "Sweeps and other work that checkpoints and can wait; makes way first."),
     Priority("background", 1, "Validations on a schedule: on what is idle; makes way for everything."),
 )
-
-
-def flavor_name(flavor: str) -> str:
-    """The ResourceFlavor of a pool."""
-    return sanitize(flavor, max_length=QUEUE_NAME_LENGTH)
 
 
 def flavors(args: Sequence[FlavorArgs]) -> Iterator[Body]:

@@ -5,14 +5,15 @@ from collections.abc import Iterator, Sequence
 from components.kubernetes.queueing.quotas import FlavorArgs, GateArgs, TeamArgs
 from infra.catalog.kubernetes import kueue
 from infra.errors import Problem, UserError
+from infra.naming import flavor_name, team_namespace
 
 
 def check(flavors: Sequence[FlavorArgs], teams: Sequence[TeamArgs], gate: GateArgs) -> None:
     """Raise a UserError that names every rule broken."""
     problems = [
         *kueue.pool_count_problems("flavors", len(flavors)),
-        *kueue.name_problems("flavors", [flavor["name"] for flavor in flavors]),
-        *kueue.name_problems("teams", [team["name"] for team in teams]),
+        *kueue.name_problems("flavors", [flavor["name"] for flavor in flavors], flavor_name),
+        *kueue.name_problems("teams", [team["name"] for team in teams], team_namespace),
         *(problem for index, flavor in enumerate(flavors) for problem in _flavor_problems(index, flavor)),
         *(problem for index, team in enumerate(teams) for problem in _team_problems(index, team, flavors)),
         *_gate_problems(gate, flavors),
@@ -70,10 +71,10 @@ def _gate_problems(gate: GateArgs, flavors: Sequence[FlavorArgs]) -> Iterator[Pr
 def _promise_problems(
     flavors: Sequence[FlavorArgs], teams: Sequence[TeamArgs], gate: GateArgs
 ) -> Iterator[Problem]:
-    for flavor in flavors:
+    for index, flavor in enumerate(flavors):
         name = flavor["name"]
         yield from kueue.guarantee_problems(
-            f"teams[*].gpus.{name}",
+            f"flavors[{index}].nodes",
             sum(team.get("gpus", {}).get(name, 0) for team in teams),
             nodes=flavor["nodes"],
             gpus_per_node=flavor["gpus"],

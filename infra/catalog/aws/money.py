@@ -1,5 +1,6 @@
 """What AWS Budgets and Cost Anomaly Detection accept."""
 
+import math
 from collections.abc import Iterator, Sequence
 
 from infra.catalog.aws import facts
@@ -8,8 +9,8 @@ from infra.errors import Problem
 
 def amount_problems(path: str, usd: float) -> Iterator[Problem]:
     """A budget, or the cost from which on an anomaly is reported, is above 0 US dollars."""
-    if usd <= 0:
-        yield Problem(path, usd, "must be more than 0 USD", "Set what may be spent.")
+    if not 0 < usd < math.inf:
+        yield Problem(path, usd, "must be an amount above 0 USD", "Set what may be spent.")
 
 
 def email_problems(path: str, addresses: Sequence[str]) -> Iterator[Problem]:

@@ -50,14 +50,12 @@ def _like(cidr: str) -> str:
 
 
 def zone_problems(path: str, region: str, zones: Sequence[str]) -> Iterator[Problem]:
-    """At least two different zones of the region: EKS wants its control plane in two."""
+    """Zones of the region, at least two different ones: EKS wants its control plane in two."""
     row = facts.regions.get(region)
     for index, zone in enumerate(zones if row else ()):
         if row and zone not in row.zones:
             fix = f"{region} has {', '.join(row.zones)}."
             yield Problem(f"{path}[{index}]", zone, f"not a zone of {region}", fix)
-    if len(set(zones)) != len(zones):
-        yield Problem(path, list(zones), "a zone is named twice", "Name each zone once.")
     if len(set(zones)) < 2:
         fix = f"Add another zone of {region}, such as {region}b."
         yield Problem(path, list(zones), "EKS needs subnets in at least two zones", fix)

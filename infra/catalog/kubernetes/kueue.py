@@ -1,10 +1,9 @@
 """Which shares and names Kueue can be given."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from infra.catalog.kubernetes import limits
 from infra.errors import Problem
-from infra.naming import QUEUE_NAME_LENGTH, sanitize
 
 HOSTNAME_LABEL = "kubernetes.io/hostname"
 
@@ -14,8 +13,8 @@ def weight_problems(path: str, weight: float) -> Iterator[Problem]:
     yield from limits["kueue_weight"].problems(path, weight)
 
 
-def name_problems(path: str, names: Sequence[str]) -> Iterator[Problem]:
-    """Names of pools or of teams stay different once they are Kubernetes names.
+def name_problems(path: str, names: Sequence[str], become: Callable[[str], str]) -> Iterator[Problem]:
+    """Names of pools or of teams stay different once they `become` Kubernetes names (`infra.naming`).
 
     `path` is that of the list; problems are at `path[index].name`.
     """
@@ -23,16 +22,16 @@ def name_problems(path: str, names: Sequence[str]) -> Iterator[Problem]:
     for index, name in enumerate(names):
         at = f"{path}[{index}].name"
         try:
-            label = sanitize(name, max_length=QUEUE_NAME_LENGTH)
+            label = become(name)
         except ValueError:
             yield Problem(at, name, "holds no letter or digit", "Choose another name.")
             continue
-        if label in seen:
-            same = (
-                "the name is taken" if seen[label] == name else f"becomes {label!r}, as {seen[label]!r} does"
-            )
-            yield Problem(at, name, same, "Choose names that differ in their letters or digits.")
-        seen.setdefault(label, name)
+        other = seen.get(label)
+        if other is None:
+            seen[label] = name
+        else:
+            rule = "the name is taken" if other == name else f"becomes {label!r}, as {other!r} does"
+            yield Problem(at, name, rule, "Choose names that differ in their letters or digits.")
 
 
 def pool_count_problems(path: str, count: int) -> Iterator[Problem]:
@@ -64,10 +63,12 @@ def guarantee_problems(
 ) -> Iterator[Problem]:
     """Teams are promised at most the GPUs that a pool of `nodes` has besides those of the validation.
 
-    `gate_nodes` of the pool must be free at any time to validate a deployment; 0 without a validation.
+    `path` is that of the number of nodes. `gate_nodes` of them must be free at any time to validate a
+    deployment; 0 without a validation.
     """
-    free = (nodes - gate_nodes) * gpus_per_node
-    if promised > free:
-        kept = f"; {gate_nodes} of {nodes} nodes are kept for the validation" if gate_nodes else ""
-        fix = "Promise fewer (teams borrow what is idle) or let the pool grow larger."
-        yield Problem(path, promised, f"teams are guaranteed more GPUs than the {free} there are{kept}", fix)
+    free = nodes - gate_nodes
+    if promised > free * gpus_per_node:
+        kept = f" ({gate_nodes} of {nodes} must be free to validate a deployment)" if gate_nodes else ""
+        rule = f"teams are guaranteed {promised} GPUs, more than {free} nodes have{kept}"
+        fix = "Guarantee fewer (teams borrow what is idle) or let the pool grow larger."
+        yield Problem(path, nodes, rule, fix)

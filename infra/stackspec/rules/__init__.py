@@ -1,7 +1,7 @@
 """What must hold between the parts of a spec: each rule is a small function that yields problems.
 
 `core` holds for every stack, `medium` for every stack of that layout, `aws` for stacks on AWS. Facts and
-limits of a cloud are not here: the rules call the catalogue, as the components and the rehearsal do.
+limits of a cloud are not here: the rules call the catalog, as the components and the rehearsal do.
 """
 
 from collections.abc import Callable, Iterable, Iterator

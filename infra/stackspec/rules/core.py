@@ -1,8 +1,8 @@
 """Rules of every stack, whatever its size and its cloud."""
 
-from collections import defaultdict
 from collections.abc import Callable, Iterator
 
+from infra.catalog.kubernetes.kueue import name_problems
 from infra.errors import Problem
 from infra.naming import team_namespace
 from infra.stackspec import cron
@@ -13,17 +13,7 @@ Rule = Callable[[StackSpec], Iterator[Problem]]
 
 def team_names(spec: StackSpec) -> Iterator[Problem]:
     """Names of teams stay different after they are turned into Kubernetes names."""
-    by_label: dict[str, list[int]] = defaultdict(list)
-    for index, team in enumerate(spec.teams):
-        try:
-            by_label[team_namespace(team.name)].append(index)
-        except ValueError as error:
-            yield Problem(f"teams[{index}].name", team.name, str(error), "Use a name with letters or digits.")
-    for label, indices in by_label.items():
-        for index in indices[1:]:
-            first = spec.teams[indices[0]].name
-            rule = f"becomes the namespace {label!r}, as {first!r} does"
-            yield Problem(f"teams[{index}].name", spec.teams[index].name, rule, "Rename one of the two.")
+    yield from name_problems("teams", [team.name for team in spec.teams], team_namespace)
 
 
 def budgets(spec: StackSpec) -> Iterator[Problem]:

@@ -2,7 +2,10 @@
 
 from collections.abc import Callable, Iterator
 
+from infra.catalog import pools
+from infra.catalog.kubernetes import kueue
 from infra.errors import Problem
+from infra.naming import flavor_name
 from infra.stackspec.layouts import MediumLayout
 from infra.stackspec.stack import StackSpec
 
@@ -11,29 +14,36 @@ Rule = Callable[[StackSpec, MediumLayout], Iterator[Problem]]
 
 def zones_once(_: StackSpec, layout: MediumLayout) -> Iterator[Problem]:
     """Each zone is named once."""
-    if len(set(layout.zones)) < len(layout.zones):
-        yield Problem("layout.zones", list(layout.zones), "a zone is named twice", "Name each zone once.")
+    yield from pools.once_problems("layout.zones", layout.zones)
+    for index, pool in enumerate(layout.pools):
+        yield from pools.once_problems(f"layout.pools[{index}].zones", pool.zones)
 
 
 def zones_of_pools(spec: StackSpec, layout: MediumLayout) -> Iterator[Problem]:
-    """Pools and the file system are in zones of the network; RDMA and reservations in a single one."""
+    """Pools and the file system are in zones of the network."""
     fix = f"Use one of layout.zones: {', '.join(layout.zones)}."
     for index, pool in enumerate(layout.pools):
         path = f"layout.pools[{index}].zones"
         for at, zone in enumerate(pool.zones):
             if zone not in layout.zones:
                 yield Problem(f"{path}[{at}]", zone, "the network has no subnet in this zone", fix)
-        if len(set(pool.zones)) == 1:
-            continue
-        if pool.rdma:
-            rule = f"RDMA does not cross zones, so the pool needs exactly one, not {len(pool.zones)}"
-            yield Problem(path, list(pool.zones), rule, "Name one zone, or set rdma to false.")
-        elif pool.purchase.kind in ("reserved", "block"):
-            rule = "a reservation is in one zone"
-            yield Problem(path, list(pool.zones), rule, "Name the zone of the reservation.")
     shared = spec.data.shared_fs
     if shared is not None and shared.zone not in layout.zones:
         yield Problem("data.shared_fs.zone", shared.zone, "the network has no subnet in this zone", fix)
+
+
+def zone_of_rdma(_: StackSpec, layout: MediumLayout) -> Iterator[Problem]:
+    """A pool with RDMA is in one zone."""
+    for index, pool in enumerate(layout.pools):
+        if pool.rdma:
+            yield from pools.rdma_zone_problems(f"layout.pools[{index}].zones", len(pool.zones))
+
+
+def zone_of_reservation(_: StackSpec, layout: MediumLayout) -> Iterator[Problem]:
+    """A pool on reserved capacity is in one zone."""
+    for index, pool in enumerate(layout.pools):
+        if pool.purchase.kind in ("reserved", "block"):
+            yield from pools.reserved_zone_problems(f"layout.pools[{index}].zones", len(pool.zones))
 
 
 def sizes(_: StackSpec, layout: MediumLayout) -> Iterator[Problem]:
@@ -42,19 +52,19 @@ def sizes(_: StackSpec, layout: MediumLayout) -> Iterator[Problem]:
     for index, pool in enumerate(layout.pools):
         ranges[f"layout.pools[{index}]"] = pool.min_nodes, pool.max_nodes
     for path, (least, most) in ranges.items():
-        if least > most:
-            rule, largest = f"above max_nodes {most}", f"{path}.max_nodes"
-            fix = "Lower it or raise max_nodes."
-            yield Problem(f"{path}.min_nodes", least, rule, fix, against=largest)
+        yield from pools.order_problems(f"{path}.min_nodes", least, f"{path}.max_nodes", most)
 
 
 def pool_names(_: StackSpec, layout: MediumLayout) -> Iterator[Problem]:
-    """Each pool has a name of its own."""
-    names = [pool.name for pool in layout.pools]
-    for index, name in enumerate(names):
-        if name in names[:index]:
-            path = f"layout.pools[{index}].name"
-            yield Problem(path, name, "the name is taken", "Give each pool its own name.")
+    """Each pool has a name of its own, and one set of queues covers them all."""
+    yield from kueue.name_problems("layout.pools", [pool.name for pool in layout.pools], flavor_name)
+    yield from kueue.pool_count_problems("layout.pools", len(layout.pools))
+
+
+def weights(spec: StackSpec, _: MediumLayout) -> Iterator[Problem]:
+    """Teams have weights that Kueue can share by."""
+    for index, team in enumerate(spec.teams):
+        yield from kueue.weight_problems(f"teams[{index}].weight", team.weight)
 
 
 def guarantees(spec: StackSpec, layout: MediumLayout) -> Iterator[Problem]:
@@ -73,10 +83,18 @@ def validated_pool(spec: StackSpec, layout: MediumLayout) -> Iterator[Problem]:
     if pool is None:
         fix = f"Pools are {', '.join(item.name for item in layout.pools)}."
         yield Problem("smoke.pool", spec.smoke.pool, "there is no such pool", fix)
-    elif spec.smoke.nodes > pool.max_nodes:
-        rule = f"pool {pool.name} has at most {pool.max_nodes} nodes"
-        fix = "Lower smoke.nodes or raise the pool's max_nodes."
-        yield Problem("smoke.nodes", spec.smoke.nodes, rule, fix)
+    else:
+        yield from kueue.gate_problems("smoke.nodes", spec.smoke.nodes, pool.name, pool.max_nodes)
 
 
-RULES: tuple[Rule, ...] = (zones_once, zones_of_pools, sizes, pool_names, guarantees, validated_pool)
+RULES: tuple[Rule, ...] = (
+    zones_once,
+    zones_of_pools,
+    zone_of_rdma,
+    zone_of_reservation,
+    sizes,
+    pool_names,
+    weights,
+    guarantees,
+    validated_pool,
+)

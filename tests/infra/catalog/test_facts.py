@@ -32,6 +32,7 @@ def every_row() -> dict[str, Iterable[Fact]]:
         "eks.versions": AWS.eks.versions.values(),
         "eks.addons": AWS.eks.addons.values(),
         "quotas": AWS.quotas.values(),
+        "limits": AWS.limits.values(),
         "durations": AWS.durations.values(),
     }
 

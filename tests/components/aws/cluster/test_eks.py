@@ -288,8 +288,11 @@ POOL = {"instance_types": ["m7i.large"], "min_size": 1, "max_size": 1, "desired_
         ({"addons": ["coredns"]}, ["addons"]),
         ({"addons": [*ADDONS, "aws-mountpoint-s3-csi-driver"]}, ["addons[8]"]),
         ({"name": "-dev"}, ["name"]),
-        ({"system_pool": {**POOL, "desired_size": 2}}, ["system_pool"]),
-        ({"system_pool": {**POOL, "min_size": 0, "max_size": 0, "desired_size": 0}}, ["system_pool"]),
+        ({"system_pool": {**POOL, "desired_size": 2}}, ["system_pool.desired_size"]),
+        (
+            {"system_pool": {**POOL, "min_size": 0, "max_size": 0, "desired_size": 0}},
+            ["system_pool.max_size"],
+        ),
         (
             {"system_pool": {**POOL, "instance_types": ["m7i.large", "m7g.large"]}},
             ["system_pool.instance_types"],

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from components.aws.network.subnets import ZoneSubnets, plan_subnets
 from infra.errors import UserError
 
-REGION = "eu-west-1"
+REGION = "us-east-1"
 ZONES = [f"{REGION}{letter}" for letter in "abcdef"]
 
 
@@ -27,12 +27,12 @@ def networks(plan: tuple[ZoneSubnets, ...]) -> list[ipaddress.IPv4Network]:
 
 
 def test_a_usual_vpc_is_cut_into_large_private_and_small_public_subnets() -> None:
-    plan = plan_subnets("10.0.0.0/16", REGION, ["eu-west-1a", "eu-west-1b", "eu-west-1c"])
+    plan = plan_subnets("10.0.0.0/16", REGION, ["us-east-1a", "us-east-1b", "us-east-1c"])
 
     assert plan == (
-        ZoneSubnets("eu-west-1a", "10.0.0.0/19", "10.0.224.0/22", "10.0.16.0/20"),
-        ZoneSubnets("eu-west-1b", "10.0.32.0/19", "10.0.228.0/22", "10.0.48.0/20"),
-        ZoneSubnets("eu-west-1c", "10.0.64.0/19", "10.0.232.0/22", "10.0.80.0/20"),
+        ZoneSubnets("us-east-1a", "10.0.0.0/19", "10.0.224.0/22", "10.0.16.0/20"),
+        ZoneSubnets("us-east-1b", "10.0.32.0/19", "10.0.228.0/22", "10.0.48.0/20"),
+        ZoneSubnets("us-east-1c", "10.0.64.0/19", "10.0.232.0/22", "10.0.80.0/20"),
     )
 
 
@@ -77,10 +77,10 @@ def test_no_subnet_moves_when_zones_come_go_or_change_places(
         ("ten", ZONES[:2], ["cidr"]),
         ("10.0.0.0/16", ZONES[:1], ["zones"]),
         ("10.0.0.0/16", [ZONES[0], ZONES[0]], ["zones", "zones"]),
-        ("10.0.0.0/16", ["us-east-1a", "eu-west-1b"], ["zones[0]"]),
-        ("10.0.0.0/16", ["eu-west-1a", "eu-west-1g"], ["zones[1]"]),
-        ("10.0.0.0/16", ["us-west-2-lax-1a", "eu-west-1"], ["zones[0]", "zones[1]"]),
-        ("8.0.0.0/8", ["eu-west-1z"], ["cidr", "cidr", "zones[0]", "zones"]),
+        ("10.0.0.0/16", ["eu-west-1a", "us-east-1b"], ["zones[0]"]),
+        ("10.0.0.0/16", ["us-east-1a", "us-east-1g"], ["zones[1]"]),
+        ("10.0.0.0/16", ["us-west-2-lax-1a", "us-east-1"], ["zones[0]", "zones[1]"]),
+        ("8.0.0.0/8", ["us-east-1z"], ["cidr", "cidr", "zones[0]", "zones"]),
     ],
 )
 def test_what_cannot_be_is_refused_with_every_problem_at_once(

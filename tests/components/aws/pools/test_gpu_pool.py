@@ -223,7 +223,7 @@ def test_efa_nodes_set_huge_pages_aside_and_stripe_their_local_disks(made: Graph
     ("changes", "paths"),
     [
         ({"instance_type": "g4dn.xlarge"}, ["train.efa"]),
-        ({"subnet_ids": ["subnet-a", "subnet-b"]}, ["train.efa"]),
+        ({"subnet_ids": ["subnet-a", "subnet-b"]}, ["train.subnet_ids"]),
         ({"subnet_ids": []}, ["train.subnet_ids"]),
         ({"capacity": "lottery"}, ["train.capacity"]),
         ({"capacity": "capacity_block"}, ["train.reservation_id"]),
@@ -233,12 +233,12 @@ def test_efa_nodes_set_huge_pages_aside_and_stripe_their_local_disks(made: Graph
         ({**BLOCK, "efa": False, "subnet_ids": ["subnet-a", "subnet-b"]}, ["train.subnet_ids"]),
         ({**BLOCK, "instance_type": "g5.48xlarge"}, ["train.capacity"]),
         ({"placement_group_name": "close"}, ["train.placement_group_name"]),
-        ({"min_size": 3}, ["train.desired_size"]),
-        ({"max_size": 0, "desired_size": 0}, ["train.desired_size"]),
+        ({"min_size": 3}, ["train.min_size"]),
+        ({"max_size": 0, "desired_size": 0}, ["train.max_size"]),
         ({"labels": {"trainstack.dev/pool": "mine"}}, ["train.labels"]),
         (
             {"instance_type": "g6.xlarge", "subnet_ids": ["a", "b"], "capacity": "capacity_block"},
-            ["train.efa", "train.efa", "train.reservation_id", "train.subnet_ids", "train.capacity"],
+            ["train.efa", *["train.subnet_ids"] * 2, "train.capacity", "train.reservation_id"],
         ),
     ],
 )

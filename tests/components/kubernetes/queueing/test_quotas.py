@@ -120,6 +120,13 @@ def test_good_input_passes() -> None:
     check([gpu_flavor(), cpu_flavor()], teams(research=3, product=1), GATE)
 
 
+def test_without_a_gate_teams_may_be_promised_every_gpu() -> None:
+    promised: list[TeamArgs] = [{"name": "a", "weight": 1, "gpus": {"a100": 32}}]
+    none: GateArgs = {"flavor": "a100", "nodes": 0}
+    check([gpu_flavor()], promised, none)
+    assert allot([gpu_flavor()], promised, none).teams["a"]["a100"][GPU] == 32
+
+
 BAD: list[tuple[str, dict[str, Any]]] = [
     ("teams", {"teams": []}),
     ("flavors", {"flavors": []}),
@@ -130,7 +137,7 @@ BAD: list[tuple[str, dict[str, Any]]] = [
     ("teams[0].weight", {"teams": teams(research=float("inf"))}),
     ("teams[0].gpus.v100", {"teams": [{"name": "a", "weight": 1, "gpus": {"v100": 1}}]}),
     ("teams[0].gpus.a100", {"teams": [{"name": "a", "weight": 1, "gpus": {"a100": -1}}]}),
-    ("teams[*].gpus.a100", {"teams": [{"name": "a", "weight": 1, "gpus": {"a100": 17}}]}),
+    ("flavors[0].nodes", {"teams": [{"name": "a", "weight": 1, "gpus": {"a100": 17}}]}),
     ("flavors[0].gpus", {"flavors": [gpu_flavor(gpus=-1)]}),
     ("flavors[0].nodes", {"flavors": [gpu_flavor(nodes=0)]}),
     ("flavors[0].node_labels", {"flavors": [{**gpu_flavor(), "node_labels": {}}]}),
@@ -144,7 +151,6 @@ BAD: list[tuple[str, dict[str, Any]]] = [
     ),
     ("gate.flavor", {"gate": {"flavor": "h100", "nodes": 1}}),
     ("gate.nodes", {"gate": {"flavor": "a100", "nodes": 5}}),
-    ("gate.nodes", {"gate": {"flavor": "a100", "nodes": 0}}),
 ]
 
 

@@ -1,0 +1,31 @@
+"""What holds for pools of nodes and their zones on every cloud."""
+
+from collections.abc import Iterator, Sequence
+
+from infra.errors import Problem
+
+
+def once_problems(path: str, zones: Sequence[str]) -> Iterator[Problem]:
+    """Each zone is named once."""
+    if len(set(zones)) != len(zones):
+        yield Problem(path, list(zones), "a zone is named twice", "Name each zone once.")
+
+
+def rdma_zone_problems(path: str, zones: int) -> Iterator[Problem]:
+    """A pool whose nodes talk over RDMA (EFA on AWS) is in one zone."""
+    if zones > 1:
+        rule = "RDMA does not cross zones, so the pool needs exactly one zone"
+        yield Problem(path, zones, rule, "Keep one zone, or do without RDMA.")
+
+
+def reserved_zone_problems(path: str, zones: int) -> Iterator[Problem]:
+    """A pool on reserved capacity is in one zone."""
+    if zones > 1:
+        yield Problem(path, zones, "a reservation is in one zone", "Keep the zone of the reservation.")
+
+
+def order_problems(least_path: str, least: float, most_path: str, most: float) -> Iterator[Problem]:
+    """What is least is not above what is most."""
+    if least > most:
+        fix = f"Lower it or raise {most_path}."
+        yield Problem(least_path, least, f"above the largest, {most:g}", fix, against=most_path)

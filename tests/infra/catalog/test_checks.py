@@ -1,0 +1,131 @@
+"""Checks of combinations: pure functions of a path and plain values."""
+
+from collections.abc import Iterable
+
+import pytest
+
+from infra.catalog import pools as any_pools
+from infra.catalog.aws import access, database, facts, money, network, pools
+from infra.catalog.kubernetes import kueue
+from infra.errors import Problem
+from infra.naming import team_namespace
+
+
+def said(problems: Iterable[Problem]) -> str:
+    """What all problems say, by line; each has a rule and a fix."""
+    found = list(problems)
+    assert all(problem.rule and problem.fix.endswith(".") for problem in found)
+    return "\n".join(map(str, found))
+
+
+@pytest.mark.parametrize("cidr", ["10.0.0.0/16", "172.16.0.0/20", "192.168.0.0/18", "100.64.0.0/16"])
+def test_a_range_that_eks_takes(cidr: str) -> None:
+    assert said(network.range_problems("cidr", cidr)) == ""
+
+
+@pytest.mark.parametrize(
+    ("cidr", "words"),
+    [
+        ("10.0.0.0/15", "must be /16"),
+        ("10.0.0.0/21", "to /20"),
+        ("10.0.0.1/16", "Write 10.0.0.0/16."),
+        ("ten", "Write a network such as 10.0.0.0/16."),
+        ("fd00::/16", "not an IPv4 network"),
+        ("8.8.0.0/16", "not a private range"),
+        ("127.0.0.0/16", "not a private range"),
+        ("169.254.0.0/16", "not a private range"),
+        ("172.17.0.0/16", "AWS services use 172.17.0.0/16"),
+        ("172.17.128.0/20", "AWS services use 172.17.0.0/16"),
+    ],
+)
+def test_a_range_that_it_does_not(cidr: str, words: str) -> None:
+    assert words in said(network.range_problems("cidr", cidr))
+
+
+@pytest.mark.parametrize("cidr", ["0.0.0.0/0", "0.0.0.0/1", "::/0", "203.0.113.7/24", "office"])
+def test_the_api_is_not_opened_to_everybody(cidr: str) -> None:
+    assert said(network.api_access_problems("api", ["203.0.113.0/24", cidr])).startswith("api[1]: ")
+
+
+def test_a_session_of_a_role_is_answered_with_the_role() -> None:
+    session = "arn:aws-cn:sts::123456789012:assumed-role/platform/me"
+    assert "arn:aws-cn:iam::123456789012:role/platform" in said(access.admin_problems("admins", [session]))
+
+
+@pytest.mark.parametrize(
+    "principal", ["arn:aws:iam::123456789012:role/a/b/platform", "arn:aws-us-gov:iam::123456789012:user/me"]
+)
+def test_roles_and_users_administer(principal: str) -> None:
+    assert said(access.admin_problems("admins", [principal])) == ""
+
+
+@pytest.mark.parametrize(
+    "principals",
+    [[], ["me"], ["arn:aws:iam::123456789012:group/ml"], ["arn:aws:iam::123456789012:role/a"] * 2],
+)
+def test_others_do_not(principals: list[str]) -> None:
+    assert said(access.admin_problems("admins", principals))
+
+
+@pytest.mark.parametrize(
+    ("name", "fine"), [("dev-aws", True), ("-dev", False), ("", False), ("d" * 101, False)]
+)
+def test_names_of_clusters(name: str, fine: bool) -> None:
+    assert (said(access.cluster_name_problems("name", name)) == "") is fine
+
+
+def test_money() -> None:
+    for usd in (0, -1, float("nan"), float("inf")):
+        assert said(money.amount_problems("usd", usd))
+    assert said(money.amount_problems("usd", 0.01)) == ""
+    assert "mailing list" in said(money.email_problems("emails", [f"{n}@example.com" for n in range(11)]))
+    assert "twice" in said(money.email_problems("emails", ["a@example.com"] * 2))
+
+
+def test_the_database_is_not_larger_at_its_smallest() -> None:
+    (problem,) = database.capacity_problems("low", 4, "high", 2)
+    assert (problem.path, problem.against) == ("low", "high")
+
+
+def test_efa_and_blocks_are_for_the_types_that_have_them() -> None:
+    assert said(pools.efa_problems("efa", facts.instance_type("p4d.24xlarge"))) == ""
+    assert said(pools.efa_problems("efa", facts.instance_type("g4dn.xlarge")))
+    assert said(pools.block_problems("buy", facts.instance_type("g5.48xlarge")))
+    assert said(pools.block_problems("buy", facts.instance_type("p5.48xlarge"))) == ""
+    assert "p5.48xlarge" in said(pools.type_problems("type", "p5.49xlarge"))
+
+
+@pytest.mark.parametrize("reservation", [None, "", "r-1", "cr-xyz", "cr-0123456789abcdef0123"])
+def test_ids_of_reservations_have_a_form(reservation: str | None) -> None:
+    assert said(pools.reservation_problems("id", reservation))
+    assert said(pools.reservation_problems("id", "cr-0123456789abcdef0")) == ""
+
+
+def test_pools_that_need_one_zone_have_one() -> None:
+    for check in (any_pools.rdma_zone_problems, any_pools.reserved_zone_problems):
+        assert said(check("zones", 1)) == ""
+        assert said(check("zones", 2))
+
+
+@pytest.mark.parametrize(
+    ("driver", "version", "fine"),
+    [("dra", "1.34", False), ("dra", "1.35", True), ("dra", "1.100", True), ("device_plugin", "1.31", True)],
+)
+def test_dra_needs_a_recent_kubernetes(driver: str, version: str, fine: bool) -> None:
+    assert (said(pools.efa_driver_problems("driver", driver, "version", version)) == "") is fine
+
+
+def test_names_that_become_one_are_told_apart_from_names_that_are_one() -> None:
+    found = said(kueue.name_problems("teams", ["ML Team", "ml-team", "ML Team", "!!"], team_namespace))
+    assert "teams[1].name: becomes 'team-ml-team', as 'ML Team' does" in found
+    assert "teams[2].name: the name is taken" in found
+    assert "teams[3].name: holds no letter or digit" in found
+
+
+def test_guarantees_leave_room_for_the_validation_where_there_is_one() -> None:
+    def check(promised: int, gate: int) -> str:
+        return said(kueue.guarantee_problems("nodes", promised, nodes=4, gpus_per_node=8, gate_nodes=gate))
+
+    assert check(32, 0) == check(16, 2) == ""
+    assert "2 of 4 must be free to validate" in check(17, 2)
+    assert "more than 4 nodes have" in check(33, 0)
