@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from smoke_training.fabric import Fabric
+from smoke_training.model import EXIT_CODES, Verdict
 from smoke_training.phases import FULL, NAMES, QUICK, chosen
 from smoke_training.statistics import baseline
 
@@ -108,6 +109,14 @@ class Plan:
     def chosen_phases(self) -> tuple[str, ...]:
         """The phases this plan runs, in order."""
         return chosen(self.depth, self.phases)
+
+    def opens(self, verdict: Verdict) -> bool:
+        """Whether the plan accepts the verdict; FAIL and ERROR are never accepted."""
+        return verdict not in (Verdict.FAIL, Verdict.ERROR) and str(verdict) in self.accept
+
+    def exit_code(self, verdict: Verdict) -> int:
+        """0 for a verdict that opens the gate (the exit status of an awaited Job), else its own code."""
+        return 0 if self.opens(verdict) else EXIT_CODES[verdict]
 
     @property
     def partial(self) -> bool:

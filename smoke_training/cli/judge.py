@@ -4,12 +4,13 @@ import argparse
 import sys
 from pathlib import Path
 
-from smoke_training import evidence, report, verdict
+from smoke_training import evidence, verdict
 from smoke_training import plan as plans
 from smoke_training.cli.failing import refuse
 from smoke_training.evidence.world import Planned
 from smoke_training.model import EXIT_CODES
 from smoke_training.plan import PlanError
+from smoke_training.record import termination
 
 NAME = "judge"
 HELP = "judge recorded samples again, offline"
@@ -37,5 +38,5 @@ def main(chosen: argparse.Namespace) -> int:
     except OSError as error:
         return refuse("the samples cannot be read", [str(error)])
     judged = verdict.judge(plan, found)
-    sys.stdout.write(report.termination_message(judged) + "\n")
+    sys.stdout.write(termination.termination_message(judged) + "\n")
     return EXIT_CODES[judged.verdict]

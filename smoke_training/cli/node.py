@@ -7,7 +7,8 @@ from pathlib import Path
 from smoke_training import plan as plans
 from smoke_training.cli.failing import refuse
 from smoke_training.plan import PlanError
-from smoke_training.runtime.node import NodeRun, Place
+from smoke_training.runtime.ending import Place
+from smoke_training.runtime.node import NodeRun
 
 NAME = "node"
 HELP = "one node of a job; reads NODE_RANK, MASTER_ADDR, WORK_DIR from the environment"

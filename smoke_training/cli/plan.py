@@ -8,7 +8,7 @@ from pathlib import Path
 
 from smoke_training import plan as plans
 from smoke_training.cli.failing import refuse
-from smoke_training.outlook import Outlook, outlook
+from smoke_training.cli.outlook import Outlook, outlook
 from smoke_training.phases import FULL, NAMES, QUICK
 from smoke_training.plan import Plan, PlanError
 

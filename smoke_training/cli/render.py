@@ -62,6 +62,7 @@ def _validation(chosen: argparse.Namespace) -> RunPlan:
     run = RunPlan(
         name=chosen.name,
         image=plan.image,
+        command=(),  # filled in by `validation`
         nodes=plan.nodes,
         ranks_per_node=plan.ranks_per_node,
         gpus_per_node=plan.gpus_per_node,

@@ -8,7 +8,8 @@ from pathlib import Path
 from smoke_training import plan as plans
 from smoke_training.cli.failing import refuse
 from smoke_training.phases import FULL, NAMES, QUICK
-from smoke_training.runtime.node import NodeRun, Place
+from smoke_training.runtime.ending import Place
+from smoke_training.runtime.node import NodeRun
 
 NAME = "run"
 HELP = "all ranks on this machine"

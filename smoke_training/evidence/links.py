@@ -164,7 +164,7 @@ class Traffic:
 @kind("nccl_log")
 @dataclass(frozen=True, kw_only=True)
 class NcclLog:
-    """What the NCCL log of one node says about its transport, see `smoke_training.transport`."""
+    """What the NCCL log of one node says about its transport, see `smoke_training.nccl.transport`."""
 
     node: int
     networks: tuple[str, ...]

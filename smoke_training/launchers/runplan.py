@@ -84,7 +84,7 @@ class RunPlan:
     name: str
     image: str
     """By digest: a tag may be another image on the next node."""
-    command: tuple[str, ...] = ()
+    command: tuple[str, ...]
     """What every rank runs (`train.py ...` or `-m package ...`, under torchrun), or what every node runs."""
     command_per: str = PER_RANK
     """`rank`: torchrun starts the command. `node`: it runs once per node and starts its own ranks."""

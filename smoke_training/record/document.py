@@ -8,14 +8,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from smoke_training import report
 from smoke_training.evidence import Evidence
 from smoke_training.evidence.world import Preflight, Usage, World
 from smoke_training.formulae.efficiency import estimated_cost_usd
 from smoke_training.judges.run import baseline as own
 from smoke_training.model import EXIT_CODES, SCHEMA, Check, Judgement, Measured, Verdict
 from smoke_training.plan import Plan, kill_schedule
-from smoke_training.record import accepted, references
+from smoke_training.record import accepted, references, termination
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,7 +39,7 @@ def build(plan: Plan, found: Evidence, judged: Judgement, when: Circumstances) -
         "duration_s": round(when.duration_s, 3),
         "verdict": str(judged.verdict),
         "exit_code": EXIT_CODES[judged.verdict],
-        "headline": report.headline(judged),
+        "headline": termination.headline(judged),
         "partial": plan.partial,
         **_regression(judged),
         "plan": dataclasses.asdict(plan),

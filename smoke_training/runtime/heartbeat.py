@@ -49,7 +49,7 @@ class Heartbeat:
 
     def __init__(self, path: Path | None, attempt: int = 0) -> None:
         self._attempt, self._sequence, self._beats, self._phase = attempt, 0, 0, b""
-        self._status, self._words = Status.RUNNING, b""
+        self._status, self._words, self._pid = Status.RUNNING, b"", os.getpid()
         self._memory: mmap.mmap | None = None
         if path is None:
             return
@@ -92,7 +92,7 @@ class Heartbeat:
         record = _RECORD.pack(
             _MAGIC,
             self._status,
-            os.getpid(),
+            self._pid,
             self._attempt,
             self._sequence,
             self._beats,

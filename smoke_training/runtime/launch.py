@@ -18,8 +18,8 @@ from smoke_training import plan as plans
 from smoke_training.evidence.world import Preflight
 from smoke_training.plan import Plan
 from smoke_training.runtime import code, files, heartbeat, host, processes
-from smoke_training.runtime.session import Report, RunEndedError
-from smoke_training.runtime.vitals import LOOK_AT_MOST_S, Vital, Vitals
+from smoke_training.runtime.control.session import Report, RunEndedError
+from smoke_training.runtime.control.vitals import LOOK_AT_MOST_S, Vital, Vitals
 
 CPU_RANKS_AT_MOST = 4
 LOOPBACK = "lo"

@@ -2,98 +2,46 @@
 
 import contextlib
 import dataclasses
-import itertools
 import json
 import os
-import platform
-import shutil
 import signal
 import time
 import traceback
-import uuid
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from datetime import UTC, datetime
-from pathlib import Path
 from types import FrameType
 
-from smoke_training import evidence, gate, report, verdict
+from smoke_training import evidence
 from smoke_training import plan as plans
-from smoke_training.evidence.world import Failure, Preflight
+from smoke_training.evidence.world import Preflight
 from smoke_training.judges.run import world
 from smoke_training.launchers.validation import CONTROL_PORT_OFFSET
-from smoke_training.model import EXIT_CODES, Check, Judgement, Verdict
+from smoke_training.model import EXIT_CODES, Check, Verdict
 from smoke_training.plan import Plan
-from smoke_training.record import alert, book, document
 from smoke_training.record.sampler import SystemSampler
-from smoke_training.runtime import channel, code, facts, files, host, launch, output
+from smoke_training.runtime import facts, files, host, launch, output
+from smoke_training.runtime.control import channel
+from smoke_training.runtime.control.coordinator import Coordinator
+from smoke_training.runtime.control.member import Member
+from smoke_training.runtime.control.session import TICK_S, Line, RunEndedError
+from smoke_training.runtime.control.watchdog import INTERRUPTED, SETTLE_S
+from smoke_training.runtime.ending import Ending, Place
 from smoke_training.runtime.guard import LastResort
 from smoke_training.runtime.launch import Gang, Node
-from smoke_training.runtime.session import (
-    TICK_S,
-    Coordinator,
-    Line,
-    Member,
-    Over,
-    RunEndedError,
-)
-from smoke_training.runtime.watchdog import INTERRUPTED, SETTLE_S
 
 ADDRESS_PATIENCE = 2.5  # of the join timeout: a pod's name has no address before the pod is scheduled
-SAMPLES_SUFFIX = ".samples.jsonl"
-RECORD_MARGIN_S = 3.0  # before the very end: to write down whether the record reached the tracking server
-
-
-@dataclass(frozen=True, kw_only=True)
-class Place:
-    """What the container tells its node: index, meeting point, folders."""
-
-    index: int
-    master_addr: str
-    master_port: int
-    work_dir: Path
-    result: Path
-    termination: Path | None
-
-    @classmethod
-    def from_environment(cls, environment: Mapping[str, str], nodes: int) -> "Place":
-        """Read NODE_RANK, MASTER_ADDR, MASTER_PORT, WORK_DIR; ValueError lists every fault."""
-        needed = ("NODE_RANK", "MASTER_ADDR", "WORK_DIR")
-        problems = [f"{name}: missing from the environment" for name in needed if not environment.get(name)]
-        index, port = environment.get("NODE_RANK") or "0", environment.get("MASTER_PORT") or "29500"
-        if not (index.isdigit() and int(index) < nodes):
-            problems.append(f"NODE_RANK: got {index!r}; must be 0 .. {nodes - 1}, the plan has {nodes} nodes")
-        if not (port.isdigit() and 0 < int(port) < 65536):
-            problems.append(f"MASTER_PORT: got {port!r}; must be 1 .. 65535")
-        if problems:
-            raise ValueError("\n".join(problems))
-        work_dir = Path(environment["WORK_DIR"])
-        message = environment.get("TERMINATION_MESSAGE_PATH")
-        return cls(
-            index=int(index),
-            master_addr=environment["MASTER_ADDR"],
-            master_port=int(port),
-            work_dir=work_dir,
-            result=work_dir / "result.json",
-            termination=Path(message) if message else None,
-        )
 
 
 class NodeRun:
     """One launcher's run."""
 
     def __init__(self, plan: Plan, place: Place) -> None:
-        self.plan, self.place = plan, place
-        self.began, self.started = time.monotonic(), datetime.now(UTC)
-        self.ends = self.began + plan.timeout_s
+        self.plan, self.place, self._ending = plan, place, Ending(plan, place)
+        self.began, self.ends, self.scratch = self._ending.began, self._ending.ends, self._ending.scratch
         # The last seconds belong to judging, writing and recording.
         self.deadline = self.ends - min(30.0, plan.timeout_s / 5)
-        self.scratch = place.work_dir / f"node-{place.index}"
         self._shown = 0
         self._own: list[Line] = [{"kind": "plan", "document": plans.render(plan)}]
         self._session: Coordinator | Member | None = None
         self._gang: Gang | None = None
-        self._run_id = uuid.uuid4().hex
         self._sampler = SystemSampler(place.index)
 
     def run(self) -> int:
@@ -111,7 +59,16 @@ class NodeRun:
                 self._own += self._session.lines
             if ended is not None:
                 self._own.append({"kind": "ended", "reason": ended})
-            return self._conclude() if self.place.index == 0 else self._report(ended)
+            return self._written(ended)
+
+    def _written(self, ended: str | None) -> int:
+        """Write down how it ended; the exit code."""
+        session = self._session
+        if self.place.index == 0:
+            tell = session.over if isinstance(session, Coordinator) else lambda _: None
+            return self._ending.conclude(self._samples(), tell)
+        over = session.over_message if isinstance(session, Member) else None
+        return self._ending.report(self._devices(), self._failures(), ended, over)
 
     def _try(self) -> str | None:
         """Everything up to the end of the ranks; why it ended early, or None."""
@@ -267,118 +224,17 @@ class NodeRun:
         measured = files.lines(self.scratch / "evidence.jsonl") if self._gang is not None else []
         return [json.dumps(line) for line in self._own] + measured
 
-    def _report(self, ended: str | None) -> int:
-        """The end of a node that does not judge: 0 unless its own ranks or devices broke."""
-        devices = self._devices()
-        own = list(evidence.parse(json.dumps(line) for line in self._failures()).all_of(Failure))
-        over = self._session.over_message if isinstance(self._session, Member) else None
-        broken = devices.status is not Verdict.PASS or ended is not None or bool(own)
-        text = report.node_message(self.place.index, devices, own, ended) if broken else "done"
-        if over is not None and broken:  # whoever reads only this node's message learns the verdict first
-            text = f"{over.headline}\n{text}"[: report.TERMINATION_LIMIT]
-        output.emit("node", node=self.place.index, broken=broken, message=text)
-        self._terminate(text)
-        self._tidy()
-        if not broken:
-            return 0
-        if devices.status is Verdict.FAIL:
-            return EXIT_CODES[Verdict.FAIL]
-        if self.plan.preemptible and ended is not None and signal.SIGTERM.name in ended:
-            return gate.exit_code(self.plan, Verdict.SKIPPED)
-        return (over.exit_code if over else 0) or EXIT_CODES[Verdict.ERROR]
-
-    def _conclude(self) -> int:
-        """Judge; write samples, result, termination message, then the MLflow run; the exit code."""
-        samples, until = self._samples(), self.ends - RECORD_MARGIN_S
-        samples += book.baseline_lines(self.plan, evidence.parse(samples), os.environ, until)
-        unwritten = self._write(
-            self.place.result.with_suffix(SAMPLES_SUFFIX), "".join(f"{s}\n" for s in samples).encode()
-        )
-        result, judged = self._judged(samples + unwritten)
-        unwritten += self._write(self.place.result, _rendered(result))
-        if unwritten:
-            result, judged = self._judged(samples + unwritten)
-            with contextlib.suppress(OSError):
-                self.place.result.unlink(missing_ok=True)  # half a record must not pass for a whole one
-            output.emit("result", **result)  # the log is the only place left for it
-        message = report.termination_message(judged, self.plan.accept)
-        self._terminate(message)
-        code = gate.exit_code(self.plan, judged.verdict)
-        output.emit("verdict", verdict=str(judged.verdict), headline=report.headline(judged))
-        output.say(message)
-        if judged.verdict is Verdict.ERROR:
-            said = last_words(files.lines(self.scratch / "torchrun.log"))
-            output.say("\n".join(["--- torchrun.log, last lines of the ranks", *said]))
-        if isinstance(self._session, Coordinator):
-            self._session.over(
-                Over(verdict=str(judged.verdict), headline=report.headline(judged), exit_code=code)
-            )
-        kept = None if unwritten else self.place.result
-        final = book.publish(result, samples + unwritten, kept, os.environ, until)
-        output.emit("mlflow", **final["mlflow"])
-        if self.plan.alert_topic_arn is not None:
-            output.emit("alert", **alert.send(self.plan, final, until))
-        self._tidy()
-        return code
-
-    def _judged(self, samples: list[str]) -> tuple[Line, Judgement]:
-        found = evidence.parse(samples)
-        judged = verdict.judge(self.plan, found)
-        when = document.Circumstances(
-            run_id=self._run_id,
-            started=self.started.isoformat(timespec="milliseconds"),
-            duration_s=time.monotonic() - self.began,
-            python=platform.python_version(),
-            kernel=platform.release(),
-            code_sha256=code.digest(),
-            environment_sha256=document.environment_digest(os.environ),
-        )
-        return document.build(self.plan, found, judged, when), judged
-
-    def _write(self, path: Path, content: bytes) -> list[str]:
-        """Write one file of the record; the evidence line that says why that was not possible, or nothing."""
-        try:
-            files.write_durably(path, content)
-        except OSError as error:
-            reason = error.strerror or type(error).__name__
-            return [json.dumps({"kind": "unrecorded", "path": str(path), "reason": reason})]
-        return []
-
     def _give_up(self) -> None:
         """The very last resort, on another thread: something holds up this launcher beyond the deadline."""
         text = f"ERROR the run did not end within {self.plan.timeout_s:.0f} s; its launcher was held up"
         if self._gang is not None:
             self._gang.end()
         output.emit("gave_up", message=text)
-        self._terminate(text)
+        self._ending.terminate(text)
         os._exit(EXIT_CODES[Verdict.ERROR])
-
-    def _terminate(self, text: str) -> None:
-        """The termination message; a path that cannot be written costs the message, not the result."""
-        if self.place.termination is None:
-            return
-        try:
-            self.place.termination.write_text(text)
-        except OSError as error:
-            output.emit("termination_message", written=False, reason=str(error))
-
-    def _tidy(self) -> None:
-        """Drop the bulky leftovers; evidence and log stay for audits."""
-        for name in ("checkpoints", "torn", "trial"):
-            shutil.rmtree(self.scratch / name, ignore_errors=True)
-
-
-def last_words(log: Sequence[str], most: int = 30) -> Sequence[str]:
-    """What the ranks said last. The traceback of torchrun that follows says only that one of them failed."""
-    ranks = itertools.takewhile(lambda line: "failed (exitcode:" not in line, log)
-    return list(ranks)[-most:] or log[-most:]
 
 
 def _stop(number: int, _frame: FrameType | None) -> None:
     for other in (signal.SIGTERM, signal.SIGINT):  # ending the ranks must not be interrupted by a second one
         signal.signal(other, signal.SIG_IGN)
     raise RunEndedError(f"stopped by {signal.Signals(number).name}")
-
-
-def _rendered(document: Line) -> bytes:
-    return (json.dumps(document, indent=1, allow_nan=False) + "\n").encode()

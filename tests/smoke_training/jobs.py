@@ -19,7 +19,7 @@ from components.kubernetes.validation import bundle as zipped
 from smoke_training import evidence
 from smoke_training.evidence import Evidence
 from smoke_training.runtime import processes
-from smoke_training.schema import RESULT_SCHEMA
+from tests.smoke_training.result_schema import RESULT_SCHEMA
 from tests.smoke_training.samples import document
 
 SOURCES = Path(__file__).resolve().parents[2] / "smoke_training"

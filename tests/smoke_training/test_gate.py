@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from smoke_training import gate, verdict
 from smoke_training import plan as plans
+from smoke_training import verdict
 from smoke_training.model import EXIT_CODES, Verdict
 from tests.smoke_training.samples import lines, parsed, plan
 
@@ -14,13 +14,13 @@ STOPPED = {"kind": "ended", "reason": "stopped by SIGTERM"}
 
 @pytest.mark.parametrize("found", list(Verdict))
 def test_only_a_pass_opens_unless_the_plan_says_otherwise(found: Verdict) -> None:
-    assert gate.exit_code(plan(), found) == EXIT_CODES[found]
-    assert gate.opens(plan(), found) is (found is Verdict.PASS)
+    assert plan().exit_code(found) == EXIT_CODES[found]
+    assert plan().opens(found) is (found is Verdict.PASS)
 
 
 def test_what_the_plan_accepts_leaves_as_zero_and_the_rest_as_itself() -> None:
     lenient = plan(accept=["PASS", "INCONCLUSIVE", "SKIPPED"])
-    codes = {found: gate.exit_code(lenient, found) for found in Verdict}
+    codes = {found: lenient.exit_code(found) for found in Verdict}
     assert codes == {
         Verdict.PASS: 0,
         Verdict.FAIL: 1,

@@ -3,10 +3,10 @@ from typing import Any
 import jsonschema
 import pytest
 
-from smoke_training import report, verdict
+from smoke_training import verdict
 from smoke_training.model import Check, Judgement, Verdict
-from smoke_training.record import document
-from smoke_training.schema import RESULT_SCHEMA
+from smoke_training.record import document, termination
+from tests.smoke_training.result_schema import RESULT_SCHEMA
 from tests.smoke_training.samples import CPU, lines, parsed, plan
 
 WHEN = document.Circumstances(
@@ -35,8 +35,10 @@ def test_a_healthy_run_passes_and_says_that_gpus_were_not_validated() -> None:
 
 def test_a_slow_rank_fails_by_name_with_figure_and_interval() -> None:
     found = judged(lines(slowdown=1.96))
-    assert report.headline(found).startswith("FAIL scaling_efficiency 0.4")
-    assert "(expected >= 0.80); suspect rank 1 on node smoke-ab-1: computes 1.9" in report.headline(found)
+    assert termination.headline(found).startswith("FAIL scaling_efficiency 0.4")
+    assert "(expected >= 0.80); suspect rank 1 on node smoke-ab-1: computes 1.9" in termination.headline(
+        found
+    )
     culprit = check(found, "training.straggler").culprits[0]
     assert (culprit.id, culprit.node, culprit.cause) == ("1", "smoke-ab-1", "not_running")
     assert check(found, "training.straggler").zone == (1.05, 1.15)
@@ -179,7 +181,7 @@ def test_every_result_satisfies_the_schema_and_every_message_fits(items: list[di
     found = verdict.judge(plan(), evidence)
     result = document.build(plan(), evidence, found, WHEN)
     jsonschema.Draft202012Validator(RESULT_SCHEMA).validate(document.plain(result))
-    assert len(report.termination_message(found).encode()) <= 4096
+    assert len(termination.termination_message(found).encode()) <= 4096
     with pytest.raises(jsonschema.ValidationError):
         jsonschema.validate(document.plain({**result, "verdict": "GOOD"}), RESULT_SCHEMA)
 

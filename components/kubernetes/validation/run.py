@@ -33,6 +33,7 @@ def smoke_run(args: SmokeTestArgs, name: str) -> RunPlan:
     run = RunPlan(
         name=name,
         image=slot("image"),
+        command=(),  # filled in by `validation`
         nodes=args["nodes"],
         gpus_per_node=args["gpus_per_node"],
         devices=devices.efa(args["efa_per_node"], claimed=claimed),

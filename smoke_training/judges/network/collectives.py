@@ -4,7 +4,6 @@ import statistics
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from smoke_training import nccl_tuning
 from smoke_training.evidence import Evidence
 from smoke_training.evidence.fabric import Collective, Payload, Wrong, sweep_of
 from smoke_training.evidence.world import World
@@ -24,6 +23,7 @@ from smoke_training.formulae.bandwidth import (
 from smoke_training.formulae.bounds import Shape, wire_rates
 from smoke_training.judges.common import finite, host_of
 from smoke_training.model import Cause, Check, Culprit, Expected, Measured, Verdict
+from smoke_training.nccl import tuning as nccl_tuning
 from smoke_training.plan import Plan
 from smoke_training.statistics.estimators import (
     ACQUIT_ALPHA,

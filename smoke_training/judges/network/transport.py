@@ -8,12 +8,12 @@ adapters must have sent at least operations x size, and headers only add to that
 import statistics
 from collections.abc import Mapping, Sequence
 
-from smoke_training import transport as rules
 from smoke_training.evidence import Evidence
 from smoke_training.evidence.links import NcclLog, NodeTraffic, Traffic
 from smoke_training.evidence.world import World
 from smoke_training.judges.network.links import node_name
 from smoke_training.model import Cause, Check, Culprit, Expected, Measured, Verdict
+from smoke_training.nccl import transport as rules
 from smoke_training.plan import Plan
 
 TRANSPORT = "fabric.transport"

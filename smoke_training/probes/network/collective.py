@@ -16,12 +16,12 @@ from pathlib import Path
 
 import torch
 
-from smoke_training import nccl_tuning
 from smoke_training.evidence import fabric, parse
 from smoke_training.expected import lookup, tables
 from smoke_training.expected.reference import setting_of
 from smoke_training.formulae.bandwidth import ALL_REDUCE, COLLECTIVES
 from smoke_training.judges.network import collectives as judges
+from smoke_training.nccl import tuning as nccl_tuning
 from smoke_training.probes.context import Context, Line
 from smoke_training.probes.group import Gang
 from smoke_training.probes.network import payloads

@@ -13,8 +13,8 @@ from pathlib import Path
 import torch
 import torch.distributed as dist
 
-from smoke_training import transport
 from smoke_training.evidence.links import NcclLog, NodeTraffic
+from smoke_training.nccl import transport
 from smoke_training.probes.context import Context, Line
 from smoke_training.probes.group import Gang
 from smoke_training.probes.network.pairs import nothing_between

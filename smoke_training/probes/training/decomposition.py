@@ -12,10 +12,10 @@ from torch import Tensor
 
 from smoke_training.formulae.mfu import flops_per_token
 from smoke_training.instrumentation import Run, instrument
+from smoke_training.instrumentation.marks import Step
 from smoke_training.probes.context import Context, Line
 from smoke_training.probes.group import Gang
 from smoke_training.probes.training import transformer
-from smoke_training.runtime.marks import Step
 
 if TYPE_CHECKING:
     from smoke_training.probes.training.step import StepTimer

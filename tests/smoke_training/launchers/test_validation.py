@@ -13,6 +13,7 @@ from smoke_training.launchers.validation import Files, validation
 RUN = RunPlan(
     name="validation",
     image="registry.example/pytorch@sha256:" + "00" * 32,
+    command=(),
     nodes=2,
     gpus_per_node=8,
     devices=devices.efa(4),

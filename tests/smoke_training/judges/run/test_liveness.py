@@ -4,8 +4,9 @@ from typing import Any
 
 import pytest
 
-from smoke_training import report, verdict
+from smoke_training import verdict
 from smoke_training.model import Cause, Check, Judgement, Verdict
+from smoke_training.record import termination
 from tests.smoke_training.samples import LIVENESS, lines, parsed, plan
 
 HUNG = {
@@ -88,7 +89,7 @@ def test_every_incident_fails_with_its_culprit_and_its_words(
     assert [(c.kind, c.id, c.cause) for c in found.culprits] == [culprit]
     assert words in found.message
     assert found.next_action
-    message = report.termination_message(result)
+    message = termination.termination_message(result)
     assert message.startswith("FAIL liveness ")
     assert words in message
     if culprit[0] != "stack":

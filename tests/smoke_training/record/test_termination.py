@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from smoke_training import report
 from smoke_training.model import Cause, Check, Culprit, Expected, Judgement, Measured, Verdict
+from smoke_training.record import termination
 
 SLOW = Check(
     id="training.straggler",
@@ -34,7 +34,7 @@ def judgement(*checks: Check, verdict: Verdict = Verdict.FAIL) -> Judgement:
 
 
 def test_a_failure_shows_figure_interval_limit_zone_culprit_cause_and_one_action() -> None:
-    told = report.termination_message(judgement(GOOD, SLOW), accept=("PASS",)).splitlines()
+    told = termination.termination_message(judgement(GOOD, SLOW), accept=("PASS",)).splitlines()
     assert told[0].startswith("FAIL straggler rank 1 computes 1.96x")
     assert "suspect rank 1 on node smoke-ab-1" in told[0]
     assert "  measured: 1.96 x (trimmed mean of block medians, n=80, 95% interval 1.91 .. 2.02)" in told
@@ -50,7 +50,7 @@ def test_a_failure_shows_figure_interval_limit_zone_culprit_cause_and_one_action
 
 def test_what_is_accused_is_named_whatever_it_is() -> None:
     link = replace(SLOW.culprits[0], kind="link", id="0-2", node=None, score=0.5, cause=Cause.HALF_RATE_LINK)
-    told = report.termination_message(judgement(replace(SLOW, culprits=(link,))))
+    told = termination.termination_message(judgement(replace(SLOW, culprits=(link,))))
     assert (
         "suspect: link 0-2: half_rate_link, score 0.5 (95% interval 1.91 .. 2.02); cause: half_rate_link"
         in told
@@ -60,13 +60,13 @@ def test_what_is_accused_is_named_whatever_it_is() -> None:
 def test_a_verdict_that_is_accepted_closes_no_gate() -> None:
     unsure = replace(SLOW, status=Verdict.INCONCLUSIVE)
     found = judgement(unsure, verdict=Verdict.INCONCLUSIVE)
-    assert "Gate: closed" not in report.termination_message(found, accept=("PASS", "INCONCLUSIVE"))
-    assert "Gate: closed; it opens for PASS." in report.termination_message(found, accept=("PASS",))
+    assert "Gate: closed" not in termination.termination_message(found, accept=("PASS", "INCONCLUSIVE"))
+    assert "Gate: closed; it opens for PASS." in termination.termination_message(found, accept=("PASS",))
 
 
 def test_a_pass_states_its_zones() -> None:
     passed = replace(SLOW, status=Verdict.PASS, culprits=(), message="no rank is slow")
-    told = report.termination_message(judgement(passed, GOOD, verdict=Verdict.PASS), accept=("PASS",))
+    told = termination.termination_message(judgement(passed, GOOD, verdict=Verdict.PASS), accept=("PASS",))
     assert told.startswith("PASS ")
     assert "PASS training.straggler: no rank is slow (indifference zone 1.05 .. 1.15)" in told
     assert "PASS collective.payload: 0 of 1000 sums are wrong" in told and "Gate" not in told
@@ -76,7 +76,7 @@ def test_a_run_that_made_way_says_so() -> None:
     skipped = Check(
         id="run.completed", status=Verdict.SKIPPED, required=True, message="Not judged: preempted"
     )
-    told = report.termination_message(judgement(skipped, verdict=Verdict.SKIPPED))
+    told = termination.termination_message(judgement(skipped, verdict=Verdict.SKIPPED))
     assert told.splitlines()[0] == "SKIPPED completed Not judged: preempted"
 
 
@@ -84,7 +84,7 @@ def test_errors_come_after_failures_and_the_action_is_the_decisive_one() -> None
     broken = Check(
         id="storage.write", status=Verdict.ERROR, required=True, message="x", next_action="Look at y."
     )
-    told = report.termination_message(judgement(broken, SLOW))
+    told = termination.termination_message(judgement(broken, SLOW))
     assert told.index("FAIL training.straggler") < told.index("ERROR storage.write")
     assert "Next: Drain node" in told and "Look at y" not in told
 
@@ -92,8 +92,8 @@ def test_errors_come_after_failures_and_the_action_is_the_decisive_one() -> None
 @pytest.mark.parametrize("count", [1, 5, 40])
 def test_however_much_failed_the_action_is_never_cut_off(count: int) -> None:
     many = [replace(SLOW, id=f"fabric.check_{index}", message="ä" * 600) for index in range(count)]
-    told = report.termination_message(judgement(SLOW, *many), accept=("PASS",))
-    assert len(told.encode()) <= report.TERMINATION_LIMIT
+    told = termination.termination_message(judgement(SLOW, *many), accept=("PASS",))
+    assert len(told.encode()) <= termination.TERMINATION_LIMIT
     assert "Next: Drain node smoke-ab-1" in told and "zone 1.05" in told
     if count == 40:
         assert "\nAlso: FAIL fabric.check_" in told
@@ -105,8 +105,8 @@ def test_however_much_evidence_there_is_the_action_and_the_first_suspect_stay() 
         for index in range(9)
     )
     crowded = replace(SLOW, message="m" * 5000, culprits=suspects, next_action="Drain it. " + "x" * 5000)
-    told = report.termination_message(judgement(crowded, crowded), accept=("PASS",))
-    assert len(told.encode()) <= report.TERMINATION_LIMIT
+    told = termination.termination_message(judgement(crowded, crowded), accept=("PASS",))
+    assert len(told.encode()) <= termination.TERMINATION_LIMIT
     assert "\nNext: Drain it." in told and "Gate: closed" in told and "\n  suspect: rank 0 on" in told
     assert "Note: Ran on CPU." in told
 
@@ -117,7 +117,9 @@ def test_the_limit_holds_in_bytes_and_the_text_stays_readable(
 ) -> None:
     culprit = replace(SLOW.culprits[0], evidence=tuple(evidence))
     check = replace(SLOW, message=message, culprits=(culprit,) * 6)
-    told = report.termination_message(judgement(check, *[replace(check, id=f"a.{n}") for n in range(count)]))
-    assert len(told.encode()) <= report.TERMINATION_LIMIT
+    told = termination.termination_message(
+        judgement(check, *[replace(check, id=f"a.{n}") for n in range(count)])
+    )
+    assert len(told.encode()) <= termination.TERMINATION_LIMIT
     assert told.startswith("FAIL straggler")
     assert "\nNext: Drain node smoke-ab-1 and validate again." in told and "indifference zone" in told

@@ -7,12 +7,12 @@ import threading
 import time
 from pathlib import Path
 
+from smoke_training.runtime.control.session import ObservedTime
 from smoke_training.runtime.guard import LastResort
-from smoke_training.runtime.session import ObservedTime
 
-SOURCES = Path(__file__).resolve().parents[2] / "smoke_training"
+SOURCES = Path(__file__).resolve().parents[3] / "smoke_training"
 # What may read the wall clock: stamps for people, the tracking server's own times, the age of files.
-STAMPS = ("runtime/output.py:", "runtime/node.py:", "record/", "runtime/files.py:")
+STAMPS = ("runtime/output.py:", "runtime/ending.py:", "record/", "runtime/files.py:")
 
 
 def test_the_last_resort_acts_when_the_time_has_come_and_only_then() -> None:

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from smoke_training.evidence.liveness import Hung, Killed, NeverStarted
-from smoke_training.runtime.vitals import Vital
-from smoke_training.runtime.watchdog import (
+from smoke_training.runtime.control.vitals import Vital
+from smoke_training.runtime.control.watchdog import (
     CERTAIN_S,
     PATIENCE_FACTOR,
     SETTLE_S,

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from smoke_training.runtime import channel
-from smoke_training.runtime.channel import Caller, Event, Listener, hello
+from smoke_training.runtime.control import channel
+from smoke_training.runtime.control.channel import Caller, Event, Listener, hello
 
 ADDRESS = "127.77.1.9"
 

@@ -13,9 +13,9 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from smoke_training.runtime.node import last_words
-from smoke_training.schema import RESULT_SCHEMA
+from smoke_training.runtime.ending import last_words
 from tests.smoke_training.jobs import Job, check, until
+from tests.smoke_training.result_schema import RESULT_SCHEMA
 from tests.smoke_training.samples import document
 
 pytestmark = pytest.mark.alone

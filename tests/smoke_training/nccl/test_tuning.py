@@ -1,4 +1,4 @@
-from smoke_training.nccl_tuning import bound_of, parse
+from smoke_training.nccl.tuning import bound_of, parse
 
 LOG = """
 node-0:97095:97191 [5] NCCL INFO 24 coll channels, 24 collnet channels, 16 nvls channels

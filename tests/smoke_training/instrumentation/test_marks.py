@@ -2,8 +2,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from smoke_training.runtime import marks
-from smoke_training.runtime.marks import (
+from smoke_training.instrumentation import marks
+from smoke_training.instrumentation.marks import (
     CHECKPOINT,
     COMPUTE,
     DATA,

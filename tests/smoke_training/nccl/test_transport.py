@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from smoke_training import transport
 from smoke_training.fabric import Fabric
+from smoke_training.nccl import transport
 from smoke_training.probes.network.traffic import log_settings
 
 EFA = """\

@@ -10,9 +10,11 @@ import pytest
 from smoke_training.decode import decode
 from smoke_training.evidence.world import NodeFacts
 from smoke_training.plan import Plan
-from smoke_training.runtime import channel, session
-from smoke_training.runtime.session import Coordinator, Member, Over, Report, RunEndedError
-from smoke_training.runtime.vitals import Vital
+from smoke_training.runtime.control import channel, member, session
+from smoke_training.runtime.control.coordinator import Coordinator
+from smoke_training.runtime.control.member import Member
+from smoke_training.runtime.control.session import Over, Report, RunEndedError
+from smoke_training.runtime.control.vitals import Vital
 from tests.smoke_training.samples import facts, plan
 
 ADDRESS = "127.77.2.9"
@@ -140,7 +142,7 @@ def test_a_node_without_its_gpus_stops_all(meeting: Meeting) -> None:
 
 def test_without_node_0_a_node_gives_up_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(session, "SETTLE_S", 0.1)
-    monkeypatch.setattr(session, "ANSWER_MARGIN_S", 0.1)
+    monkeypatch.setattr(member, "ANSWER_MARGIN_S", 0.1)
     alone = Member(plan(join_timeout_s=0.3), 1, channel.Caller(ADDRESS, 1), "word")
     with pytest.raises(RunEndedError, match="node 0 did not let node 1 start in time"):
         alone.join(node(1), time.monotonic() + 30)

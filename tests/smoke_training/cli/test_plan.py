@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from smoke_training import cli, phases, verdict
+from smoke_training.cli.outlook import outlook
 from smoke_training.launchers import runplan
 from smoke_training.launchers.registry import LAUNCHERS
-from smoke_training.outlook import outlook
 from smoke_training.plan import local_plan
 from tests.smoke_training import samples
 from tests.smoke_training.launchers import plans

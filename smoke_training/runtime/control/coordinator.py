@@ -1,9 +1,6 @@
-"""The launchers of a run as one: they start together, watch together and end together.
+"""The launcher of node 0: it lets alike nodes go, watches the ranks of all, and ends the run everywhere.
 
-Node 0 coordinates. It waits for all nodes, lets them go when they are alike, watches the ranks of all of
-them, and ends the run everywhere when somebody hangs or dies. A run of one node takes the same path without
-a socket. All times are monotonic; silence counts in observed time, in which a pause of this very process
-(a stopped launcher, a suspended machine) lasts at most a second.
+A run of one node takes the same path without a socket.
 """
 
 import dataclasses
@@ -18,63 +15,21 @@ from smoke_training.evidence.world import NodeFacts, Nodes
 from smoke_training.judges.run import liveness, world
 from smoke_training.model import Verdict
 from smoke_training.plan import Plan
-from smoke_training.runtime.channel import Caller, Event, Listener, Message, hello
-from smoke_training.runtime.vitals import LOOK_AT_MOST_S, Vital
-from smoke_training.runtime.watchdog import Broke, Incident, Limits, NodeView, Watchdog, newest
+from smoke_training.runtime.control.channel import Event, Listener, Message
+from smoke_training.runtime.control.session import (
+    BEAT_S,
+    FAREWELL_S,
+    SETTLE_S,
+    TICK_S,
+    Line,
+    ObservedTime,
+    Over,
+    Report,
+    RunEndedError,
+)
+from smoke_training.runtime.control.watchdog import Broke, Incident, Limits, NodeView, Watchdog, newest
 
-BEAT_S = 0.5
-TICK_S = 0.05
-SETTLE_S = 5.0  # for nodes that are all there to become alike: a driver that is still loading, say
-ANSWER_MARGIN_S = 30.0  # node 0 may have started so much later than the node that calls it
-FAREWELL_S = 15.0  # for the other nodes' last reports
 KINDS = {"Hung": "hung", "Killed": "killed", "NeverStarted": "never_started"}
-
-Line = dict[str, object]
-
-
-class RunEndedError(RuntimeError):
-    """The run cannot go on: a deadline passed, a signal arrived, a node is missing, somebody hangs."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Report:
-    """What a launcher tells of its own node while its ranks run."""
-
-    vitals: tuple[Vital, ...] = ()
-    planned: bool = False  # the kill that the plan asks for has been done here
-    torchrun: int | None = None
-    torchrun_stopped_s: float = 0.0
-    oom_kills: int | None = None
-
-    @property
-    def urgent(self) -> tuple[object, ...]:
-        """What node 0 should know at once when it changes."""
-        dead = tuple((v.rank, v.status, v.gone, v.code) for v in self.vitals if v.gone or v.status == "BROKE")
-        return (dead, self.planned, self.torchrun)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Over:
-    """How a run ended, as node 0 tells the others."""
-
-    verdict: str
-    headline: str
-    exit_code: int
-
-
-class ObservedTime:
-    """Time in which the process that asks has been running: a gap between two calls counts at most 1 s."""
-
-    def __init__(self) -> None:
-        self._last: float | None = None
-        self._total = 0.0
-
-    def at(self, now: float) -> float:
-        """Observed seconds so far; `now` is a monotonic time."""
-        if self._last is not None:
-            self._total += min(max(0.0, now - self._last), LOOK_AT_MOST_S)
-        self._last = now
-        return self._total
 
 
 @dataclass
@@ -309,98 +264,6 @@ class Coordinator:
                 for view, v in newest([self._view(node, peer, 0.0) for node, peer in self._peers.items()])
             ),
         )
-
-
-class Member:
-    """Any other node."""
-
-    def __init__(self, plan: Plan, index: int, caller: Caller, word: str) -> None:
-        self.plan, self.index, self._caller, self._word = plan, index, caller, word
-        self.lines: list[Line] = []
-        self.planned = False
-        self.over_message: Over | None = None
-        self._time = ObservedTime()
-        self._heard_at = 0.0
-        self._next_beat, self._urgent = 0.0, tuple[object, ...]()
-        self._refused: str | None = None
-        self._left_early = True  # until its ranks have run to their end
-
-    def join(self, own: Callable[[], NodeFacts], deadline: float) -> None:
-        """Say hello until node 0 lets all go; RunEndedError with what it said, or that it said nothing."""
-        until = min(time.monotonic() + self.plan.join_timeout_s + SETTLE_S + ANSWER_MARGIN_S, deadline)
-        next_look = 0.0
-        while (now := time.monotonic()) < until:
-            if now >= next_look:
-                self._caller.greet(hello(self._word, self.index, dataclasses.asdict(own())))
-                next_look = now + 1.0
-            for event in self._caller.poll(now):
-                if event.kind == "gone":
-                    if self._refused:
-                        raise RunEndedError(self._refused)
-                    self._caller.redial()
-                    break
-                if event.message.get("type") == "go":
-                    self._heard_at = self._time.at(now)
-                    return
-                self._ordered(event)
-            time.sleep(TICK_S)
-        raise RunEndedError(self._refused or f"node 0 did not let node {self.index} start in time")
-
-    def tick(self, own: Report) -> None:
-        """Report, and obey; RunEndedError when node 0 ends the run, vanishes or falls silent."""
-        now = time.monotonic()
-        observed = self._time.at(now)
-        if now >= self._next_beat or own.urgent != self._urgent:
-            self._next_beat, self._urgent = now + BEAT_S, own.urgent
-            self._caller.send({"type": "beat", "report": dataclasses.asdict(own)})
-        for event in self._caller.poll(now):
-            self._heard_at = observed
-            if event.kind == "gone":
-                raise RunEndedError("the launcher of node 0 vanished")
-            self._ordered(event)
-        silence = observed - self._heard_at
-        if silence > self.plan.hang_timeout_s:
-            raise RunEndedError(f"the launcher of node 0 has been silent for {silence:.0f} s")
-
-    def leave(self, own: Report, ended: str | None) -> None:
-        """Say goodbye before the ranks are ended, so that nobody takes their end for a murder."""
-        report = dataclasses.asdict(own)
-        self._left_early = ended is not None
-        self._caller.send({"type": "bye", "ended": ended, "report": report})
-
-    def finish(self, failures: list[Line], deadline: float) -> None:
-        """Send what broke here; wait for how the run ended while node 0 is there, at most to the deadline.
-
-        A node that left early waits only as long as node 0 may take to hear the others.
-        """
-        self._caller.send({"type": "failures", "lines": list(failures)})
-        if self._left_early:
-            deadline = min(deadline, time.monotonic() + 2 * FAREWELL_S)
-        while self._caller.connected and self.over_message is None and time.monotonic() < deadline:
-            for event in self._caller.poll(time.monotonic()):
-                if event.message.get("type") == "over":
-                    self._ended(event.message)
-            time.sleep(TICK_S)
-        self._caller.close()
-
-    def _ordered(self, event: Event) -> None:
-        match event.message.get("type"):
-            case "beat":
-                self.planned = self.planned or event.message.get("planned") is True
-            case "refused":
-                reason = event.message.get("reason")
-                self._refused = f"node 0 refused node {self.index}: {reason}"
-            case "stop":
-                raise RunEndedError(f"ended by node 0: {event.message.get('reason')}")
-            case "over":
-                self._ended(event.message)
-                raise RunEndedError(f"ended by node 0: {event.message.get('headline')}")
-
-    def _ended(self, message: Message) -> None:
-        try:
-            self.over_message = decode(Over, {k: v for k, v in message.items() if k != "type"})
-        except TypeError:
-            self.over_message = None
 
 
 def _facts(message: Message) -> NodeFacts | None:

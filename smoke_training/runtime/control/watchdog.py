@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from smoke_training.evidence.liveness import Hung, Killed, NeverStarted
-from smoke_training.runtime.vitals import Vital
+from smoke_training.runtime.control.vitals import Vital
 
 # A rank that computes, or waits for a CPU or a disk, gets so much more time than one that does nothing: it
 # may be slow, and another check says so. The same goes for phases that wait for storage or for a kill.

@@ -1,0 +1,35 @@
+"""Where the seconds of a training step go, in anybody's own loop, and which rank is slow.
+
+```python
+with smoke_training.instrument(model, optimizer, loader, every=50, jsonl="steps.jsonl") as run:
+    for batch in run.batches():
+        loss = model(batch)
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+        if run.step % 1000 == 0:
+            with run.checkpoint():
+                save(model, optimizer)
+```
+
+A step lasts from asking for one batch to asking for the next. Its seconds are
+
+- `data`: waiting for the loader;
+- `compute`: from the model's forward pass to the end of its backward pass, and the optimizer's step;
+- `exposed_communication`: from the moment the last gradient is ready to the moment the reduced gradients
+  are, which is what `DistributedDataParallel` could not hide behind the backward pass (it includes waiting
+  for slower ranks);
+- `checkpoint`: inside `run.checkpoint()`;
+- `other`: everything else in the loop.
+
+Nothing is added to the step but a handful of clock readings: `benchmarks/instrument_overhead.py` has the
+figure. Ranks compare their compute times every `every` steps through the process group's key-value store, in
+a thread of its own: no collective, no barrier, nothing that waits on the path of the step. Works without
+`torch.distributed` as well. On CUDA the marks are events on the current stream, read one window later
+(untested on hardware).
+"""
+
+from smoke_training.instrumentation.bookkeeper import Record as Record
+from smoke_training.instrumentation.run import Run as Run
+from smoke_training.instrumentation.run import instrument as instrument
+from smoke_training.instrumentation.run import metrics as metrics

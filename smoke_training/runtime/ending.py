@@ -1,0 +1,171 @@
+"""How a node's part of a run is written down: judged on node 0, recorded, and said to people."""
+
+import contextlib
+import itertools
+import json
+import os
+import platform
+import shutil
+import signal
+import time
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from smoke_training import evidence, verdict
+from smoke_training.evidence.world import Failure
+from smoke_training.model import EXIT_CODES, Check, Judgement, Verdict
+from smoke_training.plan import Plan
+from smoke_training.record import alert, book, document, termination
+from smoke_training.runtime import code, files, output
+from smoke_training.runtime.control.session import Line, Over
+
+SAMPLES_SUFFIX = ".samples.jsonl"
+RECORD_MARGIN_S = 3.0  # before the very end: to write down whether the record reached the tracking server
+
+
+@dataclass(frozen=True, kw_only=True)
+class Place:
+    """What the container tells its node: index, meeting point, folders."""
+
+    index: int
+    master_addr: str
+    master_port: int
+    work_dir: Path
+    result: Path
+    termination: Path | None
+
+    @classmethod
+    def from_environment(cls, environment: Mapping[str, str], nodes: int) -> "Place":
+        """Read NODE_RANK, MASTER_ADDR, MASTER_PORT, WORK_DIR; ValueError lists every fault."""
+        needed = ("NODE_RANK", "MASTER_ADDR", "WORK_DIR")
+        problems = [f"{name}: missing from the environment" for name in needed if not environment.get(name)]
+        index, port = environment.get("NODE_RANK") or "0", environment.get("MASTER_PORT") or "29500"
+        if not (index.isdigit() and int(index) < nodes):
+            problems.append(f"NODE_RANK: got {index!r}; must be 0 .. {nodes - 1}, the plan has {nodes} nodes")
+        if not (port.isdigit() and 0 < int(port) < 65536):
+            problems.append(f"MASTER_PORT: got {port!r}; must be 1 .. 65535")
+        if problems:
+            raise ValueError("\n".join(problems))
+        work_dir = Path(environment["WORK_DIR"])
+        message = environment.get("TERMINATION_MESSAGE_PATH")
+        return cls(
+            index=int(index),
+            master_addr=environment["MASTER_ADDR"],
+            master_port=int(port),
+            work_dir=work_dir,
+            result=work_dir / "result.json",
+            termination=Path(message) if message else None,
+        )
+
+
+class Ending:
+    """Writes down how the run of one node ended; made when the run begins."""
+
+    def __init__(self, plan: Plan, place: Place) -> None:
+        self.plan, self.place = plan, place
+        self.began, self.started = time.monotonic(), datetime.now(UTC)
+        self.ends = self.began + plan.timeout_s
+        self.scratch = place.work_dir / f"node-{place.index}"
+        self._run_id = uuid.uuid4().hex
+
+    def report(self, devices: Check, failures: Sequence[Line], ended: str | None, over: Over | None) -> int:
+        """The end of a node that does not judge: 0 unless its own ranks or devices broke."""
+        own = list(evidence.parse(json.dumps(line) for line in failures).all_of(Failure))
+        broken = devices.status is not Verdict.PASS or ended is not None or bool(own)
+        text = termination.node_message(self.place.index, devices, own, ended) if broken else "done"
+        if over is not None and broken:  # whoever reads only this node's message learns the verdict first
+            text = f"{over.headline}\n{text}"[: termination.TERMINATION_LIMIT]
+        output.emit("node", node=self.place.index, broken=broken, message=text)
+        self.terminate(text)
+        self._tidy()
+        if not broken:
+            return 0
+        if devices.status is Verdict.FAIL:
+            return EXIT_CODES[Verdict.FAIL]
+        if self.plan.preemptible and ended is not None and signal.SIGTERM.name in ended:
+            return self.plan.exit_code(Verdict.SKIPPED)
+        return (over.exit_code if over else 0) or EXIT_CODES[Verdict.ERROR]
+
+    def conclude(self, samples: list[str], tell: Callable[[Over], None]) -> int:
+        """Judge; write samples, result, termination message, then the MLflow run; the exit code.
+
+        `tell` is called with how the run ended as soon as that is certain.
+        """
+        until = self.ends - RECORD_MARGIN_S
+        samples = samples + book.baseline_lines(self.plan, evidence.parse(samples), os.environ, until)
+        unwritten = self._write(
+            self.place.result.with_suffix(SAMPLES_SUFFIX), "".join(f"{s}\n" for s in samples).encode()
+        )
+        result, judged = self._judged(samples + unwritten)
+        unwritten += self._write(self.place.result, _rendered(result))
+        if unwritten:
+            result, judged = self._judged(samples + unwritten)
+            with contextlib.suppress(OSError):
+                self.place.result.unlink(missing_ok=True)  # half a record must not pass for a whole one
+            output.emit("result", **result)  # the log is the only place left for it
+        message = termination.termination_message(judged, self.plan.accept)
+        self.terminate(message)
+        status = self.plan.exit_code(judged.verdict)
+        output.emit("verdict", verdict=str(judged.verdict), headline=termination.headline(judged))
+        output.say(message)
+        if judged.verdict is Verdict.ERROR:
+            said = last_words(files.lines(self.scratch / "torchrun.log"))
+            output.say("\n".join(["--- torchrun.log, last lines of the ranks", *said]))
+        tell(Over(verdict=str(judged.verdict), headline=termination.headline(judged), exit_code=status))
+        kept = None if unwritten else self.place.result
+        final = book.publish(result, samples + unwritten, kept, os.environ, until)
+        output.emit("mlflow", **final["mlflow"])
+        if self.plan.alert_topic_arn is not None:
+            output.emit("alert", **alert.send(self.plan, final, until))
+        self._tidy()
+        return status
+
+    def _judged(self, samples: list[str]) -> tuple[Line, Judgement]:
+        found = evidence.parse(samples)
+        judged = verdict.judge(self.plan, found)
+        when = document.Circumstances(
+            run_id=self._run_id,
+            started=self.started.isoformat(timespec="milliseconds"),
+            duration_s=time.monotonic() - self.began,
+            python=platform.python_version(),
+            kernel=platform.release(),
+            code_sha256=code.digest(),
+            environment_sha256=document.environment_digest(os.environ),
+        )
+        return document.build(self.plan, found, judged, when), judged
+
+    def _write(self, path: Path, content: bytes) -> list[str]:
+        """Write one file of the record; the evidence line that says why that was not possible, or nothing."""
+        try:
+            files.write_durably(path, content)
+        except OSError as error:
+            reason = error.strerror or type(error).__name__
+            return [json.dumps({"kind": "unrecorded", "path": str(path), "reason": reason})]
+        return []
+
+    def terminate(self, text: str) -> None:
+        """The termination message; a path that cannot be written costs the message, not the result."""
+        if self.place.termination is None:
+            return
+        try:
+            self.place.termination.write_text(text)
+        except OSError as error:
+            output.emit("termination_message", written=False, reason=str(error))
+
+    def _tidy(self) -> None:
+        """Drop the bulky leftovers; evidence and log stay for audits."""
+        for name in ("checkpoints", "torn", "trial"):
+            shutil.rmtree(self.scratch / name, ignore_errors=True)
+
+
+def last_words(log: Sequence[str], most: int = 30) -> Sequence[str]:
+    """What the ranks said last. The traceback of torchrun that follows says only that one of them failed."""
+    ranks = itertools.takewhile(lambda line: "failed (exitcode:" not in line, log)
+    return list(ranks)[-most:] or log[-most:]
+
+
+def _rendered(document: Line) -> bytes:
+    return (json.dumps(document, indent=1, allow_nan=False) + "\n").encode()
