@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from rehearsal import control
+from rehearsal import control, fence
 from rehearsal.core.schema import sdk_version
 from rehearsal.core.state import State
 from rehearsal.core.vault import passphrase_file
@@ -36,12 +36,15 @@ class Rehearsal:
     def environment(self) -> dict[str, str]:
         """Variables under which any Pulumi command runs against the emulated clouds and nothing else.
 
-        Makes the home: launchers, state backend, passphrase. `PULUMI_HOME` moves too, so that neither the
-        user's login nor the selected stack of real environments is touched.
+        They replace those of the same name; `fence.without_credentials` removes the others that would lead to
+        real clouds. Makes the home: launchers, state backend, passphrase. `PULUMI_HOME` moves too, so that
+        neither the user's login nor the selected stack of real environments is touched.
         """
         control.private(self.home)
         state = self.home / "state"
         state.mkdir(exist_ok=True)
+        empty = self.home / "no-credentials"
+        empty.mkdir(exist_ok=True)
         self._write_launchers()
         return {
             control.HOME_VARIABLE: str(self.home),
@@ -52,14 +55,7 @@ class Rehearsal:
             "PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION": "true",
             # A real provider on PATH would be taken before ours.
             "PULUMI_IGNORE_AMBIENT_PLUGINS": "true",
-            # Should anything reach for real AWS, it finds no credentials and no endpoint.
-            "AWS_ACCESS_KEY_ID": "rehearsal",
-            "AWS_SECRET_ACCESS_KEY": "rehearsal",
-            "AWS_EC2_METADATA_DISABLED": "true",
-            "AWS_ENDPOINT_URL": "http://127.0.0.1:9",
-            "AWS_CONFIG_FILE": os.devnull,
-            "AWS_SHARED_CREDENTIALS_FILE": os.devnull,
-            "KUBECONFIG": os.devnull,
+            **fence.elsewhere(empty),
         }
 
     def kubeconfig(self) -> Path:

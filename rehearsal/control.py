@@ -8,7 +8,7 @@ what interrupted creates left behind.
 behind the engine's back -> `{"urn": ..., "id": ..., "type": ...}`.
 `{"op": "stop"}` -> `{}`, workloads and daemon end. A refusal is `{"error": text}`.
 
-Only the standard library is imported here: every provider of every run starts with this module.
+Only the standard library and `fence` are imported here: every provider of every run starts with this module.
 """
 
 import fcntl
@@ -23,6 +23,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+
+from rehearsal import fence
 
 HOME_VARIABLE = "TRAINSTACK_REHEARSAL_HOME"
 LOG = "daemon.log"
@@ -158,9 +160,11 @@ def _start(home: Path, deadline: float) -> Connection:
 
 
 def _spawn(home: Path) -> subprocess.Popen[bytes]:
-    """The daemon outlives what starts it, so it takes nothing along but the environment."""
+    """The daemon outlives what starts it, so it takes nothing along but harmless variables."""
     environment = {
-        name: value for name, value in os.environ.items() if not name.startswith(("PULUMI_", "PYTHON"))
+        name: value
+        for name, value in fence.without_credentials(os.environ).items()
+        if not name.startswith(("PULUMI_", "PYTHON"))
     }
     with (home / LOG).open("ab") as log:
         return subprocess.Popen(

@@ -11,18 +11,7 @@ import sys
 from pathlib import Path
 from types import FrameType
 
-from rehearsal import control
-
-# Settings of the real providers that the engine's environment may give (see `provider`).
-_PASSED_ON = (
-    "AWS_REGION",
-    "AWS_DEFAULT_REGION",
-    "GOOGLE_PROJECT",
-    "GOOGLE_CLOUD_PROJECT",
-    "GOOGLE_REGION",
-    "GOOGLE_ZONE",
-    "KUBECONFIG",
-)
+from rehearsal import control, fence
 
 
 def main(package: str, home: str) -> int:
@@ -34,7 +23,7 @@ def main(package: str, home: str) -> int:
         "op": "serve",
         "package": package,
         "engine": engine,
-        "environment": {name: os.environ[name] for name in _PASSED_ON if name in os.environ},
+        "environment": {name: os.environ[name] for name in fence.SETTINGS if name in os.environ},
     }
     try:
         connection, answer = control.lease(Path(home), request)

@@ -1,5 +1,6 @@
 """`trainstack rehearse`: the emulated clouds on this machine."""
 
+import os
 import shlex
 from pathlib import Path
 from typing import Annotated
@@ -15,8 +16,12 @@ app = typer.Typer(help="The emulated clouds on this machine.", no_args_is_help=T
 def env(stack: Stack = "dev-aws") -> None:
     """Print the environment in which plain `pulumi` works on the rehearsed stack: eval "$(...)"."""
     from infra.cli.session import checkout_workspace  # noqa: PLC0415
+    from rehearsal.fence import credentials  # noqa: PLC0415
 
-    for name, value in sorted(checkout_workspace(stack).environment.items()):
+    environment = checkout_workspace(stack).environment
+    for name in sorted(credentials(os.environ) - environment.keys()):
+        typer.echo(f"unset {name}")
+    for name, value in sorted(environment.items()):
         typer.echo(f"export {name}={shlex.quote(value)}")
 
 

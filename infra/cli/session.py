@@ -133,5 +133,4 @@ def open_session(
     workspace = checkout_workspace(stack)
     for line in workspace.told:
         typer.echo(f"  {line}")
-    environment = {**os.environ, **workspace.environment}
-    return Session(loaded, EngineStack(stack, environment), homes.of_checkout(), parsed)
+    return Session(loaded, EngineStack(stack, workspace.variables), homes.of_checkout(), parsed)

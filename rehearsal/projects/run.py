@@ -1,6 +1,5 @@
 """`trainstack rehearse run`: a Pulumi project in the emulated clouds, from nothing to nothing."""
 
-import os
 import subprocess
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -40,13 +39,14 @@ def run(folder: Path, stack: str, settings: Sequence[str], arguments: Sequence[s
     console = Console()
     for line in workspace.told:
         console.print(f"  {line}", markup=False, highlight=False, soft_wrap=True)
-    variables = {**os.environ, **workspace.environment}
     with alone(rehearsal, project.name, stack):
         if arguments:
             command = [cli.path, *arguments]
-            return subprocess.run(command, cwd=workspace.folder, env=variables, check=False).returncode
+            return subprocess.run(
+                command, cwd=workspace.folder, env=workspace.variables, check=False
+            ).returncode
         try:
-            report = _life(project, EngineStack(stack, variables, workspace.folder), rehearsal)
+            report = _life(project, EngineStack(stack, workspace.variables, workspace.folder), rehearsal)
         except _InterruptedError:
             return INTERRUPTED_EXIT_CODE
     reports.show(console, project, report)
@@ -72,9 +72,8 @@ def _set(cli: Cli, workspace: Workspace, setting: str) -> None:
         fix = "Write it as key=value, such as aws:region=us-east-1."
         raise UserError([Problem("--config", setting, "is not a setting", fix)])
     command = [cli.path, "config", "set", "--non-interactive", "--plaintext", key, "--", value]
-    variables = {**os.environ, **workspace.environment}
     made = subprocess.run(
-        command, cwd=workspace.folder, env=variables, check=False, capture_output=True, text=True
+        command, cwd=workspace.folder, env=workspace.variables, check=False, capture_output=True, text=True
     )
     if made.returncode:
         raise UserError([Problem("--config", setting, made.stderr.strip(), "See `pulumi config set`.")])

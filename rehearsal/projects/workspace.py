@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from rehearsal.client import Rehearsal
+from rehearsal.fence import without_credentials
 from rehearsal.projects import stack_file
 from rehearsal.projects.project import Project
 
@@ -24,6 +25,11 @@ class Workspace:
     stack: str
     unreadable: tuple[str, ...]
     environment: Mapping[str, str]
+
+    @property
+    def variables(self) -> dict[str, str]:
+        """All variables of a process that works in it: `environment` and what else is harmless."""
+        return {**without_credentials(os.environ), **self.environment}
 
     @property
     def told(self) -> list[str]:
@@ -110,7 +116,7 @@ def _prepare(
     checkpoint = home / "state" / ".pulumi" / "stacks" / project.name / f"{stack}.json"
     if not checkpoint.exists():
         command = [pulumi, "stack", "init", stack, "--non-interactive", "--no-select"]
-        variables = {**os.environ, **environment}
+        variables = {**without_credentials(os.environ), **environment}
         made = subprocess.run(command, cwd=folder, env=variables, check=False, capture_output=True, text=True)
         if made.returncode and not checkpoint.exists():  # another command may have made it just now
             raise RuntimeError(f"the rehearsal's stack cannot be made: {made.stderr.strip()}")
