@@ -32,14 +32,22 @@ def alone(clouds: Rehearsal, project: str, stack: str) -> Iterator[None]:
 
 def recover(clouds: Rehearsal, project: str, stack: str) -> list[str]:
     """Put right what a killed engine left of a stack; says what it did. Raises UserError if one runs."""
-    backend = Path(clouds.home) / "state"
-    told = [
-        f"recovered: removed the lock of process {lock.pid} of {lock.since:%Y-%m-%d %H:%M:%S}, which is gone"
-        for lock in recovery.remove_stale_locks(backend, project, stack)
-    ]
-    held = recovery.locks(backend, project, stack)
-    if held:
-        raise _busy(stack, f"process {held[0].pid} on {held[0].host} since {held[0].since:%H:%M:%S}")
+    backend = clouds.home / "state"
+    try:
+        with recovery.locked(backend, project, stack) as stale:
+            told = [
+                f"recovered: removed the lock of process {lock.pid} of {lock.since:%Y-%m-%d %H:%M:%S}, "
+                "which is gone"
+                for lock in stale
+            ]
+            return told + _settle(clouds, backend, project, stack)
+    except recovery.LockedError as error:
+        raise _busy(stack, str(error)) from None
+
+
+def _settle(clouds: Rehearsal, backend: Path, project: str, stack: str) -> list[str]:
+    """Make the state of the engine agree with that of the clouds; what was done."""
+    told = []
     if recovery.restore(backend, project, stack):
         told.append("recovered: the state file was half written, the engine's backup is used instead")
     pending = recovery.pending(backend, project, stack)

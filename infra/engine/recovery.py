@@ -2,8 +2,12 @@
 
 import datetime
 import json
+import os
 import socket
 import time
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -39,6 +43,14 @@ class Lock:
         return started > self.since.timestamp() + _CLOCK_S
 
 
+class LockedError(Exception):
+    """Another process works on the stack."""
+
+    def __init__(self, lock: Lock) -> None:
+        self.lock = lock
+        super().__init__(f"process {lock.pid} on {lock.host} since {lock.since:%H:%M:%S}")
+
+
 def locks(backend: Path, project: str, stack: str) -> list[Lock]:
     """The locks on a stack of a file backend in the folder `backend`; half written ones have no host."""
     found = []
@@ -55,14 +67,30 @@ def locks(backend: Path, project: str, stack: str) -> list[Lock]:
     return found
 
 
-def remove_stale_locks(backend: Path, project: str, stack: str) -> list[Lock]:
-    """Remove the locks whose processes are gone; returns them."""
-    stale = [lock for lock in locks(backend, project, stack) if lock.is_stale]
-    for lock in stale:
-        lock.path.unlink(
-            missing_ok=True
-        )  # every lock has a name of its own, so this is never the lock of another process
-    return stale
+@contextmanager
+def locked(backend: Path, project: str, stack: str) -> Iterator[list[Lock]]:
+    """Hold the engine's own lock on a stack, so that no engine starts meanwhile; the stale locks removed.
+
+    As the engine does, the lock is written first and others are looked for then: of two that come at once, at
+    most one goes on. Raises LockedError when another process holds the stack.
+    """
+    folder = backend / ".pulumi" / "locks" / "organization" / project / stack
+    folder.mkdir(parents=True, exist_ok=True)
+    now = datetime.datetime.now(datetime.UTC)
+    own = Lock(folder / f"{uuid.uuid4()}.json", os.getpid(), socket.gethostname(), now)
+    content = {"pid": own.pid, "username": "", "hostname": own.host, "timestamp": now.isoformat()}
+    own.path.write_text(json.dumps(content))
+    try:
+        others = [lock for lock in locks(backend, project, stack) if lock.path != own.path]
+        stale = [lock for lock in others if lock.is_stale]
+        for lock in stale:
+            lock.path.unlink(missing_ok=True)  # every lock has a name of its own: never that of a living one
+        held = [lock for lock in others if lock not in stale]
+        if held:
+            raise LockedError(held[0])
+        yield stale
+    finally:
+        own.path.unlink(missing_ok=True)
 
 
 def restore(backend: Path, project: str, stack: str) -> bool:

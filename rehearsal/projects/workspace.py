@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from rehearsal import homes
 from rehearsal.client import Rehearsal
 from rehearsal.fence import without_credentials
 from rehearsal.projects import stack_file
@@ -43,9 +44,10 @@ class Workspace:
 def of_project(project: Project, stack: str, rehearsal: Rehearsal, pulumi: str) -> Workspace:
     """A stack of any project; the engine works on copies and is led to the program by their `main`.
 
-    Raises RuntimeError with the CLI's words when the stack cannot be made.
+    Raises UserError when the home is another project's, RuntimeError with the CLI's words when the stack
+    cannot be made.
     """
-    folder = rehearsal.home / "projects" / project.name
+    folder = homes.workspace_folder(project, rehearsal)
     environment = {
         **rehearsal.environment(),
         "KUBECONFIG": str(rehearsal.kubeconfig()),

@@ -1,5 +1,6 @@
 """Several runs at once: of one stack, one works and the other is told so; of two stacks, both work."""
 
+import json
 import os
 import subprocess
 import time
@@ -93,3 +94,29 @@ def test_two_stacks_go_up_and_down_at_once(project: Project, rehearsal: Rehearsa
             counts = [rehearsal.count(f"urn:pulumi:{stack}::") for stack in stacks]
             assert counts[0] == counts[1] > 20
     assert sum(rehearsal.status()["resources"].values()) == 0
+
+
+def test_no_engine_starts_while_a_killed_run_is_put_right(
+    project: Project, rehearsal: Rehearsal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project.run("stack", "init", "one")
+    project.run("up", "--yes", "--skip-preview", "--stack", "one")
+    state = rehearsal.home / "state/.pulumi/stacks/together/one.json"
+    content = json.loads(state.read_text())
+    vpc = next(
+        one for one in content["checkpoint"]["latest"]["resources"] if one["type"] == "aws:ec2/vpc:Vpc"
+    )
+    content["checkpoint"]["latest"]["pending_operations"] = [{"resource": vpc, "type": "updating"}]
+    state.write_text(json.dumps(content))
+    said: list[str] = []
+
+    def meanwhile(urns: list[str]) -> list[str]:
+        engine = project.start("up", "--yes", "--skip-preview", "--stack", "one")
+        said.append(engine.communicate(timeout=120)[0])
+        return []
+
+    monkeypatch.setattr(rehearsal, "recover", meanwhile)
+    with alone(rehearsal, "together", "one"):
+        assert "locked" in said[0]
+        assert "31 unchanged" in project.run("up", "--yes", "--skip-preview", "--stack", "one")
+    project.run("destroy", "--yes", "--skip-preview", "--stack", "one")

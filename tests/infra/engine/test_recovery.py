@@ -1,10 +1,14 @@
 """What a killed engine leaves in a file backend."""
 
+import contextlib
 import datetime
 import json
 import os
 import socket
+import threading
 from pathlib import Path
+
+import pytest
 
 from infra.engine import recovery
 
@@ -27,9 +31,38 @@ def test_only_locks_of_the_dead_are_removed(tmp_path: Path) -> None:
     torn = lock(tmp_path, "torn", 1)
     torn.write_text("")
     os.utime(torn, (0, 0))
-    removed = recovery.remove_stale_locks(tmp_path, "p", "dev")
-    assert {one.path for one in removed} == {dead, reused, torn}
+    with pytest.raises(recovery.LockedError), recovery.locked(tmp_path, "p", "dev"):
+        raise AssertionError("two others hold it")
     assert {one.path for one in recovery.locks(tmp_path, "p", "dev")} == {alive, elsewhere}
+    lock(tmp_path, "dead", 2**22 + 1)
+    alive.unlink()
+    elsewhere.unlink()
+    with recovery.locked(tmp_path, "p", "dev") as removed:
+        assert [one.path for one in removed] == [dead]
+        assert [one.pid for one in recovery.locks(tmp_path, "p", "dev")] == [os.getpid()]
+    assert recovery.locks(tmp_path, "p", "dev") == []
+    assert not reused.exists() and not torn.exists()
+
+
+def test_of_many_that_come_at_once_at_most_one_holds_the_lock(tmp_path: Path) -> None:
+    holding, most = 0, 0
+    start = threading.Barrier(8)
+
+    def take() -> None:
+        nonlocal holding, most
+        start.wait()
+        for _ in range(20):
+            with contextlib.suppress(recovery.LockedError), recovery.locked(tmp_path, "p", "dev"):
+                holding += 1
+                most = max(most, holding)
+                holding -= 1
+
+    threads = [threading.Thread(target=take) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert most == 1 and recovery.locks(tmp_path, "p", "dev") == []
 
 
 def state(backend: Path, text: str) -> Path:

@@ -1,0 +1,70 @@
+"""Two projects of one name never meet in one state."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from infra.errors import UserError
+from rehearsal import homes
+from rehearsal.client import Rehearsal
+from rehearsal.projects import run
+from rehearsal.projects.project import Project, read
+from rehearsal.projects.workspace import of_project
+
+CACHE = Path(__file__).resolve().parents[3] / ".trainstack" / "cache"
+UP = ("up", "--yes", "--skip-preview")
+
+
+def project(folder: Path, program: str = "") -> Project:
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "Pulumi.yaml").write_text("name: infra\nruntime: python\n")
+    (folder / "__main__.py").write_text(program)
+    return read(folder)
+
+
+@pytest.fixture
+def local(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder of homes, instead of that of this checkout."""
+    monkeypatch.setattr(homes, "HOME", tmp_path)
+    monkeypatch.delenv("TRAINSTACK_REHEARSAL_HOME", raising=False)
+    CACHE.mkdir(parents=True, exist_ok=True)
+    (tmp_path / "rehearsals").mkdir()
+    (tmp_path / "rehearsals" / "cache").symlink_to(CACHE)
+    return tmp_path / "rehearsals"
+
+
+def test_one_project_cannot_destroy_what_another_of_its_name_made(local: Path, tmp_path: Path) -> None:
+    program = "import pulumi_aws as aws\naws.ec2.Vpc('net', cidr_block='10.0.0.0/16', region='us-east-1')\n"
+    first, second = project(tmp_path / "a" / "infra", program), project(tmp_path / "b" / "infra", program)
+    assert run.run(first.folder, "", ["aws:region=us-east-1"], UP) == 0
+    assert run.run(second.folder, "", ["aws:region=us-east-1"], ["destroy", "--yes", "--skip-preview"]) == 0
+    assert homes.of_project(first).count("::infra::") == 1
+    assert homes.of_project(second).count("::infra::") == 0
+    for one in (first, second):
+        homes.of_project(one).stop()
+
+
+def test_a_home_that_was_named_after_its_project_is_used_on_by_that_project_only(
+    local: Path, tmp_path: Path
+) -> None:
+    first, second = project(tmp_path / "a" / "infra"), project(tmp_path / "b" / "infra")
+    former = local / "infra" / "projects" / "infra"
+    former.mkdir(parents=True)
+    (former / "Pulumi.yaml").write_text(f"name: infra\nruntime: python\nmain: {first.folder}\n")
+    assert homes.of_project(first).home == local / "infra"
+    assert homes.of_project(second).home.name.startswith("infra-")
+    homes.workspace_folder(first, homes.of_project(first))
+    assert homes.of_project(first).home == local / "infra"
+
+
+def test_a_shared_home_refuses_a_second_project_of_one_name_and_follows_one_that_moved(
+    rehearsal: Rehearsal, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TRAINSTACK_REHEARSAL_HOME", str(rehearsal.home))
+    first, second = project(tmp_path / "a" / "infra"), project(tmp_path / "b" / "infra")
+    homes.workspace_folder(first, rehearsal)
+    with pytest.raises(UserError, match=re.escape(f"another project named infra, of {first.folder}")):
+        of_project(second, "dev", rehearsal, "pulumi")
+    moved = first.folder.rename(tmp_path / "moved")
+    assert homes.workspace_folder(read(moved), rehearsal).name == "infra"
