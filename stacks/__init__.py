@@ -1,16 +1,23 @@
-"""Which components a profile composes on a cloud."""
+"""Which layouts are composed with which clouds. `infra.stackspec.supported` lists the same pairs."""
 
 from typing import Any
 
+from infra.errors import Problem, UserError
 from infra.stackspec import StackSpec
 from infra.stackspec.clouds import AwsSpec
 from infra.stackspec.layouts import MediumLayout
-from stacks import aws
+from infra.stackspec.supported import pairs
+from stacks.clouds.aws import AwsCloud
+from stacks.layouts.medium import medium
 
 
 def compose(spec: StackSpec) -> dict[str, Any]:
-    """Declare every resource of a stack; the result is what `infra.outputs.export` takes."""
+    """Declare every resource of a stack; the result is what `infra.outputs.export` takes.
+
+    Raises UserError for a pair of profile and cloud that does not exist.
+    """
     match spec.layout, spec.on:
-        case MediumLayout() as layout, AwsSpec() as cloud:
-            return aws.compose(spec, layout, cloud)
-    raise NotImplementedError(f"{spec.profile} on {spec.cloud}")
+        case MediumLayout() as layout, AwsSpec() as on:
+            return medium(AwsCloud(spec, layout, on), spec)
+    rule = "this profile does not exist on this cloud"
+    raise UserError([Problem("profile", f"{spec.profile} on {spec.cloud}", rule, f"There are: {pairs()}.")])

@@ -7,7 +7,11 @@ import pulumi_aws as aws
 
 from components.aws import iam
 from components.base import Component
+from components.kubernetes.tracking.pod import GrantsArgs
 from components.ordering import after
+
+# Where the agent of EKS Pod Identity answers on every node. Source: EKS user guide, "EKS Pod Identity".
+POD_IDENTITY_AGENT = "169.254.170.23/32"
 
 
 class AwsPodRoleArgs(TypedDict):
@@ -50,6 +54,11 @@ class AwsPodRole(Component):
         )
         self.role_arn = after(role.arn, [association])
         self.register_outputs({"role_arn": self.role_arn})
+
+
+def pod_identity(region: str) -> GrantsArgs:
+    """How EKS hands a pod the credentials of its service account's role."""
+    return {"environment": {"AWS_REGION": region}, "agents": [{"cidr": POD_IDENTITY_AGENT, "port": 80}]}
 
 
 def secret_reader(*, region: str, secret_arn: str, key_arn: str, topic_arn: str | None = None) -> str:

@@ -1,4 +1,4 @@
-"""The Helm charts of the stack, pinned in `charts.toml`, and the one way they are installed."""
+"""The Helm charts of a stack, pinned in a `charts.toml` per cloud, and the one way they are installed."""
 
 import datetime
 import functools
@@ -28,9 +28,10 @@ class Chart:
 
 @functools.cache
 def charts() -> Mapping[str, Chart]:
-    """Every chart of `charts.toml` by its key."""
-    table = tomllib.loads(Path(__file__).with_name("charts.toml").read_text(encoding="utf-8"))
-    return {key: Chart(**row) for key, row in table.items()}
+    """Every pinned chart by its key: those of all clusters, and those of each cloud."""
+    tables = sorted(Path(__file__).parents[1].glob("*/charts.toml"))
+    rows = [tomllib.loads(table.read_text(encoding="utf-8")) for table in tables]
+    return {key: Chart(**row) for table in rows for key, row in table.items()}
 
 
 def release(

@@ -1,13 +1,15 @@
 """Experiment tracking: an MLflow server in the cluster, its database, its secrets and its rights."""
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import NotRequired, TypedDict
 
 import pulumi
 import pulumi_aws as aws
 
 from components.aws import iam
-from components.aws.pod_role import AwsPodRole
+from components.aws.pod_role import AwsPodRole, pod_identity
+from components.aws.tracking import secret_store
 from components.aws.tracking.database import POSTGRES_PORT, AwsDatabase
 from components.base import Component
 from components.kubernetes.tracking.pod import NAME
@@ -90,11 +92,12 @@ class AwsTracking(Component):
                 "image": args["image"],
                 "replicas": args["replicas"],
                 "workers": args["workers"],
-                "region": args["region"],
+                "grants": pod_identity(args["region"]),
+                "secret_store": Path(secret_store.__file__).read_text(encoding="utf-8"),
                 # EKS gives a pod its rights when it is made: the rights must exist before.
                 "database_uri": after(database_uri(database.endpoint), [role]),
-                "database_secret_arn": database.secret_arn,
-                "admin_secret_arn": admin.arn,
+                "database_secret": database.secret_arn,
+                "admin_secret": admin.arn,
                 "artifacts_destination": self.artifact_uri,
                 "keep_connections": args["min_acu"] > 0,
                 "namespace": args.get("namespace", NAME),

@@ -7,7 +7,6 @@ from typing import Any
 
 from components.kubernetes.queueing.quotas import (
     CPU,
-    EFA,
     GPU,
     MEMORY,
     Allotment,
@@ -31,8 +30,6 @@ TEAM_LABEL = "trainstack.dev/team"
 DEFAULT = "default"
 QUEUE_NAME_LABEL = "kueue.x-k8s.io/queue-name"
 PRIORITY_LABEL = "kueue.x-k8s.io/priority-class"
-# EKS labels nodes with the network nodes above them, widest first; one switch below layer 3 is the closest.
-EKS_NETWORK_LAYERS = tuple(f"topology.k8s.aws/network-node-layer-{layer}" for layer in (1, 2, 3))
 GPU_TOLERATION = {"key": GPU, "operator": "Exists", "effect": "NoSchedule"}
 
 Body = dict[str, Any]
@@ -181,7 +178,8 @@ def _groups(args: Sequence[FlavorArgs], quota: Mapping[str, Resources]) -> list[
     A pool without GPUs comes first, so that work without GPUs does not take a GPU node. Resources that no job
     may ask for are left out; one that is asked for and not covered keeps a job waiting.
     """
-    covered = [CPU, MEMORY, GPU] + ([EFA] if any(flavor["efa"] for flavor in args) else [])
+    devices = dict.fromkeys(flavor["fabric"]["resource"] for flavor in args if "fabric" in flavor)
+    covered = [CPU, MEMORY, GPU, *devices]
     ordered = sorted(args, key=lambda flavor: flavor["gpus"] > 0)
     return [
         {
@@ -190,7 +188,7 @@ def _groups(args: Sequence[FlavorArgs], quota: Mapping[str, Resources]) -> list[
                 {
                     "name": flavor_name(flavor["name"]),
                     "resources": [
-                        {"name": key, "nominalQuota": _quantity(key, quota[flavor["name"]][key])}
+                        {"name": key, "nominalQuota": _quantity(key, quota[flavor["name"]].get(key, 0))}
                         for key in covered
                     ],
                 }

@@ -1,15 +1,13 @@
 """How Kueue itself runs: the values of its chart (checked against chart and API of 0.19.2)."""
 
 import json
+from collections.abc import Mapping
 from typing import Any
-
-from components.kubernetes.queueing.quotas import EFA
 
 # Only namespaces with this label are managed, and in those every job and pod is: nothing starts past the
 # quota. Its webhooks watch the same namespaces, so a Kueue that is down stops no pod of the platform.
 MANAGED_LABEL = "trainstack.dev/queueing"
 MANAGED = "required"
-EFA_DEVICE_CLASS = "efa.networking.k8s.aws"
 # Time for a new GPU node to boot and pull a training image of some 10 GB. Kueue's own default (30 min since
 # 0.19) is not relied on: too short and a slow node means an endless loop of evictions, too long and a gang
 # that cannot complete holds its GPUs.
@@ -17,8 +15,8 @@ PODS_READY_TIMEOUT = "20m"
 PODS_RECOVERY_TIMEOUT = "10m"
 
 
-def values(*, service_monitor: bool, efa_claims: bool) -> dict[str, Any]:
-    """Values of the chart; `efa_claims` is true when EFA devices are given out by resource claims (DRA)."""
+def values(*, service_monitor: bool, claimed: Mapping[str, str]) -> dict[str, Any]:
+    """Values of the chart; `claimed`: device class by the resource that its devices count as (DRA)."""
     return {
         "enablePrometheus": service_monitor,
         "controllerManager": {
@@ -32,13 +30,11 @@ def values(*, service_monitor: bool, efa_claims: bool) -> dict[str, Any]:
             },
         },
         # JSON is YAML, and the chart parses it as such.
-        "managerConfig": {
-            "controllerManagerConfigYaml": json.dumps(manager_config(efa_claims=efa_claims), indent=2)
-        },
+        "managerConfig": {"controllerManagerConfigYaml": json.dumps(manager_config(claimed), indent=2)},
     }
 
 
-def manager_config(*, efa_claims: bool) -> dict[str, Any]:
+def manager_config(claimed: Mapping[str, str]) -> dict[str, Any]:
     """The controller's configuration file (config.kueue.x-k8s.io/v1beta2)."""
     return {
         "apiVersion": "config.kueue.x-k8s.io/v1beta2",
@@ -69,14 +65,17 @@ def manager_config(*, efa_claims: bool) -> dict[str, Any]:
             "frameworks": ["batch/job", "jobset.x-k8s.io/jobset", "trainer.kubeflow.org/trainjob", "pod"]
         },
         "fairSharing": {"preemptionStrategies": ["LessThanOrEqualToFinalShare", "LessThanInitialShare"]},
-        "resources": _resources(efa_claims),
+        "resources": _resources(claimed),
     }
 
 
-def _resources(efa_claims: bool) -> dict[str, Any]:
+def _resources(claimed: Mapping[str, str]) -> dict[str, Any]:
     # No queue covers huge pages and scratch disk, which jobs may well ask for; undeclared would mean "never".
     resources: dict[str, Any] = {"excludeResourcePrefixes": ["hugepages-", "ephemeral-storage"]}
-    if efa_claims:
-        # A claim for EFA devices counts against the same quota as the device plugin's resource.
-        resources["deviceClassMappings"] = [{"name": EFA, "deviceClassNames": [EFA_DEVICE_CLASS]}]
+    if claimed:
+        # A claim counts against the same quota as a request for the device plugin's resource.
+        resources["deviceClassMappings"] = [
+            {"name": resource, "deviceClassNames": [device_class]}
+            for resource, device_class in claimed.items()
+        ]
     return resources

@@ -26,8 +26,6 @@ class QueueingArgs(TypedDict):
     """The tenants; each gets a namespace, a queue and a share."""
     gate: GateArgs
     """What the deploy validation needs."""
-    efa_driver: str
-    """How EFA devices reach pods: "device_plugin", "dra" or "none"."""
     service_monitor: NotRequired[bool]
     """True when the cluster has the Prometheus operator's ServiceMonitor; default False."""
 
@@ -90,8 +88,10 @@ class Queueing(Component):
             metadata=meta.v1.ObjectMetaArgs(name=charts()["kueue"].namespace),
             opts=self.child(),
         )
+        fabrics = [flavor["fabric"] for flavor in args["flavors"] if "fabric" in flavor]
         values = kueue_values.values(
-            service_monitor=args.get("service_monitor", False), efa_claims=args["efa_driver"] == "dra"
+            service_monitor=args.get("service_monitor", False),
+            claimed={each["resource"]: each["device_class"] for each in fabrics if "device_class" in each},
         )
         opts = self.child(pulumi.ResourceOptions(depends_on=[namespace]))
         return release(f"{name}-kueue", "kueue", values, opts)

@@ -32,8 +32,9 @@ def _flavor_problems(index: int, flavor: FlavorArgs) -> Iterator[Problem]:
         "cpu": (flavor["cpu"], 1),
         "memory_gib": (flavor["memory_gib"], 1),
         "gpus": (flavor["gpus"], 0),
-        "efa": (flavor["efa"], 0),
     }
+    if "fabric" in flavor:
+        counts["fabric.count"] = (flavor["fabric"]["count"], 1)
     for key, (value, least) in counts.items():
         if value < least:
             yield Problem(f"{path}.{key}", value, f"must be at least {least}", "Give the node type's figure.")

@@ -5,17 +5,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NotRequired, TypedDict
 
+from components.kubernetes.offers import NodeOffer
+
 CPU = "cpu"
 MEMORY = "memory"
 GPU = "nvidia.com/gpu"
-EFA = "vpc.amazonaws.com/efa"
 
 # Whole units of each resource: cores, GiB, devices.
 Resources = Mapping[str, int]
 
 
-class FlavorArgs(TypedDict):
-    """One kind of node that jobs can be given: a pool."""
+class FlavorArgs(NodeOffer):
+    """One kind of node that jobs can be given: a pool, with what each of its nodes offers."""
 
     name: str
     """Name of the pool."""
@@ -23,14 +24,6 @@ class FlavorArgs(TypedDict):
     """Labels every node of the pool carries; jobs admitted to the flavor are bound to them."""
     nodes: int
     """Nodes the pool can grow to."""
-    cpu: int
-    """Cores per node that jobs may ask for."""
-    memory_gib: int
-    """Memory per node that jobs may ask for, GiB."""
-    gpus: int
-    """GPUs per node; 0 for a pool without."""
-    efa: int
-    """EFA devices per node; 0 for a pool without."""
     topology: NotRequired[Sequence[str]]
     """Node labels from the widest network layer to the narrowest, for topology-aware placement."""
     fixed_size: NotRequired[bool]
@@ -73,7 +66,8 @@ class Allotment:
 
 def per_node(flavor: FlavorArgs) -> Resources:
     """What one node of the flavor holds."""
-    return {CPU: flavor["cpu"], MEMORY: flavor["memory_gib"], GPU: flavor["gpus"], EFA: flavor["efa"]}
+    devices = {flavor["fabric"]["resource"]: flavor["fabric"]["count"]} if "fabric" in flavor else {}
+    return {CPU: flavor["cpu"], MEMORY: flavor["memory_gib"], GPU: flavor["gpus"], **devices}
 
 
 def capacity(flavor: FlavorArgs) -> Resources:

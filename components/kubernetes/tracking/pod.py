@@ -1,5 +1,6 @@
 """The pod of the MLflow server, and what it may talk to. Pure: arguments in, specs out."""
 
+from collections.abc import Mapping, Sequence
 from typing import NotRequired, TypedDict
 
 import pulumi
@@ -17,28 +18,45 @@ PROGRAM_FOLDER = "/opt/trainstack"
 BASE_MEMORY_MIB = 512
 WORKER_MEMORY_MIB = 512
 
-# Where the agent of EKS Pod Identity answers on every node. Source: EKS user guide, "EKS Pod Identity".
-POD_IDENTITY_AGENT = "169.254.170.23/32"
+
+class AgentArgs(TypedDict):
+    """What hands a cloud's credentials to pods, on every node."""
+
+    cidr: str
+    """Its address."""
+    port: int
+    """The TCP port it answers on."""
+
+
+class GrantsArgs(TypedDict):
+    """How the pods of a cluster come by their rights in the cloud; the rights belong to service accounts."""
+
+    environment: Mapping[str, str]
+    """Variables that the cloud's libraries read, such as its region."""
+    agents: Sequence[AgentArgs]
+    """What pods ask for credentials."""
 
 
 class MlflowServerArgs(TypedDict):
     """Which image, how much of it, and where its data and secrets are."""
 
     image: pulumi.Input[str]
-    """Image with MLflow's `auth` extra, psycopg2 and boto3, by digest."""
+    """Image with MLflow's `auth` extra, psycopg2 and what `secret_store` imports, by digest."""
     replicas: pulumi.Input[int]
     workers: int
     """Worker processes per replica; each takes 512 MiB."""
-    region: pulumi.Input[str]
-    """AWS region of the secrets."""
+    grants: GrantsArgs
+    """How the server's rights reach it."""
     database_uri: pulumi.Input[str]
     """SQLAlchemy URI; may hold {username} and {password}, filled inside the pod."""
-    database_secret_arn: pulumi.Input[str]
-    """Secret with username and password of the database."""
-    admin_secret_arn: pulumi.Input[str]
+    secret_store: str
+    """Text of `secret_store.py`, by which the server's program reads secrets (see `serve.SecretStore`)."""
+    database_secret: pulumi.Input[str]
+    """Secret with username and password of the database, as the store calls it."""
+    admin_secret: pulumi.Input[str]
     """Secret of the first user; the server fills it when it is empty."""
     artifacts_destination: pulumi.Input[str]
-    """Where the server puts artifacts, e.g. s3://bucket/mlflow."""
+    """Where the server puts artifacts: a URI of the object store."""
     keep_connections: NotRequired[bool]
     """Hold database connections open between requests. Default: yes; no lets a database pause."""
     namespace: NotRequired[str]
@@ -71,9 +89,9 @@ def environment(args: MlflowServerArgs) -> list[EnvVarArgsDict]:
         "PORT": str(PORT),
         "WORKERS": str(args["workers"]),
         "DATABASE_URI": args["database_uri"],
-        "DATABASE_SECRET_ARN": args["database_secret_arn"],
-        "ADMIN_SECRET_ARN": args["admin_secret_arn"],
-        "AWS_REGION": args["region"],
+        "DATABASE_SECRET": args["database_secret"],
+        "ADMIN_SECRET": args["admin_secret"],
+        **args["grants"]["environment"],
         "ARTIFACTS_DESTINATION": args["artifacts_destination"],
         "ALLOWED_HOSTS": allowed_hosts(args.get("namespace", NAME)),
         "HOME": "/tmp",  # noqa: S108 - the pod's own emptyDir; the root is read-only
@@ -160,20 +178,23 @@ def pod(args: MlflowServerArgs, account: pulumi.Input[str], program: pulumi.Inpu
     }
 
 
-def network_policy() -> NetworkPolicySpecArgsDict:
-    """In: clients' namespaces. Out: DNS, the database, AWS over HTTPS, the agent that gives AWS rights."""
+def network_policy(agents: Sequence[AgentArgs]) -> NetworkPolicySpecArgsDict:
+    """In: clients' namespaces. Out: DNS, the database, the cloud over HTTPS, what hands out rights."""
     dns: NetworkPolicyEgressRuleArgsDict = {
         "to": [{"namespace_selector": {"match_labels": {"kubernetes.io/metadata.name": "kube-system"}}}],
         "ports": [{"port": 53, "protocol": "UDP"}, {"port": 53, "protocol": "TCP"}],
     }
-    database_and_aws: NetworkPolicyEgressRuleArgsDict = {
+    database_and_cloud: NetworkPolicyEgressRuleArgsDict = {
         "to": [{"ip_block": {"cidr": "0.0.0.0/0"}}],
         "ports": [{"port": 5432, "protocol": "TCP"}, {"port": 443, "protocol": "TCP"}],
     }
-    pod_identity: NetworkPolicyEgressRuleArgsDict = {
-        "to": [{"ip_block": {"cidr": POD_IDENTITY_AGENT}}],
-        "ports": [{"port": 80, "protocol": "TCP"}],
-    }
+    rights: list[NetworkPolicyEgressRuleArgsDict] = [
+        {
+            "to": [{"ip_block": {"cidr": agent["cidr"]}}],
+            "ports": [{"port": agent["port"], "protocol": "TCP"}],
+        }
+        for agent in agents
+    ]
     return {
         "pod_selector": {"match_labels": labels()},
         "policy_types": ["Ingress", "Egress"],
@@ -183,5 +204,5 @@ def network_policy() -> NetworkPolicySpecArgsDict:
                 "ports": [{"port": PORT, "protocol": "TCP"}],
             }
         ],
-        "egress": [dns, database_and_aws, pod_identity],
+        "egress": [dns, database_and_cloud, *rights],
     }

@@ -1,23 +1,22 @@
 """Start the MLflow server with secrets it fetches itself; the main program of the tracking pods.
 
-Runs inside the server's image (Python >= 3.10, MLflow with its `auth` extra, boto3) from a ConfigMap.
-Secrets go from AWS Secrets Manager into this process, the server's environment and one private file: never
-onto a command line, into a log, into Kubernetes or the state of Pulumi. Settings come from the environment:
+Runs inside the server's image (Python >= 3.10, MLflow with its `auth` extra) from a ConfigMap. Beside it lies
+`secret_store.py`, the cloud's store of secrets: `connect(environment)` there returns a `SecretStore`. Secrets
+go from the store into this process, the server's environment and one private file: never onto a command
+line, into a log, into Kubernetes or the state of Pulumi. Settings come from the environment:
 
     HOST, PORT              where to listen
     WORKERS                 worker processes of the server
     ALLOWED_HOSTS           comma-separated Host headers to accept; MLflow answers others with 403
-    ARTIFACTS_DESTINATION   where artifacts go, e.g. s3://bucket/mlflow
-    ADMIN_SECRET_ARN        secret with username, password and session_key; filled on the first start
-    AWS_REGION              region of the secrets
+    ARTIFACTS_DESTINATION   URI of the object store below which artifacts go
+    ADMIN_SECRET            secret with username, password and session_key; filled on the first start
     DATABASE_URI            SQLAlchemy URI; may hold {username} and {password}
-    DATABASE_SECRET_ARN     secret with username and password, if DATABASE_URI asks for them
+    DATABASE_SECRET         secret with username and password, if DATABASE_URI asks for them
 """
 
 import contextlib
 import fcntl
 import importlib
-import json
 import logging
 import os
 import random
@@ -31,7 +30,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
-from typing import Any
+from typing import Any, Protocol
 from urllib.parse import quote
 
 log = logging.getLogger("trainstack.mlflow")
@@ -42,18 +41,13 @@ REQUIRED = (
     "WORKERS",
     "ALLOWED_HOSTS",
     "ARTIFACTS_DESTINATION",
-    "ADMIN_SECRET_ARN",
-    "AWS_REGION",
+    "ADMIN_SECRET",
     "DATABASE_URI",
 )
 PLACEHOLDERS = ("{username}", "{password}")
 ADMIN_FIELDS = ("username", "password", "session_key")
 
-# Secrets Manager keeps one value per request token: replicas that start together all use this one, so only
-# the first gets through and the others read what it wrote. 32 to 64 characters.
-FIRST_VALUE = "trainstack-mlflow-admin-first-value"
-
-# RDS replaces the master password on its own (every 7 days by default). Looked for this often, in seconds.
+# A managed database may replace its password on its own. Looked for this often, in seconds.
 ROTATION_CHECK_S = 60.0
 
 # Held in PostgreSQL while the schema changes, so that replicas which start together take turns. Any constant.
@@ -69,10 +63,9 @@ class Settings:
     workers: int
     allowed_hosts: str
     artifacts_destination: str
-    admin_secret_arn: str
-    region: str
+    admin_secret: str
     database_uri: str
-    database_secret_arn: str
+    database_secret: str
 
 
 @dataclass(frozen=True)
@@ -84,11 +77,21 @@ class Admin:
     session_key: str
 
 
+class SecretStore(Protocol):
+    """The cloud's store of secrets whose values are JSON objects of texts."""
+
+    def read(self, secret: str) -> tuple[dict[str, str], str] | None:
+        """The fields of a secret and their version; None while it has no value."""
+
+    def store_first(self, secret: str, fields: Mapping[str, str]) -> bool:
+        """Give a secret its first value; False when another process was faster, whose value then counts."""
+
+
 def read_settings(environment: Mapping[str, str]) -> Settings:
     """The settings in `environment`. Raises ValueError that names everything missing or wrong at once."""
     required = list(REQUIRED)
     if any(mark in environment.get("DATABASE_URI", "") for mark in PLACEHOLDERS):
-        required.append("DATABASE_SECRET_ARN")
+        required.append("DATABASE_SECRET")
     wrong = [f"{name} is not set" for name in required if not environment.get(name)]
     wrong += [
         f"{name} is not a number: {environment[name]}"
@@ -103,10 +106,9 @@ def read_settings(environment: Mapping[str, str]) -> Settings:
         workers=int(environment["WORKERS"]),
         allowed_hosts=environment["ALLOWED_HOSTS"],
         artifacts_destination=environment["ARTIFACTS_DESTINATION"],
-        admin_secret_arn=environment["ADMIN_SECRET_ARN"],
-        region=environment["AWS_REGION"],
+        admin_secret=environment["ADMIN_SECRET"],
         database_uri=environment["DATABASE_URI"],
-        database_secret_arn=environment.get("DATABASE_SECRET_ARN", ""),
+        database_secret=environment.get("DATABASE_SECRET", ""),
     )
 
 
@@ -166,48 +168,42 @@ def server_environment(inherited: Mapping[str, str], uri: str, admin: Admin, ini
     }
 
 
-def read_secret(client: Any, arn: str) -> tuple[dict[str, str], str]:
-    """The fields and the version id of a secret's current value."""
-    answer = client.get_secret_value(SecretId=arn)
-    return json.loads(answer["SecretString"]), answer["VersionId"]
-
-
-def admin_credentials(client: Any, arn: str, pause: Callable[[float], None] = time.sleep) -> Admin:
+def admin_credentials(store: SecretStore, secret: str, pause: Callable[[float], None] = time.sleep) -> Admin:
     """The admin of the server; makes one, and stores it, when the secret has no value yet."""
-    missing = client.exceptions.ResourceNotFoundException
-    try:
-        fields, _ = read_secret(client, arn)
-    except missing:
-        store_new_admin(client, arn)
-        fields = read_new_secret(client, arn, pause)
+    found = store.read(secret)
+    if found is None:
+        store_new_admin(store, secret)
+        found = read_new_secret(store, secret, pause)
+    fields, _ = found
     absent = [name for name in ADMIN_FIELDS if not fields.get(name)]
     if absent:
-        raise ValueError(f"the secret {arn} lacks {', '.join(absent)}")
+        raise ValueError(f"the secret {secret} lacks {', '.join(absent)}")
     return Admin(**{name: fields[name] for name in ADMIN_FIELDS})
 
 
-def store_new_admin(client: Any, arn: str) -> None:
+def store_new_admin(store: SecretStore, secret: str) -> None:
     """Store a new password, unless another replica was faster."""
     fields = {
         "username": "admin",
         "password": secrets.token_urlsafe(32),
         "session_key": secrets.token_hex(32),
     }
-    try:
-        client.put_secret_value(SecretId=arn, ClientRequestToken=FIRST_VALUE, SecretString=json.dumps(fields))
-        log.info("stored a new admin password in %s", arn)
-    except client.exceptions.ResourceExistsException:
+    if store.store_first(secret, fields):
+        log.info("stored a new admin password in %s", secret)
+    else:
         log.info("another replica stored the admin password")
 
 
-def read_new_secret(client: Any, arn: str, pause: Callable[[float], None]) -> dict[str, str]:
-    """A value that was just written; Secrets Manager may take a moment to show it."""
-    for wait in (0.2, 0.5, 1.0, 2.0, 4.0):
-        try:
-            return read_secret(client, arn)[0]
-        except client.exceptions.ResourceNotFoundException:
-            pause(wait)
-    return read_secret(client, arn)[0]
+def read_new_secret(
+    store: SecretStore, secret: str, pause: Callable[[float], None]
+) -> tuple[dict[str, str], str]:
+    """A value that was just written, which may take a moment to show. Raises ValueError without one."""
+    for wait in (0.2, 0.5, 1.0, 2.0, 4.0, 0.0):
+        found = store.read(secret)
+        if found is not None:
+            return found
+        pause(wait)
+    raise ValueError(f"the secret {secret} has no value")
 
 
 def migrate(uri: str) -> None:
@@ -253,6 +249,16 @@ def supervise(server: "subprocess.Popen[bytes]", changed: Callable[[], bool], in
                 return True
 
 
+def database_credentials(settings: Settings, store: SecretStore) -> tuple[Mapping[str, str], str]:
+    """User and password of the database and their version; empty for a database that asks for none."""
+    if not settings.database_secret:
+        return {}, ""
+    found = store.read(settings.database_secret)
+    if found is None:
+        raise ValueError(f"the secret {settings.database_secret} has no value")
+    return found
+
+
 def serve(settings: Settings) -> None:
     """Migrate and become the MLflow server; the secrets are in the environment already."""
     migrate(os.environ["MLFLOW_BACKEND_STORE_URI"])
@@ -260,19 +266,17 @@ def serve(settings: Settings) -> None:
     importlib.import_module("mlflow.cli").cli(server_arguments(settings), prog_name="mlflow")
 
 
-def start(settings: Settings, client: Any) -> int:
+def start(settings: Settings, store: SecretStore) -> int:
     """Fetch the secrets and run the server with them; its exit code. Starts over after a rotation."""
-    credentials, version = (
-        read_secret(client, settings.database_secret_arn) if settings.database_secret_arn else ({}, "")
-    )
+    credentials, version = database_credentials(settings, store)
     uri = database_uri(settings.database_uri, credentials)
-    admin = admin_credentials(client, settings.admin_secret_arn)
+    admin = admin_credentials(store, settings.admin_secret)
 
     def rotated() -> bool:
         try:
-            return bool(version) and read_secret(client, settings.database_secret_arn)[1] != version
+            return bool(version) and database_credentials(settings, store)[1] != version
         except Exception as problem:
-            # A server that works must not end because Secrets Manager does not answer.
+            # A server that works must not end because the store does not answer.
             log.warning("cannot see whether the password was rotated: %s", type(problem).__name__)
             return False
 
@@ -295,14 +299,15 @@ def main(arguments: list[str]) -> int:
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s %(message)s")
     try:
         settings = read_settings(os.environ)
+        if arguments != ["serve"]:
+            store: SecretStore = importlib.import_module("secret_store").connect(os.environ)
     except ValueError as problem:
         log.error("cannot start: %s", problem)
         return 2
-    if arguments == ["serve"]:
-        serve(settings)
-        return 0
-    boto3: Any = importlib.import_module("boto3")
-    return start(settings, boto3.client("secretsmanager", region_name=settings.region))
+    if arguments != ["serve"]:
+        return start(settings, store)
+    serve(settings)
+    return 0
 
 
 if __name__ == "__main__":

@@ -22,7 +22,7 @@ from components.ordering import after
 class MlflowServer(Component):
     """The tracking server, locked down: nobody's user, read-only root, no Kubernetes token, no open door.
 
-    AWS rights come from EKS Pod Identity on the service account `mlflow`. Only pods in namespaces labelled
+    Rights in the cloud belong to the service account `mlflow`. Only pods in namespaces labelled
     `trainstack.dev/tracking=allowed` reach it, and only with a user, who sees what was granted in MLflow.
     """
 
@@ -40,11 +40,11 @@ class MlflowServer(Component):
             automount_service_account_token=False,
             opts=self.child(),
         )
-        program = self._program(name, inside)
+        program = self._program(name, inside, args["secret_store"])
         policy = k8s.networking.v1.NetworkPolicy(
             f"{name}-policy",
             metadata={"name": NAME, "namespace": inside},
-            spec=network_policy(),
+            spec=network_policy(args["grants"]["agents"]),
             opts=self.child(),
         )
         # With `min_available` and one replica, no node under it could ever be drained.
@@ -91,14 +91,14 @@ class MlflowServer(Component):
             opts=self.child(),
         )
 
-    def _program(self, name: str, namespace: pulumi.Input[str]) -> k8s.core.v1.ConfigMap:
+    def _program(self, name: str, namespace: pulumi.Input[str], secret_store: str) -> k8s.core.v1.ConfigMap:
         text = resources.files("components.kubernetes.tracking").joinpath("serve.py").read_text()
         # Named after its content: a new program makes new pods, and the old ones keep theirs until they go.
-        digest = hashlib.sha256(text.encode()).hexdigest()[:10]
+        digest = hashlib.sha256((text + secret_store).encode()).hexdigest()[:10]
         return k8s.core.v1.ConfigMap(
             f"{name}-program",
             metadata={"name": f"{NAME}-serve-{digest}", "namespace": namespace},
-            data={"serve.py": text},
+            data={"serve.py": text, "secret_store.py": secret_store},
             immutable=True,
             opts=self.child(),
         )

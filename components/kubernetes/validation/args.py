@@ -5,6 +5,8 @@ from typing import Any, NotRequired, TypedDict
 
 import pulumi
 
+from components.kubernetes.offers import NodeOffer
+
 
 class SmokeTestArgs(TypedDict):
     """Arguments of `SmokeTest`."""
@@ -22,26 +24,16 @@ class SmokeTestArgs(TypedDict):
     """Training image, by digest: a tag that moves would not be noticed."""
     nodes: int
     """Nodes to run on, one pod each."""
-    gpus_per_node: int
-    """GPUs of a node; the validation takes all."""
-    efa_per_node: int
-    """EFA devices of a node; the validation takes all. 0 for none."""
-    efa_driver: str
-    """How EFA devices reach pods: "device_plugin", "dra" or "none"."""
-    cpu: int
-    """Cores per pod, below what the node has left for pods."""
-    memory_gib: int
-    """Memory per pod, GiB, below what the node has left for pods; half of it may be shared memory."""
+    node: NodeOffer
+    """What a node offers; each pod takes all of it. Half of the memory may be shared memory."""
     pool_labels: Mapping[str, str]
     """Labels of the nodes to validate."""
     topology_level: NotRequired[str]
     """Node label of the network layer to stay within if possible; only for a pool with a topology."""
     tracking_url: pulumi.Input[str]
     """Where MLflow listens, as pods see it."""
-    credentials_secret_arn: pulumi.Input[str]
-    """Secret with MLflow's user and password, readable for the service account `smoke`."""
-    region: pulumi.Input[str]
-    """Cloud region, for reading that secret."""
+    environment: Mapping[str, pulumi.Input[str]]
+    """Variables by which the service account `smoke` finds the cloud and MLflow's user and password."""
     pvc_name: NotRequired[pulumi.Input[str]]
     """Claim in the namespace for results and checkpoints; without it they go when the pods go."""
     pvc_folder: NotRequired[str]

@@ -8,16 +8,16 @@ import pulumi
 from pulumi_kubernetes import batch, core, meta, resource
 
 from components.base import Component
-from components.kubernetes.queueing.kueue_values import EFA_DEVICE_CLASS
+from components.kubernetes.offers import FabricOffer
 from components.kubernetes.slots import filled, slot
 from components.kubernetes.validation.args import SmokeTestArgs
 from components.kubernetes.validation.bundle import bundle
 from components.kubernetes.validation.run import (
-    CLAIM,
-    CLAIM_TEMPLATE,
     CONFIG,
     NAME,
     SERVICE_ACCOUNT,
+    claim_template,
+    claimed,
     code_and_plan,
     digest,
     plan_text,
@@ -76,8 +76,9 @@ class SmokeTest(Component):
             ),
             code_and_plan(f"{name}-code", metadata, code, plan, self.child()),
         ]
-        if run.device_claims:
-            needs.append(self._claim_template(name, args))
+        fabric = args["node"].get("fabric")
+        if fabric and claimed(fabric):
+            needs.append(self._claim_template(name, args["namespace"], fabric))
         wait = args.get("queue_timeout_s", QUEUE_TIMEOUT_S) + run.deadline_s + MARGIN_S
 
         self.job_name = after(job_name, [self._job(name, job, needs, wait)])
@@ -86,21 +87,23 @@ class SmokeTest(Component):
             {"job_name": self.job_name, "result_path": self.result_path, "digest": self.digest}
         )
 
-    def _claim_template(self, name: str, args: SmokeTestArgs) -> pulumi.Resource:
+    def _claim_template(
+        self, name: str, namespace: pulumi.Input[str], fabric: FabricOffer
+    ) -> pulumi.Resource:
         return resource.v1.ResourceClaimTemplate(
-            f"{name}-efa",
-            metadata=meta.v1.ObjectMetaArgs(name=CLAIM_TEMPLATE, namespace=args["namespace"]),
+            f"{name}-{fabric['kind']}",
+            metadata=meta.v1.ObjectMetaArgs(name=claim_template(fabric), namespace=namespace),
             spec=resource.v1.ResourceClaimTemplateSpecArgs(
                 spec=resource.v1.ResourceClaimSpecArgs(
                     devices=resource.v1.DeviceClaimArgs(
                         requests=[
                             resource.v1.DeviceRequestArgs(
-                                name=CLAIM,
+                                name=fabric["kind"],
                                 # An exact count: Kueue cannot account for the mode "All".
                                 exactly=resource.v1.ExactDeviceRequestArgs(
-                                    device_class_name=EFA_DEVICE_CLASS,
+                                    device_class_name=fabric["device_class"],
                                     allocation_mode="ExactCount",
-                                    count=args["efa_per_node"],
+                                    count=fabric["count"],
                                 ),
                             )
                         ]

@@ -9,17 +9,15 @@ from typing import Any
 import pulumi
 from pulumi_kubernetes import core, meta
 
+from components.kubernetes.offers import FabricOffer
 from components.kubernetes.slots import slot
 from components.kubernetes.validation.args import SmokeTestArgs
 from components.kubernetes.validation.bundle import Bundle
-from smoke_training.launchers import devices
 from smoke_training.launchers.runplan import RunPlan
 from smoke_training.launchers.validation import CODE_FILE, PLAN_FILE, Files, validation
 
 PLAN_SCHEMA = "trainstack.smoke-plan/1"
 SERVICE_ACCOUNT = "smoke"
-CLAIM = "efa"
-CLAIM_TEMPLATE = "smoke-efa"
 DIGEST_LENGTH = 10
 # From admission to the first step: a new node boots and pulls a training image (Kueue itself gives up and
 # queues anew after `kueue_values.PODS_READY_TIMEOUT`).
@@ -29,17 +27,17 @@ NAME, CONFIG = "name", "config"  # slots for the name of the run's Job and of it
 
 def smoke_run(args: SmokeTestArgs, name: str) -> RunPlan:
     """The run, with slots for what is only known later; `slot_values` are their values."""
-    claimed = args["efa_driver"] == "dra" and args["efa_per_node"] > 0
+    node, fabric = args["node"], args["node"].get("fabric")
     run = RunPlan(
         name=name,
         image=slot("image"),
         command=(),  # filled in by `validation`
         nodes=args["nodes"],
-        gpus_per_node=args["gpus_per_node"],
-        devices=devices.efa(args["efa_per_node"], claimed=claimed),
-        device_claims={CLAIM: CLAIM_TEMPLATE} if claimed else {},
-        cpu=args["cpu"],
-        memory_gib=args["memory_gib"],
+        gpus_per_node=node["gpus"],
+        devices=_devices(fabric) if fabric else {},
+        device_claims={fabric["kind"]: claim_template(fabric)} if fabric and claimed(fabric) else {},
+        cpu=node["cpu"],
+        memory_gib=node["memory_gib"],
         env={key: slot(key) for key in _environment(args)},
         namespace=slot("namespace"),
         service_account=SERVICE_ACCOUNT,
@@ -56,6 +54,22 @@ def smoke_run(args: SmokeTestArgs, name: str) -> RunPlan:
     return validation(run, files)
 
 
+def claimed(fabric: FabricOffer) -> bool:
+    """Whether pods get the devices by claim."""
+    return "device_class" in fabric
+
+
+def claim_template(fabric: FabricOffer) -> str:
+    """Name of the ResourceClaimTemplate for a node's devices."""
+    return f"smoke-{fabric['kind']}"
+
+
+def _devices(fabric: FabricOffer) -> dict[str, str]:
+    """What a pod requests for the fabric."""
+    requested = {} if claimed(fabric) else {fabric["resource"]: str(fabric["count"])}
+    return {**fabric["pod_resources"], **requested}
+
+
 def slot_values(args: SmokeTestArgs) -> dict[str, pulumi.Input[str]]:
     """What stands in the slots of a run but for NAME and CONFIG."""
     return {
@@ -66,11 +80,7 @@ def slot_values(args: SmokeTestArgs) -> dict[str, pulumi.Input[str]]:
 
 
 def _environment(args: SmokeTestArgs) -> dict[str, pulumi.Input[str]]:
-    return {
-        "MLFLOW_TRACKING_URI": args["tracking_url"],
-        "MLFLOW_CREDENTIALS_SECRET_ARN": args["credentials_secret_arn"],
-        "AWS_REGION": args["region"],
-    }
+    return {"MLFLOW_TRACKING_URI": args["tracking_url"], **args["environment"]}
 
 
 def plan_text(args: SmokeTestArgs, code: Bundle, known: Mapping[str, Any]) -> str:
@@ -79,7 +89,7 @@ def plan_text(args: SmokeTestArgs, code: Bundle, known: Mapping[str, Any]) -> st
         **known["plan"],
         "schema": PLAN_SCHEMA,
         "nodes": args["nodes"],
-        "gpus_per_node": args["gpus_per_node"],
+        "gpus_per_node": args["node"]["gpus"],
         "timeout_s": args["timeout_s"],
         "image": known["image"],
         "code_sha256": code.sha256,

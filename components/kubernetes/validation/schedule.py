@@ -33,8 +33,8 @@ class SmokeScheduleArgs(TypedDict):
     """When: a cron expression of five fields, UTC."""
     run: SmokeTestArgs
     """What: the arguments of the gate, with the queue and the priority of scheduled runs."""
-    alert_topic_arn: NotRequired[pulumi.Input[str]]
-    """SNS topic that is told when a run fails or the stack got slower; the pods' role may publish there."""
+    plan: NotRequired[Mapping[str, pulumi.Input[Any]]]
+    """What the plan says besides, such as where a run reports that it failed or that the stack got slower."""
 
 
 class SmokeSchedule(Component):
@@ -55,9 +55,9 @@ class SmokeSchedule(Component):
     ) -> None:
         super().__init__(name, opts)
         run, code = args["run"], bundle()
-        plan = pulumi.Output.all(
-            plan=run["plan"], image=run["image"], alert_topic_arn=args.get("alert_topic_arn")
-        ).apply(lambda known: plan_text(run, code, {**known, "plan": _scheduled(known)}))
+        plan = pulumi.Output.all(plan=run["plan"], image=run["image"], more=args.get("plan", {})).apply(
+            lambda known: plan_text(run, code, {**known, "plan": _scheduled(known)})
+        )
         config_name = plan.apply(lambda text: f"{NAME}-{digest(text)}")
         metadata = meta.v1.ObjectMetaArgs(name=config_name, namespace=run["namespace"])
         config = code_and_plan(f"{name}-code", metadata, code, plan, self.child())
@@ -85,5 +85,5 @@ def _scheduled(known: Mapping[str, Any]) -> dict[str, Any]:
         "task": "scheduled-validation",
         "accept": list(ACCEPT),
         "preemptible": True,
-        "alert_topic_arn": known["alert_topic_arn"],
+        **known["more"],
     }

@@ -262,13 +262,15 @@ def test_the_real_mlflow_server_and_a_client_job(rehearsed: Rehearsed) -> None:
     rehearsed.aws("aws:s3/bucket:Bucket", "artifacts", {}, {"bucket": "artifacts"})
     rehearsed.namespace()
     rehearsed.create(ACCOUNT_KIND, {"metadata": {"name": "mlflow", "namespace": "lab"}}, "sa")
-    program = Path(__file__).parents[3] / "components" / "kubernetes" / "tracking" / "serve.py"
-    rehearsed.config_map("serve", {"main.py": program.read_text()})
+    components = Path(__file__).parents[3] / "components"
+    program = components / "kubernetes" / "tracking" / "serve.py"
+    store = components / "aws" / "tracking" / "secret_store.py"
+    rehearsed.config_map("serve", {"main.py": program.read_text(), store.name: store.read_text()})
     names = "mlflow.lab.svc.cluster.local:5000,mlflow.lab.svc:5000,localhost:*"
     env: dict[str, str] = {
         "HOST": "$(POD_IP)", "PORT": "5000", "WORKERS": "1", "AWS_REGION": "eu-central-1", "HOME": "/tmp",
         "DATABASE_URI": f"postgresql+psycopg2://{{username}}:{{password}}@{host}:5432/mlflow?sslmode=require",
-        "DATABASE_SECRET_ARN": database, "ADMIN_SECRET_ARN": admin, "ALLOWED_HOSTS": names,
+        "DATABASE_SECRET": database, "ADMIN_SECRET": admin, "ALLOWED_HOSTS": names,
         "ARTIFACTS_DESTINATION": "s3://artifacts/mlflow",
     }  # fmt: skip
     variables: list[dict[str, Any]] = [{"name": name, "value": value} for name, value in env.items()]

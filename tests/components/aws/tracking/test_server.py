@@ -181,8 +181,8 @@ def test_server_knows_its_database_its_secrets_and_its_bucket() -> None:
     told = environment(cloud)
     endpoint = "dev-aws-mlflow.cluster-abc.eu-central-1.rds.amazonaws.com"
     assert told["DATABASE_URI"].endswith(f"@{endpoint}:5432/mlflow?sslmode=require")
-    assert told["DATABASE_SECRET_ARN"] == MASTER
-    assert told["ADMIN_SECRET_ARN"] == outputs["admin"]
+    assert told["DATABASE_SECRET"] == MASTER
+    assert told["ADMIN_SECRET"] == outputs["admin"]
     assert told["AWS_REGION"] == REGION
     assert told["ARTIFACTS_DESTINATION"] == outputs["artifacts"] == "s3://artifacts-1/mlflow"
     assert outputs["url"] == "http://mlflow.mlflow.svc.cluster.local:5000"

@@ -16,11 +16,13 @@ from components.kubernetes.queueing import kueue, kueue_values
 from components.kubernetes.queueing.quotas import FlavorArgs
 from tests.components.kubernetes.queueing.pools import GATE, cpu_flavor, gpu_flavor, teams
 
+# The labels of EKS for the switches above a node.
+LAYERS = tuple(f"topology.k8s.aws/network-node-layer-{layer}" for layer in (1, 2, 3))
 ROOT = Path(__file__).resolve().parents[4]
 TEAMS = teams(**{"Research & Dev": 3, "product": 0.5})
 TOPOLOGY: FlavorArgs = {
-    **gpu_flavor("h100", efa=32),
-    "topology": [*kueue.EKS_NETWORK_LAYERS, "kubernetes.io/hostname"],
+    **gpu_flavor("h100", adapters=32),
+    "topology": [*LAYERS, "kubernetes.io/hostname"],
     "fixed_size": True,
 }
 FLAVORS = [gpu_flavor(), TOPOLOGY, cpu_flavor()]
@@ -198,8 +200,8 @@ def test_work_without_gpus_is_offered_the_pool_without_gpus_first() -> None:
     assert groups[0]["coveredResources"] == ["cpu", "memory", "nvidia.com/gpu", "vpc.amazonaws.com/efa"]
 
 
-def test_efa_is_covered_only_where_some_pool_has_it() -> None:
-    plain = [gpu_flavor(efa=0)]
+def test_adapters_are_covered_only_where_some_pool_has_it() -> None:
+    plain = [gpu_flavor(adapters=0)]
     groups = by_name("ClusterQueue", plain)["smoke"]["spec"]["resourceGroups"]
     assert groups[0]["coveredResources"] == ["cpu", "memory", "nvidia.com/gpu"]
 
@@ -235,7 +237,7 @@ def test_priorities_put_validation_first_and_sweeps_last() -> None:
 
 
 def test_the_controller_counts_every_job_of_managed_namespaces_and_none_elsewhere() -> None:
-    values = kueue_values.values(service_monitor=False, efa_claims=False)
+    values = kueue_values.values(service_monitor=False, claimed={})
     config = json.loads(values["managerConfig"]["controllerManagerConfigYaml"])
     assert config["apiVersion"] == "config.kueue.x-k8s.io/v1beta2"
     assert config["manageJobsWithoutQueueName"] is True
@@ -250,8 +252,8 @@ def test_the_controller_counts_every_job_of_managed_namespaces_and_none_elsewher
     assert manager["manager"]["resources"]["requests"]["memory"] == "1Gi"
 
 
-def test_claims_for_efa_devices_count_as_the_same_resource() -> None:
-    config = kueue_values.manager_config(efa_claims=True)
+def test_claims_for_devices_count_as_the_same_resource() -> None:
+    config = kueue_values.manager_config({"vpc.amazonaws.com/efa": "efa.networking.k8s.aws"})
     assert config["resources"]["deviceClassMappings"] == [
         {"name": "vpc.amazonaws.com/efa", "deviceClassNames": ["efa.networking.k8s.aws"]}
     ]

@@ -6,9 +6,10 @@ import pulumi
 import pytest
 
 from components.kubernetes.queueing.queues import Queueing, QueueingArgs
+from components.kubernetes.queueing.quotas import FlavorArgs
 from infra.errors import UserError
 from tests.components.graph import Graph, deploy_graph
-from tests.components.kubernetes.queueing.pools import GATE, cpu_flavor, gpu_flavor, teams
+from tests.components.kubernetes.queueing.pools import ADAPTERS, GATE, cpu_flavor, fabric, gpu_flavor, teams
 
 
 def args() -> QueueingArgs:
@@ -16,7 +17,6 @@ def args() -> QueueingArgs:
         "flavors": [cpu_flavor(), {**gpu_flavor(), "topology": ["rack"], "fixed_size": True}],
         "teams": teams(research=3, product=1),
         "gate": GATE,
-        "efa_driver": "device_plugin",
     }
 
 
@@ -107,11 +107,14 @@ def test_outputs_name_what_jobs_need(made: Graph) -> None:
 
 
 def test_monitoring_and_claims_reach_the_controller() -> None:
-    given: QueueingArgs = {**args(), "efa_driver": "dra", "service_monitor": True}
+    claimed: FlavorArgs = {**gpu_flavor(), "fabric": {**fabric(4), "device_class": "adapters.example.com"}}
+    given: QueueingArgs = {**args(), "flavors": [claimed], "service_monitor": True}
     values = queueing(given).find("Release")["values"]
     config = json.loads(values["managerConfig"]["controllerManagerConfigYaml"])
     assert values["enablePrometheus"] is True
-    assert config["resources"]["deviceClassMappings"]
+    assert config["resources"]["deviceClassMappings"] == [
+        {"name": ADAPTERS, "deviceClassNames": ["adapters.example.com"]}
+    ]
 
 
 def test_shares_that_do_not_fit_create_nothing() -> None:

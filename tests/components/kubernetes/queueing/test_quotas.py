@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 from components.kubernetes.queueing.quota_rules import check
 from components.kubernetes.queueing.quotas import (
     CPU,
-    EFA,
     GPU,
     MEMORY,
     FlavorArgs,
@@ -19,7 +18,7 @@ from components.kubernetes.queueing.quotas import (
     split,
 )
 from infra.errors import UserError
-from tests.components.kubernetes.queueing.pools import GATE, cpu_flavor, gpu_flavor, teams
+from tests.components.kubernetes.queueing.pools import ADAPTERS, GATE, cpu_flavor, gpu_flavor, teams
 
 WEIGHTS = st.lists(st.floats(0.001, 1000), min_size=1, max_size=12)
 
@@ -56,7 +55,7 @@ def clusters(draw: st.DrawFn) -> tuple[list[FlavorArgs], list[TeamArgs], GateArg
             f"pool{index}",
             nodes=draw(st.integers(1, 20)),
             gpus=draw(st.sampled_from([0, 1, 4, 8])),
-            efa=draw(st.sampled_from([0, 1, 4, 32])),
+            adapters=draw(st.sampled_from([0, 1, 4, 32])),
         )
         flavors.append({**flavor, "cpu": draw(st.integers(1, 200)), "memory_gib": draw(st.integers(1, 4000))})
     chosen = draw(st.sampled_from(flavors))
@@ -95,9 +94,9 @@ def test_quotas_add_up_to_exactly_what_the_pools_hold(
 
 def test_the_gate_owns_whole_nodes_and_the_teams_divide_the_rest() -> None:
     allotment = allot([gpu_flavor()], teams(research=3, product=1), GATE)
-    assert allotment.gate["a100"] == {CPU: 180, MEMORY: 2000, GPU: 16, EFA: 8}
-    assert allotment.teams["research"]["a100"] == {CPU: 135, MEMORY: 1500, GPU: 12, EFA: 6}
-    assert allotment.teams["product"]["a100"] == {CPU: 45, MEMORY: 500, GPU: 4, EFA: 2}
+    assert allotment.gate["a100"] == {CPU: 180, MEMORY: 2000, GPU: 16, ADAPTERS: 8}
+    assert allotment.teams["research"]["a100"] == {CPU: 135, MEMORY: 1500, GPU: 12, ADAPTERS: 6}
+    assert allotment.teams["product"]["a100"] == {CPU: 45, MEMORY: 500, GPU: 4, ADAPTERS: 2}
     assert set(allotment.shared["a100"].values()) == {0}
 
 

@@ -19,6 +19,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sqlalchemy.engine import make_url
 
+from components.aws.tracking import secret_store
+from components.aws.tracking.secret_store import SecretsManager
 from components.kubernetes.tracking import serve as program
 
 ENVIRONMENT = {
@@ -27,10 +29,9 @@ ENVIRONMENT = {
     "WORKERS": "2",
     "ALLOWED_HOSTS": "mlflow:5000",
     "ARTIFACTS_DESTINATION": "s3://bucket/mlflow",
-    "ADMIN_SECRET_ARN": "arn:admin",
-    "AWS_REGION": "eu-central-1",
+    "ADMIN_SECRET": "arn:admin",
     "DATABASE_URI": "postgresql+psycopg2://{username}:{password}@db:5432/mlflow?sslmode=require",
-    "DATABASE_SECRET_ARN": "arn:database",
+    "DATABASE_SECRET": "arn:database",
 }
 TEXT = st.text(st.characters(min_codepoint=33, max_codepoint=126), min_size=1, max_size=40)
 
@@ -74,20 +75,20 @@ class Secrets:
 
 def test_settings_are_read() -> None:
     settings = program.read_settings(ENVIRONMENT)
-    assert (settings.port, settings.workers, settings.region) == (5000, 2, "eu-central-1")
+    assert (settings.port, settings.workers) == (5000, 2)
 
 
 def test_everything_missing_or_wrong_is_told_at_once() -> None:
     with pytest.raises(ValueError, match="HOST is not set") as caught:
-        program.read_settings(ENVIRONMENT | {"HOST": "", "PORT": "http", "DATABASE_SECRET_ARN": ""})
-    assert "DATABASE_SECRET_ARN is not set" in str(caught.value)
+        program.read_settings(ENVIRONMENT | {"HOST": "", "PORT": "http", "DATABASE_SECRET": ""})
+    assert "DATABASE_SECRET is not set" in str(caught.value)
     assert "PORT is not a number: http" in str(caught.value)
 
 
 def test_database_without_placeholders_needs_no_secret() -> None:
     plain = ENVIRONMENT | {"DATABASE_URI": "sqlite:///mlflow.db"}
-    del plain["DATABASE_SECRET_ARN"]
-    assert program.read_settings(plain).database_secret_arn == ""
+    del plain["DATABASE_SECRET"]
+    assert program.read_settings(plain).database_secret == ""
 
 
 @given(username=TEXT, password=TEXT)
@@ -110,7 +111,7 @@ def test_new_users_see_nothing() -> None:
 
 def test_first_start_stores_a_strong_admin_password_and_later_ones_use_it() -> None:
     secrets = Secrets()
-    first = program.admin_credentials(secrets, "arn:admin")
+    first = program.admin_credentials(SecretsManager(secrets), "arn:admin")
     assert len(first.password) >= 40
     assert len(first.session_key) >= 40
     assert first.password != first.session_key
@@ -119,14 +120,14 @@ def test_first_start_stores_a_strong_admin_password_and_later_ones_use_it() -> N
         "password": first.password,
         "session_key": first.session_key,
     }
-    assert program.admin_credentials(secrets, "arn:admin") == first
+    assert program.admin_credentials(SecretsManager(secrets), "arn:admin") == first
 
 
 def test_replicas_that_start_together_agree_on_the_password() -> None:
     secrets = Secrets()
-    program.store_new_admin(secrets, "arn:admin")
+    program.store_new_admin(SecretsManager(secrets), "arn:admin")
     fast = secrets.current["arn:admin"][0]
-    program.store_new_admin(secrets, "arn:admin")  # saw no value either, and comes second
+    program.store_new_admin(SecretsManager(secrets), "arn:admin")  # saw no value either, and comes second
     assert secrets.current["arn:admin"][0] == fast
 
 
@@ -134,7 +135,7 @@ def test_a_new_value_may_take_a_moment_to_show() -> None:
     secrets = Secrets()
     secrets.blind_reads = 3
     waits: list[float] = []
-    admin = program.admin_credentials(secrets, "arn:admin", waits.append)
+    admin = program.admin_credentials(SecretsManager(secrets), "arn:admin", waits.append)
     assert admin.password
     assert len(waits) == 2
 
@@ -142,7 +143,7 @@ def test_a_new_value_may_take_a_moment_to_show() -> None:
 def test_secret_without_a_field_is_an_error_that_shows_no_value() -> None:
     secrets = Secrets(**{"arn:admin": {"username": "admin", "password": "hush-hush-hush"}})
     with pytest.raises(ValueError, match=r"arn:admin lacks session_key") as caught:
-        program.admin_credentials(secrets, "arn:admin")
+        program.admin_credentials(SecretsManager(secrets), "arn:admin")
     assert "hush" not in str(caught.value)
 
 
@@ -245,7 +246,7 @@ def test_start_gives_the_secrets_to_the_server_in_a_private_file(
     )
     monkeypatch.setattr(program, "__file__", stand_in(tmp_path, body))
     secrets = Secrets(**{"arn:database": {"username": "u", "password": "p@ss"}})
-    assert program.start(program.read_settings(ENVIRONMENT), secrets) == 7
+    assert program.start(program.read_settings(ENVIRONMENT), SecretsManager(secrets)) == 7
     argv, file_mode, folder_mode, ini, environment = json.loads(seen.read_text())
     assert argv[1:] == ["serve"]
     assert stat.S_IMODE(int(file_mode, 8)) == 0o600
@@ -267,7 +268,7 @@ def test_start_begins_again_after_a_rotation(tmp_path: Path, monkeypatch: pytest
         0.5, secrets.current.update, ({"arn:database": ('{"username": "u", "password": "new"}', "2")},)
     ).start()
     with pytest.raises(RestartedError):
-        program.start(program.read_settings(ENVIRONMENT), secrets)
+        program.start(program.read_settings(ENVIRONMENT), SecretsManager(secrets))
 
 
 def test_start_carries_on_when_secrets_manager_does_not_answer(
@@ -277,7 +278,7 @@ def test_start_carries_on_when_secrets_manager_does_not_answer(
     monkeypatch.setattr(program, "ROTATION_CHECK_S", 0.1)
     secrets = Secrets(**{"arn:database": {"username": "u", "password": "p"}})
     threading.Timer(0.3, setattr, (secrets, "blind_reads", 10_000)).start()
-    assert program.start(program.read_settings(ENVIRONMENT), secrets) == 0
+    assert program.start(program.read_settings(ENVIRONMENT), SecretsManager(secrets)) == 0
     assert secrets.blind_reads < 10_000
 
 
@@ -288,3 +289,14 @@ def test_main_refuses_bad_settings_with_a_usage_error(
         monkeypatch.delenv(name, raising=False)
     assert program.main([]) == 2
     assert "HOST is not set" in caplog.text
+
+
+def test_main_needs_the_region_of_its_secrets(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    for name, value in ENVIRONMENT.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.delenv("AWS_REGION", raising=False)
+    monkeypatch.setitem(sys.modules, "secret_store", secret_store)
+    assert program.main([]) == 2
+    assert "AWS_REGION is not set" in caplog.text

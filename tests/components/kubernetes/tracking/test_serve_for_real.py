@@ -21,7 +21,8 @@ import psutil
 import pytest
 from moto.server import ThreadedMotoServer
 
-from components.kubernetes.tracking import serve as mlflow_serve
+from components.aws.tracking import secret_store
+from components.kubernetes.tracking import serve
 from components.kubernetes.tracking.pod import allowed_hosts
 
 REGION = "eu-central-1"
@@ -111,14 +112,15 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
         "WORKERS": "1",
         "ALLOWED_HOSTS": allowed_hosts("mlflow"),
         "ARTIFACTS_DESTINATION": str(folder / "artifacts"),
-        "ADMIN_SECRET_ARN": admin_arn,
-        "DATABASE_SECRET_ARN": database_arn,
+        "ADMIN_SECRET": admin_arn,
+        "DATABASE_SECRET": database_arn,
         "DATABASE_URI": f"sqlite:///{folder}/{{username}}.db",
     }
-    # Alone in its folder, as the ConfigMap mounts it.
+    # The two files of the ConfigMap, alone in their folder.
     program = folder / "mounted" / "serve.py"
     program.parent.mkdir()
-    program.write_text(Path(mlflow_serve.__file__).read_text())
+    program.write_text(Path(serve.__file__).read_text())
+    program.with_name("secret_store.py").write_text(Path(secret_store.__file__).read_text())
     log = folder / "log"
     with log.open("wb") as out:
         process = subprocess.Popen(

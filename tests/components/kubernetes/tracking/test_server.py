@@ -14,10 +14,11 @@ DEFAULTS = {
     "image": "registry.example/mlflow@sha256:0",
     "replicas": 2,
     "workers": 3,
-    "region": "eu-central-1",
+    "grants": {"environment": {"REGION": "here"}, "agents": [{"cidr": "169.254.170.23/32", "port": 80}]},
+    "secret_store": "def connect(environment): ...\n",
     "database_uri": "postgresql+psycopg2://{username}:{password}@db:5432/mlflow",
-    "database_secret_arn": "arn:db",
-    "admin_secret_arn": "arn:admin",
+    "database_secret": "database",
+    "admin_secret": "admin",
     "artifacts_destination": "s3://artifacts/mlflow",
 }
 

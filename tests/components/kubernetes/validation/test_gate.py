@@ -9,12 +9,22 @@ from typing import Any
 import pulumi
 import pytest
 
+from components.kubernetes.offers import FabricOffer, NodeOffer
 from components.kubernetes.validation.args import SmokeTestArgs
 from components.kubernetes.validation.bundle import bundle
 from components.kubernetes.validation.gate import SmokeTest
+from smoke_training.fabric import Fabric
 from smoke_training.launchers.validation import CONTROL_PORT_OFFSET
 from tests.components.graph import Graph, deploy_graph
 
+FABRIC: FabricOffer = {
+    "kind": Fabric.EFA,
+    "resource": "vpc.amazonaws.com/efa",
+    "count": 4,
+    "pod_resources": {"hugepages-2Mi": "5120Mi"},
+}
+CLAIMED: FabricOffer = {**FABRIC, "device_class": "efa.networking.k8s.aws"}
+NODE: NodeOffer = {"cpu": 80, "memory_gib": 900, "gpus": 8, "fabric": FABRIC}
 PLAN = {"stack": "dev-aws", "instance_type": "p4d.24xlarge", "hourly_cost_usd": None}
 
 
@@ -26,15 +36,10 @@ def args() -> SmokeTestArgs:
         "plan": PLAN,
         "image": "registry.example/pytorch@sha256:00",
         "nodes": 2,
-        "gpus_per_node": 8,
-        "efa_per_node": 4,
-        "efa_driver": "device_plugin",
-        "cpu": 80,
-        "memory_gib": 900,
+        "node": NODE,
         "pool_labels": {"trainstack.dev/pool": "a100"},
         "tracking_url": "http://mlflow.mlflow.svc.cluster.local:5000",
-        "credentials_secret_arn": "arn:aws:secretsmanager:eu-central-1:111122223333:secret:mlflow",
-        "region": "eu-central-1",
+        "environment": {"CREDENTIALS": "secret:mlflow", "REGION": "here"},
         "timeout_s": 900,
     }
 
@@ -161,8 +166,7 @@ def test_the_container_follows_the_launchers_contract(made: Graph) -> None:
     assert env["WORK_DIR"] == f"/checkpoints/smoke/{name}"
     assert env["TERMINATION_MESSAGE_PATH"] == "/dev/termination-log"
     assert env["MLFLOW_TRACKING_URI"] == "http://mlflow.mlflow.svc.cluster.local:5000"
-    assert env["MLFLOW_CREDENTIALS_SECRET_ARN"].endswith("secret:mlflow")
-    assert env["AWS_REGION"] == "eu-central-1"
+    assert (env["CREDENTIALS"], env["REGION"]) == ("secret:mlflow", "here")
     (rank,) = [entry for entry in container(made)["env"] if entry["name"] == "NODE_RANK"]
     assert rank["valueFrom"]["fieldRef"]["fieldPath"] == (
         "metadata.annotations['batch.kubernetes.io/job-completion-index']"
@@ -234,7 +238,7 @@ def test_on_a_shared_volume_root_makes_the_folder_and_nothing_else() -> None:
 
 
 def test_devices_by_claim_are_counted_and_not_asked_for_twice() -> None:
-    graph = smoke({**args(), "efa_driver": "dra"})
+    graph = smoke({**args(), "node": {**NODE, "fabric": CLAIMED}})
     (request,) = graph.find("ResourceClaimTemplate")["spec"]["spec"]["devices"]["requests"]
     assert request["exactly"] == {
         "deviceClassName": "efa.networking.k8s.aws",
@@ -249,7 +253,7 @@ def test_devices_by_claim_are_counted_and_not_asked_for_twice() -> None:
 
 
 def test_without_accelerators_none_are_asked_for() -> None:
-    graph = smoke({**args(), "gpus_per_node": 0, "efa_per_node": 0, "efa_driver": "none"})
+    graph = smoke({**args(), "node": {"cpu": 80, "memory_gib": 900, "gpus": 0}})
     assert container(graph)["resources"]["limits"] == {"cpu": "80", "memory": "900Gi"}
     assert "NCCL_DEBUG" not in environment(graph)
 
@@ -274,12 +278,12 @@ def test_the_same_input_is_the_same_job(made: Graph) -> None:
         {"plan": {"stack": "dev-aws", "instance_type": "p5.48xlarge", "hourly_cost_usd": None}},
         {"image": "registry.example/pytorch@sha256:11"},
         {"nodes": 4},
-        {"gpus_per_node": 4},
-        {"efa_per_node": 1},
+        {"node": {**NODE, "gpus": 4}},
+        {"node": {**NODE, "fabric": {**FABRIC, "count": 1}}},
         {"pool_labels": {"trainstack.dev/pool": "h100"}},
         {"pvc_name": "checkpoints"},
         {"timeout_s": 901},
-        {"cpu": 79},
+        {"node": {**NODE, "cpu": 79}},
     ],
 )
 def test_anything_that_is_validated_changes_the_name(made: Graph, change: Any) -> None:
@@ -288,5 +292,6 @@ def test_anything_that_is_validated_changes_the_name(made: Graph, change: Any) -
 
 
 def test_where_results_are_reported_does_not(made: Graph) -> None:
-    moved = smoke({**args(), "tracking_url": "http://elsewhere:5000", "region": "us-east-1"})
+    elsewhere = {**args()["environment"], "REGION": "there"}
+    moved = smoke({**args(), "tracking_url": "http://elsewhere:5000", "environment": elsewhere})
     assert moved.outputs["job"] == made.outputs["job"]

@@ -12,7 +12,7 @@ from components.kubernetes.validation.gate import SmokeTest
 from components.kubernetes.validation.schedule import SmokeSchedule, SmokeScheduleArgs
 from smoke_training import plan as plans
 from tests.components.graph import Graph, deploy_graph
-from tests.components.kubernetes.validation.test_gate import args
+from tests.components.kubernetes.validation.test_gate import CLAIMED, NODE, args
 from tests.smoke_training import samples
 
 TOPIC = "arn:aws:sns:eu-central-1:111122223333:training-alerts"
@@ -21,7 +21,7 @@ PLAN = {key: value for key, value in samples.document().items() if key not in ("
 
 def asked(**changes: Any) -> SmokeScheduleArgs:
     run: Any = {**args(), "plan": PLAN, "queue": "smoke-schedule", "priority": "background", **changes}
-    return {"schedule": "0 5 * * 1", "run": run, "alert_topic_arn": TOPIC}
+    return {"schedule": "0 5 * * 1", "run": run, "plan": {"alert_topic_arn": TOPIC}}
 
 
 def scheduled(given: SmokeScheduleArgs) -> Graph:
@@ -124,7 +124,7 @@ def test_another_plan_is_another_config_map_and_the_same_cron_job(made: Graph) -
 
 
 def test_devices_by_claim_come_from_the_gates_template() -> None:
-    graph = scheduled(asked(efa_driver="dra"))
+    graph = scheduled(asked(node={**NODE, "fabric": CLAIMED}))
     pod = pod_of(graph.find("CronJob")["spec"]["jobTemplate"]["spec"])
     assert pod["resourceClaims"] == [{"name": "efa", "resourceClaimTemplateName": "smoke-efa"}]
     assert graph.all("ResourceClaimTemplate") == {}, "it is there already"
@@ -132,5 +132,5 @@ def test_devices_by_claim_come_from_the_gates_template() -> None:
 
 def test_without_a_topic_the_plan_names_none() -> None:
     given = asked()
-    del given["alert_topic_arn"]
-    assert json.loads(scheduled(given).find("ConfigMap")["data"]["plan.json"])["alert_topic_arn"] is None
+    del given["plan"]
+    assert "alert_topic_arn" not in json.loads(scheduled(given).find("ConfigMap")["data"]["plan.json"])

@@ -1,0 +1,326 @@
+"""AWS: one EKS cluster with GPU pools, buckets, file systems, tracking and budgets."""
+
+from dataclasses import dataclass
+
+import pulumi
+
+from components.aws.cluster.autoscaling import AwsAutoscaling
+from components.aws.cluster.eks import AwsCluster
+from components.aws.cluster.kubeconfig import kubeconfig
+from components.aws.money.budget import AwsBudget
+from components.aws.network.vpc import AwsNetwork
+from components.aws.pod_role import AwsPodRole, pod_identity, secret_reader
+from components.aws.pools.gpu_pool import AwsGpuPool
+from components.aws.pools.gpu_pool_args import AwsGpuPoolArgs
+from components.aws.pools.offers import efa_charts, link_rates, node_offer, peak_tflops
+from components.aws.storage.tiers import AwsStorage, AwsStorageArgs
+from components.aws.storage.volumes import lustre_source
+from components.aws.tracking.server import AwsTracking
+from components.aws.validation.alert_topic import AwsAlertTopic
+from infra.catalog.aws import facts
+from infra.cost.aws import node_price
+from infra.naming import TAG_PREFIX, stack_tags
+from infra.providers import aws_provider, kubernetes_provider
+from infra.stackspec import StackSpec
+from infra.stackspec.clouds import AwsSpec
+from infra.stackspec.layouts import MediumLayout, PoolSpec
+from stacks.parts import (
+    Alerts,
+    Cluster,
+    Pool,
+    Pools,
+    ServiceAccount,
+    SharedFolder,
+    Spend,
+    Store,
+    Tracking,
+    ValidationAccess,
+)
+
+# EKS add-ons of every cluster; the file-system drivers are there because the file systems are.
+ADDONS = (
+    "vpc-cni",
+    "kube-proxy",
+    "coredns",
+    "eks-pod-identity-agent",
+    "eks-node-monitoring-agent",
+    "aws-ebs-csi-driver",
+    "aws-efs-csi-driver",
+    "aws-fsx-csi-driver",
+    "metrics-server",
+)
+# The words of the component for how nodes are bought, where they differ from the spec.
+_CAPACITIES = {"block": "capacity_block"}
+# Lustre links this folder to the checkpoint bucket.
+_CHECKPOINTS = "checkpoints"
+
+
+@dataclass(frozen=True)
+class EksCluster(Cluster):
+    """A cluster on AWS, with its place in the network."""
+
+    eks: AwsCluster
+    network: AwsNetwork
+    subnet_ids: list[pulumi.Input[str]]
+    """A private subnet per zone."""
+    on_both: pulumi.ResourceOptions
+    """Options for what has parts on AWS and in the cluster: both providers."""
+
+
+@dataclass(frozen=True)
+class AwsStore(Store):
+    """A store on AWS, with its buckets and their key."""
+
+    tiers: AwsStorage
+
+
+class AwsCloud:
+    """`stacks.parts.ClusterCloud` on AWS. What can only be asked of AWS comes from the spec's part `on`."""
+
+    def __init__(self, spec: StackSpec, layout: MediumLayout, on: AwsSpec) -> None:
+        self._spec, self._layout, self._on = spec, layout, on
+        self._tags = stack_tags(
+            stack=spec.name,
+            profile=spec.profile,
+            owner=spec.owner,
+            cost_center=spec.cost_center,
+            extra=spec.tags,
+        )
+        self._provider = aws_provider(f"{spec.name}-aws", region=spec.region, tags=self._tags)
+        self._on_aws = pulumi.ResourceOptions(providers=[self._provider])
+
+    def cluster(self) -> EksCluster:
+        """A VPC and an EKS cluster in it."""
+        name, region = self._spec.name, self._spec.region
+        network = self._network()
+        eks = self._eks(network)
+        login = pulumi.Output.all(
+            cluster=eks.cluster_name, endpoint=eks.endpoint, certificate_authority=eks.certificate_authority
+        ).apply(lambda known: kubeconfig(**known, region=region))
+        kubernetes = kubernetes_provider(f"{name}-kubernetes", kubeconfig=login)
+        return EksCluster(
+            name=eks.cluster_name,
+            kubeconfig=login,
+            inside=pulumi.ResourceOptions(providers=[kubernetes]),
+            eks=eks,
+            network=network,
+            subnet_ids=[network.private_subnet_id_by_zone[zone] for zone in self._layout.zones],
+            on_both=pulumi.ResourceOptions(providers=[self._provider, kubernetes]),
+        )
+
+    def _network(self) -> AwsNetwork:
+        return AwsNetwork(
+            f"{self._spec.name}-network",
+            {
+                "region": self._spec.region,
+                "cidr": self._layout.network_cidr,
+                "zones": self._layout.zones,
+                "nat_per_zone": self._on.nat == "per_zone",
+                "flow_log_retention_days": self._spec.data.log_retention_days,
+                "interface_endpoints": self._on.endpoints,
+            },
+            self._on_aws,
+        )
+
+    def _eks(self, network: AwsNetwork) -> AwsCluster:
+        pool = self._layout.system_pool
+        return AwsCluster(
+            f"{self._spec.name}-cluster",
+            {
+                "region": self._spec.region,
+                "name": self._spec.name,
+                "kubernetes_version": self._layout.kubernetes_version,
+                "subnet_ids": network.private_subnet_ids,
+                "endpoint_public_access_cidrs": self._layout.api_access,
+                "admin_principal_arns": self._on.admin_arns,
+                "log_retention_days": self._spec.data.log_retention_days,
+                "system_pool": {
+                    "instance_types": [pool.machine],
+                    "min_size": pool.min_nodes,
+                    "max_size": pool.max_nodes,
+                    "desired_size": pool.min_nodes,
+                },
+                "addons": ADDONS,
+                "tags": self._tags,
+                "deletion_protection": self._spec.data.protect,
+            },
+            self._on_aws,
+        )
+
+    def pools(self, cluster: EksCluster) -> Pools:
+        """Managed node groups, and Cluster Autoscaler."""
+        groups = {pool.name: self._node_group(cluster, pool) for pool in self._layout.pools}
+        scaling = AwsAutoscaling(
+            f"{self._spec.name}-autoscaling",
+            {
+                "region": self._spec.region,
+                "cluster_name": self._spec.name,
+                "cluster_arn": cluster.eks.cluster_arn,
+                "idle_minutes": self._layout.idle_minutes,
+            },
+            cluster.on_both,
+        )
+        with_efa = [pool.name for pool in self._layout.pools if pool.rdma]
+        return Pools(
+            by_name={pool.name: self._pool(pool, groups[pool.name]) for pool in self._layout.pools},
+            drivers=efa_charts(self._on.efa_driver, with_efa, self._layout.kubernetes_version),
+            ready=[scaling, *groups.values()],
+        )
+
+    def _node_group(self, cluster: EksCluster, pool: PoolSpec) -> AwsGpuPool:
+        eks, network = cluster.eks, cluster.network
+        args: AwsGpuPoolArgs = {
+            "pool": pool.name,
+            "purpose": pool.purpose,
+            "cluster_name": eks.cluster_name,
+            "kubernetes_version": eks.kubernetes_version,
+            "node_role_arn": eks.node_role_arn,
+            "cluster_security_group_id": eks.security_group_id,
+            "efa_security_group_id": network.efa_security_group_id,
+            "instance_type": pool.machine,
+            "subnet_ids": [network.private_subnet_id_by_zone[zone] for zone in pool.zones],
+            "efa": pool.rdma,
+            "capacity": _CAPACITIES.get(pool.purchase.kind, pool.purchase.kind),
+            "min_size": pool.min_nodes,
+            "max_size": pool.max_nodes,
+            "desired_size": pool.min_nodes,
+            "disk_gib": pool.disk_gib,
+            "labels": {},
+            "tags": self._tags,
+        }
+        if pool.purchase.kind in ("reserved", "block"):
+            args["reservation_id"] = pool.purchase.id
+        return AwsGpuPool(f"{self._spec.name}-{pool.name}", args, self._on_aws)
+
+    def _pool(self, pool: PoolSpec, group: AwsGpuPool) -> Pool:
+        machine = facts.instance_type(pool.machine)
+        price = node_price(pool, self._spec.region)
+        return Pool(
+            machine=pool.machine,
+            max_nodes=pool.max_nodes,
+            labels=group.labels,
+            offer=node_offer(machine, self._on.efa_driver if pool.rdma else None),
+            usd_per_hour=price.usd_per_hour_expected if price else None,
+            facts={"peak_tflops": peak_tflops(machine), **link_rates(machine, efa=pool.rdma)},
+        )
+
+    def store(self, cluster: EksCluster) -> AwsStore:
+        """Buckets, and on demand FSx for Lustre and EFS."""
+        wanted, shared = self._spec.data, self._spec.data.shared_fs
+        args: AwsStorageArgs = {
+            "region": self._spec.region,
+            "vpc_id": cluster.network.vpc_id,
+            "subnet_ids": cluster.subnet_ids,
+            "client_security_group_ids": [cluster.eks.security_group_id],
+            "checkpoint_retention_days": wanted.checkpoint_retention_days,
+            "noncurrent_days": wanted.noncurrent_days,
+            "log_retention_days": wanted.log_retention_days,
+            "homes": wanted.homes,
+            "force_destroy": not wanted.protect,
+            "deletion_protection": wanted.protect,
+        }
+        if shared:
+            args["lustre"] = {
+                "capacity_gib": shared.capacity_gib,
+                "throughput_mb_s_per_tib": shared.throughput_mb_s_per_tib,
+                "subnet_id": cluster.network.private_subnet_id_by_zone[shared.zone],
+                "efa": shared.rdma,
+            }
+        tiers = AwsStorage(f"{self._spec.name}-storage", args, self._on_aws)
+        checkpoints = None
+        if shared and tiers.lustre:
+            checkpoints = SharedFolder(
+                source=lustre_source(tiers.lustre),
+                capacity_gib=shared.capacity_gib,
+                folder=_CHECKPOINTS,
+                durable_uri=_s3(tiers.checkpoint_bucket),
+            )
+        return AwsStore(
+            checkpoint_uri=_s3(tiers.checkpoint_bucket),
+            dataset_uri=_s3(tiers.dataset_bucket),
+            artifact_uri=_s3(tiers.artifact_bucket),
+            checkpoints=checkpoints,
+            ready=tiers,
+            tiers=tiers,
+        )
+
+    def tracking(self, cluster: EksCluster, store: AwsStore) -> Tracking:
+        """MLflow in the cluster, Aurora and Secrets Manager behind it."""
+        wanted, database = self._spec.tracking, self._on.database
+        server = AwsTracking(
+            f"{self._spec.name}-tracking",
+            {
+                "region": self._spec.region,
+                "cluster_name": cluster.eks.cluster_name,
+                "cluster_arn": cluster.eks.cluster_arn,
+                "vpc_id": cluster.network.vpc_id,
+                "subnet_ids": cluster.subnet_ids,
+                "client_security_group_ids": [cluster.eks.security_group_id],
+                "artifact_bucket": store.tiers.artifact_bucket,
+                "artifact_bucket_arn": store.tiers.artifact_bucket_arn,
+                "kms_key_arn": store.tiers.kms_key_arn,
+                "log_retention_days": self._spec.data.log_retention_days,
+                "min_acu": database.min_acu,
+                "max_acu": database.max_acu,
+                "image": wanted.image,
+                "replicas": wanted.replicas,
+                "workers": wanted.workers,
+                "deletion_protection": self._spec.data.protect,
+            },
+            cluster.on_both,
+        )
+        return Tracking(url=server.url, admin_secret=server.admin_secret_arn)
+
+    def spend(self) -> Spend:
+        """AWS Budgets and Cost Anomaly Detection."""
+        wanted = self._spec.budget
+        budget = AwsBudget(
+            f"{self._spec.name}-budget",
+            {
+                "stack_tag_key": f"{TAG_PREFIX}:stack",
+                "stack_tag_value": self._spec.name,
+                "team_tag_key": f"{TAG_PREFIX}:team",
+                "monthly_limit_usd": wanted.monthly_usd,
+                "teams": {team.name: team.monthly_budget_usd for team in self._spec.teams},
+                "alert_emails": wanted.alert_emails,
+                "anomaly_threshold_usd": wanted.anomaly_usd,
+            },
+            self._on_aws,
+        )
+        return Spend(budgets=budget.budget_names, alarm_topic=budget.topic_arn, ready=budget)
+
+    def validation(
+        self, cluster: EksCluster, store: AwsStore, tracking: Tracking, pods: ServiceAccount
+    ) -> ValidationAccess:
+        """A role that reads the tracking server's user; with a schedule, a topic that it may publish to."""
+        region = self._spec.region
+        alerts = self._alerts() if self._spec.smoke.schedule else None
+        role = AwsPodRole(
+            f"{self._spec.name}-smoke-role",
+            {
+                "cluster_name": cluster.eks.cluster_name,
+                "cluster_arn": cluster.eks.cluster_arn,
+                "namespace": pods.namespace,
+                "service_account": pods.name,
+                "policy": pulumi.Output.all(
+                    secret_arn=tracking.admin_secret,
+                    key_arn=store.tiers.kms_key_arn,
+                    topic_arn=alerts and alerts.topic,
+                ).apply(lambda known: secret_reader(region=region, **known)),
+            },
+            self._on_aws,
+        )
+        environment: dict[str, pulumi.Input[str]] = {
+            "MLFLOW_CREDENTIALS_SECRET_ARN": tracking.admin_secret,
+            **pod_identity(region)["environment"],
+        }
+        return ValidationAccess(environment=environment, alerts=alerts, ready=role)
+
+    def _alerts(self) -> Alerts:
+        emails = self._spec.budget.alert_emails
+        topic = AwsAlertTopic(f"{self._spec.name}-training-alerts", {"emails": emails}, self._on_aws)
+        return Alerts(topic=topic.topic_arn, plan={"alert_topic_arn": topic.topic_arn})
+
+
+def _s3(bucket: pulumi.Output[str]) -> pulumi.Output[str]:
+    return pulumi.Output.concat("s3://", bucket)

@@ -1,0 +1,92 @@
+"""The medium profile: one Kubernetes cluster with GPU pools, shared storage, queues, tracking and budgets."""
+
+from typing import Any
+
+from components.kubernetes.accelerators import POOL_LABEL, Accelerators
+from components.kubernetes.queueing.queues import Queueing
+from components.kubernetes.queueing.quotas import FlavorArgs
+from infra.stackspec import StackSpec
+from stacks.parts import Cluster, ClusterCloud, ClusterT, Pool, Pools, StoreT
+from stacks.validation import PODS, validation
+
+
+def medium(cloud: ClusterCloud[ClusterT, StoreT], spec: StackSpec) -> dict[str, Any]:
+    """Declare the stack; its outputs are those of `infra.outputs.StackOutputs`."""
+    cluster = cloud.cluster()
+    pools = cloud.pools(cluster)
+    store = cloud.store(cluster)
+    accelerators = Accelerators(
+        f"{spec.name}-accelerators",
+        {"gpu_pools": list(pools.by_name), "drivers": pools.drivers},
+        cluster.inside,
+    )
+    queueing = _queueing(spec, cluster, pools)
+    tracking = cloud.tracking(cluster, store)
+    spend = cloud.spend()
+    smoke = None
+    if spec.smoke.enabled:
+        smoke = validation(
+            spec,
+            cluster=cluster,
+            pool=pools.by_name[spec.smoke.pool],
+            store=store,
+            tracking=tracking,
+            queueing=queueing,
+            access=cloud.validation(cluster, store, tracking, PODS),
+            after=[accelerators, store.ready, spend.ready, *pools.ready],
+        )
+    return {
+        "stack": spec.name,
+        "cloud": spec.cloud,
+        "region": spec.region,
+        "profile": spec.profile,
+        "owner": spec.owner,
+        "cost_center": spec.cost_center,
+        "cluster_name": cluster.name,
+        "kubeconfig": cluster.kubeconfig,
+        "mlflow_url": tracking.url,
+        "mlflow_admin_secret": tracking.admin_secret,
+        "checkpoint_uri": store.checkpoint_uri,
+        "dataset_uri": store.dataset_uri,
+        "artifact_uri": store.artifact_uri,
+        "pools": list(pools.by_name),
+        "teams": queueing.team_namespaces.apply(
+            lambda namespaces: [
+                {"name": team, "namespace": namespace, "queue": "default"}
+                for team, namespace in namespaces.items()
+            ]
+        ),
+        "budgets": spend.budgets,
+        "alarm_topic": spend.alarm_topic,
+        "smoke": smoke,
+    }
+
+
+def _queueing(spec: StackSpec, cluster: Cluster, pools: Pools) -> Queueing:
+    return Queueing(
+        f"{spec.name}-queueing",
+        {
+            "flavors": [_flavor(name, pool) for name, pool in pools.by_name.items()],
+            "teams": [{"name": team.name, "weight": team.weight, "gpus": team.gpus} for team in spec.teams],
+            "gate": {
+                "flavor": spec.smoke.pool,
+                "nodes": spec.smoke.nodes if spec.smoke.enabled else 0,
+                "scheduled": spec.smoke.enabled and spec.smoke.schedule is not None,
+            },
+        },
+        cluster.inside,
+    )
+
+
+def _flavor(name: str, pool: Pool) -> FlavorArgs:
+    flavor: FlavorArgs = {
+        "name": name,
+        "node_labels": {POOL_LABEL: name},
+        "nodes": pool.max_nodes,
+        "cpu": pool.offer["cpu"],
+        "memory_gib": pool.offer["memory_gib"],
+        "gpus": pool.offer["gpus"],
+    }
+    if "fabric" in pool.offer:
+        flavor["fabric"] = pool.offer["fabric"]
+    return flavor

@@ -1,0 +1,153 @@
+"""What layouts ask of clouds, and the records that parts of a stack hand on to each other.
+
+A layout calls the methods of a cloud and passes their records on, so that the order of parts follows from the
+arguments. A cloud may return richer records of its own (a cluster that remembers its network): the type
+parameters prove that it gets these back, and a layout sees only what is declared here.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeVar
+
+import pulumi
+
+from components.kubernetes.offers import NodeOffer
+from components.kubernetes.volumes import VolumeSourceArgs
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """A Kubernetes cluster that takes objects."""
+
+    name: pulumi.Output[str]
+    kubeconfig: pulumi.Output[str]
+    """A kubeconfig without a secret."""
+    inside: pulumi.ResourceOptions
+    """Options for what is made in the cluster: its Kubernetes provider."""
+
+
+@dataclass(frozen=True)
+class Pool:
+    """A pool of GPU nodes of one machine type."""
+
+    machine: str
+    """The cloud's name of the machine type."""
+    max_nodes: int
+    labels: Mapping[str, str]
+    """Labels of every node."""
+    offer: NodeOffer
+    """What jobs may request of one node."""
+    usd_per_hour: float | None
+    """Expected price of one node; None where no source gives it."""
+    facts: Mapping[str, Any]
+    """What is declared about a node, under the keys of a smoke plan: rates of links, peak of accelerators."""
+
+
+@dataclass(frozen=True)
+class Pools:
+    """The GPU pools of a cluster."""
+
+    by_name: Mapping[str, Pool]
+    drivers: Mapping[str, Mapping[str, Any]]
+    """Charts that hand out the devices of the pools' fabrics: their values by the chart's key."""
+    ready: Sequence[pulumi.Resource]
+    """The pools, and what gives them nodes when jobs ask."""
+
+
+@dataclass(frozen=True)
+class SharedFolder:
+    """A folder of a shared file system whose content has a durable copy in an object store."""
+
+    source: VolumeSourceArgs
+    capacity_gib: int
+    folder: str
+    """The folder on the file system."""
+    durable_uri: pulumi.Output[str]
+    """Where the object store keeps what is written to the folder."""
+
+
+@dataclass(frozen=True)
+class Store:
+    """Where data lives."""
+
+    checkpoint_uri: pulumi.Output[str]
+    dataset_uri: pulumi.Output[str]
+    artifact_uri: pulumi.Output[str]
+    checkpoints: SharedFolder | None
+    """The fast folder in front of the checkpoints; None where training writes to the object store."""
+    ready: pulumi.Resource
+
+
+@dataclass(frozen=True)
+class Tracking:
+    """The experiment tracking server."""
+
+    url: pulumi.Output[str]
+    """Where it listens, as pods see it."""
+    admin_secret: pulumi.Output[str]
+    """The secret with its first user, as the cloud's store of secrets calls it."""
+
+
+@dataclass(frozen=True)
+class Spend:
+    """Budgets and their alarms."""
+
+    budgets: pulumi.Output[Sequence[str]]
+    alarm_topic: pulumi.Output[str]
+    ready: pulumi.Resource
+
+
+@dataclass(frozen=True)
+class ServiceAccount:
+    """A Kubernetes service account, to which a cloud gives rights."""
+
+    namespace: str
+    name: str
+
+
+@dataclass(frozen=True)
+class Alerts:
+    """Where a scheduled validation reports that training got worse."""
+
+    topic: pulumi.Output[str]
+    plan: Mapping[str, pulumi.Input[Any]]
+    """What the run's smoke plan says about it."""
+
+
+@dataclass(frozen=True)
+class ValidationAccess:
+    """The rights of the pods of a validation."""
+
+    environment: Mapping[str, pulumi.Input[str]]
+    """Variables by which the pods find the cloud and the credentials of the tracking server."""
+    alerts: Alerts | None
+    """None without a schedule."""
+    ready: pulumi.Resource
+
+
+ClusterT = TypeVar("ClusterT", bound=Cluster)
+StoreT = TypeVar("StoreT", bound=Store)
+
+
+class ClusterCloud(Protocol[ClusterT, StoreT]):
+    """A cloud with Kubernetes clusters: what a layout made of clusters needs."""
+
+    def cluster(self) -> ClusterT:
+        """The network, the cluster and the nodes of its own services."""
+
+    def pools(self, cluster: ClusterT) -> Pools:
+        """The GPU pools, and what scales them."""
+
+    def store(self, cluster: ClusterT) -> StoreT:
+        """The object stores and file systems."""
+
+    def tracking(self, cluster: ClusterT, store: StoreT) -> Tracking:
+        """The tracking server with its database and its secrets."""
+
+    def spend(self) -> Spend:
+        """Budgets of the stack and of its teams."""
+
+    def validation(
+        self, cluster: ClusterT, store: StoreT, tracking: Tracking, pods: ServiceAccount
+    ) -> ValidationAccess:
+        """What the pods of the validation may do, and where a scheduled one reports."""

@@ -1,0 +1,164 @@
+"""The validation of a stack: a training run on one of its pools that gates the deploy, and its repetition."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pulumi
+
+from components.kubernetes.queueing.kueue import GATE_NAMESPACE
+from components.kubernetes.queueing.queues import Queueing
+from components.kubernetes.validation.args import SmokeTestArgs
+from components.kubernetes.validation.gate import SmokeTest
+from components.kubernetes.validation.run import SERVICE_ACCOUNT
+from components.kubernetes.validation.schedule import SmokeSchedule
+from components.kubernetes.volumes import SharedVolume
+from infra.stackspec import StackSpec
+from smoke_training.fabric import Fabric
+from smoke_training.launchers.validation import CHECKPOINTS
+from stacks.parts import (
+    Alerts,
+    Cluster,
+    Pool,
+    ServiceAccount,
+    SharedFolder,
+    Store,
+    Tracking,
+    ValidationAccess,
+)
+
+PODS = ServiceAccount(GATE_NAMESPACE, SERVICE_ACCOUNT)
+_CLAIM = "checkpoints"
+# Pods of one validation start apart, because nodes boot and pull images apart; the first one waits this long
+# for the last, within the time of the run.
+_JOIN_AT_LEAST_S, _JOIN_AT_MOST_S = 120, 600
+# Twice the default: NCCL sets up its first communicators without a sign of life from its ranks.
+_HANG_S = 60
+
+
+def validation(
+    spec: StackSpec,
+    *,
+    cluster: Cluster,
+    pool: Pool,
+    store: Store,
+    tracking: Tracking,
+    queueing: Queueing,
+    access: ValidationAccess,
+    after: Sequence[pulumi.Resource],
+) -> Mapping[str, Any]:
+    """Declare the gating Job and its repetition; returns what `infra.outputs.Smoke` holds.
+
+    `after` are the parts that have to be ready before training can be judged.
+    """
+    wanted = spec.smoke
+    run: SmokeTestArgs = {
+        "namespace": queueing.gate_namespace,
+        "queue": queueing.gate_queue,
+        "priority": queueing.gate_priority,
+        "plan": smoke_plan(spec, pool, shared=store.checkpoints is not None),
+        "image": wanted.image,
+        "nodes": wanted.nodes,
+        "node": pool.offer,
+        "pool_labels": pool.labels,
+        "tracking_url": tracking.url,
+        "environment": access.environment,
+        "timeout_s": wanted.timeout_s,
+        "queue_timeout_s": wanted.queue_timeout_s,
+    }
+    if store.checkpoints:
+        claim = _claim(spec, cluster, queueing, store.checkpoints)
+        run["pvc_name"], run["pvc_folder"] = claim.claim_name, store.checkpoints.folder
+    ready = pulumi.ResourceOptions(depends_on=[access.ready, *after])
+    gate = SmokeTest(f"{spec.name}-smoke", run, pulumi.ResourceOptions.merge(cluster.inside, ready))
+    below: SmokeTestArgs = {
+        **run,
+        "queue": queueing.schedule_queue,
+        "priority": queueing.schedule_priority,
+    }
+    schedule = _schedule(spec, gate, below, access.alerts, cluster.inside)
+    uri = _result_uri(gate.result_path, store.checkpoints)
+    return {
+        "job": gate.job_name,
+        "namespace": GATE_NAMESPACE,
+        "result_uri": uri,
+        # Named after the result by the run (smoke_training/record/book.py).
+        "baseline_uri": uri.apply(lambda known: f"{known.removesuffix('.json')}.baseline.json"),
+        "schedule": schedule and schedule.cron_job,
+        "alert_topic": access.alerts and access.alerts.topic,
+    }
+
+
+def _claim(spec: StackSpec, cluster: Cluster, queueing: Queueing, folder: SharedFolder) -> SharedVolume:
+    return SharedVolume(
+        f"{spec.name}-smoke-checkpoints",
+        {
+            "namespace": queueing.gate_namespace,
+            "claim": _CLAIM,
+            "capacity_gib": folder.capacity_gib,
+            "source": folder.source,
+        },
+        cluster.inside,
+    )
+
+
+def _schedule(
+    spec: StackSpec,
+    gate: SmokeTest,
+    run: SmokeTestArgs,
+    alerts: Alerts | None,
+    inside: pulumi.ResourceOptions,
+) -> SmokeSchedule | None:
+    """The repetition; no deploy awaits it, so what it finds has to be sent somewhere."""
+    if spec.smoke.schedule is None or alerts is None:
+        return None
+    # What has not passed the gate is not worth repeating.
+    passed = pulumi.ResourceOptions.merge(inside, pulumi.ResourceOptions(depends_on=[gate]))
+    return SmokeSchedule(
+        f"{spec.name}-smoke-schedule",
+        {"schedule": spec.smoke.schedule, "run": run, "plan": alerts.plan},
+        passed,
+    )
+
+
+def _result_uri(path: pulumi.Output[str], folder: SharedFolder | None) -> pulumi.Output[str]:
+    """Where the result is found: in the object store, or only in the pods."""
+    if folder is None:
+        return path
+    return pulumi.Output.all(folder.durable_uri, path).apply(
+        lambda known: f"{known[0]}{known[1].removeprefix(CHECKPOINTS)}"
+    )
+
+
+def smoke_plan(spec: StackSpec, pool: Pool, *, shared: bool) -> dict[str, Any]:
+    """What a run needs to know about the stack (schema trainstack.smoke-plan/1).
+
+    `shared`: its folder lies on a shared file system. That declares its throughput for many streams; what one
+    node writes in one stream is declared nowhere, so nodes are compared with each other.
+    """
+    wanted = spec.smoke
+    price = pool.usd_per_hour
+    storage = {"name": _CLAIM, "path": "$WORK_DIR", "write_mb_s": None, "source": None}
+    return {
+        "stack": spec.name,
+        "ranks_per_node": None,
+        "instance_type": pool.machine,
+        "fabric": pool.offer["fabric"]["kind"] if "fabric" in pool.offer else Fabric.TCP,
+        "cloud": spec.cloud,
+        "region": spec.region,
+        "profile": spec.profile,
+        "owner": spec.owner,
+        "team": "platform",
+        "cost_center": spec.cost_center,
+        "hourly_cost_usd": None if price is None else price * wanted.nodes,
+        "min_scaling_efficiency": wanted.min_scaling_efficiency,
+        "max_straggler_slowdown": 1.15,
+        # The workload brings its own table of figures; a plan states one only to override it.
+        "expected_busbw_gb_s": None,
+        "accept": list(wanted.accept),
+        "dataset": "synthetic",
+        "task": "deploy-validation",
+        "join_timeout_s": max(_JOIN_AT_LEAST_S, min(_JOIN_AT_MOST_S, wanted.timeout_s // 2)),
+        "hang_timeout_s": _HANG_S,
+        **pool.facts,
+        **({"storage": [storage]} if shared else {}),
+    }

@@ -1,0 +1,27 @@
+"""File systems on AWS as volumes of pods."""
+
+from types import SimpleNamespace
+from typing import Any
+
+import pulumi
+
+from components.aws.storage.volumes import efs_source, lustre_source
+from tests.components.recorder import deploy
+
+
+def test_lustre_is_mounted_by_its_names_with_locks_that_all_nodes_see() -> None:
+    system: Any = SimpleNamespace(file_system_id="fs-1", dns_name="fs-1.fsx.local", mount_name="abc")
+    assert lustre_source(system) == {
+        "driver": "fsx.csi.aws.com",
+        "handle": "fs-1",
+        "attributes": {"dnsname": "fs-1.fsx.local", "mountname": "abc"},
+        "mount_options": ["flock"],
+    }
+
+
+def test_efs_is_encrypted_on_the_way_and_may_use_an_access_point() -> None:
+    plain, pointed = efs_source("fs-2"), efs_source("fs-2", "fsap-3")
+    _, found = deploy(lambda: {"handle": pulumi.Output.from_input(pointed["handle"])})
+    assert (plain["handle"], found["handle"]) == ("fs-2", "fs-2::fsap-3")
+    assert plain["driver"] == pointed["driver"] == "efs.csi.aws.com"
+    assert plain["mount_options"] == pointed["mount_options"] == ["tls"]
