@@ -29,8 +29,8 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
+from benchmarks.wilson import wilson  # noqa: E402
 from smoke_training.runtime import code  # noqa: E402
-from smoke_training.statistics.wilson import wilson  # noqa: E402
 from tests.faults import catalog, system  # noqa: E402
 from tests.faults.catalog import Case  # noqa: E402
 from tests.faults.injector import InjectorError  # noqa: E402

@@ -28,7 +28,7 @@ from torch.nn.parallel import DistributedDataParallel
 
 import smoke_training
 from smoke_training.probes.training import transformer
-from smoke_training.statistics.estimators import median_interval
+from smoke_training.statistics.medians import median_interval
 
 BLOCK, EVERY, WARMUP = 100, 50, 4
 SIZE = transformer.CPU_TIMING

@@ -18,8 +18,8 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
+from benchmarks.wilson import wilson  # noqa: E402
 from smoke_training.evidence.state import Integrity, Resume  # noqa: E402
-from smoke_training.statistics.wilson import wilson  # noqa: E402
 from tests.smoke_training.jobs import bundle, partial_job  # noqa: E402
 
 RANKS = 4

@@ -28,13 +28,13 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
+from benchmarks.wilson import wilson  # noqa: E402
 from smoke_training import verdict  # noqa: E402
 from smoke_training.evidence.registry import Evidence  # noqa: E402
 from smoke_training.evidence.world import Planned  # noqa: E402
 from smoke_training.model import Judgement, Verdict  # noqa: E402
 from smoke_training.plan import Plan, parse  # noqa: E402
 from smoke_training.record import reading  # noqa: E402
-from smoke_training.statistics.wilson import wilson  # noqa: E402
 from tests.faults import system  # noqa: E402
 from tests.faults.lab import Lab  # noqa: E402
 from tests.faults.neighbour import NoisyNeighbour  # noqa: E402

@@ -3,8 +3,10 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Self
 
 SCHEMA = "trainstack.smoke/1"
+PLAN = "the run plan"  # the source of what a user declared
 
 
 class Verdict(StrEnum):
@@ -78,6 +80,16 @@ class Expected:
     floor: float | None = None
     reason: str | None = None
 
+    @classmethod
+    def exactly(cls, value: float, source: str, floor: float | None = None) -> Self:
+        """What must be so, whatever the machine."""
+        return cls(value=value, kind="exact", source=source, floor=floor)
+
+    @classmethod
+    def unknown(cls, reason: str, source: str = PLAN) -> Self:
+        """Nothing to hold a figure against."""
+        return cls(value=None, kind="unknown", source=source, reason=reason)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Culprit:
@@ -85,27 +97,36 @@ class Culprit:
 
     kind: str  # rank | node | link | nic | storage | stack
     id: str  # rank "2", node "1", link "0-2", nic "1/eth1", storage "checkpoints@1", stack "transport"
-    node: str | None
-    score: float | None
-    ci: tuple[float, float] | None
     cause: Cause
     evidence: tuple[str, ...]
+    node: str | None = None
+    score: float | None = None
+    ci: tuple[float, float] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class Check:
-    """One judged measure. `message` is a full sentence with the figures; `next_action` is one thing to do."""
+    """One judged measure. `message` is a full sentence with the figures; `next_action` is one thing to do.
 
-    id: str
+    A judge leaves `id` to its rule. `required` is false where the check gates nothing, as one that could not
+    be made here.
+    """
+
     status: Verdict
-    required: bool
     message: str
+    id: str = ""
+    required: bool = True
     measured: Measured | None = None
     expected: Expected | None = None
     zone: tuple[float, float] | None = None
     noise: Mapping[str, float | None] = field(default_factory=dict)
     culprits: tuple[Culprit, ...] = ()
     next_action: str | None = None
+
+    @classmethod
+    def skipped(cls, why: str) -> Self:
+        """A check that cannot be made here, and so gates nothing."""
+        return cls(status=Verdict.SKIPPED, message=why, required=False)
 
     @property
     def short_id(self) -> str:

@@ -5,10 +5,9 @@ because a measured fault is worth more to a reader than what could not be measur
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from smoke_training.evidence import Evidence
-from smoke_training.evidence.training import Training
 from smoke_training.evidence.world import Preflight, StoppedEarly, World
 from smoke_training.judges.network import collectives, links, loss, rails, transport
 from smoke_training.judges.run import baseline, liveness, preemption, world
@@ -36,6 +35,10 @@ class Rule:
     judge: Judge
     required: bool = True
     needs_peers: bool = False
+
+    def without(self, status: Verdict, why: str) -> Check:
+        """The check where there is nothing to judge."""
+        return Check(id=self.id, status=status, required=self.required, message=why)
 
 
 # In the order of reading: the first that fails gives the headline.
@@ -76,16 +79,6 @@ RULES: tuple[Rule, ...] = (
 )
 
 
-def training_decided(training: Training, plan: Plan) -> bool:
-    """Whether more iterations could still change the verdict of the training checks."""
-    return all(status is not Verdict.INCONCLUSIVE for status in _training_statuses(training, plan))
-
-
-def training_failed(training: Training, plan: Plan) -> bool:
-    """Whether the training checks already fail, so that going on would only cost time."""
-    return Verdict.FAIL in _training_statuses(training, plan)
-
-
 def judge(plan: Plan, found: Evidence) -> Judgement:
     """All checks of the phases that the plan runs, and the overall verdict."""
     checks = list(_judged(plan, found))
@@ -110,10 +103,6 @@ def overall(checks: list[Check]) -> Verdict:
     return Verdict.ERROR
 
 
-def _training_statuses(training: Training, plan: Plan) -> tuple[Verdict, Verdict]:
-    return judged.efficiency_status(plan, training), judged.straggler_status(plan, training)
-
-
 def _notes(plan: Plan, found: Evidence) -> Iterator[str]:
     preflight = found.of(Preflight)
     if preflight is not None and preflight.device == "cuda":
@@ -125,31 +114,25 @@ def _notes(plan: Plan, found: Evidence) -> Iterator[str]:
 
 
 def _judged(plan: Plan, found: Evidence) -> Iterator[Check]:
-    preflight, gang = found.of(Preflight), found.of(World)
-    ranks = gang.wanted if gang is not None else plan.nodes * (preflight.ranks if preflight else 1)
+    preflight, world = found.of(Preflight), found.of(World)
+    ranks = world.wanted if world is not None else plan.nodes * (preflight.ranks if preflight else 1)
     stopped = found.of(StoppedEarly)
     for rule in RULES:
         if rule.phase is not None and rule.phase not in plan.chosen_phases:
             continue
         if ranks < 2 and rule.needs_peers:
-            yield _skipped(rule, "One rank has no peers to scale with or to compare with.")
+            yield rule.without(Verdict.SKIPPED, "One rank has no peers to scale with or to compare with.")
             continue
         try:
             check = rule.judge(plan, found)
         except (ValueError, TypeError, KeyError, IndexError, ArithmeticError, StopIteration) as error:
-            yield _error(rule, f"the evidence cannot be judged: {type(error).__name__}: {error}")
+            yield rule.without(
+                Verdict.ERROR, f"the evidence cannot be judged: {type(error).__name__}: {error}"
+            )
             continue
         if check is not None:
-            yield check
+            yield replace(check, id=rule.id, required=rule.required and check.required)
         elif stopped is not None:
-            yield _skipped(rule, f"Not run: {stopped.reason}.")
+            yield rule.without(Verdict.SKIPPED, f"Not run: {stopped.reason}.")
         else:
-            yield _error(rule, "no measurement was delivered")
-
-
-def _skipped(rule: Rule, why: str) -> Check:
-    return Check(id=rule.id, status=Verdict.SKIPPED, required=rule.required, message=why)
-
-
-def _error(rule: Rule, why: str) -> Check:
-    return Check(id=rule.id, status=Verdict.ERROR, required=rule.required, message=why)
+            yield rule.without(Verdict.ERROR, "no measurement was delivered")

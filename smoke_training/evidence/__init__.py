@@ -1,15 +1,27 @@
-"""What a run measured: one module per family of records, all read through `parse` (pure)."""
+"""What a run measured: one module per family of records, written by `line_of` and read by `parse` (pure)."""
 
 from smoke_training.evidence import baseline, fabric, links, liveness, state, storage, system, training, world
-from smoke_training.evidence.registry import KINDS, Evidence, kind, kind_of, parse
+from smoke_training.evidence.registry import (
+    KINDS,
+    Evidence,
+    Record,
+    document_of,
+    kind,
+    kind_of,
+    line_of,
+    parse,
+)
 
 __all__ = [
     "KINDS",
     "Evidence",
+    "Record",
     "baseline",
+    "document_of",
     "fabric",
     "kind",
     "kind_of",
+    "line_of",
     "links",
     "liveness",
     "parse",

@@ -3,12 +3,12 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from smoke_training.evidence.registry import kind
+from smoke_training.evidence.registry import Record, kind
 
 
 @kind("baseline")
 @dataclass(frozen=True, kw_only=True)
-class Lookup:
+class Lookup(Record):
     """A baseline document and where it was found, or None with the reason."""
 
     document: Mapping[str, object] | None

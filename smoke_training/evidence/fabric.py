@@ -3,12 +3,12 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from smoke_training.evidence.registry import Evidence, kind
+from smoke_training.evidence.registry import Evidence, Record, kind
 
 
 @kind("collective")
 @dataclass(frozen=True, kw_only=True)
-class Collective:
+class Collective(Record):
     """One collective's sweep: `seconds[size index][repetition]`, the maximum over ranks, warm-up included.
 
     `sizes` are bytes of the whole array, ascending; `algorithms` says per size what NCCL's log says it used
@@ -45,7 +45,7 @@ class Wrong:
 
 @kind("payload")
 @dataclass(frozen=True, kw_only=True)
-class Payload:
+class Payload(Record):
     """Exact, rank-coded contents that one collective returned, over all ranks and sizes."""
 
     name: str

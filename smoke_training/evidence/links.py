@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from smoke_training.evidence.registry import kind
+from smoke_training.evidence.registry import Record, kind
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,8 +42,11 @@ class Broken:
 
 @kind("tournament")
 @dataclass(frozen=True, kw_only=True)
-class Tournament:
-    """Every pair of `nodes` in rounds of disjoint pairs, over one interface (None: the backend's choice)."""
+class Tournament(Record):
+    """Pairs of `nodes` in rounds of disjoint pairs, over one interface (None: the backend's choice).
+
+    Every pair up to 16 nodes, above it a sample: `cells` holds the directions that were measured.
+    """
 
     phase: str  # pairs | rails
     nodes: tuple[int, ...]
@@ -57,34 +60,9 @@ class Tournament:
     broken: tuple[Broken, ...] = ()
 
 
-@dataclass(frozen=True, kw_only=True)
-class SearchRound:
-    """Groups that exchanged data in rings at the same time, and their cells."""
-
-    purpose: str
-    groups: tuple[tuple[int, ...], ...]
-    cells: tuple[Cell, ...]
-
-
-@kind("link_search")
-@dataclass(frozen=True, kw_only=True)
-class LinkSearch:
-    """The rounds of a search among more nodes than a tournament can pair."""
-
-    nodes: tuple[int, ...]
-    interface: str | None
-    backend: str
-    streams: int
-    message_bytes: int
-    seconds: float
-    counter: str
-    rounds: tuple[SearchRound, ...]
-    broken: tuple[Broken, ...] = ()
-
-
 @kind("pairs_skipped")
 @dataclass(frozen=True, kw_only=True)
-class PairsSkipped:
+class PairsSkipped(Record):
     """Why there is nothing between nodes to measure."""
 
     reason: str
@@ -121,7 +99,7 @@ class Rail:
 
 @kind("rails")
 @dataclass(frozen=True, kw_only=True)
-class Rails:
+class Rails(Record):
     """All rails of the plan; on accelerators one group per local rank stands for a rail."""
 
     backend: str
@@ -145,7 +123,7 @@ class NodeTraffic:
 
 @kind("traffic")
 @dataclass(frozen=True, kw_only=True)
-class Traffic:
+class Traffic(Record):
     """All-reduces of the whole gang: `operations` of `size_bytes`, `seconds` in total.
 
     `phase_tx_bytes` are the bytes that each interface of each node sent during the whole collectives phase.
@@ -163,7 +141,7 @@ class Traffic:
 
 @kind("nccl_log")
 @dataclass(frozen=True, kw_only=True)
-class NcclLog:
+class NcclLog(Record):
     """What the NCCL log of one node says about its transport, see `smoke_training.nccl.transport`."""
 
     node: int

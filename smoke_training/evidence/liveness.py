@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from smoke_training.evidence.registry import kind
+from smoke_training.evidence.registry import Record, kind
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -21,7 +21,7 @@ class RankLife:
 
 @kind("liveness")
 @dataclass(frozen=True, kw_only=True)
-class Liveness:
+class Liveness(Record):
     """The watch over all ranks of a run. Seconds are observed time: a pause of the watcher does not count."""
 
     watched_s: float
@@ -32,7 +32,7 @@ class Liveness:
 
 @kind("hung")
 @dataclass(frozen=True, kw_only=True)
-class Hung:
+class Hung(Record):
     """Something lives and does not go on.
 
     `how`: stopped (by a signal), behind (all others wait for it), silent (its launcher no longer reports),
@@ -55,7 +55,7 @@ class Hung:
 
 @kind("killed")
 @dataclass(frozen=True, kw_only=True)
-class Killed:
+class Killed(Record):
     """Something ended without having said so, and not by this run's plan. `signal` is None when unknown."""
 
     what: str  # rank | launcher | torchrun
@@ -72,7 +72,7 @@ class Killed:
 
 @kind("never_started")
 @dataclass(frozen=True, kw_only=True)
-class NeverStarted:
+class NeverStarted(Record):
     """A rank that its node was to start and that never gave a sign of life."""
 
     rank: int

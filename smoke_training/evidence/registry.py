@@ -1,29 +1,39 @@
-"""Evidence: one JSON object per line, each of a registered kind (pure: parsing only).
+"""Evidence: one JSON object per line, each of a registered kind (pure).
 
-A line is written as soon as a phase is complete, so that a run that dies later is still judged on what it
-had. A line that cannot be read is remembered as such: the judge then reports ERROR instead of overlooking
-it.
+`line_of` writes what `parse` reads, both by the same frozen dataclasses. A line is written as soon as a phase
+is complete, so that a run that dies later is still judged on what it had. A line that cannot be read is
+remembered as such: the judge then reports ERROR instead of overlooking it.
 """
 
+import dataclasses
 import json
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 from smoke_training.decode import decode
 
-T = TypeVar("T")
 
-KINDS: dict[str, type] = {}
+@dataclass(frozen=True, kw_only=True)
+class Record:
+    """One line of evidence; `kind` names its form in the file."""
+
+    kind: ClassVar[str]
 
 
-def kind(name: str) -> Callable[[type[T]], type[T]]:
+R = TypeVar("R", bound=Record)
+
+KINDS: dict[str, type[Record]] = {}
+
+
+def kind(name: str) -> Callable[[type[R]], type[R]]:
     """Register a frozen dataclass as what lines of this kind hold."""
 
-    def register(record: type[T]) -> type[T]:
+    def register(record: type[R]) -> type[R]:
         if name in KINDS:
             raise ValueError(f"evidence kind {name!r} is registered twice")
         KINDS[name] = record
+        record.kind = name
         return record
 
     return register
@@ -33,16 +43,26 @@ def kind(name: str) -> Callable[[type[T]], type[T]]:
 class Evidence:
     """Everything read so far, in the order of the lines."""
 
-    records: list[object] = field(default_factory=list)
+    records: list[Record] = field(default_factory=list)
     unreadable: list[str] = field(default_factory=list)
 
-    def of(self, record: type[T]) -> T | None:
+    def of(self, record: type[R]) -> R | None:
         """The last record of a type, None if there is none."""
         return next((found for found in reversed(self.records) if isinstance(found, record)), None)
 
-    def all_of(self, record: type[T]) -> tuple[T, ...]:
+    def all_of(self, record: type[R]) -> tuple[R, ...]:
         """Every record of a type."""
         return tuple(found for found in self.records if isinstance(found, record))
+
+
+def document_of(record: Record) -> dict[str, Any]:
+    """A record as the JSON object of its line."""
+    return {"kind": record.kind, **dataclasses.asdict(record)}
+
+
+def line_of(record: Record) -> str:
+    """A record as one line of a samples file, without its line break; `parse` reads it back."""
+    return json.dumps(document_of(record))
 
 
 def parse(lines: Iterable[str]) -> Evidence:
@@ -64,8 +84,9 @@ def kind_of(line: str) -> str:
         return "unreadable"
 
 
-def _record(line: dict[str, Any]) -> object:
+def _record(line: dict[str, Any]) -> Record:
     name = line.pop("kind")
     if name not in KINDS:
         raise ValueError(f"unknown kind {name!r}")
-    return decode(KINDS[name], line)
+    record: Record = decode(KINDS[name], line)
+    return record

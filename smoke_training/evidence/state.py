@@ -2,12 +2,12 @@
 
 from dataclasses import dataclass
 
-from smoke_training.evidence.registry import kind
+from smoke_training.evidence.registry import Record, kind
 
 
 @kind("checkpoint")
 @dataclass(frozen=True, kw_only=True)
-class Checkpoint:
+class Checkpoint(Record):
     """Asynchronous checkpoints of a sharded state; seconds per checkpoint, the maximum over ranks."""
 
     name: str  # of the storage target
@@ -28,7 +28,7 @@ class Checkpoint:
 
 @kind("reference")
 @dataclass(frozen=True, kw_only=True)
-class Reference:
+class Reference(Record):
     """The uninterrupted run: its loss per step and what a checkpoint cost."""
 
     losses: tuple[float, ...]
@@ -50,7 +50,7 @@ class Damage:
 
 @kind("integrity")
 @dataclass(frozen=True, kw_only=True)
-class Integrity:
+class Integrity(Record):
     """The checkpoints that the restarted ranks found."""
 
     name: str  # of the storage target
@@ -76,7 +76,7 @@ class RankResume:
 
 @kind("resume")
 @dataclass(frozen=True, kw_only=True)
-class Resume:
+class Resume(Record):
     """The interruption and the recovery."""
 
     victim: int

@@ -2,12 +2,12 @@
 
 from dataclasses import dataclass
 
-from smoke_training.evidence.registry import kind
+from smoke_training.evidence.registry import Record, kind
 
 
 @kind("storage")
 @dataclass(frozen=True, kw_only=True)
-class Storage:
+class Storage(Record):
     """One storage target. Rows are nodes, in the order of `nodes`; columns are repetitions, in seconds.
 
     A write is `write_bytes` over a block written before, fsync included; a read is `read_bytes` after their
@@ -31,7 +31,7 @@ class Storage:
 
 @kind("storage_error")
 @dataclass(frozen=True, kw_only=True)
-class StorageError:
+class StorageError(Record):
     """An operation on storage that the operating system refused."""
 
     phase: str
@@ -50,7 +50,7 @@ class StorageError:
 
 @kind("loader")
 @dataclass(frozen=True, kw_only=True)
-class Loader:
+class Loader(Record):
     """A DataLoader over real files feeding an emulated accelerator. Rows are ranks, columns batches."""
 
     name: str

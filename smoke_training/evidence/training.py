@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from smoke_training.evidence.registry import kind
+from smoke_training.evidence.registry import Record, kind
 
 Rows = tuple[tuple[float, ...], ...]
 """Seconds, [rank][iteration]."""
@@ -23,7 +23,7 @@ class Window:
 
 @kind("fitness")
 @dataclass(frozen=True, kw_only=True)
-class Fitness:
+class Fitness(Record):
     """A fixed spin on every rank with nothing to wait for: what is left of its spread is the machine's."""
 
     spin: Rows
@@ -33,7 +33,7 @@ class Fitness:
 
 @kind("training")
 @dataclass(frozen=True, kw_only=True)
-class Training:
+class Training(Record):
     """Per-iteration seconds, [rank][iteration].
 
     `compute` without any collective, `step` with the gradient all-reduce; `*_cpu` is the thread's own CPU
@@ -57,7 +57,7 @@ class Training:
 
 @kind("decomposition")
 @dataclass(frozen=True, kw_only=True)
-class Decomposition:
+class Decomposition(Record):
     """Where the seconds of real training steps went, [rank][step]; `total` is measured by itself.
 
     `bare` is the gradient exchange with nothing to hide behind, the maximum over ranks. FLOPs per token are
@@ -90,7 +90,7 @@ class NonFinite:
 
 @kind("numerics")
 @dataclass(frozen=True, kw_only=True)
-class Numerics:
+class Numerics(Record):
     """Gradients of one phase: finite before the reduction, equal on all ranks after it.
 
     `checksums` are hexadecimal, [rank][sample]; `steps` says which step each sample is of; `differing`
@@ -107,7 +107,7 @@ class Numerics:
 
 @kind("sharded")
 @dataclass(frozen=True, kw_only=True)
-class Sharded:
+class Sharded(Record):
     """The step with sharded parameters (FSDP2), the same step without any collective, and the losses."""
 
     dtype: str
@@ -121,7 +121,7 @@ class Sharded:
 
 @kind("parity")
 @dataclass(frozen=True, kw_only=True)
-class Parity:
+class Parity(Record):
     """Loss of every step on N ranks and on one rank with the same global batch."""
 
     dtype: str

@@ -3,12 +3,12 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from smoke_training.evidence.registry import kind
+from smoke_training.evidence.registry import Record, kind
 
 
 @kind("plan")
 @dataclass(frozen=True, kw_only=True)
-class Planned:
+class Planned(Record):
     """What was asked for: the text of the plan. First line of a samples file."""
 
     document: str
@@ -34,7 +34,7 @@ class RankFacts:
 
 @kind("world")
 @dataclass(frozen=True, kw_only=True)
-class World:
+class World(Record):
     """The gang as it joined; `wanted` is the world size the plan asked for."""
 
     wanted: int
@@ -53,7 +53,7 @@ class RankUsage:
 
 @kind("usage")
 @dataclass(frozen=True, kw_only=True)
-class Usage:
+class Usage(Record):
     """Resources of all ranks at the end of one incarnation."""
 
     ranks: tuple[RankUsage, ...]
@@ -61,7 +61,7 @@ class Usage:
 
 @kind("preflight")
 @dataclass(frozen=True, kw_only=True)
-class Preflight:
+class Preflight(Record):
     """What the launcher saw before any rank started; `ranks` is their number on this node."""
 
     device: str  # "cpu" or "cuda"
@@ -110,7 +110,7 @@ class NodeFacts:
 
 @kind("nodes")
 @dataclass(frozen=True, kw_only=True)
-class Nodes:
+class Nodes(Record):
     """The launchers that said hello to node 0, and for how long it waited for all of them to be alike.
 
     `joined` may hold nodes of another plan, of a number the plan does not have, or two of one number.
@@ -126,7 +126,7 @@ class Nodes:
 
 @kind("unrecorded")
 @dataclass(frozen=True, kw_only=True)
-class Unrecorded:
+class Unrecorded(Record):
     """A file of the run's record that could not be written."""
 
     path: str
@@ -135,7 +135,7 @@ class Unrecorded:
 
 @kind("failure")
 @dataclass(frozen=True, kw_only=True)
-class Failure:
+class Failure(Record):
     """An exception that ended a rank."""
 
     rank: int
@@ -145,7 +145,7 @@ class Failure:
 
 @kind("stopped_early")
 @dataclass(frozen=True, kw_only=True)
-class StoppedEarly:
+class StoppedEarly(Record):
     """The ranks left out the phases that were still to come, because the verdict was already certain."""
 
     reason: str
@@ -153,7 +153,7 @@ class StoppedEarly:
 
 @kind("ended")
 @dataclass(frozen=True, kw_only=True)
-class Ended:
+class Ended(Record):
     """Why the launcher ended the run before the ranks had finished."""
 
     reason: str
@@ -161,5 +161,5 @@ class Ended:
 
 @kind("finished")
 @dataclass(frozen=True, kw_only=True)
-class Finished:
+class Finished(Record):
     """All ranks reached the end of their last phase."""

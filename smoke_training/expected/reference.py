@@ -14,10 +14,9 @@ from smoke_training.expected.tables import Tables
 from smoke_training.fabric import Fabric
 from smoke_training.formulae.bandwidth import ALL_REDUCE
 from smoke_training.formulae.bounds import NETWORK, Bound, Shape, Wires, bounds, highest, lowest
-from smoke_training.model import Expected
+from smoke_training.model import PLAN, Expected
 from smoke_training.plan import Plan
 
-PLAN = "the run plan"
 BUSBW_FLOOR = 0.90  # of an expected figure; below it more than run-to-run noise is missing
 JUDGED_FROM = 256 << 20  # bytes: below it published figures differ by versions more than by health
 DERIVED_FROM = 1 << 30  # bytes: from here on the fabrics with figures are near their bounds
@@ -106,7 +105,7 @@ def reference(
         found = _derived(plan, limits, max(sizes), algorithm, reasons)
         if found is not None:
             return found
-    expected = Expected(value=None, kind="unknown", source="none", reason="; ".join(reasons))
+    expected = Expected.unknown("; ".join(reasons), source="none")
     return Reference(size=max(sizes), expected=expected, bounds=limits)
 
 

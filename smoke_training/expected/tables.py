@@ -1,7 +1,9 @@
 """The rows of the tables beside this module, read from whatever the package lies in: a folder or a zip.
 
 A file holds `[sources.<key>]` (`text`, `date`, optionally `dated`, and whether the source was `read` for this
-table) and rows that each name one of them.
+table), `[[machine]]` entries and runs (`[[figure]]`, `[[floor]]`, `[[signature]]`), each with a source. A
+run has one table per collective, with GB/s by size: `"1 GiB" = 75.34`, or with remarks of its own
+`"1 GiB" = { value = 75.34, disagreements = ["..."] }`. Every size and machine type becomes a row.
 """
 
 import datetime
@@ -14,6 +16,7 @@ from typing import Any, TypeVar
 
 CLOUDS = ("aws", "azure", "gcp")
 UNIT = "GB/s"
+_SHIFTS = {"KiB": 10, "MiB": 20, "GiB": 30}
 
 
 class TableError(ValueError):
@@ -136,11 +139,29 @@ def _rows(files: Mapping[str, str], kind: str, model: type[Row]) -> Iterable[Row
             sources = {key: Source(**row) for key, row in content.get("sources", {}).items()}
         except (tomllib.TOMLDecodeError, TypeError) as error:
             raise TableError(f"{name}.toml: {error}") from error
-        for number, row in enumerate(content.get(kind, []), 1):
+        for number, run in enumerate(content.get(kind, []), 1):
             try:
-                yield model(**_values(row, sources, {field.name for field in fields(model)}))
-            except (KeyError, TypeError) as error:
+                for row in [run] if model is Machine else _cells(run):
+                    shared = {key: value for key, value in row.items() if key != "instance_types"}
+                    for name_of_type in row["instance_types"]:
+                        values = {**shared, "instance_type": name_of_type}
+                        yield model(**_values(values, sources, {field.name for field in fields(model)}))
+            except (KeyError, TypeError, ValueError) as error:
                 raise TableError(f"{name}.toml [[{kind}]] {number}: {error}") from error
+
+
+def _cells(run: Mapping[str, Any]) -> Iterable[dict[str, Any]]:
+    """One row per collective and size of a run."""
+    common = {key: value for key, value in run.items() if not isinstance(value, dict)}
+    if len(common) == len(run):
+        raise TypeError("no collective with its figures by size")
+    for collective, sizes in run.items():
+        for size, found in sizes.items() if isinstance(sizes, dict) else ():
+            own = found if isinstance(found, dict) else {"value": found}
+            number, _, unit = size.partition(" ")
+            row = {**common, **own, "collective": collective, "size_bytes": int(number) << _SHIFTS[unit]}
+            remarks = [*common.get("disagreements", []), *own.get("disagreements", [])]
+            yield {**row, "disagreements": remarks} if remarks else row
 
 
 def _values(row: Mapping[str, Any], sources: Mapping[str, Source], known: set[str]) -> dict[str, Any]:

@@ -2,15 +2,29 @@
 
 import math
 
-from smoke_training.evidence.world import World
+from smoke_training.evidence import Evidence
+from smoke_training.evidence.world import NodeFacts, Nodes, RankFacts, World
 from smoke_training.model import Verdict
 
-PLAN = "the run plan"
+
+def host_name(node: int, found: Evidence) -> str | None:
+    """What a node calls itself, from its ranks or its hello; None when it never said."""
+    world, nodes = found.of(World), found.of(Nodes)
+    known: list[RankFacts | NodeFacts] = [*(world.ranks if world else ()), *(nodes.joined if nodes else ())]
+    return next((facts.host for facts in known if facts.node == node), None)
+
+
+def node_name(node: int, found: Evidence) -> str:
+    """Host name of a node, or its number where it never said."""
+    return host_name(node, found) or f"node {node}"
 
 
 def host_of(rank: int, cluster: World) -> str:
     """Host name of a rank."""
     return next(facts.host for facts in cluster.ranks if facts.rank == rank)
+
+
+RUN_AGAIN = "Run again when the machines are quieter."
 
 
 def against_floor(low: float, high: float, floor: float) -> Verdict:

@@ -1,23 +1,27 @@
-"""The gang a probe runs in, and the exchanges it uses outside timed regions."""
+"""The process group a probe runs in, and the exchanges it uses outside timed regions."""
 
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
+from typing import TypeVar
 
 import torch
 import torch.distributed as dist
 from torch._C._distributed_c10d import PrefixStore, Store, TCPStore
 
+from smoke_training.evidence.training import Rows
 from smoke_training.runtime import heartbeat
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
-class Gang:
-    """One rank's view: its number, the world size, its device and the backend that joins the ranks.
+class Group:
+    """One rank's view of the process group: its number, the world size, its device, the backend.
 
-    Every exchange of the whole gang counts in the rank's heartbeat (`enter`) before it begins: the watchdog
+    Every exchange of all ranks counts in the rank's heartbeat (`enter`) before it begins: the watchdog
     outside compares these counts. An exchange of some ranks only, and work without any, calls `beat`.
     """
 
@@ -47,34 +51,48 @@ class Gang:
         heartbeat.own().enter()
         dist.barrier()
 
-    def gather(self, item: object) -> list[object]:
+    def gather(self, item: T) -> list[T]:
         """One picklable item of every rank, in rank order, on every rank."""
         heartbeat.own().enter()
-        items: list[object] = [None] * self.world
+        items = [item] * self.world
         dist.all_gather_object(items, item)
         return items
 
-    def maxima(self, seconds: list[float]) -> list[float]:
+    def nodes(self) -> list[int]:
+        """The node of every rank, in rank order."""
+        return self.gather(self.node)
+
+    def maxima(self, values: Sequence[float]) -> tuple[float, ...]:
         """Element-wise maximum over ranks."""
         heartbeat.own().enter()
-        values = torch.tensor(seconds, dtype=torch.float64, device=self.device)
-        dist.all_reduce(values, op=dist.ReduceOp.MAX)
-        return [float(value) for value in values.tolist()]
+        found = torch.tensor(values, dtype=torch.float64, device=self.device)
+        dist.all_reduce(found, op=dist.ReduceOp.MAX)
+        return tuple(found.tolist())
 
-    def rows(self, values: list[float]) -> list[list[float]]:
+    def maximum(self, value: float | None) -> float | None:
+        """The largest value (none below 0) of any rank; None if no rank knows one."""
+        found = self.maxima([-1.0 if value is None else value])[0]
+        return None if found < 0 else found
+
+    def rows(self, values: Sequence[float]) -> Rows:
         """The same-length list of every rank, in rank order."""
         heartbeat.own().enter()
         mine = torch.tensor(values, dtype=torch.float64, device=self.device)
         found = [torch.empty_like(mine) for _ in range(self.world)]
         dist.all_gather(found, mine)
-        return [[float(value) for value in row.tolist()] for row in found]
+        return tuple(tuple(row.tolist()) for row in found)
+
+    def known_rows(self, values: Sequence[float | None]) -> Rows | None:
+        """The same-length list of every rank (no value below 0); None as soon as any value is unknown."""
+        rows = self.rows([-1.0 if value is None else value for value in values])
+        return None if any(value < 0 for row in rows for value in row) else rows
 
 
-def join(timeout_s: float, device: str, before: Callable[[Store], None] | None = None) -> Gang:
+def join(timeout_s: float, device: str, before: Callable[[Store], None] | None = None) -> Group:
     """Join the process group that torchrun's environment describes: gloo on "cpu", nccl on "cuda".
 
-    `before` is called with the store of this incarnation before anything else goes through it.
-    Every incarnation meets under a prefix of its own. torchrun's static rendezvous keeps one store for all
+    `before` is called with the store of this restart attempt before anything else goes through it.
+    Every attempt meets under a prefix of its own. torchrun's static rendezvous keeps one store for all
     restarts, and torch's own `env://` meeting adds no prefix (torch 2.13,
     `torch/distributed/rendezvous.py`), so a restarted rank may read a dead peer's address there and wait
     for it until it times out.
@@ -91,11 +109,11 @@ def join(timeout_s: float, device: str, before: Callable[[Store], None] | None =
     heartbeat.own().enter()
     meeting = (os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"]))
     store = TCPStore(*meeting, world_size=None, is_master=False, timeout=timeout)
-    incarnation = PrefixStore(f"incarnation-{os.environ['TORCHELASTIC_RESTART_COUNT']}", store)
+    attempt = PrefixStore(f"attempt-{os.environ['TORCHELASTIC_RESTART_COUNT']}", store)
     if before is not None:
-        before(incarnation)
-    dist.init_process_group(backend, timeout=timeout, store=incarnation, rank=rank, world_size=world)
-    return Gang(
+        before(attempt)
+    dist.init_process_group(backend, timeout=timeout, store=attempt, rank=rank, world_size=world)
+    return Group(
         rank=rank,
         world=world,
         local_rank=local_rank,
@@ -106,7 +124,7 @@ def join(timeout_s: float, device: str, before: Callable[[Store], None] | None =
 
 
 def leave() -> None:
-    """Leave the gang and end the process at once.
+    """Leave the process group and end the process at once.
 
     Interpreter shutdown would run gloo's destructors while peers may already be gone, which aborts the
     process.

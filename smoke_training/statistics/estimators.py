@@ -73,6 +73,11 @@ class Interval:
     n: int
 
 
+def bounded_exp(value: float) -> float:
+    """Exponential that turns an absurdly wide log interval into infinity instead of an OverflowError."""
+    return math.inf if value > 700 else math.exp(value)
+
+
 def median_absolute_deviation(values: Sequence[float]) -> float:
     """Median distance from the median, in the unit of the values."""
     centre = statistics.median(values)
@@ -150,26 +155,3 @@ def trimmed_interval(values: Sequence[float], z: float) -> Interval:
     error = statistics.stdev(winsorised) / ((1 - 2 * TRIM) * math.sqrt(count))
     half = student_quantile(z, len(kept) - 1) * error
     return Interval(mean, mean - half, mean + half, count)
-
-
-def median_interval(values: Sequence[float]) -> Interval:
-    """Median with the distribution-free interval of order statistics, at least 95 % two-sided.
-
-    With fewer than six values even the extremes cover less than 95 %: the interval is unbounded.
-    """
-    count = len(values)
-    if count == 0:
-        raise ValueError("no values to estimate from")
-    ordered = sorted(values)
-    centre = statistics.median(ordered)
-    if count < 6:
-        return Interval(centre, -math.inf, math.inf, count)
-    rank, tail = 0, math.exp(-count * math.log(2))
-    while rank + 1 < count // 2:
-        # Through logarithms: a binomial coefficient of a thousand values is too large for a float.
-        logs = math.lgamma(count + 1) - math.lgamma(rank + 2) - math.lgamma(count - rank)
-        tail += math.exp(logs - count * math.log(2))
-        if tail > 0.025:
-            break
-        rank += 1
-    return Interval(centre, ordered[rank], ordered[count - 1 - rank], count)

@@ -26,12 +26,13 @@ from smoke_training.statistics.estimators import (
     Z_DECISION,
     Z_REPORTED,
     Interval,
+    bounded_exp,
     decision_z,
     trimmed_interval,
 )
 
-FIRST_LOOK, MOST_LAPS = 6, 60  # laps before the first look, and at most; one look after each
-LOOKS = 1 + MOST_LAPS - FIRST_LOOK
+FIRST_LOOK, MOST_REPETITIONS = 6, 60  # laps before the first look, and at most; one look after each
+LOOKS = 1 + MOST_REPETITIONS - FIRST_LOOK
 ALONE_AT_MOST = 3  # up to three nodes a round has one pair, so every visit was alone on the wire anyway
 ZONE = (0.75, 0.85)
 CRAWL = 0.25  # three visits in three laps all below a quarter need no interval: no noise we measured did that
@@ -68,11 +69,6 @@ def rounds(count: int) -> tuple[tuple[Pair, ...], ...]:
         found.append(tuple((min(a, b), max(a, b)) for a, b in pairs if a is not None and b is not None))
         players = [players[0], players[-1], *players[1:-1]]
     return tuple(found)
-
-
-def ring(members: Sequence[int]) -> tuple[Pair, ...]:
-    """Each member sends to the next; two members send to each other."""
-    return tuple(zip(members, [*members[1:], members[0]], strict=True)) if len(members) > 1 else ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -135,8 +131,8 @@ def score(visits: Sequence[Visit], references: Sequence[float], z: float) -> Sco
     return Score(
         ratio=math.exp(shown.estimate),
         low=math.exp(shown.low),
-        high=math.exp(shown.high) if shown.high < 700 else math.inf,
-        ci95=(math.exp(reported.low), math.exp(reported.high) if reported.high < 700 else math.inf),
+        high=bounded_exp(shown.high),
+        ci95=(bounded_exp(reported.low), bounded_exp(reported.high)),
         visits=len(logs),
         starved_visits=len(logs) - len(calm),
         answer=answer,
@@ -170,6 +166,19 @@ class Attribution:
     def settled(self) -> bool:
         """Whether more samples could change nothing."""
         return not self.open and not self.unexplained
+
+
+@dataclass(frozen=True, kw_only=True)
+class LinksSoFar:
+    """What is known of the links after some rounds.
+
+    `enough`: more rounds could change nothing. `suspicious`: something is slow or lost that nothing could be
+    blamed for yet. `accused` is the worst cell (sender, receiver) of every accusation.
+    """
+
+    enough: bool
+    suspicious: bool
+    accused: tuple[Pair, ...]
 
 
 def attribute(answers: Mapping[Pair, Answer]) -> Attribution:

@@ -18,12 +18,14 @@ STEAL_LIMIT = 0.05  # as large as a slowdown that is called negligible: below it
 Rows = Sequence[Sequence[float]]
 
 
-def without_queue(walls: Sequence[float], queues: Sequence[float], share: float = 1.0) -> list[float]:
+def without_queue(
+    walls: Sequence[float], queues: Sequence[float], *, share: float = 1.0, parts: int = 100
+) -> list[float]:
     """Wall seconds less `share` of the waiting for a CPU, per iteration.
 
-    Never below a hundredth of the wall: the two clocks are read one after the other.
+    Never below one of `parts` parts of the wall: the two clocks are read one after the other.
     """
-    return [max(wall - share * queue, wall / 100) for wall, queue in zip(walls, queues, strict=True)]
+    return [max(wall - share * queue, wall / parts) for wall, queue in zip(walls, queues, strict=True)]
 
 
 def relative_spread(rows: Rows) -> float | None:

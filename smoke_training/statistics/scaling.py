@@ -14,7 +14,13 @@ from smoke_training.evidence.training import Training, Window
 from smoke_training.formulae.efficiency import scaling_efficiency
 from smoke_training.statistics import changepoint, straggler
 from smoke_training.statistics.changepoint import Change
-from smoke_training.statistics.estimators import Z_REPORTED, Interval, decision_z, trimmed_interval
+from smoke_training.statistics.estimators import (
+    Z_REPORTED,
+    Interval,
+    bounded_exp,
+    decision_z,
+    trimmed_interval,
+)
 from smoke_training.statistics.noise import without_queue
 from smoke_training.statistics.straggler import BLOCK, LOOKS, StragglerFinding
 
@@ -42,7 +48,7 @@ def own_compute(training: Training) -> list[list[float]]:
     if training.compute_queue is None:
         return [list(row) for row in training.compute]
     return [
-        without_queue(walls, queues, _foreign_share(training.windows[rank], math.fsum(queues)))
+        without_queue(walls, queues, share=_foreign_share(training.windows[rank], math.fsum(queues)))
         for rank, (walls, queues) in enumerate(zip(training.compute, training.compute_queue, strict=True))
     ]
 
@@ -159,5 +165,4 @@ def _slowest(rows: Rows) -> list[float]:
 
 
 def _exp(logs: Interval) -> Interval:
-    high = math.inf if logs.high > 700 else math.exp(logs.high)
-    return Interval(math.exp(logs.estimate), math.exp(logs.low), high, logs.n)
+    return Interval(math.exp(logs.estimate), math.exp(logs.low), bounded_exp(logs.high), logs.n)

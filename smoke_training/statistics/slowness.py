@@ -21,9 +21,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from smoke_training.model import Verdict
-from smoke_training.statistics.estimators import Z_ACQUIT, Z_REPORTED, decision_z, trimmed_interval
+from smoke_training.statistics import noise
+from smoke_training.statistics.estimators import (
+    Z_ACQUIT,
+    Z_REPORTED,
+    bounded_exp,
+    decision_z,
+    trimmed_interval,
+)
+from smoke_training.statistics.straggler import leave_one_out
 
 TOLERATED, HALVED = 1.5, 2.0
+KEPT_PARTS = 20  # a twentieth of a repetition is left, however long its thread waited for a CPU
 MIN_REPETITIONS, BLOCKS, MAX_BLOCK = 8, 16, 10
 STATISTICS = YARDSTICKS = 2  # median and total, against the peers and against the declared rate
 BURSTY_SHARE = 0.85  # of all time in the slower half of the repetitions; a log-normal sigma of 1 has 0.84
@@ -60,10 +69,7 @@ def without_queue(rows: Rows, queue: Rows | None) -> list[list[float]]:
     """Seconds without the time a thread waited for a CPU; at least a twentieth of each is kept."""
     if queue is None:
         return [list(row) for row in rows]
-    return [
-        [max(time - wait, time / 20) for time, wait in zip(row, waits, strict=True)]
-        for row, waits in zip(rows, queue, strict=True)
-    ]
+    return [noise.without_queue(*pair, parts=KEPT_PARTS) for pair in zip(rows, queue, strict=True)]
 
 
 def among_peers(nodes: Sequence[int], rows: Rows) -> tuple[Slowness, ...]:
@@ -139,9 +145,9 @@ def _score(node: int, blocks: Sequence[float], statistic: str, z: float) -> Slow
     return Slowness(
         node=node,
         factor=math.exp(decisive.estimate),
-        low=_exp(decisive.low),
-        high=_exp(acquitting.high),
-        ci95=(_exp(reported.low), _exp(reported.high)),
+        low=bounded_exp(decisive.low),
+        high=bounded_exp(acquitting.high),
+        ci95=(bounded_exp(reported.low), bounded_exp(reported.high)),
         blocks=len(blocks),
         statistic=statistic,
     )
@@ -150,19 +156,8 @@ def _score(node: int, blocks: Sequence[float], statistic: str, z: float) -> Slow
 def _ratios(rows: Rows, declared_s: float | None) -> list[list[float]]:
     if declared_s is not None:
         return [[math.log(value / declared_s) for value in row] for row in rows]
-    columns = [_leave_one_out(column) for column in zip(*rows, strict=True)]
+    columns = [leave_one_out(column) for column in zip(*rows, strict=True)]
     return [[column[i] for column in columns] for i in range(len(rows))]
-
-
-def _leave_one_out(values: Sequence[float]) -> list[float]:
-    """Log of each value over the median of the others, by one sort: there may be hundreds of nodes."""
-    order = sorted(range(len(values)), key=values.__getitem__)
-    logs = [math.log(values[i]) for i in order]
-    others, found = len(values) - 1, [0.0] * len(values)
-    for place, i in enumerate(order):
-        low, high = ((k + (k >= place)) for k in ((others - 1) // 2, others // 2))
-        found[i] = logs[place] - (logs[low] + logs[high]) / 2
-    return found
 
 
 def _medians(row: Sequence[float], length: int) -> list[float]:
@@ -175,7 +170,3 @@ def _totals(row: Sequence[float], length: int) -> list[float]:
 
 def _parts(row: Sequence[float], length: int) -> list[Sequence[float]]:
     return [row[start : start + length] for start in range(0, len(row) - length + 1, length)]
-
-
-def _exp(value: float) -> float:
-    return math.inf if value > 700 else math.exp(value)

@@ -21,7 +21,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from smoke_training.statistics.estimators import Z_ACQUIT, Z_REPORTED, decision_z, trimmed_interval
+from smoke_training.statistics.estimators import (
+    Z_ACQUIT,
+    Z_REPORTED,
+    bounded_exp,
+    decision_z,
+    trimmed_interval,
+)
 
 BLOCK = 10
 FIRST_LOOK = 80
@@ -66,9 +72,17 @@ class StragglerFinding:
 
 
 def leave_one_out(values: Sequence[float]) -> list[float]:
-    """Log of each rank's value over the median of the others; needs two ranks and positive values."""
-    logs = [math.log(value) for value in values]
-    return [own - statistics.median(logs[:rank] + logs[rank + 1 :]) for rank, own in enumerate(logs)]
+    """Log of each value over the median of the others, by one sort: there may be hundreds.
+
+    Needs two values, all positive.
+    """
+    order = sorted(range(len(values)), key=values.__getitem__)
+    logs = [math.log(values[i]) for i in order]
+    others, found = len(values) - 1, [0.0] * len(values)
+    for place, i in enumerate(order):
+        low, high = ((k + (k >= place)) for k in ((others - 1) // 2, others // 2))
+        found[i] = logs[place] - (logs[low] + logs[high]) / 2
+    return found
 
 
 def block_medians(compute: Sequence[Sequence[float]]) -> list[list[float]]:
@@ -115,17 +129,12 @@ def _scores(blocks: Sequence[Sequence[float]], statistic: str) -> tuple[Score, .
     scores = []
     accuse = decision_z(comparisons=STATISTICS * len(blocks), looks=LOOKS)
     for rank, series in enumerate(blocks):
-        low = _bounded_exp(trimmed_interval(series, accuse).low)
-        high = _bounded_exp(trimmed_interval(series, Z_ACQUIT).high)
+        low = bounded_exp(trimmed_interval(series, accuse).low)
+        high = bounded_exp(trimmed_interval(series, Z_ACQUIT).high)
         reported = trimmed_interval(series, Z_REPORTED)
-        ci95 = (_bounded_exp(reported.low), _bounded_exp(reported.high))
+        ci95 = (bounded_exp(reported.low), bounded_exp(reported.high))
         scores.append(Score(rank, math.exp(reported.estimate), low, high, ci95, len(series), statistic))
     return tuple(scores)
-
-
-def _bounded_exp(value: float) -> float:
-    """Exponential that turns an absurdly wide log interval into infinity instead of an OverflowError."""
-    return math.inf if value > 700 else math.exp(value)
 
 
 def _block_count(compute: Sequence[Sequence[float]]) -> int:

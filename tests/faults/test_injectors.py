@@ -444,10 +444,9 @@ def test_the_newest_checkpoint_is_damaged_once_and_only_after_the_kill(lab: Lab,
             folder = lab.nodes[node].work_dir / f"node-{node}" / "checkpoints" / f"step-{step:08d}"
             folder.mkdir(parents=True, exist_ok=True)
             (folder / f"commit-node-{node}.json").write_text("{}")
-        files[step] = folder / "rank-1" / "state.pt"
-        files[step].parent.mkdir(exist_ok=True)
+        files[step] = folder / "__1_0.distcp"
         files[step].write_bytes(bytes(1000))
-        (files[step].parent / "manifest.json").write_text("{}")
+        (folder / ".metadata").write_text("{}")
     fault, run = TornCheckpoint(node=1, how=how), run_of(lab)
     try:
         fault.watch(run)
@@ -455,7 +454,7 @@ def test_the_newest_checkpoint_is_damaged_once_and_only_after_the_kill(lab: Lab,
             fault.prove(run)
         (scratch / "killed.json").write_text("{}")
         fault.watch(run)
-        assert "step-00000008/rank-1/state.pt (1000 bytes)" in fault.prove(run)
+        assert "step-00000008/__1_0.distcp (1000 bytes)" in fault.prove(run)
         assert files[4].read_bytes() == files[12].read_bytes() == bytes(1000)
         wanted = bytes(500) if how == "truncated" else bytes(500) + b"\1" + bytes(499)
         assert files[8].read_bytes() == wanted

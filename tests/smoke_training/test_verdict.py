@@ -193,3 +193,12 @@ def test_a_null_without_a_reason_breaks_the_schema() -> None:
     measured |= {"value": None, "reason": None}
     with pytest.raises(jsonschema.ValidationError):
         jsonschema.validate(result, RESULT_SCHEMA)
+
+
+def test_what_is_only_reported_gates_nothing() -> None:
+    reported = {rule.id for rule in verdict.RULES if not rule.required}
+    assert reported == {
+        "host.fitness", "training.overlap", "training.weak_scaling", "training.mfu", "checkpoint.advice"
+    }  # fmt: skip
+    checks = judged(lines()).checks
+    assert {check.id for check in checks if not check.required} >= reported

@@ -9,8 +9,9 @@ import dataclasses
 import json
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -18,9 +19,11 @@ from torch.nn.parallel import DistributedDataParallel
 
 import smoke_training
 from smoke_training import plan as plans
+from smoke_training.evidence import Record, document_of
 from smoke_training.instrumentation import Run
-from smoke_training.probes import group as gang
-from smoke_training.probes.context import Context, Line
+from smoke_training.judges.sampling import Sampling
+from smoke_training.probes.context import Context
+from smoke_training.probes.group import join, leave
 from smoke_training.probes.training import fitness, numerics, parity, sharded, step, transformer
 
 VICTIM, NAN_PASS, NAN_PARAMETER = 1, 33, "blocks.1.up.weight"
@@ -64,11 +67,11 @@ def corrupt(rank: int) -> None:
     numerics.Watch.checksum = flipped  # type: ignore[method-assign,assignment]
 
 
-def broken_training(context: Context) -> Iterator[Line]:
+def broken_training(context: Context) -> Iterator[Record]:
     """The training phase with both faults."""
-    poison(context.gang.rank)
+    poison(context.group.rank)
     original = numerics.Watch.checksum
-    corrupt(context.gang.rank)
+    corrupt(context.group.rank)
     try:
         yield from step.measure(context)
     finally:
@@ -87,9 +90,9 @@ class Loader:
             yield transformer.tokens(transformer.STATE, 1, index * 2 + self.rank, torch.device("cpu"))
 
 
-def instrumented(context: Context) -> Iterator[Line]:
+def instrumented(context: Context) -> Iterator[dict[str, object]]:
     """A user's own loop: rank 1 waits for data and computes slowly, rank 0 waits for its gradients."""
-    rank = context.gang.rank
+    rank = context.group.rank
     model = DistributedDataParallel(
         transformer.build(transformer.STATE, 1, torch.device("cpu"), torch.float32)
     )
@@ -106,19 +109,20 @@ def instrumented(context: Context) -> Iterator[Line]:
 
 
 def main() -> None:
-    joined = gang.join(60, "cpu")
+    joined = join(60, "cpu")
     folder = Path(sys.argv[1])
     plan = dataclasses.replace(plans.local_plan(joined.world), max_straggler_slowdown=3.0)
-    context = Context(gang=joined, plan=plan, scratch=folder)
-    parts = {
+    context = Context(group=joined, plan=plan, scratch=folder, sampling=Sampling(plan))
+    parts: dict[str, Callable[[Context], Iterator[Any]]] = {
         "healthy": step.measure, "fitness": fitness.measure, "parity": parity.measure,
         "sharded": sharded.measure, "broken": broken_training, "instrument": instrumented,
     }  # fmt: skip
     with (folder / f"lines-{joined.rank}.jsonl").open("w") as stream:
         for part, measure in parts.items():
-            for line in measure(context):
+            for found in measure(context):
+                line = document_of(found) if isinstance(found, Record) else found
                 stream.write(json.dumps({**line, "part": part}) + "\n")
-    gang.leave()
+    leave()
 
 
 if __name__ == "__main__":

@@ -29,12 +29,9 @@ from smoke_training.statistics.estimators import (
     ACQUIT_ALPHA,
     decision_alpha,
     median_absolute_deviation,
-    median_interval,
 )
-from smoke_training.statistics.medians import decision_interval, share_below, warm_up
+from smoke_training.statistics.medians import LOOKS, median_interval, share_below, warm_up
 
-FIRST_LOOK, LOOK_EVERY, CAP = 15, 5, 60  # samples of the judged size
-LOOKS = 1 + (CAP - FIRST_LOOK) // LOOK_EVERY
 BELOW_SHARE = 0.9  # of the samples: noise only slows, so a slow wire has no fast ones
 NOISY_QUEUE = 0.2  # of the timed seconds: who waits for a CPU that long is not waiting for a wire
 NOISY_STEAL = 0.05
@@ -88,11 +85,9 @@ def payload(_plan: Plan, found: Evidence) -> Check | None:
     if missing:
         said.append(f"no contents were delivered for {', '.join(missing)}")
     return Check(
-        id="collective.payload",
         status=status,
-        required=True,
         measured=Measured(value=float(count), unit="wrong elements", n=elements, estimator="count"),
-        expected=Expected(value=0.0, kind="exact", source="rank-coded 48-bit words and their int64 sums"),
+        expected=Expected.exactly(0.0, "rank-coded 48-bit words and their int64 sums"),
         culprits=culprits,
         message="; ".join(said + skipped),
         next_action="Take the accused rank's node out and test its memory and NIC." if wrong else None,
@@ -104,7 +99,7 @@ def _judged(plan: Plan, found: Evidence, name: str) -> Check | None:
     if sweep is None or cluster is None:
         return None
     if sweep.skipped is not None:
-        return Check(id=f"collective.{name}", status=Verdict.SKIPPED, required=False, message=sweep.skipped)
+        return Check.skipped(sweep.skipped)
     setting = setting_of([facts.node for facts in cluster.ranks], cluster.ranks[0].backend)
     against = _reference(plan, setting, sweep)
     rates = _rates(sweep, against.size, setting.ranks)
@@ -115,7 +110,6 @@ def _judged(plan: Plan, found: Evidence, name: str) -> Check | None:
     starved = status is Verdict.INCONCLUSIVE and against.declared and _noisy(sweep)
     starved &= not _above(rates, against)
     return Check(
-        id=f"collective.{name}",
         status=status,
         required=not starved,
         measured=Measured(
@@ -164,9 +158,9 @@ def _status(rates: Sequence[float], against: Reference, *, noisy: bool) -> Verdi
         return Verdict.PASS
     if _above(rates, against):
         return Verdict.INCONCLUSIVE
-    if decision_interval(rates, ACQUIT_ALPHA).low >= floor:
+    if median_interval(rates, ACQUIT_ALPHA).low >= floor:
         return Verdict.PASS
-    high = decision_interval(rates, decision_alpha(looks=LOOKS)).high
+    high = median_interval(rates, decision_alpha(looks=LOOKS)).high
     if line is None or noisy or high >= line or share_below(rates, line) < BELOW_SHARE:
         return Verdict.INCONCLUSIVE
     return Verdict.FAIL
@@ -182,7 +176,7 @@ def _above(rates: Sequence[float], against: Reference) -> bool:
     """Whether the samples outrun the wire that the plan declares."""
     if not against.declared or against.ceiling is None:
         return False
-    return decision_interval(rates, ACQUIT_ALPHA).low > ABOVE_CEILING * against.ceiling
+    return median_interval(rates, ACQUIT_ALPHA).low > ABOVE_CEILING * against.ceiling
 
 
 def _noisy(sweep: Collective) -> bool:
@@ -231,9 +225,7 @@ def _culprits(
         Culprit(
             kind="stack",
             id=identity,
-            node=None,
             score=centre / (against.expected.value or centre),
-            ci=None,
             cause=cause,
             evidence=(f"{fault.meaning} measured {fault.value} GB/s ({fault.source.text})",),
         ),
@@ -357,8 +349,6 @@ def _corrupter(rank: int, wrong: Sequence[tuple[str, Wrong]], cluster: World) ->
         kind="rank",
         id=str(rank),
         node=host_of(rank, cluster),
-        score=None,
-        ci=None,
         cause=Cause.CORRUPTION,
         evidence=(
             f"its words are wrong in {', '.join(names)} of {', '.join(map(str, sizes))} bytes, "

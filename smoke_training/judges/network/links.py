@@ -3,40 +3,30 @@
 from collections.abc import Sequence
 
 from smoke_training.evidence import Evidence
-from smoke_training.evidence.links import Broken, Cell, LinkSearch, PairsSkipped, Tournament
-from smoke_training.evidence.world import World
-from smoke_training.judges.common import finite
+from smoke_training.evidence.links import Broken, Cell, PairsSkipped, Tournament
+from smoke_training.judges.common import RUN_AGAIN, finite, node_name
 from smoke_training.judges.network import wires
 from smoke_training.model import Cause, Check, Culprit, Measured, Verdict
 from smoke_training.plan import Plan
-from smoke_training.statistics.estimators import Z_DECISION
-from smoke_training.statistics.groups import Location
 from smoke_training.statistics.links import ALONE_AT_MOST, ZONE, Blame, Pair, Score
 
-LINKS = "fabric.links"
 HALF = (0.40, 0.60)  # of what the cell should reach: a link that fell back to half its rate
-RUN_AGAIN = "Run again when the machines are quieter."
 
 
 def links(plan: Plan, found: Evidence) -> Check | None:
     """Every pair of nodes exchanges data at the declared rate, or as fast as its peers, both ways."""
     skipped = found.of(PairsSkipped)
     if skipped is not None:
-        return without_pairs(LINKS, skipped)
-    large = found.of(LinkSearch)
-    if large is not None:
-        return _searched(plan, found, large)
+        return without_pairs(skipped)
     met = tournament(found, "pairs")
     if met is None:
         return None
     if met.broken:
-        return _broken(LINKS, found, met.broken)
+        return _broken(found, met.broken)
     seen = wires.assess(plan, met.nodes, met.cells, met.backend)
     culprits = _link_culprits(found, met, seen)
     return Check(
-        id=LINKS,
         status=seen.verdict,
-        required=True,
         measured=_rates(met, seen),
         expected=seen.reference.expected,
         zone=ZONE,
@@ -47,11 +37,10 @@ def links(plan: Plan, found: Evidence) -> Check | None:
     )
 
 
-def without_pairs(name: str, skipped: PairsSkipped) -> Check:
+def without_pairs(skipped: PairsSkipped) -> Check:
     """Nothing lies between nodes, or it could not be connected, which is an error."""
     failed = skipped.reason.startswith("could not connect")
     return Check(
-        id=name,
         status=Verdict.ERROR if failed else Verdict.SKIPPED,
         required=failed,
         message=f"Pairs of nodes {skipped.reason}" if failed else f"Not measured: {skipped.reason}.",
@@ -76,21 +65,17 @@ def broken_culprits(found: Evidence, broken: Sequence[Broken], interface: str | 
         culprits[ends] = Culprit(
             kind="link",
             id=f"{ends[0]}-{ends[1]}",
-            node=node_name(found, item.node),
-            score=None,
-            ci=None,
+            node=node_name(item.node, found),
             cause=cause,
             evidence=(f"a transfer noticed on node {item.node} broke off: {item.message}",),
         )
     return tuple(culprits.values())
 
 
-def _broken(name: str, found: Evidence, broken: Sequence[Broken]) -> Check:
+def _broken(found: Evidence, broken: Sequence[Broken]) -> Check:
     culprits = broken_culprits(found, broken, None)
     return Check(
-        id=name,
         status=Verdict.FAIL if culprits else Verdict.ERROR,
-        required=True,
         culprits=culprits,
         message=f"{len(broken)} transfers between nodes broke off; first: {broken[0].message}",
         next_action="Check the path between the named nodes: cabling, security groups, MTU.",
@@ -148,9 +133,7 @@ def _link_culprits(found: Evidence, met: Tournament, seen: wires.Assessment) -> 
             Culprit(
                 kind="stack",
                 id="fabric",
-                node=None,
                 score=max(ratios),
-                ci=None,
                 cause=_slow_cause(sum(ratios) / len(ratios)),
                 evidence=(
                     f"all {len(ratios)} directions between nodes are slow, the best at {max(ratios):.2f}",
@@ -177,7 +160,7 @@ def _accused(found: Evidence, met: Tournament, seen: wires.Assessment, blame: Bl
     return Culprit(
         kind="node" if len(blame.nodes) == 1 else "link",
         id="-".join(map(str, blame.nodes)),
-        node=", ".join(node_name(found, node) for node in blame.nodes),
+        node=", ".join(node_name(node, found) for node in blame.nodes),
         score=worst.ratio,
         ci=finite(*worst.ci95),
         cause=_slow_cause(worst.ratio),
@@ -189,20 +172,13 @@ def _slow_cause(ratio: float) -> Cause:
     return Cause.HALF_RATE_LINK if HALF[0] <= ratio <= HALF[1] else Cause.SLOW_LINK
 
 
-def node_name(found: Evidence, node: int) -> str:
-    """Host name of a node, or its number where the gang's record is missing."""
-    world = found.of(World)
-    hosts = [facts.host for facts in world.ranks if facts.node == node] if world else []
-    return hosts[0] if hosts else f"node {node}"
-
-
 def _links_message(met: Tournament, seen: wires.Assessment, culprits: Sequence[Culprit]) -> str:
     pair = min(seen.scores, key=lambda cell: seen.scores[cell].ratio)
     worst = seen.scores[pair]
     figure = f"{pair[0]} to {pair[1]} at {worst.ratio * seen.typical_gbit_s:.3g} Gb/s"
     wanted = f"{worst.ratio:.2f} of {seen.typical_gbit_s:.3g} Gb/s"
     if seen.verdict is Verdict.PASS:
-        return f"slowest of {len(seen.scores)} directions: {figure} ({wanted}; must exceed {ZONE[0]:.2f})"
+        return f"slowest of {_directions(met, seen)}: {figure} ({wanted}; must exceed {ZONE[0]:.2f})"
     if seen.verdict is Verdict.FAIL:
         names = ", ".join(f"{item.kind} {item.id}" for item in culprits)
         return f"{names}: {figure} ({wanted}; below {ZONE[0]:.2f} is slow)"
@@ -213,6 +189,14 @@ def _links_message(met: Tournament, seen: wires.Assessment, culprits: Sequence[C
     share = starved(met.cells)
     noise = "" if share is None else f"; threads waited for CPUs in up to {share:.0%} of a direction's time"
     return f"undecided: {figure}, interval {low:.2f} .. {high:.2f} of the reference{noise}"
+
+
+def _directions(met: Tournament, seen: wires.Assessment) -> str:
+    """How many directions between nodes were measured, and of how many where it was a sample."""
+    measured, every = len(seen.scores), len(met.nodes) * (len(met.nodes) - 1)
+    if measured < every:
+        return f"{measured} directions, a sample of all {every} among {len(met.nodes)} nodes"
+    return f"{measured} directions"
 
 
 def _links_action(status: Verdict, culprits: Sequence[Culprit]) -> str | None:
@@ -226,63 +210,3 @@ def _links_action(status: Verdict, culprits: Sequence[Culprit]) -> str | None:
     if accused.kind == "node":
         return f"Take {accused.node} out, or check its cable, port and negotiated speed; then run again."
     return f"Check the path between {accused.node}; placing the nodes elsewhere tells path from node."
-
-
-def _searched(plan: Plan, found: Evidence, large: LinkSearch) -> Check:
-    """More nodes than a tournament pairs: groups, halves, confirmations."""
-    if large.broken:
-        return _broken(LINKS, found, large.broken)
-    location = wires.replay(plan, large)
-    culprits = tuple(_location_culprits(found, location))
-    status = Verdict.FAIL if culprits else Verdict.PASS if location.clean else Verdict.INCONCLUSIVE
-    wanted = wires.reference(plan, large.backend)
-    references = wires.lap_references(large.rounds[0].cells, wanted.gbit_s)
-    scored = wires.scores(large.rounds[0].cells, references, Z_DECISION)
-    slowest = min(scored.values(), key=lambda score: score.ratio)
-    names = ", ".join(f"{item.kind} {item.id}" for item in culprits) or "nobody"
-    return Check(
-        id=LINKS,
-        status=status,
-        required=True,
-        measured=Measured(
-            value=slowest.ratio,
-            unit="ratio to the reference",
-            n=slowest.visits,
-            ci=finite(*slowest.ci95),
-            estimator="slowest direction in the screening: 20 % trimmed mean of log ratios",
-            detail={
-                "rounds": location.rounds,
-                "groups": [[item.purpose, [list(group) for group in item.groups]] for item in large.rounds],
-                "open": [list(group) for group in location.open],
-            },
-        ),
-        expected=wanted.expected,
-        zone=ZONE,
-        noise={"starved_share": starved([cell for item in large.rounds for cell in item.cells])},
-        culprits=culprits,
-        message=f"{len(large.nodes)} nodes searched in {location.rounds} rounds: {names} accused, "
-        f"{len(location.open)} groups undecided",
-        next_action=_links_action(status, culprits),
-    )
-
-
-def _location_culprits(found: Evidence, location: Location) -> list[Culprit]:
-    accused: list[tuple[str, tuple[int, ...], str]] = [
-        ("node", (node,), "BAD with two known-good peers") for node in location.nodes
-    ]
-    accused += [("link", link, "each end is good in its own group, not together") for link in location.links]
-    accused += [
-        ("link", group, "good among themselves, BAD with every other group") for group in location.boundaries
-    ]
-    return [
-        Culprit(
-            kind=kind,
-            id="-".join(map(str, ends)),
-            node=", ".join(node_name(found, node) for node in ends),
-            score=None,
-            ci=None,
-            cause=Cause.SLOW_LINK,
-            evidence=(why,),
-        )
-        for kind, ends, why in accused
-    ]

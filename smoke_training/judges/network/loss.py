@@ -1,20 +1,17 @@
 """Judge of lost packets: retransmissions of senders, attributed by who received (pure)."""
 
 from collections.abc import Sequence
-from dataclasses import replace
-from typing import TypeVar
 
 from smoke_training.evidence import Evidence
-from smoke_training.evidence.links import Cell, LinkSearch, PairsSkipped
+from smoke_training.evidence.links import Cell, PairsSkipped
+from smoke_training.judges.common import RUN_AGAIN, node_name
 from smoke_training.judges.network import wires
-from smoke_training.judges.network.links import RUN_AGAIN, node_name, starved, tournament, without_pairs
+from smoke_training.judges.network.links import starved, tournament, without_pairs
 from smoke_training.model import Cause, Check, Culprit, Expected, Measured, Verdict
 from smoke_training.plan import Plan
 from smoke_training.statistics import poisson
 from smoke_training.statistics.links import Blame, Pair
 
-LOSS = "fabric.loss"
-T = TypeVar("T")
 LOSS_ZONE = (poisson.FLOOR, poisson.TOLERATED)
 
 
@@ -22,63 +19,30 @@ def loss(_plan: Plan, found: Evidence) -> Check | None:
     """Retransmissions per segment stay below the floor, for every node as sender and as receiver."""
     skipped = found.of(PairsSkipped)
     if skipped is not None:
-        return without_pairs(LOSS, skipped)
-    met, large = tournament(found, "pairs"), found.of(LinkSearch)
-    if met is None and large is None:
+        return without_pairs(skipped)
+    met = tournament(found, "pairs")
+    if met is None:
         return None
-    cells = met.cells if met is not None else _all_cells(large)
-    interface = met.interface if met is not None else large.interface if large is not None else None
-    lost = wires.losses(cells)
+    lost = wires.losses(met.cells)
     if lost is None:
-        return _uncounted(met.counter if met is not None else "none", bool((met or large) and cells))
-    culprits = _loss_culprits(found, cells, lost, interface)
+        return _uncounted(met.counter, bool(met.cells))
+    culprits = _loss_culprits(found, met.cells, lost, met.interface)
     worst = max((*lost.lines.values(), lost.total), key=lambda rate: rate.estimate)
     return Check(
-        id=LOSS,
         status=lost.verdict,
-        required=True,
         measured=_loss_measured(lost, worst),
-        expected=Expected(
-            value=0.0, kind="exact", source="a clean wire loses nothing", floor=poisson.TOLERATED
-        ),
+        expected=Expected.exactly(0.0, "a clean wire loses nothing", poisson.TOLERATED),
         zone=LOSS_ZONE,
-        noise={"starved_share": starved(cells)},
+        noise={"starved_share": starved(met.cells)},
         culprits=culprits if lost.verdict is Verdict.FAIL else (),
         message=_loss_message(lost, worst, culprits),
         next_action=_loss_action(lost.verdict, culprits),
     )
 
 
-def _all_cells(large: LinkSearch | None) -> tuple[Cell, ...]:
-    """The cells of all rounds; the rounds of one pair make one longer series."""
-    found: dict[Pair, Cell] = {}
-    for cell in (cell for item in (large.rounds if large else ()) for cell in item.cells):
-        pair = (cell.sender, cell.receiver)
-        found[pair] = _joined(found[pair], cell) if pair in found else cell
-    return tuple(found.values())
-
-
-def _joined(first: Cell, second: Cell) -> Cell:
-    return replace(
-        first,
-        gbit_s=first.gbit_s + second.gbit_s,
-        starved=_both(first.starved, second.starved),
-        segments=_both(first.segments, second.segments),
-        retransmitted=_both(first.retransmitted, second.retransmitted),
-        spurious=_both(first.spurious, second.spurious),
-        sent_bytes=_both(first.sent_bytes, second.sent_bytes),
-        received_bytes=_both(first.received_bytes, second.received_bytes),
-    )
-
-
-def _both(first: tuple[T, ...] | None, second: tuple[T, ...] | None) -> tuple[T, ...] | None:
-    return None if first is None or second is None else first + second
-
-
 def _uncounted(counter: str, measured: bool) -> Check:
     """Nothing counts retransmissions here: said, and never taken for a clean wire."""
     return Check(
-        id=LOSS,
         status=Verdict.SKIPPED if measured else Verdict.ERROR,
         required=not measured,
         message=f"Not judged: this transport counts no retransmitted packets (counter: {counter})."
@@ -132,11 +96,7 @@ def _loss_culprits(
         f"{lost.total.estimate:.3%} of all segments had to be sent again; no single node or link stands out"
     )
     total = lost.total.estimate
-    return (
-        Culprit(
-            kind="stack", id="fabric", node=None, score=total, ci=None, cause=Cause.LOSS, evidence=(words,)
-        ),
-    )
+    return (Culprit(kind="stack", id="fabric", score=total, cause=Cause.LOSS, evidence=(words,)),)
 
 
 def _lossy(
@@ -167,7 +127,7 @@ def _lossy(
     return Culprit(
         kind="link",
         id="-".join(map(str, blame.nodes)),
-        node=", ".join(node_name(found, node) for node in blame.nodes),
+        node=", ".join(node_name(node, found) for node in blame.nodes),
         score=rate.estimate,
         ci=(rate.low, rate.high),
         cause=Cause.LOSS,
@@ -187,7 +147,7 @@ def _lossy_end(
     return Culprit(
         kind="nic" if interface else "node",
         id=f"{node}/{interface}" if interface else str(node),
-        node=node_name(found, node),
+        node=node_name(node, found),
         score=rate.estimate,
         ci=(rate.low, rate.high),
         cause=Cause.LOSS,

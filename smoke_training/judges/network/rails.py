@@ -8,15 +8,15 @@ from dataclasses import dataclass
 
 from smoke_training.evidence import Evidence
 from smoke_training.evidence.links import PairsSkipped, Rail, RailEnd, Rails, Tournament
-from smoke_training.judges.common import PLAN
+from smoke_training.expected.links import reference
+from smoke_training.judges.common import RUN_AGAIN, node_name
 from smoke_training.judges.network import wires
-from smoke_training.judges.network.links import HALF, RUN_AGAIN, broken_culprits, node_name
+from smoke_training.judges.network.links import HALF, broken_culprits
 from smoke_training.model import Cause, Check, Culprit, Expected, Measured, Verdict
 from smoke_training.plan import Plan
 from smoke_training.statistics.estimators import Z_ACQUIT, decision_z, trimmed_interval
 from smoke_training.statistics.links import ZONE, Answer, Blame
 
-RAILS = "fabric.rails"
 ALL_REDUCE_FLOOR = 0.6  # of the reference: gloo's ring does not fill a wire; below it pairs were measured
 
 
@@ -24,12 +24,12 @@ def rails(plan: Plan, found: Evidence) -> Check | None:
     """Every rail is there, reaches every node, and carries what it should."""
     skipped = found.of(PairsSkipped)
     if skipped is not None and not skipped.reason.startswith("could not connect"):
-        return _skipped(f"Not measured: {skipped.reason}.")
+        return Check.skipped(f"Not measured: {skipped.reason}.")
     record = found.of(Rails)
     if record is None:
         return None if plan.nodes > 1 and "pairs" in plan.chosen_phases else _alone(plan)
     if not record.rails:
-        return _skipped("The plan names no rails, so there is none to look at by itself.")
+        return Check.skipped("The plan names no rails, so there is none to look at by itself.")
     if record.backend == "nccl":
         return _by_rank(record)
     return _check(plan, record, _look(plan, found, record))
@@ -57,7 +57,7 @@ class _Findings:
 def _look(plan: Plan, found: Evidence, record: Rails) -> _Findings:
     culprits = [culprit for rail in record.rails for culprit in dead(found, rail)]
     rates = wire_rates(record.rails)
-    declared = wires.reference(plan, record.backend).gbit_s
+    declared = reference(plan, record.backend).gbit_s
     wanted = _wanted(rates, declared)
     closer = [item for item in found.all_of(Tournament) if item.phase == "rails" or _first(plan, item)]
     undecided = []
@@ -74,16 +74,12 @@ def _look(plan: Plan, found: Evidence, record: Rails) -> _Findings:
 
 
 def _alone(plan: Plan) -> Check | None:
-    return _skipped("Not measured: all ranks run on one node.") if plan.nodes < 2 else None
+    return Check.skipped("Not measured: all ranks run on one node.") if plan.nodes < 2 else None
 
 
 def _first(plan: Plan, item: Tournament) -> bool:
     """Whether the pairs phase has already looked at this rail pair by pair."""
     return item.phase == "pairs" and bool(plan.rails) and item.interface == plan.rails[0]
-
-
-def _skipped(why: str) -> Check:
-    return Check(id=RAILS, status=Verdict.SKIPPED, required=False, message=why)
 
 
 def dead(found: Evidence, rail: Rail) -> list[Culprit]:
@@ -128,9 +124,8 @@ def _nic(found: Evidence, node: int, rail: str, why: str) -> Culprit:
     return Culprit(
         kind="nic",
         id=f"{node}/{rail}",
-        node=node_name(found, node),
+        node=node_name(node, found),
         score=0.0,
-        ci=None,
         cause=Cause.DEAD_RAIL,
         evidence=(f"{rail} of node {node}: {why}",),
     )
@@ -140,9 +135,8 @@ def _cut(found: Evidence, node: int, other: int, rail: str) -> Culprit:
     return Culprit(
         kind="link",
         id=f"{node}-{other}",
-        node=f"{node_name(found, node)}, {node_name(found, other)}",
+        node=f"{node_name(node, found)}, {node_name(other, found)}",
         score=0.0,
-        ci=None,
         cause=Cause.DEAD_RAIL,
         evidence=(f"both interfaces {rail} are up, yet no connection comes about over them",),
     )
@@ -190,9 +184,7 @@ def _everywhere(name: str, judged: wires.Assessment) -> Culprit:
     return Culprit(
         kind="nic",
         id=f"*/{name}",
-        node=None,
         score=best,
-        ci=None,
         cause=Cause.HALF_RATE_LINK if HALF[0] <= best <= HALF[1] else Cause.SLOW_LINK,
         evidence=(f"{name} is slow between all nodes; best direction {best:.2f} of the reference",),
     )
@@ -205,7 +197,7 @@ def _accused(found: Evidence, name: str, judged: wires.Assessment, blame: Blame)
     return Culprit(
         kind="nic" if single else "link",
         id=f"{blame.nodes[0]}/{name}" if single else "-".join(map(str, blame.nodes)),
-        node=", ".join(node_name(found, node) for node in blame.nodes),
+        node=", ".join(node_name(node, found) for node in blame.nodes),
         score=worst.ratio,
         ci=worst.ci95,
         cause=Cause.HALF_RATE_LINK if HALF[0] <= worst.ratio <= HALF[1] else Cause.SLOW_LINK,
@@ -215,9 +207,7 @@ def _accused(found: Evidence, name: str, judged: wires.Assessment, blame: Blame)
 
 def _check(plan: Plan, record: Rails, seen: _Findings) -> Check:
     return Check(
-        id=RAILS,
         status=seen.verdict,
-        required=True,
         measured=Measured(
             value=min(seen.rates.values(), default=None),
             unit="Gb/s",
@@ -226,7 +216,7 @@ def _check(plan: Plan, record: Rails, seen: _Findings) -> Check:
             reason=None if seen.rates else "no rail carried an all-reduce",
             detail={"rails": [_described(rail, seen.rates.get(rail.name)) for rail in record.rails]},
         ),
-        expected=wires.reference(plan, record.backend).expected,
+        expected=reference(plan, record.backend).expected,
         zone=ZONE,
         culprits=seen.culprits,
         message=_message(record, seen),
@@ -296,9 +286,7 @@ def _by_rank(record: Rails) -> Check:
         Culprit(
             kind="nic",
             id=f"*/{name}",
-            node=None,
             score=ratios[name],
-            ci=None,
             cause=Cause.SLOW_LINK,
             evidence=(f"all-reduce among ranks of {name} at {ratios[name]:.2f} of the other rails' rate",),
         )
@@ -306,7 +294,6 @@ def _by_rank(record: Rails) -> Check:
     )
     worst = min(ratios.values(), default=None)
     return Check(
-        id=RAILS,
         status=status,
         required=status is not Verdict.SKIPPED,
         measured=Measured(
@@ -317,9 +304,7 @@ def _by_rank(record: Rails) -> Check:
             reason=None if answers else "fewer than three rails cannot be compared with each other",
             detail={"ratios": ratios},
         ),
-        expected=Expected(
-            value=None, kind="unknown", source=PLAN, reason="rails are compared with each other"
-        ),
+        expected=Expected.unknown("rails are compared with each other"),
         zone=ZONE,
         culprits=culprits,
         message=f"{len(record.rails)} rails, slowest at {worst:.2f} of the others' rate"

@@ -11,12 +11,11 @@ from collections.abc import Mapping, Sequence
 from smoke_training.evidence import Evidence
 from smoke_training.evidence.links import NcclLog, NodeTraffic, Traffic
 from smoke_training.evidence.world import World
-from smoke_training.judges.network.links import node_name
+from smoke_training.judges.common import node_name
 from smoke_training.model import Cause, Check, Culprit, Expected, Measured, Verdict
 from smoke_training.nccl import transport as rules
 from smoke_training.plan import Plan
 
-TRANSPORT = "fabric.transport"
 PROVEN, ABSENT = 0.9, 0.5  # share of the bytes that must have been sent: above it proven, below it elsewhere
 DEAD_BALANCE = 0.5  # a node's quietest adapter below half of its median one carries hardly anything
 
@@ -26,14 +25,14 @@ def transport(plan: Plan, found: Evidence) -> Check | None:
     record = found.of(Traffic)
     nccl = _backend(found) == "nccl"
     if plan.nodes < 2:
-        return _skipped("All ranks run on one node, so no traffic crosses the fabric.")
+        return Check.skipped("All ranks run on one node, so no traffic crosses the fabric.")
     if record is None:
         return None
     if record.nothing_between is not None:
-        return _skipped(f"Not judged: {record.nothing_between}.")
+        return Check.skipped(f"Not judged: {record.nothing_between}.")
     required = bool(plan.rails) or (nccl and rules.must_be_proven(plan.fabric))
     if not required:
-        return _skipped(
+        return Check.skipped(
             f"The plan names no rails, and {'gloo' if not nccl else 'nccl'} over fabric "
             f'"{plan.fabric}" has no adapters of its own to prove.'
         )
@@ -48,10 +47,6 @@ def transport(plan: Plan, found: Evidence) -> Check | None:
 def _backend(found: Evidence) -> str:
     world = found.of(World)
     return world.ranks[0].backend if world is not None and world.ranks else "unknown"
-
-
-def _skipped(why: str) -> Check:
-    return Check(id=TRANSPORT, status=Verdict.SKIPPED, required=False, message=why)
 
 
 def _carried(plan: Plan, node: NodeTraffic, nccl: bool) -> int:
@@ -88,9 +83,7 @@ def _check(
         _carried(plan, node, record.backend == "nccl") * 8 / record.seconds / 1e9 for node in record.nodes
     ]
     return Check(
-        id=TRANSPORT,
         status=status,
-        required=True,
         measured=Measured(
             value=shares[least],
             unit="of the bytes that must cross",
@@ -147,9 +140,8 @@ def _dead_adapters(plan: Plan, found: Evidence, record: Traffic) -> list[Culprit
             Culprit(
                 kind="nic",
                 id=f"{node.node}/{name}",
-                node=node_name(found, node.node),
+                node=node_name(node.node, found),
                 score=count / middle,
-                ci=None,
                 cause=Cause.DEAD_RAIL,
                 evidence=(f"{name} sent {count} bytes, the median adapter of its node {middle:.0f}",),
             )
@@ -176,9 +168,7 @@ def _fallback(plan: Plan, record: Traffic, shares: Mapping[int, float], problems
     return Culprit(
         kind="stack",
         id="transport",
-        node=None,
         score=min(shares.values()),
-        ci=None,
         cause=Cause.TCP_FALLBACK,
         evidence=tuple(evidence[:12]),
     )

@@ -1,24 +1,18 @@
-"""What a tournament's samples say: scores of cells, who is to blame, and whether more laps could tell (pure).
+"""What a tournament's samples say: scores of cells, and which nodes and links are to blame (pure)."""
 
-The probe asks the same functions after every lap whether it has seen enough, so that it and the judge never
-disagree.
-"""
-
-import math
 import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from smoke_training.evidence.links import Cell, LinkSearch, SearchRound
-from smoke_training.judges.common import PLAN
-from smoke_training.model import Expected, Verdict
+from smoke_training.evidence.links import Cell
+from smoke_training.expected.links import Reference, reference
+from smoke_training.model import Verdict
 from smoke_training.plan import Plan
-from smoke_training.statistics import groups, poisson
+from smoke_training.statistics import poisson
 from smoke_training.statistics.estimators import Z_DECISION, decision_z
 from smoke_training.statistics.links import (
     ALONE_AT_MOST,
     LOOKS,
-    ZONE,
     Answer,
     Attribution,
     Blame,
@@ -30,39 +24,6 @@ from smoke_training.statistics.links import (
     peer_reference,
     score,
 )
-
-# One TCP stream of one CPU: some clouds allow no more per flow outside a placement group, and the receiving
-# core tires not far above. A higher declared rate says nothing about what one stream should reach.
-STREAM_LIMIT_GBIT_S = 5.0
-
-
-@dataclass(frozen=True)
-class Reference:
-    """What every cell should reach in Gb/s; None: what fast peers of the same lap reach."""
-
-    gbit_s: float | None
-    expected: Expected
-
-
-def reference(plan: Plan, backend: str) -> Reference:
-    """The declared rate where it binds a single transfer, else the peers."""
-    if backend == "nccl":
-        rate, words = plan.network_gbit_s, "network_gbit_s"
-        if rate is None and plan.rail_gbit_s is not None:
-            rate, words = plan.rail_gbit_s * max(1, len(plan.rails)), "rail_gbit_s x rails"
-    else:
-        rate, words = plan.rail_gbit_s, "rail_gbit_s"
-    if rate is None:
-        return _peers("the plan declares no rate; cells are compared with the fastest fifth of their lap")
-    if backend != "nccl" and rate > STREAM_LIMIT_GBIT_S:
-        limit = f"one TCP stream is not expected to fill {rate:g} Gb/s"
-        return _peers(f"{limit}; cells are compared with the fastest fifth of their lap")
-    found = Expected(value=rate, kind="declared", source=f"{PLAN}, {words}", floor=ZONE[0] * rate)
-    return Reference(rate, found)
-
-
-def _peers(reason: str) -> Reference:
-    return Reference(None, Expected(value=None, kind="unknown", source=PLAN, reason=reason))
 
 
 def lap_references(cells: Sequence[Cell], declared: float | None) -> list[float]:
@@ -220,62 +181,3 @@ def lost_on_the_way(cell: Cell, rate: float) -> float | None:
     if not (cell.sent_bytes and cell.received_bytes and rate > 0 and sum(cell.sent_bytes)):
         return None
     return (1 - sum(cell.received_bytes) / sum(cell.sent_bytes)) / rate
-
-
-def enough(plan: Plan, nodes: Sequence[int], cells: Sequence[Cell], backend: str) -> bool:
-    """Whether more laps could not change what is said about rates and losses."""
-    found = assess(plan, nodes, cells, backend)
-    lost = losses(cells)
-    rates_settled = found.attribution.settled
-    losses_settled = lost is None or (
-        lost.verdict is Verdict.PASS or (lost.verdict is Verdict.FAIL and bool(lost.attribution.accused))
-    )
-    return rates_settled and losses_settled
-
-
-def suspicious(plan: Plan, nodes: Sequence[int], cells: Sequence[Cell], backend: str) -> bool:
-    """Whether cells are slow, or packets lost, that nobody could be blamed for yet."""
-    found = assess(plan, nodes, cells, backend).attribution
-    lost = losses(cells)
-    unblamed = lost is not None and lost.verdict is Verdict.FAIL and not lost.attribution.accused
-    return bool(found.unexplained) or unblamed
-
-
-def trial_answers(
-    rounds: Sequence[SearchRound], trial: groups.Trial, declared: float | None
-) -> tuple[Answer, ...]:
-    """One answer per group of the last round; without a declared rate, by the peers of the first round."""
-    first = lap_references(rounds[0].cells, declared)
-    now = rounds[-1].cells
-    typical = statistics.median(first) if first else math.nan
-    laps = max((len(cell.gbit_s) for cell in now), default=0)
-    references = first if len(rounds) == 1 else [typical] * laps
-    # Not shared out among cells and rounds: nobody is accused before three trials of new samples agree.
-    found = scores(now, references, Z_DECISION)
-    return tuple(_group_answer(group, found) for group in trial.groups)
-
-
-def _group_answer(group: Sequence[int], found: Mapping[Pair, Score]) -> Answer:
-    answers = {item.answer for pair, item in found.items() if set(pair) <= set(group)}
-    if Answer.BAD in answers:
-        return Answer.BAD
-    return Answer.GOOD if answers == {Answer.GOOD} else Answer.OPEN
-
-
-def replay(plan: Plan, found: LinkSearch) -> groups.Location:
-    """Run the search again over what was recorded; ValueError if the record does not fit the search."""
-    declared = reference(plan, found.backend).gbit_s
-    search = groups.locate(found.nodes)
-    trial, done = next(search), 0
-    while True:
-        if done >= len(found.rounds):
-            raise ValueError(f"the record ends after {done} rounds, before the search did")
-        if found.rounds[done].groups != trial.groups:
-            raise ValueError(f"round {done} of the record is not the one that the search asks for")
-        done += 1
-        try:
-            trial = search.send(trial_answers(found.rounds[:done], trial, declared))
-        except StopIteration as end:
-            if not isinstance(end.value, groups.Location):
-                raise ValueError("the search ended without a location") from end
-            return end.value

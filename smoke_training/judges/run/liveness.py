@@ -5,7 +5,8 @@ from collections.abc import Iterator
 
 from smoke_training.evidence import Evidence
 from smoke_training.evidence.liveness import Hung, Killed, Liveness, NeverStarted
-from smoke_training.evidence.world import Ended, Failure, Finished, Nodes, Unrecorded, World
+from smoke_training.evidence.world import Ended, Failure, Finished, Unrecorded
+from smoke_training.judges.common import host_name
 from smoke_training.model import Cause, Check, Culprit, Expected, Measured, Verdict
 from smoke_training.plan import Plan
 
@@ -26,9 +27,7 @@ def alive(plan: Plan, found: Evidence) -> Check | None:
     words = [*map(_killed_words, killed), *map(_hung_words, hung), *map(_absent_words, absent)]
     idle = max((item.idle_s for item in hung), default=None)
     return Check(
-        id="run.liveness",
         status=Verdict.FAIL,
-        required=True,
         measured=Measured(
             value=idle,
             unit="s",
@@ -53,9 +52,7 @@ def _healthy(plan: Plan, watch: Liveness) -> Check:
     if cut:
         text += f"; the run ended before {len(cut)} of them were done"
     return Check(
-        id="run.liveness",
         status=Verdict.INCONCLUSIVE if cut or not watch.ranks else Verdict.PASS,
-        required=True,
         measured=Measured(
             value=longest.longest_idle_s if longest else None,
             unit="s",
@@ -132,7 +129,7 @@ def _killed(item: Killed, found: Evidence) -> Culprit:
 def _hung(item: Hung, found: Evidence) -> Culprit:
     if item.node is None:
         return Culprit(
-            kind="stack", id="transport", node=None, score=None, ci=None, cause=Cause.HUNG,
+            kind="stack", id="transport", cause=Cause.HUNG,
             evidence=(_hung_words(item), f"busy for {item.busy_s:.1f} s of it at most"),
         )  # fmt: skip
     evidence = [
@@ -151,19 +148,9 @@ def _culprit(rank: int | None, node: int, cause: Cause, evidence: list[str], fou
         kind="node" if rank is None else "rank",
         id=str(node if rank is None else rank),
         node=host_name(node, found),
-        score=None,
-        ci=None,
         cause=cause,
         evidence=tuple(evidence),
     )
-
-
-def host_name(node: int, found: Evidence) -> str | None:
-    """What a node calls itself, from its hello or its ranks; None when it never said."""
-    nodes, gang = found.of(Nodes), found.of(World)
-    names = [facts.host for facts in nodes.joined if facts.node == node] if nodes else []
-    names += [facts.host for facts in gang.ranks if facts.node == node] if gang else []
-    return names[0] if names else None
 
 
 def completed(_plan: Plan, found: Evidence) -> Check | None:
@@ -181,7 +168,6 @@ def completed(_plan: Plan, found: Evidence) -> Check | None:
     return Check(
         id="run.completed",
         status=Verdict.ERROR,
-        required=True,
         message="; ".join(reasons)[:2000],
         culprits=culprits,
         next_action="Make room where the run writes, or give it another work folder."
@@ -197,6 +183,6 @@ def _full_disks(found: Evidence) -> Iterator[Culprit]:
     for place, reason in full:
         if "No space left on device" in reason or "Disk quota exceeded" in reason:
             yield Culprit(
-                kind="storage", id=place, node=None, score=None, ci=None, cause=Cause.DISK_FULL,
+                kind="storage", id=place, cause=Cause.DISK_FULL,
                 evidence=(reason[:300],),
             )  # fmt: skip

@@ -5,8 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from smoke_training.evidence import Evidence
 from smoke_training.evidence.world import NodeFacts, Nodes, Preflight, World
-from smoke_training.judges.common import PLAN
-from smoke_training.model import Cause, Check, Culprit, Expected, Measured, Verdict
+from smoke_training.model import PLAN, Cause, Check, Culprit, Expected, Measured, Verdict
 from smoke_training.plan import Plan
 
 # Operational states of a link that carries nothing (RFC 2863; "unknown" and "dormant" do not say so).
@@ -33,9 +32,7 @@ def devices(plan: Plan, found: Evidence) -> Check | None:
     shown = short[0] if short else min(seen, key=lambda node: seen[node][0])
     where = "this node" if len(seen) == 1 else f"node {shown}" if short else "every node"
     return Check(
-        id="preflight.devices",
         status=Verdict.FAIL if short else Verdict.PASS,
-        required=True,
         measured=Measured(
             value=float(seen[shown][0]), unit="GPUs", n=len(seen), estimator="fewest of a node"
         ),
@@ -59,9 +56,7 @@ def nodes(plan: Plan, found: Evidence) -> Check | None:
     faults = list(_faults(plan, hello))
     present = {facts.node for facts in hello.joined}
     return Check(
-        id="preflight.nodes",
         status=Verdict.FAIL if faults else Verdict.PASS,
-        required=True,
         measured=Measured(
             value=float(len(hello.joined)),
             unit="nodes",
@@ -109,7 +104,7 @@ def _faults(plan: Plan, hello: Nodes) -> Iterator[tuple[Culprit, str]]:
     for node, nic, words in _absent_rails(plan, alike):
         yield (
             Culprit(
-                kind="nic", id=f"{node}/{nic}", node=known[node], score=None, ci=None, cause=Cause.DEAD_RAIL,
+                kind="nic", id=f"{node}/{nic}", node=known[node], cause=Cause.DEAD_RAIL,
                 evidence=(words,),
             ),
             words,
@@ -200,9 +195,7 @@ def _absent_rails(plan: Plan, nodes: Sequence[NodeFacts]) -> Iterator[tuple[int,
 
 
 def _culprit(node: int, host: str | None, cause: Cause, evidence: str) -> Culprit:
-    return Culprit(
-        kind="node", id=str(node), node=host, score=None, ci=None, cause=cause, evidence=(evidence,)
-    )
+    return Culprit(kind="node", id=str(node), node=host, cause=cause, evidence=(evidence,))
 
 
 def joined(plan: Plan, found: Evidence) -> Check | None:
@@ -221,11 +214,9 @@ def joined(plan: Plan, found: Evidence) -> Check | None:
     if len(nodes) != plan.nodes:
         problems.append(f"ranks run on {len(nodes)} nodes, the plan has {plan.nodes}")
     return Check(
-        id="preflight.world",
         status=Verdict.FAIL if problems else Verdict.PASS,
-        required=True,
         measured=Measured(value=float(len(cluster.ranks)), unit="ranks", n=1, estimator="count"),
-        expected=Expected(value=float(cluster.wanted), kind="exact", source=PLAN),
+        expected=Expected.exactly(float(cluster.wanted), PLAN),
         message="; ".join(problems) or f"{len(cluster.ranks)} ranks joined on {len(nodes)} nodes, all alike",
         next_action="Give every node the same image and machine type." if problems else None,
     )

@@ -5,15 +5,15 @@ import statistics
 from smoke_training.evidence import Evidence
 from smoke_training.evidence.state import Checkpoint, Damage, Integrity, Resume
 from smoke_training.formulae import youngdaly
-from smoke_training.judges.common import PLAN
-from smoke_training.judges.storage.throughput import WARM_SHARE, host_of_node, refused
+from smoke_training.judges.common import host_name
+from smoke_training.judges.storage.throughput import WARM_SHARE, refused
 from smoke_training.model import Cause, Check, Culprit, Expected, Measured, Verdict
 from smoke_training.plan import Plan
 
 
 def commit(_plan: Plan, found: Evidence) -> Check | None:
     """Asynchronous checkpoints became durable, and came back bit for bit; the figures are reported."""
-    stopped = refused("checkpoint.commit", ("checkpoint",), found)
+    stopped = refused(("checkpoint",), found)
     if stopped is not None:
         return stopped
     run = found.of(Checkpoint)
@@ -29,9 +29,7 @@ def commit(_plan: Plan, found: Evidence) -> Check | None:
     )
     text += f"restored in {run.restore_s:.3f} s; {len(run.different)} of {run.entries} entries differ"
     return Check(
-        id="checkpoint.commit",
         status=status,
-        required=True,
         measured=Measured(
             value=seconds,
             unit="s",
@@ -49,7 +47,7 @@ def commit(_plan: Plan, found: Evidence) -> Check | None:
                 "left_behind": list(run.left_behind),
             },
         ),
-        expected=Expected(value=0.0, kind="exact", source="entries that differ after the restore"),
+        expected=Expected.exactly(0.0, "entries that differ after the restore"),
         culprits=(_storage(run.name, None, Cause.STATE_LOST, tuple(wrong[:5])),) if wrong else (),
         message=text + (f"; left behind: {', '.join(run.left_behind)}" if run.left_behind else ""),
         next_action="Do not train on this storage: it returns other bytes than were saved."
@@ -70,15 +68,11 @@ def torn_refused(_plan: Plan, found: Evidence) -> Check | None:
         accepted += asynchronous.torn_accepted
     status = Verdict.FAIL if accepted else Verdict.PASS if offered else Verdict.ERROR
     return Check(
-        id="checkpoint.torn_refused",
         status=status,
-        required=True,
         measured=Measured(
             value=float(len(accepted)), unit="torn checkpoints accepted", n=offered, estimator="count"
         ),
-        expected=Expected(
-            value=0.0, kind="exact", source="copies of this run's checkpoints, damaged on purpose"
-        ),
+        expected=Expected.exactly(0.0, "copies of this run's checkpoints, damaged on purpose"),
         message=f"{len(accepted)} of {offered} torn checkpoints were accepted"
         + "".join(f"; {a}" for a in accepted[:10]),
         next_action="Do not resume from this storage." if accepted else None,
@@ -87,7 +81,7 @@ def torn_refused(_plan: Plan, found: Evidence) -> Check | None:
 
 def integrity(_plan: Plan, found: Evidence) -> Check | None:
     """Every checkpoint that was once committed was still whole when the restarted ranks read it."""
-    stopped = refused("checkpoint.integrity", ("resume",), found)
+    stopped = refused(("resume",), found)
     if stopped is not None:
         return stopped
     state = found.of(Integrity)
@@ -99,9 +93,7 @@ def integrity(_plan: Plan, found: Evidence) -> Check | None:
     if state.damaged:
         status = Verdict.FAIL
     return Check(
-        id="checkpoint.integrity",
         status=status,
-        required=True,
         measured=Measured(
             value=float(len(state.damaged)),
             unit="damaged shards",
@@ -114,7 +106,7 @@ def integrity(_plan: Plan, found: Evidence) -> Check | None:
                 "unreadable": [item.path for item in state.unreadable],
             },
         ),
-        expected=Expected(value=0.0, kind="exact", source="SHA-256 in manifests of committed checkpoints"),
+        expected=Expected.exactly(0.0, "SHA-256 in manifests of committed checkpoints"),
         culprits=_torn_culprits(state, found),
         message=_integrity_message(state),
         next_action=_integrity_action(state, status),
@@ -148,7 +140,7 @@ def _torn_culprits(state: Integrity, found: Evidence) -> tuple[Culprit, ...]:
     for items, cause in ((state.damaged, Cause.TORN_CHECKPOINT), (state.unreadable, Cause.UNKNOWN)):
         for node in sorted({item.node for item in items}):
             told = tuple(_told(item) for item in items if item.node == node)
-            culprits.append(_storage(f"{state.name}@{node}", host_of_node(node, found), cause, told[:5]))
+            culprits.append(_storage(f"{state.name}@{node}", host_name(node, found), cause, told[:5]))
     return tuple(culprits)
 
 
@@ -157,14 +149,14 @@ def _told(item: Damage) -> str:
 
 
 def _storage(name: str, host: str | None, cause: Cause, evidence: tuple[str, ...]) -> Culprit:
-    return Culprit(kind="storage", id=name, node=host, score=None, ci=None, cause=cause, evidence=evidence)
+    return Culprit(kind="storage", id=name, node=host, cause=cause, evidence=evidence)
 
 
 def advice(plan: Plan, found: Evidence) -> Check | None:
     """How often to write a checkpoint of a Llama 3 8B at the measured rates; advice, never judged."""
     run = found.of(Checkpoint)
     if run is None:
-        return None if refused("", ("checkpoint",), found) is None else _advice(None, "no checkpoint", {}, 0)
+        return None if refused(("checkpoint",), found) is None else _advice(None, "no checkpoint", {}, 0)
     gpus = plan.nodes * plan.gpus_per_node
     if gpus == 0:
         return _advice(None, "the prior for failures is per GPU, and the plan has none", {}, 0)
@@ -196,9 +188,7 @@ def advice(plan: Plan, found: Evidence) -> Check | None:
 
 def _advice(value: float | None, text: str, detail: dict[str, object], count: int) -> Check:
     return Check(
-        id="checkpoint.advice",
         status=Verdict.SKIPPED,
-        required=False,
         measured=Measured(
             value=value,
             unit="s",
@@ -207,6 +197,6 @@ def _advice(value: float | None, text: str, detail: dict[str, object], count: in
             reason=None if value is not None else text,
             detail=detail,
         ),
-        expected=Expected(value=None, kind="unknown", source=PLAN, reason="advice; reported, not judged"),
+        expected=Expected.unknown("advice; reported, not judged"),
         message=text,
     )

@@ -23,9 +23,7 @@ def loss_parity(_plan: Plan, found: Evidence) -> Check | None:
     limit = PARITY_LIMITS[losses.dtype]
     good = worst <= limit and len(losses.many) >= PARITY_STEPS
     return Check(
-        id="training.loss_parity",
         status=Verdict.PASS if good else Verdict.FAIL,
-        required=True,
         measured=Measured(
             value=worst if math.isfinite(worst) else None,
             unit="relative difference",
@@ -59,9 +57,7 @@ def resume_equality(_plan: Plan, found: Evidence) -> Check | None:
         rank.rank for rank in outcome.ranks if rank.different or rank.losses_equal < rank.losses_compared
     ]
     return Check(
-        id="resume.equality",
         status=Verdict.PASS if good else Verdict.ERROR if empty else Verdict.FAIL,
-        required=True,
         measured=Measured(
             value=float(len(different)),
             unit="different entries",
@@ -69,16 +65,11 @@ def resume_equality(_plan: Plan, found: Evidence) -> Check | None:
             estimator="count",
             detail={"losses_compared": compared, "losses_different": unequal, "first": different[:10]},
         ),
-        expected=Expected(
-            value=0.0, kind="exact", source="an uninterrupted run of the same ranks, at the same steps"
-        ),
+        expected=Expected.exactly(0.0, "an uninterrupted run of the same ranks, at the same steps"),
         culprits=tuple(
             Culprit(
                 kind="rank",
                 id=str(rank),
-                node=None,
-                score=None,
-                ci=None,
                 cause=Cause.STATE_LOST,
                 evidence=tuple(outcome.ranks[rank].different[:5]),
             )
@@ -106,9 +97,7 @@ def recovery(_plan: Plan, found: Evidence) -> Check | None:
     good = real and -1 <= lost <= outcome.every
     status = Verdict.PASS if good else Verdict.FAIL if real else Verdict.ERROR
     return Check(
-        id="resume.recovery",
         status=status,
-        required=True,
         measured=Measured(
             value=outcome.mttr_seconds,
             unit="s",

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 
 from smoke_training.evidence import Evidence
 from smoke_training.evidence.storage import Loader
-from smoke_training.judges.common import against_floor, finite
-from smoke_training.judges.storage.throughput import NOISY_QUEUE_SHARE, host_of_node, refused
+from smoke_training.judges.common import RUN_AGAIN, against_floor, finite, host_name
+from smoke_training.judges.storage.throughput import NOISY_QUEUE_SHARE, refused
 from smoke_training.model import Cause, Check, Culprit, Expected, Measured, Verdict
 from smoke_training.plan import Plan
 from smoke_training.statistics import slowness
@@ -18,7 +18,7 @@ RULE = "mlcommons/storage Submission_guidelines.md asks 90 % of U-Net3D and ResN
 
 def utilisation(_plan: Plan, found: Evidence) -> Check | None:
     """Share of its time that the emulated accelerator computed instead of waiting for data."""
-    stopped = refused("loader.utilisation", ("loader",), found)
+    stopped = refused(("loader",), found)
     if stopped is not None:
         return stopped
     run = found.of(Loader)
@@ -40,9 +40,7 @@ def utilisation(_plan: Plan, found: Evidence) -> Check | None:
     samples = sum(batches * run.batch_samples / s for s in seconds)
     nodes = {run.nodes[rank] for rank in ranks if statistics.fmean(shares[rank]) < UTILISATION}
     return Check(
-        id="loader.utilisation",
         status=status,
-        required=True,
         measured=Measured(
             value=decisive.estimate,
             unit="ratio",
@@ -102,7 +100,7 @@ def _loader_culprits(
             node,
             [rank for rank in range(len(shares)) if run.nodes[rank] == node],
             shares,
-            host_of_node(node, found),
+            host_name(node, found),
         )
         for node in sorted(nodes)
     ]
@@ -125,7 +123,6 @@ def _loader_culprit(
         id=name,
         node=host,
         score=statistics.fmean(shares[worst]),
-        ci=None,
         cause=Cause.SLOW_STORAGE if reading else Cause.SLOW_COMPUTE,
         evidence=(f"rank {worst}'s {run.workers} workers spent {spent}",),
     )
@@ -135,7 +132,7 @@ def _loader_action(status: Verdict, run: Loader, worst: int) -> str | None:
     if status is Verdict.PASS:
         return None
     if status is Verdict.INCONCLUSIVE:
-        return "Run again when the machines are quieter."
+        return RUN_AGAIN
     if _reads_dominate(run, worst):
         return f"Raise the read throughput of {run.name} ({run.path}), or cache the data on the nodes."
     return "Give the loader more worker processes and CPUs."

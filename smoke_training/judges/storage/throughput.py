@@ -5,9 +5,8 @@ from collections.abc import Sequence
 
 from smoke_training.evidence import Evidence
 from smoke_training.evidence.storage import Storage, StorageError
-from smoke_training.evidence.world import World
-from smoke_training.judges.common import PLAN, finite
-from smoke_training.model import Cause, Check, Culprit, Expected, Measured, Verdict
+from smoke_training.judges.common import finite, host_name
+from smoke_training.model import PLAN, Cause, Check, Culprit, Expected, Measured, Verdict
 from smoke_training.plan import Plan
 from smoke_training.statistics import slowness
 from smoke_training.statistics.slowness import HALVED, TOLERATED, Rows, Slowness
@@ -17,7 +16,7 @@ NOISY_QUEUE_SHARE = 0.10  # of the time spent waiting for a CPU; as in the judge
 FULL_DISK = ("ENOSPC", "EDQUOT")
 
 
-def refused(check: str, phases: Sequence[str], found: Evidence) -> Check | None:
+def refused(phases: Sequence[str], found: Evidence) -> Check | None:
     """What a refusal of the operating system in one of these phases means for a check; None without one.
 
     A full disk is a fault of the stack (FAIL); anything else leaves the measure undone (ERROR).
@@ -28,9 +27,7 @@ def refused(check: str, phases: Sequence[str], found: Evidence) -> Check | None:
     full = any(item.errno in FULL_DISK for item in errors)
     first = errors[0]
     return Check(
-        id=check,
         status=Verdict.FAIL if full else Verdict.ERROR,
-        required=True,
         measured=Measured(
             value=None,
             unit="MB/s",
@@ -70,9 +67,7 @@ def _refusing(errors: Sequence[StorageError], found: Evidence) -> tuple[Culprit,
         Culprit(
             kind="storage",
             id=f"{name}@{node}",
-            node=host_of_node(node, found),
-            score=None,
-            ci=None,
+            node=host_name(node, found),
             cause=Cause.DISK_FULL if any(item.errno in FULL_DISK for item in items) else Cause.UNKNOWN,
             evidence=tuple(_refusal(item) for item in items[:5]),
         )
@@ -82,27 +77,27 @@ def _refusing(errors: Sequence[StorageError], found: Evidence) -> tuple[Culprit,
 
 def write(plan: Plan, found: Evidence) -> Check | None:
     """Durable writes: nodes against each other, and against the declared rate where there is one."""
-    stopped = refused("storage.write", ("storage",), found)
+    stopped = refused(("storage",), found)
     if stopped is not None:
         return stopped
     series = found.all_of(Storage)
     if not series:
         return None
-    return _check("storage.write", [_Finding(plan, item, "write") for item in series], found)
+    return _check([_Finding(plan, item, "write") for item in series], found)
 
 
 def read(plan: Plan, found: Evidence) -> Check | None:
     """Reads from behind the page cache: nodes against each other. A warm cache is reported, not judged."""
     if any(item.phase == "storage" and item.operation == "write" for item in found.all_of(StorageError)):
         why = "Not measured: nothing could be written to read back."
-        return Check(id="storage.read", status=Verdict.SKIPPED, required=False, message=why)
-    stopped = refused("storage.read", ("storage",), found)
+        return Check.skipped(why)
+    stopped = refused(("storage",), found)
     if stopped is not None:
         return stopped
     series = found.all_of(Storage)
     if not series:
         return None
-    return _check("storage.read", [_Finding(plan, item, "read") for item in series], found)
+    return _check([_Finding(plan, item, "read") for item in series], found)
 
 
 class _Finding:
@@ -188,7 +183,7 @@ class _Finding:
             worst = max(failing, key=lambda s: s.factor)
             return [self._culprit(self.item.name, worst, None)]
         return [
-            self._culprit(f"{self.item.name}@{node}", score, host_of_node(node, found))
+            self._culprit(f"{self.item.name}@{node}", score, host_name(node, found))
             for node, score in sorted(slow.items())
         ]
 
@@ -228,7 +223,7 @@ class _Finding:
         return shown | cache | {"open_p99_s": _percentile(opens, 0.99), "opens": len(opens)}
 
 
-def _check(name: str, findings: Sequence[_Finding], found: Evidence) -> Check:
+def _check(findings: Sequence[_Finding], found: Evidence) -> Check:
     """One check over all targets: the worst target speaks first."""
     order = (Verdict.FAIL, Verdict.INCONCLUSIVE, Verdict.PASS, Verdict.SKIPPED)
     first = min(findings, key=lambda f: order.index(f.status))
@@ -239,7 +234,6 @@ def _check(name: str, findings: Sequence[_Finding], found: Evidence) -> Check:
     ci = finite(*worst.ci95) if worst else None
     base = shown * factor if factor else None  # what a factor of 1 would have been on that node
     return Check(
-        id=name,
         status=status,
         required=any(f.judged for f in findings),
         measured=Measured(
@@ -265,7 +259,7 @@ def _expected(finding: _Finding) -> Expected:
         return Expected(value=finding.declared, kind="declared", source=finding.source, floor=floor)
     if finding.peers:
         return Expected(value=None, kind="derived", source="the other nodes", reason="compared with peers")
-    return Expected(value=None, kind="unknown", source=PLAN, reason="no declared rate and nothing to compare")
+    return Expected.unknown("no declared rate and nothing to compare")
 
 
 def _next(status: Verdict, finding: _Finding) -> str | None:
@@ -288,11 +282,3 @@ def _percentile(values: Sequence[float], share: float) -> float | None:
         return None
     ordered = sorted(values)
     return ordered[min(len(ordered) - 1, int(share * len(ordered)))]
-
-
-def host_of_node(node: int, found: Evidence) -> str | None:
-    """Host name of a node, None if no rank said where it runs."""
-    cluster = found.of(World)
-    if cluster is None:
-        return None
-    return next((facts.host for facts in cluster.ranks if facts.node == node), None)

@@ -7,7 +7,6 @@ from smoke_training.evidence import Evidence
 from smoke_training.evidence.training import Decomposition
 from smoke_training.expected import matmul
 from smoke_training.formulae import mfu as formulae
-from smoke_training.judges.common import PLAN
 from smoke_training.model import Check, Expected, Measured, Verdict
 from smoke_training.plan import Plan
 
@@ -29,9 +28,7 @@ def decomposition(_plan: Plan, found: Evidence) -> Check | None:
     shares = {name: math.fsum(p[name] for p in parts) / math.fsum(totals) for name in PARTS}
     text = ", ".join(f"{name} {share:.0%}" for name, share in shares.items())
     return Check(
-        id="training.decomposition",
         status=Verdict.PASS if valid else Verdict.ERROR,
-        required=True,
         measured=Measured(
             value=abs(gaps[worst]),
             unit="share of the step unaccounted for",
@@ -46,7 +43,7 @@ def decomposition(_plan: Plan, found: Evidence) -> Check | None:
                 "lost_to_data": shares["data"],
             },
         ),
-        expected=Expected(value=0.0, kind="exact", source="the parts follow each other", floor=TOLERANCE),
+        expected=Expected.exactly(0.0, "the parts follow each other", TOLERANCE),
         message=f"a step of {sum(totals) / len(totals) / steps * 1e3:.1f} ms is {text}"
         if valid
         else f"the parts of rank {worst}'s steps sum to {1 + gaps[worst]:.1%} of the steps",
@@ -66,9 +63,7 @@ def overlap(_plan: Plan, found: Evidence) -> Check | None:
     raw = 1 - exposed / bare if bare > 0 else None
     value = None if raw is None else min(1.0, max(0.0, raw))
     return Check(
-        id="training.overlap",
         status=Verdict.SKIPPED,
-        required=False,
         measured=Measured(
             value=value,
             unit="ratio",
@@ -113,9 +108,7 @@ def mfu(plan: Plan, found: Evidence) -> Check | None:
         detail["achievable_reason"] = f"no published figure for {record.device}" if known is None else None
         detail["achievable_source"] = None if known is None else known.source
     return Check(
-        id="training.mfu",
         status=Verdict.SKIPPED,
-        required=False,
         measured=Measured(
             value=value,
             unit="ratio",
@@ -141,4 +134,4 @@ def _utilisation(record: Decomposition, tokens_per_second: float, tflops: float)
 
 
 def _unjudged(reason: str) -> Expected:
-    return Expected(value=None, kind="unknown", source=PLAN, reason=reason)
+    return Expected.unknown(reason)

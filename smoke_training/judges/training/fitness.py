@@ -28,9 +28,7 @@ def fitness(_plan: Plan, found: Evidence) -> Check | None:
     why = next((reason for reason in reasons if reason is not None), None)
     value = noise.worst(spreads)
     return Check(
-        id="host.fitness",
         status=Verdict.ERROR if value is None else Verdict.INCONCLUSIVE if why else Verdict.PASS,
-        required=False,
         measured=Measured(
             value=value,
             unit="MAD/median",
@@ -91,8 +89,6 @@ def _culprits(
             kind="node",
             id=str(node),
             node=host_of(first[node], cluster),
-            score=None,
-            ci=None,
             cause=Cause.NOISY_HOST,
             evidence=(why,),
         )

@@ -23,9 +23,7 @@ def finite(plan: Plan, found: Evidence) -> Check | None:
     owners = _owners(records)
     first = owners[0] if owners else None
     return Check(
-        id="numerics.finite",
         status=Verdict.FAIL if bad else Verdict.PASS if passes else Verdict.ERROR,
-        required=True,
         measured=Measured(
             value=float(len({(phase, entry.step) for phase, entry in bad})),
             unit="backward passes",
@@ -33,7 +31,7 @@ def finite(plan: Plan, found: Evidence) -> Check | None:
             estimator="count of passes with a gradient that is not finite, before the reduction",
             detail={"phases": {record.phase: record.passes for record in records}},
         ),
-        expected=Expected(value=0.0, kind="exact", source="gradients are numbers"),
+        expected=Expected.exactly(0.0, "gradients are numbers"),
         culprits=tuple(_owner(phase, entries, cluster) for phase, entries in owners),
         message=f"all gradients of {passes} backward passes per rank are finite"
         if first is None
@@ -65,8 +63,6 @@ def _owner(phase: str, entries: list[NonFinite], cluster: World) -> Culprit:
         kind="rank",
         id=str(first.rank),
         node=host_of(first.rank, cluster),
-        score=None,
-        ci=None,
         cause=Cause.NAN,
         evidence=(
             f"step {first.step} of {phase}: {_what(first)} in the gradient of {first.parameter}",
@@ -91,9 +87,7 @@ def gradients(plan: Plan, found: Evidence) -> Check | None:
     broken = [(record, index) for record in records for index in _differences(record)]
     culprits = _deviants(*broken[0], cluster) if broken else ()
     return Check(
-        id="numerics.gradients",
         status=Verdict.FAIL if broken else Verdict.PASS if samples else Verdict.ERROR,
-        required=True,
         measured=Measured(
             value=float(len(broken)),
             unit="steps",
@@ -101,7 +95,7 @@ def gradients(plan: Plan, found: Evidence) -> Check | None:
             estimator="count of steps whose reduced gradients differ between ranks in any bit",
             detail={"differing": list(broken[0][0].differing[:10]) if broken else []},
         ),
-        expected=Expected(value=0.0, kind="exact", source="an all-reduce gives every rank the same sum"),
+        expected=Expected.exactly(0.0, "an all-reduce gives every rank the same sum"),
         culprits=culprits,
         message=_gradients_message(broken, culprits, samples),
         next_action=None if not broken else "Take the accused rank's node out and test its memory and NIC.",
@@ -125,9 +119,6 @@ def _deviants(record: Numerics, sample: int, cluster: World) -> tuple[Culprit, .
             Culprit(
                 kind="stack",
                 id="gradients",
-                node=None,
-                score=None,
-                ci=None,
                 cause=Cause.CORRUPTION,
                 evidence=(f"{where}: no majority among {len(sums)} ranks",),
             ),
@@ -137,8 +128,6 @@ def _deviants(record: Numerics, sample: int, cluster: World) -> tuple[Culprit, .
             kind="rank",
             id=str(rank),
             node=host_of(rank, cluster),
-            score=None,
-            ci=None,
             cause=Cause.CORRUPTION,
             evidence=(
                 f"{where}: its reduced gradients differ from those of {count} other ranks",
@@ -180,9 +169,7 @@ def sharded(_plan: Plan, found: Evidence) -> Check | None:
     good = worst <= SHARDED_LIMIT and spread_out
     text = f"losses of sharded and replicated parameters differ by at most {worst:.1e}"
     return Check(
-        id="training.sharded",
         status=Verdict.PASS if good else Verdict.FAIL,
-        required=True,
         measured=Measured(
             value=worst if worst != float("inf") else None,
             unit="relative difference",
@@ -206,9 +193,7 @@ def sharded(_plan: Plan, found: Evidence) -> Check | None:
 
 
 def _sharding_culprit(text: str) -> Culprit:
-    return Culprit(
-        kind="stack", id="sharding", node=None, score=None, ci=None, cause=Cause.UNKNOWN, evidence=(text,)
-    )
+    return Culprit(kind="stack", id="sharding", cause=Cause.UNKNOWN, evidence=(text,))
 
 
 def _sharded_detail(record: Sharded) -> dict[str, object]:

@@ -6,16 +6,15 @@ from dataclasses import dataclass
 from smoke_training.evidence import Evidence
 from smoke_training.evidence.training import Training
 from smoke_training.evidence.world import World
-from smoke_training.judges.common import PLAN, against_floor, finite, host_of
+from smoke_training.judges.common import RUN_AGAIN, against_floor, finite, host_of
 from smoke_training.judges.training import causes
-from smoke_training.model import Cause, Check, Culprit, Expected, Measured, Verdict
+from smoke_training.model import PLAN, Cause, Check, Culprit, Expected, Measured, Verdict
 from smoke_training.plan import Plan
 from smoke_training.statistics import estimators, noise, scaling
 from smoke_training.statistics.scaling import Drift
 from smoke_training.statistics.straggler import LOOKS, NEGLIGIBLE_SLOWDOWN, Decision, Score
 
 NOISY_QUEUE_SHARE = 0.10  # of compute time spent waiting for CPUs held by others; quiet hosts stay below 0.01
-QUIETER = "Run again when the machines are quieter."
 
 
 def scaling_efficiency(plan: Plan, found: Evidence) -> Check | None:
@@ -32,7 +31,6 @@ def scaling_efficiency(plan: Plan, found: Evidence) -> Check | None:
             Culprit(
                 kind="stack",
                 id="communication",
-                node=None,
                 score=result.value,
                 ci=result.ci95,
                 cause=Cause.EXPOSED_COMMUNICATION,
@@ -40,9 +38,7 @@ def scaling_efficiency(plan: Plan, found: Evidence) -> Check | None:
             ),
         )
     return Check(
-        id="training.scaling_efficiency",
         status=status,
-        required=True,
         measured=Measured(
             value=result.value,
             unit="ratio",
@@ -70,7 +66,7 @@ def _efficiency_action(status: Verdict, culprits: tuple[Culprit, ...]) -> str | 
     if status is Verdict.PASS:
         return None
     if status is Verdict.INCONCLUSIVE:
-        return QUIETER
+        return RUN_AGAIN
     if culprits[0].kind == "rank":
         return f"Replace or inspect node {culprits[0].node}, then run the validation again."
     return "Check that the fabric is in use and compare the all-reduce figures with the expected ones."
@@ -123,9 +119,7 @@ def straggler(plan: Plan, found: Evidence) -> Check | None:
     result = _straggling(plan, training)
     worst = result.accused[0][0] if result.accused else max(result.scores, key=lambda s: s.slowdown)
     return Check(
-        id="training.straggler",
         status=result.status,
-        required=True,
         measured=_slowdown(training, result, worst),
         expected=Expected(value=1.0, kind="declared", source=PLAN, floor=plan.max_straggler_slowdown),
         zone=(NEGLIGIBLE_SLOWDOWN, plan.max_straggler_slowdown),
@@ -191,7 +185,7 @@ def _straggler_action(result: _Straggling, worst: Score, cluster: World) -> str 
     if result.status is Verdict.PASS:
         return None
     if result.status is Verdict.INCONCLUSIVE:
-        return QUIETER
+        return RUN_AGAIN
     host = host_of(worst.rank, cluster)
     actions = {
         Cause.QUOTA: f"Raise the CPU limit of the pods on node {host}, then run the validation again.",
@@ -209,15 +203,10 @@ def weak_scaling(_plan: Plan, found: Evidence) -> Check | None:
         return None
     value = scaling.weak_scaling(training)
     return Check(
-        id="training.weak_scaling",
         status=Verdict.SKIPPED,
-        required=False,
         measured=Measured(value=value, unit="ratio", n=len(training.alone), estimator="ratio of medians"),
-        expected=Expected(
-            value=None,
-            kind="unknown",
-            source=PLAN,
-            reason="ranks of one machine share caches and memory bandwidth; reported, not judged",
+        expected=Expected.unknown(
+            "ranks of one machine share caches and memory bandwidth; reported, not judged"
         ),
         message=f"T(1)/T(N) = {value:.2f}, reported for comparison",
     )
@@ -250,6 +239,11 @@ def _culprit(score: Score, finding: causes.Finding, cluster: World) -> Culprit:
         cause=finding.cause,
         evidence=finding.evidence,
     )
+
+
+def statuses(plan: Plan, training: Training) -> tuple[Verdict, Verdict]:
+    """What the checks of efficiency and of stragglers would say now."""
+    return efficiency_status(plan, training), straggler_status(plan, training)
 
 
 def straggler_status(plan: Plan, training: Training) -> Verdict:

@@ -6,30 +6,29 @@ verdict open, more rounds are added to the sample, up to a cap.
 """
 
 import gc
-import json
 import os
 import random
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import torch
 
-from smoke_training.evidence import fabric, parse
+from smoke_training.evidence import Record
+from smoke_training.evidence.fabric import Collective, Payload
 from smoke_training.expected import lookup, tables
-from smoke_training.expected.reference import setting_of
 from smoke_training.formulae.bandwidth import ALL_REDUCE, COLLECTIVES
-from smoke_training.judges.network import collectives as judges
 from smoke_training.nccl import tuning as nccl_tuning
-from smoke_training.probes.context import Context, Line
-from smoke_training.probes.group import Gang
+from smoke_training.probes.context import Context
+from smoke_training.probes.group import Group
 from smoke_training.probes.network import payloads
 from smoke_training.probes.network.operations import Bench
 from smoke_training.runtime import host, threads
+from smoke_training.statistics import medians
 
-REPEATS = judges.LOOK_EVERY  # in a row, of one size, so that caches and connections are as warm as in use
-ROUNDS = judges.FIRST_LOOK // REPEATS
+REPEATS = medians.LOOK_EVERY  # in a row, of one size, so that caches and connections are as warm as in use
+ROUNDS = medians.FIRST_LOOK // REPEATS
 KIB, MIB = 1 << 10, 1 << 20
 
 
@@ -44,7 +43,7 @@ class Budget:
 def budget(context: Context, name: str) -> Budget:
     """All-reduce has the most time: it is what training waits for."""
     main = name == ALL_REDUCE
-    if context.gang.cuda:
+    if context.group.cuda:
         return Budget(0.5, 20.0 if main else 8.0)
     if context.full:
         return Budget(0.5 if main else 0.15, 10.0 if main else 3.0)
@@ -56,15 +55,15 @@ def wanted_sizes(context: Context, name: str) -> tuple[int, ...]:
 
     On an accelerator none needs more than half of the smallest free memory of all ranks.
     """
-    gang, plan = context.gang, context.plan
-    if not gang.cuda:
+    group, plan = context.group, context.plan
+    if not group.cuda:
         if name != ALL_REDUCE:
             sizes = (64 * KIB, MIB, 4 * MIB)
             return (*sizes, 16 * MIB) if context.full else sizes
         largest = 26 if context.full else 24
         return tuple(1 << power for power in range(10, largest + 1, 2))
-    free, _ = torch.cuda.mem_get_info(gang.device)
-    most = -gang.maxima([-float(free)])[0] / 4
+    free, _ = torch.cuda.mem_get_info(group.device)
+    most = -group.maxima([-float(free)])[0] / 4
     sizes_known = lookup.sizes_of(tables.shipped(), plan.instance_type, plan.fabric, name)
     first = 10 if name == ALL_REDUCE else 16
     ladder = {*(1 << power for power in range(first, 35, 2)), *sizes_known}
@@ -73,28 +72,27 @@ def wanted_sizes(context: Context, name: str) -> tuple[int, ...]:
     return tuple(sorted(size for size in ladder if size <= most))
 
 
-def measure(context: Context) -> Iterator[Line]:
-    """A `collective` and a `payload` line per collective (GPU path untested on hardware)."""
-    gang = context.gang
-    nodes = gang.gather(gang.node)
+def measure(context: Context) -> Iterator[Record]:
+    """`collective` and `payload` evidence of every collective (GPU path untested on hardware)."""
+    group = context.group
+    nodes = group.nodes()
     for name in COLLECTIVES:
-        if gang.world > 1:
-            sweep = Sweep(context, name, [int(str(node)) for node in nodes])
-            line = sweep.line()
-            yield line
-            if line.get("skipped") is not None:
-                yield {"kind": "payload", "name": name, "skipped": line["skipped"]}
+        if group.world > 1:
+            found = Sweep(context, name, nodes).measure()
+            yield found
+            if found.skipped is not None:
+                yield Payload(name=name, skipped=found.skipped)
             else:
-                yield payloads.check(gang, name, sorted(sweep.seconds))
+                yield payloads.check(group, name, found.sizes)
         elif name == ALL_REDUCE:
-            yield payloads.check(gang, name, wanted_sizes(context, name))
+            yield payloads.check(group, name, wanted_sizes(context, name))
 
 
 class Sweep:
     """One collective over its sizes."""
 
     def __init__(self, context: Context, name: str, nodes: Sequence[int]) -> None:
-        self.context, self.gang, self.name = context, context.gang, name
+        self.context, self.group, self.name = context, context.group, name
         self.budget, self.nodes = budget(context, name), nodes
         self.dice = random.Random(f"{context.plan.seed} {name}")  # noqa: S311 - a reproducible order
         self.seconds: dict[int, list[float]] = {}
@@ -103,13 +101,13 @@ class Sweep:
         self.window = self.waited = 0.0
         self.waits_known = True
 
-    def line(self) -> Line:
-        """Measure everything; the `collective` evidence."""
+    def measure(self) -> Collective:
+        """Measure everything."""
         wanted = wanted_sizes(self.context, self.name)
-        bench = Bench(self.gang, self.name, wanted[-1])
-        skipped = [why for why in self.gang.gather(bench.missing(wanted[0])) if why is not None]
+        bench = Bench(self.group, self.name, wanted[-1])
+        skipped = [why for why in self.group.gather(bench.missing(wanted[0])) if why is not None]
         if skipped:
-            return {"kind": "collective", "name": self.name, "skipped": str(skipped[0])}
+            return Collective(name=self.name, skipped=skipped[0])
         ticks = host.cpu_ticks()
         gc.collect()
         gc.disable()
@@ -118,13 +116,12 @@ class Sweep:
             for _ in range(ROUNDS):
                 self._round(bench, sizes)
             # Rank 0's log speaks for all: what the ranks decide must rest on the same evidence.
-            self.algorithms = _first(self.gang.gather(_algorithms(self.gang, self.name)))
+            self.algorithms = self.group.gather(_algorithms(self.group, self.name))[0]
             self._more(bench)
         finally:
             gc.enable()
-        steal = host.share("steal", ticks, host.cpu_ticks())
-        stolen = self.gang.maxima([-1.0 if steal is None else steal])[0]
-        return {**self._plain(), "steal_share": None if stolen < 0 else stolen, "cut": self.cut}
+        stolen = self.group.maximum(host.share("steal", ticks, host.cpu_ticks()))
+        return replace(self._found(), steal_share=stolen, cut=self.cut)
 
     def _scouted(self, bench: Bench, wanted: Sequence[int]) -> list[int]:
         """The sizes that the budget allows: each is called once, and the first too slow one ends the list."""
@@ -135,7 +132,7 @@ class Sweep:
             if foreseen <= 1.5 * limit:
                 # The first call of a size also makes connections and buffers.
                 first_two = [self._timed(bench, size) for _ in range(2)]
-                times.append(min(self.gang.maxima(first_two)))
+                times.append(min(self.group.maxima(first_two)))
             if foreseen > 1.5 * limit or times[-1] > limit:
                 self.cut = f"a call of {size} bytes takes more than the {limit} s it may take"
                 break
@@ -150,23 +147,23 @@ class Sweep:
             before, began = threads.waited(), time.perf_counter()
             mine = []
             for _ in range(REPEATS):
-                self.gang.barrier()
+                self.group.barrier()
                 mine.append(self._timed(bench, size))
             after = threads.waited()
             self.window += time.perf_counter() - began
             self.waits_known &= before is not None and after is not None
             self.waited += (after or 0.0) - (before or 0.0)
-            self.seconds.setdefault(size, []).extend(self.gang.maxima(mine))
+            self.seconds.setdefault(size, []).extend(self.group.maxima(mine))
 
     def _more(self, bench: Bench) -> None:
         """Further rounds of the judged size while its verdict is open."""
         began = time.monotonic()
         while True:
             found = self._found()
-            size = judges.open_size(self.context.plan, setting_of(self.nodes, self.gang.backend), found)
-            if size is None or len(self.seconds[size]) >= judges.CAP:
+            size = self.context.sampling.collective(found, self.nodes, self.group.backend)
+            if size is None or len(self.seconds[size]) >= medians.CAP:
                 return
-            spent = self.gang.maxima([time.monotonic() - began])[0]  # one clock for all: all stop together
+            spent = self.group.maxima([time.monotonic() - began])[0]  # one clock for all: all stop together
             if spent > self.budget.more_s:
                 return
             self._round(bench, [size])
@@ -174,11 +171,11 @@ class Sweep:
     def _timed(self, bench: Bench, size: int) -> float:
         """Seconds of one blocking call on this rank; CUDA events on an accelerator (untested on hardware)."""
         call = bench.operation(size)
-        if not self.gang.cuda:
+        if not self.group.cuda:
             start = time.perf_counter()
             call()
             return time.perf_counter() - start
-        self.gang.sync()
+        self.group.sync()
         first, last = _event(), _event()
         first.record()
         call()
@@ -186,33 +183,22 @@ class Sweep:
         last.synchronize()
         return float(first.elapsed_time(last)) / 1e3
 
-    def _found(self) -> fabric.Collective:
-        record = parse([json.dumps(self._plain())]).of(fabric.Collective)
-        assert record is not None
-        return record
-
-    def _plain(self) -> Line:
+    def _found(self) -> Collective:
         sizes = sorted(self.seconds)
-        return {
-            "kind": "collective",
-            "name": self.name,
-            "sizes": sizes,
-            "seconds": [self.seconds[size] for size in sizes],
-            "algorithms": self.algorithms,
-            "queue_share": self._queue_share(),
-        }
-
-    def _queue_share(self) -> float | None:
-        """The worst rank's seconds of waiting for a CPU per second; the same on all ranks."""
         known = self.waits_known and self.window > 0
-        share = self.gang.maxima([self.waited / self.window if known else -1.0])[0]
-        return None if share < 0 else share
+        return Collective(
+            name=self.name,
+            sizes=tuple(sizes),
+            seconds=tuple(tuple(self.seconds[size]) for size in sizes),
+            algorithms=self.algorithms,
+            queue_share=self.group.maximum(self.waited / self.window if known else None),
+        )
 
 
-def _algorithms(gang: Gang, name: str) -> dict[str, str]:
+def _algorithms(group: Group, name: str) -> dict[str, str]:
     """What NCCL's own log says it chose, where the launcher told it to write one."""
     pattern = os.environ.get("NCCL_DEBUG_FILE")
-    if not gang.cuda or not pattern:
+    if not group.cuda or not pattern:
         return {}
     path = Path(pattern.replace("%h", "*").replace("%p", str(os.getpid())))
     texts = [found.read_text(errors="replace") for found in path.parent.glob(path.name)]
@@ -223,8 +209,3 @@ def _algorithms(gang: Gang, name: str) -> dict[str, str]:
 def _event() -> torch.cuda.Event:
     made: Callable[..., torch.cuda.Event] = torch.cuda.Event
     return made(enable_timing=True)
-
-
-def _first(items: Sequence[object]) -> dict[str, str]:
-    first = items[0]
-    return first if isinstance(first, dict) else {}

@@ -7,7 +7,7 @@ import torch.distributed as dist
 from torch import Tensor
 
 from smoke_training.formulae.bandwidth import ALL_GATHER, ALL_REDUCE, ALL_TO_ALL, REDUCE_SCATTER
-from smoke_training.probes.group import Gang
+from smoke_training.probes.group import Group
 
 UNSUPPORTED = ("not support", "not implemented", "no backend", "unsupported")
 
@@ -40,11 +40,11 @@ class Bench:
     A size counts the whole array, float32. It is rounded down to a multiple of the ranks.
     """
 
-    def __init__(self, gang: Gang, name: str, largest: int) -> None:
-        self.gang, self.name = gang, name
-        self._whole = torch.zeros(self._count(largest), dtype=torch.float32, device=gang.device)
+    def __init__(self, group: Group, name: str, largest: int) -> None:
+        self.group, self.name = group, name
+        self._whole = torch.zeros(self._count(largest), dtype=torch.float32, device=group.device)
         extra = {ALL_REDUCE: 0, ALL_TO_ALL: self._count(largest)}.get(name, self._part(largest))
-        self._other = torch.zeros(extra, dtype=torch.float32, device=gang.device)
+        self._other = torch.zeros(extra, dtype=torch.float32, device=group.device)
 
     def operation(self, size: int) -> Callable[[], None]:
         """The collective over `size` bytes; ValueError for a name nobody knows."""
@@ -70,12 +70,12 @@ class Bench:
             self.operation(size)()
         except (RuntimeError, NotImplementedError) as error:
             if any(word in str(error).lower() for word in UNSUPPORTED):
-                return f"{self.gang.backend} of torch {torch.__version__} has no {self.name}: {error}"[:300]
+                return f"{self.group.backend} of torch {torch.__version__} has no {self.name}: {error}"[:300]
             raise
         return None
 
     def _part(self, size: int) -> int:
-        return max(1, size // 4 // self.gang.world)
+        return max(1, size // 4 // self.group.world)
 
     def _count(self, size: int) -> int:
-        return self._part(size) * self.gang.world
+        return self._part(size) * self.group.world

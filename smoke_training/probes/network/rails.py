@@ -7,148 +7,144 @@ adapter ("MOD g" in nccl-tests' words; untested on hardware).
 """
 
 import time
-from collections.abc import Iterator
-from dataclasses import asdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 
 import torch
 import torch.distributed as dist
 
-from smoke_training.evidence.links import Rail, RailEnd
-from smoke_training.judges.network import rails
-from smoke_training.judges.network import wires as judged
-from smoke_training.probes.context import Context, Line
-from smoke_training.probes.group import Gang
+from smoke_training.evidence import Record
+from smoke_training.evidence.links import PairsSkipped, Rail, RailEnd, Rails
+from smoke_training.expected.links import reference
+from smoke_training.probes.context import Context
+from smoke_training.probes.group import Group
 from smoke_training.probes.network import reach
-from smoke_training.probes.network.pairs import Arena, nothing_between, open_arena, tournament
-from smoke_training.probes.network.wires import Wire, has_seat
+from smoke_training.probes.network.arena import Arena, first_line, nothing_between, open_arena
+from smoke_training.probes.network.endpoints import has_endpoint
+from smoke_training.probes.network.pairs import tournament
 from smoke_training.runtime import counters, heartbeat
 
 REPETITIONS = 5
 ALL_REDUCE_S = 0.06
 SMALL_BYTES = 64 << 10
-STARVED_S = (
-    0.2  # a small all-reduce that takes as long goes over a starved rail: larger ones would take minutes
-)
+STARVED_S = 0.2  # a small all-reduce that takes as long: larger ones would take minutes
 LOOK_CLOSER_S = 3.0
 GPU_BYTES = 1 << 28
 
 
-def measure(context: Context) -> Iterator[Line]:
+def measure(context: Context) -> Iterator[Record]:
     """`rails` evidence, and a `tournament` for every rail that looks slow and was not in the pairs phase."""
-    gang, plan = context.gang, context.plan
-    reason = nothing_between(gang, plan)
+    group, plan = context.group, context.plan
+    reason = nothing_between(group, plan)
     if reason is not None:
-        yield {"kind": "pairs_skipped", "reason": reason}
+        yield PairsSkipped(reason=reason)
         return
-    if gang.cuda:
-        yield {"kind": "rails", "backend": gang.backend, "rails": [asdict(rail) for rail in _by_rank(gang)]}
-        return
-    found: list[Rail] = []
     arenas: dict[str, Arena] = {}
-    for name in plan.rails:
-        rail, arena = _by_interface(context, name)
-        found.append(rail)
-        if arena is not None:
-            arenas[name] = arena
-    yield {"kind": "rails", "backend": gang.backend, "rails": [asdict(rail) for rail in found]}
-    for name in rails.slow(rails.wire_rates(found), judged.reference(plan, gang.backend).gbit_s):
-        if name != plan.rails[0] or "pairs" not in plan.chosen_phases:
-            yield {**tournament(arenas[name], plan, "rails", LOOK_CLOSER_S)}
+    by_interface = (_by_interface(context, name, arenas) for name in plan.rails)
+    found = _by_rank(group) if group.cuda else list(by_interface)
+    yield Rails(backend=group.backend, rails=tuple(found))
+    for name in context.sampling.slow_rails(found, group.backend):
+        if name in arenas and (name != plan.rails[0] or "pairs" not in plan.chosen_phases):
+            yield tournament(context, arenas[name], "rails", LOOK_CLOSER_S)
 
 
-def _nodes(gang: Gang) -> list[int]:
-    return sorted({int(str(node)) for node in gang.gather(gang.node)})
-
-
-def _by_interface(context: Context, name: str) -> tuple[Rail, Arena | None]:
+def _by_interface(context: Context, name: str, arenas: dict[str, Arena]) -> Rail:
     """One rail: states, connections, and an all-reduce if every node answers every other."""
-    gang, nodes = context.gang, _nodes(context.gang)
-    ends = reach.ends(gang.gather, name, gang.node if has_seat(gang) else None, nodes)
+    group, nodes = context.group, sorted(set(context.group.nodes()))
+    ends = reach.ends(group.gather, name, group.node if has_endpoint(group) else None, nodes)
     if not reach.complete(ends):
-        return reach.silent(name, ends), None
-    arena, errors = open_arena(gang, context.plan, f"rail-{name}", name, nodes)
+        return reach.silent(name, ends)
+    arena, errors = open_arena(group, f"rail-{name}", name)
     if arena is None:
-        return Rail(name=name, ends=ends, size_bytes=None, seconds=(), error="; ".join(errors)), None
-    declared = judged.reference(context.plan, gang.backend).gbit_s or 1.0
+        return Rail(name=name, ends=ends, size_bytes=None, seconds=(), error="; ".join(errors))
+    declared = reference(context.plan, group.backend).gbit_s or 1.0
     size = max(1 << 20, min(1 << 26, int(declared * 1e9 / 8 * ALL_REDUCE_S / 2))) // 4 * 4
-    seconds, moved, error = _all_reduces(arena, arena.wire, name, SMALL_BYTES)
-    if error is None and min(seconds) < STARVED_S:
-        seconds, moved, error = _all_reduces(arena, arena.wire, name, size)
+    done = _all_reduces(arena, name, SMALL_BYTES)
+    if done.error is None and min(done.seconds) < STARVED_S:
+        done = _all_reduces(arena, name, size)
     else:
         size = SMALL_BYTES
-    counted = {end.node: moved.get(end.node) for end in ends}
+    if done.error is None:
+        arenas[name] = arena
     return Rail(
         name=name,
-        ends=tuple(_with_bytes(end, counted[end.node]) for end in ends),
+        ends=tuple(_with_bytes(end, done.moved.get(end.node, (None, None))) for end in ends),
         size_bytes=size,
-        seconds=tuple(seconds),
-        error=error,
-    ), None if error else arena
+        seconds=done.seconds,
+        error=done.error,
+    )
 
 
-def _with_bytes(end: RailEnd, moved: tuple[int, int] | None) -> RailEnd:
-    received, sent = moved or (None, None)
-    return RailEnd(**{**asdict(end), "tx_bytes": sent, "rx_bytes": received})
+@dataclass(frozen=True)
+class Reduced:
+    """Seconds per repetition (maximum over nodes), bytes by node, and what went wrong."""
+
+    seconds: tuple[float, ...]
+    moved: dict[int, tuple[int, int]]  # node -> received, sent
+    error: str | None
 
 
-def _all_reduces(
-    arena: Arena, wire: Wire | None, name: str, size: int
-) -> tuple[list[float], dict[int, tuple[int, int]], str | None]:
-    """Seconds per repetition (maximum over nodes), (received, sent) bytes per node, and what went wrong."""
+def _all_reduces(arena: Arena, name: str, size: int) -> Reduced:
     seconds: list[float] = []
     moved: tuple[int, int] | None = None
     error = None
-    if wire is not None:
+    endpoint, group = arena.endpoint, arena.group
+    if endpoint is not None:
         try:
             buffer = torch.ones(size // 4, dtype=torch.float32)
-            wire.all_reduce(buffer)
+            endpoint.all_reduce(buffer)
             before = counters.bytes_of(name)
             for _ in range(REPETITIONS):
                 heartbeat.own().beat()
                 buffer.fill_(1.0)
-                wire.meet()
+                endpoint.meet()
                 began = time.perf_counter()
-                wire.all_reduce(buffer)
+                endpoint.all_reduce(buffer)
                 seconds.append(time.perf_counter() - began)
             after = counters.bytes_of(name)
             if before and after:
                 moved = (after[0] - before[0], after[1] - before[1])
         except RuntimeError as problem:
-            error = f"node {arena.gang.node}: {str(problem).splitlines()[0][:300]}"
-    rows = [
-        item
-        for item in arena.gang.gather((arena.gang.node, seconds, moved, error))
-        if isinstance(item, tuple)
-    ]
-    errors = sorted({str(row[3]) for row in rows if row[3]})
+            error = f"node {group.node}: {first_line(problem)}"
+    rows = group.gather((group.node, seconds, moved, error))
+    errors = sorted({row[3] for row in rows if row[3] is not None})
     timed = [row[1] for row in rows if row[1]]
-    slowest = [max(column) for column in zip(*timed, strict=False)] if timed and not errors else []
-    return slowest, {row[0]: row[2] for row in rows if row[2]}, "; ".join(errors) or None
+    return Reduced(
+        seconds=_slowest(timed) if timed and not errors else (),
+        moved={row[0]: row[2] for row in rows if row[2]},
+        error="; ".join(errors) or None,
+    )
 
 
-def _by_rank(gang: Gang) -> list[Rail]:
+def _with_bytes(end: RailEnd, moved: tuple[int | None, int | None]) -> RailEnd:
+    return replace(end, rx_bytes=moved[0], tx_bytes=moved[1])
+
+
+def _slowest(rows: Sequence[Sequence[float]]) -> tuple[float, ...]:
+    return tuple(max(column) for column in zip(*rows, strict=False))
+
+
+def _by_rank(group: Group) -> list[Rail]:
     """One all-reduce group per local rank index, one after the other (untested on hardware)."""
-    places = [item for item in gang.gather((gang.node, gang.local_rank)) if isinstance(item, tuple)]
+    places = group.gather((group.node, group.local_rank))
     nodes = sorted({node for node, _ in places})
     found = []
     for index in sorted({local for _, local in places}):
         members = [rank for rank, (_, local) in enumerate(places) if local == index]
-        group = dist.new_group(members)
+        members_only = dist.new_group(members)
         mine: list[float] = []
-        if gang.rank in members:
-            buffer = torch.ones(GPU_BYTES // 4, dtype=torch.float32, device=gang.device)
+        if group.rank in members:
+            buffer = torch.ones(GPU_BYTES // 4, dtype=torch.float32, device=group.device)
             for repetition in range(2 * REPETITIONS):
                 buffer.fill_(1.0)
-                gang.sync()
+                group.sync()
                 began = time.perf_counter()
-                dist.all_reduce(buffer, group=group)
-                gang.sync()
+                dist.all_reduce(buffer, group=members_only)
+                group.sync()
                 if repetition >= REPETITIONS // 2:  # the first ones make the connections
                     mine.append(time.perf_counter() - began)
-        rows = [item for item in gang.gather(mine) if isinstance(item, list) and item]
+        rows = [row for row in group.gather(mine) if row]
         ends = tuple(reach.end(node, None, {}) for node in nodes)
-        slowest = tuple(max(column) for column in zip(*rows, strict=True))
-        found.append(
-            Rail(name=f"local rank {index}", ends=ends, size_bytes=GPU_BYTES, seconds=slowest, error=None)
-        )
+        name, seconds = f"local rank {index}", _slowest(rows)
+        found.append(Rail(name=name, ends=ends, size_bytes=GPU_BYTES, seconds=seconds, error=None))
     return found

@@ -7,6 +7,7 @@ import select
 import socket
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
 
 from torch._C._distributed_c10d import PrefixStore, Store
 
@@ -18,17 +19,17 @@ from smoke_training.runtime import counters, heartbeat, host
 REACH_S = 2.0  # connections on a working rail take milliseconds
 TRIES = 2  # within one, the kernel repeats a lost packet only once
 
-Exchange = Callable[[object], list[object]]  # gives everybody's JSON value to everybody
+Exchange = Callable[[Any], list[Any]]  # gives every rank's JSON value to every rank
 Places = Mapping[int, tuple[str | None, int | None]]  # node -> address and port
 
 
 class StoreExchange:
-    """The exchange of one seat per node through a store, for the time before there is a process group."""
+    """The exchange of one rank per node through a store, for the time before there is a process group."""
 
     def __init__(self, store: Store, node: int, nodes: int) -> None:
         self._store, self._node, self._nodes, self._round = store, node, nodes, 0
 
-    def __call__(self, item: object) -> list[object]:
+    def __call__(self, item: Any) -> list[Any]:
         """Everybody's item, in the order of nodes."""
         self._round += 1
         heartbeat.own().beat()
@@ -66,14 +67,14 @@ def silent(name: str, found: tuple[RailEnd, ...]) -> Rail:
 def ends(exchange: Exchange, name: str, node: int | None, nodes: Sequence[int]) -> tuple[RailEnd, ...]:
     """State and reach of every node's interface; everybody who takes part in the exchange gets all of them.
 
-    The seat of each node (`node`; None: this rank only looks on) listens on its interface while all connect.
+    One rank of each node (`node`; None: this rank only looks on) listens on its interface while all connect.
     """
     state = counters.interfaces().get(name) if node is not None else None
     own = state.address if state else None
     listener = _listen(own) if own else None
     port = listener.getsockname()[1] if listener else None
     offers = exchange(None if node is None else [node, own, port])
-    places = {item[0]: (item[1], item[2]) for item in offers if isinstance(item, list)}
+    places = {item[0]: (item[1], item[2]) for item in offers if item is not None}
     few = set() if node is None else _few(node, nodes)
     reached = {} if node is None else {str(peer): peer not in few for peer in nodes if peer != node}
     found: tuple[RailEnd, ...] = ()

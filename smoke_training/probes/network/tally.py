@@ -1,13 +1,28 @@
 """What the two ends of a transfer saw becomes one value of a cell's series (pure)."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TypeVar
 
 from smoke_training.evidence.links import Cell
+from smoke_training.statistics.links import Pair
 
-Pair = tuple[int, int]
 T = TypeVar("T", int, float)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Counted:
+    """What a node's adapters counted since some moment, or between two; None where the kernel does not."""
+
+    segments: int | None = None
+    retransmitted: int | None = None
+    spurious: int | None = None
+    sent_bytes: int | None = None
+    received_bytes: int | None = None
+
+    def since(self, before: "Counted") -> "Counted":
+        """What was counted after `before`."""
+        return Counted(**{name: _moved(getattr(before, name), now) for name, now in vars(self).items()})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -21,29 +36,23 @@ class Half:
     payload_bits: int  # that arrived in `seconds`
     elapsed: float
     waited: float | None  # seconds in which the most starved thread waited for a CPU
-    segments: int | None = None
-    retransmitted: int | None = None
-    spurious: int | None = None
-    moved_bytes: int | None = None  # sent by the sender's interface, received by the receiver's
+    counted: Counted
 
 
-@dataclass
-class _Series:
-    gbit_s: list[float] = field(default_factory=list)
-    starved: list[float | None] = field(default_factory=list)
-    segments: list[int | None] = field(default_factory=list)
-    retransmitted: list[int | None] = field(default_factory=list)
-    spurious: list[int | None] = field(default_factory=list)
-    sent_bytes: list[int | None] = field(default_factory=list)
-    received_bytes: list[int | None] = field(default_factory=list)
+@dataclass(frozen=True)
+class _Visit:
+    gbit_s: float
+    starved: float | None
+    sent: Counted
+    received: Counted
 
 
 class Tally:
-    """Series of all cells; `add` takes the halves of one lap from every rank."""
+    """Series of all cells; `add` takes the halves of one repetition of the schedule from every rank."""
 
     def __init__(self) -> None:
-        self._cells: dict[Pair, _Series] = {}
-        self._serial: dict[Pair, _Series] = {}
+        self._visits: dict[Pair, list[_Visit]] = {}
+        self._serial: dict[Pair, list[_Visit]] = {}
 
     def add(self, halves: Iterable[Half], *, serial: bool = False) -> None:
         """Append one visit per pair that both ends report; a visit that one end lost is not counted."""
@@ -54,42 +63,39 @@ class Tally:
             sent = [half for half in both if half.sending]
             received = [half for half in both if not half.sending and half.seconds]
             if sent and received:
-                series = (self._serial if serial else self._cells).setdefault(pair, _Series())
-                _append(series, sent, received)
+                visits = self._serial if serial else self._visits
+                visits.setdefault(pair, []).append(_visit(sent, received))
 
     def cells(self) -> tuple[Cell, ...]:
         """Everything so far."""
         return tuple(
-            _cell(pair, series, self._serial.get(pair, _Series()))
-            for pair, series in sorted(self._cells.items())
+            _cell(pair, visits, self._serial.get(pair, [])) for pair, visits in sorted(self._visits.items())
         )
 
 
-def _append(series: _Series, sent: Sequence[Half], received: Sequence[Half]) -> None:
-    series.gbit_s.append(sum(half.payload_bits / (half.seconds or 1.0) for half in received) / 1e9)
+def _visit(sent: Sequence[Half], received: Sequence[Half]) -> _Visit:
     shares = [half.waited / half.elapsed for half in (*sent, *received) if half.waited is not None]
-    series.starved.append(max(shares) if len(shares) == len(sent) + len(received) else None)
-    # Ranks of one node read the same counters, so one of them speaks for all.
-    series.segments.append(sent[0].segments)
-    series.retransmitted.append(sent[0].retransmitted)
-    series.spurious.append(sent[0].spurious)
-    series.sent_bytes.append(sent[0].moved_bytes)
-    series.received_bytes.append(received[0].moved_bytes)
+    return _Visit(
+        gbit_s=sum(half.payload_bits / (half.seconds or 1.0) for half in received) / 1e9,
+        starved=max(shares) if len(shares) == len(sent) + len(received) else None,
+        sent=sent[0].counted,  # ranks of one node read the same counters, so one of them speaks for all
+        received=received[0].counted,
+    )
 
 
-def _cell(pair: Pair, series: _Series, serial: _Series) -> Cell:
+def _cell(pair: Pair, visits: Sequence[_Visit], serial: Sequence[_Visit]) -> Cell:
     return Cell(
         sender=pair[0],
         receiver=pair[1],
-        gbit_s=tuple(series.gbit_s),
-        starved=_complete(series.starved),
-        segments=_complete(series.segments),
-        retransmitted=_complete(series.retransmitted),
-        spurious=_complete(series.spurious),
-        sent_bytes=_complete(series.sent_bytes),
-        received_bytes=_complete(series.received_bytes),
-        serial_gbit_s=tuple(serial.gbit_s),
-        serial_starved=_complete(serial.starved),
+        gbit_s=tuple(visit.gbit_s for visit in visits),
+        starved=_complete([visit.starved for visit in visits]),
+        segments=_complete([visit.sent.segments for visit in visits]),
+        retransmitted=_complete([visit.sent.retransmitted for visit in visits]),
+        spurious=_complete([visit.sent.spurious for visit in visits]),
+        sent_bytes=_complete([visit.sent.sent_bytes for visit in visits]),
+        received_bytes=_complete([visit.received.received_bytes for visit in visits]),
+        serial_gbit_s=tuple(visit.gbit_s for visit in serial),
+        serial_starved=_complete([visit.starved for visit in serial]),
     )
 
 
@@ -97,3 +103,7 @@ def _complete(values: Sequence[T | None]) -> tuple[T, ...] | None:
     """The series, or None if any of it is unknown: half a count is no count."""
     known = tuple(value for value in values if value is not None)
     return known if known and len(known) == len(values) else None
+
+
+def _moved(before: int | None, now: int | None) -> int | None:
+    return None if before is None or now is None else max(0, now - before)

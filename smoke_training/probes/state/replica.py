@@ -11,8 +11,8 @@ from torch.nn.parallel import DistributedDataParallel
 from torch.optim import AdamW
 from torch.optim.lr_scheduler import CosineAnnealingWarmRestarts
 
-from smoke_training.probes.group import Gang
-from smoke_training.probes.state.checkpoint import State
+from smoke_training.probes.group import Group
+from smoke_training.probes.state.store import State
 from smoke_training.probes.training import transformer
 
 EPOCH_BATCHES = 6  # of one rank: epochs end at some checkpoints and between others
@@ -71,34 +71,34 @@ class Loader:
 
 
 class Replica:
-    """Model with dropout, AdamW, a learning-rate schedule, a shuffled stream, on one rank of a gang."""
+    """Model with dropout, AdamW, a learning-rate schedule, a shuffled stream, on one of all ranks."""
 
-    def __init__(self, gang: Gang, seed: int) -> None:
-        self.gang, self.seed, self.size = gang, seed, transformer.STATE
-        if gang.cuda:
+    def __init__(self, group: Group, seed: int) -> None:
+        self.group, self.seed, self.size = group, seed, transformer.STATE
+        if group.cuda:
             # Backward passes of attention and embedding add in any order on CUDA unless told otherwise.
             # Untested on hardware. A warning is enough: cuBLAS is deterministic on a single stream.
             torch.use_deterministic_algorithms(mode=True, warn_only=True)
-        self.network = transformer.build(self.size, seed, gang.device, torch.float32)
+        self.network = transformer.build(self.size, seed, group.device, torch.float32)
         self.model = DistributedDataParallel(self.network)
         self.optimizer = AdamW(self.network.parameters(), lr=1e-3)
         self.scheduler = CosineAnnealingWarmRestarts(self.optimizer, T_0=10)
-        self.loader = Loader(seed + 1 + gang.rank)
+        self.loader = Loader(seed + 1 + group.rank)
         self.step = 0
-        torch.manual_seed(seed + 1 + gang.rank)  # dropout differs per rank, as in real training
-        random.seed(seed + 1 + gang.rank)
+        torch.manual_seed(seed + 1 + group.rank)  # dropout differs per rank, as in real training
+        random.seed(seed + 1 + group.rank)
         # DDP reorders its buckets after the first backward, which changes the order of additions. Two
-        # throwaway passes put the first and every later incarnation into that same final order before any
+        # throwaway passes put the first and every later attempt into that same final order before any
         # state is loaded.
         for _ in range(2):
-            self.model(transformer.tokens(self.size, seed, 0, gang.device)).backward()
+            self.model(transformer.tokens(self.size, seed, 0, group.device)).backward()
             self.optimizer.zero_grad()
 
     def train(self) -> str:
         """One step; returns this rank's loss as an exact hexadecimal float."""
         draw = random.randrange(1 << 20)  # noqa: S311 - the augmentation whose generator state must be carried
-        number = self.loader.next() * self.gang.world + self.gang.rank
-        batch = transformer.tokens(self.size, self.seed + draw, number, self.gang.device)
+        number = self.loader.next() * self.group.world + self.group.rank
+        batch = transformer.tokens(self.size, self.seed + draw, number, self.group.device)
         self.loader.delivered(number, draw)
         self.optimizer.zero_grad()
         loss = self.model(batch)

@@ -5,9 +5,12 @@ import ctypes
 import errno
 import mmap
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+
+from smoke_training.evidence.storage import StorageError
+from smoke_training.probes.group import Group
 
 CHUNK = 256 << 10
 _SHIFTS = 64  # different contents of a chunk, so that no layer can notice that nothing changed
@@ -80,7 +83,7 @@ def resident_share(file: int) -> float | None:
 
 @dataclass(frozen=True, kw_only=True)
 class Refusal:
-    """An operation that the operating system refused; the fields of `evidence.storage.StorageError`."""
+    """An operation that the operating system refused; fields of `evidence.storage.StorageError`."""
 
     path: str
     operation: str
@@ -89,10 +92,15 @@ class Refusal:
     bytes_wanted: int | None
     bytes_free: int | None
 
-    def line(self, phase: str, name: str, rank: int, node: int) -> dict[str, object]:
-        """The `storage_error` evidence line."""
-        where = {"phase": phase, "name": name, "rank": rank, "node": node}
-        return {"kind": "storage_error", **where, **vars(self)}
+    def evidence(self, phase: str, name: str, group: Group) -> StorageError:
+        """The refusal on this rank, of the storage target `name`."""
+        return StorageError(phase=phase, name=name, rank=group.rank, node=group.node, **vars(self))
+
+
+def refusals_of_all(group: Group, own: Sequence[Refusal], phase: str, name: str) -> list[StorageError]:
+    """The first refusal of every rank that met one, the same on all ranks."""
+    every = group.gather([item.evidence(phase, name, group) for item in own[:1]])
+    return [item for items in every for item in items]
 
 
 def refusal(error: OSError, operation: str, path: Path, wanted: int | None = None) -> Refusal:

@@ -11,16 +11,19 @@ import shutil
 import time
 import uuid
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import torch
 from torch import Tensor
 from torch.utils.data import DataLoader, Dataset
 
-from smoke_training.probes.context import Context, Line
-from smoke_training.probes.group import Gang
-from smoke_training.probes.storage.disk import Refusal, refusing, resident_share
+from smoke_training.evidence import Record
+from smoke_training.evidence import storage as evidence
+from smoke_training.probes.context import Context
+from smoke_training.probes.group import Group
+from smoke_training.probes.stopwatch import difference
+from smoke_training.probes.storage.disk import Refusal, refusals_of_all, refusing, resident_share
 from smoke_training.probes.storage.throughput import PREFIX, targets
 from smoke_training.runtime import heartbeat, host
 
@@ -50,11 +53,11 @@ A100 = Load(samples=40, compute_s=0.0435, source=f"A100 on ResNet50: {_CONFIGS.f
 H100 = Load(samples=40, compute_s=0.0224, source=f"H100 on ResNet50: {_CONFIGS.format('h100')}")
 
 
-def load(gang: Gang) -> Load:
+def load(group: Group) -> Load:
     """The load of this kind of device; accelerators without a published load get the H100's."""
-    if not gang.cuda:
+    if not group.cuda:
         return CPU
-    return A100 if "A100" in torch.cuda.get_device_name(gang.device) else H100
+    return A100 if "A100" in torch.cuda.get_device_name(group.device) else H100
 
 
 class Files(Dataset[dict[str, Tensor]]):
@@ -75,11 +78,11 @@ class Files(Dataset[dict[str, Tensor]]):
         waited, began = self._clock.waited(), time.perf_counter()
         raw = read_cold(self._path(self._order[index % self.count]))
         seconds, after = time.perf_counter() - began, self._clock.waited()
-        queue = -1.0 if waited is None or after is None else after - waited
+        queue = difference(waited, after)
         return {
             "data": torch.frombuffer(raw, dtype=torch.uint8),
             "read": torch.tensor(seconds, dtype=torch.float64),
-            "queue": torch.tensor(queue, dtype=torch.float64),
+            "queue": torch.tensor(-1.0 if queue is None else queue, dtype=torch.float64),
         }
 
     def create(self) -> None:
@@ -123,49 +126,56 @@ def read_cold(path: Path) -> bytearray:
     return raw
 
 
-def measure(context: Context) -> Iterator[Line]:
+def measure(context: Context) -> Iterator[Record]:
     """The `loader` evidence on the plan's first storage target."""
-    gang, target, chosen = context.gang, targets(context)[0], load(context.gang)
-    folder = Path(target.path) / f"{PREFIX}{uuid.uuid4().hex[:12]}-{gang.rank}"
-    files = Files(folder, FILES, (WARMUP + BATCHES) * chosen.samples, context.plan.seed + gang.rank)
+    group, target, chosen = context.group, targets(context)[0], load(context.group)
+    folder = Path(target.path) / f"{PREFIX}{uuid.uuid4().hex[:12]}-{group.rank}"
+    files = Files(folder, FILES, (WARMUP + BATCHES) * chosen.samples, context.plan.seed + group.rank)
     refusals: list[Refusal] = []
     try:
         with refusing(refusals, "write", folder, FILES * SAMPLE_BYTES):
             files.create()
-        where = ("loader", target.name, gang.rank, gang.node)
-        refused = [line for line in gang.gather([item.line(*where) for item in refusals]) if line]
+        refused = refusals_of_all(group, refusals, "loader", target.name)
         if refused:
-            yield from (line for lines in refused if isinstance(lines, list) for line in lines)
+            yield from refused
             return
         resident = files.resident_share()
-        gang.barrier()
-        mine = _feed(files, chosen)
-        columns = [item for item in gang.gather(mine) if isinstance(item, dict)]
-        shares = gang.gather((gang.node, resident))
+        group.barrier()
+        ranks = group.gather(_feed(files, chosen))
+        shares = group.gather((group.node, resident))
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-    queues = [column["stall_queue"] for column in columns]
-    yield {
-        "kind": "loader",
-        "name": target.name,
-        "path": target.path,
-        "nodes": [item[0] for item in shares if isinstance(item, tuple)],
-        "workers": WORKERS,
-        "batch_samples": chosen.samples,
-        "sample_bytes": SAMPLE_BYTES,
-        "source": chosen.source,
-        "compute": [column["compute"] for column in columns],
-        "stall": [column["stall"] for column in columns],
-        "stall_queue": None if any(value < 0 for row in queues for value in row) else queues,
-        "read_seconds": [column["read_seconds"] for column in columns],
-        "resident_share": [item[1] for item in shares if isinstance(item, tuple)],
-    }
+    known = all(value >= 0 for fed in ranks for value in fed.queue)
+    yield evidence.Loader(
+        name=target.name,
+        path=target.path,
+        nodes=tuple(node for node, _ in shares),
+        workers=WORKERS,
+        batch_samples=chosen.samples,
+        sample_bytes=SAMPLE_BYTES,
+        source=chosen.source,
+        compute=tuple(tuple(fed.compute) for fed in ranks),
+        stall=tuple(tuple(fed.stall) for fed in ranks),
+        stall_queue=tuple(tuple(fed.queue) for fed in ranks) if known else None,
+        read_seconds=tuple(fed.read_s for fed in ranks),
+        resident_share=tuple(share for _, share in shares),
+    )
 
 
-def _feed(files: Files, chosen: Load) -> dict[str, object]:
-    """Run the emulated accelerator over all batches; this rank's columns, without the warm-up."""
+@dataclass
+class Fed:
+    """Seconds per batch of one rank after the warm-up, -1 for unknown; reads in total over its workers."""
+
+    compute: list[float] = field(default_factory=list)
+    stall: list[float] = field(default_factory=list)
+    queue: list[float] = field(default_factory=list)
+    read_s: float = 0.0
+
+
+def _feed(files: Files, chosen: Load) -> Fed:
+    """Run the emulated accelerator over all batches."""
     batches = DataLoader(files, batch_size=chosen.samples, num_workers=WORKERS, prefetch_factor=PREFETCH)
-    compute, stall, queue, read = list[float](), list[float](), list[float](), 0.0
+    fed = Fed()
     clock, heart = host.QueueClock(), heartbeat.own()
     waited, ready = clock.waited(), time.perf_counter()
     for number, batch in enumerate(batches):
@@ -174,11 +184,11 @@ def _feed(files: Files, chosen: Load) -> dict[str, object]:
         time.sleep(chosen.compute_s)
         done, now = time.perf_counter(), clock.waited()
         if number >= WARMUP:
-            own = None if waited is None or now is None else now - waited
+            own = difference(waited, now)
             workers = float(batch["queue"].sum()) / WORKERS if float(batch["queue"].min()) >= 0 else None
-            stall.append(arrived - ready)
-            compute.append(done - arrived)
-            queue.append(-1.0 if own is None or workers is None else own + workers)
-            read += float(batch["read"].sum())
+            fed.stall.append(arrived - ready)
+            fed.compute.append(done - arrived)
+            fed.queue.append(-1.0 if own is None or workers is None else own + workers)
+            fed.read_s += float(batch["read"].sum())
         ready, waited = done, now
-    return {"compute": compute, "stall": stall, "stall_queue": queue, "read_seconds": read}
+    return fed

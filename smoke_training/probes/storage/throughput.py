@@ -12,16 +12,23 @@ import shutil
 import statistics
 import time
 import uuid
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
+from smoke_training.evidence import Record
+from smoke_training.evidence.storage import Storage
+from smoke_training.evidence.training import Rows
 from smoke_training.model import Verdict
 from smoke_training.plan import StorageTarget
-from smoke_training.probes.context import Context, Line
-from smoke_training.probes.storage.disk import CHUNK, BlockFile, Refusal, refusing
-from smoke_training.runtime import files, heartbeat, host
+from smoke_training.probes.context import Context
+from smoke_training.probes.stopwatch import Series
+from smoke_training.probes.storage.disk import CHUNK, BlockFile, Refusal, refusals_of_all, refusing
+from smoke_training.runtime import files, heartbeat
 from smoke_training.statistics import slowness
+
+T = TypeVar("T")
 
 REGIONS = 4
 TRIAL_BYTES = 1 << 20
@@ -59,15 +66,15 @@ def checkpoint_folder(context: Context) -> Path:
     On the plan's target named "checkpoints"; without one in the node's scratch folder.
     """
     target = next((item for item in context.plan.storage if item.name == CHECKPOINTS), None)
-    name = str(context.gang.gather(f"{PREFIX}{uuid.uuid4().hex[:12]}")[0])
+    name = str(context.group.gather(f"{PREFIX}{uuid.uuid4().hex[:12]}")[0])
     return Path(target.path) / name if target else context.scratch / CHECKPOINTS
 
 
-def measure(context: Context) -> Iterator[Line]:
+def measure(context: Context) -> Iterator[Record]:
     """The `storage` evidence of every target, or `storage_error` lines where the system refused."""
     chosen = targets(context)
     for target in chosen:
-        if context.gang.rank == 0:
+        if context.group.rank == 0:
             files.sweep(Path(target.path), PREFIX)
         trial = Trial(context, target, 1 / len(chosen))
         try:
@@ -86,30 +93,21 @@ class Operation:
     prepare: Callable[[], None] = lambda: None
 
 
-@dataclass
-class Series:
-    """Seconds per repetition of this rank, and how long of that it waited for a CPU."""
-
-    wall: list[float] = field(default_factory=list)
-    queue: list[float | None] = field(default_factory=list)
-
-
 class Trial:
     """One target, on this rank. Every method exchanges alike on all ranks, whatever failed where."""
 
     def __init__(self, context: Context, target: StorageTarget, share: float) -> None:
-        self.gang, self.target, self.share = context.gang, target, share
+        self.sampling, self.group, self.target, self.share = context.sampling, context.group, target, share
         self.budget = FULL if context.full else QUICK
-        self.works = self.gang.local_rank == 0
-        self.working = _working([int(str(node)) for node in self.gang.gather(self.gang.node)])
+        self.works = self.group.local_rank == 0
+        self.working = _working(self.group.nodes())
         name = f"{PREFIX}{uuid.uuid4().hex[:12]}"
         self.folder = Path(target.path) / name
         self.file: BlockFile | None = None
         self.refusals: list[Refusal] = []
-        self.clock = host.QueueClock()
         self.heart = heartbeat.own()
 
-    def run(self) -> Iterator[Line]:
+    def run(self) -> Iterator[Record]:
         """Measure; stops at the first refusal of any node, which becomes the evidence."""
         with refusing(self.refusals, "open", self.folder):
             if self.works:
@@ -123,25 +121,24 @@ class Trial:
         resident = self._resident()
         read_rows = self._repeat(read, self._read(size, first), self.budget.read_s, None)
         opens = self._opens()
-        refused = [line for lines in self.gang.gather(self._refusal_lines()) for line in _list(lines)]
+        refused = refusals_of_all(self.group, self.refusals, "storage", self.target.name)
         if refused:
             yield from refused
             return
-        yield {
-            "kind": "storage",
-            "name": self.target.name,
-            "path": self.target.path,
-            "nodes": [node for node, _ in self.working],
-            "write_bytes": size,
-            "read_bytes": REGIONS * size,
-            "write": write_rows,
-            "write_queue": self._queues(write),
-            "first_write_mb_s": [first[rank] for _, rank in self.working],
-            "read": read_rows,
-            "read_queue": self._queues(read),
-            "resident_share": [resident[rank] for _, rank in self.working],
-            "open": [opens[rank] for _, rank in self.working],
-        }
+        yield Storage(
+            name=self.target.name,
+            path=self.target.path,
+            nodes=tuple(node for node, _ in self.working),
+            write_bytes=size,
+            read_bytes=REGIONS * size,
+            write=write_rows,
+            write_queue=self._queues(write),
+            first_write_mb_s=self._of_working(first),
+            read=read_rows,
+            read_queue=self._queues(read),
+            resident_share=self._of_working(resident),
+            open=self._of_working(opens),
+        )
 
     def tidy(self) -> None:
         """Remove what this rank made."""
@@ -162,7 +159,7 @@ class Trial:
                 for index in range(REGIONS):
                     self.file.write(index, TRIAL_BYTES)
                 seconds = [_timed(self._write(TRIAL_BYTES, []).run, index) for index in range(REGIONS)]
-        slowest = max(self.gang.maxima([statistics.median(seconds)])[0], 1e-6)
+        slowest = max(self.group.maxima([statistics.median(seconds)])[0], 1e-6)
         wanted = TRIAL_BYTES * self.budget.repetition_s / slowest
         return max(CHUNK, min(LARGEST_BLOCK, 1 << int(wanted).bit_length() - 1 if wanted >= 1 else CHUNK))
 
@@ -176,7 +173,7 @@ class Trial:
                     self.file.write(index, size)
                     self.heart.beat()
                 rate = REGIONS * size / 1e6 / (time.perf_counter() - began)
-        return [row[0] for row in self.gang.rows([rate])]
+        return self.group.gather(rate)
 
     def _write(self, size: int, first: list[float]) -> Operation:
         looks = _first_look(self.budget.write_s * self.share, size, first)
@@ -197,7 +194,7 @@ class Trial:
 
     def _repeat(
         self, series: Series, operation: Operation, budget_s: float, declared_s: float | None
-    ) -> list[list[float]]:
+    ) -> Rows:
         """Repeat together until the comparison is decided or time is up; the working ranks' rows.
 
         A finding of slowness needs a second window after a pause to stand.
@@ -208,9 +205,9 @@ class Trial:
             self._window(series, operation, LOOK_EVERY if series.wall else operation.first_look)
             spent += time.monotonic() - began
             rows = self._rows(series.wall)
-            status = self._look(rows, series, declared_s)
+            status = self.sampling.storage(rows, self._queues(series), declared_s)
             # One clock and one list of refusals for all, so that all stop together.
-            late, refused = self.gang.maxima([spent, float(bool(self.refusals))])
+            late, refused = self.group.maxima([spent, float(bool(self.refusals))])
             if refused or status is Verdict.PASS or len(series.wall) >= CAP:
                 return rows
             limit = max(budget, BURSTY_S * self.share) if slowness.bursty(rows) else budget
@@ -221,30 +218,19 @@ class Trial:
                 return rows
 
     def _window(self, series: Series, operation: Operation, repetitions: int) -> None:
-        for _ in range(repetitions):
+        for index in range(len(series.wall), len(series.wall) + repetitions):
             working = self.file is not None and not self.refusals
             if working:
                 operation.prepare()
-            self.gang.barrier()
+            self.group.barrier()
             self.heart.beat()
-            waited, seconds = self.clock.waited(), 0.0
-            if working:
-                with refusing(self.refusals, operation.name, self._file.path):
-                    seconds = _timed(operation.run, len(series.wall))
-            after = self.clock.waited()
-            series.wall.append(seconds)
-            series.queue.append(None if waited is None or after is None else after - waited)
-
-    def _look(self, rows: list[list[float]], series: Series, declared_s: float | None) -> Verdict:
-        """What the judge would say now; PASS where there is nothing to compare with."""
-        if any(value <= 0 for row in rows for value in row):
-            return Verdict.INCONCLUSIVE
-        queues = self._queues(series)
-        times, nodes = slowness.without_queue(rows, queues), range(len(rows))
-        found = list(slowness.among_peers(nodes, times)) if len(rows) > 1 else []
-        if declared_s is not None:
-            found += slowness.against_declared(nodes, times, declared_s)
-        return slowness.combined(found) if found else Verdict.PASS
+            if not working:
+                series.skip()
+                continue
+            with refusing(self.refusals, operation.name, self._file.path), series.timed():
+                operation.run(index)
+            if self.refusals:
+                series.wall[-1] = 0.0
 
     def _resident(self) -> list[float | None]:
         """Share of the file that is cached although it was dropped, per rank."""
@@ -252,10 +238,9 @@ class Trial:
         if self.file is not None:
             self.file.drop_cache()
             share = self.file.resident_share()
-        rows = self.gang.rows([-1.0 if share is None else share])
-        return [None if row[0] < 0 else row[0] for row in rows]
+        return self.group.gather(share)
 
-    def _opens(self) -> list[list[float]]:
+    def _opens(self) -> list[tuple[float, ...]]:
         """Seconds to open each of some small files that exist, per rank; the creation is not timed."""
         seconds: list[float] = []
         if self.works and not self.refusals:
@@ -265,19 +250,19 @@ class Trial:
                     made.append(self.folder / f"small-{len(made)}")
                     made[-1].write_bytes(b"x")
                 seconds = [_timed(_open(path), 0) for path in made]
-        return [_floats(item) for item in self.gang.gather(seconds)]
+        return self.group.gather(tuple(seconds))
 
-    def _rows(self, values: list[float]) -> list[list[float]]:
-        rows = self.gang.rows(values)
-        return [rows[rank] for _, rank in self.working]
+    def _of_working(self, values: Sequence[T]) -> tuple[T, ...]:
+        return tuple(values[rank] for _, rank in self.working)
 
-    def _queues(self, series: Series) -> list[list[float]] | None:
-        rows = self._rows([-1.0 if value is None else value for value in series.queue])
-        return None if any(value < 0 for row in rows for value in row) else rows
+    def _rows(self, values: Sequence[float]) -> Rows:
+        return self._of_working(self.group.rows(values))
 
-    def _refusal_lines(self) -> list[Line]:
-        where = ("storage", self.target.name, self.gang.rank, self.gang.node)
-        return [item.line(*where) for item in self.refusals[:1]]
+    def _queues(self, series: Series) -> Rows | None:
+        """Of the working ranks, whose kernels alone have to say it."""
+        mine = series.queue if self.works else [0.0] * len(series.queue)
+        rows = self.group.known_rows(mine)
+        return None if rows is None else self._of_working(rows)
 
 
 def _first_look(budget_s: float, size: int, mb_s: list[float]) -> int:
@@ -306,11 +291,3 @@ def _open(path: Path) -> Callable[[int], None]:
         os.close(os.open(path, os.O_RDONLY))
 
     return once
-
-
-def _list(item: object) -> list[Line]:
-    return item if isinstance(item, list) else []
-
-
-def _floats(item: object) -> list[float]:
-    return [float(value) for value in item] if isinstance(item, list) else []

@@ -6,12 +6,14 @@ this run: a neighbour, a hypervisor, a quota, a clock.
 
 import time
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, field
 
 import torch
 
-from smoke_training.probes.context import Context, Line
-from smoke_training.probes.group import Gang
+from smoke_training.evidence import Record
+from smoke_training.evidence.training import Fitness, Window
+from smoke_training.probes.context import Context
+from smoke_training.probes.group import Group
+from smoke_training.probes.stopwatch import Series
 from smoke_training.runtime import host
 from smoke_training.runtime.window import WindowReader
 
@@ -21,92 +23,69 @@ SPINS_BETWEEN = 15  # between the looks of a long measurement
 _TURNS = 20_000
 
 
-@dataclass
-class Spins:
-    """Wall seconds of every spin of this rank, and how long it waited for a CPU in each."""
-
-    wall: list[float] = field(default_factory=list)
-    queue: list[float | None] = field(default_factory=list)
-
-
 class Spinner:
     """The same work on every rank: the number of turns is agreed on once."""
 
-    def __init__(self, gang: Gang) -> None:
-        self.gang = gang
-        self.clock = host.QueueClock()
-        fastest = min(_timed(_TURNS) for _ in range(5))
-        wanted = [int(str(item)) for item in gang.gather(round(_TURNS * SPIN_SECONDS / fastest))]
+    def __init__(self, group: Group) -> None:
+        self.group = group
+        fastest = min(_seconds(_TURNS) for _ in range(5))
+        wanted = group.gather(round(_TURNS * SPIN_SECONDS / fastest))
         self.turns = max(1, min(wanted))
-        self.wave, self.waves = _wave(gang)
+        self.wave, self.waves = _wave(group)
 
-    def run(self, spins: Spins, count: int) -> None:
+    def run(self, spins: Series, count: int) -> None:
         """`count` spins of every rank, wave by wave; all ranks must call it."""
         for wave in range(self.waves):
-            self.gang.barrier()
+            self.group.barrier()
             if wave == self.wave:
                 for _ in range(count):
-                    self._spin(spins)
-        self.gang.barrier()
-
-    def _spin(self, spins: Spins) -> None:
-        before = self.clock.waited()
-        spins.wall.append(_timed(self.turns))
-        after = self.clock.waited()
-        spins.queue.append(None if before is None or after is None else after - before)
+                    with spins.timed():
+                        _spin(self.turns)
+        self.group.barrier()
 
 
-def measure(context: Context) -> Iterator[Line]:
+def measure(context: Context) -> Iterator[Record]:
     """The `fitness` evidence."""
-    gang = context.gang
-    spinner, spins = Spinner(gang), Spins()
-    reader = window_reader(gang)
+    group = context.group
+    spinner, spins = Spinner(group), Series()
+    reader = window_reader(group)
     reader.resume()
     spinner.run(spins, SPINS_FULL if context.full else SPINS)
     reader.pause()
     reader.sample_clock()
-    yield {"kind": "fitness", **spin_lines(gang, spins), "windows": windows(gang, reader)}
+    yield Fitness(
+        spin=group.rows(spins.wall), spin_queue=group.known_rows(spins.queue), windows=windows(group, reader)
+    )
 
 
-def spin_lines(gang: Gang, spins: Spins) -> Line:
-    """`spin` and `spin_queue` of all ranks."""
-    return {"spin": gang.rows(spins.wall), "spin_queue": known_rows(gang, spins.queue)}
-
-
-def known_rows(gang: Gang, values: list[float | None]) -> list[list[float]] | None:
-    """The same series of all ranks, or None as soon as one rank's kernel does not report it."""
-    rows = gang.rows([-1.0 if value is None else value for value in values])
-    return None if any(value < 0 for row in rows for value in row) else rows
-
-
-def window_reader(gang: Gang) -> WindowReader:
+def window_reader(group: Group) -> WindowReader:
     """A reader of this rank's machine and GPU, started now."""
-    return WindowReader(time.monotonic(), _uuid(gang) if gang.cuda else None)
+    return WindowReader(time.monotonic(), _uuid(group) if group.cuda else None)
 
 
-def windows(gang: Gang, reader: WindowReader) -> list[object]:
+def windows(group: Group, reader: WindowReader) -> tuple[Window, ...]:
     """What every rank's reader has seen so far, by rank."""
-    return gang.gather(asdict(reader.read(time.monotonic())))
+    return tuple(group.gather(reader.read(time.monotonic())))
 
 
-def _timed(turns: int) -> float:
-    start = time.perf_counter()
+def _spin(turns: int) -> None:
     for _ in range(turns):
         pass
+
+
+def _seconds(turns: int) -> float:
+    start = time.perf_counter()
+    _spin(turns)
     return time.perf_counter() - start
 
 
-def _wave(gang: Gang) -> tuple[int, int]:
+def _wave(group: Group) -> tuple[int, int]:
     """The wave of this rank, and how many waves the most crowded node needs."""
-    found = [
-        tuple(int(str(part)) for part in item)
-        for item in gang.gather((gang.node, gang.local_rank, host.usable_cpus()))
-        if isinstance(item, tuple)
-    ]
-    crowds = [-(-sum(other[0] == node for other in found) // cpus) for node, _, cpus in found]
+    found = group.gather((group.node, host.usable_cpus()))
+    crowds = [-(-sum(other == node for other, _ in found) // cpus) for node, cpus in found]
     waves = max(crowds)
-    return gang.local_rank % waves, waves
+    return group.local_rank % waves, waves
 
 
-def _uuid(gang: Gang) -> str:
-    return f"GPU-{torch.cuda.get_device_properties(gang.device).uuid}"
+def _uuid(group: Group) -> str:
+    return f"GPU-{torch.cuda.get_device_properties(group.device).uuid}"

@@ -12,7 +12,7 @@ before every pass.
 
 import hashlib
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Self
@@ -20,8 +20,8 @@ from typing import Self
 import torch
 from torch import Tensor, nn
 
-from smoke_training.probes.context import Line
-from smoke_training.probes.group import Gang
+from smoke_training.evidence.training import NonFinite, Numerics
+from smoke_training.probes.group import Group
 
 FOUND_AT_MOST = 32  # entries: a NaN that reached the weights would fill pages
 _BITS = {1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
@@ -46,9 +46,10 @@ class Watch:
     On CUDA the check stays on the device until `settle` (untested on hardware).
     """
 
-    def __init__(self, model: nn.Module) -> None:
+    def __init__(self, model: nn.Module, group: Group) -> None:
+        self._group = group
         self.passes = 0
-        self.found: list[dict[str, object]] = []
+        self.found: list[NonFinite] = []
         self.samples: list[Sample] = []
         self._named = [
             (name.removeprefix("module."), parameter)
@@ -93,33 +94,29 @@ class Watch:
             sample.sums.append((int(sums[0]), int(sums[1])))
         self.samples.append(sample)
 
-    def lines(self, gang: Gang, phase: str) -> Iterator[Line]:
+    def evidence(self, phase: str) -> Numerics:
         """The `numerics` evidence of a phase; every rank must call it at the same place."""
         self.settle()
-        found = [item for item in gang.gather(self.found) if isinstance(item, list)]
-        digests = [
-            [str(digest) for digest in item]
-            for item in gang.gather([sample.digest for sample in self.samples])
-            if isinstance(item, list)
-        ]
-        yield {
-            "kind": "numerics",
-            "phase": phase,
-            "passes": min(int(str(item)) for item in gang.gather(self.passes)),
-            "nonfinite": [{"rank": rank, **entry} for rank, entries in enumerate(found) for entry in entries],
-            "steps": [sample.step for sample in self.samples],
-            "checksums": digests,
-            "differing": self._differing(gang, digests),
-        }
+        group = self._group
+        found = group.gather(self.found)
+        digests = tuple(group.gather(tuple(sample.digest for sample in self.samples)))
+        return Numerics(
+            phase=phase,
+            passes=min(group.gather(self.passes)),
+            nonfinite=tuple(item for items in found for item in items),
+            steps=tuple(sample.step for sample in self.samples),
+            checksums=digests,
+            differing=self._differing(digests),
+        )
 
-    def _differing(self, gang: Gang, digests: list[list[str]]) -> list[str]:
+    def _differing(self, digests: Sequence[Sequence[str]]) -> tuple[str, ...]:
         """Parameters whose sums are not the same on all ranks at the first step where any differ."""
         where = first_difference(digests)
         if where is None:
-            return []
-        rows = [item for item in gang.gather(self.samples[where].sums) if isinstance(item, list)]
-        names = [name for name, _ in self._named]
-        return [name for name, sums in zip(names, zip(*rows, strict=True), strict=True) if len(set(sums)) > 1]
+            return ()
+        rows = self._group.gather(self.samples[where].sums)
+        columns = zip(self._named, zip(*rows, strict=True), strict=True)
+        return tuple(name for (name, _), sums in columns if len(set(sums)) > 1)
 
     def _after_forward(self, *_: object) -> None:
         # A pass that did not come through the model itself (through a wrapped module, say) is not counted.
@@ -150,7 +147,9 @@ class Watch:
 
     def _note(self, step: int, parameter: str, *, nan: int, infinite: int) -> None:
         if (nan or infinite) and len(self.found) < FOUND_AT_MOST:
-            self.found.append({"step": step, "parameter": parameter, "nan": nan, "infinite": infinite})
+            self.found.append(
+                NonFinite(rank=self._group.rank, step=step, parameter=parameter, nan=nan, infinite=infinite)
+            )
 
 
 def first_difference(digests: Sequence[Sequence[str]]) -> int | None:

@@ -6,7 +6,9 @@ import torch
 import torch.distributed as dist
 from torch.nn.parallel import DistributedDataParallel
 
-from smoke_training.probes.context import Context, Line
+from smoke_training.evidence import Record
+from smoke_training.evidence.training import Parity
+from smoke_training.probes.context import Context
 from smoke_training.probes.training import transformer
 from smoke_training.probes.training.numerics import Watch
 
@@ -14,28 +16,28 @@ STEPS = 20
 LEARNING_RATE = 0.05
 
 
-def measure(context: Context) -> Iterator[Line]:
+def measure(context: Context) -> Iterator[Record]:
     """The `parity` evidence in float64: mean loss of N ranks and loss of one rank with all batches."""
-    gang, seed, size = context.gang, context.plan.seed, transformer.PARITY
-    many_model = DistributedDataParallel(transformer.build(size, seed, gang.device, torch.float64))
-    one_model = transformer.build(size, seed, gang.device, torch.float64)
+    group, seed, size = context.group, context.plan.seed, transformer.PARITY
+    many_model = DistributedDataParallel(transformer.build(size, seed, group.device, torch.float64))
+    one_model = transformer.build(size, seed, group.device, torch.float64)
     many_optimizer = torch.optim.SGD(many_model.parameters(), lr=LEARNING_RATE, momentum=0.9)
     one_optimizer = torch.optim.SGD(one_model.parameters(), lr=LEARNING_RATE, momentum=0.9)
     many, one = [], []
-    with Watch(many_model) as watch:
+    with Watch(many_model, group) as watch:
         for step in range(STEPS):
             parts = [
-                transformer.tokens(size, seed, step * gang.world + rank, gang.device)
-                for rank in range(gang.world)
+                transformer.tokens(size, seed, step * group.world + rank, group.device)
+                for rank in range(group.world)
             ]
-            loss = train(many_model, many_optimizer, parts[gang.rank])
+            loss = train(many_model, many_optimizer, parts[group.rank])
             watch.checksum()
-            gang.beat()
+            group.beat()
             dist.all_reduce(loss)
-            many.append(float(loss) / gang.world)
+            many.append(float(loss) / group.world)
             one.append(float(train(one_model, one_optimizer, torch.cat(parts))))
-    yield {"kind": "parity", "dtype": "float64", "many": many, "one": one}
-    yield from watch.lines(gang, "parity")
+    yield Parity(dtype="float64", many=tuple(many), one=tuple(one))
+    yield watch.evidence("parity")
 
 
 def train(model: torch.nn.Module, optimizer: torch.optim.Optimizer, batch: torch.Tensor) -> torch.Tensor:

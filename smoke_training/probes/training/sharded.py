@@ -15,8 +15,10 @@ from torch import Tensor, nn
 from torch.distributed.device_mesh import init_device_mesh
 from torch.nn.parallel import DistributedDataParallel
 
-from smoke_training.probes.context import Context, Line
-from smoke_training.probes.group import Gang
+from smoke_training.evidence import Record
+from smoke_training.evidence.training import Sharded
+from smoke_training.probes.context import Context
+from smoke_training.probes.group import Group
 from smoke_training.probes.training import transformer
 from smoke_training.probes.training.parity import LEARNING_RATE, train
 from smoke_training.probes.training.transformer import Size
@@ -26,35 +28,34 @@ WARMUP = 4
 ITERATIONS = 40
 
 
-def measure(context: Context) -> Iterator[Line]:
+def measure(context: Context) -> Iterator[Record]:
     """The `sharded` evidence."""
-    gang, seed = context.gang, context.plan.seed
-    size = transformer.GPU_TIMING if gang.cuda else transformer.CPU_TIMING
-    sharded, parameter_bytes, kept = _shard(gang, size, seed)
-    replicated = DistributedDataParallel(transformer.build(size, seed, gang.device, torch.float32))
-    losses = [_losses(gang, size, seed, model) for model in (sharded, replicated)]
+    group, seed = context.group, context.plan.seed
+    size = transformer.GPU_TIMING if group.cuda else transformer.CPU_TIMING
+    sharded, parameter_bytes, kept = _shard(group, size, seed)
+    replicated = DistributedDataParallel(transformer.build(size, seed, group.device, torch.float32))
+    losses, plain_losses = (_losses(group, size, seed, model) for model in (sharded, replicated))
     del replicated
-    plain = transformer.build(size, seed, gang.device, torch.float32)
-    step, alone = _times(gang, size, seed, sharded, plain)
-    yield {
-        "kind": "sharded",
-        "dtype": "float32",
-        "losses": losses[0],
-        "replicated": losses[1],
-        "step": gang.rows(step),
-        "plain": gang.rows(alone),
-        "shard_bytes": [int(str(item)) for item in gang.gather(kept)],
-        "parameter_bytes": parameter_bytes,
-    }
+    plain = transformer.build(size, seed, group.device, torch.float32)
+    step, alone = _times(group, size, seed, sharded, plain)
+    yield Sharded(
+        dtype="float32",
+        losses=losses,
+        replicated=plain_losses,
+        step=group.rows(step),
+        plain=group.rows(alone),
+        shard_bytes=tuple(group.gather(kept)),
+        parameter_bytes=parameter_bytes,
+    )
 
 
-def _shard(gang: Gang, size: Size, seed: int) -> tuple[nn.Module, int, int]:
+def _shard(group: Group, size: Size, seed: int) -> tuple[nn.Module, int, int]:
     """The sharded model, the bytes of all its parameters, and the bytes that this rank keeps."""
     from torch.distributed.fsdp import fully_shard  # noqa: PLC0415 - a second of import that quick runs save
     from torch.distributed.tensor import DTensor  # noqa: PLC0415 - comes with it
 
-    mesh = init_device_mesh(gang.device.type, (gang.world,))
-    model = transformer.build(size, seed, gang.device, torch.float32)
+    mesh = init_device_mesh(group.device.type, (group.world,))
+    model = transformer.build(size, seed, group.device, torch.float32)
     whole = sum(p.numel() * p.element_size() for p in model.parameters())
     for block in model.blocks:
         fully_shard(block, mesh=mesh)
@@ -63,25 +64,25 @@ def _shard(gang: Gang, size: Size, seed: int) -> tuple[nn.Module, int, int]:
     return model, whole, sum(part.numel() * part.element_size() for part in mine)
 
 
-def _losses(gang: Gang, size: Size, seed: int, model: nn.Module) -> list[float]:
+def _losses(group: Group, size: Size, seed: int, model: nn.Module) -> tuple[float, ...]:
     """Mean loss over ranks of every step."""
     optimizer = torch.optim.SGD(model.parameters(), lr=LEARNING_RATE, momentum=0.9)
     found = []
     for step in range(LOSS_STEPS):
-        batch = transformer.tokens(size, seed, step * gang.world + gang.rank, gang.device)
+        batch = transformer.tokens(size, seed, step * group.world + group.rank, group.device)
         loss = train(model, optimizer, batch)
-        gang.beat()
+        group.beat()
         dist.all_reduce(loss)
-        found.append(float(loss) / gang.world)
+        found.append(float(loss) / group.world)
     optimizer.zero_grad()
-    return found
+    return tuple(found)
 
 
 def _times(
-    gang: Gang, size: Size, seed: int, sharded: nn.Module, plain: nn.Module
+    group: Group, size: Size, seed: int, sharded: nn.Module, plain: nn.Module
 ) -> tuple[list[float], list[float]]:
     """Seconds per step on this rank, sharded and without any collective."""
-    batch = transformer.tokens(size, seed, gang.rank, gang.device)
+    batch = transformer.tokens(size, seed, group.rank, group.device)
     step, alone = list[float](), list[float]()
     gc.collect()
     gc.disable()
@@ -89,17 +90,17 @@ def _times(
         for index in range(WARMUP + ITERATIONS):
             pair = ((sharded, step), (plain, alone))
             for model, seconds in pair if index % 2 == 0 else reversed(pair):
-                gang.barrier()
-                seconds.append(_timed(gang, model, batch))
+                group.barrier()
+                seconds.append(_timed(group, model, batch))
     finally:
         gc.enable()
     return step[WARMUP:], alone[WARMUP:]
 
 
-def _timed(gang: Gang, model: nn.Module, batch: Tensor) -> float:
+def _timed(group: Group, model: nn.Module, batch: Tensor) -> float:
     model.zero_grad()
-    gang.sync()
+    group.sync()
     start = time.perf_counter()
     model(batch).backward()
-    gang.sync()
+    group.sync()
     return time.perf_counter() - start

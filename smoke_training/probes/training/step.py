@@ -9,23 +9,20 @@ fixed spin before the first look and after each one tells how quiet the machines
 """
 
 import gc
-import json
 import time
 from collections.abc import Iterator
 from contextlib import nullcontext
-from dataclasses import dataclass, field
 
 import torch
 from torch.nn.parallel import DistributedDataParallel
 
-from smoke_training import verdict
-from smoke_training.evidence import parse
+from smoke_training.evidence import Record
 from smoke_training.evidence.training import Training
-from smoke_training.probes.context import Context, Line
-from smoke_training.probes.group import Gang
+from smoke_training.probes.context import Context
+from smoke_training.probes.group import Group
+from smoke_training.probes.stopwatch import Series
 from smoke_training.probes.training import decomposition, fitness, transformer
 from smoke_training.probes.training.numerics import Watch
-from smoke_training.runtime import host
 from smoke_training.runtime.window import WindowReader
 from smoke_training.statistics import straggler
 
@@ -36,34 +33,25 @@ BUDGET_S, BUDGET_FULL_S = 25.0, 60.0  # of sampling: on a busy machine the cap o
 CHECKSUM_EVERY_CUDA = 10  # reading a billion gradients costs a step; on CPU every one is checked
 
 
-@dataclass
-class Series:
-    """Per-iteration figures of this rank, in seconds."""
-
-    wall: list[float] = field(default_factory=list)
-    cpu: list[float] = field(default_factory=list)
-    queue: list[float | None] = field(default_factory=list)
-
-
 class StepTimer:
     """Times one step at a time; on CUDA the device is waited for (untested on hardware)."""
 
-    def __init__(self, gang: Gang, seed: int) -> None:
-        self.gang = gang
-        self.size = transformer.GPU_TIMING if gang.cuda else transformer.CPU_TIMING
-        self.dtype = torch.bfloat16 if gang.cuda else torch.float32
-        network = transformer.build(self.size, seed, gang.device, self.dtype)
+    def __init__(self, group: Group, seed: int) -> None:
+        self.group = group
+        self.size = transformer.GPU_TIMING if group.cuda else transformer.CPU_TIMING
+        self.dtype = torch.bfloat16 if group.cuda else torch.float32
+        network = transformer.build(self.size, seed, group.device, self.dtype)
         self.parameters = sum(p.numel() for p in network.parameters())
         self.gradient_bytes = sum(p.numel() * p.element_size() for p in network.parameters())
         self.model = DistributedDataParallel(network)
-        self.watch = Watch(self.model)
+        self.watch = Watch(self.model, group)
         self.batches = [
-            transformer.tokens(self.size, seed, gang.rank * BATCHES + i, gang.device) for i in range(BATCHES)
+            transformer.tokens(self.size, seed, group.rank * BATCHES + i, group.device)
+            for i in range(BATCHES)
         ]
-        self.clock = host.QueueClock()
 
     def alone(self, series: Series, index: int) -> None:
-        """One step outside the gang: not a pass of the phase, because the other ranks have none."""
+        """One step without the other ranks: not a pass of the phase, because the other ranks have none."""
         self.model.zero_grad()
         self._timed(self.model.module, series, self.batches[index % BATCHES])
         self.watch.check()
@@ -75,70 +63,67 @@ class StepTimer:
         with nullcontext() if synchronised else self.model.no_sync():
             self._timed(self.model, series, self.batches[index % BATCHES])
         self.watch.settle()
-        if synchronised and (not self.gang.cuda or index % CHECKSUM_EVERY_CUDA == 0):
+        if synchronised and (not self.group.cuda or index % CHECKSUM_EVERY_CUDA == 0):
             self.watch.checksum()
 
     def _timed(self, model: torch.nn.Module, series: Series, batch: torch.Tensor) -> None:
-        self.gang.sync()
-        queued, cpu, start = self.clock.waited(), time.thread_time(), time.perf_counter()
-        model(batch).backward()
-        self.gang.sync()
-        series.wall.append(time.perf_counter() - start)
-        series.cpu.append(time.thread_time() - cpu)
-        after = self.clock.waited()
-        series.queue.append(None if queued is None or after is None else after - queued)
+        self.group.sync()
+        with series.timed():
+            model(batch).backward()
+            self.group.sync()
 
 
 class Sampler:
     """Samples all ranks until nothing more can change the verdict of the training checks."""
 
     def __init__(self, context: Context) -> None:
-        self.context, self.gang = context, context.gang
-        self.timer = StepTimer(self.gang, context.plan.seed)
-        self.spinner, self.spins = fitness.Spinner(self.gang), fitness.Spins()
+        self.context, self.group = context, context.group
+        self.timer = StepTimer(self.group, context.plan.seed)
+        self.spinner, self.spins = fitness.Spinner(self.group), Series()
         self.compute, self.step = Series(), Series()
         self.reader: WindowReader | None = None
 
-    def sample(self) -> Line:
+    def sample(self) -> Training:
         """The `training` evidence."""
         self._warm_up()
         alone = self._alone()
-        self.reader = fitness.window_reader(self.gang)
+        self.reader = fitness.window_reader(self.group)
         self.spinner.run(self.spins, fitness.SPINS_BETWEEN)
         began = time.monotonic()
         budget = BUDGET_FULL_S if self.context.full else BUDGET_S
         while True:
             self._iterate(straggler.LOOK_EVERY if self.compute.wall else straggler.FIRST_LOOK)
             self.spinner.run(self.spins, fitness.SPINS_BETWEEN)
-            line = {**self._line(self.reader), "alone": alone}
+            found = self._found(self.reader, alone)
             # One clock for all, so that all stop together.
-            spent = self.gang.maxima([time.monotonic() - began])[0]
-            if self._decided(line) or len(self.compute.wall) >= straggler.CAP or spent > budget:
-                return line
+            spent = self.group.maxima([time.monotonic() - began])[0]
+            over = len(self.compute.wall) >= straggler.CAP or spent > budget
+            if over or not self.context.sampling.training(found):
+                return found
 
     def _warm_up(self) -> None:
         warm = Series()
         for index in range(WARMUP):
-            self.gang.barrier()
+            self.group.barrier()
             self.timer.run(warm, index, synchronised=True)
             self.timer.run(warm, index, synchronised=False)
 
-    def _alone(self) -> list[float]:
+    def _alone(self) -> tuple[float, ...]:
         """Compute-only steps of rank 0 while all others wait at the barrier; the same list on every rank."""
         series = Series()
-        self.gang.barrier()
-        if self.gang.rank == 0:
+        self.group.barrier()
+        if self.group.rank == 0:
             for index in range(ALONE):
                 self.timer.alone(series, index)
-        self.gang.barrier()
-        return self.gang.maxima(series.wall or [0.0] * ALONE)
+        self.group.barrier()
+        return self.group.maxima(series.wall or [0.0] * ALONE)
 
     def _iterate(self, iterations: int) -> None:
         assert self.reader is not None
         for index in range(iterations):
             first = index % 2 == 0
             for synchronised in (not first, first):
-                self.gang.barrier()
+                self.group.barrier()
                 if synchronised:
                     self.timer.run(self.step, index, synchronised=True)
                     continue
@@ -148,28 +133,24 @@ class Sampler:
             if first:
                 self.reader.sample_clock()
 
-    def _line(self, reader: WindowReader) -> Line:
-        gang, timer = self.gang, self.timer
-        return {
-            "kind": "training",
-            "compute": gang.rows(self.compute.wall),
-            "compute_cpu": gang.rows(self.compute.cpu),
-            "compute_queue": fitness.known_rows(gang, self.compute.queue),
-            "step": gang.rows(self.step.wall),
-            **fitness.spin_lines(gang, self.spins),
-            "windows": fitness.windows(gang, reader),
-            "parameters": timer.parameters,
-            "gradient_bytes": timer.gradient_bytes,
-            "tokens_per_step": timer.size.tokens * gang.world,
-        }
-
-    def _decided(self, line: Line) -> bool:
-        """Whether more iterations could still change the verdict; the same answer on every rank."""
-        found = parse([json.dumps(line)]).of(Training)
-        return found is not None and verdict.training_decided(found, self.context.plan)
+    def _found(self, reader: WindowReader, alone: tuple[float, ...]) -> Training:
+        group, timer = self.group, self.timer
+        return Training(
+            compute=group.rows(self.compute.wall),
+            compute_cpu=group.rows(self.compute.cpu),
+            compute_queue=group.known_rows(self.compute.queue),
+            step=group.rows(self.step.wall),
+            alone=alone,
+            spin=group.rows(self.spins.wall),
+            spin_queue=group.known_rows(self.spins.queue),
+            windows=fitness.windows(group, reader),
+            parameters=timer.parameters,
+            gradient_bytes=timer.gradient_bytes,
+            tokens_per_step=timer.size.tokens * group.world,
+        )
 
 
-def measure(context: Context) -> Iterator[Line]:
+def measure(context: Context) -> Iterator[Record]:
     """The `training`, `decomposition` and `numerics` evidence."""
     sampler = Sampler(context)
     gc.collect()
@@ -177,7 +158,8 @@ def measure(context: Context) -> Iterator[Line]:
     try:
         with sampler.timer.watch as watch:
             yield sampler.sample()
-            yield decomposition.measure(context, sampler.timer)
-            yield from watch.lines(context.gang, "training")
+            timer = sampler.timer
+            yield decomposition.measure(context, decomposition.Trained(timer.model, timer.size, timer.dtype))
+            yield watch.evidence("training")
     finally:
         gc.enable()

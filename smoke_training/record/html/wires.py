@@ -5,7 +5,7 @@ import statistics
 
 from smoke_training.evidence import Evidence
 from smoke_training.evidence.fabric import Collective
-from smoke_training.evidence.links import Cell, LinkSearch, PairsSkipped, Tournament
+from smoke_training.evidence.links import Cell, PairsSkipped, Tournament
 from smoke_training.evidence.world import World
 from smoke_training.formulae.bandwidth import COLLECTIVES, busbw_gb_s
 from smoke_training.record.html.plot import NothingToDrawError, Plot, Result, check_of, why_missing
@@ -133,10 +133,6 @@ def _cells(result: Result, found: Evidence) -> tuple[tuple[int, ...], list[Cell]
     match = next((item for item in reversed(found.all_of(Tournament)) if item.phase == "pairs"), None)
     if match is not None:
         return match.nodes, list(match.cells), "Median over the visits of each pair"
-    search = found.of(LinkSearch)
-    if search is not None:
-        cells = [cell for step in search.rounds for cell in step.cells]
-        return search.nodes, cells, "Only the pairs that the search tried have a figure"
     if skipped is not None:
         raise NothingToDrawError(f"Nothing between nodes to measure: {skipped.reason}.")
     raise NothingToDrawError(why_missing(result, "fabric.links"))

@@ -226,13 +226,22 @@ def test_machines_are_those_of_the_catalogue(row: tables.Machine) -> None:
     assert row.nics == known.efa_interfaces
 
 
+RUN = '[[figure]]\ninstance_types = ["x"]\nsource = "b"\n[figure.all_reduce]\n"{}" = {}'
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [
         ("[sources.a", "aws.toml: "),
-        ('[[figure]]\nsource = "b"', r"aws.toml \[\[figure\]\] 1: 'b'"),
-        ("[[machine]]\nspeed = 1", r"aws.toml \[\[machine\]\] 1: unknown keys speed"),
-        ('[[machine]]\ninstance_type = "x"', r"aws.toml \[\[machine\]\] 1: .*missing"),
+        ('[[figure]]\nsource = "b"', r"aws.toml \[\[figure\]\] 1: no collective with its figures"),
+        (
+            '[[figure]]\ninstance_types = ["x"]\nsource = "b"\n[figure.all_reduce]\n"1 GiB" = 1',
+            r"aws.toml \[\[figure\]\] 1: 'b'",
+        ),
+        (RUN.format("1 GB", 1.0), r"aws.toml \[\[figure\]\] 1: 'GB'"),
+        (RUN.format("one GiB", 1.0), r"aws.toml \[\[figure\]\] 1: invalid literal"),
+        ('[[machine]]\ninstance_types = ["x"]\nspeed = 1', r"aws.toml \[\[machine\]\] 1: unknown keys speed"),
+        ('[[machine]]\ninstance_types = ["x"]', r"aws.toml \[\[machine\]\] 1: .*missing"),
     ],
 )
 def test_a_broken_table_names_file_and_row(text: str, said: str) -> None:

@@ -7,12 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from smoke_training.statistics.estimators import ACQUIT_ALPHA as TAIL
-from smoke_training.statistics.medians import decision_interval, share_below, warm_up
+from smoke_training.statistics.medians import median_interval, share_below, warm_up
 
 
 @given(st.lists(st.floats(0.1, 10), min_size=11, max_size=80))
 def test_the_interval_misses_the_median_as_rarely_as_it_says(values: list[float]) -> None:
-    found = decision_interval(values, TAIL)
+    found = median_interval(values, TAIL)
     ordered, count = sorted(values), len(values)
     assert found.low <= statistics.median(values) <= found.high
     rank = ordered.index(found.low)
@@ -20,17 +20,17 @@ def test_the_interval_misses_the_median_as_rarely_as_it_says(values: list[float]
 
 
 def test_with_nine_values_even_the_extremes_say_too_little() -> None:
-    assert decision_interval([1.0] * 9, TAIL).low == -math.inf
-    assert decision_interval([1.0] * 10, TAIL).low == 1.0
+    assert median_interval([1.0] * 9, TAIL).low == -math.inf
+    assert median_interval([1.0] * 10, TAIL).low == 1.0
     with pytest.raises(ValueError, match="no values"):
-        decision_interval([], TAIL)
+        median_interval([], TAIL)
 
 
 def test_it_misses_a_known_median_in_fewer_than_one_case_in_250() -> None:
     dice = random.Random(5)
     misses = 0
     for _ in range(3000):
-        found = decision_interval([dice.lognormvariate(0, 0.5) for _ in range(25)], TAIL)
+        found = median_interval([dice.lognormvariate(0, 0.5) for _ in range(25)], TAIL)
         misses += not found.low <= 1.0 <= found.high
     assert misses <= 12
 

@@ -25,7 +25,7 @@ def test_what_is_left_of_a_time_is_positive_and_no_more_than_it_was(
     pairs: list[tuple[float, float]], share: float
 ) -> None:
     walls, queues = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
-    for wall, left in zip(walls, noise.without_queue(walls, queues, share), strict=True):
+    for wall, left in zip(walls, noise.without_queue(walls, queues, share=share), strict=True):
         assert 0 < left <= wall
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from smoke_training.judges.network import links, loss, rails, transport
-from smoke_training.judges.network import wires as judged
+from smoke_training.judges.sampling import Sampling
 from smoke_training.model import Cause, Check, Verdict
 from smoke_training.statistics.links import Pair
 from tests.smoke_training.samples import parsed, plan
@@ -393,7 +393,8 @@ def test_a_quiet_adapter_among_busy_ones_is_named() -> None:
 def test_the_probe_stops_when_the_judge_has_seen_enough() -> None:
     found = parsed([tournament(3)]).records[-1]
     cells = found.cells  # type: ignore[attr-defined]
-    assert judged.enough(plan(nodes=3, rail_gbit_s=1.0), (0, 1, 2), cells, "gloo")
+    sampling = Sampling(plan(nodes=3, rail_gbit_s=1.0))
+    assert sampling.links(cells, (0, 1, 2), "gloo").enough
     few = parsed([{**tournament(3), "cells": [cell((0, 1), 0.95, 1, gbit_s=[0.95], starved=None,
                   segments=None, retransmitted=None, spurious=None)]}]).records[-1]  # fmt: skip
-    assert not judged.enough(plan(nodes=3, rail_gbit_s=1.0), (0, 1, 2), few.cells, "gloo")  # type: ignore[attr-defined]
+    assert not sampling.links(few.cells, (0, 1, 2), "gloo").enough  # type: ignore[attr-defined]

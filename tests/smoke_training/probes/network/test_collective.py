@@ -1,10 +1,9 @@
-"""Real gangs on loopback: sweeps, contents, and who corrupted them."""
+"""Real process groups on loopback: sweeps, contents, and who corrupted them."""
 
 import json
 import os
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -21,31 +20,33 @@ RANKS = 3
 # Checks the contents of every collective, first untouched, then with one word of what rank 1 sends altered.
 CORRUPTED = """
 import json, sys
-from smoke_training.probes import gang as gangs, operations, payloads
+from dataclasses import asdict
+from smoke_training.probes.group import join, leave
+from smoke_training.probes.network import operations, payloads
 
-gang = gangs.join(60, "cpu")
+group = join(60, "cpu")
 found = []
 def tampered(original, mine):
     def call(*tensors):
         sent = tensors[-1]
-        if gang.rank == 1:
+        if group.rank == 1:
             sent[sent.numel() // 2] ^= 5 << 20
         original(*tensors)
     return call
 for name in ("all_reduce", "all_gather", "reduce_scatter", "all_to_all"):
-    found.append(payloads.check(gang, name, (1024, 4096)))
+    found.append(asdict(payloads.check(group, name, (1024, 4096))))
     original = getattr(operations, name)
-    setattr(operations, name, tampered(original, gang.rank))
-    found.append(payloads.check(gang, name, (1024, 65536)))
+    setattr(operations, name, tampered(original, group.rank))
+    found.append(asdict(payloads.check(group, name, (1024, 65536))))
     setattr(operations, name, original)
-bench = operations.Bench(gang, "all_reduce", 4096)
+bench = operations.Bench(group, "all_reduce", 4096)
 def refused(size):
     raise RuntimeError("Backend gloo does not support reduce_scatter")
 bench.operation = refused
 missing = bench.missing(4096)
-if gang.rank == 0:
+if group.rank == 0:
     print("FOUND", json.dumps([found, missing]), flush=True)
-gangs.leave()
+leave()
 """
 
 
@@ -58,7 +59,7 @@ def ran(*words: str) -> subprocess.CompletedProcess[str]:
 
 @pytest.fixture(scope="module")
 def checked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[list[Any], str]]:
-    script = tmp_path_factory.mktemp("gang") / "script.py"
+    script = tmp_path_factory.mktemp("group") / "script.py"
     script.write_text(CORRUPTED)
     done = ran("-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={RANKS}", str(script))
     line = next((line for line in done.stdout.splitlines() if line.startswith("FOUND ")), None)
@@ -93,16 +94,16 @@ def test_a_backend_that_lacks_a_collective_says_so_by_name(checked: tuple[list[A
 
 
 @pytest.fixture(scope="module")
-def result(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, Any], float]:
+def result(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     out = tmp_path_factory.mktemp("run") / "result.json"
-    began = time.monotonic()
     done = ran("-m", "smoke_training", "run", "--ranks", "4", "--only", "collectives", "--out", str(out))
     assert out.exists(), done.stdout + done.stderr
-    return json.loads(out.read_text()), time.monotonic() - began
+    found: dict[str, Any] = json.loads(out.read_text())
+    return found
 
 
-def test_all_collectives_are_swept_and_right(result: tuple[dict[str, Any], float]) -> None:
-    checks = {item["id"]: item for item in result[0]["checks"]}
+def test_all_collectives_are_swept_and_right(result: dict[str, Any]) -> None:
+    checks = {item["id"]: item for item in result["checks"]}
     assert checks["collective.payload"]["status"] == "PASS"
     for name in COLLECTIVES:
         found = checks[f"collective.{name}"]
@@ -116,8 +117,4 @@ def test_all_collectives_are_swept_and_right(result: tuple[dict[str, Any], float
         # Loopback has no wire to be held against, and says so.
         assert found["expected"]["kind"] == "unknown"
         assert "talk through its memory" in found["expected"]["reason"]
-    assert result[0]["verdict"] == "PASS"
-
-
-def test_the_whole_partial_run_is_quick(result: tuple[dict[str, Any], float]) -> None:
-    assert result[1] < 60  # about 10 s on two idle cores, of which the collectives take 4
+    assert result["verdict"] == "PASS"

@@ -3,11 +3,13 @@
 What only a network can show (shaped rates, dead rails, losses) is in the fault laboratory.
 """
 
-import json
+import random
 import threading
 import time
 from collections.abc import Callable, Iterator
-from typing import Any
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, TypeVar
 
 import pytest
 import torch
@@ -15,41 +17,42 @@ from torch import Tensor
 from torch._C._distributed_c10d import HashStore, PrefixStore, Store
 
 from smoke_training import evidence
-from smoke_training.evidence.links import LinkSearch, Rail, Tournament
+from smoke_training.evidence.links import Cell, Rail, Tournament
 from smoke_training.judges.network import links, loss, rails
-from smoke_training.judges.network.wires import replay
+from smoke_training.judges.sampling import Sampling
 from smoke_training.model import Check, Verdict
 from smoke_training.plan import Plan
-from smoke_training.probes.group import Gang
+from smoke_training.probes.context import Context
+from smoke_training.probes.group import Group
 from smoke_training.probes.network import pairs, reach
 from smoke_training.probes.network import rails as probe
-from smoke_training.probes.network.pairs import Arena
-from smoke_training.probes.network.wires import GlooWire
+from smoke_training.probes.network.arena import MESSAGES, Arena
+from smoke_training.probes.network.endpoints import GlooEndpoint
 from smoke_training.runtime import counters
 from tests.smoke_training.samples import plan
 
 pytestmark = pytest.mark.alone
 
-Line = dict[str, Any]
+T = TypeVar("T")
 
 
 class Together:
-    """The exchange of a gang of threads: `gather` gives everyone's item to everyone."""
+    """The exchange of a process group of threads: `gather` gives everyone's item to everyone."""
 
     def __init__(self, count: int) -> None:
         self.items: list[object] = [None] * count
         self.barrier = threading.Barrier(count, timeout=30)
 
-    def gather(self, rank: int, item: object) -> list[object]:
+    def gather(self, rank: int, item: T) -> list[T]:
         self.items[rank] = item
         self.barrier.wait()
-        found = list(self.items)
+        found: list[Any] = list(self.items)
         self.barrier.wait()
         return found
 
 
-class ThreadGang(Gang):
-    """One thread's view of the gang; one rank per node."""
+class ThreadGroup(Group):
+    """One thread's view; one rank per node."""
 
     def __init__(self, together: Together, rank: int, count: int) -> None:
         super().__init__(
@@ -57,13 +60,13 @@ class ThreadGang(Gang):
         )
         object.__setattr__(self, "together", together)
 
-    def gather(self, item: object) -> list[object]:
+    def gather(self, item: T) -> list[T]:
         found: Together = self.together  # type: ignore[attr-defined]
         return found.gather(self.rank, item)
 
 
-class SlowWire(GlooWire):
-    """A wire on which what `slow(to, source)` says takes that many seconds longer."""
+class SlowEndpoint(GlooEndpoint):
+    """An endpoint at which what `slow(to, source)` says takes that many seconds longer."""
 
     def __init__(self, store: Store, place: int, count: int, slow: Callable[[int | None], float]) -> None:
         super().__init__(store, place, count, "lo")
@@ -75,14 +78,14 @@ class SlowWire(GlooWire):
         return None if seconds is None else seconds + late
 
 
-def together(count: int, work: Callable[[Gang, Store], Any]) -> list[Any]:
+def together(count: int, work: Callable[[Group, Store], Any]) -> list[Any]:
     """Run `work` on as many threads as nodes; what each returned."""
     shared, store = Together(count), HashStore()
     found: list[Any] = [None] * count
 
     def run(rank: int) -> None:
         try:
-            found[rank] = work(ThreadGang(shared, rank, count), PrefixStore("wires", store))
+            found[rank] = work(ThreadGroup(shared, rank, count), PrefixStore("wires", store))
         except BaseException:
             shared.barrier.abort()
             raise
@@ -95,13 +98,17 @@ def together(count: int, work: Callable[[Gang, Store], Any]) -> list[Any]:
     return found
 
 
-def arena(gang: Gang, store: Store, count: int, slow: Callable[[int, int | None], float]) -> Arena:
-    wire = SlowWire(store, gang.rank, count, lambda source: slow(gang.rank, source))
-    return Arena(gang=gang, nodes=tuple(range(count)), wire=wire, interface="lo", seed=1)
+def arena(group: Group, store: Store, count: int, slow: Callable[[int, int | None], float]) -> Arena:
+    end = SlowEndpoint(store, group.rank, count, lambda source: slow(group.rank, source))
+    return Arena(group=group, nodes=tuple(range(count)), endpoint=end, interface="lo")
 
 
-def judge(wanted: Plan, line: Line, rule: Any = links.links) -> Check:
-    found = rule(wanted, evidence.parse([json.dumps(line)]))
+def context(group: Group, wanted: Plan) -> Context:
+    return Context(group=group, plan=wanted, scratch=Path("/nowhere"), sampling=Sampling(wanted))
+
+
+def judge(wanted: Plan, record: Tournament, rule: Any = links.links) -> Check:
+    found = rule(wanted, evidence.parse([evidence.line_of(record)]))
     assert isinstance(found, Check)
     return found
 
@@ -115,92 +122,109 @@ def short(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     yield
 
 
-def meet(count: int, slow: Callable[[int, int | None], float]) -> tuple[Plan, Line]:
+def meet(count: int, slow: Callable[[int, int | None], float]) -> tuple[Plan, Tournament]:
     # The declared rate is far below what a loopback carries and far above what a delayed one does.
     wanted = plan(nodes=count, rails=["lo"], rail_gbit_s=0.2)
-    found = together(
-        count, lambda gang, store: pairs.tournament(arena(gang, store, count, slow), wanted, "pairs", 3.0)
-    )
-    assert all(line["cells"] == found[0]["cells"] for line in found), (
-        "every rank must come to the same record"
-    )
-    line: Line = found[0]
-    return wanted, line
+
+    def work(group: Group, store: Store) -> Tournament:
+        return pairs.tournament(context(group, wanted), arena(group, store, count, slow), "pairs", 3.0)
+
+    found: list[Tournament] = together(count, work)
+    assert all(met.cells == found[0].cells for met in found), "every rank must come to the same record"
+    return wanted, found[0]
 
 
 def test_a_tournament_visits_every_pair_both_ways_and_passes() -> None:
-    wanted, line = meet(4, lambda place, source: 0.0)
-    met = evidence.parse([json.dumps(line)]).of(Tournament)
-    assert met is not None
+    wanted, met = meet(4, lambda place, source: 0.0)
+    assert evidence.parse([evidence.line_of(met)]).of(Tournament) == met
     assert len(met.cells) == 12
     assert {len(cell.gbit_s) for cell in met.cells} == {len(met.cells[0].gbit_s)}
     assert met.cells[0].segments is not None
-    assert judge(wanted, line).status is Verdict.PASS
-    assert judge(wanted, line, loss.loss).status is not Verdict.FAIL
+    assert judge(wanted, met).status is Verdict.PASS
+    assert judge(wanted, met, loss.loss).status is not Verdict.FAIL
 
 
 def test_a_node_that_receives_slowly_is_measured_alone_and_accused() -> None:
-    wanted, line = meet(4, lambda place, source: 0.12 if place == 2 and source is not None else 0.0)
-    found = judge(wanted, line)
+    wanted, met = meet(4, lambda place, source: 0.12 if place == 2 and source is not None else 0.0)
+    found = judge(wanted, met)
     assert [(item.kind, item.id) for item in found.culprits] == [("node", "2")]
     assert "receives slowly" in found.culprits[0].evidence[0]
-    serial = [cell for cell in line["cells"] if cell["serial_gbit_s"]]
-    assert [cell["receiver"] for cell in serial] == [2]
+    assert [cell.receiver for cell in met.cells if cell.serial_gbit_s] == [2]
 
 
 def test_a_slow_pair_is_a_link_that_is_slow_one_way() -> None:
-    wanted, line = meet(4, lambda place, source: 0.12 if (source, place) == (0, 3) else 0.0)
-    found = judge(wanted, line)
+    wanted, met = meet(4, lambda place, source: 0.12 if (source, place) == (0, 3) else 0.0)
+    found = judge(wanted, met)
     assert [(item.kind, item.id) for item in found.culprits] == [("link", "0-3")]
     assert "0 to 3" in found.culprits[0].evidence[0]
 
 
 def test_a_pair_that_was_disturbed_once_gets_the_messages_of_all_others() -> None:
     disturbed = iter([0.12])
-    _, line = meet(2, lambda place, source: next(disturbed, 0.0) if (source, place) == (0, 1) else 0.0)
-    there, back = line["cells"]
+    _, met = meet(2, lambda place, source: next(disturbed, 0.0) if (source, place) == (0, 1) else 0.0)
+    there, back = met.cells
     # Only the pilot of a pair that crawls is kept, because its messages are short from then on.
-    assert len(there["gbit_s"]) == len(back["gbit_s"])
+    assert len(there.gbit_s) == len(back.gbit_s)
 
 
 def test_a_pair_that_crawls_gets_short_messages() -> None:
-    _, line = meet(2, lambda place, source: 0.12 if (source, place) == (0, 1) else 0.0)
-    there, back = line["cells"]
-    assert len(there["gbit_s"]) == len(back["gbit_s"]) + 1
-    assert min(there["gbit_s"][1:]) > 0.5 * pairs.MESSAGES * pairs.SHORT * 8 / 0.12 / 1e9
-    assert max(there["gbit_s"][1:]) < pairs.MESSAGES * pairs.SHORT * 8 / 0.12 / 1e9
+    _, met = meet(2, lambda place, source: 0.12 if (source, place) == (0, 1) else 0.0)
+    there, back = met.cells
+    assert len(there.gbit_s) == len(back.gbit_s) + 1
+    assert min(there.gbit_s[1:]) > 0.5 * MESSAGES * pairs.SHORT * 8 / 0.12 / 1e9
+    assert max(there.gbit_s[1:]) < MESSAGES * pairs.SHORT * 8 / 0.12 / 1e9
 
 
-@pytest.mark.parametrize("culprit", [None, 5])
-def test_a_search_among_many_nodes_finds_the_slow_one_and_can_be_replayed(culprit: int | None) -> None:
-    count = 9
-    wanted = plan(nodes=count, rails=["lo"], rail_gbit_s=0.2)
+@pytest.mark.parametrize("count", [17, 20, 33])
+def test_among_many_nodes_a_sample_is_drawn_in_which_all_meet_as_many(count: int) -> None:
+    nodes = tuple(range(100, 100 + count))
+    schedule = pairs.schedule_of(nodes, random.Random(1))
+    assert schedule == pairs.schedule_of(nodes, random.Random(1)), "all ranks draw the same"
+    assert all(len({node for pair in found for node in pair}) == 2 * len(found) for found in schedule)
+    cells = {pair for found in schedule for pair in found}
+    assert {(b, a) for a, b in cells} == cells
+    for node in nodes:
+        assert sum(sender == node for sender, _ in cells) in ((15,) if count % 2 == 0 else (14, 15))
 
-    def slow(place: int, source: int | None) -> float:
-        return 0.12 if source is not None and culprit in (place, source) else 0.0
 
-    found = together(count, lambda gang, store: pairs.search(arena(gang, store, count, slow), wanted))
-    record = evidence.parse([json.dumps(found[0])]).of(LinkSearch)
-    assert record is not None
-    location = replay(wanted, record)
-    assert location.nodes == (() if culprit is None else (culprit,))
-    check = judge(wanted, found[0])
-    assert check.status is (Verdict.PASS if culprit is None else Verdict.FAIL)
-    assert judge(wanted, found[0], loss.loss).status is not Verdict.FAIL
+def test_a_slow_node_among_many_is_found_in_a_sample_which_the_result_names() -> None:
+    nodes, slow = tuple(range(20)), 7
+    dice = random.Random(2)
+    cells = tuple(
+        Cell(
+            sender=a, receiver=b, starved=None, segments=(900,) * 8, retransmitted=(0,) * 8, spurious=None,
+            sent_bytes=None, received_bytes=None,
+            gbit_s=tuple((0.1 if slow in (a, b) else 0.2) * dice.uniform(0.97, 1.0) for _ in range(8)),
+            serial_gbit_s=tuple(0.1 * dice.uniform(0.97, 1.0) for _ in range(10)) if slow in (a, b) else (),
+        )
+        for found in pairs.schedule_of(nodes, dice) for a, b in found
+    )  # fmt: skip
+    met = Tournament(
+        phase="pairs", nodes=nodes, interface="lo", backend="gloo", streams=1, message_bytes=1 << 16,
+        seconds=9.0, counter="tcp", cells=cells,
+    )  # fmt: skip
+    wanted = plan(nodes=20, rails=["lo"], rail_gbit_s=0.2)
+    found = judge(wanted, met)
+    assert [(item.kind, item.id) for item in found.culprits] == [("node", "7")]
+    healthy = replace(met, cells=tuple(replace(c, gbit_s=(0.2,) * 8, serial_gbit_s=()) for c in cells))
+    assert judge(wanted, healthy).status is Verdict.PASS
+    assert "300 directions, a sample of all 380 among 20 nodes" in judge(wanted, healthy).message
 
 
 def test_a_transfer_that_breaks_off_ends_the_tournament_on_every_rank() -> None:
-    class Broken(SlowWire):
+    class Broken(SlowEndpoint):
         def transfer(self, to: int | None, source: int | None, messages: int, size: int) -> float | None:
             raise RuntimeError("Timed out waiting 20000ms for recv operation to complete")
 
     wanted = plan(nodes=2, rails=["lo"], rail_gbit_s=0.2)
 
-    def work(gang: Gang, store: Store) -> Line:
-        wire: SlowWire = (Broken if gang.rank == 1 else SlowWire)(store, gang.rank, 2, lambda source: 0.0)
-        wire._timeout = type(wire._timeout)(seconds=1)
-        seat = Arena(gang=gang, nodes=(0, 1), wire=wire, interface="lo", seed=1)
-        return pairs.tournament(seat, wanted, "pairs", 3.0)
+    def work(group: Group, store: Store) -> Tournament:
+        end: SlowEndpoint = (Broken if group.rank == 1 else SlowEndpoint)(
+            store, group.rank, 2, lambda source: 0.0
+        )
+        end._timeout = type(end._timeout)(seconds=1)
+        seat = Arena(group=group, nodes=(0, 1), endpoint=end, interface="lo")
+        return pairs.tournament(context(group, wanted), seat, "pairs", 3.0)
 
     began = time.monotonic()
     found = together(2, work)
@@ -211,34 +235,33 @@ def test_a_transfer_that_breaks_off_ends_the_tournament_on_every_rank() -> None:
 
 
 def test_a_rail_is_connected_and_all_reduced_by_itself() -> None:
-    def work(gang: Gang, store: Store) -> Any:
-        ends = reach.ends(gang.gather, "lo", gang.node, [0, 1, 2])
-        seat = arena(gang, store, 3, lambda place, source: 0.0)
-        return ends, probe._all_reduces(seat, seat.wire, "lo", 1 << 20)
+    def work(group: Group, store: Store) -> Any:
+        ends = reach.ends(group.gather, "lo", group.node, [0, 1, 2])
+        return ends, probe._all_reduces(arena(group, store, 3, lambda place, source: 0.0), "lo", 1 << 20)
 
-    ends, (seconds, moved, error) = together(3, work)[0]
-    assert error is None
-    assert len(seconds) == probe.REPETITIONS
+    ends, done = together(3, work)[0]
+    assert done.error is None
+    assert len(done.seconds) == probe.REPETITIONS
     assert [end.reached for end in ends] == [
         {"1": True, "2": True},
         {"0": True, "2": True},
         {"0": True, "1": True},
     ]
-    assert all(sent > probe.REPETITIONS * (1 << 20) for _, sent in moved.values())
-    rail = Rail(name="lo", ends=ends, size_bytes=1 << 20, seconds=tuple(seconds), error=None)
+    assert all(sent > probe.REPETITIONS * (1 << 20) for _, sent in done.moved.values())
+    rail = Rail(name="lo", ends=ends, size_bytes=1 << 20, seconds=done.seconds, error=None)
     assert rails.dead(evidence.parse([]), rail) == []
 
 
 def test_an_interface_that_does_not_exist_is_a_dead_rail_of_every_node() -> None:
-    ends = together(2, lambda gang, store: reach.ends(gang.gather, "eth77", gang.node, [0, 1]))[0]
+    ends = together(2, lambda group, store: reach.ends(group.gather, "eth77", group.node, [0, 1]))[0]
     rail = Rail(name="eth77", ends=ends, size_bytes=None, seconds=(), error="not every node answers")
     assert [item.id for item in rails.dead(evidence.parse([]), rail)] == ["0/eth77", "1/eth77"]
 
 
-def test_before_there_is_a_gang_nodes_meet_through_the_store() -> None:
-    def work(gang: Gang, store: Store) -> Any:
-        name = "eth77" if gang.rank == 1 else "lo"
-        return reach.ends(reach.StoreExchange(store, gang.rank, 3), name, gang.rank, range(3))
+def test_before_there_is_a_process_group_nodes_meet_through_the_store() -> None:
+    def work(group: Group, store: Store) -> Any:
+        name = "eth77" if group.rank == 1 else "lo"
+        return reach.ends(reach.StoreExchange(store, group.rank, 3), name, group.rank, range(3))
 
     found = together(3, work)
     assert found[0] == found[1] == found[2]
@@ -251,9 +274,9 @@ def test_before_there_is_a_gang_nodes_meet_through_the_store() -> None:
 
 
 def test_a_sum_over_a_wire_is_a_sum() -> None:
-    def work(gang: Gang, store: Store) -> Tensor:
-        buffer = torch.full((8,), float(gang.rank + 1))
-        GlooWire(store, gang.rank, 3, "lo").all_reduce(buffer)
+    def work(group: Group, store: Store) -> Tensor:
+        buffer = torch.full((8,), float(group.rank + 1))
+        GlooEndpoint(store, group.rank, 3, "lo").all_reduce(buffer)
         return buffer
 
     assert all(torch.equal(buffer, torch.full((8,), 6.0)) for buffer in together(3, work))

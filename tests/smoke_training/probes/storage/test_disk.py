@@ -3,7 +3,9 @@ import time
 from pathlib import Path
 
 import pytest
+import torch
 
+from smoke_training.probes.group import Group
 from smoke_training.probes.storage import throughput as storage
 from smoke_training.probes.storage.disk import CHUNK, BlockFile, Refusal, refusal, refusing, resident_share
 from smoke_training.runtime import files
@@ -58,9 +60,10 @@ def test_a_refusal_names_path_reason_and_bytes(tmp_path: Path) -> None:
     (item,) = found
     assert (item.errno, item.operation, item.bytes_wanted) == ("ENOSPC", "write", 1000)
     assert item.bytes_free is not None
-    line = item.line("storage", "scratch", 2, 1)
-    assert (line["kind"], line["rank"], line["node"], line["path"]) == (
-        "storage_error",
+    group = Group(rank=2, world=3, local_rank=0, node=1, device=torch.device("cpu"), backend="gloo")
+    found_by = item.evidence("storage", "scratch", group)
+    assert (found_by.name, found_by.rank, found_by.node, found_by.path) == (
+        "scratch",
         2,
         1,
         str(tmp_path / "x"),

@@ -26,7 +26,7 @@ Lines = dict[str, list[dict[str, Any]]]
 @pytest.fixture(scope="module")
 def measured(tmp_path_factory: pytest.TempPathFactory) -> Lines:
     """What two ranks measured, by part; every rank must have come to the same evidence."""
-    folder = tmp_path_factory.mktemp("gang")
+    folder = tmp_path_factory.mktemp("group")
     root = REPOSITORY
     command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]
     done = subprocess.run(

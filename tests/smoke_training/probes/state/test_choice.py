@@ -1,11 +1,13 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from smoke_training.manifest import Part, choose, differences, entry_digest
+from smoke_training.probes.state.choice import Part, choose
 
 
 def part(rank: int, step: int, fault: str | None = None, readable: bool = True) -> Part:
-    return Part(rank=rank, step=step, path=f"/c/step-{step}/rank-{rank}", fault=fault, readable=readable)
+    return Part(
+        rank=rank, node=0, step=step, path=f"/c/step-{step}/rank-{rank}", fault=fault, readable=readable
+    )
 
 
 def test_ranks_resume_from_the_newest_step_that_all_of_them_have() -> None:
@@ -56,18 +58,3 @@ def test_the_chosen_step_is_whole_and_no_newer_one_is(found: list[Part], marks: 
         if all(any(p.rank == rank and p.step == step and p.fault is None for p in found) for rank in range(4))
     }
     assert choose(found, marks, 4).step == max(whole, default=None)
-
-
-@given(
-    st.dictionaries(st.text(max_size=3), st.text(max_size=2)),
-    st.dictionaries(st.text(max_size=3), st.text(max_size=2)),
-)
-def test_differences_are_symmetric_and_empty_only_for_equal_manifests(
-    left: dict[str, str], right: dict[str, str]
-) -> None:
-    assert differences(left, right) == differences(right, left)
-    assert (differences(left, right) == []) == (left == right)
-
-
-def test_equal_bytes_of_another_shape_or_type_are_another_entry() -> None:
-    assert len({entry_digest(k, s, b"abcd") for k, s in (("f", (4,)), ("f", (2, 2)), ("i", (4,)))}) == 3

@@ -1,21 +1,7 @@
-"""State manifests: one SHA-256 per entry, what differs, which checkpoint to resume from (pure)."""
+"""From which checkpoint to resume, from what all ranks found (pure)."""
 
-import hashlib
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
-
-Manifest = Mapping[str, str]
-
-
-def entry_digest(kind: str, shape: Sequence[int], raw: bytes) -> str:
-    """SHA-256 of an entry's type, shape and raw bytes, so that equal bytes of another shape are not equal."""
-    head = f"{kind}|{','.join(map(str, shape))}|".encode()
-    return hashlib.sha256(head + raw).hexdigest()
-
-
-def differences(expected: Manifest, found: Manifest) -> list[str]:
-    """Names whose digests differ or that only one side has; empty means 100 % equal, nothing skipped."""
-    return sorted(name for name in expected.keys() | found.keys() if expected.get(name) != found.get(name))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,6 +9,7 @@ class Part:
     """What one rank found of its part of one step; `fault` is None when it proved complete."""
 
     rank: int
+    node: int
     step: int
     path: str
     fault: str | None

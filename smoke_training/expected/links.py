@@ -1,0 +1,40 @@
+"""What a transfer between two nodes should reach: the plan's rate where it binds one transfer (pure)."""
+
+from dataclasses import dataclass
+
+from smoke_training.model import PLAN, Expected
+from smoke_training.plan import Plan
+from smoke_training.statistics.links import ZONE
+
+# One TCP stream of one CPU: some clouds allow no more per flow outside a placement group, and the receiving
+# core tires not far above. A higher declared rate says nothing about what one stream should reach.
+STREAM_LIMIT_GBIT_S = 5.0
+
+
+@dataclass(frozen=True)
+class Reference:
+    """What every cell should reach in Gb/s; None: what fast peers reach at the same time."""
+
+    gbit_s: float | None
+    expected: Expected
+
+
+def reference(plan: Plan, backend: str) -> Reference:
+    """The declared rate where it binds a single transfer, else the peers."""
+    if backend == "nccl":
+        rate, words = plan.network_gbit_s, "network_gbit_s"
+        if rate is None and plan.rail_gbit_s is not None:
+            rate, words = plan.rail_gbit_s * max(1, len(plan.rails)), "rail_gbit_s x rails"
+    else:
+        rate, words = plan.rail_gbit_s, "rail_gbit_s"
+    if rate is None:
+        return _peers("the plan declares no rate; cells are compared with the fastest fifth of their lap")
+    if backend != "nccl" and rate > STREAM_LIMIT_GBIT_S:
+        limit = f"one TCP stream is not expected to fill {rate:g} Gb/s"
+        return _peers(f"{limit}; cells are compared with the fastest fifth of their lap")
+    found = Expected(value=rate, kind="declared", source=f"{PLAN}, {words}", floor=ZONE[0] * rate)
+    return Reference(rate, found)
+
+
+def _peers(reason: str) -> Reference:
+    return Reference(None, Expected.unknown(reason))

@@ -1,0 +1,315 @@
+"""Checkpoints by torch.distributed.checkpoint (DCP) that are either complete or refused.
+
+One folder per step holds DCP's files of every rank and its metadata; then every node writes a commit mark
+with the SHA-256 of all of them. DCP's metadata says where bytes should lie, not which bytes, so without the
+mark a flipped bit would be restored in silence. A step without a mark was never finished, which a kill
+explains; a step whose bytes do not fit its mark was damaged later, which nothing excuses.
+
+A checkpoint counts only when `.result()` has returned, which is also the only place where a failed upload
+shows. The CUDA path (state on the device, coordinated through a gloo group beside nccl) is untested on
+hardware.
+"""
+
+import contextlib
+import errno
+import hashlib
+import json
+import os
+import shutil
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import torch
+import torch.distributed as dist
+
+from smoke_training.evidence.storage import StorageError
+from smoke_training.probes.group import Group
+from smoke_training.probes.state.choice import Part
+from smoke_training.probes.storage.disk import Refusal, refusal
+from smoke_training.probes.storage.throughput import CHECKPOINTS
+from smoke_training.runtime.files import write_durably
+
+State = dict[str, Any]
+Digests = Mapping[str, str]
+
+METADATA = ".metadata"
+
+
+class TornCheckpointError(RuntimeError):
+    """A part of a checkpoint that is incomplete, or whose bytes are not those of its commit mark."""
+
+
+class UnreadableCheckpointError(RuntimeError):
+    """A part that the operating system does not let us read, so that nobody knows whether it is whole."""
+
+
+class RefusedError(RuntimeError):
+    """Storage refused a checkpoint on some rank; every rank raises this at the same step."""
+
+    def __init__(self, refused: list[StorageError]) -> None:
+        super().__init__(f"{len(refused)} ranks could not write their checkpoint")
+        self.refused = refused
+
+
+@dataclass(frozen=True, kw_only=True)
+class Seconds:
+    """What one checkpoint took on this rank; each figure counts from the one before."""
+
+    stall: float  # until the state was staged and training could go on
+    commit: float  # until `.result()`, the stall included
+    mark: float  # from there until the commit mark was durable
+
+
+class Store:
+    """The checkpoints below one folder. Its methods exchange with all ranks unless they say otherwise.
+
+    The folder may be shared by all nodes or be each node's own.
+    """
+
+    def __init__(self, group: Group, root: Path, phase: str) -> None:
+        self.group, self.root, self.phase = group, root, phase
+        self._gloo = dist.new_group(backend="gloo")  # DCP needs a CPU backend, also beside nccl
+
+    def save(self, state: State, step: int) -> Seconds:
+        """Write one checkpoint durably; RefusedError leaves nothing of it on any rank."""
+        from torch.distributed.checkpoint.api import CheckpointException  # noqa: PLC0415 - half a second
+        from torch.distributed.checkpoint.filesystem import FileSystemWriter  # noqa: PLC0415
+        from torch.distributed.checkpoint.state_dict_saver import async_save  # noqa: PLC0415
+
+        folder, refusals, began = step_folder(self.root, step), list[Refusal](), time.perf_counter()
+        staged = done = began
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            writer = FileSystemWriter(folder, sync_files=True)
+            future = async_save(state, storage_writer=writer, process_group=self._gloo)
+            staged = time.perf_counter()
+            future.result()  # type: ignore[union-attr]  # a Future, because the default stager is synchronous
+            done = time.perf_counter()
+        except (CheckpointException, OSError, RuntimeError) as error:
+            wanted = sum(value.nbytes for value in state.values() if isinstance(value, torch.Tensor))
+            refusals += _refusals(error, self.group.rank, folder, wanted)
+        self._agree(step, refusals)
+        self._agree(step, self._mark(folder))
+        return Seconds(stall=staged - began, commit=done - began, mark=time.perf_counter() - done)
+
+    def restore(self, step: int, state: State) -> None:
+        """Prove this rank's part of a step and load it into `state`; the errors are those of `verify`."""
+        from torch.distributed.checkpoint.filesystem import FileSystemReader  # noqa: PLC0415
+        from torch.distributed.checkpoint.state_dict_loader import load  # noqa: PLC0415
+
+        folder = step_folder(self.root, step)
+        verify(folder, self.group.rank, mark_in(folder))
+        load(state, storage_reader=FileSystemReader(folder), process_group=self._gloo)
+        self.group.sync()
+
+    def torn(self, step: int, room: Path) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Damage copies of this rank's files in every known way: the ways, and the accepted ones."""
+        folder, rank, accepted = step_folder(self.root, step), self.group.rank, list[str]()
+        mark = mark_name(self.group.node)
+        for number, (name, damage) in enumerate(TEARS.items()):
+            copy = room / f"torn-{number}-{rank}"
+            copy.mkdir(parents=True)
+            for path in [*shards(folder, rank), folder / METADATA, folder / mark]:
+                shutil.copyfile(path, copy / path.name)
+            damage(copy, shards(copy, rank)[0], copy / mark)
+            with contextlib.suppress(TornCheckpointError):
+                verify(copy, rank, mark_in(copy))
+                accepted.append(name)
+            shutil.rmtree(copy)
+        return tuple(TEARS), tuple(accepted)
+
+    def remove(self, step: int) -> None:
+        """Remove this rank's files of a step, and the folder if nothing is left. No exchange."""
+        folder = step_folder(self.root, step)
+        for path in shards(folder, self.group.rank):
+            path.unlink(missing_ok=True)
+        if self.group.local_rank == 0:
+            for path in [*folder.glob(".*"), *folder.glob(mark_name("*"))]:
+                path.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            folder.rmdir()
+
+    def _mark(self, folder: Path) -> list[Refusal]:
+        """Share the metadata with nodes that do not see it, then write this node's commit mark."""
+        digests = {path.name: sha256(path) for path in shards(folder, self.group.rank)}
+        every = self.group.gather(
+            (digests, (folder / METADATA).read_bytes() if self.group.rank == 0 else b"")
+        )
+        if self.group.local_rank != 0:
+            return []
+        metadata = every[0][1]
+        files = {name: digest for theirs, _ in every for name, digest in theirs.items()}
+        files[METADATA] = hashlib.sha256(metadata).hexdigest()
+        try:
+            if not (folder / METADATA).exists():
+                write_durably(folder / METADATA, metadata)
+            write_mark(folder, self.group.node, files)
+        except OSError as error:
+            return [refusal(error, "write", folder)]
+        return []
+
+    def _agree(self, step: int, refusals: list[Refusal]) -> None:
+        """RefusedError on every rank if storage refused any; the checkpoint is then gone from all of them."""
+        if not any(self.group.gather(bool(refusals))):
+            return
+        self.remove(step)
+        self.group.barrier()
+        folder, found = step_folder(self.root, step), list[StorageError]()
+        older = [other for other in steps(self.root) if other < step]
+        for item in refusals[:1]:
+            plain = item.evidence(self.phase, CHECKPOINTS, self.group)
+            complete = inspect(self.root, older[-1], self.group).fault is None if older else None
+            found.append(replace(plain, left_behind=tuple(leftovers(folder)), previous_complete=complete))
+        raise RefusedError([item for items in self.group.gather(found) for item in items])
+
+
+def inspect(root: Path, step: int, group: Group, promised: Digests | None = None) -> Part:
+    """Read and prove this rank's part of a step by `promised`, else by a mark of its own folder."""
+    folder = step_folder(root, step)
+    part = Part(rank=group.rank, node=group.node, step=step, path=str(folder), fault=None)
+    try:
+        verify(folder, group.rank, mark_in(folder) if promised is None else promised)
+    except TornCheckpointError as error:
+        return replace(part, fault=str(error))
+    except UnreadableCheckpointError as error:
+        return replace(part, fault=str(error), readable=False)
+    return part
+
+
+def own_state(folder: Path) -> State:
+    """Room for every entry of a checkpoint, by what its metadata says; `Store.restore` fills it."""
+    from torch.distributed.checkpoint.filesystem import FileSystemReader  # noqa: PLC0415
+    from torch.distributed.checkpoint.metadata import TensorStorageMetadata  # noqa: PLC0415
+
+    known = FileSystemReader(folder).read_metadata().state_dict_metadata
+    return {
+        name: torch.empty(item.size, dtype=item.properties.dtype)
+        if isinstance(item, TensorStorageMetadata)
+        else ""
+        for name, item in known.items()
+    }
+
+
+def manifest(state: State) -> dict[str, str]:
+    """SHA-256 of every entry's type, shape and raw bytes."""
+    return {name: _digest(value) for name, value in state.items()}
+
+
+def differences(expected: Digests, found: Digests) -> list[str]:
+    """Names whose digests differ or that only one side has; empty means 100 % equal, nothing skipped."""
+    return sorted(name for name in expected.keys() | found.keys() if expected.get(name) != found.get(name))
+
+
+def step_folder(root: Path, step: int) -> Path:
+    """Where the checkpoint of one step lies."""
+    return root / f"step-{step:08d}"
+
+
+def steps(root: Path) -> list[int]:
+    """Every step of which there is a folder here, whatever it holds."""
+    names = (path.name.removeprefix("step-") for path in root.glob("step-*"))
+    return sorted(int(name) for name in names if name.isdigit())
+
+
+def shards(folder: Path, rank: int) -> list[Path]:
+    """The files of one rank, as `FileSystemWriter` names them."""
+    return sorted(folder.glob(f"__{rank}_*.distcp"))
+
+
+def leftovers(root: Path) -> list[str]:
+    """Temporary files below a folder; there should be none."""
+    return sorted(str(path) for path in root.rglob(".*") if path.is_file() and path.name != METADATA)
+
+
+def mark_name(node: int | str) -> str:
+    """File name of a node's commit mark."""
+    return f"commit-node-{node}.json"
+
+
+def write_mark(folder: Path, node: int, files: Digests) -> None:
+    """Commit: write down durably which bytes all files of the checkpoint have, by name."""
+    write_durably(folder / mark_name(node), json.dumps({"files": dict(files)}).encode())
+
+
+def mark_in(folder: Path) -> Digests | None:
+    """What a commit mark in a folder promises; None without one that can be read. Half a mark is none."""
+    for path in sorted(folder.glob(mark_name("*"))):
+        with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
+            return dict(json.loads(path.read_bytes())["files"])
+    return None
+
+
+def verify(folder: Path, rank: int, promised: Digests | None) -> None:
+    """Prove that one rank's files and the metadata are those of a commit mark.
+
+    TornCheckpointError says what is wrong, UnreadableCheckpointError that a file cannot be read at all.
+    """
+    if promised is None:
+        raise TornCheckpointError(f"{folder.name}: no commit mark")
+    wanted = [name for name in promised if name.startswith(f"__{rank}_")]
+    if not wanted:
+        raise TornCheckpointError(f"{folder.name}: the mark lists no file of rank {rank}")
+    for name in [*wanted, METADATA]:
+        try:
+            digest = sha256(folder / name)
+        except (FileNotFoundError, NotADirectoryError) as error:
+            raise TornCheckpointError(f"{folder.name}: {name} is missing") from error
+        except OSError as error:
+            raise UnreadableCheckpointError(f"{folder / name}: {error.strerror or error}") from error
+        if digest != promised.get(name):
+            raise TornCheckpointError(f"{folder.name}: {name} has other bytes than were committed")
+
+
+def sha256(path: Path) -> str:
+    """SHA-256 of a file's bytes."""
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def _refusals(error: BaseException, rank: int, folder: Path, wanted: int) -> list[Refusal]:
+    """What the operating system refused this rank; torch's writer may turn a full disk into RuntimeError."""
+    failures = getattr(error, "failures", None)
+    own = failures.get(rank, (None,))[0] if failures is not None else error
+    if own is None:
+        return []
+    cause: BaseException | None = own
+    while cause is not None and not isinstance(cause, OSError):
+        cause = cause.__cause__ or cause.__context__
+    found = refusal(cause if isinstance(cause, OSError) else OSError(str(own)), "write", folder, wanted)
+    if found.errno == "OSError" and found.bytes_free is not None and found.bytes_free < wanted:
+        return [refusal(OSError(errno.ENOSPC, ""), "write", folder, wanted)]
+    return [found]
+
+
+def _digest(value: Any) -> str:
+    """SHA-256 of type, shape and raw bytes, so that equal bytes of another shape are not equal."""
+    if isinstance(value, torch.Tensor):
+        raw = value.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy().tobytes()
+        kind, shape = str(value.dtype), tuple(value.shape)
+    else:
+        raw, kind, shape = repr(value).encode(), type(value).__name__, ()
+    return hashlib.sha256(f"{kind}|{','.join(map(str, shape))}|".encode() + raw).hexdigest()
+
+
+def _halve(path: Path) -> None:
+    os.truncate(path, path.stat().st_size // 2)
+
+
+def _flip(path: Path) -> None:
+    raw = bytearray(path.read_bytes())
+    raw[len(raw) // 2] ^= 1
+    path.write_bytes(raw)
+
+
+TEARS: Mapping[str, Callable[[Path, Path, Path], None]] = {  # of a folder, a rank's file and the mark in it
+    "half a file": lambda _folder, shard, _mark: _halve(shard),
+    "one flipped bit": lambda _folder, shard, _mark: _flip(shard),
+    "no file": lambda _folder, shard, _mark: shard.unlink(),
+    "no mark": lambda _folder, _shard, mark: mark.unlink(),
+    "half a mark": lambda _folder, _shard, mark: _halve(mark),
+    "no metadata": lambda folder, _shard, _mark: (folder / METADATA).unlink(),
+    "one flipped bit in the metadata": lambda folder, _shard, _mark: _flip(folder / METADATA),
+}

@@ -1,0 +1,219 @@
+import errno
+import os
+import random
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import torch
+import torch.distributed as dist
+from hypothesis import given
+from hypothesis import strategies as st
+from torch._C._distributed_c10d import HashStore
+from torch.optim import AdamW
+from torch.optim.lr_scheduler import CosineAnnealingWarmRestarts
+
+from smoke_training.probes.group import Group
+from smoke_training.probes.state import replica, store
+from smoke_training.probes.state.replica import EPOCH_BATCHES, Loader
+from smoke_training.probes.state.store import State, Store, differences
+from smoke_training.probes.training import transformer
+
+CPU = torch.device("cpu")
+
+
+class Run:
+    """What a `Replica` trains, on this process alone."""
+
+    def __init__(self, seed: int, steps: int = 0) -> None:
+        torch.manual_seed(seed)
+        random.seed(seed)
+        self.model = transformer.build(transformer.STATE, 1, CPU, torch.float32)
+        self.optimizer = AdamW(self.model.parameters(), lr=1e-3)
+        self.scheduler = CosineAnnealingWarmRestarts(self.optimizer, T_0=10)
+        self.loader = Loader(seed)
+        self.step = 0
+        self.advance(steps)
+
+    def advance(self, steps: int) -> list[str]:
+        losses = []
+        for _ in range(steps):
+            number, draw = self.loader.next(), random.randrange(1000)
+            self.loader.delivered(number, draw)
+            self.optimizer.zero_grad()
+            loss = self.model(transformer.tokens(transformer.STATE, draw, number, CPU))
+            torch.autograd.backward(loss)
+            self.optimizer.step()
+            self.scheduler.step()
+            self.step += 1
+            losses.append(float(loss.detach()).hex())
+        return losses
+
+    def snapshot(self) -> State:
+        return replica.snapshot(self.model, self.optimizer, self.scheduler, self.loader, self.step)
+
+    def load(self, state: State) -> None:
+        replica.restore(state, self.model, self.optimizer, self.scheduler, self.loader)
+        self.step = state["step"]
+
+
+PARTS = [
+    "model/head.weight", "optimizer/0/exp_avg", "scheduler", "rng/torch", "rng/python", "step",
+    "loader/epoch", "loader/position", "loader/order", "loader/generator",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("entry", PARTS)
+def test_every_part_of_the_state_counts(entry: str) -> None:
+    run = Run(7, 2)
+    whole, other = store.manifest(run.snapshot()), run.snapshot()
+    value = other[entry]
+    if isinstance(value, torch.Tensor):
+        other[entry] = value.flip(0).neg() if value.is_floating_point() else value.flip(0)
+    else:
+        other[entry] = value + (1 if isinstance(value, int) else " ")
+    assert differences(whole, store.manifest(other)) == [entry]
+    del other[entry]
+    assert differences(whole, store.manifest(other)) == [entry]
+
+
+@pytest.mark.parametrize(
+    "entry", ["scheduler", "rng/torch", "rng/python", "loader/generator", "loader/position"]
+)
+def test_a_restore_that_forgets_a_part_is_seen_in_the_next_losses(entry: str) -> None:
+    run = Run(7, 4)
+    saved = run.snapshot()
+    expected = run.advance(5)
+    other = Run(8, 2)
+    forgotten = other.snapshot()[entry]
+    other.load({**saved, entry: forgotten})
+    assert other.advance(5) != expected
+
+
+def test_the_loader_gives_every_batch_of_an_epoch_once_and_epochs_in_other_orders() -> None:
+    loader = Loader(3)
+    epochs = [[loader.next() - epoch * EPOCH_BATCHES for _ in range(EPOCH_BATCHES)] for epoch in range(4)]
+    assert all(sorted(epoch) == list(range(EPOCH_BATCHES)) for epoch in epochs)
+    assert len({tuple(epoch) for epoch in epochs}) > 1
+
+
+@pytest.fixture(scope="module")
+def alone() -> Iterator[Group]:
+    """A process group of this process."""
+    dist.init_process_group("gloo", store=HashStore(), rank=0, world_size=1)
+    yield Group(rank=0, world=1, local_rank=0, node=0, device=CPU, backend="gloo")
+    dist.destroy_process_group()
+
+
+def saved(group: Group, root: Path, *steps: int) -> Store:
+    run, kept = Run(1, 1), Store(group, root, "resume")
+    for step in steps:
+        run.step = step
+        kept.save(run.snapshot(), step)
+    return kept
+
+
+@pytest.mark.parametrize("steps", [3, EPOCH_BATCHES, EPOCH_BATCHES + 1])
+def test_a_restored_run_goes_on_bit_for_bit(alone: Group, tmp_path: Path, steps: int) -> None:
+    run, kept = Run(7, steps), Store(alone, tmp_path, "resume")
+    kept.save(run.snapshot(), steps)
+    expected = run.advance(2 * EPOCH_BATCHES)
+    after = store.manifest(run.snapshot())
+    other, state = Run(8, 1), store.own_state(store.step_folder(tmp_path, steps))
+    kept.restore(steps, state)
+    other.load(state)
+    assert other.advance(2 * EPOCH_BATCHES) == expected
+    assert differences(after, store.manifest(other.snapshot())) == []
+
+
+def test_every_way_of_tearing_a_checkpoint_is_refused(alone: Group, tmp_path: Path) -> None:
+    offered, accepted = saved(alone, tmp_path / "kept", 8).torn(8, tmp_path / "room")
+    assert len(offered) == 7
+    assert accepted == ()
+
+
+@pytest.mark.parametrize("tear", store.TEARS)
+def test_a_torn_checkpoint_is_said_to_be_torn(alone: Group, tmp_path: Path, tear: str) -> None:
+    kept = saved(alone, tmp_path, 4, 8)
+    folder = store.step_folder(tmp_path, 8)
+    store.TEARS[tear](folder, store.shards(folder, 0)[0], folder / store.mark_name(0))
+    with pytest.raises(store.TornCheckpointError, match="step-00000008"):
+        kept.restore(8, {})
+    assert store.inspect(tmp_path, 8, alone).fault is not None
+    assert store.inspect(tmp_path, 4, alone).fault is None
+    assert store.steps(tmp_path) == [4, 8]
+
+
+def test_a_checkpoint_replaced_by_another_whole_one_is_not_the_one_committed(
+    alone: Group, tmp_path: Path
+) -> None:
+    saved(alone, tmp_path, 4, 8)
+    promised = store.mark_in(store.step_folder(tmp_path, 8))
+    shutil.rmtree(store.step_folder(tmp_path, 8))
+    shutil.copytree(store.step_folder(tmp_path, 4), store.step_folder(tmp_path, 8))
+    assert store.inspect(tmp_path, 8, alone).fault is None
+    assert "other bytes than were committed" in (store.inspect(tmp_path, 8, alone, promised).fault or "")
+
+
+def test_half_a_mark_is_none_and_another_nodes_mark_will_do(tmp_path: Path) -> None:
+    store.write_mark(tmp_path, 0, {"__0_0.distcp": "aa"})
+    store.write_mark(tmp_path, 1, {"__0_0.distcp": "aa"})
+    os.truncate(tmp_path / store.mark_name(0), 20)
+    assert store.mark_in(tmp_path) == {"__0_0.distcp": "aa"}
+    (tmp_path / store.mark_name(1)).unlink()
+    assert store.mark_in(tmp_path) is None
+
+
+@pytest.mark.parametrize("fails_at", [1, 2, 3])
+def test_a_full_disk_leaves_no_trace_and_the_checkpoint_before_whole(
+    alone: Group, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fails_at: int
+) -> None:
+    kept, calls, real = saved(alone, tmp_path, 4), [0], os.fsync
+
+    def fsync(file: int) -> None:
+        calls[0] += 1
+        if calls[0] == fails_at:  # DCP fsyncs the file and the metadata, then comes the mark
+            raise OSError(errno.ENOSPC, "No space left on device")
+        real(file)
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    with pytest.raises(store.RefusedError) as refused:
+        kept.save(Run(1, 1).snapshot(), 8)
+    monkeypatch.undo()
+    (item,) = refused.value.refused
+    assert (item.errno, item.phase, item.previous_complete, item.left_behind) == (
+        "ENOSPC",
+        "resume",
+        True,
+        (),
+    )
+    assert store.leftovers(tmp_path) == []
+    assert store.steps(tmp_path) == [4]
+    assert store.inspect(tmp_path, 4, alone).fault is None
+
+
+def test_what_cannot_be_read_is_not_called_torn(alone: Group, tmp_path: Path) -> None:
+    saved(alone, tmp_path, 4)
+    (shard,) = store.shards(store.step_folder(tmp_path, 4), 0)
+    shard.unlink()
+    shard.mkdir()  # reading a folder fails for root as well, which permissions would not
+    found = store.inspect(tmp_path, 4, alone)
+    assert not found.readable
+    assert str(shard) in (found.fault or "")
+
+
+@given(
+    st.dictionaries(st.text(max_size=3), st.text(max_size=2)),
+    st.dictionaries(st.text(max_size=3), st.text(max_size=2)),
+)
+def test_differences_are_symmetric_and_empty_only_for_equal_manifests(
+    left: dict[str, str], right: dict[str, str]
+) -> None:
+    assert differences(left, right) == differences(right, left)
+    assert (differences(left, right) == []) == (left == right)
+
+
+def test_equal_bytes_of_another_shape_or_type_are_another_entry() -> None:
+    same = torch.zeros(4), torch.zeros(2, 2), torch.zeros(4, dtype=torch.int32)
+    assert len({store.manifest({"x": value})["x"] for value in same}) == 3
