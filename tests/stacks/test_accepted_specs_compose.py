@@ -93,6 +93,18 @@ CASES: dict[str, tuple[dict[str, Any], str]] = {
     "a pool zone twice": ({"layout.pools.0.zones": ["us-east-1b", "us-east-1b"]}, "refused"),
     "a pool larger than EKS manages": ({"layout.pools.1.max_nodes": 451}, "refused"),
     "a period that CloudWatch does not know": ({"data.log_retention_days": 100}, "refused"),
+    "a misspelt endpoint": ({"on.endpoints": ["ecr.drk"]}, "refused"),
+    "an endpoint twice": ({"on.endpoints": ["sts", "sts"]}, "refused"),
+    "a system type that does not exist": ({"layout.system_pool.machine": "m6i.xlrge"}, "refused"),
+    "a system type on Graviton": ({"layout.system_pool.machine": "m7g.xlarge"}, "composed"),
+    "a GPU type in more zones than offer it": (
+        {
+            "layout.zones": [f"us-east-1{letter}" for letter in "abcde"],
+            "layout.pools.0.zones": [f"us-east-1{letter}" for letter in "abcde"],
+            "layout.pools.0.rdma": False,
+        },
+        "refused",
+    ),
     "a session as administrator": (
         {"on.admin_arns": ["arn:aws:sts::123456789012:assumed-role/platform/me"]},
         "refused",

@@ -10,9 +10,12 @@ from infra.catalog.aws.lustre import LustreTable
 from infra.catalog.aws.model import (
     Accelerator,
     CapacityType,
+    CpuFamily,
     Duration,
     EfaInterface,
     EksAddon,
+    EndpointGap,
+    Endpoints,
     InstanceType,
     KubernetesVersion,
     LustreThroughput,
@@ -95,6 +98,32 @@ class AwsCatalog:
     def region(self, name: str) -> Region:
         """The region of that name."""
         return _found(self.regions, "region", name)
+
+    @cached_property
+    def cpu_types(self) -> Mapping[str, CpuFamily]:
+        """The family of each CPU machine type such as "m6i.xlarge": types for a cluster's own services."""
+        rows = read_rows(self._folder / "cpu_families.toml", "cpu_family", CpuFamily)
+        return {f"{row.name}.{size}": row for row in rows for size in row.sizes}
+
+    def offering_zones(self, machine: str, region: str) -> tuple[str, ...] | None:
+        """Ids of the zones of a known region that offer a GPU or CPU type; None for an unknown type."""
+        place, family = self.region(region), self.cpu_types.get(machine)
+        if family is not None:
+            here = place.zone_ids if region in family.regions else ()
+            return tuple(zone for zone in here if zone not in family.without_zones)
+        return place.instance_types.get(machine, ()) if machine in self.instance_types else None
+
+    @cached_property
+    def endpoints(self) -> frozenset[str]:
+        """Names of the services that have interface endpoints."""
+        rows = read_rows(self._folder / "endpoints.toml", "endpoints", Endpoints)
+        return frozenset(name for row in rows for name in row.names)
+
+    @cached_property
+    def endpoint_gaps(self) -> Mapping[str, EndpointGap]:
+        """Regions that lack the interface endpoint of a service, by its name."""
+        rows = read_rows(self._folder / "endpoints.toml", "endpoint_gap", EndpointGap)
+        return by_key(rows, lambda row: row.name, "endpoints.toml")
 
     @cached_property
     def lustre(self) -> LustreTable:

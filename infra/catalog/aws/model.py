@@ -129,6 +129,29 @@ class Region(Fact):
         return instance_type in self.instance_types
 
 
+class CpuFamily(Fact):
+    """Sizes of a family of CPU machine types that are offered in the same places."""
+
+    name: Name
+    architecture: Literal["x86_64", "arm64"]
+    sizes: tuple[Name, ...]
+    regions: tuple[Name, ...]
+    without_zones: tuple[Name, ...]  # ids of the zones of these regions that do not offer it
+
+
+class Endpoints(Fact):
+    """Names of services with an interface endpoint: the end of `com.amazonaws.<region>.<name>`."""
+
+    names: tuple[Name, ...]
+
+
+class EndpointGap(Fact):
+    """Regions without the interface endpoint of a service."""
+
+    name: Name
+    regions: tuple[Name, ...]
+
+
 class LustreThroughput(Fact):
     """One throughput tier of FSx for Lustre PERSISTENT_2 SSD, and the capacities each use accepts."""
 

@@ -1,5 +1,6 @@
 """Address ranges that a VPC, its EKS cluster and the API of the cluster can have, and zones."""
 
+import difflib
 import ipaddress
 from collections.abc import Iterator, Sequence
 from typing import Final
@@ -65,6 +66,21 @@ def region_problems(path: str, region: str) -> Iterator[Problem]:
     """The region is one whose zones and offers are known."""
     if region not in facts.regions:
         yield Problem(path, region, "unknown region", f"Known are {', '.join(sorted(facts.regions))}.")
+
+
+def endpoint_problems(path: str, region: str, services: Sequence[str]) -> Iterator[Problem]:
+    """Interface endpoints by the end of their service names: known, offered in the region, each once."""
+    for index, service in enumerate(services):
+        at, gap = f"{path}[{index}]", facts.endpoint_gaps.get(service)
+        if service not in facts.endpoints:
+            name = service.removeprefix(f"com.amazonaws.{region}.")
+            near = difflib.get_close_matches(name, sorted(facts.endpoints))
+            fix = f"Perhaps {' or '.join(near)} is meant." if near else "Write it like ecr.api."
+            yield Problem(at, service, "not a service with an interface endpoint", fix)
+        elif gap and region in gap.regions:
+            yield Problem(at, service, f"{region} has no such endpoint", "Remove it.")
+    if len(set(services)) != len(services):
+        yield Problem(path, list(services), "a service is named twice", "Name each once.")
 
 
 def api_access_problems(path: str, cidrs: Sequence[str]) -> Iterator[Problem]:

@@ -1,7 +1,7 @@
 """Pools of GPU nodes: which combinations of type, zones, fabric, purchase and size EC2 and EKS can run."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from infra.catalog.aws import facts
@@ -23,6 +23,39 @@ def type_problems(path: str, name: str) -> Iterator[Problem]:
         facts.instance_type(name)
     except UnknownFactError as error:
         yield Problem(path, name, "unknown GPU type", f"Near it are {', '.join(error.nearest)}.")
+
+
+def system_type_problems(path: str, name: str) -> Iterator[Problem]:
+    """The type is a CPU type for a cluster's own services that the catalog knows.
+
+    An unknown type is refused, as an unknown GPU type is: a misspelling would fail only after the cluster
+    has been made, and a further family is one row of `cpu_families.toml`.
+    """
+    if name not in facts.cpu_types:
+        near = UnknownFactError("CPU type", name, facts.cpu_types).nearest
+        yield Problem(path, name, "unknown CPU type", f"Near it are {', '.join(near)}.")
+
+
+def offer_problems(
+    path: str, machine: str, zones_path: str, zones: Sequence[str], region: str
+) -> Iterator[Problem]:
+    """The region offers the type, in at least as many zones as are named.
+
+    Which zone has which name differs between accounts in old regions ("we independently map Availability
+    Zones to codes for each AWS account", AWS Availability Zones, read 2026-11-22), and offers are known by
+    the ids of zones. So it can be shown that some zone of a list lacks the type, but not which.
+    """
+    offered = facts.offering_zones(machine, region) if region in facts.regions else None
+    if offered is None:
+        return
+    if not offered:
+        others = [name for name in sorted(facts.regions) if facts.offering_zones(machine, name)]
+        fix = f"Offered in {', '.join(others)}." if others else "Use another type."
+        yield Problem(path, machine, f"not offered in {region}", fix)
+    elif len(set(zones)) > len(offered):
+        rule = f"{machine} is offered in {len(offered)} zones of {region} ({', '.join(offered)})"
+        fix = f"Name at most {len(offered)} zones; `aws ec2 describe-availability-zones` shows their ids."
+        yield Problem(zones_path, list(zones), rule, fix, against=path)
 
 
 def efa_problems(path: str, machine: InstanceType) -> Iterator[Problem]:

@@ -31,6 +31,11 @@ def administrators(_: StackSpec, cloud: AwsSpec) -> Iterator[Problem]:
     yield from access.admin_problems("on.admin_arns", cloud.admin_arns)
 
 
+def endpoints(spec: StackSpec, cloud: AwsSpec) -> Iterator[Problem]:
+    """Interface endpoints are of services that have one."""
+    yield from network.endpoint_problems("on.endpoints", spec.region, cloud.endpoints)
+
+
 def log_retention(spec: StackSpec, _: AwsSpec) -> Iterator[Problem]:
     """Logs are kept for a period that CloudWatch knows."""
     days = spec.data.log_retention_days
@@ -86,6 +91,18 @@ def pool_hardware(_: StackSpec, layout: MediumLayout) -> Iterator[Problem]:
             yield from pools.reservation_problems(f"{path}.purchase.id", pool.purchase.id)
 
 
+def offers(spec: StackSpec, layout: MediumLayout) -> Iterator[Problem]:
+    """Machine types exist and are offered in the region and in as many zones as they are wanted in."""
+    path, machine = "layout.system_pool.machine", layout.system_pool.machine
+    yield from pools.system_type_problems(path, machine)
+    yield from pools.offer_problems(path, machine, "layout.zones", layout.zones, spec.region)
+    for index, pool in enumerate(layout.pools):
+        path = f"layout.pools[{index}]"
+        yield from pools.offer_problems(
+            f"{path}.machine", pool.machine, f"{path}.zones", pool.zones, spec.region
+        )
+
+
 def pool_sizes(_: StackSpec, layout: MediumLayout) -> Iterator[Problem]:
     """EKS manages node groups of these sizes."""
     sizes = {"layout.system_pool": (layout.system_pool.min_nodes, layout.system_pool.max_nodes)}
@@ -125,13 +142,14 @@ def quotas(spec: StackSpec, layout: MediumLayout) -> Iterator[Problem]:
             )
 
 
-RULES: tuple[Rule, ...] = (region, database, administrators, log_retention, budgets)
+RULES: tuple[Rule, ...] = (region, database, administrators, endpoints, log_retention, budgets)
 MEDIUM_RULES: tuple[MediumRule, ...] = (
     zones,
     network_range,
     api_access,
     kubernetes_version,
     pool_hardware,
+    offers,
     pool_sizes,
     shared_file_system,
     quotas,

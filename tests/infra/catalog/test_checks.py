@@ -129,3 +129,41 @@ def test_guarantees_leave_room_for_the_validation_where_there_is_one() -> None:
     assert check(32, 0) == check(16, 2) == ""
     assert "2 of 4 must be free to validate" in check(17, 2)
     assert "more than 4 nodes have" in check(33, 0)
+
+
+def test_a_type_is_wanted_where_it_is_offered() -> None:
+    def check(machine: str, zones: str, region: str) -> str:
+        return said(pools.offer_problems("type", machine, "zones", [region + zone for zone in zones], region))
+
+    assert check("p4d.24xlarge", "abcd", "us-east-1") == ""
+    assert "zones: p4d.24xlarge is offered in 4 zones of us-east-1 (use1-az1" in check(
+        "p4d.24xlarge", "abcde", "us-east-1"
+    )
+    assert "type: not offered in af-south-1" in check("p5.48xlarge", "a", "af-south-1")
+    assert "type: not offered in ap-east-1" in check("m7a.xlarge", "ab", "ap-east-1")
+    assert check("m6i.xlarge", "abc", "eu-central-1") == ""
+    assert check("x1.xlarge", "a", "us-east-1") == check("m6i.xlarge", "a", "nowhere-1") == ""
+
+
+def test_types_of_system_pools_exist() -> None:
+    assert said(pools.system_type_problems("type", "m6i.xlarge")) == ""
+    assert "m6i.xlarge" in said(pools.system_type_problems("type", "m6i.xlrge"))
+    assert said(pools.system_type_problems("type", "g5.xlarge"))
+
+
+@pytest.mark.parametrize(
+    ("service", "words"),
+    [
+        ("ecr.drk", "Perhaps ecr.dkr is meant."),
+        ("com.amazonaws.us-east-1.sts", "Perhaps sts"),
+        ("zzz", "not a service"),
+    ],
+)
+def test_endpoints_are_of_services_that_have_one(service: str, words: str) -> None:
+    assert words in said(network.endpoint_problems("endpoints", "us-east-1", ["ecr.api", service]))
+    assert said(network.endpoint_problems("endpoints", "us-east-1", ["ecr.api", "eks-auth"])) == ""
+
+
+def test_endpoints_are_in_the_region_and_named_once() -> None:
+    assert "no such endpoint" in said(network.endpoint_problems("endpoints", "ap-southeast-5", ["eks"]))
+    assert "twice" in said(network.endpoint_problems("endpoints", "us-east-1", ["sts", "sts"]))

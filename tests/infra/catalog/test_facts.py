@@ -33,6 +33,8 @@ def every_row() -> dict[str, Iterable[Fact]]:
         "eks.addons": AWS.eks.addons.values(),
         "quotas": AWS.quotas.values(),
         "limits": AWS.limits.values(),
+        "cpu_families": AWS.cpu_types.values(),
+        "endpoints": AWS.endpoint_gaps.values(),
         "durations": AWS.durations.values(),
     }
 

@@ -1,0 +1,28 @@
+"""CPU machine types agree with the EC2 API as moto bundles it; every region says which zone ids it has."""
+
+import gzip
+import json
+from importlib.resources import files
+
+import pytest
+from moto.ec2.models.instance_types import INSTANCE_TYPES
+
+from infra.catalog.aws import facts
+
+
+def test_types_exist_with_this_architecture_and_no_accelerator() -> None:
+    for name, family in facts.cpu_types.items():
+        api = INSTANCE_TYPES[name]
+        assert family.architecture in api["ProcessorInfo"]["SupportedArchitectures"], name
+        assert not {"GpuInfo", "NeuronInfo", "InferenceAcceleratorInfo", "FpgaInfo"} & set(api), name
+
+
+@pytest.mark.parametrize("region", sorted(facts.regions))
+def test_types_are_offered_where_the_table_says(region: str) -> None:
+    folder = files("moto") / "ec2/resources/instance_type_offerings/availability-zone-id"
+    offered: dict[str, set[str]] = {}
+    for row in json.loads(gzip.decompress((folder / f"{region}.json.gz").read_bytes())):
+        offered.setdefault(row["InstanceType"], set()).add(row["Location"])
+    assert len(facts.region(region).zone_ids) == len(facts.region(region).zones)
+    for name in facts.cpu_types:
+        assert set(facts.offering_zones(name, region) or ()) == offered.get(name, set()), name
