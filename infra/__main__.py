@@ -3,7 +3,7 @@
 import pulumi
 
 from infra import outputs, stackspec
-from infra.errors import UserError
+from infra.errors import REFUSED, UserError
 from stacks import compose
 
 
@@ -15,9 +15,9 @@ def main() -> None:
     stack = pulumi.get_stack()
     try:
         loaded = stackspec.load(stack, given, f"Pulumi.{stack}.yaml")
+        outputs.export(compose(loaded.spec))
     except UserError as error:
-        raise pulumi.RunError(f"the spec of stack {stack} cannot be deployed:\n{error}") from None
-    outputs.export(compose(loaded.spec))
+        raise pulumi.RunError(f"the spec of stack {stack} {REFUSED}\n{error}") from None
 
 
 if __name__ == "__main__":

@@ -5,6 +5,8 @@ from dataclasses import dataclass, replace
 from typing import Self
 
 USAGE_EXIT_CODE = 2
+# Ends the first line of what the Pulumi program says when it refuses its input: the engine passes on text.
+REFUSED = "cannot be deployed:"
 
 
 @dataclass(frozen=True)

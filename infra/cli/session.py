@@ -15,7 +15,7 @@ from infra.engine import recovery
 from infra.engine.install import ROOT, require
 from infra.engine.progress import watched
 from infra.engine.stack import EngineStack, OnEvent, Outcome
-from infra.errors import Problem, UserError
+from infra.errors import USAGE_EXIT_CODE, Problem, UserError
 from rehearsal import homes
 from rehearsal.client import Rehearsal
 from rehearsal.core import faults as rehearsal_faults
@@ -116,7 +116,7 @@ def _finish(outcome: Outcome) -> None:
     if outcome.interrupted:
         raise typer.Exit(INTERRUPTED_EXIT_CODE)
     if not outcome.succeeded:
-        raise typer.Exit(FAILED_EXIT_CODE)
+        raise typer.Exit(USAGE_EXIT_CODE if outcome.refused else FAILED_EXIT_CODE)
 
 
 def open_session(

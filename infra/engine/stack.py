@@ -15,6 +15,7 @@ from pulumi.automation.events import DiagnosticEvent, EngineEvent
 from semver import VersionInfo
 
 from infra.engine.install import ROOT, require
+from infra.errors import REFUSED
 
 # After an operation the Automation API asks for the stack's history. With secrets shown, the CLI would look
 # for a decrypter in the stack file beside the program, whatever `--config-file` says, and write a salt there.
@@ -102,6 +103,11 @@ class Outcome:
     def changed(self) -> int:
         """How many resources are not the same as before."""
         return sum(count for operation, count in self.changes.items() if operation not in ("same", "read"))
+
+    @property
+    def refused(self) -> bool:
+        """Whether the program refused its input: a user error, like one that is found before it starts."""
+        return any(error.partition("\n")[0].endswith(REFUSED) for error in self.errors)
 
 
 class Listener:
