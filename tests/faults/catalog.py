@@ -14,9 +14,10 @@ from typing import Any
 from tests.faults.ebpf_loss import Loss
 from tests.faults.fallback import Fallback
 from tests.faults.injector import Injector, InjectorError
-from tests.faults.lab import Lab, Outcome
+from tests.faults.lab import Lab
 from tests.faults.neighbour import NoisyNeighbour
 from tests.faults.network import MANAGEMENT, Wires
+from tests.faults.outcome import Outcome
 from tests.faults.payload import Corruption, NotANumber
 from tests.faults.plans import document
 from tests.faults.quota import Quota

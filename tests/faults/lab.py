@@ -1,12 +1,11 @@
 """A cluster on one machine: nodes as namespaces on shaped wires, started as a cluster would start them."""
 
-import contextlib
 import json
 import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,6 +16,7 @@ from smoke_training.runtime import processes
 from tests.faults import network, system
 from tests.faults.injector import Injector, InjectorError
 from tests.faults.network import MANAGEMENT, Place, Wires
+from tests.faults.outcome import Outcome, json_lines, read_json, text
 from tests.faults.system import Group, LabError
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -77,7 +77,7 @@ class Run:
 
     def events(self, node: int = 0) -> list[dict[str, Any]]:
         """The launcher's machine-readable lines so far."""
-        return _json_lines(self.output(node))
+        return json_lines(self.output(node))
 
     def ranks(self) -> dict[int, int]:
         """Pid of every rank that lives now, by rank."""
@@ -88,62 +88,6 @@ class Run:
                 if "RANK" in environment and "TORCHELASTIC_RESTART_COUNT" in environment:
                     found[int(environment["RANK"])] = pid
         return found
-
-
-@dataclass(frozen=True, kw_only=True)
-class Outcome:
-    """What a run left: exit codes and termination messages by node, the result, every evidence line."""
-
-    exit_codes: dict[int, int]
-    wall_s: float
-    result: dict[str, Any] | None
-    samples: list[dict[str, Any]]
-    terminations: dict[int, str]
-    outputs: dict[int, str]
-    logs: dict[int, str]  # of the ranks
-    proofs: list[str]
-
-    @property
-    def verdict(self) -> str | None:
-        """The result's verdict; None without a result."""
-        return None if self.result is None else str(self.result["verdict"])
-
-    def check(self, name: str) -> dict[str, Any]:
-        """One check of the result."""
-        for item in self.result["checks"] if self.result else ():
-            if item["id"] == name:
-                found: dict[str, Any] = item
-                return found
-        raise LabError(f"the result has no check {name}: {self.describe()}")
-
-    def culprits(self) -> list[tuple[str, str, str, str]]:
-        """(check, kind, id, cause) of every accusation in failed checks."""
-        return [
-            (item["id"], accused["kind"], accused["id"], accused["cause"])
-            for item in (self.result["checks"] if self.result else ())
-            if item["status"] == "FAIL"
-            for accused in item["culprits"]
-        ]
-
-    def undecided(self) -> list[tuple[str, str]]:
-        """(check, status) of every required check that neither passed nor failed."""
-        return [
-            (item["id"], item["status"])
-            for item in (self.result["checks"] if self.result else ())
-            if item["required"] and item["status"] not in ("PASS", "FAIL")
-        ]
-
-    def describe(self) -> str:
-        """Everything a reader of a failed assertion wants to see."""
-        lines = [f"exit codes {self.exit_codes}, {self.wall_s:.1f} s; {'; '.join(self.proofs)}"]
-        lines += [
-            f"{item['id']} {item['status']}: {item['message']} {item['culprits']}"
-            for item in (self.result["checks"] if self.result else ())
-            if item["status"] != "PASS"
-        ]
-        lines += [f"--- node {index}\n{text[-3000:]}" for index, text in self.outputs.items()]
-        lines += [f"--- ranks of node {index}\n{text[:3000]}" for index, text in self.logs.items()]
-        return "\n".join(lines)
 
 
 @dataclass
@@ -328,7 +272,7 @@ class Lab:
         """What launchers and ranks said, for a reader who has to find out why."""
         texts = [f"--- node {index}\n{run.output(index)[-3000:]}" for index in run.launchers]
         for node in self.nodes:
-            log = _text(node.work_dir / f"node-{node.index}" / "torchrun.log")
+            log = text(node.work_dir / f"node-{node.index}" / "torchrun.log")
             texts.append(f"--- ranks of node {node.index}\n{log[:3000]}")
         return "\n".join(texts)
 
@@ -338,36 +282,13 @@ class Lab:
         return Outcome(
             exit_codes={index: int(launcher.returncode) for index, launcher in run.launchers.items()},
             wall_s=wall,
-            result=_read_json(first / "result.json"),
-            samples=_json_lines(samples[0].read_text()) if samples else [],
-            terminations={n.index: _text(n.work_dir / "termination") for n in self.nodes},
+            result=read_json(first / "result.json"),
+            samples=json_lines(samples[0].read_text()) if samples else [],
+            terminations={n.index: text(n.work_dir / "termination") for n in self.nodes},
             outputs={index: run.output(index) for index in run.launchers},
-            logs={n.index: _text(n.work_dir / f"node-{n.index}" / "torchrun.log") for n in self.nodes},
+            logs={n.index: text(n.work_dir / f"node-{n.index}" / "torchrun.log") for n in self.nodes},
             proofs=proofs,
         )
-
-
-def _json_lines(text: str) -> list[dict[str, Any]]:
-    return list(_objects(text.splitlines()))
-
-
-def _objects(lines: list[str]) -> Iterator[dict[str, Any]]:
-    for line in lines:
-        with contextlib.suppress(ValueError):
-            found = json.loads(line)
-            if isinstance(found, dict):
-                yield found
-
-
-def _read_json(path: Path) -> dict[str, Any] | None:
-    if not path.exists():
-        return None
-    found: dict[str, Any] = json.loads(path.read_text())
-    return found
-
-
-def _text(path: Path) -> str:
-    return path.read_text(errors="replace") if path.exists() else ""
 
 
 def _command_line(pid: int) -> str:

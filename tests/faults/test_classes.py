@@ -9,7 +9,7 @@ from tests.faults import catalog, clock, system
 from tests.faults.catalog import CLASSES, Case
 from tests.faults.clock import ClockJump
 from tests.faults.injector import InjectorError
-from tests.faults.lab import Outcome
+from tests.faults.outcome import Outcome
 from tests.faults.storage_fault import DiskFull
 from tests.faults.world import MissingNode, OtherPlan
 

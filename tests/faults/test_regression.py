@@ -10,8 +10,9 @@ from smoke_training.record import accepted
 from smoke_training.statistics import baseline
 from smoke_training.statistics.baseline import Baseline
 from tests.faults import system
-from tests.faults.lab import Lab, Outcome
+from tests.faults.lab import Lab
 from tests.faults.network import Wires
+from tests.faults.outcome import Outcome
 from tests.faults.plans import document
 
 REASON = system.missing()
