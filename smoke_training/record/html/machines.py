@@ -7,10 +7,9 @@ from collections.abc import Sequence
 from smoke_training.evidence import Evidence
 from smoke_training.evidence.storage import Storage
 from smoke_training.evidence.system import System
-from smoke_training.record.html.plot import NothingToDrawError, Plot, Result, why_missing
+from smoke_training.record.html.plot import Drawn, NothingToDrawError, Result, why_missing
 from smoke_training.record.html.style import SERIES
 from smoke_training.record.html.svg import (
-    BOTTOM,
     DASHES,
     LEFT,
     RIGHT,
@@ -25,12 +24,10 @@ from smoke_training.record.html.svg import (
 )
 from smoke_training.record.html.words import number
 
-STORAGE = "Storage: durable writes, cold reads"
-NODES = "How busy the nodes were"
 Values = Sequence[float | None]
 
 
-def storage(result: Result, found: Evidence) -> Plot:
+def storage(result: Result, found: Evidence) -> Drawn:
     """Durable writes and cold reads of every target and node."""
     bars = [bar for target in found.all_of(Storage) for bar in _bars(target)]
     if not bars:
@@ -41,7 +38,7 @@ def storage(result: Result, found: Evidence) -> Plot:
     told = "Bars of median MB/s: " + "; ".join(f"{label} {number(rate)}" for label, rate, _ in bars)
     x = linear([0.0, *(rate for _, rate, _ in bars), *declared], LEFT + 120, WIDTH - RIGHT - 50, zero=True)
     frame, height = rows(x, [label for label, *_ in bars], TOP + 28)
-    drawing = Drawing("storage", STORAGE, told, height)
+    drawing = Drawing(told, height)
     frame.draw(drawing, "MB/s (10^6 bytes per second)")
     for index, (_, rate, order) in enumerate(bars):
         drawing.bar(x, (0.0, rate), frame.y(index), f"s{order}")
@@ -52,10 +49,8 @@ def storage(result: Result, found: Evidence) -> Plot:
     entries += [Entry("declared write rate", "limit", dash=DASHES[1])] if declared else []
     drawing.legend(entries, TOP + 2)
     held = "" if declared else " No write rate is declared, so nodes are compared with each other only."
-    return Plot(
-        name="storage",
-        title=STORAGE,
-        svg=drawing.render(),
+    return Drawn(
+        drawing,
         columns=("target", "median MB/s"),
         rows=tuple((label, number(rate)) for label, rate, _ in bars),
         caption=f"Medians over repetitions.{held}",
@@ -73,7 +68,7 @@ def _bars(target: Storage) -> list[tuple[str, float, int]]:
     ]
 
 
-def nodes(_result: Result, found: Evidence) -> Plot:
+def nodes(_result: Result, found: Evidence) -> Drawn:
     """How busy the CPUs (and accelerators) of every node were while the run lasted."""
     lines = [line for line in found.all_of(System) if line.at_ms]
     if not lines:
@@ -81,9 +76,9 @@ def nodes(_result: Result, found: Evidence) -> Plot:
     start, end = min(line.at_ms[0] for line in lines), max(line.at_ms[-1] for line in lines)
     series = [item for line in lines for item in _series(line)]
     told = f"Utilisation in percent over {number((end - start) / 1000, 3)} s, one line per node."
-    drawing = Drawing("nodes", NODES, told, 260.0)
-    x = linear([0.0, max(1.0, (end - start) / 1000)], LEFT, WIDTH - RIGHT, zero=True)
-    y = Scale(0.0, 100.0, drawing.height - BOTTOM, TOP + 24)
+    drawing = Drawing(told, 260.0)
+    x = linear([0.0, max(1.0, (end - start) / 1000)], zero=True)
+    y = Scale(0.0, 100.0, *drawing.span(24))
     axes(drawing, x, y, ("seconds since the first sample", "busy, %"))
     shown = series[:SERIES]
     for index, (_, times, values) in enumerate(shown):
@@ -95,10 +90,8 @@ def nodes(_result: Result, found: Evidence) -> Plot:
         )
     drawing.legend([Entry(s[0], f"l{i}", dash=DASHES[i]) for i, s in enumerate(shown)], TOP + 4)
     more = f" {len(series) - len(shown)} more lines are in the table." if len(series) > len(shown) else ""
-    return Plot(
-        name="nodes",
-        title=NODES,
-        svg=drawing.render(),
+    return Drawn(
+        drawing,
         columns=("counter", "mean, %", "highest, %"),
         rows=tuple(
             (label, number(_mean(values), 3), number(_most(values), 3)) for label, _, values in series

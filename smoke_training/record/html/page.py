@@ -1,11 +1,14 @@
-"""The page: verdict, checks, references, plots, circumstances (pure)."""
+"""The page of a run: verdict, culprits, plots, then every check, references, circumstances (pure).
+
+It is made inside the pod that judges, whose image need not have a plotting library: hence the plots' own SVG.
+"""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from smoke_training.evidence import Evidence
 from smoke_training.record.html import plots, style
-from smoke_training.record.html.plot import Plot
+from smoke_training.record.html.plot import Plot, severity
 from smoke_training.record.html.words import escaped, interval, number, with_unit
 
 Result = Mapping[str, Any]
@@ -17,9 +20,10 @@ def render(result: Result, found: Evidence) -> str:
     stack = escaped(result["plan"]["stack"])
     body = [
         _head(result),
+        _culprits(result),
+        _section("Plots", "".join(_figure(plot) for plot in plots.all_of(result, found))),
         _section("Checks", _checks(result)),
         _section("What the figures are held against", _references(result)),
-        _section("Plots", "".join(_figure(plot) for plot in plots.all_of(result, found))),
         _section("Circumstances", _circumstances(result)),
     ]
     return (
@@ -64,6 +68,21 @@ def _regression(result: Result) -> str:
     return f'<p><strong class="{css}">{answer}</strong>: {escaped(result["regression_reason"])}</p>'
 
 
+def _culprits(result: Result) -> str:
+    """Who is accused of what, and what to do, check by check; nothing after a clean run."""
+    accused = [c for c in _ordered(result) if c["status"] == "FAIL" and (c["culprits"] or c["next_action"])]
+    told = "".join(
+        f"<h3>{escaped(check['id'])}{'' if check['required'] else ', not gating'}</h3>{_words(check)}"
+        for check in accused
+    )
+    return _section("Culprits", told) if told else ""
+
+
+def _ordered(result: Result) -> list[Mapping[str, Any]]:
+    """The checks, failures first."""
+    return sorted(result["checks"], key=severity)
+
+
 def _checks(result: Result) -> str:
     rows = [
         [
@@ -73,11 +92,11 @@ def _checks(result: Result) -> str:
             _expected(check),
             _words(check),
         ]
-        for check in result["checks"]
+        for check in _ordered(result)
     ]
     return _table(
-        "Every check of this run. Intervals are two-sided 95 %; a FAIL needs far more, because all checks of "
-        "a run share a risk of 1e-4.",
+        "Every check of this run, failures first. Intervals are two-sided 95 %; a FAIL needs far more: "
+        "all checks of a run share a risk of 1e-4.",
         ("verdict", "check", "measured", "expected, in the same unit", "what it says"),
         rows,
     )
@@ -135,7 +154,7 @@ def _culprit(culprit: Mapping[str, Any]) -> str:
 
 def _references(result: Result) -> str:
     rows = []
-    for check in result["checks"]:
+    for check in _ordered(result):
         references = {item["kind"]: item for item in check.get("references", ())}
         if references and check["measured"] is not None:
             unit = check["measured"]["unit"]
@@ -168,17 +187,15 @@ def _reference(item: Mapping[str, Any]) -> str:
 
 
 def _figure(plot: Plot) -> str:
-    if plot.svg is None:
-        return (
-            f'<figure id="{plot.name}"><figcaption><h3>{escaped(plot.title)}</h3></figcaption>'
-            f'<p class="why">Not drawn. {escaped(plot.reason)}</p></figure>'
-        )
-    rows = [[escaped(cell) for cell in row] for row in plot.rows[:MOST_ROWS]]
-    cut = f" (first {MOST_ROWS} of {len(plot.rows)})" if len(plot.rows) > MOST_ROWS else ""
-    table = _table(f"Figures of the plot{cut}", plot.columns, rows)
+    head, drawn = f'<figure id="{plot.name}"><figcaption><h3>{escaped(plot.title)}</h3>', plot.drawn
+    if drawn is None:
+        return f'{head}</figcaption><p class="why">Not drawn. {escaped(plot.reason)}</p></figure>'
+    rows = [[escaped(cell) for cell in row] for row in drawn.rows[:MOST_ROWS]]
+    cut = f" (first {MOST_ROWS} of {len(drawn.rows)})" if len(drawn.rows) > MOST_ROWS else ""
+    table = _table(f"Figures of the plot{cut}", drawn.columns, rows)
     return (
-        f'<figure id="{plot.name}"><figcaption><h3>{escaped(plot.title)}</h3><span class="soft">'
-        f"{escaped(plot.caption)}</span></figcaption>{plot.svg}"
+        f'{head}<span class="soft">{escaped(drawn.caption)}</span></figcaption>'
+        f"{drawn.drawing.render(plot.name, plot.title)}"
         f"<details><summary>Figures as a table</summary>{table}</details></figure>"
     )
 

@@ -5,24 +5,32 @@ from dataclasses import dataclass
 from typing import Any
 
 from smoke_training.evidence import Evidence
+from smoke_training.record.html.svg import Drawing
 
 Result = Mapping[str, Any]
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
+class Drawn:
+    """A picture with its caption, and its figures as a table."""
+
+    drawing: Drawing
+    caption: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+
+
+@dataclass(frozen=True)
 class Plot:
-    """One figure. `svg` is None with a `reason` where there was nothing to draw."""
+    """One figure of the page: `drawn`, or the `reason` why there is nothing to draw."""
 
     name: str
     title: str
-    svg: str | None
-    caption: str
-    columns: tuple[str, ...] = ()
-    rows: tuple[tuple[str, ...], ...] = ()
+    drawn: Drawn | None
     reason: str | None = None
 
 
-Draw = Callable[[Result, Evidence], Plot]
+Draw = Callable[[Result, Evidence], Drawn]
 
 
 class NothingToDrawError(Exception):
@@ -32,12 +40,20 @@ class NothingToDrawError(Exception):
 def made(name: str, title: str, draw: Draw, result: Result, found: Evidence) -> Plot:
     """The plot, or the reason in its place: one that cannot be drawn costs no other."""
     try:
-        return draw(result, found)
+        return Plot(name, title, draw(result, found))
     except NothingToDrawError as why:
         reason = str(why)
     except (ValueError, TypeError, KeyError, IndexError, AttributeError, ArithmeticError) as error:
         reason = f"The evidence cannot be drawn: {type(error).__name__}: {error}."
-    return Plot(name=name, title=title, svg=None, caption="", reason=reason)
+    return Plot(name, title, None, reason)
+
+
+_SEVERITY = ("FAIL", "ERROR", "INCONCLUSIVE", "PASS", "SKIPPED")
+
+
+def severity(check: Mapping[str, Any]) -> int:
+    """The place of a check on the page: failures first, of those the required ones."""
+    return 2 * _SEVERITY.index(check["status"]) + (not check["required"])
 
 
 def check_of(result: Result, name: str) -> Mapping[str, Any] | None:

@@ -7,20 +7,16 @@ from collections.abc import Sequence
 from smoke_training.evidence import Evidence
 from smoke_training.evidence.training import Decomposition, Parity
 from smoke_training.record.html.plot import (
+    Drawn,
     NothingToDrawError,
-    Plot,
     Result,
     check_of,
     detail,
     why_missing,
 )
 from smoke_training.record.html.svg import (
-    BOTTOM,
     DASHES,
-    LEFT,
-    RIGHT,
     TOP,
-    WIDTH,
     Drawing,
     Entry,
     Rows,
@@ -31,15 +27,12 @@ from smoke_training.record.html.svg import (
 )
 from smoke_training.record.html.words import interval, number, seconds
 
-STRAGGLERS = "Compute time of every rank against its peers"
-DECOMPOSITION = "Where the time of a training step goes"
-LOSSES = "Loss on many ranks and on one"
 MOST_RANKS = 64  # of a plot; the table below it has all
 PARTS = ("data", "compute", "exposed", "checkpoint", "other")
 _PART_NAMES = {"data": "waiting for data", "exposed": "exposed communication"}
 
 
-def stragglers(result: Result, _found: Evidence) -> Plot:
+def stragglers(result: Result, _found: Evidence) -> Drawn:
     """Slowdown of every rank with its interval, and the zone in which either answer is acceptable."""
     ranks = detail(result, "training.straggler").get("ranks") or []
     check = check_of(result, "training.straggler") or {}
@@ -54,9 +47,9 @@ def stragglers(result: Result, _found: Evidence) -> Plot:
         f"{number(worst['slowdown'])}. Indifference zone {interval(zone)}."
     )
     ends = [bound for row in ranks for bound in row["ci95"] or () if bound is not None]
-    x = linear([1.0, *(zone or ()), *ends, *(r["slowdown"] for r in ranks)], LEFT, WIDTH - RIGHT)
+    x = linear([1.0, *(zone or ()), *ends, *(r["slowdown"] for r in ranks)])
     frame, height = rows(x, [f"rank {row['rank']}" for row in ranks], TOP + 26)
-    drawing = Drawing("straggler", STRAGGLERS, told, height)
+    drawing = Drawing(told, height)
     if zone:
         extent = (x(zone[1]) - x(zone[0]), frame.y.end - frame.y.start)
         drawing.box("zone", (x(zone[0]), frame.y.start), extent)
@@ -71,10 +64,8 @@ def stragglers(result: Result, _found: Evidence) -> Plot:
     entries += [Entry("accused rank", "bad", "diamond")] if accused else []
     entries += [Entry(f"indifference zone {interval(zone)}", "zone")] if zone else []
     drawing.legend(entries, TOP + 2)
-    return Plot(
-        name="straggler",
-        title=STRAGGLERS,
-        svg=drawing.render(),
+    return Drawn(
+        drawing,
         columns=("rank", "slowdown, factor", "95 % interval"),
         rows=tuple((str(r["rank"]), number(r["slowdown"]), interval(r["ci95"])) for r in everybody),
         caption="Ratio of compute time before any collective to the median of the other ranks. Inside the "
@@ -95,7 +86,7 @@ def _shown(ci: Sequence[float | None] | None, x: Scale) -> tuple[float, float]:
     )
 
 
-def decomposition(result: Result, found: Evidence) -> Plot:
+def decomposition(result: Result, found: Evidence) -> Drawn:
     """Where the time of a step goes on every rank, stacked."""
     split = found.of(Decomposition)
     if split is None:
@@ -107,18 +98,16 @@ def decomposition(result: Result, found: Evidence) -> Plot:
     )
     shown = sorted(sorted(range(len(totals)), key=lambda rank: -totals[rank])[:MOST_RANKS])
     sums = [math.fsum(max(table[part][rank], 0.0) for part in PARTS) for rank in shown]
-    x = linear([0.0, *sums, *totals], LEFT, WIDTH - RIGHT, zero=True)
+    x = linear([0.0, *sums, *totals], zero=True)
     frame, height = rows(x, [f"rank {rank}" for rank in shown], TOP + 42)
-    drawing = Drawing("decomposition", DECOMPOSITION, told, height)
+    drawing = Drawing(told, height)
     frame.draw(drawing, "time per step, mean over steps", seconds)
     for row, rank in enumerate(shown):
         _stack(drawing, frame, row, [table[part][rank] for part in PARTS], totals[rank])
     entries = [Entry(_named(part), f"s{order}") for order, part in enumerate(PARTS)]
     drawing.legend([*entries, Entry("whole step", "bound")], TOP + 2)
-    return Plot(
-        name="decomposition",
-        title=DECOMPOSITION,
-        svg=drawing.render(),
+    return Drawn(
+        drawing,
         columns=("rank", *map(_named, PARTS), "whole step"),
         rows=tuple(
             (str(rank), *(seconds(table[part][rank]) for part in PARTS), seconds(total))
@@ -143,7 +132,7 @@ def _named(part: str) -> str:
     return _PART_NAMES.get(part, part)
 
 
-def losses(result: Result, found: Evidence) -> Plot:
+def losses(result: Result, found: Evidence) -> Drawn:
     """Losses of many ranks and of one, with the same global batch."""
     parity = found.of(Parity)
     if parity is None or not parity.many or not parity.one:
@@ -153,9 +142,9 @@ def losses(result: Result, found: Evidence) -> Plot:
         raise NothingToDrawError("No loss is a finite number.")
     difference = _difference(result)
     told = f"Two curves over {len(parity.many)} steps that should cover each other. {difference}"
-    drawing = Drawing("parity", LOSSES, told, 270.0)
-    x = linear([1.0, float(len(parity.many))], LEFT, WIDTH - RIGHT)
-    y = linear(known, drawing.height - BOTTOM, TOP + 24)
+    drawing = Drawing(told, 270.0)
+    x = linear([1.0, float(len(parity.many))])
+    y = linear(known, *drawing.span(24))
     axes(drawing, x, y, ("optimizer step", "loss"))
     alone, together = (
         [(x(float(step)), y(value)) for step, value in enumerate(values, 1) if math.isfinite(value)]
@@ -166,10 +155,8 @@ def losses(result: Result, found: Evidence) -> Plot:
         drawing.marker("ring", at, "s1")
     drawing.legend([Entry("one rank", "l0"), Entry("many ranks", "s1", "ring")], TOP + 4)
     pairs = enumerate(zip(parity.many, parity.one, strict=False), 1)
-    return Plot(
-        name="parity",
-        title=LOSSES,
-        svg=drawing.render(),
+    return Drawn(
+        drawing,
         columns=("step", "many ranks", "one rank"),
         rows=tuple((str(step), number(a, 8), number(b, 8)) for step, (a, b) in pairs),
         caption=f"{parity.dtype} losses with the same global batch. {difference}",

@@ -38,7 +38,9 @@ class Scale:
         return _powers(self.low, self.high) if self.log else _steps(self.low, self.high)
 
 
-def linear(values: Iterable[float], start: float, end: float, *, zero: bool = False) -> Scale:
+def linear(
+    values: Iterable[float], start: float = LEFT, end: float = WIDTH - RIGHT, *, zero: bool = False
+) -> Scale:
     """A linear scale over the values with some room; `zero` keeps zero on it, without room below."""
     known = [value for value in values if math.isfinite(value)] or [0.0, 1.0]
     low, high = min(known), max(known)
@@ -48,7 +50,9 @@ def linear(values: Iterable[float], start: float, end: float, *, zero: bool = Fa
     return Scale(low if zero and low == 0 else low - room, high + room, start, end)
 
 
-def logarithmic(values: Iterable[float], start: float, end: float, base: float = 10.0) -> Scale:
+def logarithmic(
+    values: Iterable[float], start: float = LEFT, end: float = WIDTH - RIGHT, base: float = 10.0
+) -> Scale:
     """A logarithmic scale over the positive values, from a power of `base` to the next."""
     known = [value for value in values if value > 0 and math.isfinite(value)] or [1.0, base]
     low = base ** math.floor(math.log(min(known), base) + 1e-9)
@@ -70,11 +74,13 @@ class Entry:
 class Drawing:
     """SVG elements in drawing order, with the text that a screen reader gets."""
 
-    name: str
-    title: str
     description: str
     height: float
     parts: list[str] = field(default_factory=list)
+
+    def span(self, below: float) -> Point:
+        """Pixels of a vertical scale, lowest value first, that leaves room at the top, `below` its edge."""
+        return self.height - BOTTOM, TOP + below
 
     def add(self, tag: str, css: str, text: str | None = None, **attributes: object) -> None:
         """One element; underscores in attribute names become hyphens."""
@@ -145,12 +151,11 @@ class Drawing:
             self.text((at + 28, row), entry.label)
             at += needed
 
-    def render(self) -> str:
-        """The SVG element."""
-        name = self.name
+    def render(self, name: str, title: str) -> str:
+        """The SVG element; `name` makes its ids."""
         return (
             f'<svg role="img" viewBox="0 0 {WIDTH:.0f} {self.height:.0f}" '
-            f'aria-labelledby="{name}-t {name}-d"><title id="{name}-t">{escaped(self.title)}</title>'
+            f'aria-labelledby="{name}-t {name}-d"><title id="{name}-t">{escaped(title)}</title>'
             f'<desc id="{name}-d">{escaped(self.description)}</desc>{"".join(self.parts)}</svg>'
         )
 

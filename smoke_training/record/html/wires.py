@@ -8,15 +8,12 @@ from smoke_training.evidence.fabric import Collective
 from smoke_training.evidence.links import Cell, PairsSkipped, Tournament
 from smoke_training.evidence.world import World
 from smoke_training.formulae.bandwidth import COLLECTIVES, busbw_gb_s
-from smoke_training.record.html.plot import NothingToDrawError, Plot, Result, check_of, why_missing
+from smoke_training.record.html.plot import Drawn, NothingToDrawError, Result, check_of, why_missing
 from smoke_training.record.html.svg import (
-    BOTTOM,
     DASHES,
     LEFT,
     MARKERS,
-    RIGHT,
     TOP,
-    WIDTH,
     Drawing,
     Entry,
     axes,
@@ -25,12 +22,10 @@ from smoke_training.record.html.svg import (
 from smoke_training.record.html.words import number, size, with_unit
 
 Curve = list[tuple[int, float]]
-BANDWIDTH = "Bus bandwidth over message size"
-LINKS = "Rate between nodes"
 _NAMES = {"bound": "bound", "published": "published", "declared": "declared", "baseline": "own last run"}
 
 
-def bandwidth(result: Result, found: Evidence) -> Plot:
+def bandwidth(result: Result, found: Evidence) -> Drawn:
     """Bus bandwidth over message size, one line per collective, with bound, floor and other references."""
     curves = _curves(found)
     if not curves:
@@ -38,11 +33,10 @@ def bandwidth(result: Result, found: Evidence) -> Plot:
     held = _references(result)
     most = max(rate for curve in curves.values() for _, rate in curve)
     told = f"Log-log plot of {', '.join(curves)}: GB/s over bytes; highest {number(most)} GB/s."
-    drawing = Drawing("busbw", BANDWIDTH, told, 350.0)
-    bottom = drawing.height - BOTTOM
-    x = logarithmic((s for curve in curves.values() for s, _ in curve), LEFT, WIDTH - RIGHT, base=2.0)
+    drawing = Drawing(told, 350.0)
+    x = logarithmic((s for curve in curves.values() for s, _ in curve), base=2.0)
     rates = [rate for curve in curves.values() for _, rate in curve]
-    y = logarithmic([*rates, *(value for _, value, _ in held)], bottom, TOP + 42)
+    y = logarithmic([*rates, *(value for _, value, _ in held)], *drawing.span(42))
     axes(drawing, x, y, ("message size (whole array)", "bus bandwidth, GB/s"), (size, number))
     entries = []
     for index, (name, curve) in enumerate(curves.items()):
@@ -56,10 +50,8 @@ def bandwidth(result: Result, found: Evidence) -> Plot:
         drawing.line([(x.start, y(value)), (x.end, y(value))], css, dash)
         entries.append(Entry(f"all_reduce {label}: {number(value)} GB/s", css, dash=dash))
     drawing.legend(entries, TOP + 2)
-    return Plot(
-        name="busbw",
-        title=BANDWIDTH,
-        svg=drawing.render(),
+    return Drawn(
+        drawing,
         columns=("collective", "size", "busbw, GB/s"),
         rows=tuple((name, size(s), number(rate)) for name, curve in curves.items() for s, rate in curve),
         caption=f"Median over repetitions, time = maximum over ranks. {_absent(result)}",
@@ -101,7 +93,7 @@ def _absent(result: Result) -> str:
     return " ".join(f"No {_NAMES[i['kind']]}: {i['reason']}." for i in items if i["value"] is None)
 
 
-def links(result: Result, found: Evidence) -> Plot:
+def links(result: Result, found: Evidence) -> Drawn:
     """Rate of every pair of nodes, both directions, as a heat map."""
     nodes, cells, per = _cells(result, found)
     rates = {(c.sender, c.receiver): statistics.median(c.gbit_s) for c in cells if c.gbit_s}
@@ -113,15 +105,13 @@ def links(result: Result, found: Evidence) -> Plot:
         f"{number(rates[slowest])} Gb/s."
     )
     side = min(56.0, 560.0 / len(nodes))
-    drawing = Drawing("links", LINKS, told, TOP + 40 + side * len(nodes) + 30)
+    drawing = Drawing(told, TOP + 40 + side * len(nodes) + 30)
     _heat_map(drawing, nodes, rates, side, _accused(result))
     ordered = sorted(rates.items(), key=lambda item: item[1])
     declared = result["plan"].get("network_gbit_s") or result["plan"].get("rail_gbit_s")
     held = f"Declared: {with_unit(declared, 'Gb/s')} per node." if declared else "No rate is declared."
-    return Plot(
-        name="links",
-        title=LINKS,
-        svg=drawing.render(),
+    return Drawn(
+        drawing,
         columns=("sender → receiver", "Gb/s"),
         rows=tuple((f"{a} → {b}", number(rate)) for (a, b), rate in ordered),
         caption=f"{per}. {held}",

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from smoke_training.evidence import Evidence
 from smoke_training.record import accepted
 from smoke_training.record.html import page, plots, style, svg, words
+from smoke_training.record.html.plot import Plot
 from smoke_training.statistics import baseline
 from tests.smoke_training import results
 from tests.smoke_training.samples import lines, parsed
@@ -116,6 +117,26 @@ def test_every_plot_is_drawn_named_and_described() -> None:
         inside(root)
 
 
+def svg_of(plot: Plot) -> str:
+    assert plot.drawn is not None
+    return plot.drawn.drawing.render(plot.name, plot.title)
+
+
+def test_the_culprit_and_the_pictures_come_before_the_table_and_what_failed_comes_first() -> None:
+    text = rendered(rich())
+    places = [text.index(part) for part in ("<h1>", "<h2>Culprits</h2>", "<svg", "<h2>Checks</h2>")]
+    assert places == sorted(places)
+    assert text.index("<strong>rank 1</strong>") < places[2]
+    assert re.findall(r'<figure id="(\w+)"', text)[0] == "straggler", "the plot of what failed"
+    listed = re.findall(r'<tr><td><strong class="(\w+)">', text[places[3] :])
+    order = ["FAIL", "ERROR", "INCONCLUSIVE", "PASS", "SKIPPED"]
+    assert listed == sorted(listed, key=order.index) and listed[0] == "FAIL"
+
+
+def test_a_run_without_a_failure_accuses_no_one() -> None:
+    assert "Culprits" not in page.render(results.passed(1.0), Evidence())
+
+
 def inside(root: ET.Element) -> None:
     """Nothing is drawn outside the view box."""
     _, _, width, height = (float(part) for part in str(root.get("viewBox")).split())
@@ -145,10 +166,10 @@ def test_each_plot_shows_its_units_and_names(name: str, words_: list[str]) -> No
     items = rich()
     drawn = {plot.name: plot for plot in plots.all_of(results.result(items), parsed(items))}
     plot = drawn[name]
-    assert plot.svg is not None, plot.reason
+    assert plot.drawn is not None, plot.reason
     for word in words_:
-        assert word in plot.svg, word
-    assert plot.rows
+        assert word in svg_of(plot), word
+    assert plot.drawn.rows
 
 
 @pytest.mark.skipif(shutil.which("chromium") is None, reason="needs chromium")
@@ -182,10 +203,11 @@ def test_many_ranks_and_nodes_stay_inside_the_page() -> None:
     match["nodes"] = list(range(200))
     drawn = {plot.name: plot for plot in plots.all_of(result, parsed(items))}
     for name in ("straggler", "decomposition"):
-        assert "of 300" in drawn[name].caption
-        assert len(drawn[name].rows) == 300
+        shown = drawn[name].drawn
+        assert shown is not None and "of 300" in shown.caption
+        assert len(shown.rows) == 300
     for name in ("straggler", "decomposition", "links"):
-        root = ET.fromstring(str(drawn[name].svg))
+        root = ET.fromstring(svg_of(drawn[name]))
         inside(root)
         assert float(str(root.get("viewBox")).split()[3]) < 1800
 
@@ -206,7 +228,7 @@ def test_evidence_that_cannot_be_drawn_costs_no_other_plot() -> None:
     broken = [*rich(), {"kind": "parity", "dtype": "float64", "many": [float("nan")], "one": [float("inf")]}]
     drawn = {plot.name: plot for plot in plots.all_of(results.result(rich()), parsed(broken))}
     assert drawn["parity"].reason == "No loss is a finite number."
-    assert drawn["busbw"].svg is not None
+    assert drawn["busbw"].drawn is not None
 
 
 def test_the_table_has_every_check_with_figure_interval_source_culprit_and_next_action() -> None:
