@@ -86,8 +86,8 @@ def reference(
     reasons: list[str] = []
     shape, limits = setting.shape, wire_bounds(tables, plan, setting, name)
     size = _of_plan(plan, setting, name, sizes, reasons)
-    if size is not None and plan.expected_busbw is not None:
-        figure = plan.expected_busbw
+    if size is not None and plan.expected_busbw_gb_s is not None:
+        figure = plan.expected_busbw_gb_s
         return _firm(size, figure.value, figure.kind, figure.source, limits)
     if shape is None:
         reasons.append("the nodes hold different numbers of ranks")
@@ -145,7 +145,7 @@ def _question(plan: Plan, shape: Shape, name: str, size: int) -> Question:
 
 def _of_plan(plan: Plan, setting: Setting, name: str, sizes: Sequence[int], reasons: list[str]) -> int | None:
     """The size that the plan's own figure is about, None with a reason where it does not apply."""
-    wanted = plan.expected_busbw
+    wanted = plan.expected_busbw_gb_s
     if wanted is None or name != ALL_REDUCE:
         return None
     if setting.backend != "nccl":

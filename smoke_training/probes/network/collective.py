@@ -67,8 +67,8 @@ def wanted_sizes(context: Context, name: str) -> tuple[int, ...]:
     sizes_known = lookup.sizes_of(tables.shipped(), plan.instance_type, plan.fabric, name)
     first = 10 if name == ALL_REDUCE else 16
     ladder = {*(1 << power for power in range(first, 35, 2)), *sizes_known}
-    if plan.expected_busbw is not None and name == ALL_REDUCE:
-        ladder.add(plan.expected_busbw.size_bytes)
+    if plan.expected_busbw_gb_s is not None and name == ALL_REDUCE:
+        ladder.add(plan.expected_busbw_gb_s.size_bytes)
     return tuple(sorted(size for size in ladder if size <= most))
 
 
