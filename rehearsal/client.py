@@ -118,7 +118,7 @@ class Rehearsal:
         """Where the data of an emulated `s3://bucket/key` lies on this disk. Raises ValueError for others."""
         scheme, separator, rest = uri.partition("://")
         if scheme != "s3" or not separator or ".." in rest.split("/"):
-            raise ValueError(f"{uri} is no URI of emulated storage")
+            raise ValueError(f"{uri} is not a URI of emulated storage")
         return self.home / "s3" / rest
 
     def service_url(self, url: str) -> str | None:

@@ -35,32 +35,32 @@ def recover(clouds: Rehearsal, project: str, stack: str) -> list[str]:
     backend = clouds.home / "state"
     try:
         with recovery.locked(backend, project, stack) as stale:
-            told = [
+            done = [
                 f"recovered: removed the lock of process {lock.pid} of {lock.since:%Y-%m-%d %H:%M:%S}, "
                 "which is gone"
                 for lock in stale
             ]
-            return told + _settle(clouds, backend, project, stack)
+            return done + _settle(clouds, backend, project, stack)
     except recovery.LockedError as error:
         raise _busy(stack, str(error)) from None
 
 
 def _settle(clouds: Rehearsal, backend: Path, project: str, stack: str) -> list[str]:
     """Make the state of the engine agree with that of the clouds; what was done."""
-    told = []
+    done = []
     if recovery.restore(backend, project, stack):
-        told.append("recovered: the state file was half written, the engine's backup is used instead")
+        done.append("recovered: the state file was half written, the engine's backup is used instead")
     pending = recovery.pending(backend, project, stack)
     if not pending:
-        return told
+        return done
     creates = [urn for operation, urn in pending if operation == "creating"]
     taken_back = clouds.recover(creates)  # without creates, too: a deletion may still be under way
     recovery.settle(backend, project, stack)
     for operation, urn in pending:
-        told.append(f"recovered: {urn.rsplit('::', 1)[-1]} was {operation} when the last run was killed")
+        done.append(f"recovered: {urn.rsplit('::', 1)[-1]} was {operation} when the last run was killed")
     if taken_back:
-        told.append(f"recovered: deleted what those creates had made: {', '.join(taken_back)}")
-    return told
+        done.append(f"recovered: deleted what those creates had made: {', '.join(taken_back)}")
+    return done
 
 
 def _busy(stack: str, who: str) -> UserError:

@@ -178,7 +178,7 @@ def main() -> int:
     server.start()
     print(port, flush=True)  # noqa: T201 - the protocol: the first line is the port
     parent = os.getppid()
-    # An engine that was killed cannot tell us; a changed parent does.
+    # A killed engine sends no message, but the parent of this process changes.
     while not stop.wait(1.0) and os.getppid() == parent:
         pass
     host.end_programs()

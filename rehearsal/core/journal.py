@@ -1,4 +1,4 @@
-"""Creates that an engine never heard of: found again by their URN, and taken back.
+"""Creates that no engine has confirmed: found again by their URN, and deleted.
 
 An engine that is killed between a commit in the cloud and its own note of it knows only that it wanted to
 create something. Every create is therefore noted before it begins, and confirmed by the first request in
@@ -54,7 +54,7 @@ class Journal:
         try:
             cloud.delete(call, record.id, record.outputs)
         except RefusalError:
-            # Such as a protected database: nobody knows its id, so nobody could ever lift the protection.
+            # Such as a protected database: no state holds its id, so its protection could never be lifted.
             self._forget(record)
         if self._state.unconfirmed(urn) is not None:
             self._forget(record)

@@ -129,7 +129,7 @@ class Provider(provider_pb2_grpc.ResourceProviderServicer):
         return Call(self._instance, type, urn, self._cancelled, log, timeout or None, seed)
 
     def _tell(self, severity: str, message: str, urn: str) -> None:
-        """Show a message beside a resource; an engine that is gone is no error."""
+        """Show a message beside a resource; an engine that is gone is not an error."""
         if self._engine is None:
             if not self._engine_address:
                 return
@@ -239,7 +239,7 @@ class Provider(provider_pb2_grpc.ResourceProviderServicer):
     def Create(
         self, request: provider_pb2.CreateRequest, context: grpc.ServicerContext
     ) -> provider_pb2.CreateResponse:
-        """Create, or tell in a preview what would come of it."""
+        """Create, or in a preview predict the outputs."""
         call = self._call(request.urn, request.type, request.timeout)
         inputs = from_struct(request.properties)
         identifier, outputs = self._cloud.create(call, inputs, preview=request.preview)
@@ -275,7 +275,7 @@ class Provider(provider_pb2_grpc.ResourceProviderServicer):
 
     @_guarded
     def Delete(self, request: provider_pb2.DeleteRequest, context: grpc.ServicerContext) -> empty_pb2.Empty:
-        """Delete; what is gone already is no error."""
+        """Delete; what is gone already is not an error."""
         call = self._call(request.urn, request.type, request.timeout)
         self._cloud.delete(call, request.id, from_struct(request.properties))
         return empty_pb2.Empty()

@@ -1,4 +1,4 @@
-"""The daemon's inside: leases provider servers over the control socket and knows when nobody needs it."""
+"""The daemon's inside: leases provider servers over the control socket and ends when no engine needs it."""
 
 import importlib
 import json
@@ -71,7 +71,7 @@ class Server:
         self._stopping = threading.Event()
 
     def run(self) -> None:
-        """Serve until idle or told to stop, then end the workloads."""
+        """Serve until idle or stopped, then end the workloads."""
         signal.signal(signal.SIGTERM, lambda *_: self._stopping.set())
         signal.signal(signal.SIGINT, lambda *_: self._stopping.set())
         with control.listen(self._home) as listener:
@@ -143,7 +143,7 @@ class Server:
             _LOG.debug("a conversation ended: %s", error)
         finally:
             with self._lock:
-                if self._engines.pop(lease, None) is not None:  # asking for the status is no use of it
+                if self._engines.pop(lease, None) is not None:  # a question for the status does not count
                     self._idle_since = time.monotonic()
             for server, provider in held:
                 provider.end()

@@ -1,4 +1,4 @@
-"""Several runs at once: of one stack, one works and the other is told so; of two stacks, both work."""
+"""Several runs at once: of one stack, one works and the other is refused; of two stacks, both work."""
 
 import json
 import os

@@ -49,7 +49,7 @@ def program() -> None:
 
 
 def leaks(folder: Path) -> Iterator[str]:
-    """`file: secret` for every secret that lies in a file below a folder, also as base64 or percent-encoded."""
+    """`file: secret` for every secret in a file below a folder, also as base64 or percent-encoded."""
     for file in sorted(path for path in folder.rglob("*") if path.is_file()):
         content = file.read_bytes()
         for name, secret in SECRETS.items():

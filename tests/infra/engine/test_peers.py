@@ -16,7 +16,7 @@ from pulumi.runtime.proto import language_pb2_grpc
 from infra.engine import peers
 from infra.engine.language_host import LanguageHost
 
-NOBODY = 65534
+STRANGER = 65534
 
 
 @pytest.fixture(params=[peers._by_netlink, peers._by_list])
@@ -85,7 +85,7 @@ def test_a_second_user_is_refused(server: int) -> None:
         return subprocess.run(words, check=True, capture_output=True, text=True).stdout.strip()
 
     assert call(os.geteuid()) == version("pulumi")
-    assert call(NOBODY) == "PERMISSION_DENIED this server answers its own user only"
+    assert call(STRANGER) == "PERMISSION_DENIED this server answers its own user only"
 
 
 def test_without_the_kernels_answer_nothing_is_served(server: int, monkeypatch: pytest.MonkeyPatch) -> None:
