@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
 from rehearsal.client import Rehearsal  # noqa: E402
-from tests.rehearsal.kill_points import Stage, play  # noqa: E402
+from tests.rehearsal.runs.kill_points import Stage, play  # noqa: E402
 
 
 def main(points: int, seed: int) -> int:

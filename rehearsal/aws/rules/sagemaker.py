@@ -65,3 +65,39 @@ def model_has_containers(inputs: Properties) -> Iterator[Violation]:
     """A model has a primary container or a list of containers."""
     if not any(is_set(inputs.get(name)) for name in ("primaryContainer", "containers")):
         yield Violation("primaryContainer", "a model needs primaryContainer or containers")
+
+
+@BOOK.rule("AWS-SM-005", _DOMAIN, source=f"{_API} UserSettings (SecurityGroups: required with VpcOnly)")
+def closed_domain_has_groups(inputs: Properties) -> Iterator[Violation]:
+    """A domain whose traffic stays in the VPC names security groups for its users."""
+    path = "defaultUserSettings.securityGroups"
+    if inputs.get("appNetworkAccessType") == "VpcOnly" and not is_set(at(inputs, path)):
+        yield Violation(path, "appNetworkAccessType VpcOnly needs security groups", "Give one to five.")
+
+
+@BOOK.rule("AWS-SM-006", _DOMAIN, source=f"{_API} CreateDomainRequest (AppSecurityGroupManagement)")
+def closed_rstudio_says_who_manages_groups(inputs: Properties) -> Iterator[Violation]:
+    """RStudio in a domain whose traffic stays in the VPC needs groups that SageMaker manages."""
+    role = at(inputs, "domainSettings.rStudioServerProDomainSettings.domainExecutionRoleArn")
+    managed = inputs.get("appSecurityGroupManagement")
+    if inputs.get("appNetworkAccessType") == "VpcOnly" and is_set(role) and managed in (None, "Customer"):
+        message = "RStudio in a VpcOnly domain needs the value Service"
+        yield Violation("appSecurityGroupManagement", message, "Set it to Service.")
+
+
+@BOOK.rule_around(
+    "AWS-SM-007",
+    _DOMAIN,
+    source="hashicorp/terraform-provider-aws issue 20986 (the retained file system holds the subnet)",
+    advice=True,
+)
+def retained_home_holds_its_subnets(inputs: Properties, site: World) -> Iterator[Violation]:
+    """Subnets that the program makes cannot be deleted when a domain in them keeps its file system."""
+    path = "retentionPolicy.homeEfsFileSystem"
+    own = [subnet for subnet in subnets(site, inputs.get("subnetIds")) if subnet.urn]
+    if own and at(inputs, path) in (None, "Retain"):
+        yield Violation(
+            path,
+            f"the home file system outlives the domain, and {own[0].id} cannot be deleted while it exists",
+            "Set it to Delete, unless its content is worth more than the subnets.",
+        )

@@ -103,6 +103,10 @@ class Site:
         self.state.refer(record, {**(uses or {}), OWNER: owner})
         return record
 
+    def release(self, hidden: Record) -> None:
+        """Let what `hidden` made, and what belongs to it, outlive its owner; it may not use anything."""
+        self.state.refer(hidden, {})
+
     def drop_hidden(self, owner: Record) -> None:
         """Remove what `hidden` made for an owner, and for that in turn."""
         for reference in self.state.users(owner):

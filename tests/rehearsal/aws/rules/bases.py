@@ -223,5 +223,6 @@ BASES: dict[str, dict[str, Any]] = {
         "vpcId": "$vpc",
         "subnetIds": ["$a"],
         "defaultUserSettings": {"executionRole": "$sage_role.arn"},
+        "retentionPolicy": {"homeEfsFileSystem": "Delete"},
     },
 }

@@ -1,26 +1,21 @@
 """Every rule of the book: inputs that break none of it, and inputs that break this rule at a stated path."""
 
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import pytest
 
 from rehearsal.aws.rules import BOOK
+from rehearsal.core.discovery import gathered
 from rehearsal.core.model import CheckFailure, RefusalError
 from rehearsal.core.schema import Schemas
 from rehearsal.core.validate import validate
-from tests.rehearsal.aws.rules import examples_compute, examples_limits, examples_platform, examples_storage
 from tests.rehearsal.aws.rules.bases import BASES
 from tests.rehearsal.aws.rules.furnish import furnish
 from tests.rehearsal.aws.rules.world import Example, World
 from tests.rehearsal.driver import CACHE
 
-EXAMPLES: dict[str, Example] = {
-    **examples_compute.EXAMPLES,
-    **examples_limits.EXAMPLES,
-    **examples_platform.EXAMPLES,
-    **examples_storage.EXAMPLES,
-}
+EXAMPLES: Mapping[str, Example] = gathered("tests.rehearsal.aws.rules.examples", "EXAMPLES")
 
 
 @pytest.fixture(scope="module")

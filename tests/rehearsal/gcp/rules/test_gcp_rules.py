@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
+from rehearsal.core.discovery import gathered
 from rehearsal.core.properties import at
 from rehearsal.gcp import rules
 from rehearsal.gcp.rules import BOOK
-from tests.rehearsal.gcp.rules import examples_data, examples_gke, examples_network
-from tests.rehearsal.gcp.rules.harness import Driver
+from tests.rehearsal.gcp.harness import Driver
 
 Example = tuple[str, list[Any], dict[str, Any], dict[str, Any], str]
 # Types that need something besides the value under test to break no other rule.
@@ -24,11 +24,7 @@ NEEDED: dict[str, dict[str, Any]] = {
 
 @cache
 def examples() -> dict[str, Example]:
-    found: dict[str, Example] = {
-        **examples_network.EXAMPLES,
-        **examples_gke.EXAMPLES,
-        **examples_data.EXAMPLES,
-    }
+    found: dict[str, Example] = dict(gathered("tests.rehearsal.gcp.rules.examples", "EXAMPLES"))
     for row in limits():
         token, path = row["types"][0], row["paths"][0]
         is_word = "values" in row

@@ -7,24 +7,17 @@ from typing import Any
 
 import pytest
 
+from rehearsal.core.discovery import modules
 from rehearsal.core.model import UNKNOWN, Properties
 from rehearsal.core.state import State
 from rehearsal.kubernetes.clusters import EKS_CLUSTER, PACKAGE, Cluster
 from rehearsal.kubernetes.rules import BOOK, alone, around
 from rehearsal.kubernetes.rules.objects.kueue import QUEUE
-from tests.rehearsal.kubernetes.rules import (
-    examples_admission,
-    examples_custom,
-    examples_objects,
-    examples_pods,
-)
 from tests.rehearsal.kubernetes.rules.building import Example
+from tests.rehearsal.kubernetes.rules.examples import custom
 
-EXAMPLES = [
-    *examples_admission.EXAMPLES,
-    *examples_custom.EXAMPLES,
-    *examples_objects.EXAMPLES,
-    *examples_pods.EXAMPLES,
+EXAMPLES: list[Example] = [
+    one for module in modules("tests.rehearsal.kubernetes.rules.examples") for one in module.EXAMPLES
 ]
 # Its accepted and its refused object are the same: what differs is the cluster.
 ABOUT_THE_CLUSTER = {"K8S-CRD-003"}
@@ -94,11 +87,11 @@ def hidden(value: Any) -> Iterator[Any]:
 
 def test_a_custom_kind_is_served_in_its_version_or_refused(cluster: Cluster) -> None:
     def refusals(token: str) -> list[tuple[str, str, str]]:
-        found = around(token, examples_custom.queue(), cluster, custom=True)
+        found = around(token, custom.queue(), cluster, custom=True)
         return [(rule.id, violation.code, violation.fix) for rule, violation in found]
 
     assert [row[:2] for row in refusals(QUEUE)] == [("K8S-CRD-003", "NoMatch")]
-    furnish(cluster, *examples_custom.KUEUE)
+    furnish(cluster, *custom.KUEUE)
     assert refusals(QUEUE) == []
     ((rule, _, fix),) = refusals(QUEUE.replace("v1beta2", "v1"))
     assert rule == "K8S-CRD-003"

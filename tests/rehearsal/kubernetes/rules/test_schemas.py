@@ -7,7 +7,7 @@ import pytest
 
 from rehearsal.kubernetes.api import admission
 from rehearsal.kubernetes.rules.objects import schema
-from tests.rehearsal.kubernetes.rules.examples_custom import queue
+from tests.rehearsal.kubernetes.rules.examples.custom import queue
 from tools.kueue import schemas
 
 

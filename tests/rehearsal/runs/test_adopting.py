@@ -10,7 +10,7 @@ from pulumi.automation import CommandError
 from pulumi.automation._stack import ImportResource
 
 from rehearsal.client import Rehearsal
-from tests.rehearsal.updates import counts
+from tests.rehearsal.runs.updates import counts
 
 Select = Callable[[Callable[[], None]], automation.Stack]
 

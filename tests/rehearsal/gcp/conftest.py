@@ -7,7 +7,7 @@ import pytest
 
 from rehearsal.core.schema import Schemas
 from tests.rehearsal.driver import CACHE
-from tests.rehearsal.gcp.rules.harness import Driver
+from tests.rehearsal.gcp.harness import Driver
 
 
 @pytest.fixture(scope="session")

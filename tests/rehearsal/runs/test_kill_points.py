@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from rehearsal.client import Rehearsal
-from tests.rehearsal.kill_points import Kill, Stage, play
+from tests.rehearsal.runs.kill_points import Kill, Stage, play
 
 # benchmarks/kill_points.py goes through more, with other seeds.
 POINTS, SEED = 100, 7

@@ -20,7 +20,7 @@ from mlflow.entities import Run
 from infra.engine import install
 from rehearsal.client import Rehearsal
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 STACK = "dev-aws"
 pytestmark = [pytest.mark.alone, pytest.mark.timeout(300)]
 

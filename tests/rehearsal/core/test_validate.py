@@ -8,8 +8,8 @@ import pytest
 from rehearsal.core.model import UNKNOWN
 from rehearsal.core.schema import Schemas
 from rehearsal.core.validate import SIGNATURE, validate
+from tests.rehearsal.driver import CACHE
 
-CACHE = Path(__file__).resolve().parents[2] / ".trainstack" / "cache" / "schemas"
 CLUSTER = "aws:eks/cluster:Cluster"
 GOOD = {"roleArn": "arn:aws:iam::123456789012:role/x", "vpcConfig": {"subnetIds": ["subnet-1"]}}
 

@@ -12,7 +12,7 @@ import pytest
 from pulumi import automation
 
 from rehearsal.client import Rehearsal
-from tests.rehearsal.updates import changes, refused
+from tests.rehearsal.runs.updates import changes, refused
 
 Select = Callable[[Callable[[], None]], automation.Stack]
 

@@ -17,8 +17,6 @@ _AURORA, _INSTANCE = "rds/cluster:Cluster", "rds/clusterInstance:ClusterInstance
 _ROLE, _KEY, _LOGS = "iam/role:Role", "kms/key:Key", "cloudwatch/logGroup:LogGroup"
 _SECRET = "secretsmanager/secret:Secret"
 _BUDGET = "budgets/budget:Budget"
-_NOTEBOOK = "sagemaker/notebookInstance:NotebookInstance"
-_TRACKING = "sagemaker/mlflowTrackingServer:MlflowTrackingServer"
 _TAINT = {"key": "gpu", "value": "yes", "effect": "NO_SCHEDULE"}
 _SCRATCH: dict[str, Any] = {"deploymentType": "SCRATCH_2", "perUnitStorageThroughput": DROP}
 _EXPIRY = "rules[0].noncurrentVersionExpiration"
@@ -194,13 +192,4 @@ EXAMPLES: dict[str, Example] = {
     "AWS-LIM-131": limit(
         "costexplorer/anomalySubscription:AnomalySubscription", "frequency", "WEEKLY", "HOURLY"
     ),
-    "AWS-LIM-140": limit(_NOTEBOOK, "name", "my-book", "-book"),
-    "AWS-LIM-141": limit("sagemaker/domain:Domain", "domainName", "lab", "lab_1"),
-    "AWS-LIM-142": limit(_TRACKING, "trackingServerName", "mlflow-1", "mlflow_1"),
-    "AWS-LIM-143": limit("sagemaker/featureGroup:FeatureGroup", "featureGroupName", "f_1", "_f"),
-    "AWS-LIM-144": limit(_NOTEBOOK, "roleArn", "$sage_role.arn", "role/worker"),
-    "AWS-LIM-145": limit(_NOTEBOOK, "volumeSize", 5, 4),
-    "AWS-LIM-146": limit(_NOTEBOOK, "securityGroups", ["$efa"] * 5, ["$efa"] * 6),
-    "AWS-LIM-147": limit("sagemaker/domain:Domain", "authMode", "SSO", "LDAP"),
-    "AWS-LIM-148": limit(_TRACKING, "trackingServerSize", "Small", "Huge"),
 }

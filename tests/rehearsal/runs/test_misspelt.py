@@ -1,15 +1,14 @@
 """Misspelt names, at any depth and in every package, are told with the nearest valid one."""
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from rehearsal.core.schema import Schemas
 from rehearsal.core.validate import validate
+from tests.rehearsal.driver import CACHE
 
-CACHE = Path(__file__).resolve().parents[2] / ".trainstack" / "cache" / "schemas"
 CASES: list[tuple[str, dict[str, Any], str, str]] = [
     ("aws:eks/nodeGroup:NodeGroup", {"scalingConfig": {"minSizes": 1}}, "scalingConfig.minSizes", "minSize"),
     (

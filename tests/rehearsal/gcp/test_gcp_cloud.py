@@ -6,7 +6,7 @@ import pytest
 
 from rehearsal.core.journal import Journal, Journaled
 from rehearsal.core.model import UNKNOWN, RefusalError
-from tests.rehearsal.gcp.rules.harness import Driver
+from tests.rehearsal.gcp.harness import Driver
 
 NETWORK, SUBNETWORK = "compute/network:Network", "compute/subnetwork:Subnetwork"
 CLUSTER, POOL = "container/cluster:Cluster", "container/nodePool:NodePool"

@@ -175,17 +175,6 @@ EXAMPLES = {
     "AWS-CE-006": Example(
         _SUBSCRIPTION, "thresholdExpression.dimension.values[0]", _threshold("lots"), _threshold("100")
     ),
-    "AWS-SM-001": Example(
-        "sagemaker/notebookInstance:NotebookInstance", "roleArn", {"roleArn": "$node_role.arn"}
-    ),
-    "AWS-SM-002": Example("sagemaker/domain:Domain", "subnetIds", {"subnetIds": ["$other_b"]}),
-    "AWS-SM-003": Example(
-        "sagemaker/notebookInstance:NotebookInstance",
-        "subnetId",
-        {"directInternetAccess": "Disabled"},
-        {"directInternetAccess": "Disabled", "subnetId": "$a", "securityGroups": ["$efa"]},
-    ),
-    "AWS-SM-004": Example("sagemaker/model:Model", "primaryContainer", {"primaryContainer": DROP}),
     "AWS-TAG-001": Example(
         _TOPIC, "tags", {"tags": {f"k{index}": "v" for index in range(51)}}, {"tags": {"k": "v"}}
     ),

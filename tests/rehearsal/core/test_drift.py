@@ -12,7 +12,7 @@ from rehearsal import drifting
 from rehearsal.client import Rehearsal
 from rehearsal.core.drift import put
 from rehearsal.core.model import RefusalError
-from tests.rehearsal.updates import counts
+from tests.rehearsal.runs.updates import counts
 
 Select = Callable[[Callable[[], None]], automation.Stack]
 

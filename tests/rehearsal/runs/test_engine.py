@@ -14,7 +14,7 @@ from pulumi import automation
 
 from rehearsal import control
 from rehearsal.client import Rehearsal
-from tests.rehearsal.updates import changes, refused
+from tests.rehearsal.runs.updates import changes, refused
 
 Select = Callable[[Callable[[], None]], automation.Stack]
 

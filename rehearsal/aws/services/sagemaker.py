@@ -1,0 +1,63 @@
+"""SageMaker domains: the file system, interfaces and groups that a domain makes in its VPC.
+
+Source: SageMaker API Reference, CreateDomain (an EFS volume, traffic through the VPC and subnets) and
+DeleteDomain (RetentionPolicy: retained by default); hashicorp/terraform-provider-aws issue 20986 and
+aws-cloudformation/cloudformation-coverage-roadmap issue 1085 (what is retained holds the subnets);
+AWS's own clean-up scripts find the groups by the names given here.
+"""
+
+from collections.abc import Mapping
+
+from rehearsal.aws.site import Site
+from rehearsal.core.emulation.site import Hooks
+from rehearsal.core.emulation.templates import draw
+from rehearsal.core.model import Record
+from rehearsal.core.properties import at
+
+_FILES, _TARGET = "efs/fileSystem:FileSystem", "efs/mountTarget:MountTarget"
+_GROUP, _INTERFACE = "ec2/securityGroup:SecurityGroup", "ec2/networkInterface:NetworkInterface"
+_WAYS = ("inbound", "outbound")
+
+
+def _created(site: Site, domain: Record) -> None:
+    """The home file system has a mount target, with a network interface, in each subnet."""
+    key = f"{domain.key}/{domain.id}"
+    home = str(domain.outputs["homeEfsFileSystemId"])
+    arn = f"arn:aws:elasticfilesystem:{site.region}:{site.account}:file-system/{home}"
+    name = f"home file system of {domain.id}"
+    files = site.hidden(domain, _FILES, home, {"id": home, "arn": arn}, {home, arn}, name=name)
+    vpc = site.find(domain.inputs.get("vpcId"), "ec2/vpc:Vpc")
+    groups = [_group(site, files, f"security-group-for-{way}-nfs-{domain.id}", vpc) for way in _WAYS]
+    for index, subnet in enumerate(domain.inputs.get("subnetIds") or ()):
+        found = site.find(subnet, "ec2/subnet:Subnet")
+        target, card = (f"{kind}-{draw(f'{key}/{kind}/{index}', 17)}" for kind in ("fsmt", "eni"))
+        outputs = {"id": target, "fileSystemId": home, "subnetId": subnet, "networkInterfaceId": card}
+        site.hidden(files, _TARGET, target, outputs, {target}, name=f"mount target of the {name}")
+        uses = {"subnetId": found, "groups[0]": groups[0]}
+        site.hidden(
+            files,
+            _INTERFACE,
+            card,
+            {"id": card, "subnetId": subnet, "description": f"EFS mount target for {home} ({target})"},
+            {card},
+            name=f"network interface of the {name}",
+            uses={path: used for path, used in uses.items() if used is not None},
+        )
+
+
+def _group(site: Site, files: Record, name: str, vpc: Record | None) -> Record:
+    group = f"sg-{draw(f'{files.key}/{name}', 17)}"
+    outputs = {"id": group, "name": name, "vpcId": vpc.id if vpc else None}
+    return site.hidden(files, _GROUP, group, outputs, {group}, name=name, uses={"vpcId": vpc} if vpc else {})
+
+
+def _deleting(site: Site, domain: Record) -> None:
+    """What the policy retains goes on without the domain."""
+    files = site.find(domain.outputs.get("homeEfsFileSystemId"), _FILES)
+    if files is not None and at(domain.outputs, "retentionPolicy.homeEfsFileSystem") != "Delete":
+        site.release(files)
+
+
+HOOKS: Mapping[str, Hooks[Site]] = {
+    "sagemaker/domain:Domain": Hooks(created=_created, deleting=_deleting),
+}
