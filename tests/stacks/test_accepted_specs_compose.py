@@ -1,11 +1,13 @@
 """What the spec accepts, the components compose: no rule has a second home that says something else."""
 
 import copy
+from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import Any
 
 import pulumi
 import pytest
+from hypothesis import HealthCheck, given, settings
 from pulumi.runtime import MockResourceArgs
 
 from infra import stackspec
@@ -14,8 +16,7 @@ from infra.stackspec.document import read
 from infra.stackspec.load import CONFIG
 from stacks import compose
 from tests.components.recorder import deploy
-
-Values = dict[str, Any]
+from tests.stacks.stack_files import Values, at, stack_files
 
 COMPUTED: Mapping[str, Callable[[MockResourceArgs], Mapping[str, object]]] = {
     "aws:eks/cluster:Cluster": lambda args: {
@@ -45,11 +46,7 @@ def changed(changes: Mapping[str, Any]) -> Values:
     """The shipped environment with values at paths such as `teams.0.weight`."""
     values = copy.deepcopy(shipped())
     for path, value in changes.items():
-        *steps, last = [int(step) if step.isdigit() else step for step in path.split(".")]
-        place: Any = values["spec"]
-        for step in steps:
-            place = place.setdefault(step, {}) if isinstance(place, dict) else place[step]
-        place[last] = value
+        at(values["spec"], path, value)
     return values
 
 
@@ -116,3 +113,15 @@ CASES: dict[str, tuple[dict[str, Any], str]] = {
 def test_spec_and_components_agree(case: str) -> None:
     changes, expected = CASES[case]
     assert outcome(changed(changes)) == expected
+
+
+def test_whatever_the_spec_accepts_is_composed() -> None:
+    outcomes: Counter[str] = Counter()
+
+    @settings(max_examples=24, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+    @given(values=stack_files())
+    def check(values: Values) -> None:
+        outcomes[outcome(values)] += 1
+
+    check()
+    assert min(outcomes["composed"], outcomes["refused"]) >= 6, outcomes

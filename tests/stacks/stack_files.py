@@ -1,0 +1,171 @@
+"""Random stack files of the medium layout on AWS: mostly sensible, with a few values that may be anything."""
+
+from typing import Any
+
+from hypothesis import strategies as st
+
+from infra.catalog.aws import facts
+
+Values = dict[str, Any]
+DIGEST = "@sha256:" + "a" * 64
+REGIONS = ("us-east-1", "us-east-2", "eu-central-1", "ap-northeast-2")
+RESERVATION = "cr-0123456789abcdef0"
+
+# Values at paths such as `teams.0.weight`, good ones and bad ones.
+WILD: dict[str, st.SearchStrategy[Any]] = {
+    "cost_center": st.sampled_from(["research", "", "x" * 65]),
+    "tags": st.sampled_from([{}, {"project": "a"}, {"owner": "somebody else"}]),
+    "layout.kubernetes_version": st.sampled_from(["1.33", "1.34", "1.35", "1.19", "1.x"]),
+    "layout.api_access": st.lists(
+        st.sampled_from(["203.0.113.0/24", "198.51.100.7/32", "0.0.0.0/0", "::/0", "10.0.0.1/8"]), max_size=2
+    ),
+    "layout.network_cidr": st.builds(
+        "{}/{}".format,
+        st.sampled_from(
+            ["10.0.0.0", "172.16.0.0", "172.17.0.0", "100.64.0.0", "127.0.0.0", "10.0.0.1", "ten"]
+        ),
+        st.integers(14, 22),
+    ),
+    "layout.zones": st.lists(st.sampled_from(["us-east-1a", "us-east-1b", "eu-west-1a"]), max_size=3),
+    "layout.idle_minutes": st.integers(0, 300),
+    "layout.system_pool.machine": st.sampled_from(["m6i.xlarge", "m7g.large", "t3.nano", "g5.xlarge", "m6i"]),
+    "layout.system_pool.min_nodes": st.integers(0, 8),
+    "layout.system_pool.max_nodes": st.sampled_from([0, 1, 2, 6, 450, 451]),
+    "layout.pools.0.name": st.sampled_from(["p0", "p1", "gpu-pool", "a" * 33, "Pool"]),
+    "layout.pools.0.machine": st.sampled_from(
+        ["p5.48xlarge", "g6.2xlarge", "g4dn.metal", "m6i.xlarge", "p9"]
+    ),
+    "layout.pools.0.purchase": st.sampled_from(
+        [
+            {"kind": "block", "id": RESERVATION},
+            {"kind": "reserved", "id": "r-1"},
+            {"kind": "block"},
+            {"kind": "x"},
+        ]
+    ),
+    "layout.pools.0.rdma": st.booleans(),
+    "layout.pools.0.zones": st.sampled_from([[], ["us-east-1a"], ["us-east-1a", "us-east-1a"], ["nowhere"]]),
+    "layout.pools.0.min_nodes": st.integers(-1, 12),
+    "layout.pools.0.max_nodes": st.sampled_from([0, 1, 64, 450, 451]),
+    "layout.pools.0.disk_gib": st.sampled_from([1, 100, 16384, 65537]),
+    "on.admin_arns": st.lists(
+        st.sampled_from(
+            [
+                "arn:aws:iam::123456789012:role/platform",
+                "arn:aws:iam::123456789012:user/me",
+                "arn:aws:sts::123456789012:assumed-role/platform/me",
+                "me",
+            ]
+        ),
+        max_size=2,
+    ),
+    "on.efa_driver": st.sampled_from(["device_plugin", "dra", "none"]),
+    "on.endpoints": st.lists(st.sampled_from(["sts", "ecr.api", "fsx", "ecr.drk"]), max_size=3),
+    "on.database": st.fixed_dictionaries(
+        {
+            "min_acu": st.sampled_from([0, 0.5, 0.7, 4, 256]),
+            "max_acu": st.sampled_from([0, 0.5, 1, 4, 256, 300]),
+        }
+    ),
+    "data.log_retention_days": st.sampled_from([0, 1, 90, 100, 3653]),
+    "data.checkpoint_retention_days": st.sampled_from([0, 1, 30, 3653]),
+    "data.shared_fs": st.sampled_from(
+        [
+            None,
+            {"capacity_gib": 1200, "throughput_mb_s_per_tib": 1000, "zone": "us-east-1a"},
+            {"capacity_gib": 4800, "throughput_mb_s_per_tib": 1000, "zone": "us-east-1a", "rdma": True},
+            {"capacity_gib": 4800, "throughput_mb_s_per_tib": 125, "zone": "us-east-1a", "rdma": True},
+        ]
+    ),
+    "tracking.replicas": st.integers(0, 11),
+    "teams.0.name": st.sampled_from(["ML Team", "team 1", "Équipe", "!!", "x" * 60]),
+    "teams.0.weight": st.sampled_from([0, 0.0001, 0.001, 1000, 5000, float("inf"), float("nan")]),
+    "teams.0.gpus": st.dictionaries(st.sampled_from(["p0", "p1", "none"]), st.integers(-1, 64), max_size=2),
+    "teams.0.monthly_budget_usd": st.sampled_from([0, 0.5, 1e4, 1e9, float("inf")]),
+    "budget.alert_emails": st.lists(st.sampled_from(["a@example.com", "b@example.com", "none"]), max_size=3),
+    "budget.anomaly_usd": st.sampled_from([0, 1, float("inf")]),
+    "smoke.pool": st.sampled_from(["p0", "p1", "none"]),
+    "smoke.nodes": st.integers(0, 6),
+    "smoke.schedule": st.sampled_from([None, "0 5 * * 1", "* * * * *", "monday"]),
+}
+
+
+def at(values: Any, path: str, value: Any) -> None:
+    """Set a value at a path; lists are indexed by numbers, missing mappings are made."""
+    *steps, last = [int(step) if step.isdigit() else step for step in path.split(".")]
+    for step in steps:
+        values = values.setdefault(step, {}) if isinstance(values, dict) else values[step]
+    values[last] = value
+
+
+@st.composite
+def pools(draw: st.DrawFn, region: str, zones: list[str], name: str) -> Values:
+    """A pool that the region offers, bought and sized in one of the ways that exist."""
+    place = facts.region(region)
+    machine = facts.instance_type(draw(st.sampled_from(sorted(place.instance_types))))
+    kinds = ["on_demand", "spot", "reserved", *(["block"] if machine.capacity_block else [])]
+    kind = draw(st.sampled_from(kinds))
+    rdma = bool(machine.efa) and draw(st.booleans())
+    single = rdma or kind in ("reserved", "block")
+    most = 1 if single else min(len(zones), len(place.instance_types[machine.name]))
+    chosen = draw(st.lists(st.sampled_from(zones), min_size=1, max_size=most, unique=True))
+    largest = draw(st.integers(1, 6))
+    return {
+        "name": name,
+        "machine": machine.name,
+        "purpose": draw(st.sampled_from(["training", "fine_tuning", "interactive"])),
+        "purchase": {"kind": kind} | ({"id": RESERVATION} if kind in ("reserved", "block") else {}),
+        "zones": chosen,
+        "rdma": rdma,
+        "min_nodes": draw(st.integers(0, largest)),
+        "max_nodes": largest,
+    }
+
+
+@st.composite
+def stack_files(draw: st.DrawFn) -> Values:
+    """The settings of a stack file, as plain values."""
+    region = draw(st.sampled_from(REGIONS))
+    known = facts.region(region).zones
+    zones = draw(st.lists(st.sampled_from(known), min_size=2, max_size=min(3, len(known)), unique=True))
+    made = [draw(pools(region, zones, f"p{index}")) for index in range(draw(st.integers(1, 3)))]
+    gated, validated = draw(st.booleans()), draw(st.sampled_from(made))
+    nodes = draw(st.integers(1, validated["max_nodes"]))
+    free = {
+        pool["name"]: facts.instance_type(pool["machine"]).accelerator_count
+        * (pool["max_nodes"] - (nodes if gated and pool is validated else 0))
+        for pool in made
+    }
+    teams = draw(st.integers(1, 3))
+    spec: Values = {
+        "owner": "a@example.com",
+        "cost_center": "research",
+        "layout": {"zones": zones, "pools": made},
+        "on": {
+            "admin_arns": ["arn:aws:iam::123456789012:role/platform"],
+            "nat": draw(st.sampled_from(["single", "per_zone"])),
+        },
+        "data": {"shared_fs": None, "homes": draw(st.booleans()), "protect": draw(st.booleans())},
+        "tracking": {"image": f"registry.example.com/mlflow{DIGEST}"},
+        "teams": [
+            {
+                "name": f"Team {index}",
+                "gpus": {name: draw(st.integers(0, gpus // teams)) for name, gpus in free.items()},
+                "weight": draw(st.floats(0.001, 1000)),
+                "monthly_budget_usd": 1000,
+            }
+            for index in range(teams)
+        ],
+        "budget": {"monthly_usd": 5000, "alert_emails": ["a@example.com"]},
+        "smoke": {
+            "enabled": gated,
+            "pool": validated["name"],
+            "nodes": nodes,
+            "image": f"registry.example.com/torch{DIGEST}",
+            "schedule": draw(st.sampled_from([None, "0 5 * * 1"])) if gated else None,
+        },
+    }
+    for _ in range(draw(st.sampled_from([0, 1, 1, 2]))):
+        path = draw(st.sampled_from(sorted(WILD)))
+        at(spec, path, draw(WILD[path]))
+    return {"cloud": "aws", "profile": "medium", "region": region, "spec": spec}
