@@ -45,7 +45,7 @@ NAMES = tuple(phase.name for phase in PHASES)
 
 
 def chosen(depth: str, only: tuple[str, ...] | None) -> tuple[str, ...]:
-    """Names of the phases to run, in order; `world` always runs, because all others need its gang."""
+    """Names of the phases to run, in order; `world` always runs, because all others need its group."""
     if only is not None:
         return tuple(name for name in NAMES if name in only or name == "world")
     return tuple(phase.name for phase in PHASES if depth == FULL or phase.quick_s is not None)

@@ -6,10 +6,12 @@ because a measured fault is worth more to a reader than what could not be measur
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 
 from smoke_training.evidence import Evidence
 from smoke_training.evidence.world import Preflight, StoppedEarly, World
-from smoke_training.judges.network import collectives, links, loss, rails, transport
+from smoke_training.formulae.bandwidth import COLLECTIVES
+from smoke_training.judges.network import collectives, links, loss, payload, rails, transport
 from smoke_training.judges.run import baseline, liveness, preemption, world
 from smoke_training.judges.state import checkpoint
 from smoke_training.judges.state import resume as state
@@ -41,6 +43,11 @@ class Rule:
         return Check(id=self.id, status=status, required=self.required, message=why)
 
 
+_BANDWIDTHS = (
+    Rule(f"collective.{name}", "collectives", partial(collectives.bandwidth, name), needs_peers=True)
+    for name in COLLECTIVES
+)
+
 # In the order of reading: the first that fails gives the headline.
 RULES: tuple[Rule, ...] = (
     Rule("preflight.devices", None, world.devices),
@@ -48,7 +55,7 @@ RULES: tuple[Rule, ...] = (
     Rule("run.liveness", None, liveness.alive),
     Rule("preflight.world", "world", world.joined),
     Rule("host.fitness", "fitness", fitness.fitness, required=False),
-    Rule("collective.payload", "collectives", collectives.payload),
+    Rule("collective.payload", "collectives", payload.payload),
     Rule("fabric.transport", "collectives", transport.transport, needs_peers=True),
     Rule("fabric.rails", "rails", rails.rails, needs_peers=True),
     Rule("fabric.links", "pairs", links.links, needs_peers=True),
@@ -63,10 +70,7 @@ RULES: tuple[Rule, ...] = (
     Rule("training.mfu", "training", decomposition.mfu, required=False, needs_peers=True),
     Rule("training.sharded", "sharded", numerics.sharded, needs_peers=True),
     Rule("training.loss_parity", "parity", state.loss_parity),
-    Rule("collective.all_reduce", "collectives", collectives.all_reduce, needs_peers=True),
-    Rule("collective.all_gather", "collectives", collectives.all_gather, needs_peers=True),
-    Rule("collective.reduce_scatter", "collectives", collectives.reduce_scatter, needs_peers=True),
-    Rule("collective.all_to_all", "collectives", collectives.all_to_all, needs_peers=True),
+    *_BANDWIDTHS,
     Rule("storage.write", "storage", storage.write),
     Rule("storage.read", "storage", storage.read),
     Rule("loader.utilisation", "loader", loader.utilisation),

@@ -8,7 +8,7 @@ from smoke_training.evidence.registry import Record, kind
 
 @dataclass(frozen=True, kw_only=True)
 class Cell:
-    """One direction of one pair of nodes; every series has one value per visit (a lap of the schedule).
+    """One direction of one pair of nodes; every series has one value per visit.
 
     `gbit_s` is payload over the time from when the receiver was ready until it had everything, so it is
     never above the wire's rate. `segments` are TCP segments or packets that the sender's node sent during
@@ -124,7 +124,7 @@ class NodeTraffic:
 @kind("traffic")
 @dataclass(frozen=True, kw_only=True)
 class Traffic(Record):
-    """All-reduces of the whole gang: `operations` of `size_bytes`, `seconds` in total.
+    """All-reduces of all ranks: `operations` of `size_bytes`, `seconds` in total.
 
     `phase_tx_bytes` are the bytes that each interface of each node sent during the whole collectives phase.
     """

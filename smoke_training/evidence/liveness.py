@@ -36,12 +36,12 @@ class Hung(Record):
     """Something lives and does not go on.
 
     `how`: stopped (by a signal), behind (all others wait for it), silent (its launcher no longer reports),
-    stalled (all ranks wait and none is behind). `rank` is None for a launcher, torchrun or the whole gang.
-    `sequence` counts the gang's exchanges that the rank has entered, `foremost` is the highest of all ranks.
+    stalled (all ranks wait and none is behind). `rank` is None for a launcher, torchrun or all ranks.
+    `sequence` counts the exchanges of all ranks that this one has entered, `foremost` is the highest count.
     """
 
     how: str
-    what: str  # rank | launcher | torchrun | gang
+    what: str  # rank | launcher | torchrun | gang (all ranks)
     rank: int | None
     node: int | None
     phase: str | None

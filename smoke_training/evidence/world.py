@@ -35,7 +35,7 @@ class RankFacts:
 @kind("world")
 @dataclass(frozen=True, kw_only=True)
 class World(Record):
-    """The gang as it joined; `wanted` is the world size the plan asked for."""
+    """The process group as it joined; `wanted` is the world size the plan asked for."""
 
     wanted: int
     ranks: tuple[RankFacts, ...]
@@ -54,7 +54,7 @@ class RankUsage:
 @kind("usage")
 @dataclass(frozen=True, kw_only=True)
 class Usage(Record):
-    """Resources of all ranks at the end of one incarnation."""
+    """Resources of all ranks at the end of one restart attempt."""
 
     ranks: tuple[RankUsage, ...]
 

@@ -27,14 +27,11 @@ def reference(plan: Plan, backend: str) -> Reference:
             rate, words = plan.rail_gbit_s * max(1, len(plan.rails)), "rail_gbit_s x rails"
     else:
         rate, words = plan.rail_gbit_s, "rail_gbit_s"
+    limit = "the plan declares no rate"
+    if rate is not None and backend != "nccl" and rate > STREAM_LIMIT_GBIT_S:
+        limit, rate = f"one TCP stream is not expected to fill {rate:g} Gb/s", None
     if rate is None:
-        return _peers("the plan declares no rate; cells are compared with the fastest fifth of their lap")
-    if backend != "nccl" and rate > STREAM_LIMIT_GBIT_S:
-        limit = f"one TCP stream is not expected to fill {rate:g} Gb/s"
-        return _peers(f"{limit}; cells are compared with the fastest fifth of their lap")
+        reason = f"{limit}; cells are compared with the fastest fifth of the same repetition"
+        return Reference(None, Expected.unknown(reason))
     found = Expected(value=rate, kind="declared", source=f"{PLAN}, {words}", floor=ZONE[0] * rate)
     return Reference(rate, found)
-
-
-def _peers(reason: str) -> Reference:
-    return Reference(None, Expected.unknown(reason))

@@ -77,7 +77,7 @@ def wires(machine: Machine) -> Wires:
 
 
 def floor_of(tables: Tables, question: Question) -> Floor | None:
-    """The highest liveness floor that others ship for exactly this question; None where nobody does."""
+    """The highest liveness floor that others ship for exactly this question; None where none does."""
     fitting = [row for row in tables.floors if _same_place(row, question) and _same_cell(row, question)]
     return max(fitting, key=lambda row: row.value, default=None)
 

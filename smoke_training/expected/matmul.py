@@ -20,7 +20,7 @@ class Achievable:
 
 
 def achievable(device: str, dtype: str) -> Achievable | None:
-    """The figure for a device as its driver names it, at a data type; None if nobody published one."""
+    """The figure for a device as its driver names it, at a data type; None if none is published."""
     found = [
         item
         for item in _table()

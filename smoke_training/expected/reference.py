@@ -43,7 +43,7 @@ CPU_FILLS_GBIT_S = 2.0
 
 @dataclass(frozen=True, kw_only=True)
 class Setting:
-    """The gang of a run: its shape (None where nodes hold different numbers of ranks) and its backend."""
+    """The ranks of a run, their shape (None where nodes hold different numbers of them) and backend."""
 
     ranks: int
     shape: Shape | None
@@ -202,7 +202,7 @@ def _declared(
 def _derived(
     plan: Plan, limits: tuple[Bound, ...], size: int, algorithm: str | None, reasons: list[str]
 ) -> Reference | None:
-    """A bound that is known from end to end, on a fabric whose like have figures."""
+    """A fully known bound, for a fabric with published comparables."""
     bound = lowest(limits, algorithm)
     if bound is None or not bound.complete:
         reasons.append("no bound either: not every wire on the way is known")

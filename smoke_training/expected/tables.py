@@ -1,9 +1,9 @@
 """The rows of the tables beside this module, read from whatever the package lies in: a folder or a zip.
 
-A file holds `[sources.<key>]` (`text`, `date`, optionally `dated`, and whether the source was `read` for this
-table), `[[machine]]` entries and runs (`[[figure]]`, `[[floor]]`, `[[signature]]`), each with a source. A
-run has one table per collective, with GB/s by size: `"1 GiB" = 75.34`, or with remarks of its own
-`"1 GiB" = { value = 75.34, disagreements = ["..."] }`. Every size and machine type becomes a row.
+A file holds `[sources.<key>]` (`text`, `date`, optionally `dated`), `[[machine]]` entries and runs
+(`[[figure]]`, `[[floor]]`, `[[signature]]`), each with a source. A run has one table per collective, with
+GB/s by size: `"1 GiB" = 75.34`, or with remarks `"1 GiB" = { value = 75.34, disagreements = ["..."] }`. Every
+size and machine type becomes a row, with the GPUs per node of its machine.
 """
 
 import datetime
@@ -29,7 +29,6 @@ class Source:
 
     text: str
     date: datetime.date
-    read: bool
     dated: str = "by source"
 
 
@@ -73,7 +72,7 @@ class Figure(Cell):
     """GB/s of bus bandwidth that a source measured: `kind` published, derived or declared."""
 
     stack: str
-    kind: str
+    kind: str = "published"
     unit: str = UNIT
     disagreements: tuple[str, ...] = ()
 
@@ -137,7 +136,8 @@ def _rows(files: Mapping[str, str], kind: str, model: type[Row]) -> Iterable[Row
         try:
             content = tomllib.loads(text)
             sources = {key: Source(**row) for key, row in content.get("sources", {}).items()}
-        except (tomllib.TOMLDecodeError, TypeError) as error:
+            gpus = {name: row["gpus"] for row in content.get("machine", []) for name in row["instance_types"]}
+        except (tomllib.TOMLDecodeError, TypeError, KeyError) as error:
             raise TableError(f"{name}.toml: {error}") from error
         for number, run in enumerate(content.get(kind, []), 1):
             try:
@@ -145,6 +145,8 @@ def _rows(files: Mapping[str, str], kind: str, model: type[Row]) -> Iterable[Row
                     shared = {key: value for key, value in row.items() if key != "instance_types"}
                     for name_of_type in row["instance_types"]:
                         values = {**shared, "instance_type": name_of_type}
+                        if model is not Machine:
+                            values["gpus_per_node"] = gpus[name_of_type]
                         yield model(**_values(values, sources, {field.name for field in fields(model)}))
             except (KeyError, TypeError, ValueError) as error:
                 raise TableError(f"{name}.toml [[{kind}]] {number}: {error}") from error

@@ -43,7 +43,7 @@ class Shape:
 
     def __post_init__(self) -> None:
         if self.nodes < 1 or self.per_node < 1:
-            raise ValueError(f"{self.nodes} nodes of {self.per_node} ranks are no gang")
+            raise ValueError(f"{self.nodes} nodes of {self.per_node} ranks: each must be at least 1")
 
     @property
     def ranks(self) -> int:

@@ -6,14 +6,14 @@ send and the receiver can receive: b_ij ~ min(s_i, r_j) l_ij. So a node whose wh
 (it receives) is slow is to blame for it, and a single slow cell between nodes that are fast elsewhere is a
 slow link.
 
-The samples of a cell are laps of the tournament, seconds apart, because noise comes in bursts. What disturbs
-a transfer only ever makes it slower, and how long threads waited for a CPU is measured: a visit during most
-of which a thread of either end waited may acquit a cell, but never accuse it. Log ratios to the reference
-(the declared rate, or fast peers of the same lap) get a 20 % trimmed mean with its bounds. BAD: the estimate
-below 0.75 and, at the cell's share of the family-wise error (`estimators`), the upper bound below 0.85. GOOD:
-the lower bound above 0.75 at the level of acquittals, or a third of the visits, at least three, reached 0.85:
-a visit's rate is never above the wire's, so no slow wire does that, however busy the machines are. In between
-0.75 and 0.85 either answer is acceptable; a cell that no rule settles is OPEN.
+The samples of a cell come from repetitions of the schedule, seconds apart, because noise comes in bursts.
+What disturbs a transfer only ever makes it slower, and how long threads waited for a CPU is measured: a visit
+during most of which a thread of either end waited may acquit a cell, but never accuse it. Log ratios to the
+reference (the declared rate, or fast peers of the same repetition) get a 20 % trimmed mean with its bounds.
+BAD: the estimate below 0.75 and, at the cell's share of the family-wise error (`estimators`), the upper bound
+below 0.85. GOOD: the lower bound above 0.75 at the level of acquittals, or a third of the visits, at least
+three, reached 0.85: a visit's rate is never above the wire's, so no slow wire does that, however busy the
+machines are. In between 0.75 and 0.85 either answer is acceptable; a cell that no rule settles is OPEN.
 """
 
 import math
@@ -31,17 +31,15 @@ from smoke_training.statistics.estimators import (
     trimmed_interval,
 )
 
-FIRST_LOOK, MOST_REPETITIONS = 6, 60  # laps before the first look, and at most; one look after each
+FIRST_LOOK, MOST_REPETITIONS = 6, 60  # repetitions before the first look, and at most; one look each
 LOOKS = 1 + MOST_REPETITIONS - FIRST_LOOK
 ALONE_AT_MOST = 3  # up to three nodes a round has one pair, so every visit was alone on the wire anyway
 ZONE = (0.75, 0.85)
-CRAWL = 0.25  # three visits in three laps all below a quarter need no interval: no noise we measured did that
+CRAWL = 0.25  # three visits all below a quarter need no interval: no noise we measured did that
 CRAWL_VISITS = 3
 REACHED_VISITS, REACHED_SHARE = 3, 1 / 3  # of the visits that reach the zone's upper end: not a slow wire
 STARVED = 0.6  # share of a visit in which a thread waited for a CPU, above which it cannot accuse
-PEERS = (
-    0.8  # quantile of a lap's cells that serves as the reference: with one bad node of three, 2 of 6 are good
-)
+PEERS = 0.8  # quantile of a repetition's cells, the reference: with one bad node of three, 2 of 6 are good
 
 Pair = tuple[int, int]
 
@@ -93,10 +91,10 @@ class Score:
 
 
 def peer_reference(rates: Iterable[float]) -> float:
-    """The rate that a healthy cell of this lap reaches: the 0.8 quantile (upper order statistic) of all."""
+    """The rate that a healthy cell of a repetition reaches: the 0.8 quantile (upper order statistic)."""
     ordered = sorted(rates)
     if not ordered:
-        raise ValueError("a lap without rates has no reference")
+        raise ValueError("a repetition without rates has no reference")
     return ordered[math.ceil(PEERS * (len(ordered) - 1) - 1e-9)]
 
 
@@ -150,7 +148,7 @@ class Blame:
 
 @dataclass(frozen=True, kw_only=True)
 class Attribution:
-    """Who is certainly to blame, the BAD cells that nobody could be blamed for, and the OPEN cells."""
+    """Certain blames, the BAD cells that nothing could be blamed for, and the OPEN cells."""
 
     nodes: tuple[Blame, ...]
     links: tuple[Blame, ...]

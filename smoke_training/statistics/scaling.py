@@ -77,12 +77,12 @@ class Drift:
 
 
 def drifts(training: Training) -> list[Drift]:
-    """Changes of level inside the run, of the gang's step and of every rank's own compute."""
+    """Changes of level inside the run, of the slowest step and of every rank's own compute."""
     own = own_compute(training)
     series = straggler.block_medians(own)
-    gang = _slowest(training.step)
+    slowest = _slowest(training.step)
     common = [
-        math.log(statistics.median(gang[i : i + BLOCK])) for i in range(0, len(gang) - BLOCK + 1, BLOCK)
+        math.log(statistics.median(slowest[i : i + BLOCK])) for i in range(0, len(slowest) - BLOCK + 1, BLOCK)
     ]
     every: list[tuple[int | None, list[float]]] = [(None, common), *enumerate(series)]
     found = [(rank, changepoint.find(blocks, series=len(every))) for rank, blocks in every]
@@ -131,12 +131,12 @@ def efficiency(training: Training) -> Efficiency:
 
 
 def weak_scaling(training: Training) -> float:
-    """Classic weak scaling T(1) / T(N): medians, rank 0 alone over the gang's step."""
+    """Classic weak scaling T(1) / T(N): medians, rank 0 alone over the slowest rank's step."""
     return statistics.median(training.alone) / statistics.median(_slowest(training.step))
 
 
 def _communication(training: Training) -> list[float]:
-    """Per block: gang time without over gang time with the gradient all-reduce."""
+    """Per block: the slowest rank's time without over its time with the gradient all-reduce."""
     without, having = _slowest(training.compute), _slowest(training.step)
     return [
         scaling_efficiency(math.fsum(without[i : i + BLOCK]), math.fsum(having[i : i + BLOCK]))

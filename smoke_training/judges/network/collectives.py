@@ -1,28 +1,22 @@
-"""Judges of the collectives: how fast, and whether they return what they must (pure)."""
+"""Judge of the collectives' speed (pure)."""
 
 import statistics
-from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from smoke_training.evidence import Evidence
-from smoke_training.evidence.fabric import Collective, Payload, Wrong, sweep_of
+from smoke_training.evidence.fabric import Collective, sweep_of
 from smoke_training.evidence.world import World
 from smoke_training.expected import lookup
 from smoke_training.expected.reference import Reference, Setting, reference, setting_of
 from smoke_training.expected.tables import Signature, shipped
 from smoke_training.formulae.alphabeta import AlphaBeta, fit_alpha_beta
 from smoke_training.formulae.bandwidth import (
-    ALL_GATHER,
-    ALL_REDUCE,
-    ALL_TO_ALL,
-    COLLECTIVES,
-    REDUCE_SCATTER,
     algbw_gb_s,
     busbw_gb_s,
 )
 from smoke_training.formulae.bounds import Shape, wire_rates
-from smoke_training.judges.common import finite, host_of
-from smoke_training.model import Cause, Check, Culprit, Expected, Measured, Verdict
+from smoke_training.judges.common import finite
+from smoke_training.model import Cause, Check, Culprit, Measured, Verdict
 from smoke_training.nccl import tuning as nccl_tuning
 from smoke_training.plan import Plan
 from smoke_training.statistics.estimators import (
@@ -35,28 +29,7 @@ from smoke_training.statistics.medians import LOOKS, median_interval, share_belo
 BELOW_SHARE = 0.9  # of the samples: noise only slows, so a slow wire has no fast ones
 NOISY_QUEUE = 0.2  # of the timed seconds: who waits for a CPU that long is not waiting for a wire
 NOISY_STEAL = 0.05
-SUMS = (ALL_REDUCE, REDUCE_SCATTER)  # where a wrong element does not say whose it is
 ABOVE_CEILING = 1.25  # of a declared wire's bound: the bytes cannot have crossed it
-
-
-def all_reduce(plan: Plan, found: Evidence) -> Check | None:
-    """Bus bandwidth of the all-reduce at its judged size."""
-    return _judged(plan, found, ALL_REDUCE)
-
-
-def all_gather(plan: Plan, found: Evidence) -> Check | None:
-    """Bus bandwidth of the all-gather at its judged size."""
-    return _judged(plan, found, ALL_GATHER)
-
-
-def reduce_scatter(plan: Plan, found: Evidence) -> Check | None:
-    """Bus bandwidth of the reduce-scatter at its judged size."""
-    return _judged(plan, found, REDUCE_SCATTER)
-
-
-def all_to_all(plan: Plan, found: Evidence) -> Check | None:
-    """Bus bandwidth of the all-to-all at its judged size."""
-    return _judged(plan, found, ALL_TO_ALL)
 
 
 def open_size(plan: Plan, setting: Setting, sweep: Collective) -> int | None:
@@ -68,33 +41,8 @@ def open_size(plan: Plan, setting: Setting, sweep: Collective) -> int | None:
     return against.size if undecided else None
 
 
-def payload(_plan: Plan, found: Evidence) -> Check | None:
-    """Exact rank-coded contents of every collective at every size."""
-    parts, cluster = {item.name: item for item in found.all_of(Payload)}, found.of(World)
-    if not parts or cluster is None:
-        return None
-    needed = COLLECTIVES if len(cluster.ranks) > 1 else (ALL_REDUCE,)
-    missing = [name for name in needed if name not in parts]
-    wrong = [(name, item) for name, part in parts.items() for item in part.wrong]
-    elements = sum(part.elements for part in parts.values())
-    count = sum(item.elements for _, item in wrong)
-    status = Verdict.FAIL if wrong else Verdict.ERROR if missing else Verdict.PASS
-    skipped = [f"{name} not checked: {part.skipped}" for name, part in parts.items() if part.skipped]
-    culprits = tuple(_corrupters(wrong, cluster))
-    said = [f"{count} of {elements} exact elements are wrong{_where(wrong)}{_undecided(wrong, culprits)}"]
-    if missing:
-        said.append(f"no contents were delivered for {', '.join(missing)}")
-    return Check(
-        status=status,
-        measured=Measured(value=float(count), unit="wrong elements", n=elements, estimator="count"),
-        expected=Expected.exactly(0.0, "rank-coded 48-bit words and their int64 sums"),
-        culprits=culprits,
-        message="; ".join(said + skipped),
-        next_action="Take the accused rank's node out and test its memory and NIC." if wrong else None,
-    )
-
-
-def _judged(plan: Plan, found: Evidence, name: str) -> Check | None:
+def bandwidth(name: str, plan: Plan, found: Evidence) -> Check | None:
+    """Bus bandwidth of a collective at its judged size."""
     sweep, cluster = sweep_of(found, name), found.of(World)
     if sweep is None or cluster is None:
         return None
@@ -215,7 +163,7 @@ def _next_action(rates: Sequence[float], against: Reference, sweep: Collective) 
 def _culprits(
     plan: Plan, setting: Setting, name: str, against: Reference, centre: float
 ) -> tuple[Culprit, ...]:
-    """A slow collective accuses nobody: links, rails and transport do. The figure of a known fault does."""
+    """A slow collective accuses no node: links, rails and transport do. The figure of a known fault does."""
     fault = _signature(plan, setting, name, against, centre)
     if fault is None:
         return ()
@@ -307,51 +255,3 @@ def _liveness(plan: Plan, shape: Shape, name: str, size: int) -> Mapping[str, ob
     )
     floor = lookup.floor_of(shipped(), question)
     return None if floor is None else {"busbw_gb_s": floor.value, "source": floor.source.text}
-
-
-def _where(wrong: Sequence[tuple[str, Wrong]]) -> str:
-    if not wrong:
-        return ""
-    places = Counter((name, item.size) for name, item in wrong)
-    return " in " + ", ".join(f"{name} of {size} bytes" for name, size in list(places)[:6])
-
-
-def _corrupters(wrong: Sequence[tuple[str, Wrong]], cluster: World) -> Sequence[Culprit]:
-    """Every rank that is accused alone, or whose own part of what was gathered is wrong.
-
-    Where one receiver alone has errors, and of several senders, it is the receiver; a part of a
-    reduce-scatter has one receiver only and says nothing about it. Sums that fit several ranks accuse none.
-    """
-    accused = {
-        rank for name, item in wrong for rank in item.accused if name not in SUMS or len(item.accused) == 1
-    }
-    receivers = {item.rank for _, item in wrong}
-    spread = any(name != REDUCE_SCATTER for name, _ in wrong)
-    if spread and len(receivers) == 1 and len(cluster.ranks) > 2 and len(accused) != 1:
-        accused = receivers
-    return [_corrupter(rank, wrong, cluster) for rank in sorted(accused)]
-
-
-def _undecided(wrong: Sequence[tuple[str, Wrong]], accused: Sequence[Culprit]) -> str:
-    """Whom wrong sums fit, where they accuse nobody."""
-    several = sorted({rank for _, item in wrong for rank in item.accused})
-    if accused or not several:
-        return ""
-    return f"; what one of ranks {', '.join(map(str, several))} contributed was changed"
-
-
-def _corrupter(rank: int, wrong: Sequence[tuple[str, Wrong]], cluster: World) -> Culprit:
-    items = [(name, item) for name, item in wrong if rank in item.accused or rank == item.rank]
-    chunks = sorted({chunk for _, item in items for chunk in item.chunks})
-    sizes = sorted({item.size for _, item in items})
-    names = sorted({name for name, _ in items})
-    return Culprit(
-        kind="rank",
-        id=str(rank),
-        node=host_of(rank, cluster),
-        cause=Cause.CORRUPTION,
-        evidence=(
-            f"its words are wrong in {', '.join(names)} of {', '.join(map(str, sizes))} bytes, "
-            f"chunk {', '.join(map(str, chunks))}",
-        ),
-    )

@@ -90,7 +90,7 @@ def _rates(met: Tournament, seen: wires.Assessment) -> Measured:
         unit="Gb/s",
         n=worst.visits,
         ci=_scaled(worst, seen.typical_gbit_s),
-        estimator="slowest direction of a pair: 20 % trimmed mean over laps of log ratios to the reference",
+        estimator="slowest direction of a pair: 20 % trimmed mean over visits of log ratios to the reference",
         detail={
             "slowest": list(worst_pair),
             "reference_gbit_s": seen.typical_gbit_s,
@@ -134,7 +134,7 @@ def _link_culprits(found: Evidence, met: Tournament, seen: wires.Assessment) -> 
                 kind="stack",
                 id="fabric",
                 score=max(ratios),
-                cause=_slow_cause(sum(ratios) / len(ratios)),
+                cause=slow_cause(sum(ratios) / len(ratios)),
                 evidence=(
                     f"all {len(ratios)} directions between nodes are slow, the best at {max(ratios):.2f}",
                 ),
@@ -148,7 +148,8 @@ def _accused(found: Evidence, met: Tournament, seen: wires.Assessment, blame: Bl
     over = f" over {met.interface}" if met.interface else ""
     if len(blame.nodes) == 1:
         ways = {"both": "sends and receives", "sends": "sends", "receives": "receives"}[blame.direction]
-        what = f"node {blame.nodes[0]} {ways} slowly with all {len(met.nodes) - 1} others{over}"
+        others = {node for cell in blame.cells for node in cell} - set(blame.nodes)
+        what = f"node {blame.nodes[0]} {ways} slowly with all {len(others)} others{over}"
     else:
         ways = ", ".join(f"{a} to {b}" for a, b in blame.cells)
         what = f"only this pair is slow{over}: {ways}"
@@ -163,12 +164,13 @@ def _accused(found: Evidence, met: Tournament, seen: wires.Assessment, blame: Bl
         node=", ".join(node_name(node, found) for node in blame.nodes),
         score=worst.ratio,
         ci=finite(*worst.ci95),
-        cause=_slow_cause(worst.ratio),
+        cause=slow_cause(worst.ratio),
         evidence=(what + alone, cells),
     )
 
 
-def _slow_cause(ratio: float) -> Cause:
+def slow_cause(ratio: float) -> Cause:
+    """A link that fell back to half its rate, or one that is slow in another way."""
     return Cause.HALF_RATE_LINK if HALF[0] <= ratio <= HALF[1] else Cause.SLOW_LINK
 
 

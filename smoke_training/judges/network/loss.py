@@ -115,8 +115,8 @@ def _lossy(
     )
     if len(blame.nodes) == 1:
         why = {
-            "receives": "whoever sends to it has to send packets again",
-            "sends": "it has to send packets again whoever receives them",
+            "receives": "every sender to it has to send packets again",
+            "sends": "it has to send packets again to every receiver",
             "both": "packets are sent again in both directions, with every peer",
         }[blame.direction]
         return _lossy_end(found, blame.nodes[0], interface, rate, (why, figures))

@@ -11,7 +11,7 @@ from smoke_training.evidence.links import PairsSkipped, Rail, RailEnd, Rails, To
 from smoke_training.expected.links import reference
 from smoke_training.judges.common import RUN_AGAIN, node_name
 from smoke_training.judges.network import wires
-from smoke_training.judges.network.links import HALF, broken_culprits
+from smoke_training.judges.network.links import broken_culprits, slow_cause
 from smoke_training.model import Cause, Check, Culprit, Expected, Measured, Verdict
 from smoke_training.plan import Plan
 from smoke_training.statistics.estimators import Z_ACQUIT, decision_z, trimmed_interval
@@ -83,7 +83,7 @@ def _first(plan: Plan, item: Tournament) -> bool:
 
 
 def dead(found: Evidence, rail: Rail) -> list[Culprit]:
-    """The ends of a rail that are down or answer nobody; the pairs, where two live ends do not meet."""
+    """The ends of a rail that are down or never answer; the pairs, where two live ends do not meet."""
     ends = {end.node: end for end in rail.ends}
     down = {node: why for node, end in ends.items() if (why := _down(end)) is not None}
     live = [node for node in ends if node not in down]
@@ -185,7 +185,7 @@ def _everywhere(name: str, judged: wires.Assessment) -> Culprit:
         kind="nic",
         id=f"*/{name}",
         score=best,
-        cause=Cause.HALF_RATE_LINK if HALF[0] <= best <= HALF[1] else Cause.SLOW_LINK,
+        cause=slow_cause(best),
         evidence=(f"{name} is slow between all nodes; best direction {best:.2f} of the reference",),
     )
 
@@ -200,7 +200,7 @@ def _accused(found: Evidence, name: str, judged: wires.Assessment, blame: Blame)
         node=", ".join(node_name(node, found) for node in blame.nodes),
         score=worst.ratio,
         ci=worst.ci95,
-        cause=Cause.HALF_RATE_LINK if HALF[0] <= worst.ratio <= HALF[1] else Cause.SLOW_LINK,
+        cause=slow_cause(worst.ratio),
         evidence=(f"{name} carries {worst.ratio:.3f} of {judged.typical_gbit_s:.3g} Gb/s", cells),
     )
 

@@ -128,7 +128,7 @@ def balance(sent: Mapping[str, int]) -> float | None:
 def _dead_adapters(plan: Plan, found: Evidence, record: Traffic) -> list[Culprit]:
     """Adapters that carried hardly anything while their siblings worked (nccl; untested on hardware).
 
-    gloo takes the interfaces it is told to take, in no even shares, so its balance is only reported.
+    gloo uses the interfaces it is given, in uneven shares, so its balance is only reported.
     """
     if record.backend != "nccl":
         return []

@@ -26,14 +26,12 @@ from smoke_training.statistics.links import (
 )
 
 
-def lap_references(cells: Sequence[Cell], declared: float | None) -> list[float]:
-    """Per lap, what a cell should have reached."""
-    laps = max((len(cell.gbit_s) for cell in cells), default=0)
+def references_of(cells: Sequence[Cell], declared: float | None) -> list[float]:
+    """Per repetition of the schedule, what a cell should have reached."""
+    count = max((len(cell.gbit_s) for cell in cells), default=0)
     if declared is not None:
-        return [declared] * laps
-    return [
-        peer_reference(cell.gbit_s[lap] for cell in cells if lap < len(cell.gbit_s)) for lap in range(laps)
-    ]
+        return [declared] * count
+    return [peer_reference(cell.gbit_s[i] for cell in cells if i < len(cell.gbit_s)) for i in range(count)]
 
 
 def _visits(rates: Sequence[float], starved: Sequence[float] | None) -> list[Visit]:
@@ -74,14 +72,14 @@ class Assessment:
 
     @property
     def everything(self) -> bool:
-        """Whether no cell at all is good: then it is no single node's or link's fault."""
+        """Whether no cell at all is good: then it is not the fault of a single node or link."""
         return all(found.answer is Answer.BAD for found in self.scores.values())
 
 
 def assess(plan: Plan, nodes: Sequence[int], cells: Sequence[Cell], backend: str) -> Assessment:
     """Judge a tournament; needs at least one cell with a visit."""
     wanted = reference(plan, backend)
-    references = lap_references(cells, wanted.gbit_s)
+    references = references_of(cells, wanted.gbit_s)
     found = scores(cells, references, accusing_z(len(nodes)))
     if not found:
         raise ValueError("no transfer between nodes came to an end")

@@ -14,7 +14,7 @@ WATCH = "signs of life of every rank, watched from outside its process"
 
 
 def alive(plan: Plan, found: Evidence) -> Check | None:
-    """Nobody hung, nobody was killed except by plan, everybody started."""
+    """No rank hung, none was killed except by plan, all started."""
     hung, killed = found.all_of(Hung), found.all_of(Killed)
     absent, watch = found.all_of(NeverStarted), found.of(Liveness)
     culprits = [
@@ -84,7 +84,7 @@ def _action(hung: tuple[Hung, ...], killed: tuple[Killed, ...]) -> str:
 
 def _named(number: int | None) -> str:
     if number is None:
-        return "by a signal that nobody recorded"
+        return "by a signal that was not recorded"
     try:
         return f"by {signal.Signals(number).name}"
     except ValueError:

@@ -1,4 +1,4 @@
-"""A run that may be stopped at any time, and was: what it did not measure is nobody's fault (pure).
+"""A run that may be stopped at any time, and was: what it did not measure accuses no node (pure).
 
 A scheduled run makes way for training: the queue suspends its Job, and every pod gets SIGTERM. Such a run is
 SKIPPED, unless something had been measured before that fails on its own evidence.
@@ -13,7 +13,7 @@ from smoke_training.model import Check, Verdict
 from smoke_training.plan import Plan
 
 # What a run that is being stopped says about its own processes: ranks vanish and nodes never join because
-# somebody takes them away.
+# they are taken away.
 _OWN_PROCESSES = ("run.", "preflight.")
 
 

@@ -15,7 +15,7 @@ PER_NODE_VARIABLES = frozenset({"NCCL_HOSTID", "NCCL_TOPO_FILE", "NCCL_DEBUG_FIL
 
 
 def devices(plan: Plan, found: Evidence) -> Check | None:
-    """As many GPUs as planned on every node, unless CPU was asked for in so many words."""
+    """As many GPUs as planned on every node, unless the environment asks for CPU."""
     own, hello = found.of(Preflight), found.of(Nodes)
     if own is None:
         return None
@@ -89,16 +89,16 @@ def _next(cause: Cause) -> str:
 
 
 def _faults(plan: Plan, hello: Nodes) -> Iterator[tuple[Culprit, str]]:
-    """Every fault with its words, the most basic first; a node that differs in its plan is told only that."""
+    """Every fault with its words, the most basic first; of a node with another plan only that."""
     known = {facts.node: facts.host for facts in hello.joined}
     for node in sorted(set(range(hello.wanted)) - set(known)):
         words = f"node {node} never said hello (waited {hello.waited_s:.1f} s)"
         yield _culprit(node, None, Cause.NEVER_JOINED, words), words
-    told = set[int]()
+    named = set[int]()
     for node, words in _wrong_sizes(hello):
-        told.add(node)
+        named.add(node)
         yield _culprit(node, known[node], Cause.WRONG_WORLD_SIZE, words), words
-    alike = [facts for facts in hello.joined if facts.node not in told]
+    alike = [facts for facts in hello.joined if facts.node not in named]
     for node, words in _skew(alike):
         yield _culprit(node, known[node], Cause.MISMATCH, words), words
     for node, nic, words in _absent_rails(plan, alike):

@@ -139,12 +139,12 @@ def _torn_culprits(state: Integrity, found: Evidence) -> tuple[Culprit, ...]:
     culprits = []
     for items, cause in ((state.damaged, Cause.TORN_CHECKPOINT), (state.unreadable, Cause.UNKNOWN)):
         for node in sorted({item.node for item in items}):
-            told = tuple(_told(item) for item in items if item.node == node)
-            culprits.append(_storage(f"{state.name}@{node}", host_name(node, found), cause, told[:5]))
+            known = tuple(_words(item) for item in items if item.node == node)
+            culprits.append(_storage(f"{state.name}@{node}", host_name(node, found), cause, known[:5]))
     return tuple(culprits)
 
 
-def _told(item: Damage) -> str:
+def _words(item: Damage) -> str:
     return f"rank {item.rank}, step {item.step}, {item.path}: {item.fault}"
 
 

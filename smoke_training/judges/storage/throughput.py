@@ -59,10 +59,10 @@ def _room(item: StorageError) -> str:
 
 
 def _refusing(errors: Sequence[StorageError], found: Evidence) -> tuple[Culprit, ...]:
-    """One culprit per storage and node, with what each of its ranks was told."""
-    told: dict[tuple[str, int], list[StorageError]] = {}
+    """One culprit per storage and node, with what each of its ranks met."""
+    refused: dict[tuple[str, int], list[StorageError]] = {}
     for item in errors:
-        told.setdefault((item.name, item.node), []).append(item)
+        refused.setdefault((item.name, item.node), []).append(item)
     return tuple(
         Culprit(
             kind="storage",
@@ -71,7 +71,7 @@ def _refusing(errors: Sequence[StorageError], found: Evidence) -> tuple[Culprit,
             cause=Cause.DISK_FULL if any(item.errno in FULL_DISK for item in items) else Cause.UNKNOWN,
             evidence=tuple(_refusal(item) for item in items[:5]),
         )
-        for (name, node), items in told.items()
+        for (name, node), items in refused.items()
     )
 
 

@@ -1,4 +1,4 @@
-"""Judges of gradients and losses: finite, equal, the same whoever computes them (pure)."""
+"""Judges of gradients and losses: finite, equal, the same on any number of ranks (pure)."""
 
 from collections import Counter
 
@@ -44,7 +44,7 @@ def finite(plan: Plan, found: Evidence) -> Check | None:
 def _owners(records: tuple[Numerics, ...]) -> list[tuple[str, list[NonFinite]]]:
     """Of the first phase with any: the entries of every rank that had one at the earliest step.
 
-    One step later everybody may have them: the reduction hands them out, and the optimizer puts them into
+    One step later all ranks may have them: the reduction hands them out, and the optimizer puts them into
     the weights.
     """
     for record in records:
@@ -110,7 +110,7 @@ def _differences(record: Numerics) -> list[int]:
 
 
 def _deviants(record: Numerics, sample: int, cluster: World) -> tuple[Culprit, ...]:
-    """The ranks outside the majority; two camps of equal size accuse nobody in particular."""
+    """The ranks outside the majority; two camps of equal size accuse no rank."""
     sums = [row[sample] for row in record.checksums]
     where = f"step {record.steps[sample]} of {record.phase}"
     (common, count), *rest = Counter(sums).most_common()
@@ -197,7 +197,7 @@ def _sharding_culprit(text: str) -> Culprit:
 
 
 def _sharded_detail(record: Sharded) -> dict[str, object]:
-    """Step times beside those without communication: the gang's, so the slowest rank's."""
+    """Step times beside those without communication: those of all ranks, so the slowest rank's."""
     step = sorted(max(column) for column in zip(*record.step, strict=True))
     plain = sorted(max(column) for column in zip(*record.plain, strict=True))
     middle, bare = step[len(step) // 2], plain[len(plain) // 2]

@@ -254,8 +254,8 @@ def straggler_status(plan: Plan, training: Training) -> Verdict:
 def efficiency_status(plan: Plan, training: Training) -> Verdict:
     """What the efficiency check would say now.
 
-    Lost efficiency that no slow rank explains cannot be told from waiting for CPUs when others hold them:
-    on such a host the answer is INCONCLUSIVE, with the share as its number. The same where the slow rank is
+    Lost efficiency that no slow rank explains may as well be waiting for CPUs that others hold: on such a
+    host the answer is INCONCLUSIVE, with the share as its number. The same where the slow rank is
     itself in doubt.
     """
     result = scaling.efficiency(training)

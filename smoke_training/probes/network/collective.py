@@ -24,7 +24,7 @@ from smoke_training.probes.context import Context
 from smoke_training.probes.group import Group
 from smoke_training.probes.network import payloads
 from smoke_training.probes.network.operations import Bench
-from smoke_training.runtime import host, threads
+from smoke_training.runtime import counters, host
 from smoke_training.statistics import medians
 
 REPEATS = medians.LOOK_EVERY  # in a row, of one size, so that caches and connections are as warm as in use
@@ -144,12 +144,12 @@ class Sweep:
         order = list(sizes)
         self.dice.shuffle(order)
         for size in order:
-            before, began = threads.waited(), time.perf_counter()
+            before, began = _waited(), time.perf_counter()
             mine = []
             for _ in range(REPEATS):
                 self.group.barrier()
                 mine.append(self._timed(bench, size))
-            after = threads.waited()
+            after = _waited()
             self.window += time.perf_counter() - began
             self.waits_known &= before is not None and after is not None
             self.waited += (after or 0.0) - (before or 0.0)
@@ -195,8 +195,14 @@ class Sweep:
         )
 
 
+def _waited() -> float | None:
+    """Seconds that all threads of this process waited for a CPU; gloo moves bytes on its own threads."""
+    waits = counters.waits_for_cpus()
+    return sum(waits.values()) if waits else None
+
+
 def _algorithms(group: Group, name: str) -> dict[str, str]:
-    """What NCCL's own log says it chose, where the launcher told it to write one."""
+    """What NCCL's own log says it chose, where the launcher asked it for one."""
     pattern = os.environ.get("NCCL_DEBUG_FILE")
     if not group.cuda or not pattern:
         return {}

@@ -47,7 +47,7 @@ class Bench:
         self._other = torch.zeros(extra, dtype=torch.float32, device=group.device)
 
     def operation(self, size: int) -> Callable[[], None]:
-        """The collective over `size` bytes; ValueError for a name nobody knows."""
+        """The collective over `size` bytes; ValueError for an unknown name."""
         whole = self._whole[: self._count(size)]
         if self.name == ALL_REDUCE:
             return lambda: all_reduce(whole)

@@ -40,7 +40,7 @@ SERIAL_VISITS = 10
 ACCUSED_AT_MOST = 3
 QUICK_S, FULL_S = 5.0, 14.0
 FIGURE_REPETITIONS, FIGURE_S = 20, 2.5  # a figure to compare later runs with takes more visits than a verdict
-SUSPICION = 2.5  # times the limit while cells are slow and nobody is certainly to blame
+SUSPICION = 2.5  # times the limit while cells are slow and no node or link is certainly to blame
 
 
 def measure(context: Context) -> Iterator[Record]:

@@ -14,7 +14,7 @@ from smoke_training.probes.network import words as payload
 from smoke_training.probes.network.words import Error
 
 LIMIT = 1 << 22  # bytes: the exact check is about correctness, the sweep is about speed
-LISTED = 64  # wrong elements looked at per rank and size: enough to tell who, few enough to be quick
+LISTED = 64  # wrong elements looked at per rank and size: enough to find the rank, few enough to be quick
 WORD = 8  # bytes of an int64
 SUMS = (ALL_REDUCE, REDUCE_SCATTER)
 ROUNDS = 48  # of one more exchange each, while wrong sums fit more than one rank

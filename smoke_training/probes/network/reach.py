@@ -17,6 +17,7 @@ from smoke_training.plan import Plan
 from smoke_training.runtime import counters, heartbeat, host
 
 REACH_S = 2.0  # connections on a working rail take milliseconds
+SEEN = ("up", "running", "carrier", "operstate", "speed_mbit_s", "carrier_changes", "address")
 TRIES = 2  # within one, the kernel repeats a lost packet only once
 
 Exchange = Callable[[Any], list[Any]]  # gives every rank's JSON value to every rank
@@ -30,7 +31,7 @@ class StoreExchange:
         self._store, self._node, self._nodes, self._round = store, node, nodes, 0
 
     def __call__(self, item: Any) -> list[Any]:
-        """Everybody's item, in the order of nodes."""
+        """Every node's item, in the order of nodes."""
         self._round += 1
         heartbeat.own().beat()
         self._store.set(f"{self._round}-{self._node}", json.dumps(item))
@@ -65,7 +66,7 @@ def silent(name: str, found: tuple[RailEnd, ...]) -> Rail:
 
 
 def ends(exchange: Exchange, name: str, node: int | None, nodes: Sequence[int]) -> tuple[RailEnd, ...]:
-    """State and reach of every node's interface; everybody who takes part in the exchange gets all of them.
+    """State and reach of every node's interface; every rank of the exchange gets all of them.
 
     One rank of each node (`node`; None: this rank only looks on) listens on its interface while all connect.
     """
@@ -94,24 +95,14 @@ def ends(exchange: Exchange, name: str, node: int | None, nodes: Sequence[int]) 
 
 def end(node: int, state: counters.Interface | None, reached: Mapping[str, bool]) -> RailEnd:
     """One node's end of a rail, before anything was sent over it."""
+    seen = {name: getattr(state, name, None) for name in SEEN}
     return RailEnd(
-        node=node,
-        exists=state is not None,
-        up=state.up if state else None,
-        running=state.running if state else None,
-        carrier=state.carrier if state else None,
-        operstate=state.operstate if state else None,
-        speed_mbit_s=state.speed_mbit_s if state else None,
-        carrier_changes=state.carrier_changes if state else None,
-        address=state.address if state else None,
-        reached=dict(reached),
-        tx_bytes=None,
-        rx_bytes=None,
+        node=node, exists=state is not None, reached=dict(reached), tx_bytes=None, rx_bytes=None, **seen
     )
 
 
 def _few(node: int, nodes: Sequence[int]) -> set[int]:
-    """Whom a node asks: all, or above 16 nodes enough to tell who is silent: those 1, 2, 4, ... places on."""
+    """The nodes that a node asks: all; above 16 those 1, 2, 4, ... places on, enough to find silent ones."""
     if len(nodes) <= 16:
         return set(nodes)
     place = nodes.index(node)
@@ -119,7 +110,7 @@ def _few(node: int, nodes: Sequence[int]) -> set[int]:
 
 
 def _listen(address: str) -> socket.socket | None:
-    """A port on this rail's address; the kernel accepts connections for it, nobody else has to."""
+    """A port on this rail's address; the kernel alone accepts connections for it."""
     listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     try:
         listener.bind((address, 0))

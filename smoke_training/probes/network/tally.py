@@ -100,7 +100,7 @@ def _cell(pair: Pair, visits: Sequence[_Visit], serial: Sequence[_Visit]) -> Cel
 
 
 def _complete(values: Sequence[T | None]) -> tuple[T, ...] | None:
-    """The series, or None if any of it is unknown: half a count is no count."""
+    """The series; None if any value of it is unknown."""
     known = tuple(value for value in values if value is not None)
     return known if known and len(known) == len(values) else None
 

@@ -69,7 +69,7 @@ def _proof(
     dist.all_reduce(buffer)
     group.barrier()
     counted = Counted.now()
-    group.barrier()  # nobody starts before everybody has read
+    group.barrier()  # no rank starts before all have read
     group.sync()
     began = time.perf_counter()
     for _ in range(OPERATIONS):

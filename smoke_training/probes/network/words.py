@@ -1,4 +1,4 @@
-"""Rank-coded contents: what a collective must return exactly, and whom a wrong element accuses (pure).
+"""Rank-coded contents: what a collective must return exactly, and which rank a wrong element accuses (pure).
 
 Every rank contributes 48-bit words that depend on rank, chunk, salt and place, so that the words of two ranks
 at one place have nothing in common. An int64 sum of up to 2^14 of them is exact.
@@ -15,7 +15,7 @@ from functools import lru_cache
 
 BITS = 48
 PERIOD = 64  # words repeat after so many places: a wrong element is still placed by its chunk
-MISSING, TWICE = -1, -2  # explanations that are no set of changed bits
+MISSING, TWICE = -1, -2  # explanations other than a set of changed bits
 _MASK = (1 << 64) - 1
 
 

@@ -76,7 +76,7 @@ class Replica:
     def __init__(self, group: Group, seed: int) -> None:
         self.group, self.seed, self.size = group, seed, transformer.STATE
         if group.cuda:
-            # Backward passes of attention and embedding add in any order on CUDA unless told otherwise.
+            # Backward passes of attention and embedding add in any order on CUDA unless asked otherwise.
             # Untested on hardware. A warning is enough: cuBLAS is deterministic on a single stream.
             torch.use_deterministic_algorithms(mode=True, warn_only=True)
         self.network = transformer.build(self.size, seed, group.device, torch.float32)

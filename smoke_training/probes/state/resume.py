@@ -89,7 +89,7 @@ class Trial:
                 seconds.append(time.perf_counter() - began)
         shards = store.shards(store.step_folder(self.trial.root, schedule.steps), group.rank)
         size = sum(group.gather(sum(path.stat().st_size for path in shards)))
-        group.barrier()  # nobody tidies up while another is still writing
+        group.barrier()  # no rank tidies up while another is still writing
         shutil.rmtree(self.trial.root, ignore_errors=True)
         record = {"losses": losses, "manifests": manifests}
         write_durably(self.scratch / f"reference-{group.rank}.json", json.dumps(record).encode())

@@ -43,7 +43,7 @@ class TornCheckpointError(RuntimeError):
 
 
 class UnreadableCheckpointError(RuntimeError):
-    """A part that the operating system does not let us read, so that nobody knows whether it is whole."""
+    """A part that the operating system does not let us read: whether it is whole is not known."""
 
 
 class RefusedError(RuntimeError):

@@ -1,6 +1,6 @@
 """Gradients: finite on every rank before the reduction, equal on all ranks after it.
 
-The owner of a NaN can only be found before the reduction, which hands it to everybody. When the last
+The owner of a NaN can only be found before the reduction, which hands it to all ranks. When the last
 gradient of a backward pass is ready, autograd runs the callbacks queued during that pass in their order.
 `DistributedDataParallel` queues the one that waits for the all-reduce and copies its result over the
 gradients when its last bucket is full (torch 2.13, `reducer.cpp`, `finalize_backward`), which it learns after

@@ -78,7 +78,7 @@ def test_what_nobody_knows_has_no_bound() -> None:
     assert highest(()) is None
     with pytest.raises(ValueError, match="no collective 'broadcast'"):
         bounds("broadcast", Shape(2, 8), H100)
-    with pytest.raises(ValueError, match="no gang"):
+    with pytest.raises(ValueError, match="each must be at least 1"):
         Shape(0, 8)
 
 

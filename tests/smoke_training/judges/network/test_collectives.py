@@ -1,6 +1,7 @@
 """Judging sweeps and contents of collectives."""
 
 import random
+from functools import partial
 from typing import Any
 
 import pytest
@@ -9,7 +10,7 @@ from smoke_training.evidence import parse
 from smoke_training.evidence.fabric import Collective
 from smoke_training.expected.reference import setting_of
 from smoke_training.formulae.bandwidth import COLLECTIVES
-from smoke_training.judges.network import collectives
+from smoke_training.judges.network import collectives, payload
 from smoke_training.model import Check, Verdict
 from tests.smoke_training.samples import lines, parsed, payloads, plan, sweeps
 
@@ -44,7 +45,9 @@ def sweep(name: str = "all_reduce", **changes: Any) -> dict[str, Any]:
 
 
 def judged(line: dict[str, Any], cluster: dict[str, Any] | None = None, **changes: Any) -> Check:
-    found = collectives.all_reduce(plan(**{**LAB, **changes}), parsed([cluster or world(), line]))
+    found = collectives.bandwidth(
+        "all_reduce", plan(**{**LAB, **changes}), parsed([cluster or world(), line])
+    )
     assert found is not None
     return found
 
@@ -198,7 +201,7 @@ def test_a_collective_that_the_backend_lacks_is_skipped_by_name() -> None:
         "name": "reduce_scatter",
         "skipped": "gloo of torch 2.1 has no reduce_scatter",
     }
-    found = collectives.reduce_scatter(plan(**LAB), parsed([world(), line]))
+    found = collectives.bandwidth("reduce_scatter", plan(**LAB), parsed([world(), line]))
     assert found is not None
     assert (found.status, found.required) == (Verdict.SKIPPED, False)
     assert "has no reduce_scatter" in found.message
@@ -206,7 +209,7 @@ def test_a_collective_that_the_backend_lacks_is_skipped_by_name() -> None:
 
 @pytest.mark.parametrize("name", COLLECTIVES)
 def test_no_sweep_is_no_check(name: str) -> None:
-    judge = getattr(collectives, name)
+    judge = partial(collectives.bandwidth, name)
     others = [line for line in sweeps() if line["name"] != name]
     assert judge(plan(**LAB), parsed([world(), *others])) is None
     assert judge(plan(**LAB), parsed([world(), *sweeps()])) is not None
@@ -214,7 +217,7 @@ def test_no_sweep_is_no_check(name: str) -> None:
 
 def contents(*wrong: dict[str, Any], name: str = "all_reduce", ranks: int = 3, **changes: Any) -> Check:
     items = [{**line, "wrong": list(wrong)} if line["name"] == name else line for line in payloads()]
-    found = collectives.payload(plan(**LAB), parsed([world(nodes=ranks), *items]))
+    found = payload.payload(plan(**LAB), parsed([world(nodes=ranks), *items]))
     assert found is not None
     return found
 
@@ -262,13 +265,13 @@ def test_the_only_receiver_of_errors_is_accused_where_these_accuse_nobody_in_com
 
 def test_missing_contents_are_an_error_and_skipped_ones_are_named() -> None:
     some = [line for line in payloads() if line["name"] != "all_to_all"]
-    found = collectives.payload(plan(**LAB), parsed([world(), *some]))
+    found = payload.payload(plan(**LAB), parsed([world(), *some]))
     assert found is not None
     assert found.status is Verdict.ERROR
     assert "no contents were delivered for all_to_all" in found.message
     without = {"kind": "payload", "name": "all_to_all", "skipped": "gloo has none"}
-    skipped = collectives.payload(plan(**LAB), parsed([world(), *some, without]))
+    skipped = payload.payload(plan(**LAB), parsed([world(), *some, without]))
     assert skipped is not None
     assert skipped.status is Verdict.PASS
     assert "all_to_all not checked: gloo has none" in skipped.message
-    assert collectives.payload(plan(**LAB), parse([])) is None
+    assert payload.payload(plan(**LAB), parse([])) is None

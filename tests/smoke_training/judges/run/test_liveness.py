@@ -62,7 +62,7 @@ def test_a_run_that_was_cut_off_proves_nothing_about_liveness() -> None:
             "all ranks wait in exchange 41 in phase training",
         ),
         (KILLED, ("rank", "1", Cause.KILLED), "rank 1 on node 1 was killed by SIGKILL in phase training"),
-        ({**KILLED, "signal": None}, ("rank", "1", Cause.KILLED), "by a signal that nobody recorded"),
+        ({**KILLED, "signal": None}, ("rank", "1", Cause.KILLED), "by a signal that was not recorded"),
         ({**KILLED, "signal": 63}, ("rank", "1", Cause.KILLED), "was killed by signal 63"),
         (
             {**KILLED, "what": "launcher", "rank": None, "signal": None},
