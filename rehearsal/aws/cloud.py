@@ -79,3 +79,9 @@ class AwsCloud(TableCloud[Site]):
         """A function such as `aws:index/getAvailabilityZones:getAvailabilityZones`."""
         call = asking(self.package, token, instance.config)
         return functions.answer_to(site_of(self._state, call, args), args)
+
+    def settings_for(self, record: Record) -> Properties:
+        """A provider of the resource's region that assumes a role of its account."""
+        account, _, region = record.scope.partition("/")
+        roles = [{"roleArn": f"arn:aws:iam::{account}:role/drift"}]
+        return {"region": record.outputs.get("region") or region, "assumeRoles": roles}

@@ -63,7 +63,7 @@ def ensure(state: State, account: str, region: str) -> None:
 
 
 def is_default(state: State, record: Record) -> bool:
-    """Whether a VPC or subnet is the account's own: made by nobody's program."""
+    """Whether a VPC or subnet belongs to the account itself, not to a program."""
     return not record.urn and bool(state.document(_SPACE, record.scope))
 
 

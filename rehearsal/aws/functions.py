@@ -138,7 +138,7 @@ def _ami(site: Site, args: Properties) -> Properties:
 
 
 def _instance_type(site: Site, args: Properties) -> Properties:
-    """What the catalogue knows of a machine type."""
+    """What the catalog knows about a machine type."""
     kind = facts.catalog().instance_type(str(args.get("instanceType")))
     accelerator = facts.catalog().accelerators[kind.accelerator]
     return {
@@ -163,7 +163,7 @@ def _instance_type(site: Site, args: Properties) -> Properties:
 
 
 def _offerings(site: Site, args: Properties) -> Properties:
-    """Which machine types the region or its zones offer, of those the catalogue holds."""
+    """Which machine types the region or its zones offer, of those in the catalog."""
     region = facts.catalog().regions.get(site.region)
     wanted: list[str] = []
     for one in args.get("filters") or []:

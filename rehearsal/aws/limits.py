@@ -39,7 +39,7 @@ class Limited(Wrapper):
         self._state, self._account = state, Account(faults)
 
     def create(self, call: Call, inputs: Properties, *, preview: bool) -> tuple[str, Properties]:
-        """See `model.Cloud`; a preview is told by its preflight instead, all at once."""
+        """See `model.Cloud`; for a preview, the preflight reports every shortfall at once."""
         if not preview and call.type in (*_CODES, _NODES, _INSTANCE):
             self._refuse(call, inputs)
         return self.inside.create(call, inputs, preview=preview)

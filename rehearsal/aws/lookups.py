@@ -193,7 +193,7 @@ def _hosted_zone(site: Site, args: Properties) -> Properties:
 
 
 def _cluster_versions(site: Site, args: Properties) -> Properties:
-    """The Kubernetes versions of the catalogue, newest first."""
+    """The Kubernetes versions of the catalog, newest first."""
     only = args.get("clusterVersionsOnlies") or []
     versions = sorted(facts.catalog().eks.versions, key=lambda text: [int(part) for part in text.split(".")])
     rows = [{"clusterVersion": one} for one in reversed(versions) if not only or one in only]

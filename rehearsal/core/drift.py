@@ -5,14 +5,11 @@ import threading
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from rehearsal.core.model import Call, Cloud, Instance, Properties, Record, RefusalError
-from rehearsal.core.properties import at, head, steps
+from rehearsal.core.model import Call, Cloud, Instance, Record, RefusalError
+from rehearsal.core.properties import head, steps
 from rehearsal.core.schema import Schemas
 from rehearsal.core.state import State
 from rehearsal.core.validate import nearest
-from rehearsal.kubernetes import ambient
-
-_CLUSTERS = ("aws:eks/cluster:Cluster", "gcp:container/cluster:Cluster")
 
 
 def find(state: State, urn: str) -> Record:
@@ -79,30 +76,8 @@ def _put(tree: Any, keys: list[str | int], value: Any) -> Any:
     return {**fields, key: made}
 
 
-def delete(state: State, cloud: Cloud, record: Record, log: Callable[[str, str], None]) -> None:
+def delete(cloud: Cloud, record: Record, log: Callable[[str, str], None]) -> None:
     """Delete a resource as its service would on request, refusals included."""
-    instance = Instance(record.package, _provider(state, record))
+    instance = Instance(record.package, cloud.settings_for(record))
     call = Call(instance, record.type, record.urn, threading.Event(), log)
     cloud.delete(call, record.id, record.outputs)
-
-
-def _provider(state: State, record: Record) -> Properties:
-    """Settings of a provider that reaches the resource's account, project or cluster."""
-    if record.package == "aws":
-        account, _, region = record.scope.partition("/")
-        role = f"arn:aws:iam::{account}:role/drift"
-        return {"region": record.outputs.get("region") or region, "assumeRoles": [{"roleArn": role}]}
-    if record.package == "gcp":
-        return {name: record.outputs.get(name) for name in ("project", "region", "zone")}
-    clusters = [one for token in _CLUSTERS for one in state.find(type=token)]
-    keys = ("arn", "selfLink")
-    owner = next(
-        (one for one in clusters if record.scope in (one.id, *(at(one.outputs, key) for key in keys))),
-        ambient.RECORD,
-    )
-    cluster = {"name": "drift", "cluster": {"server": f"https://{_bare(owner.outputs.get('endpoint'))}"}}
-    return {"kubeconfig": json.dumps({"clusters": [cluster]})}
-
-
-def _bare(endpoint: object) -> str:
-    return str(endpoint).removeprefix("https://")

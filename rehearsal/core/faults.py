@@ -111,7 +111,7 @@ class Faults(BaseModel):
     faults: tuple[CloudFault, ...] = ()
     capacity: tuple[Capacity, ...] = ()
     quotas: Mapping[str, float] = Field(default_factory=dict)
-    """Quota key of the catalogue -> what the account has instead of the default."""
+    """Quota key of the catalog -> what the account has instead of the default."""
 
 
 def parse(texts: Sequence[str], scenario: Path | None = None) -> Faults:
@@ -159,7 +159,7 @@ def _scenario(path: Path, problems: list[Problem]) -> Faults:
         problems.append(Problem("--faults", str(path), f"cannot be read: {error}", "Name a YAML file."))
         return Faults()
     except YAMLError as error:
-        problems.append(Problem("--faults", str(path), f"is no YAML: {error}", "Mend the file."))
+        problems.append(Problem("--faults", str(path), f"is not YAML: {error}", "Correct the file."))
         return Faults()
     try:
         return Faults.model_validate(content if content is not None else {})

@@ -41,13 +41,13 @@ class FaultPlan:
         self._hidden: dict[str, float] = {}  # identifier -> monotonic time from which others see it
 
     def hitting(self, operation: str, call: Call) -> list[Any]:
-        """The faults (`faults.CloudFault`) that befall this operation; each operation is told once."""
+        """The faults (`faults.CloudFault`) that hit this operation; each operation is asked for once."""
         with self._lock:
             self._reload()
             return [fault for index, fault in enumerate(self._faults) if self._hits(index, operation, call)]
 
     def hide(self, values: set[str], seconds: float) -> None:
-        """Let nobody else see a resource for a while."""
+        """Hide a resource from other resources for a while."""
         with self._lock:
             self._hidden.update(dict.fromkeys(values, time.monotonic() + seconds))
 

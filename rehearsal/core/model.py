@@ -1,4 +1,4 @@
-"""The words in which the gRPC provider, the clouds and the state talk to each other.
+"""The types that the gRPC provider, the clouds and the state share.
 
 Property values are plain JSON values (dict, list, str, bool, int or float, None) or `UNKNOWN`.
 """
@@ -49,7 +49,7 @@ class Reference:
 
 
 class RefusalError(Exception):
-    """The cloud says no: `code` as the service spells it, a message, and what to do about it."""
+    """The cloud says no: the code of the service, a message, and a fix."""
 
     def __init__(self, code: str, message: str, fix: str = "") -> None:
         self.code, self.message, self.fix = code, message, fix
@@ -149,3 +149,7 @@ class Cloud(Protocol):
 
     def invoke(self, instance: Instance, token: str, args: Properties) -> Properties:
         """The result of a function such as `aws:index/getAvailabilityZones:getAvailabilityZones`."""
+
+    def settings_for(self, record: Record) -> Properties:
+        """The configuration of a provider that reaches the account, project or cluster of a resource."""
+        return {}

@@ -79,7 +79,7 @@ def _each(value: Any, steps: list[str], here: str) -> Iterator[tuple[str, Any]]:
 
 
 def without_indices(path: str) -> str:
-    """A property path without its list indices, as the tables spell paths."""
+    """A property path without its list indices, the form of paths in tables."""
     return _INDEX.sub("", path)
 
 

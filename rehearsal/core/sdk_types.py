@@ -37,7 +37,7 @@ class _Reader:
         self.objects: dict[str, dict[str, Any]] = {}
 
     def form(self, hint: Any) -> Form:
-        """The JSON form of a type hint; what cannot be told is "any"."""
+        """The JSON form of a type hint; an unknown one is "any"."""
         if hint in _SCALARS:
             return _SCALARS[hint]
         origin, args = typing.get_origin(hint), typing.get_args(hint)

@@ -18,7 +18,6 @@ from pulumi.runtime.proto import provider_pb2_grpc
 
 from infra.engine.peers import loopback_server
 from rehearsal import control
-from rehearsal.aws.limits import Limited
 from rehearsal.core import drift
 from rehearsal.core.faulty import FaultPlan, Faulty
 from rehearsal.core.journal import Journal, Journaled
@@ -39,6 +38,8 @@ _CLOUDS = {
     "random": "rehearsal.helpers.random_values:RandomCloud",
     "tls": "rehearsal.helpers.tls:TlsCloud",
 }
+# Clouds whose accounts have limits.
+_LIMITED = {"aws": "rehearsal.aws.limits:Limited"}
 # What they make lives in the engine's state alone, so there is nothing to count.
 _HELPERS = frozenset({"random", "tls"})
 
@@ -95,11 +96,9 @@ class Server:
         """The emulated cloud of a package, built on first use."""
         with self._building:
             if package not in self._clouds:
-                module, _, name = _CLOUDS[package].partition(":")
                 schemas = Schemas(package, _cache(self._home) / "schemas")
                 self._schemas[package] = schemas
-                factory = getattr(importlib.import_module(module), name)
-                self._clouds[package] = factory(self._state, schemas, self._home)
+                self._clouds[package] = _named(_CLOUDS[package])(self._state, schemas, self._home)
                 if hasattr(self._clouds[package], "restore"):
                     cast(_Supervisor, self._clouds[package]).restore()
             return self._clouds[package]
@@ -181,7 +180,7 @@ class Server:
         if message["op"] == "drift":
             drift.change(self._state, self._schemas[record.package], record, message["values"])
         else:
-            drift.delete(self._state, cloud, record, lambda severity, text: _LOG.info("%s", text))
+            drift.delete(cloud, record, lambda severity, text: _LOG.info("%s", text))
         return {"urn": record.urn, "id": record.id, "type": record.type}
 
     def _stop(self, message: dict[str, Any]) -> dict[str, Any]:
@@ -212,8 +211,8 @@ class Server:
         cloud = self.cloud(package)
         if package not in _HELPERS:
             cloud = Journaled(cloud, self._journal)
-            if package == "aws":
-                cloud = Limited(cloud, self._state, self._home / "faults.json")
+            if package in _LIMITED:
+                cloud = _named(_LIMITED[package])(cloud, self._state, self._home / "faults.json")
             cloud = Faulty(cloud, self._faults, engine)
         provider = Provider(cloud, environment, str(self._home / control.LOG))
         with self._lock:
@@ -233,6 +232,13 @@ class Server:
             "workloads": self._workloads(),
             "engines": engines,
         }
+
+
+def _named(path: str) -> Callable[..., Cloud]:
+    """The class at `module:name`, imported on first use: the daemon starts without the clouds."""
+    module, _, name = path.partition(":")
+    found: Callable[..., Cloud] = getattr(importlib.import_module(module), name)
+    return found
 
 
 def _is_gone(process: int) -> bool:

@@ -9,7 +9,7 @@ from rehearsal.core.model import Record
 from rehearsal.core.state import State
 
 # What was written through this store is {"versions": {id: {"value": str, "stages": [...]}}}; anything else
-# was written by whoever emulates a service that makes secrets: the value itself, as text or as JSON.
+# was written by an emulated service that makes secrets: the value itself, as text or as JSON.
 SPACE = "secret"
 _SECRET = "aws:secretsmanager/secret:Secret"  # noqa: S105 - a resource type
 _VERSION = "aws:secretsmanager/secretVersion:SecretVersion"

@@ -83,3 +83,7 @@ class GcpCloud(TableCloud[Site]):
         """A function such as `gcp:compute/getZones:getZones`."""
         call = asking(self.package, token, instance.config)
         return functions.answer_to(site_of(self._state, call, args), args)
+
+    def settings_for(self, record: Record) -> Properties:
+        """A provider of the resource's project and places."""
+        return {name: record.outputs.get(name) for name in ("project", "region", "zone")}

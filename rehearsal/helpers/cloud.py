@@ -14,7 +14,7 @@ from rehearsal.core.model import (
     RefusalError,
 )
 from rehearsal.core.properties import changed, has_unknown, without_none
-from rehearsal.core.rules.telling import unknown_function, unknown_type
+from rehearsal.core.rules.wording import unknown_function, unknown_type
 from rehearsal.core.schema import Schemas
 from rehearsal.core.validate import validate
 
@@ -28,7 +28,7 @@ class Maker:
     defaults: Properties = field(default_factory=dict)
     in_place: frozenset[str] = frozenset()
     adopt: Callable[[str], Properties] | None = None
-    """The id given to `pulumi import` -> outputs; raises ValueError when it is no such id."""
+    """The id given to `pulumi import` -> outputs; raises ValueError for any other id."""
 
 
 class HelperCloud(Cloud):
@@ -88,7 +88,7 @@ class HelperCloud(Cloud):
         try:
             outputs = {**self._makers[call.type].defaults, **adopt(id)}
         except ValueError as error:
-            raise RefusalError("InvalidImportId", f"{id!r} is no id of {call.type}: {error}") from error
+            raise RefusalError("InvalidImportId", f"{id!r} is not an id of {call.type}: {error}") from error
         schema = self._schemas.resource(call.type)
         taken = {key: value for key, value in outputs.items() if schema and key in schema.inputs}
         return taken, outputs

@@ -29,6 +29,7 @@ from rehearsal.kubernetes.clusters import (
     GKE_CLUSTER,
     PACKAGE,
     Cluster,
+    kubeconfig,
     namespace_of,
     resolve,
 )
@@ -54,7 +55,11 @@ class KubernetesCloud:
         self._dataplane = Dataplane(state)
         self._kubelet = Kubelet(state, home, self._identity)
         self._workloads = WorkloadObjects(state, self._kubelet)
-        self._unchecked: set[str] = set()  # custom kinds of which was said that nobody knows their schema
+        self._unchecked: set[str] = set()  # custom kinds that were reported as having no known schema
+
+    def settings_for(self, record: Record) -> Properties:
+        """See `model.Cloud`."""
+        return {"kubeconfig": kubeconfig(self._state, record.scope)}
 
     # -- the daemon's side -----------------------------------------------------------------------------
 
@@ -227,7 +232,7 @@ class KubernetesCloud:
         return objects.previewed(kind, inputs, namespace, None)
 
     def _namespaced(self, token: str, cluster: Cluster | None, kind: Kind) -> bool | None:
-        """Whether a kind's objects live in a namespace; None when nobody serves the kind."""
+        """Whether a kind's objects live in a namespace; None when the cluster does not serve the kind."""
         if self._schemas.resource(token) is not None:
             return builtin_namespaced(kind.kind.removesuffix("Patch") if is_patch(token) else kind.kind)
         crd = cluster.serves(kind) if cluster else None
@@ -237,7 +242,7 @@ class KubernetesCloud:
         """The namespace of a new object, empty for none. Raises RefusalError if it or the kind is missing."""
         _wait_for(call, lambda: self._namespaced(call.type, cluster, kind) is not None)
         namespaced = self._namespaced(call.type, cluster, kind)
-        if namespaced is None:  # nobody serves the kind: the rule book says so
+        if namespaced is None:  # the kind is not served: a rule refuses it
             admission.admit(call.type, inputs, cluster, custom=True)
         if not namespaced:
             return ""

@@ -46,6 +46,14 @@ def resolve(state: State, config: Mapping[str, Any]) -> "Cluster | None":
     )
 
 
+def kubeconfig(state: State, scope: str) -> str:
+    """A kubeconfig of the cluster whose objects are in a scope of the state."""
+    clusters = (*state.find(type=EKS_CLUSTER), *state.find(type=GKE_CLUSTER))
+    record = next((one for one in clusters if Cluster(state, one).scope == scope), ambient.RECORD)
+    server = f"https://{str(record.outputs.get('endpoint')).removeprefix('https://')}"
+    return json.dumps({"clusters": [{"name": record.name, "cluster": {"server": server}}]})
+
+
 @dataclass(frozen=True)
 class Cluster:
     """The objects of one emulated cluster, read from the state; `record` is the cloud's cluster resource."""
@@ -88,7 +96,7 @@ class Cluster:
         return builtin_exists(kind, name) or self.get(kind, namespace, name) is not None
 
     def releases(self) -> Iterator[tuple[Record, Chart | None]]:
-        """The Helm releases and their charts, None for a chart nobody knows."""
+        """The Helm releases and their charts, None for an unknown chart."""
         for record in self.state.find(package=PACKAGE, type=HELM_RELEASE, scope=self.scope):
             yield record, find(str(record.inputs.get("chart") or ""))
 
@@ -128,7 +136,7 @@ class Cluster:
 
     @property
     def identity(self) -> str:
-        """What tells this cluster from an earlier one of the same name."""
+        """Distinguishes this cluster from an earlier one of the same name."""
         # A cluster that is made again under the same name has another endpoint and starts empty.
         return f"{self.scope}|{self.record.outputs.get('endpoint')}"
 

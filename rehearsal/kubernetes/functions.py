@@ -23,7 +23,7 @@ def call(token: str, args: Properties) -> Properties:
 
 
 def _decoded(text: str, namespace: Any) -> Iterator[dict[str, Any]]:
-    """The objects of a manifest, those in lists included. Raises RefusalError for what is no YAML."""
+    """The objects of a manifest, those in lists included. Raises RefusalError for a text that is not YAML."""
     try:
         documents = [one for one in YAML(typ="safe").load_all(StringIO(text)) if one]
     except YAMLError as error:

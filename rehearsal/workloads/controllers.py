@@ -27,7 +27,7 @@ class PodOrder:
     cpus: Sequence[int] = ()
 
 
-# Makes a pod, not started yet, under a restart policy; the callback is told of every change.
+# Makes a pod, not started yet, under a restart policy; the callback gets every change.
 Spawn = Callable[[PodOrder, str, Callable[[], None]], PodRunner]
 
 

@@ -243,7 +243,7 @@ class PodRunner:
         else:
             return None
         _termination_file(container, around).write_bytes(b"")
-        # An orderly end takes as long as the program asked for, but nobody waits minutes in a rehearsal.
+        # An orderly end takes as long as the program asked for, but a rehearsal does not wait for minutes.
         grace_s = min(float(self.pod.spec.get("terminationGracePeriodSeconds") or 30), 5.0)
         with self._lock:
             if self._stopping.is_set():

@@ -63,7 +63,7 @@ class _Relay:
 
 
 async def _pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    """Copy until one side ends; then tell the other."""
+    """Copy until one side ends; then close the other."""
     try:
         while data := await reader.read(_CHUNK):
             writer.write(data)

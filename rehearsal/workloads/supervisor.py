@@ -24,7 +24,7 @@ def main() -> int:
     """Start the container's process, wait for its end or for an order, leave nothing behind."""
     libc = ctypes.CDLL(None, use_errno=True)
     libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
-    # Whoever stops a whole terminal session must not get between the daemon and the container.
+    # Stopping a whole terminal session must not end this process between daemon and container.
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
     wake, woken = os.pipe()

@@ -28,7 +28,7 @@ class ContainerConfigError(Exception):
 
 @dataclass(frozen=True)
 class Pod:
-    """What the downward API tells a container about its pod, and the pod's specification."""
+    """What the downward API gives a container about its pod, and the pod's specification."""
 
     namespace: str
     name: str

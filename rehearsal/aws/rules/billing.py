@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator
 
+from rehearsal.aws import facts
 from rehearsal.aws.rules.book import BOOK, World
 from rehearsal.aws.rules.reading import given, is_set, items, named, text
 from rehearsal.core.model import Properties
@@ -17,7 +18,7 @@ _API = "botocore 1.44.5 budgets/2016-10-20 Budget"
 _DOC = "pulumi-aws 7.51.1 docstring of aws.budgets.Budget"
 _MONITORS = "botocore 1.44.5 ce/2017-10-25 AnomalyMonitor"
 _SUBSCRIPTIONS = "botocore 1.44.5 ce/2017-10-25 AnomalySubscription"
-_EMAILS, _TOPICS = 10, 1
+_TOPICS = 1
 # An account has at most one monitor over the dimension SERVICE.
 _DIMENSION_LIMIT = 1
 _SPECIFIED = ("TAG", "COST_CATEGORY")
@@ -32,7 +33,7 @@ def amount_is_positive(inputs: Properties) -> Iterator[Violation]:
         if known(amount) and float(str(amount)) <= 0:
             yield Violation("limitAmount", f"it must be above 0, not {amount}")
     except ValueError:
-        yield Violation("limitAmount", f"{amount} is no amount", "Write it like 1200.0.")
+        yield Violation("limitAmount", f"{amount} is not an amount", "Write it like 1200.0.")
 
 
 @BOOK.rule("AWS-BUD-002", _BUDGET, source=_NOTICE)
@@ -47,8 +48,9 @@ def somebody_is_told(inputs: Properties) -> Iterator[Violation]:
 @BOOK.rule("AWS-BUD-003", _BUDGET, source=_NOTICE)
 def subscriber_count(inputs: Properties) -> Iterator[Violation]:
     """A notification goes to at most 10 email addresses and one SNS topic."""
+    emails = int(facts.catalog().limits["budget_emails"].most)
     for path, notice in items(inputs, "notifications"):
-        for name, most in (("subscriberEmailAddresses", _EMAILS), ("subscriberSnsTopicArns", _TOPICS)):
+        for name, most in (("subscriberEmailAddresses", emails), ("subscriberSnsTopicArns", _TOPICS)):
             people = notice.get(name)
             if isinstance(people, list) and len(people) > most:
                 yield Violation(
@@ -89,12 +91,12 @@ def limit_or_plan(inputs: Properties) -> Iterator[Violation]:
 
 @BOOK.rule("AWS-BUD-008", _BUDGET, source=f"{_DOC} (Example Usage: cost filter TagKeyValue)")
 def tag_filter_form(inputs: Properties) -> Iterator[Violation]:
-    """A filter by tag is spelt key$value."""
+    """A filter by tag has the form key$value."""
     for path, one in items(inputs, "costFilters"):
         for index, value in enumerate(one.get("values") or [] if one.get("name") == "TagKeyValue" else []):
             if isinstance(value, str) and "$" not in value:
                 yield Violation(
-                    f"{path}.values[{index}]", f"{value} is no tag filter", "Write it as user:Key$Value."
+                    f"{path}.values[{index}]", f"{value} is not a tag filter", "Write it as user:Key$Value."
                 )
 
 
@@ -143,7 +145,7 @@ def one_managed_monitor(inputs: Properties, site: World) -> Iterator[Violation]:
 
 @BOOK.rule("AWS-CE-004", _SUBSCRIPTION, source=_SUBSCRIPTIONS)
 def topics_hear_at_once(inputs: Properties) -> Iterator[Violation]:
-    """An SNS topic is told IMMEDIATE, an email address DAILY or WEEKLY."""
+    """An SNS topic is notified IMMEDIATE, an email address DAILY or WEEKLY."""
     frequency = inputs.get("frequency")
     for path, one in items(inputs, "subscribers"):
         if one.get("type") == "SNS" and known(frequency) and frequency != "IMMEDIATE":
@@ -162,7 +164,7 @@ def address_of_the_type(inputs: Properties) -> Iterator[Violation]:
         if address and (
             (one.get("type") == "EMAIL" and not email) or (one.get("type") == "SNS" and not topic)
         ):
-            yield Violation(f"{path}.address", f"{address} is no address of type {one['type']}")
+            yield Violation(f"{path}.address", f"{address} is not an address of type {one['type']}")
 
 
 @BOOK.rule("AWS-CE-006", _SUBSCRIPTION, source=_SUBSCRIPTIONS)
@@ -180,7 +182,9 @@ def threshold_values(inputs: Properties) -> Iterator[Violation]:
                 yield Violation(f"{path}.matchOptions", "it must be GREATER_THAN_OR_EQUAL")
             for index, value in enumerate(values if isinstance(values, list) else []):
                 if isinstance(value, str) and not _in_range(value):
-                    yield Violation(f"{path}.values[{index}]", f"{value} is no number from 0 to 10000000000")
+                    yield Violation(
+                        f"{path}.values[{index}]", f"{value} is not a number from 0 to 10000000000"
+                    )
 
 
 def _in_range(value: str) -> bool:

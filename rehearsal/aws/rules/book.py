@@ -1,4 +1,4 @@
-"""The book itself, apart from its pages so that they can be imported in any order."""
+"""The book of AWS rules, and what a rule can see."""
 
 from typing import Protocol
 

@@ -1,10 +1,11 @@
-"""SNS topics, and the keys of log groups."""
+"""SNS topics, and the retention and keys of log groups."""
 
 import re
 from collections.abc import Iterator
 
+from rehearsal.aws import facts
 from rehearsal.aws.rules.book import BOOK
-from rehearsal.aws.rules.reading import text
+from rehearsal.aws.rules.reading import number, text
 from rehearsal.core.model import Properties
 from rehearsal.core.rules.model import Violation
 
@@ -24,7 +25,7 @@ def topic_name(inputs: Properties) -> Iterator[Violation]:
     """A topic's name has letters, digits, underscores and dashes."""
     name = text(inputs.get("name"))
     if name is not None and not re.fullmatch(r"[A-Za-z0-9_-]{1,256}", name.removesuffix(".fifo")):
-        yield Violation("name", f"{name} is no name of a topic", "Use letters, digits, - and _.")
+        yield Violation("name", f"{name} is not a valid topic name", "Use letters, digits, - and _.")
 
 
 @BOOK.rule("AWS-SNS-002", _TOPIC, source=_CREATE)
@@ -40,4 +41,17 @@ def endpoint_of_the_protocol(inputs: Properties) -> Iterator[Violation]:
     """A subscription's endpoint is an URL or email address, as its protocol says."""
     form, endpoint = _ENDPOINTS.get(str(inputs.get("protocol"))), text(inputs.get("endpoint"))
     if form and endpoint is not None and not form.fullmatch(endpoint):
-        yield Violation("endpoint", f"{endpoint} is no endpoint of protocol {inputs['protocol']}")
+        yield Violation("endpoint", f"{endpoint} is not an endpoint of protocol {inputs['protocol']}")
+
+
+@BOOK.rule(
+    "AWS-LIM-113",
+    "aws:cloudwatch/logGroup:LogGroup",
+    source="the catalog (log_retention_days); pulumi-aws 7.51.1 docstring of aws.cloudwatch.LogGroup (0)",
+)
+def log_retention(inputs: Properties) -> Iterator[Violation]:
+    """A log group keeps its events for ever (0), or for one of the periods that the catalog states."""
+    days = number(inputs.get("retentionInDays"))
+    limit = facts.catalog().limits["log_retention_days"]
+    for problem in limit.problems("retentionInDays", days) if days else ():
+        yield Violation("retentionInDays", f"{days:g}: {problem.rule}", problem.fix)

@@ -1,4 +1,4 @@
-"""Launch templates. Source: EC2 User Guide (Elastic Fabric Adapter, network cards); the catalogue."""
+"""Launch templates. Source: EC2 User Guide (Elastic Fabric Adapter, network cards); the catalog."""
 
 from collections.abc import Mapping
 

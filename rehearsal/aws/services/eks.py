@@ -68,7 +68,7 @@ def _addon_outputs(site: Site, seed: str, inputs: Properties, outputs: Propertie
 
 
 def addon_version(name: str, kubernetes: str) -> str:
-    """A version as EKS spells one; which is current is not known offline."""
+    """A version in the form of EKS; the current one is not known offline."""
     return f"v{kubernetes}.0-eksbuild.1" if name in ("kube-proxy",) else "v1.0.0-eksbuild.1"
 
 

@@ -1,4 +1,4 @@
-"""FSx for Lustre and EFS. Source: FSx for Lustre and EFS API References; sizes from the catalogue."""
+"""FSx for Lustre and EFS. Source: FSx for Lustre and EFS API References; sizes from the catalog."""
 
 from collections.abc import Mapping
 

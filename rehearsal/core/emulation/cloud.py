@@ -22,7 +22,7 @@ from rehearsal.core.emulation.table import Row, Table
 from rehearsal.core.model import UNKNOWN, Call, CheckFailure, Cloud, Diff, Properties, Record, RefusalError
 from rehearsal.core.properties import changed, without_none
 from rehearsal.core.rules.model import Book
-from rehearsal.core.rules.telling import refusal, told, unknown_type
+from rehearsal.core.rules.wording import reason, refusal, unknown_type
 from rehearsal.core.schema import ResourceSchema, Schemas
 from rehearsal.core.state import State
 from rehearsal.core.validate import validate
@@ -104,7 +104,9 @@ class TableCloud(Cloud, ABC, Generic[S]):
         failures = validate(schema, inputs) or self.misplaced(call, row, inputs)
         if not failures:
             broken = self.book.broken_alone(call.type, inputs)
-            failures = [CheckFailure(violation.path, told(rule.id, violation)) for rule, violation in broken]
+            failures = [
+                CheckFailure(violation.path, reason(rule.id, violation)) for rule, violation in broken
+            ]
         return inputs, failures
 
     def diff(
@@ -219,7 +221,7 @@ class TableCloud(Cloud, ABC, Generic[S]):
         for rule, violation in self.book.broken_around(row.token, inputs, site):
             if not rule.advice:
                 raise refusal(rule.id, violation, self.rejected)
-            site.call.log("warning", told(rule.id, violation))
+            site.call.log("warning", reason(rule.id, violation))
 
     def _compute(self, site: S, row: Row, inputs: Properties) -> tuple[str, Properties]:
         """Id and outputs of a new resource."""

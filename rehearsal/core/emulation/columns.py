@@ -39,7 +39,7 @@ def full_tokens(package: str, types: Iterable[str]) -> tuple[str, ...]:
 
 
 def by_type(folder: Path, package: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """(full token, row) of every row of the TOML files in a folder; what a file says of itself is no row."""
+    """(full token, row) of every row of the TOML files in a folder; its own keys are not rows."""
     for file in sorted(folder.glob("*.toml")):
         for token, data in tomllib.loads(file.read_text()).items():
             if isinstance(data, dict):

@@ -8,7 +8,7 @@ from rehearsal.core.emulation.columns import read_by
 from rehearsal.core.emulation.site import S
 from rehearsal.core.emulation.table import Table
 from rehearsal.core.model import Call, Instance, Properties, RefusalError
-from rehearsal.core.rules.telling import unknown_function
+from rehearsal.core.rules.wording import unknown_function
 
 Function = Callable[[S, Properties], Properties]
 _TRUTHS = {"true": True, "false": False}

@@ -8,7 +8,7 @@ Columns of a row in `<cloud>/tables/*.toml` (all but `id` optional; templates ar
   is in none. `everywhere`: ids are unique across accounts, projects and regions.
 - `name`, `name_length`, `name_lower`, `name_prefix`: the property that is named automatically, and how;
   `name_plain`: the automatic name is the resource's own, without random characters.
-- `upper`: properties that the service spells in capitals.
+- `upper`: properties that the service writes in capitals.
 - `replace`: property paths whose change replaces the resource; `"*"` is all, `"-tags"` takes one out again.
   `replace_lower`: paths of numbers, versions and address ranges that only grow in place; `replace_unset`:
   paths that cannot be taken away in place; `replace_if`: paths that depend on another property (`of`,

@@ -48,7 +48,7 @@ def _problem(row: _Row, value: Any) -> str | None:
     if "values" in row and value not in row["values"]:
         return f"{value} is not one of {', '.join(map(str, row['values']))}"
     if "pattern" in row and isinstance(value, str) and not re.fullmatch(row["pattern"], value):
-        return f"{value} is no valid {row['form']}"
+        return f"{value} is not a valid {row['form']}"
     if "longest" in row and isinstance(value, str | list | dict) and len(value) > row["longest"]:
         unit = "characters" if isinstance(value, str) else "items"
         return f"it has {len(value)} {unit}, but at most {row['longest']} are allowed"

@@ -58,7 +58,7 @@ class World(Protocol):
 class Rule(Generic[W]):
     """One fact of a cloud: `types` are the resource types it is about, `source` is where it is written.
 
-    `advice`: the service takes what breaks it, and it does not work then; told as a warning.
+    `advice`: the service accepts what breaks it, but it does not work; reported as a warning.
     """
 
     id: str

@@ -24,7 +24,7 @@ BOOK: Book[World] = Book("GCP")
 
 
 def items(value: Any) -> list[Any]:
-    """A list as it is, and nothing for what is no list or not known yet."""
+    """A list as it is, and an empty one for a value that is not a list or not known yet."""
     return value if isinstance(value, list) else []
 
 

@@ -175,7 +175,7 @@ def _reservation_is_specific(inputs: Properties, world: World) -> Iterator[Viola
         if parts[0] == "projects" and parts[1] != world.project:
             continue
         name = parts[parts.index("reservations") + 1] if "reservations" in parts else parts[0]
-        # Many are bought outside of any program: what nobody here made may still exist.
+        # Many are bought outside of any program: an unknown one may still exist.
         found = [one for one in world.others("compute/reservation:Reservation") if one.name == name]
         if found and not found[0].inputs.get("specificReservationRequired"):
             yield Violation(path, f"the consumption type of {name} is not specific", "", "badRequest")

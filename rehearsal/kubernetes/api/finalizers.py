@@ -1,4 +1,4 @@
-"""Which finalizers keep an object from going: its deletion hangs until nobody uses it any more.
+"""Which finalizers delay a deletion: it waits until nothing uses the object any more.
 
 Sources: kubernetes.io/docs/concepts/storage/persistent-volumes (storage object in use protection);
 kubernetes-sigs/kueue v0.19.2, apis/kueue/v1beta2/clusterqueue_types.go and resourceflavor_types.go

@@ -63,7 +63,7 @@ class Kubelet:
         warn: Callable[[str], None],
         ended: Callable[[Status], None],
     ) -> JobRun:
-        """Start a Job; `warn` is told what only a real cluster would suffer, `ended` the last status."""
+        """Start a Job; `warn` gets what would fail in a real cluster only, `ended` the last status."""
         self.stop(cluster, "Job", record.id)
         metadata, spec = record.outputs["metadata"], record.inputs["spec"]
         labels = record.inputs.get("metadata") or {}

@@ -79,7 +79,7 @@ def _cyclic(cluster: Cluster, queue: Record) -> bool:
 
 
 def _ignored_prefixes(cluster: Cluster) -> tuple[str, ...]:
-    """Resources that the controller was told to leave out of its accounts, by the start of their names.
+    """Prefixes of the resources that the controller is configured to ignore.
 
     Source: `resources.excludeResourcePrefixes` of config.kueue.x-k8s.io/v1beta2; the chart takes it as text
     under `managerConfig.controllerManagerConfigYaml`.

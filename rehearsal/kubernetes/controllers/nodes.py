@@ -115,7 +115,7 @@ def _announced(
     labels: Mapping[str, str],
     charts: Iterable[tuple[Chart, Mapping[str, Any]]],
 ) -> bool:
-    """Whether a device plugin that runs on these nodes tells the scheduler about a device."""
+    """Whether a device plugin that runs on these nodes registers a device."""
     image = str(inputs.get("amiType") or "")
     if resource == GPU:
         own_image = image == "CUSTOM" or template.get("imageId")
@@ -130,7 +130,7 @@ def _announced(
 
 
 def _runs_on(chart: Chart, values: Mapping[str, Any], labels: Mapping[str, str]) -> bool:
-    """Whether a chart's daemon is scheduled onto nodes with these labels: some want a label nobody sets."""
+    """Whether a chart's daemon is scheduled onto nodes with these labels; some want one that is never set."""
     if "affinity" in values:
         return selects({"affinity": values["affinity"]}, labels)
     if not chart.needs_node_label:

@@ -17,9 +17,9 @@ _SUFFIX = ".svc.cluster.local"
 
 
 class Services:
-    """The Services of one cluster; `pods` tells which pods exist now.
+    """The Services of one cluster; `pods` returns the pods that exist now.
 
-    A Service has an address of its own even before it exists, so that a pod may be told of a Service that is
+    A Service has an address of its own even before it exists, so that a pod can get that of a Service that is
     created after it.
     """
 
@@ -82,7 +82,7 @@ class Services:
         if "." in namespace or not self._cluster.exists("Namespace", "", namespace):
             return None
         if self._cluster.get("Service", namespace, service) is not None:
-            return None  # headless, and nobody behind it
+            return None  # headless, without any pod
         return Host(self._address(f"{namespace}/{service}"), PRIVILEGED)
 
     def _address(self, id: str) -> str:

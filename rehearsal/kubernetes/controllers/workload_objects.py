@@ -159,7 +159,7 @@ class WorkloadObjects:
         self._store(record, {"failed": 1, "conditions": [condition]})
 
     def _kept_reasons(self, record: Record) -> list[str]:
-        """Why a Job failed when it ran, kept for whoever looks at it again."""
+        """Why a Job failed when it ran, kept for later reads."""
         kept = self._state.document(_REASONS, _key(record)) or []
         return [str(reason) for reason in kept if not str(reason).startswith("[BackoffLimit")]
 

@@ -17,7 +17,7 @@ _RESERVATION = "aws:ec2/capacityReservation:CapacityReservation"
 _DATA = "botocore 1.44.5 ec2/2016-11-15 RequestLaunchTemplateData"
 _INTERFACE = "botocore 1.44.5 ec2/2016-11-15 LaunchTemplateInstanceNetworkInterfaceSpecificationRequest"
 _DISK = "botocore 1.44.5 ec2/2016-11-15 LaunchTemplateEbsBlockDeviceRequest"
-_TYPES = "catalogue: aws/karpenter-provider-aws instance-types.md and moto 5.2.5 DescribeInstanceTypes"
+_TYPES = "catalog: aws/karpenter-provider-aws instance-types.md and moto 5.2.5 DescribeInstanceTypes"
 _RESERVE = "botocore 1.44.5 ec2/2016-11-15 CreateCapacityReservationRequest"
 _SIZES = {
     "gp2": (1, 16384),
@@ -51,7 +51,7 @@ def groups_belong_to_interfaces(inputs: Properties) -> Iterator[Violation]:
 @BOOK.rule(
     "AWS-EC2-002",
     _TEMPLATE,
-    source="catalogue: launch-template layouts of instance_types.toml and their efa_source",
+    source="catalog: launch-template layouts of instance_types.toml and their efa_source",
 )
 def one_place_per_interface(inputs: Properties) -> Iterator[Violation]:
     """No two interfaces share a network card and device index."""
@@ -147,7 +147,7 @@ def one_efa_per_card(inputs: Properties) -> Iterator[Violation]:
 
 @BOOK.rule("AWS-EC2-010", _TEMPLATE, source=_TYPES)
 def instance_type_exists(inputs: Properties) -> Iterator[Violation]:
-    """An instance type of a family that the catalogue holds is one of its sizes."""
+    """An instance type of a family in the catalog is one of its sizes."""
     name, types = text(inputs.get("instanceType")), facts.catalog().instance_types
     families = {kind.partition(".")[0] for kind in types}
     if name and name not in types and name.partition(".")[0] in families:

@@ -21,15 +21,13 @@ _SCOPE = "botocore 1.44.5 eks/2017-11-01 AccessScope"
 _TRUST = "hashicorp/terraform-provider-aws issue 41483"
 _MODES = ("CONFIG_MAP", "API_AND_CONFIG_MAP", "API")
 _ACCESS_POLICY = re.compile(r"arn:aws[a-z-]*:eks::aws:cluster-access-policy/Amazon\w+")
-# The marketplace has more add-ons than the catalogue: only what is this near to a known name is a slip.
+# The marketplace has more add-ons than the catalog: only close names count as misspelled.
 _SLIP = 0.8
 
 
-@BOOK.rule(
-    "AWS-EKS-001", _CLUSTER, source="catalogue: awsdocs/amazon-eks-user-guide kubernetes-versions.adoc"
-)
+@BOOK.rule("AWS-EKS-001", _CLUSTER, source="catalog: awsdocs/amazon-eks-user-guide kubernetes-versions.adoc")
 def version_is_supported(inputs: Properties) -> Iterator[Violation]:
-    """The Kubernetes version is one that EKS runs, or newer than the catalogue."""
+    """The Kubernetes version is one that EKS runs, or newer than the catalog."""
     version, offered = text(inputs.get("version")), facts.catalog().eks.versions
     newest = max(int(one.partition(".")[2]) for one in offered)
     newer = version and re.fullmatch(r"1\.\d+", version) and int(version.partition(".")[2]) > newest
@@ -139,7 +137,7 @@ def access_policy_is_one_of_eks(inputs: Properties) -> Iterator[Violation]:
     if policy is not None and not _ACCESS_POLICY.fullmatch(policy):
         yield Violation(
             "policyArn",
-            f"{policy} is no EKS access policy",
+            f"{policy} is not an EKS access policy",
             "They look like arn:aws:eks::aws:cluster-access-policy/AmazonEKSClusterAdminPolicy.",
         )
 
@@ -191,10 +189,10 @@ def nodes_take_no_access_policy(inputs: Properties, site: World) -> Iterator[Vio
 @BOOK.rule(
     "AWS-EKS-013",
     _ADDON,
-    source="catalogue: awsdocs/amazon-eks-user-guide workloads-add-ons-available-eks.adoc",
+    source="catalog: awsdocs/amazon-eks-user-guide workloads-add-ons-available-eks.adoc",
 )
 def addon_name(inputs: Properties) -> Iterator[Violation]:
-    """An add-on's name is no slip of a known one."""
+    """An add-on's name is not a misspelling of a known one."""
     name, offered = text(inputs.get("addonName")), facts.catalog().eks.addons
     if name is not None and name not in offered:
         near = difflib.get_close_matches(name, offered, n=1, cutoff=_SLIP)

@@ -71,7 +71,7 @@ def services_are_private(inputs: Properties) -> Iterator[Violation]:
     if block is None or not inside or not _LARGEST <= block.prefixlen <= _SMALLEST:
         yield Violation(
             _SERVICE,
-            f"{value} is no block of 10.0.0.0/8, 172.16.0.0/12 or 192.168.0.0/16 between /24 and /12",
+            f"{value} is not a block of 10.0.0.0/8, 172.16.0.0/12 or 192.168.0.0/16 between /24 and /12",
             "Use for example 172.20.0.0/16.",
         )
 
@@ -107,4 +107,4 @@ def public_blocks_are_blocks(inputs: Properties) -> Iterator[Violation]:
         try:
             ipaddress.ip_network(str(value))
         except ValueError:
-            yield Violation(path, f"{value} is no CIDR block", "Write an address as 203.0.113.7/32.")
+            yield Violation(path, f"{value} is not a CIDR block", "Write an address as 203.0.113.7/32.")

@@ -1,4 +1,4 @@
-"""Policy documents wherever they are given: their grammar, and whether whom they name exists."""
+"""Policy documents wherever they are given: their grammar, and whether the principals they name exist."""
 
 import re
 from collections.abc import Iterator
@@ -95,14 +95,14 @@ def opposites_exclude_each_other(inputs: Properties) -> Iterator[Violation]:
 
 @BOOK.rule("AWS-IAM-006", *documents.ALL, source=_MOTO)
 def statement_actions(inputs: Properties) -> Iterator[Violation]:
-    """A statement has actions, spelt service:Name."""
+    """A statement has actions of the form service:Name."""
     for path, index, statement in documents.statements(inputs):
         actions = (*many(statement.get("Action")), *many(statement.get("NotAction")))
         if not actions:
             yield _says(path, index, "it has no Action")
         for action in actions:
             if not isinstance(action, str) or not _ACTION.fullmatch(action):
-                yield _says(path, index, f"{action!r} is no action", "Write it as service:Name.")
+                yield _says(path, index, f"{action!r} is not an action", "Write it as service:Name.")
 
 
 @BOOK.rule("AWS-IAM-007", *documents.ALL, source=_MOTO)
@@ -111,7 +111,7 @@ def statement_resources(inputs: Properties) -> Iterator[Violation]:
     for path, index, statement in documents.statements(inputs):
         for resource in (*many(statement.get("Resource")), *many(statement.get("NotResource"))):
             if not isinstance(resource, str) or not _RESOURCE.fullmatch(resource):
-                yield _says(path, index, f"{resource!r} is no ARN")
+                yield _says(path, index, f"{resource!r} is not an ARN")
 
 
 @BOOK.rule("AWS-IAM-008", *documents.IDENTITY, source=_MOTO)

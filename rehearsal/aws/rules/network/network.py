@@ -38,7 +38,7 @@ def cidr_is_a_network(inputs: Properties) -> Iterator[Violation]:
             fix = f"Did you mean {ipaddress.IPv4Network(value, strict=False)}?"
         except ValueError:
             fix = "Write it like 10.0.0.0/16."
-        yield Violation("cidrBlock", f"{value} is no valid IPv4 CIDR block", fix)
+        yield Violation("cidrBlock", f"{value} is not a valid IPv4 CIDR block", fix)
 
 
 @BOOK.rule("AWS-VPC-002", _VPC, _SUBNET, source=_VPC_SIZING)
@@ -55,7 +55,7 @@ def cidr_size(inputs: Properties) -> Iterator[Violation]:
 def zone_of_the_region(inputs: Properties, site: World) -> Iterator[Violation]:
     """A subnet's zone is one of its region."""
     zone, listed = text(inputs.get("availabilityZone")), site.region in facts.catalog().regions
-    # Local Zones, some with GPUs, are called like us-east-1-dfw-2a; the catalogue does not list them.
+    # Local Zones, some with GPUs, have names such as us-east-1-dfw-2a; the catalog does not list them.
     local = zone is not None and zone.startswith(f"{site.region}-")
     if zone is not None and listed and not local and zone not in facts.zones(site.region):
         yield Violation(

@@ -106,7 +106,7 @@ def automatic_metadata(inputs: Properties) -> Iterator[Violation]:
         yield Violation("metadataConfiguration.iops", "mode AUTOMATIC takes none", "Leave it out.")
 
 
-@BOOK.rule("AWS-FSX-008", _SYSTEM, source=f"{_CREATE}; sizes with EFA: the catalogue's lustre.toml")
+@BOOK.rule("AWS-FSX-008", _SYSTEM, source=f"{_CREATE}; sizes with EFA: the catalog's lustre.toml")
 def capacity_fits(inputs: Properties) -> Iterator[Violation]:
     """The capacity is one that deployment, storage and throughput offer."""
     size, kind, storage = number(inputs.get("storageCapacity")), _kind(inputs), _storage(inputs)
@@ -123,7 +123,7 @@ def capacity_fits(inputs: Properties) -> Iterator[Violation]:
 def _capacity_problem(size: int, kind: str, storage: str, throughput: int, efa: bool) -> str | None:
     if storage == "HDD":
         step = {12: 6000, 40: 1800}.get(throughput)
-        return f"{size} GiB is no multiple of {step} GiB" if step and (size <= 0 or size % step) else None
+        return f"{size} GiB is not a multiple of {step} GiB" if step and (size <= 0 or size % step) else None
     if storage != "SSD":
         return None
     table = facts.catalog().lustre
@@ -153,7 +153,7 @@ def tiering_needs(inputs: Properties) -> Iterator[Violation]:
             yield Violation(name, "INTELLIGENT_TIERING needs it")
     value = number(inputs.get("throughputCapacity"))
     if value is not None and (value <= 0 or value % _TIERED_STEP):
-        yield Violation("throughputCapacity", f"{value:.0f} is no multiple of {_TIERED_STEP} MB/s")
+        yield Violation("throughputCapacity", f"{value:.0f} is not a multiple of {_TIERED_STEP} MB/s")
 
 
 @BOOK.rule("AWS-FSX-011", _SYSTEM, source=_API)
@@ -206,11 +206,11 @@ def backups_are_for_persistent(inputs: Properties) -> Iterator[Violation]:
     "AWS-FSX-020", _LINK, source="botocore 1.44.5 fsx/2018-03-01 CreateDataRepositoryAssociationRequest"
 )
 def linked_bucket_exists(inputs: Properties, site: World) -> Iterator[Violation]:
-    """The bucket that an association links is no slip of one that exists."""
+    """The linked bucket is not a misspelling of an existing one."""
     path = text(inputs.get("dataRepositoryPath"))
     if path is None or site.preview or site.find(_bucket(path), "s3/bucket:Bucket") is not None:
         return
-    # Data sets are often in buckets that no program made: only what is this near to a known name is a slip.
+    # Data sets are often in buckets that no program made: only close names count as misspelled.
     known_names = [str(one.outputs.get("bucket")) for one in site.all("s3/bucket:Bucket")]
     if near := difflib.get_close_matches(_bucket(path), known_names, n=1, cutoff=_SLIP):
         yield Violation(

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 
+from rehearsal.aws import facts
 from rehearsal.aws.rules.book import BOOK, World
 from rehearsal.aws.rules.reading import all_known, is_set, number, subnets, vpcs, zones
 from rehearsal.core.model import Properties
@@ -14,7 +15,8 @@ _API = "botocore 1.44.5 rds/2014-10-31 CreateDBClusterMessage"
 _SCALING = "botocore 1.44.5 rds/2014-10-31 ServerlessV2ScalingConfiguration"
 _DOC = "pulumi-aws 7.51.1 docstring of aws.rds.Cluster"
 _PATH = "serverlessv2ScalingConfiguration"
-_STEP, _MOST = 0.5, 256
+# Properties -> limits of the catalog.
+_CAPACITIES = {"minCapacity": "aurora_min_acu", "maxCapacity": "aurora_max_acu"}
 _LOGS = {
     "aurora-mysql": ("audit", "error", "general", "instance", "slowquery", "iam-db-auth-error"),
     "aurora-postgresql": ("instance", "postgresql", "iam-db-auth-error"),
@@ -60,11 +62,12 @@ def key_needs_encryption(inputs: Properties) -> Iterator[Violation]:
 
 @BOOK.rule("AWS-RDS-005", _CLUSTER, source=_SCALING)
 def capacity_units(inputs: Properties) -> Iterator[Violation]:
-    """Capacities of Aurora Serverless are multiples of 0.5 from 0 to 256 ACUs."""
-    for name in ("minCapacity", "maxCapacity"):
-        value = number(at(inputs, f"{_PATH}.{name}"))
-        if value is not None and (value % _STEP or not 0 <= value <= _MOST):
-            yield Violation(f"{_PATH}.{name}", f"{value} is no multiple of 0.5 from 0 to {_MOST} ACUs")
+    """Capacities of Aurora Serverless are those that the catalog states."""
+    for name, key in _CAPACITIES.items():
+        path = f"{_PATH}.{name}"
+        value = number(at(inputs, path))
+        for problem in facts.catalog().limits[key].problems(path, value) if value is not None else ():
+            yield Violation(path, f"{value:g}: {problem.rule}", problem.fix)
 
 
 @BOOK.rule(

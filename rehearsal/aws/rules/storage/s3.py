@@ -51,7 +51,9 @@ def directory_bucket_name(inputs: Properties) -> Iterator[Violation]:
     """A directory bucket is called base-name--zone-id--x-s3, in at most 63 characters."""
     name = text(inputs.get("bucket"))
     if name is not None and (not _DIRECTORY_NAME.fullmatch(name) or len(name) > 63):
-        yield Violation("bucket", f"{name} is no name of a directory bucket", "Use base--usw2-az1--x-s3.")
+        yield Violation(
+            "bucket", f"{name} is not a valid name of a directory bucket", "Use base--usw2-az1--x-s3."
+        )
 
 
 @BOOK.rule_around("AWS-S3-004", _VERSIONING, source="pulumi-aws 7.51.1 docstring of aws.s3.BucketVersioning")

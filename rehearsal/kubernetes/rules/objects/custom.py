@@ -48,7 +48,7 @@ def _served(inputs: Properties, world: World) -> Iterator[Violation]:
     if any(kind.version in crd.versions for crd in crds):
         return
     if not crds and any(chart is None for _, chart in world.releases()):
-        return  # a chart that nobody here knows may bring it
+        return  # an unknown chart may bring it
     fix = "Install its CustomResourceDefinition, or the chart that brings it, and depend on that."
     served = sorted({version for crd in crds for version in crd.versions})
     if served:
@@ -68,7 +68,7 @@ def _fits(inputs: Properties, world: World) -> Iterator[Violation]:
 def definition(inputs: Mapping[str, Any], world: World) -> Mapping[str, Any] | None:
     """The schema of a custom object: from the cluster's own definitions, or the rehearsal's.
 
-    None when nobody here knows it: then the object is not checked against one.
+    None when it is not known: then the object is not checked against one.
     """
     api_version, kind = str(inputs.get("apiVersion")), inputs.get("kind")
     group, _, version = api_version.rpartition("/")

@@ -48,7 +48,7 @@ def _quotas(inputs: Properties) -> Iterator[tuple[str, Object]]:
 
 @BOOK.rule("K8S-KUEUE-001", QUEUE, COHORT, source=_QUEUES)
 def _resources_once(inputs: Properties) -> Iterator[Violation]:
-    """A resource is in one group only, and is named like one."""
+    """A resource is in one group only, and has the name of one."""
     seen: set[str] = set()
     for path, group in _groups(inputs):
         for index, resource in texts(group.get("coveredResources")):
@@ -124,7 +124,7 @@ def _not_negative(inputs: Properties) -> Iterator[Violation]:
 
 @BOOK.rule("K8S-KUEUE-007", QUEUE, source=_QUEUES)
 def _preemption(inputs: Properties) -> Iterator[Violation]:
-    """A queue that takes nothing back from its cohort preempts nobody there while it borrows."""
+    """A queue that takes nothing back from its cohort preempts nothing there while it borrows."""
     preemption = mapping(at(inputs, "spec.preemption"))
     policy = at(preemption, "borrowWithinCohort.policy")
     never = preemption.get("reclaimWithinCohort") in (None, "Never")

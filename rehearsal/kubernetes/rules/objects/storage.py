@@ -81,7 +81,7 @@ def _capacity(inputs: Properties) -> Iterator[Violation]:
 
 @BOOK.rule("K8S-PV-003", VOLUME, source=CORE)
 def _reclaim(inputs: Properties) -> Iterator[Violation]:
-    """A volume that nobody claims any more is kept, deleted or emptied; a local one names its node."""
+    """A volume that is not claimed any more is kept, deleted or emptied; a local one names its node."""
     policy = at(inputs, "spec.persistentVolumeReclaimPolicy")
     if policy not in (None, UNKNOWN, "", *_RECLAIM):
         yield unsupported("spec.persistentVolumeReclaimPolicy", policy, _RECLAIM)

@@ -97,7 +97,7 @@ def _huge_pages(inputs: Properties) -> Iterator[Violation]:
 
 @BOOK.rule("K8S-RES-006", *PODS, source=CORE)
 def _names(inputs: Properties) -> Iterator[Violation]:
-    """A resource is a standard one, or has the domain of whoever provides it."""
+    """A resource is a standard one, or has the domain of its provider."""
     for path, name, _ in _each(inputs):
         if "/" not in name:
             if name not in _STANDARD and not name.startswith("hugepages-"):

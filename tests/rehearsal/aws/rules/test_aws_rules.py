@@ -63,7 +63,7 @@ def test_a_check_and_a_create_tell_rule_path_and_fix(world: World) -> None:
     alone = EXAMPLES["AWS-VPC-001"]
     call = world.call(f"aws:{alone.type}", "new")
     _, failures = world.cloud.check(call, None, world.inputs(alone, alone.refused))
-    reason = "[AWS-VPC-001] 10.9.0.1/16 is no valid IPv4 CIDR block. Did you mean 10.9.0.0/16?"
+    reason = "[AWS-VPC-001] 10.9.0.1/16 is not a valid IPv4 CIDR block. Did you mean 10.9.0.0/16?"
     assert failures == [CheckFailure("cidrBlock", reason)]
     around = EXAMPLES["AWS-VPC-005"]
     call = world.call(f"aws:{around.type}", "new")

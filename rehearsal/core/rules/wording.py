@@ -1,4 +1,4 @@
-"""How the engine is told what is wrong and what to do: a broken rule with its id, or what is not emulated."""
+"""The words of a failed check or refusal: a broken rule with its id, or what is not emulated."""
 
 import difflib
 from collections.abc import Iterable
@@ -7,7 +7,7 @@ from rehearsal.core.model import CheckFailure, RefusalError
 from rehearsal.core.rules.model import Violation
 
 
-def told(id: str, violation: Violation) -> str:
+def reason(id: str, violation: Violation) -> str:
     """The reason of a failed check: `[AWS-EC2-001] message. fix`."""
     code = f"{violation.code}: " if violation.code else ""
     return " ".join(
@@ -28,7 +28,7 @@ def unknown_type(package: str, version: str, token: str) -> CheckFailure:
 
 
 def unknown_function(token: str, asked: str, emulated: Iterable[str], file: str) -> RefusalError:
-    """The refusal of a function that is not emulated, with those that are called like `asked`."""
+    """The refusal of a function that is not emulated, with those whose names are close to `asked`."""
     known = sorted(emulated)
     near = difflib.get_close_matches(asked, known, n=3) or known[:5]
     return RefusalError(

@@ -1,0 +1,122 @@
+"""EKS clusters, access, node groups and their launch templates."""
+
+from typing import Any
+
+import pytest
+
+from infra.catalog.aws import facts
+from rehearsal.core.model import RefusalError
+from tests.rehearsal.aws.harness import EKS_TRUST, Driver
+
+EKS_VERSIONS = list(facts.eks.versions)
+
+
+def test_a_cluster_has_what_programs_use(aws: Driver) -> None:
+    cluster = aws.cluster()
+    assert cluster["endpoint"].startswith("https://") and cluster["endpoint"].endswith(
+        ".us-east-1.eks.amazonaws.com"
+    )
+    group = cluster["vpcConfig"]["clusterSecurityGroupId"]
+    aws.create(
+        "vpc/securityGroupIngressRule:SecurityGroupIngressRule",
+        securityGroupId=group,
+        ipProtocol="tcp",
+        fromPort=443,
+        toPort=443,
+        cidrIpv4="10.0.0.0/8",
+    )
+    assert cluster["identities"][0]["oidcs"][0]["issuer"].startswith("https://oidc.eks.")
+    with pytest.raises(RefusalError, match="ResourceInUseException"):
+        aws.create(
+            "eks/cluster:Cluster",
+            "again",
+            name="dev",
+            roleArn=cluster["roleArn"],
+            vpcConfig=aws.made["cluster"][2]["vpcConfig"],
+        )
+
+
+def test_a_cluster_goes_up_one_version_at_a_time_and_keeps_the_one_it_has(aws: Driver) -> None:
+    old, new, newest = EKS_VERSIONS[-3:]
+    aws.cluster(version=old)
+    inputs = aws.made["cluster"][2]
+    with pytest.raises(RefusalError, match=rf"AWS-EKS-002.*update from {old} to {newest}.*property version"):
+        aws.update("cluster", **{**inputs, "version": newest})
+    assert aws.update("cluster", **{**inputs, "version": new})["version"] == new
+    unsaid = {name: value for name, value in inputs.items() if name != "version"}
+    assert aws.update("cluster", **unsaid)["version"] == new
+    with pytest.raises(RefusalError, match="AWS-EKS-002"):
+        aws.update("cluster", **{**inputs, "version": old})
+
+
+def test_access_entries_need_the_api_mode_and_policies_need_an_entry(aws: Driver) -> None:
+    cluster = aws.cluster(accessConfig={"authenticationMode": "CONFIG_MAP"})
+    entry = {"clusterName": "dev", "principalArn": cluster["roleArn"]}
+    with pytest.raises(RefusalError, match="authentication mode"):
+        aws.create("eks/accessEntry:AccessEntry", "entry", **entry)
+    aws.update(
+        "cluster", **{**aws.made["cluster"][2], "accessConfig": {"authenticationMode": "API_AND_CONFIG_MAP"}}
+    )
+    policy = "arn:aws:eks::aws:cluster-access-policy/AmazonEKSClusterAdminPolicy"
+    association = {**entry, "policyArn": policy, "accessScope": {"type": "cluster"}}
+    token = "eks/accessPolicyAssociation:AccessPolicyAssociation"
+    with pytest.raises(RefusalError, match="has no access entry"):
+        aws.create(token, "association", **association)
+    aws.create("eks/accessEntry:AccessEntry", "entry", **entry)
+    aws.create(token, "association", **association)
+
+
+def test_efa_interfaces_are_counted_against_the_machine_type(aws: Driver) -> None:
+    def interfaces(count: int) -> list[dict[str, Any]]:
+        return [
+            {"networkCardIndex": n, "deviceIndex": 1 if n else 0, "interfaceType": "efa"}
+            for n in range(count)
+        ]
+
+    token = "ec2/launchTemplate:LaunchTemplate"
+    assert aws.check(token, instanceType="p5.48xlarge", networkInterfaces=interfaces(32)) == {}
+    assert "networkInterfaces" in aws.check(
+        token, instanceType="p4d.24xlarge", networkInterfaces=interfaces(5)
+    )
+    found = aws.check(token, instanceType="g5.xlarge", networkInterfaces=interfaces(1))
+    assert "does not support EFA" in found["networkInterfaces[0].interfaceType"]
+
+
+def test_a_launch_template_gets_a_new_version_by_each_change(aws: Driver) -> None:
+    assert (
+        aws.create("ec2/launchTemplate:LaunchTemplate", "lt", instanceType="p5.48xlarge")["latestVersion"]
+        == 1
+    )
+    changed = aws.update("lt", instanceType="p4d.24xlarge")
+    assert (changed["latestVersion"], changed["defaultVersion"]) == (2, 1)
+
+
+def test_node_groups_need_the_right_image_and_capacity(aws: Driver) -> None:
+    aws.cluster()
+    subnets = aws.made["cluster"][2]["vpcConfig"]["subnetIds"]
+    nodes = aws.create("iam/role:Role", "nodes", assumeRolePolicy=EKS_TRUST.replace("eks.", "ec2."))
+    common = {
+        "clusterName": "dev",
+        "nodeRoleArn": nodes["arn"],
+        "scalingConfig": {"minSize": 0, "maxSize": 2, "desiredSize": 0},
+    }
+    token = "eks/nodeGroup:NodeGroup"
+    plain = {**common, "subnetIds": subnets, "instanceTypes": ["p5.48xlarge"]}
+    assert "instanceTypes[0]" in aws.check(token, **plain, amiType="AL2023_ARM_64_NVIDIA")
+    assert "launchTemplate" in aws.check(token, **plain, capacityType="CAPACITY_BLOCK")
+    assert "scalingConfig" in aws.check(
+        token, **{**plain, "scalingConfig": {"minSize": 3, "maxSize": 2, "desiredSize": 2}}
+    )
+    template = aws.create(
+        "ec2/launchTemplate:LaunchTemplate",
+        "lt",
+        instanceType="p4d.24xlarge",
+        networkInterfaces=[{"networkCardIndex": 0, "deviceIndex": 0, "interfaceType": "efa"}],
+    )
+    launch = {"id": template["id"], "version": "1"}
+    group = aws.create(
+        token, "n", **common, subnetIds=subnets, amiType="AL2023_x86_64_NVIDIA", launchTemplate=launch
+    )
+    assert group["resources"][0]["autoscalingGroups"][0]["name"].startswith("eks-")
+    with pytest.raises(RefusalError, match="nodegroups attached"):
+        aws.delete("cluster")
