@@ -1,6 +1,6 @@
 """Whole stacks composed against mocks, from the stack files of supported pairs."""
 
-import copy
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -37,8 +37,8 @@ COMPUTED: Computed = {
 
 def stack_spec(pair: Pair, change: Change | None = None) -> stackspec.StackSpec:
     """The spec of the pair's stack file after `change` to its key `spec`."""
-    content = read(CONFIG / FILES[pair], FILES[pair])
-    settings = {key.partition(":")[2]: copy.deepcopy(value) for key, value in content["config"].items()}
+    plain = json.loads(json.dumps(read(CONFIG / FILES[pair], FILES[pair])))
+    settings = {key.partition(":")[2]: value for key, value in plain["config"].items()}
     if change:
         change(settings["spec"])
     return stackspec.load(STACK, settings, FILES[pair]).spec

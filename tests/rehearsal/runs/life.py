@@ -1,0 +1,176 @@
+"""The life of the shipped environment in the emulated clouds, from the first preview to the last process.
+
+Each step goes on where the one before stopped. What was seen after each step is kept, so that tests can look
+at any of it in any order.
+"""
+
+import json
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import mlflow
+import psutil
+from mlflow.entities import Run
+
+from rehearsal.client import Rehearsal
+
+ROOT = Path(__file__).resolve().parents[3]
+STACK = "dev-aws"
+Done = subprocess.CompletedProcess[str]
+SLOW_RANK = ("--fault", "smoke:slow-rank=1")
+
+
+@dataclass(frozen=True)
+class Seen:
+    """One step: what the command said, and what there was after it."""
+
+    done: Done
+    resources: Mapping[str, int]
+    results: Mapping[Path, int]
+    """The validation's results, with the time of their last change in ns."""
+    processes: list[str]
+
+    @property
+    def output(self) -> str:
+        return self.done.stdout + self.done.stderr
+
+
+@dataclass(frozen=True)
+class Life:
+    """One life of a stack."""
+
+    preview: Seen
+    failed: Seen
+    """The first `up`, with a rank that is slow."""
+    passed: Seen
+    runs: list[Run]
+    """The runs that the tracking server knew then, oldest first."""
+    result: Mapping[str, Any]
+    """The newest result then."""
+    unchanged: Seen
+    native: Done
+    """`pulumi preview --expect-no-changes`."""
+    outputs: Mapping[str, Any]
+    failed_again: Seen
+    password: str
+    """Of the tracking server's first user."""
+    written: Mapping[Path, str]
+    """All states and logs before the end."""
+    destroyed: Seen
+
+
+@dataclass(frozen=True)
+class Interruption:
+    """An `up` that was interrupted, and what came of it."""
+
+    stopped: Seen
+    preview: Seen
+    destroyed: Seen
+
+
+def trainstack(home: Path, *arguments: str) -> Done:
+    command = [str(ROOT / ".venv" / "bin" / "trainstack"), *arguments]
+    return subprocess.run(
+        command, env=_environment(home), check=False, capture_output=True, text=True, timeout=400, cwd=ROOT
+    )
+
+
+def native(home: Path, *arguments: str) -> Done:
+    """Plain `pulumi`, in the environment that `rehearse env` prints."""
+    printed = trainstack(home, "rehearse", "env", "-s", STACK).stdout
+    script = f"{printed}\npulumi {' '.join(arguments)}"
+    environment = {key: value for key, value in os.environ.items() if not key.startswith("PULUMI_")}
+    return subprocess.run(
+        ["/bin/sh", "-ec", script], env=environment, check=False, capture_output=True, text=True, cwd=ROOT
+    )
+
+
+def processes(home: Path) -> list[str]:
+    """Whatever still runs for this rehearsal."""
+    found = []
+    for process in psutil.process_iter(["cmdline", "environ"]):
+        words = " ".join(process.info["cmdline"] or [])
+        variables = process.info["environ"] or {}
+        if str(home) in words or variables.get("TRAINSTACK_REHEARSAL_HOME") == str(home):
+            found.append(words)
+    return found
+
+
+def live(home: Path) -> Life:
+    """Preview, a failed and a passed deployment, one without a change, one more fault, and the end."""
+    preview = _seen(home, _do(home, "preview"))
+    failed = _seen(home, _up(home, *SLOW_RANK))
+    passed = _seen(home, _up(home))
+    runs, newest = _runs(home), max(passed.results)
+    result = json.loads(newest.read_text())
+    unchanged = _seen(home, _up(home))
+    expected = native(home, "preview", "--expect-no-changes", "--non-interactive")
+    outputs = json.loads(native(home, "stack", "output", "--json").stdout)
+    failed_again = _seen(home, _up(home, *SLOW_RANK))
+    secret = Rehearsal(home).secret(outputs["trainstack"]["mlflow_admin_secret"])
+    places = [*home.glob("state/**/*.json"), *home.glob("logs/**/*.log"), home / "daemon.log"]
+    written = {path: path.read_text(errors="replace") for path in places}
+    ended = native(home, "destroy", "--yes", "--non-interactive")
+    Rehearsal(home).wait_until_idle()
+    return Life(
+        preview=preview,
+        failed=failed,
+        passed=passed,
+        runs=runs,
+        result=result,
+        unchanged=unchanged,
+        native=expected,
+        outputs=outputs,
+        failed_again=failed_again,
+        password=(secret or {}).get("password", ""),
+        written=written,
+        destroyed=_seen(home, ended),
+    )
+
+
+def interrupt(home: Path) -> Interruption:
+    """Begin to deploy, interrupt it with 20 resources of AWS, look, and take all back."""
+    command = [str(ROOT / ".venv" / "bin" / "trainstack"), "up", "-s", STACK, "--rehearse", "--yes"]
+    running = subprocess.Popen(command, env=_environment(home), stdout=subprocess.PIPE, text=True, cwd=ROOT)
+    rehearsal, deadline = Rehearsal(home), time.monotonic() + 60
+    while rehearsal.status()["resources"]["aws"] < 20 and time.monotonic() < deadline:
+        time.sleep(0.1)
+    running.send_signal(signal.SIGINT)
+    told, _ = running.communicate(timeout=60)
+    stopped = _seen(home, subprocess.CompletedProcess(command, running.returncode, told, ""))
+    preview = _seen(home, _do(home, "preview"))
+    return Interruption(stopped, preview, _seen(home, _do(home, "destroy", "--yes")))
+
+
+def _environment(home: Path) -> dict[str, str]:
+    return {**os.environ, "TRAINSTACK_REHEARSAL_HOME": str(home), "COLUMNS": "200"}
+
+
+def _do(home: Path, command: str, *more: str) -> Done:
+    return trainstack(home, command, "-s", STACK, "--rehearse", *more)
+
+
+def _up(home: Path, *more: str) -> Done:
+    return _do(home, "up", "--yes", *more)
+
+
+def _seen(home: Path, done: Done) -> Seen:
+    results = {path: path.stat().st_mtime_ns for path in home.glob("s3/*checkpoints*/smoke/*/result.json")}
+    return Seen(done, Rehearsal(home).status()["resources"], results, processes(home))
+
+
+def _runs(home: Path) -> list[Run]:
+    lines = trainstack(home, "rehearse", "login", "-s", STACK).stdout.split("\n")
+    login = dict(line.split(maxsplit=1) for line in lines if line)
+    os.environ["MLFLOW_TRACKING_USERNAME"] = login["username"]
+    os.environ["MLFLOW_TRACKING_PASSWORD"] = login["password"]
+    client = mlflow.MlflowClient(login["url"])
+    experiment = client.get_experiment_by_name("smoke-validation")
+    assert experiment
+    return list(client.search_runs([experiment.experiment_id], order_by=["attributes.start_time ASC"]))
