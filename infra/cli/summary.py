@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.table import Table
 
 from infra import cost, outputs, stackspec
-from infra.catalog.aws import facts
+from infra.catalog.durations import durations
 from infra.engine import recovery
 from infra.engine.stack import EngineStack, Outcome
 from infra.forecast import forecast
@@ -150,7 +150,7 @@ def _rows(
 def _times(rehearsal: Rehearsal, project: str, stack: str, *, verbose: bool) -> list[tuple[str, str]]:
     """How long the real deploy takes, why, and which types that leaves out."""
     resources = recovery.resources(rehearsal.home / "state", project, stack)
-    expected = forecast(resources, facts.durations)
+    expected = forecast(resources, durations())
     left_out = f"{len(expected.unknown)} resource types without a known duration"
     names = ", ".join(token.rpartition(":")[2] for token in expected.unknown)
     return [
