@@ -32,20 +32,25 @@ def of_project(project: Project) -> Rehearsal:
     return Rehearsal(homes / f"{project.name}-{digest}")
 
 
-def workspace_folder(project: Project, rehearsal: Rehearsal) -> Path:
-    """Where the engine works on a project; from now on it belongs to the project's folder.
+def claim(project: Project, rehearsal: Rehearsal) -> tuple[Path, list[str]]:
+    """Where the engine works on a project, from now on for its folder only; and what the user should know.
 
     Raises UserError when another project of this name has it; one that is not there any more has moved.
     """
     folder = _workspace(project.name, rehearsal.home)
     owner = _folder_of(project.name, rehearsal.home)
-    if owner is not None and owner != project.folder and owner.is_dir():
-        rule = f"{rehearsal.home} holds the state of another project named {project.name}, of {owner}"
-        fix = f"Name another home in {HOME_VARIABLE}, or rename one of the projects."
-        raise UserError([Problem("DIR", str(project.folder), rule, fix)])
+    notes = []
+    if owner is not None and owner != project.folder:
+        if owner.is_dir():
+            rule = f"{rehearsal.home} holds the state of another project named {project.name}, of {owner}"
+            fix = f"Name another home in {HOME_VARIABLE}, or rename one of the projects."
+            raise UserError([Problem("DIR", str(project.folder), rule, fix)])
+        notes.append(f"goes on with the rehearsal of {owner}, from which the project seems to have moved")
+    elif owner is not None and not (folder / "origin").exists():
+        notes.append(f"goes on with the rehearsal in {rehearsal.home}, which is this folder's from now on")
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "origin").write_bytes(os.fsencode(project.folder))
-    return folder
+    return folder, notes
 
 
 def _workspace(name: str, home: Path) -> Path:

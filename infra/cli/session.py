@@ -131,6 +131,6 @@ def open_session(
         return Session(loaded, EngineStack(stack, dict(os.environ)))
     parsed = rehearsal_faults.parse(faults, scenario)
     workspace = checkout_workspace(stack)
-    for line in workspace.told:
+    for line in workspace.notes:
         typer.echo(f"  {line}")
     return Session(loaded, EngineStack(stack, workspace.variables), homes.of_checkout(), parsed)

@@ -249,9 +249,10 @@ def _is_gone(process: int) -> bool:
 
 
 def _cache(home: Path) -> Path:
-    """The cache of a checkout serves all its rehearsals; a home elsewhere has one beside it."""
+    """The cache of a checkout serves all its rehearsals; a home elsewhere has one beside it, if it can."""
     checkout = next((folder for folder in home.parents if folder.name == ".trainstack"), home.parent)
-    return checkout / "cache"
+    beside = checkout / "cache"
+    return beside if not beside.exists() or beside.stat().st_uid == os.geteuid() else home / "cache"
 
 
 _OPERATIONS: dict[str, Callable[[Server, dict[str, Any]], dict[str, Any]]] = {

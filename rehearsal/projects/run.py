@@ -37,7 +37,7 @@ def run(folder: Path, stack: str, settings: Sequence[str], arguments: Sequence[s
     for setting in settings:
         _set(cli, workspace, setting)
     console = Console()
-    for line in workspace.told:
+    for line in workspace.notes:
         console.print(f"  {line}", markup=False, highlight=False, soft_wrap=True)
     with alone(rehearsal, project.name, stack):
         if arguments:

@@ -6,13 +6,14 @@ the stacks of this checkout, in `<home>/projects/<name>` for those of any other 
 
 import os
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from rehearsal import homes
 from rehearsal.client import Rehearsal
+from rehearsal.control import HOME_VARIABLE
 from rehearsal.fence import without_credentials
 from rehearsal.projects import stack_file
 from rehearsal.projects.project import Project
@@ -20,25 +21,17 @@ from rehearsal.projects.project import Project
 
 @dataclass(frozen=True)
 class Workspace:
-    """A stack that is ready to be worked on; `unreadable` are secret settings of its stack file."""
+    """A stack that is ready to be worked on; `notes` are what its user should know before."""
 
     folder: Path
     stack: str
-    unreadable: tuple[str, ...]
+    notes: Sequence[str]
     environment: Mapping[str, str]
 
     @property
     def variables(self) -> dict[str, str]:
         """All variables of a process that works in it: `environment` and what else is harmless."""
         return {**without_credentials(os.environ), **self.environment}
-
-    @property
-    def told(self) -> list[str]:
-        """What a user should know before the work begins."""
-        return [
-            f"secret {key} of the stack file is encrypted elsewhere; the rehearsal has no value for it"
-            for key in self.unreadable
-        ]
 
 
 def of_project(project: Project, stack: str, rehearsal: Rehearsal, pulumi: str) -> Workspace:
@@ -47,7 +40,7 @@ def of_project(project: Project, stack: str, rehearsal: Rehearsal, pulumi: str) 
     Raises UserError when the home is another project's, RuntimeError with the CLI's words when the stack
     cannot be made.
     """
-    folder = homes.workspace_folder(project, rehearsal)
+    folder, notes = homes.claim(project, rehearsal)
     environment = {
         **rehearsal.environment(),
         "KUBECONFIG": str(rehearsal.kubeconfig()),
@@ -59,16 +52,8 @@ def of_project(project: Project, stack: str, rehearsal: Rehearsal, pulumi: str) 
     settings = {key: value for key, value in project.settings.items() if key not in dropped}
     # No `virtualenv` and no tool chain: the program runs with the SDKs that the rehearsal knows.
     settings = {**settings, "runtime": "python", "main": str(project.entry)}
-    unreadable = _prepare(
-        folder,
-        settings,
-        project=project,
-        stack=stack,
-        home=rehearsal.home,
-        pulumi=pulumi,
-        environment=environment,
-    )
-    return Workspace(folder, stack, unreadable, environment)
+    unreadable = _prepare(folder, settings, project, pulumi, environment)
+    return Workspace(folder, stack, [*notes, *unreadable], environment)
 
 
 def of_checkout(project: Project, stack: str, rehearsal: Rehearsal, pulumi: str) -> Workspace:
@@ -80,15 +65,7 @@ def of_checkout(project: Project, stack: str, rehearsal: Rehearsal, pulumi: str)
     folder, launchers = rehearsal.home / "stacks", rehearsal.home / "bin"
     environment = {**rehearsal.environment(), "PATH": _path_from(launchers), "PULUMI_STACK": stack}
     settings = {"name": project.name, "runtime": "python"}
-    unreadable = _prepare(
-        folder,
-        settings,
-        project=project,
-        stack=stack,
-        home=rehearsal.home,
-        pulumi=pulumi,
-        environment=environment,
-    )
+    unreadable = _prepare(folder, settings, project, pulumi, environment)
     stack_file.write_launcher(launchers, pulumi)
     environment |= {
         "PULUMI_OPTION_CONFIG_FILE": str(folder / f"Pulumi.{stack}.yaml"),
@@ -104,14 +81,12 @@ def _path_from(first: Path) -> str:
 def _prepare(
     folder: Path,
     settings: Mapping[str, Any],
-    *,
     project: Project,
-    stack: str,
-    home: Path,
     pulumi: str,
     environment: Mapping[str, str],
-) -> tuple[str, ...]:
-    """Write or renew the copies, and make the stack in the rehearsal's backend; the unreadable secrets."""
+) -> list[str]:
+    """Write or renew the copies, and make the stack in the rehearsal's backend; what cannot be read."""
+    stack, home = environment["PULUMI_STACK"], Path(environment[HOME_VARIABLE])
     folder.mkdir(parents=True, exist_ok=True)
     stack_file.write(folder / "Pulumi.yaml", settings)
     unreadable = stack_file.renew(project.stacks().get(stack), folder / f"Pulumi.{stack}.yaml")
@@ -122,4 +97,7 @@ def _prepare(
         made = subprocess.run(command, cwd=folder, env=variables, check=False, capture_output=True, text=True)
         if made.returncode and not checkpoint.exists():  # another command may have made it just now
             raise RuntimeError(f"the rehearsal's stack cannot be made: {made.stderr.strip()}")
-    return unreadable
+    return [
+        f"secret {key} of the stack file is encrypted elsewhere; the rehearsal has no value for it"
+        for key in unreadable
+    ]

@@ -54,7 +54,8 @@ def test_a_home_that_was_named_after_its_project_is_used_on_by_that_project_only
     (former / "Pulumi.yaml").write_text(f"name: infra\nruntime: python\nmain: {first.folder}\n")
     assert homes.of_project(first).home == local / "infra"
     assert homes.of_project(second).home.name.startswith("infra-")
-    homes.workspace_folder(first, homes.of_project(first))
+    assert "is this folder's from now on" in homes.claim(first, homes.of_project(first))[1][0]
+    assert homes.claim(first, homes.of_project(first))[1] == []
     assert homes.of_project(first).home == local / "infra"
 
 
@@ -63,8 +64,8 @@ def test_a_shared_home_refuses_a_second_project_of_one_name_and_follows_one_that
 ) -> None:
     monkeypatch.setenv("TRAINSTACK_REHEARSAL_HOME", str(rehearsal.home))
     first, second = project(tmp_path / "a" / "infra"), project(tmp_path / "b" / "infra")
-    homes.workspace_folder(first, rehearsal)
+    homes.claim(first, rehearsal)
     with pytest.raises(UserError, match=re.escape(f"another project named infra, of {first.folder}")):
         of_project(second, "dev", rehearsal, "pulumi")
     moved = first.folder.rename(tmp_path / "moved")
-    assert homes.workspace_folder(read(moved), rehearsal).name == "infra"
+    assert "seems to have moved" in homes.claim(read(moved), rehearsal)[1][0]
