@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from smoke_training import evidence
-from smoke_training.evidence import Evidence
+from smoke_training.evidence import Evidence, line_of
 from smoke_training.evidence.baseline import Lookup
 from smoke_training.evidence.world import Finished
 from smoke_training.judges.run.baseline import fingerprint
@@ -43,7 +43,7 @@ def baseline_lines(plan: Plan, found: Evidence, environment: Mapping[str, str], 
     needless = plan.baseline is not None or found.of(Lookup) is not None
     if needless or own is None or found.of(Finished) is None:
         return []
-    return [json.dumps(lookup.find(plan.stack, own, environment, deadline - time.monotonic()))]
+    return [line_of(lookup.find(plan.stack, own, environment, deadline - time.monotonic()))]
 
 
 def publish(

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Mapping
 
+from smoke_training.evidence.baseline import Lookup
 from smoke_training.record import accepted, fields, server
 from smoke_training.record.mlflow import Run, TrackingError
 from smoke_training.statistics import baseline as baselines
@@ -10,11 +11,9 @@ from smoke_training.statistics.baseline import Baseline, BaselineError, Fingerpr
 
 PATIENCE_S = 5.0  # a slow tracking server costs this much of a run and no more
 
-Line = dict[str, object]
 
-
-def find(stack: str, own: Fingerprint, environment: Mapping[str, str], seconds: float) -> Line:
-    """The `baseline` evidence line: a document with its source, or None with the reason. Never raises."""
+def find(stack: str, own: Fingerprint, environment: Mapping[str, str], seconds: float) -> Lookup:
+    """The `baseline` evidence: a document with its source, or None with the reason. Never raises."""
     if not environment.get("MLFLOW_TRACKING_URI"):
         return _none(server.NOT_SET)
     bound = min(PATIENCE_S, seconds)
@@ -26,7 +25,7 @@ def find(stack: str, own: Fingerprint, environment: Mapping[str, str], seconds: 
         return _none(f"the recorded runs cannot be read: {type(error).__name__}: {error}"[:500])
 
 
-def _find(stack: str, own: Fingerprint, environment: Mapping[str, str], seconds: float) -> Line:
+def _find(stack: str, own: Fingerprint, environment: Mapping[str, str], seconds: float) -> Lookup:
     tracking = server.connect(environment, seconds)
     experiment = tracking.existing_experiment(fields.EXPERIMENT)
     if experiment is None:
@@ -36,12 +35,8 @@ def _find(stack: str, own: Fingerprint, environment: Mapping[str, str], seconds:
     usable = [found for found in map(_baseline, _since_accepted(runs)) if found and found.fingerprint == own]
     if usable:
         document = baselines.render(accepted.merged(usable))
-        return {
-            "kind": "baseline",
-            "document": document,
-            "source": f"found in MLflow, the last of {len(usable)} accepted runs alike",
-            "reason": None,
-        }
+        source = f"found in MLflow, the last of {len(usable)} accepted runs alike"
+        return Lookup(document=document, source=source, reason=None)
     others = [found for found in map(_baseline, tracking.search(experiment, wanted, 1)) if found]
     if not others:
         return _none(f"no accepted run of stack {stack} is recorded")
@@ -65,5 +60,5 @@ def _baseline(run: Run) -> Baseline | None:
         return None
 
 
-def _none(reason: str) -> Line:
-    return {"kind": "baseline", "document": None, "source": "MLflow", "reason": reason}
+def _none(reason: str) -> Lookup:
+    return Lookup(document=None, source="MLflow", reason=reason)

@@ -5,6 +5,7 @@ import threading
 import time
 from pathlib import Path
 
+from smoke_training.evidence.system import System
 from smoke_training.record import system_metrics as counted
 from smoke_training.runtime import host
 from smoke_training.runtime.nvml import Nvml
@@ -34,8 +35,8 @@ class SystemSampler:
         """Begin to sample."""
         self._thread.start()
 
-    def stop(self) -> dict[str, object]:
-        """End and return the `system` evidence line; at least one sample is in it."""
+    def stop(self) -> System:
+        """End and return the `system` evidence; at least one sample is in it."""
         self._ended.set()
         if self._thread.is_alive():
             self._thread.join(timeout=5)
@@ -43,14 +44,13 @@ class SystemSampler:
         times, samples = list(self._times), list(self._samples)
         kept = counted.thinned(samples[: len(times)], MOST)
         names = sorted({name for sample in samples for name in sample})
-        return {
-            "kind": "system",
-            "node": self._node,
-            "names": names,
-            "at_ms": [times[i] for i in kept],
-            "values": [[_rounded(samples[i].get(name)) for name in names] for i in kept],
-            "gpu_reason": self._gpu_reason,
-        }
+        return System(
+            node=self._node,
+            names=tuple(names),
+            at_ms=tuple(times[i] for i in kept),
+            values=tuple(tuple(_rounded(samples[i].get(name)) for name in names) for i in kept),
+            gpu_reason=self._gpu_reason,
+        )
 
     def _run(self) -> None:
         gpus = self._gpus()

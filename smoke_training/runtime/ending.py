@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from smoke_training import evidence, verdict
-from smoke_training.evidence.world import Failure
+from smoke_training.evidence.world import Failure, Unrecorded
 from smoke_training.model import EXIT_CODES, Check, Judgement, Verdict
 from smoke_training.plan import Plan
 from smoke_training.record import alert, book, document, termination
@@ -143,7 +143,7 @@ class Ending:
             files.write_durably(path, content)
         except OSError as error:
             reason = error.strerror or type(error).__name__
-            return [json.dumps({"kind": "unrecorded", "path": str(path), "reason": reason})]
+            return [evidence.line_of(Unrecorded(path=str(path), reason=reason))]
         return []
 
     def terminate(self, text: str) -> None:

@@ -1,7 +1,6 @@
 """A whole run on one node, from the plan to the exit code; node 0 also judges and records."""
 
 import contextlib
-import dataclasses
 import json
 import os
 import signal
@@ -11,7 +10,8 @@ from types import FrameType
 
 from smoke_training import evidence
 from smoke_training import plan as plans
-from smoke_training.evidence.world import Preflight
+from smoke_training.evidence import document_of
+from smoke_training.evidence.world import Ended, Failure, Planned, Preflight
 from smoke_training.judges.run import world
 from smoke_training.launchers.validation import CONTROL_PORT_OFFSET
 from smoke_training.model import EXIT_CODES, Check, Verdict
@@ -39,7 +39,7 @@ class NodeRun:
         # The last seconds belong to judging, writing and recording.
         self.deadline = self.ends - min(30.0, plan.timeout_s / 5)
         self._shown = 0
-        self._own: list[Line] = [{"kind": "plan", "document": plans.render(plan)}]
+        self._own: list[Line] = [document_of(Planned(document=plans.render(plan)))]
         self._session: Coordinator | Member | None = None
         self._gang: Gang | None = None
         self._sampler = SystemSampler(place.index)
@@ -55,10 +55,10 @@ class NodeRun:
             for number in (signal.SIGTERM, signal.SIGINT):
                 signal.signal(number, signal.SIG_IGN)
             if self._session is not None:
-                self._session.finish([*self._failures(), self._sampler.stop()], self.ends - 1)
+                self._session.finish([*self._failures(), document_of(self._sampler.stop())], self.ends - 1)
                 self._own += self._session.lines
             if ended is not None:
-                self._own.append({"kind": "ended", "reason": ended})
+                self._own.append(document_of(Ended(reason=ended)))
             return self._written(ended)
 
     def _written(self, ended: str | None) -> int:
@@ -104,7 +104,7 @@ class NodeRun:
             return launch.preflight(self.plan, os.environ, shared)
 
         found = look()
-        self._own.append({"kind": "preflight", **dataclasses.asdict(found)})
+        self._own.append(document_of(found))
         if self.place.index == 0 and self._devices().status is not Verdict.PASS:
             return None
         self._session = self._meet()
@@ -208,14 +208,8 @@ class NodeRun:
         told = {line.get("rank") for line in found}
         for vital in self._gang.broken():
             if vital.rank not in told and vital.phase != INTERRUPTED:
-                found.append(
-                    {
-                        "kind": "failure",
-                        "rank": vital.rank,
-                        "phase": vital.phase,
-                        "message": vital.words or f"ended with status {vital.code} without a word",
-                    }
-                )
+                words = vital.words or f"ended with status {vital.code} without a word"
+                found.append(document_of(Failure(rank=vital.rank, phase=vital.phase, message=words)))
         return found
 
     def _samples(self) -> list[str]:

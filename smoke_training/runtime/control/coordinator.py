@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from smoke_training.decode import decode
-from smoke_training.evidence import Evidence
+from smoke_training.evidence import Evidence, document_of
 from smoke_training.evidence.liveness import Liveness, RankLife
-from smoke_training.evidence.world import NodeFacts, Nodes
+from smoke_training.evidence.world import NodeFacts, Nodes, StoppedEarly
 from smoke_training.judges.run import liveness, world
 from smoke_training.model import Verdict
 from smoke_training.plan import Plan
@@ -28,8 +28,6 @@ from smoke_training.runtime.control.session import (
     RunEndedError,
 )
 from smoke_training.runtime.control.watchdog import Broke, Incident, Limits, NodeView, Watchdog, newest
-
-KINDS = {"Hung": "hung", "Killed": "killed", "NeverStarted": "never_started"}
 
 
 @dataclass
@@ -82,7 +80,7 @@ class Coordinator:
                 time.sleep(TICK_S)
         finally:
             found = self._nodes(mine, time.monotonic() - began)
-            self.lines.append({"kind": "nodes", **dataclasses.asdict(found)})
+            self.lines.append(document_of(found))
         check = world.nodes(self.plan, Evidence([found]))
         if check is not None and check.status is not Verdict.PASS:
             self._refuse(check.message)
@@ -130,7 +128,7 @@ class Coordinator:
             time.sleep(TICK_S)
         for peer in self._peers.values():
             self.lines += peer.failures or []
-        self.lines.append({"kind": "liveness", **dataclasses.asdict(self._liveness())})
+        self.lines.append(document_of(self._liveness()))
 
     def over(self, over: Over) -> None:
         """Tell everybody how it ended, and hang up."""
@@ -177,7 +175,7 @@ class Coordinator:
                 yield f"node {facts.node} has {facts.gpus} of {self.plan.gpus_per_node} GPUs"
 
     def _refuse(self, reason: str) -> None:
-        self.lines.append({"kind": "stopped_early", "reason": "the nodes did not start"})
+        self.lines.append(document_of(StoppedEarly(reason="the nodes did not start")))
         raise RunEndedError(f"no rank was started: {reason}")
 
     def _start(self) -> None:
@@ -230,9 +228,9 @@ class Coordinator:
             b.node for b in grave if getattr(b, "what", None) == "launcher" and b.node is not None
         }
         for item in grave:
-            self.lines.append({"kind": KINDS[type(item).__name__], **dataclasses.asdict(item)})
+            self.lines.append(document_of(item))
         if grave:
-            self.lines.append({"kind": "stopped_early", "reason": "the run was ended before it"})
+            self.lines.append(document_of(StoppedEarly(reason="the run was ended before it")))
             check = liveness.alive(self.plan, Evidence(list(grave)))
             raise RunEndedError(check.message if check else "somebody hangs")
         raise RunEndedError("; ".join(f"rank {b.rank} broke in phase {b.phase}: {b.words}" for b in broke))

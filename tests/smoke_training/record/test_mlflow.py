@@ -250,10 +250,11 @@ def test_everything_of_a_run_is_kept_with_its_digest(
 def looked_up(address: str, stack: str, **changes: Any) -> dict[str, Any]:
     own = fingerprint(plan(stack=stack, network_gbit_s=8.0, **changes), parsed(lines()))
     assert own is not None
-    line = lookup.find(stack, own, variables(address), 20)
-    found_ = evidence.parse([json.dumps(line)])
+    line = evidence.line_of(lookup.find(stack, own, variables(address), 20))
+    found_ = evidence.parse([line])
     assert found_.of(Lookup) is not None, found_.unreadable
-    return line
+    document: dict[str, Any] = json.loads(line)
+    return document
 
 
 def test_the_last_accepted_run_alike_is_found_and_no_other(address: str) -> None:
@@ -297,11 +298,11 @@ def test_without_a_tracking_server_there_is_no_baseline_and_the_reason_is_said()
     own = fingerprint(plan(), parsed(lines()))
     assert own is not None
     line = lookup.find("one", own, variables("http://127.0.0.1:9"), 5)
-    assert line["document"] is None
-    assert str(line["reason"]).startswith("tracking unreachable: ")
+    assert line.document is None
+    assert str(line.reason).startswith("tracking unreachable: ")
     with dribbling() as slow:
         began = time.monotonic()
-        assert "unreachable" in str(lookup.find("one", own, variables(slow), 0.5)["reason"])
+        assert "unreachable" in str(lookup.find("one", own, variables(slow), 0.5).reason)
         assert time.monotonic() - began < 2
 
 

@@ -1,4 +1,3 @@
-import json
 import time
 from typing import Any
 
@@ -56,8 +55,7 @@ def test_a_node_is_sampled_and_its_line_is_evidence() -> None:
     watch = sampler.SystemSampler(3, every_s=0.05)
     watch.start()
     time.sleep(1.0)
-    line = watch.stop()
-    found = evidence.parse([evidence_text(line)]).of(System)
+    found = evidence.parse([evidence.line_of(watch.stop())]).of(System)
     assert found is not None
     assert found.node == 3
     assert len(found.at_ms) == len(found.values) >= 3
@@ -70,11 +68,7 @@ def test_a_node_is_sampled_and_its_line_is_evidence() -> None:
 
 
 def test_a_sampler_that_never_started_still_gives_its_line() -> None:
-    assert sampler.SystemSampler(0).stop()["values"] == []
-
-
-def evidence_text(line: dict[str, object]) -> str:
-    return json.dumps(line)
+    assert sampler.SystemSampler(0).stop().values == ()
 
 
 class FakeDriver:
@@ -139,9 +133,7 @@ def test_accelerators_are_read_through_the_drivers_own_structures(monkeypatch: p
     assert driver.closed
     watch = sampler.SystemSampler(0, every_s=0.01)
     watch.start()
-    names = watch.stop()["names"]
-    assert isinstance(names, list)
-    assert {"gpu_1_utilization_percentage", "gpu_0_power_usage_watts"} <= set(names)
+    assert {"gpu_1_utilization_percentage", "gpu_0_power_usage_watts"} <= set(watch.stop().names)
 
 
 def test_a_driver_without_devices_is_a_reason(monkeypatch: pytest.MonkeyPatch) -> None:
