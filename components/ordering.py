@@ -9,7 +9,7 @@ T = TypeVar("T")
 
 
 def after(value: pulumi.Output[T], resources: Iterable[pulumi.Resource]) -> pulumi.Output[T]:
-    """`value`, but whoever uses it is created after `resources` and destroyed before them.
+    """`value`, but what uses it is created after `resources` and destroyed before them.
 
     A consumer then needs no `depends_on` to be right: a subnet id handed out this way comes with its routes.
     URNs, unlike ids, are known in a preview, so a known value stays known there.

@@ -1,4 +1,4 @@
-"""Which account a component deploys into: needed to close trust and key policies to everybody else."""
+"""Which account a component deploys into: needed to close trust and key policies to other accounts."""
 
 from dataclasses import dataclass
 

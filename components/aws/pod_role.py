@@ -31,7 +31,7 @@ class AwsPodRole(Component):
     """A role that EKS Pod Identity hands to exactly one service account of one cluster."""
 
     role_arn: pulumi.Output[str]
-    """The role; whoever uses it comes after its policy and its association."""
+    """The role; what uses it comes after its policy and its association."""
 
     def __init__(self, name: str, args: AwsPodRoleArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__(name, opts)
@@ -62,7 +62,7 @@ def pod_identity(region: str) -> GrantsArgs:
 
 
 def secret_reader(*, region: str, secret_arn: str, key_arn: str, topic_arn: str | None = None) -> str:
-    """A policy to read one secret, with a key that works only through Secrets Manager; to tell a topic.
+    """A policy to read one secret, with a key that works only through Secrets Manager; to publish to a topic.
 
     Without `topic_arn` it publishes nowhere.
     """

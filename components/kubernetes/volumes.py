@@ -40,7 +40,7 @@ class SharedVolume(Component):
     """A static volume and its claim; the data stay when both are deleted."""
 
     claim_name: pulumi.Output[str]
-    """The claim, for pods of the namespace; whoever uses it comes after the volume is bound."""
+    """The claim, for pods of the namespace; what uses it comes after the volume is bound."""
 
     def __init__(self, name: str, args: SharedVolumeArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__(name, opts)

@@ -1,4 +1,4 @@
-"""Components run against a recorder that also remembers who waits for whom."""
+"""Components run against a recorder that also remembers what waits for what."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -32,7 +32,7 @@ class _Monitor(MockMonitor):
 
 
 def _key(urn: str) -> str:
-    """`NodeGroup:dev-aws-system` for a URN: two resources of one name are told apart by their class."""
+    """`NodeGroup:dev-aws-system` for a URN: resources of one name differ in their class."""
     *_, qualified_type, name = urn.split("::")
     return f"{qualified_type.rsplit(':', 1)[-1]}:{name}"
 

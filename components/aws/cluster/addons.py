@@ -61,7 +61,7 @@ def install(
 ) -> aws.eks.Addon:
     """Install one add-on in EKS's default version for the cluster, with a role of its own if it needs one.
 
-    EKS owns the settings: what somebody edits in the cluster by hand is put back on the next update.
+    EKS owns the settings: what is edited in the cluster by hand is put back on the next update.
     """
     settings = _SETTINGS.get(addon.name)
     identities = None

@@ -34,7 +34,7 @@ class AwsAutoscaling(Component):
     """
 
     release_name: pulumi.Output[str]
-    """The Helm release; whoever uses it comes after the autoscaler runs."""
+    """The Helm release; what uses it comes after the autoscaler runs."""
 
     def __init__(
         self, name: str, args: AwsAutoscalingArgs, opts: pulumi.ResourceOptions | None = None

@@ -125,8 +125,8 @@ class AwsCluster(Component):
             name=args["name"],
             role_arn=role.arn,
             version=args["kubernetes_version"],
-            # API only: no aws-auth ConfigMap that one bad edit turns into a lock-out. Whoever creates the
-            # cluster gets no hidden access: the admins are the access entries below and nobody else.
+            # API only: no aws-auth ConfigMap that one bad edit turns into a lock-out. The creator of
+            # the cluster gets no hidden access: the only admins are the access entries below.
             access_config=aws.eks.ClusterAccessConfigArgs(
                 authentication_mode="API", bootstrap_cluster_creator_admin_permissions=False
             ),

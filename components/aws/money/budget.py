@@ -1,4 +1,4 @@
-"""Money: budgets that warn in time, and a monitor for spending nobody expected."""
+"""Money: budgets that warn in time, and a monitor for unexpected spending."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -25,7 +25,7 @@ PUBLISHERS = ("budgets.amazonaws.com", "costalerts.amazonaws.com")
 
 
 class AwsBudgetArgs(TypedDict):
-    """Limits, whom to warn, and how costs are told apart."""
+    """Limits, recipients of warnings, and the tags that separate costs."""
 
     monthly_limit_usd: float
     """What the whole stack may cost in a calendar month, in USD."""
@@ -34,7 +34,7 @@ class AwsBudgetArgs(TypedDict):
     alert_emails: Sequence[str]
     """Addresses that are warned, at most ten; for more, use the address of a mailing list."""
     anomaly_threshold_usd: float
-    """Unexpected spending in USD from which on somebody is told."""
+    """Least unexpected spending, in USD, that is reported."""
     stack_tag_key: str
     stack_tag_value: str
     """The tag every resource of the stack carries."""
@@ -46,12 +46,12 @@ class AwsBudget(Component):
     """A monthly budget for the stack and one for each team, an anomaly monitor, one encrypted topic for all.
 
     A budget warns; it stops nothing. GPUs go on running past 100 %, and AWS's billing data is 8 to 24 hours
-    old, so a runaway job costs up to a day before anybody hears of it. What limits spending is the size of
+    old, so a runaway job costs up to a day before a warning. What limits spending is the size of
     the pools and the quotas of the queues.
 
     Both tags count only once the account that pays has activated them as cost allocation tags (Billing
     console, a day after first use), and not for the time before. A team's budget sees what carries its tag:
-    nodes that teams share belong to nobody, and are divided by the usage of the queues instead.
+    nodes that teams share have no team's tag, and are divided by the usage of the queues instead.
 
     The anomaly monitor watches the stack's tag (type CUSTOM). Monitors of type DIMENSIONAL watch a whole
     account and are limited to one per dimension: a second stack in the account could not have its own.

@@ -1,4 +1,4 @@
-"""Who talked to whom in a VPC, kept encrypted for as long as the stack says."""
+"""Connections in a VPC, logged, encrypted and kept for as long as the stack says."""
 
 import pulumi
 import pulumi_aws as aws

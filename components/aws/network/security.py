@@ -1,4 +1,4 @@
-"""The security groups of a VPC: the one nobody may use, and the one EFA needs."""
+"""The security groups of a VPC: the default, closed, and the one EFA needs."""
 
 import pulumi
 import pulumi_aws as aws
@@ -12,7 +12,7 @@ EVERYWHERE = "0.0.0.0/0"
 def lock_default_security_group(
     component: Component, name: str, vpc_id: pulumi.Input[str]
 ) -> aws.ec2.DefaultSecurityGroup:
-    """Take every rule from the group that resources get when nobody names one."""
+    """Take every rule from the group that resources get when none is named."""
     return aws.ec2.DefaultSecurityGroup(name, vpc_id=vpc_id, ingress=[], egress=[], opts=component.child())
 
 

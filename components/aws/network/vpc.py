@@ -57,14 +57,7 @@ class AwsNetwork(Component):
         super().__init__(name, opts)
         self._prefix = name
         plan = plan_subnets(args["cidr"], args["region"], args["zones"])
-        vpc = aws.ec2.Vpc(
-            f"{name}-vpc",
-            cidr_block=args["cidr"],
-            enable_dns_support=True,
-            enable_dns_hostnames=True,  # private DNS of interface endpoints, EFS and FSx names need both
-            tags={"Name": name},
-            opts=self.child(),
-        )
+        vpc = self._vpc(args["cidr"])
         lock_default_security_group(self, f"{name}-default", vpc.id)
         public = {zone.zone: self._public_subnet(vpc, zone) for zone in plan}
         internet = self._route_to_internet(vpc, public)
@@ -113,6 +106,16 @@ class AwsNetwork(Component):
                 "efa_security_group_id": self.efa_security_group_id,
                 "endpoint_ids": self.endpoint_ids,
             }
+        )
+
+    def _vpc(self, cidr: str) -> aws.ec2.Vpc:
+        return aws.ec2.Vpc(
+            f"{self._prefix}-vpc",
+            cidr_block=cidr,
+            enable_dns_support=True,
+            enable_dns_hostnames=True,  # private DNS of interface endpoints, EFS and FSx names need both
+            tags={"Name": self._prefix},
+            opts=self.child(),
         )
 
     def _public_subnet(self, vpc: aws.ec2.Vpc, zone: ZoneSubnets) -> aws.ec2.Subnet:

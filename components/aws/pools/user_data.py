@@ -1,4 +1,4 @@
-"""What an Amazon Linux 2023 node of EKS is told at boot: a MIME message of NodeConfig and scripts. Pure.
+"""The boot instructions of an Amazon Linux 2023 node of EKS: a MIME message of NodeConfig and scripts. Pure.
 
 EKS merges its own NodeConfig (cluster, certificate, labels, taints) into this one as long as the launch
 template names no image. Order at boot: nodeadm writes its configuration, cloud-init runs the scripts, only
@@ -29,7 +29,7 @@ sysctl --load /etc/sysctl.d/90-huge-pages.conf
 
 
 def node_user_data(*, local_nvme: bool, huge_pages: int) -> str | None:
-    """The MIME message, or None when the node needs to be told nothing.
+    """The MIME message, or None when the node needs no instructions.
 
     `local_nvme`: stripe all instance-store disks into one volume for images, pod scratch space and logs.
     `huge_pages`: 2 MiB pages to set aside before kubelet counts them; 0 leaves the kernel's choice.

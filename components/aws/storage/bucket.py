@@ -124,7 +124,7 @@ def lifecycle_rules(args: AwsBucketArgs) -> list[BucketLifecycleConfigurationRul
     if "expire_days" in args:
         versions["expiration"] = {"days": args["expire_days"]}
     else:
-        # Without an age limit S3 must be told to drop delete markers that hide nothing any more.
+        # Without an age limit S3 needs a rule to drop delete markers that hide nothing any more.
         versions["expiration"] = {"expired_object_delete_marker": True}
     if not args.get("intelligent_tiering", False):
         return [versions]
@@ -142,7 +142,7 @@ def lifecycle_rules(args: AwsBucketArgs) -> list[BucketLifecycleConfigurationRul
 def bucket_policy(
     bucket_arn: pulumi.Input[str], kms_key_arn: pulumi.Input[str]
 ) -> Mapping[str, pulumi.Input[object]]:
-    """Deny what must never happen, for everybody: plain HTTP, and writes under another key.
+    """Deny what must never happen, to every principal: plain HTTP, and writes under another key.
 
     A write that names no encryption gets the bucket's default, which is the right key. One that names any
     must name this key by ARN: the negated comparison also matches a request that gives an algorithm without a

@@ -59,7 +59,7 @@ class AwsHomes(Component):
             opts=self.child(),
         )
         group, targets = self._mount_targets(name, args, system)
-        # A mount fails before there is a target in its zone: whoever uses the id waits for all of them.
+        # A mount fails before there is a target in its zone: what uses the id waits for all of them.
         self.file_system_id = after(system.id, [policy, *targets])
         self.security_group_id = group.id
         self.register_outputs(
@@ -97,7 +97,7 @@ class AwsHomes(Component):
 
 
 def file_system_policy(arn: pulumi.Input[str]) -> Mapping[str, pulumi.Input[object]]:
-    """Mounting through a mount target is allowed (the security group says to whom), plain NFS never is.
+    """Mounting through a mount target is allowed (the security group limits the nodes), plain NFS never is.
 
     A file system with a policy loses EFS's silent "anyone may mount", so that has to be written down.
     """

@@ -57,7 +57,7 @@ class AwsLustre(Component):
         group, rules = self._security_group(name, args)
         system = self._file_system(name, args, group, rules)
         links = self._links(name, args, system)
-        # Mounting before the links exist would show empty folders: whoever uses these waits for the links.
+        # Mounting before the links exist would show empty folders: what uses these waits for the links.
         self.file_system_id = after(system.id, links)
         self.dns_name = after(system.dns_name, links)
         self.mount_name = after(system.mount_name, links)

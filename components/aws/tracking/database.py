@@ -1,4 +1,4 @@
-"""Aurora Serverless v2 PostgreSQL for the tracking server: small, encrypted, asleep when nobody trains."""
+"""Aurora Serverless v2 PostgreSQL for the tracking server: small, encrypted, paused when idle."""
 
 from collections.abc import Sequence
 from typing import NotRequired, TypedDict
@@ -17,7 +17,7 @@ from components.ordering import after
 POSTGRES_MAJOR = "17"
 POSTGRES_PORT = 5432
 
-# How long nobody may have a connection before a database with a minimum of 0 ACU pauses; 300 to 86400.
+# How long there must be no connection before a database with a minimum of 0 ACU pauses; 300 to 86400.
 AUTO_PAUSE_S = 1800
 
 # Below this capacity Performance Insights itself takes a noticeable part of the memory.

@@ -1,4 +1,4 @@
-"""Where a stack tells people that training got worse."""
+"""Where a stack reports that training got worse."""
 
 from collections.abc import Sequence
 from typing import TypedDict
@@ -9,7 +9,7 @@ import pulumi_aws as aws
 from components.base import Component
 from components.ordering import after
 
-# AWS's own key for topics: whoever of the account may publish may use it through SNS, so publishers need no
+# AWS's own key for topics: any principal of the account may use it through SNS, so publishers need no
 # right on a key. Services of AWS could not use it; none publishes here. Source: SNS developer guide,
 # "Managing Amazon SNS encryption keys".
 ENCRYPTION_KEY = "alias/aws/sns"
@@ -19,14 +19,14 @@ class AwsAlertTopicArgs(TypedDict):
     """Arguments of `AwsAlertTopic`."""
 
     emails: Sequence[str]
-    """Who is told. Everybody gets one mail that asks to confirm the subscription."""
+    """Addresses that get the alerts. Each gets one mail that asks to confirm the subscription."""
 
 
 class AwsAlertTopic(Component):
     """An encrypted topic with people subscribed to it; the roles of publishers decide who may publish."""
 
     topic_arn: pulumi.Output[str]
-    """The topic; whoever publishes to it comes after its subscriptions."""
+    """The topic; what publishes to it comes after its subscriptions."""
 
     def __init__(
         self, name: str, args: AwsAlertTopicArgs, opts: pulumi.ResourceOptions | None = None

@@ -104,7 +104,7 @@ def queues(args: Sequence[FlavorArgs], teams: Sequence[TeamArgs], gate: GateArgs
     """The cohort, and one ClusterQueue with one LocalQueue for the gate and for every team.
 
     The gate owns the quota that one validation needs and lends it out while none runs. It takes it back
-    (`reclaimWithinCohort: Any`) from whoever borrows it, so that a deploy never waits for a training run to
+    (`reclaimWithinCohort: Any`) from any borrower, so that a deploy never waits for a training run to
     end and no team loses what it was promised. It borrows nothing itself. Owned quota is the only way: no
     priority lets a job preempt in a queue that stays within its own quota.
     """
@@ -137,10 +137,10 @@ def _gate_queue(args: Sequence[FlavorArgs], allotment: Allotment) -> Body:
 
 
 def _schedule_queue(args: Sequence[FlavorArgs], allotment: Allotment) -> Body:
-    """A queue that owns nothing and only borrows what lies idle, so that whoever owns it takes it back.
+    """A queue that owns nothing and only borrows what lies idle, so that its owner can take it back.
 
-    Weight 0 is an infinite share: among all who borrow, it goes first when somebody has to (Kueue
-    apis/kueue/v1beta2/fairsharing_types.go, v0.19.2). It takes nothing back from anybody itself.
+    Weight 0 is an infinite share: among all borrowers, its jobs are preempted first (Kueue
+    apis/kueue/v1beta2/fairsharing_types.go, v0.19.2). It preempts no job itself.
     """
     nothing = {name: dict.fromkeys(quota, 0) for name, quota in allotment.gate.items()}
     spec = {

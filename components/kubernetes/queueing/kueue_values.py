@@ -9,8 +9,8 @@ from typing import Any
 MANAGED_LABEL = "trainstack.dev/queueing"
 MANAGED = "required"
 # Time for a new GPU node to boot and pull a training image of some 10 GB. Kueue's own default (30 min since
-# 0.19) is not relied on: too short and a slow node means an endless loop of evictions, too long and a gang
-# that cannot complete holds its GPUs.
+# 0.19) is not relied on: too short and a slow node means an endless loop of evictions, too long and a job
+# that cannot get all its pods holds its GPUs.
 PODS_READY_TIMEOUT = "20m"
 PODS_RECOVERY_TIMEOUT = "10m"
 

@@ -41,7 +41,7 @@ class Queueing(Component):
     team_namespaces: pulumi.Output[dict[str, str]]
     """Namespace of each team, by the team's name. Jobs in it are queued without naming a queue."""
     gate_namespace: pulumi.Output[str]
-    """Namespace of the deploy validation; whoever uses it comes after its queue."""
+    """Namespace of the deploy validation; what uses it comes after its queue."""
     gate_queue: pulumi.Output[str]
     """LocalQueue of the deploy validation."""
     gate_priority: pulumi.Output[str]

@@ -61,7 +61,7 @@ class Allotment:
     teams: Mapping[str, Mapping[str, Resources]]
     """By team name, as given."""
     shared: Mapping[str, Resources]
-    """Owed to nobody and lent to everybody: what weights and whole devices leave over."""
+    """Owed to no team and lent to all: what weights and whole devices leave over."""
 
 
 def per_node(flavor: FlavorArgs) -> Resources:

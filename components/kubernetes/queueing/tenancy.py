@@ -27,7 +27,7 @@ def tenant_namespace(
             labels={
                 MANAGED_LABEL: MANAGED,
                 TRACKING_LABEL: "allowed",
-                # Many training images run as root: "restricted" is what users are told, not what stops them.
+                # Many training images run as root: "restricted" only warns, it does not stop them.
                 "pod-security.kubernetes.io/enforce": "baseline",
                 "pod-security.kubernetes.io/warn": "restricted",
                 **labels,

@@ -124,7 +124,7 @@ def database_uri(template: str, credentials: Mapping[str, str]) -> str:
 def auth_ini(uri: str, admin_username: str) -> str:
     """The configuration of MLflow's basic-auth app, which keeps its users in the tracking database.
 
-    A user sees nothing that nobody granted. Checked passwords are remembered for a minute (in each worker):
+    A user sees nothing without a grant. Checked passwords are remembered for a minute (in each worker):
     hashing one takes longer than most requests, and a training job sends many.
     """
     escaped = uri.replace("%", "%%")  # configparser would read %40 as a reference

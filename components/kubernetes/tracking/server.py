@@ -20,7 +20,7 @@ from components.ordering import after
 
 
 class MlflowServer(Component):
-    """The tracking server, locked down: nobody's user, read-only root, no Kubernetes token, no open door.
+    """The tracking server, locked down: unprivileged, read-only root, no Kubernetes token, closed by default.
 
     Rights in the cloud belong to the service account `mlflow`. Only pods in namespaces labelled
     `trainstack.dev/tracking=allowed` reach it, and only with a user, who sees what was granted in MLflow.

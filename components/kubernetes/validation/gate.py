@@ -45,7 +45,7 @@ class SmokeTest(Component):
     """
 
     job_name: pulumi.Output[str]
-    """The Job, `smoke-<digest>`; whoever uses it comes after a passed validation."""
+    """The Job, `smoke-<digest>`; what uses it comes after a passed validation."""
     result_path: pulumi.Output[str]
     """Path of the result JSON inside the pods."""
     digest: pulumi.Output[str]

@@ -100,7 +100,7 @@ def test_access_is_by_entries_and_only_for_those_named(made: Graph) -> None:
     assert all(policy["accessScope"] == {"type": "cluster"} for policy in policies)
 
 
-def test_reordering_admins_renames_nobody(made: Graph) -> None:
+def test_reordering_admins_renames_none(made: Graph) -> None:
     other = cluster(admin_principal_arns=[HUMAN, DEPLOYER])
 
     assert set(other.all("AccessEntry")) == set(made.all("AccessEntry"))

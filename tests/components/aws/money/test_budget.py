@@ -110,7 +110,7 @@ def test_anomaly_monitor_watches_the_stack_and_tells_the_topic_at_once_and_peopl
         assert (dimension["key"], dimension["values"]) == ("ANOMALY_TOTAL_IMPACT_ABSOLUTE", ["250"])
 
 
-def test_without_addresses_only_the_topic_is_told() -> None:
+def test_without_addresses_only_the_topic_is_notified() -> None:
     cloud, _ = made(alert_emails=[])
     assert [asked.properties["frequency"] for asked in cloud.of_type(SUBSCRIPTION)] == ["IMMEDIATE"]
     notification = cloud.one(BUDGET, "budget").properties["notifications"][0]

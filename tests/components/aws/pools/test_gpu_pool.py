@@ -263,6 +263,6 @@ def test_efa_needs_its_security_group() -> None:
         deploy_graph(program)
 
 
-def test_a_type_nobody_knows_is_named_with_its_neighbours() -> None:
+def test_an_unknown_type_is_named_with_similar_ones() -> None:
     with pytest.raises(UnknownFactError, match=r"p5\.48xlarge"):
         pool(instance_type="p5.49xlarge")

@@ -1,4 +1,4 @@
-"""Tracking: a database nobody else reaches, secrets nobody writes down, a role with just what is needed."""
+"""Tracking: a database that only its clients reach, no secret as a value, a role with least rights."""
 
 import json
 from typing import Any, cast
@@ -103,7 +103,7 @@ def test_performance_insights_only_where_there_is_memory_for_it(min_acu: float, 
     assert (writer.get("performanceInsightsKmsKeyId") == KEY) is insights
 
 
-def test_deleting_is_refused_unless_told_otherwise() -> None:
+def test_deleting_is_refused_unless_variables_otherwise() -> None:
     cloud, _ = made()
     kept = cloud.one(CLUSTER).properties
     assert (kept["deletionProtection"], kept["skipFinalSnapshot"]) == (True, False)
@@ -178,13 +178,13 @@ def test_no_secret_is_ever_asked_for_as_a_value() -> None:
 
 def test_server_knows_its_database_its_secrets_and_its_bucket() -> None:
     cloud, outputs = made()
-    told = environment(cloud)
+    variables = environment(cloud)
     endpoint = "dev-aws-mlflow.cluster-abc.eu-central-1.rds.amazonaws.com"
-    assert told["DATABASE_URI"].endswith(f"@{endpoint}:5432/mlflow?sslmode=require")
-    assert told["DATABASE_SECRET"] == MASTER
-    assert told["ADMIN_SECRET"] == outputs["admin"]
-    assert told["AWS_REGION"] == REGION
-    assert told["ARTIFACTS_DESTINATION"] == outputs["artifacts"] == "s3://artifacts-1/mlflow"
+    assert variables["DATABASE_URI"].endswith(f"@{endpoint}:5432/mlflow?sslmode=require")
+    assert variables["DATABASE_SECRET"] == MASTER
+    assert variables["ADMIN_SECRET"] == outputs["admin"]
+    assert variables["AWS_REGION"] == REGION
+    assert variables["ARTIFACTS_DESTINATION"] == outputs["artifacts"] == "s3://artifacts-1/mlflow"
     assert outputs["url"] == "http://mlflow.mlflow.svc.cluster.local:5000"
 
 

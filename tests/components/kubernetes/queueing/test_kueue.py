@@ -166,7 +166,7 @@ def test_the_gate_takes_back_what_it_lends_and_borrows_nothing() -> None:
     assert {entry["nominalQuota"] for entry in amounts["h100"].values()} == {"0", "0Gi"}
 
 
-def test_scheduled_validations_own_nothing_and_go_first_when_somebody_has_to(
+def test_scheduled_validations_own_nothing_and_are_preempted_first(
     crds: Mapping[str, dict[str, Any]],
 ) -> None:
     layers = list(kueue.layers(FLAVORS, TEAMS, {**GATE, "scheduled": True}))

@@ -100,7 +100,7 @@ def test_the_gate_owns_whole_nodes_and_the_teams_divide_the_rest() -> None:
     assert set(allotment.shared["a100"].values()) == {0}
 
 
-def test_promised_gpus_come_first_and_what_nobody_owns_is_shared() -> None:
+def test_promised_gpus_come_first_and_the_rest_is_shared() -> None:
     people: list[TeamArgs] = [
         {"name": "research", "weight": 1, "gpus": {"a100": 5}},
         {"name": "product", "weight": 9, "gpus": {"a100": 4}},

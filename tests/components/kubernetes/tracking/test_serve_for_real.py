@@ -47,7 +47,7 @@ class Server:
         user: tuple[str, str] | None = None,
         host: str | None = None,
     ) -> tuple[int, Any]:
-        """Status and answer of a request; `user` is the admin unless given, ("", "") is nobody."""
+        """Status and answer of a request; `user` is the admin unless given, ("", "") is none."""
         name, password = user or (self.user, self.password)
         data = body if isinstance(body, bytes) or body is None else json.dumps(body).encode()
         request = urllib.request.Request(f"{self.url}{path}", data=data, method=method)
@@ -164,7 +164,7 @@ def test_admin_logs_a_run_with_parameters_metrics_and_artifacts(server: Server) 
 
 
 @pytest.mark.parametrize("user", [("", ""), ("admin", "wrong-password"), ("admin", "password1234")])
-def test_nobody_else_gets_in(server: Server, user: tuple[str, str]) -> None:
+def test_no_other_user_gets_in(server: Server, user: tuple[str, str]) -> None:
     search = {"max_results": 1}
     status, _ = server.ask("POST", "/api/2.0/mlflow/experiments/search", search, user=user)
     assert status == 401

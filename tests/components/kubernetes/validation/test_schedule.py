@@ -1,4 +1,4 @@
-"""The gate's validation on a schedule: the same run, below everything else, and nobody waits for it."""
+"""The gate's validation on a schedule: the same run, below all other work, awaited by no deploy."""
 
 import copy
 import json
@@ -93,7 +93,7 @@ def test_every_run_finds_its_own_node_0_and_folder(cron: Mapping[str, Any]) -> N
     assert names.index("JOB_NAME") < min(names.index("MASTER_ADDR"), names.index("WORK_DIR"))
 
 
-def test_the_plan_is_one_of_a_run_that_makes_way_and_tells_somebody(made: Graph) -> None:
+def test_the_plan_is_one_of_a_run_that_makes_way_and_sends_alerts(made: Graph) -> None:
     config = made.find("ConfigMap")
     plan = plans.parse(config["data"]["plan.json"])
     assert plan.preemptible and plan.alert_topic_arn == TOPIC
