@@ -10,11 +10,13 @@ from pathlib import Path
 
 import pytest
 
+from infra.engine import install
 from infra.errors import UserError
 from rehearsal.client import Rehearsal
 from rehearsal.projects import coverage, needs, stack_file
 from rehearsal.projects import project as projects
 from rehearsal.projects import run as project_run
+from rehearsal.projects import workspace as workspaces
 
 PROGRAMS = Path(__file__).with_name("programs")
 
@@ -134,6 +136,25 @@ def test_renewed_settings_keep_what_was_set_in_the_rehearsal(tmp_path: Path) -> 
     source.write_text("config: {a: 3}\n")
     stack_file.renew(source, copy)
     assert stack_file.load(copy)["config"] == {"a": 3, "own": 1}
+
+
+def test_a_stack_of_a_checkout_is_copied_without_what_cannot_be_decrypted(
+    rehearsal: Rehearsal, tmp_path: Path
+) -> None:
+    stack = tmp_path / "stacks" / "config" / "Pulumi.dev.yaml"
+    stack.parent.mkdir(parents=True)
+    text = (
+        "secretsprovider: awskms://alias/prod\nencryptedkey: k\nconfig: {x:a: one, x:p: {secure: v1:abc}}\n"
+    )
+    stack.write_text(text)
+    found = project(tmp_path, "name: x\nruntime: python\nstackConfigDir: stacks/config\n")
+    workspace = workspaces.of_checkout(found, "dev", rehearsal, install.require().path)
+    assert workspace.notes == [
+        "secret x:p of the stack file is encrypted elsewhere; the rehearsal has no value for it"
+    ]
+    copy = stack_file.load(Path(workspace.environment["PULUMI_OPTION_CONFIG_FILE"]))
+    assert copy["config"] == {"x:a": "one"} and {"encryptionsalt", "config"} == set(copy)
+    assert stack.read_text() == text
 
 
 def test_what_is_not_emulated_is_named() -> None:

@@ -96,7 +96,8 @@ def test_the_files_of_a_home_are_closed_even_where_it_was_open_before(public: Pa
 def test_the_daemon_hangs_up_on_a_stranger(public: Path) -> None:
     rehearsal = Rehearsal(public / "rehearsal")
     rehearsal.environment()
-    connection, _ = control.lease(rehearsal.home, {"op": "status"})
+    # An engine that stays keeps the daemon alive.
+    connection, _ = control.lease(rehearsal.home, {"op": "serve", "package": "aws", "engine": os.getpid()})
     path = control.socket_path(rehearsal.home)
     for opened in (rehearsal.home, path):
         opened.chmod(0o777)

@@ -11,7 +11,7 @@ import pytest
 from rehearsal import fence
 from rehearsal.client import Rehearsal
 
-PROGRAM = Path(__file__).parent / "projects" / "programs" / "searching"
+PROGRAM = Path(__file__).parents[1] / "projects" / "programs" / "searching"
 TRAINSTACK = Path(sys.executable).with_name("trainstack")
 MARK = "real-credential"
 VARIABLES = (
