@@ -140,3 +140,21 @@ def deployment(name: str, pod: Properties, namespace: str = "lab", **spec: Any) 
             **spec,
         },
     }
+
+
+WEB = """
+import http.server, os, sys
+class Handler(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        self.send_response(200); self.end_headers(); self.wfile.write(os.environ["HOSTNAME"].encode())
+    def log_message(self, *_): pass
+print("serving", flush=True)
+http.server.HTTPServer((os.environ["HOST"], 8080), Handler).serve_forever()
+"""
+PROBE = {"httpGet": {"path": "/health", "port": "http"}, "periodSeconds": 1}
+POD_IP = {"name": "HOST", "valueFrom": {"fieldRef": {"fieldPath": "status.podIP"}}}
+
+
+def web(name: str = "web", **spec: Any) -> Properties:
+    container = {"ports": [{"name": "http", "containerPort": 8080}], "readinessProbe": PROBE, "env": [POD_IP]}
+    return deployment(name, script_pod(name, container=container), **spec)

@@ -22,29 +22,14 @@ from tests.rehearsal.kubernetes.harness import (
     JOB,
     NAMESPACE,
     SERVICE,
+    WEB,
     Rehearsed,
     deployment,
     job,
     processes,
     script_pod,
+    web,
 )
-
-WEB = """
-import http.server, os, sys
-class Handler(http.server.BaseHTTPRequestHandler):
-    def do_GET(self):
-        self.send_response(200); self.end_headers(); self.wfile.write(os.environ["HOSTNAME"].encode())
-    def log_message(self, *_): pass
-print("serving", flush=True)
-http.server.HTTPServer((os.environ["HOST"], 8080), Handler).serve_forever()
-"""
-PROBE = {"httpGet": {"path": "/health", "port": "http"}, "periodSeconds": 1}
-POD_IP = {"name": "HOST", "valueFrom": {"fieldRef": {"fieldPath": "status.podIP"}}}
-
-
-def web(name: str = "web", **spec: Any) -> Properties:
-    container = {"ports": [{"name": "http", "containerPort": 8080}], "readinessProbe": PROBE, "env": [POD_IP]}
-    return deployment(name, script_pod(name, container=container), **spec)
 
 
 def wait_until(condition: Callable[[], bool], seconds: float = 10.0) -> None:
@@ -69,32 +54,6 @@ def test_a_deployment_serves_on_its_own_address(rehearsed: Rehearsed) -> None:
     rehearsed.cloud.delete(rehearsed.call(DEPLOYMENT, "web"), key, outputs)
     assert rehearsed.cloud.live_workloads() == []
     assert not processes()
-
-
-def test_services_lead_to_the_target_port_of_a_ready_pod(rehearsed: Rehearsed) -> None:
-    rehearsed.namespace()
-    rehearsed.config_map("web", {"main.py": WEB})
-    rehearsed.create(DEPLOYMENT, web(), "web")
-    ports = [{"port": 80, "targetPort": "http"}]
-    service = {
-        "metadata": {"name": "web", "namespace": "lab"},
-        "spec": {"selector": {"app": "web"}, "ports": ports},
-    }
-    rehearsed.create(SERVICE, service, "svc")
-    client = (
-        "import os, urllib.request\n"
-        "for name in 'FULL', 'SHORT', 'BARE':\n"
-        "    print(name, urllib.request.urlopen(os.environ[name]).read().decode())\n"
-    )
-    rehearsed.config_map("client", {"main.py": client})
-    env = [
-        {"name": "FULL", "value": "http://web.lab.svc.cluster.local:80/x"},
-        {"name": "SHORT", "value": "http://web.lab:80"},
-        {"name": "BARE", "value": "http://web:80/"},
-    ]
-    rehearsed.create(JOB, job("client", script_pod("client", container={"env": env})), "client")
-    log = next((rehearsed.home / "logs" / "lab").glob("client-*.log")).read_text()
-    assert [line.split()[0] for line in log.splitlines()] == ["FULL", "SHORT", "BARE"]
 
 
 def test_a_deployment_that_never_gets_ready_fails_with_its_log(rehearsed: Rehearsed) -> None:
@@ -343,28 +302,3 @@ def test_nothing_survives_a_killed_daemon(tmp_path: Path) -> None:
 
 def _alive(pid: int) -> bool:
     return psutil.pid_exists(pid) and psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
-
-
-def test_a_service_has_its_address_before_it_exists_and_spreads_connections(rehearsed: Rehearsed) -> None:
-    """The Deployment is told of a Service that comes after it, as where a program creates both at once."""
-    rehearsed.namespace()
-    script = WEB.replace('os.environ["HOSTNAME"]', '(os.environ["HOSTNAME"] + " " + os.environ["HOSTS"])')
-    rehearsed.config_map("web", {"main.py": script})
-    inputs = web(replicas=2)
-    hosts = {"name": "HOSTS", "value": "web.lab.svc.cluster.local:8080,localhost"}
-    inputs["spec"]["template"]["spec"]["containers"][0]["env"].append(hosts)
-    rehearsed.create(DEPLOYMENT, inputs, "web")
-    spec = {"selector": {"app": "web"}, "ports": [{"port": 8080, "targetPort": "http"}]}
-    service, _ = rehearsed.create(
-        SERVICE, {"metadata": {"name": "web", "namespace": "lab"}, "spec": spec}, "s"
-    )
-    (url,) = {url for row in rehearsed.cloud.live_workloads() for url in row["urls"]}
-    answers = []
-    for _ in range(4):
-        with urllib.request.urlopen(url) as answer:
-            answers.append(answer.read().decode().split())
-    assert len({pod for pod, _ in answers}) == 2
-    assert {told for _, told in answers} == {url.removeprefix("http://") + ",localhost"}
-    rehearsed.cloud.delete(rehearsed.call(SERVICE, "s"), service, {})
-    with pytest.raises(OSError, match="refused"):
-        urllib.request.urlopen(url)
