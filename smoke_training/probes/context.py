@@ -18,7 +18,7 @@ from smoke_training.statistics.links import LinksSoFar
 class Sampling(Protocol):
     """Whether more samples could still matter, by the rules that decide the verdict.
 
-    Probes measure and do not judge, so the rank hands them this (`smoke_training.judges.sampling`). Every
+    Probes measure and do not judge, so the rank hands them this (`judges/sampling.py`). Every
     rank holds the same evidence and so gets the same answer: all stop together.
     """
 

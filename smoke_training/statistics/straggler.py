@@ -11,7 +11,7 @@ of inference, because noise comes in bursts. Two block statistics are kept:
 The trimmed mean over blocks m gets two intervals. FAIL(r): its lower end, at this check's share of the
 family-wise error (`estimators.decision_z` over ranks, statistics and looks), lies above log 1.05, and m above
 the largest tolerated slowdown. PASS: its upper end at one-sided 1e-3 lies below the tolerated slowdown for
-all ranks, and no rank's totals say otherwise. Otherwise CONTINUE. Rates between 1.05 and the tolerated
+all ranks, and no rank's totals say otherwise. Otherwise INCONCLUSIVE. Rates between 1.05 and the tolerated
 slowdown are the indifference zone: either answer is acceptable there, and results state the zone.
 """
 
@@ -19,8 +19,8 @@ import math
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 
+from smoke_training.model import Verdict
 from smoke_training.statistics.estimators import (
     Z_ACQUIT,
     Z_REPORTED,
@@ -36,14 +36,6 @@ CAP = 400
 LOOKS = 1 + (CAP - FIRST_LOOK) // LOOK_EVERY
 STATISTICS = 2  # median and total: both may accuse
 NEGLIGIBLE_SLOWDOWN = 1.05
-
-
-class Decision(StrEnum):
-    """What the samples so far allow to say."""
-
-    PASS = "PASS"  # noqa: S105 - a verdict, not a password
-    FAIL = "FAIL"
-    CONTINUE = "CONTINUE"
 
 
 @dataclass(frozen=True)
@@ -66,7 +58,7 @@ class Score:
 class StragglerFinding:
     """Decision of one look with the score of every rank, and the ranks it accuses (worst first)."""
 
-    decision: Decision
+    decision: Verdict  # INCONCLUSIVE asks for more samples
     scores: tuple[Score, ...]
     accused: tuple[Score, ...]
 
@@ -112,12 +104,12 @@ def judge(compute: Sequence[Sequence[float]], max_slowdown: float) -> StragglerF
     accused = _accused(steady, max_slowdown) or _accused(throughput, max_slowdown)
     if accused:
         shown = steady if accused[0].statistic == "median" else throughput
-        return StragglerFinding(Decision.FAIL, shown, accused)
+        return StragglerFinding(Verdict.FAIL, shown, accused)
     passed = all(score.high < max_slowdown for score in steady)
     # Totals see a rank that stops now and then. They are too easily moved by bursts to need an interval, but
     # a rank whose total itself lies beyond the limit is sampled further instead of acquitted.
     suspected = any(score.slowdown >= max_slowdown for score in throughput)
-    return StragglerFinding(Decision.PASS if passed and not suspected else Decision.CONTINUE, steady, ())
+    return StragglerFinding(Verdict.PASS if passed and not suspected else Verdict.INCONCLUSIVE, steady, ())
 
 
 def _accused(scores: Sequence[Score], max_slowdown: float) -> tuple[Score, ...]:

@@ -12,7 +12,7 @@ from smoke_training.model import PLAN, Cause, Check, Culprit, Expected, Measured
 from smoke_training.plan import Plan
 from smoke_training.statistics import estimators, noise, scaling
 from smoke_training.statistics.scaling import Drift
-from smoke_training.statistics.straggler import LOOKS, NEGLIGIBLE_SLOWDOWN, Decision, Score
+from smoke_training.statistics.straggler import LOOKS, NEGLIGIBLE_SLOWDOWN, Score
 
 NOISY_QUEUE_SHARE = 0.10  # of compute time spent waiting for CPUs held by others; quiet hosts stay below 0.01
 
@@ -95,9 +95,7 @@ def _straggling(plan: Plan, training: Training) -> _Straggling:
     judged = tuple((score, causes.of_rank(training, score)) for score in finding.accused)
     firm = tuple(pair for pair in judged if pair[1].cause is not Cause.NOISY_HOST)
     drifts = tuple(scaling.drifts(training))
-    status = {Decision.PASS: Verdict.PASS, Decision.FAIL: Verdict.FAIL}.get(
-        finding.decision, Verdict.INCONCLUSIVE
-    )
+    status = finding.decision
     if status is Verdict.FAIL and not firm:
         status = Verdict.INCONCLUSIVE
     late = [drift for drift in drifts if drift.rank is not None and drift.ratio > 1]

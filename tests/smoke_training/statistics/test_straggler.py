@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from smoke_training.model import Verdict
 from smoke_training.statistics.straggler import (
-    Decision,
     StragglerFinding,
     block_medians,
     judge,
@@ -37,7 +37,7 @@ def ranks(
 def sequential(compute: list[list[float]]) -> StragglerFinding:
     for looked_at in range(80, 401, 40):
         found = judge([row[:looked_at] for row in compute], MAX)
-        if found.decision is not Decision.CONTINUE:
+        if found.decision is not Verdict.INCONCLUSIVE:
             return found
     return found
 
@@ -45,8 +45,8 @@ def sequential(compute: list[list[float]]) -> StragglerFinding:
 @pytest.mark.parametrize(("count", "sigma", "burst"), [(2, 0.05, 0), (4, 0.1, 0.005), (8, 0.1, 0.005)])
 def test_healthy_ranks_are_never_accused(count: int, sigma: float, burst: float) -> None:
     found = [sequential(ranks(count, 400, sigma, burst, slow={}, seed=seed)).decision for seed in range(40)]
-    assert Decision.FAIL not in found
-    assert found.count(Decision.PASS) >= 36
+    assert Verdict.FAIL not in found
+    assert found.count(Verdict.PASS) >= 36
 
 
 @pytest.mark.parametrize(("count", "sigma", "burst"), [(2, 0.05, 0), (4, 0.1, 0.005), (8, 0.1, 0.005)])
@@ -55,14 +55,14 @@ def test_a_rank_a_quarter_slower_is_named(count: int, sigma: float, burst: float
     found = [
         sequential(ranks(count, 400, sigma, burst, slow={victim: 1.25}, seed=seed)) for seed in range(30)
     ]
-    failed = [item for item in found if item.decision is Decision.FAIL]
+    failed = [item for item in found if item.decision is Verdict.FAIL]
     assert len(failed) >= 28
     assert {item.accused[0].rank for item in failed} == {victim}
 
 
 def test_nobody_is_accused_inside_the_indifference_zone() -> None:
     found = [sequential(ranks(4, 400, 0.05, 0, slow={1: 1.10}, seed=seed)).decision for seed in range(20)]
-    assert Decision.FAIL not in found
+    assert Verdict.FAIL not in found
 
 
 def test_a_rank_stopped_now_and_then_is_seen_although_most_of_its_steps_are_fast() -> None:
@@ -71,7 +71,7 @@ def test_a_rank_stopped_now_and_then_is_seen_although_most_of_its_steps_are_fast
         compute[1][index] += 0.1  # a tenth of a second per five steps of 20 ms: half the speed
     found = judge(compute, MAX)
     assert all(score.slowdown < 1.05 for score in judge(ranks(2, 80, 0.03, 0, slow={}, seed=1), MAX).scores)
-    assert (found.decision, found.accused[0].rank, found.accused[0].statistic) == (Decision.FAIL, 1, "total")
+    assert (found.decision, found.accused[0].rank, found.accused[0].statistic) == (Verdict.FAIL, 1, "total")
     assert found.accused[0].slowdown == pytest.approx(2.0, rel=0.1)
 
 
@@ -81,14 +81,14 @@ def test_a_rank_stopped_rarely_is_neither_accused_nor_acquitted_at_once() -> Non
         compute[1][index] += 0.1
     found = judge(compute, MAX)
     assert all(score.high < MAX for score in found.scores)  # by the medians it would pass
-    assert found.decision is Decision.CONTINUE
+    assert found.decision is Verdict.INCONCLUSIVE
 
 
 def test_what_slows_all_ranks_at_once_accuses_nobody() -> None:
     compute = ranks(4, 80, 0.03, 0, slow={}, seed=3)
     common = [1 + index % 7 for index in range(80)]
     compute = [[value * factor for value, factor in zip(row, common, strict=True)] for row in compute]
-    assert judge(compute, MAX).decision is Decision.PASS
+    assert judge(compute, MAX).decision is Verdict.PASS
 
 
 @settings(max_examples=40)

@@ -9,7 +9,6 @@ from smoke_training.judges.training import causes, fitness
 from smoke_training.judges.training import step as judge
 from smoke_training.model import Cause, Check, Verdict
 from smoke_training.statistics import scaling
-from smoke_training.statistics.straggler import Decision
 from tests.smoke_training.samples import lines, parsed, plan, series, spins
 from tests.smoke_training.statistics.test_straggler import ranks
 
@@ -157,7 +156,7 @@ def test_a_rank_that_becomes_slow_in_mid_run_is_drift_and_no_pass() -> None:
     compute = ranks(4, 200, 0.02, 0, slow={}, seed=3)
     compute[1] = [value * (1.25 if index >= 160 else 1.0) for index, value in enumerate(compute[1])]
     found = training(compute)
-    assert scaling.straggler_finding(found, 1.15).decision is Decision.PASS  # averaged over the whole run
+    assert scaling.straggler_finding(found, 1.15).decision is Verdict.PASS  # averaged over the whole run
     drift = next(item for item in scaling.drifts(found) if item.rank == 1)
     assert drift.iteration == 160
     assert drift.ratio == pytest.approx(1.25, rel=0.03)
