@@ -1,7 +1,7 @@
 """Deploy-time validation of distributed training: measure, decide, attribute, record.
 
 Self-contained: the standard library and torch, nothing else of this repository, because the package reaches
-a cluster as one zip. `instrument` is for anybody's own training loop.
+a cluster as one zip. `instrument` is for users' own training loops.
 """
 
 from typing import TYPE_CHECKING

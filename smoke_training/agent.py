@@ -1,7 +1,7 @@
 """torchrun of one node, tied to the life of the launcher that started it.
 
 Runs `torch.distributed.run` with the arguments given, after asking the kernel to kill this process when its
-parent dies, so that a launcher that is killed outright leaves no gang behind. Garbage collection is off
+parent dies, so that a launcher that is killed outright leaves no rank behind. Garbage collection is off
 while torch is imported (10 % faster).
 """
 

@@ -97,7 +97,7 @@ class Plan:
     `rails` are the network interfaces that carry training traffic, in order, each of `rail_gbit_s`;
     `network_gbit_s` is the sum of a node's. `phases` limits a run to some of its depth's phases. A
     `preemptible` run may be stopped at any time: that is SKIPPED then, no error. `alert_topic_arn` is the
-    SNS topic that is told when a run that nobody waits for finds something.
+    SNS topic that gets a message when a run that no deploy waits for finds something.
     """
 
     stack: Text

@@ -24,7 +24,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def main(chosen: argparse.Namespace) -> int:
-    """Run the gang here; the exit code of its verdict."""
+    """Run all ranks here; the exit code of the verdict."""
     only = tuple(chosen.only.split(",")) if chosen.only else None
     problems = [f"--ranks: got {chosen.ranks}; must be at least 1"] if chosen.ranks < 1 else []
     problems += [

@@ -1,4 +1,4 @@
-"""Where the seconds of a training step go, in anybody's own loop, and which rank is slow.
+"""Where the seconds of a training step go, in any training loop, and which rank is slow.
 
 ```python
 with smoke_training.instrument(model, optimizer, loader, every=50, jsonl="steps.jsonl") as run:

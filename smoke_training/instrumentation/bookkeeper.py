@@ -62,7 +62,7 @@ class Bookkeeper:
 
     def _serve(self) -> None:
         while (item := self._work.get()) is not None:
-            # Whatever breaks here must not reach the training loop; it is told once and kept.
+            # Whatever breaks here must not reach the training loop; it is warned of once and kept.
             try:
                 self._evaluate(*item)
             except Exception as error:
@@ -88,11 +88,11 @@ class Bookkeeper:
             self._export(record)
 
     def _compared(self, window: int, comparison: Comparison) -> Record:
-        told, missing = self._peers.collect(window, PATIENCE_S, lambda: not self._work.empty())
+        figures, missing = self._peers.collect(window, PATIENCE_S, lambda: not self._work.empty())
         if missing:
             late = ", ".join(map(str, missing))
-            return {"straggler_reason": f"ranks without figures for this window: {late}", "ranks": told}
-        rows = [row for row in told if isinstance(row, dict)]
+            return {"straggler_reason": f"ranks without figures for this window: {late}", "ranks": figures}
+        rows = [row for row in figures if isinstance(row, dict)]
         comparison.add([float(row["median_compute_s"]) for row in rows])
         standings = comparison.standings()
         worst = max(standings, key=lambda standing: standing.slowdown)
@@ -136,7 +136,7 @@ def summary(steps: list[Step], unknown: str | None) -> Record:
 
 
 def why_unknown(model: nn.Module, world: int) -> str | None:
-    """Why exposed communication cannot be told from compute in this model; None if it can."""
+    """Why exposed communication cannot be separated from compute in this model; None if it can."""
     if isinstance(model, DistributedDataParallel) or world == 1:
         return None
     from torch.distributed.fsdp import FSDPModule  # noqa: PLC0415 - half a second of import, needed here only

@@ -41,15 +41,15 @@ class Peers:
     def collect(
         self, window: int, patience_s: float, hurried: Callable[[], bool]
     ) -> tuple[list[object], list[int]]:
-        """Figures of all ranks for a window, and the ranks that have not told theirs in time."""
+        """Figures of all ranks for a window, and the ranks that have not sent theirs in time."""
         deadline = time.monotonic() + patience_s
         found: dict[int, object] = {}
         while True:
             missing = [rank for rank in range(self.world) if rank not in found]
             for rank in missing:
-                told = self._read(rank, window)
-                if told is not None:
-                    found[rank] = told
+                sent = self._read(rank, window)
+                if sent is not None:
+                    found[rank] = sent
             missing = [rank for rank in missing if rank not in found]
             if not missing or time.monotonic() > deadline or hurried():
                 return [found.get(rank) for rank in range(self.world)], missing
@@ -60,5 +60,5 @@ class Peers:
         key = f"{rank}/{window % SLOTS}"
         if not self._store.check([key]):
             return None
-        told = json.loads(self._store.get(key))
-        return told["figures"] if told["window"] == window else None
+        sent = json.loads(self._store.get(key))
+        return sent["figures"] if sent["window"] == window else None

@@ -1,7 +1,7 @@
 """JobSet (jobset.x-k8s.io/v1alpha2, v0.12): the default vehicle of users' runs (pure).
 
-It needs no operator besides JobSet's own, gives pods their names, restarts the whole gang, and is queued by
-Kueue as one.
+It needs no operator besides JobSet's own, gives pods their names, restarts all of them together, and is
+queued by Kueue as one.
 """
 
 from smoke_training.launchers.kubernetes import indexed_job

@@ -20,7 +20,7 @@ _OWN_JOB: Body = {
 
 
 def service(plan: RunPlan) -> Body:
-    """The headless Service by which the pods find each other, before they are ready for anybody else."""
+    """The headless Service by which the pods find each other, before they are ready."""
     head = metadata(plan, plan.service)
     return {
         "apiVersion": "v1",

@@ -157,7 +157,7 @@ class RunPlan:
 
 
 _ENV = r"[A-Za-z_][A-Za-z0-9_]*"
-# Whoever starts the run sets these, differently on every node.
+# The launcher sets these, differently on every node.
 _RESERVED = {"NODE_RANK", "MASTER_ADDR", "MASTER_PORT", "RANK", "LOCAL_RANK", "WORLD_SIZE", "WORK_DIR"}
 
 

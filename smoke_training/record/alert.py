@@ -1,6 +1,6 @@
 """The alert of a scheduled run: one message to an SNS topic when the stack got worse.
 
-Nobody waits for a scheduled run, so its result has to find its readers. People subscribe to the topic; what
+No deploy waits for a scheduled run, so its result is sent to its readers. People subscribe to the topic; what
 is published is the verdict's own words.
 """
 
@@ -17,7 +17,7 @@ _ALARMING = ("FAIL", "ERROR")
 
 
 def wanted(plan: Plan, result: Mapping[str, Any]) -> str | None:
-    """Why somebody is to be told, None when nobody is: a failure, a broken run, or a regression."""
+    """Why to send an alert, None for no alert: a failure, a broken run, or a regression."""
     if plan.alert_topic_arn is None:
         return None
     if result["verdict"] in _ALARMING:

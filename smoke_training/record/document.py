@@ -111,7 +111,7 @@ def _check(check: Check, checks: Sequence[Check]) -> dict[str, object]:
 
 
 def _known(measured: Measured) -> dict[str, object]:
-    """A value that is no finite number becomes null with its reason, an interval without an end null."""
+    """A value that is not finite becomes null with its reason, an interval without an end null."""
     changed: dict[str, object] = {}
     if measured.value is not None and not math.isfinite(measured.value):
         changed |= {"value": None, "reason": measured.reason or f"came out as {measured.value}"}

@@ -92,7 +92,7 @@ EXPLANATIONS: Mapping[str, Explanation] = {
         "Reported; it explains a low scaling efficiency.",
     ),
     "training.weak_scaling": Explanation(
-        "Classic T(1)/T(N), one rank alone over the gang.",
+        "Classic T(1)/T(N), one rank alone over all ranks.",
         "Reported and never gated: ranks of one machine share caches, memory and clocks.",
     ),
     "training.mfu": Explanation(

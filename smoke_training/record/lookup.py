@@ -45,7 +45,7 @@ def _find(stack: str, own: Fingerprint, environment: Mapping[str, str], seconds:
 
 
 def _since_accepted(newest_first: list[Run]) -> list[Run]:
-    """Runs up to the last one that somebody accepted although it had regressed: there a new normal began."""
+    """Runs up to the last one that was accepted although it had regressed: there a new normal began."""
     for index, run in enumerate(newest_first):
         if run.tags.get(fields.REGRESSION) == "true":
             return newest_first[: index + 1]

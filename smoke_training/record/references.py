@@ -12,7 +12,7 @@ from smoke_training.statistics.baseline import BETTER
 KINDS = ("bound", "declared", "published", "baseline")
 Reference = dict[str, object]
 
-# What a judge's expectation is called here. `exact` is no rate to compare with, and a `derived` one is a
+# What a judge's expectation is called here. `exact` is not a rate to compare with, and a `derived` one is a
 # share of a bound: it stands with the check, the bound itself stands here.
 _JUDGED = ("published", "declared")
 _ABSENT = {

@@ -75,7 +75,7 @@ class _Attempt:
         return run.id
 
     def _open(self, tracking: Tracking, tags: Mapping[str, str]) -> Run:
-        """The run somebody made for us, the one that an earlier try made, or a new one."""
+        """The run that MLFLOW_RUN_ID names, the one that an earlier try made, or a new one."""
         given = self._environment.get("MLFLOW_RUN_ID")
         if given:
             return tracking.run(given)

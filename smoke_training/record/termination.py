@@ -1,8 +1,8 @@
 """Words for people: the first line, the termination message (pure).
 
 The termination message of the gate's pod is what a failed `pulumi up` shows, so it has to hold all that
-matters in 4096 bytes: what was measured and how surely, what was expected and by whom, between which values
-nothing is claimed, who is accused of what, and one thing to do.
+matters in 4096 bytes: what was measured and how surely, what was expected and its source, between which
+values nothing is claimed, who is accused of what, and one thing to do.
 """
 
 from collections.abc import Iterator, Sequence

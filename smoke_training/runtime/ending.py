@@ -76,7 +76,7 @@ class Ending:
         own = list(evidence.parse(json.dumps(line) for line in failures).all_of(Failure))
         broken = devices.status is not Verdict.PASS or ended is not None or bool(own)
         text = termination.node_message(self.place.index, devices, own, ended) if broken else "done"
-        if over is not None and broken:  # whoever reads only this node's message learns the verdict first
+        if over is not None and broken:  # readers of this node's message alone see the verdict first
             text = f"{over.headline}\n{text}"[: termination.TERMINATION_LIMIT]
         output.emit("node", node=self.place.index, broken=broken, message=text)
         self.terminate(text)

@@ -2,8 +2,8 @@
 
 The rank writes into a mapped file, which costs about a microsecond and no system call; the launcher reads
 it whenever it likes, also when the rank is stopped. Two counters, because they answer two questions:
-`sequence` counts the exchanges of the whole gang that this rank has entered, so that of two ranks in the
-same attempt the lower one is behind; `beats` counts every sign of life and is compared with nothing.
+`sequence` counts the exchanges of the whole process group that this rank has entered, so that of two ranks
+in the same attempt the lower one is behind; `beats` counts every sign of life and is compared with nothing.
 """
 
 import functools
@@ -67,7 +67,7 @@ class Heartbeat:
         self.beat()
 
     def enter(self) -> None:
-        """About to enter an exchange of the whole gang (not of a pair or a group: that is a `beat`)."""
+        """About to enter an exchange of all ranks (not of a pair or a group: that is a `beat`)."""
         self._sequence += 1
         self.beat()
 

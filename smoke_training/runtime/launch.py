@@ -1,4 +1,4 @@
-"""The gang of one node: start torchrun, watch its ranks, kill the victim when it is time, leave nothing."""
+"""The ranks of one node: start torchrun, watch them, kill the victim when it is time, leave no process."""
 
 import contextlib
 import json
@@ -72,7 +72,7 @@ def address(name: str, deadline: float) -> str:
     return found
 
 
-class Gang:
+class LocalRanks:
     """torchrun on this node and the processes below it."""
 
     def __init__(self, plan: Plan, node: Node) -> None:
@@ -112,14 +112,14 @@ class Gang:
         """The exit status of torchrun, None while it runs; kills the victim when its time has come."""
         assert self._process is not None
         status = self._process.poll()
-        if status is None and not self._killed and not self._nobody_to_kill_here():
+        if status is None and not self._killed and not self._victim_is_elsewhere():
             self._killed = self._kill_when_due()
         return status
 
     @property
     def hurried(self) -> bool:
         """Whether the kill is near, so that `poll` should be called every millisecond."""
-        return not self._killed and not self._nobody_to_kill_here() and self._progress_file.exists()
+        return not self._killed and not self._victim_is_elsewhere() and self._progress_file.exists()
 
     def report(self, now: float) -> Report:
         """What there is to tell of this node, at most a moment old; `now` is a monotonic time."""
@@ -165,7 +165,7 @@ class Gang:
         return [vital for vital in self._last.vitals if vital.status == "BROKE" or (vital.code or 0) > 0]
 
     def dump_traces(self) -> None:
-        """Ask NCCL's flight recorder for its traces before a hung gang is ended (untested on hardware)."""
+        """Ask NCCL's flight recorder for its traces before hung ranks are ended (untested on hardware)."""
         pipes = list(self.node.scratch.glob("nccl-pipe-*.pipe"))
         for pipe in pipes:
             with contextlib.suppress(OSError):
@@ -198,7 +198,7 @@ class Gang:
     def _progress_file(self) -> Path:
         return self.node.scratch / f"progress-{self.schedule.victim}"
 
-    def _nobody_to_kill_here(self) -> bool:
+    def _victim_is_elsewhere(self) -> bool:
         return "resume" not in self.plan.chosen_phases or self.schedule.victim not in self.node.local_ranks
 
     def _kill_when_due(self) -> bool:
@@ -263,7 +263,7 @@ def nccl_environment(scratch: Path, timeout_s: float) -> dict[str, str]:
     """What helps to find a hang of NCCL, unless the environment says otherwise (untested on hardware).
 
     The flight recorder keeps the last collectives of every rank; the launcher asks for it through the pipe
-    before it ends a hung gang. NCCL's own watchdog only acts after the run's end, since it can name no
+    before it ends a hung ranks. NCCL's own watchdog only acts after the run's end, since it can name no
     culprit. Names: torch 2.13, libtorch_cuda.
     """
     return {

@@ -25,7 +25,7 @@ from smoke_training.runtime.control.session import TICK_S, Line, RunEndedError
 from smoke_training.runtime.control.watchdog import INTERRUPTED, SETTLE_S
 from smoke_training.runtime.ending import Ending, Place
 from smoke_training.runtime.guard import LastResort
-from smoke_training.runtime.launch import Gang, Node
+from smoke_training.runtime.launch import LocalRanks, Node
 
 ADDRESS_PATIENCE = 2.5  # of the join timeout: a pod's name has no address before the pod is scheduled
 
@@ -41,7 +41,7 @@ class NodeRun:
         self._shown = 0
         self._own: list[Line] = [document_of(Planned(document=plans.render(plan)))]
         self._session: Coordinator | Member | None = None
-        self._gang: Gang | None = None
+        self._ranks: LocalRanks | None = None
         self._sampler = SystemSampler(place.index)
 
     def run(self) -> int:
@@ -133,12 +133,12 @@ class NodeRun:
         word, port = facts.digest_of(self.plan), self.place.master_port + CONTROL_PORT_OFFSET
         if self.place.index:
             return Member(self.plan, self.place.index, channel.Caller(self.address, port), word)
-        # A run of one node has nobody to talk to, and no port that could be taken.
+        # A run of one node has no peers, and no port that could be taken.
         listening = channel.listen(self.address, port) if self.plan.nodes > 1 else None
         return Coordinator(self.plan, channel.Listener(listening, word))
 
     def _measure(self, preflight: Preflight) -> str | None:
-        """Run the gang; why it ended early, or None."""
+        """Run the ranks of this node; why they ended early, or None."""
         node = Node(
             index=self.place.index,
             master_addr=self.address,
@@ -148,42 +148,42 @@ class NodeRun:
         )
         session = self._session
         assert session is not None
-        gang = self._gang = Gang(self.plan, node)
+        ranks = self._ranks = LocalRanks(self.plan, node)
         ended: str | None = "the launcher broke"
         try:
-            gang.prepare()
-            gang.start()
-            ended = self._watch(gang, session)
+            ranks.prepare()
+            ranks.start()
+            ended = self._watch(ranks, session)
         except (RunEndedError, OSError) as error:
             ended = str(error) or type(error).__name__
-            gang.dump_traces()
+            ranks.dump_traces()
         finally:
-            session.leave(gang.last, ended)
-            left = gang.end()
+            session.leave(ranks.last, ended)
+            left = ranks.end()
             if left:
                 output.emit("left_behind", pids=left)
         return ended
 
-    def _watch(self, gang: Gang, session: Coordinator | Member) -> str | None:
+    def _watch(self, ranks: LocalRanks, session: Coordinator | Member) -> str | None:
         """Until torchrun ends; RunEndedError when the run is to end before it does."""
         next_look = 0.0
-        while (status := gang.poll()) is None:
+        while (status := ranks.poll()) is None:
             now = time.monotonic()
             if now > self.deadline:
                 raise RunEndedError("the deadline passed")
             if now >= next_look:
                 next_look = now + TICK_S
                 self._show_progress()
-                session.tick(gang.report(now))
+                session.tick(ranks.report(now))
                 if session.planned:
-                    gang.hasten_restart(now)
-            time.sleep(0.001 if gang.hurried else TICK_S)
+                    ranks.hasten_restart(now)
+            time.sleep(0.001 if ranks.hurried else TICK_S)
         self._show_progress()
         if status != 0:  # long enough for the session to find out why
             for _ in range(int(2 * SETTLE_S / TICK_S)):
-                session.tick(gang.report(time.monotonic()))
+                session.tick(ranks.report(time.monotonic()))
                 time.sleep(TICK_S)
-        gang.report(time.monotonic() + 1)
+        ranks.report(time.monotonic() + 1)
         return None if status == 0 else f"torchrun ended with status {status}"
 
     def _age(self) -> float:
@@ -198,16 +198,16 @@ class NodeRun:
     def _failures(self) -> list[Line]:
         """How ranks of this node broke: what they left in files, else what their heartbeats say."""
         found: list[Line] = []
-        if self._gang is None:
+        if self._ranks is None:
             return found
         planned = self._session is not None and self._session.planned
-        # A restart that nobody planned breaks again, and only says that it should not have happened.
+        # An unplanned restart breaks again, and only says that it should not have happened.
         for path in sorted(self.scratch.glob("failure-*.json" if planned else "failure-0-*.json")):
             with contextlib.suppress(ValueError):
                 found += [json.loads(line) for line in files.lines(path)]
-        told = {line.get("rank") for line in found}
-        for vital in self._gang.broken():
-            if vital.rank not in told and vital.phase != INTERRUPTED:
+        known = {line.get("rank") for line in found}
+        for vital in self._ranks.broken():
+            if vital.rank not in known and vital.phase != INTERRUPTED:
                 words = vital.words or f"ended with status {vital.code} without a word"
                 found.append(document_of(Failure(rank=vital.rank, phase=vital.phase, message=words)))
         return found
@@ -215,14 +215,14 @@ class NodeRun:
     def _samples(self) -> list[str]:
         """Every evidence line: what the launchers know, what the ranks measured, how they broke."""
         # What lies there before ranks of this run were started is an earlier run's.
-        measured = files.lines(self.scratch / "evidence.jsonl") if self._gang is not None else []
+        measured = files.lines(self.scratch / "evidence.jsonl") if self._ranks is not None else []
         return [json.dumps(line) for line in self._own] + measured
 
     def _give_up(self) -> None:
         """The very last resort, on another thread: something holds up this launcher beyond the deadline."""
         text = f"ERROR the run did not end within {self.plan.timeout_s:.0f} s; its launcher was held up"
-        if self._gang is not None:
-            self._gang.end()
+        if self._ranks is not None:
+            self._ranks.end()
         output.emit("gave_up", message=text)
         self._ending.terminate(text)
         os._exit(EXIT_CODES[Verdict.ERROR])

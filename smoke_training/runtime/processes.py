@@ -18,7 +18,7 @@ def die_with_parent() -> None:
     """Ask the kernel to SIGKILL this process when its parent ends; exit at once if that already happened.
 
     Who the parent was is in the environment, because a process that was orphaned while it started cannot
-    tell its parent from whoever adopted it.
+    tell its parent from the process that adopted it.
     """
     parent = int(os.environ.get(PARENT) or os.getppid())
     ctypes.CDLL(None, use_errno=True).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)

@@ -41,7 +41,7 @@ def bundle(sources: Path = SOURCES) -> Bundle:
     """Zip the package in folder `sources` under its own name, with its `__main__.py` also at the root.
 
     Entries are sorted and carry one fixed time and mode; contents are stored compressed by a fixed method.
-    Raises UserError when the folder is no runnable package or the zip does not fit a ConfigMap.
+    Raises UserError when the folder is not a runnable package or the zip does not fit a ConfigMap.
     """
     entry = sources / ENTRY
     if not entry.is_file():

@@ -22,7 +22,7 @@ from components.ordering import after
 from smoke_training.launchers import kubernetes
 
 NAME = "smoke-schedule"
-# No deploy awaits these runs: one that found nothing certain, or made way, is no failed Job.
+# No deploy awaits these runs: one that found nothing certain, or was preempted, is not a failed Job.
 ACCEPT = ("PASS", "INCONCLUSIVE", "SKIPPED")
 
 

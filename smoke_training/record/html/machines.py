@@ -35,10 +35,10 @@ def storage(result: Result, found: Evidence) -> Drawn:
     declared = [
         item["write_mb_s"] for item in result["plan"].get("storage") or () if item["write_mb_s"] is not None
     ]
-    told = "Bars of median MB/s: " + "; ".join(f"{label} {number(rate)}" for label, rate, _ in bars)
+    described = "Bars of median MB/s: " + "; ".join(f"{label} {number(rate)}" for label, rate, _ in bars)
     x = linear([0.0, *(rate for _, rate, _ in bars), *declared], LEFT + 120, WIDTH - RIGHT - 50, zero=True)
     frame, height = rows(x, [label for label, *_ in bars], TOP + 28)
-    drawing = Drawing(told, height)
+    drawing = Drawing(described, height)
     frame.draw(drawing, "MB/s (10^6 bytes per second)")
     for index, (_, rate, order) in enumerate(bars):
         drawing.bar(x, (0.0, rate), frame.y(index), f"s{order}")
@@ -75,8 +75,8 @@ def nodes(_result: Result, found: Evidence) -> Drawn:
         raise NothingToDrawError("No node sent samples of its counters.")
     start, end = min(line.at_ms[0] for line in lines), max(line.at_ms[-1] for line in lines)
     series = [item for line in lines for item in _series(line)]
-    told = f"Utilisation in percent over {number((end - start) / 1000, 3)} s, one line per node."
-    drawing = Drawing(told, 260.0)
+    described = f"Utilisation in percent over {number((end - start) / 1000, 3)} s, one line per node."
+    drawing = Drawing(described, 260.0)
     x = linear([0.0, max(1.0, (end - start) / 1000)], zero=True)
     y = Scale(0.0, 100.0, *drawing.span(24))
     axes(drawing, x, y, ("seconds since the first sample", "busy, %"))

@@ -71,11 +71,11 @@ def _regression(result: Result) -> str:
 def _culprits(result: Result) -> str:
     """Who is accused of what, and what to do, check by check; nothing after a clean run."""
     accused = [c for c in _ordered(result) if c["status"] == "FAIL" and (c["culprits"] or c["next_action"])]
-    told = "".join(
+    described = "".join(
         f"<h3>{escaped(check['id'])}{'' if check['required'] else ', not gating'}</h3>{_words(check)}"
         for check in accused
     )
-    return _section("Culprits", told) if told else ""
+    return _section("Culprits", described) if described else ""
 
 
 def _ordered(result: Result) -> list[Mapping[str, Any]]:

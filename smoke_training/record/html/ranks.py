@@ -38,18 +38,18 @@ def stragglers(result: Result, _found: Evidence) -> Drawn:
     check = check_of(result, "training.straggler") or {}
     if not ranks:
         raise NothingToDrawError(why_missing(result, "training.straggler"))
-    everybody, ranks = ranks, sorted(ranks, key=lambda row: -row["slowdown"])[:MOST_RANKS]
+    every_rank, ranks = ranks, sorted(ranks, key=lambda row: -row["slowdown"])[:MOST_RANKS]
     ranks = sorted(ranks, key=lambda row: row["rank"])
     zone, worst = check["zone"], max(ranks, key=lambda row: row["slowdown"])
     accused = {culprit["id"] for culprit in check["culprits"] if culprit["kind"] == "rank"}
-    told = (
+    described = (
         f"Slowdown per rank with 95 % intervals; slowest is rank {worst['rank']} with "
         f"{number(worst['slowdown'])}. Indifference zone {interval(zone)}."
     )
     ends = [bound for row in ranks for bound in row["ci95"] or () if bound is not None]
     x = linear([1.0, *(zone or ()), *ends, *(r["slowdown"] for r in ranks)])
     frame, height = rows(x, [f"rank {row['rank']}" for row in ranks], TOP + 26)
-    drawing = Drawing(told, height)
+    drawing = Drawing(described, height)
     if zone:
         extent = (x(zone[1]) - x(zone[0]), frame.y.end - frame.y.start)
         drawing.box("zone", (x(zone[0]), frame.y.start), extent)
@@ -67,9 +67,9 @@ def stragglers(result: Result, _found: Evidence) -> Drawn:
     return Drawn(
         drawing,
         columns=("rank", "slowdown, factor", "95 % interval"),
-        rows=tuple((str(r["rank"]), number(r["slowdown"]), interval(r["ci95"])) for r in everybody),
+        rows=tuple((str(r["rank"]), number(r["slowdown"]), interval(r["ci95"])) for r in every_rank),
         caption="Ratio of compute time before any collective to the median of the other ranks. Inside the "
-        f"zone either answer is acceptable.{_cut(len(everybody), 'slowest ranks')}",
+        f"zone either answer is acceptable.{_cut(len(every_rank), 'slowest ranks')}",
     )
 
 
@@ -93,14 +93,14 @@ def decomposition(result: Result, found: Evidence) -> Drawn:
         raise NothingToDrawError(why_missing(result, "training.decomposition"))
     table = {part: [statistics.fmean(row) for row in getattr(split, part)] for part in PARTS}
     totals = [statistics.fmean(row) for row in split.total]
-    told = (
+    described = (
         f"Stacked bars, one per rank: {', '.join(map(_named, PARTS))}; longest step {seconds(max(totals))}."
     )
     shown = sorted(sorted(range(len(totals)), key=lambda rank: -totals[rank])[:MOST_RANKS])
     sums = [math.fsum(max(table[part][rank], 0.0) for part in PARTS) for rank in shown]
     x = linear([0.0, *sums, *totals], zero=True)
     frame, height = rows(x, [f"rank {rank}" for rank in shown], TOP + 42)
-    drawing = Drawing(told, height)
+    drawing = Drawing(described, height)
     frame.draw(drawing, "time per step, mean over steps", seconds)
     for row, rank in enumerate(shown):
         _stack(drawing, frame, row, [table[part][rank] for part in PARTS], totals[rank])
@@ -141,8 +141,8 @@ def losses(result: Result, found: Evidence) -> Drawn:
     if not known:
         raise NothingToDrawError("No loss is a finite number.")
     difference = _difference(result)
-    told = f"Two curves over {len(parity.many)} steps that should cover each other. {difference}"
-    drawing = Drawing(told, 270.0)
+    described = f"Two curves over {len(parity.many)} steps that should cover each other. {difference}"
+    drawing = Drawing(described, 270.0)
     x = linear([1.0, float(len(parity.many))])
     y = linear(known, *drawing.span(24))
     axes(drawing, x, y, ("optimizer step", "loss"))

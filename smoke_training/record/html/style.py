@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-# Series are told apart by marker or dash as well, never by colour alone. The hues follow Okabe & Ito, made
+# Series differ by marker or dash as well, never by colour alone. The hues follow Okabe & Ito, made
 # darker on light and lighter on dark ground.
 LIGHT: Mapping[str, str] = {
     "ground": "#ffffff", "panel": "#f4f6f8", "text": "#1b1f24", "soft": "#545d68", "line": "#7d8794",

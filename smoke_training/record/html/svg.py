@@ -126,13 +126,13 @@ class Drawing:
             "triangle": "m0 -5l5 9h-10z",
             "cross": "m-4 -4l8 8m0 -8l-8 8",
         }.get(shape)
-        told = f"<title>{escaped(tip)}</title>" if tip else ""
+        described = f"<title>{escaped(tip)}</title>" if tip else ""
         if path is not None:
             style = ' stroke-width="2"' if shape == "cross" else ""
-            self.parts.append(f'<path class="{css}" d="M{x} {y}{path}"{style}>{told}</path>')
+            self.parts.append(f'<path class="{css}" d="M{x} {y}{path}"{style}>{described}</path>')
             return
         style = ' fill-opacity="0" stroke-width="2"' if shape == "ring" else ""
-        self.parts.append(f'<circle class="{css}" cx="{x}" cy="{y}" r="4"{style}>{told}</circle>')
+        self.parts.append(f'<circle class="{css}" cx="{x}" cy="{y}" r="4"{style}>{described}</circle>')
 
     def legend(self, entries: Sequence[Entry], y: float) -> None:
         """All entries in rows that wrap at the right edge, downwards from `y`."""

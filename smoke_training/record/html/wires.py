@@ -32,8 +32,8 @@ def bandwidth(result: Result, found: Evidence) -> Drawn:
         raise NothingToDrawError(why_missing(result, "collective.all_reduce"))
     held = _references(result)
     most = max(rate for curve in curves.values() for _, rate in curve)
-    told = f"Log-log plot of {', '.join(curves)}: GB/s over bytes; highest {number(most)} GB/s."
-    drawing = Drawing(told, 350.0)
+    described = f"Log-log plot of {', '.join(curves)}: GB/s over bytes; highest {number(most)} GB/s."
+    drawing = Drawing(described, 350.0)
     x = logarithmic((s for curve in curves.values() for s, _ in curve), base=2.0)
     rates = [rate for curve in curves.values() for _, rate in curve]
     y = logarithmic([*rates, *(value for _, value, _ in held)], *drawing.span(42))
@@ -90,7 +90,9 @@ def _references(result: Result) -> list[tuple[str, float, str]]:
 def _absent(result: Result) -> str:
     check = check_of(result, "collective.all_reduce")
     items = check["references"] if check else ()
-    return " ".join(f"No {_NAMES[i['kind']]}: {i['reason']}." for i in items if i["value"] is None)
+    return " ".join(
+        f"No {_NAMES[i['kind']]}: {i['reason'].rstrip('.')}." for i in items if i["value"] is None
+    )
 
 
 def links(result: Result, found: Evidence) -> Drawn:
@@ -100,12 +102,12 @@ def links(result: Result, found: Evidence) -> Drawn:
     if not rates:
         raise NothingToDrawError("No transfer between nodes came to an end.")
     slowest = min(rates, key=lambda pair: rates[pair])
-    told = (
+    described = (
         f"Heat map, sender by receiver, Gb/s; slowest is node {slowest[0]} to node {slowest[1]} with "
         f"{number(rates[slowest])} Gb/s."
     )
     side = min(56.0, 560.0 / len(nodes))
-    drawing = Drawing(told, TOP + 40 + side * len(nodes) + 30)
+    drawing = Drawing(described, TOP + 40 + side * len(nodes) + 30)
     _heat_map(drawing, nodes, rates, side, _accused(result))
     ordered = sorted(rates.items(), key=lambda item: item[1])
     declared = result["plan"].get("network_gbit_s") or result["plan"].get("rail_gbit_s")

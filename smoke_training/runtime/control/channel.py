@@ -45,7 +45,7 @@ class Connection:
 
     def __init__(self, sock: socket.socket) -> None:
         self.sock = sock
-        self.closed = self.told = False
+        self.closed = self.end_reported = False
         self._incoming, self._outgoing = b"", b""
         sock.setblocking(False)
         with contextlib.suppress(OSError):
@@ -92,13 +92,13 @@ class Connection:
     def messages(self) -> list[Message | None]:
         """Messages that have arrived; None, once, for the end of the connection."""
         try:
-            lines = [] if self.told else self.lines()
+            lines = [] if self.end_reported else self.lines()
         except LineTooLongError:
             self.close()
             lines = []
         found: list[Message | None] = [m for m in map(_decoded, lines) if m is not None]
-        if self.closed and not self.told:
-            self.told = True
+        if self.closed and not self.end_reported:
+            self.end_reported = True
             found.append(None)
         return found
 

@@ -90,7 +90,7 @@ class Coordinator:
         self._start()
 
     def tick(self, own: Report) -> None:
-        """Hear the others, judge whether everybody lives; RunEndedError when the run must end."""
+        """Hear the others, judge whether all ranks live; RunEndedError when the run must end."""
         now = time.monotonic()
         observed = self._time.at(now)
         self._peers[0].report, self._peers[0].heard = own, observed
@@ -131,7 +131,7 @@ class Coordinator:
         self.lines.append(document_of(self._liveness()))
 
     def over(self, over: Over) -> None:
-        """Tell everybody how it ended, and hang up."""
+        """Send all nodes how it ended, and close the connections."""
         self._listener.send({"type": "over", **dataclasses.asdict(over)})
         until = time.monotonic() + 1.0
         while self._listener.connected() and time.monotonic() < until:
@@ -232,7 +232,7 @@ class Coordinator:
         if grave:
             self.lines.append(document_of(StoppedEarly(reason="the run was ended before it")))
             check = liveness.alive(self.plan, Evidence(list(grave)))
-            raise RunEndedError(check.message if check else "somebody hangs")
+            raise RunEndedError(check.message if check else "a rank hangs")
         raise RunEndedError("; ".join(f"rank {b.rank} broke in phase {b.phase}: {b.words}" for b in broke))
 
     # -- at the end ------------------------------------------------------------------------------------

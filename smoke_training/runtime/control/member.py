@@ -75,7 +75,7 @@ class Member:
             raise RunEndedError(f"the launcher of node 0 has been silent for {silence:.0f} s")
 
     def leave(self, own: Report, ended: str | None) -> None:
-        """Say goodbye before the ranks are ended, so that nobody takes their end for a murder."""
+        """Say goodbye before the ranks are ended, so that their end does not count as a failure."""
         report = dataclasses.asdict(own)
         self._left_early = ended is not None
         self._caller.send({"type": "bye", "ended": ended, "report": report})

@@ -12,7 +12,7 @@ from smoke_training.runtime.processes import ProcessState
 
 LOOK_AT_MOST_S = 1.0  # of a gap between two looks: in the rest this launcher itself did not run
 BUSY_CPU_SHARE = 0.1
-ATTEMPTS = 2  # torchrun restarts the gang once
+ATTEMPTS = 2  # torchrun restarts all ranks once
 LOG_TAIL_BYTES = 64 * 1024
 # torch 2.13, distributed/elastic/multiprocessing/api.py (SubprocessContext._poll) and errors/__init__.py.
 _ENDED = re.compile(r"exitcode\s*:\s*(-?\d+)\)?\s+(?:local_rank: \d+ )?\(pid: (\d+)\)")
@@ -45,7 +45,7 @@ class Vital:
 
     @property
     def signal(self) -> int | None:
-        """The signal that ended it, None when there was none or nobody knows."""
+        """The signal that ended it, None when there was none or it is unknown."""
         return -self.code if self.code is not None and self.code < 0 else None
 
 
@@ -108,7 +108,7 @@ class _Watch:
 
     @property
     def unexplained(self) -> bool:
-        """Whether it ended and nobody has said how."""
+        """Whether it ended and how is not known yet."""
         return self.vital.gone and self.vital.code is None and self.vital.status == Status.RUNNING.name
 
     def ended_with(self, codes: dict[int, int]) -> None:

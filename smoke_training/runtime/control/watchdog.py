@@ -18,7 +18,7 @@ PATIENCE_FACTOR = 4.0
 QUIET_SHARE = 0.2  # busy for less than this share of the time without a sign of life
 WAITING_PHASES = frozenset({"storage", "loader", "checkpoint", "reference", "interrupted", "resume"})
 STARTING_PHASES = frozenset({"", "start", "join", "world"})
-# What ends a gang reaches the launchers within a moment of each other, in any order.
+# The ends of the ranks of one process group reach the launchers at nearly the same time, in any order.
 SETTLE_S = 1.5
 CERTAIN_S = 0.3  # once the signal is known
 INTERRUPTED = "interrupted"  # the phase in which this run kills a rank itself
@@ -98,14 +98,14 @@ class Watchdog:
         if self._dead_since is None:
             self._dead_since, self._first_dead = now, frozenset(v.rank for _, v in dead)
         silent = [(node, v) for node, v in dead if v.status == "RUNNING" and (v.code is None or v.code < 0)]
-        told = any(v.signal in _KILLERS for _, v in silent)
-        if now - self._dead_since < (CERTAIN_S if told else SETTLE_S):
+        by_signal = any(v.signal in _KILLERS for _, v in silent)
+        if now - self._dead_since < (CERTAIN_S if by_signal else SETTLE_S):
             return ()
         torchruns = tuple(_lost_torchruns(nodes))
         if torchruns:
             return torchruns
         if silent:
-            # Losing a peer may abort a process too: only what nobody but a killer sends accuses several.
+            # Losing a peer may abort a process too: only signals from outside accuse several.
             certain = [(node, v) for node, v in silent if v.signal in _KILLERS]
             silent.sort(key=lambda view: view[1].rank not in self._first_dead)
             return tuple(_killed(node, v) for node, v in certain or silent[:1])
@@ -231,7 +231,7 @@ def _behind(nodes: Sequence[NodeView], limits: Limits) -> Iterator[Hung]:
 
 
 def _stalled(nodes: Sequence[NodeView], limits: Limits) -> Iterator[Hung]:
-    """All ranks have entered the same exchange and it does not end: nobody is behind."""
+    """All ranks have entered the same exchange and it does not end: no rank is behind."""
     living = _alive(nodes)
     if not living:
         return
