@@ -7,8 +7,8 @@ queued by Kueue as one.
 from smoke_training.launchers.kubernetes import indexed_job
 from smoke_training.launchers.pods import (
     Body,
+    body,
     indexed_environment,
-    metadata,
 )
 from smoke_training.launchers.runplan import RunPlan
 
@@ -26,9 +26,7 @@ def jobset(plan: RunPlan) -> list[Body]:
         "failurePolicy": _failure_policy(plan),
         "replicatedJobs": [{"name": _JOBS, "replicas": 1, "template": {"spec": job}}],
     }
-    return [
-        {"apiVersion": "jobset.x-k8s.io/v1alpha2", "kind": "JobSet", "metadata": metadata(plan), "spec": spec}
-    ]
+    return [body(plan, "jobset.x-k8s.io/v1alpha2", "JobSet", spec)]
 
 
 def _failure_policy(plan: RunPlan) -> Body:

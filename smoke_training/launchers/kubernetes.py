@@ -3,6 +3,7 @@
 from smoke_training.launchers.pods import (
     CONTAINER,
     Body,
+    body,
     indexed_environment,
     indexed_words,
     metadata,
@@ -40,8 +41,7 @@ def service(plan: RunPlan) -> Body:
 
 def job(plan: RunPlan) -> list[Body]:
     """An indexed Job, one pod a node, and the Service its pods need."""
-    body = {"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata(plan), "spec": _job_spec(plan)}
-    return [service(plan), body]
+    return [service(plan), body(plan, "batch/v1", "Job", _job_spec(plan))]
 
 
 def cron_job(plan: RunPlan, schedule: str, deadline_s: int = 3600) -> list[Body]:

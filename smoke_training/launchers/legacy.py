@@ -36,9 +36,7 @@ def pytorch_job(plan: RunPlan) -> list[Body]:
             if count
         },
     }
-    return [
-        {"apiVersion": "kubeflow.org/v1", "kind": "PyTorchJob", "metadata": pods.metadata(plan), "spec": spec}
-    ]
+    return [pods.body(plan, "kubeflow.org/v1", "PyTorchJob", spec)]
 
 
 def mpi_job(plan: RunPlan) -> list[Body]:
@@ -73,11 +71,4 @@ def mpi_job(plan: RunPlan) -> list[Body]:
             _WORKER: {"replicas": plan.nodes, "restartPolicy": "Never", "template": worker},
         },
     }
-    return [
-        {
-            "apiVersion": "kubeflow.org/v2beta1",
-            "kind": "MPIJob",
-            "metadata": pods.metadata(plan),
-            "spec": spec,
-        }
-    ]
+    return [pods.body(plan, "kubeflow.org/v2beta1", "MPIJob", spec)]

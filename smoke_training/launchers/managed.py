@@ -4,12 +4,13 @@ Both tell a node its place in a document of their own, which two lines of Python
 shapes are checked against the services' own models; neither was run against the services.
 """
 
-from typing import Any
+from typing import Any, TypeVar
 
 from smoke_training.launchers.place import JOIN, joining_command, joining_environment
-from smoke_training.launchers.runplan import RunPlan, RunPlanError
+from smoke_training.launchers.runplan import RunPlan, RunPlanError, SageMaker, Vertex
 
 Body = dict[str, Any]
+Place = TypeVar("Place", SageMaker, Vertex)
 
 START = "TRAINSTACK_START"
 # `hosts` is the same list on every node, in no promised order (SageMaker developer guide, "Distributed
@@ -35,12 +36,8 @@ def sagemaker(plan: RunPlan) -> Body:
 
     Raises RunPlanError for what the service has no place for.
     """
-    place = plan.sagemaker
-    problems = _unmanaged(plan, "SageMaker")
-    if place is None:
-        problems.append("sagemaker: missing; must be an object with role_arn and output_uri")
-    if problems or place is None:
-        raise RunPlanError(problems)
+    missing = "sagemaker: missing; must be an object with role_arn and output_uri"
+    place = _managed(plan, "SageMaker", plan.sagemaker, missing)
     request: Body = {
         "TrainingJobName": plan.name,
         "AlgorithmSpecification": {
@@ -79,15 +76,10 @@ def vertex(plan: RunPlan) -> Body:
 
     Raises RunPlanError for what the service has no place for.
     """
-    place = plan.vertex
-    problems = _unmanaged(plan, "Vertex AI")
-    if place is None:
-        problems.append("vertex: missing; must be an object, which may be empty")
-    if problems or place is None:
-        raise RunPlanError(problems)
+    place = _managed(plan, "Vertex AI", plan.vertex, "vertex: missing; must be an object, which may be empty")
     counts = [1] if plan.nodes == 1 else [1, plan.nodes - 1]
     spec: Body = {
-        "workerPoolSpecs": [_worker_pool(plan, count) for count in counts],
+        "workerPoolSpecs": [_worker_pool(plan, place, count) for count in counts],
         # A worker that came back alone could not rejoin the others.
         "scheduling": {"timeout": f"{plan.deadline_s}s", "restartJobOnWorkerRestart": plan.max_restarts > 0},
     }
@@ -102,16 +94,15 @@ def vertex(plan: RunPlan) -> Body:
     return {**job, "labels": labels} if labels else job
 
 
-def _worker_pool(plan: RunPlan, count: int) -> Body:
-    assert plan.vertex is not None
+def _worker_pool(plan: RunPlan, place: Vertex, count: int) -> Body:
     machine: Body = {"machineType": plan.instance_type}
-    if plan.vertex.accelerator_type:
-        machine |= {"acceleratorType": plan.vertex.accelerator_type, "acceleratorCount": plan.gpus_per_node}
+    if place.accelerator_type:
+        machine |= {"acceleratorType": place.accelerator_type, "acceleratorCount": plan.gpus_per_node}
     env = {**joining_environment(plan), START: _start(_VERTEX)}
     return {
         "machineSpec": machine,
         "replicaCount": count,
-        "diskSpec": {"bootDiskType": "pd-ssd", "bootDiskSizeGb": plan.vertex.boot_disk_gb},
+        "diskSpec": {"bootDiskType": "pd-ssd", "bootDiskSizeGb": place.boot_disk_gb},
         "containerSpec": {
             "imageUri": plan.image,
             "command": ["bash", "-c", f'eval "${START}"', "node"],
@@ -126,12 +117,17 @@ def _start(place: str) -> str:
     return f"set -e; P=$(python3 -c '{place}'); NODE_RANK=${{P% *}} MASTER_ADDR=${{P#* }}; {JOIN}"
 
 
-def _unmanaged(plan: RunPlan, place: str) -> list[str]:
+def _managed(plan: RunPlan, service: str, place: Place | None, missing: str) -> Place:
+    """What the plan says for the service; RunPlanError for what the service has no place for."""
     problems = [
-        f"mounts[{index}]: {place} mounts no claims and no ConfigMaps; use its own storage"
+        f"mounts[{index}]: {service} mounts no claims and no ConfigMaps; use its own storage"
         for index, mount in enumerate(plan.mounts)
         if mount.claim or mount.config_map
     ]
     if not plan.instance_type:
-        problems.append(f"instance_type: missing; {place} buys the machines itself")
-    return problems
+        problems.append(f"instance_type: missing; {service} buys the machines itself")
+    if place is None:
+        problems.append(missing)
+    if problems or place is None:
+        raise RunPlanError(problems)
+    return place

@@ -2,8 +2,8 @@
 
 Static rendezvous everywhere: the index of a node and the address of node 0 are known, so no service has to
 agree on them, and a restarted process group keeps its ranks. torchrun takes them from its arguments or, where
-a node only learns them when it starts, from `PET_*` variables (torch.distributed.argparse_util.env). A command
-that runs once per node finds NODE_RANK, MASTER_ADDR and MASTER_PORT in its environment.
+a node only learns them when it starts, from `PET_*` variables (torch.distributed.argparse_util.env). Commands
+that run once per node find NODE_RANK, MASTER_ADDR and MASTER_PORT in their environment.
 """
 
 import shlex

@@ -29,6 +29,11 @@ def metadata(plan: RunPlan, name: str | None = None) -> Body:
     return {**found, "labels": labels}
 
 
+def body(plan: RunPlan, api: str, kind: str, spec: Body) -> Body:
+    """An object of the run's own name."""
+    return {"apiVersion": api, "kind": kind, "metadata": metadata(plan), "spec": spec}
+
+
 def pod_labels(plan: RunPlan) -> dict[str, str]:
     """Labels of the run's pods."""
     return {**plan.labels, RUN_LABEL: plan.name}

@@ -41,14 +41,7 @@ def train_job(plan: RunPlan) -> list[Body]:
         "trainer": trainer,
         "runtimePatches": [_patch(plan)],
     }
-    return [
-        {
-            "apiVersion": "trainer.kubeflow.org/v1alpha1",
-            "kind": "TrainJob",
-            "metadata": pods.metadata(plan),
-            "spec": spec,
-        }
-    ]
+    return [pods.body(plan, "trainer.kubeflow.org/v1alpha1", "TrainJob", spec)]
 
 
 # What a patch of the runtime's pod may say (PodSpecPatch of the definition); all else is the runtime's own.
