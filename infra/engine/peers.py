@@ -40,7 +40,13 @@ def peer_uid(local: Address, peer: Address) -> int | None:
         return _by_netlink(local, peer)
     except OSError as error:
         # Some sandboxes have no such netlink family; their lists of sockets are short.
-        if error.errno not in (errno.EPROTONOSUPPORT, errno.EOPNOTSUPP, errno.EAFNOSUPPORT, errno.EPERM):
+        if error.errno not in (
+            errno.EPROTONOSUPPORT,
+            errno.EOPNOTSUPP,
+            errno.EAFNOSUPPORT,
+            errno.EPERM,
+            errno.EACCES,
+        ):
             return None
     return _by_list(local, peer)
 
