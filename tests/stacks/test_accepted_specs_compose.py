@@ -2,38 +2,21 @@
 
 import copy
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import pulumi
 import pytest
 from hypothesis import HealthCheck, given, settings
-from pulumi.runtime import MockResourceArgs
 
 from infra import stackspec
 from infra.errors import UserError
 from infra.stackspec.document import read
 from infra.stackspec.load import CONFIG
 from stacks import compose
+from tests.components.aws.computed import COMPUTED
 from tests.components.recorder import deploy
 from tests.stacks.stack_files import Values, at, stack_files
-
-COMPUTED: Mapping[str, Callable[[MockResourceArgs], Mapping[str, object]]] = {
-    "aws:eks/cluster:Cluster": lambda args: {
-        "endpoint": "https://k8s.example",
-        "certificateAuthority": {"data": "Q0E="},
-        "vpcConfig": {**args.inputs["vpcConfig"], "clusterSecurityGroupId": "sg-cluster"},
-    },
-    "aws:ec2/launchTemplate:LaunchTemplate": lambda _: {"latestVersion": 1},
-    "aws:eks/nodeGroup:NodeGroup": lambda args: {
-        "nodeGroupName": args.name,
-        "resources": [{"autoscalingGroups": [{"name": "asg"}]}],
-    },
-    "aws:rds/cluster:Cluster": lambda _: {
-        "endpoint": "db.example",
-        "masterUserSecrets": [{"secretArn": "arn:aws:secretsmanager:us-east-1:111122223333:secret:db"}],
-    },
-}
 
 
 def shipped() -> Values:

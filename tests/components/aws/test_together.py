@@ -10,20 +10,8 @@ import pytest
 from components.aws.cluster.eks import AwsCluster
 from components.aws.network.vpc import AwsNetwork
 from components.aws.pools.gpu_pool import AwsGpuPool
-from tests.components.graph import Computed, Graph, deploy_graph
-
-COMPUTED: Computed = {
-    "aws:eks/cluster:Cluster": lambda args: {
-        "endpoint": "https://k8s.example",
-        "certificateAuthority": {"data": "Q0E="},
-        "vpcConfig": {**args.inputs["vpcConfig"], "clusterSecurityGroupId": "sg-cluster"},
-    },
-    "aws:ec2/launchTemplate:LaunchTemplate": lambda _: {"latestVersion": 1},
-    "aws:eks/nodeGroup:NodeGroup": lambda args: {
-        "nodeGroupName": args.name,
-        "resources": [{"autoscalingGroups": [{"name": "asg"}]}],
-    },
-}
+from tests.components.aws.computed import COMPUTED
+from tests.components.graph import Graph, deploy_graph
 
 
 def program() -> Mapping[str, pulumi.Input[Any]]:

@@ -22,8 +22,8 @@ EKS_TRUST = json.dumps(
 class Driver(driver.Driver):
     """An account of its own."""
 
-    def __init__(self, folder: Path, schemas: Schemas) -> None:
-        state = State(folder / "state.sqlite")
+    def __init__(self, folder: Path, schemas: Schemas, state: State | None = None) -> None:
+        state = state or State(folder / "state.sqlite")
         super().__init__("aws", state, AwsCloud(state, schemas, folder), {"region": "us-east-1"})
 
     def network(self) -> tuple[str, list[str]]:

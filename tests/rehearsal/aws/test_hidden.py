@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from rehearsal.aws.cloud import AwsCloud
 from rehearsal.core.model import RefusalError
 from rehearsal.core.schema import Schemas
 from rehearsal.core.state import State
 from rehearsal.kubernetes.cloud import KubernetesCloud
+from tests.rehearsal.aws import harness
 from tests.rehearsal.aws.rules.world import trust
 from tests.rehearsal.driver import CACHE, Driver
 
@@ -24,20 +24,8 @@ class Clouds:
     def __init__(self, folder: Path) -> None:
         self.state = State(folder / "state.sqlite")
         self.schemas = [Schemas(package, CACHE) for package in ("aws", "kubernetes")]
-        cloud = AwsCloud(self.state, self.schemas[0], folder)
-        self.aws = Driver("aws", self.state, cloud, {"region": "us-east-1"})
-        vpc = self.aws.create("ec2/vpc:Vpc", "vpc", cidrBlock="10.0.0.0/16")["id"]
-        self.subnets = [
-            self.aws.create(
-                "ec2/subnet:Subnet",
-                f"subnet-{zone}",
-                vpcId=vpc,
-                cidrBlock=f"10.0.{index}.0/24",
-                availabilityZone=f"us-east-1{zone}",
-            )["id"]
-            for index, zone in enumerate("ab")
-        ]
-        self.vpc = vpc
+        self.aws = harness.Driver(folder, self.schemas[0], self.state)
+        self.vpc, self.subnets = self.aws.network()
         role = self.aws.create("iam/role:Role", "role", assumeRolePolicy=trust("eks.amazonaws.com"))
         made = self.aws.create(
             "eks/cluster:Cluster",

@@ -8,7 +8,8 @@ from typing import Any
 from infra import stackspec
 from infra.stackspec.document import read
 from stacks import compose
-from tests.components.graph import Computed, Graph, deploy_graph
+from tests.components.aws.computed import COMPUTED
+from tests.components.graph import Graph, deploy_graph
 
 CONFIG = Path(__file__).resolve().parents[3] / "stacks" / "config"
 Pair = tuple[str, str]
@@ -16,23 +17,6 @@ Change = Callable[[Any], object]
 # The stack file that stands for each supported pair of profile and cloud.
 FILES: dict[Pair, str] = {("medium", "aws"): "Pulumi.dev-aws.yaml"}
 STACK = "dev"
-COMPUTED: Computed = {
-    "aws:eks/cluster:Cluster": lambda args: {
-        "endpoint": "https://k8s.example",
-        "certificateAuthority": {"data": "Q0E="},
-        "vpcConfig": {**args.inputs["vpcConfig"], "clusterSecurityGroupId": "sg-cluster"},
-    },
-    "aws:ec2/launchTemplate:LaunchTemplate": lambda _: {"latestVersion": 1},
-    "aws:eks/nodeGroup:NodeGroup": lambda args: {
-        "nodeGroupName": args.name,
-        "resources": [{"autoscalingGroups": [{"name": f"{args.name}-group"}]}],
-    },
-    "aws:rds/cluster:Cluster": lambda _: {
-        "endpoint": "database.example",
-        "masterUserSecrets": [{"secretArn": "database-secret"}],
-    },
-    "aws:fsx/lustreFileSystem:LustreFileSystem": lambda _: {"dnsName": "fs.example", "mountName": "abcdef"},
-}
 
 
 def stack_spec(pair: Pair, change: Change | None = None) -> stackspec.StackSpec:

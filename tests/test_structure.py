@@ -1,0 +1,65 @@
+"""The shape of the tree: short files and functions, folders that can be taken in, no circles of imports."""
+
+import ast
+import subprocess
+from collections import Counter
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import grimp
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+PACKAGES = ("infra", "rehearsal", "stacks", "components", "smoke_training")
+MOST_LINES, MOST_LINES_OF_A_FUNCTION, MOST_FILES = 350, 60, 20
+
+
+@cache
+def tracked() -> tuple[Path, ...]:
+    """The files of the checkout, relative to its root; empty where there is no git to ask."""
+    told = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=False)
+    return tuple(Path(line) for line in told.stdout.splitlines() if (ROOT / line).is_file())
+
+
+def python() -> Iterator[Path]:
+    return (path for path in tracked() if path.suffix == ".py")
+
+
+@pytest.fixture(autouse=True)
+def _checkout() -> None:
+    if not tracked():
+        pytest.skip("not a git checkout")
+
+
+def test_no_file_is_longer_than_a_reader_can_hold() -> None:
+    lines = {path: len((ROOT / path).read_text().splitlines()) for path in python()}
+    assert {str(path): count for path, count in lines.items() if count > MOST_LINES} == {}
+
+
+def test_no_function_is_longer_than_a_screen() -> None:
+    long = {
+        f"{path}:{node.lineno} {node.name}": length
+        for path in python()
+        for node in ast.walk(ast.parse((ROOT / path).read_text()))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        and (length := (node.end_lineno or 0) - node.lineno + 1) > MOST_LINES_OF_A_FUNCTION
+    }
+    assert long == {}
+
+
+def test_no_folder_holds_more_than_a_reader_can_take_in() -> None:
+    files = Counter(path.parent for path in tracked() if path.parts[0] != "tests")
+    crowded = {str(folder): count for folder, count in files.items() if count > MOST_FILES and folder.parts}
+    assert crowded == {}
+
+
+def test_no_file_imports_itself_by_way_of_others() -> None:
+    graph = grimp.build_graph(*PACKAGES)
+    circles = [
+        f"{module} -> {imported}"
+        for module in sorted(graph.modules)
+        for imported in graph.find_modules_directly_imported_by(module)
+        if graph.find_shortest_chain(importer=imported, imported=module)
+    ]
+    assert circles == []
