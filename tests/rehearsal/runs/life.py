@@ -107,6 +107,8 @@ def live(home: Path) -> Life:
     preview = _seen(home, _do(home, "preview"))
     failed = _seen(home, _up(home, *SLOW_RANK))
     passed = _seen(home, _up(home))
+    # Without a passed gate there is nothing further to look at.
+    assert passed.done.returncode == 0, passed.output
     runs, newest = _runs(home), max(passed.results)
     result = json.loads(newest.read_text())
     unchanged = _seen(home, _up(home))
