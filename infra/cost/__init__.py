@@ -1,4 +1,4 @@
-"""What a stack costs per month before it exists, from its spec and the price catalogue; no other I/O.
+"""What a stack costs per month before it exists, from its spec and the price catalog; no other I/O.
 
 Three figures per item: `minimum` with every pool at its smallest, `maximum` with every pool at its largest
 all month, `expected` in between by the pool's `expected_utilization`. An item without a price is unknown and

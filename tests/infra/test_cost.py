@@ -62,7 +62,7 @@ def test_spot_uses_spot_prices(dev: StackSpec) -> None:
 
 
 def test_a_price_nobody_knows_is_named_and_not_zero(dev: StackSpec) -> None:
-    # The catalogue has no on-demand price of p5e: it is sold in Capacity Blocks.
+    # The catalog has no on-demand price of p5e: it is sold in Capacity Blocks.
     estimate = cost.estimate(changed(dev, machine="p5e.48xlarge"), TODAY)
     assert any("p5e.48xlarge" in name for name in estimate.unknown)
     assert estimate.maximum == pytest.approx(sum(item.maximum or 0 for item in estimate.known))

@@ -200,7 +200,7 @@ def test_sizes_with_figures_are_what_a_sweep_should_reach() -> None:
 
 
 # What the tables say of EC2 against two other sources: EC2's own description as moto bundles it, and the
-# catalogue that pools are made of. (The card rates of p6-b200 and g6e in moto do not add up to the type's own
+# catalog that pools are made of. (The card rates of p6-b200 and g6e in moto do not add up to the type's own
 # network performance; both rows say so.)
 AWS = [row for row in TABLES.machines if row.network_gbit_s and "." in row.instance_type]
 
@@ -219,7 +219,7 @@ def test_network_sums_are_those_that_ec2_describes(row: tables.Machine) -> None:
 
 
 @pytest.mark.parametrize("row", AWS, ids=lambda row: row.instance_type)
-def test_machines_are_those_of_the_catalogue(row: tables.Machine) -> None:
+def test_machines_are_those_of_the_catalog(row: tables.Machine) -> None:
     known = facts.instance_type(row.instance_type)
     assert (row.gpus, row.network_gbit_s) == (known.accelerator_count, known.network_gbps)
     assert row.nics == known.efa_interfaces
