@@ -1,5 +1,6 @@
 """What a killed engine leaves in a file backend: its lock, and operations whose outcome is unknown."""
 
+import contextlib
 import datetime
 import json
 import os
@@ -55,16 +56,19 @@ def locks(backend: Path, project: str, stack: str) -> list[Lock]:
     """The locks on a stack of a file backend in the folder `backend`; half written ones have no host."""
     found = []
     for path in sorted((backend / ".pulumi" / "locks").glob(f"**/{project}/{stack}/*.json")):
-        try:
-            content = json.loads(path.read_text())
-            since = datetime.datetime.fromisoformat(str(content["timestamp"]))
-            found.append(Lock(path, int(content["pid"]), str(content["hostname"]), since))
-        except (ValueError, KeyError):
-            written = datetime.datetime.fromtimestamp(path.stat().st_mtime, datetime.UTC)
-            found.append(Lock(path, 0, "", written))
-        except FileNotFoundError:
-            continue  # given back in this moment
+        with contextlib.suppress(FileNotFoundError):  # given back in this moment
+            found.append(_read(path))
     return found
+
+
+def _read(path: Path) -> Lock:
+    written = datetime.datetime.fromtimestamp(path.stat().st_mtime, datetime.UTC)
+    try:
+        content = json.loads(path.read_text())
+        since = datetime.datetime.fromisoformat(str(content["timestamp"]))
+        return Lock(path, int(content["pid"]), str(content["hostname"]), since)
+    except (ValueError, KeyError):
+        return Lock(path, 0, "", written)
 
 
 @contextmanager

@@ -117,4 +117,4 @@ def test_the_validation_itself_is_a_run_like_any_other(
     assert "python /shared/smoke_training.zip node --plan /shared/plan.json" in out
     path.write_text(json.dumps(samples.document(image="train:latest")))
     code, _, error = told(capsys, "render", "--for", "job", "--plan", str(path))
-    assert code == 3 and "image: got 'train:latest'; must be named by digest" in error
+    assert code == 3 and 'image: got "train:latest"; must be named by digest' in error
