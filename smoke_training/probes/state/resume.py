@@ -135,41 +135,51 @@ def resumed(context: Context) -> Iterator[Record]:
 
     Yields the `integrity` evidence, then, unless there is nothing to resume from, the `resume` evidence.
     """
+    root = Path(json.loads((context.scratch / NOTE).read_text())["root"])
+    try:
+        yield from _resumed(context, root)
+    except RefusedError as error:
+        yield from error.refused
+        yield StoppedEarly(reason="storage refused a copy of a checkpoint; torn ones were not tried")
+    except Exception:
+        # This rank alone: the others wait elsewhere, and a barrier here would hide why until a timeout.
+        _remove(context.group, root)
+        raise
+    _tidy(context.group, root)
+
+
+def _resumed(context: Context, root: Path) -> Iterator[Record]:
     group, seed, scratch = context.group, context.plan.seed, context.scratch
     schedule = kill_schedule(seed, group.world)
     killed = _kill_record(group, scratch)
-    root = Path(json.loads((scratch / NOTE).read_text())["root"])
-    try:
-        kept = Store(group, root, PHASE)
-        choice = _choose(kept)
-        yield Integrity(
-            name=CHECKPOINTS,
-            path=str(root),
-            resumed_from=choice.step,
-            committed=choice.committed,
-            damaged=tuple(map(_damage, choice.damaged)),
-            unreadable=tuple(map(_damage, choice.unreadable)),
-        )
-        if choice.step is None:
-            return
-        replica = Replica(group, seed)
-        replica.load(_restored(kept, choice.step))
-        mine, mttr = _compare(replica, schedule, scratch, float(killed["monotonic"]))
-        offered, accepted = kept.torn(choice.step, scratch)
-        ranks = group.gather(replace(mine, torn_offered=offered, torn_accepted=accepted))
-        yield Resume(
-            victim=killed["rank"],
-            signal=killed["signal"],
-            killed_at_step=killed["step"],
-            resumed_from=choice.step,
-            committed=choice.committed,
-            every=schedule.every,
-            # The clock of the kill is the victim's node's: only its own rank can subtract it.
-            mttr_seconds=group.gather(mttr)[killed["rank"]],
-            ranks=tuple(ranks),
-        )
-    finally:
-        _tidy(group, root)
+    kept = Store(group, root, PHASE)
+    choice = _choose(kept)
+    yield Integrity(
+        name=CHECKPOINTS,
+        path=str(root),
+        resumed_from=choice.step,
+        committed=choice.committed,
+        damaged=tuple(map(_damage, choice.damaged)),
+        unreadable=tuple(map(_damage, choice.unreadable)),
+    )
+    if choice.step is None:
+        return
+    replica = Replica(group, seed)
+    replica.load(_restored(kept, choice.step))
+    mine, mttr = _compare(replica, schedule, scratch, float(killed["monotonic"]))
+    offered, accepted = kept.torn(choice.step, scratch)
+    ranks = group.gather(replace(mine, torn_offered=offered, torn_accepted=accepted))
+    yield Resume(
+        victim=killed["rank"],
+        signal=killed["signal"],
+        killed_at_step=killed["step"],
+        resumed_from=choice.step,
+        committed=choice.committed,
+        every=schedule.every,
+        # The clock of the kill is the victim's node's: only its own rank can subtract it.
+        mttr_seconds=group.gather(mttr)[killed["rank"]],
+        ranks=tuple(ranks),
+    )
 
 
 def _prefix(group: Group) -> str:
@@ -197,6 +207,10 @@ def _tidy(group: Group, root: Path) -> None:
     """Remove the checkpoints from the plan's storage; the launcher removes those in the scratch folder."""
     with contextlib.suppress(RuntimeError):  # a peer may be gone
         group.barrier()
+    _remove(group, root)
+
+
+def _remove(group: Group, root: Path) -> None:
     if root.name.startswith(PREFIX) and group.local_rank == 0:
         shutil.rmtree(root, ignore_errors=True)
 

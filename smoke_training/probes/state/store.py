@@ -106,19 +106,26 @@ class Store:
         self.group.sync()
 
     def torn(self, step: int, room: Path) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """Damage copies of this rank's files in every known way: the ways, and the accepted ones."""
+        """Damage copies of this rank's files in every known way: the ways, and the accepted ones.
+
+        RefusedError, on every rank, if storage refused a copy on some rank.
+        """
         folder, rank, accepted = step_folder(self.root, step), self.group.rank, list[str]()
-        mark = mark_name(self.group.node)
+        mark, refusals = mark_name(self.group.node), list[Refusal]()
         for number, (name, damage) in enumerate(TEARS.items()):
             copy = room / f"torn-{number}-{rank}"
-            copy.mkdir(parents=True)
-            for path in [*shards(folder, rank), folder / METADATA, folder / mark]:
-                shutil.copyfile(path, copy / path.name)
-            damage(copy, shards(copy, rank)[0], copy / mark)
-            with contextlib.suppress(TornCheckpointError):
-                verify(copy, rank, mark_in(copy))
-                accepted.append(name)
-            shutil.rmtree(copy)
+            try:
+                copy.mkdir(parents=True)
+                for path in [*shards(folder, rank), folder / METADATA, folder / mark]:
+                    shutil.copyfile(path, copy / path.name)
+                damage(copy, shards(copy, rank)[0], copy / mark)
+                with contextlib.suppress(TornCheckpointError):
+                    verify(copy, rank, mark_in(copy))
+                    accepted.append(name)
+            except OSError as error:
+                refusals.append(refusal(error, "write", copy))
+            shutil.rmtree(copy, ignore_errors=True)
+        self._agree(step, refusals)
         return tuple(TEARS), tuple(accepted)
 
     def remove(self, step: int) -> None:
