@@ -131,11 +131,12 @@ class Store:
     def remove(self, step: int) -> None:
         """Remove this rank's files of a step, and the folder if nothing is left. No exchange."""
         folder = step_folder(self.root, step)
-        for path in shards(folder, self.group.rank):
-            path.unlink(missing_ok=True)
-        if self.group.local_rank == 0:
-            for path in [*folder.glob(".*"), *folder.glob(mark_name("*"))]:
+        with contextlib.suppress(FileNotFoundError):  # another rank removed the folder while this one looks
+            for path in shards(folder, self.group.rank):
                 path.unlink(missing_ok=True)
+            if self.group.local_rank == 0:
+                for path in [*folder.glob(".*"), *folder.glob(mark_name("*"))]:
+                    path.unlink(missing_ok=True)
         with contextlib.suppress(OSError):
             folder.rmdir()
 
