@@ -7,18 +7,12 @@ replaces the one that was there, because the keys of one kind mean nothing to an
 """
 
 from collections.abc import Iterator
-from functools import reduce
 from typing import Any
 
 from infra.errors import Problem
 from infra.stackspec.document import REMOVE, Branch, Leaf, Node, Origin
 
 KIND = "kind"
-
-
-def fold(layers: list[Node]) -> Node:
-    """All layers as one, later ones over earlier ones."""
-    return reduce(merge, layers)
 
 
 def merge(base: Node, over: Node) -> Node:
