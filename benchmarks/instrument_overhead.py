@@ -1,6 +1,6 @@
 """What `smoke_training.instrument` costs a training step: pairs of steps, with and without it, interleaved.
 
-    python benchmarks/instrument_overhead.py [pairs]
+    python benchmarks/instrument_overhead.py [pairs] [cpu|cuda]
     torchrun --nproc-per-node 2 benchmarks/instrument_overhead.py [pairs]
 
 Two shells around one model take steps in turns, in the order A B B A; one of them is instrumented. They share
@@ -31,8 +31,10 @@ from smoke_training.probes.training import transformer
 from smoke_training.statistics.medians import median_interval
 
 BLOCK, EVERY, WARMUP = 100, 50, 4
-SIZE = transformer.CPU_TIMING
-CPU = torch.device("cpu")
+DEVICE = torch.device(sys.argv[2] if len(sys.argv) > 2 else "cpu")
+CUDA = DEVICE.type == "cuda"
+SIZE = transformer.GPU_TIMING if CUDA else transformer.CPU_TIMING
+DTYPE = torch.bfloat16 if CUDA else torch.float32
 
 
 @dataclass
@@ -47,7 +49,7 @@ class Batches:
     """The same batches for ever, ready."""
 
     def __init__(self, rank: int) -> None:
-        self.batches = [transformer.tokens(SIZE, 1, rank * 4 + i, CPU) for i in range(4)]
+        self.batches = [transformer.tokens(SIZE, 1, rank * 4 + i, DEVICE) for i in range(4)]
 
     def __iter__(self) -> Iterator[Tensor]:
         while True:
@@ -96,6 +98,8 @@ class Learner:
 def timed(step: Callable[[], None]) -> tuple[float, float]:
     wall, cpu = time.perf_counter(), time.process_time()
     step()
+    if CUDA:
+        torch.cuda.synchronize()
     return time.perf_counter() - wall, time.process_time() - cpu
 
 
@@ -123,7 +127,9 @@ def main() -> None:
     gc.disable()
     for name, build, count in (("tiny model", Tiny, 2000), ("transformer", transformer_model, pairs)):
         found = Pairs()
-        model = DistributedDataParallel(build()) if dist.is_initialized() else build()
+        model = build().to(DEVICE)
+        if dist.is_initialized():
+            model = DistributedDataParallel(model)
         learners = (Learner(model), Learner(model))
         with tempfile.TemporaryDirectory() as folder:
             for number in range(-(-count // BLOCK)):
@@ -137,7 +143,7 @@ def main() -> None:
 
 
 def transformer_model() -> nn.Module:
-    return transformer.build(SIZE, 1, CPU, torch.float32)
+    return transformer.build(SIZE, 1, DEVICE, DTYPE)
 
 
 def report(model: str, found: Pairs) -> None:

@@ -153,7 +153,7 @@ class Rehearsal:
     def set_faults(self, faults: Mapping[str, Any]) -> None:
         """Faults of the next run, such as `{"smoke": {"slow_rank": 1, "duty": 0.5}}`; `{}`: none.
 
-        Counting begins anew, also for the same faults as before. See `faults.Faults` for the keys.
+        Counting starts again from zero, also for the same faults as before. See `faults.Faults` for the keys.
         """
         path = self.home / "faults.json"
         if not faults:

@@ -27,7 +27,7 @@ def log_group(
     retention_days: int,
     key_arn: pulumi.Input[str],
 ) -> aws.cloudwatch.LogGroup:
-    """The group itself. A service that finds no group makes one: unencrypted, and kept for ever."""
+    """The group itself. A service that finds no group makes one: unencrypted, and kept forever."""
     return aws.cloudwatch.LogGroup(
         name,
         name=log_group_name,

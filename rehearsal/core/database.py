@@ -138,7 +138,7 @@ class Database:
             raise UserError([Problem(str(self.path), None, rule, fix)]) from error
 
     def _afresh(self, otherwise: str) -> str:
-        return f"{otherwise}, or remove {self.path.parent} to begin anew."
+        return f"{otherwise}, or remove {self.path.parent} to start from nothing."
 
     def _create_or_migrate(self, daemon: bool) -> None:
         """Make the tables; of a file without version, encrypt the values. Does no harm when done twice."""

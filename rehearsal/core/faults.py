@@ -18,7 +18,7 @@ Kind = Literal[
 ]
 Victim = Literal["daemon", "engine", "program", "provider"]
 FORMS = {
-    "smoke:slow-rank=RANK": "one training rank is stopped half of the time, in a validation made anew",
+    "smoke:slow-rank=RANK": "one training rank is stopped half of the time, in validations created later",
     "TYPE:throttling[=TIMES]": "the service says so often that it is asked too fast; it is asked again",
     "TYPE:transient[=TIMES]": "the service fails so often with a 5xx error; it is asked again",
     "TYPE:slow[=SECONDS]": "the operation takes so much longer (10)",

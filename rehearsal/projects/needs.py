@@ -78,7 +78,7 @@ def _imports(file: Path) -> Iterator[str]:
     try:
         tree = ast.parse(file.read_bytes())
     except (SyntaxError, ValueError):
-        return  # Python itself tells it better
+        return  # Python itself reports it better
     todo: list[ast.AST] = [tree]
     while todo:
         node = todo.pop()

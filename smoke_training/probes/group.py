@@ -112,7 +112,10 @@ def join(timeout_s: float, device: str, before: Callable[[Store], None] | None =
     attempt = PrefixStore(f"attempt-{os.environ['TORCHELASTIC_RESTART_COUNT']}", store)
     if before is not None:
         before(attempt)
-    dist.init_process_group(backend, timeout=timeout, store=attempt, rank=rank, world_size=world)
+    bound = where if device == "cuda" else None
+    dist.init_process_group(
+        backend, timeout=timeout, store=attempt, rank=rank, world_size=world, device_id=bound
+    )
     return Group(
         rank=rank,
         world=world,

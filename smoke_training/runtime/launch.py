@@ -268,13 +268,13 @@ def nccl_environment(scratch: Path, timeout_s: float) -> dict[str, str]:
     """
     return {
         "TORCH_FR_BUFFER_SIZE": "2000",
-        "TORCH_NCCL_TRACE_BUFFER_SIZE": "2000",  # its older name
         "TORCH_NCCL_DUMP_ON_TIMEOUT": "1",
         "TORCH_FR_DUMP_TEMP_FILE": str(scratch / "nccl-trace-"),
-        "TORCH_NCCL_DEBUG_INFO_TEMP_FILE": str(scratch / "nccl-trace-"),
         "TORCH_NCCL_DEBUG_INFO_PIPE_FILE": str(scratch / "nccl-pipe-"),
         "TORCH_NCCL_ASYNC_ERROR_HANDLING": "1",
         "TORCH_NCCL_HEARTBEAT_TIMEOUT_SEC": str(int(timeout_s + GROUP_TIMEOUT_MARGIN_S)),
+        # Without a workspace of a fixed size, cuBLAS refuses deterministic algorithms (resume needs them).
+        "CUBLAS_WORKSPACE_CONFIG": ":4096:8",
     }
 
 

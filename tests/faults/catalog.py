@@ -92,7 +92,7 @@ class Answer:
     detected: bool  # there was a failure at all
     right_culprit: bool
     right_cause: bool
-    right: bool  # found, with one accusation that has both right, and nobody innocent accused
+    right: bool  # found, with one accusation that has both right, and nothing innocent accused
     innocent: int  # accusations of others
 
 
@@ -154,7 +154,7 @@ def loss(seed: int) -> Case:
 def dead_rail(seed: int) -> Case:
     """A rail of one node without a cable, or one whose switch forwards nothing although the link is up.
 
-    Three nodes: of a rail that only fails to connect two, nobody can say which end is dead.
+    Three nodes: of a rail that only fails to connect two, no one can say which end is dead.
     """
     dice = _dice("dead rail", seed)
     node, how = dice.randrange(3), dice.choice(("unplugged", "isolated"))

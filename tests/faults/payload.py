@@ -16,7 +16,7 @@ class Plugin(Injector):
     rank: int
 
     def fault(self) -> dict[str, Any]:
-        """What the plugin is told."""
+        """The settings of the plugin."""
         raise NotImplementedError
 
     def proof(self, lab: Lab) -> Path:
@@ -27,8 +27,8 @@ class Plugin(Injector):
         self.proof(lab).unlink(missing_ok=True)
 
     def environment(self, lab: Lab, node: int) -> Mapping[str, str | None]:
-        told = {**self.fault(), "rank": self.rank, "proof": str(self.proof(lab))}
-        return {"TSLAB_FAULT": json.dumps(told), "PYTHONPATH": f"{REPOSITORY}:{plugin_path('rank')}"}
+        settings = {**self.fault(), "rank": self.rank, "proof": str(self.proof(lab))}
+        return {"TSLAB_FAULT": json.dumps(settings), "PYTHONPATH": f"{REPOSITORY}:{plugin_path('rank')}"}
 
     def prove(self, run: Run) -> str:
         lines = self.proof(run.lab).read_text().splitlines() if self.proof(run.lab).exists() else []

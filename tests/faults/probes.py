@@ -57,7 +57,7 @@ def reach(address: str, source: str, patience_s: float) -> None:
 
 
 def datagrams(address: str, source: str, count: int) -> None:
-    """Send small UDP datagrams to a port where nobody listens."""
+    """Send small UDP datagrams to a port where no process listens."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender:
         sender.bind((source, 0))
         for number in range(count):

@@ -46,7 +46,7 @@ def only_noise(outcome: Outcome) -> bool:
 
 def test_a_healthy_cluster_passes() -> None:
     outcome = catalog.healthy(SEED).run(SEED)
-    # Whoever else uses this machine may keep it from being quiet enough; nobody may make it fail.
+    # Other users of this machine may keep it from being quiet enough; they may not make it fail.
     assert outcome.verdict == "PASS" or only_noise(outcome), outcome.describe()
     assert outcome.culprits() == []
 

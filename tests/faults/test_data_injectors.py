@@ -77,13 +77,13 @@ def test_a_nan_is_in_one_ranks_own_gradient_from_the_wanted_pass_on(lab: Lab) ->
 
 
 def test_the_plugins_do_nothing_outside_the_rank_they_are_meant_for() -> None:
-    told = '{"kind": "corrupt", "rank": 1, "proof": "/nowhere", "every": 1, "mask": null}'
+    fault = '{"kind": "corrupt", "rank": 1, "proof": "/nowhere", "every": 1, "mask": null}'
     script = "import sys; print([type(f).__name__ for f in sys.meta_path].count('Finder'))"
     counts = []
     for environment in ({"RANK": "0", "TORCHELASTIC_RESTART_COUNT": "0"}, {"RANK": "1"}, {}):
         done = subprocess.run(
             [sys.executable, "-c", script],
-            env={**os.environ, "PYTHONPATH": str(plugin_path("rank")), "TSLAB_FAULT": told, **environment},
+            env={**os.environ, "PYTHONPATH": str(plugin_path("rank")), "TSLAB_FAULT": fault, **environment},
             capture_output=True,
             text=True,
             check=True,

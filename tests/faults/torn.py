@@ -1,4 +1,4 @@
-"""A committed checkpoint that is damaged while nobody looks: after the kill, before the resume reads it."""
+"""A committed checkpoint that is damaged while no process reads it: after the kill, before the resume."""
 
 import os
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ class TornCheckpoint(Injector):
 
     `folder` is a glob below a node's work folder that matches a checkpoint's step folders; their names sort
     by step. Committed is a step whose folder holds a `mark` on every node: the last one before the kill may
-    not be, and nobody would miss it.
+    not be, and no check would miss it.
     """
 
     node: int = 1

@@ -28,7 +28,7 @@ class FlavorArgs(NodeOffer):
     """Node labels from the widest network layer to the narrowest, for topology-aware placement."""
     fixed_size: NotRequired[bool]
     """True when all `nodes` always exist. Topology-aware placement needs it: it only sees nodes that exist,
-    so a job for a pool that is scaled to zero would wait for ever."""
+    so a job for a pool that is scaled to zero would wait forever."""
 
 
 class TeamArgs(TypedDict):

@@ -20,7 +20,7 @@ PLAN_SCHEMA = "trainstack.smoke-plan/1"
 SERVICE_ACCOUNT = "smoke"
 DIGEST_LENGTH = 10
 # From admission to the first step: a new node boots and pulls a training image (Kueue itself gives up and
-# queues anew after `kueue_values.PODS_READY_TIMEOUT`).
+# queues again after `kueue_values.PODS_READY_TIMEOUT`).
 STARTUP_TIMEOUT_S = 1200
 NAME, CONFIG = "name", "config"  # slots for the name of the run's Job and of its ConfigMap
 

@@ -50,7 +50,7 @@ def endpoint_of_the_protocol(inputs: Properties) -> Iterator[Violation]:
     source="the catalog (log_retention_days); pulumi-aws 7.51.1 docstring of aws.cloudwatch.LogGroup (0)",
 )
 def log_retention(inputs: Properties) -> Iterator[Violation]:
-    """A log group keeps its events for ever (0), or for one of the periods that the catalog states."""
+    """A log group keeps its events forever (0), or for one of the periods that the catalog states."""
     days = number(inputs.get("retentionInDays"))
     limit = facts.catalog().limits["log_retention_days"]
     for problem in limit.problems("retentionInDays", days) if days else ():

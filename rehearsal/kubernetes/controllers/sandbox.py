@@ -122,7 +122,7 @@ class Sandbox:
 
 
 def _missing_hardware(container: Object) -> Mapping[str, str]:
-    """Tells a validation that its node has no GPUs, although the pod got some.
+    """Makes a validation believe that its node has no GPUs, although the pod got some.
 
     It then runs on the processor, and its result says that GPUs were not validated.
     """

@@ -77,8 +77,8 @@ class Replica:
         self.group, self.seed, self.size = group, seed, transformer.STATE
         if group.cuda:
             # Backward passes of attention and embedding add in any order on CUDA unless asked otherwise.
-            # Untested on hardware. A warning is enough: cuBLAS is deterministic on a single stream.
-            torch.use_deterministic_algorithms(mode=True, warn_only=True)
+            # Not `warn_only`: with it, memory-efficient attention stays non-deterministic.
+            torch.use_deterministic_algorithms(mode=True)
         self.network = transformer.build(self.size, seed, group.device, torch.float32)
         self.model = DistributedDataParallel(self.network)
         self.optimizer = AdamW(self.network.parameters(), lr=1e-3)

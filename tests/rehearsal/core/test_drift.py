@@ -40,8 +40,8 @@ def test_drift_is_seen_and_repaired_and_deletions_too(
     monkeypatch.setenv("TRAINSTACK_REHEARSAL_HOME", str(rehearsal.home))
     stack_ = stack(network)
     outputs = stack_.up().outputs
-    told = drifting.change("vpc", ["enableDnsHostnames=true", "tags.team=b"], None)
-    assert outputs["vpc"].value in told
+    message = drifting.change("vpc", ["enableDnsHostnames=true", "tags.team=b"], None)
+    assert outputs["vpc"].value in message
     preview = counts(stack_.preview(refresh=True).change_summary)
     assert preview.get("update") == 1
     repaired = stack_.up(refresh=True)

@@ -57,12 +57,14 @@ class Plain(Wrapper):
 class Run:
     cloud: Faulty
     state: State
-    told: list[str]
+    messages: list[str]
     engine: int = 0
 
     def call(self, token: str, name: str) -> Call:
         urn = f"urn:pulumi:dev::p::{token}::{name}"
-        return Call(Instance("aws"), token, urn, threading.Event(), lambda _, text: self.told.append(text))
+        return Call(
+            Instance("aws"), token, urn, threading.Event(), lambda _, text: self.messages.append(text)
+        )
 
     def create(self, name: str, token: str = GROUP, **inputs: Any) -> str:
         return self.cloud.create(self.call(token, name), inputs, preview=False)[0]
@@ -118,7 +120,7 @@ def test_a_fault_may_be_put_on_a_name_and_on_deletions(start: Start) -> None:
 def test_what_passes_is_tried_again_until_the_provider_would_give_up(start: Start, kind: str) -> None:
     run = start(f"aws:eks/nodeGroup:{kind}=3@1")
     run.create("a")
-    assert len(run.told) == 3 and "try 3" in run.told[-1]
+    assert len(run.messages) == 3 and "try 3" in run.messages[-1]
     run = start(f"aws:eks/nodeGroup:{kind}=99@1")
     with pytest.raises(RefusalError):
         run.create("b")
@@ -142,10 +144,10 @@ def test_what_is_created_is_seen_by_others_only_later(start: Start) -> None:
     before = time.monotonic()
     run.create("role", ROLE)
     run.create("free")
-    assert run.told == []  # nobody waited
+    assert run.messages == []  # no wait
     run.create("group", nodeRoleArn="arn:role")
     assert time.monotonic() - before > 0.3
-    assert "arn:role cannot be seen yet" in run.told[-1]
+    assert "arn:role cannot be seen yet" in run.messages[-1]
 
 
 def test_a_scenario_with_a_seed_hits_the_same_resources_in_any_order(start: Start) -> None:

@@ -38,12 +38,12 @@ def test_fingerprints_are_those_of_ssh_keygen(tmp_path: Path) -> None:
     file = tmp_path / "key.pub"
     file.write_text(outputs["publicKeyOpenssh"])
     try:
-        told = subprocess.run(
+        printed = subprocess.run(
             ["ssh-keygen", "-l", "-f", str(file)], capture_output=True, text=True, check=True
         ).stdout
     except FileNotFoundError:
         pytest.skip("there is no ssh-keygen")
-    assert outputs["publicKeyFingerprintSha256"] in told
+    assert outputs["publicKeyFingerprintSha256"] in printed
 
 
 def test_unknown_algorithms_and_broken_keys_are_refused() -> None:

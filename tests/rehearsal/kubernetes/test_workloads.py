@@ -269,8 +269,8 @@ def test_a_slow_rank_is_stopped_and_continued_from_outside(rehearsed: Rehearsed)
     lines = log.read_text().splitlines()
     steps = {line.split()[1]: int(line.split()[2]) for line in lines if line.startswith("rank ")}
     assert steps["1"] < 0.6 * steps["0"]
-    told = next(line for line in lines if "was stopped" in line)
-    assert int(told.split("was stopped ")[1].split()[0]) > 30
+    stopped = next(line for line in lines if "was stopped" in line)
+    assert int(stopped.split("was stopped ")[1].split()[0]) > 30
     assert any("was stopped" in note for row in rehearsed.cloud.workloads() for note in row["notes"])
 
 

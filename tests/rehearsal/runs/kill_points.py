@@ -19,7 +19,7 @@ _PROGRAM = Path(__file__).with_name("killed_program.py")
 
 @dataclass
 class Kill:
-    """One kill point: whom, at which operation, before or after the cloud did it."""
+    """One kill point: which process, at which operation, before or after the cloud did it."""
 
     operation: str
     victim: str

@@ -11,8 +11,8 @@ class Thing(pulumi.CustomResource):
     def __init__(
         self, token: str, name: str, props: Mapping[str, object], opts: ResourceOptions | None = None
     ) -> None:
-        told = ("arn", "endpoint", "name", "keyId", "bucket")
-        super().__init__(token, name, {**dict.fromkeys(told), **props}, opts)
+        known = ("arn", "endpoint", "name", "keyId", "bucket")
+        super().__init__(token, name, {**dict.fromkeys(known), **props}, opts)
 
 
 def get(thing: Thing, name: str) -> pulumi.Output[str]:

@@ -144,8 +144,8 @@ def interrupt(home: Path) -> Interruption:
     while rehearsal.status()["resources"]["aws"] < 20 and time.monotonic() < deadline:
         time.sleep(0.1)
     running.send_signal(signal.SIGINT)
-    told, _ = running.communicate(timeout=60)
-    stopped = _seen(home, subprocess.CompletedProcess(command, running.returncode, told, ""))
+    printed, _ = running.communicate(timeout=60)
+    stopped = _seen(home, subprocess.CompletedProcess(command, running.returncode, printed, ""))
     preview = _seen(home, _do(home, "preview"))
     return Interruption(stopped, preview, _seen(home, _do(home, "destroy", "--yes")))
 

@@ -62,8 +62,8 @@ def test_the_next_up_runs_only_the_validation_again_and_succeeds(lived: Life) ->
     # Created is only what waited for a passed gate: the schedule that repeats it, with its Service and code.
     assert "4 created, 1 replaced" in done.stdout
     assert after == {**before, "kubernetes": before["kubernetes"] + 3}
-    for told in ("cost per month", "scaling_efficiency", "MLflow ", "result.json", "destroy -s dev-aws"):
-        assert told in done.stdout, told
+    for expected in ("cost per month", "scaling_efficiency", "MLflow ", "result.json", "destroy -s dev-aws"):
+        assert expected in done.stdout, expected
     assert lived.result["verdict"] == "PASS"
     assert len(lived.result["cluster"]["ranks"]) == 2
 

@@ -1,4 +1,4 @@
-"""Misspelt names, at any depth and in every package, are told with the nearest valid one."""
+"""Misspelt names, at any depth and in every package, are reported with the nearest valid one."""
 
 from collections.abc import Iterator
 from typing import Any

@@ -168,7 +168,7 @@ def wait_for_faults(rehearsal: Rehearsal, count: int) -> None:
 def test_what_a_killed_engine_asked_for_is_over_when_recovery_is(
     rehearsal: Rehearsal, lease: Callable[[], Engine]
 ) -> None:
-    """Its launcher may not have noticed yet: a create that commits later would be an orphan for ever."""
+    """Its launcher may not have noticed yet: a create that commits later would be an orphan forever."""
     killed, other = lease(), lease()
     slowly(rehearsal, "create", 2)
     lost, wanted = killed.create("lost"), other.create("wanted")

@@ -31,7 +31,7 @@ def variant_text(base: Graph, other: Graph) -> str:
 
 
 def write() -> None:
-    """Write all files anew, and remove those of variants that are gone."""
+    """Write all files again, and remove those of variants that are gone."""
     for old in FOLDER.glob("*.txt"):
         old.unlink()
     for pair, variants in VARIANTS.items():

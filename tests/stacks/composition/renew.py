@@ -1,4 +1,4 @@
-"""Write the golden graphs anew after a change that is meant: `python -m tests.stacks.composition.renew`."""
+"""Write the golden graphs again after a change that is meant: `python -m tests.stacks.composition.renew`."""
 
 from tests.stacks.composition.files import write
 

@@ -1,6 +1,6 @@
 """Every supported pair composes in every variant, and each graph is the one that was reviewed.
 
-`python -m tests.stacks.composition.renew` writes the golden files anew after a change that is meant.
+`python -m tests.stacks.composition.renew` writes the golden files again after a change that is meant.
 """
 
 import functools

@@ -210,9 +210,9 @@ def test_what_eks_refuses_in_a_template_is_not_in_it(made: Graph) -> None:
 
 
 def test_efa_nodes_set_huge_pages_aside_and_stripe_their_local_disks(made: Graph) -> None:
-    told = base64.b64decode(made.find("LaunchTemplate")["userData"]).decode()
-    assert "strategy: RAID0" in told
-    assert "vm.nr_hugepages = 5128" in told
+    user_data = base64.b64decode(made.find("LaunchTemplate")["userData"]).decode()
+    assert "strategy: RAID0" in user_data
+    assert "vm.nr_hugepages = 5128" in user_data
 
     plain = base64.b64decode(pool(efa=False).find("LaunchTemplate")["userData"]).decode()
     assert "strategy: RAID0" in plain

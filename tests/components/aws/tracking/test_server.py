@@ -91,7 +91,7 @@ def test_database_that_may_pause_is_let_to() -> None:
     scaling = cloud.one(CLUSTER).properties["serverlessv2ScalingConfiguration"]
     assert scaling["minCapacity"] == 0
     assert 300 <= scaling["secondsUntilAutoPause"] <= 86_400
-    # An idle pooled connection would keep it awake for ever.
+    # An idle pooled connection would keep it awake forever.
     assert environment(cloud)["MLFLOW_SQLALCHEMYSTORE_POOLCLASS"] == "NullPool"
     assert "MLFLOW_SQLALCHEMYSTORE_POOLCLASS" not in environment(made()[0])
 

@@ -30,6 +30,6 @@ def test_the_topic_is_encrypted_and_people_are_subscribed() -> None:
 def test_only_a_role_that_is_told_so_may_publish_and_only_there() -> None:
     arns = {"region": "us-east-1", "secret_arn": "arn:secret", "key_arn": "arn:key"}
     plain = json.loads(secret_reader(**arns))["Statement"]
-    told = json.loads(secret_reader(**arns, topic_arn="arn:topic"))["Statement"]
-    assert told[:-1] == plain
-    assert told[-1] == {"Effect": "Allow", "Action": ["sns:Publish"], "Resource": ["arn:topic"]}
+    statements = json.loads(secret_reader(**arns, topic_arn="arn:topic"))["Statement"]
+    assert statements[:-1] == plain
+    assert statements[-1] == {"Effect": "Allow", "Action": ["sns:Publish"], "Resource": ["arn:topic"]}

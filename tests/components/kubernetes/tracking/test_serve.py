@@ -184,7 +184,7 @@ def test_replicas_take_turns_with_the_schema_and_then_let_go(monkeypatch: pytest
             return Connection()
 
     def create_engine(_: str, poolclass: type) -> Engine:
-        # A pooled connection would be kept, and with it the lock: the second replica would wait for ever.
+        # A pooled connection would be kept, and with it the lock: the second replica would wait forever.
         assert poolclass is sqlalchemy.pool.NullPool
         return Engine()
 

@@ -195,9 +195,9 @@ def test_no_secret_on_a_command_line_or_in_the_log(server: Server) -> None:
     everybody += everybody[0].children(recursive=True)
     assert len(everybody) >= 3, "the program, the server and its worker"
     lines = "\n".join(" ".join(process.cmdline()) for process in everybody)
-    told = lines + server.log.read_text()
+    logged = lines + server.log.read_text()
     for secret in (server.password, server.session_key, "p@ss/word", "p%40ss%2Fword"):
-        assert secret not in told
+        assert secret not in logged
 
 
 def test_users_and_runs_share_the_database_the_secret_named(server: Server) -> None:

@@ -156,7 +156,7 @@ def test_pod_ip_is_known_before_it_is_used() -> None:
 
 def test_url_is_a_name_the_server_accepts() -> None:
     cloud, outputs = made(namespace="tracking")
-    (told,) = [v["value"] for v in pod_and_container(cloud)[1]["env"] if v["name"] == "ALLOWED_HOSTS"]
-    assert outputs["url"].removeprefix("http://") in told.split(",")
+    (allowed,) = [v["value"] for v in pod_and_container(cloud)[1]["env"] if v["name"] == "ALLOWED_HOSTS"]
+    assert outputs["url"].removeprefix("http://") in allowed.split(",")
     assert outputs["url"] == "http://mlflow.tracking.svc.cluster.local:5000"
-    assert "*" not in told.split(",")
+    assert "*" not in allowed.split(",")

@@ -75,8 +75,8 @@ def test_a_check_and_a_create_tell_rule_path_and_fix(world: World) -> None:
 
 def test_what_the_service_takes_but_cannot_work_is_a_warning(world: World) -> None:
     example = EXAMPLES["AWS-EFA-003"]
-    told: list[str] = []
+    messages: list[str] = []
     call = world.call(f"aws:{example.type}", "new")
-    call = dataclasses.replace(call, log=lambda severity, message: told.append(f"{severity}: {message}"))
+    call = dataclasses.replace(call, log=lambda severity, message: messages.append(f"{severity}: {message}"))
     world.cloud.create(call, world.inputs(example, example.refused), preview=False)
-    assert any(text.startswith("warning: [AWS-EFA-003]") for text in told)
+    assert any(text.startswith("warning: [AWS-EFA-003]") for text in messages)

@@ -1,4 +1,4 @@
-"""Looks for credentials wherever the SDKs of the clouds look, and tells what it found."""
+"""Looks for credentials wherever the SDKs of the clouds look, and reports what it found."""
 
 import os
 from pathlib import Path
