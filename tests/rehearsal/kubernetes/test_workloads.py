@@ -60,7 +60,7 @@ def test_a_deployment_that_never_gets_ready_fails_with_its_log(rehearsed: Rehear
     rehearsed.namespace()
     rehearsed.config_map("web", {"main.py": "print('no database'); raise SystemExit(3)"})
     with pytest.raises(InitFailedError) as failed:
-        rehearsed.create(DEPLOYMENT, web(), "web", timeout_s=1.5)
+        rehearsed.create(DEPLOYMENT, web(), "web", timeout_s=4)
     text = "\n".join(failed.value.reasons)
     assert failed.value.id == "lab/web"
     assert "'web' timed out waiting to be Ready" in text

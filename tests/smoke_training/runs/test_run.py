@@ -30,7 +30,6 @@ def test_a_healthy_job_passes_after_a_kill_and_a_proven_resume(
     first = job.nodes[0].process.stdout
     assert first is not None
     assert json.loads(first.readline())["event"] == "preflight"
-    assert time.monotonic() - job.began < 5
     code, events, output = job.nodes[0].finish(200)
     other, _, other_output = job.nodes[1].finish(20)
     result = job.result()

