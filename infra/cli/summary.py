@@ -120,11 +120,8 @@ def _rows(
     dollars = (
         f"${_usd(estimate.minimum)} min / ${_usd(estimate.expected)} expected / ${_usd(estimate.maximum)} max"
     )
-    old = [f"{item.name} of {item.date}" for item in estimate.old(today)]
-    if old:
-        dollars += f"; old prices: {', '.join(old)}"
-    if estimate.unknown:
-        dollars += f"; price unknown: {', '.join(estimate.unknown)}"
+    old = ", ".join(f"{item.name} of {item.date}" for item in estimate.old(today))
+    unknown = ", ".join(estimate.unknown)
     budget = loaded.spec.budget.monthly_usd
     rows = [
         (
@@ -133,6 +130,8 @@ def _rows(
             f"{len(exported.teams)} team queues",
         ),
         ("cost per month", dollars),
+        *([("old prices", old)] if old else []),
+        *([("unknown prices", unknown)] if unknown else []),
         (
             "budget",
             f"${budget:,.0f} a month" + (": below the expected cost" if estimate.expected > budget else ""),
