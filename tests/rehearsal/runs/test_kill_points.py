@@ -8,14 +8,15 @@ from rehearsal.client import Rehearsal
 from tests.rehearsal.runs.kill_points import Kill, Stage, play
 
 # benchmarks/kill_points.py goes through more, with other seeds.
-POINTS, SEED = 100, 7
+POINTS = 50
 
 
 @pytest.mark.xdist_group("engine")
-def test_nothing_is_lost_and_nothing_is_doubled(tmp_path: Path, rehearsal: Rehearsal) -> None:
+@pytest.mark.parametrize("seed", [7, 8])
+def test_nothing_is_lost_and_nothing_is_doubled(tmp_path: Path, rehearsal: Rehearsal, seed: int) -> None:
     stage = Stage(tmp_path, rehearsal)
     stage.prepare()
-    assert list(play(stage, POINTS, SEED)) == []
+    assert list(play(stage, POINTS, seed)) == []
     assert len(stage.kills) == POINTS
 
 
