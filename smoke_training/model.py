@@ -1,7 +1,7 @@
 """The words of a result: verdicts, checks, measures, expectations, culprits (pure)."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from enum import StrEnum
 from typing import Self
 
@@ -91,14 +91,15 @@ class Expected:
         return cls(value=None, kind="unknown", source=source, reason=reason)
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Culprit:
-    """Who is accused, how strongly and on what evidence."""
+    """Who is accused, of what, on what evidence and how strongly."""
 
     kind: str  # rank | node | link | nic | storage | stack
     id: str  # rank "2", node "1", link "0-2", nic "1/eth1", storage "checkpoints@1", stack "transport"
     cause: Cause
     evidence: tuple[str, ...]
+    _: KW_ONLY
     node: str | None = None
     score: float | None = None
     ci: tuple[float, float] | None = None
@@ -124,9 +125,9 @@ class Check:
     next_action: str | None = None
 
     @classmethod
-    def skipped(cls, why: str) -> Self:
+    def skipped(cls, why: str, id: str = "") -> Self:
         """A check that cannot be made here, and so gates nothing."""
-        return cls(status=Verdict.SKIPPED, message=why, required=False)
+        return cls(id=id, status=Verdict.SKIPPED, message=why, required=False)
 
     @property
     def short_id(self) -> str:

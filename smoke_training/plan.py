@@ -151,6 +151,10 @@ class Plan:
         """0 for a verdict that opens the gate (the exit status of an awaited Job), else its own code."""
         return 0 if self.opens(verdict) else EXIT_CODES[verdict]
 
+    def cost_usd(self, seconds: float) -> float | None:
+        """Price of the machine time in USD; None when the hourly price is unknown."""
+        return None if self.hourly_cost_usd is None else self.hourly_cost_usd * seconds / 3600
+
     @property
     def partial(self) -> bool:
         """Whether the plan leaves out phases that its depth has: such a run validates no stack."""

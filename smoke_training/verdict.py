@@ -8,13 +8,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 
-from smoke_training.evidence import Evidence
+from smoke_training.evidence import Evidence, UndeliveredError
 from smoke_training.evidence.world import Preflight, StoppedEarly, World
 from smoke_training.formulae.bandwidth import COLLECTIVES
 from smoke_training.judges.network import collectives, links, loss, payload, rails, transport
-from smoke_training.judges.run import baseline, liveness, preemption, world
-from smoke_training.judges.state import checkpoint
-from smoke_training.judges.state import resume as state
+from smoke_training.judges.run import baseline, ending, liveness, world
+from smoke_training.judges.state import checkpoint, resume
 from smoke_training.judges.storage import loader
 from smoke_training.judges.storage import throughput as storage
 from smoke_training.judges.training import decomposition, fitness, numerics
@@ -22,7 +21,7 @@ from smoke_training.judges.training import step as judged
 from smoke_training.model import Check, Judgement, Verdict
 from smoke_training.plan import Plan
 
-Judge = Callable[[Plan, Evidence], Check | None]
+Judge = Callable[[Plan, Evidence], Check]
 
 
 @dataclass(frozen=True)
@@ -69,7 +68,7 @@ RULES: tuple[Rule, ...] = (
     Rule("training.weak_scaling", "training", judged.weak_scaling, required=False, needs_peers=True),
     Rule("training.mfu", "training", decomposition.mfu, required=False, needs_peers=True),
     Rule("training.sharded", "sharded", numerics.sharded, needs_peers=True),
-    Rule("training.loss_parity", "parity", state.loss_parity),
+    Rule("training.loss_parity", "parity", numerics.loss_parity),
     *_BANDWIDTHS,
     Rule("storage.write", "storage", storage.write),
     Rule("storage.read", "storage", storage.read),
@@ -78,20 +77,20 @@ RULES: tuple[Rule, ...] = (
     Rule("checkpoint.integrity", "resume", checkpoint.integrity),
     Rule("checkpoint.torn_refused", "resume", checkpoint.torn_refused),
     Rule("checkpoint.advice", "checkpoint", checkpoint.advice, required=False),
-    Rule("resume.equality", "resume", state.resume_equality),
-    Rule("resume.recovery", "resume", state.recovery),
+    Rule("resume.equality", "resume", resume.resume_equality),
+    Rule("resume.recovery", "resume", resume.recovery),
 )
 
 
 def judge(plan: Plan, found: Evidence) -> Judgement:
     """All checks of the phases that the plan runs, and the overall verdict."""
     checks = list(_judged(plan, found))
-    completed = liveness.completed(plan, found)
+    completed = ending.completed(found)
     if completed is not None:
         checks.append(completed)
-    made_way = preemption.reason(plan, found)
+    made_way = ending.preempted(plan, found)
     if made_way is not None:
-        checks = [preemption.excused(check, made_way) for check in checks]
+        checks = [ending.excused(check, made_way) for check in checks]
     verdict = overall(checks)
     # Last, because it compares the figures of all others, and apart: it never changes the verdict.
     checks.append(baseline.regression(plan, found, checks, verdict))
@@ -129,14 +128,10 @@ def _judged(plan: Plan, found: Evidence) -> Iterator[Check]:
             continue
         try:
             check = rule.judge(plan, found)
-        except (ValueError, TypeError, KeyError, IndexError, ArithmeticError, StopIteration) as error:
-            yield rule.without(
-                Verdict.ERROR, f"the evidence cannot be judged: {type(error).__name__}: {error}"
-            )
-            continue
-        if check is not None:
             yield replace(check, id=rule.id, required=rule.required and check.required)
-        elif stopped is not None:
-            yield rule.without(Verdict.SKIPPED, f"Not run: {stopped.reason}.")
-        else:
-            yield rule.without(Verdict.ERROR, "no measurement was delivered")
+        except UndeliveredError:
+            why = "no measurement was delivered" if stopped is None else f"Not run: {stopped.reason}."
+            yield rule.without(Verdict.ERROR if stopped is None else Verdict.SKIPPED, why)
+        except (ValueError, TypeError, KeyError, IndexError, ArithmeticError, StopIteration) as error:
+            why = f"the evidence cannot be judged: {type(error).__name__}: {error}"
+            yield rule.without(Verdict.ERROR, why)

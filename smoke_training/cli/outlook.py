@@ -3,7 +3,6 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from smoke_training.formulae.efficiency import estimated_cost_usd
 from smoke_training.phases import PHASE, Phase
 from smoke_training.plan import Plan
 from smoke_training.statistics.slowness import HALVED, TOLERATED
@@ -49,8 +48,8 @@ def outlook(plan: Plan) -> Outlook:
         depth=plan.depth,
         seconds=seconds,
         limit_s=plan.timeout_s,
-        expected_usd=estimated_cost_usd(plan.hourly_cost_usd, seconds),
-        limit_usd=estimated_cost_usd(plan.hourly_cost_usd, plan.timeout_s),
+        expected_usd=plan.cost_usd(seconds),
+        limit_usd=plan.cost_usd(plan.timeout_s),
         checks=checks,
         zones={rule.id: _ZONES[rule.id](plan) for rule in checks if rule.id in _ZONES},
         accept=plan.accept,

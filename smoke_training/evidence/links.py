@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from smoke_training.evidence.registry import Record, kind
+from smoke_training.nccl.transport import LogFacts
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -141,13 +142,7 @@ class Traffic(Record):
 
 @kind("nccl_log")
 @dataclass(frozen=True, kw_only=True)
-class NcclLog(Record):
-    """What the NCCL log of one node says about its transport, see `smoke_training.nccl.transport`."""
+class NcclLog(LogFacts, Record):
+    """What the NCCL log of one node says about its transport."""
 
     node: int
-    networks: tuple[str, ...]
-    providers: tuple[str, ...]
-    adapters: int | None
-    via: Mapping[str, int]
-    nvls: bool
-    lines: int

@@ -39,6 +39,10 @@ def kind(name: str) -> Callable[[type[R]], type[R]]:
     return register
 
 
+class UndeliveredError(LookupError):
+    """The evidence holds no record of the kind that was asked for."""
+
+
 @dataclass
 class Evidence:
     """Everything read so far, in the order of the lines."""
@@ -49,6 +53,13 @@ class Evidence:
     def of(self, record: type[R]) -> R | None:
         """The last record of a type, None if there is none."""
         return next((found for found in reversed(self.records) if isinstance(found, record)), None)
+
+    def need(self, record: type[R]) -> R:
+        """The last record of a type; UndeliveredError if there is none."""
+        found = self.of(record)
+        if found is None:
+            raise UndeliveredError(record.kind)
+        return found
 
     def all_of(self, record: type[R]) -> tuple[R, ...]:
         """Every record of a type."""

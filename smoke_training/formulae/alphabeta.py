@@ -1,5 +1,6 @@
 """Latency and bandwidth of a collective, t(S) = a + S / B (pure)."""
 
+import bisect
 import itertools
 import math
 import statistics
@@ -40,13 +41,10 @@ def fit_alpha_beta(points: Sequence[Point]) -> AlphaBeta:
     if len({size for size, _ in points}) < 2:
         raise ValueError("an alpha-beta fit needs at least two different sizes")
     weights = [1 / seconds**2 for _, seconds in points]
-    total = math.fsum(weights)
-    mean_size = math.fsum(w * size for w, (size, _) in zip(weights, points, strict=True)) / total
-    mean_time = math.fsum(w * t for w, (_, t) in zip(weights, points, strict=True)) / total
-    covariance = math.fsum(
-        w * (size - mean_size) * (t - mean_time) for w, (size, t) in zip(weights, points, strict=True)
-    )
-    variance = math.fsum(w * (size - mean_size) ** 2 for w, (size, _) in zip(weights, points, strict=True))
+    mean_size, mean_time = (statistics.fmean(values, weights) for values in zip(*points, strict=True))
+    offsets = [(w, size - mean_size, t - mean_time) for w, (size, t) in zip(weights, points, strict=True)]
+    covariance = math.fsum(w * size * t for w, size, t in offsets)
+    variance = math.fsum(w * size**2 for w, size, _ in offsets)
     slope = covariance / variance
     latency = mean_time - slope * mean_size
     residual = max(abs(latency + slope * size - t) / t for size, t in points)
@@ -69,13 +67,8 @@ def theil_sen(points: Sequence[Point]) -> tuple[float, float]:
     )
     if not slopes:
         raise ValueError("a slope needs at least two different sizes")
-    half, reached = math.fsum(weight for _, weight in slopes) / 2, 0.0
-    slope = slopes[-1][0]
-    for value, weight in slopes:
-        reached += weight
-        if reached >= half:
-            slope = value
-            break
+    reached = list(itertools.accumulate(weight for _, weight in slopes))
+    slope = slopes[bisect.bisect_left(reached, reached[-1] / 2)][0]
     small = sorted(points)[: (len(points) + 1) // 2]
     return statistics.median(t - slope * size for size, t in small), slope
 

@@ -18,9 +18,9 @@ bound are derived from the same counting of bytes. They hold for messages that a
 not to matter.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from smoke_training.formulae.bandwidth import ALL_REDUCE, ALL_TO_ALL, COLLECTIVES, REDUCE_SCATTER
+from smoke_training.formulae.bandwidth import ALL_REDUCE, ALL_TO_ALL, REDUCE_SCATTER, bus_factor
 
 RING = "ring"
 TREE = "tree"
@@ -80,22 +80,16 @@ def bounds(collective: str, shape: Shape, wires: Wires, backend: str = "nccl") -
 
     ValueError for an unknown collective.
     """
-    if collective not in COLLECTIVES:
-        raise ValueError(f"no collective {collective!r}; known: {', '.join(COLLECTIVES)}")
-    if shape.ranks < 2:
+    if bus_factor(collective, shape.ranks) is None:
         return ()
     if collective == ALL_TO_ALL:
         found = [_pairwise(shape, wires)]
     else:
-        found = [_ring(shape, wires)]
+        found = [_least(RING, wires.network, wires.ring, shape)]
         if collective == ALL_REDUCE and backend == "nccl":
             found.append(_tree(shape, wires))
     extra = GLOO_EXTRA_BYTES.get(collective, 1.0) if backend == "gloo" else 1.0
-    return tuple(
-        Bound(algorithm=b.algorithm, value=b.value / extra, limit=b.limit, complete=b.complete)
-        for b in found
-        if b is not None
-    )
+    return tuple(replace(bound, value=bound.value / extra) for bound in found if bound is not None)
 
 
 def lowest(found: tuple[Bound, ...], algorithm: str | None = None) -> Bound | None:
@@ -123,40 +117,31 @@ def wire_rates(busbw_gb_s: float, shape: Shape) -> dict[str, float | None]:
     }
 
 
-def _ring(shape: Shape, wires: Wires) -> Bound | None:
-    network = wires.network if shape.nodes > 1 else None
-    return _least(RING, network, wires.ring, shape)
-
-
 def _tree(shape: Shape, wires: Wires) -> Bound | None:
     """Tree and NVLS-tree between nodes; the switch's own reduction inside one node."""
     inner = wires.switch if wires.switch is not None else wires.ring
-    if shape.nodes == 1:
-        return _least(TREE, None, inner, shape)
-    network = None
-    if wires.network is not None:
-        network = wires.network / shape.per_node * (shape.ranks - 1) / (shape.nodes - 1)
-    if inner is not None and shape.per_node > 1:
+    network = wires.network
+    if network is not None and shape.nodes > 1:
+        network *= (shape.ranks - 1) / (shape.per_node * (shape.nodes - 1))
+    if inner is not None and shape.nodes > 1 and shape.per_node > 1:
         inner *= (shape.ranks - 1) / (shape.nodes * (shape.per_node - 1))
     return _least(TREE, network, inner, shape)
 
 
 def _pairwise(shape: Shape, wires: Wires) -> Bound | None:
-    network = None
-    if shape.nodes > 1 and wires.network is not None:
-        network = wires.network / shape.per_node * (shape.ranks - 1) / (shape.ranks - shape.per_node)
-    inner = None
-    if wires.ring is not None and shape.per_node > 1:
-        inner = wires.ring * (shape.ranks - 1) / (shape.per_node - 1)
+    network, inner = wires.network, wires.ring
+    if network is not None and shape.nodes > 1:
+        network *= (shape.ranks - 1) / (shape.per_node * (shape.ranks - shape.per_node))
+    if inner is not None and shape.per_node > 1:
+        inner *= (shape.ranks - 1) / (shape.per_node - 1)
     return _least(PAIRWISE, network, inner, shape)
 
 
 def _least(algorithm: str, network: float | None, inside: float | None, shape: Shape) -> Bound | None:
-    if shape.per_node == 1:
-        inside = None
-    known = [(rate, limit) for rate, limit in ((network, NETWORK), (inside, INSIDE)) if rate is not None]
+    crossed = [(network, NETWORK)] if shape.nodes > 1 else []
+    crossed += [(inside, INSIDE)] if shape.per_node > 1 else []
+    known = [(rate, limit) for rate, limit in crossed if rate is not None]
     if not known:
         return None
     value, limit = min(known)
-    needed = (shape.nodes > 1) + (shape.per_node > 1)
-    return Bound(algorithm=algorithm, value=value, limit=limit, complete=len(known) == needed)
+    return Bound(algorithm=algorithm, value=value, limit=limit, complete=len(known) == len(crossed))

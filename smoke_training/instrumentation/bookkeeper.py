@@ -15,7 +15,7 @@ from torch.nn.parallel import DistributedDataParallel
 
 from smoke_training.instrumentation.exchange import Peers
 from smoke_training.instrumentation.marks import Pending, Step
-from smoke_training.statistics.comparison import Comparison
+from smoke_training.statistics.peers import Comparison
 
 Record = dict[str, object]
 

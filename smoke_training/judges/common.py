@@ -1,14 +1,17 @@
 """What all judges share (pure)."""
 
 import math
+from collections.abc import Mapping, Sequence
 
 from smoke_training.evidence import Evidence
 from smoke_training.evidence.world import NodeFacts, Nodes, RankFacts, World
-from smoke_training.model import Verdict
+from smoke_training.model import Culprit, Verdict
+
+RUN_AGAIN = "Run again when the machines are quieter."
 
 
-def host_name(node: int, found: Evidence) -> str | None:
-    """What a node calls itself, from its ranks or its hello; None when it never said."""
+def host_name(node: int | None, found: Evidence) -> str | None:
+    """What a node calls itself, from its ranks or its hello; None when it never said, and for no node."""
     world, nodes = found.of(World), found.of(Nodes)
     known: list[RankFacts | NodeFacts] = [*(world.ranks if world else ()), *(nodes.joined if nodes else ())]
     return next((facts.host for facts in known if facts.node == node), None)
@@ -24,9 +27,6 @@ def host_of(rank: int, cluster: World) -> str:
     return next(facts.host for facts in cluster.ranks if facts.rank == rank)
 
 
-RUN_AGAIN = "Run again when the machines are quieter."
-
-
 def against_floor(low: float, high: float, floor: float) -> Verdict:
     """PASS when the whole interval reaches the floor, FAIL when none of it does, else INCONCLUSIVE."""
     if low >= floor:
@@ -37,3 +37,19 @@ def against_floor(low: float, high: float, floor: float) -> Verdict:
 def finite(low: float, high: float) -> tuple[float, float] | None:
     """An interval for readers; None when it is unbounded."""
     return (low, high) if math.isfinite(low) and math.isfinite(high) else None
+
+
+def next_step(
+    status: Verdict, culprits: Sequence[Culprit], remedies: Mapping[str, str], undecided: str = RUN_AGAIN
+) -> str | None:
+    """What to do about a status; after a fault, the remedy for the first culprit's kind, else its cause.
+
+    `remedies` may speak of `{id}` and `{node}` of that culprit; the entry "" is for all others.
+    """
+    if status in (Verdict.PASS, Verdict.SKIPPED):
+        return None
+    if status is not Verdict.FAIL or not culprits:
+        return undecided
+    first = culprits[0]
+    words = remedies.get(first.kind) or remedies.get(first.cause) or remedies[""]
+    return words.format(id=first.id, node=first.node)

@@ -16,7 +16,7 @@ from smoke_training.judges.network import collectives, rails, wires
 from smoke_training.judges.training import step
 from smoke_training.model import Verdict
 from smoke_training.plan import Plan
-from smoke_training.statistics import slowness
+from smoke_training.statistics import noise, slowness
 from smoke_training.statistics.links import LinksSoFar
 
 
@@ -55,8 +55,8 @@ class Sampling:
         """What [node][repetition] says; PASS where there is nothing to compare with."""
         if any(value <= 0 for row in seconds for value in row):
             return Verdict.INCONCLUSIVE
-        times, nodes = slowness.without_queue(seconds, queue), range(len(seconds))
-        found = list(slowness.among_peers(nodes, times)) if len(seconds) > 1 else []
+        times, nodes = noise.without_queue(seconds, queue, parts=slowness.KEPT_PARTS), range(len(seconds))
+        found = list(slowness.factors(nodes, times)) if len(seconds) > 1 else []
         if declared_s is not None:
-            found += slowness.against_declared(nodes, times, declared_s)
+            found += slowness.factors(nodes, times, declared_s)
         return slowness.combined(found) if found else Verdict.PASS

@@ -10,7 +10,6 @@ from typing import Any
 
 from smoke_training.evidence import Evidence
 from smoke_training.evidence.world import Preflight, Usage, World
-from smoke_training.formulae.efficiency import estimated_cost_usd
 from smoke_training.judges.run import baseline as own
 from smoke_training.model import EXIT_CODES, SCHEMA, Check, Judgement, Measured, Verdict
 from smoke_training.plan import Plan, kill_schedule
@@ -158,7 +157,7 @@ def _resources(found: Evidence) -> dict[str, object]:
 
 
 def _cost(plan: Plan, when: Circumstances) -> dict[str, object]:
-    cost = estimated_cost_usd(plan.hourly_cost_usd, when.duration_s)
+    cost = plan.cost_usd(when.duration_s)
     reason = "the plan has no hourly price" if cost is None else None
     return {"estimated_usd": cost, "hourly_cost_usd": plan.hourly_cost_usd, "reason": reason}
 

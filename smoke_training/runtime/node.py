@@ -87,10 +87,10 @@ class NodeRun:
     def _devices(self) -> Check:
         """The check that decides whether ranks are started at all."""
         found = evidence.parse(json.dumps(line) for line in self._own)
-        judged = world.devices(self.plan, found)
-        return judged or Check(
-            id="preflight.devices", status=Verdict.ERROR, required=True, message="no preflight took place"
-        )
+        try:
+            return world.devices(self.plan, found)
+        except evidence.UndeliveredError:
+            return Check(id="preflight.devices", status=Verdict.ERROR, message="no preflight took place")
 
     def _preflight(self) -> Preflight | None:
         """Look at this machine, say so, meet the other nodes; None when node 0 has too few devices."""

@@ -24,6 +24,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from smoke_training.decode import decode
+from smoke_training.formulae.bandwidth import COLLECTIVES
 from smoke_training.statistics.estimators import Z_REPORTED, student_quantile
 
 SCHEMA = "trainstack.smoke-baseline/1"
@@ -38,24 +39,14 @@ MAX_RUNS = 20
 # without an interval is not compared either.
 HIGHER, LOWER = "higher", "lower"
 BETTER: Mapping[str, str] = {
-    "collective.all_reduce": HIGHER,
-    "collective.all_gather": HIGHER,
-    "collective.reduce_scatter": HIGHER,
-    "collective.all_to_all": HIGHER,
-    "fabric.links": HIGHER,
-    "fabric.rails": HIGHER,
-    "training.scaling_efficiency": HIGHER,
-    "training.overlap": HIGHER,
-    "training.mfu": HIGHER,
-    "training.sharded": HIGHER,
-    "storage.write": HIGHER,
-    "storage.read": HIGHER,
-    "loader.utilisation": HIGHER,
+    **{f"collective.{name}": HIGHER for name in COLLECTIVES},
+    **dict.fromkeys(("fabric.links", "fabric.rails", "storage.write", "storage.read"), HIGHER),
+    **dict.fromkeys(("training.scaling_efficiency", "training.overlap", "training.mfu"), HIGHER),
+    **dict.fromkeys(("training.sharded", "loader.utilisation"), HIGHER),
     "checkpoint.commit": LOWER,
 }
-RATES = ("GB/s", "Gb/s", "MB/s", "ratio", "tokens/s", "samples/s", "TFLOPS")
-TIMES = ("s", "ms", "us")
 _WIRE = ("collective.", "fabric.")
+_UNKNOWN_SPREAD = "how much this figure varies from run to run is not known yet"
 
 
 class BaselineError(ValueError):
@@ -186,12 +177,6 @@ def differences(own: Fingerprint, other: Fingerprint) -> tuple[str, ...]:
     )
 
 
-def steady(name: str, fingerprint: Fingerprint) -> bool:
-    """Whether one earlier run is enough: the figure of a wire that repeats itself."""
-    repeats = fingerprint.backend == "nccl" or fingerprint.declared_gbit_s is not None
-    return repeats and name.startswith(_WIRE)
-
-
 def compare(baseline: Baseline, figures: Mapping[str, Figure]) -> tuple[Comparison, ...]:
     """Every figure that both have in the same unit, in the order of `figures`."""
     return tuple(
@@ -206,20 +191,21 @@ def compare_one(
 ) -> Comparison:
     """One figure; `history` are the values of accepted runs, newest first, at most `MAX_RUNS` are used."""
     values = list(history[:MAX_RUNS])
-    sign = 1.0 if better(name, new.unit) == HIGHER else -1.0
     if len(values) >= MIN_RUNS:
         shift, error, freedom = _against_history(values, new)
     else:
         shift = math.log(new.value / old.value)
         error, freedom = math.hypot(_log_error(old), _log_error(new)), None
-    shift *= sign
-    reported, deciding = _quantile(Z_REPORTED, freedom) * error, _quantile(Z_REGRESSION, freedom) * error
-    enough = freedom is not None or steady(name, fingerprint)
+    shift *= 1 if BETTER[name] == HIGHER else -1
+    quantiles = (z if freedom is None else student_quantile(z, freedom) for z in (Z_REPORTED, Z_REGRESSION))
+    reported, deciding = (quantile * error for quantile in quantiles)
+    repeats = fingerprint.backend == "nccl" or fingerprint.declared_gbit_s is not None
+    enough = freedom is not None or (repeats and name.startswith(_WIRE))
     needed = (deciding + Z_POWER * error) if enough else None
     return Comparison(
         id=name,
         unit=new.unit,
-        better=better(name, new.unit),
+        better=BETTER[name],
         old=old,
         new=new,
         runs=max(1, len(values)),
@@ -228,15 +214,8 @@ def compare_one(
         significant=abs(shift) > reported,
         regressed=shift + deciding < math.log(LIMIT) if enough else None,
         detectable=None if needed is None else 1 - LIMIT * math.exp(-needed),
-        reason=None if enough else _too_few(len(values) or 1),
+        reason=None if enough else f"{len(values) or 1} of {MIN_RUNS} accepted runs: {_UNKNOWN_SPREAD}",
     )
-
-
-def better(name: str, unit: str) -> str:
-    """Whether more or less is better: by unit where the unit says it, else as declared for the check."""
-    if unit in TIMES:
-        return LOWER
-    return HIGHER if unit in RATES else BETTER.get(name, HIGHER)
 
 
 def _against_history(values: Sequence[float], new: Figure) -> tuple[float, float, int]:
@@ -254,14 +233,6 @@ def _log_error(figure: Figure) -> float:
     """Standard error of the logarithm, from the wider side of the 95 % interval."""
     low, high = figure.ci
     return max(math.log(figure.value / low), math.log(high / figure.value)) / Z_REPORTED
-
-
-def _quantile(z: float, freedom: int | None) -> float:
-    return z if freedom is None else student_quantile(z, freedom)
-
-
-def _too_few(runs: int) -> str:
-    return f"{runs} of {MIN_RUNS} accepted runs: how much this figure varies from run to run is not known yet"
 
 
 def _faults(name: str, figure: Figure) -> list[str]:

@@ -14,8 +14,14 @@ further and in the end INCONCLUSIVE.
 import functools
 import math
 import statistics
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any, Self
+
+from smoke_training.formulae.bandwidth import COLLECTIVES
+
+Rows = Sequence[Sequence[float]]
+"""One series per rank, node or cell."""
 
 TRIM = 0.2  # share cut from each end: survives one noisy block in five on either side
 
@@ -23,10 +29,7 @@ FAMILY_ALPHA = 1e-4  # of a false FAIL in one healthy run
 DECIDING_CHECKS = (
     "training.scaling_efficiency",
     "training.straggler",
-    "collective.all_reduce",
-    "collective.all_gather",
-    "collective.reduce_scatter",
-    "collective.all_to_all",
+    *(f"collective.{name}" for name in COLLECTIVES),
     "fabric.links",
     "fabric.rails",
     "fabric.loss",
@@ -73,9 +76,47 @@ class Interval:
     n: int
 
 
+@dataclass(frozen=True, kw_only=True)
+class Ratio:
+    """A ratio estimated from logarithms of blocks: `low` and `high` decide, `ci95` is for readers."""
+
+    value: float
+    low: float
+    high: float
+    ci95: tuple[float, float]
+    blocks: int
+
+    @classmethod
+    def of(cls, logs: Sequence[float], low_z: float, high_z: float, **own: Any) -> Self:
+        """Each bound at its own quantile; `own` are the fields of a subclass. ValueError without logs."""
+        low, high, reported = (trimmed_interval(logs, z) for z in (low_z, high_z, Z_REPORTED))
+        return cls(
+            value=math.exp(reported.estimate),
+            low=math.exp(low.low),
+            high=bounded_exp(high.high),
+            ci95=(math.exp(reported.low), bounded_exp(reported.high)),
+            blocks=len(logs),
+            **own,
+        )
+
+
 def bounded_exp(value: float) -> float:
     """Exponential that turns an absurdly wide log interval into infinity instead of an OverflowError."""
     return math.inf if value > 700 else math.exp(value)
+
+
+def blocks(values: Sequence[float], length: int) -> list[Sequence[float]]:
+    """Consecutive stretches of `length` values; what is left at the end is not used."""
+    return [values[start : start + length] for start in range(0, len(values) - length + 1, length)]
+
+
+def bisect(reached: Callable[[float], bool], most: float) -> float:
+    """Where a condition that holds from some positive point on begins to hold, within 1e-9 of itself."""
+    low, high = 0.0, most
+    while high - low > 1e-9 * high:
+        middle = (low + high) / 2
+        low, high = (low, middle) if reached(middle) else (middle, high)
+    return (low + high) / 2
 
 
 def median_absolute_deviation(values: Sequence[float]) -> float:
@@ -96,14 +137,10 @@ def student_quantile(z: float, freedom: int) -> float:
         return math.inf
     if z < 0:
         return -student_quantile(-z, freedom)
-    tail = math.erfc(z / math.sqrt(2)) / 2
-    low, high = 0.0, 1.0
-    while _student_tail(high, freedom) > tail:
-        low, high = high, 2 * high
-    while high - low > 1e-9 * high:
-        middle = (low + high) / 2
-        low, high = (middle, high) if _student_tail(middle, freedom) > tail else (low, middle)
-    return (low + high) / 2
+    tail, most = math.erfc(z / math.sqrt(2)) / 2, 1.0
+    while _student_tail(most, freedom) > tail:
+        most *= 2
+    return bisect(lambda t: _student_tail(t, freedom) <= tail, most)
 
 
 def _student_tail(t: float, freedom: int) -> float:
@@ -115,26 +152,18 @@ def _student_tail(t: float, freedom: int) -> float:
         math.lgamma(a + b) - math.lgamma(a) - math.lgamma(b) + a * math.log(x) + b * math.log1p(-x)
     )
     if x < (a + 1) / (a + b + 2):
-        return front * _beta_fraction(a, b, x) / a / 2
-    return (1 - front * _beta_fraction(b, a, 1 - x) / b) / 2
+        return front * _beta_series(a, b, x) / 2
+    return (1 - front * _beta_series(b, a, 1 - x)) / 2
 
 
-def _beta_fraction(a: float, b: float, x: float) -> float:
-    """Continued fraction of the incomplete beta function (Abramowitz & Stegun 26.5.8), by Lentz's method."""
-    tiny = 1e-300
-    c, d = 1.0, 1 / ((1 - (a + b) * x / (a + 1)) or tiny)
-    value = d
-    for m in range(1, 300):
-        for factor in (
-            m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m)),
-            -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1)),
-        ):
-            d = 1 / ((1 + factor * d) or tiny)
-            c = (1 + factor / c) or tiny
-            value *= c * d
-        if abs(c * d - 1) < 1e-13:
-            break
-    return value
+def _beta_series(a: float, b: float, x: float) -> float:
+    """I_x(a, b) a B(a, b) / (x^a (1-x)^b) / a: terms that are all positive (Abramowitz & Stegun 26.5.4)."""
+    term, total, n = 1 / a, 0.0, 0
+    while term > 1e-15 * total:
+        total += term
+        n += 1
+        term *= x * (a + b + n - 1) / (a + n)
+    return total
 
 
 def trimmed_interval(values: Sequence[float], z: float) -> Interval:

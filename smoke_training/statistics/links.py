@@ -24,9 +24,7 @@ from enum import StrEnum
 from smoke_training.statistics.estimators import (
     Z_ACQUIT,
     Z_DECISION,
-    Z_REPORTED,
-    Interval,
-    bounded_exp,
+    Ratio,
     decision_z,
     trimmed_interval,
 )
@@ -70,21 +68,9 @@ def rounds(count: int) -> tuple[tuple[Pair, ...], ...]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Visit:
-    """One transfer: its rate in any unit, and how much of it a thread waited for a CPU (None: unknown)."""
+class Score(Ratio):
+    """A cell's ratio to the reference."""
 
-    rate: float
-    starved: float | None
-
-
-@dataclass(frozen=True, kw_only=True)
-class Score:
-    """A cell's ratio to the reference. The bounds decide, `ci95` is for readers."""
-
-    ratio: float
-    low: float
-    high: float
-    ci95: tuple[float, float]
     visits: int
     starved_visits: int
     answer: Answer
@@ -107,34 +93,28 @@ def accusing_z(nodes: int) -> float:
     return decision_z(comparisons=nodes * (nodes - 1), looks=LOOKS) if nodes <= ALONE_AT_MOST else Z_DECISION
 
 
-def score(visits: Sequence[Visit], references: Sequence[float], z: float) -> Score:
-    """Judge one cell: `references[k]` is what visit k should have reached, in the unit of its rate.
+def score(
+    rates: Sequence[float], starved: Sequence[float | None] | None, references: Sequence[float], z: float
+) -> Score:
+    """Judge one cell by its visits: their rates, and how much of each a thread waited for a CPU, if known.
 
-    BAD at the quantile `z`, which belongs to the number of cells and looks (`estimators.decision_z`).
+    `references[k]` is what visit k should have reached, in the unit of its rate. BAD at the quantile `z`,
+    which belongs to the number of cells and looks (`estimators.decision_z`).
     """
-    logs = [math.log(max(v.rate, 1e-12) / r) for v, r in zip(visits, references, strict=True)]
-    calm = [x for x, v in zip(logs, visits, strict=True) if v.starved is None or v.starved <= STARVED]
-    everything, trusted = _interval(logs, Z_ACQUIT), _interval(calm, z)
+    logs = [math.log(max(rate, 1e-12) / wanted) for rate, wanted in zip(rates, references, strict=True)]
+    shares: Sequence[float | None] = [None] * len(logs) if starved is None else starved
+    calm = [x for x, share in zip(logs, shares, strict=True) if share is None or share <= STARVED]
+    everything, trusted = trimmed_interval(logs, Z_ACQUIT), trimmed_interval(calm, z) if calm else None
     tolerated, clearly = (math.log(bound) for bound in ZONE)
-    top = sum(x >= clearly for x in logs)
-    reached = top >= max(REACHED_VISITS, REACHED_SHARE * len(logs))
+    reached = sum(x >= clearly for x in logs) >= max(REACHED_VISITS, REACHED_SHARE * len(logs))
     crawls = len(calm) >= CRAWL_VISITS and max(calm) < math.log(CRAWL)
-    if not reached and (crawls or (trusted.estimate < tolerated and trusted.high < clearly)):
-        answer, shown = Answer.BAD, trusted
-    elif reached or everything.low > tolerated:
-        answer, shown = Answer.GOOD, everything
-    else:
-        answer, shown = Answer.OPEN, everything
-    reported = _interval(calm if shown is trusted else logs, Z_REPORTED)
-    return Score(
-        ratio=math.exp(shown.estimate),
-        low=math.exp(shown.low),
-        high=bounded_exp(shown.high),
-        ci95=(bounded_exp(reported.low), bounded_exp(reported.high)),
-        visits=len(logs),
-        starved_visits=len(logs) - len(calm),
-        answer=answer,
-    )
+    below = trusted is not None and trusted.estimate < tolerated and trusted.high < clearly
+    answer = Answer.GOOD if reached or everything.low > tolerated else Answer.OPEN
+    shown, level = logs, Z_ACQUIT
+    if not reached and (crawls or below):
+        answer, shown, level = Answer.BAD, calm, z
+    counts = {"visits": len(logs), "starved_visits": len(logs) - len(calm)}
+    return Score.of(shown, level, level, answer=answer, **counts)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -148,17 +128,11 @@ class Blame:
 
 @dataclass(frozen=True, kw_only=True)
 class Attribution:
-    """Certain blames, the BAD cells that nothing could be blamed for, and the OPEN cells."""
+    """Certain blames (nodes first), the BAD cells that nothing could be blamed for, and the OPEN cells."""
 
-    nodes: tuple[Blame, ...]
-    links: tuple[Blame, ...]
+    accused: tuple[Blame, ...]
     unexplained: tuple[Pair, ...]
     open: tuple[Pair, ...]
-
-    @property
-    def accused(self) -> tuple[Blame, ...]:
-        """All blames, nodes first."""
-        return self.nodes + self.links
 
     @property
     def settled(self) -> bool:
@@ -189,8 +163,7 @@ def attribute(answers: Mapping[Pair, Answer]) -> Attribution:
     bad = {cell for cell, answer in answers.items() if answer is Answer.BAD}
     unsettled = tuple(sorted(cell for cell, answer in answers.items() if answer is Answer.OPEN))
     if len({node for cell in answers for node in cell}) == 2:
-        links = _links(bad)
-        return Attribution(nodes=(), links=links, unexplained=(), open=unsettled)
+        return Attribution(accused=_links(bad), unexplained=(), open=unsettled)
     lines = _bad_lines(answers)
     left, blamed = set(bad), dict[tuple[int, str], frozenset[Pair]]()
     while lines:
@@ -199,14 +172,10 @@ def attribute(answers: Mapping[Pair, Answer]) -> Attribution:
         if len(cells & left) >= 2:
             blamed[key] = cells
             left -= cells
-    certain = {cell for cell in left if _between_healthy(cell, answers)}
-    return Attribution(
-        nodes=_nodes(blamed), links=_links(certain), unexplained=tuple(sorted(left - certain)), open=unsettled
-    )
-
-
-def _interval(values: Sequence[float], z: float) -> Interval:
-    return trimmed_interval(values, z) if values else Interval(math.inf, -math.inf, math.inf, 0)
+    senders, receivers = ({pair[end] for pair, a in answers.items() if a is Answer.GOOD} for end in (0, 1))
+    certain = {cell for cell in left if cell[0] in senders and cell[1] in receivers}
+    accused = _nodes(blamed) + _links(certain)
+    return Attribution(accused=accused, unexplained=tuple(sorted(left - certain)), open=unsettled)
 
 
 def _bad_lines(answers: Mapping[Pair, Answer]) -> dict[tuple[int, str], frozenset[Pair]]:
@@ -220,11 +189,6 @@ def _bad_lines(answers: Mapping[Pair, Answer]) -> dict[tuple[int, str], frozense
         for key, cells in lines.items()
         if len(cells) >= 2 and all(answers[cell] is Answer.BAD for cell in cells)
     }
-
-
-def _between_healthy(cell: Pair, answers: Mapping[Pair, Answer]) -> bool:
-    good = [other for other, answer in answers.items() if answer is Answer.GOOD]
-    return any(other[0] == cell[0] for other in good) and any(other[1] == cell[1] for other in good)
 
 
 def _nodes(blamed: Mapping[tuple[int, str], frozenset[Pair]]) -> tuple[Blame, ...]:

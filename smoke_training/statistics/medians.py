@@ -52,8 +52,3 @@ def warm_up(seconds: Sequence[float]) -> int:
         if seconds[index] <= limit:
             return index
     return most
-
-
-def share_below(values: Sequence[float], floor: float) -> float:
-    """Share of the values below a floor; 0 for none."""
-    return sum(value < floor for value in values) / len(values) if values else 0.0

@@ -10,35 +10,32 @@ import statistics
 from collections.abc import Sequence
 
 from smoke_training.evidence.training import Window
-from smoke_training.statistics.estimators import median_absolute_deviation
+from smoke_training.statistics.estimators import Rows, median_absolute_deviation
 
 SPIN_SPREAD_LIMIT = 0.15  # MAD over median of the null measurement
 STEAL_LIMIT = 0.05  # as large as a slowdown that is called negligible: below it, it explains no FAIL
-
-Rows = Sequence[Sequence[float]]
+QUEUE_LIMIT = 0.10  # of the timed seconds spent waiting for CPUs held by others; quiet hosts stay below 0.01
 
 
 def without_queue(
-    walls: Sequence[float], queues: Sequence[float], *, share: float = 1.0, parts: int = 100
-) -> list[float]:
-    """Wall seconds less `share` of the waiting for a CPU, per iteration.
+    rows: Rows, queue: Rows | None, *, shares: Sequence[float] | None = None, parts: int = 100
+) -> list[list[float]]:
+    """Wall seconds less the waiting for a CPU (of each row this share), where it is known.
 
-    Never below one of `parts` parts of the wall: the two clocks are read one after the other.
+    Never below one of `parts` parts of a value: the two clocks are read one after the other.
     """
-    return [max(wall - share * queue, wall / parts) for wall, queue in zip(walls, queues, strict=True)]
+    if queue is None:
+        return [list(row) for row in rows]
+    return [
+        [max(wall - share * wait, wall / parts) for wall, wait in zip(walls, waits, strict=True)]
+        for walls, waits, share in zip(rows, queue, shares or [1.0] * len(rows), strict=True)
+    ]
 
 
 def relative_spread(rows: Rows) -> float | None:
     """Largest MAD over median of any rank's series; None without values."""
     spreads = [median_absolute_deviation(row) / statistics.median(row) for row in rows if row]
     return max(spreads, default=None)
-
-
-def spin_spread(spin: Rows, queue: Rows | None) -> float | None:
-    """The null measurement: spread of the worst rank's spins, waiting taken out where it is known."""
-    if queue is None:
-        return relative_spread(spin)
-    return relative_spread([without_queue(*pair) for pair in zip(spin, queue, strict=True)])
 
 
 def queue_share(walls: Rows, queues: Rows | None) -> float | None:
@@ -51,7 +48,16 @@ def queue_share(walls: Rows, queues: Rows | None) -> float | None:
 
 def worst(values: Sequence[float | None]) -> float | None:
     """Largest of the known values; None if none is known."""
-    return max((value for value in values if value is not None), default=None)
+    return max((float(value) for value in values if value is not None), default=None)
+
+
+def figures(windows: Sequence[Window]) -> dict[str, float | None]:
+    """What the machines did while something was timed, for readers: the worst of each."""
+    return {
+        "steal": worst([window.steal_share for window in windows]),
+        "cpu_pressure": worst([window.cpu_pressure for window in windows]),
+        "throttled": worst([window.throttled_periods for window in windows]),
+    }
 
 
 def unfit(spread: float | None, windows: Sequence[Window]) -> str | None:

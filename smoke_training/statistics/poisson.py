@@ -9,10 +9,10 @@ forty: counts and exposures are divided by the dispersion between visits (quasi-
 
 import functools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from smoke_training.statistics.estimators import Z_ACQUIT
+from smoke_training.statistics.estimators import Z_ACQUIT, bisect
 from smoke_training.statistics.links import Answer
 
 FLOOR = 0.0005  # above it packets are lost; a clean wire stays below 0.00011
@@ -40,11 +40,11 @@ def bounds(count: float, z: float) -> tuple[float, float]:
         raise ValueError(f"a count cannot be {count}")
     if count > EXACT_UP_TO:
         return _byar(count, z)
-    tail = 0.5 * math.erfc(z / math.sqrt(2))
-    low = 0.0
-    if count >= 1:
-        low = _solve(lambda mean: _at_least(math.floor(count), mean) - tail, count, rising=True)
-    return low, _solve(lambda mean: _at_most(math.ceil(count), mean) - tail, count, rising=False)
+    tail, most = 0.5 * math.erfc(z / math.sqrt(2)), 10 * count + 100
+    high = bisect(lambda mean: _at_most(math.ceil(count), mean) <= tail, most)
+    if count < 1:
+        return 0.0, high
+    return bisect(lambda mean: _at_least(math.floor(count), mean) >= tail, most), high
 
 
 def dispersion(events: Sequence[int], exposures: Sequence[int]) -> float:
@@ -69,14 +69,11 @@ def rate(events: Sequence[int], exposures: Sequence[int], z: float) -> Rate:
         raise ValueError("nothing was exposed")
     spread = dispersion(events, exposures)
     low, high = (bounds(total / spread, level)[i] * spread / exposed for i, level in enumerate((z, Z_ACQUIT)))
-    estimate = total / exposed
-    answer = Answer.GOOD if high < TOLERATED else Answer.OPEN
-    if low > FLOOR:
-        answer = Answer.BAD
+    answer = Answer.BAD if low > FLOOR else Answer.GOOD if high < TOLERATED else Answer.OPEN
     return Rate(
         events=total,
         exposure=exposed,
-        estimate=estimate,
+        estimate=total / exposed,
         low=low,
         high=high,
         dispersion=spread,
@@ -108,15 +105,3 @@ def _at_least(count: int, mean: float) -> float:
         term *= mean / k
         total += term
     return min(1.0, total)
-
-
-def _solve(excess: Callable[[float], float], count: float, *, rising: bool) -> float:
-    """Bisection for the mean at which a monotone tail probability meets its target."""
-    low, high = 0.0, 10 * count + 100
-    for _ in range(60):
-        middle = (low + high) / 2
-        if (excess(middle) < 0) == rising:
-            low = middle
-        else:
-            high = middle
-    return (low + high) / 2

@@ -16,20 +16,12 @@ upper bound below 2x, which excludes a halved rate. Otherwise INCONCLUSIVE.
 """
 
 import math
-import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from smoke_training.model import Verdict
-from smoke_training.statistics import noise
-from smoke_training.statistics.estimators import (
-    Z_ACQUIT,
-    Z_REPORTED,
-    bounded_exp,
-    decision_z,
-    trimmed_interval,
-)
-from smoke_training.statistics.straggler import leave_one_out
+from smoke_training.statistics.estimators import Z_ACQUIT, Ratio, Rows, decision_z
+from smoke_training.statistics.peers import block_medians, block_totals
 
 TOLERATED, HALVED = 1.5, 2.0
 KEPT_PARTS = 20  # a twentieth of a repetition is left, however long its thread waited for a CPU
@@ -39,21 +31,14 @@ BURSTY_SHARE = 0.85  # of all time in the slower half of the repetitions; a log-
 BURSTY_BLOCK_S = 0.25  # some refills of a token bucket: the kernel's own throttle works in 0.1 s
 BURSTY_BLOCKS = 20  # longer blocks, not more of them: neighbours in a token bucket balance each other
 
-Rows = Sequence[Sequence[float]]
-
 _SPEAKS = (Verdict.FAIL, Verdict.PASS, Verdict.INCONCLUSIVE)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Slowness:
-    """One node's factor (1.0: as fast as expected). The bounds decide, `ci95` is for readers."""
+class Slowness(Ratio):
+    """One node's factor (1.0: as fast as expected)."""
 
     node: int
-    factor: float
-    low: float
-    high: float
-    ci95: tuple[float, float]
-    blocks: int
     statistic: str  # median | total
 
     @property
@@ -61,29 +46,8 @@ class Slowness:
         """What this factor alone says."""
         if self.low > TOLERATED:
             return Verdict.FAIL
-        fine = self.factor <= TOLERATED and self.high < HALVED
+        fine = self.value <= TOLERATED and self.high < HALVED
         return Verdict.PASS if fine else Verdict.INCONCLUSIVE
-
-
-def without_queue(rows: Rows, queue: Rows | None) -> list[list[float]]:
-    """Seconds without the time a thread waited for a CPU; at least a twentieth of each is kept."""
-    if queue is None:
-        return [list(row) for row in rows]
-    return [noise.without_queue(*pair, parts=KEPT_PARTS) for pair in zip(rows, queue, strict=True)]
-
-
-def among_peers(nodes: Sequence[int], rows: Rows) -> tuple[Slowness, ...]:
-    """Each node against the median of the others; ValueError below two nodes or eight repetitions."""
-    if len(rows) < 2:
-        raise ValueError("a comparison needs at least two nodes")
-    return _scores(nodes, rows, None)
-
-
-def against_declared(nodes: Sequence[int], rows: Rows, declared_s: float) -> tuple[Slowness, ...]:
-    """Each node against the seconds that one repetition should take."""
-    if declared_s <= 0:
-        raise ValueError(f"a repetition cannot be declared to take {declared_s} s")
-    return _scores(nodes, rows, declared_s)
 
 
 def combined(scores: Sequence[Slowness]) -> Verdict:
@@ -103,70 +67,31 @@ def block_length(repetitions: int) -> int:
 
 def bursty(rows: Rows) -> bool:
     """Whether some node's repetitions come in bursts, so that single ones tell nothing of its rate."""
-    return any(_slower_half(row) > BURSTY_SHARE for row in rows)
+    return any(sum(sorted(row)[len(row) // 2 :]) > BURSTY_SHARE * sum(row) for row in rows)
 
 
-def _slower_half(row: Sequence[float]) -> float:
-    return sum(sorted(row)[len(row) // 2 :]) / sum(row)
+def factors(nodes: Sequence[int], rows: Rows, declared_s: float | None = None) -> tuple[Slowness, ...]:
+    """Each node against the median of the others, or against the seconds that a repetition should take.
 
-
-def _scores(nodes: Sequence[int], rows: Rows, declared_s: float | None) -> tuple[Slowness, ...]:
-    lengths = {len(row) for row in rows}
-    if len(lengths) != 1 or len(nodes) != len(rows):
-        raise ValueError("every node must bring the same number of repetitions")
-    count = lengths.pop()
+    ValueError below eight repetitions, for rows of unlike length, and for one node where nothing is declared.
+    """
+    if declared_s is not None and declared_s <= 0:
+        raise ValueError(f"a repetition cannot be declared to take {declared_s} s")
+    count, z = len(rows[0]), decision_z(comparisons=STATISTICS * YARDSTICKS * len(rows))
     length = block_length(count)
-    z = decision_z(comparisons=STATISTICS * YARDSTICKS * len(rows))
     if bursty(rows):
         slowest = max(math.fsum(row) for row in rows)
-        length = max(length, math.ceil(max(BURSTY_BLOCK_S, slowest / BURSTY_BLOCKS) * count / slowest))
-        return tuple(_totals_scores(nodes, rows, declared_s, length, z))
-    found = []
-    steady = [_medians(row, length) for row in _ratios(rows, declared_s)]
-    throughput = _totals_scores(nodes, rows, declared_s, length, z)
-    for node, medians, by_total in zip(nodes, steady, throughput, strict=True):
-        both = _score(node, medians, "median", z), by_total
-        found.append(min(both, key=lambda score: _SPEAKS.index(score.verdict)))
-    return tuple(found)
+        wanted = math.ceil(max(BURSTY_BLOCK_S, slowest / BURSTY_BLOCKS) * count / slowest)
+        length = min(count, max(length, wanted))  # with less than one block nothing can be said of any node
+        return tuple(_scores(nodes, block_totals(rows, length, declared_s), "total", z))
+    medians = _scores(nodes, block_medians(rows, length, declared_s), "median", z)
+    totals = _scores(nodes, block_totals(rows, length, declared_s), "total", z)
+    pairs = zip(medians, totals, strict=True)
+    return tuple(min(pair, key=lambda score: _SPEAKS.index(score.verdict)) for pair in pairs)
 
 
-def _totals_scores(
-    nodes: Sequence[int], rows: Rows, declared_s: float | None, length: int, z: float
-) -> list[Slowness]:
-    """By the total time per block; with less than one block nothing can be said of any node."""
-    length = min(length, len(rows[0]))
-    ratios = _ratios([_totals(row, length) for row in rows], declared_s and declared_s * length)
-    return [_score(node, totals, "total", z) for node, totals in zip(nodes, ratios, strict=True)]
-
-
-def _score(node: int, blocks: Sequence[float], statistic: str, z: float) -> Slowness:
-    decisive, reported = trimmed_interval(blocks, z), trimmed_interval(blocks, Z_REPORTED)
-    acquitting = trimmed_interval(blocks, Z_ACQUIT)
-    return Slowness(
-        node=node,
-        factor=math.exp(decisive.estimate),
-        low=bounded_exp(decisive.low),
-        high=bounded_exp(acquitting.high),
-        ci95=(bounded_exp(reported.low), bounded_exp(reported.high)),
-        blocks=len(blocks),
-        statistic=statistic,
-    )
-
-
-def _ratios(rows: Rows, declared_s: float | None) -> list[list[float]]:
-    if declared_s is not None:
-        return [[math.log(value / declared_s) for value in row] for row in rows]
-    columns = [leave_one_out(column) for column in zip(*rows, strict=True)]
-    return [[column[i] for column in columns] for i in range(len(rows))]
-
-
-def _medians(row: Sequence[float], length: int) -> list[float]:
-    return [statistics.median(part) for part in _parts(row, length)]
-
-
-def _totals(row: Sequence[float], length: int) -> list[float]:
-    return [math.fsum(part) for part in _parts(row, length)]
-
-
-def _parts(row: Sequence[float], length: int) -> list[Sequence[float]]:
-    return [row[start : start + length] for start in range(0, len(row) - length + 1, length)]
+def _scores(nodes: Sequence[int], series: Rows, statistic: str, z: float) -> list[Slowness]:
+    return [
+        Slowness.of(logs, z, Z_ACQUIT, node=node, statistic=statistic)
+        for node, logs in zip(nodes, series, strict=True)
+    ]

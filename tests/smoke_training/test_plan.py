@@ -77,3 +77,8 @@ def test_the_kill_comes_after_the_first_checkpoint_and_before_the_last(seed: int
     found = kill_schedule(seed, world)
     assert 0 <= found.victim < world
     assert CHECKPOINT_EVERY < found.step < RESUME_STEPS - CHECKPOINT_EVERY + 1
+
+
+def test_an_unknown_price_stays_unknown() -> None:
+    assert plan(hourly_cost_usd=None).cost_usd(60) is None
+    assert plan(hourly_cost_usd=36.0).cost_usd(100) == pytest.approx(1.0)

@@ -1,117 +1,152 @@
 """Judge of the collectives' speed (pure)."""
 
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from dataclasses import dataclass
 
-from smoke_training.evidence import Evidence
+from smoke_training.evidence import Evidence, UndeliveredError
 from smoke_training.evidence.fabric import Collective, sweep_of
 from smoke_training.evidence.world import World
 from smoke_training.expected import lookup
+from smoke_training.expected.lookup import Question
 from smoke_training.expected.reference import Reference, Setting, reference, setting_of
 from smoke_training.expected.tables import Signature, shipped
-from smoke_training.formulae.alphabeta import AlphaBeta, fit_alpha_beta
-from smoke_training.formulae.bandwidth import (
-    algbw_gb_s,
-    busbw_gb_s,
-)
-from smoke_training.formulae.bounds import Shape, wire_rates
+from smoke_training.formulae.alphabeta import fit_alpha_beta
+from smoke_training.formulae.bandwidth import algbw_gb_s, busbw_gb_s
+from smoke_training.formulae.bounds import wire_rates
 from smoke_training.judges.common import finite
 from smoke_training.model import Cause, Check, Culprit, Measured, Verdict
 from smoke_training.nccl import tuning as nccl_tuning
 from smoke_training.plan import Plan
-from smoke_training.statistics.estimators import (
-    ACQUIT_ALPHA,
-    decision_alpha,
-    median_absolute_deviation,
-)
-from smoke_training.statistics.medians import LOOKS, median_interval, share_below, warm_up
+from smoke_training.statistics.estimators import ACQUIT_ALPHA, decision_alpha, median_absolute_deviation
+from smoke_training.statistics.medians import LOOKS, median_interval, warm_up
+from smoke_training.statistics.noise import STEAL_LIMIT
 
 BELOW_SHARE = 0.9  # of the samples: noise only slows, so a slow wire has no fast ones
 NOISY_QUEUE = 0.2  # of the timed seconds: who waits for a CPU that long is not waiting for a wire
-NOISY_STEAL = 0.05
 ABOVE_CEILING = 1.25  # of a declared wire's bound: the bytes cannot have crossed it
 
 
 def open_size(plan: Plan, setting: Setting, sweep: Collective) -> int | None:
     """The size of which more samples could still change the verdict; None when they could not."""
-    against = _reference(plan, setting, sweep)
-    rates = _rates(sweep, against.size, setting.ranks)
+    found = _finding(plan, setting, sweep)
     # Under noise there is no fault to prove, and the noise does not go away by sampling.
-    undecided = _status(rates, against, noisy=False) is Verdict.INCONCLUSIVE and not _noisy(sweep)
-    return against.size if undecided else None
+    return found.against.size if found.status is Verdict.INCONCLUSIVE and not found.noisy else None
 
 
-def bandwidth(name: str, plan: Plan, found: Evidence) -> Check | None:
+def bandwidth(name: str, plan: Plan, found: Evidence) -> Check:
     """Bus bandwidth of a collective at its judged size."""
-    sweep, cluster = sweep_of(found, name), found.of(World)
-    if sweep is None or cluster is None:
-        return None
+    sweep, cluster = sweep_of(found, name), found.need(World)
+    if sweep is None:
+        raise UndeliveredError(f"sweep of {name}")
     if sweep.skipped is not None:
         return Check.skipped(sweep.skipped)
     setting = setting_of([facts.node for facts in cluster.ranks], cluster.ranks[0].backend)
-    against = _reference(plan, setting, sweep)
-    rates = _rates(sweep, against.size, setting.ranks)
-    status = _status(rates, against, noisy=_noisy(sweep))
-    centre, interval = statistics.median(rates), median_interval(rates)
+    seen = _finding(plan, setting, sweep)
+    status, interval = seen.status, median_interval(seen.rates)
+    bounds = finite(interval.low, interval.high)
     # Where the ranks waited for CPUs, gloo's rate says nothing about the wire that the plan declares; links
     # and rails are judged by themselves, with less to compute. Accelerators move their bytes without CPUs.
-    starved = status is Verdict.INCONCLUSIVE and against.declared and _noisy(sweep)
-    starved &= not _above(rates, against)
+    starved = status is Verdict.INCONCLUSIVE and seen.against.declared and seen.noisy and not seen.above
     return Check(
         status=status,
         required=not starved,
         measured=Measured(
-            value=centre,
+            value=seen.centre,
             unit="GB/s",
-            n=len(rates),
+            n=len(seen.rates),
             estimator="median of busbw, time = maximum over ranks, warm-up dropped",
-            ci=finite(interval.low, interval.high),
-            spread=median_absolute_deviation(rates),
-            reason=None if finite(interval.low, interval.high) else "too few samples for an interval",
-            detail=_detail(plan, setting, sweep, against),
+            ci=bounds,
+            spread=median_absolute_deviation(seen.rates),
+            reason=None if bounds else "too few samples for an interval",
+            detail=_detail(seen),
         ),
-        expected=against.expected,
-        zone=_zone(against),
+        expected=seen.against.expected,
+        zone=_zone(seen.against),
         noise={"queue_share": sweep.queue_share, "steal_share": sweep.steal_share},
-        culprits=_culprits(plan, setting, name, against, centre) if status is Verdict.FAIL else (),
-        message=_message(plan, setting, sweep, against, rates),
-        next_action=None if status is Verdict.PASS else _next_action(rates, against, sweep),
+        culprits=_culprits(seen) if status is Verdict.FAIL else (),
+        message=_message(seen),
+        next_action=None if status is Verdict.PASS else _next_action(seen),
     )
 
 
-def _reference(plan: Plan, setting: Setting, sweep: Collective) -> Reference:
-    largest = max(sweep.sizes)
-    algorithm = nccl_tuning.bound_of(sweep.algorithms.get(str(largest)))
-    return reference(shipped(), plan, setting, (sweep.name, sweep.sizes), algorithm)
+@dataclass(frozen=True)
+class _Finding:
+    """The bus bandwidths of the judged size, GB/s without warm-up, and what they are held against."""
+
+    plan: Plan
+    setting: Setting
+    sweep: Collective
+    against: Reference
+    rates: tuple[float, ...]
+
+    @property
+    def centre(self) -> float:
+        return statistics.median(self.rates)
+
+    @property
+    def noisy(self) -> bool:
+        """Whether the ranks waited for CPUs."""
+        return (self.sweep.queue_share or 0) > NOISY_QUEUE or (self.sweep.steal_share or 0) > STEAL_LIMIT
+
+    @property
+    def above(self) -> bool:
+        """Whether the samples outrun the wire that the plan declares."""
+        if not self.against.declared or self.against.ceiling is None:
+            return False
+        return median_interval(self.rates, ACQUIT_ALPHA).low > ABOVE_CEILING * self.against.ceiling
+
+    @property
+    def status(self) -> Verdict:
+        """PASS: the median reaches the floor; FAIL: it and 9 samples of 10 lie below the fault's line.
+
+        A FAIL rests on a share of the family-wise error, a PASS on the level of acquittals. A busy machine
+        slows a collective and never speeds it up: under noise there is a pass but no fault.
+        """
+        floor, line = self.against.expected.floor, self.against.fail_below
+        if floor is None:
+            return Verdict.PASS
+        if self.above:
+            return Verdict.INCONCLUSIVE
+        if median_interval(self.rates, ACQUIT_ALPHA).low >= floor:
+            return Verdict.PASS
+        high = median_interval(self.rates, decision_alpha(looks=LOOKS)).high
+        if line is None or self.noisy or high >= line:
+            return Verdict.INCONCLUSIVE
+        below = sum(rate < line for rate in self.rates)
+        return Verdict.FAIL if below >= BELOW_SHARE * len(self.rates) else Verdict.INCONCLUSIVE
+
+    @property
+    def question(self) -> Question | None:
+        """What the tables are asked about; None where they hold nothing for this setting."""
+        if self.setting.shape is None or self.setting.backend != "nccl":
+            return None
+        return Question(
+            instance_type=self.plan.instance_type,
+            fabric=self.plan.fabric,
+            collective=self.sweep.name,
+            shape=self.setting.shape,
+            size_bytes=self.against.size,
+        )
+
+    @property
+    def fault(self) -> Signature | None:
+        """The known fault that has such a figure."""
+        if self.question is None:
+            return None
+        return lookup.signature_of(shipped(), self.question, self.centre)
 
 
-def _rates(sweep: Collective, size: int, ranks: int) -> list[float]:
-    """Bus bandwidths of the samples of one size without its warm-up; ValueError for one rank."""
-    seconds = sweep.seconds[sweep.sizes.index(size)]
-    rates = [busbw_gb_s(size, t, ranks, sweep.name) for t in seconds[warm_up(seconds) :]]
-    known = [rate for rate in rates if rate is not None]
+def _finding(plan: Plan, setting: Setting, sweep: Collective) -> _Finding:
+    """ValueError for one rank, whose collectives have no bus bandwidth."""
+    algorithm = nccl_tuning.bound_of(sweep.algorithms.get(str(max(sweep.sizes))))
+    against = reference(shipped(), plan, setting, (sweep.name, sweep.sizes), algorithm)
+    seconds = sweep.seconds[sweep.sizes.index(against.size)]
+    rates = [busbw_gb_s(against.size, t, setting.ranks, sweep.name) for t in seconds[warm_up(seconds) :]]
+    known = tuple(rate for rate in rates if rate is not None)
     if not known:
-        raise ValueError(f"{sweep.name} of {size} bytes over {ranks} ranks has no bus bandwidth")
-    return known
-
-
-def _status(rates: Sequence[float], against: Reference, *, noisy: bool) -> Verdict:
-    """PASS when the median reaches the floor; FAIL when it and 9 samples of 10 lie below the fault's line.
-
-    A FAIL rests on a share of the family-wise error, a PASS on the level of acquittals. A busy machine slows
-    a collective and never speeds it up: under noise there is a pass but no fault.
-    """
-    floor, line = against.expected.floor, against.fail_below
-    if floor is None:
-        return Verdict.PASS
-    if _above(rates, against):
-        return Verdict.INCONCLUSIVE
-    if median_interval(rates, ACQUIT_ALPHA).low >= floor:
-        return Verdict.PASS
-    high = median_interval(rates, decision_alpha(looks=LOOKS)).high
-    if line is None or noisy or high >= line or share_below(rates, line) < BELOW_SHARE:
-        return Verdict.INCONCLUSIVE
-    return Verdict.FAIL
+        raise ValueError(f"{sweep.name} over {setting.ranks} ranks has no bus bandwidth")
+    return _Finding(plan, setting, sweep, against, known)
 
 
 def _zone(against: Reference) -> tuple[float, float] | None:
@@ -120,96 +155,58 @@ def _zone(against: Reference) -> tuple[float, float] | None:
     return None if line is None or floor is None or line == floor else (line, floor)
 
 
-def _above(rates: Sequence[float], against: Reference) -> bool:
-    """Whether the samples outrun the wire that the plan declares."""
-    if not against.declared or against.ceiling is None:
-        return False
-    return median_interval(rates, ACQUIT_ALPHA).low > ABOVE_CEILING * against.ceiling
-
-
-def _noisy(sweep: Collective) -> bool:
-    return (sweep.queue_share or 0.0) > NOISY_QUEUE or (sweep.steal_share or 0.0) > NOISY_STEAL
-
-
-def _message(
-    plan: Plan, setting: Setting, sweep: Collective, against: Reference, rates: Sequence[float]
-) -> str:
-    expected, centre = against.expected, statistics.median(rates)
+def _message(seen: _Finding) -> str:
+    against, expected, sweep = seen.against, seen.against.expected, seen.sweep
     name = sweep.name.replace("_", "-")
-    text = f"{name} of {against.size} bytes: {centre:.3f} GB/s busbw over {setting.ranks} ranks"
+    text = f"{name} of {against.size} bytes: {seen.centre:.3f} GB/s busbw over {seen.setting.ranks} ranks"
     if expected.value is None:
         return f"{text}; nothing to hold it against: {expected.reason}"
     text += f" (expected >= {expected.floor:.3f}, {expected.kind}: {expected.source})"
     if expected.reason:
         text += f"; {expected.reason}"
-    if _above(rates, against):
+    if seen.above:
         text += f"; faster than the declared wire's bound of {against.ceiling:.3f} GB/s"
-    if _noisy(sweep) and centre < (expected.floor or 0.0):
+    if seen.noisy and seen.centre < (expected.floor or 0.0):
         text += f"; the ranks waited for CPUs {sweep.queue_share or 0.0:.2f} s a second: no fault is proven"
-    fault = _signature(plan, setting, sweep.name, against, centre)
-    return f"{text}; reads like {fault.meaning}" if fault else text
+    return f"{text}; reads like {seen.fault.meaning}" if seen.fault else text
 
 
-def _next_action(rates: Sequence[float], against: Reference, sweep: Collective) -> str:
-    if _above(rates, against):
+def _next_action(seen: _Finding) -> str:
+    if seen.above:
         return "Correct the declared rate, or find the interface that carried the bytes (GLOO_SOCKET_IFNAME)."
-    if _noisy(sweep):
+    if seen.noisy:
         return "Run again on machines without other load: the ranks waited for CPUs."
-    if against.expected.kind == "derived":
+    if seen.against.expected.kind == "derived":
         return "Compare with an accepted run of this stack, or declare expected_busbw_gb_s in the plan."
     return "Check that the fabric's plugin is in use (NCCL_DEBUG=INFO) and all interfaces are attached."
 
 
-def _culprits(
-    plan: Plan, setting: Setting, name: str, against: Reference, centre: float
-) -> tuple[Culprit, ...]:
+def _culprits(seen: _Finding) -> tuple[Culprit, ...]:
     """A slow collective accuses no node: links, rails and transport do. The figure of a known fault does."""
-    fault = _signature(plan, setting, name, against, centre)
-    if fault is None:
+    if (fault := seen.fault) is None:
         return ()
-    cause = Cause(fault.cause)
-    identity = "transport" if cause is Cause.TCP_FALLBACK else "fabric"
-    return (
-        Culprit(
-            kind="stack",
-            id=identity,
-            score=centre / (against.expected.value or centre),
-            cause=cause,
-            evidence=(f"{fault.meaning} measured {fault.value} GB/s ({fault.source.text})",),
-        ),
-    )
+    cause, share = Cause(fault.cause), seen.centre / (seen.against.expected.value or seen.centre)
+    name = "transport" if cause is Cause.TCP_FALLBACK else "fabric"
+    words = f"{fault.meaning} measured {fault.value} GB/s ({fault.source.text})"
+    return (Culprit("stack", name, cause, (words,), score=share),)
 
 
-def _signature(
-    plan: Plan, setting: Setting, name: str, against: Reference, centre: float
-) -> Signature | None:
-    if setting.shape is None or setting.backend != "nccl":
-        return None
-    question = lookup.Question(
-        instance_type=plan.instance_type,
-        fabric=plan.fabric,
-        collective=name,
-        shape=setting.shape,
-        size_bytes=against.size,
-    )
-    return lookup.signature_of(shipped(), question, centre)
-
-
-def _detail(plan: Plan, setting: Setting, sweep: Collective, against: Reference) -> dict[str, object]:
-    rows = [_row(sweep, size, setting) for size in sweep.sizes]
+def _detail(seen: _Finding) -> dict[str, object]:
     detail: dict[str, object] = {
-        "collective": sweep.name,
-        "size_bytes": against.size,
-        "sweep": rows,
+        "collective": seen.sweep.name,
+        "size_bytes": seen.against.size,
+        "sweep": [_row(seen.sweep, size, seen.setting) for size in seen.sweep.sizes],
         "bounds": [
             {"algorithm": b.algorithm, "busbw_gb_s": b.value, "limit": b.limit, "complete": b.complete}
-            for b in against.bounds
+            for b in seen.against.bounds
         ],
-        "cut": sweep.cut,
+        "cut": seen.sweep.cut,
     }
-    detail |= _fit(sweep)
-    if setting.shape is not None and setting.backend == "nccl":
-        detail["liveness_floor"] = _liveness(plan, setting.shape, sweep.name, against.size)
+    detail |= _fit(seen.sweep)
+    if seen.question is not None:  # what a check of somebody else would accept here: said, never used
+        floor = lookup.floor_of(shipped(), seen.question)
+        said = None if floor is None else {"busbw_gb_s": floor.value, "source": floor.source.text}
+        detail["liveness_floor"] = said
     return detail
 
 
@@ -237,7 +234,7 @@ def _fit(sweep: Collective) -> Mapping[str, object]:
     ]
     if len(points) < 2:
         return {}
-    fit: AlphaBeta = fit_alpha_beta(points)
+    fit = fit_alpha_beta(points)
     return {
         "latency_us": fit.latency_s * 1e6,
         "slope_gb_s": fit.bandwidth_gb_s,
@@ -246,12 +243,3 @@ def _fit(sweep: Collective) -> Mapping[str, object]:
         "robust_slope_gb_s": fit.robust_bandwidth_gb_s,
         "half_size_bytes": fit.half_size_bytes,
     }
-
-
-def _liveness(plan: Plan, shape: Shape, name: str, size: int) -> Mapping[str, object] | None:
-    """What a check of somebody else would accept here: said, never used."""
-    question = lookup.Question(
-        instance_type=plan.instance_type, fabric=plan.fabric, collective=name, shape=shape, size_bytes=size
-    )
-    floor = lookup.floor_of(shipped(), question)
-    return None if floor is None else {"busbw_gb_s": floor.value, "source": floor.source.text}

@@ -2,38 +2,41 @@
 
 from collections.abc import Sequence
 
-from smoke_training.evidence import Evidence
+from smoke_training.evidence import Evidence, UndeliveredError
 from smoke_training.evidence.links import Broken, Cell, PairsSkipped, Tournament
-from smoke_training.judges.common import RUN_AGAIN, finite, node_name
+from smoke_training.judges.common import finite, next_step, node_name
 from smoke_training.judges.network import wires
 from smoke_training.model import Cause, Check, Culprit, Measured, Verdict
 from smoke_training.plan import Plan
-from smoke_training.statistics.links import ALONE_AT_MOST, ZONE, Blame, Pair, Score
+from smoke_training.statistics.links import ALONE_AT_MOST, ZONE, Blame
 
 HALF = (0.40, 0.60)  # of what the cell should reach: a link that fell back to half its rate
+REMEDIES = {
+    "stack": "Compare the declared rate with the machine type's, then check the placement of the nodes.",
+    "node": "Take {node} out, or check its cable, port and negotiated speed; then run again.",
+    "link": "Check the path between {node}; placing the nodes elsewhere tells path from node.",
+}
 
 
-def links(plan: Plan, found: Evidence) -> Check | None:
+def links(plan: Plan, found: Evidence) -> Check:
     """Every pair of nodes exchanges data at the declared rate, or as fast as its peers, both ways."""
     skipped = found.of(PairsSkipped)
     if skipped is not None:
         return without_pairs(skipped)
-    met = tournament(found, "pairs")
-    if met is None:
-        return None
+    met = tournament(found)
     if met.broken:
         return _broken(found, met.broken)
     seen = wires.assess(plan, met.nodes, met.cells, met.backend)
-    culprits = _link_culprits(found, met, seen)
+    culprits = _culprits(found, met, seen) if seen.verdict is Verdict.FAIL else ()
     return Check(
         status=seen.verdict,
         measured=_rates(met, seen),
         expected=seen.reference.expected,
         zone=ZONE,
         noise={"starved_share": starved(met.cells)},
-        culprits=culprits if seen.verdict is Verdict.FAIL else (),
-        message=_links_message(met, seen, culprits),
-        next_action=_links_action(seen.verdict, culprits),
+        culprits=culprits,
+        message=_message(met, seen, culprits),
+        next_action=next_step(seen.verdict, culprits, REMEDIES),
     )
 
 
@@ -48,9 +51,12 @@ def without_pairs(skipped: PairsSkipped) -> Check:
     )
 
 
-def tournament(found: Evidence, phase: str) -> Tournament | None:
-    """The last tournament of a phase."""
-    return next((item for item in reversed(found.all_of(Tournament)) if item.phase == phase), None)
+def tournament(found: Evidence) -> Tournament:
+    """The last tournament of all pairs; UndeliveredError without one."""
+    met = [item for item in found.all_of(Tournament) if item.phase == "pairs"]
+    if not met:
+        raise UndeliveredError("tournament of pairs")
+    return met[-1]
 
 
 def broken_culprits(found: Evidence, broken: Sequence[Broken], interface: str | None) -> tuple[Culprit, ...]:
@@ -62,13 +68,9 @@ def broken_culprits(found: Evidence, broken: Sequence[Broken], interface: str | 
         if other is None or other == item.node:
             continue
         ends = tuple(sorted((item.node, other)))
-        culprits[ends] = Culprit(
-            kind="link",
-            id=f"{ends[0]}-{ends[1]}",
-            node=node_name(item.node, found),
-            cause=cause,
-            evidence=(f"a transfer noticed on node {item.node} broke off: {item.message}",),
-        )
+        words = f"a transfer noticed on node {item.node} broke off: {item.message}"
+        name = f"{ends[0]}-{ends[1]}"
+        culprits[ends] = Culprit("link", name, cause, (words,), node=node_name(item.node, found))
     return tuple(culprits.values())
 
 
@@ -83,41 +85,35 @@ def _broken(found: Evidence, broken: Sequence[Broken]) -> Check:
 
 
 def _rates(met: Tournament, seen: wires.Assessment) -> Measured:
-    worst_pair = min(seen.scores, key=lambda pair: seen.scores[pair].ratio)
-    worst = seen.scores[worst_pair]
+    worst, unit = seen.scores[seen.worst], seen.typical_gbit_s
+    cells = [
+        {
+            "sender": pair[0],
+            "receiver": pair[1],
+            "gbit_s": score.value * unit,
+            "ratio": score.value,
+            "decides": finite(score.low, score.high),
+            "answer": str(score.answer),
+            "visits": score.visits,
+            "starved_visits": score.starved_visits,
+        }
+        for pair, score in sorted(seen.scores.items())
+    ]
     return Measured(
-        value=worst.ratio * seen.typical_gbit_s,
+        value=worst.value * unit,
         unit="Gb/s",
         n=worst.visits,
-        ci=_scaled(worst, seen.typical_gbit_s),
+        ci=finite(worst.ci95[0] * unit, worst.ci95[1] * unit),
         estimator="slowest direction of a pair: 20 % trimmed mean over visits of log ratios to the reference",
         detail={
-            "slowest": list(worst_pair),
-            "reference_gbit_s": seen.typical_gbit_s,
+            "slowest": list(seen.worst),
+            "reference_gbit_s": unit,
             "interface": met.interface,
             "message_bytes": met.message_bytes,
             "seconds": met.seconds,
-            "cells": [_cell(pair, found, seen.typical_gbit_s) for pair, found in sorted(seen.scores.items())],
+            "cells": cells,
         },
     )
-
-
-def _scaled(found: Score, unit: float) -> tuple[float, float] | None:
-    return finite(found.ci95[0] * unit, found.ci95[1] * unit)
-
-
-def _cell(pair: Pair, found: Score, unit: float) -> dict[str, object]:
-    bounds = finite(found.low, found.high)
-    return {
-        "sender": pair[0],
-        "receiver": pair[1],
-        "gbit_s": found.ratio * unit,
-        "ratio": found.ratio,
-        "decides": None if bounds is None else list(bounds),
-        "answer": str(found.answer),
-        "visits": found.visits,
-        "starved_visits": found.starved_visits,
-    }
 
 
 def starved(cells: Sequence[Cell]) -> float | None:
@@ -126,47 +122,32 @@ def starved(cells: Sequence[Cell]) -> float | None:
     return max(shares) if shares else None
 
 
-def _link_culprits(found: Evidence, met: Tournament, seen: wires.Assessment) -> tuple[Culprit, ...]:
-    if seen.everything and len(seen.confirmed) > 1:
-        ratios = [item.ratio for item in seen.scores.values()]
-        return (
-            Culprit(
-                kind="stack",
-                id="fabric",
-                score=max(ratios),
-                cause=slow_cause(sum(ratios) / len(ratios)),
-                evidence=(
-                    f"all {len(ratios)} directions between nodes are slow, the best at {max(ratios):.2f}",
-                ),
-            ),
-        )
-    return tuple(_accused(found, met, seen, blame) for blame in seen.confirmed)
+def _culprits(found: Evidence, met: Tournament, seen: wires.Assessment) -> tuple[Culprit, ...]:
+    if not (seen.everything and len(seen.confirmed) > 1):
+        return tuple(_accused(found, met, seen, blame) for blame in seen.confirmed)
+    ratios = [item.value for item in seen.scores.values()]
+    best, cause = max(ratios), slow_cause(sum(ratios) / len(ratios))
+    words = f"all {len(ratios)} directions between nodes are slow, the best at {best:.2f}"
+    return (Culprit("stack", "fabric", cause, (words,), score=best),)
 
 
 def _accused(found: Evidence, met: Tournament, seen: wires.Assessment, blame: Blame) -> Culprit:
     worst = seen.scores[wires.worst_cell(blame, seen.scores)]
     over = f" over {met.interface}" if met.interface else ""
     if len(blame.nodes) == 1:
-        ways = {"both": "sends and receives", "sends": "sends", "receives": "receives"}[blame.direction]
+        ways = "sends and receives" if blame.direction == "both" else blame.direction
         others = {node for cell in blame.cells for node in cell} - set(blame.nodes)
         what = f"node {blame.nodes[0]} {ways} slowly with all {len(others)} others{over}"
     else:
         ways = ", ".join(f"{a} to {b}" for a, b in blame.cells)
         what = f"only this pair is slow{over}: {ways}"
     cells = "; ".join(
-        f"{a} to {b}: {seen.scores[a, b].ratio:.2f} of {seen.typical_gbit_s:.3g} Gb/s"
+        f"{a} to {b}: {seen.scores[a, b].value:.2f} of {seen.typical_gbit_s:.3g} Gb/s"
         for a, b in blame.cells[:6]
     )
     alone = "" if len(met.nodes) <= ALONE_AT_MOST else "; confirmed with nothing else on the wire"
-    return Culprit(
-        kind="node" if len(blame.nodes) == 1 else "link",
-        id="-".join(map(str, blame.nodes)),
-        node=", ".join(node_name(node, found) for node in blame.nodes),
-        score=worst.ratio,
-        ci=finite(*worst.ci95),
-        cause=slow_cause(worst.ratio),
-        evidence=(what + alone, cells),
-    )
+    evidence, ci = (what + alone, cells), finite(*worst.ci95)
+    return wires.accuse(found, blame.nodes, slow_cause(worst.value), evidence, score=worst.value, ci=ci)
 
 
 def slow_cause(ratio: float) -> Cause:
@@ -174,11 +155,10 @@ def slow_cause(ratio: float) -> Cause:
     return Cause.HALF_RATE_LINK if HALF[0] <= ratio <= HALF[1] else Cause.SLOW_LINK
 
 
-def _links_message(met: Tournament, seen: wires.Assessment, culprits: Sequence[Culprit]) -> str:
-    pair = min(seen.scores, key=lambda cell: seen.scores[cell].ratio)
-    worst = seen.scores[pair]
-    figure = f"{pair[0]} to {pair[1]} at {worst.ratio * seen.typical_gbit_s:.3g} Gb/s"
-    wanted = f"{worst.ratio:.2f} of {seen.typical_gbit_s:.3g} Gb/s"
+def _message(met: Tournament, seen: wires.Assessment, culprits: Sequence[Culprit]) -> str:
+    (sender, receiver), worst = seen.worst, seen.scores[seen.worst]
+    figure = f"{sender} to {receiver} at {worst.value * seen.typical_gbit_s:.3g} Gb/s"
+    wanted = f"{worst.value:.2f} of {seen.typical_gbit_s:.3g} Gb/s"
     if seen.verdict is Verdict.PASS:
         return f"slowest of {_directions(met, seen)}: {figure} ({wanted}; must exceed {ZONE[0]:.2f})"
     if seen.verdict is Verdict.FAIL:
@@ -199,16 +179,3 @@ def _directions(met: Tournament, seen: wires.Assessment) -> str:
     if measured < every:
         return f"{measured} directions, a sample of all {every} among {len(met.nodes)} nodes"
     return f"{measured} directions"
-
-
-def _links_action(status: Verdict, culprits: Sequence[Culprit]) -> str | None:
-    if status is Verdict.PASS:
-        return None
-    if status is not Verdict.FAIL:
-        return RUN_AGAIN
-    accused = culprits[0]
-    if accused.kind == "stack":
-        return "Compare the declared rate with the machine type's, then check the placement of the nodes."
-    if accused.kind == "node":
-        return f"Take {accused.node} out, or check its cable, port and negotiated speed; then run again."
-    return f"Check the path between {accused.node}; placing the nodes elsewhere tells path from node."

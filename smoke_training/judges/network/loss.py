@@ -3,40 +3,48 @@
 from collections.abc import Sequence
 
 from smoke_training.evidence import Evidence
-from smoke_training.evidence.links import Cell, PairsSkipped
-from smoke_training.judges.common import RUN_AGAIN, node_name
+from smoke_training.evidence.links import Cell, PairsSkipped, Tournament
+from smoke_training.judges.common import next_step
 from smoke_training.judges.network import wires
 from smoke_training.judges.network.links import starved, tournament, without_pairs
 from smoke_training.model import Cause, Check, Culprit, Expected, Measured, Verdict
 from smoke_training.plan import Plan
 from smoke_training.statistics import poisson
-from smoke_training.statistics.links import Blame, Pair
+from smoke_training.statistics.estimators import Z_REPORTED
+from smoke_training.statistics.links import Blame
 
-LOSS_ZONE = (poisson.FLOOR, poisson.TOLERATED)
+REMEDIES = {
+    "stack": "Look for drops in the switches' counters and for a policer in front of the nodes.",
+    "": "Check cable, port and drop counters of {node}, then run the validation again.",
+}
+WHY = {
+    "receives": "every sender to it has to send packets again",
+    "sends": "it has to send packets again to every receiver",
+    "both": "packets are sent again in both directions, with every peer",
+}
+BEHIND = "its interface received every byte that was sent to it: packets are lost behind it"
 
 
-def loss(_plan: Plan, found: Evidence) -> Check | None:
+def loss(_plan: Plan, found: Evidence) -> Check:
     """Retransmissions per segment stay below the floor, for every node as sender and as receiver."""
     skipped = found.of(PairsSkipped)
     if skipped is not None:
         return without_pairs(skipped)
-    met = tournament(found, "pairs")
-    if met is None:
-        return None
+    met = tournament(found)
     lost = wires.losses(met.cells)
     if lost is None:
         return _uncounted(met.counter, bool(met.cells))
-    culprits = _loss_culprits(found, met.cells, lost, met.interface)
+    culprits = _culprits(found, met, lost) if lost.verdict is Verdict.FAIL else ()
     worst = max((*lost.lines.values(), lost.total), key=lambda rate: rate.estimate)
     return Check(
         status=lost.verdict,
-        measured=_loss_measured(lost, worst),
+        measured=_measured(lost, worst),
         expected=Expected.exactly(0.0, "a clean wire loses nothing", poisson.TOLERATED),
-        zone=LOSS_ZONE,
+        zone=(poisson.FLOOR, poisson.TOLERATED),
         noise={"starved_share": starved(met.cells)},
-        culprits=culprits if lost.verdict is Verdict.FAIL else (),
-        message=_loss_message(lost, worst, culprits),
-        next_action=_loss_action(lost.verdict, culprits),
+        culprits=culprits,
+        message=_message(lost, worst, culprits),
+        next_action=next_step(lost.verdict, culprits, REMEDIES),
     )
 
 
@@ -51,16 +59,14 @@ def _uncounted(counter: str, measured: bool) -> Check:
     )
 
 
-def _loss_measured(lost: wires.Losses, worst: poisson.Rate) -> Measured:
-    reported = tuple(
-        bound * worst.dispersion / worst.exposure
-        for bound in poisson.bounds(worst.events / worst.dispersion, 1.96)
-    )
+def _measured(lost: wires.Losses, worst: poisson.Rate) -> Measured:
+    events, per_segment = worst.events / worst.dispersion, worst.dispersion / worst.exposure
+    low, high = (bound * per_segment for bound in poisson.bounds(events, Z_REPORTED))
     return Measured(
         value=worst.estimate,
         unit="retransmitted per sent segment",
         n=worst.exposure,
-        ci=(reported[0], reported[1]),
+        ci=(low, high),
         estimator="worst node and direction: needed retransmissions over segments, quasi-Poisson interval",
         detail={
             "total": lost.total.estimate,
@@ -85,77 +91,48 @@ def _figures(rate: poisson.Rate) -> dict[str, object]:
     }
 
 
-def _loss_culprits(
-    found: Evidence, cells: Sequence[Cell], lost: wires.Losses, interface: str | None
-) -> tuple[Culprit, ...]:
-    by_pair = {(cell.sender, cell.receiver): cell for cell in cells}
-    accused = [_lossy(found, by_pair, lost, blame, interface) for blame in lost.attribution.accused]
-    if accused or lost.verdict is not Verdict.FAIL:
-        return tuple(accused)
-    words = (
-        f"{lost.total.estimate:.3%} of all segments had to be sent again; no single node or link stands out"
-    )
+def _culprits(found: Evidence, met: Tournament, lost: wires.Losses) -> tuple[Culprit, ...]:
+    if lost.attribution.accused:
+        return tuple(_lossy(found, met, lost, blame) for blame in lost.attribution.accused)
     total = lost.total.estimate
-    return (Culprit(kind="stack", id="fabric", score=total, cause=Cause.LOSS, evidence=(words,)),)
+    words = f"{total:.3%} of all segments had to be sent again; no single node or link stands out"
+    return (Culprit("stack", "fabric", Cause.LOSS, (words,), score=total),)
 
 
-def _lossy(
-    found: Evidence, cells: dict[Pair, Cell], lost: wires.Losses, blame: Blame, interface: str | None
-) -> Culprit:
+def _lossy(found: Evidence, met: Tournament, lost: wires.Losses, blame: Blame) -> Culprit:
     """Retransmissions are counted by senders: a column of them accuses the receiver, a row the sender.
 
     A single bad pair leaves both ends and what is between them. There the bytes tell: what the receiver's
     interface counted did arrive, so it was lost behind that interface.
     """
-    worst = max(blame.cells, key=lambda pair: lost.cells[pair].estimate)
-    rate = lost.cells[worst]
+    rate = max((lost.cells[pair] for pair in blame.cells), key=lambda rate: rate.estimate)
     figures = "; ".join(
         f"{a} to {b}: {lost.cells[a, b].events} of {lost.cells[a, b].exposure} segments"
         for a, b in blame.cells[:6]
     )
-    if len(blame.nodes) == 1:
-        why = {
-            "receives": "every sender to it has to send packets again",
-            "sends": "it has to send packets again to every receiver",
-            "both": "packets are sent again in both directions, with every peer",
-        }[blame.direction]
-        return _lossy_end(found, blame.nodes[0], interface, rate, (why, figures))
-    behind = {pair[1] for pair in blame.cells if _arrived(cells[pair], lost.cells[pair])}
-    if len(behind) == 1:
-        why = "its interface received every byte that was sent to it: packets are lost behind it"
-        return _lossy_end(found, behind.pop(), interface, rate, (why, figures))
-    return Culprit(
-        kind="link",
-        id="-".join(map(str, blame.nodes)),
-        node=", ".join(node_name(node, found) for node in blame.nodes),
-        score=rate.estimate,
-        ci=(rate.low, rate.high),
-        cause=Cause.LOSS,
-        evidence=("packets of this pair are lost on the way", figures),
+    nodes, why = blame.nodes, WHY.get(blame.direction, "")
+    if len(nodes) > 1:
+        why = "packets of this pair are lost on the way"
+        cells = [cell for cell in met.cells if (cell.sender, cell.receiver) in blame.cells]
+        behind = {c.receiver for c in cells if _arrived(c, lost.cells[c.sender, c.receiver])}
+        if len(behind) == 1:
+            nodes, why = (behind.pop(),), BEHIND
+    evidence, ci = (why, figures), (rate.low, rate.high)
+    return wires.accuse(
+        found, nodes, Cause.LOSS, evidence, interface=met.interface, score=rate.estimate, ci=ci
     )
 
 
 def _arrived(cell: Cell, rate: poisson.Rate) -> bool:
-    """Whether what was lost had reached the receiver's interface."""
-    on_the_way = wires.lost_on_the_way(cell, rate.estimate)
-    return on_the_way is not None and abs(on_the_way) < 1 / 3
+    """Whether what was lost had reached the receiver's interface; False where bytes are not known.
+
+    Packets that never arrived are missing from what the interface counted, in the share that was lost.
+    """
+    sent, received = sum(cell.sent_bytes or ()), sum(cell.received_bytes or ())
+    return bool(sent and received) and abs(1 - received / sent) < rate.estimate / 3
 
 
-def _lossy_end(
-    found: Evidence, node: int, interface: str | None, rate: poisson.Rate, evidence: tuple[str, ...]
-) -> Culprit:
-    return Culprit(
-        kind="nic" if interface else "node",
-        id=f"{node}/{interface}" if interface else str(node),
-        node=node_name(node, found),
-        score=rate.estimate,
-        ci=(rate.low, rate.high),
-        cause=Cause.LOSS,
-        evidence=evidence,
-    )
-
-
-def _loss_message(lost: wires.Losses, worst: poisson.Rate, culprits: Sequence[Culprit]) -> str:
+def _message(lost: wires.Losses, worst: poisson.Rate, culprits: Sequence[Culprit]) -> str:
     bounds = f"{worst.low:.3%} .. {worst.high:.3%}"
     figure = f"{worst.events} of {worst.exposure} segments sent again, {worst.estimate:.3%} ({bounds})"
     if lost.verdict is Verdict.FAIL:
@@ -163,14 +140,3 @@ def _loss_message(lost: wires.Losses, worst: poisson.Rate, culprits: Sequence[Cu
     if lost.verdict is Verdict.PASS:
         return f"worst node: {figure}, below {poisson.TOLERATED:.1%}"
     return f"undecided: {figure}; clean is below {poisson.TOLERATED:.1%}, lossy above {poisson.FLOOR:.2%}"
-
-
-def _loss_action(status: Verdict, culprits: Sequence[Culprit]) -> str | None:
-    if status is Verdict.PASS:
-        return None
-    if status is not Verdict.FAIL or not culprits:
-        return RUN_AGAIN
-    accused = culprits[0]
-    if accused.kind == "stack":
-        return "Look for drops in the switches' counters and for a policer in front of the nodes."
-    return f"Check cable, port and drop counters of {accused.node}, then run the validation again."

@@ -1,9 +1,8 @@
 """Judge of what collectives returned: exact contents, and the rank that corrupted them (pure)."""
 
-from collections import Counter
 from collections.abc import Sequence
 
-from smoke_training.evidence import Evidence
+from smoke_training.evidence import Evidence, UndeliveredError
 from smoke_training.evidence.fabric import Payload, Wrong
 from smoke_training.evidence.world import World
 from smoke_training.formulae.bandwidth import ALL_REDUCE, COLLECTIVES, REDUCE_SCATTER
@@ -14,11 +13,11 @@ from smoke_training.plan import Plan
 SUMS = (ALL_REDUCE, REDUCE_SCATTER)  # where a wrong element does not say whose it is
 
 
-def payload(_plan: Plan, found: Evidence) -> Check | None:
+def payload(_plan: Plan, found: Evidence) -> Check:
     """Exact rank-coded contents of every collective at every size."""
-    parts, cluster = {item.name: item for item in found.all_of(Payload)}, found.of(World)
-    if not parts or cluster is None:
-        return None
+    parts, cluster = {item.name: item for item in found.all_of(Payload)}, found.need(World)
+    if not parts:
+        raise UndeliveredError("payload")
     needed = COLLECTIVES if len(cluster.ranks) > 1 else (ALL_REDUCE,)
     missing = [name for name in needed if name not in parts]
     wrong = [(name, item) for name, part in parts.items() for item in part.wrong]
@@ -27,7 +26,7 @@ def payload(_plan: Plan, found: Evidence) -> Check | None:
     status = Verdict.FAIL if wrong else Verdict.ERROR if missing else Verdict.PASS
     skipped = [f"{name} not checked: {part.skipped}" for name, part in parts.items() if part.skipped]
     culprits = tuple(_corrupters(wrong, cluster))
-    said = [f"{count} of {elements} exact elements are wrong{_where(wrong)}{_undecided(wrong, culprits)}"]
+    said = [f"{count} of {elements} exact elements are wrong{_where(wrong, culprits)}"]
     if missing:
         said.append(f"no contents were delivered for {', '.join(missing)}")
     return Check(
@@ -40,11 +39,16 @@ def payload(_plan: Plan, found: Evidence) -> Check | None:
     )
 
 
-def _where(wrong: Sequence[tuple[str, Wrong]]) -> str:
+def _where(wrong: Sequence[tuple[str, Wrong]], accused: Sequence[Culprit]) -> str:
+    """Places, and the ranks equally likely to have corrupted the sum where none is accused."""
     if not wrong:
         return ""
-    places = Counter((name, item.size) for name, item in wrong)
-    return " in " + ", ".join(f"{name} of {size} bytes" for name, size in list(places)[:6])
+    places = list(dict.fromkeys(f"{name} of {item.size} bytes" for name, item in wrong))
+    text = f" in {', '.join(places[:6])}"
+    several = sorted({rank for _, item in wrong for rank in item.accused})
+    if accused or not several:
+        return text
+    return f"{text}; what one of ranks {', '.join(map(str, several))} contributed was changed"
 
 
 def _corrupters(wrong: Sequence[tuple[str, Wrong]], cluster: World) -> Sequence[Culprit]:
@@ -63,26 +67,11 @@ def _corrupters(wrong: Sequence[tuple[str, Wrong]], cluster: World) -> Sequence[
     return [_corrupter(rank, wrong, cluster) for rank in sorted(accused)]
 
 
-def _undecided(wrong: Sequence[tuple[str, Wrong]], accused: Sequence[Culprit]) -> str:
-    """Ranks equally likely to have corrupted the sum, where none is accused."""
-    several = sorted({rank for _, item in wrong for rank in item.accused})
-    if accused or not several:
-        return ""
-    return f"; what one of ranks {', '.join(map(str, several))} contributed was changed"
-
-
 def _corrupter(rank: int, wrong: Sequence[tuple[str, Wrong]], cluster: World) -> Culprit:
     items = [(name, item) for name, item in wrong if rank in item.accused or rank == item.rank]
     chunks = sorted({chunk for _, item in items for chunk in item.chunks})
     sizes = sorted({item.size for _, item in items})
     names = sorted({name for name, _ in items})
-    return Culprit(
-        kind="rank",
-        id=str(rank),
-        node=host_of(rank, cluster),
-        cause=Cause.CORRUPTION,
-        evidence=(
-            f"its words are wrong in {', '.join(names)} of {', '.join(map(str, sizes))} bytes, "
-            f"chunk {', '.join(map(str, chunks))}",
-        ),
-    )
+    where = f"{', '.join(names)} of {', '.join(map(str, sizes))} bytes, chunk {', '.join(map(str, chunks))}"
+    words = f"its words are wrong in {where}"
+    return Culprit("rank", str(rank), Cause.CORRUPTION, (words,), node=host_of(rank, cluster))

@@ -9,25 +9,31 @@ from dataclasses import dataclass
 from smoke_training.evidence import Evidence
 from smoke_training.evidence.links import PairsSkipped, Rail, RailEnd, Rails, Tournament
 from smoke_training.expected.links import reference
-from smoke_training.judges.common import RUN_AGAIN, node_name
+from smoke_training.judges.common import RUN_AGAIN, finite, next_step
 from smoke_training.judges.network import wires
 from smoke_training.judges.network.links import broken_culprits, slow_cause
 from smoke_training.model import Cause, Check, Culprit, Expected, Measured, Verdict
 from smoke_training.plan import Plan
-from smoke_training.statistics.estimators import Z_ACQUIT, decision_z, trimmed_interval
-from smoke_training.statistics.links import ZONE, Answer, Blame
+from smoke_training.statistics.estimators import Z_ACQUIT, Ratio, decision_z
+from smoke_training.statistics.links import ZONE, Blame
 
 ALL_REDUCE_FLOOR = 0.6  # of the reference: gloo's ring does not fill a wire; below it pairs were measured
 
 
-def rails(plan: Plan, found: Evidence) -> Check | None:
+REMEDIES = {
+    Cause.DEAD_RAIL: "Check that {id} is attached, has a cable and an address; else replace the node.",
+    "": "Check the negotiated speed of {id} and what else uses it; then run again.",
+}
+
+
+def rails(plan: Plan, found: Evidence) -> Check:
     """Every rail is there, reaches every node, and carries what it should."""
     skipped = found.of(PairsSkipped)
     if skipped is not None and not skipped.reason.startswith("could not connect"):
         return Check.skipped(f"Not measured: {skipped.reason}.")
-    record = found.of(Rails)
-    if record is None:
-        return None if plan.nodes > 1 and "pairs" in plan.chosen_phases else _alone(plan)
+    if plan.nodes < 2 and found.of(Rails) is None:
+        return Check.skipped("Not measured: all ranks run on one node.")
+    record = found.need(Rails)
     if not record.rails:
         return Check.skipped("The plan names no rails, so there is none to look at by itself.")
     if record.backend == "nccl":
@@ -59,10 +65,10 @@ def _look(plan: Plan, found: Evidence, record: Rails) -> _Findings:
     rates = wire_rates(record.rails)
     declared = reference(plan, record.backend).gbit_s
     wanted = _wanted(rates, declared)
-    closer = [item for item in found.all_of(Tournament) if item.phase == "rails" or _first(plan, item)]
     undecided = []
     for name in slow(rates, declared):
-        seen = next((item for item in reversed(closer) if item.interface == name), None)
+        # The pairs phase has looked at the first rail already.
+        seen = next((t for t in reversed(found.all_of(Tournament)) if t.interface == name), None)
         more, question = _starved(plan, found, name, seen)
         culprits += more
         said = f"{name}: all-reduce at {rates[name]:.3g} of {wanted:.3g} Gb/s, {question}"
@@ -73,33 +79,27 @@ def _look(plan: Plan, found: Evidence, record: Rails) -> _Findings:
     )
 
 
-def _alone(plan: Plan) -> Check | None:
-    return Check.skipped("Not measured: all ranks run on one node.") if plan.nodes < 2 else None
-
-
-def _first(plan: Plan, item: Tournament) -> bool:
-    """Whether the pairs phase has already looked at this rail pair by pair."""
-    return item.phase == "pairs" and bool(plan.rails) and item.interface == plan.rails[0]
-
-
 def dead(found: Evidence, rail: Rail) -> list[Culprit]:
     """The ends of a rail that are down or never answer; the pairs, where two live ends do not meet."""
     ends = {end.node: end for end in rail.ends}
     down = {node: why for node, end in ends.items() if (why := _down(end)) is not None}
     live = [node for node in ends if node not in down]
+    met = {(a, b) for a, b in itertools.permutations(live, 2) if ends[a].reached.get(str(b), False)}
     silent = {
         node: f"it reaches none of {len(ends) - 1} nodes over {rail.name}, and none reaches it"
         for node in live
-        if len(live) > 2 and not _meets(ends, node, [other for other in live if other != node])
+        if len(live) > 2 and not any(node in pair for pair in met)
     }
-    accused = [_nic(found, node, rail.name, why) for node, why in sorted((down | silent).items())]
-    rest = [node for node in live if node not in silent]
-    accused += [
-        _cut(found, node, other, rail.name)
-        for node, other in itertools.combinations(rest, 2)
-        if not (_answers(ends[node], other) and _answers(ends[other], node))
+    words: dict[tuple[int, ...], str] = {
+        (node,): f"{rail.name} of node {node}: {why}" for node, why in sorted((down | silent).items())
+    }
+    for a, b in itertools.combinations([node for node in live if node not in silent], 2):
+        if not {(a, b), (b, a)} <= met:
+            words[a, b] = f"both interfaces {rail.name} are up, yet no connection comes about over them"
+    return [
+        wires.accuse(found, nodes, Cause.DEAD_RAIL, (why,), interface=rail.name, score=0.0)
+        for nodes, why in words.items()
     ]
-    return accused
 
 
 def _down(end: RailEnd) -> str | None:
@@ -110,36 +110,6 @@ def _down(end: RailEnd) -> str | None:
     if end.running is False or end.carrier == 0:
         return "the interface has no carrier"
     return "the interface has no IPv4 address" if end.address is None else None
-
-
-def _answers(end: RailEnd, other: int) -> bool:
-    return end.reached.get(str(other), False)
-
-
-def _meets(ends: dict[int, RailEnd], node: int, others: Sequence[int]) -> bool:
-    return any(_answers(ends[node], other) or _answers(ends[other], node) for other in others)
-
-
-def _nic(found: Evidence, node: int, rail: str, why: str) -> Culprit:
-    return Culprit(
-        kind="nic",
-        id=f"{node}/{rail}",
-        node=node_name(node, found),
-        score=0.0,
-        cause=Cause.DEAD_RAIL,
-        evidence=(f"{rail} of node {node}: {why}",),
-    )
-
-
-def _cut(found: Evidence, node: int, other: int, rail: str) -> Culprit:
-    return Culprit(
-        kind="link",
-        id=f"{node}-{other}",
-        node=f"{node_name(node, found)}, {node_name(other, found)}",
-        score=0.0,
-        cause=Cause.DEAD_RAIL,
-        evidence=(f"both interfaces {rail} are up, yet no connection comes about over them",),
-    )
 
 
 def wire_rates(found: Sequence[Rail]) -> dict[str, float]:
@@ -173,36 +143,20 @@ def _starved(
         return list(broken_culprits(found, seen.broken, name)), None
     judged = wires.assess(plan, seen.nodes, seen.cells, seen.backend)
     if judged.everything and len(judged.confirmed) > 1:
-        return [_everywhere(name, judged)], None
+        best = max(score.value for score in judged.scores.values())
+        words = f"{name} is slow between all nodes; best direction {best:.2f} of the reference"
+        return [Culprit("nic", f"*/{name}", slow_cause(best), (words,), score=best)], None
     accused = [_accused(found, name, judged, blame) for blame in judged.confirmed]
     settled = accused or judged.verdict is Verdict.PASS
     return accused, None if settled else "its pairs are undecided"
 
 
-def _everywhere(name: str, judged: wires.Assessment) -> Culprit:
-    best = max(score.ratio for score in judged.scores.values())
-    return Culprit(
-        kind="nic",
-        id=f"*/{name}",
-        score=best,
-        cause=slow_cause(best),
-        evidence=(f"{name} is slow between all nodes; best direction {best:.2f} of the reference",),
-    )
-
-
 def _accused(found: Evidence, name: str, judged: wires.Assessment, blame: Blame) -> Culprit:
     worst = judged.scores[wires.worst_cell(blame, judged.scores)]
-    single = len(blame.nodes) == 1
-    cells = "; ".join(f"{a} to {b}: {judged.scores[a, b].ratio:.3f}" for a, b in blame.cells[:6])
-    return Culprit(
-        kind="nic" if single else "link",
-        id=f"{blame.nodes[0]}/{name}" if single else "-".join(map(str, blame.nodes)),
-        node=", ".join(node_name(node, found) for node in blame.nodes),
-        score=worst.ratio,
-        ci=worst.ci95,
-        cause=slow_cause(worst.ratio),
-        evidence=(f"{name} carries {worst.ratio:.3f} of {judged.typical_gbit_s:.3g} Gb/s", cells),
-    )
+    carried = f"{name} carries {worst.value:.3f} of {judged.typical_gbit_s:.3g} Gb/s"
+    cells = "; ".join(f"{a} to {b}: {judged.scores[a, b].value:.3f}" for a, b in blame.cells[:6])
+    cause, ci = slow_cause(worst.value), finite(*worst.ci95)
+    return wires.accuse(found, blame.nodes, cause, (carried, cells), interface=name, score=worst.value, ci=ci)
 
 
 def _check(plan: Plan, record: Rails, seen: _Findings) -> Check:
@@ -220,7 +174,7 @@ def _check(plan: Plan, record: Rails, seen: _Findings) -> Check:
         zone=ZONE,
         culprits=seen.culprits,
         message=_message(record, seen),
-        next_action=_action(seen.verdict, seen.culprits),
+        next_action=next_step(seen.verdict, seen.culprits, REMEDIES),
     )
 
 
@@ -250,65 +204,51 @@ def _message(record: Rails, seen: _Findings) -> str:
     return f"{len(record.rails)} rails reach all nodes: {figures} each way in an all-reduce"
 
 
-def _action(status: Verdict, culprits: Sequence[Culprit]) -> str | None:
-    if status is Verdict.PASS:
-        return None
-    if status is not Verdict.FAIL:
-        return RUN_AGAIN
-    accused = culprits[0]
-    if accused.cause is Cause.DEAD_RAIL:
-        return f"Check that {accused.id} is attached, has a cable and an address; else replace the node."
-    return f"Check the negotiated speed of {accused.id} and what else uses it; then run again."
-
-
 def _by_rank(record: Rails) -> Check:
     """Groups of one local rank index compared with each other (untested on hardware).
 
     With fewer than three groups, or for who within a group is slow, the pairs have to tell.
     """
-    answers, ratios = {}, {}
-    for rail in record.rails:
-        others = [other.seconds for other in record.rails if other is not rail and other.seconds]
-        if not rail.seconds or len(others) < 2:
-            continue
-        reference = [statistics.median(column) for column in zip(*others, strict=False)]
-        logs = [math.log(r / t) for t, r in zip(rail.seconds, reference, strict=False)]
-        found = trimmed_interval(logs, decision_z(comparisons=len(record.rails)))
-        ratios[rail.name] = math.exp(found.estimate)
-        slow = found.high < math.log(ZONE[1]) and found.estimate < math.log(ZONE[0])
-        fine = trimmed_interval(logs, Z_ACQUIT).low > math.log(ZONE[0])
-        answers[rail.name] = Answer.BAD if slow else Answer.GOOD if fine else Answer.OPEN
-    bad = [name for name, answer in answers.items() if answer is Answer.BAD]
-    status = Verdict.FAIL if bad else Verdict.PASS
-    if not bad and (not answers or Answer.OPEN in answers.values()):
-        status = Verdict.INCONCLUSIVE if answers else Verdict.SKIPPED
-    culprits = tuple(
-        Culprit(
-            kind="nic",
-            id=f"*/{name}",
-            score=ratios[name],
-            cause=Cause.SLOW_LINK,
-            evidence=(f"all-reduce among ranks of {name} at {ratios[name]:.2f} of the other rails' rate",),
-        )
-        for name in bad
-    )
-    worst = min(ratios.values(), default=None)
+    ratios = _to_the_others(record)
+    slow = {name: ratio for name, ratio in ratios.items() if ratio.high < ZONE[1]}
+    bad = {name: ratio.value for name, ratio in slow.items() if ratio.value < ZONE[0]}
+    good = all(ratio.low > ZONE[0] for ratio in ratios.values())
+    status = Verdict.FAIL if bad else Verdict.PASS if good else Verdict.INCONCLUSIVE
+    if not ratios:
+        status = Verdict.SKIPPED
+    worst = min((ratio.value for ratio in ratios.values()), default=None)
+    words = "all-reduce among ranks of {} at {:.2f} of the other rails' rate"
     return Check(
         status=status,
-        required=status is not Verdict.SKIPPED,
+        required=bool(ratios),
         measured=Measured(
             value=worst,
             unit="ratio to the other rails",
             n=min((len(rail.seconds) for rail in record.rails), default=0),
             estimator="slowest rail: 20 % trimmed mean of log ratios to the other rails' median",
-            reason=None if answers else "fewer than three rails cannot be compared with each other",
-            detail={"ratios": ratios},
+            reason=None if ratios else "fewer than three rails cannot be compared with each other",
+            detail={"ratios": {name: ratio.value for name, ratio in ratios.items()}},
         ),
         expected=Expected.unknown("rails are compared with each other"),
         zone=ZONE,
-        culprits=culprits,
+        culprits=tuple(
+            Culprit("nic", f"*/{name}", Cause.SLOW_LINK, (words.format(name, value),), score=value)
+            for name, value in bad.items()
+        ),
         message=f"{len(record.rails)} rails, slowest at {worst:.2f} of the others' rate"
         if worst is not None
         else "Fewer than three rails: nothing to compare with.",
         next_action=None if status in (Verdict.PASS, Verdict.SKIPPED) else RUN_AGAIN,
     )
+
+
+def _to_the_others(record: Rails) -> dict[str, Ratio]:
+    """Rate of every rail over the others' median, repetition by repetition; none below three rails."""
+    timed = [rail for rail in record.rails if rail.seconds]
+    accuse = decision_z(comparisons=len(record.rails))
+    found = {}
+    for rail in timed if len(timed) > 2 else ():
+        others = zip(*(other.seconds for other in timed if other is not rail), strict=False)
+        pairs = zip(rail.seconds, map(statistics.median, others), strict=False)
+        found[rail.name] = Ratio.of([math.log(other / own) for own, other in pairs], Z_ACQUIT, accuse)
+    return found

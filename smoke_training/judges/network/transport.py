@@ -10,96 +10,67 @@ from collections.abc import Mapping, Sequence
 
 from smoke_training.evidence import Evidence
 from smoke_training.evidence.links import NcclLog, NodeTraffic, Traffic
-from smoke_training.evidence.world import World
-from smoke_training.judges.common import node_name
+from smoke_training.judges.common import next_step
+from smoke_training.judges.network import wires
 from smoke_training.model import Cause, Check, Culprit, Expected, Measured, Verdict
 from smoke_training.nccl import transport as rules
 from smoke_training.plan import Plan
 
 PROVEN, ABSENT = 0.9, 0.5  # share of the bytes that must have been sent: above it proven, below it elsewhere
 DEAD_BALANCE = 0.5  # a node's quietest adapter below half of its median one carries hardly anything
+SHOWN = ("node", "tx_bytes", "rx_bytes", "port_tx_bytes", "environment")
+REMEDIES = {
+    "nic": "Check adapter {id}; if it stays quiet, replace the node.",
+    "": "Run with NCCL_DEBUG=INFO and install or repair the fabric's plugin.",
+}
 
 
-def transport(plan: Plan, found: Evidence) -> Check | None:
+def transport(plan: Plan, found: Evidence) -> Check:
     """The training traffic goes over the plan's rails or fabric, by counters and, on nccl, by its log."""
-    record = found.of(Traffic)
-    nccl = _backend(found) == "nccl"
     if plan.nodes < 2:
         return Check.skipped("All ranks run on one node, so no traffic crosses the fabric.")
-    if record is None:
-        return None
+    record = found.need(Traffic)
     if record.nothing_between is not None:
         return Check.skipped(f"Not judged: {record.nothing_between}.")
-    required = bool(plan.rails) or (nccl and rules.must_be_proven(plan.fabric))
-    if not required:
+    logged = record.backend == "nccl" and rules.must_be_proven(plan.fabric)
+    if not (plan.rails or logged):
         return Check.skipped(
-            f"The plan names no rails, and {'gloo' if not nccl else 'nccl'} over fabric "
-            f'"{plan.fabric}" has no adapters of its own to prove.'
+            f'The plan names no rails, and {record.backend} over fabric "{plan.fabric}" has no adapters of '
+            "its own to prove."
         )
-    needed = record.operations * record.size_bytes
-    shares = {node.node: _carried(plan, node, nccl) / needed for node in record.nodes}
-    problems = [problem for log in found.all_of(NcclLog) for problem in _log(plan, log)] if nccl else []
-    if nccl and rules.must_be_proven(plan.fabric) and not found.all_of(NcclLog):
+    logs = found.all_of(NcclLog) if record.backend == "nccl" else ()
+    problems = [f"node {log.node}: {words}" for log in logs for words in rules.log_problems(plan.fabric, log)]
+    if logged and not logs:
         problems.append("no NCCL log was found, so its choice of network is not proven")
-    return _check(plan, found, record, shares, problems)
+    return _check(plan, found, record, problems)
 
 
-def _backend(found: Evidence) -> str:
-    world = found.of(World)
-    return world.ranks[0].backend if world is not None and world.ranks else "unknown"
-
-
-def _carried(plan: Plan, node: NodeTraffic, nccl: bool) -> int:
-    """Bytes that the declared adapters of a node sent: its RDMA ports on accelerators, and its rails."""
-    by_rails = sum(node.tx_bytes.get(name, 0) for name in plan.rails)
-    by_ports = sum(node.port_tx_bytes.values()) if nccl else 0
-    return by_rails + by_ports
-
-
-def _log(plan: Plan, log: NcclLog) -> list[str]:
-    facts = rules.LogFacts(
-        networks=log.networks,
-        providers=log.providers,
-        adapters=log.adapters,
-        via=log.via,
-        nvls=log.nvls,
-        lines=log.lines,
-    )
-    return [f"node {log.node}: {problem}" for problem in rules.log_problems(plan.fabric, facts)]
-
-
-def _check(
-    plan: Plan, found: Evidence, record: Traffic, shares: Mapping[int, float], problems: Sequence[str]
-) -> Check:
-    least = min(shares, key=lambda node: shares[node])
-    lost = [node for node, share in shares.items() if share < ABSENT]
-    fallen = bool(lost or problems)
-    dead = [] if fallen else _dead_adapters(plan, found, record)
-    status = Verdict.FAIL if fallen or dead else Verdict.PASS
-    if not fallen and shares[least] < PROVEN:
-        status = Verdict.INCONCLUSIVE
-    culprits = (_fallback(plan, record, shares, problems),) if fallen else tuple(dead)
-    gbit_s = [
-        _carried(plan, node, record.backend == "nccl") * 8 / record.seconds / 1e9 for node in record.nodes
-    ]
+def _check(plan: Plan, found: Evidence, record: Traffic, problems: Sequence[str]) -> Check:
+    needed = record.operations * record.size_bytes
+    carried = {node.node: _carried(plan, node, record.backend) for node in record.nodes}
+    shares = {node: count / needed for node, count in carried.items()}
+    least = min(shares.values())
+    if least < ABSENT or problems:
+        status, culprits = Verdict.FAIL, [_fallback(plan, record, shares, problems)]
+    else:
+        culprits = _dead_adapters(plan, found, record)
+        status = Verdict.FAIL if culprits else Verdict.PASS
+        if least < PROVEN:
+            status, culprits = Verdict.INCONCLUSIVE, []
     return Check(
         status=status,
         measured=Measured(
-            value=shares[least],
+            value=least,
             unit="of the bytes that must cross",
             n=record.operations,
             estimator="least node: bytes sent by the declared adapters over the bytes that it had to send",
             detail={
-                "wire_gbit_s": gbit_s,
+                "wire_gbit_s": [count * 8 / record.seconds / 1e9 for count in carried.values()],
                 "balance": {str(n.node): balance(_adapters(plan, n)) for n in record.nodes},
-                "nodes": [_described(node) for node in record.nodes],
+                "nodes": [{name: getattr(node, name) for name in SHOWN} for node in record.nodes],
                 "phase_gbit_s": [_rates(counts, record.phase_seconds) for counts in record.phase_tx_bytes],
                 "retransmit_ratio": {str(node.node): _ratio(node) for node in record.nodes},
-                "settings": [
-                    f"node {node.node}: {problem}"
-                    for node in record.nodes
-                    for problem in rules.setting_problems(plan.fabric, node.environment)
-                ],
+                "settings": _against_rules(plan, record.nodes),
             },
         ),
         expected=Expected(
@@ -109,10 +80,16 @@ def _check(
             floor=PROVEN,
         ),
         zone=(ABSENT, PROVEN),
-        culprits=culprits if status is Verdict.FAIL else (),
+        culprits=tuple(culprits),
         message=_message(plan, status, record, shares, culprits),
         next_action=_action(status, culprits),
     )
+
+
+def _carried(plan: Plan, node: NodeTraffic, backend: str) -> int:
+    """Bytes that the declared adapters of a node sent: its RDMA ports on accelerators, and its rails."""
+    by_rails = sum(node.tx_bytes.get(name, 0) for name in plan.rails)
+    return by_rails + (sum(node.port_tx_bytes.values()) if backend == "nccl" else 0)
 
 
 def _adapters(plan: Plan, node: NodeTraffic) -> dict[str, int]:
@@ -136,18 +113,14 @@ def _dead_adapters(plan: Plan, found: Evidence, record: Traffic) -> list[Culprit
     for node in record.nodes:
         sent = _adapters(plan, node)
         middle = statistics.median(sent.values()) if len(sent) > 2 else 0
-        accused += [
-            Culprit(
-                kind="nic",
-                id=f"{node.node}/{name}",
-                node=node_name(node.node, found),
-                score=count / middle,
-                cause=Cause.DEAD_RAIL,
-                evidence=(f"{name} sent {count} bytes, the median adapter of its node {middle:.0f}",),
-            )
-            for name, count in sorted(sent.items())
-            if middle and count < DEAD_BALANCE * middle
-        ]
+        for name, count in sorted(sent.items()):
+            if middle and count < DEAD_BALANCE * middle:
+                words = f"{name} sent {count} bytes, the median adapter of its node {middle:.0f}"
+                accused.append(
+                    wires.accuse(
+                        found, (node.node,), Cause.DEAD_RAIL, (words,), interface=name, score=count / middle
+                    )
+                )
     return accused
 
 
@@ -164,14 +137,9 @@ def _fallback(plan: Plan, record: Traffic, shares: Mapping[int, float], problems
                 f"{instead or 'no other interface sent as much'}"
             )
     evidence += list(problems)
-    evidence += settings(plan, record.nodes)
-    return Culprit(
-        kind="stack",
-        id="transport",
-        score=min(shares.values()),
-        cause=Cause.TCP_FALLBACK,
-        evidence=tuple(evidence[:12]),
-    )
+    evidence += _settings(plan, record.nodes)
+    least = min(shares.values())
+    return Culprit("stack", "transport", Cause.TCP_FALLBACK, tuple(evidence[:12]), score=least)
 
 
 def _elsewhere(plan: Plan, node: NodeTraffic, needed: int) -> list[tuple[str, int]]:
@@ -180,12 +148,18 @@ def _elsewhere(plan: Plan, node: NodeTraffic, needed: int) -> list[tuple[str, in
     return sorted((item for item in others if item[1] > 0.1 * needed), key=lambda item: -item[1])
 
 
-def settings(plan: Plan, nodes: Sequence[NodeTraffic]) -> list[str]:
+def _against_rules(plan: Plan, nodes: Sequence[NodeTraffic]) -> list[str]:
+    return [
+        f"node {node.node}: {problem}"
+        for node in nodes
+        for problem in rules.setting_problems(plan.fabric, node.environment)
+    ]
+
+
+def _settings(plan: Plan, nodes: Sequence[NodeTraffic]) -> list[str]:
     """Settings that explain a fallback: rules of the fabric, gloo's interfaces, differences between nodes."""
-    found = []
+    found = _against_rules(plan, nodes)
     for node in nodes:
-        problems = rules.setting_problems(plan.fabric, node.environment)
-        found += [f"node {node.node}: {problem}" for problem in problems]
         chosen = node.environment.get("GLOO_SOCKET_IFNAME")
         outside = [name for name in (chosen or "").split(",") if name and name not in plan.rails]
         if plan.rails and outside:
@@ -198,16 +172,6 @@ def settings(plan: Plan, nodes: Sequence[NodeTraffic]) -> list[str]:
         odd = rules.differences(nodes[0].environment, node.environment)
         found += [f"nodes {nodes[0].node} and {node.node} differ: {difference}" for difference in odd]
     return found
-
-
-def _described(node: NodeTraffic) -> dict[str, object]:
-    return {
-        "node": node.node,
-        "tx_bytes": dict(node.tx_bytes),
-        "rx_bytes": dict(node.rx_bytes),
-        "port_tx_bytes": dict(node.port_tx_bytes),
-        "environment": dict(node.environment),
-    }
 
 
 def _rates(counts: Mapping[str, int], seconds: float) -> dict[str, float]:
@@ -234,13 +198,8 @@ def _message(
 
 
 def _action(status: Verdict, culprits: Sequence[Culprit]) -> str | None:
-    if status is Verdict.PASS:
-        return None
-    if status is Verdict.INCONCLUSIVE or not culprits:
-        return "Run again, and read the bytes per interface in this check's detail."
-    if culprits[0].kind == "nic":
-        return f"Check adapter {culprits[0].id}; if it stays quiet, replace the node."
-    rule = next((words for words in culprits[0].evidence if "must be" in words), None)
-    if rule is not None:
-        return f"Correct the image or chart: {rule.partition(': ')[2]}."
-    return "Run with NCCL_DEBUG=INFO and install or repair the fabric's plugin."
+    words = [words for culprit in culprits for words in culprit.evidence if "must be" in words]
+    if words:
+        return f"Correct the image or chart: {words[0].partition(': ')[2]}."
+    undecided = "Run again, and read the bytes per interface in this check's detail."
+    return next_step(status, culprits, REMEDIES, undecided)

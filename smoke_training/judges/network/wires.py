@@ -4,9 +4,11 @@ import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from smoke_training.evidence import Evidence
 from smoke_training.evidence.links import Cell
 from smoke_training.expected.links import Reference, reference
-from smoke_training.model import Verdict
+from smoke_training.judges.common import node_name
+from smoke_training.model import Cause, Culprit, Verdict
 from smoke_training.plan import Plan
 from smoke_training.statistics import poisson
 from smoke_training.statistics.estimators import Z_DECISION, decision_z
@@ -18,36 +20,11 @@ from smoke_training.statistics.links import (
     Blame,
     Pair,
     Score,
-    Visit,
     accusing_z,
     attribute,
     peer_reference,
     score,
 )
-
-
-def references_of(cells: Sequence[Cell], declared: float | None) -> list[float]:
-    """Per repetition of the schedule, what a cell should have reached."""
-    count = max((len(cell.gbit_s) for cell in cells), default=0)
-    if declared is not None:
-        return [declared] * count
-    return [peer_reference(cell.gbit_s[i] for cell in cells if i < len(cell.gbit_s)) for i in range(count)]
-
-
-def _visits(rates: Sequence[float], starved: Sequence[float] | None) -> list[Visit]:
-    shares: Sequence[float | None] = [None] * len(rates) if starved is None else starved
-    return [Visit(rate=rate, starved=share) for rate, share in zip(rates, shares, strict=True)]
-
-
-def scores(cells: Sequence[Cell], references: Sequence[float], z: float) -> dict[Pair, Score]:
-    """The score of every cell that was visited at all; BAD at the quantile `z`."""
-    return {
-        (cell.sender, cell.receiver): score(
-            _visits(cell.gbit_s, cell.starved), references[: len(cell.gbit_s)], z
-        )
-        for cell in cells
-        if cell.gbit_s
-    }
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,7 +35,6 @@ class Assessment:
     attribution: Attribution
     confirmed: tuple[Blame, ...]
     contended: tuple[Blame, ...]  # slow only while others were exchanging data as well
-    unconfirmed: tuple[Blame, ...]
     reference: Reference
     typical_gbit_s: float
 
@@ -71,6 +47,11 @@ class Assessment:
         return Verdict.PASS if good and self.scores else Verdict.INCONCLUSIVE
 
     @property
+    def worst(self) -> Pair:
+        """The slowest cell."""
+        return min(self.scores, key=lambda pair: self.scores[pair].value)
+
+    @property
     def everything(self) -> bool:
         """Whether no cell at all is good: then it is not the fault of a single node or link."""
         return all(found.answer is Answer.BAD for found in self.scores.values())
@@ -79,15 +60,27 @@ class Assessment:
 def assess(plan: Plan, nodes: Sequence[int], cells: Sequence[Cell], backend: str) -> Assessment:
     """Judge a tournament; needs at least one cell with a visit."""
     wanted = reference(plan, backend)
-    references = references_of(cells, wanted.gbit_s)
-    found = scores(cells, references, accusing_z(len(nodes)))
+    # Per repetition of the schedule, what a cell should have reached.
+    visits = range(max((len(cell.gbit_s) for cell in cells), default=0))
+    references = [
+        peer_reference(cell.gbit_s[i] for cell in cells if i < len(cell.gbit_s))
+        if wanted.gbit_s is None
+        else wanted.gbit_s
+        for i in visits
+    ]
+    z = accusing_z(len(nodes))
+    found = {
+        (cell.sender, cell.receiver): score(cell.gbit_s, cell.starved, references[: len(cell.gbit_s)], z)
+        for cell in cells
+        if cell.gbit_s
+    }
     if not found:
         raise ValueError("no transfer between nodes came to an end")
     attribution = attribute({pair: item.answer for pair, item in found.items()})
     typical = statistics.median(references)
     alone = {
         (cell.sender, cell.receiver): score(
-            _visits(cell.serial_gbit_s, cell.serial_starved), [typical] * len(cell.serial_gbit_s), Z_DECISION
+            cell.serial_gbit_s, cell.serial_starved, [typical] * len(cell.serial_gbit_s), Z_DECISION
         ).answer
         for cell in cells
         if cell.serial_gbit_s
@@ -98,7 +91,6 @@ def assess(plan: Plan, nodes: Sequence[int], cells: Sequence[Cell], backend: str
         attribution=attribution,
         confirmed=tuple(blame for blame, answer in verdicts.items() if answer is Answer.BAD),
         contended=tuple(blame for blame, answer in verdicts.items() if answer is Answer.GOOD),
-        unconfirmed=tuple(blame for blame, answer in verdicts.items() if answer is Answer.OPEN),
         reference=wanted,
         typical_gbit_s=typical,
     )
@@ -115,7 +107,25 @@ def _confirmation(blame: Blame, alone: Mapping[Pair, Answer], nodes: int) -> Ans
 
 def worst_cell(blame: Blame, found: Mapping[Pair, Score]) -> Pair:
     """The cell of an accusation that should be measured alone."""
-    return min(blame.cells, key=lambda cell: found[cell].ratio)
+    return min(blame.cells, key=lambda cell: found[cell].value)
+
+
+def accuse(
+    found: Evidence,
+    nodes: Sequence[int],
+    cause: Cause,
+    evidence: tuple[str, ...],
+    *,
+    interface: str | None = None,
+    score: float | None = None,
+    ci: tuple[float, float] | None = None,
+) -> Culprit:
+    """A node, its interface where one is named, or the link between two nodes."""
+    kind, name = "link", "-".join(map(str, nodes))
+    if len(nodes) == 1:
+        kind, name = ("nic", f"{name}/{interface}") if interface else ("node", name)
+    host = ", ".join(node_name(node, found) for node in nodes)
+    return Culprit(kind, name, cause, evidence, node=host, score=score, ci=ci)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -168,14 +178,3 @@ def _lost(cell: Cell) -> list[int]:
 def _pooled(cells: Sequence[Cell], z: float) -> poisson.Rate:
     events = [count for cell in cells for count in _lost(cell)]
     return poisson.rate(events, [count for cell in cells for count in cell.segments or ()], z)
-
-
-def lost_on_the_way(cell: Cell, rate: float) -> float | None:
-    """Which part of a cell's losses happened before the receiver's interface counted the bytes, 0 .. 1.
-
-    About 0: the packets arrived at the receiver's interface and were lost behind it. About 1: they never
-    arrived. None where bytes are not known or nothing was lost.
-    """
-    if not (cell.sent_bytes and cell.received_bytes and rate > 0 and sum(cell.sent_bytes)):
-        return None
-    return (1 - sum(cell.received_bytes) / sum(cell.sent_bytes)) / rate

@@ -16,6 +16,10 @@ from smoke_training.statistics import baseline as baselines
 from smoke_training.statistics.baseline import LIMIT, Baseline, Comparison, Figure, Fingerprint
 
 ID = "baseline.regression"
+ASK = (
+    "Compare with the baseline's run (`smoke compare`): what changed under {}? If the new figure is the new "
+    "normal, set the tag trainstack.accepted to true on this run in MLflow."
+)
 # Shares of the measured time without the CPU it needed, above which a figure tells of the neighbour. Quiet
 # hosts stay below 0.01. A shaped wire kept its rate within 0.5 % while its ends waited for 0.31 .. 0.44 of
 # their time (0.1 Gb/s, two nodes on two busy cores).
@@ -71,14 +75,14 @@ def regression(plan: Plan, found: Evidence, checks: Sequence[Check], verdict: Ve
     """The check `baseline.regression`: PASS, FAIL with the list of figures, or SKIPPED with the reason."""
     try:
         if verdict is not Verdict.PASS:
-            return _skipped(f"The run is {verdict}: only a run that passed is compared with earlier ones.")
+            raise LookupError(f"The run is {verdict}: only a run that passed is compared with earlier ones.")
         baseline, source = _baseline(plan, found)
         compared = _compared(plan, found, checks, baseline, source)
     except LookupError as why:
-        return _skipped(str(why.args[0]))
+        return Check.skipped(str(why.args[0]), ID)
     except (ValueError, TypeError, ArithmeticError) as error:
         # Whatever an old run left behind, it must not cost this run its verdict.
-        return _skipped(f"No baseline: it cannot be read: {error}")
+        return Check.skipped(f"No baseline: it cannot be read: {error}", ID)
     return _judged(compared, source, left_out(checks))
 
 
@@ -137,7 +141,7 @@ def _judged(compared: Sequence[Comparison], source: str, disturbed_ids: list[str
         ),
         expected=Expected(value=1.0, kind="baseline", source=source, floor=LIMIT),
         message=_message(worse, claimed, compared),
-        next_action=_next(worse[0]) if worse else None,
+        next_action=ASK.format(worse[0].id) if worse else None,
     )
 
 
@@ -154,13 +158,6 @@ def _message(
         return f"{len(compared)} figures compared, none judged: {compared[0].reason}"
     return f"none of {len(claimed)} judged figures is below {LIMIT}x of this stack's accepted runs" + (
         f"; {len(compared) - len(claimed)} more not judged" if len(compared) > len(claimed) else ""
-    )
-
-
-def _next(worst: Comparison) -> str:
-    return (
-        f"Compare with the baseline's run (`smoke compare`): what changed under {worst.id}? If the new "
-        "figure is the new normal, set the tag trainstack.accepted to true on this run in MLflow."
     )
 
 
@@ -181,7 +178,3 @@ def _detail(item: Comparison) -> dict[str, object]:
         "detectable_loss": item.detectable,
         "reason": item.reason,
     }
-
-
-def _skipped(why: str) -> Check:
-    return Check(id=ID, status=Verdict.SKIPPED, required=False, message=why)

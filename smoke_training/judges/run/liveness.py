@@ -1,31 +1,38 @@
-"""Judges of how the ranks lived and died, and of whether the run reached its end (pure)."""
+"""Judge of how the ranks lived and died (pure)."""
 
 import signal
-from collections.abc import Iterator
 
 from smoke_training.evidence import Evidence
 from smoke_training.evidence.liveness import Hung, Killed, Liveness, NeverStarted
-from smoke_training.evidence.world import Ended, Failure, Finished, Unrecorded
-from smoke_training.judges.common import host_name
+from smoke_training.judges.common import host_name, next_step
 from smoke_training.model import Cause, Check, Culprit, Expected, Measured, Verdict
 from smoke_training.plan import Plan
 
 WATCH = "signs of life of every rank, watched from outside its process"
+OUT_OF_MEMORY = (
+    "Give the pods more memory, or the ranks less to hold: the kernel ended one for want of memory."
+)
+REMEDIES = {
+    "stack": "Check the network between the nodes: all ranks wait for data and none is behind.",
+    Cause.KILLED: "Read the node's kernel log (dmesg) and events: something outside this run ended the "
+    "process.",
+    Cause.HUNG: "Take the node out and read the process's stack (py-spy dump, /proc/PID/stack) before "
+    "ending it.",
+    Cause.NEVER_JOINED: "Read torchrun.log in the node's scratch folder.",
+}
+
+Incident = Killed | Hung | NeverStarted
 
 
-def alive(plan: Plan, found: Evidence) -> Check | None:
+def alive(plan: Plan, found: Evidence) -> Check:
     """No rank hung, none was killed except by plan, all started."""
-    hung, killed = found.all_of(Hung), found.all_of(Killed)
-    absent, watch = found.all_of(NeverStarted), found.of(Liveness)
-    culprits = [
-        *(_killed(item, found) for item in killed),
-        *(_hung(item, found) for item in hung),
-        *(_absent(item, found) for item in absent),
-    ]
-    if not culprits:
-        return None if watch is None else _healthy(plan, watch)
-    words = [*map(_killed_words, killed), *map(_hung_words, hung), *map(_absent_words, absent)]
+    hung, killed, watch = found.all_of(Hung), found.all_of(Killed), found.of(Liveness)
+    incidents: list[Incident] = [*killed, *hung, *found.all_of(NeverStarted)]
+    if not incidents:
+        return _healthy(plan, found.need(Liveness))
+    culprits = tuple(_culprit(item, found) for item in incidents)
     idle = max((item.idle_s for item in hung), default=None)
+    memory = {Cause.KILLED: OUT_OF_MEMORY} if any(item.oom_kills for item in killed) else {}
     return Check(
         status=Verdict.FAIL,
         measured=Measured(
@@ -37,9 +44,9 @@ def alive(plan: Plan, found: Evidence) -> Check | None:
             detail={"incidents": len(culprits)},
         ),
         expected=Expected(value=0.0, kind="declared", source=WATCH, floor=plan.hang_timeout_s),
-        message="; ".join(words),
-        culprits=tuple(culprits),
-        next_action=_action(hung, killed),
+        message="; ".join(_words(item) for item in incidents),
+        culprits=culprits,
+        next_action=next_step(Verdict.FAIL, culprits, REMEDIES | memory),
     )
 
 
@@ -66,38 +73,41 @@ def _healthy(plan: Plan, watch: Liveness) -> Check:
     )
 
 
-def _action(hung: tuple[Hung, ...], killed: tuple[Killed, ...]) -> str:
-    if any(item.oom_kills for item in killed):
-        return (
-            "Give the pods more memory, or the ranks less to hold: the kernel ended one for want of memory."
-        )
-    if killed:
-        return "Read the node's kernel log (dmesg) and events: something outside this run ended the process."
-    if any(item.how == "stalled" for item in hung):
-        return "Check the network between the nodes: all ranks wait for data and none is behind."
-    if hung:
-        return (
-            "Take the node out and read the process's stack (py-spy dump, /proc/PID/stack) before ending it."
-        )
-    return "Read torchrun.log in the node's scratch folder."
+def _culprit(item: Incident, found: Evidence) -> Culprit:
+    """The rank; what it belongs to where there is none; the transport where nothing is behind."""
+    evidence = [_words(item)]
+    cause = Cause.NEVER_JOINED
+    if isinstance(item, Killed):
+        cause = Cause.KILLED
+        evidence += [f"process {item.pid}"] if item.pid is not None else []
+        if item.oom_kills:
+            what = f"{item.oom_kills} processes of the node's group"
+            evidence.append(f"the kernel ended {what} for want of memory")
+    elif isinstance(item, Hung):
+        if item.node is None:
+            busy = f"busy for {item.busy_s:.1f} s of it at most"
+            return Culprit("stack", "transport", Cause.HUNG, (*evidence, busy))
+        cause = Cause.HUNG
+        evidence.append(f"process state {item.state or 'unknown'}, busy for {item.busy_s:.1f} s of it")
+    kind, number = ("node", item.node) if item.rank is None else ("rank", item.rank)
+    return Culprit(kind, str(number), cause, tuple(evidence), node=host_name(item.node, found))
 
 
-def _named(number: int | None) -> str:
-    if number is None:
-        return "by a signal that was not recorded"
-    try:
-        return f"by {signal.Signals(number).name}"
-    except ValueError:
-        return f"by signal {number}"
-
-
-def _killed_words(item: Killed) -> str:
-    if item.what == "rank":
-        where = f"in phase {item.phase or 'start'} after exchange {item.sequence}"
-        return f"rank {item.rank} on node {item.node} was killed {_named(item.signal)} {where}"
+def _words(item: Incident) -> str:
+    if isinstance(item, Hung):
+        return _hung_words(item)
+    if isinstance(item, NeverStarted):
+        return f"rank {item.rank} on node {item.node} never started (waited {item.waited_s:.1f} s)"
     if item.what == "launcher":
         return f"the launcher of node {item.node} vanished without a word"
-    return f"torchrun of node {item.node} was killed {_named(item.signal)}"
+    by = "by a signal that was not recorded"
+    if item.signal is not None:
+        known = item.signal in set(signal.Signals)
+        by = f"by {signal.Signals(item.signal).name}" if known else f"by signal {item.signal}"
+    if item.what == "torchrun":
+        return f"torchrun of node {item.node} was killed {by}"
+    where = f"in phase {item.phase or 'start'} after exchange {item.sequence}"
+    return f"rank {item.rank} on node {item.node} was killed {by} {where}"
 
 
 def _hung_words(item: Hung) -> str:
@@ -112,77 +122,3 @@ def _hung_words(item: Hung) -> str:
     what = "has been stopped by a signal" if item.how == "stopped" else "has done nothing"
     where = f"in phase {item.phase or 'start'} at exchange {item.sequence}"
     return f"rank {item.rank} on node {item.node} {what} {where} {after}; the others are at {item.foremost}"
-
-
-def _absent_words(item: NeverStarted) -> str:
-    return f"rank {item.rank} on node {item.node} never started (waited {item.waited_s:.1f} s)"
-
-
-def _killed(item: Killed, found: Evidence) -> Culprit:
-    evidence = [_killed_words(item)]
-    evidence += [f"process {item.pid}"] if item.pid is not None else []
-    if item.oom_kills:
-        evidence.append(f"the kernel ended {item.oom_kills} processes of the node's group for want of memory")
-    return _culprit(item.rank, item.node, Cause.KILLED, evidence, found)
-
-
-def _hung(item: Hung, found: Evidence) -> Culprit:
-    if item.node is None:
-        return Culprit(
-            kind="stack", id="transport", cause=Cause.HUNG,
-            evidence=(_hung_words(item), f"busy for {item.busy_s:.1f} s of it at most"),
-        )  # fmt: skip
-    evidence = [
-        _hung_words(item),
-        f"process state {item.state or 'unknown'}, busy for {item.busy_s:.1f} s of it",
-    ]
-    return _culprit(item.rank, item.node, Cause.HUNG, evidence, found)
-
-
-def _absent(item: NeverStarted, found: Evidence) -> Culprit:
-    return _culprit(item.rank, item.node, Cause.NEVER_JOINED, [_absent_words(item)], found)
-
-
-def _culprit(rank: int | None, node: int, cause: Cause, evidence: list[str], found: Evidence) -> Culprit:
-    return Culprit(
-        kind="node" if rank is None else "rank",
-        id=str(node if rank is None else rank),
-        node=host_name(node, found),
-        cause=cause,
-        evidence=tuple(evidence),
-    )
-
-
-def completed(_plan: Plan, found: Evidence) -> Check | None:
-    """An ERROR when the run did not reach its end or left something unreadable or unwritten, else None."""
-    failures = found.all_of(Failure)
-    reasons = list(found.unreadable)
-    reasons += [f"rank {item.rank} broke in phase {item.phase}: {item.message}" for item in failures]
-    reasons += [f"{item.path} could not be written: {item.reason}" for item in found.all_of(Unrecorded)]
-    if found.of(Finished) is None:
-        ended = found.of(Ended)
-        reasons.append(ended.reason if ended else "the ranks ended before they had delivered everything")
-    if not reasons:
-        return None
-    culprits = tuple(_full_disks(found))
-    return Check(
-        id="run.completed",
-        status=Verdict.ERROR,
-        message="; ".join(reasons)[:2000],
-        culprits=culprits,
-        next_action="Make room where the run writes, or give it another work folder."
-        if culprits
-        else "Read torchrun.log in the node's scratch folder.",
-    )
-
-
-def _full_disks(found: Evidence) -> Iterator[Culprit]:
-    """The places that had no room left, as far as a failure says so."""
-    full = [(item.path, item.reason) for item in found.all_of(Unrecorded)]
-    full += [(f"work folder of rank {item.rank}", item.message) for item in found.all_of(Failure)]
-    for place, reason in full:
-        if "No space left on device" in reason or "Disk quota exceeded" in reason:
-            yield Culprit(
-                kind="storage", id=place, cause=Cause.DISK_FULL,
-                evidence=(reason[:300],),
-            )  # fmt: skip

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from smoke_training.evidence import Evidence
 from smoke_training.evidence.world import NodeFacts, Nodes, Preflight, World
+from smoke_training.judges.common import next_step
 from smoke_training.model import PLAN, Cause, Check, Culprit, Expected, Measured, Verdict
 from smoke_training.plan import Plan
 
@@ -14,11 +15,17 @@ DOWN = frozenset({"down", "lowerlayerdown", "notpresent"})
 PER_NODE_VARIABLES = frozenset({"NCCL_HOSTID", "NCCL_TOPO_FILE", "NCCL_DEBUG_FILE"})
 
 
-def devices(plan: Plan, found: Evidence) -> Check | None:
+REMEDIES = {
+    Cause.NEVER_JOINED: "Look at the missing node's pod: is it started, does it reach node 0?",
+    Cause.WRONG_WORLD_SIZE: "Start as many launchers as the plan has nodes, all with the same plan.",
+    Cause.DEAD_RAIL: "Check that the node's interface is attached and its driver loaded.",
+    "": "Give every node the same image, machine type and environment.",
+}
+
+
+def devices(plan: Plan, found: Evidence) -> Check:
     """As many GPUs as planned on every node, unless the environment asks for CPU."""
-    own, hello = found.of(Preflight), found.of(Nodes)
-    if own is None:
-        return None
+    own, hello = found.need(Preflight), found.of(Nodes)
     others = hello.joined if hello else ()
     seen = {facts.node: (facts.gpus, facts.device, facts.device_forced) for facts in others}
     seen[0] = (own.devices_found, own.device, own.device_forced)
@@ -30,14 +37,13 @@ def devices(plan: Plan, found: Evidence) -> Check | None:
         if gpus < wanted and not (device == "cpu" and forced)
     ]
     shown = short[0] if short else min(seen, key=lambda node: seen[node][0])
+    gpus = seen[shown][0]
     where = "this node" if len(seen) == 1 else f"node {shown}" if short else "every node"
     return Check(
         status=Verdict.FAIL if short else Verdict.PASS,
-        measured=Measured(
-            value=float(seen[shown][0]), unit="GPUs", n=len(seen), estimator="fewest of a node"
-        ),
+        measured=Measured(value=float(gpus), unit="GPUs", n=len(seen), estimator="fewest of a node"),
         expected=Expected(value=float(wanted), kind="declared", source=PLAN),
-        message=f"{seen[shown][0]} GPUs are visible on {where}, the plan has {wanted}",
+        message=f"{gpus} GPUs are visible on {where}, the plan has {wanted}",
         culprits=tuple(
             _culprit(node, hosts.get(node), Cause.MISMATCH, f"{seen[node][0]} of {wanted} GPUs")
             for node in short
@@ -48,15 +54,15 @@ def devices(plan: Plan, found: Evidence) -> Check | None:
     )
 
 
-def nodes(plan: Plan, found: Evidence) -> Check | None:
+def nodes(plan: Plan, found: Evidence) -> Check:
     """Every node said hello, and all are alike: plan, ranks, code, software, driver, GPUs, variables."""
-    hello = found.of(Nodes)
-    if hello is None:
-        return None
-    faults = list(_faults(plan, hello))
-    present = {facts.node for facts in hello.joined}
+    hello = found.need(Nodes)
+    culprits = tuple(_faults(plan, hello))
+    status = Verdict.FAIL if culprits else Verdict.PASS
+    met = f"{hello.wanted} nodes said hello within {hello.waited_s:.1f} s, all alike"
+    fine = "one node, which waits for no other" if hello.wanted == 1 else met
     return Check(
-        status=Verdict.FAIL if faults else Verdict.PASS,
+        status=status,
         measured=Measured(
             value=float(len(hello.joined)),
             unit="nodes",
@@ -65,50 +71,37 @@ def nodes(plan: Plan, found: Evidence) -> Check | None:
             detail={
                 "waited_s": hello.waited_s,
                 "strangers": hello.strangers,
-                "missing": sorted(set(range(hello.wanted)) - present),
+                "missing": sorted(set(range(hello.wanted)) - {facts.node for facts in hello.joined}),
             },
         ),
         expected=Expected(value=float(hello.wanted), kind="declared", source=PLAN),
-        message="; ".join(dict.fromkeys(words for _, words in faults))
-        or ("one node, which waits for no other" if hello.wanted == 1 else _met(hello)),
-        culprits=tuple(culprit for culprit, _ in faults),
-        next_action=_next(faults[0][0].cause) if faults else None,
+        message="; ".join(dict.fromkeys(culprit.evidence[0] for culprit in culprits)) or fine,
+        culprits=culprits,
+        next_action=next_step(status, culprits, REMEDIES),
     )
 
 
-def _met(hello: Nodes) -> str:
-    return f"{hello.wanted} nodes said hello within {hello.waited_s:.1f} s, all alike"
-
-
-def _next(cause: Cause) -> str:
-    return {
-        Cause.NEVER_JOINED: "Look at the missing node's pod: is it started, does it reach node 0?",
-        Cause.WRONG_WORLD_SIZE: "Start as many launchers as the plan has nodes, all with the same plan.",
-        Cause.DEAD_RAIL: "Check that the node's interface is attached and its driver loaded.",
-    }.get(cause, "Give every node the same image, machine type and environment.")
-
-
-def _faults(plan: Plan, hello: Nodes) -> Iterator[tuple[Culprit, str]]:
-    """Every fault with its words, the most basic first; of a node with another plan only that."""
+def _faults(plan: Plan, hello: Nodes) -> Iterator[Culprit]:
+    """Every fault, the most basic first; of a node with another plan only that."""
     known = {facts.node: facts.host for facts in hello.joined}
     for node in sorted(set(range(hello.wanted)) - set(known)):
         words = f"node {node} never said hello (waited {hello.waited_s:.1f} s)"
-        yield _culprit(node, None, Cause.NEVER_JOINED, words), words
-    named = set[int]()
-    for node, words in _wrong_sizes(hello):
-        named.add(node)
-        yield _culprit(node, known[node], Cause.WRONG_WORLD_SIZE, words), words
+        yield _culprit(node, None, Cause.NEVER_JOINED, words)
+    wrong = list(_wrong_sizes(hello))
+    for node, words in wrong:
+        yield _culprit(node, known[node], Cause.WRONG_WORLD_SIZE, words)
+    named = {node for node, _ in wrong}
     alike = [facts for facts in hello.joined if facts.node not in named]
     for node, words in _skew(alike):
-        yield _culprit(node, known[node], Cause.MISMATCH, words), words
-    for node, nic, words in _absent_rails(plan, alike):
-        yield (
-            Culprit(
-                kind="nic", id=f"{node}/{nic}", node=known[node], cause=Cause.DEAD_RAIL,
-                evidence=(words,),
-            ),
-            words,
-        )  # fmt: skip
+        yield _culprit(node, known[node], Cause.MISMATCH, words)
+    for facts in alike:
+        states = {nic.name: nic.state for nic in facts.nics}
+        for rail in plan.rails:  # ranks would wait for ever on one that is missing or down
+            words = f"node {facts.node} has no interface {rail}, which the plan names as a rail"
+            if rail in states:
+                words = f"{rail} of node {facts.node}, which the plan names as a rail, is {states[rail]}"
+            if rail not in states or states[rail] in DOWN:
+                yield Culprit("nic", f"{facts.node}/{rail}", Cause.DEAD_RAIL, (words,), node=facts.host)
 
 
 def _wrong_sizes(hello: Nodes) -> Iterator[tuple[int, str]]:
@@ -135,11 +128,8 @@ def _wrong_sizes(hello: Nodes) -> Iterator[tuple[int, str]]:
 
 
 def _size(facts: NodeFacts) -> str:
-    ranks = (
-        "as many ranks as there are devices"
-        if facts.plan_ranks_per_node is None
-        else f"{facts.plan_ranks_per_node} ranks"
-    )
+    number = facts.plan_ranks_per_node
+    ranks = "as many ranks as there are devices" if number is None else f"{number} ranks"
     return f"{facts.plan_nodes} nodes of {ranks}"
 
 
@@ -180,29 +170,13 @@ def _deviants(
     return [(facts, example) for facts in nodes if value(facts) != usual]
 
 
-def _absent_rails(plan: Plan, nodes: Sequence[NodeFacts]) -> Iterator[tuple[int, str, str]]:
-    """Rails that a node lacks or that are down there: ranks would wait on them for ever."""
-    for facts in nodes:
-        states = {nic.name: nic.state for nic in facts.nics}
-        for rail in plan.rails:
-            if rail not in states:
-                words = f"node {facts.node} has no interface {rail}, which the plan names as a rail"
-            elif states[rail] in DOWN:
-                words = f"{rail} of node {facts.node}, which the plan names as a rail, is {states[rail]}"
-            else:
-                continue
-            yield facts.node, rail, words
-
-
 def _culprit(node: int, host: str | None, cause: Cause, evidence: str) -> Culprit:
-    return Culprit(kind="node", id=str(node), node=host, cause=cause, evidence=(evidence,))
+    return Culprit("node", str(node), cause, (evidence,), node=host)
 
 
-def joined(plan: Plan, found: Evidence) -> Check | None:
+def joined(plan: Plan, found: Evidence) -> Check:
     """All ranks joined, and joined alike."""
-    cluster = found.of(World)
-    if cluster is None:
-        return None
+    cluster = found.need(World)
     problems = []
     if len(cluster.ranks) != cluster.wanted:
         problems.append(f"{len(cluster.ranks)} ranks joined, {cluster.wanted} wanted")

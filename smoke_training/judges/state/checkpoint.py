@@ -3,7 +3,7 @@
 import statistics
 
 from smoke_training.evidence import Evidence
-from smoke_training.evidence.state import Checkpoint, Damage, Integrity, Resume
+from smoke_training.evidence.state import Checkpoint, Integrity, Resume
 from smoke_training.formulae import youngdaly
 from smoke_training.judges.common import host_name
 from smoke_training.judges.storage.throughput import WARM_SHARE, refused
@@ -11,14 +11,12 @@ from smoke_training.model import Cause, Check, Culprit, Expected, Measured, Verd
 from smoke_training.plan import Plan
 
 
-def commit(_plan: Plan, found: Evidence) -> Check | None:
+def commit(_plan: Plan, found: Evidence) -> Check:
     """Asynchronous checkpoints became durable, and came back bit for bit; the figures are reported."""
-    stopped = refused(("checkpoint",), found)
+    stopped = refused("checkpoint", found)
     if stopped is not None:
         return stopped
-    run = found.of(Checkpoint)
-    if run is None:
-        return None
+    run = found.need(Checkpoint)
     wrong = [*run.different, *run.left_behind]
     status = Verdict.FAIL if wrong else Verdict.PASS if run.entries and run.commit_s else Verdict.ERROR
     stall, seconds = statistics.median(run.stall_s), statistics.median(run.commit_s)
@@ -48,7 +46,7 @@ def commit(_plan: Plan, found: Evidence) -> Check | None:
             },
         ),
         expected=Expected.exactly(0.0, "entries that differ after the restore"),
-        culprits=(_storage(run.name, None, Cause.STATE_LOST, tuple(wrong[:5])),) if wrong else (),
+        culprits=(Culprit("storage", run.name, Cause.STATE_LOST, tuple(wrong[:5])),) if wrong else (),
         message=text + (f"; left behind: {', '.join(run.left_behind)}" if run.left_behind else ""),
         next_action="Do not train on this storage: it returns other bytes than were saved."
         if wrong
@@ -56,11 +54,9 @@ def commit(_plan: Plan, found: Evidence) -> Check | None:
     )
 
 
-def torn_refused(_plan: Plan, found: Evidence) -> Check | None:
+def torn_refused(_plan: Plan, found: Evidence) -> Check:
     """Damaged copies of real checkpoints were all refused, on every rank."""
-    outcome, asynchronous = found.of(Resume), found.of(Checkpoint)
-    if outcome is None:
-        return None
+    outcome, asynchronous = found.need(Resume), found.of(Checkpoint)
     offered = sum(len(rank.torn_offered) for rank in outcome.ranks)
     accepted = [f"rank {rank.rank}: {name}" for rank in outcome.ranks for name in rank.torn_accepted]
     if asynchronous is not None:
@@ -73,25 +69,25 @@ def torn_refused(_plan: Plan, found: Evidence) -> Check | None:
             value=float(len(accepted)), unit="torn checkpoints accepted", n=offered, estimator="count"
         ),
         expected=Expected.exactly(0.0, "copies of this run's checkpoints, damaged on purpose"),
-        message=f"{len(accepted)} of {offered} torn checkpoints were accepted"
-        + "".join(f"; {a}" for a in accepted[:10]),
+        message="; ".join([f"{len(accepted)} of {offered} torn checkpoints were accepted", *accepted[:10]]),
         next_action="Do not resume from this storage." if accepted else None,
     )
 
 
-def integrity(_plan: Plan, found: Evidence) -> Check | None:
+def integrity(_plan: Plan, found: Evidence) -> Check:
     """Every checkpoint that was once committed was still whole when the restarted ranks read it."""
-    stopped = refused(("resume",), found)
+    stopped = refused("resume", found)
     if stopped is not None:
         return stopped
-    state = found.of(Integrity)
-    if state is None:
-        return None
-    status = Verdict.PASS
+    state = found.need(Integrity)
+    status, action = Verdict.PASS, None
     if state.unreadable or state.resumed_from is None:
-        status = Verdict.ERROR
+        where = state.unreadable[0].path if state.unreadable else state.path
+        status, action = Verdict.ERROR, f"Check permissions and mount of {where}."
     if state.damaged:
+        where = state.damaged[0].path
         status = Verdict.FAIL
+        action = f"Find out what changed {where} after it was committed; test that storage."
     return Check(
         status=status,
         measured=Measured(
@@ -109,7 +105,7 @@ def integrity(_plan: Plan, found: Evidence) -> Check | None:
         expected=Expected.exactly(0.0, "SHA-256 in manifests of committed checkpoints"),
         culprits=_torn_culprits(state, found),
         message=_integrity_message(state),
-        next_action=_integrity_action(state, status),
+        next_action=action,
     )
 
 
@@ -125,38 +121,30 @@ def _integrity_message(state: Integrity) -> str:
     return "; ".join(parts) or f"step {state.resumed_from} and all committed before it are whole on all ranks"
 
 
-def _integrity_action(state: Integrity, status: Verdict) -> str | None:
-    if status is Verdict.FAIL:
-        return f"Find out what changed {state.damaged[0].path} after it was committed; test that storage."
-    if status is Verdict.ERROR:
-        where = state.unreadable[0].path if state.unreadable else state.path
-        return f"Check permissions and mount of {where}."
-    return None
-
-
 def _torn_culprits(state: Integrity, found: Evidence) -> tuple[Culprit, ...]:
     """The storage of each node that holds a damaged or unreadable part, newest step first in the evidence."""
-    culprits = []
-    for items, cause in ((state.damaged, Cause.TORN_CHECKPOINT), (state.unreadable, Cause.UNKNOWN)):
-        for node in sorted({item.node for item in items}):
-            known = tuple(_words(item) for item in items if item.node == node)
-            culprits.append(_storage(f"{state.name}@{node}", host_name(node, found), cause, known[:5]))
-    return tuple(culprits)
+    return tuple(
+        Culprit(
+            "storage",
+            f"{state.name}@{node}",
+            cause,
+            tuple(
+                f"rank {item.rank}, step {item.step}, {item.path}: {item.fault}"
+                for item in items
+                if item.node == node
+            )[:5],
+            node=host_name(node, found),
+        )
+        for items, cause in ((state.damaged, Cause.TORN_CHECKPOINT), (state.unreadable, Cause.UNKNOWN))
+        for node in sorted({item.node for item in items})
+    )
 
 
-def _words(item: Damage) -> str:
-    return f"rank {item.rank}, step {item.step}, {item.path}: {item.fault}"
-
-
-def _storage(name: str, host: str | None, cause: Cause, evidence: tuple[str, ...]) -> Culprit:
-    return Culprit(kind="storage", id=name, node=host, cause=cause, evidence=evidence)
-
-
-def advice(plan: Plan, found: Evidence) -> Check | None:
+def advice(plan: Plan, found: Evidence) -> Check:
     """How often to write a checkpoint of a Llama 3 8B at the measured rates; advice, never judged."""
-    run = found.of(Checkpoint)
-    if run is None:
-        return None if refused(("checkpoint",), found) is None else _advice(None, "no checkpoint", {}, 0)
+    if found.of(Checkpoint) is None and refused("checkpoint", found):
+        return _advice(None, "no checkpoint", {}, 0)
+    run = found.need(Checkpoint)
     gpus = plan.nodes * plan.gpus_per_node
     if gpus == 0:
         return _advice(None, "the prior for failures is per GPU, and the plan has none", {}, 0)

@@ -1,61 +1,27 @@
-"""Judges of numerics and of the recovery after a kill (pure)."""
+"""Judges of the recovery after a kill (pure)."""
 
-import math
 import signal
 
 from smoke_training.evidence import Evidence
 from smoke_training.evidence.state import Resume
-from smoke_training.evidence.training import Parity
-from smoke_training.formulae.efficiency import relative_difference
 from smoke_training.model import Cause, Check, Culprit, Expected, Measured, Verdict
 from smoke_training.plan import Plan
 
-PARITY_LIMITS = {"float64": 1e-10, "float32": 1e-5}
-PARITY_STEPS = 20
 
-
-def loss_parity(_plan: Plan, found: Evidence) -> Check | None:
-    """Equal losses on N ranks and on one."""
-    losses = found.of(Parity)
-    if losses is None:
-        return None
-    worst = max(relative_difference(a, b) for a, b in zip(losses.many, losses.one, strict=True))
-    limit = PARITY_LIMITS[losses.dtype]
-    good = worst <= limit and len(losses.many) >= PARITY_STEPS
-    return Check(
-        status=Verdict.PASS if good else Verdict.FAIL,
-        measured=Measured(
-            value=worst if math.isfinite(worst) else None,
-            unit="relative difference",
-            n=len(losses.many),
-            estimator="maximum over steps",
-            reason=None if math.isfinite(worst) else "a loss is not finite",
-        ),
-        expected=Expected(
-            value=0.0,
-            kind="derived",
-            floor=limit,
-            source=f"rounding of {losses.dtype} sums in another order over {PARITY_STEPS} steps",
-        ),
-        message=f"losses of N ranks and of one rank differ by at most {worst:.2e} (tolerated: {limit:.0e})",
-        next_action=None if good else "Check gradient averaging: batch split, loss scaling, reduction dtype.",
-    )
-
-
-def resume_equality(_plan: Plan, found: Evidence) -> Check | None:
+def resume_equality(_plan: Plan, found: Evidence) -> Check:
     """Every entry of every rank equal to the uninterrupted run, and bit-equal losses afterwards."""
-    outcome = found.of(Resume)
-    if outcome is None:
-        return None
+    outcome = found.need(Resume)
     entries = sum(rank.entries for rank in outcome.ranks)
     different = [f"rank {rank.rank} {name}" for rank in outcome.ranks for name in rank.different]
     compared = sum(rank.losses_compared for rank in outcome.ranks)
     unequal = compared - sum(rank.losses_equal for rank in outcome.ranks)
     empty = [rank.rank for rank in outcome.ranks if rank.entries == 0 or rank.losses_compared < 5]
     good = not different and unequal == 0 and not empty
-    accused = [
-        rank.rank for rank in outcome.ranks if rank.different or rank.losses_equal < rank.losses_compared
-    ]
+    culprits = tuple(
+        Culprit("rank", str(rank.rank), Cause.STATE_LOST, tuple(rank.different[:5]))
+        for rank in outcome.ranks
+        if rank.different or rank.losses_equal < rank.losses_compared
+    )
     return Check(
         status=Verdict.PASS if good else Verdict.ERROR if empty else Verdict.FAIL,
         measured=Measured(
@@ -66,15 +32,7 @@ def resume_equality(_plan: Plan, found: Evidence) -> Check | None:
             detail={"losses_compared": compared, "losses_different": unequal, "first": different[:10]},
         ),
         expected=Expected.exactly(0.0, "an uninterrupted run of the same ranks, at the same steps"),
-        culprits=tuple(
-            Culprit(
-                kind="rank",
-                id=str(rank),
-                cause=Cause.STATE_LOST,
-                evidence=tuple(outcome.ranks[rank].different[:5]),
-            )
-            for rank in accused
-        ),
+        culprits=culprits,
         message=f"{len(different)} of {entries} state entries, {unequal} of {compared} losses differ"
         + (f"; rank {empty[0]} compared nothing" if empty else ""),
         next_action=None
@@ -83,11 +41,9 @@ def resume_equality(_plan: Plan, found: Evidence) -> Check | None:
     )
 
 
-def recovery(_plan: Plan, found: Evidence) -> Check | None:
+def recovery(_plan: Plan, found: Evidence) -> Check:
     """The kill was real, and it cost no more than one checkpoint interval."""
-    outcome = found.of(Resume)
-    if outcome is None:
-        return None
+    outcome = found.need(Resume)
     # A damaged checkpoint has a check of its own; here counts whether checkpoints were made often enough.
     newest = outcome.resumed_from if outcome.committed is None else outcome.committed
     lost = outcome.killed_at_step - newest

@@ -1,44 +1,41 @@
 """Judge of the data loader: accelerator utilisation under an emulated load (pure)."""
 
 import statistics
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from smoke_training.evidence import Evidence
 from smoke_training.evidence.storage import Loader
 from smoke_training.judges.common import RUN_AGAIN, against_floor, finite, host_name
-from smoke_training.judges.storage.throughput import NOISY_QUEUE_SHARE, refused
+from smoke_training.judges.storage.throughput import refused
 from smoke_training.model import Cause, Check, Culprit, Expected, Measured, Verdict
 from smoke_training.plan import Plan
-from smoke_training.statistics import slowness
-from smoke_training.statistics.estimators import Z_ACQUIT, Z_REPORTED, decision_z, trimmed_interval
+from smoke_training.statistics import noise, slowness
+from smoke_training.statistics.estimators import Z_ACQUIT, Z_REPORTED, blocks, decision_z, trimmed_interval
 
 UTILISATION = 0.90
 RULE = "mlcommons/storage Submission_guidelines.md asks 90 % of U-Net3D and ResNet50 (2026)"
 
 
-def utilisation(_plan: Plan, found: Evidence) -> Check | None:
+def utilisation(_plan: Plan, found: Evidence) -> Check:
     """Share of its time that the emulated accelerator computed instead of waiting for data."""
-    stopped = refused(("loader",), found)
+    stopped = refused("loader", found)
     if stopped is not None:
         return stopped
-    run = found.of(Loader)
-    if run is None:
-        return None
+    run = found.need(Loader)
     ranks = range(len(run.compute))
-    shares = [_utilisation(run, rank) for rank in ranks]
+    shares = [_utilisations(run, rank) for rank in ranks]
     worst = min(ranks, key=lambda rank: statistics.fmean(shares[rank]))
     # An interval of the log of the waiting share would break at no waiting at all; utilisations are fine.
     decisive = trimmed_interval(shares[worst], decision_z(comparisons=len(ranks)))
     reported = trimmed_interval(shares[worst], Z_REPORTED)
     acquitting = trimmed_interval(shares[worst], Z_ACQUIT)
     status = against_floor(acquitting.low, decisive.high, UTILISATION)
-    queue = _loader_queue_share(run)
-    if status is Verdict.FAIL and (queue or 0.0) > NOISY_QUEUE_SHARE:
+    walls = [[*busy, *waits] for busy, waits in zip(run.compute, run.stall, strict=True)]
+    queue = noise.queue_share(walls, run.stall_queue)
+    if status is Verdict.FAIL and (queue or 0.0) > noise.QUEUE_LIMIT:
         status = Verdict.INCONCLUSIVE
-    batches = len(run.compute[0])
-    seconds = [sum(run.compute[r]) + sum(run.stall[r]) for r in ranks]
-    samples = sum(batches * run.batch_samples / s for s in seconds)
-    nodes = {run.nodes[rank] for rank in ranks if statistics.fmean(shares[rank]) < UTILISATION}
+    samples = sum(len(run.compute[0]) * run.batch_samples / sum(wall) for wall in walls)
+    culprits = _culprits(run, shares, found) if status is Verdict.FAIL else ()
     return Check(
         status=status,
         measured=Measured(
@@ -60,27 +57,41 @@ def utilisation(_plan: Plan, found: Evidence) -> Check | None:
             value=1.0, kind="declared", source=f"{RULE}; load: {run.source}", floor=UTILISATION
         ),
         noise={"queue_share": queue},
-        culprits=tuple(_loader_culprits(run, nodes, shares, found)) if status is Verdict.FAIL else (),
+        culprits=culprits,
         message=f"rank {worst} computes {decisive.estimate:.1%} of its time (at least {UTILISATION:.0%}), "
         f"all ranks load {samples:.0f} samples/s with {run.workers} workers each",
-        next_action=_loader_action(status, run, worst),
+        next_action=_next(status, run, worst),
     )
 
 
-def _utilisation(run: Loader, rank: int) -> list[float]:
+def _utilisations(run: Loader, rank: int) -> list[float]:
     """Utilisation per block of batches: single batches come in bursts of as many as there are workers."""
-    compute, stall = run.compute[rank], run.stall[rank]
-    length = slowness.block_length(len(compute))
-    starts = range(0, len(compute) - length + 1, length)
-    parts = [(sum(compute[s : s + length]), sum(stall[s : s + length])) for s in starts]
-    return [busy / (busy + waiting) for busy, waiting in parts]
+    length = slowness.block_length(len(run.compute[rank]))
+    parts = zip(blocks(run.compute[rank], length), blocks(run.stall[rank], length), strict=True)
+    return [sum(busy) / (sum(busy) + sum(waiting)) for busy, waiting in parts]
 
 
-def _loader_queue_share(run: Loader) -> float | None:
-    if run.stall_queue is None:
-        return None
-    rows = zip(run.stall_queue, run.compute, run.stall, strict=True)
-    return max(sum(waits) / (sum(busy) + sum(idle)) for waits, busy, idle in rows)
+def _culprits(run: Loader, shares: Sequence[Sequence[float]], found: Evidence) -> tuple[Culprit, ...]:
+    """Every node with a rank below the limit; the stack where that is all of them."""
+    means = {rank: statistics.fmean(values) for rank, values in enumerate(shares)}
+    slow = {run.nodes[rank] for rank, mean in means.items() if mean < UTILISATION}
+    if slow == set(run.nodes):
+        return (_culprit(run, None, means, found),)
+    return tuple(_culprit(run, node, means, found) for node in sorted(slow))
+
+
+def _culprit(run: Loader, node: int | None, means: Mapping[int, float], found: Evidence) -> Culprit:
+    """The storage where its reads fill the workers' time; otherwise the node's (or all nodes') processors."""
+    here = [rank for rank in means if node in (None, run.nodes[rank])]
+    worst, host = min(here, key=means.__getitem__), host_name(node, found)
+    wall = sum(run.compute[worst]) + sum(run.stall[worst])
+    spent = f"{run.read_seconds[worst]:.1f} s inside reads during {wall:.1f} s"
+    words, score = f"rank {worst}'s {run.workers} workers spent {spent}", means[worst]
+    if _reads_dominate(run, worst):
+        name = run.name if node is None else f"{run.name}@{node}"
+        return Culprit("storage", name, Cause.SLOW_STORAGE, (words,), node=host, score=score)
+    kind, name = ("stack", "loader") if node is None else ("node", str(node))
+    return Culprit(kind, name, Cause.SLOW_COMPUTE, (words,), node=host, score=score)
 
 
 def _reads_dominate(run: Loader, rank: int) -> bool:
@@ -89,50 +100,9 @@ def _reads_dominate(run: Loader, rank: int) -> bool:
     return run.read_seconds[rank] > 0.5 * run.workers * wall
 
 
-def _loader_culprits(
-    run: Loader, nodes: set[int], shares: Sequence[Sequence[float]], found: Evidence
-) -> list[Culprit]:
-    if nodes == set(run.nodes):
-        return [_loader_culprit(run, None, range(len(shares)), shares, None)]
-    return [
-        _loader_culprit(
-            run,
-            node,
-            [rank for rank in range(len(shares)) if run.nodes[rank] == node],
-            shares,
-            host_name(node, found),
-        )
-        for node in sorted(nodes)
-    ]
-
-
-def _loader_culprit(
-    run: Loader, node: int | None, ranks: Sequence[int], shares: Sequence[Sequence[float]], host: str | None
-) -> Culprit:
-    """The storage where its reads fill the workers' time; otherwise the node's (or all nodes') processors."""
-    worst = min(ranks, key=lambda rank: statistics.fmean(shares[rank]))
-    wall = sum(run.compute[worst]) + sum(run.stall[worst])
-    reading = _reads_dominate(run, worst)
-    if reading:
-        kind, name = "storage", run.name if node is None else f"{run.name}@{node}"
-    else:
-        kind, name = ("stack", "loader") if node is None else ("node", str(node))
-    spent = f"{run.read_seconds[worst]:.1f} s inside reads during {wall:.1f} s"
-    return Culprit(
-        kind=kind,
-        id=name,
-        node=host,
-        score=statistics.fmean(shares[worst]),
-        cause=Cause.SLOW_STORAGE if reading else Cause.SLOW_COMPUTE,
-        evidence=(f"rank {worst}'s {run.workers} workers spent {spent}",),
-    )
-
-
-def _loader_action(status: Verdict, run: Loader, worst: int) -> str | None:
-    if status is Verdict.PASS:
-        return None
-    if status is Verdict.INCONCLUSIVE:
-        return RUN_AGAIN
+def _next(status: Verdict, run: Loader, worst: int) -> str | None:
+    if status is not Verdict.FAIL:
+        return RUN_AGAIN if status is Verdict.INCONCLUSIVE else None
     if _reads_dominate(run, worst):
         return f"Raise the read throughput of {run.name} ({run.path}), or cache the data on the nodes."
     return "Give the loader more worker processes and CPUs."

@@ -26,19 +26,19 @@ class Finding:
 
 def of_rank(training: Training, score: Score) -> Finding:
     """Quota and clock leave counters; time neither run nor waited is time stopped; the rest is compute."""
-    window, cpu = training.windows[score.rank], scaling.cpu_slowdown(training, score.rank)
+    cpu = scaling.cpu_slowdown(training, score.rank)
     cause = Cause.SLOW_COMPUTE
     if quota_explains(training, score):
         cause = Cause.QUOTA
     elif slow_clock(training.windows, score.rank):
         cause = Cause.CLOCK
-    elif cpu is not None and cpu - 1 < (score.slowdown - 1) / 2:
+    elif cpu is not None and cpu - 1 < (score.value - 1) / 2:
         # Most of the excess is time in which it neither ran nor waited for a CPU: stopped, or blocked.
         cause = Cause.NOT_RUNNING
     why = unfit(training)
     if why is not None and (cause is Cause.SLOW_COMPUTE or _may_be_waiting(training, cause)):
         cause = Cause.NOISY_HOST
-    return Finding(cause, tuple(_evidence(training, score, cpu, window, why)))
+    return Finding(cause, tuple(_evidence(training, score, cpu, why)))
 
 
 def unfit(training: Training) -> str | None:
@@ -54,7 +54,7 @@ def quota_explains(training: Training, score: Score) -> bool:
     if window.throttled_seconds is None:
         return True
     spent = sum(training.compute[score.rank])
-    return window.throttled_seconds >= QUOTA_SHARE * spent * (1 - 1 / score.slowdown)
+    return window.throttled_seconds >= QUOTA_SHARE * spent * (1 - 1 / score.value)
 
 
 def slow_clock(windows: Sequence[Window], rank: int) -> bool:
@@ -78,11 +78,10 @@ def _may_be_waiting(training: Training, cause: Cause) -> bool:
     return cause is Cause.NOT_RUNNING and unseen
 
 
-def _evidence(
-    training: Training, score: Score, cpu: float | None, window: Window, why: str | None
-) -> list[str]:
+def _evidence(training: Training, score: Score, cpu: float | None, why: str | None) -> list[str]:
+    window = training.windows[score.rank]
     share = noise.queue_share(training.compute, training.compute_queue)
-    found = [f"wall time {score.slowdown:.2f}x its peers' over {score.blocks} blocks of 10 steps"]
+    found = [f"wall time {score.value:.2f}x its peers' over {score.blocks} blocks of 10 steps"]
     found.append("CPU time: not available" if cpu is None else f"CPU time {cpu:.2f}x its peers'")
     if window.throttled_periods:
         held = "" if window.throttled_seconds is None else f", held back for {window.throttled_seconds:.2f} s"

@@ -14,11 +14,9 @@ PARTS = ("data", "compute", "exposed", "checkpoint", "other")
 TOLERANCE = 0.02  # of a rank's step: parts that leave out or count twice more than this make no record
 
 
-def decomposition(_plan: Plan, found: Evidence) -> Check | None:
+def decomposition(_plan: Plan, found: Evidence) -> Check:
     """The five parts of every rank's steps sum to what the steps took; the record is invalid otherwise."""
-    record = found.of(Decomposition)
-    if record is None:
-        return None
+    record = found.need(Decomposition)
     totals = [math.fsum(row) for row in record.total]
     parts = [{name: math.fsum(getattr(record, name)[rank]) for name in PARTS} for rank in range(len(totals))]
     gaps = [(math.fsum(part.values()) - total) / total for part, total in zip(parts, totals, strict=True)]
@@ -51,14 +49,13 @@ def decomposition(_plan: Plan, found: Evidence) -> Check | None:
     )
 
 
-def overlap(_plan: Plan, found: Evidence) -> Check | None:
+def overlap(_plan: Plan, found: Evidence) -> Check:
     """1 - exposed / bare communication; reported, clamped to [0, 1] with a flag."""
-    record = found.of(Decomposition)
-    if record is None:
-        return None
+    record = found.need(Decomposition)
     # The last rank to be ready waits for the wire alone; what others wait longer is imbalance.
-    exposed = statistics.median(min(column) for column in zip(*record.exposed, strict=True))
-    waiting = statistics.median(max(column) - min(column) for column in zip(*record.exposed, strict=True))
+    columns = list(zip(*record.exposed, strict=True))
+    exposed = statistics.median(min(column) for column in columns)
+    waiting = statistics.median(max(column) - min(column) for column in columns)
     bare = statistics.median(record.bare)
     raw = 1 - exposed / bare if bare > 0 else None
     value = None if raw is None else min(1.0, max(0.0, raw))
@@ -78,17 +75,15 @@ def overlap(_plan: Plan, found: Evidence) -> Check | None:
                 "clamped": raw is not None and raw != value,
             },
         ),
-        expected=_unjudged("depends on model and fabric; reported, not judged"),
+        expected=Expected.unknown("depends on model and fabric; reported, not judged"),
         message=f"{exposed * 1e3:.2f} ms of {bare * 1e3:.2f} ms of communication are exposed"
         + (f": overlap {value:.0%}" if value is not None else ""),
     )
 
 
-def mfu(plan: Plan, found: Evidence) -> Check | None:
+def mfu(plan: Plan, found: Evidence) -> Check:
     """Model FLOPs utilisation, where a peak is declared for the data type of the step; reported."""
-    record = found.of(Decomposition)
-    if record is None:
-        return None
+    record = found.need(Decomposition)
     peak = plan.peak_tflops
     reason = formulae.without_peak(record.dtype, None if peak is None else peak.dtype)
     steps = [max(column) for column in zip(*record.total, strict=True)]
@@ -104,9 +99,11 @@ def mfu(plan: Plan, found: Evidence) -> Check | None:
     if peak is not None and reason is None:
         value = _utilisation(record, rate, peak.value)
         known = matmul.achievable(record.device, record.dtype)
-        detail["achievable"] = None if known is None else _utilisation(record, rate, known.tflops)
-        detail["achievable_reason"] = f"no published figure for {record.device}" if known is None else None
-        detail["achievable_source"] = None if known is None else known.source
+        detail |= {
+            "achievable": None if known is None else _utilisation(record, rate, known.tflops),
+            "achievable_reason": f"no published figure for {record.device}" if known is None else None,
+            "achievable_source": None if known is None else known.source,
+        }
     return Check(
         status=Verdict.SKIPPED,
         measured=Measured(
@@ -117,7 +114,7 @@ def mfu(plan: Plan, found: Evidence) -> Check | None:
             reason=reason,
             detail=detail,
         ),
-        expected=_unjudged("the model is small and its batch fixed; reported, not judged"),
+        expected=Expected.unknown("the model is small and its batch fixed; reported, not judged"),
         message=f"{value:.1%} of the declared peak of {peak.value:g} TFLOPS ({peak.dtype})"
         if value is not None and peak is not None
         else f"not stated: {reason}",
@@ -131,7 +128,3 @@ def _utilisation(record: Decomposition, tokens_per_second: float, tflops: float)
         devices=len(record.total),
         peak_tflops=tflops,
     )
-
-
-def _unjudged(reason: str) -> Expected:
-    return Expected.unknown(reason)

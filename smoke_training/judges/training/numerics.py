@@ -1,31 +1,38 @@
 """Judges of gradients and losses: finite, equal, the same on any number of ranks (pure)."""
 
+import math
 from collections import Counter
+from collections.abc import Sequence
 
-from smoke_training.evidence import Evidence
-from smoke_training.evidence.training import NonFinite, Numerics, Sharded
+from smoke_training.evidence import Evidence, UndeliveredError
+from smoke_training.evidence.training import NonFinite, Numerics, Parity, Sharded
 from smoke_training.evidence.world import World
-from smoke_training.formulae.efficiency import relative_difference
 from smoke_training.judges.common import host_of
 from smoke_training.model import Cause, Check, Culprit, Expected, Measured, Verdict
 from smoke_training.plan import Plan
 
-SHARDED_LIMIT = 1e-5  # float32 sums in another order over 20 steps, as for loss parity
+PARITY_LIMITS = {"float64": 1e-10, "float32": 1e-5}
+PARITY_STEPS = 20
+SHARDED_LIMIT = PARITY_LIMITS["float32"]
 
 
-def finite(plan: Plan, found: Evidence) -> Check | None:
+def finite(plan: Plan, found: Evidence) -> Check:
     """No rank's own gradient was NaN or infinite before a reduction, in any phase that trains."""
-    records, cluster = found.all_of(Numerics), found.of(World)
-    if cluster is None or not _complete(plan, records):
-        return None
+    records, cluster = _records(plan, found), found.need(World)
     passes = sum(record.passes for record in records)
-    bad = [(record.phase, entry) for record in records for entry in record.nonfinite]
+    bad = {(record.phase, entry.step) for record in records for entry in record.nonfinite}
+    message = f"all gradients of {passes} backward passes per rank are finite"
     owners = _owners(records)
-    first = owners[0] if owners else None
+    if owners:
+        phase, (first, *_) = owners[0]
+        message = (
+            f"rank {first.rank}: {_what(first)} in the gradient of {first.parameter} at step {first.step} "
+            f"of {phase}, before any reduction"
+        )
     return Check(
         status=Verdict.FAIL if bad else Verdict.PASS if passes else Verdict.ERROR,
         measured=Measured(
-            value=float(len({(phase, entry.step) for phase, entry in bad})),
+            value=float(len(bad)),
             unit="backward passes",
             n=passes,
             estimator="count of passes with a gradient that is not finite, before the reduction",
@@ -33,15 +40,21 @@ def finite(plan: Plan, found: Evidence) -> Check | None:
         ),
         expected=Expected.exactly(0.0, "gradients are numbers"),
         culprits=tuple(_owner(phase, entries, cluster) for phase, entries in owners),
-        message=f"all gradients of {passes} backward passes per rank are finite"
-        if first is None
-        else f"rank {first[1][0].rank}: {_what(first[1][0])} in the gradient of {first[1][0].parameter} "
-        f"at step {first[1][0].step} of {first[0]}, before any reduction",
-        next_action=None if not bad else "Take the node of that rank out and test its accelerators.",
+        message=message,
+        next_action="Take the node of that rank out and test its accelerators." if bad else None,
     )
 
 
-def _owners(records: tuple[Numerics, ...]) -> list[tuple[str, list[NonFinite]]]:
+def _records(plan: Plan, found: Evidence) -> tuple[Numerics, ...]:
+    """All records, once the phase that this is mainly about has delivered; another's does not stand in."""
+    records = found.all_of(Numerics)
+    phases = {record.phase for record in records}
+    if not phases or ("training" in plan.chosen_phases and "training" not in phases):
+        raise UndeliveredError("numerics")
+    return records
+
+
+def _owners(records: Sequence[Numerics]) -> list[tuple[str, list[NonFinite]]]:
     """Of the first phase with any: the entries of every rank that had one at the earliest step.
 
     One step later all ranks may have them: the reduction hands them out, and the optimizer puts them into
@@ -59,17 +72,12 @@ def _owners(records: tuple[Numerics, ...]) -> list[tuple[str, list[NonFinite]]]:
 def _owner(phase: str, entries: list[NonFinite], cluster: World) -> Culprit:
     first = entries[0]
     names = ", ".join(entry.parameter for entry in entries[:5])
-    return Culprit(
-        kind="rank",
-        id=str(first.rank),
-        node=host_of(first.rank, cluster),
-        cause=Cause.NAN,
-        evidence=(
-            f"step {first.step} of {phase}: {_what(first)} in the gradient of {first.parameter}",
-            f"parameters at that step: {names}" + (" and more" if len(entries) > 5 else ""),
-            "seen on this rank before the reduction, and on no other at an earlier step",
-        ),
+    evidence = (
+        f"step {first.step} of {phase}: {_what(first)} in the gradient of {first.parameter}",
+        f"parameters at that step: {names}" + (" and more" if len(entries) > 5 else ""),
+        "seen on this rank before the reduction, and on no other at an earlier step",
     )
+    return Culprit("rank", str(first.rank), Cause.NAN, evidence, node=host_of(first.rank, cluster))
 
 
 def _what(entry: NonFinite) -> str:
@@ -78,14 +86,19 @@ def _what(entry: NonFinite) -> str:
     return " and ".join(parts)
 
 
-def gradients(plan: Plan, found: Evidence) -> Check | None:
+def gradients(plan: Plan, found: Evidence) -> Check:
     """After the reduction, all ranks hold the same bits."""
-    records, cluster = found.all_of(Numerics), found.of(World)
-    if cluster is None or not _complete(plan, records):
-        return None
+    records, cluster = _records(plan, found), found.need(World)
     samples = sum(len(record.steps) for record in records)
     broken = [(record, index) for record in records for index in _differences(record)]
-    culprits = _deviants(*broken[0], cluster) if broken else ()
+    culprits: tuple[Culprit, ...] = ()
+    message = f"reduced gradients of {samples} steps are equal on all ranks, bit by bit"
+    if broken:
+        record, sample = broken[0]
+        culprits = _deviants(record, sample, cluster)
+        who = "ranks disagree" if culprits[0].kind == "stack" else f"rank {culprits[0].id} differs"
+        steps = f"{len(broken)} of {samples} steps"
+        message = f"reduced gradients of {steps}: {who}, first at step {record.steps[sample]}"
     return Check(
         status=Verdict.FAIL if broken else Verdict.PASS if samples else Verdict.ERROR,
         measured=Measured(
@@ -97,7 +110,7 @@ def gradients(plan: Plan, found: Evidence) -> Check | None:
         ),
         expected=Expected.exactly(0.0, "an all-reduce gives every rank the same sum"),
         culprits=culprits,
-        message=_gradients_message(broken, culprits, samples),
+        message=message,
         next_action=None if not broken else "Take the accused rank's node out and test its memory and NIC.",
     )
 
@@ -115,76 +128,47 @@ def _deviants(record: Numerics, sample: int, cluster: World) -> tuple[Culprit, .
     where = f"step {record.steps[sample]} of {record.phase}"
     (common, count), *rest = Counter(sums).most_common()
     if rest and rest[0][1] == count:
-        return (
-            Culprit(
-                kind="stack",
-                id="gradients",
-                cause=Cause.CORRUPTION,
-                evidence=(f"{where}: no majority among {len(sums)} ranks",),
-            ),
-        )
+        words = f"{where}: no majority among {len(sums)} ranks"
+        return (Culprit("stack", "gradients", Cause.CORRUPTION, (words,)),)
+    evidence = (
+        f"{where}: its reduced gradients differ from those of {count} other ranks",
+        f"parameters: {', '.join(record.differing[:5])}",
+    )
     return tuple(
-        Culprit(
-            kind="rank",
-            id=str(rank),
-            node=host_of(rank, cluster),
-            cause=Cause.CORRUPTION,
-            evidence=(
-                f"{where}: its reduced gradients differ from those of {count} other ranks",
-                f"parameters: {', '.join(record.differing[:5])}",
-            ),
-        )
+        Culprit("rank", str(rank), Cause.CORRUPTION, evidence, node=host_of(rank, cluster))
         for rank, value in enumerate(sums)
         if value != common
     )
 
 
-def _gradients_message(
-    broken: list[tuple[Numerics, int]], culprits: tuple[Culprit, ...], samples: int
-) -> str:
-    if not broken:
-        return f"reduced gradients of {samples} steps are equal on all ranks, bit by bit"
-    record, sample = broken[0]
-    who = "ranks disagree" if culprits[0].kind == "stack" else f"rank {culprits[0].id} differs"
-    return (
-        f"reduced gradients of {len(broken)} of {samples} steps: {who}, first at step {record.steps[sample]}"
+def loss_parity(_plan: Plan, found: Evidence) -> Check:
+    """Equal losses on N ranks and on one."""
+    losses = found.need(Parity)
+    limit = PARITY_LIMITS[losses.dtype]
+    worst, measured = _losses(losses.many, losses.one)
+    good = worst <= limit and len(losses.many) >= PARITY_STEPS
+    return Check(
+        status=Verdict.PASS if good else Verdict.FAIL,
+        measured=measured,
+        expected=_rounding(losses.dtype, limit, PARITY_STEPS),
+        message=f"losses of N ranks and of one rank differ by at most {worst:.2e} (tolerated: {limit:.0e})",
+        next_action=None if good else "Check gradient averaging: batch split, loss scaling, reduction dtype.",
     )
 
 
-def _complete(plan: Plan, records: tuple[Numerics, ...]) -> bool:
-    """Whether the phase that this is mainly about has delivered; another one's record does not stand in."""
-    phases = {record.phase for record in records}
-    return "training" in phases or ("training" not in plan.chosen_phases and bool(phases))
-
-
-def sharded(_plan: Plan, found: Evidence) -> Check | None:
+def sharded(_plan: Plan, found: Evidence) -> Check:
     """Sharded parameters train like replicated ones."""
-    record, cluster = found.of(Sharded), found.of(World)
-    if record is None or cluster is None:
-        return None
-    pairs = list(zip(record.losses, record.replicated, strict=True))
-    worst = max(relative_difference(a, b) for a, b in pairs)
+    record = found.need(Sharded)
+    worst, measured = _losses(record.losses, record.replicated, _step_times(record))
     kept = sum(record.shard_bytes)
     spread_out = record.parameter_bytes <= kept < record.parameter_bytes * 1.5
     good = worst <= SHARDED_LIMIT and spread_out
     text = f"losses of sharded and replicated parameters differ by at most {worst:.1e}"
     return Check(
         status=Verdict.PASS if good else Verdict.FAIL,
-        measured=Measured(
-            value=worst if worst != float("inf") else None,
-            unit="relative difference",
-            n=len(pairs),
-            estimator="maximum over steps",
-            reason=None if worst != float("inf") else "a loss is not finite",
-            detail=_sharded_detail(record),
-        ),
-        expected=Expected(
-            value=0.0,
-            kind="derived",
-            floor=SHARDED_LIMIT,
-            source=f"rounding of {record.dtype} sums in another order over {len(pairs)} steps",
-        ),
-        culprits=() if good else (_sharding_culprit(text),),
+        measured=measured,
+        expected=_rounding(record.dtype, SHARDED_LIMIT, len(record.losses)),
+        culprits=() if good else (Culprit("stack", "sharding", Cause.UNKNOWN, (text,)),),
         message=text
         if spread_out
         else f"ranks keep {kept} bytes of {record.parameter_bytes} parameter bytes: they are not sharded",
@@ -192,11 +176,34 @@ def sharded(_plan: Plan, found: Evidence) -> Check | None:
     )
 
 
-def _sharding_culprit(text: str) -> Culprit:
-    return Culprit(kind="stack", id="sharding", cause=Cause.UNKNOWN, evidence=(text,))
+def relative_difference(left: float, right: float) -> float:
+    """Symmetric relative difference; 0 when both are equal, infinite when one is not finite."""
+    if not (math.isfinite(left) and math.isfinite(right)):
+        return math.inf
+    scale = max(abs(left), abs(right))
+    return abs(left - right) / scale if scale else 0.0
 
 
-def _sharded_detail(record: Sharded) -> dict[str, object]:
+def _losses(
+    left: Sequence[float], right: Sequence[float], detail: dict[str, object] | None = None
+) -> tuple[float, Measured]:
+    worst = max(relative_difference(a, b) for a, b in zip(left, right, strict=True))
+    return worst, Measured(
+        value=worst if math.isfinite(worst) else None,
+        unit="relative difference",
+        n=len(left),
+        estimator="maximum over steps",
+        reason=None if math.isfinite(worst) else "a loss is not finite",
+        detail=detail or {},
+    )
+
+
+def _rounding(dtype: str, limit: float, steps: int) -> Expected:
+    source = f"rounding of {dtype} sums in another order over {steps} steps"
+    return Expected(value=0.0, kind="derived", floor=limit, source=source)
+
+
+def _step_times(record: Sharded) -> dict[str, object]:
     """Step times beside those without communication: those of all ranks, so the slowest rank's."""
     step = sorted(max(column) for column in zip(*record.step, strict=True))
     plain = sorted(max(column) for column in zip(*record.plain, strict=True))

@@ -6,37 +6,36 @@ from dataclasses import dataclass
 from smoke_training.evidence import Evidence
 from smoke_training.evidence.training import Training
 from smoke_training.evidence.world import World
-from smoke_training.judges.common import RUN_AGAIN, against_floor, finite, host_of
+from smoke_training.judges.common import against_floor, finite, host_of, next_step
 from smoke_training.judges.training import causes
 from smoke_training.model import PLAN, Cause, Check, Culprit, Expected, Measured, Verdict
 from smoke_training.plan import Plan
 from smoke_training.statistics import estimators, noise, scaling
+from smoke_training.statistics import straggler as rule
 from smoke_training.statistics.scaling import Drift
 from smoke_training.statistics.straggler import LOOKS, NEGLIGIBLE_SLOWDOWN, Score
 
-NOISY_QUEUE_SHARE = 0.10  # of compute time spent waiting for CPUs held by others; quiet hosts stay below 0.01
+EFFICIENCY_REMEDIES = {
+    "rank": "Replace or inspect node {node}, then run the validation again.",
+    "stack": "Check that the fabric is in use and compare the all-reduce figures with the expected ones.",
+}
+STRAGGLER_REMEDIES = {
+    Cause.QUOTA: "Raise the CPU limit of the pods on node {node}, then run the validation again.",
+    Cause.CLOCK: "Check power and cooling of node {node} (nvidia-smi -q -d PERFORMANCE), or replace it.",
+    Cause.NOT_RUNNING: "Find what stops or blocks processes on node {node}, or replace it.",
+    "": "Replace or inspect node {node}, then run the validation again.",
+}
 
 
-def scaling_efficiency(plan: Plan, found: Evidence) -> Check | None:
+def scaling_efficiency(plan: Plan, found: Evidence) -> Check:
     """The co-loaded efficiency against the plan's minimum, with the slow rank as culprit if there is one."""
-    training, cluster = found.of(Training), found.of(World)
-    if training is None or cluster is None:
-        return None
-    result = scaling.efficiency(training)
-    status = efficiency_status(plan, training)
-    culprits = _straggling(plan, training).culprits(cluster)
+    training, cluster = found.need(Training), found.need(World)
+    result, status = scaling.efficiency(training), efficiency_status(plan, training)
+    culprits = _straggling(plan, training).culprits(cluster) if status is not Verdict.PASS else ()
     if status is Verdict.FAIL and not culprits:
-        exposed = 1 - result.value
-        culprits = (
-            Culprit(
-                kind="stack",
-                id="communication",
-                score=result.value,
-                ci=result.ci95,
-                cause=Cause.EXPOSED_COMMUNICATION,
-                evidence=(f"all ranks compute alike, yet {exposed:.0%} of a step waits for gradients",),
-            ),
-        )
+        words = f"all ranks compute alike, yet {1 - result.value:.0%} of a step waits for gradients"
+        cause, score = Cause.EXPOSED_COMMUNICATION, result.value
+        culprits = (Culprit("stack", "communication", cause, (words,), score=score, ci=result.ci95),)
     return Check(
         status=status,
         measured=Measured(
@@ -56,20 +55,10 @@ def scaling_efficiency(plan: Plan, found: Evidence) -> Check | None:
         ),
         expected=Expected(value=1.0, kind="declared", source=PLAN, floor=plan.min_scaling_efficiency),
         noise=disturbance(training),
-        culprits=culprits if status is not Verdict.PASS else (),
+        culprits=culprits,
         message=f"{result.value:.2f} (expected >= {plan.min_scaling_efficiency:.2f})",
-        next_action=_efficiency_action(status, culprits),
+        next_action=next_step(status, culprits, EFFICIENCY_REMEDIES),
     )
-
-
-def _efficiency_action(status: Verdict, culprits: tuple[Culprit, ...]) -> str | None:
-    if status is Verdict.PASS:
-        return None
-    if status is Verdict.INCONCLUSIVE:
-        return RUN_AGAIN
-    if culprits[0].kind == "rank":
-        return f"Replace or inspect node {culprits[0].node}, then run the validation again."
-    return "Check that the fabric is in use and compare the all-reduce figures with the expected ones."
 
 
 @dataclass(frozen=True)
@@ -82,7 +71,18 @@ class _Straggling:
     drifts: tuple[Drift, ...]
 
     def culprits(self, cluster: World) -> tuple[Culprit, ...]:
-        return tuple(_culprit(score, finding, cluster) for score, finding in self.accused)
+        return tuple(
+            Culprit(
+                "rank",
+                str(score.rank),
+                finding.cause,
+                finding.evidence,
+                node=host_of(score.rank, cluster),
+                score=score.value,
+                ci=finite(*score.ci95),
+            )
+            for score, finding in self.accused
+        )
 
 
 def _straggling(plan: Plan, training: Training) -> _Straggling:
@@ -91,47 +91,42 @@ def _straggling(plan: Plan, training: Training) -> _Straggling:
     PASS needs every rank to have stayed within the limit since it last changed its speed: a rank that became
     slow in mid-run is sampled further, and undecided in the end, not averaged away.
     """
-    finding = scaling.straggler_finding(training, plan.max_straggler_slowdown)
+    finding = rule.judge(scaling.own_compute(training), plan.max_straggler_slowdown)
     judged = tuple((score, causes.of_rank(training, score)) for score in finding.accused)
     firm = tuple(pair for pair in judged if pair[1].cause is not Cause.NOISY_HOST)
     drifts = tuple(scaling.drifts(training))
     status = finding.decision
     if status is Verdict.FAIL and not firm:
         status = Verdict.INCONCLUSIVE
-    late = [drift for drift in drifts if drift.rank is not None and drift.ratio > 1]
-    if status is Verdict.PASS and any(_slow_since(drift, training, plan) for drift in late):
-        status = Verdict.INCONCLUSIVE
+    for drift in drifts:
+        if status is Verdict.PASS and drift.rank is not None and drift.ratio > 1:
+            since = scaling.slowdown_since(training, drift.rank, drift.iteration)
+            status = Verdict.INCONCLUSIVE if since >= plan.max_straggler_slowdown else status
     return _Straggling(status, finding.scores, firm or judged, drifts)
 
 
-def _slow_since(drift: Drift, training: Training, plan: Plan) -> bool:
-    assert drift.rank is not None
-    return scaling.slowdown_since(training, drift.rank, drift.iteration) >= plan.max_straggler_slowdown
-
-
-def straggler(plan: Plan, found: Evidence) -> Check | None:
+def straggler(plan: Plan, found: Evidence) -> Check:
     """No rank computes slower than its peers."""
-    training, cluster = found.of(Training), found.of(World)
-    if training is None or cluster is None:
-        return None
+    training, cluster = found.need(Training), found.need(World)
     result = _straggling(plan, training)
-    worst = result.accused[0][0] if result.accused else max(result.scores, key=lambda s: s.slowdown)
+    worst = result.accused[0][0] if result.accused else max(result.scores, key=lambda s: s.value)
+    culprits = result.culprits(cluster)
     return Check(
         status=result.status,
         measured=_slowdown(training, result, worst),
         expected=Expected(value=1.0, kind="declared", source=PLAN, floor=plan.max_straggler_slowdown),
         zone=(NEGLIGIBLE_SLOWDOWN, plan.max_straggler_slowdown),
         noise=disturbance(training),
-        culprits=result.culprits(cluster),
+        culprits=culprits,
         message=_straggler_message(result, worst, plan),
-        next_action=_straggler_action(result, worst, cluster),
+        next_action=next_step(result.status, culprits, STRAGGLER_REMEDIES),
     )
 
 
 def _slowdown(training: Training, result: _Straggling, worst: Score) -> Measured:
     ranks = len(result.scores)
     return Measured(
-        value=worst.slowdown,
+        value=worst.value,
         unit="x",
         n=worst.blocks,
         ci=finite(*worst.ci95),
@@ -141,7 +136,7 @@ def _slowdown(training: Training, result: _Straggling, worst: Score) -> Measured
             "ranks": [
                 {
                     "rank": score.rank,
-                    "slowdown": score.slowdown,
+                    "slowdown": score.value,
                     "ci95": list(score.ci95),
                     "decides": [score.low, score.high if math.isfinite(score.high) else None],
                 }
@@ -159,7 +154,7 @@ def _slowdown(training: Training, result: _Straggling, worst: Score) -> Measured
 
 
 def _straggler_message(result: _Straggling, worst: Score, plan: Plan) -> str:
-    figure = f"rank {worst.rank} computes {worst.slowdown:.2f}x slower than its peers"
+    figure = f"rank {worst.rank} computes {worst.value:.2f}x slower than its peers"
     if result.status is Verdict.FAIL:
         return f"{figure} (tolerated: {plan.max_straggler_slowdown:.2f}x)" + _drift_text(result)
     if result.status is Verdict.PASS:
@@ -179,26 +174,9 @@ def _drift_text(result: _Straggling) -> str:
     return f"; drift: {who} took {drift.ratio:.2f}x as long from iteration {drift.iteration} on"
 
 
-def _straggler_action(result: _Straggling, worst: Score, cluster: World) -> str | None:
-    if result.status is Verdict.PASS:
-        return None
-    if result.status is Verdict.INCONCLUSIVE:
-        return RUN_AGAIN
-    host = host_of(worst.rank, cluster)
-    actions = {
-        Cause.QUOTA: f"Raise the CPU limit of the pods on node {host}, then run the validation again.",
-        Cause.CLOCK: f"Check power and cooling of node {host} (nvidia-smi -q -d PERFORMANCE), or replace it.",
-        Cause.NOT_RUNNING: f"Find what stops or blocks processes on node {host}, or replace it.",
-    }
-    plain = f"Replace or inspect node {host}, then run the validation again."
-    return actions.get(result.accused[0][1].cause, plain)
-
-
-def weak_scaling(_plan: Plan, found: Evidence) -> Check | None:
+def weak_scaling(_plan: Plan, found: Evidence) -> Check:
     """T(1)/T(N), reported and never gated."""
-    training = found.of(Training)
-    if training is None:
-        return None
+    training = found.need(Training)
     value = scaling.weak_scaling(training)
     return Check(
         status=Verdict.SKIPPED,
@@ -212,41 +190,17 @@ def weak_scaling(_plan: Plan, found: Evidence) -> Check | None:
 
 def disturbance(training: Training) -> dict[str, float | None]:
     """How quiet the machines were while the step was timed; the worst rank of each figure."""
-    periods = noise.worst([_float(window.throttled_periods) for window in training.windows])
     return {
         "mad_rel": noise.relative_spread(training.compute),
         "null_mad_rel": noise.relative_spread(training.spin),
         "queue_share": noise.queue_share(training.compute, training.compute_queue),
-        "steal": noise.worst([window.steal_share for window in training.windows]),
-        "cpu_pressure": noise.worst([window.cpu_pressure for window in training.windows]),
-        "throttled": periods,
+        **noise.figures(training.windows),
     }
-
-
-def _float(value: int | None) -> float | None:
-    return None if value is None else float(value)
-
-
-def _culprit(score: Score, finding: causes.Finding, cluster: World) -> Culprit:
-    return Culprit(
-        kind="rank",
-        id=str(score.rank),
-        node=host_of(score.rank, cluster),
-        score=score.slowdown,
-        ci=finite(*score.ci95),
-        cause=finding.cause,
-        evidence=finding.evidence,
-    )
 
 
 def statuses(plan: Plan, training: Training) -> tuple[Verdict, Verdict]:
     """What the checks of efficiency and of stragglers would say now."""
-    return efficiency_status(plan, training), straggler_status(plan, training)
-
-
-def straggler_status(plan: Plan, training: Training) -> Verdict:
-    """What the straggler check would say now."""
-    return _straggling(plan, training).status
+    return efficiency_status(plan, training), _straggling(plan, training).status
 
 
 def efficiency_status(plan: Plan, training: Training) -> Verdict:
@@ -264,5 +218,5 @@ def efficiency_status(plan: Plan, training: Training) -> Verdict:
     if straggling.accused:
         return Verdict.FAIL if straggling.status is Verdict.FAIL else Verdict.INCONCLUSIVE
     waiting = noise.queue_share(training.compute, training.compute_queue) or 0.0
-    noisy = waiting > NOISY_QUEUE_SHARE or causes.unfit(training) is not None
+    noisy = waiting > noise.QUEUE_LIMIT or causes.unfit(training) is not None
     return Verdict.INCONCLUSIVE if noisy else Verdict.FAIL

@@ -82,7 +82,7 @@ class Coordinator:
             found = self._nodes(mine, time.monotonic() - began)
             self.lines.append(document_of(found))
         check = world.nodes(self.plan, Evidence([found]))
-        if check is not None and check.status is not Verdict.PASS:
+        if check.status is not Verdict.PASS:
             self._refuse(check.message)
         devices = next(iter(self._short_of_devices(found)), None)
         if devices is not None:
@@ -165,8 +165,7 @@ class Coordinator:
         )
 
     def _alike(self, found: Nodes) -> bool:
-        check = world.nodes(self.plan, Evidence([found]))
-        return check is not None and check.status is Verdict.PASS
+        return world.nodes(self.plan, Evidence([found])).status is Verdict.PASS
 
     def _short_of_devices(self, found: Nodes) -> Iterator[str]:
         for facts in found.joined:
@@ -231,8 +230,7 @@ class Coordinator:
             self.lines.append(document_of(item))
         if grave:
             self.lines.append(document_of(StoppedEarly(reason="the run was ended before it")))
-            check = liveness.alive(self.plan, Evidence(list(grave)))
-            raise RunEndedError(check.message if check else "a rank hangs")
+            raise RunEndedError(liveness.alive(self.plan, Evidence(list(grave))).message)
         raise RunEndedError("; ".join(f"rank {b.rank} broke in phase {b.phase}: {b.words}" for b in broke))
 
     # -- at the end ------------------------------------------------------------------------------------

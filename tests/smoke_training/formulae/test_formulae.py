@@ -1,12 +1,9 @@
-import math
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from smoke_training.formulae.alphabeta import fit_alpha_beta, theil_sen
 from smoke_training.formulae.bandwidth import algbw_gb_s, bus_factor, busbw_gb_s
-from smoke_training.formulae.efficiency import estimated_cost_usd, relative_difference, scaling_efficiency
 
 
 @pytest.mark.parametrize(("ranks", "factor"), [(2, 1.0), (4, 1.5), (16, 1.875)])
@@ -93,15 +90,3 @@ def test_a_fit_needs_two_sizes() -> None:
         fit_alpha_beta([(1024, 1e-3), (1024, 2e-3)])
     with pytest.raises(ValueError, match="two different sizes"):
         theil_sen([(1024, 1e-3), (1024, 2e-3)])
-
-
-def test_efficiency_and_difference() -> None:
-    assert scaling_efficiency(0.9, 1.0) == pytest.approx(0.9)
-    assert relative_difference(1.0, 1.0) == 0
-    assert relative_difference(2.0, 1.0) == pytest.approx(0.5)
-    assert relative_difference(math.nan, 1.0) == math.inf
-
-
-def test_an_unknown_price_stays_unknown() -> None:
-    assert estimated_cost_usd(None, 60) is None
-    assert estimated_cost_usd(36.0, 100) == pytest.approx(1.0)

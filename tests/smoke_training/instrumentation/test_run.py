@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 import smoke_training
 from smoke_training.instrumentation import Record, metrics
-from smoke_training.statistics.comparison import Comparison
+from smoke_training.statistics.peers import Comparison
 
 PAUSE = 0.02
 

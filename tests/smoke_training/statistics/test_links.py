@@ -3,6 +3,7 @@
 import itertools
 import math
 import random
+from collections.abc import Sequence
 
 import pytest
 from hypothesis import given
@@ -13,7 +14,6 @@ from smoke_training.statistics.links import (
     LOOKS,
     Answer,
     Pair,
-    Visit,
     accusing_z,
     attribute,
     peer_reference,
@@ -22,6 +22,8 @@ from smoke_training.statistics.links import (
 )
 
 LAPS = 10
+
+Visit = tuple[float, float | None]  # its rate, and how much of it a thread waited for a CPU
 
 
 @given(st.integers(0, 40))
@@ -54,11 +56,15 @@ def simulate(
             waited = dice.uniform(0.1, 0.9) if slowed else dice.uniform(0, 0.1)
             noise = math.exp(-abs(dice.gauss(0, sigma))) * (1 - waited / 2 if slowed else 1)
             rate = 0.957 * slow.get(cell, 1.0) * noise
-            series[cell].append(Visit(rate=rate, starved=waited))
+            series[cell].append((rate, waited))
     references = [
-        1.0 if declared else peer_reference(series[cell][lap].rate for cell in cells) for lap in range(LAPS)
+        1.0 if declared else peer_reference(series[cell][lap][0] for cell in cells) for lap in range(LAPS)
     ]
-    return {cell: score(visits, references, accusing_z(nodes)).answer for cell, visits in series.items()}
+    return {cell: answer(visits, references, accusing_z(nodes)) for cell, visits in series.items()}
+
+
+def answer(visits: Sequence[Visit], references: list[float], z: float) -> Answer:
+    return score([rate for rate, _ in visits], [share for _, share in visits], references, z).answer
 
 
 def row(node: int, nodes: int, factor: float) -> dict[Pair, float]:
@@ -127,39 +133,39 @@ def test_a_slow_node_under_noise_is_accused_or_nobody_is(sigma: float, bursts: f
 
 
 def test_a_visit_that_waited_for_cpus_may_acquit_but_never_accuse() -> None:
-    slow, fast = Visit(rate=0.4, starved=0.9), Visit(rate=0.95, starved=0.9)
-    assert score([slow] * 20, [1.0] * 20, Z_DECISION).answer is Answer.OPEN
-    assert score([fast] * 20, [1.0] * 20, Z_DECISION).answer is Answer.GOOD
-    assert score([Visit(rate=0.4, starved=None)] * 20, [1.0] * 20, Z_DECISION).answer is Answer.BAD
+    slow, fast = (0.4, 0.9), (0.95, 0.9)
+    assert answer([slow] * 20, [1.0] * 20, Z_DECISION) is Answer.OPEN
+    assert answer([fast] * 20, [1.0] * 20, Z_DECISION) is Answer.GOOD
+    assert answer([(0.4, None)] * 20, [1.0] * 20, Z_DECISION) is Answer.BAD
 
 
 def test_a_rate_that_was_reached_often_enough_acquits_however_busy_the_rest_was() -> None:
-    slow, reached = Visit(rate=0.5, starved=0.1), Visit(rate=0.9, starved=0.9)
-    assert score([slow] * 8 + [reached] * 4, [1.0] * 12, Z_DECISION).answer is Answer.GOOD
-    assert score([slow] * 9 + [reached] * 3, [1.0] * 12, Z_DECISION).answer is Answer.BAD
-    assert score([slow] * 3 + [reached] * 2, [1.0] * 5, Z_DECISION).answer is not Answer.GOOD
+    slow, reached = (0.5, 0.1), (0.9, 0.9)
+    assert answer([slow] * 8 + [reached] * 4, [1.0] * 12, Z_DECISION) is Answer.GOOD
+    assert answer([slow] * 9 + [reached] * 3, [1.0] * 12, Z_DECISION) is Answer.BAD
+    assert answer([slow] * 3 + [reached] * 2, [1.0] * 5, Z_DECISION) is not Answer.GOOD
 
 
 def test_a_crawl_needs_three_calm_visits() -> None:
-    crawl = Visit(rate=0.1, starved=0.0)
-    assert score([crawl] * 2, [1.0] * 2, Z_DECISION).answer is Answer.OPEN
-    assert score([crawl] * 3, [1.0] * 3, Z_DECISION).answer is Answer.BAD
-    assert score([Visit(rate=0.1, starved=0.95)] * 3, [1.0] * 3, Z_DECISION).answer is Answer.OPEN
+    crawl = (0.1, 0.0)
+    assert answer([crawl] * 2, [1.0] * 2, Z_DECISION) is Answer.OPEN
+    assert answer([crawl] * 3, [1.0] * 3, Z_DECISION) is Answer.BAD
+    assert answer([(0.1, 0.95)] * 3, [1.0] * 3, Z_DECISION) is Answer.OPEN
 
 
 def test_between_the_bounds_of_the_zone_either_answer_is_possible_and_outside_only_one() -> None:
     dice = random.Random(1)
     for ratio, allowed in ((0.70, Answer.BAD), (0.90, Answer.GOOD)):
-        visits = [Visit(rate=ratio * math.exp(dice.gauss(0, 0.01)), starved=0.0) for _ in range(12)]
-        assert score(visits, [1.0] * 12, Z_DECISION).answer is allowed
+        visits = [(ratio * math.exp(dice.gauss(0, 0.01)), 0.0) for _ in range(12)]
+        assert answer(visits, [1.0] * 12, Z_DECISION) is allowed
 
 
 def test_more_cells_and_looks_ask_for_more_visits() -> None:
     dice = random.Random(2)
-    visits = [Visit(rate=0.5 * math.exp(dice.gauss(0, 0.05)), starved=0.0) for _ in range(30)]
+    visits = [(0.5 * math.exp(dice.gauss(0, 0.05)), 0.0) for _ in range(30)]
 
     def needed(z: float) -> int:
-        return next(n for n in range(1, 31) if score(visits[:n], [1.0] * n, z).answer is Answer.BAD)
+        return next(n for n in range(1, 31) if answer(visits[:n], [1.0] * n, z) is Answer.BAD)
 
     alone, among_many = needed(Z_DECISION), needed(decision_z(comparisons=240, looks=LOOKS))
     assert 5 < alone < among_many < 20

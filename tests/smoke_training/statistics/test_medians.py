@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from smoke_training.statistics.estimators import ACQUIT_ALPHA as TAIL
-from smoke_training.statistics.medians import median_interval, share_below, warm_up
+from smoke_training.statistics.medians import median_interval, warm_up
 
 
 @given(st.lists(st.floats(0.1, 10), min_size=11, max_size=80))
@@ -44,8 +44,3 @@ def test_a_slow_start_is_dropped_and_a_steady_one_is_kept() -> None:
 @given(st.lists(st.floats(1e-6, 10), min_size=1, max_size=60))
 def test_never_more_than_a_fifth_is_dropped(seconds: list[float]) -> None:
     assert warm_up(seconds) <= len(seconds) / 5
-
-
-def test_the_share_below_a_floor() -> None:
-    assert share_below([1, 2, 3, 4], 3) == 0.5
-    assert share_below([], 3) == 0

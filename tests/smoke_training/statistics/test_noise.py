@@ -16,8 +16,8 @@ def test_the_spread_is_the_worst_ranks() -> None:
 
 def test_waiting_for_others_is_taken_out_of_a_spin_where_it_is_known() -> None:
     spin, queue = [[1.0, 1.5, 1.0, 2.0]], [[0.0, 0.5, 0.0, 1.0]]
-    assert noise.spin_spread(spin, queue) == 0.0
-    assert noise.spin_spread(spin, None) == pytest.approx(0.2)
+    assert noise.relative_spread(noise.without_queue(spin, queue)) == 0.0
+    assert noise.relative_spread(noise.without_queue(spin, None)) == pytest.approx(0.2)
 
 
 @given(st.lists(st.tuples(st.floats(1e-3, 10), st.floats(0, 20)), min_size=1), st.floats(0, 1))
@@ -25,7 +25,8 @@ def test_what_is_left_of_a_time_is_positive_and_no_more_than_it_was(
     pairs: list[tuple[float, float]], share: float
 ) -> None:
     walls, queues = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
-    for wall, left in zip(walls, noise.without_queue(walls, queues, share=share), strict=True):
+    (kept,) = noise.without_queue([walls], [queues], shares=[share])
+    for wall, left in zip(walls, kept, strict=True):
         assert 0 < left <= wall
 
 

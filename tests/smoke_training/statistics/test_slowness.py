@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from smoke_training.model import Verdict
-from smoke_training.statistics import slowness, straggler
+from smoke_training.statistics import noise, peers, slowness
 
 
 def rows(
@@ -27,7 +27,7 @@ def rows(
 
 
 def verdict(times: list[list[float]]) -> Verdict:
-    return slowness.combined(slowness.among_peers(range(len(times)), times))
+    return slowness.combined(slowness.factors(range(len(times)), times))
 
 
 @pytest.mark.parametrize("nodes", [2, 3, 4, 8])
@@ -44,7 +44,7 @@ def test_healthy_nodes_are_never_accused_and_hardly_ever_undecided(
 def test_one_node_at_half_rate_is_found_by_number(nodes: int) -> None:
     covered = 0
     for seed in range(30):
-        scores = slowness.among_peers(range(nodes), rows([1.0] * (nodes - 1) + [2.0], 200, seed))
+        scores = slowness.factors(range(nodes), rows([1.0] * (nodes - 1) + [2.0], 200, seed))
         slow = [score.node for score in scores if score.verdict is Verdict.FAIL]
         assert slow == [nodes - 1]
         assert scores[-1].low > 1.5
@@ -62,7 +62,7 @@ def test_a_node_that_stops_now_and_then_is_slow_although_its_median_is_not() -> 
     times = rows([1.0, 1.0], 240, 5, sigma=0.02)
     times[1] = [value * (16 if i % 10 == 9 else 1) for i, value in enumerate(times[1])]
     assert not slowness.bursty(times)
-    scores = slowness.among_peers((0, 1), times)
+    scores = slowness.factors((0, 1), times)
     assert (scores[1].verdict, scores[1].statistic) == (Verdict.FAIL, "total")
     assert scores[0].verdict is Verdict.PASS
 
@@ -87,14 +87,14 @@ def test_a_token_bucket_at_half_the_declared_rate_is_found_and_at_its_rate_passe
         n = int(5 / declared_s)  # the slow one needs 10 s, what a probe takes at most
         times = [bucket(80, mib, n, seed), bucket(40, mib, n, seed + 100)]
         assert slowness.bursty(times)
-        scores = slowness.against_declared((0, 1), times, declared_s)
+        scores = slowness.factors((0, 1), times, declared_s)
         assert [score.verdict for score in scores] == [Verdict.PASS, Verdict.FAIL]
         assert {score.statistic for score in scores} == {"total"}
         # Two noisy series need more time to be sure; never is the slow node acquitted, or the other accused.
-        peers = slowness.among_peers((0, 1), times)
+        peers = slowness.factors((0, 1), times)
         assert peers[0].verdict is Verdict.PASS
         assert peers[1].verdict is not Verdict.PASS
-        alike = slowness.among_peers((0, 1), [times[0], bucket(80, mib, n, seed + 200)])
+        alike = slowness.factors((0, 1), [times[0], bucket(80, mib, n, seed + 200)])
         assert [score.verdict for score in alike] == [Verdict.PASS] * 2
 
 
@@ -104,32 +104,32 @@ def test_ordinary_noise_is_not_a_burst() -> None:
 
 def test_declared_rates_are_absolute() -> None:
     times = rows([1.0, 1.0], 120, 3, sigma=0.05)
-    half = slowness.against_declared((0, 1), times, 0.0025)
+    half = slowness.factors((0, 1), times, 0.0025)
     assert [score.verdict for score in half] == [Verdict.FAIL] * 2
-    assert slowness.combined(slowness.against_declared((0, 1), times, 0.005)) is Verdict.PASS
+    assert slowness.combined(slowness.factors((0, 1), times, 0.005)) is Verdict.PASS
     with pytest.raises(ValueError, match="declared"):
-        slowness.against_declared((0,), times[:1], 0)
+        slowness.factors((0,), times[:1], 0)
 
 
 @given(st.lists(st.floats(1e-6, 1e3), min_size=2, max_size=9))
 def test_leave_one_out_agrees_with_its_definition(values: list[float]) -> None:
     logs = [math.log(v) for v in values]
     expected = [own - statistics.median(logs[:i] + logs[i + 1 :]) for i, own in enumerate(logs)]
-    assert straggler.leave_one_out(values) == pytest.approx(expected, abs=1e-9)
+    assert peers.leave_one_out(values) == pytest.approx(expected, abs=1e-9)
 
 
 def test_waiting_for_a_cpu_is_not_the_storages_fault() -> None:
-    assert slowness.without_queue([[1.0, 2.0]], [[0.25, 1.9999]]) == [[0.75, 0.1]]
-    assert slowness.without_queue([[1.0]], None) == [[1.0]]
+    assert noise.without_queue([[1.0, 2.0]], [[0.25, 1.9999]], parts=slowness.KEPT_PARTS) == [[0.75, 0.1]]
+    assert noise.without_queue([[1.0]], None) == [[1.0]]
 
 
 def test_bad_series_are_refused() -> None:
-    with pytest.raises(ValueError, match="two nodes"):
-        slowness.among_peers((0,), [[1.0] * 20])
+    with pytest.raises(ValueError, match="at least two"):
+        slowness.factors((0,), [[1.0] * 20])
     with pytest.raises(ValueError, match="at least 8"):
-        slowness.among_peers((0, 1), [[1.0] * 5] * 2)
+        slowness.factors((0, 1), [[1.0] * 5] * 2)
     with pytest.raises(ValueError, match="same number"):
-        slowness.among_peers((0, 1), [[1.0] * 20, [1.0] * 21])
+        slowness.factors((0, 1), [[1.0] * 20, [1.0] * 21])
 
 
 def test_blocks_grow_with_the_series() -> None:

@@ -6,12 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from smoke_training.model import Verdict
-from smoke_training.statistics.straggler import (
-    StragglerFinding,
-    block_medians,
-    judge,
-    leave_one_out,
-)
+from smoke_training.statistics.peers import block_medians, leave_one_out
+from smoke_training.statistics.straggler import BLOCK, StragglerFinding, judge
 
 MAX = 1.15
 
@@ -70,9 +66,9 @@ def test_a_rank_stopped_now_and_then_is_seen_although_most_of_its_steps_are_fast
     for index in range(0, 80, 5):
         compute[1][index] += 0.1  # a tenth of a second per five steps of 20 ms: half the speed
     found = judge(compute, MAX)
-    assert all(score.slowdown < 1.05 for score in judge(ranks(2, 80, 0.03, 0, slow={}, seed=1), MAX).scores)
+    assert all(score.value < 1.05 for score in judge(ranks(2, 80, 0.03, 0, slow={}, seed=1), MAX).scores)
     assert (found.decision, found.accused[0].rank, found.accused[0].statistic) == (Verdict.FAIL, 1, "total")
-    assert found.accused[0].slowdown == pytest.approx(2.0, rel=0.1)
+    assert found.accused[0].value == pytest.approx(2.0, rel=0.1)
 
 
 def test_a_rank_stopped_rarely_is_neither_accused_nor_acquitted_at_once() -> None:
@@ -97,7 +93,7 @@ def test_scores_do_not_depend_on_the_unit_of_time(count: int, unit: float, seed:
     compute = ranks(count, 80, 0.05, 0, slow={}, seed=seed)
     scaled = [[value * unit for value in row] for row in compute]
     plain, other = judge(compute, MAX), judge(scaled, MAX)
-    assert [s.slowdown for s in other.scores] == pytest.approx([s.slowdown for s in plain.scores], rel=1e-6)
+    assert [s.value for s in other.scores] == pytest.approx([s.value for s in plain.scores], rel=1e-6)
 
 
 @settings(max_examples=40)
@@ -109,7 +105,7 @@ def test_leave_one_out_compares_with_the_others_only(values: list[float]) -> Non
 
 def test_incomplete_blocks_are_not_used() -> None:
     compute = ranks(2, 89, 0.05, 0, slow={}, seed=1)
-    assert len(block_medians(compute)[0]) == 8
+    assert len(block_medians(compute, BLOCK)[0]) == 8
 
 
 @pytest.mark.parametrize("compute", [[[1.0] * 20], [[1.0] * 20, [1.0] * 19], [[1.0] * 5] * 2])

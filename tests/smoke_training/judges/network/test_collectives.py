@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from smoke_training.evidence import parse
+from smoke_training.evidence import UndeliveredError, parse
 from smoke_training.evidence.fabric import Collective
 from smoke_training.expected.reference import setting_of
 from smoke_training.formulae.bandwidth import COLLECTIVES
@@ -211,8 +211,9 @@ def test_a_collective_that_the_backend_lacks_is_skipped_by_name() -> None:
 def test_no_sweep_is_no_check(name: str) -> None:
     judge = partial(collectives.bandwidth, name)
     others = [line for line in sweeps() if line["name"] != name]
-    assert judge(plan(**LAB), parsed([world(), *others])) is None
-    assert judge(plan(**LAB), parsed([world(), *sweeps()])) is not None
+    with pytest.raises(UndeliveredError):
+        judge(plan(**LAB), parsed([world(), *others]))
+    assert judge(plan(**LAB), parsed([world(), *sweeps()])).measured is not None
 
 
 def contents(*wrong: dict[str, Any], name: str = "all_reduce", ranks: int = 3, **changes: Any) -> Check:
@@ -274,4 +275,5 @@ def test_missing_contents_are_an_error_and_skipped_ones_are_named() -> None:
     assert skipped is not None
     assert skipped.status is Verdict.PASS
     assert "all_to_all not checked: gloo has none" in skipped.message
-    assert payload.payload(plan(**LAB), parse([])) is None
+    with pytest.raises(UndeliveredError):
+        payload.payload(plan(**LAB), parse([]))

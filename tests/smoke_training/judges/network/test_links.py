@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from smoke_training.evidence import UndeliveredError
 from smoke_training.judges.network import links, loss, rails, transport
 from smoke_training.model import Cause, Verdict
 from tests.smoke_training.judges.network.wires import VISITS, accused, judge, line, tournament
@@ -98,4 +99,5 @@ def test_one_machine_has_no_wires_and_a_wire_that_cannot_be_connected_is_no_excu
 
 @pytest.mark.parametrize("rule", [links.links, loss.loss, rails.rails, transport.transport])
 def test_without_evidence_there_is_no_check(rule: Any) -> None:
-    assert rule(plan(nodes=4, rails=["eth0"]), parsed([])) is None
+    with pytest.raises(UndeliveredError):
+        rule(plan(nodes=4, rails=["eth0"]), parsed([]))

@@ -1,8 +1,10 @@
+import math
 from collections.abc import Mapping
 from typing import Any
 
 import pytest
 
+from smoke_training.evidence import UndeliveredError
 from smoke_training.judges.training import numerics as judge
 from smoke_training.model import Cause, Check, Verdict
 from tests.smoke_training.samples import lines, numerics, parsed, plan
@@ -25,9 +27,9 @@ def bad(rank: int, step: int, parameter: str = "head.weight", **count: int) -> d
     return {"rank": rank, "step": step, "parameter": parameter, "nan": 1, "infinite": 0, **count}
 
 
-def judged(name: str, *records: Mapping[str, Any], **plan_changes: Any) -> Check | None:
+def judged(name: str, *records: Mapping[str, Any], **plan_changes: Any) -> Check:
     found = getattr(judge, name)(plan(**plan_changes), parsed([world(), *map(dict, records)]))
-    assert found is None or isinstance(found, Check)
+    assert isinstance(found, Check)
     return found
 
 
@@ -69,8 +71,10 @@ def test_two_ranks_at_the_same_step_are_both_owners() -> None:
 
 @pytest.mark.parametrize("name", ["finite", "gradients"])
 def test_numbers_that_were_not_looked_at_never_pass(name: str) -> None:
-    assert judged(name) is None
-    assert judged(name, record(phase="parity")) is None
+    with pytest.raises(UndeliveredError):
+        judged(name)
+    with pytest.raises(UndeliveredError):
+        judged(name, record(phase="parity"))
     assert judged(name, record(phase="parity"), phases=["parity"]) is not None
     assert status(name, record(passes=0, steps=[], checksums=[[]] * RANKS)) is Verdict.ERROR
 
@@ -128,3 +132,9 @@ def test_sharded_parameters_that_train_like_replicated_ones_pass() -> None:
 )
 def test_sharding_that_changes_losses_or_shards_nothing_fails(changes: dict[str, Any]) -> None:
     assert status("sharded", sharded(**changes)) is Verdict.FAIL
+
+
+def test_a_relative_difference_is_symmetric_and_infinite_where_a_loss_is_not_finite() -> None:
+    assert judge.relative_difference(1.0, 1.0) == 0
+    assert judge.relative_difference(2.0, 1.0) == judge.relative_difference(1.0, 2.0) == pytest.approx(0.5)
+    assert judge.relative_difference(math.nan, 1.0) == math.inf

@@ -4,11 +4,12 @@ from typing import Any
 
 import pytest
 
+from smoke_training.evidence import UndeliveredError
 from smoke_training.evidence.training import Training, Window
 from smoke_training.judges.training import causes, fitness
 from smoke_training.judges.training import step as judge
 from smoke_training.model import Cause, Check, Verdict
-from smoke_training.statistics import scaling
+from smoke_training.statistics import scaling, straggler
 from tests.smoke_training.samples import lines, parsed, plan, series, spins
 from tests.smoke_training.statistics.test_straggler import ranks
 
@@ -61,7 +62,7 @@ def windows(**second: Any) -> list[dict[str, Any]]:
 
 
 def cause(found: Training, victim: int = 2) -> Cause:
-    accused = scaling.straggler_finding(found, 1.15).accused
+    accused = straggler.judge(scaling.own_compute(found), 1.15).accused
     assert [score.rank for score in accused] == [victim]
     return causes.of_rank(found, accused[0]).cause
 
@@ -156,12 +157,13 @@ def test_a_rank_that_becomes_slow_in_mid_run_is_drift_and_no_pass() -> None:
     compute = ranks(4, 200, 0.02, 0, slow={}, seed=3)
     compute[1] = [value * (1.25 if index >= 160 else 1.0) for index, value in enumerate(compute[1])]
     found = training(compute)
-    assert scaling.straggler_finding(found, 1.15).decision is Verdict.PASS  # averaged over the whole run
+    averaged = straggler.judge(scaling.own_compute(found), 1.15)  # over the whole run
+    assert averaged.decision is Verdict.PASS
     drift = next(item for item in scaling.drifts(found) if item.rank == 1)
     assert drift.iteration == 160
     assert drift.ratio == pytest.approx(1.25, rel=0.03)
     assert scaling.slowdown_since(found, 1, 160) == pytest.approx(1.25, rel=0.03)
-    assert judge.straggler_status(plan(), found) is Verdict.INCONCLUSIVE
+    assert judge.statuses(plan(), found)[1] is Verdict.INCONCLUSIVE
 
 
 def test_a_gang_that_slows_down_together_is_reported_and_passes() -> None:
@@ -215,7 +217,8 @@ def test_a_noisy_machine_is_named_wherever_it_showed(kind: str) -> None:
 
 
 def test_fitness_without_a_measurement_is_no_pass() -> None:
-    assert fit([line for line in lines() if line["kind"] != "fitness"]) is None
+    with pytest.raises(UndeliveredError):
+        fit([line for line in lines() if line["kind"] != "fitness"])
     empty = [
         {**line, "spin": [[], []], "spin_queue": None} if line["kind"] == "fitness" else line
         for line in lines()
@@ -231,7 +234,7 @@ def test_healthy_noise_never_fails_whatever_the_ladder_says() -> None:
         compute = ranks(4, 120, 0.1, 0.005, slow={}, seed=seed)
         found = training(compute)
         for spread in (0.01, 0.4):
-            status = judge.straggler_status(plan(), dataclasses.replace(found, spin=spin_rows(spread)))
+            status = judge.statuses(plan(), dataclasses.replace(found, spin=spin_rows(spread)))[1]
             assert status is not Verdict.FAIL
 
 

@@ -73,7 +73,7 @@ def test_a_healthy_gang_trains_finite_equal_and_decomposed(measured: Lines) -> N
     pairs = len(training.compute[0])
     assert watched.passes == 2 * (6 + pairs) + 22
     assert len(watched.steps) == 6 + pairs
-    assert judged.straggler_status(plan(), training) is not Verdict.FAIL
+    assert judged.statuses(plan(), training)[1] is not Verdict.FAIL
     assert check(decomposition.overlap, found).measured is not None
 
 
