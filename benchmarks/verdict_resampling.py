@@ -29,12 +29,12 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
 from benchmarks.wilson import wilson  # noqa: E402
-from smoke_training import verdict  # noqa: E402
+from smoke_training import evidence, verdict  # noqa: E402
+from smoke_training.cli import files  # noqa: E402
 from smoke_training.evidence.registry import Evidence  # noqa: E402
 from smoke_training.evidence.world import Planned  # noqa: E402
 from smoke_training.model import Judgement, Verdict  # noqa: E402
 from smoke_training.plan import Plan, parse  # noqa: E402
-from smoke_training.record import reading  # noqa: E402
 from tests.faults import system  # noqa: E402
 from tests.faults.lab import Lab  # noqa: E402
 from tests.faults.neighbour import NoisyNeighbour  # noqa: E402
@@ -62,9 +62,9 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--samples", type=Path, nargs="+")
     chosen = parser.parse_args(arguments)
     with tempfile.TemporaryDirectory(prefix="resampling-") as scratch:
-        files = chosen.samples or list(record(chosen.ranks, Path(scratch)))
-        traces = [read(path) for path in files]
-    for path, (plan, found) in zip(files, traces, strict=True):
+        paths = chosen.samples or list(record(chosen.ranks, Path(scratch)))
+        traces = [read(path) for path in paths]
+    for path, (plan, found) in zip(paths, traces, strict=True):
         print(
             f"{path.name}: {verdict.judge(plan, found).verdict} as recorded, {described(found)}", flush=True
         )
@@ -101,7 +101,7 @@ def shaped(folder: Path) -> Iterator[Path]:
 
 def read(path: Path) -> tuple[Plan, Evidence]:
     """Plan and evidence of a recorded run."""
-    found = reading.samples(path).found
+    found = evidence.parse(files.samples(path))
     asked = found.of(Planned)
     if asked is None:
         raise SystemExit(f"{path}: no plan in the samples")

@@ -10,7 +10,10 @@ PLAN = "the run plan"  # the source of what a user declared
 
 
 class Verdict(StrEnum):
-    """Outcome of one check or of the whole run. Only PASS opens a gate unless its policy lists others."""
+    """Outcome of one check or of the whole run, in the order of exit codes: PASS 0 .. SKIPPED 4.
+
+    Only PASS opens a gate unless its policy lists others.
+    """
 
     PASS = "PASS"  # noqa: S105 - a verdict, not a password
     FAIL = "FAIL"
@@ -19,13 +22,7 @@ class Verdict(StrEnum):
     SKIPPED = "SKIPPED"
 
 
-EXIT_CODES: Mapping[Verdict, int] = {
-    Verdict.PASS: 0,
-    Verdict.FAIL: 1,
-    Verdict.INCONCLUSIVE: 2,
-    Verdict.ERROR: 3,
-    Verdict.SKIPPED: 4,
-}
+EXIT_CODES: Mapping[Verdict, int] = {verdict: code for code, verdict in enumerate(Verdict)}
 
 
 class Cause(StrEnum):

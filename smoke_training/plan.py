@@ -8,33 +8,22 @@ import random
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from string import Template
 from typing import Annotated
 
 from smoke_training.fabric import Fabric
 from smoke_training.model import EXIT_CODES, Verdict
 from smoke_training.phases import FULL, NAMES, QUICK, chosen
-from smoke_training.reader import (
-    Count,
-    DocumentError,
-    Positive,
-    Rule,
-    Text,
-    Whole,
-    above,
-    parsed,
-    read,
-)
+from smoke_training.reader import Count, DocumentError, Positive, Rule, Text, Whole, above, parsed, read
 from smoke_training.statistics import baseline
 
 SCHEMA = "trainstack.smoke-plan/1"
-
-
 _ACCEPTABLE = {"PASS", "INCONCLUSIVE", "SKIPPED"}
 _TOPIC = r"arn:aws[a-z-]*:sns:[a-z0-9-]+:\d{12}:[\w-]+"
 
 Rate = Annotated[float, above(0, 1e6, "must be a number above 0, in Gb/s")]
 Patience = Annotated[float, above(0, 3600, "must be above 0 and at most 3600 seconds")]
-Cost = Annotated[float, Rule(lambda value: value >= 0, "must be a number >= 0")]
+Cost = Annotated[float, Rule(lambda value: 0 <= value < math.inf, "must be a number >= 0")]
 Efficiency = Annotated[float, above(0, 1, "must be above 0 and at most 1")]
 Slowdown = Annotated[float, above(1.05, 100, "must be above 1.05, the slowdown that is called negligible")]
 Limit = Annotated[float, above(29, 86400, "must be at least 30 and at most 86400 seconds")]
@@ -46,18 +35,10 @@ Accepted = Annotated[
     ),
 ]
 Depth = Annotated[str, Rule(lambda value: value in (QUICK, FULL), "must be quick or full")]
-Phases = Annotated[
-    tuple[str, ...],
-    Rule(lambda value: set(value) <= set(NAMES), f"must be a list of phases: {', '.join(NAMES)}"),
-]
-Interfaces = Annotated[tuple[Text, ...], Rule(lambda _: True, "must be a list of interface names")]
+PhaseName = Annotated[str, Rule(lambda value: value in NAMES, f"must be one of {', '.join(NAMES)}")]
 TopicArn = Annotated[
     str, Rule(lambda value: re.fullmatch(_TOPIC, value) is not None, "must be the ARN of an SNS topic")
 ]
-
-
-class PlanError(DocumentError):
-    """A plan that cannot be run."""
 
 
 @dataclass(frozen=True)
@@ -126,8 +107,8 @@ class Plan:
     git_sha: Text | None = None
     deploy_id: Text | None = None
     depth: Depth = QUICK
-    phases: Phases | None = None
-    rails: Interfaces = ()
+    phases: tuple[PhaseName, ...] | None = None
+    rails: tuple[Text, ...] = ()
     rail_gbit_s: Rate | None = None
     network_gbit_s: Rate | None = None
     storage: tuple[StorageTarget, ...] = ()
@@ -188,50 +169,39 @@ def kill_schedule(seed: int, world: int) -> KillSchedule:
 
 
 def parse(text: str) -> Plan:
-    """Read a plan document; PlanError lists every problem as `path: got value; rule`."""
-    try:
-        document = parsed(text, "plan")
-    except DocumentError as error:
-        raise PlanError(error.problems) from error
+    """Read a plan document; DocumentError lists every problem as `path: got value; rule`."""
+    document = parsed(text, "plan")
     values = {**document, "seed": document.get("seed", _derived_seed(document))}
     problems = [] if values.pop("schema", None) == SCHEMA else [f'schema: must be "{SCHEMA}"']
     plan = read(Plan, values, problems)
-    if isinstance(document.get("baseline"), dict):
-        problems += _baseline_problems(document["baseline"])
-    if problems or plan is None:
-        raise PlanError(problems)
-    return plan
-
-
-def _baseline_problems(document: Mapping[str, object]) -> list[str]:
     try:
-        baseline.parse(document)
+        if isinstance(document.get("baseline"), dict):
+            baseline.parse(document["baseline"])
     except baseline.BaselineError as error:
-        return list(error.problems)
-    return []
+        problems += error.problems
+    if problems or plan is None:
+        raise DocumentError(problems)
+    return plan
 
 
 def located(plan: Plan, environment: Mapping[str, str]) -> Plan:
     """The plan with `$NAME` in storage paths replaced: a job's own folder is only known inside the job.
 
-    Raises PlanError for every variable that the environment does not have.
+    Raises DocumentError for every variable that the environment does not have.
     """
     missing = [
         f"storage[{number}].path: got {json.dumps(target.path)}; ${name} is not in the environment"
         for number, target in enumerate(plan.storage)
-        for name in _VARIABLE.findall(target.path)
+        for name in Template(target.path).get_identifiers()
         if not environment.get(name)
     ]
     if missing:
-        raise PlanError(missing)
+        raise DocumentError(missing)
     found = tuple(
-        dataclasses.replace(target, path=_VARIABLE.sub(lambda name: environment[name[1]], target.path))
+        dataclasses.replace(target, path=Template(target.path).safe_substitute(environment))
         for target in plan.storage
     )
     return dataclasses.replace(plan, storage=found)
-
-
-_VARIABLE = re.compile(r"\$([A-Za-z_][A-Za-z0-9_]*)")
 
 
 def render(plan: Plan) -> str:
@@ -244,34 +214,30 @@ def local_plan(ranks: int, depth: str = QUICK, only: tuple[str, ...] | None = No
 
     The minimum efficiency is below a cluster's 0.8: here ranks and their communication threads share CPUs.
     """
-    unknown = "local"
-    return Plan(
-        stack=unknown,
-        nodes=1,
-        ranks_per_node=ranks,
-        instance_type=unknown,
-        gpus_per_node=0,
-        fabric=Fabric.TCP,
-        cloud=unknown,
-        region=unknown,
-        profile="quick",
-        owner=unknown,
-        team=unknown,
-        cost_center=unknown,
-        hourly_cost_usd=None,
-        min_scaling_efficiency=0.7,
-        max_straggler_slowdown=1.15,
-        expected_busbw_gb_s=None,
-        timeout_s=600,
-        accept=("PASS",),
-        image=unknown,
-        code_sha256=unknown,
-        dataset="synthetic",
-        task="local-validation",
-        seed=20261121,
-        depth=depth,
-        phases=only,
-    )
+    unknown = (
+        "stack", "instance_type", "cloud", "region", "owner", "team", "cost_center", "image", "code_sha256",
+    )  # fmt: skip
+    document = {
+        "schema": SCHEMA,
+        **dict.fromkeys(unknown, "local"),
+        "nodes": 1,
+        "ranks_per_node": ranks,
+        "gpus_per_node": 0,
+        "fabric": Fabric.TCP,
+        "profile": "quick",
+        "hourly_cost_usd": None,
+        "min_scaling_efficiency": 0.7,
+        "max_straggler_slowdown": 1.15,
+        "expected_busbw_gb_s": None,
+        "timeout_s": 600,
+        "accept": ["PASS"],
+        "dataset": "synthetic",
+        "task": "local-validation",
+        "seed": 20261121,
+        "depth": depth,
+        "phases": only,
+    }
+    return parse(json.dumps(document))
 
 
 def _derived_seed(document: Mapping[str, object]) -> int:

@@ -9,7 +9,7 @@ import platform
 import resource
 import sys
 import traceback
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 
 import torch
@@ -36,18 +36,24 @@ from smoke_training.runtime import heartbeat, host
 
 
 class Recorder:
-    """Rank 0's evidence file: one line per completed phase, on disk before the next phase starts."""
+    """What a rank leaves behind: its phase for the watchdog outside, and on rank 0 the evidence file."""
 
     def __init__(self, path: Path, writes: bool) -> None:
-        self.path, self.writes = path, writes
+        self.path, self.writes, self.phase = path, writes, ""
 
-    def add(self, record: Record) -> None:
-        """Append one line durably (other ranks: nothing)."""
-        if self.writes:
-            with self.path.open("a") as stream:
-                stream.write(line_of(record) + "\n")
-                stream.flush()
-                os.fsync(stream.fileno())
+    def enter(self, phase: str) -> None:
+        """Remember the phase for the record of a failure, and write it down for the watchdog."""
+        self.phase = phase
+        heartbeat.own().phase(phase)
+
+    def add(self, records: Iterable[Record]) -> None:
+        """Append a line for each, on disk before the next is measured (other ranks: nothing)."""
+        for record in records:
+            if self.writes:
+                with self.path.open("a") as stream:
+                    stream.write(line_of(record) + "\n")
+                    stream.flush()
+                    os.fsync(stream.fileno())
 
 
 Measure = Callable[[Context], Iterator[Record]]
@@ -72,24 +78,25 @@ def main() -> None:
     scratch = Path(sys.argv[1])
     plan = parse((scratch / "plan.json").read_text())
     attempt = int(os.environ["TORCHELASTIC_RESTART_COUNT"])
-    phase = ["join"]
-    heartbeat.own().phase(phase[0])
+    recorder = Recorder(scratch / "evidence.jsonl", os.environ["RANK"] == "0")
+    recorder.enter("join")
     try:
-        if os.environ["SMOKE_DEVICE"] == "cuda":
-            os.environ.update(traffic.log_settings(scratch, os.environ))  # read when NCCL starts
-        recorder = Recorder(scratch / "evidence.jsonl", os.environ["RANK"] == "0")
         timeout, device = float(os.environ["SMOKE_GROUP_TIMEOUT"]), os.environ["SMOKE_DEVICE"]
+        if device == "cuda":
+            os.environ.update(traffic.log_settings(scratch, os.environ))  # read when NCCL starts
         group = join(timeout, device, lambda store: _connected(store, plan, device, recorder))
         context = Context(group=group, plan=plan, scratch=scratch, sampling=Sampling(plan))
         if attempt == 0:
-            _measure(context, recorder, phase)
+            _measure(context, recorder)
         else:
-            _enter(phase, "resume")
-            for record in resume.resumed(context):
-                recorder.add(record)
-        _finish(group, recorder)
+            recorder.enter("resume")
+            recorder.add(resume.resumed(context))
+        recorder.add([_usages(group)])
+        group.barrier()
+        recorder.add([Finished()])
+        leave()
     except Exception as error:
-        _record_failure(scratch, attempt, phase[0], error)
+        _record_failure(scratch, attempt, recorder.phase, error)
         os._exit(1)
 
 
@@ -98,54 +105,35 @@ def _connected(store: Store, plan: Plan, device: str, recorder: Recorder) -> Non
     rail = reach.over_first_rail(store, plan) if device == "cpu" else None
     if rail is None:
         return
-    recorder.add(Rails(backend="gloo", rails=(rail,)))
+    recorder.add([Rails(backend="gloo", rails=(rail,))])
     accused = dead(Evidence(), rail)
     raise ConnectionError("; ".join(item.evidence[0] for item in accused) or f"{rail.name}: {rail.error}")
 
 
-def _measure(context: Context, recorder: Recorder, phase: list[str]) -> None:
+def _measure(context: Context, recorder: Recorder) -> None:
     """All phases of the first attempt; the last, `resume`, ends with a kill and does not come back."""
     group, plan = context.group, context.plan
-    _enter(phase, "world")
-    recorder.add(World(wanted=int(os.environ["SMOKE_WORLD"]), ranks=tuple(group.gather(_facts(group)))))
+    recorder.enter("world")
+    recorder.add([World(wanted=int(os.environ["SMOKE_WORLD"]), ranks=tuple(group.gather(_facts(group))))])
     for name in plan.chosen_phases:
-        _enter(phase, name)
+        recorder.enter(name)
         if name not in PROBES or (PHASE[name].needs_peers and group.world < 2):
             continue
         found = list(PROBES[name](context))
-        for record in found:
-            recorder.add(record)
-        # Every rank holds the same evidence and so comes to the same answer: none is left waiting.
-        if any(isinstance(record, Training) and _fails(plan, record) for record in found):
-            recorder.add(StoppedEarly(reason="training does not scale; the rest was not tried"))
+        recorder.add(found)
+        # Where training fails already, going on would only cost time. Every rank holds the same evidence and
+        # so comes to the same answer: none is left waiting.
+        statuses = [judged.statuses(plan, item) for item in found if isinstance(item, Training)]
+        if any(Verdict.FAIL in answers for answers in statuses):
+            recorder.add([StoppedEarly(reason="training does not scale; the rest was not tried")])
             return
     if "resume" in plan.chosen_phases:
-        _enter(phase, "reference")
+        recorder.enter("reference")
         trial = resume.Trial(context)
-        for record in trial.reference():
-            recorder.add(record)
-        recorder.add(Usage(ranks=tuple(group.gather(_usage(group)))))
-        _enter(phase, "interrupted")
-        for record in trial.interrupted():
-            recorder.add(record)
-
-
-def _enter(phase: list[str], name: str) -> None:
-    """Remember the phase for the record of a failure, and write it down for the watchdog outside."""
-    phase[0] = name
-    heartbeat.own().phase(name)
-
-
-def _fails(plan: Plan, training: Training) -> bool:
-    """Whether the training checks already fail, so that going on would only cost time."""
-    return Verdict.FAIL in judged.statuses(plan, training)
-
-
-def _finish(group: Group, recorder: Recorder) -> None:
-    recorder.add(Usage(ranks=tuple(group.gather(_usage(group)))))
-    group.barrier()
-    recorder.add(Finished())
-    leave()
+        recorder.add(trial.reference())
+        recorder.add([_usages(group)])
+        recorder.enter("interrupted")
+        recorder.add(trial.interrupted())
 
 
 def _facts(group: Group) -> RankFacts:
@@ -166,14 +154,16 @@ def _facts(group: Group) -> RankFacts:
     )
 
 
-def _usage(group: Group) -> RankUsage:
+def _usages(group: Group) -> Usage:
+    """What every rank has used so far, learned by all."""
     used = resource.getrusage(resource.RUSAGE_SELF)
-    return RankUsage(
+    mine = RankUsage(
         rank=group.rank,
         cpu_seconds=used.ru_utime + used.ru_stime,
         max_rss_bytes=used.ru_maxrss * 1024,  # Linux reports KiB
         gpu_memory_bytes=torch.cuda.max_memory_allocated(group.device) if group.cuda else None,
     )
+    return Usage(ranks=tuple(group.gather(mine)))
 
 
 def _record_failure(scratch: Path, attempt: int, phase: str, error: Exception) -> None:

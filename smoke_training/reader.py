@@ -1,10 +1,12 @@
-"""Documents that people write into frozen dataclasses: every problem at once, `path: got value; rule` (pure).
+"""JSON into frozen dataclasses, as their type hints say (pure).
 
-What a field accepts is its type hint. `Annotated[int, Rule(...)]` narrows it.
+`read` is for documents that people write: every problem at once, `path: got value; rule`. `decode` is for
+what a program wrote. `Annotated[int, Rule(...)]` narrows what a field accepts.
 """
 
 import dataclasses
 import difflib
+import functools
 import json
 import math
 import types
@@ -15,10 +17,13 @@ from enum import StrEnum
 from typing import Annotated, Any, TypeVar
 
 T = TypeVar("T")
+SHOWN = 200  # characters of a wrong value
+# What code raises that meets a document of another form than it expects.
+UNFIT = (ValueError, TypeError, KeyError, IndexError, AttributeError, ArithmeticError)
 
 
 class DocumentError(ValueError):
-    """A document that cannot be used; `problems` lists every fault found, not the first."""
+    """Input that cannot be used; `problems` lists every fault found, not the first."""
 
     def __init__(self, problems: list[str]) -> None:
         super().__init__("\n".join(problems))
@@ -39,8 +44,8 @@ def at_least(low: int) -> Rule:
 
 
 def above(low: float, most: float, words: str) -> Rule:
-    """A number above `low` and at most `most`."""
-    return Rule(lambda value: low < value <= most, words)
+    """A finite number above `low` and at most `most`."""
+    return Rule(lambda value: low < value <= most and math.isfinite(value), words)
 
 
 Text = Annotated[str, Rule(bool, "must be a non-empty text")]
@@ -53,8 +58,8 @@ def parsed(text: str, what: str) -> dict[str, Any]:
     """The object in a JSON text; DocumentError, which calls it `what`, when there is none."""
     try:
         document = json.loads(text)
-    except ValueError as error:
-        raise DocumentError([f"{what}: not readable as JSON ({error})"]) from error
+    except (ValueError, RecursionError) as error:
+        raise DocumentError([f"{what}: not readable as JSON ({error}); is the file complete?"]) from error
     if not isinstance(document, dict):
         raise DocumentError([f"{what}: got a {type(document).__name__}; must be an object"])
     return document
@@ -62,7 +67,7 @@ def parsed(text: str, what: str) -> dict[str, Any]:
 
 def read(kind: type[T], document: Mapping[str, Any], problems: list[str], path: str = "") -> T | None:
     """An instance of `kind` with a document's values; None, and every fault in `problems`, if it has any."""
-    hints = typing.get_type_hints(kind, include_extras=True)
+    hints = _hints(typing.cast("Any", kind))
     found = [f"{path}{key}: unknown key; {_near(key, hints)}" for key in document if key not in hints]
     values = {}
     for field in dataclasses.fields(typing.cast("Any", kind)):
@@ -75,11 +80,27 @@ def read(kind: type[T], document: Mapping[str, Any], problems: list[str], path: 
     return None if found else kind(**values)
 
 
+def decode(hint: Any, value: Any) -> Any:
+    """What `hint` asks for from a JSON value; TypeError says what does not fit. Lists become tuples."""
+    problems: list[str] = []
+    found = _value(hint, value, hint.__name__, problems)
+    if problems:
+        raise TypeError("; ".join(problems[:5]))
+    return found
+
+
+@functools.cache
+def _hints(kind: type) -> Mapping[str, Any]:
+    hints = typing.get_type_hints(kind, include_extras=True)
+    return {field.name: hints[field.name] for field in dataclasses.fields(typing.cast("Any", kind))}
+
+
 def _near(key: str, known: Iterable[str]) -> str:
     near = difflib.get_close_matches(key, known, 1)
     return f"did you mean {near[0]}?" if near else f"known keys: {', '.join(sorted(known))}"
 
 
+@functools.cache
 def _taken(hint: Any) -> tuple[Any, Rule | None, bool]:
     """What a hint takes: the bare type, the rule about it, whether it takes null."""
     optional, rule = False, None
@@ -92,55 +113,39 @@ def _taken(hint: Any) -> tuple[Any, Rule | None, bool]:
 
 
 def _value(hint: Any, value: Any, path: str, problems: list[str]) -> Any:
+    """The value as the hint wants it; None, and the faults in `problems`, where it does not fit."""
     bare, rule, optional = _taken(hint)
     if value is None and optional:
         return None
-    if not _fits(bare, value):
-        problems.append(f"{path}: got {json.dumps(value, default=str)}; {_words(hint)}")
-        return None
-    before, found = len(problems), _made(bare, value, path, problems)
-    if rule is not None and len(problems) == before and not rule.fits(found):
-        problems.append(f"{path}: got {json.dumps(value, default=str)}; {_words(hint)}")
-    return found
+    before = len(problems)
+    try:
+        found = _made(bare, value, path, problems)
+        fits = len(problems) > before or rule is None or rule.fits(found)
+    except (ValueError, OverflowError):
+        fits = False
+    if fits:
+        return found
+    problems.append(f"{path}: got {json.dumps(value, default=str)[:SHOWN]}; {_words(hint)}")
+    return None
 
 
 def _made(bare: Any, value: Any, path: str, problems: list[str]) -> Any:
-    if dataclasses.is_dataclass(bare) and isinstance(bare, type):
-        return value if isinstance(value, bare) else read(bare, value, problems, f"{path}.")
-    if typing.get_origin(bare) is tuple:
-        inner = _taken(typing.get_args(bare)[0])[0]
-        return tuple(_made(inner, item, f"{path}[{index}]", problems) for index, item in enumerate(value))
-    return bare(value) if isinstance(bare, type) and issubclass(bare, StrEnum) else value
-
-
-def _fits(bare: Any, value: Any) -> bool:
-    """Whether a value is of a type, as far as JSON tells; a rule about an item is part of the item's type."""
-    arguments = typing.get_args(bare)
-    if arguments and typing.get_origin(bare) is tuple:
-        return isinstance(value, list | tuple) and all(_item_fits(arguments[0], item) for item in value)
-    if arguments:
-        return isinstance(value, Mapping) and all(_item_fits(arguments[1], item) for item in value.values())
-    if dataclasses.is_dataclass(bare):
-        return isinstance(value, Mapping | typing.cast("type", bare))
-    if issubclass(bare, StrEnum):
-        return isinstance(value, str) and _is_one_of(bare, value)
-    whole = isinstance(value, int) and not isinstance(value, bool)
-    if bare in (int, float):
-        return whole or (bare is float and isinstance(value, float) and math.isfinite(value))
-    return isinstance(value, bare)
-
-
-def _item_fits(hint: Any, value: Any) -> bool:
-    bare, rule, _ = _taken(hint)
-    return _fits(bare, value) and (rule is None or rule.fits(value))
-
-
-def _is_one_of(kind: type[StrEnum], value: str) -> bool:
-    try:
-        kind(value)
-    except ValueError:
-        return False
-    return True
+    """The value as a bare type; ValueError where it is of another one."""
+    origin, arguments = typing.get_origin(bare), typing.get_args(bare)
+    if origin in (tuple, list) and isinstance(value, list | tuple):
+        items = (_value(arguments[0], item, f"{path}[{at}]", problems) for at, item in enumerate(value))
+        return origin(items)
+    if origin is Mapping and isinstance(value, Mapping):
+        return {key: _value(arguments[1], item, f"{path}.{key}", problems) for key, item in value.items()}
+    if dataclasses.is_dataclass(bare) and isinstance(value, Mapping):
+        return read(typing.cast("type", bare), value, problems, f"{path}.")
+    if issubclass(origin or bare, StrEnum) and isinstance(value, str):
+        return bare(value)
+    if isinstance(value, int) and not isinstance(value, bool) and bare is float:
+        return float(value)
+    if not isinstance(value, origin or bare) or (bare is int and isinstance(value, bool)):
+        raise ValueError
+    return value
 
 
 _NAMES = {str: "a text", int: "a whole number", float: "a number", bool: "true or false"}

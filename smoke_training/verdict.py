@@ -20,6 +20,7 @@ from smoke_training.judges.training import decomposition, fitness, numerics
 from smoke_training.judges.training import step as judged
 from smoke_training.model import Check, Judgement, Verdict
 from smoke_training.plan import Plan
+from smoke_training.reader import UNFIT
 
 Judge = Callable[[Plan, Evidence], Check]
 
@@ -100,10 +101,8 @@ def judge(plan: Plan, found: Evidence) -> Judgement:
 def overall(checks: list[Check]) -> Verdict:
     """Worst status of the required checks: FAIL, ERROR, INCONCLUSIVE, SKIPPED; no check is ERROR."""
     statuses = {check.status for check in checks if check.required}
-    for status in (Verdict.FAIL, Verdict.ERROR, Verdict.INCONCLUSIVE, Verdict.SKIPPED, Verdict.PASS):
-        if status in statuses:
-            return status
-    return Verdict.ERROR
+    order = (Verdict.FAIL, Verdict.ERROR, Verdict.INCONCLUSIVE, Verdict.SKIPPED, Verdict.PASS)
+    return next((status for status in order if status in statuses), Verdict.ERROR)
 
 
 def _notes(plan: Plan, found: Evidence) -> Iterator[str]:
@@ -132,6 +131,6 @@ def _judged(plan: Plan, found: Evidence) -> Iterator[Check]:
         except UndeliveredError:
             why = "no measurement was delivered" if stopped is None else f"Not run: {stopped.reason}."
             yield rule.without(Verdict.ERROR if stopped is None else Verdict.SKIPPED, why)
-        except (ValueError, TypeError, KeyError, IndexError, ArithmeticError, StopIteration) as error:
+        except (*UNFIT, StopIteration) as error:
             why = f"the evidence cannot be judged: {type(error).__name__}: {error}"
             yield rule.without(Verdict.ERROR, why)

@@ -1,23 +1,32 @@
-"""The process torchrun starts for each rank: prepares itself, then imports torch and runs `rank`."""
+"""The processes of a node: `torchrun ARGUMENTS`, and by it `rank FOLDER` for each of its ranks.
+
+Each ends with the process that started it, so that a launcher that is killed outright leaves none behind.
+"""
 
 import gc
+import importlib
+import sys
 
 from smoke_training.runtime import heartbeat
 from smoke_training.runtime.processes import die_with_parent
 
+MODULES = {"torchrun": "torch.distributed.run", "rank": "smoke_training.rank"}
+
 
 def main() -> None:
-    """Run one rank; garbage collection is off while torch is imported (10 % faster)."""
+    """Run one of them; garbage collection is off while torch is imported (10 % faster)."""
     die_with_parent()
-    heartbeat.own().phase("start")
+    name = sys.argv.pop(1)
+    heart = heartbeat.own() if name == "rank" else heartbeat.Heartbeat(None)
+    heart.phase("start")
     gc.disable()
     try:
-        from smoke_training.rank import main as run  # noqa: PLC0415 - the import is what takes the time
+        module = importlib.import_module(MODULES[name])
     except Exception as error:
-        heartbeat.own().broke(f"{type(error).__name__}: {error}")
+        heart.broke(f"{type(error).__name__}: {error}")
         raise
     gc.enable()
-    run()
+    module.main()
 
 
 if __name__ == "__main__":

@@ -1,13 +1,18 @@
 """Command line of `python -m smoke_training` and of the zip; one module per command."""
 
 import argparse
+import os
 import sys
+from collections.abc import Sequence
+from pathlib import Path
 from typing import NoReturn
 
 from smoke_training.cli import compare, explain, judge, node, plan, render, replay, run, summary
 from smoke_training.model import EXIT_CODES, Verdict
+from smoke_training.reader import DocumentError
 
-# Each has NAME, HELP, `add(parser)` for its arguments and `main(chosen) -> exit code`.
+# Each has NAME, HELP, `add(parser)` for its arguments and `main(chosen) -> exit code`, which raises
+# DocumentError for what it cannot use.
 COMMANDS = (run, node, judge, plan, render, explain, compare, summary, replay)
 
 
@@ -29,4 +34,18 @@ def main(arguments: list[str] | None = None, program: str = "smoke_training") ->
     for command in COMMANDS:
         command.add(commands.add_parser(command.NAME, help=command.HELP))
     chosen = parser.parse_args(arguments)
-    return int(next(c for c in COMMANDS if chosen.command == c.NAME).main(chosen))
+    try:
+        return int(next(c for c in COMMANDS if chosen.command == c.NAME).main(chosen))
+    except DocumentError as error:
+        return _refuse(chosen.command, error.problems)
+
+
+def _refuse(command: str, problems: Sequence[str]) -> int:
+    """Say what is wrong, in the termination message too where there is one; the exit code of ERROR."""
+    count = "1 problem" if len(problems) == 1 else f"{len(problems)} problems"
+    text = "\n".join([f"ERROR {command}: {count}", *problems])
+    sys.stderr.write(text + "\n")
+    message = os.environ.get("TERMINATION_MESSAGE_PATH")
+    if message:
+        Path(message).write_text(text[:4000])
+    return EXIT_CODES[Verdict.ERROR]

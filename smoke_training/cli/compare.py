@@ -10,13 +10,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from smoke_training.cli.failing import refuse
+from smoke_training.cli import files
 from smoke_training.model import EXIT_CODES, Verdict
-from smoke_training.record import accepted, reading
-from smoke_training.record.accepted import ResultError
-from smoke_training.record.html.words import interval, number
+from smoke_training.reader import DocumentError
+from smoke_training.record import accepted
+from smoke_training.record.words import interval, number
 from smoke_training.statistics import baseline as baselines
-from smoke_training.statistics.baseline import LIMIT, Baseline, Comparison
+from smoke_training.statistics.baseline import LIMIT, Comparison
 
 NAME = "compare"
 HELP = "compare two results figure by figure"
@@ -30,32 +30,19 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 def main(chosen: argparse.Namespace) -> int:
     """Print the comparison; the exit codes of the module's description."""
-    try:
-        old, new = reading.result(chosen.old), reading.result(chosen.new)
-        unlike = baselines.differences(accepted.fingerprint(new), accepted.fingerprint(old))
-        if unlike:
-            shown = [line.replace("this run", str(chosen.new)).replace("the baseline", str(chosen.old))
-                     for line in unlike]  # fmt: skip
-            return refuse("the runs have different fingerprints, so their figures do not compare", shown)
-        found = comparisons(old, new)
-    except (ResultError, TypeError, ValueError) as error:
-        return refuse("the results cannot be compared", [str(error)])
+    old, new = files.result(chosen.old), files.result(chosen.new)
+    before, after = accepted.baseline_of(old), accepted.baseline_of(new)
+    unlike = baselines.differences(after.fingerprint, before.fingerprint)
+    if unlike:
+        shown = (
+            "; ".join(unlike).replace("this run", str(chosen.new)).replace("the baseline", str(chosen.old))
+        )
+        raise DocumentError([f"the fingerprints differ, so the figures do not compare: {shown}"])
+    found = baselines.compare(before, after.figures)
     for path, result in ((chosen.old, old), (chosen.new, new)):
         sys.stdout.write(f"{path}: {result['verdict']}, run {result['run_id']} of {result['started']}\n")
     sys.stdout.write("\n".join([*table(found), *left_out(old, new)]) + "\n")
     return EXIT_CODES[outcome(found)]
-
-
-def comparisons(old: Mapping[str, Any], new: Mapping[str, Any]) -> tuple[Comparison, ...]:
-    """Every figure that both results have; their fingerprints are equal."""
-    before = Baseline(
-        stack=old["plan"]["stack"],
-        run_id=old["run_id"],
-        recorded=old["started"],
-        fingerprint=accepted.fingerprint(old),
-        figures=accepted.figures(old),
-    )
-    return baselines.compare(before, accepted.figures(new))
 
 
 def outcome(found: Sequence[Comparison]) -> Verdict:

@@ -5,8 +5,7 @@ import os
 from pathlib import Path
 
 from smoke_training import plan as plans
-from smoke_training.cli.failing import refuse
-from smoke_training.plan import PlanError
+from smoke_training.cli import files
 from smoke_training.runtime.ending import Place
 from smoke_training.runtime.node import NodeRun
 
@@ -21,12 +20,5 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 def main(chosen: argparse.Namespace) -> int:
     """Run this node's part; the exit code of the verdict on node 0."""
-    path: Path = chosen.plan
-    try:
-        plan = plans.located(plans.parse(path.read_text()), os.environ)
-        place = Place.from_environment(os.environ, plan.nodes)
-    except PlanError as error:
-        return refuse(f"{path}: {len(error.problems)} problems in the plan", error.problems)
-    except (OSError, ValueError) as error:
-        return refuse("the node cannot start", str(error).splitlines())
-    return NodeRun(plan, place).run()
+    plan = files.read(chosen.plan, lambda text: plans.located(plans.parse(text), os.environ))
+    return NodeRun(plan, Place.from_environment(os.environ, plan.nodes)).run()

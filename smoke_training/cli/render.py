@@ -1,16 +1,16 @@
 """`render --for NAME`: a run plan, or the validation itself, as the file that starts it somewhere."""
 
 import argparse
-import sys
+import functools
 from pathlib import Path
 
 from smoke_training import plan as plans
-from smoke_training.cli.failing import refuse
+from smoke_training.cli import files
 from smoke_training.launchers import devices, runplan
 from smoke_training.launchers.registry import LAUNCHERS, cron_text
-from smoke_training.launchers.runplan import RunPlan, RunPlanError
+from smoke_training.launchers.runplan import RunPlan
 from smoke_training.launchers.validation import CODE_FOLDER, Files, validation
-from smoke_training.plan import PlanError
+from smoke_training.reader import DocumentError
 
 NAME = "render"
 HELP = "a run plan as a Job, JobSet, TrainJob, batch script or request of a managed service"
@@ -39,26 +39,21 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def main(chosen: argparse.Namespace) -> int:
-    """Render; 0, or 3 when the plan cannot be run there."""
-    source: Path = chosen.run or chosen.plan
+    """Render; 0."""
     if chosen.schedule and chosen.kind != "job":
-        return refuse("there is no such file", ["--schedule: only a job can be scheduled; leave it out"])
-    try:
-        plan = runplan.parse(source.read_text()) if chosen.run else _validation(chosen)
-        text = cron_text(plan, chosen.schedule) if chosen.schedule else LAUNCHERS[chosen.kind].render(plan)
-        if chosen.out is None:
-            sys.stdout.write(text)
-        else:
-            chosen.out.write_text(text)
-    except (PlanError, RunPlanError) as error:
-        return refuse(f"{source}: {len(error.problems)} problems in the plan", error.problems)
-    except OSError as error:
-        return refuse("the plan cannot be rendered", [str(error)])
+        raise DocumentError(["--schedule: only a job can be scheduled; leave it out"])
+    parse = runplan.parse if chosen.run else functools.partial(_validation, chosen)
+    text = files.read(chosen.run or chosen.plan, lambda text: _rendered(parse(text), chosen))
+    files.write(chosen.out, text)
     return 0
 
 
-def _validation(chosen: argparse.Namespace) -> RunPlan:
-    plan = plans.parse(chosen.plan.read_text())
+def _rendered(plan: RunPlan, chosen: argparse.Namespace) -> str:
+    return cron_text(plan, chosen.schedule) if chosen.schedule else LAUNCHERS[chosen.kind].render(plan)
+
+
+def _validation(chosen: argparse.Namespace, text: str) -> RunPlan:
+    plan = plans.parse(text)
     run = RunPlan(
         name=chosen.name,
         image=plan.image,
@@ -75,7 +70,6 @@ def _validation(chosen: argparse.Namespace) -> RunPlan:
         timeout_s=int(plan.timeout_s),
         instance_type=plan.instance_type,
     )
-    files = Files(code=chosen.code, config_map=chosen.config_map, claim=chosen.claim)
-    found = validation(run, files)
+    found = validation(run, Files(code=chosen.code, config_map=chosen.config_map, claim=chosen.claim))
     runplan.check(found)
     return found

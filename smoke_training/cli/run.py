@@ -5,9 +5,8 @@ import socket
 import tempfile
 from pathlib import Path
 
-from smoke_training import plan as plans
-from smoke_training.cli.failing import refuse
 from smoke_training.phases import FULL, NAMES, QUICK
+from smoke_training.plan import Plan, local_plan
 from smoke_training.runtime.ending import Place
 from smoke_training.runtime.node import NodeRun
 
@@ -17,21 +16,32 @@ HELP = "all ranks on this machine"
 
 def add(parser: argparse.ArgumentParser) -> None:
     """Arguments of the command."""
-    parser.add_argument("--ranks", required=True, type=int, help="number of ranks, at least 1")
+    parser.add_argument("--ranks", required=True, type=count, help="number of ranks, at least 1")
     parser.add_argument("--out", required=True, type=Path, help="where the result JSON goes")
+    add_phases(parser)
+
+
+def add_phases(parser: argparse.ArgumentParser) -> None:
+    """The arguments that say which phases run, and how long."""
     parser.add_argument("--full", action="store_true", help="every phase, with more samples")
-    parser.add_argument("--only", help=f"only these phases, separated by commas: {', '.join(NAMES)}")
+    only = f"only these phases, separated by commas: {', '.join(NAMES)}"
+    parser.add_argument("--only", type=_phases, help=only)
+
+
+def count(text: str) -> int:
+    """A number of ranks."""
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"got {text}; must be a whole number, at least 1")
+    return int(text)
+
+
+def local(chosen: argparse.Namespace) -> Plan:
+    """The plan of a run on this machine, with `--ranks`, `--full` and `--only`."""
+    return local_plan(chosen.ranks, FULL if chosen.full else QUICK, chosen.only)
 
 
 def main(chosen: argparse.Namespace) -> int:
     """Run all ranks here; the exit code of the verdict."""
-    only = tuple(chosen.only.split(",")) if chosen.only else None
-    problems = [f"--ranks: got {chosen.ranks}; must be at least 1"] if chosen.ranks < 1 else []
-    problems += [
-        f"--only: got {name!r}; must be one of {', '.join(NAMES)}" for name in only or () if name not in NAMES
-    ]
-    if problems:
-        return refuse("the run cannot start", problems)
     with tempfile.TemporaryDirectory(prefix="smoke-") as scratch:
         place = Place(
             index=0,
@@ -41,7 +51,15 @@ def main(chosen: argparse.Namespace) -> int:
             result=chosen.out,
             termination=None,
         )
-        return NodeRun(plans.local_plan(chosen.ranks, FULL if chosen.full else QUICK, only), place).run()
+        return NodeRun(local(chosen), place).run()
+
+
+def _phases(text: str) -> tuple[str, ...]:
+    names = tuple(text.split(","))
+    unknown = [f"got {name!r}" for name in names if name not in NAMES]
+    if unknown:
+        raise argparse.ArgumentTypeError(f"{', '.join(unknown)}; must be one of {', '.join(NAMES)}")
+    return names
 
 
 def _free_port() -> int:

@@ -4,10 +4,9 @@ import argparse
 import sys
 from pathlib import Path
 
-from smoke_training.cli.failing import refuse
-from smoke_training.evidence import Evidence
-from smoke_training.record import book, reading
-from smoke_training.record.accepted import ResultError
+from smoke_training import evidence
+from smoke_training.cli import files
+from smoke_training.record import book
 from smoke_training.record.html import page
 
 NAME = "summary"
@@ -22,22 +21,16 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def main(chosen: argparse.Namespace) -> int:
-    """Write the page; 0, or the exit code of ERROR."""
+    """Write the page; 0."""
     path: Path = chosen.result
     target: Path = chosen.out or book.beside(path, book.SUMMARY)
-    try:
-        result = reading.result(path)
-        found = Evidence()
-        if chosen.samples is not None:
-            found = reading.samples(chosen.samples).found
-        elif book.beside(path, book.SAMPLES).exists():
-            found = reading.samples_of(result, path).found
-        else:
-            sys.stderr.write(f"{book.beside(path, book.SAMPLES)}: not there; plots say so\n")
-        target.write_text(page.render(result, found))
-    except ResultError as error:
-        return refuse("no summary can be made", [str(error)])
-    except OSError as error:
-        return refuse("the summary cannot be written", [f"{target}: {error.strerror or error}"])
+    result, lines = files.result(path), []
+    if chosen.samples is not None:
+        lines = files.samples(chosen.samples)
+    elif book.beside(path, book.SAMPLES).exists():
+        lines = files.samples_of(result, path)
+    else:
+        sys.stderr.write(f"{book.beside(path, book.SAMPLES)}: not there; plots say so\n")
+    files.write(target, page.render(result, evidence.parse(lines)))
     sys.stdout.write(f"{target}\n")
     return 0

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, TypeVar
 
-from smoke_training.decode import decode
+from smoke_training.reader import decode
 
 
 @dataclass(frozen=True, kw_only=True)

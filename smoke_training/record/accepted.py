@@ -1,18 +1,14 @@
 """Which runs become baselines, and what they leave for later runs (pure, from a result document)."""
 
+import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
-from smoke_training.decode import decode
-from smoke_training.model import SCHEMA
+from smoke_training.reader import DocumentError, read
 from smoke_training.statistics import baseline as baselines
-from smoke_training.statistics.baseline import Baseline, Figure, Fingerprint
+from smoke_training.statistics.baseline import Baseline
 
 Result = Mapping[str, Any]
-
-
-class ResultError(ValueError):
-    """A result document that cannot be used; the text says why."""
 
 
 def unusable(result: Result) -> str | None:
@@ -43,31 +39,25 @@ def refusal(result: Result) -> str | None:
 
 def offered(result: Result) -> Baseline | None:
     """The baseline that this run's figures make, None where they are `unusable`."""
-    if unusable(result) is not None:
-        return None
-    return Baseline(
-        stack=result["plan"]["stack"],
-        run_id=result["run_id"],
-        recorded=result["started"],
-        fingerprint=fingerprint(result),
-        figures=figures(result),
-    )
+    return baseline_of(result) if unusable(result) is None else None
 
 
-def fingerprint(result: Result) -> Fingerprint:
-    """What the figures of a result hold for; ResultError when the result does not know."""
-    found = result["comparable"]["fingerprint"]
+def baseline_of(result: Result) -> Baseline:
+    """The comparable figures of any run and what they hold for; DocumentError where it does not know that."""
+    comparable, problems = result["comparable"], list[str]()
+    if comparable["fingerprint"] is None:
+        raise DocumentError([f"run {result['run_id']} has no fingerprint: {comparable['reason']}"])
+    values = {
+        "stack": result["plan"]["stack"],
+        "run_id": result["run_id"],
+        "recorded": result["started"],
+        "fingerprint": comparable["fingerprint"],
+        "figures": comparable["figures"],
+    }
+    found = read(Baseline, values, problems, "comparable.")
     if found is None:
-        raise ResultError(f"no fingerprint: {result['comparable']['reason']}")
-    decoded = decode(Fingerprint, dict(found))
-    assert isinstance(decoded, Fingerprint)
-    return decoded
-
-
-def figures(result: Result) -> dict[str, Figure]:
-    """The comparable figures of a result by check id."""
-    found = result["comparable"]["figures"]
-    return {name: decode(Figure, dict(figure)) for name, figure in found.items()}
+        raise DocumentError(problems)
+    return found
 
 
 def merged(newest_first: list[Baseline]) -> Baseline:
@@ -81,26 +71,4 @@ def merged(newest_first: list[Baseline]) -> Baseline:
         ][: baselines.MAX_RUNS]
         for name, figure in newest.figures.items()
     }
-    return Baseline(
-        stack=newest.stack,
-        run_id=newest.run_id,
-        recorded=newest.recorded,
-        fingerprint=newest.fingerprint,
-        figures=newest.figures,
-        history=history,
-    )
-
-
-def checked(result: object, where: str) -> dict[str, Any]:
-    """A result document of the schema this code reads; ResultError otherwise."""
-    if not isinstance(result, dict):
-        raise ResultError(f"{where}: got a {type(result).__name__}; a result is an object")
-    if result.get("schema") != SCHEMA:
-        raise ResultError(
-            f'{where}: schema is {result.get("schema")!r}; must be "{SCHEMA}". '
-            "Read it with the version of smoke_training that wrote it."
-        )
-    missing = [key for key in ("run_id", "verdict", "plan", "checks", "comparable") if key not in result]
-    if missing:
-        raise ResultError(f"{where}: not a complete result: {', '.join(missing)} missing")
-    return result
+    return dataclasses.replace(newest, history=history)

@@ -28,16 +28,18 @@ def wanted(plan: Plan, result: Mapping[str, Any]) -> str | None:
 def message(plan: Plan, result: Mapping[str, Any], why: str) -> tuple[str, str]:
     """Subject and text."""
     subject = f"{plan.stack}: scheduled validation, {why}".encode("ascii", "replace").decode()[:SUBJECT_LIMIT]
-    lines = [str(result["headline"]), ""]
-    lines += [
-        f"{check['status']} {check['id']}: {check['message']}"
-        for check in result["checks"]
-        if check["status"] in ("FAIL", "ERROR")
+    broken = [check for check in result["checks"] if check["status"] in _ALARMING]
+    lines = [
+        str(result["headline"]),
+        "",
+        *(f"{check['status']} {check['id']}: {check['message']}" for check in broken),
+        "",
+        f"stack {plan.stack} ({plan.cloud}, {plan.region}), pool of {plan.instance_type}",
+        f"run {result['run_id']}, started {result['started']}",
     ]
-    lines += ["", f"stack {plan.stack} ({plan.cloud}, {plan.region}), pool of {plan.instance_type}"]
-    lines += [f"run {result['run_id']}, started {result['started']}"]
-    tracked = (result.get("mlflow") or {}).get("run_id")
-    return subject, "\n".join([*lines, *([f"MLflow run {tracked}"] if tracked else [])])
+    if result["mlflow"]["run_id"]:
+        lines.append(f"MLflow run {result['mlflow']['run_id']}")
+    return subject, "\n".join(lines)
 
 
 def send(plan: Plan, result: Mapping[str, Any], deadline: float) -> dict[str, object]:
@@ -53,20 +55,13 @@ def send(plan: Plan, result: Mapping[str, Any], deadline: float) -> dict[str, ob
         return {"sent": False, "reason": "no time left for the alert"}
     topic = str(plan.alert_topic_arn)
     subject, text = message(plan, result, why)
+    # Two attempts at most, all of them within the time there is.
+    limits = {"connect_timeout": left / 4, "read_timeout": left / 4, "retries": {"total_max_attempts": 2}}
     try:
-        _publish(topic, subject, text, left)
+        boto3: Any = importlib.import_module("boto3")
+        config = importlib.import_module("botocore.config").Config(**limits)
+        client = boto3.client("sns", region_name=topic.split(":")[3], config=config)
+        client.publish(TopicArn=topic, Subject=subject, Message=text)
     except Exception as error:  # boto3 makes its exception classes at run time
         return {"sent": False, "reason": f"{topic}: {type(error).__name__}: {error}"[:500]}
     return {"sent": True, "reason": why}
-
-
-def _publish(topic: str, subject: str, text: str, seconds: float) -> None:
-    boto3: Any = importlib.import_module("boto3")
-    config: Any = importlib.import_module("botocore.config")
-    region = topic.split(":")[3]
-    # Two attempts at most, all of them within the time there is.
-    limits = config.Config(
-        connect_timeout=seconds / 4, read_timeout=seconds / 4, retries={"total_max_attempts": 2}
-    )
-    client = boto3.client("sns", region_name=region, config=limits)
-    client.publish(TopicArn=topic, Subject=subject, Message=text)

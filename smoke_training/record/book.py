@@ -19,7 +19,8 @@ from smoke_training.evidence.baseline import Lookup
 from smoke_training.evidence.world import Finished
 from smoke_training.judges.run.baseline import fingerprint
 from smoke_training.plan import Plan
-from smoke_training.record import accepted, lookup, sink
+from smoke_training.reader import UNFIT
+from smoke_training.record import accepted, tracking
 from smoke_training.record.html import page
 from smoke_training.runtime import files
 from smoke_training.statistics import baseline as baselines
@@ -29,21 +30,19 @@ SUMMARY, BASELINE = "summary.html", "baseline.json"
 NAMES = (SAMPLES, PACKED, SUMMARY, BASELINE)
 
 Result = dict[str, Any]
-_UNFIT = (ValueError, TypeError, KeyError, IndexError, AttributeError, ArithmeticError)
 
 
 def baseline_lines(plan: Plan, found: Evidence, environment: Mapping[str, str], deadline: float) -> list[str]:
     """The evidence line of the baseline that MLflow knows, to be judged with all other lines.
 
     Empty when the plan brings its own, when one was looked up already, or when the run did not finish: only
-    a run that passed is compared.
-    `deadline` is in monotonic seconds; the search is bounded besides (`lookup.PATIENCE_S`).
+    a run that passed is compared. `deadline` is in monotonic seconds.
     """
     own = fingerprint(plan, found)
     needless = plan.baseline is not None or found.of(Lookup) is not None
     if needless or own is None or found.of(Finished) is None:
         return []
-    return [line_of(lookup.find(plan.stack, own, environment, deadline - time.monotonic()))]
+    return [line_of(tracking.find(plan.stack, own, environment, deadline - time.monotonic()))]
 
 
 def publish(
@@ -64,7 +63,7 @@ def publish(
     final: Result = {**result, "artifacts": [_listed(name, made, result) for name in NAMES]}
     _write(path, made, final)
     uploads = {name: content for name, content in made.items() if name != SAMPLES}
-    final["mlflow"] = sink.record(final, found, environment, deadline, uploads)
+    final["mlflow"] = tracking.record(final, found, environment, deadline, uploads)
     _write(path, {}, final)
     return final
 
@@ -74,12 +73,12 @@ def artifacts(result: Mapping[str, Any], samples: Sequence[str], found: Evidence
     lines = text_of(samples)
     made = {SAMPLES: lines, PACKED: gzip.compress(lines, mtime=0)}
     # What cannot be made is listed as missing: it must not cost the result.
-    with contextlib.suppress(*_UNFIT):
+    with contextlib.suppress(*UNFIT):
         made[SUMMARY] = page.render(result, found).encode()
-    with contextlib.suppress(*_UNFIT):
-        offered = accepted.offered(result)
-        if offered is not None and accepted.refusal(result) is None:
-            made[BASELINE] = (json.dumps(baselines.render(offered), indent=1) + "\n").encode()
+    with contextlib.suppress(*UNFIT):
+        if result["baseline"]["accepted"]:
+            offered = baselines.render(accepted.baseline_of(result))
+            made[BASELINE] = (json.dumps(offered, indent=1) + "\n").encode()
     return made
 
 
@@ -96,10 +95,8 @@ def beside(path: Path, name: str) -> Path:
 def _listed(name: str, made: Mapping[str, bytes], result: Mapping[str, Any]) -> dict[str, object]:
     if name in made:
         return {"name": name, "sha256": hashlib.sha256(made[name]).hexdigest(), "reason": None}
-    reason = "could not be rendered from this result"
-    if name == BASELINE:
-        reason = accepted.refusal(result) or "no figure of the run can be compared"
-    return {"name": name, "sha256": None, "reason": reason}
+    refused = result["baseline"]["reason"] if name == BASELINE else None
+    return {"name": name, "sha256": None, "reason": refused or "could not be rendered from this result"}
 
 
 def _write(path: Path | None, made: Mapping[str, bytes], result: Result) -> None:

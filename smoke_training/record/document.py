@@ -11,7 +11,7 @@ from typing import Any
 from smoke_training.evidence import Evidence
 from smoke_training.evidence.world import Preflight, Usage, World
 from smoke_training.judges.run import baseline as own
-from smoke_training.model import EXIT_CODES, SCHEMA, Check, Judgement, Measured, Verdict
+from smoke_training.model import EXIT_CODES, SCHEMA, Check, Judgement, Verdict
 from smoke_training.plan import Plan, kill_schedule
 from smoke_training.record import accepted, references, termination
 
@@ -36,7 +36,7 @@ def build(plan: Plan, found: Evidence, judged: Judgement, when: Circumstances) -
         "run_id": when.run_id,
         "started": when.started,
         "duration_s": round(when.duration_s, 3),
-        "verdict": str(judged.verdict),
+        "verdict": judged.verdict,
         "exit_code": EXIT_CODES[judged.verdict],
         "headline": termination.headline(judged),
         "partial": plan.partial,
@@ -52,7 +52,7 @@ def build(plan: Plan, found: Evidence, judged: Judgement, when: Circumstances) -
         "artifacts": [],
         "mlflow": {"synced": False, "run_id": None, "reason": "not attempted yet"},
     }
-    ready = plain(result)
+    ready: dict[str, Any] = json.loads(json.dumps(_finite(result), allow_nan=False))
     reason = accepted.refusal(ready)
     return {**ready, "baseline": {"accepted": reason is None, "reason": reason}}
 
@@ -66,18 +66,13 @@ def environment_digest(environment: Mapping[str, str]) -> str:
 
 def _cluster(plan: Plan, found: Evidence) -> dict[str, object]:
     world, preflight = found.of(World), found.of(Preflight)
-    ranks = [dataclasses.asdict(rank) for rank in world.ranks] if world else []
+    planned = ("cloud", "region", "instance_type", "nodes", "gpus_per_node", "fabric")
     return {
-        "cloud": plan.cloud,
-        "region": plan.region,
-        "instance_type": plan.instance_type,
-        "nodes": plan.nodes,
-        "gpus_per_node": plan.gpus_per_node,
+        **{key: getattr(plan, key) for key in planned},
         "ranks_per_node": preflight.ranks if preflight else 1,
         "device": preflight.device if preflight else "unknown",
-        "fabric": plan.fabric,
-        "ranks": ranks,
-        "reason": None if ranks else "the ranks never reported",
+        "ranks": [dataclasses.asdict(rank) for rank in world.ranks] if world else [],
+        "reason": None if world and world.ranks else "the ranks never reported",
     }
 
 
@@ -85,52 +80,34 @@ def _fingerprint(plan: Plan, found: Evidence, when: Circumstances) -> dict[str, 
     world = found.of(World)
     first = world.ranks[0] if world and world.ranks else None
     return {
-        "image": plan.image,
-        "torch": first.torch if first else None,
-        "backend": first.backend if first else None,
-        "nccl": first.nccl if first else None,
-        "python": when.python,
-        "kernel": when.kernel,
-        "code_sha256": when.code_sha256,
+        **{key: getattr(plan, key) for key in ("image", "git_sha", "seed")},
+        **{key: getattr(first, key, None) for key in ("torch", "backend", "nccl")},
+        **{key: getattr(when, key) for key in ("python", "kernel", "code_sha256")},
         "code_matches_plan": when.code_sha256 == plan.code_sha256,
-        "git_sha": plan.git_sha,
         "env_sha256": when.environment_sha256,
-        "seed": plan.seed,
         "kill_schedule": dataclasses.asdict(kill_schedule(plan.seed, len(world.ranks))) if world else None,
     }
 
 
 def _check(check: Check, checks: Sequence[Check]) -> dict[str, object]:
-    document = dataclasses.asdict(check)
-    document["status"] = str(check.status)
-    document["references"] = references.of(check, checks)
-    if check.measured is not None:
-        document["measured"] |= _known(check.measured)
+    """A check; a value that is not finite becomes null with its reason, an interval without an end null."""
+    document = {**dataclasses.asdict(check), "references": references.of(check, checks)}
+    found = check.measured
+    if found is not None and found.value is not None and not math.isfinite(found.value):
+        document["measured"] |= {"value": None, "reason": found.reason or f"came out as {found.value}"}
+    if found is not None and found.ci is not None and not all(map(math.isfinite, found.ci)):
+        document["measured"]["ci"] = None
     return document
-
-
-def _known(measured: Measured) -> dict[str, object]:
-    """A value that is not finite becomes null with its reason, an interval without an end null."""
-    changed: dict[str, object] = {}
-    if measured.value is not None and not math.isfinite(measured.value):
-        changed |= {"value": None, "reason": measured.reason or f"came out as {measured.value}"}
-    if measured.ci is not None and not all(map(math.isfinite, measured.ci)):
-        changed |= {"ci": None}
-    return changed
 
 
 def _regression(judged: Judgement) -> dict[str, object]:
     """Apart from the verdict: whether the run is worse than the stack's accepted ones, and in what."""
     found = next((check for check in judged.checks if check.id == own.ID), None)
-    if found is None or found.status not in (Verdict.PASS, Verdict.FAIL):
-        reason = found.message if found else "not compared"
-        return {"regression": None, "regression_reason": reason, "regressed": []}
-    named = found.measured.detail["regressed"] if found.measured else []
-    return {
-        "regression": found.status is Verdict.FAIL,
-        "regression_reason": found.message,
-        "regressed": named,
-    }
+    if found is None:
+        return {"regression": None, "regression_reason": "not compared", "regressed": []}
+    answer = {Verdict.FAIL: True, Verdict.PASS: False}.get(found.status)
+    named = found.measured.detail["regressed"] if found.measured and answer is not None else []
+    return {"regression": answer, "regression_reason": found.message, "regressed": named}
 
 
 def _comparable(plan: Plan, found: Evidence, judged: Judgement) -> dict[str, object]:
@@ -147,12 +124,11 @@ def _comparable(plan: Plan, found: Evidence, judged: Judgement) -> dict[str, obj
 def _resources(found: Evidence) -> dict[str, object]:
     used = [rank for usage in found.all_of(Usage) for rank in usage.ranks]
     gpu = [usage.gpu_memory_bytes for usage in used if usage.gpu_memory_bytes is not None]
-    known = bool(used)
     return {
-        "cpu_seconds": round(sum(usage.cpu_seconds for usage in used), 3) if known else None,
+        "cpu_seconds": round(sum(usage.cpu_seconds for usage in used), 3) if used else None,
         "max_rss_bytes": max((usage.max_rss_bytes for usage in used), default=None),
         "gpu_memory_bytes": max(gpu, default=None),
-        "reason": None if gpu else ("no GPU in use" if known else "the ranks never reported"),
+        "reason": None if gpu else ("no GPU in use" if used else "the ranks never reported"),
     }
 
 
@@ -162,13 +138,8 @@ def _cost(plan: Plan, when: Circumstances) -> dict[str, object]:
     return {"estimated_usd": cost, "hourly_cost_usd": plan.hourly_cost_usd, "reason": reason}
 
 
-def plain(document: Mapping[str, object]) -> dict[str, Any]:
-    """The document as readers of the file will see it: tuples are arrays, what is not finite is null."""
-    found: dict[str, Any] = json.loads(json.dumps(_finite(document), allow_nan=False))
-    return found
-
-
 def _finite(value: object) -> object:
+    """A part of the document as JSON can hold it: what is not finite is null."""
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if isinstance(value, Mapping):

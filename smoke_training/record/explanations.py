@@ -1,16 +1,8 @@
 """What each check is about, in words (pure): what is measured, how it is judged, why it matters."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
-
-@dataclass(frozen=True)
-class Explanation:
-    """`measures` and `judged` are sentences for people who did not write the check."""
-
-    measures: str
-    judged: str
-
+from smoke_training.formulae.bandwidth import COLLECTIVES
 
 _BANDWIDTH = (
     "Floor: 0.90 of the expected figure that applies to this machine type, node count, size and backend. "
@@ -22,148 +14,140 @@ _LOCATED = (
 )
 _EXACT = "Any deviation is FAIL: there is no noise in an exact comparison."
 
-EXPLANATIONS: Mapping[str, Explanation] = {
-    "preflight.devices": Explanation(
+# By check: what is measured, and how it is judged, for people who did not write the check.
+EXPLANATIONS: Mapping[str, tuple[str, str]] = {
+    "preflight.devices": (
         "How many accelerators each launcher sees before any rank is started.",
         "Fewer than the plan has is FAIL, unless CPU was asked for in so many words.",
     ),
-    "preflight.world": Explanation(
+    "preflight.world": (
         "Whether all ranks joined, on the planned number of nodes, with the same versions.",
         "A missing rank or a difference between ranks is FAIL: uneven software makes uneven figures.",
     ),
-    "preflight.nodes": Explanation(
+    "preflight.nodes": (
         "Interfaces, drivers, limits and environment of every node, compared with each other and the plan.",
         "A difference that steers communication is FAIL and names the nodes.",
     ),
-    "host.fitness": Explanation(
+    "host.fitness": (
         "A fixed spin on every rank, with steal, pressure and throttling beside it: how quiet machines are.",
         "Too much spread is INCONCLUSIVE (noisy_host) with its number, never a FAIL of training.",
     ),
-    "collective.payload": Explanation(
+    "collective.payload": (
         "Collectives of rank-coded integers, whose exact results are known for every element.",
         f"{_EXACT} The wrong bits name the rank, the wrong elements the part of the array.",
     ),
-    "collective.all_reduce": Explanation(
-        "Bus bandwidth of all-reduce over message sizes; time is the maximum over ranks.", _BANDWIDTH
-    ),
-    "collective.all_gather": Explanation(
-        "Bus bandwidth of all-gather over message sizes; time is the maximum over ranks.", _BANDWIDTH
-    ),
-    "collective.reduce_scatter": Explanation(
-        "Bus bandwidth of reduce-scatter over message sizes; time is the maximum over ranks.", _BANDWIDTH
-    ),
-    "collective.all_to_all": Explanation(
-        "Bus bandwidth of all-to-all over message sizes; time is the maximum over ranks.", _BANDWIDTH
-    ),
-    "fabric.links": Explanation(
+    **{
+        f"collective.{name}": (
+            f"Bus bandwidth of {name} over message sizes; time is the maximum over ranks.",
+            _BANDWIDTH,
+        )
+        for name in COLLECTIVES
+    },
+    "fabric.links": (
         "Rate between every pair of nodes, both directions, in rounds of disjoint pairs.",
         f"A slow row or column blames a node, a single slow cell a link. {_LOCATED}",
     ),
-    "fabric.rails": Explanation(
+    "fabric.rails": (
         "An all-reduce over each training interface by itself, and the bytes each of them carried. Over the "
         "first one all nodes connect before the ranks join: a silent node is named, not waited for.",
         "One that carries nothing, or far less than the others, is FAIL: bandwidth hides one of many.",
     ),
-    "fabric.loss": Explanation(
+    "fabric.loss": (
         "Segments sent again as a share of segments sent, from the kernel's or the adapter's own counters.",
         "A Poisson rate above 0.05 % is FAIL: 1 % of loss hardly moves bandwidth but shows in counters.",
     ),
-    "fabric.transport": Explanation(
+    "fabric.transport": (
         "Which transport carried the training traffic, by the library's log and by the interfaces' counters.",
         "Another transport than the fabric's own (a silent TCP fallback) is FAIL.",
     ),
-    "training.scaling_efficiency": Explanation(
+    "training.scaling_efficiency": (
         "T without over T with communication, both with all ranks computing: what communication and uneven "
         "ranks cost.",
         "PASS when the interval is above the plan's minimum, FAIL when it is below (all checks share a risk "
         "of 1e-4). On a host whose CPUs others hold, lost efficiency without a slow rank is INCONCLUSIVE.",
     ),
-    "training.straggler": Explanation(
+    "training.straggler": (
         "Compute time of each rank before any collective, against the median of the others.",
         "FAIL above the tolerated slowdown with the interval above negligible, PASS when all ranks lie "
         "below, else more samples, at last INCONCLUSIVE. Inside the stated zone either answer will do.",
     ),
-    "training.decomposition": Explanation(
+    "training.decomposition": (
         "Where a step's time goes: waiting for data, compute, exposed communication, checkpoint, the rest.",
         "The five parts must add up to the step within 2 %, else the record is wrong and the check is ERROR.",
     ),
-    "training.overlap": Explanation(
+    "training.overlap": (
         "Share of the communication that is hidden behind compute.",
         "Reported; it explains a low scaling efficiency.",
     ),
-    "training.weak_scaling": Explanation(
+    "training.weak_scaling": (
         "Classic T(1)/T(N), one rank alone over all ranks.",
         "Reported and never gated: ranks of one machine share caches, memory and clocks.",
     ),
-    "training.mfu": Explanation(
+    "training.mfu": (
         "Model FLOPS per second over the declared peak.",
         "Reported where a peak for this data type is declared; without one it is unknown, not guessed.",
     ),
-    "training.sharded": Explanation(
+    "training.sharded": (
         "The step with parameters sharded over the ranks.",
         "Compared with the unsharded step and its own baseline.",
     ),
-    "training.loss_parity": Explanation(
+    "training.loss_parity": (
         "Losses of many ranks and of one rank with the same global batch.",
         "They may differ by rounding only (1e-10 in float64, 1e-5 in float32); more is FAIL.",
     ),
-    "numerics.finite": Explanation(
+    "numerics.finite": (
         "NaN and infinity in gradients, counted on every rank before they are reduced.",
         "One is FAIL and names rank, parameter and step: after the reduction it is everywhere.",
     ),
-    "numerics.gradients": Explanation("Checksums of the reduced gradients on every rank.", _EXACT),
-    "storage.write": Explanation(
+    "numerics.gradients": ("Checksums of the reduced gradients on every rank.", _EXACT),
+    "storage.write": (
         "MB/s of durable writes (fsync included) of every storage target and node.",
         "Against the declared rate where there is one, and between nodes; disk full is FAIL with its bytes.",
     ),
-    "storage.read": Explanation(
+    "storage.read": (
         "MB/s of reads after the pages were dropped from the cache.",
         "Between nodes and against the declared rate; a cache that could not be dropped is said.",
     ),
-    "loader.utilisation": Explanation(
+    "loader.utilisation": (
         "Share of its time that an emulated accelerator computed instead of waiting for data.",
         "At least 0.90; below, the evidence says whether reads or processors are too slow.",
     ),
-    "checkpoint.commit": Explanation(
+    "checkpoint.commit": (
         "How long a checkpoint takes until it is durable, and how long training stands still for it.",
         "Reported against the declared storage rate where there is one.",
     ),
-    "checkpoint.torn_refused": Explanation(
+    "checkpoint.torn_refused": (
         "Damaged copies of a real checkpoint are offered for restore.",
         "Accepting one is FAIL: a torn checkpoint loses a training run silently.",
     ),
-    "checkpoint.integrity": Explanation(
-        "Every shard of the run's own checkpoints against its manifest.", f"{_EXACT} It names the shard."
+    "checkpoint.integrity": (
+        "Every shard of the run's own checkpoints against its manifest.",
+        f"{_EXACT} It names the shard.",
     ),
-    "checkpoint.advice": Explanation(
+    "checkpoint.advice": (
         "How often to checkpoint, by Young and Daly, from the measured cost and a stated failure rate.",
         "Advice, never gated.",
     ),
-    "resume.equality": Explanation(
+    "resume.equality": (
         "State after kill and restart against an uninterrupted run, entry by entry, and the next losses.",
         _EXACT,
     ),
-    "resume.recovery": Explanation(
+    "resume.recovery": (
         "Time from the kill of a rank to the first new optimizer step, and the steps that were lost.",
         "More lost steps than one checkpoint interval is FAIL.",
     ),
-    "run.liveness": Explanation(
+    "run.liveness": (
         "Heartbeats of every rank, watched by its launcher from outside.",
         "A rank that is killed, hung or never joins is FAIL and named, with the last thing it did.",
     ),
-    "run.completed": Explanation(
+    "run.completed": (
         "Whether everything that was planned was delivered and can be read.",
         "Anything missing is ERROR: what was not measured never passes.",
     ),
-    "baseline.regression": Explanation(
+    "baseline.regression": (
         "The figures of this run over those of this stack's accepted runs with the same fingerprint.",
         "Apart from the verdict: regressed is a figure whose whole interval (one-sided 1e-4) is below 0.97. "
         "Figures of shared CPUs and disks are judged once eight accepted runs show how much they vary.",
     ),
 }
-UNKNOWN = Explanation("This version has no words for it.", "As its message says.")
-
-
-def of(check: str) -> Explanation:
-    """The explanation of a check by its id."""
-    return EXPLANATIONS.get(check, UNKNOWN)
+UNKNOWN = ("This version has no words for it.", "As its message says.")

@@ -12,7 +12,7 @@ from smoke_training.evidence.system import System
 from smoke_training.evidence.training import Training
 from smoke_training.formulae.bandwidth import ALL_REDUCE
 from smoke_training.plan import CHECKPOINT_EVERY, RESUME_STEPS
-from smoke_training.record import accepted, system_metrics
+from smoke_training.record import accepted
 from smoke_training.record.mlflow import Metric
 from smoke_training.statistics import baseline as baselines
 
@@ -27,13 +27,6 @@ BASELINE = "trainstack.baseline"
 TEXT_LIMIT = 5000  # characters; MLflow takes 8000 of a tag and 6000 of a param
 BASELINE_LIMIT = 8000
 
-MANDATORY = (
-    "owner", "team", "task", "dataset", "status", STACK, "trainstack.env", "trainstack.profile",
-    "trainstack.cloud", "trainstack.region", "trainstack.instance_type", "trainstack.nodes",
-    "trainstack.gpus_per_node", "trainstack.fabric", "trainstack.image_digest", "trainstack.git_sha",
-    "trainstack.deploy_id", "trainstack.schema_version", "trainstack.verdict", "trainstack.owner",
-    "trainstack.cost_center",
-)  # fmt: skip
 Result = Mapping[str, Any]
 Point = tuple[str, object, int]
 
@@ -50,41 +43,36 @@ def run_status(result: Result) -> str:
 
 def tags(result: Result) -> dict[str, str]:
     """Mandatory tags; a value that is not known is the text `unknown`, so that the tag is never missing."""
-    plan, cluster, fingerprint = result["plan"], result["cluster"], result["fingerprint"]
+    plan = result["plan"]
     wanted = {
-        "owner": plan["owner"],
-        "team": plan["team"],
-        "task": plan["task"],
-        "dataset": plan["dataset"],
+        **{key: plan[key] for key in ("owner", "team", "task", "dataset")},
         "status": result["verdict"],
         "mlflow.source.type": "JOB",
         "mlflow.source.git.commit": plan["git_sha"],
         "mlflow.note.content": result["headline"],
         STACK: plan["stack"],
         "trainstack.env": plan["stack"],
-        "trainstack.profile": plan["profile"],
-        "trainstack.depth": plan.get("depth"),
+        **{f"trainstack.{key}": plan.get(key) for key in _PLANNED},
         "trainstack.partial": _yes(result["partial"]),
-        "trainstack.cloud": plan["cloud"],
-        "trainstack.region": plan["region"],
-        "trainstack.instance_type": plan["instance_type"],
-        "trainstack.nodes": cluster["nodes"],
-        "trainstack.gpus_per_node": plan["gpus_per_node"],
-        "trainstack.fabric": plan["fabric"],
         "trainstack.image_digest": plan["image"],
-        "trainstack.git_sha": plan["git_sha"],
-        "trainstack.code_sha256": fingerprint["code_sha256"],
-        "trainstack.deploy_id": plan["deploy_id"],
+        "trainstack.code_sha256": result["fingerprint"]["code_sha256"],
         "trainstack.schema_version": result["schema"],
         "trainstack.verdict": result["verdict"],
         REGRESSION: _yes(result["regression"]),
         "trainstack.regressed": ", ".join(result["regressed"]) or "none",
-        "trainstack.owner": plan["owner"],
-        "trainstack.cost_center": plan["cost_center"],
         RUN_ID: result["run_id"],
     }
-    texts = {key: "unknown" if value is None else str(value)[:TEXT_LIMIT] for key, value in wanted.items()}
-    return texts | _baseline_tags(result)
+    return _texts(wanted) | _baseline_tags(result)
+
+
+_PLANNED = (
+    "profile", "depth", "cloud", "region", "instance_type", "nodes", "gpus_per_node", "fabric", "git_sha",
+    "deploy_id", "owner", "cost_center",
+)  # fmt: skip
+
+
+def _texts(values: Mapping[str, object]) -> dict[str, str]:
+    return {key: "unknown" if value is None else str(value)[:TEXT_LIMIT] for key, value in values.items()}
 
 
 def _baseline_tags(result: Result) -> dict[str, str]:
@@ -93,7 +81,7 @@ def _baseline_tags(result: Result) -> dict[str, str]:
     if offered is None or len(text) > BASELINE_LIMIT:
         return {ACCEPTED: "false"}
     return {
-        ACCEPTED: _yes(accepted.refusal(result) is None),
+        ACCEPTED: _yes(result["baseline"]["accepted"]),
         FINGERPRINT: offered.fingerprint.digest(),
         BASELINE: text,
     }
@@ -103,34 +91,27 @@ def params(result: Result, found: Evidence) -> dict[str, str]:
     """Hyper-parameters, versions, seeds, sizes and thresholds, each threshold with its source."""
     plan, fingerprint = result["plan"], result["fingerprint"]
     known = result["comparable"]["fingerprint"] or {}
+    cluster = result["cluster"]
+    versions = ("torch", "python", "backend", "nccl", "kernel", "env_sha256", "code_sha256")
     wanted: dict[str, object] = {
-        "world_size": plan["nodes"] * result["cluster"]["ranks_per_node"],
-        "ranks_per_node": result["cluster"]["ranks_per_node"],
-        "device": result["cluster"]["device"],
-        "depth": plan.get("depth"),
-        "seed": plan["seed"],
-        "torch": fingerprint["torch"],
-        "python": fingerprint["python"],
-        "backend": fingerprint["backend"],
-        "nccl": fingerprint["nccl"],
+        "world_size": plan["nodes"] * cluster["ranks_per_node"],
+        "ranks_per_node": cluster["ranks_per_node"],
+        "device": cluster["device"],
+        **{key: plan.get(key) for key in ("depth", "seed", "image")},
+        **{key: fingerprint[key] for key in versions},
         "driver": known.get("driver"),
         "plugin": fingerprint.get("plugin"),
-        "kernel": fingerprint["kernel"],
-        "image": plan["image"],
-        "env_sha256": fingerprint["env_sha256"],
-        "code_sha256": fingerprint["code_sha256"],
         "resume.steps": RESUME_STEPS,
         "resume.checkpoint_every": CHECKPOINT_EVERY,
         "regression.limit": f"{baselines.LIMIT} (whole interval at one-sided 1e-4, rule of regression)",
         **_thresholds(result),
     }
     if (training := found.of(Training)) is not None:
-        wanted["model.parameters"] = training.parameters
-        wanted["model.gradient_bytes"] = training.gradient_bytes
-        wanted["model.tokens_per_step"] = training.tokens_per_step
+        for key in ("parameters", "gradient_bytes", "tokens_per_step"):
+            wanted[f"model.{key}"] = getattr(training, key)
     if (sweep := sweep_of(found, ALL_REDUCE)) is not None:
         wanted["sweep.sizes_bytes"] = json.dumps(sweep.sizes)
-    return {key: "unknown" if value is None else str(value)[:TEXT_LIMIT] for key, value in wanted.items()}
+    return _texts(wanted)
 
 
 def _thresholds(result: Result) -> dict[str, str]:
@@ -160,9 +141,13 @@ def metrics(result: Result, found: Evidence, at_ms: int) -> list[Metric]:
         points += [("step_time_s", seconds, step) for step, seconds in enumerate(slowest, 1)]
     for check in result["checks"]:
         points += _of_check(check)
-    points += [(f"resources.{key}", result["resources"][key], 0) for key in _RESOURCES]
+    points += [(f"resources.{key}", value, 0) for key, value in result["resources"].items()]
     points.append(("cost.estimated_usd", result["cost"]["estimated_usd"], 0))
-    logged = [Metric(key, float(value), step, at_ms) for key, value, step in points if _number(value)]  # type: ignore[arg-type]
+    logged = [
+        Metric(key, float(value), step, at_ms)
+        for key, value, step in points
+        if isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    ]
     return logged + [metric for line in found.all_of(System) for metric in _of_node(line)]
 
 
@@ -187,15 +172,8 @@ def _of_node(line: System) -> Iterator[Metric]:
     for step, (at_ms, values) in enumerate(zip(line.at_ms, line.values, strict=True)):
         for name, value in zip(line.names, values, strict=True):
             if value is not None and math.isfinite(value):
-                yield Metric(system_metrics.metric_key(line.node, name), value, step, at_ms)
-
-
-def _number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+                yield Metric(f"system/node_{line.node}/{name}", value, step, at_ms)
 
 
 def _yes(value: bool | None) -> str:
     return "unknown" if value is None else str(value).lower()
-
-
-_RESOURCES = ("cpu_seconds", "max_rss_bytes", "gpu_memory_bytes")

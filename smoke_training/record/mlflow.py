@@ -1,29 +1,38 @@
 """A small client of MLflow's REST API (`/api/2.0/mlflow/...`, MLflow 3.17), standard library only.
 
-The training image does not ship the mlflow package, and one run with a few hundred figures does not need
-it.
+The training image does not ship the mlflow package, and one run with a few hundred figures needs none.
 """
 
 import base64
 import http.client
+import importlib
 import json
+import threading
 import time
 import urllib.error
 import urllib.parse
 import urllib.request
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass
-from itertools import islice
-from typing import Any
+from typing import Any, TypeVar
+
+from smoke_training.reader import parsed
+
+T = TypeVar("T")
 
 # log-batch takes at most 1000 entries in all, of them at most 100 params and 100 tags.
-METRICS_PER_REQUEST = 800
-PAIRS_PER_REQUEST = 100
+AT_MOST = {"metrics": 800, "params": 100, "tags": 100}
 REQUEST_TIMEOUT_S = 30.0
+NOT_SET = "MLFLOW_TRACKING_URI is not set"
 
 
 class TrackingError(RuntimeError):
-    """The tracking server could not be reached or refused; the text names the request."""
+    """The tracking server could not be reached or refused (then with its `status`); names the request."""
+
+    def __init__(self, text: str, status: int | None = None) -> None:
+        super().__init__(text)
+        self.status = status
 
 
 @dataclass(frozen=True)
@@ -60,10 +69,9 @@ class Tracking:
 
     def existing_experiment(self, name: str) -> str | None:
         """Id of the experiment, None if there is none of that name."""
-        query = urllib.parse.urlencode({"experiment_name": name})
         try:
-            found = self._json("GET", f"mlflow/experiments/get-by-name?{query}")
-        except _RefusedError as error:
+            found = self._get("experiments/get-by-name", experiment_name=name)
+        except TrackingError as error:
             if error.status == 404:
                 return None
             raise
@@ -75,13 +83,12 @@ class Tracking:
         if found is not None:
             return found
         try:
-            return str(
-                _inside(self._json("POST", "mlflow/experiments/create", {"name": name}), "experiment_id")
-            )
-        except _RefusedError as error:
+            made = self._post("experiments/create", {"name": name})
+            return str(_inside(made, "experiment_id"))
+        except TrackingError:
             found = self.existing_experiment(name)
             if found is None:
-                raise error from None
+                raise
             return found
 
     def search(self, experiment: str, tags: Mapping[str, str], at_most: int) -> list[Run]:
@@ -96,23 +103,17 @@ class Tracking:
             "max_results": at_most,
             "order_by": ["attributes.start_time DESC"],
         }
-        found = self._json("POST", "mlflow/runs/search", body)
+        found = self._post("runs/search", body)
         return [_run(item) for item in found.get("runs", [])]
 
     def run(self, run: str) -> Run:
         """One run by its id."""
-        query = urllib.parse.urlencode({"run_id": run})
-        return _run(_inside(self._json("GET", f"mlflow/runs/get?{query}"), "run"))
+        return _run(_inside(self._get("runs/get", run_id=run), "run"))
 
     def create_run(self, experiment: str, name: str, started_ms: int, tags: Mapping[str, str]) -> Run:
         """Start a run that carries its tags from the first moment."""
-        body = {
-            "experiment_id": experiment,
-            "run_name": name,
-            "start_time": started_ms,
-            "tags": _pairs(tags),
-        }
-        return _run(_inside(self._json("POST", "mlflow/runs/create", body), "run"))
+        body = {"experiment_id": experiment, "run_name": name, "start_time": started_ms, "tags": _pairs(tags)}
+        return _run(_inside(self._post("runs/create", body), "run"))
 
     def log(
         self,
@@ -126,18 +127,16 @@ class Tracking:
         Logging the same points and params a second time changes nothing, so an interrupted record can be
         completed later.
         """
-        points = [vars(metric) for metric in metrics]
-        first, second = _pairs(params or {}), _pairs(tags or {})
-        while points or first or second:
+        left: dict[str, list[Any]] = {
+            "metrics": [vars(metric) for metric in metrics],
+            "params": _pairs(params or {}),
+            "tags": _pairs(tags or {}),
+        }
+        while any(left.values()):
             body: dict[str, Any] = {"run_id": run}
-            for key, left, most in (
-                ("metrics", points, METRICS_PER_REQUEST),
-                ("params", first, PAIRS_PER_REQUEST),
-                ("tags", second, PAIRS_PER_REQUEST),
-            ):
-                body[key] = list(islice(left, most))
-                del left[:most]
-            self._json("POST", "mlflow/runs/log-batch", body)
+            for key, most in AT_MOST.items():
+                body[key], left[key] = left[key][:most], left[key][most:]
+            self._post("runs/log-batch", body)
 
     def upload(self, artifact_uri: str, name: str, content: bytes) -> None:
         """Store one artifact through the server's proxy; stores that need a client are refused."""
@@ -151,17 +150,19 @@ class Tracking:
     def finish(self, run: str, name: str, status: str, ended_ms: int) -> None:
         """End the run as FINISHED, FAILED or KILLED, under the name people will see."""
         body = {"run_id": run, "run_name": name, "status": status, "end_time": ended_ms}
-        self._json("POST", "mlflow/runs/update", body)
+        self._post("runs/update", body)
 
-    def _json(self, method: str, path: str, body: dict[str, Any] | None = None) -> dict[str, Any]:
-        raw = self._send(method, path, None if body is None else json.dumps(body).encode())
+    def _get(self, path: str, **query: str) -> dict[str, Any]:
+        return self._json("GET", f"mlflow/{path}?{urllib.parse.urlencode(query)}", None)
+
+    def _post(self, path: str, body: Mapping[str, object]) -> dict[str, Any]:
+        return self._json("POST", f"mlflow/{path}", json.dumps(body).encode())
+
+    def _json(self, method: str, path: str, content: bytes | None) -> dict[str, Any]:
         try:
-            answer = json.loads(raw)
+            return parsed(self._send(method, path, content).decode(), "the answer")
         except ValueError as error:
-            raise TrackingError(f"{method} {path}: the answer is not JSON") from error
-        if not isinstance(answer, dict):
-            raise TrackingError(f"{method} {path}: the answer is not an object")
-        return answer
+            raise TrackingError(f"{method} {path}: {error}") from error
 
     def _send(
         self, method: str, path: str, content: bytes | None, content_type: str = "application/json"
@@ -178,7 +179,7 @@ class Tracking:
                 return raw
         except urllib.error.HTTPError as error:
             detail = error.read(500).decode(errors="replace")
-            raise _RefusedError(f"{method} {path}: status {error.code}: {detail}", error.code) from error
+            raise TrackingError(f"{method} {path}: status {error.code}: {detail}", error.code) from error
         except (OSError, ValueError, http.client.HTTPException) as error:
             reason = getattr(error, "reason", error)
             raise TrackingError(f"{method} {path}: {reason}") from error
@@ -205,9 +206,50 @@ def _run(found: Any) -> Run:
     )
 
 
-class _RefusedError(TrackingError):
-    """The server answered with an error status."""
+def within(seconds: float, work: Callable[[], T]) -> T:
+    """The result of `work`, or TrackingError after `seconds`.
 
-    def __init__(self, text: str, status: int) -> None:
-        super().__init__(text)
-        self.status = status
+    A socket timeout bounds one read, not a server that answers byte by byte, nor a name lookup. The thread
+    is left behind when its time is up; it ends with the process at the latest.
+    """
+    outcome: Future[T] = Future()
+
+    def run() -> None:
+        try:
+            outcome.set_result(work())
+        except Exception as error:
+            outcome.set_exception(error)
+
+    threading.Thread(target=run, name="tracking", daemon=True).start()
+    try:
+        return outcome.result(max(0.0, seconds))
+    except TimeoutError as error:
+        raise TrackingError(f"the tracking server did not answer within {max(0.0, seconds):.0f} s") from error
+
+
+def connect(environment: Mapping[str, str], seconds: float) -> Tracking:
+    """The tracking server that the environment names; TrackingError when it names none."""
+    uri = environment.get("MLFLOW_TRACKING_URI")
+    if not uri:
+        raise TrackingError(NOT_SET)
+    return Tracking(uri, _credentials(environment), time.monotonic() + seconds)
+
+
+def _credentials(environment: Mapping[str, str]) -> tuple[str, str] | None:
+    """User and password from Secrets Manager, else from the environment, else none."""
+    arn = environment.get("MLFLOW_CREDENTIALS_SECRET_ARN")
+    if arn:
+        return _from_secret(arn, environment.get("AWS_REGION"))
+    user, password = environment.get("MLFLOW_TRACKING_USERNAME"), environment.get("MLFLOW_TRACKING_PASSWORD")
+    return (user, password) if user and password else None
+
+
+def _from_secret(arn: str, region: str | None) -> tuple[str, str]:
+    """Read the JSON secret {"username", "password"}; every way this can fail becomes a TrackingError."""
+    try:
+        boto3 = importlib.import_module("boto3")  # only needed here, and not every training image has it
+        client = boto3.client("secretsmanager", region_name=region)
+        secret = json.loads(client.get_secret_value(SecretId=arn)["SecretString"])
+        return str(secret["username"]), str(secret["password"])
+    except Exception as error:  # boto3 makes its exception classes at run time
+        raise TrackingError(f"credentials {arn}: {type(error).__name__}: {error}") from error

@@ -1,50 +1,110 @@
-"""From the kernel's counters to MLflow's system metrics (pure).
+"""How busy a node is: sampled from its launcher, in MLflow's own system metrics.
 
 Names and units are those of `mlflow.system_metrics.metrics` (MLflow 3.17): percentages, megabytes of 10^6
-bytes, watts. With a node id they are logged as `system/<node id>/<name>`, as MLflow itself does.
+bytes, watts.
 """
 
-from collections.abc import Mapping, Sequence
+import contextlib
+import shutil
+import threading
+import time
+from collections.abc import Sequence
+from pathlib import Path
 
-from smoke_training.runtime.nvml import GpuReading
+from smoke_training.evidence.system import System
+from smoke_training.runtime import files, host
+from smoke_training.runtime.nvml import GpuReading, Nvml
 
+MEMINFO, NET_DEV = Path("/proc/meminfo"), Path("/proc/net/dev")
+EVERY_S = 2.0
+MOST = 120  # samples kept per node: its line has to fit one message between launchers
 MEGA = 1e6
 
 
-def node_id(node: int) -> str:
-    """What a node is called in metric keys."""
-    return f"node_{node}"
+class SystemSampler:
+    """CPU, memory, disk, network and accelerators of one node.
+
+    `start` returns at once; `stop` returns the evidence line, whatever was sampled until then. Nothing here
+    raises: a counter that cannot be read is missing from the line.
+    """
+
+    def __init__(self, node: int, every_s: float = EVERY_S) -> None:
+        self._node, self._every = node, every_s
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="system-metrics", daemon=True)
+        self._times: list[int] = []
+        self._samples: list[dict[str, float | None]] = []
+        self._gpu_reason: str | None = "not looked for"
+        self._ticks = host.cpu_ticks()
+        self._traffic = network_bytes(files.lines(NET_DEV))
+
+    def start(self) -> None:
+        """Begin to sample."""
+        self._thread.start()
+
+    def stop(self) -> System:
+        """End and return the `system` evidence; at least one sample is in it."""
+        self._ended.set()
+        if self._thread.is_alive():
+            self._thread.join(timeout=5)
+        # Copies: a thread that hangs in a driver call may still append.
+        times, samples = list(self._times), list(self._samples)
+        kept = thinned(len(times), MOST)
+        names = sorted({name for sample in samples for name in sample})
+        return System(
+            node=self._node,
+            names=tuple(names),
+            at_ms=tuple(times[i] for i in kept),
+            values=tuple(tuple(samples[i].get(name) for name in names) for i in kept),
+            gpu_reason=self._gpu_reason,
+        )
+
+    def _run(self) -> None:
+        driver: Nvml | None = None
+        try:
+            driver, self._gpu_reason = Nvml(), None
+        except (OSError, AttributeError) as error:
+            self._gpu_reason = f"no NVML on this node: {error}"
+        ended = False
+        while not ended:
+            ended = self._ended.wait(self._every)
+            with contextlib.suppress(OSError, ValueError):
+                self._samples.append(self._sample(driver.read() if driver is not None else []))
+                self._times.append(int(time.time() * 1000))
+        if driver is not None:
+            driver.close()
+
+    def _sample(self, readings: Sequence[GpuReading]) -> dict[str, float | None]:
+        ticks = host.cpu_ticks()
+        busy, self._ticks = host.share("busy", self._ticks, ticks), ticks
+        found = {
+            "cpu_utilization_percentage": None if busy is None else 100 * busy,
+            **memory(files.lines(MEMINFO)),
+            **network(self._traffic, network_bytes(files.lines(NET_DEV))),
+            **disk(),
+            **gpus(readings),
+        }
+        # One decimal, as MLflow's own monitor keeps them.
+        return {name: None if value is None else round(value, 1) for name, value in found.items()}
 
 
-def metric_key(node: int, name: str) -> str:
-    """The full key of one system metric."""
-    return f"system/{node_id(node)}/{name}"
-
-
-def memory(meminfo: str) -> dict[str, float]:
-    """Memory in use (all that is not available) from `/proc/meminfo`; empty where it does not say."""
-    fields = {key: value.split() for key, _, value in (line.partition(":") for line in meminfo.splitlines())}
+def memory(meminfo: Sequence[str]) -> dict[str, float]:
+    """Memory in use (all that is not available) from lines of `/proc/meminfo`; empty if they do not say."""
+    fields = {key: value.split() for key, _, value in (line.partition(":") for line in meminfo)}
     try:
         total, available = (int(fields[key][0]) * 1024 for key in ("MemTotal", "MemAvailable"))
     except (KeyError, IndexError, ValueError):
         return {}
-    used = total - available
     return {
-        "system_memory_usage_megabytes": used / MEGA,
-        "system_memory_usage_percentage": 100.0 * used / total,
+        "system_memory_usage_megabytes": (total - available) / MEGA,
+        "system_memory_usage_percentage": 100.0 * (total - available) / total,
     }
 
 
-def network_bytes(net_dev: str) -> tuple[int, int] | None:
-    """(received, sent) bytes of all interfaces together, loopback too, from `/proc/net/dev`."""
-    received = sent = 0
-    seen = False
-    for line in net_dev.splitlines():
-        name, colon, counters = line.partition(":")
-        parts = counters.split()
-        if colon and name.strip() and len(parts) >= 16:
-            received, sent, seen = received + int(parts[0]), sent + int(parts[8]), True
-    return (received, sent) if seen else None
+def network_bytes(net_dev: Sequence[str]) -> tuple[int, int] | None:
+    """(received, sent) bytes of all interfaces together, loopback too, from the lines of `/proc/net/dev`."""
+    rows = [counters for line in net_dev if len(counters := line.partition(":")[2].split()) >= 16]
+    return (sum(int(row[0]) for row in rows), sum(int(row[8]) for row in rows)) if rows else None
 
 
 def network(first: tuple[int, int] | None, now: tuple[int, int] | None) -> dict[str, float]:
@@ -57,33 +117,33 @@ def network(first: tuple[int, int] | None, now: tuple[int, int] | None) -> dict[
     }
 
 
-def disk(total: int, free: int, available: int) -> dict[str, float]:
-    """Use of the root file system, from its sizes in bytes."""
-    used = total - free
+def disk() -> dict[str, float]:
+    """Use of the root file system; what is left to others than root."""
+    _, used, free = shutil.disk_usage("/")
     return {
-        "disk_usage_percentage": 100.0 * used / (used + available) if used + available else 0.0,
+        "disk_usage_percentage": 100.0 * used / (used + free) if used + free else 0.0,
         "disk_usage_megabytes": used / MEGA,
-        "disk_available_megabytes": available / MEGA,
+        "disk_available_megabytes": free / MEGA,
     }
 
 
 def gpus(readings: Sequence[GpuReading]) -> dict[str, float | None]:
     """All accelerators of a node by index."""
-    found: dict[str, float | None] = {}
-    for index, gpu in enumerate(readings):
-        prefix = f"gpu_{index}"
-        used, total = gpu.memory_used, gpu.memory_total
-        found[f"{prefix}_memory_usage_megabytes"] = None if used is None else used / MEGA
-        found[f"{prefix}_memory_usage_percentage"] = _percent(used, total)
-        found[f"{prefix}_utilization_percentage"] = gpu.utilization
-        found[f"{prefix}_power_usage_watts"] = gpu.power
-        found[f"{prefix}_power_usage_percentage"] = _percent(gpu.power, gpu.power_limit)
-    return found
+    return {
+        f"gpu_{index}_{name}": value
+        for index, gpu in enumerate(readings)
+        for name, value in (
+            ("memory_usage_megabytes", None if gpu.memory_used is None else gpu.memory_used / MEGA),
+            ("memory_usage_percentage", _percent(gpu.memory_used, gpu.memory_total)),
+            ("utilization_percentage", gpu.utilization),
+            ("power_usage_watts", gpu.power),
+            ("power_usage_percentage", _percent(gpu.power, gpu.power_limit)),
+        )
+    }
 
 
-def thinned(samples: Sequence[Mapping[str, float | None]], most: int) -> list[int]:
-    """Indices of at most `most` samples, evenly spread, first and last kept."""
-    count = len(samples)
+def thinned(count: int, most: int) -> list[int]:
+    """Indices of at most `most` of `count` samples, evenly spread, first and last kept."""
     if count <= most:
         return list(range(count))
     return sorted({round(index * (count - 1) / (most - 1)) for index in range(most)})

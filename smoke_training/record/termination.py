@@ -5,10 +5,12 @@ matters in 4096 bytes: what was measured and how surely, what was expected and i
 values nothing is claimed, who is accused of what, and one thing to do.
 """
 
+import dataclasses
 from collections.abc import Iterator, Sequence
 
 from smoke_training.evidence.world import Failure
 from smoke_training.model import Check, Culprit, Judgement, Verdict
+from smoke_training.record import words
 
 TERMINATION_LIMIT = 4096  # bytes; Kubernetes cuts a termination message there
 # Bytes that the parts may take: the first four always fit together, so that none of them is ever cut off.
@@ -46,8 +48,9 @@ def termination_message(judgement: Judgement, accept: Sequence[str] = ()) -> str
     action = next((check.next_action for check in wanted if check.next_action), None)
     if action:
         lines += ["", f"Next: {_short(action, _ACTION)}"]
-    if judgement.verdict is Verdict.PASS:
-        lines += [_line(check) for check in judgement.checks]
+    for check in judgement.checks if judgement.verdict is Verdict.PASS else ():
+        zone = f" (indifference zone {words.interval(check.zone)})" if check.zone else ""
+        lines.append(f"{check.status} {check.id}: {_short(check.message, _SENTENCE)}{zone}")
     lines += [_short(f"Note: {note}", _NOTES) for note in judgement.notes]
     return _fitted(lines, wanted[1:])
 
@@ -79,8 +82,12 @@ _SUSPECT, _EVIDENCE = "  suspect: ", "    - "
 def _block(check: Check) -> Iterator[str]:
     """All about one check, a line a fact."""
     yield f"{check.status} {check.id}: {_short(check.message, _SENTENCE)}"
-    noise = ", ".join(f"{name} {value:.3g}" for name, value in check.noise.items() if value is not None)
-    facts = {"measured": _measured(check), "expected": _expected(check), "zone": _zone(check), "noise": noise}
+    known = dataclasses.asdict(check)
+    facts = {
+        "measured": words.joined(words.measured(known)),
+        "expected": words.joined(words.expected(known)),
+        "noise": ", ".join(f"{name} {value:.3g}" for name, value in check.noise.items() if value is not None),
+    }
     for name, text in facts.items():
         if text:
             yield f"  {name}: {_short(text, _FACT)}"
@@ -114,56 +121,21 @@ def _fitted(lines: list[str], others: Sequence[Check]) -> str:
     return _cut(text)
 
 
-def _cut(text: str) -> str:
-    raw = text.encode()
-    if len(raw) <= TERMINATION_LIMIT:
-        return text
-    return raw[: TERMINATION_LIMIT - 4].decode(errors="ignore") + "\n..."
+def _cut(text: str, limit: int = TERMINATION_LIMIT, mark: str = "\n...") -> str:
+    """A text of at most `limit` bytes."""
+    raw = text.encode(errors="replace")
+    return raw.decode() if len(raw) <= limit else raw[: limit - len(mark)].decode(errors="ignore") + mark
 
 
 def _short(text: str, limit: int) -> str:
     """One line of at most `limit` bytes."""
-    line = " ".join(text.split())
-    raw = line.encode(errors="replace")
-    return raw.decode() if len(raw) <= limit else raw[: limit - 4].decode(errors="ignore") + " ..."
-
-
-def _line(check: Check) -> str:
-    zone = f" ({_zone(check)})" if check.zone else ""
-    return f"{check.status} {check.id}: {_short(check.message, _SENTENCE)}{zone}"
+    return _cut(" ".join(text.split()), limit, " ...")
 
 
 def _figure(check: Check) -> str:
     if check.measured is None or check.measured.value is None:
         return "n/a"
     return f"{check.measured.value:.2f} {check.measured.unit}".replace(" ratio", "").replace(" x", "x")
-
-
-def _measured(check: Check) -> str | None:
-    found = check.measured
-    if found is None:
-        return None
-    if found.value is None:
-        return found.reason
-    interval = f", 95% interval {found.ci[0]:.4g} .. {found.ci[1]:.4g}" if found.ci else ""
-    return f"{found.value:.4g} {found.unit} ({found.estimator}, n={found.n}{interval})"
-
-
-def _expected(check: Check) -> str | None:
-    wanted = check.expected
-    if wanted is None:
-        return None
-    if wanted.value is None:
-        return f"unknown: {wanted.reason}"
-    limit = f", limit {wanted.floor:.4g}" if wanted.floor is not None else ""
-    return f"{wanted.value:.4g}{limit} ({wanted.kind}: {wanted.source})"
-
-
-def _zone(check: Check) -> str | None:
-    """The values about which a run claims neither health nor fault."""
-    if check.zone is None:
-        return None
-    return f"indifference zone {check.zone[0]:.4g} .. {check.zone[1]:.4g}"
 
 
 def _suspect(culprit: Culprit) -> str:

@@ -18,6 +18,7 @@ from smoke_training import evidence, verdict
 from smoke_training.evidence.world import Failure, Unrecorded
 from smoke_training.model import EXIT_CODES, Check, Judgement, Verdict
 from smoke_training.plan import Plan
+from smoke_training.reader import DocumentError
 from smoke_training.record import alert, book, document, termination
 from smoke_training.runtime import code, files, output
 from smoke_training.runtime.control.session import Line, Over
@@ -39,7 +40,7 @@ class Place:
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str], nodes: int) -> "Place":
-        """Read NODE_RANK, MASTER_ADDR, MASTER_PORT, WORK_DIR; ValueError lists every fault."""
+        """Read NODE_RANK, MASTER_ADDR, MASTER_PORT, WORK_DIR; DocumentError lists every fault."""
         needed = ("NODE_RANK", "MASTER_ADDR", "WORK_DIR")
         problems = [f"{name}: missing from the environment" for name in needed if not environment.get(name)]
         index, port = environment.get("NODE_RANK") or "0", environment.get("MASTER_PORT") or "29500"
@@ -48,7 +49,7 @@ class Place:
         if not (port.isdigit() and 0 < int(port) < 65536):
             problems.append(f"MASTER_PORT: got {port!r}; must be 1 .. 65535")
         if problems:
-            raise ValueError("\n".join(problems))
+            raise DocumentError(problems)
         work_dir = Path(environment["WORK_DIR"])
         message = environment.get("TERMINATION_MESSAGE_PATH")
         return cls(

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from importlib import metadata
 
 from smoke_training import plan as plans
-from smoke_training.decode import decode
 from smoke_training.evidence.world import Nic, NodeFacts, Preflight
 from smoke_training.plan import Plan
+from smoke_training.reader import decode
 from smoke_training.runtime import code, host
 
 STEERING = ("NCCL_", "GLOO_", "FI_", "OMP_", "TORCH_", "UCX_", "OFI_")

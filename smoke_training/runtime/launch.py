@@ -225,7 +225,8 @@ class LocalRanks:
         return [
             sys.executable,
             "-m",
-            "smoke_training.agent",
+            "smoke_training.worker",
+            "torchrun",
             f"--nnodes={self.plan.nodes}",
             f"--node-rank={self.node.index}",
             f"--nproc-per-node={self.node.preflight.ranks}",
@@ -235,6 +236,7 @@ class LocalRanks:
             "--monitor-interval=0.1",
             "-m",
             "smoke_training.worker",
+            "rank",
             str(self.node.scratch.resolve()),
         ]
 

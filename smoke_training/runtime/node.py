@@ -16,7 +16,7 @@ from smoke_training.judges.run import world
 from smoke_training.launchers.validation import CONTROL_PORT_OFFSET
 from smoke_training.model import EXIT_CODES, Check, Verdict
 from smoke_training.plan import Plan
-from smoke_training.record.sampler import SystemSampler
+from smoke_training.record.system_metrics import SystemSampler
 from smoke_training.runtime import facts, files, host, launch, output
 from smoke_training.runtime.control import channel
 from smoke_training.runtime.control.coordinator import Coordinator

@@ -23,8 +23,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from smoke_training.decode import decode
 from smoke_training.formulae.bandwidth import COLLECTIVES
+from smoke_training.reader import decode
 from smoke_training.statistics.estimators import Z_REPORTED, student_quantile
 
 SCHEMA = "trainstack.smoke-baseline/1"

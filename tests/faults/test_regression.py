@@ -34,23 +34,16 @@ def test_a_wire_that_lost_a_twelfth_passes_and_has_regressed() -> None:
     before = run(DECLARED, None)
     assert before.result is not None
     assert before.verdict == "PASS", before.describe()
-    figures = accepted.figures(before.result)
-    if LINKS not in figures:  # a neighbour held the CPUs: such a figure never becomes a baseline
+    kept = accepted.baseline_of(before.result)
+    if LINKS not in kept.figures:  # a neighbour held the CPUs: such a figure never becomes a baseline
         pytest.skip(f"this machine is too busy: {before.check(LINKS)['noise']}")
-    kept = Baseline(
-        stack="fault-laboratory",
-        run_id=before.result["run_id"],
-        recorded=before.result["started"],
-        fingerprint=accepted.fingerprint(before.result),
-        figures=figures,
-    )
     slower = Wires(rail_gbit_s=DECLARED.rail_gbit_s * (1 - LOST))
     after, again = run(slower, kept), run(DECLARED, kept)
     for outcome in (after, again):
         assert outcome.verdict == "PASS", outcome.describe()
         assert outcome.result is not None
     found, same = after.result or {}, again.result or {}
-    if LINKS not in accepted.figures(found) or LINKS not in accepted.figures(same):
+    if any(LINKS not in accepted.baseline_of(result).figures for result in (found, same)):
         pytest.skip(f"this machine is too busy: {after.check(LINKS)['noise']}, {again.check(LINKS)['noise']}")
     compared, still = (
         o.check("baseline.regression")["measured"]["detail"]["figures"][0] for o in (after, again)

@@ -7,6 +7,7 @@ import pytest
 from smoke_training import plan as plans
 from smoke_training import verdict
 from smoke_training.model import EXIT_CODES, Verdict
+from smoke_training.reader import DocumentError
 from tests.smoke_training.samples import lines, parsed, plan
 
 STOPPED = {"kind": "ended", "reason": "stopped by SIGTERM"}
@@ -61,5 +62,5 @@ def test_a_folder_that_only_the_job_knows_is_filled_in_by_the_job() -> None:
     asked = plan(storage=[target, {"name": "local", "path": "/scratch"}])
     found = plans.located(asked, {"WORK_DIR": "/checkpoints/smoke/smoke-1"})
     assert [item.path for item in found.storage] == ["/checkpoints/smoke/smoke-1/data", "/scratch"]
-    with pytest.raises(plans.PlanError, match=r"storage\[0\].path: .*\$WORK_DIR is not in the environment"):
+    with pytest.raises(DocumentError, match=r"storage\[0\].path: .*\$WORK_DIR is not in the environment"):
         plans.located(asked, {})

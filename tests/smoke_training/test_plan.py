@@ -6,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from smoke_training.fabric import Fabric
-from smoke_training.plan import CHECKPOINT_EVERY, RESUME_STEPS, PlanError, kill_schedule, parse, render
+from smoke_training.plan import CHECKPOINT_EVERY, RESUME_STEPS, kill_schedule, parse, render
+from smoke_training.reader import DocumentError
 from tests.smoke_training.samples import document, plan
 
 
@@ -20,7 +21,7 @@ def test_all_problems_are_reported_at_once() -> None:
     bad = document(nodes=0, min_scaling_efficiency=1.5, accept=["FAIL"], hourly_cost_usd="cheap", timeoutt=3)
     del bad["owner"]
     bad["expected_busbw_gb_s"] = {"value": -1, "nodes": 2}
-    with pytest.raises(PlanError) as caught:
+    with pytest.raises(DocumentError) as caught:
         parse(json.dumps(bad))
     paths = sorted(problem.split(":")[0] for problem in caught.value.problems)
     assert paths == sorted([
@@ -34,7 +35,7 @@ def test_all_problems_are_reported_at_once() -> None:
 
 @pytest.mark.parametrize("text", ["", "[1]", "{", "null"])
 def test_what_is_no_plan_is_refused(text: str) -> None:
-    with pytest.raises(PlanError):
+    with pytest.raises(DocumentError):
         parse(text)
 
 
@@ -43,7 +44,7 @@ def test_what_is_no_plan_is_refused(text: str) -> None:
     [{"nodes": True}, {"timeout_s": float("nan")}, {"max_straggler_slowdown": 1.05}, {"schema": "x"}],
 )
 def test_near_misses_are_refused(change: dict[str, Any]) -> None:
-    with pytest.raises(PlanError):
+    with pytest.raises(DocumentError):
         plan(**change)
 
 
@@ -62,7 +63,7 @@ def test_a_fabric_has_one_name_and_older_plans_are_still_read(written: str, fabr
 
 def test_an_unknown_fabric_is_refused_with_those_that_exist() -> None:
     with pytest.raises(
-        PlanError, match='fabric: got "myrinet"; must be one of efa, tcpx, tcpxo, rdma, infini'
+        DocumentError, match='fabric: got "myrinet"; must be one of efa, tcpx, tcpxo, rdma, infini'
     ):
         plan(fabric="myrinet")
 

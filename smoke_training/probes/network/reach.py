@@ -11,9 +11,9 @@ from typing import Any
 
 from torch._C._distributed_c10d import PrefixStore, Store
 
-from smoke_training.decode import decode
 from smoke_training.evidence.links import Rail, RailEnd
 from smoke_training.plan import Plan
+from smoke_training.reader import decode
 from smoke_training.runtime import counters, heartbeat, host
 
 REACH_S = 2.0  # connections on a working rail take milliseconds

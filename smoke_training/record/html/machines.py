@@ -9,20 +9,8 @@ from smoke_training.evidence.storage import Storage
 from smoke_training.evidence.system import System
 from smoke_training.record.html.plot import Drawn, NothingToDrawError, Result, why_missing
 from smoke_training.record.html.style import SERIES
-from smoke_training.record.html.svg import (
-    DASHES,
-    LEFT,
-    RIGHT,
-    TOP,
-    WIDTH,
-    Drawing,
-    Entry,
-    Scale,
-    axes,
-    linear,
-    rows,
-)
-from smoke_training.record.html.words import number
+from smoke_training.record.html.svg import DASHES, LEFT, RIGHT, WIDTH, Drawing, Scale, axes, linear, rows
+from smoke_training.record.words import number
 
 Values = Sequence[float | None]
 
@@ -37,17 +25,15 @@ def storage(result: Result, found: Evidence) -> Drawn:
     ]
     described = "Bars of median MB/s: " + "; ".join(f"{label} {number(rate)}" for label, rate, _ in bars)
     x = linear([0.0, *(rate for _, rate, _ in bars), *declared], LEFT + 120, WIDTH - RIGHT - 50, zero=True)
-    frame, height = rows(x, [label for label, *_ in bars], TOP + 28)
-    drawing = Drawing(described, height)
-    frame.draw(drawing, "MB/s (10^6 bytes per second)")
+    names = [label for label, *_ in bars]
+    drawing, y = rows(described, x, names, "MB/s (10^6 bytes per second)")
     for index, (_, rate, order) in enumerate(bars):
-        drawing.bar(x, (0.0, rate), frame.y(index), f"s{order}")
-        drawing.text((x(rate) + 6, frame.y(index) + 4), number(rate, 3))
+        label = ("write, fsync included", "read, cache dropped")[order]
+        drawing.bar(x, (0.0, rate), y(index), f"s{order}", label)
+        drawing.text((x(rate) + 6, y(index) + 4), number(rate, 3))
     for value in declared:
-        drawing.line([(x(value), frame.y.start), (x(value), frame.y.end)], "limit", DASHES[1])
-    entries = [Entry("write, fsync included", "s0"), Entry("read, cache dropped", "s1")]
-    entries += [Entry("declared write rate", "limit", dash=DASHES[1])] if declared else []
-    drawing.legend(entries, TOP + 2)
+        ends = [(x(value), y.start), (x(value), y.end)]
+        drawing.line(ends, "limit", DASHES[1], "declared write rate")
     held = "" if declared else " No write rate is declared, so nodes are compared with each other only."
     return Drawn(
         drawing,
@@ -81,14 +67,10 @@ def nodes(_result: Result, found: Evidence) -> Drawn:
     y = Scale(0.0, 100.0, *drawing.span(24))
     axes(drawing, x, y, ("seconds since the first sample", "busy, %"))
     shown = series[:SERIES]
-    for index, (_, times, values) in enumerate(shown):
+    for index, (label, times, values) in enumerate(shown):
         points = zip(times, values, strict=True)
-        drawing.line(
-            [(x((at - start) / 1000), y(value)) for at, value in points if value is not None],
-            f"l{index}",
-            DASHES[index],
-        )
-    drawing.legend([Entry(s[0], f"l{i}", dash=DASHES[i]) for i, s in enumerate(shown)], TOP + 4)
+        known = [(x((at - start) / 1000), y(value)) for at, value in points if value is not None]
+        drawing.line(known, f"l{index}", DASHES[index], label)
     more = f" {len(series) - len(shown)} more lines are in the table." if len(series) > len(shown) else ""
     return Drawn(
         drawing,
@@ -102,21 +84,12 @@ def nodes(_result: Result, found: Evidence) -> Drawn:
 
 def _series(line: System) -> list[tuple[str, tuple[int, ...], Values]]:
     """CPU of one node, and the mean of its accelerators where it has any."""
-    found = [(f"node {line.node} CPU", line.at_ms, _column(line, "cpu_utilization_percentage"))]
-    gpus = [
-        name for name in line.names if name.startswith("gpu_") and name.endswith("_utilization_percentage")
-    ]
-    if gpus:
-        columns = zip(*(_column(line, name) for name in gpus), strict=True)
-        found.append((f"node {line.node} GPUs, mean", line.at_ms, [_mean(values) for values in columns]))
-    return found
-
-
-def _column(line: System, name: str) -> Values:
-    if name not in line.names:
-        return [None] * len(line.at_ms)
-    index = line.names.index(name)
-    return [values[index] for values in line.values]
+    columns = dict(zip(line.names, zip(*line.values, strict=True), strict=True))
+    busy = "_utilization_percentage"
+    gpus = [values for name, values in columns.items() if name.startswith("gpu_") and name.endswith(busy)]
+    means = [_mean(values) for values in zip(*gpus, strict=True)]
+    found = {"CPU": columns.get(f"cpu{busy}"), "GPUs, mean": means}
+    return [(f"node {line.node} {what}", line.at_ms, values) for what, values in found.items() if values]
 
 
 def _mean(values: Values) -> float | None:

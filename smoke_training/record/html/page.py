@@ -7,12 +7,25 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from smoke_training.evidence import Evidence
-from smoke_training.record.html import plots, style
-from smoke_training.record.html.plot import Plot, severity
-from smoke_training.record.html.words import escaped, interval, number, with_unit
+from smoke_training.record import words
+from smoke_training.record.html import machines, ranks, style, wires
+from smoke_training.record.html.plot import Draw, Plot, Result, made
+from smoke_training.record.words import escaped, interval, number, with_unit
 
-Result = Mapping[str, Any]
 MOST_ROWS = 400  # of a table under a plot; the samples have all of them
+_SEVERITY = ("FAIL", "ERROR", "INCONCLUSIVE", "PASS", "SKIPPED")
+
+# Name, title, how it is drawn, and the checks that it shows, by how their ids begin. What is drawn is in the
+# result or the samples; nothing is judged again.
+PLOTS: tuple[tuple[str, str, Draw, str], ...] = (
+    ("straggler", "Compute time of every rank against its peers", ranks.stragglers, "training.straggler"),
+    ("decomposition", "Where the time of a training step goes", ranks.decomposition, "training."),
+    ("busbw", "Bus bandwidth over message size", wires.bandwidth, "collective."),
+    ("links", "Rate between nodes", wires.links, "fabric."),
+    ("parity", "Loss on many ranks and on one", ranks.losses, "training.loss_parity"),
+    ("storage", "Storage: durable writes, cold reads", machines.storage, "storage."),
+    ("nodes", "How busy the nodes were", machines.nodes, "host."),
+)
 
 
 def render(result: Result, found: Evidence) -> str:
@@ -21,7 +34,7 @@ def render(result: Result, found: Evidence) -> str:
     body = [
         _head(result),
         _culprits(result),
-        _section("Plots", "".join(_figure(plot) for plot in plots.all_of(result, found))),
+        _section("Plots", "".join(_figure(plot) for plot in plots(result, found))),
         _section("Checks", _checks(result)),
         _section("What the figures are held against", _references(result)),
         _section("Circumstances", _circumstances(result)),
@@ -33,21 +46,36 @@ def render(result: Result, found: Evidence) -> str:
     )
 
 
+def plots(result: Result, found: Evidence) -> list[Plot]:
+    """Every plot: those of checks that failed first, those that cannot be drawn, with the reason, last."""
+
+    def worst(prefix: str) -> int:
+        shown = (check for check in result["checks"] if check["id"].startswith(prefix))
+        return min(map(_severity, shown), default=len(PLOTS))
+
+    ordered = sorted(PLOTS, key=lambda row: worst(row[3]))
+    drawn = [made(name, title, draw, result, found) for name, title, draw, _ in ordered]
+    return sorted(drawn, key=lambda plot: plot.drawn is None)
+
+
+def _severity(check: Mapping[str, Any]) -> int:
+    """The place of a check on the page: failures first, of those the required ones."""
+    return 2 * _SEVERITY.index(check["status"]) + (not check["required"])
+
+
 def _head(result: Result) -> str:
     plan, cluster = result["plan"], result["cluster"]
+    ranks_, cost = cluster["ranks"], result["cost"]
+    price = cost["estimated_usd"]
+    depth = f", {plan['depth']}" if plan.get("depth") else ""
     facts = {
         "Machines": f"{cluster['nodes']} of type {plan['instance_type']}, {plan['gpus_per_node']} GPUs each",
-        "Ranks": f"{len(cluster['ranks'])} on {cluster['device']}"
-        if cluster["ranks"]
-        else f"unknown: {cluster['reason']}",
+        "Ranks": f"{len(ranks_)} on {cluster['device']}" if ranks_ else f"unknown: {cluster['reason']}",
         "Fabric": plan["fabric"],
         "Where": f"{plan['cloud']} {plan['region']}, profile {plan['profile']}",
         "Started": result["started"],
-        "Took": f"{number(float(result['duration_s']), 4)} s"
-        + (", quick" if plan.get("depth") == "quick" else ", full" if plan.get("depth") else ""),
-        "Cost": with_unit(result["cost"]["estimated_usd"], "USD")
-        if result["cost"]["estimated_usd"] is not None
-        else f"unknown: {result['cost']['reason']}",
+        "Took": f"{number(float(result['duration_s']), 4)} s{depth}",
+        "Cost": f"unknown: {cost['reason']}" if price is None else with_unit(price, "USD"),
         "Run": result["run_id"],
     }
     partial = "<p><strong>A partial run: it validates no stack.</strong></p>" if result["partial"] else ""
@@ -80,7 +108,7 @@ def _culprits(result: Result) -> str:
 
 def _ordered(result: Result) -> list[Mapping[str, Any]]:
     """The checks, failures first."""
-    return sorted(result["checks"], key=severity)
+    return sorted(result["checks"], key=_severity)
 
 
 def _checks(result: Result) -> str:
@@ -89,7 +117,7 @@ def _checks(result: Result) -> str:
             f'<strong class="{escaped(check["status"])}">{escaped(check["status"])}</strong>',
             f"<code>{escaped(check['id'])}</code>{'' if check['required'] else '<br>not gating'}",
             _measured(check),
-            _expected(check),
+            _sourced(words.expected(check)),
             _words(check),
         ]
         for check in _ordered(result)
@@ -103,34 +131,15 @@ def _checks(result: Result) -> str:
 
 
 def _measured(check: Mapping[str, Any]) -> str:
-    found = check["measured"]
-    if found is None:
-        return "—"
-    if found["value"] is None:
-        return f"unknown: {escaped(found['reason'])}"
-    lines = [f"<strong>{escaped(with_unit(found['value'], found['unit']))}</strong>"]
-    lines += [f"interval {escaped(interval(found['ci']))}"] if found["ci"] else []
-    lines += [f"{escaped(found['estimator'])}, n = {number(found['n'])}"]
-    lines += [
-        f"{escaped(key.replace('_', ' '))} {number(value, 3)}"
-        for key, value in check["noise"].items()
-        if value is not None
-    ]
-    return "<br>".join(lines)
+    value, *more = words.measured(check) or ["—"]
+    more += [f"{key.replace('_', ' ')} {number(v, 3)}" for key, v in check["noise"].items() if v is not None]
+    return "<br>".join([f"<strong>{escaped(value)}</strong>", *map(escaped, more)])
 
 
-def _expected(check: Mapping[str, Any]) -> str:
-    found = check["expected"]
-    if found is None:
-        return "—"
-    if found["value"] is None:
-        return f"unknown: {escaped(found['reason'])}"
-    lines = [number(found["value"])]
-    lines += [f"limit {number(found['floor'])}"] if found["floor"] is not None else []
-    lines += [f"indifferent {escaped(interval(check['zone']))}"] if check["zone"] else []
-    return "<br>".join(
-        [*lines, f'<span class="soft">{escaped(found["kind"])}: {escaped(found["source"])}</span>']
-    )
+def _sourced(parts: Sequence[str]) -> str:
+    """The parts of a figure below each other, its source last."""
+    *first, last = map(escaped, parts or ["—"])
+    return "<br>".join([*first, f'<span class="soft">{last}</span>'])
 
 
 def _words(check: Mapping[str, Any]) -> str:
@@ -153,21 +162,13 @@ def _culprit(culprit: Mapping[str, Any]) -> str:
 
 
 def _references(result: Result) -> str:
+    kinds = ("bound", "declared", "published", "baseline")
     rows = []
     for check in _ordered(result):
-        references = {item["kind"]: item for item in check.get("references", ())}
-        if references and check["measured"] is not None:
-            unit = check["measured"]["unit"]
-            rows.append(
-                [
-                    f"<code>{escaped(check['id'])}</code>",
-                    escaped(with_unit(check["measured"]["value"], unit)),
-                    *(
-                        _reference(references[kind])
-                        for kind in ("bound", "declared", "published", "baseline")
-                    ),
-                ]
-            )
+        found = {item["kind"]: _sourced(words.reference(item)) for item in check["references"]}
+        if found and check["measured"] is not None:
+            shown = escaped(with_unit(check["measured"]["value"], check["measured"]["unit"]))
+            rows.append([f"<code>{escaped(check['id'])}</code>", shown, *(found[kind] for kind in kinds)])
     if not rows:
         return "<p>No figure of this run has a reference.</p>"
     return _table(
@@ -176,14 +177,6 @@ def _references(result: Result) -> str:
         ("check", "measured", "theoretical bound", "declared", "published", "own accepted run"),
         rows,
     )
-
-
-def _reference(item: Mapping[str, Any]) -> str:
-    if item["value"] is None:
-        return f'<span class="soft">unknown: {escaped(item["reason"])}</span>'
-    text = escaped(with_unit(item["value"], item["unit"]))
-    text += f"<br>interval {escaped(interval(item['ci']))}" if item["ci"] else ""
-    return f'{text}<br><span class="soft">{escaped(item["source"])}</span>'
 
 
 def _figure(plot: Plot) -> str:
@@ -201,31 +194,18 @@ def _figure(plot: Plot) -> str:
 
 
 def _circumstances(result: Result) -> str:
-    fingerprint = {
-        key.replace("_", " "): value for key, value in result["fingerprint"].items() if key != "kill_schedule"
-    }
-    resources = result["resources"]
-    used = {
-        "cpu seconds": number(resources["cpu_seconds"]),
-        "largest rank": with_unit(_mega(resources["max_rss_bytes"]), "MB"),
-        "GPU memory": with_unit(_mega(resources["gpu_memory_bytes"]), "MB"),
-    }
+    used, accepted = result["resources"], result["baseline"]
+    facts = {key.replace("_", " "): v for key, v in result["fingerprint"].items() if key != "kill_schedule"}
+    facts["cpu seconds"] = number(used["cpu_seconds"])
+    for name, key in (("largest rank", "max_rss_bytes"), ("GPU memory", "gpu_memory_bytes")):
+        facts[name] = with_unit(None if used[key] is None else used[key] / 1e6, "MB")
+    becomes = "this stack's baseline" if accepted["accepted"] else f"no baseline: {accepted['reason']}"
     notes = "".join(f"<li>{escaped(note)}</li>" for note in result["notes"])
-    accepted = result["baseline"]
-    becomes = (
-        "It becomes this stack's baseline."
-        if accepted["accepted"]
-        else f"It becomes no baseline: {accepted['reason']}."
-    )
     return (
-        _facts({k: "unknown" if v is None else v for k, v in {**fingerprint, **used}.items()})
-        + f"<p>{escaped(becomes)}</p>"
+        _facts({key: "unknown" if value is None else value for key, value in facts.items()})
+        + f"<p>{escaped(f'It becomes {becomes}.')}</p>"
         + (f"<ul>{notes}</ul>" if notes else "")
     )
-
-
-def _mega(count: float | None) -> float | None:
-    return None if count is None else count / 1e6
 
 
 def _facts(facts: Mapping[str, object]) -> str:

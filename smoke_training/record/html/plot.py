@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from smoke_training.evidence import Evidence
+from smoke_training.reader import UNFIT
 from smoke_training.record.html.svg import Drawing
 
 Result = Mapping[str, Any]
@@ -43,17 +44,9 @@ def made(name: str, title: str, draw: Draw, result: Result, found: Evidence) -> 
         return Plot(name, title, draw(result, found))
     except NothingToDrawError as why:
         reason = str(why)
-    except (ValueError, TypeError, KeyError, IndexError, AttributeError, ArithmeticError) as error:
+    except UNFIT as error:
         reason = f"The evidence cannot be drawn: {type(error).__name__}: {error}."
     return Plot(name, title, None, reason)
-
-
-_SEVERITY = ("FAIL", "ERROR", "INCONCLUSIVE", "PASS", "SKIPPED")
-
-
-def severity(check: Mapping[str, Any]) -> int:
-    """The place of a check on the page: failures first, of those the required ones."""
-    return 2 * _SEVERITY.index(check["status"]) + (not check["required"])
 
 
 def check_of(result: Result, name: str) -> Mapping[str, Any] | None:
@@ -69,12 +62,3 @@ def why_missing(result: Result, name: str) -> str:
     if check["status"] in ("PASS", "FAIL", "INCONCLUSIVE"):
         return f"The samples at hand do not hold it, although {name} was judged ({check['status']})."
     return f"{name} is {check['status']}: {check['message']}"
-
-
-def detail(result: Result, name: str) -> Mapping[str, Any]:
-    """The details of a check's measurement; NothingToDrawError without one."""
-    check = check_of(result, name)
-    if check is None or check["measured"] is None:
-        raise NothingToDrawError(why_missing(result, name))
-    found: Mapping[str, Any] = check["measured"]["detail"]
-    return found

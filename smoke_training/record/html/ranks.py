@@ -6,26 +6,9 @@ from collections.abc import Sequence
 
 from smoke_training.evidence import Evidence
 from smoke_training.evidence.training import Decomposition, Parity
-from smoke_training.record.html.plot import (
-    Drawn,
-    NothingToDrawError,
-    Result,
-    check_of,
-    detail,
-    why_missing,
-)
-from smoke_training.record.html.svg import (
-    DASHES,
-    TOP,
-    Drawing,
-    Entry,
-    Rows,
-    Scale,
-    axes,
-    linear,
-    rows,
-)
-from smoke_training.record.html.words import interval, number, seconds
+from smoke_training.record.html.plot import Drawn, NothingToDrawError, Result, check_of, why_missing
+from smoke_training.record.html.svg import Drawing, Scale, axes, linear, rows
+from smoke_training.record.words import interval, number, seconds
 
 MOST_RANKS = 64  # of a plot; the table below it has all
 PARTS = ("data", "compute", "exposed", "checkpoint", "other")
@@ -34,13 +17,13 @@ _PART_NAMES = {"data": "waiting for data", "exposed": "exposed communication"}
 
 def stragglers(result: Result, _found: Evidence) -> Drawn:
     """Slowdown of every rank with its interval, and the zone in which either answer is acceptable."""
-    ranks = detail(result, "training.straggler").get("ranks") or []
-    check = check_of(result, "training.straggler") or {}
-    if not ranks:
+    check = check_of(result, "training.straggler")
+    every_rank = check["measured"]["detail"].get("ranks") if check and check["measured"] else None
+    if check is None or not every_rank:
         raise NothingToDrawError(why_missing(result, "training.straggler"))
-    every_rank, ranks = ranks, sorted(ranks, key=lambda row: -row["slowdown"])[:MOST_RANKS]
-    ranks = sorted(ranks, key=lambda row: row["rank"])
-    zone, worst = check["zone"], max(ranks, key=lambda row: row["slowdown"])
+    slowest = sorted(every_rank, key=lambda row: -row["slowdown"])[:MOST_RANKS]
+    ranks, worst = sorted(slowest, key=lambda row: row["rank"]), slowest[0]
+    zone = check["zone"]
     accused = {culprit["id"] for culprit in check["culprits"] if culprit["kind"] == "rank"}
     described = (
         f"Slowdown per rank with 95 % intervals; slowest is rank {worst['rank']} with "
@@ -48,22 +31,19 @@ def stragglers(result: Result, _found: Evidence) -> Drawn:
     )
     ends = [bound for row in ranks for bound in row["ci95"] or () if bound is not None]
     x = linear([1.0, *(zone or ()), *ends, *(r["slowdown"] for r in ranks)])
-    frame, height = rows(x, [f"rank {row['rank']}" for row in ranks], TOP + 26)
-    drawing = Drawing(described, height)
+    label = "slowdown of compute, factor (1 = like its peers)"
+    drawing, y = rows(described, x, [f"rank {row['rank']}" for row in ranks], label)
     if zone:
-        extent = (x(zone[1]) - x(zone[0]), frame.y.end - frame.y.start)
-        drawing.box("zone", (x(zone[0]), frame.y.start), extent)
-    frame.draw(drawing, "slowdown of compute, factor (1 = like its peers)")
+        extent = (x(zone[1]) - x(zone[0]), y.start - y.end)
+        drawing.box("zone", (x(zone[0]), y.end), extent, 0.6, f"indifference zone {interval(zone)}")
     for index, row in enumerate(ranks):
-        bad, at = str(row["rank"]) in accused, frame.y(index)
+        bad, at = str(row["rank"]) in accused, y(index)
         low, high = _shown(row["ci95"], x)
-        drawing.line([(x(low), at), (x(high), at)], "limit" if bad else "l0")
+        mark, css, line = ("diamond", "bad", "limit") if bad else ("circle", "s0", "l0")
+        label = f"{'accused ' if bad else ''}rank with 95 % interval"
+        drawing.line([(x(low), at), (x(high), at)], line, label=label)
         tip = f"rank {row['rank']}: {number(row['slowdown'])}x, 95 % interval {interval(row['ci95'])}"
-        drawing.marker("diamond" if bad else "circle", (x(row["slowdown"]), at), "bad" if bad else "s0", tip)
-    entries = [Entry("rank with 95 % interval", "l0", "circle")]
-    entries += [Entry("accused rank", "bad", "diamond")] if accused else []
-    entries += [Entry(f"indifference zone {interval(zone)}", "zone")] if zone else []
-    drawing.legend(entries, TOP + 2)
+        drawing.marker(mark, (x(row["slowdown"]), at), css, tip, label)
     return Drawn(
         drawing,
         columns=("rank", "slowdown, factor", "95 % interval"),
@@ -79,11 +59,8 @@ def _cut(count: int, which: str) -> str:
 
 def _shown(ci: Sequence[float | None] | None, x: Scale) -> tuple[float, float]:
     """An interval on the plot; an open end reaches the edge."""
-    low, high = ci if ci else (None, None)
-    return (
-        x.low if low is None or not math.isfinite(low) else low,
-        x.high if high is None or not math.isfinite(high) else high,
-    )
+    low, high = ci or (None, None)
+    return x.low if low is None else low, x.high if high is None else high
 
 
 def decomposition(result: Result, found: Evidence) -> Drawn:
@@ -99,13 +76,16 @@ def decomposition(result: Result, found: Evidence) -> Drawn:
     shown = sorted(sorted(range(len(totals)), key=lambda rank: -totals[rank])[:MOST_RANKS])
     sums = [math.fsum(max(table[part][rank], 0.0) for part in PARTS) for rank in shown]
     x = linear([0.0, *sums, *totals], zero=True)
-    frame, height = rows(x, [f"rank {rank}" for rank in shown], TOP + 42)
-    drawing = Drawing(described, height)
-    frame.draw(drawing, "time per step, mean over steps", seconds)
+    names = [f"rank {rank}" for rank in shown]
+    drawing, y = rows(described, x, names, "time per step, mean over steps", seconds)
     for row, rank in enumerate(shown):
-        _stack(drawing, frame, row, [table[part][rank] for part in PARTS], totals[rank])
-    entries = [Entry(_named(part), f"s{order}") for order, part in enumerate(PARTS)]
-    drawing.legend([*entries, Entry("whole step", "bound")], TOP + 2)
+        at = 0.0
+        for order, part in enumerate(PARTS):
+            end = at + max(table[part][rank], 0.0)
+            drawing.bar(x, (at, end), y(row), f"s{order}", _named(part))
+            at = end
+        edge = x(totals[rank])
+        drawing.line([(edge, y(row) - 11), (edge, y(row) + 11)], "bound", label="whole step")
     return Drawn(
         drawing,
         columns=("rank", *map(_named, PARTS), "whole step"),
@@ -116,16 +96,6 @@ def decomposition(result: Result, found: Evidence) -> Drawn:
         caption="Means over the steps of a rank; the parts must add up to the whole step within 2 %."
         + _cut(len(totals), "longest steps"),
     )
-
-
-def _stack(drawing: Drawing, frame: Rows, row: int, parts: Sequence[float], total: float) -> None:
-    """The parts one after the other, and a line where the whole step ends."""
-    at, middle = 0.0, frame.y(row)
-    for order, part in enumerate(parts):
-        drawing.bar(frame.x, (at, at + max(part, 0.0)), middle, f"s{order}")
-        at += max(part, 0.0)
-    edge = frame.x(total)
-    drawing.line([(edge, middle - 11), (edge, middle + 11)], "bound")
 
 
 def _named(part: str) -> str:
@@ -150,10 +120,9 @@ def losses(result: Result, found: Evidence) -> Drawn:
         [(x(float(step)), y(value)) for step, value in enumerate(values, 1) if math.isfinite(value)]
         for values in (parity.one, parity.many)
     )
-    drawing.line(alone, "l0", DASHES[0])
+    drawing.line(alone, "l0", label="one rank")
     for at in together:
-        drawing.marker("ring", at, "s1")
-    drawing.legend([Entry("one rank", "l0"), Entry("many ranks", "s1", "ring")], TOP + 4)
+        drawing.marker("ring", at, "s1", label="many ranks")
     pairs = enumerate(zip(parity.many, parity.one, strict=False), 1)
     return Drawn(
         drawing,

@@ -25,9 +25,9 @@ body{margin:0;background:var(--ground);color:var(--text);font:15px/1.45 system-u
 main{max-width:1080px;margin:0 auto;padding:24px 20px 60px}
 h1{font-size:22px;margin:0 0 4px}h2{font-size:18px;margin:34px 0 8px;border-bottom:1px solid var(--grid);
 padding-bottom:4px}h3{font-size:15px;margin:18px 0 4px}
-p{margin:6px 0}a{color:var(--link)}code{font:13px/1.4 ui-monospace,"DejaVu Sans Mono",monospace;
+p{margin:6px 0}code{font:13px/1.4 ui-monospace,"DejaVu Sans Mono",monospace;
 overflow-wrap:anywhere}
-.soft{color:var(--soft)}.num{text-align:right;font-variant-numeric:tabular-nums;white-space:nowrap}
+.soft{color:var(--soft)}
 .verdict{display:inline-block;font-weight:700;border:2px solid currentColor;border-radius:4px;padding:1px 8px}
 .PASS{color:var(--good)}.FAIL,.ERROR{color:var(--bad)}.INCONCLUSIVE{color:var(--doubt)}
 .SKIPPED{color:var(--soft)}
@@ -56,7 +56,7 @@ svg rect:not(.limit){stroke:none}
 _PRINT = """
 @page{size:A4;margin:14mm}
 @media print{body{font-size:10.5pt}main{max-width:none;padding:0}h2{break-after:avoid}tr{break-inside:avoid}
-.scroll{overflow:visible}table{font-size:8.5pt}a{color:inherit;text-decoration:none}details>summary{display:none}
+.scroll{overflow:visible}table{font-size:8.5pt}details>summary{display:none}
 thead{display:table-header-group}}
 """
 

@@ -4,12 +4,17 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
-from smoke_training.record.html.words import escaped, number
+from smoke_training.record.words import escaped, number
 
 WIDTH = 760.0
 LEFT, RIGHT, TOP, BOTTOM = 74.0, 30.0, 14.0, 48.0
-MARKERS = ("circle", "square", "diamond", "triangle", "cross", "ring")
+MARKERS = ("circle", "square", "diamond", "triangle")  # besides `ring`, an open circle
 DASHES = ("", "7 4", "2 3", "9 3 2 3", "1 4", "12 4")
+_PATHS = {
+    "square": "m-4 -4h8v8h-8z",
+    "diamond": "m0 -6l6 6l-6 6l-6 -6z",
+    "triangle": "m0 -5l5 9h-10z",
+}
 
 Label = Callable[[float], str]
 Point = tuple[float, float]
@@ -60,23 +65,26 @@ def logarithmic(
     return Scale(low, high if high > low else low * base, start, end, log=True)
 
 
-@dataclass(frozen=True)
+@dataclass
 class Entry:
-    """One entry of a legend: a line (`css` l0 .. l5, bound, limit), an area, or a marker."""
+    """What the legend shows of one label: a line, a marker, an area."""
 
-    label: str
-    css: str
-    marker: str = ""
-    dash: str = ""
+    line: tuple[str, str] | None = None
+    marker: tuple[str, str] | None = None
+    area: str | None = None
 
 
 @dataclass
 class Drawing:
-    """SVG elements in drawing order, with the text that a screen reader gets."""
+    """SVG elements in drawing order, with the text that a screen reader gets.
+
+    Marks with a `label` put themselves in the legend; `css` is l0 .. l5, bound or limit for lines.
+    """
 
     description: str
     height: float
     parts: list[str] = field(default_factory=list)
+    entries: dict[str, Entry] = field(default_factory=dict)
 
     def span(self, below: float) -> Point:
         """Pixels of a vertical scale, lowest value first, that leaves room at the top, `below` its edge."""
@@ -95,68 +103,61 @@ class Drawing:
         """One line of text with its baseline at a point."""
         self.add("text", css, text, x=at[0], y=at[1], text_anchor=anchor)
 
-    def line(self, points: Sequence[Point], css: str, dash: str = "") -> None:
+    def line(self, points: Sequence[Point], css: str, dash: str = "", label: str = "") -> None:
         """A polyline through pixel positions."""
         joined = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
         self.add("polyline", css, points=joined, **({"stroke_dasharray": dash} if dash else {}))
+        self._entry(label).line = css, dash
 
-    def box(self, css: str, corner: Point, size: Point, opacity: float = 1.0) -> None:
+    def box(self, css: str, corner: Point, size: Point, opacity: float = 1.0, label: str = "") -> None:
         """A rectangle from its upper left corner."""
-        self.add(
-            "rect",
-            css,
-            x=corner[0],
-            y=corner[1],
-            width=size[0],
-            height=size[1],
-            fill_opacity=f"{opacity:.2f}",
-        )
+        (x, y), (width, height) = corner, size
+        self.add("rect", css, x=x, y=y, width=width, height=height, fill_opacity=f"{opacity:.2f}")
+        self._entry(label).area = css
 
-    def bar(self, scale: Scale, span: Point, middle: float, css: str) -> None:
+    def bar(self, scale: Scale, span: Point, middle: float, css: str, label: str = "") -> None:
         """A horizontal bar over a span of values, 16 pixels high; a gap keeps it apart from the next one."""
         left, right = scale(span[0]), scale(span[1])
-        self.box(css, (left, middle - 8), (max(0.0, right - left - 1), 16.0))
+        self.box(css, (left, middle - 8), (max(0.0, right - left - 1), 16.0), label=label)
 
-    def marker(self, shape: str, at: Point, css: str, tip: str = "") -> None:
+    def marker(self, shape: str, at: Point, css: str, tip: str = "", label: str = "") -> None:
         """A data point; `tip` is shown where the mouse rests on it."""
         x, y = (f"{value:.1f}" for value in at)
-        path = {
-            "square": "m-4 -4h8v8h-8z",
-            "diamond": "m0 -6l6 6l-6 6l-6 -6z",
-            "triangle": "m0 -5l5 9h-10z",
-            "cross": "m-4 -4l8 8m0 -8l-8 8",
-        }.get(shape)
-        described = f"<title>{escaped(tip)}</title>" if tip else ""
-        if path is not None:
-            style = ' stroke-width="2"' if shape == "cross" else ""
-            self.parts.append(f'<path class="{css}" d="M{x} {y}{path}"{style}>{described}</path>')
-            return
+        element = f'circle class="{css}" cx="{x}" cy="{y}" r="4"'
+        if shape in _PATHS:
+            element = f'path class="{css}" d="M{x} {y}{_PATHS[shape]}"'
         style = ' fill-opacity="0" stroke-width="2"' if shape == "ring" else ""
-        self.parts.append(f'<circle class="{css}" cx="{x}" cy="{y}" r="4"{style}>{described}</circle>')
+        described = f"<title>{escaped(tip)}</title>" if tip else ""
+        self.parts.append(f"<{element}{style}>{described}</{element.split()[0]}>")
+        self._entry(label).marker = shape, css
 
-    def legend(self, entries: Sequence[Entry], y: float) -> None:
-        """All entries in rows that wrap at the right edge, downwards from `y`."""
-        at, row = LEFT, y
-        for entry in entries:
-            needed = 44 + 6.4 * len(entry.label)
+    def _entry(self, label: str) -> Entry:
+        return self.entries.setdefault(label, Entry()) if label else Entry()
+
+    def _legend(self) -> list[str]:
+        """All entries in rows that wrap at the right edge."""
+        legend, at, row = Drawing("", 0.0), LEFT, TOP + 2
+        for label, entry in self.entries.items():
+            needed = 44 + 6.4 * len(label)
             if at + needed > WIDTH and at > LEFT:
                 at, row = LEFT, row + 16
-            if entry.css[0] == "l" or entry.css == "bound":
-                self.line([(at, row - 4), (at + 22, row - 4)], entry.css, entry.dash)
-            elif not entry.marker:
-                self.box(entry.css, (at + 4, row - 10), (13.0, 11.0))
+            if entry.area:
+                legend.box(entry.area, (at + 4, row - 10), (13.0, 11.0))
+            if entry.line:
+                legend.line([(at, row - 4), (at + 22, row - 4)], *entry.line)
             if entry.marker:
-                css = f"s{entry.css[1]}" if entry.css[1:].isdigit() else entry.css
-                self.marker(entry.marker, (at + 11, row - 4), css)
-            self.text((at + 28, row), entry.label)
+                legend.marker(entry.marker[0], (at + 11, row - 4), entry.marker[1])
+            legend.text((at + 28, row), label)
             at += needed
+        return legend.parts
 
     def render(self, name: str, title: str) -> str:
-        """The SVG element; `name` makes its ids."""
+        """The SVG element, legend and all; `name` makes its ids."""
+        parts = "".join(self.parts + self._legend())
         return (
             f'<svg role="img" viewBox="0 0 {WIDTH:.0f} {self.height:.0f}" '
             f'aria-labelledby="{name}-t {name}-d"><title id="{name}-t">{escaped(title)}</title>'
-            f'<desc id="{name}-d">{escaped(self.description)}</desc>{"".join(self.parts)}</svg>'
+            f'<desc id="{name}-d">{escaped(self.description)}</desc>{parts}</svg>'
         )
 
 
@@ -171,40 +172,34 @@ def axes(
     for tick in y.ticks():
         drawing.line([(x.start, y(tick)), (x.end, y(tick))], "grid")
         drawing.text((x.start - 6, y(tick) + 4), shown[1](tick), "soft", "end")
-    for tick in x.ticks():
-        drawing.line([(x(tick), y.start), (x(tick), y.start + 4)], "axis")
-        drawing.text((x(tick), y.start + 18), shown[0](tick), "soft", "middle")
-    drawing.line([(x.start, y.end), (x.start, y.start), (x.end, y.start)], "axis")
-    drawing.text(((x.start + x.end) / 2, y.start + 38), labels[0], "", "middle")
+    _value_axis(drawing, x, y, labels[0], shown[0])
     middle = (y.start + y.end) / 2
     turned = f"rotate(-90 16 {middle:.0f})"
     drawing.add("text", "", labels[1], x=16.0, y=middle, text_anchor="middle", transform=turned)
 
 
-@dataclass(frozen=True)
-class Rows:
-    """The frame of a plot with one row per name; `y` maps a row's index to its middle."""
+def rows(
+    described: str, x: Scale, names: Sequence[str], label: str, shown: Label = number
+) -> tuple[Drawing, Scale]:
+    """A drawing with one row per name, 24 pixels each; the scale has the middle of row 0, 1, ...
 
-    x: Scale
-    y: Scale
-    names: Sequence[str]
-
-    def draw(self, drawing: Drawing, label: str, shown: Label = number) -> None:
-        """Grid, value axis below, one name per row; `label` carries the unit."""
-        x, y = self.x, self.y
-        for tick in x.ticks():
-            drawing.line([(x(tick), y.start), (x(tick), y.end)], "grid")
-            drawing.text((x(tick), y.end + 18), shown(tick), "soft", "middle")
-        drawing.line([(x.start, y.start), (x.start, y.end), (x.end, y.end)], "axis")
-        for index, name in enumerate(self.names):
-            drawing.text((x.start - 8, y(index) + 4), name, "soft", "end")
-        drawing.text(((x.start + x.end) / 2, y.end + 38), label, "", "middle")
+    `label` is that of the value axis, with its unit. Above the rows the legend has room for two lines.
+    """
+    most, top = max(2, len(names)), TOP + 42
+    y = Scale(most - 0.5, -0.5, top + 24.0 * most, top)
+    drawing = Drawing(described, y.start + BOTTOM)
+    _value_axis(drawing, x, y, label, shown)
+    for index, name in enumerate(names):
+        drawing.text((x.start - 8, y(index) + 4), name, "soft", "end")
+    return drawing, y
 
 
-def rows(x: Scale, names: Sequence[str], top: float) -> tuple[Rows, float]:
-    """Rows below `top`, 24 pixels each, and the height of a drawing that holds them."""
-    bottom = top + 24.0 * max(2, len(names))
-    return Rows(x, Scale(-0.5, max(2, len(names)) - 0.5, top, bottom), names), bottom + BOTTOM
+def _value_axis(drawing: Drawing, x: Scale, y: Scale, label: str, shown: Label) -> None:
+    for tick in x.ticks():
+        drawing.line([(x(tick), y.start), (x(tick), y.end)], "grid")
+        drawing.text((x(tick), y.start + 18), shown(tick), "soft", "middle")
+    drawing.line([(x.start, y.end), (x.start, y.start), (x.end, y.start)], "axis")
+    drawing.text(((x.start + x.end) / 2, y.start + 38), label, "", "middle")
 
 
 def _steps(low: float, high: float) -> list[float]:

@@ -5,24 +5,15 @@ import statistics
 
 from smoke_training.evidence import Evidence
 from smoke_training.evidence.fabric import Collective
-from smoke_training.evidence.links import Cell, PairsSkipped, Tournament
+from smoke_training.evidence.links import PairsSkipped, Tournament
 from smoke_training.evidence.world import World
 from smoke_training.formulae.bandwidth import COLLECTIVES, busbw_gb_s
 from smoke_training.record.html.plot import Drawn, NothingToDrawError, Result, check_of, why_missing
-from smoke_training.record.html.svg import (
-    DASHES,
-    LEFT,
-    MARKERS,
-    TOP,
-    Drawing,
-    Entry,
-    axes,
-    logarithmic,
-)
-from smoke_training.record.html.words import number, size, with_unit
+from smoke_training.record.html.svg import DASHES, LEFT, MARKERS, TOP, Drawing, axes, logarithmic
+from smoke_training.record.words import number, size, with_unit
 
 Curve = list[tuple[int, float]]
-_NAMES = {"bound": "bound", "published": "published", "declared": "declared", "baseline": "own last run"}
+_NAMES = {"baseline": "own last run"}
 
 
 def bandwidth(result: Result, found: Evidence) -> Drawn:
@@ -30,31 +21,26 @@ def bandwidth(result: Result, found: Evidence) -> Drawn:
     curves = _curves(found)
     if not curves:
         raise NothingToDrawError(why_missing(result, "collective.all_reduce"))
-    held = _references(result)
-    most = max(rate for curve in curves.values() for _, rate in curve)
-    described = f"Log-log plot of {', '.join(curves)}: GB/s over bytes; highest {number(most)} GB/s."
+    held, absent = _references(result)
+    rates = [rate for curve in curves.values() for _, rate in curve]
+    described = f"Log-log plot of {', '.join(curves)}: GB/s over bytes; highest {number(max(rates))} GB/s."
     drawing = Drawing(described, 350.0)
     x = logarithmic((s for curve in curves.values() for s, _ in curve), base=2.0)
-    rates = [rate for curve in curves.values() for _, rate in curve]
     y = logarithmic([*rates, *(value for _, value, _ in held)], *drawing.span(42))
     axes(drawing, x, y, ("message size (whole array)", "bus bandwidth, GB/s"), (size, number))
-    entries = []
     for index, (name, curve) in enumerate(curves.items()):
-        drawing.line([(x(s), y(rate)) for s, rate in curve], f"l{index}", DASHES[index])
+        drawing.line([(x(s), y(rate)) for s, rate in curve], f"l{index}", DASHES[index], name)
         for s, rate in curve:
             tip = f"{name}, {size(s)}: {number(rate)} GB/s"
-            drawing.marker(MARKERS[index], (x(s), y(rate)), f"s{index}", tip)
-        entries.append(Entry(name, f"l{index}", MARKERS[index], DASHES[index]))
+            drawing.marker(MARKERS[index], (x(s), y(rate)), f"s{index}", tip, name)
     for label, value, css in held:
-        dash = DASHES[1] if css == "bound" else DASHES[2]
-        drawing.line([(x.start, y(value)), (x.end, y(value))], css, dash)
-        entries.append(Entry(f"all_reduce {label}: {number(value)} GB/s", css, dash=dash))
-    drawing.legend(entries, TOP + 2)
+        ends, dash = [(x.start, y(value)), (x.end, y(value))], DASHES[1 if css == "bound" else 2]
+        drawing.line(ends, css, dash, f"all_reduce {label}: {number(value)} GB/s")
     return Drawn(
         drawing,
         columns=("collective", "size", "busbw, GB/s"),
         rows=tuple((name, size(s), number(rate)) for name, curve in curves.items() for s, rate in curve),
-        caption=f"Median over repetitions, time = maximum over ranks. {_absent(result)}",
+        caption=f"Median over repetitions, time = maximum over ranks. {absent}",
     )
 
 
@@ -73,32 +59,30 @@ def _curves(found: Evidence) -> dict[str, Curve]:
     return curves
 
 
-def _references(result: Result) -> list[tuple[str, float, str]]:
-    """(label, GB/s, css) of the lines that an all-reduce is held against."""
+def _references(result: Result) -> tuple[list[tuple[str, float, str]], str]:
+    """(label, GB/s, css) of the lines that an all-reduce is held against, and why others are absent."""
     check = check_of(result, "collective.all_reduce")
-    if check is None:
-        return []
-    found = [
-        (_NAMES[item["kind"]], float(item["value"]), "bound" if item["kind"] == "bound" else "limit")
-        for item in check["references"]
-        if item["value"] is not None and item["value"] > 0
-    ]
-    floor = check["expected"]["floor"] if check["expected"] else None
-    return found + ([("floor", float(floor), "limit")] if floor else [])
-
-
-def _absent(result: Result) -> str:
-    check = check_of(result, "collective.all_reduce")
-    items = check["references"] if check else ()
-    return " ".join(
-        f"No {_NAMES[i['kind']]}: {i['reason'].rstrip('.')}." for i in items if i["value"] is None
-    )
+    lines, absent = [], []
+    for item in check["references"] if check else ():
+        name = _NAMES.get(item["kind"], item["kind"])
+        if item["value"] is None:
+            absent.append(f"No {name}: {item['reason'].rstrip('.')}.")
+        elif item["value"] > 0:
+            lines.append((name, float(item["value"]), "bound" if name == "bound" else "limit"))
+    floor = check["expected"]["floor"] if check and check["expected"] else None
+    return lines + ([("floor", float(floor), "limit")] if floor else []), " ".join(absent)
 
 
 def links(result: Result, found: Evidence) -> Drawn:
     """Rate of every pair of nodes, both directions, as a heat map."""
-    nodes, cells, per = _cells(result, found)
-    rates = {(c.sender, c.receiver): statistics.median(c.gbit_s) for c in cells if c.gbit_s}
+    skipped = found.of(PairsSkipped)
+    match = next((item for item in reversed(found.all_of(Tournament)) if item.phase == "pairs"), None)
+    if match is None and skipped is not None:
+        raise NothingToDrawError(f"Nothing between nodes to measure: {skipped.reason}.")
+    if match is None:
+        raise NothingToDrawError(why_missing(result, "fabric.links"))
+    nodes = match.nodes
+    rates = {(c.sender, c.receiver): statistics.median(c.gbit_s) for c in match.cells if c.gbit_s}
     if not rates:
         raise NothingToDrawError("No transfer between nodes came to an end.")
     slowest = min(rates, key=lambda pair: rates[pair])
@@ -116,18 +100,8 @@ def links(result: Result, found: Evidence) -> Drawn:
         drawing,
         columns=("sender → receiver", "Gb/s"),
         rows=tuple((f"{a} → {b}", number(rate)) for (a, b), rate in ordered),
-        caption=f"{per}. {held}",
+        caption=f"Median over the visits of each pair. {held}",
     )
-
-
-def _cells(result: Result, found: Evidence) -> tuple[tuple[int, ...], list[Cell], str]:
-    skipped = found.of(PairsSkipped)
-    match = next((item for item in reversed(found.all_of(Tournament)) if item.phase == "pairs"), None)
-    if match is not None:
-        return match.nodes, list(match.cells), "Median over the visits of each pair"
-    if skipped is not None:
-        raise NothingToDrawError(f"Nothing between nodes to measure: {skipped.reason}.")
-    raise NothingToDrawError(why_missing(result, "fabric.links"))
 
 
 def _heat_map(

@@ -8,13 +8,13 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
-from smoke_training.decode import decode
 from smoke_training.evidence import Evidence, document_of
 from smoke_training.evidence.liveness import Liveness, RankLife
 from smoke_training.evidence.world import NodeFacts, Nodes, StoppedEarly
 from smoke_training.judges.run import liveness, world
 from smoke_training.model import Verdict
 from smoke_training.plan import Plan
+from smoke_training.reader import decode
 from smoke_training.runtime.control.channel import Event, Listener, Message
 from smoke_training.runtime.control.session import (
     BEAT_S,

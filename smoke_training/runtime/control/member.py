@@ -4,9 +4,9 @@ import dataclasses
 import time
 from collections.abc import Callable
 
-from smoke_training.decode import decode
 from smoke_training.evidence.world import NodeFacts
 from smoke_training.plan import Plan
+from smoke_training.reader import decode
 from smoke_training.runtime.control.channel import Caller, Event, Message, hello
 from smoke_training.runtime.control.session import (
     BEAT_S,

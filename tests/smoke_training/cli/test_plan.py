@@ -6,11 +6,9 @@ from typing import Any
 
 import pytest
 
-from smoke_training import cli, phases, verdict
-from smoke_training.cli.outlook import outlook
+from smoke_training import cli, phases, plan, verdict
 from smoke_training.launchers import runplan
 from smoke_training.launchers.registry import LAUNCHERS
-from smoke_training.plan import local_plan
 from tests.smoke_training import samples
 from tests.smoke_training.launchers import plans
 
@@ -48,24 +46,43 @@ def test_a_price_that_nobody_knows_is_not_zero(capsys: pytest.CaptureFixture[str
 def test_a_part_of_the_phases_validates_no_stack(capsys: pytest.CaptureFixture[str]) -> None:
     _, out, _ = told(capsys, "plan", "--only", "collectives")
     assert "validates no stack" in out and "resume.equality" not in out
-    code, _, error = told(capsys, "plan", "--only", "collectives,dancing")
-    assert code == 3 and "--only: got 'dancing'; must be one of world" in error
+    with pytest.raises(SystemExit) as left:
+        cli.main(["plan", "--only", "collectives,dancing"])
+    assert left.value.code == 3
+    assert "--only: got 'dancing'; must be one of world" in capsys.readouterr().err
 
 
-def test_a_full_run_takes_longer_and_judges_more() -> None:
-    quick, full = outlook(local_plan(4)), outlook(local_plan(4, phases.FULL))
-    assert full.seconds > quick.seconds and len(full.phases) == len(phases.PHASES)
-    assert {rule.id for rule in quick.checks} <= {rule.id for rule in full.checks}
+def test_a_full_run_takes_longer_and_judges_more(capsys: pytest.CaptureFixture[str]) -> None:
+    quick, full = (json.loads(told(capsys, "plan", "--json", *words)[1]) for words in ((), ("--full",)))
+    assert full["seconds"] > quick["seconds"] and len(full["phases"]) == len(phases.PHASES)
+    assert {rule["id"] for rule in quick["checks"]} <= {rule["id"] for rule in full["checks"]}
 
 
-def test_zones_are_told_of_the_checks_that_have_them() -> None:
-    plan = samples.plan(max_straggler_slowdown=1.25)
-    judged = verdict.judge(plan, samples.parsed(samples.lines()))
-    zones = outlook(plan).zones
-    assert zones["training.straggler"] == (1.05, 1.25)
+def test_zones_are_told_of_the_checks_that_have_them(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "plan.json"
+    path.write_text(json.dumps(samples.document(max_straggler_slowdown=1.25)))
+    _, out, _ = told(capsys, "plan", "--plan", str(path), "--json")
+    zones = {check["id"]: check["zone"] for check in json.loads(out)["checks"]}
+    assert zones["training.straggler"] == [1.05, 1.25]
+    judged = verdict.judge(plan.parse(path.read_text()), samples.parsed(samples.lines()))
     for check in judged.checks:
         if check.zone is not None:
-            assert zones[check.id] == check.zone
+            assert zones[check.id] == list(check.zone)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "words"), [({"nodes": 0}, "1 problem\n"), ({"nodes": 0, "owner": ""}, "2 problems\n")]
+)
+def test_what_is_wrong_with_a_plan_is_counted_and_named_with_its_file(
+    wrong: dict[str, Any], words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "plan.json"
+    path.write_text(json.dumps(samples.document(**wrong)))
+    code, _, error = told(capsys, "plan", "--plan", str(path))
+    assert code == 3 and error.startswith(f"ERROR plan: {words}")
+    assert f"{path}: nodes: got 0; must be a whole number >= 1" in error
 
 
 @pytest.mark.parametrize("kind", list(LAUNCHERS))
@@ -73,10 +90,10 @@ def test_every_launcher_can_be_asked_for(
     kind: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "run.json"
-    plan: Any = {"sagemaker": plans.managed, "vertex": plans.vertex}.get(kind, plans.training)()
-    path.write_text(runplan.render(plan))
+    asked: Any = {"sagemaker": plans.managed, "vertex": plans.vertex}.get(kind, plans.training)()
+    path.write_text(runplan.render(asked))
     code, out, _ = told(capsys, "render", "--for", kind, "--run", str(path))
-    assert (code, out) == (0, LAUNCHERS[kind].render(plan))
+    assert (code, out) == (0, LAUNCHERS[kind].render(asked))
 
 
 def test_only_a_job_has_a_schedule(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -37,7 +37,7 @@ def test_everything_wrong_in_a_document_is_told_at_once_with_its_path() -> None:
         'nodes: got "two"; must be a whole number',
         "gpu: unknown key",
         "image: missing",
-        "env: got",
+        "env.A: got 1; must be a text",
     ):
         assert any(line.startswith(path) for line in found), (path, found)
     assert "sagemaker.role_arn: got 7; must be a text" in found

@@ -18,7 +18,8 @@ from mlflow.entities import Run
 from smoke_training import cli, evidence
 from smoke_training.evidence.baseline import Lookup
 from smoke_training.judges.run.baseline import fingerprint
-from smoke_training.record import book, fields, lookup, server, sink
+from smoke_training.record import book, fields, tracking
+from smoke_training.record.mlflow import connect
 from smoke_training.statistics import baseline
 from tests.smoke_training import results
 from tests.smoke_training.samples import lines, parsed, plan
@@ -83,7 +84,7 @@ def variables(address: str, **others: str) -> dict[str, str]:
 def recorded(
     address: str, result: dict[str, Any], items: list[dict[str, Any]], **others: str
 ) -> dict[str, Any]:
-    return sink.record(result, parsed(items), variables(address, **others), time.monotonic() + 60)
+    return tracking.record(result, parsed(items), variables(address, **others), time.monotonic() + 60)
 
 
 @pytest.fixture
@@ -196,7 +197,7 @@ def dribbling() -> Iterator[str]:
 def test_a_server_that_answers_byte_by_byte_is_left_in_time() -> None:
     with dribbling() as slow:
         began = time.monotonic()
-        outcome = sink.record(results.passed(), parsed(lines()), variables(slow), began + 1.0)
+        outcome = tracking.record(results.passed(), parsed(lines()), variables(slow), began + 1.0)
         assert time.monotonic() - began < 2.5
     assert outcome["synced"] is False
     assert "did not answer within 1 s" in str(outcome["reason"])
@@ -204,9 +205,9 @@ def test_a_server_that_answers_byte_by_byte_is_left_in_time() -> None:
 
 def test_recording_again_completes_and_repeats_nothing(client: mlflow.MlflowClient, address: str) -> None:
     result = results.passed(run_id="4" * 16)
-    tracking = server.connect(variables(address), 30)
-    experiment = tracking.experiment(fields.EXPERIMENT)
-    cut = tracking.create_run(experiment, "cut off", 0, fields.tags(result))  # the launcher died here
+    server = connect(variables(address), 30)
+    experiment = server.experiment(fields.EXPERIMENT)
+    cut = server.create_run(experiment, "cut off", 0, fields.tags(result))  # the launcher died here
     first = recorded(address, result, lines())
     client.set_tag(cut.id, "trainstack.accepted", "a person's answer")
     second = recorded(address, result, lines())
@@ -215,7 +216,7 @@ def test_recording_again_completes_and_repeats_nothing(client: mlflow.MlflowClie
     assert run.info.status == "FINISHED"
     assert run.data.tags["trainstack.accepted"] == "a person's answer"
     assert len(client.get_metric_history(run.info.run_id, results.RATE)) == 1
-    assert len(tracking.search(experiment, {fields.RUN_ID: "4" * 16}, 5)) == 1
+    assert len(server.search(experiment, {fields.RUN_ID: "4" * 16}, 5)) == 1
 
 
 def test_a_run_that_somebody_made_is_used(client: mlflow.MlflowClient, address: str) -> None:
@@ -250,7 +251,7 @@ def test_everything_of_a_run_is_kept_with_its_digest(
 def looked_up(address: str, stack: str, **changes: Any) -> dict[str, Any]:
     own = fingerprint(plan(stack=stack, network_gbit_s=8.0, **changes), parsed(lines()))
     assert own is not None
-    line = evidence.line_of(lookup.find(stack, own, variables(address), 20))
+    line = evidence.line_of(tracking.find(stack, own, variables(address), 20))
     found_ = evidence.parse([line])
     assert found_.of(Lookup) is not None, found_.unreadable
     document: dict[str, Any] = json.loads(line)
@@ -297,12 +298,12 @@ def test_a_regressed_run_is_no_baseline_until_somebody_accepts_it(
 def test_without_a_tracking_server_there_is_no_baseline_and_the_reason_is_said() -> None:
     own = fingerprint(plan(), parsed(lines()))
     assert own is not None
-    line = lookup.find("one", own, variables("http://127.0.0.1:9"), 5)
+    line = tracking.find("one", own, variables("http://127.0.0.1:9"), 5)
     assert line.document is None
     assert str(line.reason).startswith("tracking unreachable: ")
     with dribbling() as slow:
         began = time.monotonic()
-        assert "unreachable" in str(lookup.find("one", own, variables(slow), 0.5).reason)
+        assert "unreachable" in str(tracking.find("one", own, variables(slow), 0.5).reason)
         assert time.monotonic() - began < 2
 
 

@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from smoke_training.evidence import Evidence
-from smoke_training.record import accepted
-from smoke_training.record.html import page, plots, style, svg, words
+from smoke_training.record import accepted, words
+from smoke_training.record.html import page, style, svg
 from smoke_training.record.html.plot import Plot
 from smoke_training.statistics import baseline
 from tests.smoke_training import results
@@ -103,7 +103,7 @@ def test_the_page_stands_alone() -> None:
 def test_every_plot_is_drawn_named_and_described() -> None:
     text = rendered(rich())
     drawings = re.findall(r"<svg.*?</svg>", text, re.DOTALL)
-    assert len(drawings) == len(plots.PLOTS)
+    assert len(drawings) == len(page.PLOTS)
     assert "Not drawn" not in text
     reader = read(text)
     assert set(reader.named) <= set(reader.ids)
@@ -164,7 +164,7 @@ def inside(root: ET.Element) -> None:
 )
 def test_each_plot_shows_its_units_and_names(name: str, words_: list[str]) -> None:
     items = rich()
-    drawn = {plot.name: plot for plot in plots.all_of(results.result(items), parsed(items))}
+    drawn = {plot.name: plot for plot in page.plots(results.result(items), parsed(items))}
     plot = drawn[name]
     assert plot.drawn is not None, plot.reason
     for word in words_:
@@ -201,7 +201,7 @@ def test_many_ranks_and_nodes_stay_inside_the_page() -> None:
         split[part] = split[part][:1] * 300
     match = next(item for item in items if item["kind"] == "tournament")
     match["nodes"] = list(range(200))
-    drawn = {plot.name: plot for plot in plots.all_of(result, parsed(items))}
+    drawn = {plot.name: plot for plot in page.plots(result, parsed(items))}
     for name in ("straggler", "decomposition"):
         shown = drawn[name].drawn
         assert shown is not None and "of 300" in shown.caption
@@ -214,19 +214,19 @@ def test_many_ranks_and_nodes_stay_inside_the_page() -> None:
 
 def test_missing_evidence_says_why() -> None:
     text = rendered([])
-    assert text.count("Not drawn") == len(plots.PLOTS)
+    assert text.count("Not drawn") == len(page.PLOTS)
     read(text)
-    reasons = {plot.name: plot.reason for plot in plots.all_of(results.result([]), parsed([]))}
+    reasons = {plot.name: plot.reason for plot in page.plots(results.result([]), parsed([]))}
     assert reasons["busbw"] == "collective.all_reduce is ERROR: no measurement was delivered"
     assert reasons["nodes"] == "No node sent samples of its counters."
-    nothing = plots.all_of(results.result(rich()), Evidence())
+    nothing = page.plots(results.result(rich()), Evidence())
     busbw = next(plot for plot in nothing if plot.name == "busbw")
     assert "samples at hand do not hold it" in str(busbw.reason)
 
 
 def test_evidence_that_cannot_be_drawn_costs_no_other_plot() -> None:
     broken = [*rich(), {"kind": "parity", "dtype": "float64", "many": [float("nan")], "one": [float("inf")]}]
-    drawn = {plot.name: plot for plot in plots.all_of(results.result(rich()), parsed(broken))}
+    drawn = {plot.name: plot for plot in page.plots(results.result(rich()), parsed(broken))}
     assert drawn["parity"].reason == "No loss is a finite number."
     assert drawn["busbw"].drawn is not None
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from smoke_training import evidence
 from smoke_training.evidence.system import System
-from smoke_training.record import sampler, system_metrics
+from smoke_training.record import system_metrics
 from smoke_training.runtime.nvml import GpuClock, GpuReading, Nvml, reason_names
 
 NET = """Inter-|   Receive                                                |  Transmit
@@ -18,14 +18,14 @@ NET = """Inter-|   Receive                                                |  Tra
 
 
 def test_memory_in_use_is_all_that_is_not_available() -> None:
-    found = system_metrics.memory("MemTotal: 1000000 kB\nMemFree: 1 kB\nMemAvailable: 750000 kB\n")
+    found = system_metrics.memory(["MemTotal: 1000000 kB", "MemFree: 1 kB", "MemAvailable: 750000 kB"])
     assert found["system_memory_usage_percentage"] == 25.0
     assert found["system_memory_usage_megabytes"] == 256.0
-    assert system_metrics.memory("MemTotal: 5 kB") == {}
+    assert system_metrics.memory(["MemTotal: 5 kB"]) == {}
 
 
 def test_traffic_is_of_all_interfaces_since_the_beginning() -> None:
-    now = system_metrics.network_bytes(NET)
+    now = system_metrics.network_bytes(NET.splitlines())
     assert now == (5_001_000, 3_001_000)
     assert system_metrics.network((1000, 1000), now) == {
         "network_receive_megabytes": 5.0, "network_transmit_megabytes": 3.0,
@@ -45,14 +45,14 @@ def test_what_a_driver_does_not_say_is_unknown() -> None:
 
 @given(st.integers(0, 1000), st.integers(2, 120))
 def test_thinning_keeps_both_ends_and_the_order(count: int, most: int) -> None:
-    kept = system_metrics.thinned([{}] * count, most)
+    kept = system_metrics.thinned(count, most)
     assert len(kept) == min(count, most)
     assert kept == sorted(set(kept))
     assert not count or (kept[0], kept[-1]) == (0, count - 1)
 
 
 def test_a_node_is_sampled_and_its_line_is_evidence() -> None:
-    watch = sampler.SystemSampler(3, every_s=0.05)
+    watch = system_metrics.SystemSampler(3, every_s=0.05)
     watch.start()
     time.sleep(1.0)
     found = evidence.parse([evidence.line_of(watch.stop())]).of(System)
@@ -68,7 +68,7 @@ def test_a_node_is_sampled_and_its_line_is_evidence() -> None:
 
 
 def test_a_sampler_that_never_started_still_gives_its_line() -> None:
-    assert sampler.SystemSampler(0).stop().values == ()
+    assert system_metrics.SystemSampler(0).stop().values == ()
 
 
 class FakeDriver:
@@ -131,7 +131,7 @@ def test_accelerators_are_read_through_the_drivers_own_structures(monkeypatch: p
     ]
     found.close()
     assert driver.closed
-    watch = sampler.SystemSampler(0, every_s=0.01)
+    watch = system_metrics.SystemSampler(0, every_s=0.01)
     watch.start()
     assert {"gpu_1_utilization_percentage", "gpu_0_power_usage_watts"} <= set(watch.stop().names)
 

@@ -143,7 +143,7 @@ def test_a_bad_plan_is_refused_with_all_its_problems(archive: Path, tmp_path: Pa
     done = run_node(archive, tmp_path / "plan.json", TERMINATION_MESSAGE_PATH=str(tmp_path / "message"))
     assert done.returncode == 3
     for text in (done.stderr, (tmp_path / "message").read_text()):
-        assert "3 problems in the plan" in text
+        assert "ERROR node: 3 problems" in text
         assert "nodes: got 0" in text
         assert "stackk: unknown key; did you mean stack?" in text
 

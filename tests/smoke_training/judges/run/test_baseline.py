@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from smoke_training import verdict
 from smoke_training.judges.run import baseline as judge
 from smoke_training.model import Check, Expected, Measured, Verdict
-from smoke_training.plan import PlanError
+from smoke_training.reader import DocumentError
 from smoke_training.record import references as record_references
 from smoke_training.statistics import baseline
 from smoke_training.statistics.baseline import Baseline, BaselineError, Figure, Fingerprint
@@ -174,7 +174,7 @@ def test_an_unusable_document_is_refused_with_its_faults(broken: Any, words: str
 
 
 def test_a_plan_with_an_unusable_baseline_is_refused() -> None:
-    with pytest.raises(PlanError, match=r"must be .trainstack\.smoke-baseline"):
+    with pytest.raises(DocumentError, match=r"must be .trainstack\.smoke-baseline"):
         plan(baseline={"schema": "x"})
 
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from smoke_training.decode import decode
 from smoke_training.evidence.world import NodeFacts
 from smoke_training.plan import Plan
+from smoke_training.reader import decode
 from smoke_training.runtime.control import channel, member, session
 from smoke_training.runtime.control.coordinator import Coordinator
 from smoke_training.runtime.control.member import Member

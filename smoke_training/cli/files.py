@@ -1,0 +1,90 @@
+"""The files that commands read and write; DocumentError says what is wrong with which of them."""
+
+import gzip
+import hashlib
+import sys
+import zlib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+from smoke_training import evidence, plan
+from smoke_training.model import SCHEMA
+from smoke_training.plan import Plan
+from smoke_training.reader import DocumentError, parsed
+from smoke_training.record import book
+
+T = TypeVar("T")
+_NEEDED = ("run_id", "verdict", "plan", "checks", "comparable")
+
+
+def text(path: Path) -> str:
+    """The text of a file, gzip or plain."""
+    try:
+        raw = path.read_bytes()
+        return (gzip.decompress(raw) if raw[:2] == b"\x1f\x8b" else raw).decode()
+    except (EOFError, zlib.error, UnicodeDecodeError) as error:
+        raise DocumentError([f"{path}: damaged or cut: {error}"]) from error
+    except OSError as error:
+        raise DocumentError([f"{path}: {error.strerror or error}"]) from error
+
+
+def write(path: Path | None, content: str) -> None:
+    """A text to a file, or to the standard output where there is no path."""
+    try:
+        if path is None:
+            sys.stdout.write(content)
+        else:
+            path.write_text(content)
+    except OSError as error:
+        raise DocumentError([f"{path}: {error.strerror or error}"]) from error
+
+
+def read(path: Path, parse: Callable[[str], T]) -> T:
+    """What `parse` makes of a file; every fault that it finds begins with the file's name."""
+    content = text(path)
+    try:
+        return parse(content)
+    except DocumentError as error:
+        raise DocumentError([f"{path}: {problem}" for problem in error.problems]) from error
+
+
+def planned(path: Path) -> Plan:
+    """The plan of a validation."""
+    return read(path, plan.parse)
+
+
+def result(path: Path) -> dict[str, Any]:
+    """The result document of a run, of the schema that this code reads."""
+    return read(path, _result)
+
+
+def _result(content: str) -> dict[str, Any]:
+    found = parsed(content, "result")
+    if found.get("schema") != SCHEMA:
+        rule = f'must be "{SCHEMA}"; read it with the version of smoke_training that wrote it'
+        raise DocumentError([f"schema: got {found.get('schema')!r}; {rule}"])
+    missing = [key for key in _NEEDED if key not in found]
+    if missing:
+        raise DocumentError([f"not a complete result: {', '.join(missing)} missing"])
+    return found
+
+
+def samples(path: Path, sha256: str | None = None) -> list[str]:
+    """The lines of a samples file, all of them readable, and with this digest where one is given."""
+    lines = text(path).splitlines()
+    unreadable = evidence.parse(lines).unreadable
+    if unreadable:
+        rule = "every line must be one evidence record of this version; was the file cut?"
+        raise DocumentError([f"{path}: {'; '.join(unreadable[:5])}; {rule}"])
+    digest = hashlib.sha256(book.text_of(lines)).hexdigest()
+    if sha256 not in (None, digest):
+        rule = f"these are not the samples of the run, or not all of them ({len(lines)} lines)"
+        raise DocumentError([f"{path}: SHA-256 is {digest}, the result names {sha256}; {rule}"])
+    return lines
+
+
+def samples_of(document: dict[str, Any], path: Path) -> list[str]:
+    """The samples beside the result at `path`, which must be those of its run."""
+    recorded = {item["name"]: item["sha256"] for item in document.get("artifacts", ())}.get(book.SAMPLES)
+    return samples(book.beside(path, book.SAMPLES), recorded)

@@ -1,0 +1,143 @@
+"""Runs in MLflow: the record of a finished one, and the baseline that earlier ones left.
+
+One run in MLflow per run of ours, found by its tag `trainstack.run_id`: recording a second time completes
+what an interrupted first time left, and adds nothing to a complete record. An outage never changes the
+verdict; the result says it.
+"""
+
+import json
+import time
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from smoke_training.evidence import Evidence
+from smoke_training.evidence.baseline import Lookup
+from smoke_training.reader import UNFIT
+from smoke_training.record import accepted, fields, mlflow
+from smoke_training.record.mlflow import Run, Tracking, TrackingError
+from smoke_training.statistics import baseline as baselines
+from smoke_training.statistics.baseline import Baseline, Fingerprint
+
+PATIENCE_S = 60.0  # for the whole record; a tracking server may be slow but must not hold up a deploy
+LOOKUP_PATIENCE_S = 5.0  # a slow tracking server costs this much of a run and no more
+RECORDED = "trainstack.recorded"  # our run's id once everything is there: the last thing that is written
+
+
+def record(
+    result: Mapping[str, Any],
+    found: Evidence,
+    environment: Mapping[str, str],
+    deadline: float,
+    artifacts: Mapping[str, bytes] | None = None,
+) -> dict[str, object]:
+    """Log one run; returns the result's `mlflow` part: synced or not, the run id, and the reason if not.
+
+    `deadline` is in monotonic seconds; `artifacts` are files by name, beside the result itself.
+    """
+    seconds = min(PATIENCE_S, deadline - time.monotonic())
+    attempt, reason = _Attempt(result, found, environment), None
+    try:
+        mlflow.within(seconds, lambda: attempt.make(seconds, artifacts or {}))
+    except TrackingError as error:
+        reason = str(error)[:500]
+    except UNFIT as error:
+        # A figure that cannot be turned into a metric must cost the record, not the verdict.
+        reason = f"the record cannot be made: {type(error).__name__}: {error}"[:500]
+    return {"synced": reason is None, "run_id": attempt.run_id, "reason": reason}
+
+
+class _Attempt:
+    """One try to record; `run_id` is MLflow's id of the run as soon as it is known."""
+
+    def __init__(self, result: Mapping[str, Any], found: Evidence, environment: Mapping[str, str]) -> None:
+        self._result, self._found, self._environment = result, found, environment
+        self._started = int(datetime.fromisoformat(str(result["started"])).timestamp() * 1000)
+        self.run_id: str | None = None
+
+    def make(self, seconds: float, artifacts: Mapping[str, bytes]) -> None:
+        """Everything, in an order that leaves no half-made run looking whole."""
+        result, tags = self._result, fields.tags(self._result)
+        missing = [key for key, value in tags.items() if not value]
+        if missing:
+            raise TrackingError(f"tags without a value: {', '.join(missing)}")
+        tracking = mlflow.connect(self._environment, seconds)
+        run = self._open(tracking, tags)
+        self.run_id = run.id
+        if run.tags.get(RECORDED) == result["run_id"]:
+            return
+        ended = self._started + int(float(result["duration_s"]) * 1000)
+        points, params = fields.metrics(result, self._found, ended), fields.params(result, self._found)
+        tracking.log(run.id, points, params, tags)
+        # The status before the artifacts: a run that is cut off here must not look as if it still ran.
+        tracking.finish(run.id, fields.run_name(result), fields.run_status(result), ended)
+        content = {**result, "mlflow": {"synced": True, "run_id": run.id, "reason": None}}
+        for name, data in {"result.json": json.dumps(content, indent=1).encode(), **artifacts}.items():
+            tracking.upload(run.artifact_uri, name, data)
+        tracking.log(run.id, tags={RECORDED: str(result["run_id"])})
+
+    def _open(self, tracking: Tracking, tags: Mapping[str, str]) -> Run:
+        """The run that MLFLOW_RUN_ID names, the one that an earlier try made, or a new one."""
+        given = self._environment.get("MLFLOW_RUN_ID")
+        if given:
+            return tracking.run(given)
+        experiment = tracking.experiment(fields.EXPERIMENT)
+        earlier = tracking.search(experiment, {fields.RUN_ID: str(self._result["run_id"])}, 1)
+        if earlier:
+            return earlier[0]
+        return tracking.create_run(experiment, fields.run_name(self._result), self._started, tags)
+
+
+def find(stack: str, own: Fingerprint, environment: Mapping[str, str], seconds: float) -> Lookup:
+    """The `baseline` evidence: the accepted runs of the same fingerprint, or the reason for none.
+
+    Never raises. The search takes at most `seconds`, and at most `LOOKUP_PATIENCE_S`.
+    """
+    if not environment.get("MLFLOW_TRACKING_URI"):
+        return _none(mlflow.NOT_SET)
+    bound = min(LOOKUP_PATIENCE_S, seconds)
+    try:
+        return mlflow.within(bound, lambda: _find(stack, own, environment, bound))
+    except TrackingError as error:
+        return _none(f"tracking unreachable: {error}")
+    except UNFIT as error:
+        return _none(f"the recorded runs cannot be read: {type(error).__name__}: {error}")
+
+
+def _find(stack: str, own: Fingerprint, environment: Mapping[str, str], seconds: float) -> Lookup:
+    tracking = mlflow.connect(environment, seconds)
+    experiment = tracking.existing_experiment(fields.EXPERIMENT)
+    if experiment is None:
+        return _none("no run is recorded yet")
+    wanted = {fields.STACK: stack, fields.ACCEPTED: "true"}
+    runs = tracking.search(experiment, {**wanted, fields.FINGERPRINT: own.digest()}, baselines.MAX_RUNS)
+    usable = [found for found in map(_baseline, _since_accepted(runs)) if found and found.fingerprint == own]
+    if usable:
+        document = baselines.render(accepted.merged(usable))
+        source = f"found in MLflow, the last of {len(usable)} accepted runs alike"
+        return Lookup(document=document, source=source, reason=None)
+    others = [found for found in map(_baseline, tracking.search(experiment, wanted, 1)) if found]
+    if not others:
+        return _none(f"no accepted run of stack {stack} is recorded")
+    unlike = "; ".join(baselines.differences(own, others[0].fingerprint))
+    return _none(f"no accepted run of stack {stack} is like this one; its last one differs: {unlike}")
+
+
+def _since_accepted(newest_first: list[Run]) -> list[Run]:
+    """Runs up to the last one that was accepted although it had regressed: there a new normal began."""
+    for index, run in enumerate(newest_first):
+        if run.tags.get(fields.REGRESSION) == "true":
+            return newest_first[: index + 1]
+    return newest_first
+
+
+def _baseline(run: Run) -> Baseline | None:
+    """What a run left; None where it left nothing readable (another version, a tag changed by hand)."""
+    try:
+        return baselines.parse(json.loads(run.tags.get(fields.BASELINE, "")))
+    except ValueError:
+        return None
+
+
+def _none(reason: str) -> Lookup:
+    return Lookup(document=None, source="MLflow", reason=reason[:500])
