@@ -28,9 +28,10 @@ from torch.distributed.checkpoint.filesystem import FileSystemReader  # noqa: E4
 from torch.distributed.checkpoint.state_dict_loader import load  # noqa: E402
 
 from benchmarks.wilson import wilson  # noqa: E402
+from smoke_training.evidence.state import Integrity  # noqa: E402
 from smoke_training.probes.group import Group  # noqa: E402
 from smoke_training.probes.state import store  # noqa: E402
-from smoke_training.probes.state.choice import Choice, choose  # noqa: E402
+from smoke_training.probes.state.resume import choose  # noqa: E402
 
 STEPS = (4, 8, 12)
 KILL_WITHIN_S = 0.5
@@ -60,11 +61,11 @@ def writing(root: Path, steps: Iterable[int]) -> tuple[int, int]:
         os._exit(0)
 
 
-def chosen(root: Path) -> Choice:
+def chosen(root: Path) -> Integrity:
     """As the restarted ranks do it."""
     parts = [store.inspect(root, step, GROUP) for step in store.steps(root)]
     marked = [step for step in store.steps(root) if store.mark_in(store.step_folder(root, step))]
-    return choose(parts, {*marked, *STEPS}, 1)
+    return choose(parts, {*marked, *STEPS}, 1, str(root))
 
 
 def equal(root: Path, step: int) -> bool:
@@ -101,14 +102,14 @@ def torn(kind: str, dice: random.Random, root: Path) -> str | None:
     child, reader = writing(root, STEPS)
     os.waitpid(child, 0)
     os.close(reader)
-    if chosen(root).step != STEPS[-1]:
+    if chosen(root).resumed_from != STEPS[-1]:
         return "a whole checkpoint was refused"
     TEARS[kind](dice, sorted(store.step_folder(root, STEPS[-1]).iterdir()))
     found = chosen(root)
-    if found.step == STEPS[-1]:
+    if found.resumed_from == STEPS[-1]:
         return "ACCEPTED"
-    if found.step != STEPS[-2] or not equal(root, STEPS[-2]):
-        return f"fell back to {found.step} instead of {STEPS[-2]}"
+    if found.resumed_from != STEPS[-2] or not equal(root, STEPS[-2]):
+        return f"fell back to {found.resumed_from} instead of {STEPS[-2]}"
     return None if found.damaged else "the damage was not reported"
 
 
@@ -125,7 +126,7 @@ def killed(dice: random.Random, root: Path) -> str | None:
     if not os.WIFSIGNALED(status):
         return "the writer ended by itself"
     acknowledged = int.from_bytes(told[-4:], "big")
-    step = chosen(root).step
+    step = chosen(root).resumed_from
     if step is None or step < acknowledged:
         return f"step {acknowledged} was durable, {step} was chosen"
     return None if equal(root, step) else "ACCEPTED"

@@ -1,19 +1,23 @@
 """Windows of steps into records: means by part, and how the ranks compare."""
 
+import itertools
 import json
 import queue
 import statistics
 import threading
+import time
 import warnings
 from collections import deque
 from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 
+import torch.distributed as dist
 from torch import nn
+from torch._C._distributed_c10d import HashStore, PrefixStore, Store
+from torch.distributed import distributed_c10d
 from torch.nn.parallel import DistributedDataParallel
 
-from smoke_training.instrumentation.exchange import Peers
 from smoke_training.instrumentation.marks import Pending, Step
 from smoke_training.statistics.peers import Comparison
 
@@ -22,45 +26,43 @@ Record = dict[str, object]
 HISTORY = 10_000  # steps kept for `Run.history`
 PATIENCE_S = 2.0  # that rank 0 waits, off the path of the step, for the figures of slower ranks
 FLUSH_S = 10.0  # that leaving the `with` statement may take
+SLOTS = 4  # windows of one rank that the store keeps: its size does not grow with the run
+POLL_S = 0.2
 PARTS = ("data", "compute", "exposed_communication", "checkpoint", "other")
+_runs = itertools.count()
 
 
-class Bookkeeper:
+class Bookkeeper(threading.Thread):
     """Evaluates windows of steps in a thread of its own."""
 
     def __init__(
-        self,
-        peers: Peers,
-        unknown: str | None,
-        jsonl: str | Path | None,
-        on_record: Callable[[Record], object] | None,
+        self, model: nn.Module, jsonl: str | Path | None, on_record: Callable[[Record], object] | None
     ) -> None:
+        super().__init__(name="smoke-training-instrument", daemon=True)
         self.history: deque[Step] = deque(maxlen=HISTORY)
         self.latest: Record | None = None
         self.problems: list[str] = []
-        self._peers, self._unknown, self._on_record = peers, unknown, on_record
+        self._peers = peers = Peers()
+        self._on_record = on_record
+        self._unknown = why_unknown(model, peers.world)
         self._path = Path(jsonl) if jsonl is not None and peers.rank == 0 else None
         self._comparison = Comparison(peers.world) if peers.world > 1 else None
         self._window = 0
         self._work: queue.SimpleQueue[tuple[int, Pending] | None] = queue.SimpleQueue()
-        self._thread = threading.Thread(target=self._serve, name="smoke-training-instrument", daemon=True)
-
-    def start(self) -> None:
-        """Begin to evaluate."""
-        self._thread.start()
 
     def stop(self) -> None:
         """Evaluate what is left; gives up after a while rather than hold up the end of training."""
         self._work.put(None)
-        self._thread.join(FLUSH_S)
-        if self._thread.is_alive():
+        self.join(FLUSH_S)
+        if self.is_alive():
             self._complain(f"the last records were not written within {FLUSH_S:.0f} s")
 
     def hand_over(self, step: int, steps: Pending) -> None:
         """Take the steps of a window that ends at `step`."""
         self._work.put((step, steps))
 
-    def _serve(self) -> None:
+    def run(self) -> None:
+        """Evaluate windows until `stop`."""
         while (item := self._work.get()) is not None:
             # Whatever breaks here must not reach the training loop; it is warned of once and kept.
             try:
@@ -69,7 +71,7 @@ class Bookkeeper:
                 self._complain(f"{type(error).__name__}: {error}")
 
     def _evaluate(self, step: int, pending: Pending) -> None:
-        steps = pending.steps()
+        steps = pending()
         if not steps:
             return
         self.history.extend(steps)
@@ -88,7 +90,7 @@ class Bookkeeper:
             self._export(record)
 
     def _compared(self, window: int, comparison: Comparison) -> Record:
-        figures, missing = self._peers.collect(window, PATIENCE_S, lambda: not self._work.empty())
+        figures, missing = self._peers.collect(window, lambda: not self._work.empty())
         if missing:
             late = ", ".join(map(str, missing))
             return {"straggler_reason": f"ranks without figures for this window: {late}", "ranks": figures}
@@ -144,3 +146,48 @@ def why_unknown(model: nn.Module, world: int) -> str | None:
     if isinstance(model, FSDPModule):
         return "sharded parameters are exchanged inside the forward and backward pass: part of compute"
     return "the model is not a DistributedDataParallel: its communication is part of compute or other"
+
+
+class Peers:
+    """The other ranks of the default process group, or none; figures go through its key-value store.
+
+    Every rank makes its objects in the same order, so that they meet under the same prefix. Only rank 0
+    reads: one reader costs the store as much as all writers together.
+    """
+
+    def __init__(self) -> None:
+        joined = dist.is_available() and dist.is_initialized()
+        self.rank = dist.get_rank() if joined else 0
+        self.world = dist.get_world_size() if joined else 1
+        self._store: Store = HashStore()
+        if self.world > 1:
+            prefix = f"smoke_training.instrument/{next(_runs)}"
+            # torch has no public name for the store of the default group; `torch.distributed.elastic` and
+            # `new_group` use this one.
+            self._store = PrefixStore(prefix, distributed_c10d._get_default_store())
+
+    def publish(self, window: int, figures: object) -> None:
+        """Tell the others about a window of steps; `figures` must be ready for JSON."""
+        text = json.dumps({"window": window, "figures": figures})
+        self._store.set(f"{self.rank}/{window % SLOTS}", text)
+
+    def collect(self, window: int, hurried: Callable[[], bool]) -> tuple[list[object], list[int]]:
+        """Figures of all ranks for a window, and the ranks that have not sent theirs in time."""
+        deadline = time.monotonic() + PATIENCE_S
+        found: dict[int, object] = {}
+        while True:
+            for rank in set(range(self.world)) - found.keys():
+                sent = self._read(rank, window)
+                if sent is not None:
+                    found[rank] = sent
+            missing = [rank for rank in range(self.world) if rank not in found]
+            if not missing or time.monotonic() > deadline or hurried():
+                return [found.get(rank) for rank in range(self.world)], missing
+            time.sleep(POLL_S)
+
+    def _read(self, rank: int, window: int) -> object | None:
+        key = f"{rank}/{window % SLOTS}"
+        if not self._store.check([key]):
+            return None
+        sent = json.loads(self._store.get(key))
+        return sent["figures"] if sent["window"] == window else None

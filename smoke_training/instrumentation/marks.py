@@ -4,9 +4,10 @@
 hands out work and is long ahead when it is done (untested on hardware).
 """
 
+import itertools
 import time
-from collections.abc import Sequence
-from typing import NamedTuple, Protocol
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 import torch
 
@@ -24,31 +25,20 @@ class Step(NamedTuple):
     total: float
 
 
-class Pending(Protocol):
-    """Steps whose times may not be known yet."""
-
-    def steps(self) -> list[Step]:
-        """The times, waiting for the device if need be."""
-
-
-class Known:
-    """Steps whose times are known."""
-
-    def __init__(self, steps: list[Step]) -> None:
-        self._steps = steps
-
-    def steps(self) -> list[Step]:
-        """The times."""
-        return self._steps
+Pending = Callable[[], list[Step]]
+"""Gives the times of some steps, waiting for the device if need be."""
 
 
 class HostMarks:
     """Wall seconds of the calling thread."""
 
     def __init__(self) -> None:
-        self._spent = [0.0] * 5
-        self._section = OTHER
         self._steps: list[Step] = []
+        self.begin()
+
+    def begin(self) -> None:
+        """Forget what came before the first step."""
+        self._spent, self._section = [0.0] * 5, OTHER
         self._at = self._began = time.perf_counter()
 
     def enter(self, section: int) -> int:
@@ -58,34 +48,25 @@ class HostMarks:
         self._section, self._at = section, now
         return before
 
-    def begin(self) -> None:
-        """Forget what came before the first step."""
-        self._spent = [0.0] * 5
-        self._section = OTHER
-        self._at = self._began = time.perf_counter()
-
     def end_step(self) -> None:
         """A step ends here and the next one begins."""
         self.enter(OTHER)
-        data, compute, exposed, checkpoint, other = self._spent
         now = time.perf_counter()
-        self._steps.append(Step(data, compute, exposed, checkpoint, other, now - self._began))
+        self._steps.append(Step._make([*self._spent, now - self._began]))
         self._spent = [0.0] * 5
         self._at = self._began = now
 
     def take(self) -> Pending:
         """The steps since the last call."""
         taken, self._steps = self._steps, []
-        return Known(taken)
+        return lambda: taken
 
 
-class _DeviceStep(NamedTuple):
-    events: list[tuple[int, "torch.cuda.Event"]]
-    waited: float  # host seconds in the loader
-    saved: float  # host seconds in checkpoints
+Events = list[tuple[int, "torch.cuda.Event"]]
+"""Sections of the device and where they begin; the last is where the step ends."""
 
 
-class DeviceMarks:
+class DeviceMarks(HostMarks):
     """Events on the current stream of the current CUDA device. Untested on hardware.
 
     The device has three sections: compute, exposed, and idle. Idle time is lost to data as far as the host
@@ -93,58 +74,48 @@ class DeviceMarks:
     """
 
     def __init__(self) -> None:
-        self._section, self._at = OTHER, time.perf_counter()
-        self._host = [0.0] * 5
-        self._steps: list[_DeviceStep] = []
-        self._events: list[tuple[int, torch.cuda.Event]] = []
+        super().__init__()
+        self._ended: list[Events] = []
 
     def begin(self) -> None:
         """Forget what came before the first step."""
-        self._host, self._section, self._at = [0.0] * 5, OTHER, time.perf_counter()
-        self._events = [(OTHER, _event())]
+        super().begin()
+        self._events: Events = [(OTHER, _event())]
 
     def enter(self, section: int) -> int:
         """Begin a section and end the one before, which is returned."""
-        now, before = time.perf_counter(), self._section
-        self._host[before] += now - self._at
-        self._section, self._at = section, now
+        before = super().enter(section)
         if section in (COMPUTE, EXPOSED) or before in (COMPUTE, EXPOSED):
             self._events.append((section, _event()))
         return before
 
     def end_step(self) -> None:
         """A step ends here and the next one begins."""
-        self.enter(OTHER)
-        last = _event()
-        self._steps.append(
-            _DeviceStep([*self._events, (OTHER, last)], self._host[DATA], self._host[CHECKPOINT])
-        )
-        self._events, self._host = [(OTHER, last)], [0.0] * 5
+        super().end_step()
+        last = OTHER, _event()
+        self._ended.append([*self._events, last])
+        self._events = [last]
 
     def take(self) -> Pending:
         """The steps since the last call."""
-        taken, self._steps = self._steps, []
-        return _DevicePending(taken)
+        ended, self._ended, host = self._ended, [], super().take()
+
+        def steps() -> list[Step]:
+            if ended:
+                ended[-1][-1][1].synchronize()
+            return [_resolved(*pair) for pair in zip(ended, host(), strict=True)]
+
+        return steps
 
 
-class _DevicePending:
-    def __init__(self, found: list[_DeviceStep]) -> None:
-        self._found = found
-
-    def steps(self) -> list[Step]:
-        if self._found:
-            self._found[-1].events[-1][1].synchronize()
-        return [_resolved(step) for step in self._found]
-
-
-def _resolved(step: _DeviceStep) -> Step:
+def _resolved(events: Events, host: Step) -> Step:
     """Section lengths from event distances, which CUDA gives in milliseconds."""
     lengths = [
         (section, float(begin.elapsed_time(end)) / 1e3)
-        for (section, begin), (_, end) in zip(step.events, step.events[1:], strict=False)
+        for (section, begin), (_, end) in itertools.pairwise(events)
     ]
-    total = float(step.events[0][1].elapsed_time(step.events[-1][1])) / 1e3
-    return shared_out(lengths, waited=step.waited, saved=step.saved, total=total)
+    total = float(events[0][1].elapsed_time(events[-1][1])) / 1e3
+    return shared_out(lengths, waited=host.data, saved=host.checkpoint, total=total)
 
 
 def shared_out(lengths: Sequence[tuple[int, float]], *, waited: float, saved: float, total: float) -> Step:

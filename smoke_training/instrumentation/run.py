@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Generic, Self, TypeVar
 
 import torch
@@ -11,8 +10,7 @@ from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 from torch.utils.hooks import RemovableHandle
 
-from smoke_training.instrumentation.bookkeeper import Bookkeeper, Record, why_unknown
-from smoke_training.instrumentation.exchange import Peers
+from smoke_training.instrumentation.bookkeeper import Bookkeeper, Record
 from smoke_training.instrumentation.marks import (
     CHECKPOINT,
     COMPUTE,
@@ -25,27 +23,6 @@ from smoke_training.instrumentation.marks import (
 )
 
 Batch = TypeVar("Batch")
-
-
-def instrument(
-    model: nn.Module,
-    optimizer: torch.optim.Optimizer | None,
-    loader: Iterable[Batch],
-    *,
-    every: int = 50,
-    jsonl: str | Path | None = None,
-    on_record: Callable[[Record], object] | None = None,
-) -> "Run[Batch]":
-    """Watch a training loop; use the result in a `with` statement around it.
-
-    Every `every` steps rank 0 makes a record (`Run.latest`; a line of the file `jsonl`; an argument for
-    `on_record`, which is called in a thread of its own, so that
-    `on_record=lambda r: mlflow.log_metrics(metrics(r), step=r["step"])` costs the loop nothing). All ranks
-    of a process group must instrument their loops alike. ValueError if `every` is below 1.
-    """
-    if every < 1:
-        raise ValueError(f"every: got {every}; must be at least 1 step")
-    return Run(model, optimizer, loader, every=every, jsonl=jsonl, on_record=on_record)
 
 
 def metrics(record: Mapping[str, Any]) -> dict[str, float]:
@@ -65,7 +42,15 @@ def metrics(record: Mapping[str, Any]) -> dict[str, float]:
 
 
 class Run(Generic[Batch]):
-    """One instrumented loop. `step` counts from 1; `history` and `latest` fill as windows are evaluated."""
+    """Watches a training loop; use it in a `with` statement around the loop.
+
+    Every `every` steps rank 0 makes a record (`Run.latest`; a line of the file `jsonl`; an argument for
+    `on_record`, which is called in a thread of its own, so that
+    `on_record=lambda r: mlflow.log_metrics(metrics(r), step=r["step"])` costs the loop nothing). All ranks
+    of a process group must instrument their loops alike. ValueError if `every` is below 1.
+
+    `step` counts from 1; `history` and `latest` fill as windows are evaluated.
+    """
 
     def __init__(
         self,
@@ -73,18 +58,19 @@ class Run(Generic[Batch]):
         optimizer: torch.optim.Optimizer | None,
         loader: Iterable[Batch],
         *,
-        every: int,
-        jsonl: str | Path | None,
-        on_record: Callable[[Record], object] | None,
+        every: int = 50,
+        jsonl: str | Path | None = None,
+        on_record: Callable[[Record], object] | None = None,
     ) -> None:
+        if every < 1:
+            raise ValueError(f"every: got {every}; must be at least 1 step")
         self.step = 0
         self._model, self._optimizer, self._loader, self._every = model, optimizer, loader, every
+        self._bookkeeper = Bookkeeper(model, jsonl, on_record)
         parameter = next(model.parameters(), None)
-        on_device = parameter is not None and parameter.is_cuda
-        self._marks: HostMarks | DeviceMarks = DeviceMarks() if on_device else HostMarks()
-        peers = Peers()
+        self._marks = DeviceMarks() if parameter is not None and parameter.is_cuda else HostMarks()
         self._waits = isinstance(model, DistributedDataParallel)
-        self._bookkeeper = Bookkeeper(peers, why_unknown(model, peers.world), jsonl, on_record)
+        self._trained = [parameter for parameter in model.parameters() if parameter.requires_grad]
         self._handles: list[RemovableHandle] = []
         self._in_backward = False
 
@@ -104,27 +90,23 @@ class Run(Generic[Batch]):
         return list(self._bookkeeper.problems)
 
     def __enter__(self) -> Self:
-        handles = [
-            self._model.register_forward_pre_hook(self._forward_begins),
+        self._handles = [
+            self._model.register_forward_pre_hook(self._enters(COMPUTE)),
             self._model.register_forward_hook(self._forward_ends),
         ]
         # A hook on a parameter is put up once; one on the loss would have to be put up in every step, and
         # costs more than all else here together. Two, in case one gets no gradient.
-        trained = [parameter for parameter in self._model.parameters() if parameter.requires_grad]
-        handles += [
+        self._handles += [
             parameter.register_post_accumulate_grad_hook(self._backward_goes_on)  # type: ignore[no-untyped-call]
-            for parameter in (*trained[:1], *trained[1:][-1:])
+            for parameter in (*self._trained[:1], *self._trained[1:][-1:])
         ]
         if self._optimizer is not None:
-            handles.append(self._optimizer.register_step_pre_hook(self._optimizer_begins))
-            handles.append(self._optimizer.register_step_post_hook(self._optimizer_ends))
-        self._handles = handles
+            self._handles.append(self._optimizer.register_step_pre_hook(self._enters(COMPUTE)))
+            self._handles.append(self._optimizer.register_step_post_hook(self._enters(OTHER)))
         self._bookkeeper.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         for handle in self._handles:
             handle.remove()
         self._handles = []
@@ -167,18 +149,23 @@ class Run(Generic[Batch]):
         finally:
             self._marks.enter(before)
 
-    def _forward_begins(self, _model: nn.Module, _inputs: object) -> None:
-        self._marks.enter(COMPUTE)
+    def _enters(self, section: int) -> Callable[..., None]:
+        """A hook that begins a section."""
 
-    def _forward_ends(self, _model: nn.Module, _inputs: object, output: object) -> None:
+        def hook(*_: object) -> None:
+            self._marks.enter(section)
+
+        return hook
+
+    def _forward_ends(self, *_: object) -> None:
         self._in_backward = False
-        if not any(tensor.requires_grad for tensor in _tensors(output)):
+        if not (self._trained and torch.is_grad_enabled()):
             self._marks.enter(OTHER)  # an evaluation: no backward pass will end it
 
     def _backward_goes_on(self, _parameter: Tensor) -> None:
         if not self._in_backward:
             self._in_backward = True
-            # `probes/numerics.py` says why a callback queued now runs before the wait for the reduction.
+            # `probes/training/numerics.py` says why a callback queued now runs before the wait.
             torch.autograd.Variable._execution_engine.queue_callback(self._gradients_ready)
 
     def _gradients_ready(self) -> None:
@@ -191,20 +178,5 @@ class Run(Generic[Batch]):
         self._in_backward = False
         self._marks.enter(OTHER)
 
-    def _optimizer_begins(self, *_: object) -> None:
-        self._marks.enter(COMPUTE)
 
-    def _optimizer_ends(self, *_: object) -> None:
-        self._marks.enter(OTHER)
-
-
-def _tensors(output: object) -> Iterator[Tensor]:
-    """Tensors in what a model returned: a tensor, or tuples, lists and mappings of them."""
-    if isinstance(output, Tensor):
-        yield output
-    elif isinstance(output, Mapping):
-        for value in output.values():
-            yield from _tensors(value)
-    elif isinstance(output, tuple | list):
-        for value in output:
-            yield from _tensors(value)
+instrument = Run

@@ -2,6 +2,7 @@
 
 import os
 import sys
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
@@ -12,6 +13,7 @@ import torch.distributed as dist
 from torch._C._distributed_c10d import PrefixStore, Store, TCPStore
 
 from smoke_training.evidence.training import Rows
+from smoke_training.probes.stopwatch import complete
 from smoke_training.runtime import heartbeat
 
 T = TypeVar("T")
@@ -64,57 +66,70 @@ class Group:
 
     def maxima(self, values: Sequence[float]) -> tuple[float, ...]:
         """Element-wise maximum over ranks."""
-        heartbeat.own().enter()
-        found = torch.tensor(values, dtype=torch.float64, device=self.device)
-        dist.all_reduce(found, op=dist.ReduceOp.MAX)
-        return tuple(found.tolist())
+        return tuple(max(column) for column in zip(*self.gather(values), strict=True))
 
     def maximum(self, value: float | None) -> float | None:
-        """The largest value (none below 0) of any rank; None if no rank knows one."""
-        found = self.maxima([-1.0 if value is None else value])[0]
-        return None if found < 0 else found
+        """The largest value of any rank; None if no rank knows one."""
+        return max((item for item in self.gather(value) if item is not None), default=None)
 
     def rows(self, values: Sequence[float]) -> Rows:
         """The same-length list of every rank, in rank order."""
-        heartbeat.own().enter()
-        mine = torch.tensor(values, dtype=torch.float64, device=self.device)
-        found = [torch.empty_like(mine) for _ in range(self.world)]
-        dist.all_gather(found, mine)
-        return tuple(tuple(row.tolist()) for row in found)
+        return tuple(tuple(row) for row in self.gather(values))
 
     def known_rows(self, values: Sequence[float | None]) -> Rows | None:
-        """The same-length list of every rank (no value below 0); None as soon as any value is unknown."""
-        rows = self.rows([-1.0 if value is None else value for value in values])
-        return None if any(value < 0 for row in rows for value in row) else rows
+        """The same-length list of every rank; None as soon as any value is unknown."""
+        return complete([complete(row) for row in self.gather(values)])
+
+    def seconds(self, work: Callable[[], object]) -> float:
+        """Seconds of work on this rank's idle device, by CUDA events on one (untested on hardware)."""
+        self.sync()
+        if not self.cuda:
+            began = time.perf_counter()
+            work()
+            return time.perf_counter() - began
+        event: Callable[..., torch.cuda.Event] = torch.cuda.Event
+        first, last = event(enable_timing=True), event(enable_timing=True)
+        first.record()
+        work()
+        last.record()
+        last.synchronize()
+        return float(first.elapsed_time(last)) / 1e3
+
+
+def attempt_store(timeout_s: float) -> Store:
+    """The store through which the ranks of this restart attempt meet, as torchrun's environment describes it.
+
+    Every attempt meets under a prefix of its own. torchrun's static rendezvous keeps one store for all
+    restarts, and torch's own `env://` meeting adds no prefix (torch 2.13,
+    `torch/distributed/rendezvous.py`), so a restarted rank may read a dead peer's address there and wait
+    for it until it times out.
+    """
+    address, port = os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"])
+    timeout = timedelta(seconds=timeout_s)
+    store = TCPStore(address, port, world_size=None, is_master=False, timeout=timeout)
+    return PrefixStore(f"attempt-{os.environ['TORCHELASTIC_RESTART_COUNT']}", store)
 
 
 def join(timeout_s: float, device: str, before: Callable[[Store], None] | None = None) -> Group:
     """Join the process group that torchrun's environment describes: gloo on "cpu", nccl on "cuda".
 
     `before` is called with the store of this restart attempt before anything else goes through it.
-    Every attempt meets under a prefix of its own. torchrun's static rendezvous keeps one store for all
-    restarts, and torch's own `env://` meeting adds no prefix (torch 2.13,
-    `torch/distributed/rendezvous.py`), so a restarted rank may read a dead peer's address there and wait
-    for it until it times out.
     """
-    local_rank = int(os.environ["LOCAL_RANK"])
-    backend = "nccl" if device == "cuda" else "gloo"
-    where = torch.device("cuda", local_rank) if device == "cuda" else torch.device("cpu")
+    rank, local_rank = int(os.environ["RANK"]), int(os.environ["LOCAL_RANK"])
+    world, timeout = int(os.environ["WORLD_SIZE"]), timedelta(seconds=timeout_s)
     if device == "cuda":
+        backend, where = "nccl", torch.device("cuda", local_rank)
         torch.cuda.set_device(where)
     else:
+        backend, where = "gloo", torch.device("cpu")
         torch.set_num_threads(1)
-    rank, world = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
-    timeout = timedelta(seconds=timeout_s)
     heartbeat.own().enter()
-    meeting = (os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"]))
-    store = TCPStore(*meeting, world_size=None, is_master=False, timeout=timeout)
-    attempt = PrefixStore(f"attempt-{os.environ['TORCHELASTIC_RESTART_COUNT']}", store)
+    store = attempt_store(timeout_s)
     if before is not None:
-        before(attempt)
+        before(store)
     bound = where if device == "cuda" else None
     dist.init_process_group(
-        backend, timeout=timeout, store=attempt, rank=rank, world_size=world, device_id=bound
+        backend, timeout=timeout, store=store, rank=rank, world_size=world, device_id=bound
     )
     return Group(
         rank=rank,

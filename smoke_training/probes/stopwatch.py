@@ -1,10 +1,15 @@
-"""Seconds of repetitions on one rank, and how much of them the thread ran or waited for a CPU."""
+"""Seconds of repetitions on one rank, what the thread waited for a CPU, and values that may be unknown."""
 
+import gc
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from typing import TypeVar
 
 from smoke_training.runtime import host
+
+T = TypeVar("T")
+N = TypeVar("N", int, float)
 
 
 class Series:
@@ -33,11 +38,27 @@ class Series:
 
     def skip(self) -> None:
         """Count a repetition in which this rank had nothing to do."""
-        self.wall.append(0.0)
-        self.cpu.append(0.0)
-        self.queue.append(0.0)
+        for values in (self.wall, self.cpu, self.queue):
+            values.append(0.0)
 
 
-def difference(before: float | None, after: float | None) -> float | None:
-    """What a counter counted between two readings; None if either is unknown."""
-    return None if before is None or after is None else after - before
+@contextmanager
+def without_collection() -> Iterator[None]:
+    """Collect garbage before the block and not inside of it."""
+    gc.collect()
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
+
+
+def difference(before: N | None, after: N | None) -> N | None:
+    """What a counter counted between two readings, at least 0; None if either is unknown."""
+    return None if before is None or after is None else max(0, after - before)
+
+
+def complete(values: Sequence[T | None]) -> tuple[T, ...] | None:
+    """All values; None as soon as one is unknown."""
+    known = tuple(value for value in values if value is not None)
+    return known if len(known) == len(values) else None

@@ -2,48 +2,45 @@
 
 import os
 import time
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from torch._C._distributed_c10d import PrefixStore
 
 from smoke_training.evidence.links import Broken
 from smoke_training.plan import Plan
-from smoke_training.probes.group import Group
+from smoke_training.probes.group import Group, attempt_store
 from smoke_training.probes.network.endpoints import (
+    CONNECT_TIMEOUT_S,
+    MESSAGES,
     Endpoint,
     GlooEndpoint,
     NcclEndpoint,
     has_endpoint,
-    meeting_store,
 )
-from smoke_training.probes.network.tally import Counted, Half
-from smoke_training.runtime import counters, heartbeat, host
+from smoke_training.probes.stopwatch import complete, difference
+from smoke_training.runtime import counters, host
 from smoke_training.statistics.links import Pair
 
-MESSAGES = 6  # of a visit
+COUNTED = ("segments", "retransmitted", "spurious", "sent_bytes", "received_bytes")
 
 Schedule = Sequence[Sequence[Pair]]
 """Rounds of (sender, receiver); no node is in two pairs of a round."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Sizes:
-    """Bytes of a message: the usual, and short ones for pairs of nodes that hardly move."""
+class Half:
+    """One end of one transfer; what is None is not known to this end.
 
-    usual: int
-    short: int
-    crawling: frozenset[Pair] = frozenset()
+    `starved` is the share of the transfer in which the most starved thread waited for a CPU, `counted` what
+    the adapters of this end's node counted meanwhile, by series of `Cell` (all of `COUNTED`).
+    """
 
-    def of(self, pair: Pair) -> int:
-        """Bytes of a message from one node to another."""
-        return min(self.short, self.usual) if pair in self.crawling else self.usual
-
-
-@dataclass
-class _Visits:
-    """One rank's halves of the visits of a schedule."""
-
-    halves: list[Half] = field(default_factory=list)
-    broken: Broken | None = None
+    pair: Pair  # sender, receiver
+    sending: bool
+    gbit_s: float | None  # the receiver knows it
+    starved: float | None
+    counted: Mapping[str, int | None]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,70 +57,63 @@ class Arena:
         """Concurrent transfers per direction of a pair."""
         return max(1, self.group.world // max(1, len(self.nodes))) if self.group.cuda else 1
 
-    def exchange(self, schedule: Schedule, sizes: Sizes) -> tuple[list[Half], list[Broken]]:
-        """Both halves of every visit of a schedule and what broke off, the same on all ranks."""
-        mine = _Visits()
-        if self.endpoint is not None:
-            self._visit_all(self.endpoint, schedule, sizes, mine)
-        every = self.group.gather(mine)
-        return [half for theirs in every for half in theirs.halves], [v.broken for v in every if v.broken]
+    def exchange(self, schedule: Schedule, size: Callable[[Pair], int]) -> tuple[list[Half], list[Broken]]:
+        """Both halves of every visit of a schedule and what broke off, the same on all ranks.
 
-    def _visit_all(self, endpoint: Endpoint, schedule: Schedule, sizes: Sizes, mine: _Visits) -> None:
+        `size` gives the bytes of a message between two nodes.
+        """
+        every = self.group.gather(self._visits(self.endpoint, schedule, size) if self.endpoint else ([], []))
+        return [half for theirs, _ in every for half in theirs], [item for _, left in every for item in left]
+
+    def _visits(
+        self, endpoint: Endpoint, schedule: Schedule, size: Callable[[Pair], int]
+    ) -> tuple[list[Half], list[Broken]]:
+        node, halves = self.group.node, list[Half]()
         pair: Pair | None = None
         try:
             for pairs in schedule:
-                pair = next((pair for pair in pairs if self.group.node in pair), None)
-                heartbeat.own().beat()
+                pair = next((pair for pair in pairs if node in pair), None)
+                self.group.beat()
                 endpoint.meet()
                 if pair:
-                    mine.halves.append(self._visit(endpoint, pair, sizes.of(pair)))
+                    halves.append(self._visit(endpoint, pair, size(pair)))
                 else:
                     endpoint.meet()
         except RuntimeError as error:
-            sender, receiver = pair or (None, None)
-            mine.broken = Broken(
-                node=self.group.node,
-                sender=None if sender == self.group.node else sender,
-                receiver=None if receiver == self.group.node else receiver,
-                message=first_line(error),
-            )
+            sender, receiver = (None if end == node else end for end in pair or (None, None))
+            message = first_line(error)
+            return halves, [Broken(node=node, sender=sender, receiver=receiver, message=message)]
+        return halves, []
 
     def _visit(self, endpoint: Endpoint, pair: Pair, size: int) -> Half:
         """Transfer, and read the counters before and after."""
-        (sender, receiver), sends = pair, pair[0] == self.group.node
-        to, source = (self.nodes.index(receiver), None) if sends else (None, self.nodes.index(sender))
+        sends = pair[0] == self.group.node
+        peer = self.nodes.index(pair[1] if sends else pair[0])
         before, waits, began = self._counted(), counters.waits_for_cpus(), time.perf_counter()
-        seconds = endpoint.transfer(to, source, MESSAGES, size)
+        seconds = endpoint.transfer(peer, size, sends=sends)
         elapsed, waited = time.perf_counter() - began, counters.longest_wait(waits, counters.waits_for_cpus())
         endpoint.meet()  # a sender is done before its data has left: only now has everything been counted
         return Half(
-            sender=sender,
-            receiver=receiver,
+            pair=pair,
             sending=sends,
-            seconds=seconds,
-            payload_bits=MESSAGES * size * 8,
-            elapsed=elapsed,
-            waited=waited,
-            counted=self._counted().since(before),
+            gbit_s=MESSAGES * size * 8 / seconds / 1e9 if seconds else None,
+            starved=None if waited is None else waited / elapsed,
+            counted={name: difference(before[name], now) for name, now in self._counted().items()},
         )
 
-    def _counted(self) -> Counted:
-        """The counters of this node that a transfer moves."""
+    def _counted(self) -> dict[str, int | None]:
+        """The counters of this node that a transfer moves; None where the kernel does not count."""
+        found = dict[str, int | None].fromkeys(COUNTED)
         if self.group.cuda:
             ports = counters.ports().values()
-            return Counted(
-                segments=_total(port.tx_packets for port in ports),
-                retransmitted=_total(port.retransmitted for port in ports),
-            )
-        tcp = counters.tcp()
-        received, sent = (self.interface and counters.bytes_of(self.interface)) or (None, None)
-        return Counted(
-            segments=tcp.sent if tcp else None,
-            retransmitted=tcp.retransmitted if tcp else None,
-            spurious=tcp.spurious if tcp else None,
-            sent_bytes=sent,
-            received_bytes=received,
-        )
+            found["segments"] = _total(port.tx_packets for port in ports)
+            found["retransmitted"] = _total(port.retransmitted for port in ports)
+            return found
+        if tcp := counters.tcp():
+            found |= {"segments": tcp.sent, "retransmitted": tcp.retransmitted, "spurious": tcp.spurious}
+        if self.interface and (moved := counters.bytes_of(self.interface)):
+            found["received_bytes"], found["sent_bytes"] = moved
+        return found
 
 
 def nothing_between(group: Group, plan: Plan) -> str | None:
@@ -145,7 +135,8 @@ def open_arena(group: Group, name: str, interface: str | None) -> tuple[Arena | 
         if group.cuda:
             endpoint = NcclEndpoint(group, [places.index((node, group.local_rank)) for node in nodes])
         elif has_endpoint(group):
-            endpoint = GlooEndpoint(meeting_store(name), nodes.index(group.node), len(nodes), interface)
+            store = PrefixStore(f"wire-{name}", attempt_store(CONNECT_TIMEOUT_S))
+            endpoint = GlooEndpoint(store, nodes.index(group.node), len(nodes), interface)
     except (RuntimeError, ValueError) as problem:
         error = f"node {group.node}: {first_line(problem)}"
     errors = sorted({item for item in group.gather(error) if item is not None})
@@ -160,5 +151,5 @@ def first_line(error: Exception) -> str:
 
 
 def _total(values: Iterable[int | None]) -> int | None:
-    known = list(values)
-    return sum(v for v in known if v is not None) if known and None not in known else None
+    known = complete(list(values))
+    return sum(known) if known else None

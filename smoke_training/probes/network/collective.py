@@ -5,12 +5,11 @@ collection is off while timing. A time is the maximum over ranks. Where the time
 verdict open, more rounds are added to the sample, up to a cap.
 """
 
-import gc
 import os
 import random
 import time
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import torch
@@ -24,6 +23,7 @@ from smoke_training.probes.context import Context
 from smoke_training.probes.group import Group
 from smoke_training.probes.network import payloads
 from smoke_training.probes.network.operations import Bench
+from smoke_training.probes.stopwatch import complete, difference, without_collection
 from smoke_training.runtime import counters, host
 from smoke_training.statistics import medians
 
@@ -32,22 +32,14 @@ ROUNDS = medians.FIRST_LOOK // REPEATS
 KIB, MIB = 1 << 10, 1 << 20
 
 
-@dataclass(frozen=True)
-class Budget:
-    """How long one call may take, and how long all added rounds may, in seconds."""
-
-    longest_call_s: float
-    more_s: float
-
-
-def budget(context: Context, name: str) -> Budget:
-    """All-reduce has the most time: it is what training waits for."""
+def budget(context: Context, name: str) -> tuple[float, float]:
+    """Seconds that one call and that all added rounds may take; training waits for all-reduces."""
     main = name == ALL_REDUCE
     if context.group.cuda:
-        return Budget(0.5, 20.0 if main else 8.0)
+        return 0.5, 20.0 if main else 8.0
     if context.full:
-        return Budget(0.5 if main else 0.15, 10.0 if main else 3.0)
-    return Budget(0.2 if main else 0.06, 3.0 if main else 1.0)
+        return (0.5, 10.0) if main else (0.15, 3.0)
+    return (0.2, 3.0) if main else (0.06, 1.0)
 
 
 def wanted_sizes(context: Context, name: str) -> tuple[int, ...]:
@@ -63,7 +55,7 @@ def wanted_sizes(context: Context, name: str) -> tuple[int, ...]:
         largest = 26 if context.full else 24
         return tuple(1 << power for power in range(10, largest + 1, 2))
     free, _ = torch.cuda.mem_get_info(group.device)
-    most = -group.maxima([-float(free)])[0] / 4
+    most = min(group.gather(free)) / 4
     sizes_known = lookup.sizes_of(tables.shipped(), plan.instance_type, plan.fabric, name)
     first = 10 if name == ALL_REDUCE else 16
     ladder = {*(1 << power for power in range(first, 35, 2)), *sizes_known}
@@ -75,15 +67,12 @@ def wanted_sizes(context: Context, name: str) -> tuple[int, ...]:
 def measure(context: Context) -> Iterator[Record]:
     """`collective` and `payload` evidence of every collective (GPU path untested on hardware)."""
     group = context.group
-    nodes = group.nodes()
     for name in COLLECTIVES:
         if group.world > 1:
-            found = Sweep(context, name, nodes).measure()
+            found = Sweep(context, name).measure()
             yield found
-            if found.skipped is not None:
-                yield Payload(name=name, skipped=found.skipped)
-            else:
-                yield payloads.check(group, name, found.sizes)
+            skipped = found.skipped and Payload(name=name, skipped=found.skipped)
+            yield skipped or payloads.check(group, name, found.sizes)
         elif name == ALL_REDUCE:
             yield payloads.check(group, name, wanted_sizes(context, name))
 
@@ -91,15 +80,15 @@ def measure(context: Context) -> Iterator[Record]:
 class Sweep:
     """One collective over its sizes."""
 
-    def __init__(self, context: Context, name: str, nodes: Sequence[int]) -> None:
+    def __init__(self, context: Context, name: str) -> None:
         self.context, self.group, self.name = context, context.group, name
-        self.budget, self.nodes = budget(context, name), nodes
+        self.nodes = self.group.nodes()
+        self.longest_call_s, self.more_s = budget(context, name)
         self.dice = random.Random(f"{context.plan.seed} {name}")  # noqa: S311 - a reproducible order
         self.seconds: dict[int, list[float]] = {}
         self.algorithms: dict[str, str] = {}
         self.cut: str | None = None
-        self.window = self.waited = 0.0
-        self.waits_known = True
+        self.window, self.waited = 0.0, list[float | None]()
 
     def measure(self) -> Collective:
         """Measure everything."""
@@ -109,29 +98,25 @@ class Sweep:
         if skipped:
             return Collective(name=self.name, skipped=skipped[0])
         ticks = host.cpu_ticks()
-        gc.collect()
-        gc.disable()
-        try:
+        with without_collection():
             sizes = self._scouted(bench, wanted)
             for _ in range(ROUNDS):
                 self._round(bench, sizes)
             # Rank 0's log speaks for all: what the ranks decide must rest on the same evidence.
             self.algorithms = self.group.gather(_algorithms(self.group, self.name))[0]
             self._more(bench)
-        finally:
-            gc.enable()
         stolen = self.group.maximum(host.share("steal", ticks, host.cpu_ticks()))
-        return replace(self._found(), steal_share=stolen, cut=self.cut)
+        return replace(self._found(), steal_share=stolen)
 
     def _scouted(self, bench: Bench, wanted: Sequence[int]) -> list[int]:
         """The sizes that the budget allows: each is called once, and the first too slow one ends the list."""
-        limit, times = self.budget.longest_call_s, list[float]()
+        limit, times = self.longest_call_s, list[float]()
         for size in wanted:
             slow = len(times) > 1 and times[-1] > 4 * times[0]
             foreseen = times[-1] * size / wanted[len(times) - 1] if slow else 0.0
             if foreseen <= 1.5 * limit:
                 # The first call of a size also makes connections and buffers.
-                first_two = [self._timed(bench, size) for _ in range(2)]
+                first_two = [self.group.seconds(bench.operation(size)) for _ in range(2)]
                 times.append(min(self.group.maxima(first_two)))
             if foreseen > 1.5 * limit or times[-1] > limit:
                 self.cut = f"a call of {size} bytes takes more than the {limit} s it may take"
@@ -148,11 +133,9 @@ class Sweep:
             mine = []
             for _ in range(REPEATS):
                 self.group.barrier()
-                mine.append(self._timed(bench, size))
-            after = _waited()
+                mine.append(self.group.seconds(bench.operation(size)))
             self.window += time.perf_counter() - began
-            self.waits_known &= before is not None and after is not None
-            self.waited += (after or 0.0) - (before or 0.0)
+            self.waited.append(difference(before, _waited()))
             self.seconds.setdefault(size, []).extend(self.group.maxima(mine))
 
     def _more(self, bench: Bench) -> None:
@@ -164,34 +147,20 @@ class Sweep:
             if size is None or len(self.seconds[size]) >= medians.CAP:
                 return
             spent = self.group.maxima([time.monotonic() - began])[0]  # one clock for all: all stop together
-            if spent > self.budget.more_s:
+            if spent > self.more_s:
                 return
             self._round(bench, [size])
 
-    def _timed(self, bench: Bench, size: int) -> float:
-        """Seconds of one blocking call on this rank; CUDA events on an accelerator (untested on hardware)."""
-        call = bench.operation(size)
-        if not self.group.cuda:
-            start = time.perf_counter()
-            call()
-            return time.perf_counter() - start
-        self.group.sync()
-        first, last = _event(), _event()
-        first.record()
-        call()
-        last.record()
-        last.synchronize()
-        return float(first.elapsed_time(last)) / 1e3
-
     def _found(self) -> Collective:
         sizes = sorted(self.seconds)
-        known = self.waits_known and self.window > 0
+        waited = complete(self.waited)
         return Collective(
             name=self.name,
             sizes=tuple(sizes),
             seconds=tuple(tuple(self.seconds[size]) for size in sizes),
             algorithms=self.algorithms,
-            queue_share=self.group.maximum(self.waited / self.window if known else None),
+            queue_share=self.group.maximum(sum(waited) / self.window if waited else None),
+            cut=self.cut,
         )
 
 
@@ -210,8 +179,3 @@ def _algorithms(group: Group, name: str) -> dict[str, str]:
     texts = [found.read_text(errors="replace") for found in path.parent.glob(path.name)]
     chosen = nccl_tuning.parse("\n".join(texts))
     return {str(size): choice for (collective, size), choice in chosen.items() if collective == name}
-
-
-def _event() -> torch.cuda.Event:
-    made: Callable[..., torch.cuda.Event] = torch.cuda.Event
-    return made(enable_timing=True)

@@ -1,6 +1,7 @@
 """The four collectives under one roof, by name and size."""
 
 from collections.abc import Callable
+from functools import partial
 
 import torch
 import torch.distributed as dist
@@ -10,28 +11,20 @@ from smoke_training.formulae.bandwidth import ALL_GATHER, ALL_REDUCE, ALL_TO_ALL
 from smoke_training.probes.group import Group
 
 UNSUPPORTED = ("not support", "not implemented", "no backend", "unsupported")
+# Of what is received and what is given; an all-reduce sums in place, so that both are one tensor. torch 2.13
+# renames two of the calls and warns of their old names.
+CALLS: dict[str, Callable[[Tensor, Tensor], object]] = {
+    ALL_REDUCE: lambda _got, given: dist.all_reduce(given),
+    ALL_GATHER: getattr(dist, "all_gather_single", None) or dist.all_gather_into_tensor,
+    REDUCE_SCATTER: getattr(dist, "reduce_scatter_single", None) or dist.reduce_scatter_tensor,
+    ALL_TO_ALL: dist.all_to_all_single,
+}
 
 
-def all_reduce(buffer: Tensor) -> None:
-    """Sum in place."""
-    dist.all_reduce(buffer)
-
-
-def all_gather(out: Tensor, part: Tensor) -> None:
-    """Every rank's part, in rank order. torch 2.13 renames the call and warns of the old name."""
-    newer = getattr(dist, "all_gather_single", None)
-    (newer or dist.all_gather_into_tensor)(out, part)
-
-
-def reduce_scatter(part: Tensor, whole: Tensor) -> None:
-    """The own part of the sum. torch 2.13 renames the call and warns of the old name."""
-    newer = getattr(dist, "reduce_scatter_single", None)
-    (newer or dist.reduce_scatter_tensor)(part, whole)
-
-
-def all_to_all(out: Tensor, sent: Tensor) -> None:
-    """Equal parts from every rank to every rank."""
-    dist.all_to_all_single(out, sent)
+def lengths(name: str, part: int, ranks: int) -> tuple[int, int]:
+    """Elements that a rank receives and gives, with `part` elements for each rank."""
+    whole = part * ranks
+    return part if name == REDUCE_SCATTER else whole, part if name == ALL_GATHER else whole
 
 
 class Bench:
@@ -42,24 +35,14 @@ class Bench:
 
     def __init__(self, group: Group, name: str, largest: int) -> None:
         self.group, self.name = group, name
-        self._whole = torch.zeros(self._count(largest), dtype=torch.float32, device=group.device)
-        extra = {ALL_REDUCE: 0, ALL_TO_ALL: self._count(largest)}.get(name, self._part(largest))
-        self._other = torch.zeros(extra, dtype=torch.float32, device=group.device)
+        got, given = self._lengths(largest)
+        self._given = torch.zeros(given, device=group.device)
+        self._got = self._given if name == ALL_REDUCE else torch.zeros(got, device=group.device)
 
-    def operation(self, size: int) -> Callable[[], None]:
-        """The collective over `size` bytes; ValueError for an unknown name."""
-        whole = self._whole[: self._count(size)]
-        if self.name == ALL_REDUCE:
-            return lambda: all_reduce(whole)
-        if self.name == ALL_TO_ALL:
-            out = self._other[: self._count(size)]
-            return lambda: all_to_all(out, whole)
-        part = self._other[: self._part(size)]
-        if self.name == ALL_GATHER:
-            return lambda: all_gather(whole, part)
-        if self.name == REDUCE_SCATTER:
-            return lambda: reduce_scatter(part, whole)
-        raise ValueError(f"no collective {self.name!r}")
+    def operation(self, size: int) -> Callable[[], object]:
+        """The collective over `size` bytes."""
+        got, given = self._lengths(size)
+        return partial(CALLS[self.name], self._got[:got], self._given[:given])
 
     def missing(self, size: int) -> str | None:
         """Why the backend cannot run the collective, None if it can; runs it once.
@@ -74,8 +57,5 @@ class Bench:
             raise
         return None
 
-    def _part(self, size: int) -> int:
-        return max(1, size // 4 // self.group.world)
-
-    def _count(self, size: int) -> int:
-        return self._part(size) * self.group.world
+    def _lengths(self, size: int) -> tuple[int, int]:
+        return lengths(self.name, max(1, size // 4 // self.group.world), self.group.world)

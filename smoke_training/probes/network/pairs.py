@@ -10,16 +10,18 @@ over. What is accused is then measured once more while nothing else is on the ne
 
 import random
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from smoke_training.evidence import Record
-from smoke_training.evidence.links import Broken, PairsSkipped, Tournament
+from smoke_training.evidence.links import Broken, Cell, PairsSkipped, Tournament
 from smoke_training.expected.links import reference
 from smoke_training.probes.context import Context
 from smoke_training.probes.group import Group
-from smoke_training.probes.network.arena import MESSAGES, Arena, Schedule, Sizes, nothing_between, open_arena
-from smoke_training.probes.network.tally import Half, Tally
+from smoke_training.probes.network.arena import COUNTED, Arena, Half, Schedule, nothing_between, open_arena
+from smoke_training.probes.network.endpoints import MESSAGES
+from smoke_training.probes.stopwatch import complete
 from smoke_training.runtime import counters
 from smoke_training.statistics.links import (
     ALONE_AT_MOST,
@@ -27,6 +29,7 @@ from smoke_training.statistics.links import (
     CRAWL_VISITS,
     FIRST_LOOK,
     MOST_REPETITIONS,
+    LinksSoFar,
     Pair,
     rounds,
 )
@@ -35,7 +38,7 @@ ALL_PAIRS_AT_MOST = 16  # nodes
 VISIT_S = 0.05
 SMALLEST, LARGEST = 64 << 10, 64 << 20  # bytes of a message
 PILOT_BYTES = 64 << 10
-SHORT = 16 << 10
+SHORT = 16 << 10  # of a message between nodes that hardly move
 SERIAL_VISITS = 10
 ACCUSED_AT_MOST = 3
 QUICK_S, FULL_S = 5.0, 14.0
@@ -54,7 +57,7 @@ def measure(context: Context) -> Iterator[Record]:
     if arena is None:
         yield PairsSkipped(reason="could not connect: " + "; ".join(errors))
         return
-    yield tournament(context, arena, "pairs", FULL_S if context.full else QUICK_S)
+    yield Rounds(context, arena).run("pairs", FULL_S if context.full else QUICK_S)
 
 
 def schedule_of(nodes: Sequence[int], dice: random.Random) -> list[list[Pair]]:
@@ -65,70 +68,129 @@ def schedule_of(nodes: Sequence[int], dice: random.Random) -> list[list[Pair]]:
     return [half for pairs in forward for half in (pairs, [(b, a) for a, b in pairs])]
 
 
-def tournament(context: Context, arena: Arena, phase: str, limit_s: float) -> Tournament:
-    """All rounds again and again until settled or over time, then the accused alone."""
-    return _Tournament(context, arena).run(phase, limit_s)
+Visit = Mapping[str, Any]
+"""One transfer by series of `Cell`."""
+
+
+class Tally:
+    """Series of all cells, made of what the two ends of each transfer saw."""
+
+    def __init__(self) -> None:
+        self._visits: dict[Pair, list[Visit]] = {}
+        self._serial: dict[Pair, list[Visit]] = {}
+
+    def add(self, halves: Iterable[Half], *, serial: bool = False) -> None:
+        """Append one visit per pair that both ends report; a visit that one end lost is not counted.
+
+        The halves are those of one repetition of the schedule from every rank.
+        """
+        found: dict[Pair, list[Half]] = {}
+        for half in halves:
+            found.setdefault(half.pair, []).append(half)
+        for pair, both in sorted(found.items()):
+            sent = [half for half in both if half.sending]
+            received = [half for half in both if half.gbit_s is not None]
+            if sent and received:
+                visits = self._serial if serial else self._visits
+                visits.setdefault(pair, []).append(_visit(sent, received))
+
+    def cells(self) -> tuple[Cell, ...]:
+        """Everything so far."""
+        return tuple(
+            _cell(pair, visits, self._serial.get(pair, [])) for pair, visits in sorted(self._visits.items())
+        )
+
+
+def _visit(sent: Sequence[Half], received: Sequence[Half]) -> Visit:
+    """Ranks of one node read the same counters, so one of them speaks for all; their rates add up."""
+    shares = complete([half.starved for half in (*sent, *received)])
+    return {
+        **sent[0].counted,
+        "received_bytes": received[0].counted["received_bytes"],
+        "gbit_s": sum(half.gbit_s or 0.0 for half in received),
+        "starved": max(shares) if shares else None,
+    }
+
+
+def _cell(pair: Pair, visits: Sequence[Visit], serial: Sequence[Visit]) -> Cell:
+    return Cell(
+        sender=pair[0],
+        receiver=pair[1],
+        gbit_s=tuple(visit["gbit_s"] for visit in visits),
+        **{name: complete([visit[name] for visit in visits]) for name in ("starved", *COUNTED)},
+        serial_gbit_s=tuple(visit["gbit_s"] for visit in serial),
+        serial_starved=complete([visit["starved"] for visit in serial]) or None,
+    )
 
 
 @dataclass
-class _Tournament:
+class Rounds:
+    """All rounds again and again until settled or over time, then the accused alone."""
+
     context: Context
     arena: Arena
     tally: Tally = field(default_factory=Tally)
     broken: list[Broken] = field(default_factory=list)
+    usual: int = PILOT_BYTES  # of a message
+    crawling: frozenset[Pair] = frozenset()  # pairs of nodes that hardly move
 
     def run(self, phase: str, limit_s: float) -> Tournament:
+        """The `tournament` evidence."""
         began, arena = time.monotonic(), self.arena
         dice = random.Random(self.context.plan.seed)  # noqa: S311 - an order against drift, not a secret
         schedule = schedule_of(arena.nodes, dice)
-        sizes = self._sizes(schedule)
+        self._choose_sizes(schedule)
         limit_s = max(limit_s, 1.5 * FIRST_LOOK * len(schedule) * (VISIT_S + 0.01))
-        repetitions = 0
-        while not self.broken and repetitions < MOST_REPETITIONS:
+        for repetitions in range(1, MOST_REPETITIONS + 1):
+            if self.broken:
+                break
             dice.shuffle(schedule)
-            self._repeat(schedule, sizes)
-            repetitions += 1
+            self._repeat(schedule)
             if repetitions >= CRAWL_VISITS and not self.broken:
                 # Clocks differ between ranks: rank 0's says for all how late it is.
                 spent = arena.group.gather(time.monotonic() - began)[0]
                 if self._done(repetitions, spent, limit_s):
                     break
         if not self.broken and self.tally.cells() and len(arena.nodes) > ALONE_AT_MOST:
-            self._measure_accused_alone(sizes)
+            self._measure_accused_alone()
         return Tournament(
             phase=phase,
             nodes=arena.nodes,
             interface=arena.interface,
             backend=arena.group.backend,
             streams=arena.streams,
-            message_bytes=sizes.usual,
+            message_bytes=self.usual,
             seconds=time.monotonic() - began,
             counter=_counter(arena.group),
             cells=self.tally.cells(),
             broken=tuple(self.broken),
         )
 
-    def _repeat(self, schedule: Schedule, sizes: Sizes, *, serial: bool = False) -> None:
+    def _size(self, pair: Pair) -> int:
+        return min(SHORT, self.usual) if pair in self.crawling else self.usual
+
+    def _repeat(self, schedule: Schedule, *, serial: bool = False) -> None:
         """One visit of every pair of every round goes into the tally."""
-        halves, self.broken = self.arena.exchange(schedule, sizes)
+        halves, self.broken = self.arena.exchange(schedule, self._size)
         self.tally.add(halves, serial=serial)
 
+    def _seen(self) -> LinksSoFar:
+        group, nodes = self.arena.group, self.arena.nodes
+        return self.context.sampling.links(self.tally.cells(), nodes, group.backend)
+
     def _done(self, repetitions: int, spent: float, limit_s: float) -> bool:
-        arena = self.arena
-        seen = self.context.sampling.links(self.tally.cells(), arena.nodes, arena.group.backend)
+        seen = self._seen()
         precise = repetitions >= FIGURE_REPETITIONS or (repetitions >= FIRST_LOOK and spent > FIGURE_S)
         return (precise and seen.enough) or spent > (SUSPICION if seen.suspicious else 1.0) * limit_s
 
-    def _measure_accused_alone(self, sizes: Sizes) -> None:
+    def _measure_accused_alone(self) -> None:
         """Measure the worst cell of every accusation with nothing else on the network."""
-        arena = self.arena
-        seen = self.context.sampling.links(self.tally.cells(), arena.nodes, arena.group.backend)
-        for pair in seen.accused[:ACCUSED_AT_MOST]:
-            for _ in range(CRAWL_VISITS if pair in sizes.crawling else SERIAL_VISITS):
+        for pair in self._seen().accused[:ACCUSED_AT_MOST]:
+            for _ in range(CRAWL_VISITS if pair in self.crawling else SERIAL_VISITS):
                 if not self.broken:
-                    self._repeat([[pair]], sizes, serial=True)
+                    self._repeat([[pair]], serial=True)
 
-    def _sizes(self, schedule: Schedule) -> Sizes:
+    def _choose_sizes(self, schedule: Schedule) -> None:
         """Bytes with which a visit takes about VISIT_S at the rate of the fastest pair, found by a pilot.
 
         The pilot also opens connections and fills caches. A declared rate goes before the pilot's, which the
@@ -136,28 +198,25 @@ class _Tournament:
         get short messages; their first pilot stays in the record, because a bucket may flatter those.
         """
         arena = self.arena
-        sizes = Sizes(usual=PILOT_BYTES, short=SHORT)
-        first, rates = self._pilot(schedule, sizes)
+        first, rates = self._pilot(schedule)
         fastest = max(rates.values(), default=1.0)
-        declared = reference(self.context.plan, arena.group.backend).gbit_s
-        rate = fastest if declared is None else declared
-        usual = int(rate * 1e9 / 8 / arena.streams * VISIT_S / MESSAGES)
+        rate = reference(self.context.plan, arena.group.backend).gbit_s or fastest
         slow = CRAWL * min(rate, fastest)
-        crawling = frozenset(pair for pair, found in rates.items() if found < slow)
+        self.crawling = frozenset(pair for pair, found in rates.items() if found < slow)
         for _ in range(CRAWL_VISITS - 1):
-            if self.broken or not crawling:
+            if self.broken or not self.crawling:
                 break
-            again = [[pair for pair in pairs if pair in crawling] for pairs in schedule]
-            sizes = Sizes(usual=PILOT_BYTES, short=SHORT, crawling=crawling)
+            again = [[pair for pair in pairs if pair in self.crawling] for pairs in schedule]
             # At once, while the bucket is empty.
-            _, rates = self._pilot([pairs for pairs in again if pairs], sizes)
-            crawling = frozenset(pair for pair in crawling if rates.get(pair, 0.0) < slow)
-        self.tally.add(half for half in first if (half.sender, half.receiver) in crawling)
-        return Sizes(usual=min(LARGEST, max(SMALLEST, usual)), short=SHORT, crawling=crawling)
+            _, rates = self._pilot([pairs for pairs in again if pairs])
+            self.crawling = frozenset(pair for pair in self.crawling if rates.get(pair, 0.0) < slow)
+        self.tally.add(half for half in first if half.pair in self.crawling)
+        usual = int(rate * 1e9 / 8 / arena.streams * VISIT_S / MESSAGES)
+        self.usual = min(LARGEST, max(SMALLEST, usual))
 
-    def _pilot(self, schedule: Schedule, sizes: Sizes) -> tuple[list[Half], dict[Pair, float]]:
+    def _pilot(self, schedule: Schedule) -> tuple[list[Half], dict[Pair, float]]:
         """One visit of every pair: its halves, Gb/s by pair of nodes."""
-        halves, self.broken = self.arena.exchange(schedule, sizes)
+        halves, self.broken = self.arena.exchange(schedule, self._size)
         tally = Tally()
         tally.add(halves)
         return halves, {(cell.sender, cell.receiver): cell.gbit_s[0] for cell in tally.cells()}

@@ -1,31 +1,30 @@
 """Exact, rank-coded contents through every collective and size."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import torch
 from torch import Tensor
 
 from smoke_training.evidence.fabric import Payload, Wrong
-from smoke_training.formulae.bandwidth import ALL_GATHER, ALL_REDUCE, ALL_TO_ALL, REDUCE_SCATTER
+from smoke_training.formulae.bandwidth import ALL_GATHER, ALL_REDUCE, REDUCE_SCATTER
 from smoke_training.probes.group import Group
 from smoke_training.probes.network import operations
-from smoke_training.probes.network import words as payload
-from smoke_training.probes.network.words import Error
+from smoke_training.probes.network.words import PERIOD, Error, chunk_of, sums, suspects, words
 
 LIMIT = 1 << 22  # bytes: the exact check is about correctness, the sweep is about speed
 LISTED = 64  # wrong elements looked at per rank and size: enough to find the rank, few enough to be quick
 WORD = 8  # bytes of an int64
 SUMS = (ALL_REDUCE, REDUCE_SCATTER)
+ALIKE = (ALL_REDUCE, ALL_GATHER)  # a rank gives the same words to all
 ROUNDS = 48  # of one more exchange each, while wrong sums fit more than one rank
 
 
-@dataclass(frozen=True)
-class Bad:
-    """What one rank received wrongly in one exchange."""
+Bad = tuple[Wrong, tuple[Error, ...]]
+"""What one rank received wrongly in one exchange; errors of sums only.
 
-    wrong: Wrong  # of what is gathered, every part is one sender's own: no sum hides whose it is
-    errors: tuple[Error, ...]  # of sums only
+Of what is gathered, every part is one sender's own: no sum hides whose it is.
+"""
 
 
 def check(group: Group, name: str, sizes: Sequence[int]) -> Payload:
@@ -33,10 +32,9 @@ def check(group: Group, name: str, sizes: Sequence[int]) -> Payload:
     found: list[Bad] = []
     elements = 0
     for size in sizes:
-        part = _part(group, size)
-        found += _exchanged(group, name, part, size)
-        elements += group.world * (part if name == REDUCE_SCATTER else part * group.world)
-    wrong = [bad.wrong for bad in found]
+        found += _exchanged(group, name, _part(group, size), size)
+        elements += group.world * operations.lengths(name, _part(group, size), group.world)[0]
+    wrong = [item for item, _ in found]
     if name in SUMS:
         accused = _accused(group, name, found)
         wrong = [replace(item, accused=accused) for item in wrong]
@@ -53,73 +51,48 @@ def _accused(group: Group, name: str, found: Sequence[Bad]) -> tuple[int, ...]:
 
     Every rank holds the same errors and so stops after the same exchange.
     """
-    errors = [error for bad in found for error in bad.errors]
+    errors = [error for _, errors in found for error in errors]
     if not errors:
         return ()
-    size = found[0].wrong.size
+    size = found[0][0].size
     for extra in range(1, ROUNDS + 1):
-        accused = payload.suspects(errors, group.world)
-        if len(accused) == 1 and len(set(errors)) > 1:
+        if len(suspects(errors, group.world)) == 1 and len(set(errors)) > 1:
             break
         again = _exchanged(group, name, _part(group, size), size + extra)
-        errors += [error for bad in again for error in bad.errors]
-    return payload.suspects(errors, group.world)
+        errors += [error for _, more in again for error in more]
+    return suspects(errors, group.world)
 
 
 def _exchanged(group: Group, name: str, part: int, salt: int) -> list[Bad]:
     """One exchange; what every rank that received something wrong received."""
-    got, expected = _exchange(group, name, part, salt)
-    found = group.gather(_bad(group, name, salt, (got, expected)))
-    return [item for item in found if item is not None]
+    return [item for item in group.gather(_bad(group, name, part, salt)) if item is not None]
 
 
-def _bad(group: Group, name: str, salt: int, pair: tuple[Tensor, Tensor]) -> Bad | None:
-    got, expected = pair
+def _bad(group: Group, name: str, part: int, salt: int) -> Bad | None:
+    """Run one collective over `part` words per rank; what this rank received wrongly."""
+    ranks = range(group.world)
+    chunk = 0 if name in ALIKE else group.rank  # of the words that are meant for this rank
+    targets = [words(group.rank, target, salt) for target in ([0] if name in ALIKE else ranks)]
+    length, given = operations.lengths(name, part, group.world)
+    sent = torch.cat([_filled(group, target, given // len(targets)) for target in targets])
+    got = sent if name == ALL_REDUCE else torch.zeros(length, dtype=sent.dtype, device=group.device)
+    operations.CALLS[name](got, sent)
+    if name in SUMS:
+        expected = _filled(group, sums(group.world, chunk, salt), length)
+    else:
+        expected = torch.cat([_filled(group, words(rank, chunk, salt), part) for rank in ranks])
     bad = (got != expected).nonzero().flatten()
     if not bad.numel():
         return None
     listed = [int(index) for index in bad[:LISTED].tolist()]
-    errors: tuple[Error, ...] = ()
-    if name in SUMS:
-        coded = group.rank if name == REDUCE_SCATTER else 0
-        errors = tuple(
-            Error(coded, salt, index % payload.PERIOD, int(got[index]) - int(expected[index]))
-            for index in listed
-        )
-    if name == REDUCE_SCATTER:
-        chunks = {group.rank}
-    else:
-        chunks = {payload.chunk_of(index, got.numel(), group.world) for index in listed}
-    parts = tuple(sorted(chunks))
-    wrong = Wrong(rank=group.rank, size=salt, elements=int(bad.numel()), accused=parts, chunks=parts)
-    return Bad(wrong, errors)
-
-
-def _exchange(group: Group, name: str, part: int, salt: int) -> tuple[Tensor, Tensor]:
-    """Run one collective over `part` words per rank; what arrived and what should have."""
-    ranks, mine = range(group.world), group.rank
-    if name == ALL_REDUCE:
-        whole = part * group.world
-        buffer = _filled(group, payload.words(mine, 0, salt), whole)
-        operations.all_reduce(buffer)
-        return buffer, _filled(group, payload.sums(group.world, 0, salt), whole)
-    if name == ALL_GATHER:
-        got = torch.zeros(part * group.world, dtype=torch.int64, device=group.device)
-        operations.all_gather(got, _filled(group, payload.words(mine, 0, salt), part))
-        return got, torch.cat([_filled(group, payload.words(rank, 0, salt), part) for rank in ranks])
-    sent = torch.cat([_filled(group, payload.words(mine, rank, salt), part) for rank in ranks])
-    if name == REDUCE_SCATTER:
-        got = torch.zeros(part, dtype=torch.int64, device=group.device)
-        operations.reduce_scatter(got, sent)
-        return got, _filled(group, payload.sums(group.world, mine, salt), part)
-    if name == ALL_TO_ALL:
-        got = torch.zeros_like(sent)
-        operations.all_to_all(got, sent)
-        return got, torch.cat([_filled(group, payload.words(rank, mine, salt), part) for rank in ranks])
-    raise ValueError(f"no collective {name!r}")
+    errors = [Error(chunk, salt, i % PERIOD, int(got[i]) - int(expected[i])) for i in listed]
+    parts = {group.rank} if name == REDUCE_SCATTER else {chunk_of(i, length, group.world) for i in listed}
+    chunks = tuple(sorted(parts))
+    wrong = Wrong(rank=group.rank, size=salt, elements=int(bad.numel()), accused=chunks, chunks=chunks)
+    return wrong, tuple(errors) if name in SUMS else ()
 
 
 def _filled(group: Group, pattern: tuple[int, ...], elements: int) -> Tensor:
     """The pattern repeated over so many int64 elements."""
-    words = torch.tensor(pattern, dtype=torch.int64, device=group.device)
-    return words.repeat(payload.repeated(pattern, elements))[:elements].contiguous()
+    period = torch.tensor(pattern, dtype=torch.int64, device=group.device)
+    return period.repeat(-(-elements // PERIOD))[:elements].contiguous()

@@ -1,12 +1,12 @@
 """Which nodes answer over an interface: its state and plain connections, before anything can hang on it."""
 
+import contextlib
 import dataclasses
 import json
 import os
-import select
 import socket
-import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from torch._C._distributed_c10d import PrefixStore, Store
@@ -111,46 +111,24 @@ def _few(node: int, nodes: Sequence[int]) -> set[int]:
 
 def _listen(address: str) -> socket.socket | None:
     """A port on this rail's address; the kernel alone accepts connections for it."""
-    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
-    try:
-        listener.bind((address, 0))
-        listener.listen(1024)
-    except OSError:
-        listener.close()
-        return None
-    return listener
+    with contextlib.suppress(OSError):
+        return socket.create_server((address, 0), backlog=1024)
+    return None
 
 
 def _reach(own: str | None, places: Places, asked: Sequence[int]) -> dict[str, bool]:
     """Which of these nodes answer from this node's address of the rail; all at once, within REACH_S."""
-    found = {str(peer): False for peer in asked}
-    waiting: dict[int, tuple[int, socket.socket]] = {}
-    for peer in asked:
+
+    def answers(peer: int) -> bool:
         address, port = places.get(peer, (None, None))
-        if own is not None and address is not None and port is not None:
-            caller = _connect(own, address, port)
-            if caller is not None:
-                waiting[caller.fileno()] = (peer, caller)
-    deadline = time.monotonic() + REACH_S
-    while waiting and (left := deadline - time.monotonic()) > 0:
-        heartbeat.own().beat()
-        _, ready, _ = select.select([], [caller for _, caller in waiting.values()], [], left)
-        for caller in ready:
-            peer, _ = waiting.pop(caller.fileno())
-            found[str(peer)] = caller.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR) == 0
-            caller.close()
-    for _, caller in waiting.values():
-        caller.close()
-    return found
+        if own is None or address is None or port is None:
+            return False
+        try:
+            socket.create_connection((address, port), REACH_S, source_address=(own, 0)).close()
+        except OSError:
+            return False
+        return True
 
-
-def _connect(own: str, address: str, port: int) -> socket.socket | None:
-    caller = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
-    caller.setblocking(False)
-    try:
-        caller.bind((own, 0))
-        caller.connect_ex((address, port))
-    except OSError:
-        caller.close()
-        return None
-    return caller
+    heartbeat.own().beat()
+    with ThreadPoolExecutor(max(1, len(asked))) as callers:
+        return dict(zip(map(str, asked), callers.map(answers, asked), strict=True))

@@ -7,9 +7,7 @@ the bytes that must have crossed the wires are known exactly, whatever the phase
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Self
 
 import torch
 import torch.distributed as dist
@@ -18,7 +16,6 @@ from smoke_training.evidence import Record
 from smoke_training.evidence.links import NcclLog, NodeTraffic, Traffic
 from smoke_training.nccl import transport
 from smoke_training.probes.context import Context
-from smoke_training.probes.group import Group
 from smoke_training.probes.network.arena import nothing_between
 from smoke_training.runtime import counters
 
@@ -34,10 +31,10 @@ def around(measure: Measure) -> Measure:
     """The same phase with `traffic` evidence at its end, and `nccl_log` evidence on accelerators."""
 
     def measured(context: Context) -> Iterator[Record]:
-        before, began = _bytes(), time.monotonic()
+        before, began = _counted(), time.monotonic()
         yield from measure(context)
         spent = time.monotonic() - began
-        yield from _proof(context, before, _bytes(), spent)
+        yield from _proof(context, _since(before)["tx_bytes"], spent)
 
     return measured
 
@@ -57,29 +54,27 @@ def log_settings(scratch: Path, environment: Mapping[str, str]) -> dict[str, str
     return wanted if silent else {key: value for key, value in wanted.items() if key not in environment}
 
 
-def _proof(
-    context: Context, before: Mapping[str, int], after: Mapping[str, int], spent: float
-) -> Iterator[Record]:
+def _proof(context: Context, sent: Mapping[str, int], spent: float) -> Iterator[Record]:
+    """The evidence; `sent` are the bytes by interface of this node during the phase."""
     group = context.group
     if group.world < 2:
         return
     speaker = group.local_rank == 0
     size = GPU_BYTES if group.cuda else CPU_BYTES
     buffer = torch.ones(size // 4, dtype=torch.float32, device=group.device)
+
+    def reduce() -> None:
+        for _ in range(OPERATIONS):
+            buffer.fill_(1.0)
+            dist.all_reduce(buffer)
+
     dist.all_reduce(buffer)
     group.barrier()
-    counted = Counted.now()
+    before = _counted()
     group.barrier()  # no rank starts before all have read
-    group.sync()
-    began = time.perf_counter()
-    for _ in range(OPERATIONS):
-        buffer.fill_(1.0)
-        dist.all_reduce(buffer)
-    group.sync()
-    seconds = time.perf_counter() - began
+    seconds = group.seconds(reduce)
     group.barrier()
-    moved = {name: value - before.get(name, 0) for name, value in after.items()}
-    every = group.gather((_node(group, counted, Counted.now()), moved) if speaker else None)
+    every = group.gather((_node(group.node, _since(before)), sent) if speaker else None)
     nodes = sorted((item for item in every if item is not None), key=lambda item: item[0].node)
     yield Traffic(
         operations=OPERATIONS,
@@ -89,59 +84,53 @@ def _proof(
         nothing_between=nothing_between(group, context.plan),
         nodes=tuple(node for node, _ in nodes),
         phase_seconds=spent,
-        phase_tx_bytes=tuple(sent for _, sent in nodes),
+        phase_tx_bytes=tuple(moved for _, moved in nodes),
     )
     if group.cuda:
         logs = group.gather(_log(group.node, context.scratch) if speaker else None)
         yield from (log for log in logs if log is not None)
 
 
-@dataclass(frozen=True)
-class Counted:
-    """Every counter of this node at one moment."""
-
-    interfaces: Mapping[str, counters.Interface]
-    tcp: counters.Tcp | None
-    ports: Mapping[str, counters.Port]
-
-    @classmethod
-    def now(cls) -> Self:
-        """Read them."""
-        return cls(counters.interfaces(), counters.tcp(), counters.ports())
+Counted = Mapping[str, Mapping[str, int]]
+"""What this node counted: by interface or RDMA port under the names of `NodeTraffic`, of TCP under "tcp"."""
 
 
-def _node(group: Group, before: Counted, after: Counted) -> NodeTraffic:
+def _counted() -> Counted:
+    interfaces, ports, tcp = counters.interfaces(), counters.ports(), counters.tcp()
+    found: dict[str, Mapping[str, int | None]] = {
+        "tx_bytes": {name: item.tx_bytes for name, item in interfaces.items()},
+        "rx_bytes": {name: item.rx_bytes for name, item in interfaces.items()},
+        "port_tx_bytes": {name: item.tx_bytes for name, item in ports.items()},
+        "port_rx_bytes": {name: item.rx_bytes for name, item in ports.items()},
+        "tcp": vars(tcp) if tcp else {},
+    }
+    return {kind: {k: v for k, v in values.items() if v is not None} for kind, values in found.items()}
+
+
+def _since(before: Counted) -> Counted:
+    """What was counted after `before`; what appeared since then counts from 0."""
+    return {
+        kind: {name: value - before[kind].get(name, 0) for name, value in values.items()}
+        for kind, values in _counted().items()
+    }
+
+
+def _node(node: int, moved: Counted) -> NodeTraffic:
     return NodeTraffic(
-        node=group.node,
-        tx_bytes=_moved(before.interfaces, after.interfaces, "tx_bytes"),
-        rx_bytes=_moved(before.interfaces, after.interfaces, "rx_bytes"),
-        port_tx_bytes=_moved(before.ports, after.ports, "tx_bytes"),
-        port_rx_bytes=_moved(before.ports, after.ports, "rx_bytes"),
-        segments=_difference(before.tcp, after.tcp, "sent"),
-        retransmitted=_difference(before.tcp, after.tcp, "retransmitted"),
-        spurious=_difference(before.tcp, after.tcp, "spurious"),
+        node=node,
+        tx_bytes=moved["tx_bytes"],
+        rx_bytes=moved["rx_bytes"],
+        port_tx_bytes=moved["port_tx_bytes"],
+        port_rx_bytes=moved["port_rx_bytes"],
+        segments=moved["tcp"].get("sent"),
+        retransmitted=moved["tcp"].get("retransmitted"),
+        spurious=moved["tcp"].get("spurious"),
         environment=transport.environment(os.environ),
     )
-
-
-def _moved(before: Mapping[str, object], after: Mapping[str, object], counter: str) -> dict[str, int]:
-    """What a counter of every adapter counted, where it is known."""
-    found = {name: _difference(before.get(name), now, counter) for name, now in after.items()}
-    return {name: value for name, value in found.items() if value is not None}
-
-
-def _difference(before: object, after: object, counter: str) -> int | None:
-    old, new = getattr(before, counter, None), getattr(after, counter, None)
-    return None if old is None or new is None else int(new) - int(old)
-
-
-def _bytes() -> dict[str, int]:
-    return {name: found.tx_bytes for name, found in counters.interfaces().items()}
 
 
 def _log(node: int, scratch: Path) -> NcclLog:
     lines: list[str] = []
     for path in sorted(scratch.glob(f"{LOG}*.log")):
         lines += path.read_text(errors="replace").splitlines()
-    facts = transport.read_log(lines)
-    return NcclLog(node=node, **vars(facts))
+    return NcclLog(node=node, **vars(transport.read_log(lines)))

@@ -62,11 +62,6 @@ def chunk_of(index: int, elements: int, ranks: int) -> int:
     return min(index * ranks // elements, ranks - 1)
 
 
-def repeated(pattern: Sequence[int], elements: int) -> int:
-    """How many periods cover so many elements."""
-    return -(-elements // len(pattern))
-
-
 def _cost(errors: Sequence[Error], rank: int) -> tuple[int, int]:
     """(different events, changed bits in all) by which errors would be this rank's."""
     events = [_event(error, rank) for error in errors]

@@ -37,18 +37,16 @@ class Loader:
         self._before = self.generator.get_state()
         self._order = self._draw()
 
-    def next(self) -> int:
-        """The next batch number."""
+    def next(self, *drawn: int) -> int:
+        """The next batch number; it and what was drawn for it enter the hash of the order of the data."""
         if self.position == EPOCH_BATCHES:
             self.epoch, self.position, self._before = self.epoch + 1, 0, self.generator.get_state()
             self._order = self._draw()
         number = self.epoch * EPOCH_BATCHES + self._order[self.position]
         self.position += 1
+        text = f"{self.order_sha256}|{(number, *drawn)}"
+        self.order_sha256 = hashlib.sha256(text.encode()).hexdigest()
         return number
-
-    def delivered(self, *what: int) -> None:
-        """Add to the hash of the order in which data was consumed."""
-        self.order_sha256 = hashlib.sha256(f"{self.order_sha256}|{what}".encode()).hexdigest()
 
     def snapshot(self) -> State:
         """Entries of a checkpoint."""
@@ -97,9 +95,8 @@ class Replica:
     def train(self) -> str:
         """One step; returns this rank's loss as an exact hexadecimal float."""
         draw = random.randrange(1 << 20)  # noqa: S311 - the augmentation whose generator state must be carried
-        number = self.loader.next() * self.group.world + self.group.rank
+        number = self.loader.next(draw) * self.group.world + self.group.rank
         batch = transformer.tokens(self.size, self.seed + draw, number, self.group.device)
-        self.loader.delivered(number, draw)
         self.optimizer.zero_grad()
         loss = self.model(batch)
         loss.backward()
@@ -110,64 +107,42 @@ class Replica:
 
     def snapshot(self) -> State:
         """Everything the next step depends on, as flat entries; tensors are copies, training may go on."""
-        return snapshot(self.network, self.optimizer, self.scheduler, self.loader, self.step)
+        model, saved = self.network.state_dict(), self.optimizer.state_dict()
+        state: State = {f"model/{name}": value.detach().clone() for name, value in model.items()}
+        for index, entries in saved["state"].items():
+            for name, value in entries.items():
+                copied = value.detach().clone() if isinstance(value, torch.Tensor) else value
+                state[f"optimizer/{index}/{name}"] = copied
+        state["optimizer/groups"] = json.dumps(saved["param_groups"], sort_keys=True)
+        state["scheduler"] = json.dumps(self.scheduler.state_dict(), sort_keys=True)
+        state |= self.loader.snapshot()
+        state["rng/torch"] = torch.get_rng_state()
+        state["rng/python"] = json.dumps(random.getstate())
+        if torch.cuda.is_available():
+            state["rng/cuda"] = torch.cuda.get_rng_state()
+        state["step"] = self.step
+        return state
 
     def load(self, state: State) -> None:
         """Continue from a snapshot."""
-        restore(state, self.network, self.optimizer, self.scheduler, self.loader)
+        self.network.load_state_dict(_below(state, "model/"))
+        moments: dict[int, dict[str, Any]] = {}
+        for key, value in _below(state, "optimizer/").items():
+            index, _, name = key.partition("/")
+            if name:
+                moments.setdefault(int(index), {})[name] = value
+        groups = json.loads(state["optimizer/groups"])
+        for group in groups:
+            group["betas"] = tuple(group["betas"])
+        self.optimizer.load_state_dict({"state": moments, "param_groups": groups})
+        self.scheduler.load_state_dict(json.loads(state["scheduler"]))
+        self.loader.load(state)
+        torch.set_rng_state(state["rng/torch"])
+        version, internal, gauss = json.loads(state["rng/python"])
+        random.setstate((version, tuple(internal), gauss))
+        if "rng/cuda" in state:
+            torch.cuda.set_rng_state(state["rng/cuda"])
         self.step = state["step"]
-
-
-def snapshot(
-    model: torch.nn.Module,
-    optimizer: torch.optim.Optimizer,
-    scheduler: torch.optim.lr_scheduler.LRScheduler,
-    loader: Loader,
-    step: int,
-) -> State:
-    """Weights, optimizer, schedule, loader, step and the generators as flat entries of a checkpoint."""
-    state: State = {f"model/{name}": value.detach().clone() for name, value in model.state_dict().items()}
-    saved = optimizer.state_dict()
-    for index, entries in saved["state"].items():
-        for name, value in entries.items():
-            copied = value.detach().clone() if isinstance(value, torch.Tensor) else value
-            state[f"optimizer/{index}/{name}"] = copied
-    state["optimizer/groups"] = json.dumps(saved["param_groups"], sort_keys=True)
-    state["scheduler"] = json.dumps(scheduler.state_dict(), sort_keys=True)
-    state |= loader.snapshot()
-    state["rng/torch"] = torch.get_rng_state()
-    state["rng/python"] = json.dumps(random.getstate())
-    if torch.cuda.is_available():
-        state["rng/cuda"] = torch.cuda.get_rng_state()
-    state["step"] = step
-    return state
-
-
-def restore(
-    state: State,
-    model: torch.nn.Module,
-    optimizer: torch.optim.Optimizer,
-    scheduler: torch.optim.lr_scheduler.LRScheduler,
-    loader: Loader,
-) -> None:
-    """Load a snapshot into all of them and into the generators."""
-    model.load_state_dict(_below(state, "model/"))
-    moments: dict[int, dict[str, Any]] = {}
-    for key, value in _below(state, "optimizer/").items():
-        index, _, name = key.partition("/")
-        if name:
-            moments.setdefault(int(index), {})[name] = value
-    groups = json.loads(state["optimizer/groups"])
-    for group in groups:
-        group["betas"] = tuple(group["betas"])
-    optimizer.load_state_dict({"state": moments, "param_groups": groups})
-    scheduler.load_state_dict(json.loads(state["scheduler"]))
-    loader.load(state)
-    torch.set_rng_state(state["rng/torch"])
-    version, internal, gauss = json.loads(state["rng/python"])
-    random.setstate((version, tuple(internal), gauss))
-    if "rng/cuda" in state:
-        torch.cuda.set_rng_state(state["rng/cuda"])
 
 
 def _below(state: State, prefix: str) -> State:

@@ -27,8 +27,7 @@ import torch.distributed as dist
 
 from smoke_training.evidence.storage import StorageError
 from smoke_training.probes.group import Group
-from smoke_training.probes.state.choice import Part
-from smoke_training.probes.storage.disk import Refusal, refusal
+from smoke_training.probes.storage.disk import Refusals, free_bytes
 from smoke_training.probes.storage.throughput import CHECKPOINTS
 from smoke_training.runtime.files import write_durably
 
@@ -39,11 +38,7 @@ METADATA = ".metadata"
 
 
 class TornCheckpointError(RuntimeError):
-    """A part of a checkpoint that is incomplete, or whose bytes are not those of its commit mark."""
-
-
-class UnreadableCheckpointError(RuntimeError):
-    """A part that the operating system does not let us read: whether it is whole is not known."""
+    """A part of a checkpoint that does not prove complete: `inspect` says why."""
 
 
 class RefusedError(RuntimeError):
@@ -55,12 +50,15 @@ class RefusedError(RuntimeError):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Seconds:
-    """What one checkpoint took on this rank; each figure counts from the one before."""
+class Part:
+    """What one rank found of its part of one step; `fault` is None when it proved complete."""
 
-    stall: float  # until the state was staged and training could go on
-    commit: float  # until `.result()`, the stall included
-    mark: float  # from there until the commit mark was durable
+    rank: int
+    node: int
+    step: int
+    path: str
+    fault: str | None
+    readable: bool = True
 
 
 class Store:
@@ -73,14 +71,18 @@ class Store:
         self.group, self.root, self.phase = group, root, phase
         self._gloo = dist.new_group(backend="gloo")  # DCP needs a CPU backend, also beside nccl
 
-    def save(self, state: State, step: int) -> Seconds:
-        """Write one checkpoint durably; RefusedError leaves nothing of it on any rank."""
+    def save(self, state: State, step: int) -> tuple[float, float, float]:
+        """Write one checkpoint durably; RefusedError leaves nothing of it on any rank.
+
+        Seconds on this rank until the state was staged and training could go on, until `.result()`, and from
+        there until the commit mark was durable.
+        """
         from torch.distributed.checkpoint.api import CheckpointException  # noqa: PLC0415 - half a second
         from torch.distributed.checkpoint.filesystem import FileSystemWriter  # noqa: PLC0415
         from torch.distributed.checkpoint.state_dict_saver import async_save  # noqa: PLC0415
 
-        folder, refusals, began = step_folder(self.root, step), list[Refusal](), time.perf_counter()
-        staged = done = began
+        folder, refusals = step_folder(self.root, step), self._refusals()
+        staged = done = began = time.perf_counter()
         try:
             folder.mkdir(parents=True, exist_ok=True)
             writer = FileSystemWriter(folder, sync_files=True)
@@ -90,19 +92,24 @@ class Store:
             done = time.perf_counter()
         except (CheckpointException, OSError, RuntimeError) as error:
             wanted = sum(value.nbytes for value in state.values() if isinstance(value, torch.Tensor))
-            refusals += _refusals(error, self.group.rank, folder, wanted)
+            refused = _refused(error, self.group.rank, folder, wanted)
+            if refused is not None:
+                refusals.add(refused, "write", folder, wanted)
         self._agree(step, refusals)
-        self._agree(step, self._mark(folder))
-        return Seconds(stall=staged - began, commit=done - began, mark=time.perf_counter() - done)
+        self._mark(folder, refusals)
+        self._agree(step, refusals)
+        return staged - began, done - began, time.perf_counter() - done
 
     def restore(self, step: int, state: State) -> None:
-        """Prove this rank's part of a step and load it into `state`; the errors are those of `verify`."""
+        """Prove this rank's part of a step (else TornCheckpointError) and load it into `state`."""
         from torch.distributed.checkpoint.filesystem import FileSystemReader  # noqa: PLC0415
         from torch.distributed.checkpoint.state_dict_loader import load  # noqa: PLC0415
 
-        folder = step_folder(self.root, step)
-        verify(folder, self.group.rank, mark_in(folder))
-        load(state, storage_reader=FileSystemReader(folder), process_group=self._gloo)
+        fault = inspect(self.root, step, self.group).fault
+        if fault is not None:
+            raise TornCheckpointError(fault)
+        reader = FileSystemReader(step_folder(self.root, step))
+        load(state, storage_reader=reader, process_group=self._gloo)
         self.group.sync()
 
     def torn(self, step: int, room: Path) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -111,80 +118,70 @@ class Store:
         RefusedError, on every rank, if storage refused a copy on some rank.
         """
         folder, rank, accepted = step_folder(self.root, step), self.group.rank, list[str]()
-        mark, refusals = mark_name(self.group.node), list[Refusal]()
+        mark, refusals = mark_name(self.group.node), self._refusals()
         for number, (name, damage) in enumerate(TEARS.items()):
-            copy = room / f"torn-{number}-{rank}"
-            try:
+            root = room / f"torn-{number}-{rank}"
+            copy = step_folder(root, step)
+            with refusals.collected("write", copy):
                 copy.mkdir(parents=True)
                 for path in [*shards(folder, rank), folder / METADATA, folder / mark]:
                     shutil.copyfile(path, copy / path.name)
                 damage(copy, shards(copy, rank)[0], copy / mark)
-                with contextlib.suppress(TornCheckpointError):
-                    verify(copy, rank, mark_in(copy))
+                if inspect(root, step, self.group).fault is None:
                     accepted.append(name)
-            except OSError as error:
-                refusals.append(refusal(error, "write", copy))
-            shutil.rmtree(copy, ignore_errors=True)
+            shutil.rmtree(root, ignore_errors=True)
         self._agree(step, refusals)
         return tuple(TEARS), tuple(accepted)
 
     def remove(self, step: int) -> None:
-        """Remove this rank's files of a step, and the folder if nothing is left. No exchange."""
-        folder = step_folder(self.root, step)
-        with contextlib.suppress(FileNotFoundError):  # another rank removed the folder while this one looks
-            for path in shards(folder, self.group.rank):
-                path.unlink(missing_ok=True)
-            if self.group.local_rank == 0:
-                for path in [*folder.glob(".*"), *folder.glob(mark_name("*"))]:
-                    path.unlink(missing_ok=True)
-        with contextlib.suppress(OSError):
-            folder.rmdir()
+        """Remove a step that all ranks are done with. No exchange."""
+        if self.group.local_rank == 0:
+            shutil.rmtree(step_folder(self.root, step), ignore_errors=True)
 
-    def _mark(self, folder: Path) -> list[Refusal]:
+    def _refusals(self) -> Refusals:
+        return Refusals(self.group, self.phase, CHECKPOINTS)
+
+    def _mark(self, folder: Path, refusals: Refusals) -> None:
         """Share the metadata with nodes that do not see it, then write this node's commit mark."""
         digests = {path.name: sha256(path) for path in shards(folder, self.group.rank)}
         every = self.group.gather(
             (digests, (folder / METADATA).read_bytes() if self.group.rank == 0 else b"")
         )
         if self.group.local_rank != 0:
-            return []
+            return
         metadata = every[0][1]
         files = {name: digest for theirs, _ in every for name, digest in theirs.items()}
         files[METADATA] = hashlib.sha256(metadata).hexdigest()
-        try:
+        with refusals.collected("write", folder):
             if not (folder / METADATA).exists():
                 write_durably(folder / METADATA, metadata)
-            write_mark(folder, self.group.node, files)
-        except OSError as error:
-            return [refusal(error, "write", folder)]
-        return []
+            write_durably(folder / mark_name(self.group.node), json.dumps({"files": files}).encode())
 
-    def _agree(self, step: int, refusals: list[Refusal]) -> None:
+    def _agree(self, step: int, refusals: Refusals) -> None:
         """RefusedError on every rank if storage refused any; the checkpoint is then gone from all of them."""
-        if not any(self.group.gather(bool(refusals))):
+        if not any(self.group.gather(bool(refusals.own))):
             return
         self.remove(step)
         self.group.barrier()
-        folder, found = step_folder(self.root, step), list[StorageError]()
+        left = tuple(leftovers(step_folder(self.root, step)))
         older = [other for other in steps(self.root) if other < step]
-        for item in refusals[:1]:
-            plain = item.evidence(self.phase, CHECKPOINTS, self.group)
-            complete = inspect(self.root, older[-1], self.group).fault is None if older else None
-            found.append(replace(plain, left_behind=tuple(leftovers(folder)), previous_complete=complete))
-        raise RefusedError([item for items in self.group.gather(found) for item in items])
+        whole = inspect(self.root, older[-1], self.group).fault is None if older else None
+        refusals.own = [replace(item, left_behind=left, previous_complete=whole) for item in refusals.own]
+        raise RefusedError(refusals.of_all())
 
 
 def inspect(root: Path, step: int, group: Group, promised: Digests | None = None) -> Part:
-    """Read and prove this rank's part of a step by `promised`, else by a mark of its own folder."""
-    folder = step_folder(root, step)
-    part = Part(rank=group.rank, node=group.node, step=step, path=str(folder), fault=None)
+    """Prove that this rank's files of a step and the metadata are those of a commit mark.
+
+    Of `promised`, else of a mark in their own folder. A part that the operating system does not let us read
+    may be whole: it is not readable.
+    """
+    folder, readable = step_folder(root, step), True
     try:
-        verify(folder, group.rank, mark_in(folder) if promised is None else promised)
-    except TornCheckpointError as error:
-        return replace(part, fault=str(error))
-    except UnreadableCheckpointError as error:
-        return replace(part, fault=str(error), readable=False)
-    return part
+        fault = _fault(folder, group.rank, mark_in(folder) if promised is None else promised)
+    except OSError as error:
+        fault, readable = f"{error.filename or folder}: {error.strerror or error}", False
+    return Part(rank=group.rank, node=group.node, step=step, path=str(folder), fault=fault, readable=readable)
 
 
 def own_state(folder: Path) -> State:
@@ -237,11 +234,6 @@ def mark_name(node: int | str) -> str:
     return f"commit-node-{node}.json"
 
 
-def write_mark(folder: Path, node: int, files: Digests) -> None:
-    """Commit: write down durably which bytes all files of the checkpoint have, by name."""
-    write_durably(folder / mark_name(node), json.dumps({"files": dict(files)}).encode())
-
-
 def mark_in(folder: Path) -> Digests | None:
     """What a commit mark in a folder promises; None without one that can be read. Half a mark is none."""
     for path in sorted(folder.glob(mark_name("*"))):
@@ -250,25 +242,21 @@ def mark_in(folder: Path) -> Digests | None:
     return None
 
 
-def verify(folder: Path, rank: int, promised: Digests | None) -> None:
-    """Prove that one rank's files and the metadata are those of a commit mark.
-
-    TornCheckpointError says what is wrong, UnreadableCheckpointError that a file cannot be read at all.
-    """
+def _fault(folder: Path, rank: int, promised: Digests | None) -> str | None:
+    """What is wrong with one rank's files and the metadata; None if they are what was promised."""
     if promised is None:
-        raise TornCheckpointError(f"{folder.name}: no commit mark")
+        return f"{folder.name}: no commit mark"
     wanted = [name for name in promised if name.startswith(f"__{rank}_")]
     if not wanted:
-        raise TornCheckpointError(f"{folder.name}: the mark lists no file of rank {rank}")
+        return f"{folder.name}: the mark lists no file of rank {rank}"
     for name in [*wanted, METADATA]:
         try:
             digest = sha256(folder / name)
-        except (FileNotFoundError, NotADirectoryError) as error:
-            raise TornCheckpointError(f"{folder.name}: {name} is missing") from error
-        except OSError as error:
-            raise UnreadableCheckpointError(f"{folder / name}: {error.strerror or error}") from error
+        except (FileNotFoundError, NotADirectoryError):
+            return f"{folder.name}: {name} is missing"
         if digest != promised.get(name):
-            raise TornCheckpointError(f"{folder.name}: {name} has other bytes than were committed")
+            return f"{folder.name}: {name} has other bytes than were committed"
+    return None
 
 
 def sha256(path: Path) -> str:
@@ -277,19 +265,17 @@ def sha256(path: Path) -> str:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
-def _refusals(error: BaseException, rank: int, folder: Path, wanted: int) -> list[Refusal]:
+def _refused(error: BaseException, rank: int, folder: Path, wanted: int) -> OSError | None:
     """What the operating system refused this rank; torch's writer may turn a full disk into RuntimeError."""
     failures = getattr(error, "failures", None)
-    own = failures.get(rank, (None,))[0] if failures is not None else error
-    if own is None:
-        return []
-    cause: BaseException | None = own
+    own: BaseException | None = failures.get(rank, (None,))[0] if failures is not None else error
+    cause = own
     while cause is not None and not isinstance(cause, OSError):
         cause = cause.__cause__ or cause.__context__
-    found = refusal(cause if isinstance(cause, OSError) else OSError(str(own)), "write", folder, wanted)
-    if found.errno == "OSError" and found.bytes_free is not None and found.bytes_free < wanted:
-        return [refusal(OSError(errno.ENOSPC, ""), "write", folder, wanted)]
-    return [found]
+    if own is None or (cause is not None and cause.errno):
+        return cause
+    free = free_bytes(folder)
+    return OSError(errno.ENOSPC, "") if free is not None and free < wanted else OSError(str(own))
 
 
 def _digest(value: Any) -> str:

@@ -5,12 +5,13 @@ import ctypes
 import errno
 import mmap
 import os
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+import shutil
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from smoke_training.evidence.storage import StorageError
 from smoke_training.probes.group import Group
+from smoke_training.probes.stopwatch import complete
 
 CHUNK = 256 << 10
 _SHIFTS = 64  # different contents of a chunk, so that no layer can notice that nothing changed
@@ -51,10 +52,6 @@ class BlockFile:
                 raise OSError(errno.EIO, "the file ends early", str(self.path))
             view, offset = view[done:], offset + done
 
-    def resident_share(self) -> float | None:
-        """Share of the file's pages in this machine's page cache, 0 .. 1; None where that is unknown."""
-        return resident_share(self._file)
-
     def close(self) -> None:
         """Close and remove the file."""
         os.close(self._file)
@@ -81,54 +78,63 @@ def resident_share(file: int) -> float | None:
     return sum(page & 1 for page in seen) / pages if status == 0 else None
 
 
-@dataclass(frozen=True, kw_only=True)
-class Refusal:
-    """An operation that the operating system refused; fields of `evidence.storage.StorageError`."""
+def forgotten(paths: Iterable[Path]) -> tuple[float, ...] | None:
+    """Make files durable, drop their pages from this machine's cache: the share of each that stayed there.
 
-    path: str
-    operation: str
-    errno: str
-    message: str
-    bytes_wanted: int | None
-    bytes_free: int | None
-
-    def evidence(self, phase: str, name: str, group: Group) -> StorageError:
-        """The refusal on this rank, of the storage target `name`."""
-        return StorageError(phase=phase, name=name, rank=group.rank, node=group.node, **vars(self))
+    None where the kernel does not say.
+    """
+    shares = []
+    for path in paths:
+        with path.open("r+b", buffering=0) as file:
+            os.fsync(file)
+            os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+            shares.append(resident_share(file.fileno()))
+    return complete(shares)
 
 
-def refusals_of_all(group: Group, own: Sequence[Refusal], phase: str, name: str) -> list[StorageError]:
-    """The first refusal of every rank that met one, the same on all ranks."""
-    every = group.gather([item.evidence(phase, name, group) for item in own[:1]])
-    return [item for items in every for item in items]
+class Refusals:
+    """What the operating system refused this rank on one storage target.
 
+    It is collected instead of raised: the peers must hear of it first.
+    """
 
-def refusal(error: OSError, operation: str, path: Path, wanted: int | None = None) -> Refusal:
-    """What an OSError says; free bytes are asked for now, after what was half written is gone."""
-    number = error.errno or 0
-    return Refusal(
-        path=str(path),
-        operation=operation,
-        errno=errno.errorcode.get(number, type(error).__name__ if number == 0 else str(number)),
-        message=os.strerror(number) if number else str(error),
-        bytes_wanted=wanted,
-        bytes_free=free_bytes(path),
-    )
+    def __init__(self, group: Group, phase: str, name: str) -> None:
+        self.own: list[StorageError] = []
+        self._group, self._phase, self._name = group, phase, name
+
+    @contextlib.contextmanager
+    def collected(self, operation: str, path: Path, wanted: int | None = None) -> Iterator[None]:
+        """Collect an OSError of the block."""
+        try:
+            yield
+        except OSError as error:
+            self.add(error, operation, path, wanted)
+
+    def add(self, error: OSError, operation: str, path: Path, wanted: int | None = None) -> None:
+        """Collect an OSError; free bytes are asked for now, after what was half written is gone."""
+        number = error.errno or 0
+        found = StorageError(
+            phase=self._phase,
+            name=self._name,
+            path=str(path),
+            rank=self._group.rank,
+            node=self._group.node,
+            operation=operation,
+            errno=errno.errorcode.get(number, type(error).__name__ if number == 0 else str(number)),
+            message=os.strerror(number) if number else str(error),
+            bytes_wanted=wanted,
+            bytes_free=free_bytes(path),
+        )
+        self.own.append(found)
+
+    def of_all(self) -> list[StorageError]:
+        """The first refusal of every rank that met one, the same on all ranks."""
+        return [item for items in self._group.gather(self.own[:1]) for item in items]
 
 
 def free_bytes(path: Path) -> int | None:
     """Bytes an ordinary user may still write on the file system of a path, or of its nearest parent."""
     for place in (path, *path.parents):
         with contextlib.suppress(OSError):
-            found = os.statvfs(place)
-            return found.f_bavail * found.f_frsize
+            return shutil.disk_usage(place).free
     return None
-
-
-@contextlib.contextmanager
-def refusing(found: list[Refusal], operation: str, path: Path, wanted: int | None = None) -> Iterator[None]:
-    """Collect an OSError of the block instead of raising it: the peers must hear of it first."""
-    try:
-        yield
-    except OSError as error:
-        found.append(refusal(error, operation, path, wanted))

@@ -5,14 +5,16 @@ to ask whether storage, workers and processors could feed one. Every file's page
 after it was written and after every read, so that a small data set stands for one that no node can cache.
 """
 
+import math
 import os
 import random
 import shutil
+import statistics
 import time
-import uuid
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -22,10 +24,10 @@ from smoke_training.evidence import Record
 from smoke_training.evidence import storage as evidence
 from smoke_training.probes.context import Context
 from smoke_training.probes.group import Group
-from smoke_training.probes.stopwatch import difference
-from smoke_training.probes.storage.disk import Refusal, refusals_of_all, refusing, resident_share
-from smoke_training.probes.storage.throughput import PREFIX, targets
-from smoke_training.runtime import heartbeat, host
+from smoke_training.probes.stopwatch import Series, difference
+from smoke_training.probes.storage.disk import Refusals, forgotten
+from smoke_training.probes.storage.throughput import fresh_name, targets
+from smoke_training.runtime import host
 
 SAMPLE_BYTES = 114_660  # record length of MLPerf Storage's ResNet50
 FILES = 512
@@ -61,134 +63,102 @@ def load(group: Group) -> Load:
 
 
 class Files(Dataset[dict[str, Tensor]]):
-    """Samples, one file each; an item tells the seconds spent inside reads and waiting for a CPU."""
+    """Samples, one file each; an item tells the seconds spent inside reads and waiting for a CPU (or NaN)."""
 
     def __init__(self, folder: Path, count: int, length: int, seed: int) -> None:
-        self.folder, self.count, self.length = folder, count, length
+        self.paths, self.length = [folder / f"sample-{number:05d}" for number in range(count)], length
         self._order = list(range(count))
         random.Random(seed).shuffle(self._order)  # noqa: S311 - a reproducible order, not a secret
-        self._clock: host.QueueClock | None = None
+        self._reads: Series | None = None
 
     def __len__(self) -> int:
         return self.length
 
     def __getitem__(self, index: int) -> dict[str, Tensor]:
-        if self._clock is None:
-            self._clock = host.QueueClock()  # here, because it counts for the thread that made it
-        waited, began = self._clock.waited(), time.perf_counter()
-        raw = read_cold(self._path(self._order[index % self.count]))
-        seconds, after = time.perf_counter() - began, self._clock.waited()
-        queue = difference(waited, after)
+        if self._reads is None:
+            self._reads = Series()  # here, because it counts the waiting of the thread that made it
+        with self._reads.timed():
+            raw = read_cold(self.paths[self._order[index % len(self.paths)]])
+        queue = self._reads.queue[-1]
         return {
             "data": torch.frombuffer(raw, dtype=torch.uint8),
-            "read": torch.tensor(seconds, dtype=torch.float64),
-            "queue": torch.tensor(-1.0 if queue is None else queue, dtype=torch.float64),
+            "read": torch.tensor(self._reads.wall[-1], dtype=torch.float64),
+            "queue": torch.tensor(math.nan if queue is None else queue, dtype=torch.float64),
         }
 
-    def create(self) -> None:
-        """Write all files durably and drop their pages."""
-        self.folder.mkdir(parents=True, exist_ok=True)
+    def create(self) -> float | None:
+        """Write all files durably and drop their pages; the share of them still in the page cache."""
         noise = os.urandom(SAMPLE_BYTES)
-        paths = [self._path(number) for number in range(self.count)]
-        for number, path in enumerate(paths):
+        for number, path in enumerate(self.paths):
+            path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(noise[number:] + noise[:number])
-        for path in paths:
-            file = os.open(path, os.O_RDWR)
-            os.fsync(file)
-            os.posix_fadvise(file, 0, 0, os.POSIX_FADV_DONTNEED)
-            os.close(file)
-
-    def resident_share(self) -> float | None:
-        """Share of some files' pages still in the page cache."""
-        shares = []
-        for number in range(0, self.count, max(1, self.count // 16)):
-            file = os.open(self._path(number), os.O_RDWR)
-            shares.append(resident_share(file))
-            os.close(file)
-        known = [share for share in shares if share is not None]
-        return sum(known) / len(known) if len(known) == len(shares) and known else None
-
-    def _path(self, number: int) -> Path:
-        return self.folder / f"sample-{number:05d}"
+        shares = forgotten(self.paths)
+        return statistics.fmean(shares) if shares else None
 
 
 def read_cold(path: Path) -> bytearray:
     """The bytes of a file, whose pages are dropped afterwards for the next reader."""
-    file = os.open(path, os.O_RDONLY)
-    try:
-        raw = bytearray(os.fstat(file).st_size)
-        view = memoryview(raw)
-        while view and (done := os.readv(file, [view])):
-            view = view[done:]
-        os.posix_fadvise(file, 0, 0, os.POSIX_FADV_DONTNEED)
-    finally:
-        os.close(file)
+    with path.open("rb", buffering=0) as file:
+        raw = bytearray(file.read())
+        os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
     return raw
 
 
 def measure(context: Context) -> Iterator[Record]:
     """The `loader` evidence on the plan's first storage target."""
     group, target, chosen = context.group, targets(context)[0], load(context.group)
-    folder = Path(target.path) / f"{PREFIX}{uuid.uuid4().hex[:12]}-{group.rank}"
+    folder = Path(target.path) / f"{fresh_name()}-{group.rank}"
     files = Files(folder, FILES, (WARMUP + BATCHES) * chosen.samples, context.plan.seed + group.rank)
-    refusals: list[Refusal] = []
+    refusals, resident = Refusals(group, "loader", target.name), None
     try:
-        with refusing(refusals, "write", folder, FILES * SAMPLE_BYTES):
-            files.create()
-        refused = refusals_of_all(group, refusals, "loader", target.name)
+        with refusals.collected("write", folder, FILES * SAMPLE_BYTES):
+            resident = files.create()
+        refused = refusals.of_all()
         if refused:
             yield from refused
             return
-        resident = files.resident_share()
         group.barrier()
-        ranks = group.gather(_feed(files, chosen))
-        shares = group.gather((group.node, resident))
+        fed = _feed(group, files, chosen)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-    known = all(value >= 0 for fed in ranks for value in fed.queue)
+    ranks = group.gather((group.node, sum(batch.read for batch in fed), resident))
     yield evidence.Loader(
         name=target.name,
         path=target.path,
-        nodes=tuple(node for node, _ in shares),
+        nodes=tuple(node for node, _, _ in ranks),
         workers=WORKERS,
         batch_samples=chosen.samples,
         sample_bytes=SAMPLE_BYTES,
         source=chosen.source,
-        compute=tuple(tuple(fed.compute) for fed in ranks),
-        stall=tuple(tuple(fed.stall) for fed in ranks),
-        stall_queue=tuple(tuple(fed.queue) for fed in ranks) if known else None,
-        read_seconds=tuple(fed.read_s for fed in ranks),
-        resident_share=tuple(share for _, share in shares),
+        compute=group.rows([batch.compute for batch in fed]),
+        stall=group.rows([batch.stall for batch in fed]),
+        stall_queue=group.known_rows([batch.queue for batch in fed]),
+        read_seconds=tuple(read_s for _, read_s, _ in ranks),
+        resident_share=tuple(share for _, _, share in ranks),
     )
 
 
-@dataclass
-class Fed:
-    """Seconds per batch of one rank after the warm-up, -1 for unknown; reads in total over its workers."""
+class Fed(NamedTuple):
+    """Seconds of one batch on this rank: computed, waited for the batch, waited for a CPU if known, read."""
 
-    compute: list[float] = field(default_factory=list)
-    stall: list[float] = field(default_factory=list)
-    queue: list[float] = field(default_factory=list)
-    read_s: float = 0.0
+    compute: float
+    stall: float
+    queue: float | None
+    read: float
 
 
-def _feed(files: Files, chosen: Load) -> Fed:
-    """Run the emulated accelerator over all batches."""
+def _feed(group: Group, files: Files, chosen: Load) -> list[Fed]:
+    """Run the emulated accelerator over all batches; those after the warm-up."""
     batches = DataLoader(files, batch_size=chosen.samples, num_workers=WORKERS, prefetch_factor=PREFETCH)
-    fed = Fed()
-    clock, heart = host.QueueClock(), heartbeat.own()
+    fed, clock = list[Fed](), host.QueueClock()
     waited, ready = clock.waited(), time.perf_counter()
-    for number, batch in enumerate(batches):
+    for batch in batches:
         arrived = time.perf_counter()
-        heart.beat()
+        group.beat()
         time.sleep(chosen.compute_s)
         done, now = time.perf_counter(), clock.waited()
-        if number >= WARMUP:
-            own = difference(waited, now)
-            workers = float(batch["queue"].sum()) / WORKERS if float(batch["queue"].min()) >= 0 else None
-            fed.stall.append(arrived - ready)
-            fed.compute.append(done - arrived)
-            fed.queue.append(-1.0 if own is None or workers is None else own + workers)
-            fed.read_s += float(batch["read"].sum())
+        own, workers = difference(waited, now), float(batch["queue"].sum()) / WORKERS
+        queue = None if own is None or math.isnan(workers) else own + workers
+        fed.append(Fed(done - arrived, arrived - ready, queue, float(batch["read"].sum())))
         ready, waited = done, now
-    return fed
+    return fed[WARMUP:]

@@ -7,6 +7,7 @@ so that a repetition takes some milliseconds on a fast disk and on a slow one. A
 repetition together; the peers' times are the yardstick, so a busy moment of a shared service hits all.
 """
 
+import contextlib
 import os
 import shutil
 import statistics
@@ -23,9 +24,10 @@ from smoke_training.evidence.training import Rows
 from smoke_training.model import Verdict
 from smoke_training.plan import StorageTarget
 from smoke_training.probes.context import Context
-from smoke_training.probes.stopwatch import Series
-from smoke_training.probes.storage.disk import CHUNK, BlockFile, Refusal, refusals_of_all, refusing
-from smoke_training.runtime import files, heartbeat
+from smoke_training.probes.group import Group
+from smoke_training.probes.stopwatch import Series, complete
+from smoke_training.probes.storage.disk import CHUNK, BlockFile, Refusals, forgotten
+from smoke_training.runtime import files
 from smoke_training.statistics import slowness
 
 T = TypeVar("T")
@@ -60,14 +62,27 @@ def targets(context: Context) -> tuple[StorageTarget, ...]:
     return context.plan.storage or (StorageTarget(name="scratch", path=str(context.scratch)),)
 
 
+def fresh_name() -> str:
+    """Name for a folder of this rank on a target; `files.sweep` removes one that a killed run leaves."""
+    return f"{PREFIX}{uuid.uuid4().hex[:12]}"
+
+
 def checkpoint_folder(context: Context) -> Path:
     """A folder of this run's own for checkpoints, the same name on all nodes; exchanges with all ranks.
 
     On the plan's target named "checkpoints"; without one in the node's scratch folder.
     """
     target = next((item for item in context.plan.storage if item.name == CHECKPOINTS), None)
-    name = str(context.group.gather(f"{PREFIX}{uuid.uuid4().hex[:12]}")[0])
+    name = context.group.gather(fresh_name())[0]
     return Path(target.path) / name if target else context.scratch / CHECKPOINTS
+
+
+def remove_checkpoints(group: Group, folder: Path) -> None:
+    """Remove a folder of checkpoints when all ranks are done with it."""
+    with contextlib.suppress(RuntimeError):  # a peer may be gone
+        group.barrier()
+    if group.local_rank == 0:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def measure(context: Context) -> Iterator[Record]:
@@ -83,14 +98,16 @@ def measure(context: Context) -> Iterator[Record]:
             trial.tidy()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Operation:
-    """What a repetition times, and what it does before the nodes meet."""
+    """What a repetition times, what it does before the nodes meet, and how long all of them may take."""
 
     name: str
-    first_look: int  # repetitions before the first look
-    run: Callable[[int], None]
-    prepare: Callable[[], None] = lambda: None
+    size: int  # bytes
+    budget_s: float
+    run: Callable[[BlockFile, int], None]
+    prepare: Callable[[BlockFile], None] = lambda _file: None
+    declared_s: float | None = None  # that one should take
 
 
 class Trial:
@@ -100,28 +117,39 @@ class Trial:
         self.sampling, self.group, self.target, self.share = context.sampling, context.group, target, share
         self.budget = FULL if context.full else QUICK
         self.works = self.group.local_rank == 0
-        self.working = _working(self.group.nodes())
-        name = f"{PREFIX}{uuid.uuid4().hex[:12]}"
-        self.folder = Path(target.path) / name
+        ranks = enumerate(self.group.gather((self.group.node, self.works)))
+        self.working = sorted((node, rank) for rank, (node, works) in ranks if works)
+        self.folder = Path(target.path) / fresh_name()
         self.file: BlockFile | None = None
-        self.refusals: list[Refusal] = []
-        self.heart = heartbeat.own()
+        self.refusals = Refusals(self.group, "storage", target.name)
 
     def run(self) -> Iterator[Record]:
         """Measure; stops at the first refusal of any node, which becomes the evidence."""
-        with refusing(self.refusals, "open", self.folder):
+        with self.refusals.collected("open", self.folder):
             if self.works:
                 self.file = BlockFile(self.folder / "blocks", REGIONS)
-        size = self._block_bytes()
+        size, rate = self._block_bytes(), self.target.write_mb_s
         first = self._first_writes(size)
-        write, read = Series(), Series()
-        write_rows = self._repeat(
-            write, self._write(size, first), self.budget.write_s, self._declared_s(size)
+        write = Operation(
+            name="write",
+            size=size,
+            budget_s=self.budget.write_s * self.share,
+            run=lambda file, index: file.write(index, size),
+            declared_s=None if rate is None else size / 1e6 / rate,
         )
+        # The whole file: reads of single blocks from behind the cache vary twentyfold on shared disks.
+        read = Operation(
+            name="read",
+            size=REGIONS * size,
+            budget_s=self.budget.read_s * self.share,
+            run=lambda file, _index: file.read(0, REGIONS * size),
+            prepare=BlockFile.drop_cache,
+        )
+        write_rows, write_queue = self._repeat(write, first)
         resident = self._resident()
-        read_rows = self._repeat(read, self._read(size, first), self.budget.read_s, None)
+        read_rows, read_queue = self._repeat(read, first)
         opens = self._opens()
-        refused = refusals_of_all(self.group, self.refusals, "storage", self.target.name)
+        refused = self.refusals.of_all()
         if refused:
             yield from refused
             return
@@ -132,12 +160,12 @@ class Trial:
             write_bytes=size,
             read_bytes=REGIONS * size,
             write=write_rows,
-            write_queue=self._queues(write),
-            first_write_mb_s=self._of_working(first),
+            write_queue=write_queue,
+            first_write_mb_s=first,
             read=read_rows,
-            read_queue=self._queues(read),
-            resident_share=self._of_working(resident),
-            open=self._of_working(opens),
+            read_queue=read_queue,
+            resident_share=resident,
+            open=opens,
         )
 
     def tidy(self) -> None:
@@ -147,147 +175,104 @@ class Trial:
         if self.works:
             shutil.rmtree(self.folder, ignore_errors=True)
 
-    def _declared_s(self, size: int) -> float | None:
-        rate = self.target.write_mb_s
-        return None if rate is None else size / 1e6 / rate
+    @property
+    def _able(self) -> BlockFile | None:
+        """The file of a rank that works and was refused nothing so far."""
+        return None if self.refusals.own else self.file
 
     def _block_bytes(self) -> int:
         """A power of two that the slowest node writes in about the time of one repetition."""
-        seconds = [0.0]
-        if self.file is not None:
-            with refusing(self.refusals, "write", self.file.path, REGIONS * TRIAL_BYTES):
-                for index in range(REGIONS):
-                    self.file.write(index, TRIAL_BYTES)
-                seconds = [_timed(self._write(TRIAL_BYTES, []).run, index) for index in range(REGIONS)]
-        slowest = max(self.group.maxima([statistics.median(seconds)])[0], 1e-6)
-        wanted = TRIAL_BYTES * self.budget.repetition_s / slowest
+        trial = Series()
+        if file := self._able:
+            with self.refusals.collected("write", file.path, REGIONS * TRIAL_BYTES):
+                for index in range(2 * REGIONS):
+                    with trial.timed():
+                        file.write(index, TRIAL_BYTES)
+        seconds = statistics.median(trial.wall[REGIONS:] or [0.0])  # without the first write of every block
+        wanted = TRIAL_BYTES * self.budget.repetition_s / max(self.group.maxima([seconds])[0], 1e-6)
         return max(CHUNK, min(LARGEST_BLOCK, 1 << int(wanted).bit_length() - 1 if wanted >= 1 else CHUNK))
 
-    def _first_writes(self, size: int) -> list[float]:
-        """MB/s of the blocks' first write, per rank; 0 where the rank does not work."""
+    def _first_writes(self, size: int) -> tuple[float, ...]:
+        """MB/s of the blocks' first write, of the working ranks; 0 where the system refused it."""
         rate = 0.0
-        if self.file is not None and not self.refusals:
-            with refusing(self.refusals, "write", self.file.path, REGIONS * size):
+        if file := self._able:
+            with self.refusals.collected("write", file.path, REGIONS * size):
                 began = time.perf_counter()
                 for index in range(REGIONS):
-                    self.file.write(index, size)
-                    self.heart.beat()
+                    file.write(index, size)
+                    self.group.beat()
                 rate = REGIONS * size / 1e6 / (time.perf_counter() - began)
-        return self.group.gather(rate)
+        return self._of_working(rate)
 
-    def _write(self, size: int, first: list[float]) -> Operation:
-        looks = _first_look(self.budget.write_s * self.share, size, first)
-        return Operation("write", looks, lambda index: self._file.write(index, size))
+    def _repeat(self, operation: Operation, first: Sequence[float]) -> tuple[Rows, Rows | None]:
+        """Repeat together until the comparison is decided or time is up: seconds, and waiting for a CPU.
 
-    def _read(self, size: int, first: list[float]) -> Operation:
-        """The whole file: reads of single blocks from behind the cache vary twentyfold on shared disks."""
-        looks = _first_look(self.budget.read_s * self.share, REGIONS * size, first)
-        return Operation("read", looks, lambda _index: self._file.read(0, REGIONS * size), self._forget)
-
-    def _forget(self) -> None:
-        self._file.drop_cache()
-
-    @property
-    def _file(self) -> BlockFile:
-        assert self.file is not None
-        return self.file
-
-    def _repeat(
-        self, series: Series, operation: Operation, budget_s: float, declared_s: float | None
-    ) -> Rows:
-        """Repeat together until the comparison is decided or time is up; the working ranks' rows.
-
-        A finding of slowness needs a second window after a pause to stand.
+        Of the working ranks, whose kernels alone have to say the latter. `first` is the MB/s of the blocks'
+        first write. A finding of slowness needs a second window after a pause to stand.
         """
-        budget, again, spent = budget_s * self.share, False, 0.0
+        series, budget, again, spent = Series(), operation.budget_s, False, 0.0
         while True:
             began = time.monotonic()
-            self._window(series, operation, LOOK_EVERY if series.wall else operation.first_look)
+            self._window(series, operation, LOOK_EVERY if series.wall else _first_look(operation, first))
             spent += time.monotonic() - began
-            rows = self._rows(series.wall)
-            status = self.sampling.storage(rows, self._queues(series), declared_s)
+            rows = self._of_working(tuple(series.wall))
+            queues = complete([complete(row) for row in self._of_working(series.queue)])
+            status = self.sampling.storage(rows, queues, operation.declared_s)
             # One clock and one list of refusals for all, so that all stop together.
-            late, refused = self.group.maxima([spent, float(bool(self.refusals))])
+            late, refused = self.group.maxima([spent, float(bool(self.refusals.own))])
             if refused or status is Verdict.PASS or len(series.wall) >= CAP:
-                return rows
+                return rows, queues
             limit = max(budget, BURSTY_S * self.share) if slowness.bursty(rows) else budget
             if status is Verdict.FAIL and not again:
-                again, budget = True, late + budget_s * self.share
+                again, budget = True, late + operation.budget_s
                 time.sleep(CONFIRM_AFTER_S)
             elif late > limit:
-                return rows
+                return rows, queues
 
     def _window(self, series: Series, operation: Operation, repetitions: int) -> None:
         for index in range(len(series.wall), len(series.wall) + repetitions):
-            working = self.file is not None and not self.refusals
-            if working:
-                operation.prepare()
+            file = self._able
+            if file is not None:
+                operation.prepare(file)
             self.group.barrier()
-            self.heart.beat()
-            if not working:
+            if file is None:
                 series.skip()
                 continue
-            with refusing(self.refusals, operation.name, self._file.path), series.timed():
-                operation.run(index)
-            if self.refusals:
+            with self.refusals.collected(operation.name, file.path), series.timed():
+                operation.run(file, index)
+            if self.refusals.own:
                 series.wall[-1] = 0.0
 
-    def _resident(self) -> list[float | None]:
-        """Share of the file that is cached although it was dropped, per rank."""
-        share: float | None = None
-        if self.file is not None:
-            self.file.drop_cache()
-            share = self.file.resident_share()
-        return self.group.gather(share)
+    def _resident(self) -> tuple[float | None, ...]:
+        """Share of the file that is cached although it was dropped, of the working ranks."""
+        shares = None
+        if file := self._able:
+            with self.refusals.collected("read", file.path):
+                shares = forgotten([file.path])
+        return self._of_working(shares[0] if shares else None)
 
-    def _opens(self) -> list[tuple[float, ...]]:
-        """Seconds to open each of some small files that exist, per rank; the creation is not timed."""
-        seconds: list[float] = []
-        if self.works and not self.refusals:
-            with refusing(self.refusals, "open", self.folder):
+    def _opens(self) -> tuple[tuple[float, ...], ...]:
+        """Seconds to open each of some small files that exist, of the working ranks."""
+        opened = Series()
+        if self._able:
+            with self.refusals.collected("open", self.folder):
                 deadline, made = time.monotonic() + self.budget.open_s * self.share, list[Path]()
                 while len(made) < OPEN_FILES and time.monotonic() < deadline:
                     made.append(self.folder / f"small-{len(made)}")
                     made[-1].write_bytes(b"x")
-                seconds = [_timed(_open(path), 0) for path in made]
-        return self.group.gather(tuple(seconds))
+                for path in made:
+                    with opened.timed():
+                        os.close(os.open(path, os.O_RDONLY))
+        return self._of_working(tuple(opened.wall))
 
-    def _of_working(self, values: Sequence[T]) -> tuple[T, ...]:
-        return tuple(values[rank] for _, rank in self.working)
-
-    def _rows(self, values: Sequence[float]) -> Rows:
-        return self._of_working(self.group.rows(values))
-
-    def _queues(self, series: Series) -> Rows | None:
-        """Of the working ranks, whose kernels alone have to say it."""
-        mine = series.queue if self.works else [0.0] * len(series.queue)
-        rows = self.group.known_rows(mine)
-        return None if rows is None else self._of_working(rows)
+    def _of_working(self, item: T) -> tuple[T, ...]:
+        """One item of every rank that works."""
+        items = self.group.gather(item)
+        return tuple(items[rank] for _, rank in self.working)
 
 
-def _first_look(budget_s: float, size: int, mb_s: list[float]) -> int:
+def _first_look(operation: Operation, mb_s: Sequence[float]) -> int:
     """Repetitions before the first look: fewer where the blocks' first write says that they take long."""
     slowest = min((rate for rate in mb_s if rate > 0), default=0.0)
-    fitting = int(2 * budget_s * slowest * 1e6 / size) if slowest else FIRST_LOOK
+    fitting = int(2 * operation.budget_s * slowest * 1e6 / operation.size) if slowest else FIRST_LOOK
     return max(LOOK_EVERY, min(FIRST_LOOK, fitting))
-
-
-def _working(nodes: list[int]) -> list[tuple[int, int]]:
-    """(node, rank) of the ranks that work, in node order: the first rank of each node."""
-    first: dict[int, int] = {}
-    for rank, node in enumerate(nodes):
-        first.setdefault(node, rank)
-    return sorted(first.items())
-
-
-def _timed(operation: Callable[[int], None], index: int) -> float:
-    began = time.perf_counter()
-    operation(index)
-    return time.perf_counter() - began
-
-
-def _open(path: Path) -> Callable[[int], None]:
-    def once(_index: int) -> None:
-        os.close(os.open(path, os.O_RDONLY))
-
-    return once

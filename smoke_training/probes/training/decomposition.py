@@ -1,19 +1,14 @@
 """Where the seconds of real steps go, through the instrument that users put around their own loop."""
 
 import os
-import time
-from collections.abc import Iterator
-from dataclasses import dataclass
-from pathlib import Path
 
 import torch
 import torch.distributed as dist
-from torch import Tensor
 from torch.nn.parallel import DistributedDataParallel
 
 from smoke_training.evidence.training import Decomposition
 from smoke_training.formulae.mfu import flops_per_token
-from smoke_training.instrumentation import Run, instrument
+from smoke_training.instrumentation import instrument
 from smoke_training.instrumentation.marks import Step
 from smoke_training.probes.context import Context
 from smoke_training.probes.group import Group
@@ -26,36 +21,15 @@ BARE = 20
 BUCKET_BYTES = 25 * 2**20  # DistributedDataParallel's default bucket
 
 
-@dataclass(frozen=True)
-class Trained:
-    """The model whose steps are taken apart, and what it is made of."""
-
-    model: DistributedDataParallel
-    size: transformer.Size
-    dtype: torch.dtype
-
-
-class Loader:
-    """Synthetic tokens, made when they are asked for: the work of a loader without workers."""
-
-    def __init__(self, group: Group, size: transformer.Size, seed: int, steps: int) -> None:
-        self.group, self.size, self.seed, self.steps = group, size, seed, steps
-
-    def __iter__(self) -> Iterator[Tensor]:
-        for step in range(self.steps):
-            self.group.beat()
-            yield transformer.tokens(
-                self.size, self.seed, step * self.group.world + self.group.rank, self.group.device
-            )
-
-
-def measure(context: Context, trained: Trained) -> Decomposition:
+def measure(
+    context: Context, model: DistributedDataParallel, size: transformer.Size, dtype: torch.dtype
+) -> Decomposition:
     """The `decomposition` evidence of real steps: loader, forward, backward, optimizer, checkpoint."""
-    group, model, size = context.group, trained.model, trained.size
+    group = context.group
     parameters = list(model.parameters())
     optimizer = torch.optim.SGD(parameters, lr=0.01, momentum=0.9)
     steps = WARMUP + (STEPS_FULL if context.full else STEPS)
-    loader = Loader(group, size, context.plan.seed, steps)
+    loader = transformer.stream(group, size, context.plan.seed, steps)
     path = context.scratch / f"decomposition-{group.rank}.pt"
     model.zero_grad()
     group.barrier()
@@ -65,13 +39,16 @@ def measure(context: Context, trained: Trained) -> Decomposition:
             optimizer.step()
             optimizer.zero_grad()
             if run.step % SAVE_EVERY == 0:
-                _save(run, model, path)
+                with run.checkpoint(), path.open("wb") as stream:  # of every rank, until it is durable
+                    torch.save(model.module.state_dict(), stream)
+                    stream.flush()
+                    os.fsync(stream.fileno())
     path.unlink(missing_ok=True)
     group.sync()
     rows = (group.rows(column) for column in zip(*run.history[WARMUP:], strict=True))
     return Decomposition(
         **dict(zip(Step._fields, rows, strict=True)),
-        bare=_bare(group, sum(p.numel() * p.element_size() for p in parameters), trained.dtype),
+        bare=_bare(group, sum(p.numel() * p.element_size() for p in parameters), dtype),
         tokens_per_step=size.tokens * group.world,
         flops_per_token=flops_per_token(
             parameters=sum(p.numel() for p in parameters),
@@ -80,17 +57,9 @@ def measure(context: Context, trained: Trained) -> Decomposition:
             width=size.width,
             context=size.context,
         ),
-        dtype=str(trained.dtype).removeprefix("torch."),
+        dtype=str(dtype).removeprefix("torch."),
         device=torch.cuda.get_device_name(group.device) if group.cuda else "cpu",
     )
-
-
-def _save(run: "Run[Tensor]", model: DistributedDataParallel, path: Path) -> None:
-    """Every rank writes the weights to its node's scratch folder and waits until they are durable."""
-    with run.checkpoint(), path.open("wb") as stream:
-        torch.save(model.module.state_dict(), stream)
-        stream.flush()
-        os.fsync(stream.fileno())
 
 
 def _bare(group: Group, size_bytes: int, dtype: torch.dtype) -> tuple[float, ...]:
@@ -100,15 +69,15 @@ def _bare(group: Group, size_bytes: int, dtype: torch.dtype) -> tuple[float, ...
         torch.zeros(min(BUCKET_BYTES, size_bytes - start) // width, dtype=dtype, device=group.device)
         for start in range(0, size_bytes, BUCKET_BYTES)
     ]
-    seconds = []
-    for _ in range(BARE):
-        group.barrier()
-        group.sync()
-        start = time.perf_counter()
+
+    def exchange() -> None:
         works = [dist.all_reduce(bucket, async_op=True) for bucket in buckets]
         for work in works:
             if work is not None:
                 work.wait()
-        group.sync()
-        seconds.append(time.perf_counter() - start)
+
+    seconds = []
+    for _ in range(BARE):
+        group.barrier()
+        seconds.append(group.seconds(exchange))
     return group.maxima(seconds)

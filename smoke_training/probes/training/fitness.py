@@ -5,6 +5,7 @@ this run: a neighbour, a hypervisor, a quota, a clock.
 """
 
 import time
+import timeit
 from collections.abc import Iterator
 
 import torch
@@ -24,20 +25,20 @@ _TURNS = 20_000
 
 
 class Spinner:
-    """The same work on every rank: the number of turns is agreed on once."""
+    """The same work on every rank, in as many waves as the most crowded node needs for its CPUs."""
 
     def __init__(self, group: Group) -> None:
         self.group = group
-        fastest = min(_seconds(_TURNS) for _ in range(5))
-        wanted = group.gather(round(_TURNS * SPIN_SECONDS / fastest))
-        self.turns = max(1, min(wanted))
-        self.wave, self.waves = _wave(group)
+        fastest = min(timeit.repeat(lambda: _spin(_TURNS), number=1))
+        self.turns = max(1, min(group.gather(round(_TURNS * SPIN_SECONDS / fastest))))  # agreed on once
+        found = group.gather((group.node, host.usable_cpus()))
+        self.waves = max(-(-sum(other == node for other, _ in found) // cpus) for node, cpus in found)
 
     def run(self, spins: Series, count: int) -> None:
         """`count` spins of every rank, wave by wave; all ranks must call it."""
         for wave in range(self.waves):
             self.group.barrier()
-            if wave == self.wave:
+            if wave == self.group.local_rank % self.waves:
                 for _ in range(count):
                     with spins.timed():
                         _spin(self.turns)
@@ -60,7 +61,8 @@ def measure(context: Context) -> Iterator[Record]:
 
 def window_reader(group: Group) -> WindowReader:
     """A reader of this rank's machine and GPU, started now."""
-    return WindowReader(time.monotonic(), _uuid(group) if group.cuda else None)
+    gpu = f"GPU-{torch.cuda.get_device_properties(group.device).uuid}" if group.cuda else None
+    return WindowReader(time.monotonic(), gpu)
 
 
 def windows(group: Group, reader: WindowReader) -> tuple[Window, ...]:
@@ -71,21 +73,3 @@ def windows(group: Group, reader: WindowReader) -> tuple[Window, ...]:
 def _spin(turns: int) -> None:
     for _ in range(turns):
         pass
-
-
-def _seconds(turns: int) -> float:
-    start = time.perf_counter()
-    _spin(turns)
-    return time.perf_counter() - start
-
-
-def _wave(group: Group) -> tuple[int, int]:
-    """The wave of this rank, and how many waves the most crowded node needs."""
-    found = group.gather((group.node, host.usable_cpus()))
-    crowds = [-(-sum(other == node for other, _ in found) // cpus) for node, cpus in found]
-    waves = max(crowds)
-    return group.local_rank % waves, waves
-
-
-def _uuid(group: Group) -> str:
-    return f"GPU-{torch.cuda.get_device_properties(group.device).uuid}"

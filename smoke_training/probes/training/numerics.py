@@ -13,8 +13,6 @@ before every pass.
 import hashlib
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from types import TracebackType
 from typing import Self
 
 import torch
@@ -27,19 +25,6 @@ FOUND_AT_MOST = 32  # entries: a NaN that reached the weights would fill pages
 _BITS = {1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
 
 
-@dataclass
-class Sample:
-    """Sums over the bits of every parameter's gradient at one step."""
-
-    step: int
-    sums: list[tuple[int, int]] = field(default_factory=list)
-
-    @property
-    def digest(self) -> str:
-        """Sixteen hexadecimal digits over all parameters."""
-        return hashlib.blake2b(repr(self.sums).encode(), digest_size=8).hexdigest()
-
-
 class Watch:
     """Checks every backward pass through a model; use it in a `with` statement around the passes.
 
@@ -50,7 +35,7 @@ class Watch:
         self._group = group
         self.passes = 0
         self.found: list[NonFinite] = []
-        self.samples: list[Sample] = []
+        self.samples: dict[int, list[tuple[int, int]]] = {}  # step -> sums over the bits of every gradient
         self._named = [
             (name.removeprefix("module."), parameter)
             for name, parameter in model.named_parameters()
@@ -67,9 +52,7 @@ class Watch:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         for handle in self._handles:
             handle.remove()
 
@@ -84,39 +67,30 @@ class Watch:
 
     def checksum(self) -> None:
         """Remember the gradients after the reduction of the last pass; outside timed regions."""
-        sample = Sample(self.passes - 1)
-        for _, parameter in self._named:
-            if parameter.grad is None:
-                sample.sums.append((0, 0))
-                continue
-            bits = parameter.grad.detach().contiguous().view(-1).view(_BITS[parameter.grad.element_size()])
-            sums = torch.stack([bits.sum(dtype=torch.int64), bits[::2].sum(dtype=torch.int64)]).tolist()
-            sample.sums.append((int(sums[0]), int(sums[1])))
-        self.samples.append(sample)
+        self.samples[self.passes - 1] = [_sums(parameter.grad) for _, parameter in self._named]
 
     def evidence(self, phase: str) -> Numerics:
         """The `numerics` evidence of a phase; every rank must call it at the same place."""
         self.settle()
         group = self._group
         found = group.gather(self.found)
-        digests = tuple(group.gather(tuple(sample.digest for sample in self.samples)))
+        digests = tuple(group.gather(tuple(map(_digest, self.samples.values()))))
         return Numerics(
             phase=phase,
             passes=min(group.gather(self.passes)),
             nonfinite=tuple(item for items in found for item in items),
-            steps=tuple(sample.step for sample in self.samples),
+            steps=tuple(self.samples),
             checksums=digests,
             differing=self._differing(digests),
         )
 
     def _differing(self, digests: Sequence[Sequence[str]]) -> tuple[str, ...]:
         """Parameters whose sums are not the same on all ranks at the first step where any differ."""
-        where = first_difference(digests)
-        if where is None:
-            return ()
-        rows = self._group.gather(self.samples[where].sums)
-        columns = zip(self._named, zip(*rows, strict=True), strict=True)
-        return tuple(name for (name, _), sums in columns if len(set(sums)) > 1)
+        for sums, column in zip(self.samples.values(), zip(*digests, strict=True), strict=True):
+            if len(set(column)) > 1:
+                columns = zip(self._named, zip(*self._group.gather(sums), strict=True), strict=True)
+                return tuple(name for (name, _), found in columns if len(set(found)) > 1)
+        return ()
 
     def _after_forward(self, *_: object) -> None:
         # A pass that did not come through the model itself (through a wrapped module, say) is not counted.
@@ -152,7 +126,15 @@ class Watch:
             )
 
 
-def first_difference(digests: Sequence[Sequence[str]]) -> int | None:
-    """Index of the first sample that is not the same on all ranks."""
-    columns = list(zip(*digests, strict=True))
-    return next((index for index, column in enumerate(columns) if len(set(column)) > 1), None)
+def _sums(gradient: Tensor | None) -> tuple[int, int]:
+    """Sums over the bits of all elements and of every second one; zeros without a gradient."""
+    if gradient is None:
+        return 0, 0
+    bits = gradient.detach().contiguous().view(-1).view(_BITS[gradient.element_size()])
+    every, second = torch.stack([bits.sum(dtype=torch.int64), bits[::2].sum(dtype=torch.int64)]).tolist()
+    return int(every), int(second)
+
+
+def _digest(sums: list[tuple[int, int]]) -> str:
+    """Sixteen hexadecimal digits over all parameters."""
+    return hashlib.blake2b(repr(sums).encode(), digest_size=8).hexdigest()

@@ -5,12 +5,10 @@ backward pass. What of that is exposed is seen by comparison with the same step 
 model without any collective, alternating in the order A B B A. On CUDA untested on hardware.
 """
 
-import gc
-import time
 from collections.abc import Iterator
+from functools import partial
 
 import torch
-import torch.distributed as dist
 from torch import Tensor, nn
 from torch.distributed.device_mesh import init_device_mesh
 from torch.nn.parallel import DistributedDataParallel
@@ -19,8 +17,9 @@ from smoke_training.evidence import Record
 from smoke_training.evidence.training import Sharded
 from smoke_training.probes.context import Context
 from smoke_training.probes.group import Group
+from smoke_training.probes.stopwatch import without_collection
 from smoke_training.probes.training import transformer
-from smoke_training.probes.training.parity import LEARNING_RATE, train
+from smoke_training.probes.training.parity import mean, train
 from smoke_training.probes.training.transformer import Size
 
 LOSS_STEPS = 20
@@ -34,10 +33,11 @@ def measure(context: Context) -> Iterator[Record]:
     size = transformer.GPU_TIMING if group.cuda else transformer.CPU_TIMING
     sharded, parameter_bytes, kept = _shard(group, size, seed)
     replicated = DistributedDataParallel(transformer.build(size, seed, group.device, torch.float32))
-    losses, plain_losses = (_losses(group, size, seed, model) for model in (sharded, replicated))
+    batches = list(transformer.stream(group, size, seed, LOSS_STEPS))
+    losses, plain_losses = (mean(group, train(group, model, batches)) for model in (sharded, replicated))
     del replicated
     plain = transformer.build(size, seed, group.device, torch.float32)
-    step, alone = _times(group, size, seed, sharded, plain)
+    step, alone = _times(group, sharded, plain, batches[0])
     yield Sharded(
         dtype="float32",
         losses=losses,
@@ -64,43 +64,20 @@ def _shard(group: Group, size: Size, seed: int) -> tuple[nn.Module, int, int]:
     return model, whole, sum(part.numel() * part.element_size() for part in mine)
 
 
-def _losses(group: Group, size: Size, seed: int, model: nn.Module) -> tuple[float, ...]:
-    """Mean loss over ranks of every step."""
-    optimizer = torch.optim.SGD(model.parameters(), lr=LEARNING_RATE, momentum=0.9)
-    found = []
-    for step in range(LOSS_STEPS):
-        batch = transformer.tokens(size, seed, step * group.world + group.rank, group.device)
-        loss = train(model, optimizer, batch)
-        group.beat()
-        dist.all_reduce(loss)
-        found.append(float(loss) / group.world)
-    optimizer.zero_grad()
-    return tuple(found)
-
-
 def _times(
-    group: Group, size: Size, seed: int, sharded: nn.Module, plain: nn.Module
+    group: Group, sharded: nn.Module, plain: nn.Module, batch: Tensor
 ) -> tuple[list[float], list[float]]:
     """Seconds per step on this rank, sharded and without any collective."""
-    batch = transformer.tokens(size, seed, group.rank, group.device)
     step, alone = list[float](), list[float]()
-    gc.collect()
-    gc.disable()
-    try:
+    with without_collection():
         for index in range(WARMUP + ITERATIONS):
             pair = ((sharded, step), (plain, alone))
             for model, seconds in pair if index % 2 == 0 else reversed(pair):
+                model.zero_grad()
                 group.barrier()
-                seconds.append(_timed(group, model, batch))
-    finally:
-        gc.enable()
+                seconds.append(group.seconds(partial(_pass, model, batch)))
     return step[WARMUP:], alone[WARMUP:]
 
 
-def _timed(group: Group, model: nn.Module, batch: Tensor) -> float:
-    model.zero_grad()
-    group.sync()
-    start = time.perf_counter()
+def _pass(model: nn.Module, batch: Tensor) -> None:
     model(batch).backward()
-    group.sync()
-    return time.perf_counter() - start

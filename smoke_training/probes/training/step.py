@@ -8,7 +8,6 @@ meet at a barrier before every iteration, outside the timed region, where gradie
 fixed spin before the first look and after each one tells how quiet the machines were meanwhile.
 """
 
-import gc
 import time
 from collections.abc import Iterator
 from contextlib import nullcontext
@@ -19,8 +18,7 @@ from torch.nn.parallel import DistributedDataParallel
 from smoke_training.evidence import Record
 from smoke_training.evidence.training import Training
 from smoke_training.probes.context import Context
-from smoke_training.probes.group import Group
-from smoke_training.probes.stopwatch import Series
+from smoke_training.probes.stopwatch import Series, without_collection
 from smoke_training.probes.training import decomposition, fitness, transformer
 from smoke_training.probes.training.numerics import Watch
 from smoke_training.runtime.window import WindowReader
@@ -33,108 +31,94 @@ BUDGET_S, BUDGET_FULL_S = 25.0, 60.0  # of sampling: on a busy machine the cap o
 CHECKSUM_EVERY_CUDA = 10  # reading a billion gradients costs a step; on CPU every one is checked
 
 
-class StepTimer:
-    """Times one step at a time; on CUDA the device is waited for (untested on hardware)."""
+class Sampler:
+    """Samples all ranks until nothing more can change the verdict of the training checks.
 
-    def __init__(self, group: Group, seed: int) -> None:
-        self.group = group
+    On CUDA the device is waited for after every step (untested on hardware).
+    """
+
+    def __init__(self, context: Context) -> None:
+        self.context, self.group = context, context.group
+        group, seed = context.group, context.plan.seed
         self.size = transformer.GPU_TIMING if group.cuda else transformer.CPU_TIMING
         self.dtype = torch.bfloat16 if group.cuda else torch.float32
-        network = transformer.build(self.size, seed, group.device, self.dtype)
-        self.parameters = sum(p.numel() for p in network.parameters())
-        self.gradient_bytes = sum(p.numel() * p.element_size() for p in network.parameters())
-        self.model = DistributedDataParallel(network)
+        self.model = DistributedDataParallel(transformer.build(self.size, seed, group.device, self.dtype))
         self.watch = Watch(self.model, group)
         self.batches = [
             transformer.tokens(self.size, seed, group.rank * BATCHES + i, group.device)
             for i in range(BATCHES)
         ]
-
-    def alone(self, series: Series, index: int) -> None:
-        """One step without the other ranks: not a pass of the phase, because the other ranks have none."""
-        self.model.zero_grad()
-        self._timed(self.model.module, series, self.batches[index % BATCHES])
-        self.watch.check()
-        self.watch.settle()
-
-    def run(self, series: Series, index: int, *, synchronised: bool) -> None:
-        """One step, with or without the gradient all-reduce."""
-        self.model.zero_grad()
-        with nullcontext() if synchronised else self.model.no_sync():
-            self._timed(self.model, series, self.batches[index % BATCHES])
-        self.watch.settle()
-        if synchronised and (not self.group.cuda or index % CHECKSUM_EVERY_CUDA == 0):
-            self.watch.checksum()
-
-    def _timed(self, model: torch.nn.Module, series: Series, batch: torch.Tensor) -> None:
-        self.group.sync()
-        with series.timed():
-            model(batch).backward()
-            self.group.sync()
-
-
-class Sampler:
-    """Samples all ranks until nothing more can change the verdict of the training checks."""
-
-    def __init__(self, context: Context) -> None:
-        self.context, self.group = context, context.group
-        self.timer = StepTimer(self.group, context.plan.seed)
-        self.spinner, self.spins = fitness.Spinner(self.group), Series()
+        self.spinner, self.spins = fitness.Spinner(group), Series()
         self.compute, self.step = Series(), Series()
-        self.reader: WindowReader | None = None
 
     def sample(self) -> Training:
         """The `training` evidence."""
-        self._warm_up()
+        warm = Series()
+        for index in range(WARMUP):
+            self.group.barrier()
+            self._run(warm, index, synchronised=True)
+            self._run(warm, index, synchronised=False)
         alone = self._alone()
-        self.reader = fitness.window_reader(self.group)
+        reader = fitness.window_reader(self.group)
         self.spinner.run(self.spins, fitness.SPINS_BETWEEN)
         began = time.monotonic()
         budget = BUDGET_FULL_S if self.context.full else BUDGET_S
         while True:
-            self._iterate(straggler.LOOK_EVERY if self.compute.wall else straggler.FIRST_LOOK)
+            self._iterate(reader, straggler.LOOK_EVERY if self.compute.wall else straggler.FIRST_LOOK)
             self.spinner.run(self.spins, fitness.SPINS_BETWEEN)
-            found = self._found(self.reader, alone)
+            found = self._found(reader, alone)
             # One clock for all, so that all stop together.
             spent = self.group.maxima([time.monotonic() - began])[0]
             over = len(self.compute.wall) >= straggler.CAP or spent > budget
             if over or not self.context.sampling.training(found):
                 return found
 
-    def _warm_up(self) -> None:
-        warm = Series()
-        for index in range(WARMUP):
-            self.group.barrier()
-            self.timer.run(warm, index, synchronised=True)
-            self.timer.run(warm, index, synchronised=False)
-
     def _alone(self) -> tuple[float, ...]:
-        """Compute-only steps of rank 0 while all others wait at the barrier; the same list on every rank."""
+        """Compute-only steps of rank 0 while all others wait at the barrier; the same list on every rank.
+
+        None is a pass of the phase, because the other ranks have none.
+        """
         series = Series()
         self.group.barrier()
         if self.group.rank == 0:
             for index in range(ALONE):
-                self.timer.alone(series, index)
+                self._timed(self.model.module, series, index)
+                self.watch.check()
+                self.watch.settle()
         self.group.barrier()
         return self.group.maxima(series.wall or [0.0] * ALONE)
 
-    def _iterate(self, iterations: int) -> None:
-        assert self.reader is not None
+    def _iterate(self, reader: WindowReader, iterations: int) -> None:
         for index in range(iterations):
             first = index % 2 == 0
             for synchronised in (not first, first):
                 self.group.barrier()
                 if synchronised:
-                    self.timer.run(self.step, index, synchronised=True)
+                    self._run(self.step, index, synchronised=True)
                     continue
-                self.reader.resume()
-                self.timer.run(self.compute, index, synchronised=False)
-                self.reader.pause()
+                reader.resume()
+                self._run(self.compute, index, synchronised=False)
+                reader.pause()
             if first:
-                self.reader.sample_clock()
+                reader.sample_clock()
+
+    def _run(self, series: Series, index: int, *, synchronised: bool) -> None:
+        """One step, with or without the gradient all-reduce."""
+        with nullcontext() if synchronised else self.model.no_sync():
+            self._timed(self.model, series, index)
+        self.watch.settle()
+        if synchronised and (not self.group.cuda or index % CHECKSUM_EVERY_CUDA == 0):
+            self.watch.checksum()
+
+    def _timed(self, model: torch.nn.Module, series: Series, index: int) -> None:
+        model.zero_grad()
+        self.group.sync()
+        with series.timed():
+            model(self.batches[index % BATCHES]).backward()
+            self.group.sync()
 
     def _found(self, reader: WindowReader, alone: tuple[float, ...]) -> Training:
-        group, timer = self.group, self.timer
+        group, parameters = self.group, list(self.model.parameters())
         return Training(
             compute=group.rows(self.compute.wall),
             compute_cpu=group.rows(self.compute.cpu),
@@ -144,22 +128,16 @@ class Sampler:
             spin=group.rows(self.spins.wall),
             spin_queue=group.known_rows(self.spins.queue),
             windows=fitness.windows(group, reader),
-            parameters=timer.parameters,
-            gradient_bytes=timer.gradient_bytes,
-            tokens_per_step=timer.size.tokens * group.world,
+            parameters=sum(p.numel() for p in parameters),
+            gradient_bytes=sum(p.numel() * p.element_size() for p in parameters),
+            tokens_per_step=self.size.tokens * group.world,
         )
 
 
 def measure(context: Context) -> Iterator[Record]:
     """The `training`, `decomposition` and `numerics` evidence."""
     sampler = Sampler(context)
-    gc.collect()
-    gc.disable()
-    try:
-        with sampler.timer.watch as watch:
-            yield sampler.sample()
-            timer = sampler.timer
-            yield decomposition.measure(context, decomposition.Trained(timer.model, timer.size, timer.dtype))
-            yield watch.evidence("training")
-    finally:
-        gc.enable()
+    with without_collection(), sampler.watch as watch:
+        yield sampler.sample()
+        yield decomposition.measure(context, sampler.model, sampler.size, sampler.dtype)
+        yield watch.evidence("training")

@@ -1,10 +1,13 @@
 """A small causal language model on synthetic tokens: deterministic, no data set, no download."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
+
+from smoke_training.probes.group import Group
 
 
 @dataclass(frozen=True)
@@ -92,3 +95,10 @@ def tokens(size: Size, seed: int, index: int, device: torch.device) -> Tensor:
     noise = torch.randint(2, (size.batch, size.context + 1), generator=dice)
     line = start + stride * torch.arange(size.context + 1) + noise
     return (line % size.vocabulary).to(device)
+
+
+def stream(group: Group, size: Size, seed: int, steps: int) -> Iterator[Tensor]:
+    """Batches of this rank, one per step, made when they are asked for: a loader without workers."""
+    for step in range(steps):
+        group.beat()
+        yield tokens(size, seed, step * group.world + group.rank, group.device)

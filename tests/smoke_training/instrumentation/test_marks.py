@@ -41,8 +41,8 @@ def test_sections_get_the_time_until_the_next_begins(clock: Clock) -> None:
         clock.now += seconds
     assert watch.enter(OTHER) == CHECKPOINT
     watch.end_step()
-    assert watch.take().steps() == [Step(1, 4, 8, 16, 2, 31)]
-    assert watch.take().steps() == []
+    assert watch.take()() == [Step(1, 4, 8, 16, 2, 31)]
+    assert watch.take()() == []
 
 
 @given(st.lists(st.tuples(st.integers(0, 4), st.floats(0, 1)), max_size=30))
@@ -55,7 +55,7 @@ def test_parts_sum_to_the_total_whatever_the_order(sections: list[tuple[int, flo
             watch.enter(section)
             found.now += seconds
         watch.end_step()
-    (step,) = watch.take().steps()
+    (step,) = watch.take()()
     assert sum(step[:5]) == pytest.approx(step.total)
 
 
@@ -84,4 +84,4 @@ def test_steps_follow_each_other(clock: Clock) -> None:
         watch.enter(COMPUTE)
         clock.now += length
         watch.end_step()
-    assert [step.total for step in watch.take().steps()] == [1.0, 2.0, 3.0]
+    assert [step.total for step in watch.take()()] == [1.0, 2.0, 3.0]

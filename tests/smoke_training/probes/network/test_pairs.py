@@ -26,8 +26,8 @@ from smoke_training.probes.context import Context
 from smoke_training.probes.group import Group
 from smoke_training.probes.network import pairs, reach
 from smoke_training.probes.network import rails as probe
-from smoke_training.probes.network.arena import MESSAGES, Arena
-from smoke_training.probes.network.endpoints import GlooEndpoint
+from smoke_training.probes.network.arena import Arena
+from smoke_training.probes.network.endpoints import MESSAGES, GlooEndpoint
 from smoke_training.runtime import counters
 from tests.smoke_training.samples import plan
 
@@ -66,14 +66,14 @@ class ThreadGroup(Group):
 
 
 class SlowEndpoint(GlooEndpoint):
-    """An endpoint at which what `slow(to, source)` says takes that many seconds longer."""
+    """An endpoint at which what comes from a node takes as many seconds longer as `slow(node)` says."""
 
     def __init__(self, store: Store, place: int, count: int, slow: Callable[[int | None], float]) -> None:
         super().__init__(store, place, count, "lo")
         self.slow = slow
 
-    def transfer(self, to: int | None, source: int | None, messages: int, size: int) -> float | None:
-        seconds, late = super().transfer(to, source, messages, size), self.slow(source)
+    def transfer(self, peer: int, size: int, *, sends: bool) -> float | None:
+        seconds, late = super().transfer(peer, size, sends=sends), self.slow(None if sends else peer)
         time.sleep(late)
         return None if seconds is None else seconds + late
 
@@ -127,7 +127,7 @@ def meet(count: int, slow: Callable[[int, int | None], float]) -> tuple[Plan, To
     wanted = plan(nodes=count, rails=["lo"], rail_gbit_s=0.2)
 
     def work(group: Group, store: Store) -> Tournament:
-        return pairs.tournament(context(group, wanted), arena(group, store, count, slow), "pairs", 3.0)
+        return pairs.Rounds(context(group, wanted), arena(group, store, count, slow)).run("pairs", 3.0)
 
     found: list[Tournament] = together(count, work)
     assert all(met.cells == found[0].cells for met in found), "every rank must come to the same record"
@@ -213,7 +213,7 @@ def test_a_slow_node_among_many_is_found_in_a_sample_which_the_result_names() ->
 
 def test_a_transfer_that_breaks_off_ends_the_tournament_on_every_rank() -> None:
     class Broken(SlowEndpoint):
-        def transfer(self, to: int | None, source: int | None, messages: int, size: int) -> float | None:
+        def transfer(self, peer: int, size: int, *, sends: bool) -> float | None:
             raise RuntimeError("Timed out waiting 20000ms for recv operation to complete")
 
     wanted = plan(nodes=2, rails=["lo"], rail_gbit_s=0.2)
@@ -224,7 +224,7 @@ def test_a_transfer_that_breaks_off_ends_the_tournament_on_every_rank() -> None:
         )
         end._timeout = type(end._timeout)(seconds=1)
         seat = Arena(group=group, nodes=(0, 1), endpoint=end, interface="lo")
-        return pairs.tournament(context(group, wanted), seat, "pairs", 3.0)
+        return pairs.Rounds(context(group, wanted), seat).run("pairs", 3.0)
 
     began = time.monotonic()
     found = together(2, work)
@@ -237,18 +237,18 @@ def test_a_transfer_that_breaks_off_ends_the_tournament_on_every_rank() -> None:
 def test_a_rail_is_connected_and_all_reduced_by_itself() -> None:
     def work(group: Group, store: Store) -> Any:
         ends = reach.ends(group.gather, "lo", group.node, [0, 1, 2])
-        return ends, probe._all_reduces(arena(group, store, 3, lambda place, source: 0.0), "lo", 1 << 20)
+        connected = Rail(name="lo", ends=ends, size_bytes=None, seconds=(), error=None)
+        return probe._all_reduced(connected, arena(group, store, 3, lambda place, source: 0.0), 1 << 20)
 
-    ends, done = together(3, work)[0]
-    assert done.error is None
-    assert len(done.seconds) == probe.REPETITIONS
-    assert [end.reached for end in ends] == [
+    rail = together(3, work)[0]
+    assert (rail.error, rail.size_bytes) == (None, 1 << 20)
+    assert len(rail.seconds) == probe.REPETITIONS
+    assert [end.reached for end in rail.ends] == [
         {"1": True, "2": True},
         {"0": True, "2": True},
         {"0": True, "1": True},
     ]
-    assert all(sent > probe.REPETITIONS * (1 << 20) for _, sent in done.moved.values())
-    rail = Rail(name="lo", ends=ends, size_bytes=1 << 20, seconds=done.seconds, error=None)
+    assert all(end.tx_bytes > probe.REPETITIONS * (1 << 20) for end in rail.ends)
     assert rails.dead(evidence.parse([]), rail) == []
 
 

@@ -11,51 +11,34 @@ import torch.distributed as dist
 from hypothesis import given
 from hypothesis import strategies as st
 from torch._C._distributed_c10d import HashStore
-from torch.optim import AdamW
-from torch.optim.lr_scheduler import CosineAnnealingWarmRestarts
 
 from smoke_training.probes.group import Group
-from smoke_training.probes.state import replica, store
-from smoke_training.probes.state.replica import EPOCH_BATCHES, Loader
-from smoke_training.probes.state.store import State, Store, differences
-from smoke_training.probes.training import transformer
+from smoke_training.probes.state import store
+from smoke_training.probes.state.replica import EPOCH_BATCHES, Loader, Replica
+from smoke_training.probes.state.store import Store, differences
 
 CPU = torch.device("cpu")
 
 
-class Run:
-    """What a `Replica` trains, on this process alone."""
+@pytest.fixture(scope="module")
+def alone() -> Iterator[Group]:
+    """A process group of this process."""
+    dist.init_process_group("gloo", store=HashStore(), rank=0, world_size=1)
+    yield Group(rank=0, world=1, local_rank=0, node=0, device=CPU, backend="gloo")
+    dist.destroy_process_group()
 
-    def __init__(self, seed: int, steps: int = 0) -> None:
-        torch.manual_seed(seed)
-        random.seed(seed)
-        self.model = transformer.build(transformer.STATE, 1, CPU, torch.float32)
-        self.optimizer = AdamW(self.model.parameters(), lr=1e-3)
-        self.scheduler = CosineAnnealingWarmRestarts(self.optimizer, T_0=10)
-        self.loader = Loader(seed)
-        self.step = 0
-        self.advance(steps)
 
-    def advance(self, steps: int) -> list[str]:
-        losses = []
-        for _ in range(steps):
-            number, draw = self.loader.next(), random.randrange(1000)
-            self.loader.delivered(number, draw)
-            self.optimizer.zero_grad()
-            loss = self.model(transformer.tokens(transformer.STATE, draw, number, CPU))
-            torch.autograd.backward(loss)
-            self.optimizer.step()
-            self.scheduler.step()
-            self.step += 1
-            losses.append(float(loss.detach()).hex())
-        return losses
+def ran(group: Group, seed: int, steps: int = 0) -> Replica:
+    """A replica after some steps."""
+    torch.manual_seed(seed)
+    random.seed(seed)
+    replica = Replica(group, seed)
+    advance(replica, steps)
+    return replica
 
-    def snapshot(self) -> State:
-        return replica.snapshot(self.model, self.optimizer, self.scheduler, self.loader, self.step)
 
-    def load(self, state: State) -> None:
-        replica.restore(state, self.model, self.optimizer, self.scheduler, self.loader)
-        self.step = state["step"]
+def advance(replica: Replica, steps: int) -> list[str]:
+    return [replica.train() for _ in range(steps)]
 
 
 PARTS = [
@@ -65,8 +48,8 @@ PARTS = [
 
 
 @pytest.mark.parametrize("entry", PARTS)
-def test_every_part_of_the_state_counts(entry: str) -> None:
-    run = Run(7, 2)
+def test_every_part_of_the_state_counts(alone: Group, entry: str) -> None:
+    run = ran(alone, 7, 2)
     whole, other = store.manifest(run.snapshot()), run.snapshot()
     value = other[entry]
     if isinstance(value, torch.Tensor):
@@ -81,14 +64,15 @@ def test_every_part_of_the_state_counts(entry: str) -> None:
 @pytest.mark.parametrize(
     "entry", ["scheduler", "rng/torch", "rng/python", "loader/generator", "loader/position"]
 )
-def test_a_restore_that_forgets_a_part_is_seen_in_the_next_losses(entry: str) -> None:
-    run = Run(7, 4)
+def test_a_restore_that_forgets_a_part_is_seen_in_the_next_losses(alone: Group, entry: str) -> None:
+    run = ran(alone, 7, 4)
     saved = run.snapshot()
-    expected = run.advance(5)
-    other = Run(8, 2)
-    forgotten = other.snapshot()[entry]
-    other.load({**saved, entry: forgotten})
-    assert other.advance(5) != expected
+    expected = advance(run, 5)
+    run.load(saved)
+    assert advance(run, 5) == expected
+    forgotten = ran(alone, 7, EPOCH_BATCHES + 2).snapshot()[entry]
+    run.load({**saved, entry: forgotten})
+    assert advance(run, 5) != expected
 
 
 def test_the_loader_gives_every_batch_of_an_epoch_once_and_epochs_in_other_orders() -> None:
@@ -98,16 +82,8 @@ def test_the_loader_gives_every_batch_of_an_epoch_once_and_epochs_in_other_order
     assert len({tuple(epoch) for epoch in epochs}) > 1
 
 
-@pytest.fixture(scope="module")
-def alone() -> Iterator[Group]:
-    """A process group of this process."""
-    dist.init_process_group("gloo", store=HashStore(), rank=0, world_size=1)
-    yield Group(rank=0, world=1, local_rank=0, node=0, device=CPU, backend="gloo")
-    dist.destroy_process_group()
-
-
 def saved(group: Group, root: Path, *steps: int) -> Store:
-    run, kept = Run(1, 1), Store(group, root, "resume")
+    run, kept = ran(group, 1, 1), Store(group, root, "resume")
     for step in steps:
         run.step = step
         kept.save(run.snapshot(), step)
@@ -116,14 +92,14 @@ def saved(group: Group, root: Path, *steps: int) -> Store:
 
 @pytest.mark.parametrize("steps", [3, EPOCH_BATCHES, EPOCH_BATCHES + 1])
 def test_a_restored_run_goes_on_bit_for_bit(alone: Group, tmp_path: Path, steps: int) -> None:
-    run, kept = Run(7, steps), Store(alone, tmp_path, "resume")
+    run, kept = ran(alone, 7, steps), Store(alone, tmp_path, "resume")
     kept.save(run.snapshot(), steps)
-    expected = run.advance(2 * EPOCH_BATCHES)
+    expected = advance(run, 2 * EPOCH_BATCHES)
     after = store.manifest(run.snapshot())
-    other, state = Run(8, 1), store.own_state(store.step_folder(tmp_path, steps))
+    other, state = ran(alone, 7, 1), store.own_state(store.step_folder(tmp_path, steps))
     kept.restore(steps, state)
     other.load(state)
-    assert other.advance(2 * EPOCH_BATCHES) == expected
+    assert advance(other, 2 * EPOCH_BATCHES) == expected
     assert differences(after, store.manifest(other.snapshot())) == []
 
 
@@ -157,8 +133,8 @@ def test_a_checkpoint_replaced_by_another_whole_one_is_not_the_one_committed(
 
 
 def test_half_a_mark_is_none_and_another_nodes_mark_will_do(tmp_path: Path) -> None:
-    store.write_mark(tmp_path, 0, {"__0_0.distcp": "aa"})
-    store.write_mark(tmp_path, 1, {"__0_0.distcp": "aa"})
+    for node in (0, 1):
+        (tmp_path / store.mark_name(node)).write_text('{"files": {"__0_0.distcp": "aa"}}')
     os.truncate(tmp_path / store.mark_name(0), 20)
     assert store.mark_in(tmp_path) == {"__0_0.distcp": "aa"}
     (tmp_path / store.mark_name(1)).unlink()
@@ -179,7 +155,7 @@ def test_a_full_disk_leaves_no_trace_and_the_checkpoint_before_whole(
 
     monkeypatch.setattr(os, "fsync", fsync)
     with pytest.raises(store.RefusedError) as refused:
-        kept.save(Run(1, 1).snapshot(), 8)
+        kept.save(ran(alone, 1, 1).snapshot(), 8)
     monkeypatch.undo()
     (item,) = refused.value.refused
     assert (item.errno, item.phase, item.previous_complete, item.left_behind) == (

@@ -7,7 +7,7 @@ import torch
 
 from smoke_training.probes.group import Group
 from smoke_training.probes.storage import throughput as storage
-from smoke_training.probes.storage.disk import CHUNK, BlockFile, Refusal, refusal, refusing, resident_share
+from smoke_training.probes.storage.disk import CHUNK, BlockFile, Refusals, forgotten, resident_share
 from smoke_training.runtime import files
 
 
@@ -31,18 +31,21 @@ def test_blocks_are_written_in_place_and_read_back(tmp_path: Path) -> None:
 def test_what_is_cached_is_seen_and_dropped_pages_are_gone(tmp_path: Path) -> None:
     file = BlockFile(tmp_path / "blocks", 1)
     file.write(0, 8 * CHUNK)
-    warm = file.resident_share()
-    if warm is None:
-        pytest.skip("this kernel does not say what is cached")
-    assert warm == 1.0
-    file.drop_cache()
-    cold = file.resident_share()
-    assert cold is not None
-    if cold > 0.5:
-        pytest.skip("this file system keeps pages that nobody needs, as tmpfs does")
-    assert cold < 0.05
-    file.read(0, 8 * CHUNK)
-    assert file.resident_share() == 1.0
+    with file.path.open("rb") as seen:
+        if resident_share(seen.fileno()) is None:
+            pytest.skip("this kernel does not say what is cached")
+        assert resident_share(seen.fileno()) == 1.0
+        file.drop_cache()
+        cold = resident_share(seen.fileno())
+        assert cold is not None
+        if cold > 0.5:
+            pytest.skip("this file system keeps pages that nobody needs, as tmpfs does")
+        assert cold < 0.05
+        file.read(0, 8 * CHUNK)
+        assert resident_share(seen.fileno()) == 1.0
+        shares = forgotten([file.path])
+        assert shares is not None
+        assert shares[0] < 0.05
     file.close()
 
 
@@ -54,21 +57,16 @@ def test_an_empty_file_has_no_share(tmp_path: Path) -> None:
 
 
 def test_a_refusal_names_path_reason_and_bytes(tmp_path: Path) -> None:
-    found: list[Refusal] = []
-    with refusing(found, "write", tmp_path / "x", 1000):
+    group = Group(rank=2, world=3, local_rank=0, node=1, device=torch.device("cpu"), backend="gloo")
+    refusals = Refusals(group, "storage", "scratch")
+    with refusals.collected("write", tmp_path / "x", 1000):
         Path("/dev/full").write_bytes(b"x")
-    (item,) = found
+    (item,) = refusals.own
     assert (item.errno, item.operation, item.bytes_wanted) == ("ENOSPC", "write", 1000)
     assert item.bytes_free is not None
-    group = Group(rank=2, world=3, local_rank=0, node=1, device=torch.device("cpu"), backend="gloo")
-    found_by = item.evidence("storage", "scratch", group)
-    assert (found_by.name, found_by.rank, found_by.node, found_by.path) == (
-        "scratch",
-        2,
-        1,
-        str(tmp_path / "x"),
-    )
-    assert refusal(OSError("odd"), "read", tmp_path / "no" / "where").errno == "OSError"
+    assert (item.name, item.rank, item.node, item.path) == ("scratch", 2, 1, str(tmp_path / "x"))
+    refusals.add(OSError("odd"), "read", tmp_path / "no" / "where")
+    assert refusals.own[1].errno == "OSError"
 
 
 def test_only_old_leftovers_of_this_program_are_removed(tmp_path: Path) -> None:
