@@ -177,7 +177,7 @@ def parse(text: str) -> Plan:
     try:
         if isinstance(document.get("baseline"), dict):
             baseline.parse(document["baseline"])
-    except baseline.BaselineError as error:
+    except DocumentError as error:
         problems += error.problems
     if problems or plan is None:
         raise DocumentError(problems)

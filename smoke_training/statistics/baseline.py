@@ -24,7 +24,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from smoke_training.formulae.bandwidth import COLLECTIVES
-from smoke_training.reader import decode
+from smoke_training.reader import DocumentError, Positive, read
 from smoke_training.statistics.estimators import Z_REPORTED, student_quantile
 
 SCHEMA = "trainstack.smoke-baseline/1"
@@ -47,14 +47,6 @@ BETTER: Mapping[str, str] = {
 }
 _WIRE = ("collective.", "fabric.")
 _UNKNOWN_SPREAD = "how much this figure varies from run to run is not known yet"
-
-
-class BaselineError(ValueError):
-    """A baseline document that cannot be used; `problems` lists every fault found."""
-
-    def __init__(self, problems: Sequence[str]) -> None:
-        super().__init__("; ".join(problems))
-        self.problems = tuple(problems)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,7 +96,7 @@ class Baseline:
     recorded: str
     fingerprint: Fingerprint
     figures: Mapping[str, Figure]
-    history: Mapping[str, list[float]] = field(default_factory=dict)
+    history: Mapping[str, list[Positive]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -130,26 +122,19 @@ class Comparison:
 
 
 def parse(document: object) -> Baseline:
-    """Read a baseline document; BaselineError lists every problem."""
+    """Read a baseline document; DocumentError lists every problem."""
     if not isinstance(document, Mapping):
-        raise BaselineError([f"baseline: got a {type(document).__name__}; must be an object"])
+        raise DocumentError([f"baseline: got a {type(document).__name__}; must be an object"])
     if document.get("schema") != SCHEMA:
-        raise BaselineError([f'baseline.schema: got {document.get("schema")!r}; must be "{SCHEMA}"'])
-    try:
-        found = decode(Baseline, {key: value for key, value in document.items() if key != "schema"})
-    except (TypeError, ValueError, KeyError) as error:
-        raise BaselineError([f"baseline: {error}"]) from error
-    assert isinstance(found, Baseline)
-    problems = [text for name, figure in found.figures.items() for text in _faults(name, figure)]
-    problems += [
-        f"baseline.history.{name}: has a value that is not a positive number"
-        for name, values in found.history.items()
-        if not all(_positive(value) for value in values)
-    ]
-    if not found.figures:
-        problems.append("baseline.figures: empty; nothing can be compared with it")
-    if problems:
-        raise BaselineError(problems)
+        raise DocumentError([f'baseline.schema: got {document.get("schema")!r}; must be "{SCHEMA}"'])
+    problems: list[str] = []
+    values = {key: value for key, value in document.items() if key != "schema"}
+    found = read(Baseline, values, problems, "baseline.")
+    if found is not None:
+        problems += [text for name, figure in found.figures.items() for text in _faults(name, figure)]
+        problems += [] if found.figures else ["baseline.figures: empty; nothing can be compared with it"]
+    if found is None or problems:
+        raise DocumentError(problems)
     return found
 
 

@@ -14,7 +14,7 @@ from smoke_training.model import Check, Expected, Measured, Verdict
 from smoke_training.reader import DocumentError
 from smoke_training.record import references as record_references
 from smoke_training.statistics import baseline
-from smoke_training.statistics.baseline import Baseline, BaselineError, Figure, Fingerprint
+from smoke_training.statistics.baseline import Baseline, Figure, Fingerprint
 from tests.smoke_training.samples import lines, parsed, plan
 
 WIRE = Fingerprint(
@@ -169,7 +169,7 @@ def test_a_document_survives_its_own_reading() -> None:
     ],
 )  # fmt: skip
 def test_an_unusable_document_is_refused_with_its_faults(broken: Any, words: str) -> None:
-    with pytest.raises(BaselineError, match=words):
+    with pytest.raises(DocumentError, match=words):
         baseline.parse(broken)
 
 
