@@ -48,6 +48,7 @@ def bandwidth(name: str, plan: Plan, found: Evidence) -> Check:
     # Where the ranks waited for CPUs, gloo's rate says nothing about the wire that the plan declares; links
     # and rails are judged by themselves, with less to compute. Accelerators move their bytes without CPUs.
     starved = status is Verdict.INCONCLUSIVE and seen.against.declared and seen.noisy and not seen.above
+    line, floor = seen.against.fail_below, seen.against.expected.floor
     return Check(
         status=status,
         required=not starved,
@@ -62,7 +63,7 @@ def bandwidth(name: str, plan: Plan, found: Evidence) -> Check:
             detail=_detail(seen),
         ),
         expected=seen.against.expected,
-        zone=_zone(seen.against),
+        zone=None if line is None or floor is None or line == floor else (line, floor),
         noise={"queue_share": sweep.queue_share, "steal_share": sweep.steal_share},
         culprits=_culprits(seen) if status is Verdict.FAIL else (),
         message=_message(seen),
@@ -147,12 +148,6 @@ def _finding(plan: Plan, setting: Setting, sweep: Collective) -> _Finding:
     if not known:
         raise ValueError(f"{sweep.name} over {setting.ranks} ranks has no bus bandwidth")
     return _Finding(plan, setting, sweep, against, known)
-
-
-def _zone(against: Reference) -> tuple[float, float] | None:
-    """The bus bandwidths, GB/s, between a fault and a pass; None where the two meet or there are none."""
-    line, floor = against.fail_below, against.expected.floor
-    return None if line is None or floor is None or line == floor else (line, floor)
 
 
 def _message(seen: _Finding) -> str:

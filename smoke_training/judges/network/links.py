@@ -160,7 +160,10 @@ def _message(met: Tournament, seen: wires.Assessment, culprits: Sequence[Culprit
     figure = f"{sender} to {receiver} at {worst.value * seen.typical_gbit_s:.3g} Gb/s"
     wanted = f"{worst.value:.2f} of {seen.typical_gbit_s:.3g} Gb/s"
     if seen.verdict is Verdict.PASS:
-        return f"slowest of {_directions(met, seen)}: {figure} ({wanted}; must exceed {ZONE[0]:.2f})"
+        measured, every = len(seen.scores), len(met.nodes) * (len(met.nodes) - 1)
+        sample = f", a sample of all {every} among {len(met.nodes)} nodes" if measured < every else ""
+        slowest = f"slowest of {measured} directions{sample}: {figure}"
+        return f"{slowest} ({wanted}; must exceed {ZONE[0]:.2f})"
     if seen.verdict is Verdict.FAIL:
         names = ", ".join(f"{item.kind} {item.id}" for item in culprits)
         return f"{names}: {figure} ({wanted}; below {ZONE[0]:.2f} is slow)"
@@ -171,11 +174,3 @@ def _message(met: Tournament, seen: wires.Assessment, culprits: Sequence[Culprit
     share = starved(met.cells)
     noise = "" if share is None else f"; threads waited for CPUs in up to {share:.0%} of a direction's time"
     return f"undecided: {figure}, interval {low:.2f} .. {high:.2f} of the reference{noise}"
-
-
-def _directions(met: Tournament, seen: wires.Assessment) -> str:
-    """How many directions between nodes were measured, and of how many where it was a sample."""
-    measured, every = len(seen.scores), len(met.nodes) * (len(met.nodes) - 1)
-    if measured < every:
-        return f"{measured} directions, a sample of all {every} among {len(met.nodes)} nodes"
-    return f"{measured} directions"

@@ -4,7 +4,6 @@ import itertools
 import math
 import statistics
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from smoke_training.evidence import Evidence
 from smoke_training.evidence.links import PairsSkipped, Rail, RailEnd, Rails, Tournament
@@ -18,8 +17,7 @@ from smoke_training.statistics.estimators import Z_ACQUIT, Ratio, decision_z
 from smoke_training.statistics.links import ZONE, Blame
 
 ALL_REDUCE_FLOOR = 0.6  # of the reference: gloo's ring does not fill a wire; below it pairs were measured
-
-
+SHOWN = ("node", "running", "carrier", "operstate", "speed_mbit_s", "carrier_changes", "tx_bytes")
 REMEDIES = {
     Cause.DEAD_RAIL: "Check that {id} is attached, has a cable and an address; else replace the node.",
     "": "Check the negotiated speed of {id} and what else uses it; then run again.",
@@ -38,44 +36,48 @@ def rails(plan: Plan, found: Evidence) -> Check:
         return Check.skipped("The plan names no rails, so there is none to look at by itself.")
     if record.backend == "nccl":
         return _by_rank(record)
-    return _check(plan, record, _look(plan, found, record))
+    return _by_interface(plan, found, record)
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Findings:
-    """What the rails show: who is to blame, what is open, rails that failed without a culprit, Gb/s."""
-
-    culprits: tuple[Culprit, ...]
-    undecided: tuple[str, ...]
-    unexplained: tuple[Rail, ...]
-    rates: Mapping[str, float]
-
-    @property
-    def verdict(self) -> Verdict:
-        """A fault before an error before an open question."""
-        if self.culprits:
-            return Verdict.FAIL
-        if self.unexplained:
-            return Verdict.ERROR
-        return Verdict.INCONCLUSIVE if self.undecided else Verdict.PASS
-
-
-def _look(plan: Plan, found: Evidence, record: Rails) -> _Findings:
-    culprits = [culprit for rail in record.rails for culprit in dead(found, rail)]
-    rates = wire_rates(record.rails)
-    declared = reference(plan, record.backend).gbit_s
-    wanted = _wanted(rates, declared)
+def _by_interface(plan: Plan, found: Evidence, record: Rails) -> Check:
+    """Interfaces against their declared rate, or the best rail; a fault before an error before a question."""
+    against, rates = reference(plan, record.backend), wire_rates(record.rails)
+    lost = {rail.name: dead(found, rail) for rail in record.rails}
+    culprits = [culprit for accused in lost.values() for culprit in accused]
     undecided = []
-    for name in slow(rates, declared):
+    for name in slow(rates, against.gbit_s):
         # The pairs phase has looked at the first rail already.
         seen = next((t for t in reversed(found.all_of(Tournament)) if t.interface == name), None)
         more, question = _starved(plan, found, name, seen)
         culprits += more
+        wanted = _wanted(rates, against.gbit_s)
         said = f"{name}: all-reduce at {rates[name]:.3g} of {wanted:.3g} Gb/s, {question}"
         undecided += [said] if question else []
-    unexplained = [rail for rail in record.rails if rail.error is not None and not dead(found, rail)]
-    return _Findings(
-        culprits=tuple(culprits), undecided=tuple(undecided), unexplained=tuple(unexplained), rates=rates
+    errors = [f"{rail.name}: {rail.error}" for rail in record.rails if rail.error and not lost[rail.name]]
+    if culprits:
+        status = Verdict.FAIL
+        words = [f"{item.kind} {item.id}: {item.cause}, {item.evidence[0]}" for item in culprits[:4]]
+    elif errors or undecided:
+        status, words = Verdict.ERROR if errors else Verdict.INCONCLUSIVE, errors or undecided
+    else:
+        figures = ", ".join(f"{name} {rate:.3g} Gb/s" for name, rate in rates.items())
+        status = Verdict.PASS
+        words = [f"{len(record.rails)} rails reach all nodes: {figures} each way in an all-reduce"]
+    return Check(
+        status=status,
+        measured=Measured(
+            value=min(rates.values(), default=None),
+            unit="Gb/s",
+            n=min((len(rail.seconds) for rail in record.rails if rail.seconds), default=0),
+            estimator="slowest rail: wire rate 2(k-1)/k S/t of the median all-reduce over it alone",
+            reason=None if rates else "no rail carried an all-reduce",
+            detail={"rails": [_described(rail, rates.get(rail.name)) for rail in record.rails]},
+        ),
+        expected=against.expected,
+        zone=ZONE,
+        culprits=tuple(culprits),
+        message="; ".join(words),
+        next_action=next_step(status, culprits, REMEDIES),
     )
 
 
@@ -159,49 +161,9 @@ def _accused(found: Evidence, name: str, judged: wires.Assessment, blame: Blame)
     return wires.accuse(found, blame.nodes, cause, (carried, cells), interface=name, score=worst.value, ci=ci)
 
 
-def _check(plan: Plan, record: Rails, seen: _Findings) -> Check:
-    return Check(
-        status=seen.verdict,
-        measured=Measured(
-            value=min(seen.rates.values(), default=None),
-            unit="Gb/s",
-            n=min((len(rail.seconds) for rail in record.rails if rail.seconds), default=0),
-            estimator="slowest rail: wire rate 2(k-1)/k S/t of the median all-reduce over it alone",
-            reason=None if seen.rates else "no rail carried an all-reduce",
-            detail={"rails": [_described(rail, seen.rates.get(rail.name)) for rail in record.rails]},
-        ),
-        expected=reference(plan, record.backend).expected,
-        zone=ZONE,
-        culprits=seen.culprits,
-        message=_message(record, seen),
-        next_action=next_step(seen.verdict, seen.culprits, REMEDIES),
-    )
-
-
 def _described(rail: Rail, rate: float | None) -> dict[str, object]:
-    return {
-        "name": rail.name,
-        "gbit_s": rate,
-        "error": rail.error,
-        "ends": [
-            {"node": e.node, "running": e.running, "carrier": e.carrier, "operstate": e.operstate,
-             "speed_mbit_s": e.speed_mbit_s, "carrier_changes": e.carrier_changes, "tx_bytes": e.tx_bytes}
-            for e in rail.ends
-        ],
-    }  # fmt: skip
-
-
-def _message(record: Rails, seen: _Findings) -> str:
-    if seen.culprits:
-        return "; ".join(
-            f"{item.kind} {item.id}: {item.cause}, {item.evidence[0]}" for item in seen.culprits[:4]
-        )
-    if seen.unexplained:
-        return "; ".join(f"{rail.name}: {rail.error}" for rail in seen.unexplained)
-    if seen.undecided:
-        return "; ".join(seen.undecided)
-    figures = ", ".join(f"{name} {rate:.3g} Gb/s" for name, rate in seen.rates.items())
-    return f"{len(record.rails)} rails reach all nodes: {figures} each way in an all-reduce"
+    ends = [{name: getattr(end, name) for name in SHOWN} for end in rail.ends]
+    return {"name": rail.name, "gbit_s": rate, "error": rail.error, "ends": ends}
 
 
 def _by_rank(record: Rails) -> Check:

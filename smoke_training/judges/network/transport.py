@@ -115,12 +115,9 @@ def _dead_adapters(plan: Plan, found: Evidence, record: Traffic) -> list[Culprit
         middle = statistics.median(sent.values()) if len(sent) > 2 else 0
         for name, count in sorted(sent.items()):
             if middle and count < DEAD_BALANCE * middle:
-                words = f"{name} sent {count} bytes, the median adapter of its node {middle:.0f}"
-                accused.append(
-                    wires.accuse(
-                        found, (node.node,), Cause.DEAD_RAIL, (words,), interface=name, score=count / middle
-                    )
-                )
+                words = (f"{name} sent {count} bytes, the median adapter of its node {middle:.0f}",)
+                nodes, cause, score = (node.node,), Cause.DEAD_RAIL, count / middle
+                accused.append(wires.accuse(found, nodes, cause, words, interface=name, score=score))
     return accused
 
 

@@ -168,13 +168,11 @@ def losses(cells: Sequence[Cell]) -> Losses | None:
     return Losses(cells=rates, lines=lines, total=_pooled(known, z), attribution=attribute(answers))
 
 
-def _lost(cell: Cell) -> list[int]:
-    """Per visit, retransmissions without those that turned out to be needless."""
-    again = cell.retransmitted or ()
-    needless = cell.spurious if cell.spurious is not None else (0,) * len(again)
-    return [max(0, a - b) for a, b in zip(again, needless, strict=True)]
-
-
 def _pooled(cells: Sequence[Cell], z: float) -> poisson.Rate:
-    events = [count for cell in cells for count in _lost(cell)]
+    """Retransmissions, without those that turned out to be needless, over all segments."""
+    events: list[int] = []
+    for cell in cells:
+        again = cell.retransmitted or ()
+        needless = cell.spurious if cell.spurious is not None else (0,) * len(again)
+        events += [max(0, a - b) for a, b in zip(again, needless, strict=True)]
     return poisson.rate(events, [count for cell in cells for count in cell.segments or ()], z)

@@ -123,21 +123,14 @@ def _integrity_message(state: Integrity) -> str:
 
 def _torn_culprits(state: Integrity, found: Evidence) -> tuple[Culprit, ...]:
     """The storage of each node that holds a damaged or unreadable part, newest step first in the evidence."""
-    return tuple(
-        Culprit(
-            "storage",
-            f"{state.name}@{node}",
-            cause,
-            tuple(
-                f"rank {item.rank}, step {item.step}, {item.path}: {item.fault}"
-                for item in items
-                if item.node == node
-            )[:5],
-            node=host_name(node, found),
-        )
-        for items, cause in ((state.damaged, Cause.TORN_CHECKPOINT), (state.unreadable, Cause.UNKNOWN))
-        for node in sorted({item.node for item in items})
-    )
+    culprits = []
+    for items, cause in ((state.damaged, Cause.TORN_CHECKPOINT), (state.unreadable, Cause.UNKNOWN)):
+        for node in sorted({item.node for item in items}):
+            here = [item for item in items if item.node == node]
+            words = tuple(f"rank {d.rank}, step {d.step}, {d.path}: {d.fault}" for d in here[:5])
+            name, host = f"{state.name}@{node}", host_name(node, found)
+            culprits.append(Culprit("storage", name, cause, words, node=host))
+    return tuple(culprits)
 
 
 def advice(plan: Plan, found: Evidence) -> Check:

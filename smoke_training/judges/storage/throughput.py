@@ -63,16 +63,12 @@ def _refusing(errors: Sequence[StorageError], found: Evidence) -> tuple[Culprit,
     refused: dict[tuple[str, int], list[StorageError]] = {}
     for item in errors:
         refused.setdefault((item.name, item.node), []).append(item)
-    return tuple(
-        Culprit(
-            "storage",
-            f"{name}@{node}",
-            Cause.DISK_FULL if any(item.errno in FULL_DISK for item in items) else Cause.UNKNOWN,
-            tuple(_refusal(item) for item in items[:5]),
-            node=host_name(node, found),
-        )
-        for (name, node), items in refused.items()
-    )
+    culprits = []
+    for (name, node), items in refused.items():
+        cause = Cause.DISK_FULL if any(item.errno in FULL_DISK for item in items) else Cause.UNKNOWN
+        words, host = tuple(_refusal(item) for item in items[:5]), host_name(node, found)
+        culprits.append(Culprit("storage", f"{name}@{node}", cause, words, node=host))
+    return tuple(culprits)
 
 
 def write(plan: Plan, found: Evidence) -> Check:

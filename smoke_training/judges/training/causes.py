@@ -35,8 +35,11 @@ def of_rank(training: Training, score: Score) -> Finding:
     elif cpu is not None and cpu - 1 < (score.value - 1) / 2:
         # Most of the excess is time in which it neither ran nor waited for a CPU: stopped, or blocked.
         cause = Cause.NOT_RUNNING
+    # Time not running may be time that others held the CPU, or that a hypervisor took it away.
+    steal = noise.worst([window.steal_share for window in training.windows])
+    unseen = training.compute_queue is None or (steal is not None and steal > noise.STEAL_LIMIT)
     why = unfit(training)
-    if why is not None and (cause is Cause.SLOW_COMPUTE or _may_be_waiting(training, cause)):
+    if why is not None and (cause is Cause.SLOW_COMPUTE or (cause is Cause.NOT_RUNNING and unseen)):
         cause = Cause.NOISY_HOST
     return Finding(cause, tuple(_evidence(training, score, cpu, why)))
 
@@ -69,13 +72,6 @@ def _below_peers(clocks: Sequence[float | None], rank: int) -> bool:
     own = clocks[rank]
     peers = [clock for other, clock in enumerate(clocks) if other != rank and clock is not None]
     return own is not None and bool(peers) and own < SLOW_CLOCK * statistics.median(peers)
-
-
-def _may_be_waiting(training: Training, cause: Cause) -> bool:
-    """Whether time not running may be time that others held the CPU, or that a hypervisor took it away."""
-    steal = noise.worst([window.steal_share for window in training.windows])
-    unseen = training.compute_queue is None or (steal is not None and steal > noise.STEAL_LIMIT)
-    return cause is Cause.NOT_RUNNING and unseen
 
 
 def _evidence(training: Training, score: Score, cpu: float | None, why: str | None) -> list[str]:

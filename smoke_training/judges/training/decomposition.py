@@ -2,6 +2,7 @@
 
 import math
 import statistics
+from functools import partial
 
 from smoke_training.evidence import Evidence
 from smoke_training.evidence.training import Decomposition
@@ -97,10 +98,16 @@ def mfu(plan: Plan, found: Evidence) -> Check:
     }
     value = None
     if peak is not None and reason is None:
-        value = _utilisation(record, rate, peak.value)
+        utilisation = partial(
+            formulae.mfu,
+            flops_per_token=record.flops_per_token,
+            tokens_per_second=rate,
+            devices=len(record.total),
+        )
+        value = utilisation(peak_tflops=peak.value)
         known = matmul.achievable(record.device, record.dtype)
         detail |= {
-            "achievable": None if known is None else _utilisation(record, rate, known.tflops),
+            "achievable": None if known is None else utilisation(peak_tflops=known.tflops),
             "achievable_reason": f"no published figure for {record.device}" if known is None else None,
             "achievable_source": None if known is None else known.source,
         }
@@ -118,13 +125,4 @@ def mfu(plan: Plan, found: Evidence) -> Check:
         message=f"{value:.1%} of the declared peak of {peak.value:g} TFLOPS ({peak.dtype})"
         if value is not None and peak is not None
         else f"not stated: {reason}",
-    )
-
-
-def _utilisation(record: Decomposition, tokens_per_second: float, tflops: float) -> float:
-    return formulae.mfu(
-        flops_per_token=record.flops_per_token,
-        tokens_per_second=tokens_per_second,
-        devices=len(record.total),
-        peak_tflops=tflops,
     )
