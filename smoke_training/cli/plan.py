@@ -77,9 +77,13 @@ def _lines(plan: Plan, found: Mapping[str, Any]) -> Iterator[str]:
     yield ""
     for phase in found["phases"]:
         yield f"  {phase['seconds']:5.0f} s  {phase['name']:<12} {phase['what']}"
+    cost, usd = found["cost"], f"unknown: {found['cost']['reason']}"
+    if not cost["reason"]:
+        most = f"at most {cost['limit_usd']:.2f} USD while the run lasts"
+        usd = f"about {cost['expected_usd']:.2f} USD, {most}"
     limit = f"an ERROR after {plan.timeout_s:.0f} s"
     yield f"  {found['seconds']:5.0f} s  in all (budget of four CPU ranks); {limit}"
-    yield f"  cost     {_usd(found['cost'])}"
+    yield f"  cost     {usd}"
     yield ""
     for check in found["checks"]:
         zone = check["zone"]
@@ -89,9 +93,3 @@ def _lines(plan: Plan, found: Mapping[str, Any]) -> Iterator[str]:
     yield f"  the gate opens for {', '.join(plan.accept)}"
     if plan.partial:
         yield "  a part of the phases only: such a run validates no stack"
-
-
-def _usd(cost: Mapping[str, Any]) -> str:
-    if cost["reason"]:
-        return f"unknown: {cost['reason']}"
-    return f"about {cost['expected_usd']:.2f} USD, at most {cost['limit_usd']:.2f} USD while the run lasts"

@@ -112,13 +112,14 @@ def _fitted(lines: list[str], others: Sequence[Check]) -> str:
     text = "\n".join(lines)
     for index, check in enumerate(others):
         block = "\n".join(["", "", *_block(check)])
-        rest = others[index + 1 :]
-        tail = f"\n\nAlso: {', '.join(f'{item.status} {item.id}' for item in rest)}" if rest else ""
-        if len((text + block + tail).encode()) > TERMINATION_LIMIT:
-            left = ", ".join(f"{item.status} {item.id}" for item in others[index:])
-            return _cut(f"{text}\n\nAlso: {left}")
+        if len((text + block + _also(others[index + 1 :])).encode()) > TERMINATION_LIMIT:
+            return _cut(text + _also(others[index:]))
         text += block
     return _cut(text)
+
+
+def _also(checks: Sequence[Check]) -> str:
+    return f"\n\nAlso: {', '.join(f'{item.status} {item.id}' for item in checks)}" if checks else ""
 
 
 def _cut(text: str, limit: int = TERMINATION_LIMIT, mark: str = "\n...") -> str:

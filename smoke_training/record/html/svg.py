@@ -92,9 +92,8 @@ class Drawing:
 
     def add(self, tag: str, css: str, text: str | None = None, **attributes: object) -> None:
         """One element; underscores in attribute names become hyphens."""
-        shown = "".join(
-            f' {key.replace("_", "-")}="{escaped(_rounded(value))}"' for key, value in attributes.items()
-        )
+        rounded = {k: f"{v:.1f}" if isinstance(v, float) else v for k, v in attributes.items()}
+        shown = "".join(f' {key.replace("_", "-")}="{escaped(value)}"' for key, value in rounded.items())
         style = f' class="{css}"' if css else ""
         end = "/>" if text is None else f">{escaped(text)}</{tag}>"
         self.parts.append(f"<{tag}{style}{shown}{end}")
@@ -219,7 +218,3 @@ def _powers(low: float, high: float) -> list[float]:
     if base == 10.0 and last - first <= 1:
         found = sorted({f * base**p for p in range(first, last + 1) for f in (1, 2, 5)})
     return [value for value in found if low * 0.999 <= value <= high * 1.001]
-
-
-def _rounded(value: object) -> object:
-    return f"{value:.1f}" if isinstance(value, float) else value

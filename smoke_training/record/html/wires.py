@@ -92,7 +92,10 @@ def links(result: Result, found: Evidence) -> Drawn:
     )
     side = min(56.0, 560.0 / len(nodes))
     drawing = Drawing(described, TOP + 40 + side * len(nodes) + 30)
-    _heat_map(drawing, nodes, rates, side, _accused(result))
+    check = check_of(result, "fabric.links")
+    # Nodes ("1") and links ("0-2") that the verdict names.
+    accused = {c["id"] for c in check["culprits"] if c["kind"] in ("link", "node")} if check else set()
+    _heat_map(drawing, nodes, rates, side, accused)
     ordered = sorted(rates.items(), key=lambda item: item[1])
     declared = result["plan"].get("network_gbit_s") or result["plan"].get("rail_gbit_s")
     held = f"Declared: {with_unit(declared, 'Gb/s')} per node." if declared else "No rate is declared."
@@ -135,9 +138,3 @@ def _heat_map(
                 drawing.text((x + side / 2, y + side / 2 + 4), number(rate, 3), "", "middle")
     note = "a frame marks what the verdict accuses" if accused else "the verdict accuses none"
     drawing.text((left, top + side * len(nodes) + 20), f"highest {number(most)} Gb/s; {note}", "soft")
-
-
-def _accused(result: Result) -> set[str]:
-    """Ids of nodes ("1") and links ("0-2") that the verdict on the links names."""
-    check = check_of(result, "fabric.links")
-    return {c["id"] for c in check["culprits"] if c["kind"] in ("link", "node")} if check else set()
