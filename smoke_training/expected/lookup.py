@@ -5,10 +5,11 @@ is not in the table may be on another side of the knee.
 """
 
 import difflib
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from smoke_training.expected.tables import Figure, Floor, Machine, Signature, Tables
+from smoke_training.expected.tables import Accelerator, Cell, Figure, Floor, Machine, Signature, Tables
 from smoke_training.formulae.bounds import Shape, Wires
 
 LIKE = 0.10  # a measurement this close to a known fault's figure reads like that fault
@@ -73,7 +74,12 @@ def find_machine(tables: Tables, instance_type: str, fabric: str) -> Machine | U
 def wires(machine: Machine) -> Wires:
     """A machine's wires for `formulae.bounds`, in GB/s."""
     network = None if machine.network_gbit_s is None else machine.network_gbit_s / 8
-    return Wires(network=network, ring=machine.ring_gb_s, switch=machine.switch_gb_s)
+    inside = machine.inside
+    return Wires(
+        network=network,
+        ring=inside.ring_gb_s if inside else None,
+        switch=inside.switch_gb_s if inside else None,
+    )
 
 
 def floor_of(tables: Tables, question: Question) -> Floor | None:
@@ -105,12 +111,22 @@ def sizes_of(tables: Tables, instance_type: str, fabric: str, collective: str) -
     )
 
 
-def _same_place(row: Figure | Floor | Signature, question: Question) -> bool:
+def achievable(tables: Tables, device: str, dtype: str) -> Accelerator | None:
+    """The rate for a device as its driver names it, at a data type; None if none is published."""
+    found = [
+        row
+        for row in tables.accelerators
+        if row.dtype == dtype and re.search(rf"(?<![\w-]){re.escape(row.name)}(?![\w])", device)
+    ]
+    return found[0] if len(found) == 1 else None
+
+
+def _same_place(row: Cell, question: Question) -> bool:
     wanted = (question.instance_type, question.fabric, question.collective)
     return (row.instance_type, row.fabric, row.collective) == wanted
 
 
-def _same_cell(row: Figure | Floor | Signature, question: Question) -> bool:
+def _same_cell(row: Cell, question: Question) -> bool:
     wanted = (question.shape.nodes, question.shape.per_node, question.size_bytes)
     return (row.nodes, row.gpus_per_node, row.size_bytes) == wanted
 

@@ -101,7 +101,9 @@ def reference(
                 cell = lookup.look_up(tables, _question(plan, shape, name, size))
                 if not isinstance(cell, Unknown):
                     return _firm(size, cell.value, cell.kind, f"{cell.source.text} ({cell.stack})", limits)
-        reasons.append(_why_no_figure(tables, plan, shape, name, max(sizes)))
+        largest = lookup.look_up(tables, _question(plan, shape, name, max(sizes)))
+        early = f"the sweep ends at {max(sizes)} bytes; figures are only trusted from {JUDGED_FROM} on"
+        reasons.append(largest.reason if isinstance(largest, Unknown) else early)
         found = _derived(plan, limits, max(sizes), algorithm, reasons)
         if found is not None:
             return found
@@ -157,13 +159,6 @@ def _of_plan(plan: Plan, setting: Setting, name: str, sizes: Sequence[int], reas
     else:
         return wanted.size_bytes
     return None
-
-
-def _why_no_figure(tables: Tables, plan: Plan, shape: Shape, name: str, size: int) -> str:
-    found = lookup.look_up(tables, _question(plan, shape, name, size))
-    if isinstance(found, Unknown):
-        return found.reason
-    return f"the sweep ends at {size} bytes; figures are only trusted from {JUDGED_FROM} on"
 
 
 def _firm(size: int, value: float, kind: str, source: str, limits: tuple[Bound, ...]) -> Reference:

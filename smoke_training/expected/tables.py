@@ -1,21 +1,23 @@
-"""The rows of the tables beside this module, read from whatever the package lies in: a folder or a zip.
+"""The rows of `figures.toml` beside this module, read from whatever the package lies in: a folder or a zip.
 
-A file holds `[sources.<key>]` (`text`, `date`, optionally `dated`), `[[machine]]` entries and runs
-(`[[figure]]`, `[[floor]]`, `[[signature]]`), each with a source. A run has one table per collective, with
-GB/s by size: `"1 GiB" = 75.34`, or with remarks `"1 GiB" = { value = 75.34, disagreements = ["..."] }`. Every
-size and machine type becomes a row, with the GPUs per node of its machine.
+Every row names its source by key. A run (`figure`, `floor`, `signature`) says `at` which machine types, over
+which fabric and with how many nodes it was measured, and has GB/s by size per collective:
+`all_reduce = { "1 GiB" = 75.34 }`. Every size and machine type becomes a cell, with the GPUs per node of its
+machine.
 """
 
 import datetime
 import importlib.resources
 import tomllib
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, fields
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from functools import cache
 from typing import Any, TypeVar
 
-CLOUDS = ("aws", "azure", "gcp")
-UNIT = "GB/s"
+from smoke_training.decode import decode
+from smoke_training.formulae.bandwidth import COLLECTIVES
+
+FILE = "figures.toml"
 _SHIFTS = {"KiB": 10, "MiB": 20, "GiB": 30}
 
 
@@ -33,11 +35,20 @@ class Source:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Machine:
-    """What one node of a type has on some fabrics. Gb/s in one direction, GB/s of bus bandwidth inside.
+class Inside:
+    """What one node reaches by itself, GB/s of bus bandwidth: in a ring, and inside the switch if it reduces."""
 
-    `network_gbit_s` sums the NICs that carry training traffic; None is unknown. `no_figure` says why the type
-    has no figure.
+    ring_gb_s: float
+    switch_gb_s: float | None = None
+    source: Source
+
+
+@dataclass(frozen=True, kw_only=True)
+class Machine:
+    """What one node of a type has on some fabrics.
+
+    `network_gbit_s` sums the NICs that carry training traffic, in one direction; None is unknown. `no_figure`
+    says why the type has no figure.
     """
 
     instance_type: str
@@ -46,9 +57,7 @@ class Machine:
     source: Source
     nics: int | None = None
     network_gbit_s: float | None = None
-    ring_gb_s: float | None = None
-    switch_gb_s: float | None = None
-    inside_source: Source | None = None
+    inside: Inside | None = None
     no_figure: str | None = None
     disagreements: tuple[str, ...] = ()
 
@@ -65,42 +74,52 @@ class Cell:
     size_bytes: int
     value: float
     source: Source
+    disagreements: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
 class Figure(Cell):
-    """GB/s of bus bandwidth that a source measured: `kind` published, derived or declared."""
+    """What a source measured: `kind` published, derived or declared."""
 
     stack: str
     kind: str = "published"
-    unit: str = UNIT
-    disagreements: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
 class Floor(Cell):
-    """GB/s that a check of somebody else accepts: a sign of life, never an expectation."""
+    """What a check of somebody else accepts: a sign of life, never an expectation."""
 
     stack: str
-    disagreements: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
 class Signature(Cell):
-    """GB/s that a source measured under a known fault, of a cause class of `smoke_training.model.Cause`."""
+    """What a source measured under a known fault, of a cause class of `smoke_training.model.Cause`."""
 
     cause: str
     meaning: str
 
 
 @dataclass(frozen=True, kw_only=True)
+class Accelerator:
+    """TFLOPS (dense) of matrix products, published for devices whose name contains `name` as whole words."""
+
+    name: str
+    dtype: str
+    tflops: float
+    shape: str | None = None
+    source: Source
+
+
+@dataclass(frozen=True, kw_only=True)
 class Tables:
-    """All rows of all clouds."""
+    """All rows."""
 
     machines: tuple[Machine, ...]
     figures: tuple[Figure, ...]
     floors: tuple[Floor, ...]
     signatures: tuple[Signature, ...]
+    accelerators: tuple[Accelerator, ...]
 
     @property
     def fabrics(self) -> tuple[str, ...]:
@@ -108,72 +127,68 @@ class Tables:
         return tuple(sorted({name for machine in self.machines for name in machine.fabrics}))
 
 
+Row = dict[str, Any]
+Kind = TypeVar("Kind")
+
+
 @cache
 def shipped() -> Tables:
-    """The tables of this package; TableError when a file is malformed."""
-    return parse({cloud: _text(cloud) for cloud in CLOUDS})
+    """The tables of this package; TableError when the file is malformed."""
+    return parse(importlib.resources.files(__package__).joinpath(FILE).read_text(encoding="utf-8"))
 
 
-def parse(files: Mapping[str, str]) -> Tables:
-    """Tables from TOML texts by name; TableError names file, kind of row, its number and the fault."""
+def parse(text: str) -> Tables:
+    """Tables from a TOML text; TableError names file, kind of row, its number and the fault."""
+    try:
+        content = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise TableError(f"{FILE}: {error}") from error
     return Tables(
-        machines=tuple(_rows(files, "machine", Machine)),
-        figures=tuple(_rows(files, "figure", Figure)),
-        floors=tuple(_rows(files, "floor", Floor)),
-        signatures=tuple(_rows(files, "signature", Signature)),
+        machines=_rows(content, "machine", Machine, _machines),
+        figures=_rows(content, "figure", Figure, _cells),
+        floors=_rows(content, "floor", Floor, _cells),
+        signatures=_rows(content, "signature", Signature, _cells),
+        accelerators=_rows(content, "accelerator", Accelerator, lambda row, _: [row]),
     )
 
 
-Row = TypeVar("Row", Machine, Figure, Floor, Signature)
-
-
-def _text(cloud: str) -> str:
-    return importlib.resources.files(__package__).joinpath(f"{cloud}.toml").read_text(encoding="utf-8")
-
-
-def _rows(files: Mapping[str, str], kind: str, model: type[Row]) -> Iterable[Row]:
-    for name, text in files.items():
+def _rows(
+    content: Row, kind: str, model: type[Kind], expand: Callable[[Row, Row], Iterable[Row]]
+) -> tuple[Kind, ...]:
+    found: list[Kind] = []
+    for number, entry in enumerate(content.get(kind, []), 1):
         try:
-            content = tomllib.loads(text)
-            sources = {key: Source(**row) for key, row in content.get("sources", {}).items()}
-            gpus = {name: row["gpus"] for row in content.get("machine", []) for name in row["instance_types"]}
-        except (tomllib.TOMLDecodeError, TypeError, KeyError) as error:
-            raise TableError(f"{name}.toml: {error}") from error
-        for number, run in enumerate(content.get(kind, []), 1):
-            try:
-                for row in [run] if model is Machine else _cells(run):
-                    shared = {key: value for key, value in row.items() if key != "instance_types"}
-                    for name_of_type in row["instance_types"]:
-                        values = {**shared, "instance_type": name_of_type}
-                        if model is not Machine:
-                            values["gpus_per_node"] = gpus[name_of_type]
-                        yield model(**_values(values, sources, {field.name for field in fields(model)}))
-            except (KeyError, TypeError, ValueError) as error:
-                raise TableError(f"{name}.toml [[{kind}]] {number}: {error}") from error
+            row = _sourced(entry, content)
+            found += [decode(model, each) for each in expand(row, content)]
+        except (KeyError, TypeError, ValueError) as error:
+            raise TableError(f"{FILE} {kind} {number}: {error}") from error
+    return tuple(found)
 
 
-def _cells(run: Mapping[str, Any]) -> Iterable[dict[str, Any]]:
-    """One row per collective and size of a run."""
-    common = {key: value for key, value in run.items() if not isinstance(value, dict)}
-    if len(common) == len(run):
+def _sourced(row: Row, content: Row) -> Row:
+    """A copy of a row with its source in place of the source's key."""
+    return row | ({"source": content["sources"][row["source"]]} if "source" in row else {})
+
+
+def _machines(row: Row, content: Row) -> Iterator[Row]:
+    if "inside" in row:
+        row["inside"] = _sourced(content["inside"][row["inside"]], content)
+    for name in row.pop("instance_types"):
+        yield {**row, "instance_type": name}
+
+
+def _cells(row: Row, content: Row) -> Iterator[Row]:
+    """One row per collective, size and machine type of a run."""
+    gpus = {name: machine["gpus"] for machine in content["machine"] for name in machine["instance_types"]}
+    sweeps = {name: row.pop(name) for name in COLLECTIVES if name in row}
+    if not sweeps:
         raise TypeError("no collective with its figures by size")
-    for collective, sizes in run.items():
-        for size, found in sizes.items() if isinstance(sizes, dict) else ():
-            own = found if isinstance(found, dict) else {"value": found}
+    place = dict(row.pop("at"))
+    names = place.pop("instance_types")
+    for collective, sizes in sweeps.items():
+        for size, value in sizes.items():
             number, _, unit = size.partition(" ")
-            row = {**common, **own, "collective": collective, "size_bytes": int(number) << _SHIFTS[unit]}
-            remarks = [*common.get("disagreements", []), *own.get("disagreements", [])]
-            yield {**row, "disagreements": remarks} if remarks else row
-
-
-def _values(row: Mapping[str, Any], sources: Mapping[str, Source], known: set[str]) -> dict[str, Any]:
-    unknown = set(row) - known
-    if unknown:
-        raise TypeError(f"unknown keys {', '.join(sorted(unknown))}")
-    values: dict[str, Any] = {
-        key: tuple(value) if isinstance(value, list) else value for key, value in row.items()
-    }
-    for key in ("source", "inside_source"):
-        if key in values:
-            values[key] = sources[values[key]]
-    return values
+            cell = {**row, **place, "collective": collective, "value": value}
+            cell["size_bytes"] = int(number) << _SHIFTS[unit]
+            for name in names:
+                yield {**cell, "instance_type": name, "gpus_per_node": gpus[name]}

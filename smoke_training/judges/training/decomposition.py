@@ -6,7 +6,7 @@ from functools import partial
 
 from smoke_training.evidence import Evidence
 from smoke_training.evidence.training import Decomposition
-from smoke_training.expected import matmul
+from smoke_training.expected import lookup, tables
 from smoke_training.formulae import mfu as formulae
 from smoke_training.model import Check, Expected, Measured, Verdict
 from smoke_training.plan import Plan
@@ -105,11 +105,12 @@ def mfu(plan: Plan, found: Evidence) -> Check:
             devices=len(record.total),
         )
         value = utilisation(peak_tflops=peak.value)
-        known = matmul.achievable(record.device, record.dtype)
+        known = lookup.achievable(tables.shipped(), record.device, record.dtype)
+        source = None if known is None else f"{known.source.text} ({known.shape or known.name})"
         detail |= {
             "achievable": None if known is None else utilisation(peak_tflops=known.tflops),
             "achievable_reason": f"no published figure for {record.device}" if known is None else None,
-            "achievable_source": None if known is None else known.source,
+            "achievable_source": source,
         }
     return Check(
         status=Verdict.SKIPPED,

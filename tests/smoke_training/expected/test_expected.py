@@ -34,16 +34,19 @@ from smoke_training.model import Cause
 from tests.smoke_training.jobs import bundle
 
 TABLES = tables.shipped()
-MACHINE_TYPES = {
-    "aws": """p3dn.24xlarge p4d.24xlarge p4de.24xlarge p5.48xlarge p5e.48xlarge p5en.48xlarge p6-b200.48xlarge
-        p6-b300.48xlarge p6e-gb200.36xlarge g4dn.12xlarge g4dn.metal g5.12xlarge g5.48xlarge g6.48xlarge
-        g6e.48xlarge""",
-    "gcp": """g2-standard-96 a2-highgpu-8g a2-ultragpu-8g a3-highgpu-8g a3-megagpu-8g a3-ultragpu-8g
-        a4-highgpu-8g a4x-highgpu-4g""",
-    "azure": """Standard_ND96asr_v4 Standard_ND96amsr_A100_v4 Standard_ND96isr_H100_v5
-        Standard_ND96isr_H200_v5 Standard_ND128isr_GB300_v6""",
-}
+MACHINE_TYPES = """
+    p3dn.24xlarge p4d.24xlarge p4de.24xlarge p5.48xlarge p5e.48xlarge p5en.48xlarge p6-b200.48xlarge
+    p6-b300.48xlarge p6e-gb200.36xlarge g4dn.12xlarge g4dn.metal g5.12xlarge g5.48xlarge g6.48xlarge
+    g6e.48xlarge
+
+    g2-standard-96 a2-highgpu-8g a2-ultragpu-8g a3-highgpu-8g a3-megagpu-8g a3-ultragpu-8g
+    a4-highgpu-8g a4x-highgpu-4g
+
+    Standard_ND96asr_v4 Standard_ND96amsr_A100_v4 Standard_ND96isr_H100_v5
+    Standard_ND96isr_H200_v5 Standard_ND128isr_GB300_v6
+"""
 ROWS = (*TABLES.machines, *TABLES.figures, *TABLES.floors, *TABLES.signatures)
+INSIDE = [row.inside for row in TABLES.machines if row.inside]
 
 
 def question(row: Any, **changes: Any) -> Question:
@@ -57,39 +60,36 @@ def question(row: Any, **changes: Any) -> Question:
     return Question(**{**known, **changes})
 
 
-@pytest.mark.parametrize("cloud", MACHINE_TYPES)
-def test_every_machine_type_is_listed_and_says_why_where_it_has_no_figure(cloud: str) -> None:
-    known = tables.parse({cloud: _toml(cloud)})
-    assert {row.instance_type for row in known.machines} == set(MACHINE_TYPES[cloud].split())
-    for machine in known.machines:
+def test_every_machine_type_is_listed_and_says_why_where_it_has_no_figure() -> None:
+    assert {row.instance_type for row in TABLES.machines} == set(MACHINE_TYPES.split())
+    for machine in TABLES.machines:
         figures = [
             row
-            for row in known.figures
+            for row in TABLES.figures
             if row.instance_type == machine.instance_type and row.fabric in machine.fabrics
         ]
         assert bool(figures) != bool(machine.no_figure), machine
 
 
-@pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{type(row).__name__}-{row.instance_type}")
+@pytest.mark.parametrize("row", [*ROWS, *INSIDE, *TABLES.accelerators], ids=lambda row: type(row).__name__)
 def test_every_row_says_where_it_comes_from_and_when(row: Any) -> None:
     assert len(row.source.text) > 20
     assert row.source.dated in ("by source", "when read")
     assert datetime.date(2019, 1, 1) <= row.source.date <= datetime.date.today()
 
 
-def test_every_source_has_a_row() -> None:
-    for cloud in tables.CLOUDS:
-        content = tomllib.loads(_toml(cloud))
-        rows = [row for kind in content.values() if isinstance(kind, list) for row in kind]
-        used = {row[key] for row in rows for key in ("source", "inside_source") if key in row}
-        assert used == set(content["sources"]), cloud
+def test_every_source_and_every_node_inside_has_a_row() -> None:
+    text = importlib.resources.files("smoke_training.expected").joinpath(tables.FILE).read_text()
+    content = tomllib.loads(text)
+    rows = [row for kind in content.values() if isinstance(kind, list) for row in kind]
+    assert {row["inside"] for row in rows if "inside" in row} == set(content["inside"])
+    assert {row["source"] for row in [*rows, *content["inside"].values()]} == set(content["sources"])
 
 
 @pytest.mark.parametrize("row", TABLES.figures, ids=lambda row: f"{row.instance_type}-{row.collective}")
 def test_every_figure_is_a_whole_cell(row: Figure) -> None:
     assert row.collective in COLLECTIVES
     assert row.kind in ("published", "derived", "declared")
-    assert row.unit == "GB/s"
     assert row.value > 0
     assert row.size_bytes >= 1 << 20
     assert row.stack
@@ -225,27 +225,31 @@ def test_machines_are_those_of_the_catalog(row: tables.Machine) -> None:
     assert row.nics == known.efa_interfaces
 
 
-MACHINE = '\n[[machine]]\ninstance_types = ["x"]\ngpus = 8\n'
-RUN = '[[figure]]\ninstance_types = ["x"]\nsource = "b"\n[figure.all_reduce]\n"{}" = 1.0'
+MACHINE = '\n[[machine]]\ninstance_types = ["x"]\nfabrics = ["efa"]\ngpus = 8\n'
+SOURCE = '\n[sources]\na = {text = "A", date = 2026-01-01}\n'
+RUN = '[[figure]]\nat = {{instance_types = ["x"], fabric = "efa", nodes = 2}}\nall_reduce = {{"{}" = 1.0}}\n'
 
 
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("[sources.a", "aws.toml: "),
-        ('[[figure]]\nsource = "b"', r"aws.toml \[\[figure\]\] 1: no collective with its figures"),
-        (RUN.format("1 GiB"), r"aws.toml \[\[figure\]\] 1: 'x'"),
-        (RUN.format("1 GiB") + MACHINE, r"aws.toml \[\[machine\]\] 1: .*missing"),
-        (RUN.format("1 GB"), r"aws.toml \[\[figure\]\] 1: 'GB'"),
-        (RUN.format("one GiB"), r"aws.toml \[\[figure\]\] 1: invalid literal"),
-        (MACHINE + "speed = 1", r"aws.toml \[\[machine\]\] 1: unknown keys speed"),
-        (MACHINE + 'source = "b"', r"aws.toml \[\[machine\]\] 1: 'b'"),
-        ('[[machine]]\ninstance_types = ["x"]', "aws.toml: 'gpus'"),
+        ("[sources.a", "figures.toml: "),
+        (SOURCE + MACHINE + 'source = "a"\n[[figure]]', "figure 1: no collective with its figures"),
+        (RUN.format("1 GiB") + MACHINE, "machine 1: .*missing"),
+        (RUN.format("1 GiB") + SOURCE + MACHINE + 'source = "a"', "figure 1: .*missing"),
+        (RUN.replace("x", "y").format("1 GiB") + SOURCE + MACHINE + 'source = "a"', "figure 1: 'y'"),
+        (RUN.format("1 GB") + SOURCE + MACHINE + 'source = "a"', "figure 1: 'GB'"),
+        (RUN.format("one GiB") + SOURCE + MACHINE + 'source = "a"', "figure 1: invalid literal"),
+        (MACHINE + "speed = 1", "machine 1: Machine has no speed"),
+        (MACHINE + 'source = "b"', "machine 1: 'sources'"),
+        (SOURCE + MACHINE + 'source = "b"', "machine 1: 'b'"),
+        (SOURCE + MACHINE + 'source = "a"\nnics = "four"', "machine 1: expected int, got str"),
+        ('[[machine]]\ninstance_types = ["x"]', "machine 1: .*missing"),
     ],
 )
 def test_a_broken_table_names_file_and_row(text: str, said: str) -> None:
     with pytest.raises(TableError, match=said):
-        tables.parse({"aws": text})
+        tables.parse(text)
 
 
 def test_the_tables_are_read_from_the_zip_that_reaches_a_cluster(tmp_path: Path) -> None:
@@ -256,10 +260,6 @@ def test_the_tables_are_read_from_the_zip_that_reaches_a_cluster(tmp_path: Path)
         text=True, check=True,
     )  # fmt: skip
     assert int(said.stdout) == len(TABLES.figures)
-
-
-def _toml(cloud: str) -> str:
-    return importlib.resources.files("smoke_training.expected").joinpath(f"{cloud}.toml").read_text()
 
 
 def _described_by_moto() -> dict[str, Any]:

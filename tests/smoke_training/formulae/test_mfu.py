@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from smoke_training.expected import matmul
+from smoke_training.expected import lookup, tables
 from smoke_training.formulae import mfu
 
 
@@ -72,12 +72,12 @@ def test_impossible_models_are_refused() -> None:
 def test_achievable_rates_are_looked_up_by_the_drivers_names_and_never_guessed(
     device: str, tflops: float | None
 ) -> None:
-    found = matmul.achievable(device, "bfloat16")
+    found = lookup.achievable(tables.shipped(), device, "bfloat16")
     assert (found.tflops if found else None) == tflops
-    assert matmul.achievable(device, "float32") is None
+    assert lookup.achievable(tables.shipped(), device, "float32") is None
 
 
 def test_every_achievable_rate_has_a_source_and_a_date() -> None:
-    rows = matmul._table()
+    rows = tables.shipped().accelerators
     assert len(rows) >= 6
-    assert all(row.source and row.date and row.kind == "published" for row in rows)
+    assert all(row.source.text and row.source.date for row in rows)
