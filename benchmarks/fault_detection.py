@@ -30,7 +30,7 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
 from benchmarks.wilson import wilson  # noqa: E402
-from smoke_training.runtime import code  # noqa: E402
+from smoke_training.runtime import facts  # noqa: E402
 from tests.faults import catalog, system  # noqa: E402
 from tests.faults.catalog import Case  # noqa: E402
 from tests.faults.injector import InjectorError  # noqa: E402
@@ -51,7 +51,7 @@ def main(arguments: list[str]) -> int:
     if reason is not None:
         print(f"skipped: {reason}")
         return 4
-    digest, done = code.digest(), _recorded(chosen.record)
+    digest, done = facts.code_digest(), _recorded(chosen.record)
     for name, make, seeds in _wanted(chosen):
         have = {line["seed"] for line in done if line["class"] == name and line["void"] is None}
         done += _measure(name, make, [seed for seed in seeds if seed not in have], digest, chosen.record)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from smoke_training import plan as plans
 from smoke_training.cli import files
-from smoke_training.runtime.ending import Place
+from smoke_training.runtime.facts import Place
 from smoke_training.runtime.node import NodeRun
 
 NAME = "node"

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from smoke_training import plan as plans
 from smoke_training.cli import files
-from smoke_training.launchers import devices, runplan
+from smoke_training.launchers import pods, runplan
 from smoke_training.launchers.registry import LAUNCHERS, cron_text
 from smoke_training.launchers.runplan import RunPlan
 from smoke_training.launchers.validation import CODE_FOLDER, Files, validation
@@ -61,7 +61,7 @@ def _validation(chosen: argparse.Namespace, text: str) -> RunPlan:
         nodes=plan.nodes,
         ranks_per_node=plan.ranks_per_node,
         gpus_per_node=plan.gpus_per_node,
-        devices=devices.efa(chosen.efa),
+        devices=pods.efa(chosen.efa),
         cpu=chosen.cpu,
         memory_gib=chosen.memory_gib,
         namespace=chosen.namespace,

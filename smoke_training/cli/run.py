@@ -7,7 +7,7 @@ from pathlib import Path
 
 from smoke_training.phases import FULL, NAMES, QUICK
 from smoke_training.plan import Plan, local_plan
-from smoke_training.runtime.ending import Place
+from smoke_training.runtime.facts import Place
 from smoke_training.runtime.node import NodeRun
 
 NAME = "run"

@@ -1,6 +1,6 @@
 """What a run measured: one module per family of records, written by `line_of` and read by `parse` (pure)."""
 
-from smoke_training.evidence import baseline, fabric, links, liveness, state, storage, system, training, world
+from smoke_training.evidence import fabric, links, liveness, state, storage, training, world
 from smoke_training.evidence.registry import (
     KINDS,
     Evidence,
@@ -18,7 +18,6 @@ __all__ = [
     "Evidence",
     "Record",
     "UndeliveredError",
-    "baseline",
     "document_of",
     "fabric",
     "kind",
@@ -29,7 +28,6 @@ __all__ = [
     "parse",
     "state",
     "storage",
-    "system",
     "training",
     "world",
 ]

@@ -42,14 +42,14 @@ class Hung(Record):
 
     how: str
     what: str  # rank | launcher | torchrun | gang (all ranks)
-    rank: int | None
-    node: int | None
+    rank: int | None = None
+    node: int | None = None
     phase: str | None
-    sequence: int | None
-    foremost: int | None
-    state: str | None
+    sequence: int | None = None
+    foremost: int | None = None
+    state: str | None = None
     idle_s: float
-    busy_s: float
+    busy_s: float = 0.0
     limit_s: float
 
 
@@ -59,15 +59,13 @@ class Killed(Record):
     """Something ended without having said so, and not by this run's plan. `signal` is None when unknown."""
 
     what: str  # rank | launcher | torchrun
-    rank: int | None
+    rank: int | None = None
     node: int
     phase: str | None
-    sequence: int | None
-    pid: int | None
-    signal: int | None
-    oom_kills: (
-        int | None
-    )  # of the node's memory limit since the run began; None where the kernel does not say
+    sequence: int | None = None
+    pid: int | None = None
+    signal: int | None = None
+    oom_kills: int | None  # of the node's memory limit since the run began; None: the kernel does not say
 
 
 @kind("never_started")

@@ -1,4 +1,7 @@
-"""Who runs: the devices a launcher found, the ranks that joined, what they used, how they ended."""
+"""Who runs: the devices a launcher found, the ranks that joined, what they used, how they ended.
+
+And what the run is compared with: the baseline.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -57,6 +60,34 @@ class Usage(Record):
     """Resources of all ranks at the end of one restart attempt."""
 
     ranks: tuple[RankUsage, ...]
+
+
+@kind("system")
+@dataclass(frozen=True, kw_only=True)
+class System(Record):
+    """How busy one node was: samples `values[sample][name]`, at `at_ms` (milliseconds since the epoch).
+
+    `names` are MLflow's own (`cpu_utilization_percentage`, ...). What a sample could not read is None.
+    """
+
+    node: int
+    names: tuple[str, ...]
+    at_ms: tuple[int, ...]
+    values: tuple[tuple[float | None, ...], ...]
+    gpu_reason: str | None
+
+
+@kind("baseline")
+@dataclass(frozen=True, kw_only=True)
+class Lookup(Record):
+    """The baseline that was looked up before judging, and where; None with the reason.
+
+    It is evidence, so that a run can be judged again from its samples.
+    """
+
+    document: Mapping[str, object] | None
+    source: str
+    reason: str | None
 
 
 @kind("preflight")

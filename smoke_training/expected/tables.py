@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, TypeVar
 
-from smoke_training.decode import decode
 from smoke_training.formulae.bandwidth import COLLECTIVES
+from smoke_training.reader import decode
 
 FILE = "figures.toml"
 _SHIFTS = {"KiB": 10, "MiB": 20, "GiB": 30}
@@ -36,7 +36,7 @@ class Source:
 
 @dataclass(frozen=True, kw_only=True)
 class Inside:
-    """What one node reaches by itself, GB/s of bus bandwidth: in a ring, and inside the switch if it reduces."""
+    """GB/s of bus bandwidth of one node by itself: in a ring, and inside the switch if it has one."""
 
     ring_gb_s: float
     switch_gb_s: float | None = None

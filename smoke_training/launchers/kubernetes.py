@@ -1,9 +1,10 @@
-"""Kubernetes' own objects: an indexed Job with its Service, and a CronJob around it (batch/v1, pure)."""
+"""An indexed Job with its Service, a CronJob around it (batch/v1), and a JobSet of one (pure)."""
 
 from smoke_training.launchers.pods import (
     CONTAINER,
     Body,
     body,
+    given,
     indexed_environment,
     indexed_words,
     metadata,
@@ -12,12 +13,18 @@ from smoke_training.launchers.pods import (
 )
 from smoke_training.launchers.runplan import RunPlan
 
+_NODES = "node"  # name of the Job in a JobSet
 _HISTORY = 3  # Jobs of a CronJob that `kubectl` still shows
 # A Job of a CronJob gets its name when it is made: its pods read it from a label that all pods of a Job have.
 _OWN_JOB: Body = {
     "name": "JOB_NAME",
     "valueFrom": {"fieldRef": {"fieldPath": "metadata.labels['batch.kubernetes.io/job-name']"}},
 }
+# End the Job at the first pod that fails, and say in its message whether the cloud took the pod.
+_FAILURE_RULES = [
+    {"action": "FailJob", "onPodConditions": [{"type": "DisruptionTarget", "status": "True"}]},
+    {"action": "FailJob", "onExitCodes": {"containerName": CONTAINER, "operator": "NotIn", "values": [0]}},
+]
 
 
 def service(plan: RunPlan) -> Body:
@@ -44,26 +51,44 @@ def job(plan: RunPlan) -> list[Body]:
     return [service(plan), body(plan, "batch/v1", "Job", _job_spec(plan))]
 
 
-def cron_job(plan: RunPlan, schedule: str, deadline_s: int = 3600) -> list[Body]:
+def cron_job(plan: RunPlan, schedule: str) -> list[Body]:
     """The same run at the times of a cron expression (UTC), never two at once.
 
     The queue sees every single Job and nothing of the CronJob, so the labels sit on the job template. A run
-    that could not begin within `deadline_s` of its time is left out.
+    that could not begin within an hour of its time is left out.
     """
-    head = metadata(plan)
-    labels = head.pop("labels")
-    if plan.labels:
-        head["labels"] = dict(plan.labels)
+    whole = metadata(plan)
+    head = given({**whole, "labels": dict(plan.labels) or None})
     spec: Body = {
         "schedule": schedule,
         "timeZone": "Etc/UTC",
         "concurrencyPolicy": "Forbid",
-        "startingDeadlineSeconds": deadline_s,
+        "startingDeadlineSeconds": 3600,
         "successfulJobsHistoryLimit": _HISTORY,
         "failedJobsHistoryLimit": _HISTORY,
-        "jobTemplate": {"metadata": {"labels": labels}, "spec": _job_spec(plan, _OWN_JOB)},
+        "jobTemplate": {"metadata": {"labels": whole["labels"]}, "spec": _job_spec(plan, _OWN_JOB)},
     }
     return [service(plan), {"apiVersion": "batch/v1", "kind": "CronJob", "metadata": head, "spec": spec}]
+
+
+def jobset(plan: RunPlan) -> list[Body]:
+    """One replicated Job, indexed: its pods are `NAME-node-0-INDEX`, found below the subdomain NAME.
+
+    The default for users' runs: it needs no operator besides JobSet's own, gives pods their names, restarts
+    all of them together, and is queued by Kueue as one (jobset.x-k8s.io/v1alpha2, v0.12).
+    """
+    env = indexed_environment(plan, f"{plan.name}-{_NODES}-0-0.{plan.name}")
+    node = _indexed_job(plan, env, subdomain=None)  # the controller names the pods and sets it itself
+    over_time = {"name": "overTime", "action": "FailJobSet", "onJobFailureReasons": ["DeadlineExceeded"]}
+    spec: Body = {
+        "network": {"enableDNSHostnames": True, "publishNotReadyAddresses": True},
+        "coordinator": {"replicatedJob": _NODES, "jobIndex": 0, "podIndex": 0},
+        "successPolicy": {"operator": "All", "targetReplicatedJobs": [_NODES]},
+        # Begin again as often as the plan says; a run that took too long would only take as long again.
+        "failurePolicy": {"maxRestarts": plan.max_restarts, "rules": [over_time]},
+        "replicatedJobs": [{"name": _NODES, "replicas": 1, "template": {"spec": node}}],
+    }
+    return [body(plan, "jobset.x-k8s.io/v1alpha2", "JobSet", spec)]
 
 
 def _job_spec(plan: RunPlan, own: Body | None = None) -> Body:
@@ -73,10 +98,10 @@ def _job_spec(plan: RunPlan, own: Body | None = None) -> Body:
     master = f"{run}-0.{subdomain}" + (f".{plan.namespace}.svc" if plan.namespace else "")
     env = indexed_environment(plan, master, run)
     # A reference to a variable works only after that variable.
-    return indexed_job(plan, [own, *env] if own else env, subdomain)
+    return _indexed_job(plan, [own, *env] if own else env, subdomain)
 
 
-def indexed_job(plan: RunPlan, env: list[Body], subdomain: str | None) -> Body:
+def _indexed_job(plan: RunPlan, env: list[Body], subdomain: str | None) -> Body:
     """The spec of a Job with one pod per node, of which each finds its number and the first one in `env`."""
     return {
         "completionMode": "Indexed",
@@ -85,17 +110,6 @@ def indexed_job(plan: RunPlan, env: list[Body], subdomain: str | None) -> Body:
         # A pod replaced alone could not rejoin the others: ranks restart inside it, a lost node ends the run.
         "backoffLimit": 0,
         "activeDeadlineSeconds": plan.deadline_s,
-        "podFailurePolicy": {"rules": failure_rules(CONTAINER)},
+        "podFailurePolicy": {"rules": _FAILURE_RULES},
         "template": template(plan, indexed_words(plan), env, subdomain=subdomain),
     }
-
-
-def failure_rules(container: str) -> list[Body]:
-    """End the Job at the first pod that fails, and say in its message whether the cloud took the pod."""
-    return [
-        {"action": "FailJob", "onPodConditions": [{"type": "DisruptionTarget", "status": "True"}]},
-        {
-            "action": "FailJob",
-            "onExitCodes": {"containerName": container, "operator": "NotIn", "values": [0]},
-        },
-    ]

@@ -4,12 +4,12 @@ Both tell a node its place in a document of their own, which two lines of Python
 shapes are checked against the services' own models; neither was run against the services.
 """
 
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from smoke_training.launchers.place import JOIN, joining_command, joining_environment
+from smoke_training.launchers.pods import Body, given
 from smoke_training.launchers.runplan import RunPlan, RunPlanError, SageMaker, Vertex
 
-Body = dict[str, Any]
 Place = TypeVar("Place", SageMaker, Vertex)
 
 START = "TRAINSTACK_START"
@@ -38,7 +38,14 @@ def sagemaker(plan: RunPlan) -> Body:
     """
     missing = "sagemaker: missing; must be an object with role_arn and output_uri"
     place = _managed(plan, "SageMaker", plan.sagemaker, missing)
-    request: Body = {
+    machines = {
+        "InstanceType": f"ml.{plan.instance_type}",
+        "InstanceCount": plan.nodes,
+        "VolumeSizeInGB": place.volume_gib,
+        "TrainingPlanArn": place.training_plan_arn or None,
+    }
+    network = {"Subnets": list(place.subnets), "SecurityGroupIds": list(place.security_groups)}
+    request = {
         "TrainingJobName": plan.name,
         "AlgorithmSpecification": {
             "TrainingImage": plan.image,
@@ -49,26 +56,14 @@ def sagemaker(plan: RunPlan) -> Body:
         "Environment": {**joining_environment(plan), START: _start(_SAGEMAKER)},
         "RoleArn": place.role_arn,
         "OutputDataConfig": {"S3OutputPath": place.output_uri},
-        "ResourceConfig": {
-            "InstanceType": f"ml.{plan.instance_type}",
-            "InstanceCount": plan.nodes,
-            "VolumeSizeInGB": place.volume_gib,
-        },
+        "ResourceConfig": given(machines),
         "StoppingCondition": {"MaxRuntimeInSeconds": plan.deadline_s},
         "EnableManagedSpotTraining": False,
+        "CheckpointConfig": {"S3Uri": place.checkpoint_uri} if place.checkpoint_uri else None,
+        "VpcConfig": network if place.subnets else None,
+        "Tags": [{"Key": key, "Value": value} for key, value in plan.labels.items()] or None,
     }
-    if place.training_plan_arn:
-        request["ResourceConfig"]["TrainingPlanArn"] = place.training_plan_arn
-    if place.checkpoint_uri:
-        request["CheckpointConfig"] = {"S3Uri": place.checkpoint_uri}
-    if place.subnets:
-        request["VpcConfig"] = {
-            "Subnets": list(place.subnets),
-            "SecurityGroupIds": list(place.security_groups),
-        }
-    if plan.labels:
-        request["Tags"] = [{"Key": key, "Value": value} for key, value in plan.labels.items()]
-    return request
+    return given(request)
 
 
 def vertex(plan: RunPlan) -> Body:
@@ -78,20 +73,16 @@ def vertex(plan: RunPlan) -> Body:
     """
     place = _managed(plan, "Vertex AI", plan.vertex, "vertex: missing; must be an object, which may be empty")
     counts = [1] if plan.nodes == 1 else [1, plan.nodes - 1]
-    spec: Body = {
+    spec = {
         "workerPoolSpecs": [_worker_pool(plan, place, count) for count in counts],
         # A worker that came back alone could not rejoin the others.
         "scheduling": {"timeout": f"{plan.deadline_s}s", "restartJobOnWorkerRestart": plan.max_restarts > 0},
+        "serviceAccount": place.service_account or None,
+        "network": place.network or None,
+        "baseOutputDirectory": {"outputUriPrefix": place.output_uri} if place.output_uri else None,
     }
-    if place.service_account:
-        spec["serviceAccount"] = place.service_account
-    if place.network:
-        spec["network"] = place.network
-    if place.output_uri:
-        spec["baseOutputDirectory"] = {"outputUriPrefix": place.output_uri}
     labels = {key.replace("/", "_").replace(".", "-"): value for key, value in plan.labels.items()}
-    job: Body = {"displayName": plan.name, "jobSpec": spec}
-    return {**job, "labels": labels} if labels else job
+    return given({"displayName": plan.name, "jobSpec": given(spec), "labels": labels or None})
 
 
 def _worker_pool(plan: RunPlan, place: Vertex, count: int) -> Body:

@@ -14,19 +14,29 @@ PRIORITY_LABEL = "kueue.x-k8s.io/priority-class"
 TOPOLOGY_ANNOTATION = "kueue.x-k8s.io/podset-preferred-topology"
 INDEX_ANNOTATION = "batch.kubernetes.io/job-completion-index"
 GPU = "nvidia.com/gpu"
+EFA = "vpc.amazonaws.com/efa"
+# The EFA driver sets aside 5128 huge pages of 2 MiB a node, and libfabric uses them: awsdocs/
+# amazon-eks-user-guide latest/ug/ml/node-efa.adoc (2024-12-18), whose example asks for this much.
+EFA_HUGE_PAGES = {"hugepages-2Mi": "5120Mi"}
+
+
+def given(fields: Mapping[str, Any]) -> Body:
+    """The fields of an object that are not None."""
+    return {key: value for key, value in fields.items() if value is not None}
+
+
+def efa(count: int, *, claimed: bool = False) -> Mapping[str, str]:
+    """`RunPlan.devices` for `count` Elastic Fabric Adapters of a node; `claimed`: a claim gives them out."""
+    if not count:
+        return {}
+    return EFA_HUGE_PAGES if claimed else {**EFA_HUGE_PAGES, EFA: str(count)}
 
 
 def metadata(plan: RunPlan, name: str | None = None) -> Body:
     """Metadata of a run's object; the queue sees it by its labels."""
-    labels = {**plan.labels, RUN_LABEL: plan.name}
-    if plan.queue:
-        labels[QUEUE_LABEL] = plan.queue
-    if plan.priority:
-        labels[PRIORITY_LABEL] = plan.priority
-    found: Body = {"name": name or plan.name}
-    if plan.namespace:
-        found["namespace"] = plan.namespace
-    return {**found, "labels": labels}
+    queue = given({QUEUE_LABEL: plan.queue or None, PRIORITY_LABEL: plan.priority or None})
+    head = {"name": name or plan.name, "namespace": plan.namespace or None}
+    return given({**head, "labels": {**pod_labels(plan), **queue}})
 
 
 def body(plan: RunPlan, api: str, kind: str, spec: Body) -> Body:
@@ -44,14 +54,35 @@ def template(
     words: Sequence[str],
     env: Sequence[Body],
     *,
-    subdomain: str | None,
+    subdomain: str | None = None,
     container: str = CONTAINER,
 ) -> Body:
     """Pod template: one pod takes its share of one node, and no two pods of the run share a node."""
-    head: Body = {"labels": pod_labels(plan)}
-    if plan.topology_level:
-        head["annotations"] = {TOPOLOGY_ANNOTATION: plan.topology_level}
-    return {"metadata": head, "spec": _spec(plan, words, env, subdomain, container)}
+    tolerated = {"key": GPU, "operator": "Exists", "effect": "NoSchedule"}
+    claims = [{"name": n, "resourceClaimTemplateName": made_by} for n, made_by in plan.device_claims.items()]
+    spec = {
+        "restartPolicy": "Never",
+        "subdomain": subdomain or None,
+        "serviceAccountName": plan.service_account or None,
+        "automountServiceAccountToken": False,
+        "enableServiceLinks": False,
+        "terminationGracePeriodSeconds": plan.grace_s,
+        "affinity": _affinity(plan),
+        "tolerations": [tolerated] if plan.gpus_per_node else None,
+        "securityContext": given(
+            {
+                "runAsUser": plan.user_id or None,
+                "runAsGroup": plan.user_id or None,
+                "seccompProfile": {"type": "RuntimeDefault"},
+            }
+        ),
+        "resourceClaims": claims or None,
+        "initContainers": [_folder_maker(plan, plan.root_folder)] if plan.root_folder else None,
+        "containers": [_container(plan, words, env, container)],
+        "volumes": [{"name": mount.name, **_source(mount)} for mount in plan.mounts] or None,
+    }
+    notes = {TOPOLOGY_ANNOTATION: plan.topology_level} if plan.topology_level else None
+    return {"metadata": given({"labels": pod_labels(plan), "annotations": notes}), "spec": given(spec)}
 
 
 def resources(plan: RunPlan) -> Body:
@@ -60,10 +91,8 @@ def resources(plan: RunPlan) -> Body:
     if plan.gpus_per_node:
         amounts[GPU] = str(plan.gpus_per_node)
     amounts |= plan.devices
-    found: Body = {"requests": amounts, "limits": amounts}
-    return (
-        {**found, "claims": [{"name": name} for name in plan.device_claims]} if plan.device_claims else found
-    )
+    claims = [{"name": name} for name in plan.device_claims]
+    return given({"requests": amounts, "limits": amounts, "claims": claims or None})
 
 
 def environment(plan: RunPlan, run: str | None = None) -> list[Body]:
@@ -109,87 +138,43 @@ def node_words(plan: RunPlan) -> list[str]:
     return [literal(word) for word in plan.command]
 
 
-def volumes(plan: RunPlan) -> list[Body]:
-    """The volumes behind the mounts."""
-    return [{"name": mount.name, **_source(mount)} for mount in plan.mounts]
-
-
-def volume_mounts(plan: RunPlan) -> list[Body]:
-    """The mounts of the container."""
-    return [_mounted(mount) for mount in plan.mounts]
-
-
-def _spec(
-    plan: RunPlan, words: Sequence[str], env: Sequence[Body], subdomain: str | None, container: str
-) -> Body:
-    spec: Body = {"restartPolicy": "Never"}
-    if subdomain:
-        spec["subdomain"] = subdomain
-    if plan.service_account:
-        spec["serviceAccountName"] = plan.service_account
-    spec |= {
-        "automountServiceAccountToken": False,
-        "enableServiceLinks": False,
-        "terminationGracePeriodSeconds": plan.grace_s,
-        "affinity": _affinity(plan),
-    }
-    if plan.gpus_per_node:
-        spec["tolerations"] = [{"key": GPU, "operator": "Exists", "effect": "NoSchedule"}]
-    spec["securityContext"] = _pod_security(plan)
-    if plan.device_claims:
-        spec["resourceClaims"] = [
-            {"name": name, "resourceClaimTemplateName": template}
-            for name, template in plan.device_claims.items()
-        ]
-    if plan.root_folder:
-        spec["initContainers"] = [_folder_maker(plan, plan.root_folder)]
-    spec["containers"] = [_container(plan, words, env, container)]
-    if plan.mounts:
-        spec["volumes"] = volumes(plan)
-    return spec
-
-
 def _container(plan: RunPlan, words: Sequence[str], env: Sequence[Body], name: str) -> Body:
-    found: Body = {
-        "name": name,
-        "image": plan.image,
-        "command": list(words),
-        "env": list(env),
-        "resources": resources(plan),
-        "terminationMessagePolicy": "FallbackToLogsOnError",
-        "securityContext": _unprivileged(plan, {"runAsNonRoot": True} if plan.user_id else {}),
-    }
-    if plan.mounts:
-        found["volumeMounts"] = volume_mounts(plan)
-    return found
+    return given(
+        {
+            "name": name,
+            "image": plan.image,
+            "command": list(words),
+            "env": list(env),
+            "resources": resources(plan),
+            "terminationMessagePolicy": "FallbackToLogsOnError",
+            "securityContext": _unprivileged(plan, {"runAsNonRoot": True} if plan.user_id else {}),
+            "volumeMounts": [_mounted(mount) for mount in plan.mounts] or None,
+        }
+    )
 
 
 def _affinity(plan: RunPlan) -> Body:
     # By affinity, not by nodeSelector: Kueue writes its own selectors into the latter.
-    found: Body = {}
-    if plan.node_labels:
-        expressions = [
-            {"key": key, "operator": "In", "values": [value]}
-            for key, value in sorted(plan.node_labels.items())
-        ]
-        terms = {"nodeSelectorTerms": [{"matchExpressions": expressions}]}
-        found["nodeAffinity"] = {"requiredDuringSchedulingIgnoredDuringExecution": terms}
+    expressions = [
+        {"key": key, "operator": "In", "values": [value]} for key, value in sorted(plan.node_labels.items())
+    ]
+    terms = {"nodeSelectorTerms": [{"matchExpressions": expressions}]}
     apart = {
         "topologyKey": "kubernetes.io/hostname",
         "labelSelector": {"matchLabels": {RUN_LABEL: plan.name}},
     }
-    found["podAntiAffinity"] = {"requiredDuringSchedulingIgnoredDuringExecution": [apart]}
-    return found
-
-
-def _pod_security(plan: RunPlan) -> Body:
-    found: Body = {"seccompProfile": {"type": "RuntimeDefault"}}
-    return {"runAsUser": plan.user_id, "runAsGroup": plan.user_id, **found} if plan.user_id else found
+    required = "requiredDuringSchedulingIgnoredDuringExecution"
+    return given(
+        {
+            "nodeAffinity": {required: terms} if expressions else None,
+            "podAntiAffinity": {required: [apart]},
+        }
+    )
 
 
 def _unprivileged(plan: RunPlan, context: Mapping[str, Any]) -> Body:
-    found: Body = {**context, "allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}}
-    return {**found, "readOnlyRootFilesystem": True} if plan.read_only_root else found
+    sealed = {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}}
+    return given({**context, **sealed, "readOnlyRootFilesystem": plan.read_only_root or None})
 
 
 def _folder_maker(plan: RunPlan, folder: str) -> Body:
@@ -204,10 +189,8 @@ def _folder_maker(plan: RunPlan, folder: str) -> Body:
 
 
 def _mounted(mount: Mount) -> Body:
-    found: Body = {"name": mount.name, "mountPath": mount.path}
-    if mount.sub_path:
-        found["subPath"] = mount.sub_path
-    return {**found, "readOnly": True} if mount.read_only else found
+    path = {"name": mount.name, "mountPath": mount.path, "subPath": mount.sub_path or None}
+    return given({**path, "readOnly": mount.read_only or None})
 
 
 def _source(mount: Mount) -> Body:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from smoke_training.launchers import jobset, kubernetes, legacy, managed, shell, trainjob
+from smoke_training.launchers import kubeflow, kubernetes, managed, shell
 from smoke_training.launchers.pods import Body
 from smoke_training.launchers.runplan import RunPlan
 from smoke_training.launchers.text import readable_json, yaml
@@ -30,10 +30,10 @@ LAUNCHERS: Mapping[str, Launcher] = {
     "job": Launcher(
         "an indexed Job and its Service, as the deploy gate uses", "yaml", _objects(kubernetes.job)
     ),
-    "jobset": Launcher("a JobSet: the default for users' runs", "yaml", _objects(jobset.jobset)),
-    "trainjob": Launcher("a Kubeflow TrainJob (Trainer v2)", "yaml", _objects(trainjob.train_job)),
-    "pytorchjob": Launcher("a Kubeflow PyTorchJob; legacy", "yaml", _objects(legacy.pytorch_job)),
-    "mpijob": Launcher("an MPIJob, which needs ssh in the image; legacy", "yaml", _objects(legacy.mpi_job)),
+    "jobset": Launcher("a JobSet: the default for users' runs", "yaml", _objects(kubernetes.jobset)),
+    "trainjob": Launcher("a Kubeflow TrainJob (Trainer v2)", "yaml", _objects(kubeflow.train_job)),
+    "pytorchjob": Launcher("a Kubeflow PyTorchJob; legacy", "yaml", _objects(kubeflow.pytorch_job)),
+    "mpijob": Launcher("an MPIJob, which needs ssh in the image; legacy", "yaml", _objects(kubeflow.mpi_job)),
     "sbatch": Launcher("a script for Slurm", "sh", shell.sbatch),
     "sagemaker": Launcher("a request of CreateTrainingJob", "json", _request(managed.sagemaker)),
     "vertex": Launcher("a CustomJob of Vertex AI", "json", _request(managed.vertex)),

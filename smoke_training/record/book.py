@@ -15,8 +15,7 @@ from typing import Any
 
 from smoke_training import evidence
 from smoke_training.evidence import Evidence, line_of
-from smoke_training.evidence.baseline import Lookup
-from smoke_training.evidence.world import Finished
+from smoke_training.evidence.world import Finished, Lookup
 from smoke_training.judges.run.baseline import fingerprint
 from smoke_training.plan import Plan
 from smoke_training.reader import UNFIT

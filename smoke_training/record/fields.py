@@ -8,8 +8,8 @@ from typing import Any
 from smoke_training.evidence import Evidence
 from smoke_training.evidence.fabric import sweep_of
 from smoke_training.evidence.state import Reference
-from smoke_training.evidence.system import System
 from smoke_training.evidence.training import Training
+from smoke_training.evidence.world import System
 from smoke_training.formulae.bandwidth import ALL_REDUCE
 from smoke_training.plan import CHECKPOINT_EVERY, RESUME_STEPS
 from smoke_training.record import accepted

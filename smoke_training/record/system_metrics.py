@@ -11,7 +11,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from smoke_training.evidence.system import System
+from smoke_training.evidence.world import System
 from smoke_training.runtime import files, host
 from smoke_training.runtime.nvml import GpuReading, Nvml
 

@@ -12,7 +12,7 @@ from datetime import datetime
 from typing import Any
 
 from smoke_training.evidence import Evidence
-from smoke_training.evidence.baseline import Lookup
+from smoke_training.evidence.world import Lookup
 from smoke_training.reader import UNFIT
 from smoke_training.record import accepted, fields, mlflow
 from smoke_training.record.mlflow import Run, Tracking, TrackingError

@@ -22,22 +22,15 @@ CLASS_INFINIBAND = Path("/sys/class/infiniband")
 
 SIOCGIFFLAGS, SIOCGIFADDR = 0x8913, 0x8915  # linux/sockios.h
 IFF_UP, IFF_RUNNING = 0x1, 0x40  # linux/if.h; running: operational state up (RFC 2863)
-IB_DATA_UNIT = (
-    4  # port_xmit_data counts 4-byte words (kernel Documentation/ABI/stable/sysfs-class-infiniband)
-)
 _UP_STATES = ("up", "unknown")  # drivers that do not report their state say unknown
 
 
 @dataclass(frozen=True, kw_only=True)
 class Interface:
-    """One network interface: bytes and errors since it was made, its state, its IPv4 address."""
+    """One network interface: bytes since it was made, its state, its IPv4 address."""
 
     rx_bytes: int
     tx_bytes: int
-    rx_errors: int
-    tx_errors: int
-    rx_dropped: int
-    tx_dropped: int
     up: bool | None  # switched on by the administrator
     running: bool | None  # able to pass packets: a carrier is there
     operstate: str | None
@@ -61,14 +54,12 @@ class Tcp:
 
 @dataclass(frozen=True, kw_only=True)
 class Port:
-    """One port of an RDMA adapter, with every counter it offers by name."""
+    """What one port of an RDMA adapter has counted."""
 
-    state: str | None
     tx_bytes: int | None
     rx_bytes: int | None
     tx_packets: int | None
     retransmitted: int | None
-    counters: Mapping[str, int]
 
 
 def interfaces(proc: Path = PROC_NET, sys: Path = CLASS_NET) -> dict[str, Interface]:
@@ -79,7 +70,7 @@ def interfaces(proc: Path = PROC_NET, sys: Path = CLASS_NET) -> dict[str, Interf
     return {
         name: _interface(name, row, sys / name if trusted else None, own=proc == PROC_NET)
         for name, row in counts.items()
-        if len(row) >= 12
+        if len(row) >= 9
     }
 
 
@@ -137,11 +128,7 @@ def _interface(name: str, row: list[int], folder: Path | None, *, own: bool) -> 
     flags = _flags(name) if own else None
     return Interface(
         rx_bytes=row[0],
-        rx_errors=row[2],
-        rx_dropped=row[3],
         tx_bytes=row[8],
-        tx_errors=row[10],
-        tx_dropped=row[11],
         up=None if flags is None else bool(flags & IFF_UP),
         running=_running(flags, folder),
         operstate=_text(folder, "operstate"),
@@ -173,19 +160,17 @@ def _port(device: Path, port: Path) -> Port:
             if value is not None:
                 counters[path.name] = value
     words = {way: counters.get(f"port_{way}_data") for way in ("xmit", "rcv")}
-    state = _text(port, "state")
     return Port(
-        state=None if state is None else state.rpartition(":")[2].strip(),
         tx_bytes=counters.get("tx_bytes", _scaled(words["xmit"])),
         rx_bytes=counters.get("rx_bytes", _scaled(words["rcv"])),
         tx_packets=counters.get("tx_pkts", counters.get("port_xmit_packets")),
         retransmitted=counters.get("retrans_pkts"),
-        counters=counters,
     )
 
 
 def _scaled(words: int | None) -> int | None:
-    return None if words is None else words * IB_DATA_UNIT
+    """Bytes: the counters count words of 4 bytes (kernel Documentation/ABI/stable/sysfs-class-infiniband)."""
+    return None if words is None else 4 * words
 
 
 def _flags(name: str) -> int | None:

@@ -9,57 +9,23 @@ import shutil
 import signal
 import time
 import uuid
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TypeVar
 
 from smoke_training import evidence, verdict
 from smoke_training.evidence.world import Failure, Unrecorded
 from smoke_training.model import EXIT_CODES, Check, Judgement, Verdict
 from smoke_training.plan import Plan
-from smoke_training.reader import DocumentError
 from smoke_training.record import alert, book, document, termination
-from smoke_training.runtime import code, files, output
+from smoke_training.runtime import facts, files, output
 from smoke_training.runtime.control.session import Line, Over
+from smoke_training.runtime.facts import Place
 
 SAMPLES_SUFFIX = ".samples.jsonl"
+Content = TypeVar("Content")
 RECORD_MARGIN_S = 3.0  # before the very end: to write down whether the record reached the tracking server
-
-
-@dataclass(frozen=True, kw_only=True)
-class Place:
-    """What the container tells its node: index, meeting point, folders."""
-
-    index: int
-    master_addr: str
-    master_port: int
-    work_dir: Path
-    result: Path
-    termination: Path | None
-
-    @classmethod
-    def from_environment(cls, environment: Mapping[str, str], nodes: int) -> "Place":
-        """Read NODE_RANK, MASTER_ADDR, MASTER_PORT, WORK_DIR; DocumentError lists every fault."""
-        needed = ("NODE_RANK", "MASTER_ADDR", "WORK_DIR")
-        problems = [f"{name}: missing from the environment" for name in needed if not environment.get(name)]
-        index, port = environment.get("NODE_RANK") or "0", environment.get("MASTER_PORT") or "29500"
-        if not (index.isdigit() and int(index) < nodes):
-            problems.append(f"NODE_RANK: got {index!r}; must be 0 .. {nodes - 1}, the plan has {nodes} nodes")
-        if not (port.isdigit() and 0 < int(port) < 65536):
-            problems.append(f"MASTER_PORT: got {port!r}; must be 1 .. 65535")
-        if problems:
-            raise DocumentError(problems)
-        work_dir = Path(environment["WORK_DIR"])
-        message = environment.get("TERMINATION_MESSAGE_PATH")
-        return cls(
-            index=int(index),
-            master_addr=environment["MASTER_ADDR"],
-            master_port=int(port),
-            work_dir=work_dir,
-            result=work_dir / "result.json",
-            termination=Path(message) if message else None,
-        )
 
 
 class Ending:
@@ -69,7 +35,6 @@ class Ending:
         self.plan, self.place = plan, place
         self.began, self.started = time.monotonic(), datetime.now(UTC)
         self.ends = self.began + plan.timeout_s
-        self.scratch = place.work_dir / f"node-{place.index}"
         self._run_id = uuid.uuid4().hex
 
     def report(self, devices: Check, failures: Sequence[Line], ended: str | None, over: Over | None) -> int:
@@ -97,11 +62,10 @@ class Ending:
         """
         until = self.ends - RECORD_MARGIN_S
         samples = samples + book.baseline_lines(self.plan, evidence.parse(samples), os.environ, until)
-        unwritten = self._write(
-            self.place.result.with_suffix(SAMPLES_SUFFIX), "".join(f"{s}\n" for s in samples).encode()
-        )
+        path = self.place.result.with_suffix(SAMPLES_SUFFIX)
+        unwritten = _write(files.write_durably, path, "".join(f"{s}\n" for s in samples).encode())
         result, judged = self._judged(samples + unwritten)
-        unwritten += self._write(self.place.result, _rendered(result))
+        unwritten += _write(files.write_json, self.place.result, result)
         if unwritten:
             result, judged = self._judged(samples + unwritten)
             with contextlib.suppress(OSError):
@@ -113,7 +77,7 @@ class Ending:
         output.emit("verdict", verdict=str(judged.verdict), headline=termination.headline(judged))
         output.say(message)
         if judged.verdict is Verdict.ERROR:
-            said = last_words(files.lines(self.scratch / "torchrun.log"))
+            said = last_words(files.lines(self.place.scratch / "torchrun.log"))
             output.say("\n".join(["--- torchrun.log, last lines of the ranks", *said]))
         tell(Over(verdict=str(judged.verdict), headline=termination.headline(judged), exit_code=status))
         kept = None if unwritten else self.place.result
@@ -133,19 +97,10 @@ class Ending:
             duration_s=time.monotonic() - self.began,
             python=platform.python_version(),
             kernel=platform.release(),
-            code_sha256=code.digest(),
+            code_sha256=facts.code_digest(),
             environment_sha256=document.environment_digest(os.environ),
         )
         return document.build(self.plan, found, judged, when), judged
-
-    def _write(self, path: Path, content: bytes) -> list[str]:
-        """Write one file of the record; the evidence line that says why that was not possible, or nothing."""
-        try:
-            files.write_durably(path, content)
-        except OSError as error:
-            reason = error.strerror or type(error).__name__
-            return [evidence.line_of(Unrecorded(path=str(path), reason=reason))]
-        return []
 
     def terminate(self, text: str) -> None:
         """The termination message; a path that cannot be written costs the message, not the result."""
@@ -159,7 +114,7 @@ class Ending:
     def _tidy(self) -> None:
         """Drop the bulky leftovers; evidence and log stay for audits."""
         for name in ("checkpoints", "torn", "trial"):
-            shutil.rmtree(self.scratch / name, ignore_errors=True)
+            shutil.rmtree(self.place.scratch / name, ignore_errors=True)
 
 
 def last_words(log: Sequence[str], most: int = 30) -> Sequence[str]:
@@ -168,5 +123,11 @@ def last_words(log: Sequence[str], most: int = 30) -> Sequence[str]:
     return list(ranks)[-most:] or log[-most:]
 
 
-def _rendered(document: Line) -> bytes:
-    return (json.dumps(document, indent=1, allow_nan=False) + "\n").encode()
+def _write(write: Callable[[Path, Content], None], path: Path, content: Content) -> list[str]:
+    """Write one file of the record; the evidence line that says why that was not possible, or nothing."""
+    try:
+        write(path, content)
+    except OSError as error:
+        reason = error.strerror or type(error).__name__
+        return [evidence.line_of(Unrecorded(path=str(path), reason=reason))]
+    return []

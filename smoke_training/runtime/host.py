@@ -1,4 +1,4 @@
-"""Counters and addresses of this machine. An absent counter is None, never 0."""
+"""CPUs, devices and names of this machine. An absent counter is None, never 0."""
 
 import os
 import socket
@@ -88,24 +88,6 @@ def nvidia_driver() -> str | None:
     # "NVRM version: NVIDIA UNIX x86_64 Kernel Module  550.54.15  Tue Mar  5 ..."
     words = next(iter(files.lines(Path("/proc/driver/nvidia/version"))), "").split()
     return next((word for word in words if word[:1].isdigit() and "." in word), None)
-
-
-def interfaces() -> list[dict[str, object]]:
-    """Network interfaces but loopback: name, operational state, rate in Gb/s where the kernel knows it."""
-    found: list[dict[str, object]] = []
-    for folder in sorted(Path("/sys/class/net").glob("*")):
-        if folder.name == "lo" or not folder.is_dir():
-            continue
-        state = next(iter(files.lines(folder / "operstate")), None)
-        if state == "down" and files.lines(folder / "carrier") == ["1"]:
-            state = "up"  # the kernel tells of the operational state up to a second after the carrier's
-        try:
-            megabits = int(next(iter(files.lines(folder / "speed")), "-1"))
-        except ValueError:
-            megabits = -1
-        rate = megabits / 1000 if megabits > 0 else None
-        found.append({"name": folder.name, "state": state, "gbit_s": rate})
-    return found
 
 
 def rdma_devices() -> list[str]:

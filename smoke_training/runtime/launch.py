@@ -10,18 +10,16 @@ import sys
 import tempfile
 import time
 import uuid
-from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from smoke_training import plan as plans
 from smoke_training.evidence.world import Preflight
 from smoke_training.plan import Plan
-from smoke_training.runtime import code, files, heartbeat, host, processes
-from smoke_training.runtime.control.session import Report, RunEndedError
+from smoke_training.runtime import facts, files, heartbeat, host, processes
+from smoke_training.runtime.control.session import Report
 from smoke_training.runtime.control.vitals import LOOK_AT_MOST_S, Vital, Vitals
+from smoke_training.runtime.facts import Place
 
-CPU_RANKS_AT_MOST = 4
 LOOPBACK = "lo"
 MEMORY = Path("/dev/shm")  # noqa: S108 - the kernel's path; a folder of our own is made below it
 HEARTS = "smoke-hearts-"
@@ -31,61 +29,26 @@ TRACE_WAIT_S = 2.0
 GROUP_TIMEOUT_MARGIN_S = 60.0
 
 
-@dataclass(frozen=True, kw_only=True)
-class Node:
-    """Where this launcher stands: its index, the meeting point, its folder and what its ranks compute on."""
-
-    index: int
-    master_addr: str
-    master_port: int
-    scratch: Path  # this node's own folder: no other node writes there even when the work folder is shared
-    preflight: Preflight
-
-    @property
-    def local_ranks(self) -> range:
-        """The global numbers of the ranks that run here."""
-        return range(self.index * self.preflight.ranks, (self.index + 1) * self.preflight.ranks)
-
-
-def preflight(plan: Plan, environment: Mapping[str, str], shared_machine: bool) -> Preflight:
-    """Decide device and ranks. `SMOKE_DEVICE` is auto (default), cpu or cuda.
-
-    Without a number in the plan: one rank per GPU, else one per usable CPU, at most four, shared among the
-    nodes when all of them run on this machine.
-    """
-    asked = environment.get("SMOKE_DEVICE", "auto")
-    if asked not in ("auto", "cpu", "cuda"):
-        raise RunEndedError(f'SMOKE_DEVICE: got "{asked}"; must be auto, cpu or cuda')
-    found = 0 if asked == "cpu" else host.nvidia_devices()
-    device = "cuda" if asked == "cuda" or found else "cpu"
-    cpus = max(1, host.usable_cpus() // (plan.nodes if shared_machine else 1))
-    ranks = plan.ranks_per_node or (found if device == "cuda" else min(cpus, CPU_RANKS_AT_MOST))
-    return Preflight(device=device, devices_found=found, device_forced=asked == "cpu", ranks=max(ranks, 1))
-
-
-def address(name: str, deadline: float) -> str:
-    """The meeting point's address, waiting until the name has one."""
-    while (found := host.resolve(name)) is None:
-        if time.monotonic() > deadline:
-            raise RunEndedError(f"MASTER_ADDR {name} has no address")
-        time.sleep(0.5)
-    return found
-
-
 class LocalRanks:
-    """torchrun on this node and the processes below it."""
+    """torchrun on this node and the processes below it.
 
-    def __init__(self, plan: Plan, node: Node) -> None:
-        self.plan, self.node = plan, node
+    `last` is the last report, of the time before anything of this run was ended.
+    """
+
+    def __init__(self, plan: Plan, place: Place, preflight: Preflight) -> None:
+        self.plan, self.place, self.preflight = plan, place, preflight
         self.token = uuid.uuid4().hex
-        self.world = plan.nodes * node.preflight.ranks
+        self.world = plan.nodes * preflight.ranks
         self.schedule = plans.kill_schedule(plan.seed, self.world)
+        local = range(place.index * preflight.ranks, (place.index + 1) * preflight.ranks)
+        self._kills = "resume" in plan.chosen_phases and self.schedule.victim in local
+        self._progress_file = place.scratch / f"progress-{self.schedule.victim}"
         self._process: subprocess.Popen[bytes] | None = None
-        self._log = node.scratch / "torchrun.log"
+        self._log = place.scratch / "torchrun.log"
         self._hearts = Path(tempfile.mkdtemp(prefix=HEARTS, dir=_memory()))
         files.sweep(self._hearts.parent, HEARTS)
-        self._vitals = Vitals(self._hearts, node.local_ranks, self._log)
-        self._last = Report()
+        self._vitals = Vitals(self._hearts, local, self._log)
+        self.last = Report()
         self._looked, self._agent_stopped_s = float("-inf"), 0.0
         self._killed = False
         self._restart_by: float | None = None
@@ -93,8 +56,8 @@ class LocalRanks:
 
     def prepare(self) -> None:
         """An empty scratch folder with the plan in it: nothing of an earlier run passes for this one's."""
-        shutil.rmtree(self.node.scratch, ignore_errors=True)
-        files.write_durably(self.node.scratch / "plan.json", plans.render(self.plan).encode())
+        shutil.rmtree(self.place.scratch, ignore_errors=True)
+        files.write_durably(self.place.scratch / "plan.json", plans.render(self.plan).encode())
 
     def start(self) -> None:
         """Start torchrun."""
@@ -112,39 +75,36 @@ class LocalRanks:
         """The exit status of torchrun, None while it runs; kills the victim when its time has come."""
         assert self._process is not None
         status = self._process.poll()
-        if status is None and not self._killed and not self._victim_is_elsewhere():
+        if status is None and self._kills and not self._killed:
             self._killed = self._kill_when_due()
         return status
 
     @property
     def hurried(self) -> bool:
         """Whether the kill is near, so that `poll` should be called every millisecond."""
-        return not self._killed and not self._victim_is_elsewhere() and self._progress_file.exists()
+        return self._kills and not self._killed and self._progress_file.exists()
 
     def report(self, now: float) -> Report:
         """What there is to tell of this node, at most a moment old; `now` is a monotonic time."""
         assert self._process is not None
         status = self._process.poll()
-        if (
-            now - self._looked < LOOK_S
-            and status == self._last.torchrun
-            and self._killed == self._last.planned
-        ):
-            return self._last
+        told = (self.last.torchrun, self.last.planned)
+        if now - self._looked < LOOK_S and (status, self._killed) == told:
+            return self.last
         passed = min(now - self._looked, LOOK_AT_MOST_S)
         self._looked = now
         agent = processes.state_of(self._process.pid)
         stopped = agent is not None and agent.state in ("T", "t")
         self._agent_stopped_s = self._agent_stopped_s + passed if stopped else 0.0
         kills = host.oom_kills()
-        self._last = Report(
+        self.last = Report(
             vitals=tuple(self._vitals.look(now)),
             planned=self._killed,
             torchrun=status,
             torchrun_stopped_s=round(self._agent_stopped_s, 3),
             oom_kills=None if kills is None or self._oom_kills is None else kills - self._oom_kills,
         )
-        return self._last
+        return self.last
 
     def hasten_restart(self, now: float) -> None:
         """Once the victim is dead: end ranks of the first attempt that wait for it for ever.
@@ -155,18 +115,18 @@ class LocalRanks:
         self._restart_by = self._restart_by or now + RESTART_PATIENCE_S
         if now < self._restart_by:
             return
-        for vital in self._last.vitals:
+        for vital in self.last.vitals:
             if vital.attempt == 0 and not vital.gone and vital.pid is not None and self._is_ours(vital.pid):
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(vital.pid, signal.SIGKILL)
 
     def broken(self) -> list[Vital]:
         """Ranks that broke, for those that could not leave a file about it: the disk may be full."""
-        return [vital for vital in self._last.vitals if vital.status == "BROKE" or (vital.code or 0) > 0]
+        return [vital for vital in self.last.vitals if vital.status == "BROKE" or (vital.code or 0) > 0]
 
     def dump_traces(self) -> None:
         """Ask NCCL's flight recorder for its traces before hung ranks are ended (untested on hardware)."""
-        pipes = list(self.node.scratch.glob("nccl-pipe-*.pipe"))
+        pipes = list(self.place.scratch.glob("nccl-pipe-*.pipe"))
         for pipe in pipes:
             with contextlib.suppress(OSError):
                 descriptor = os.open(pipe, os.O_WRONLY | os.O_NONBLOCK)
@@ -186,20 +146,8 @@ class LocalRanks:
         shutil.rmtree(self._hearts, ignore_errors=True)
         return left
 
-    @property
-    def last(self) -> Report:
-        """The last report, of the time before anything of this run was ended."""
-        return self._last
-
     def _is_ours(self, pid: int) -> bool:
         return processes.environment_of(pid).get(processes.TOKEN) == self.token
-
-    @property
-    def _progress_file(self) -> Path:
-        return self.node.scratch / f"progress-{self.schedule.victim}"
-
-    def _victim_is_elsewhere(self) -> bool:
-        return "resume" not in self.plan.chosen_phases or self.schedule.victim not in self.node.local_ranks
 
     def _kill_when_due(self) -> bool:
         """SIGKILL the victim once it reports the planned step; True when done."""
@@ -218,7 +166,7 @@ class LocalRanks:
         }
         os.kill(pid, signal.SIGKILL)
         # No fsync: the machine lives on, and the restarted ranks read this a second later at the earliest.
-        (self.node.scratch / "killed.json").write_text(json.dumps(record))
+        (self.place.scratch / "killed.json").write_text(json.dumps(record))
         return True
 
     def _command(self) -> list[str]:
@@ -228,16 +176,16 @@ class LocalRanks:
             "smoke_training.worker",
             "torchrun",
             f"--nnodes={self.plan.nodes}",
-            f"--node-rank={self.node.index}",
-            f"--nproc-per-node={self.node.preflight.ranks}",
-            f"--master-addr={self.node.master_addr}",
-            f"--master-port={self.node.master_port}",
+            f"--node-rank={self.place.index}",
+            f"--nproc-per-node={self.preflight.ranks}",
+            f"--master-addr={self.place.master_addr}",
+            f"--master-port={self.place.master_port}",
             f"--max-restarts={int('resume' in self.plan.chosen_phases)}",
             "--monitor-interval=0.1",
             "-m",
             "smoke_training.worker",
             "rank",
-            str(self.node.scratch.resolve()),
+            str(self.place.scratch.resolve()),
         ]
 
     def _environment(self) -> dict[str, str]:
@@ -247,18 +195,18 @@ class LocalRanks:
             processes.TOKEN: self.token,
             processes.PARENT: str(os.getpid()),
             heartbeat.FOLDER: str(self._hearts),
-            "PYTHONPATH": os.pathsep.join(filter(None, [str(code.location()), kept.get("PYTHONPATH")])),
-            "SMOKE_DEVICE": self.node.preflight.device,
+            "PYTHONPATH": os.pathsep.join(filter(None, [str(facts.code_location()), kept.get("PYTHONPATH")])),
+            "SMOKE_DEVICE": self.preflight.device,
             "SMOKE_WORLD": str(self.world),
             # Longer than the run: who hangs is decided outside the ranks, by their heartbeats.
             "SMOKE_GROUP_TIMEOUT": str(self.plan.timeout_s + GROUP_TIMEOUT_MARGIN_S),
         }
-        if self.node.preflight.device == "cpu":
+        if self.preflight.device == "cpu":
             kept["OMP_NUM_THREADS"] = "1"
-            if host.is_loopback(self.node.master_addr):
+            if host.is_loopback(self.place.master_addr):
                 kept["GLOO_SOCKET_IFNAME"] = LOOPBACK
             return kept
-        return nccl_environment(self.node.scratch.resolve(), self.plan.timeout_s) | kept
+        return nccl_environment(self.place.scratch.resolve(), self.plan.timeout_s) | kept
 
 
 def nccl_environment(scratch: Path, timeout_s: float) -> dict[str, str]:

@@ -1,9 +1,11 @@
 """A whole run on one node, from the plan to the exit code; node 0 also judges and records."""
 
 import contextlib
+import dataclasses
 import json
 import os
 import signal
+import threading
 import time
 import traceback
 from types import FrameType
@@ -17,15 +19,15 @@ from smoke_training.launchers.validation import CONTROL_PORT_OFFSET
 from smoke_training.model import EXIT_CODES, Check, Verdict
 from smoke_training.plan import Plan
 from smoke_training.record.system_metrics import SystemSampler
-from smoke_training.runtime import facts, files, host, launch, output
+from smoke_training.runtime import facts, files, host, output
 from smoke_training.runtime.control import channel
 from smoke_training.runtime.control.coordinator import Coordinator
 from smoke_training.runtime.control.member import Member
 from smoke_training.runtime.control.session import TICK_S, Line, RunEndedError
 from smoke_training.runtime.control.watchdog import INTERRUPTED, SETTLE_S
-from smoke_training.runtime.ending import Ending, Place
-from smoke_training.runtime.guard import LastResort
-from smoke_training.runtime.launch import LocalRanks, Node
+from smoke_training.runtime.ending import Ending
+from smoke_training.runtime.facts import Place
+from smoke_training.runtime.launch import LocalRanks
 
 ADDRESS_PATIENCE = 2.5  # of the join timeout: a pod's name has no address before the pod is scheduled
 
@@ -35,7 +37,7 @@ class NodeRun:
 
     def __init__(self, plan: Plan, place: Place) -> None:
         self.plan, self.place, self._ending = plan, place, Ending(plan, place)
-        self.began, self.ends, self.scratch = self._ending.began, self._ending.ends, self._ending.scratch
+        self.began, self.ends = self._ending.began, self._ending.ends
         # The last seconds belong to judging, writing and recording.
         self.deadline = self.ends - min(30.0, plan.timeout_s / 5)
         self._shown = 0
@@ -48,7 +50,11 @@ class NodeRun:
         """Run to the end whatever happens; returns the exit code of the contract."""
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, _stop)
-        with LastResort(self.ends, self._give_up):
+        # For what no deadline inside the main thread can catch: a write to a file server that hangs, say.
+        last_resort = threading.Timer(self.ends - time.monotonic(), self._give_up)
+        last_resort.daemon = True
+        last_resort.start()
+        try:
             self._sampler.start()
             ended = self._try()
             # From here on the run is being written down; a second signal must not cut that short.
@@ -60,6 +66,8 @@ class NodeRun:
             if ended is not None:
                 self._own.append(document_of(Ended(reason=ended)))
             return self._written(ended)
+        finally:
+            last_resort.cancel()
 
     def _written(self, ended: str | None) -> int:
         """Write down how it ended; the exit code."""
@@ -94,22 +102,20 @@ class NodeRun:
 
     def _preflight(self) -> Preflight | None:
         """Look at this machine, say so, meet the other nodes; None when node 0 has too few devices."""
-        alone = launch.preflight(self.plan, os.environ, shared_machine=False)
-        self._announce(alone)
+        self._announce(facts.preflight(self.plan, shared_machine=False))
         patience = min(self.deadline, self.began + ADDRESS_PATIENCE * self.plan.join_timeout_s)
-        self.address = launch.address(self.place.master_addr, patience)
-        shared = host.is_loopback(self.address) and self.plan.nodes > 1
-
-        def look() -> Preflight:
-            return launch.preflight(self.plan, os.environ, shared)
-
-        found = look()
+        self.place = dataclasses.replace(
+            self.place, master_addr=facts.address(self.place.master_addr, patience)
+        )
+        shared = host.is_loopback(self.place.master_addr) and self.plan.nodes > 1
+        found = facts.preflight(self.plan, shared)
         self._own.append(document_of(found))
         if self.place.index == 0 and self._devices().status is not Verdict.PASS:
             return None
         self._session = self._meet()
         self._session.join(
-            lambda: facts.of_node(self.place.index, self.plan, look(), os.environ), self.deadline
+            lambda: facts.of_node(self.place.index, self.plan, facts.preflight(self.plan, shared)),
+            self.deadline,
         )
         output.emit("joined", nodes=self.plan.nodes, ranks=found.ranks * self.plan.nodes, after_s=self._age())
         return found
@@ -132,23 +138,16 @@ class NodeRun:
     def _meet(self) -> Coordinator | Member:
         word, port = facts.digest_of(self.plan), self.place.master_port + CONTROL_PORT_OFFSET
         if self.place.index:
-            return Member(self.plan, self.place.index, channel.Caller(self.address, port), word)
+            return Member(self.plan, self.place.index, channel.Caller(self.place.master_addr, port), word)
         # A run of one node has no peers, and no port that could be taken.
-        listening = channel.listen(self.address, port) if self.plan.nodes > 1 else None
+        listening = channel.listen(self.place.master_addr, port) if self.plan.nodes > 1 else None
         return Coordinator(self.plan, channel.Listener(listening, word))
 
     def _measure(self, preflight: Preflight) -> str | None:
         """Run the ranks of this node; why they ended early, or None."""
-        node = Node(
-            index=self.place.index,
-            master_addr=self.address,
-            master_port=self.place.master_port,
-            scratch=self.scratch,
-            preflight=preflight,
-        )
         session = self._session
         assert session is not None
-        ranks = self._ranks = LocalRanks(self.plan, node)
+        ranks = self._ranks = LocalRanks(self.plan, self.place, preflight)
         ended: str | None = "the launcher broke"
         try:
             ranks.prepare()
@@ -190,7 +189,7 @@ class NodeRun:
         return round(time.monotonic() - self.began, 2)
 
     def _show_progress(self) -> None:
-        lines = files.lines(self.scratch / "evidence.jsonl")
+        lines = files.lines(self.place.scratch / "evidence.jsonl")
         for kind in (evidence.kind_of(line) for line in lines[self._shown :]):
             output.emit("measured", what=kind, after_s=self._age())
         self._shown = len(lines)
@@ -202,7 +201,7 @@ class NodeRun:
             return found
         planned = self._session is not None and self._session.planned
         # An unplanned restart breaks again, and only says that it should not have happened.
-        for path in sorted(self.scratch.glob("failure-*.json" if planned else "failure-0-*.json")):
+        for path in sorted(self.place.scratch.glob("failure-*.json" if planned else "failure-0-*.json")):
             with contextlib.suppress(ValueError):
                 found += [json.loads(line) for line in files.lines(path)]
         known = {line.get("rank") for line in found}
@@ -215,11 +214,11 @@ class NodeRun:
     def _samples(self) -> list[str]:
         """Every evidence line: what the launchers know, what the ranks measured, how they broke."""
         # What lies there before ranks of this run were started is an earlier run's.
-        measured = files.lines(self.scratch / "evidence.jsonl") if self._ranks is not None else []
+        measured = files.lines(self.place.scratch / "evidence.jsonl") if self._ranks is not None else []
         return [json.dumps(line) for line in self._own] + measured
 
     def _give_up(self) -> None:
-        """The very last resort, on another thread: something holds up this launcher beyond the deadline."""
+        """The last resort, on another thread: something holds up this launcher beyond the deadline."""
         text = f"ERROR the run did not end within {self.plan.timeout_s:.0f} s; its launcher was held up"
         if self._ranks is not None:
             self._ranks.end()

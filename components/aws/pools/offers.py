@@ -12,7 +12,7 @@ from infra.catalog.aws.model import InstanceType
 from infra.catalog.aws.pools import efa_driver_problems
 from infra.errors import UserError
 from smoke_training.fabric import Fabric
-from smoke_training.launchers import devices
+from smoke_training.launchers import pods
 
 # EKS's AL2023 nodes keep CPU for kubelet and system by a falling share of the cores (6 %, 1 %, 0.5 %, 0.5 %,
 # then 0.25 % of each further core), and memory by the number of pods: 255 MiB + 11 MiB a pod, with up to 110
@@ -43,9 +43,9 @@ def node_offer(machine: InstanceType, efa_driver: str | None) -> NodeOffer:
     if with_efa:
         fabric: FabricOffer = {
             "kind": Fabric.EFA,
-            "resource": devices.EFA,
+            "resource": pods.EFA,
             "count": machine.efa_interfaces,
-            "pod_resources": devices.EFA_HUGE_PAGES,
+            "pod_resources": pods.EFA_HUGE_PAGES,
         }
         if efa_driver == "dra":
             fabric["device_class"] = EFA_DEVICE_CLASS

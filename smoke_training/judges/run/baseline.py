@@ -7,9 +7,8 @@ that failed or could not be decided say nothing about a slow decline.
 from collections.abc import Sequence
 
 from smoke_training.evidence import Evidence
-from smoke_training.evidence.baseline import Lookup
 from smoke_training.evidence.fabric import Collective
-from smoke_training.evidence.world import Nodes, World
+from smoke_training.evidence.world import Lookup, Nodes, World
 from smoke_training.model import Check, Expected, Measured, Verdict
 from smoke_training.plan import Plan
 from smoke_training.statistics import baseline as baselines

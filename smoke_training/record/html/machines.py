@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from smoke_training.evidence import Evidence
 from smoke_training.evidence.storage import Storage
-from smoke_training.evidence.system import System
+from smoke_training.evidence.world import System
 from smoke_training.record.html.plot import Drawn, NothingToDrawError, Result, why_missing
 from smoke_training.record.html.style import SERIES
 from smoke_training.record.html.svg import DASHES, LEFT, RIGHT, WIDTH, Drawing, Scale, axes, linear, rows

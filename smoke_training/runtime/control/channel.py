@@ -10,6 +10,7 @@ import contextlib
 import errno
 import hmac
 import json
+import os
 import select
 import socket
 from collections.abc import Iterable, Mapping
@@ -89,17 +90,17 @@ class Connection:
             raise LineTooLongError
         return complete
 
-    def messages(self) -> list[Message | None]:
-        """Messages that have arrived; None, once, for the end of the connection."""
+    def events(self, node: int) -> list[Event]:
+        """What `node`, at the other end, has said; `gone`, once, for the end of the connection."""
         try:
             lines = [] if self.end_reported else self.lines()
         except LineTooLongError:
             self.close()
             lines = []
-        found: list[Message | None] = [m for m in map(_decoded, lines) if m is not None]
+        found = [Event(kind="said", node=node, message=m) for m in map(_decoded, lines) if m is not None]
         if self.closed and not self.end_reported:
             self.end_reported = True
-            found.append(None)
+            found.append(Event(kind="gone", node=node))
         return found
 
     def close(self) -> None:
@@ -115,14 +116,11 @@ def hello(word: str, node: int, facts: Mapping[str, object]) -> Message:
 
 def listen(address: str, port: int) -> socket.socket:
     """A listening socket on one address of this node; OSError says which address and port it is about."""
-    sock = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     try:
-        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        sock.bind((address, port))
-        sock.listen(256)
+        sock = socket.create_server((address, port), backlog=256)
     except OSError as error:
-        sock.close()
-        raise OSError(error.errno, f"control channel on {address}:{port}: {error.strerror}") from error
+        reason = os.strerror(error.errno or 0)
+        raise OSError(error.errno, f"control channel on {address}:{port}: {reason}") from error
     sock.setblocking(False)
     return sock
 
@@ -141,7 +139,7 @@ class Listener:
         events = list(self._greet(now)) if self._sock is not None else []
         for node, connection in list(self._nodes.items()):
             connection.flush()
-            events += self._heard(node, connection)
+            events += connection.events(node)
         for guest in self._guests:
             guest.flush()
         return events
@@ -203,12 +201,6 @@ class Listener:
         self._nodes[node] = connection
         yield from (Event(kind="said", node=node, message=m) for m in map(_decoded, lines[1:]) if m)
 
-    def _heard(self, node: int, connection: Connection) -> list[Event]:
-        return [
-            Event(kind="gone" if message is None else "said", node=node, message=message or {})
-            for message in connection.messages()
-        ]
-
 
 class Caller:
     """Any other node's side: calls until it gets through, says hello, reads and sends."""
@@ -237,10 +229,7 @@ class Caller:
             self._call(now)
             return []
         self._connection.flush()
-        return [
-            Event(kind="gone" if message is None else "said", node=0, message=message or {})
-            for message in self._connection.messages()
-        ]
+        return self._connection.events(0)
 
     def redial(self) -> None:
         """Forget a connection that was lost or refused, so that `poll` calls again."""

@@ -54,7 +54,8 @@ class Coordinator:
         self._peers: dict[int, _Peer] = {}
         self._watchdog = Watchdog(Limits(hang_s=plan.hang_timeout_s, start_s=plan.join_timeout_s))
         self._looks, self._next_beat = 0, 0.0
-        self._unheard = set[int]()  # nodes whose launcher is the culprit: nothing more will come from there
+        # Nodes whose launcher is the culprit: nothing more will come from there.
+        self._unheard = set[int | None]()
 
     def join(self, own: Callable[[], NodeFacts], deadline: float) -> None:
         """Wait until all nodes are there and alike, then let them go; RunEndedError when that fails.
@@ -200,22 +201,17 @@ class Coordinator:
         if event.message.get("type") == "bye":
             peer.bye = event.message
         elif event.message.get("type") == "failures":
-            lines = event.message.get("lines")
-            peer.failures = (
-                [line for line in lines if isinstance(line, dict)] if isinstance(lines, list) else []
-            )
+            found = event.message.get("lines")
+            lines = found if isinstance(found, list) else []
+            peer.failures = [line for line in lines if isinstance(line, dict)]
 
     def _view(self, node: int, peer: _Peer, observed: float) -> NodeView:
-        report = peer.report
         return NodeView(
             node=node,
-            vitals=report.vitals,
             silent_s=round(observed - peer.heard, 3),
             connected=peer.connected,
             said_bye=peer.bye is not None,
-            torchrun=report.torchrun,
-            torchrun_stopped_s=report.torchrun_stopped_s,
-            oom_kills=report.oom_kills,
+            **vars(peer.report),
         )
 
     def _act(self, incidents: tuple[Incident | Broke, ...]) -> None:
@@ -223,13 +219,10 @@ class Coordinator:
             return
         broke = [item for item in incidents if isinstance(item, Broke)]
         grave = [item for item in incidents if not isinstance(item, Broke)]
-        self._unheard = {
-            b.node for b in grave if getattr(b, "what", None) == "launcher" and b.node is not None
-        }
-        for item in grave:
-            self.lines.append(document_of(item))
+        self._unheard = {b.node for b in grave if getattr(b, "what", None) == "launcher"}
         if grave:
-            self.lines.append(document_of(StoppedEarly(reason="the run was ended before it")))
+            end = StoppedEarly(reason="the run was ended before it")
+            self.lines += [document_of(item) for item in (*grave, end)]
             raise RunEndedError(liveness.alive(self.plan, Evidence(list(grave))).message)
         raise RunEndedError("; ".join(f"rank {b.rank} broke in phase {b.phase}: {b.words}" for b in broke))
 
@@ -264,7 +257,7 @@ class Coordinator:
 
 def _facts(message: Message) -> NodeFacts | None:
     try:
-        found = decode(NodeFacts, message.get("facts"))
+        found: NodeFacts = decode(NodeFacts, message.get("facts"))
     except TypeError:
         return None
-    return found if isinstance(found, NodeFacts) else None
+    return found

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from smoke_training.evidence.liveness import Hung, Killed, NeverStarted
+from smoke_training.runtime.control.session import Report
 from smoke_training.runtime.control.vitals import Vital
 
 # A rank that computes, or waits for a CPU or a disk, gets so much more time than one that does nothing: it
@@ -27,21 +28,17 @@ Incident = Hung | Killed | NeverStarted
 
 
 @dataclass(frozen=True, kw_only=True)
-class NodeView:
-    """One node as node 0 sees it; seconds are observed time.
+class NodeView(Report):
+    """One node as node 0 sees it: its last report, and how it stands with its launcher.
 
-    `silent_s` since its last report; `connected` until its launcher is gone; `said_bye` when that launcher
-    announced its end; `torchrun` is the exit status of its torchrun, None while that runs.
+    `silent_s` since that report, in observed time; `connected` until its launcher is gone; `said_bye` when
+    that launcher announced its end.
     """
 
     node: int
-    vitals: tuple[Vital, ...] = ()
     silent_s: float = 0.0
     connected: bool = True
     said_bye: bool = False
-    torchrun: int | None = None
-    torchrun_stopped_s: float = 0.0
-    oom_kills: int | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -166,19 +163,16 @@ def _died(vital: Vital, attempt: int) -> bool:
 def _lost_launchers(nodes: Sequence[NodeView]) -> Iterator[Killed]:
     for node in nodes:
         if not node.connected and not node.said_bye:
-            yield Killed(
-                what="launcher", rank=None, node=node.node, phase=_phase(node), sequence=None, pid=None,
-                signal=None, oom_kills=node.oom_kills,
-            )  # fmt: skip
+            yield Killed(what="launcher", node=node.node, phase=_phase(node), oom_kills=node.oom_kills)
 
 
 def _lost_torchruns(nodes: Sequence[NodeView]) -> Iterator[Killed]:
     for node in nodes:
         if node.torchrun is not None and node.torchrun < 0:
+            phase, signal = _phase(node), -node.torchrun
             yield Killed(
-                what="torchrun", rank=None, node=node.node, phase=_phase(node), sequence=None, pid=None,
-                signal=-node.torchrun, oom_kills=node.oom_kills,
-            )  # fmt: skip
+                what="torchrun", node=node.node, phase=phase, signal=signal, oom_kills=node.oom_kills
+            )
 
 
 def _phase(node: NodeView) -> str | None:
@@ -200,18 +194,18 @@ def _stopped(nodes: Sequence[NodeView], limit: float) -> Iterator[Hung]:
     for node in nodes:
         if node.torchrun is None and node.torchrun_stopped_s >= limit:
             yield Hung(
-                how="stopped", what="torchrun", rank=None, node=node.node, phase=_phase(node), sequence=None,
-                foremost=foremost, state="T", idle_s=node.torchrun_stopped_s, busy_s=0.0, limit_s=limit,
+                how="stopped", what="torchrun", node=node.node, phase=_phase(node), foremost=foremost,
+                state="T", idle_s=node.torchrun_stopped_s, limit_s=limit,
             )  # fmt: skip
 
 
 def _silent(nodes: Sequence[NodeView], limit: float) -> Iterator[Hung]:
     for node in nodes:
         if node.silent_s >= limit and not node.said_bye:
+            phase, silent = _phase(node), node.silent_s
             yield Hung(
-                how="silent", what="launcher", rank=None, node=node.node, phase=_phase(node), sequence=None,
-                foremost=None, state=None, idle_s=node.silent_s, busy_s=0.0, limit_s=limit,
-            )  # fmt: skip
+                how="silent", what="launcher", node=node.node, phase=phase, idle_s=silent, limit_s=limit
+            )
 
 
 def _behind(nodes: Sequence[NodeView], limits: Limits) -> Iterator[Hung]:
@@ -240,9 +234,8 @@ def _stalled(nodes: Sequence[NodeView], limits: Limits) -> Iterator[Hung]:
     if len({v.sequence for _, v in living}) == 1 and all(v.idle_s >= limit for _, v in living):
         first = living[0][1]
         yield Hung(
-            how="stalled", what="gang", rank=None, node=None, phase=first.phase, sequence=first.sequence,
-            foremost=first.sequence, state=None, idle_s=min(v.idle_s for _, v in living),
-            busy_s=max(v.busy_s for _, v in living), limit_s=limit,
+            how="stalled", what="gang", phase=first.phase, sequence=first.sequence, foremost=first.sequence,
+            idle_s=min(v.idle_s for _, v in living), busy_s=max(v.busy_s for _, v in living), limit_s=limit,
         )  # fmt: skip
 
 

@@ -1,6 +1,6 @@
 """Run plans that the tests of the launchers share."""
 
-from smoke_training.launchers import devices
+from smoke_training.launchers import pods
 from smoke_training.launchers.runplan import Mount, RunPlan, SageMaker, Slurm, Vertex
 
 IMAGE = "123456789012.dkr.ecr.us-east-1.amazonaws.com/train@sha256:" + "0a" * 32
@@ -15,7 +15,7 @@ def training() -> RunPlan:
         command=("train.py", "--config", "configs/7b.toml", "--note", "it's a $(HOME) test"),
         nodes=2,
         gpus_per_node=8,
-        devices=devices.efa(4),
+        devices=pods.efa(4),
         cpu=80,
         memory_gib=900,
         env={"NCCL_DEBUG": "INFO", "MLFLOW_TRACKING_URI": "http://mlflow.mlflow.svc.cluster.local:5000"},

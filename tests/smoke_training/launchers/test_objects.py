@@ -12,13 +12,14 @@ from rehearsal.core.schema import Schemas
 from rehearsal.core.validate import validate
 from rehearsal.kubernetes.rules import alone
 from rehearsal.kubernetes.rules.objects.schema import misfits
-from smoke_training.launchers import devices, jobset, kubernetes, legacy, trainjob
+from smoke_training.launchers import kubeflow, kubernetes
+from smoke_training.launchers.pods import efa
 from smoke_training.launchers.runplan import RunPlan, RunPlanError
 from tests.smoke_training.launchers import plans
 
 Body = dict[str, Any]
 CRDS = json.loads(Path(__file__).with_name("crds.json").read_text())
-CUSTOM = [jobset.jobset, trainjob.train_job, legacy.pytorch_job, legacy.mpi_job]
+CUSTOM = [kubernetes.jobset, kubeflow.train_job, kubeflow.pytorch_job, kubeflow.mpi_job]
 PLANS = [
     plans.training(),
     plans.cpu(),
@@ -86,7 +87,7 @@ def test_custom_objects_fit_the_definitions_of_their_projects(
 
 
 def test_the_definitions_do_refuse_what_is_wrong() -> None:
-    (body,) = jobset.jobset(plans.training())
+    (body,) = kubernetes.jobset(plans.training())
     body["spec"]["failurePolicy"]["rules"][0]["action"] = "GiveUp"
     body["spec"]["replicatedJob"] = []
     schema = CRDS["jobset.x-k8s.io/v1alpha2 JobSet"]["schema"]
@@ -131,7 +132,7 @@ def test_every_node_of_a_job_finds_node_0() -> None:
 
 
 def test_a_jobset_names_its_own_pods() -> None:
-    (body,) = jobset.jobset(plans.training())
+    (body,) = kubernetes.jobset(plans.training())
     (pod,) = pods(body)
     assert "subdomain" not in pod["spec"]
     assert environment(pod)["MASTER_ADDR"] == "llama-7b-node-0-0.llama-7b"
@@ -139,7 +140,7 @@ def test_a_jobset_names_its_own_pods() -> None:
 
 
 def test_a_train_job_leaves_the_rendezvous_to_its_runtime() -> None:
-    (body,) = trainjob.train_job(plans.training())
+    (body,) = kubeflow.train_job(plans.training())
     trainer = body["spec"]["trainer"]
     assert (trainer["numNodes"], trainer["numProcPerNode"]) == (2, 8)
     assert trainer["command"][:3] == ["torchrun", "--max-restarts=3", "train.py"]
@@ -153,18 +154,18 @@ def test_a_train_job_leaves_the_rendezvous_to_its_runtime() -> None:
 def test_what_a_train_job_cannot_do_is_said() -> None:
     wanted = replace(plans.training(), root_folder="/checkpoints/x", device_claims={"efa": "smoke-efa"})
     with pytest.raises(RunPlanError) as caught:
-        trainjob.train_job(wanted)
+        kubeflow.train_job(wanted)
     assert [line.partition(":")[0] for line in caught.value.problems] == ["root_folder", "device_claims"]
 
 
 def test_legacy_kinds_count_their_pods() -> None:
-    (torch_job,) = legacy.pytorch_job(replace(plans.training(), nodes=3))
+    (torch_job,) = kubeflow.pytorch_job(replace(plans.training(), nodes=3))
     specs = torch_job["spec"]["pytorchReplicaSpecs"]
     assert {role: spec["replicas"] for role, spec in specs.items()} == {"Master": 1, "Worker": 2}
-    assert list(legacy.pytorch_job(replace(plans.training(), nodes=1))[0]["spec"]["pytorchReplicaSpecs"]) == [
-        "Master"
-    ]
-    (mpi,) = legacy.mpi_job(plans.training())
+    assert list(
+        kubeflow.pytorch_job(replace(plans.training(), nodes=1))[0]["spec"]["pytorchReplicaSpecs"]
+    ) == ["Master"]
+    (mpi,) = kubeflow.mpi_job(plans.training())
     launcher = mpi["spec"]["mpiReplicaSpecs"]["Launcher"]["template"]["spec"]["containers"][0]
     assert "nvidia.com/gpu" not in launcher["resources"]["limits"], "mpirun itself needs no GPU"
     assert mpi["spec"]["mpiReplicaSpecs"]["Worker"]["replicas"] == 2
@@ -180,9 +181,7 @@ def test_devices_are_asked_for_once() -> None:
     (pod,) = pods(kubernetes.job(plans.training())[1])
     limits = pod["spec"]["containers"][0]["resources"]["limits"]
     assert limits["vpc.amazonaws.com/efa"] == "4" and limits["hugepages-2Mi"] == "5120Mi"
-    by_claim = replace(
-        plans.training(), devices=devices.efa(4, claimed=True), device_claims={"efa": "smoke-efa"}
-    )
+    by_claim = replace(plans.training(), devices=efa(4, claimed=True), device_claims={"efa": "smoke-efa"})
     (pod,) = pods(kubernetes.job(by_claim)[1])
     container = pod["spec"]["containers"][0]
     assert "vpc.amazonaws.com/efa" not in container["resources"]["limits"]

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from smoke_training.launchers import devices, kubernetes, runplan
+from smoke_training.launchers import kubernetes, pods, runplan
 from smoke_training.launchers.registry import LAUNCHERS
 from smoke_training.launchers.runplan import RunPlan, RunPlanError
 from smoke_training.launchers.validation import Files, validation
@@ -16,7 +16,7 @@ RUN = RunPlan(
     command=(),
     nodes=2,
     gpus_per_node=8,
-    devices=devices.efa(4),
+    devices=pods.efa(4),
     cpu=80,
     memory_gib=900,
     namespace="trainstack-smoke",

@@ -16,7 +16,7 @@ import pytest
 from mlflow.entities import Run
 
 from smoke_training import cli, evidence
-from smoke_training.evidence.baseline import Lookup
+from smoke_training.evidence.world import Lookup
 from smoke_training.judges.run.baseline import fingerprint
 from smoke_training.record import book, fields, tracking
 from smoke_training.record.mlflow import connect

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from smoke_training import evidence
-from smoke_training.evidence.system import System
+from smoke_training.evidence.world import System
 from smoke_training.record import system_metrics
 from smoke_training.runtime.nvml import GpuClock, GpuReading, Nvml, reason_names
 

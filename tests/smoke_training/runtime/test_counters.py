@@ -32,7 +32,6 @@ def test_interfaces_are_read_with_their_state(tmp_path: Path) -> None:
         (sys / "eth0" / name).write_text(text + "\n")
     found = counters.interfaces(proc(tmp_path, dev=DEV), sys)["eth0"]
     assert (found.rx_bytes, found.tx_bytes) == (3511588522, 3821860)
-    assert (found.rx_errors, found.rx_dropped, found.tx_errors, found.tx_dropped) == (1, 2, 3, 4)
     assert (found.operstate, found.carrier, found.speed_mbit_s, found.running) == ("up", 1, 25000, True)
     assert counters.bytes_of("eth0", tmp_path) == (3511588522, 3821860)
     assert counters.bytes_of("eth1", tmp_path) is None
@@ -70,12 +69,11 @@ def test_rdma_ports_of_efa_and_infiniband(tmp_path: Path) -> None:
     port(tmp_path, "efa_0", {f"{hardware}/{name}": text for name, text in efa_files.items()})
     words = {"port_xmit_data": "100", "port_rcv_data": "50", "port_xmit_packets": "5"}
     port(tmp_path, "mlx5_0", {f"{plain}/{name}": text for name, text in words.items()})
-    port(tmp_path, "mlx5_0", {"ports/1/state": "4: ACTIVE"})
     found = counters.ports(tmp_path)
     efa, infiniband = found["efa_0/1"], found["mlx5_0/1"]
     assert (efa.tx_bytes, efa.rx_bytes, efa.tx_packets, efa.retransmitted) == (900, 800, 9, 2)
     assert (infiniband.tx_bytes, infiniband.rx_bytes, infiniband.tx_packets) == (400, 200, 5)
-    assert (infiniband.state, infiniband.retransmitted) == ("ACTIVE", None)
+    assert infiniband.retransmitted is None
     assert counters.ports(tmp_path / "absent") == {}
 
 

@@ -3,38 +3,44 @@
 import ast
 import subprocess
 import sys
-import threading
-import time
 from pathlib import Path
 
+import pytest
+
 from smoke_training.runtime.control.session import ObservedTime
-from smoke_training.runtime.guard import LastResort
 
 SOURCES = Path(__file__).resolve().parents[3] / "smoke_training"
 # What may read the wall clock: stamps for people, the tracking server's own times, the age of files.
 STAMPS = ("runtime/output.py:", "runtime/ending.py:", "record/", "runtime/files.py:")
 
 
-def test_the_last_resort_acts_when_the_time_has_come_and_only_then() -> None:
-    acted = threading.Event()
-    with LastResort(time.monotonic() + 0.05, acted.set):
-        assert acted.wait(5)
-    quiet = threading.Event()
-    with LastResort(time.monotonic() + 0.2, quiet.set):
-        pass
-    assert not quiet.wait(0.5)
+# A node without the GPUs of its plan ends at once; its main thread hangs or not while it writes that down.
+NODE = """
+import dataclasses, os, sys
+from pathlib import Path
+from smoke_training.runtime.ending import Ending
+from smoke_training.runtime.facts import Place
+from smoke_training.runtime.node import NodeRun
+from tests.smoke_training.samples import plan
+
+if sys.argv[2] == "hangs":  # as a write to a file server may
+    Ending.conclude = lambda *_: os.read(os.pipe()[0], 1)
+home = Path(sys.argv[1])
+place = Place(index=0, master_addr="127.0.0.1", master_port=29500, work_dir=home, result=home / "result.json",
+              termination=home / "message")
+sys.exit(NodeRun(dataclasses.replace(plan(nodes=1, gpus_per_node=8), timeout_s=4.0), place).run())
+"""
 
 
-def test_a_main_thread_that_is_held_up_does_not_hold_up_the_last_resort() -> None:
-    code = (
-        "import os, time\n"
-        "from smoke_training.runtime.guard import LastResort\n"
-        "with LastResort(time.monotonic() + 0.2, lambda: os._exit(3)):\n"
-        "    read, _ = os.pipe()\n"
-        "    os.read(read, 1)\n"  # as a write to a file server that hangs
-    )
-    done = subprocess.run([sys.executable, "-c", code], timeout=20, check=False, cwd=SOURCES.parent)
-    assert done.returncode == 3
+@pytest.mark.parametrize(("main_thread", "code"), [("hangs", 3), ("ends", 1)])
+def test_a_launcher_whose_main_thread_hangs_still_ends_in_time(
+    tmp_path: Path, main_thread: str, code: int
+) -> None:
+    command = [sys.executable, "-c", NODE, str(tmp_path), main_thread]
+    done = subprocess.run(command, timeout=60, check=False, cwd=SOURCES.parent, stdout=subprocess.PIPE)
+    assert done.returncode == code
+    assert (b"gave_up" in done.stdout) == (main_thread == "hangs")
+    assert ("did not end within 4 s" in (tmp_path / "message").read_text()) == (main_thread == "hangs")
 
 
 def test_observed_time_does_not_count_pauses() -> None:

@@ -1,0 +1,121 @@
+"""Kubeflow's kinds (pure): TrainJob (trainer.kubeflow.org/v1alpha1, v2.3) on the runtime torch-distributed.
+
+The runtime tells every node its place in `PET_*` variables, which torchrun reads by itself. Two older kinds
+are templates only, for clusters that still have their operators: PyTorchJob (kubeflow.org/v1,
+training-operator v1) and MPIJob (kubeflow.org/v2beta1, mpi-operator 0.8), which needs ssh in the image.
+"""
+
+from smoke_training.launchers import pods
+from smoke_training.launchers.place import JOIN, joining_command, joining_environment
+from smoke_training.launchers.pods import Body
+from smoke_training.launchers.runplan import PER_NODE, RunPlan, RunPlanError
+
+_GROUP = "trainer.kubeflow.org"
+_JOBS = "node"  # name of the runtime's replicated Job and of its container
+# Commands that run once per node read the same words everywhere.
+_TRANSLATE = (
+    'export NODE_RANK="$PET_NODE_RANK" MASTER_ADDR="$PET_MASTER_ADDR" MASTER_PORT="$PET_MASTER_PORT"; '
+    'exec "$@"'
+)
+# What a patch of the runtime's pod may say (PodSpecPatch of the definition); all else is the runtime's own.
+_PATCHABLE = (
+    "serviceAccountName", "terminationGracePeriodSeconds", "affinity", "tolerations", "securityContext",
+    "volumes",
+)  # fmt: skip
+_PATCHABLE_OF_CONTAINER = ("name", "securityContext", "volumeMounts")
+_PYTORCH_CONTAINER = "pytorch"  # the operator looks for this name
+
+
+def train_job(plan: RunPlan) -> list[Body]:
+    """A TrainJob; what its trainer has no field for goes into a patch of the runtime."""
+    words = ["torchrun", f"--max-restarts={plan.max_restarts}", *pods.node_words(plan)]
+    if plan.command_per == PER_NODE:
+        words = ["bash", "-c", _TRANSLATE, "node", *pods.node_words(plan)]
+    trainer = {
+        "image": plan.image,
+        "command": words,
+        "numNodes": plan.nodes,
+        "numProcPerNode": plan.ranks,
+        "resourcesPerNode": pods.resources(plan),
+        "env": pods.environment(plan) or None,
+    }
+    spec: Body = {
+        "runtimeRef": {"apiGroup": _GROUP, "kind": "ClusterTrainingRuntime", "name": "torch-distributed"},
+        "activeDeadlineSeconds": plan.deadline_s,
+        "trainer": pods.given(trainer),
+        "runtimePatches": [_patch(plan)],
+    }
+    return [pods.body(plan, f"{_GROUP}/v1alpha1", "TrainJob", spec)]
+
+
+def pytorch_job(plan: RunPlan) -> list[Body]:
+    """One master and its workers, a pod a node. The operator sets `PET_*`, which torchrun reads."""
+    words = ["torchrun", *pods.node_words(plan)]
+    if plan.command_per == PER_NODE:
+        # Here RANK is the index of the pod.
+        words = ["bash", "-c", 'export NODE_RANK="$RANK"; exec "$@"', "node", *pods.node_words(plan)]
+    env = [{"name": "PET_MAX_RESTARTS", "value": str(plan.max_restarts)}, *pods.environment(plan)]
+    template = pods.template(plan, words, env, container=_PYTORCH_CONTAINER)
+    counts = {"Master": 1, "Worker": plan.nodes - 1}
+    spec: Body = {
+        "nprocPerNode": str(plan.ranks),
+        "runPolicy": _run_policy(plan, "None"),
+        "pytorchReplicaSpecs": {role: _replicas(count, template) for role, count in counts.items() if count},
+    }
+    return [pods.body(plan, "kubeflow.org/v1", "PyTorchJob", spec)]
+
+
+def mpi_job(plan: RunPlan) -> list[Body]:
+    """Mpirun starts one process a node, by ssh, and that one starts the node's ranks."""
+    master = f"{plan.name}-worker-0.{plan.name}"
+    join = f'export NODE_RANK="$OMPI_COMM_WORLD_RANK" MASTER_ADDR={master}; {JOIN}'
+    exported = [word for name in joining_environment(plan) for word in ("-x", name)]
+    words = [
+        "mpirun", "--allow-run-as-root", "-np", str(plan.nodes), "--map-by", "ppr:1:node",
+        "--bind-to", "none", *exported, "bash", "-c", join, "node", *map(pods.literal, joining_command(plan)),
+    ]  # fmt: skip
+    env = [{"name": name, "value": pods.literal(value)} for name, value in joining_environment(plan).items()]
+    launcher = pods.template(plan, words, env)
+    amounts = {"cpu": "1", "memory": "2Gi"}  # it only calls mpirun
+    launcher["spec"]["containers"][0]["resources"] = {"requests": amounts, "limits": amounts}
+    # The launcher may share a node with a worker.
+    del launcher["spec"]["affinity"]
+    worker = pods.template(plan, ["/usr/sbin/sshd", "-De"], [])
+    spec: Body = {
+        "slotsPerWorker": 1,
+        "mpiImplementation": "OpenMPI",
+        "launcherCreationPolicy": "WaitForWorkersReady",
+        "runPolicy": _run_policy(plan, "Running"),
+        "mpiReplicaSpecs": {
+            "Launcher": _replicas(1, launcher),
+            "Worker": _replicas(plan.nodes, worker),
+        },
+    }
+    return [pods.body(plan, "kubeflow.org/v2beta1", "MPIJob", spec)]
+
+
+def _run_policy(plan: RunPlan, clean: str) -> Body:
+    return {"cleanPodPolicy": clean, "activeDeadlineSeconds": plan.deadline_s, "backoffLimit": 0}
+
+
+def _replicas(count: int, template: Body) -> Body:
+    return {"replicas": count, "restartPolicy": "Never", "template": template}
+
+
+def _patch(plan: RunPlan) -> Body:
+    """What of the pod the trainer's own fields cannot say. Raises RunPlanError for what nothing here can."""
+    problems = []
+    if plan.root_folder:
+        problems.append("root_folder: a TrainJob can add no init container; make the folder beforehand")
+    if plan.device_claims:
+        problems.append("device_claims: a TrainJob can add no resource claim; use the device plugin")
+    if problems:
+        raise RunPlanError(problems)
+    whole = pods.template(plan, [], [], container=_JOBS)
+    (container,) = whole["spec"]["containers"]
+    kept = {key: container[key] for key in _PATCHABLE_OF_CONTAINER if key in container}
+    spec = {key: whole["spec"][key] for key in _PATCHABLE if key in whole["spec"]}
+    pod = {"metadata": whole["metadata"], "spec": {**spec, "containers": [kept]}}
+    job = {"name": _JOBS, "template": {"spec": {"template": pod}}}
+    runtime = {"template": {"spec": {"replicatedJobs": [job]}}}
+    return {"manager": "trainstack.dev/launcher", "trainingRuntimeSpec": runtime}
