@@ -25,11 +25,9 @@ def given(fields: Mapping[str, Any]) -> Body:
     return {key: value for key, value in fields.items() if value is not None}
 
 
-def efa(count: int, *, claimed: bool = False) -> Mapping[str, str]:
-    """`RunPlan.devices` for `count` Elastic Fabric Adapters of a node; `claimed`: a claim gives them out."""
-    if not count:
-        return {}
-    return EFA_HUGE_PAGES if claimed else {**EFA_HUGE_PAGES, EFA: str(count)}
+def efa(count: int) -> Mapping[str, str]:
+    """`RunPlan.devices` for `count` Elastic Fabric Adapters of a node."""
+    return {**EFA_HUGE_PAGES, EFA: str(count)} if count else {}
 
 
 def metadata(plan: RunPlan, name: str | None = None) -> Body:

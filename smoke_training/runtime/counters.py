@@ -5,12 +5,9 @@ own; `/sys/class/net` shows the namespace it was mounted in and is believed only
 interfaces.
 """
 
-import contextlib
 import fcntl
-import os
 import socket
 import struct
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -100,28 +97,6 @@ def ports(root: Path = CLASS_INFINIBAND) -> dict[str, Port]:
         for port in sorted((device / "ports").iterdir()) if (device / "ports").is_dir() else ():
             found[f"{device.name}/{port.name}"] = _port(device, port)
     return found
-
-
-def waits_for_cpus() -> dict[str, float]:
-    """Seconds that each thread of this process has waited, runnable, for a CPU so far, by thread id.
-
-    `/proc/self/task/*/schedstat`, second field, nanoseconds; empty where the kernel does not account for it.
-    """
-    found = {}
-    for thread in os.listdir("/proc/self/task"):  # noqa: PTH208 - called around every transfer: no objects
-        with contextlib.suppress(OSError, IndexError, ValueError):
-            words = Path(f"/proc/self/task/{thread}/schedstat").read_text().split()
-            found[thread] = int(words[1]) / 1e9
-    return found
-
-
-def longest_wait(before: Mapping[str, float], after: Mapping[str, float]) -> float | None:
-    """Seconds that the most starved thread waited between two readings; None if nothing was read.
-
-    The sum over threads would count threads that wait side by side.
-    """
-    waits = [now - before.get(thread, now) for thread, now in after.items()]
-    return max(waits, default=None)
 
 
 def _interface(name: str, row: list[int], folder: Path | None, *, own: bool) -> Interface:

@@ -1,7 +1,9 @@
 """CPUs, devices and names of this machine. An absent counter is None, never 0."""
 
+import contextlib
 import os
 import socket
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -11,8 +13,7 @@ from smoke_training.runtime import files
 class QueueClock:
     """Seconds the thread that made it has waited, runnable, for a CPU that something else held.
 
-    `/proc/thread-self/schedstat` (kernel `Documentation/scheduler/sched-stats.rst`): second field,
-    nanoseconds. A stopped process does not wait, so a SIGSTOP never hides in this figure.
+    From the kernel's `schedstat`. A stopped process does not wait, so a SIGSTOP never hides in this figure.
     """
 
     def __init__(self) -> None:
@@ -24,7 +25,29 @@ class QueueClock:
 
     def waited(self) -> float | None:
         """Total waiting so far in seconds; None where the kernel does not account for it."""
-        return None if self._file is None else int(os.pread(self._file, 64, 0).split()[1]) / 1e9
+        return None if self._file is None else _waited(os.pread(self._file, 64, 0))
+
+
+def waits_for_cpus() -> dict[str, float]:
+    """The same of every thread of this process, by thread id; empty where the kernel does not say."""
+    found = {}
+    for thread in os.listdir("/proc/self/task"):  # noqa: PTH208 - called around every transfer: no objects
+        with contextlib.suppress(OSError, IndexError, ValueError):
+            found[thread] = _waited(Path(f"/proc/self/task/{thread}/schedstat").read_bytes())
+    return found
+
+
+def longest_wait(before: Mapping[str, float], after: Mapping[str, float]) -> float | None:
+    """Seconds that the most starved thread waited between two readings; None if nothing was read.
+
+    The sum over threads would count threads that wait side by side.
+    """
+    return max((now - before.get(thread, now) for thread, now in after.items()), default=None)
+
+
+def _waited(schedstat: bytes) -> float:
+    """Seconds: the second field, in nanoseconds (kernel `Documentation/scheduler/sched-stats.rst`)."""
+    return int(schedstat.split()[1]) / 1e9
 
 
 class Ticks(NamedTuple):

@@ -89,9 +89,9 @@ class Arena:
         """Transfer, and read the counters before and after."""
         sends = pair[0] == self.group.node
         peer = self.nodes.index(pair[1] if sends else pair[0])
-        before, waits, began = self._counted(), counters.waits_for_cpus(), time.perf_counter()
+        before, waits, began = self._counted(), host.waits_for_cpus(), time.perf_counter()
         seconds = endpoint.transfer(peer, size, sends=sends)
-        elapsed, waited = time.perf_counter() - began, counters.longest_wait(waits, counters.waits_for_cpus())
+        elapsed, waited = time.perf_counter() - began, host.longest_wait(waits, host.waits_for_cpus())
         endpoint.meet()  # a sender is done before its data has left: only now has everything been counted
         return Half(
             pair=pair,

@@ -24,7 +24,7 @@ from smoke_training.probes.group import Group
 from smoke_training.probes.network import payloads
 from smoke_training.probes.network.operations import Bench
 from smoke_training.probes.stopwatch import complete, difference, without_collection
-from smoke_training.runtime import counters, host
+from smoke_training.runtime import host
 from smoke_training.statistics import medians
 
 REPEATS = medians.LOOK_EVERY  # in a row, of one size, so that caches and connections are as warm as in use
@@ -166,7 +166,7 @@ class Sweep:
 
 def _waited() -> float | None:
     """Seconds that all threads of this process waited for a CPU; gloo moves bytes on its own threads."""
-    waits = counters.waits_for_cpus()
+    waits = host.waits_for_cpus()
     return sum(waits.values()) if waits else None
 
 

@@ -13,7 +13,7 @@ from rehearsal.core.validate import validate
 from rehearsal.kubernetes.rules import alone
 from rehearsal.kubernetes.rules.objects.schema import misfits
 from smoke_training.launchers import kubeflow, kubernetes
-from smoke_training.launchers.pods import efa
+from smoke_training.launchers.pods import EFA_HUGE_PAGES
 from smoke_training.launchers.runplan import RunPlan, RunPlanError
 from tests.smoke_training.launchers import plans
 
@@ -181,7 +181,7 @@ def test_devices_are_asked_for_once() -> None:
     (pod,) = pods(kubernetes.job(plans.training())[1])
     limits = pod["spec"]["containers"][0]["resources"]["limits"]
     assert limits["vpc.amazonaws.com/efa"] == "4" and limits["hugepages-2Mi"] == "5120Mi"
-    by_claim = replace(plans.training(), devices=efa(4, claimed=True), device_claims={"efa": "smoke-efa"})
+    by_claim = replace(plans.training(), devices=EFA_HUGE_PAGES, device_claims={"efa": "smoke-efa"})
     (pod,) = pods(kubernetes.job(by_claim)[1])
     container = pod["spec"]["containers"][0]
     assert "vpc.amazonaws.com/efa" not in container["resources"]["limits"]

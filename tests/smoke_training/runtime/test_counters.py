@@ -90,10 +90,3 @@ def test_this_machines_loopback_counts_what_goes_over_it() -> None:
     sent = counters.tcp()
     assert sent is not None
     assert sent.sent > 0
-
-
-def test_the_longest_wait_is_of_one_thread_not_the_sum() -> None:
-    assert counters.longest_wait({"1": 1.0, "2": 5.0}, {"1": 1.5, "2": 5.2, "3": 9.0}) == 0.5
-    assert counters.longest_wait({}, {}) is None
-    own = counters.waits_for_cpus()
-    assert own == {} or all(value >= 0 for value in own.values())

@@ -111,3 +111,10 @@ def test_the_file_of_a_quota_is_not_leaked() -> None:
     for _ in range(5):
         QuotaClock().close()
     assert len(list(Path("/proc/self/fd").iterdir())) == before
+
+
+def test_the_longest_wait_is_of_one_thread_not_the_sum() -> None:
+    assert host.longest_wait({"1": 1.0, "2": 5.0}, {"1": 1.5, "2": 5.2, "3": 9.0}) == 0.5
+    assert host.longest_wait({}, {}) is None
+    own = host.waits_for_cpus()
+    assert own == {} or all(value >= 0 for value in own.values())
