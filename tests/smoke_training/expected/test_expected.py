@@ -240,10 +240,13 @@ RUN = '[[figure]]\nat = {{instance_types = ["x"], fabric = "efa", nodes = 2}}\na
         (RUN.replace("x", "y").format("1 GiB") + SOURCE + MACHINE + 'source = "a"', "figure 1: 'y'"),
         (RUN.format("1 GB") + SOURCE + MACHINE + 'source = "a"', "figure 1: 'GB'"),
         (RUN.format("one GiB") + SOURCE + MACHINE + 'source = "a"', "figure 1: invalid literal"),
-        (MACHINE + "speed = 1", "machine 1: Machine has no speed"),
+        (MACHINE + "speed = 1", "machine 1: Machine.speed: unknown key"),
         (MACHINE + 'source = "b"', "machine 1: 'sources'"),
         (SOURCE + MACHINE + 'source = "b"', "machine 1: 'b'"),
-        (SOURCE + MACHINE + 'source = "a"\nnics = "four"', "machine 1: expected int, got str"),
+        (
+            SOURCE + MACHINE + 'source = "a"\nnics = "four"',
+            "machine 1: Machine.nics: got .four.; must be null or a whole number",
+        ),
         ('[[machine]]\ninstance_types = ["x"]', "machine 1: .*missing"),
     ],
 )
