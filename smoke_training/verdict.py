@@ -19,6 +19,7 @@ from smoke_training.judges.storage import throughput as storage
 from smoke_training.judges.training import decomposition, fitness, numerics
 from smoke_training.judges.training import step as judged
 from smoke_training.model import Check, Judgement, Verdict
+from smoke_training.nccl.transport import must_be_proven
 from smoke_training.plan import Plan
 from smoke_training.reader import UNFIT
 
@@ -107,9 +108,10 @@ def overall(checks: list[Check]) -> Verdict:
 
 def _notes(plan: Plan, found: Evidence) -> Iterator[str]:
     preflight = found.of(Preflight)
-    if preflight is not None and preflight.device == "cuda":
-        yield "The GPU path (nccl, CUDA events) is untested on hardware."
-    elif preflight is not None and plan.gpus_per_node:
+    cuda = preflight is not None and preflight.device == "cuda"
+    if cuda and must_be_proven(plan.fabric):
+        yield f"NCCL over {plan.fabric} is untested on hardware of our own."
+    if preflight is not None and not cuda and plan.gpus_per_node:
         yield f"Ran on CPU by SMOKE_DEVICE=cpu: the {plan.gpus_per_node} GPUs per node were not validated."
     if plan.partial:
         yield f"A partial run ({', '.join(plan.chosen_phases)}): it validates no stack."

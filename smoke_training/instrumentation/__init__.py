@@ -25,8 +25,7 @@ A step lasts from asking for one batch to asking for the next. Its seconds are
 Nothing is added to the step but a handful of clock readings: `benchmarks/instrument_overhead.py` has the
 figure. Ranks compare their compute times every `every` steps through the process group's key-value store, in
 a thread of its own: no collective, no barrier, nothing that waits on the path of the step. Works without
-`torch.distributed` as well. On CUDA the marks are events on the current stream, read one window later
-(untested on hardware).
+`torch.distributed` as well. On CUDA the marks are events on the current stream, read one window later.
 """
 
 from smoke_training.instrumentation.bookkeeper import Record as Record

@@ -1,7 +1,7 @@
 """Stopwatches of a training step: sections that follow each other without a gap.
 
 `HostMarks` reads the clock of this thread. `DeviceMarks` records CUDA events, because there the host only
-hands out work and is long ahead when it is done (untested on hardware).
+hands out work and is long ahead when it is done.
 """
 
 import itertools
@@ -67,7 +67,7 @@ Events = list[tuple[int, "torch.cuda.Event"]]
 
 
 class DeviceMarks(HostMarks):
-    """Events on the current stream of the current CUDA device. Untested on hardware.
+    """Events on the current stream of the current CUDA device.
 
     The device has three sections: compute, exposed, and idle. Idle time is lost to data as far as the host
     was waiting for the loader meanwhile, then to checkpoints, and the rest to whatever else the loop does.

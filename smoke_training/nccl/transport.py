@@ -3,8 +3,8 @@
 A silent fallback to TCP sockets raises no error and costs a factor of 13 and more. NCCL says what it chose
 when NCCL_DEBUG=INFO: `Using network X` (NVIDIA/nccl, `src/plugin/net.cc`), `NET/OFI Selected provider is
 efa, fabric is efa (found 32 nics)` (aws/aws-ofi-nccl), `NET/IB : Using [0]mlx5_0:1/RoCE ...`,
-`Channel 00/0 : 7[7] -> 8[0] [send] via NET/IB/0/GDRDMA` and `NVLS comm 0x...`. Reading NCCL's log is
-untested on hardware of our own; the lines above are from published logs.
+`Channel 00/0 : 7[7] -> 8[0] [send] via NET/IB/0/GDRDMA` and `NVLS comm 0x...`. Those of sockets
+were read on a GPU of our own; the others are from published logs, untested on hardware of our own.
 """
 
 import re

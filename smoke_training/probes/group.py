@@ -40,7 +40,7 @@ class Group:
 
     @property
     def cuda(self) -> bool:
-        """Whether the ranks compute on CUDA devices (that path is untested on hardware)."""
+        """Whether the ranks compute on CUDA devices."""
         return self.device.type == "cuda"
 
     def sync(self) -> None:
@@ -81,7 +81,7 @@ class Group:
         return complete([complete(row) for row in self.gather(values)])
 
     def seconds(self, work: Callable[[], object]) -> float:
-        """Seconds of work on this rank's idle device, by CUDA events on one (untested on hardware)."""
+        """Seconds of work on this rank's idle device, by CUDA events on one."""
         self.sync()
         if not self.cuda:
             began = time.perf_counter()

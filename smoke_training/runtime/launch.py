@@ -107,10 +107,10 @@ class LocalRanks:
         return self.last
 
     def hasten_restart(self, now: float) -> None:
-        """Once the victim is dead: end ranks of the first attempt that wait for it for ever.
+        """Once the victim is dead: end ranks of the first attempt that wait for it forever.
 
-        gloo notices the loss at once. NCCL may not (untested on hardware), and without an end of the other
-        nodes' ranks their torchrun does not start them anew.
+        gloo notices the loss at once. NCCL does not (seen on an H100, over sockets), and without an end of
+        the other nodes' ranks their torchrun does not start them again.
         """
         self._restart_by = self._restart_by or now + RESTART_PATIENCE_S
         if now < self._restart_by:
@@ -125,7 +125,7 @@ class LocalRanks:
         return [vital for vital in self.last.vitals if vital.status == "BROKE" or (vital.code or 0) > 0]
 
     def dump_traces(self) -> None:
-        """Ask NCCL's flight recorder for its traces before hung ranks are ended (untested on hardware)."""
+        """Ask NCCL's flight recorder for its traces before hung ranks are ended."""
         pipes = list(self.place.scratch.glob("nccl-pipe-*.pipe"))
         for pipe in pipes:
             with contextlib.suppress(OSError):
@@ -210,7 +210,7 @@ class LocalRanks:
 
 
 def nccl_environment(scratch: Path, timeout_s: float) -> dict[str, str]:
-    """What helps to find a hang of NCCL, unless the environment says otherwise (untested on hardware).
+    """What helps to find a hang of NCCL, unless the environment says otherwise.
 
     The flight recorder keeps the last collectives of every rank; the launcher asks for it through the pipe
     before it ends a hung ranks. NCCL's own watchdog only acts after the run's end, since it can name no

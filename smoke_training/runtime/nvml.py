@@ -1,4 +1,4 @@
-"""NVIDIA's management library through ctypes, so that no package is needed. Untested on hardware.
+"""NVIDIA's management library through ctypes, so that no package is needed. Read on one H100.
 
 Functions and structures follow `nvml.h`: nvmlMemory_t {total, free, used} in bytes, nvmlUtilization_t
 {gpu, memory} in percent, power in milliwatts, clocks in MHz; reasons for a low clock are bits

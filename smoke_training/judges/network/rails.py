@@ -167,7 +167,7 @@ def _described(rail: Rail, rate: float | None) -> dict[str, object]:
 
 
 def _by_rank(record: Rails) -> Check:
-    """Groups of one local rank index compared with each other (untested on hardware).
+    """Groups of one local rank index compared with each other (several ranks a node: untested on hardware).
 
     With fewer than three groups, or for who within a group is slow, the pairs have to tell.
     """

@@ -65,7 +65,7 @@ def wanted_sizes(context: Context, name: str) -> tuple[int, ...]:
 
 
 def measure(context: Context) -> Iterator[Record]:
-    """`collective` and `payload` evidence of every collective (GPU path untested on hardware)."""
+    """`collective` and `payload` evidence of every collective."""
     group = context.group
     for name in COLLECTIVES:
         if group.world > 1:

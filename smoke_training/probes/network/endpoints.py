@@ -2,7 +2,7 @@
 
 Every node takes part with an *endpoint*, named by its place among them. On gloo that is the node's first
 rank, in a process group of its own that may be bound to one network interface. On nccl every rank is an
-endpoint of its rail, and transfers use the run's process group (untested on hardware).
+endpoint of its rail, and transfers use the run's process group.
 """
 
 import time
@@ -63,7 +63,7 @@ class GlooEndpoint:
 
 
 class NcclEndpoint:
-    """Transfers among the ranks of one local rank index, in the run's own group (untested on hardware).
+    """Transfers among the ranks of one local rank index, in the run's own group.
 
     `batch_isend_irecv` uses its communicator; plain `send` would make one per pair.
     """

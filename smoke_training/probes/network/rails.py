@@ -3,7 +3,7 @@
 A rail that is down is found by its state and by plain connections before anything can hang on it. Only a
 rail that answers everywhere gets a gloo group of its own. A rail whose all-reduce looks slow is looked at
 pair by pair. On accelerators one nccl group per local rank stands for a rail, because each rank has its own
-adapter ("MOD g" in nccl-tests' words; untested on hardware).
+adapter ("MOD g" in nccl-tests' words; more than one rank a node is untested on hardware).
 """
 
 from collections.abc import Iterator, Sequence
@@ -111,7 +111,7 @@ def _slowest(rows: Sequence[Sequence[float]]) -> tuple[float, ...]:
 
 
 def _by_rank(group: Group) -> list[Rail]:
-    """One all-reduce group per local rank index, one after the other (untested on hardware)."""
+    """One all-reduce group per local rank index, one after the other."""
     places = group.gather((group.node, group.local_rank))
     found = []
     for index in sorted({local for _, local in places}):

