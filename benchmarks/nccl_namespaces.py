@@ -11,6 +11,7 @@ and their speed means nothing. Needs root, `ip`, `unshare` and a CUDA device; of
 import contextlib
 import dataclasses
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -69,6 +70,7 @@ def plan(fabric: str, phases: tuple[str, ...]) -> plans.Plan:
 def start(node: int, document: Path, folder: Path) -> subprocess.Popen[bytes]:
     folder.mkdir()
     environment = {
+        "GLOO_SOCKET_IFNAME": LINK,  # for checkpoints; the host name, which gloo would ask, has no address
         "MASTER_ADDR": address(0),
         "NCCL_SOCKET_IFNAME": LINK,
         "NODE_RANK": str(node),
@@ -94,11 +96,15 @@ def main() -> int:
         document.write_text(plans.render(plan(fabric, tuple(phases))))
         folders = [Path(scratch) / f"node-{node}" for node in NODES]
         nodes = [start(node, document, folder) for node, folder in zip(NODES, folders, strict=True)]
-        statuses = [node.wait() for node in nodes]
-        for folder in folders:
-            print((folder / "output").read_text(errors="replace"))
-    return max(statuses)
+        try:
+            return max(node.wait() for node in nodes)
+        finally:
+            for node, folder in zip(nodes, folders, strict=True):
+                node.terminate()
+                node.wait()
+                print((folder / "output").read_text(errors="replace"))
 
 
 if __name__ == "__main__":
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that nodes and namespaces go
     sys.exit(main())

@@ -14,6 +14,7 @@ from smoke_training import verdict
 from smoke_training.evidence.training import Numerics
 from smoke_training.model import Cause, Verdict
 from smoke_training.plan import parse
+from smoke_training.runtime.launch import RESTART_PATIENCE_S
 from tests.smoke_training.jobs import Job, check, partial_job
 
 pytestmark = pytest.mark.alone
@@ -122,6 +123,38 @@ def test_a_checkpoint_torn_from_outside_fails_by_name_and_the_one_before_is_used
     assert detail["resumed_from"] == hit["step"] - 4
     assert check(result, "resume.equality")["status"] == Verdict.PASS
     assert result["verdict"] == Verdict.FAIL
+
+
+# A rank whose collectives wait forever for a peer that is gone, as those of NCCL do.
+DEAF = """
+import os
+if os.environ.get("TORCHELASTIC_RESTART_COUNT") == "0" and "RANK" in os.environ:
+    import time
+    import torch
+    plain = torch.Tensor.backward
+
+    def deaf(*arguments, **named):
+        try:
+            return plain(*arguments, **named)
+        except RuntimeError:
+            while True:
+                time.sleep(1)
+
+    torch.Tensor.backward = deaf
+"""
+
+
+def test_a_rank_that_does_not_notice_the_kill_is_ended_so_that_all_start_again(
+    archive: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "site").mkdir()
+    (tmp_path / "site" / "sitecustomize.py").write_text(DEAF)
+    plan = {"nodes": 2, "ranks_per_node": 1, "gpus_per_node": 0, "phases": ["resume"]}
+    job = Job(archive, tmp_path, plan=plan, PYTHONPATH=str(tmp_path / "site"))
+    output = job.finish()
+    result = job.result()
+    assert check(result, "resume.equality")["status"] == Verdict.PASS, output
+    assert check(result, "resume.recovery")["measured"]["value"] > RESTART_PATIENCE_S
 
 
 @pytest.fixture
