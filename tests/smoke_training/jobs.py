@@ -1,4 +1,4 @@
-"""Jobs of several launchers on loopback, as a cluster would start them, for tests that run real gangs."""
+"""Jobs of several launchers on loopback, as a cluster would start them, for tests of real process groups."""
 
 import contextlib
 import json
