@@ -19,7 +19,7 @@ lint: setup
 	$(VENV)/lint-imports
 
 unit: setup
-	$(VENV)/pytest -n 2 --dist loadfile -m "not alone"
+	$(VENV)/pytest -n 2 --dist loadfile --no-loadscope-reorder -m "not alone"
 	$(VENV)/pytest -m alone
 
 setup:
