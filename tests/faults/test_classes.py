@@ -19,12 +19,23 @@ pytestmark = [pytest.mark.alone, pytest.mark.skipif(REASON is not None, reason=s
 SEED = 1  # of the plan; picks victims other than rank and node 0 in some classes, and 0 in others
 
 
+def only_noise(outcome: Outcome) -> bool:
+    """Whether all that kept a healthy run from passing was speed that a busy machine left unsettled."""
+    return outcome.verdict == "INCONCLUSIVE" and all(
+        status == "INCONCLUSIVE" for _, status in outcome.undecided()
+    )
+
+
 @pytest.mark.parametrize("name", CLASSES)
 def test_a_fault_is_found_and_attributed(name: str) -> None:
-    try:
-        case, outcome = catalog.proven(CLASSES[name], SEED)
-    except InjectorError as error:
-        pytest.skip(f"the fault could not be shown to have bitten: {error}")
+    for _ in range(3):
+        try:
+            case, outcome = catalog.proven(CLASSES[name], SEED)
+        except InjectorError as error:
+            pytest.skip(f"the fault could not be shown to have bitten: {error}")
+        # On a machine that others keep busy, "undecided" is the right answer, but not the one to test.
+        if not only_noise(outcome):
+            break
     assert outcome.verdict == "FAIL", outcome.describe()
     assert outcome.exit_codes[0] == 1, outcome.describe()
     right = {(culprit, cause) for culprit in case.culprits for cause in case.causes}
@@ -35,13 +46,6 @@ def test_a_fault_is_found_and_attributed(name: str) -> None:
     decisive = next(c for c in outcome.result["checks"] if c["status"] == "FAIL" and c["required"])
     assert decisive["next_action"], decisive
     assert outcome.terminations[0].startswith("FAIL"), outcome.terminations
-
-
-def only_noise(outcome: Outcome) -> bool:
-    """Whether all that kept a healthy run from passing was speed that a busy machine left unsettled."""
-    return outcome.verdict == "INCONCLUSIVE" and all(
-        status == "INCONCLUSIVE" for _, status in outcome.undecided()
-    )
 
 
 def test_a_healthy_cluster_passes() -> None:

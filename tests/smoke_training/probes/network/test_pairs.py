@@ -28,7 +28,7 @@ from smoke_training.probes.network import pairs, reach
 from smoke_training.probes.network import rails as probe
 from smoke_training.probes.network.arena import Arena
 from smoke_training.probes.network.endpoints import MESSAGES, GlooEndpoint
-from smoke_training.runtime import counters
+from smoke_training.runtime import host
 from tests.smoke_training.samples import plan
 
 pytestmark = pytest.mark.alone
@@ -118,7 +118,7 @@ def short(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Visits of a few milliseconds: a loopback has no rate that would have to be reached."""
     monkeypatch.setattr(pairs, "LARGEST", 256 << 10)
     # Threads of one process read each other's waits for CPUs, which processes of their own do not.
-    monkeypatch.setattr(counters, "longest_wait", lambda before, after: 0.0)
+    monkeypatch.setattr(host, "longest_wait", lambda before, after: 0.0)
     yield
 
 
