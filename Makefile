@@ -18,6 +18,7 @@ lint: setup
 	$(VENV)/mypy
 	$(VENV)/lint-imports
 
+# A long file has few tests; in order of their number it would come last, on one worker.
 unit: setup
 	$(VENV)/pytest -n 2 --dist loadfile --no-loadscope-reorder -m "not alone"
 	$(VENV)/pytest -m alone

@@ -8,7 +8,7 @@ and a victim of its own. Lines are appended to `benchmarks/records/fault_detecti
 already is not run again: an interrupted benchmark goes on where it stopped, and the tables say of which code
 the lines are (another record, `--record`, starts anew). A run whose
 fault the injector's own counter could not prove is void: it is listed, not counted. Half of the healthy runs
-have a noisy neighbour. "All right" is FAIL, the right culprit with the right cause, and nobody else accused.
+have a noisy neighbour. "All right" is FAIL, the right culprit with the right cause, and no one else accused.
 Shares are Wilson score bounds of 95 %. The evidence of every run is kept below `.trainstack/`, for
 `smoke judge` or a reader.
 """

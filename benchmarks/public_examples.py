@@ -133,7 +133,7 @@ def _once(project: Path, home: Path, settings: list[str], timeout_s: float) -> t
         command += ["--config", setting]
     process = subprocess.Popen(
         command,
-        # Some programs name what they make after whoever is logged in.
+        # Some programs name what they make after the user who is logged in.
         env={"USER": "somebody", **os.environ, "TRAINSTACK_REHEARSAL_HOME": str(home), "COLUMNS": "400"},
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,

@@ -131,7 +131,7 @@ def moto_server(folder: Path) -> Iterator[str]:
 
 
 def emptied(address: str, calls: Calls) -> None:
-    """Empty the moto server and let it make the defaults of an account again, at nobody's expense."""
+    """Empty the moto server and let it make the defaults of an account again; counted for neither side."""
     request = urllib.request.Request(f"{address}/moto-api/reset", method="POST")
     with urllib.request.urlopen(request, timeout=_PATIENCE_S):
         pass

@@ -88,8 +88,8 @@ class LocalRanks:
         """What there is to tell of this node, at most a moment old; `now` is a monotonic time."""
         assert self._process is not None
         status = self._process.poll()
-        told = (self.last.torchrun, self.last.planned)
-        if now - self._looked < LOOK_S and (status, self._killed) == told:
+        known = (self.last.torchrun, self.last.planned)
+        if now - self._looked < LOOK_S and (status, self._killed) == known:
             return self.last
         passed = min(now - self._looked, LOOK_AT_MOST_S)
         self._looked = now
@@ -213,7 +213,7 @@ def nccl_environment(scratch: Path, timeout_s: float) -> dict[str, str]:
     """What helps to find a hang of NCCL, unless the environment says otherwise.
 
     The flight recorder keeps the last collectives of every rank; the launcher asks for it through the pipe
-    before it ends a hung ranks. NCCL's own watchdog only acts after the run's end, since it can name no
+    before it ends hung ranks. NCCL's own watchdog only acts after the run's end, since it can name no
     culprit. Names: torch 2.13, libtorch_cuda.
     """
     return {
