@@ -2,7 +2,7 @@
 PYTHON ?= python3
 VENV := .venv/bin
 
-.PHONY: up down test lint unit setup lock clean
+.PHONY: up down test lint unit cluster binaries setup lock clean
 
 up: setup ## Rehearse the environment dev-aws: a real `pulumi up`, offline, gated by a real training run
 	@$(VENV)/trainstack up -s dev-aws --rehearse --yes
@@ -19,9 +19,15 @@ lint: setup
 	$(VENV)/lint-imports
 
 # A long file has few tests; in order of their number it would come last, on one worker.
-unit: setup
+unit: setup binaries
 	$(VENV)/pytest -n 2 --dist loadfile --no-loadscope-reorder -m "not alone"
 	$(VENV)/pytest -m alone
+
+cluster: setup ## Run a real Kubernetes control plane with Kueue, JobSet and fake GPU nodes, until Ctrl-C
+	@$(VENV)/trainstack cluster
+
+binaries: setup ## Build the control plane with Go, once; says so where that cannot be done
+	@$(VENV)/python -m rehearsal.controlplane.binaries
 
 setup:
 	@$(PYTHON) tools/setup.py

@@ -24,7 +24,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-from infra.engine import install
+from infra.engine import golang, install
 
 HOME = ROOT / ".trainstack"
 VENV = ROOT / ".venv"
@@ -53,7 +53,7 @@ def run(command: list[str], why: str) -> None:
             except subprocess.TimeoutExpired:
                 tell(f"still {why}")
     if code:
-        raise install.SetupError(f"{why} failed (exit {code}); see above, then run make again.")
+        raise golang.SetupError(f"{why} failed (exit {code}); see above, then run make again.")
 
 
 def fingerprint() -> str:
@@ -71,7 +71,7 @@ def check_disk() -> None:
     """Refuse to begin what cannot be finished."""
     free = shutil.disk_usage(ROOT).free / 1e9
     if free < NEEDED_GB:
-        raise install.SetupError(
+        raise golang.SetupError(
             f"{free:.1f} GB are free below {ROOT}, set-up needs about {NEEDED_GB} GB (PyTorch alone takes "
             "4.7 GB). Free some space, then run make again."
         )
@@ -107,13 +107,13 @@ class CliBuild(threading.Thread):
 
     def __init__(self) -> None:
         super().__init__(daemon=True)
-        self.problem: install.SetupError | None = None
+        self.problem: golang.SetupError | None = None
 
     def run(self) -> None:
         """Build, and keep what went wrong for the main thread."""
         try:
             install.build_from_source(PYTHON, tell)
-        except install.SetupError as problem:
+        except golang.SetupError as problem:
             self.problem = problem
 
     def wait(self) -> None:
@@ -153,12 +153,12 @@ def main() -> int:
         fcntl.flock(lock, fcntl.LOCK_EX)
         try:
             prepare()
-        except install.SetupError as problem:
-            install.stop_building()
+        except golang.SetupError as problem:
+            golang.stop_building()
             print(f"setup failed: {problem}", file=sys.stderr)
             return 1
         except KeyboardInterrupt:
-            install.stop_building()
+            golang.stop_building()
             print("setup interrupted; run make again to go on where it stopped", file=sys.stderr)
             return 130
     return 0

@@ -8,7 +8,7 @@ from infra.errors import USAGE_EXIT_CODE, UserError
 def main() -> None:
     """Run the command line; a user error is shown without a traceback, with exit code 2."""
     from infra.cli.app import app  # noqa: PLC0415 - `--help` of a broken checkout still explains itself
-    from infra.engine.install import SetupError  # noqa: PLC0415
+    from infra.engine.golang import SetupError  # noqa: PLC0415
     from rehearsal.control import ControlError  # noqa: PLC0415
 
     try:

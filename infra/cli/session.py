@@ -12,7 +12,8 @@ from infra import stackspec
 from infra.cli import summary
 from infra.cli.preflight import Preflight
 from infra.engine import recovery
-from infra.engine.install import ROOT, require
+from infra.engine.golang import ROOT
+from infra.engine.install import require
 from infra.engine.progress import watched
 from infra.engine.stack import EngineStack, OnEvent, Outcome
 from infra.errors import USAGE_EXIT_CODE, Problem, UserError

@@ -3,25 +3,24 @@
 What was chosen is kept in `.trainstack/engine.json`, so that every later command starts at once.
 """
 
-import contextlib
 import json
 import os
 import re
 import shutil
-import signal
 import subprocess
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
+from infra.engine.golang import ROOT, TOOLS, SetupError, find_go, go
+
 HOME = ROOT / ".trainstack"
 # After-hook failures fail the update, and policy packs can be run offline, from this version on.
 MINIMUM = (3, 249, 0)
 # The newest version of the CLI whose Go module can be downloaded everywhere (later ones cannot).
 SOURCE_VERSION = "3.259.0"
 _RECORD = HOME / "engine.json"
-_SOURCE = ROOT / "tools" / "pulumi"
+_SOURCE = TOOLS / "pulumi"
 _VERSION_FLAG = f"-X github.com/pulumi/pulumi/sdk/v3/go/common/version.Version={SOURCE_VERSION}"
 _HOST = "pulumi-language-python"
 _LAUNCHER = """#!/bin/sh
@@ -29,14 +28,7 @@ _LAUNCHER = """#!/bin/sh
 TRAINSTACK_ENGINE_BIN="{bin}" PYTHONPATH="{root}" exec "{python}" -m infra.engine.language_host "$@"
 """
 
-# Builds under way, so that an interrupted set-up can end them.
-_BUILDS: set[subprocess.Popen[str]] = set()
-
 Tell = Callable[[str], None]
-
-
-class SetupError(Exception):
-    """Set-up cannot go on; the message says what is missing and how to supply it."""
 
 
 @dataclass(frozen=True)
@@ -135,8 +127,7 @@ def install_official(python: Path, tell: Tell) -> Cli | None:
 
 def build_from_source(python: Path, tell: Tell) -> Cli:
     """Build the CLI below `.trainstack/bin` (about 3 minutes on 2 cores). Raises SetupError."""
-    go = shutil.which("go")
-    if go is None:
+    if find_go() is None:
         raise SetupError(
             "no usable Pulumi CLI: none on PATH is new enough "
             f"(>= {'.'.join(map(str, MINIMUM))}, with its Python language host), its installer cannot be "
@@ -147,8 +138,8 @@ def build_from_source(python: Path, tell: Tell) -> Cli:
     tell(f"building Pulumi CLI {SOURCE_VERSION} from source (about 3 minutes, once)")
     draft = folder / "pulumi.building"
     package = "github.com/pulumi/pulumi/pkg/v3/cmd/pulumi"
-    _go(go, "build", "-trimpath", "-ldflags", f"-s -w {_VERSION_FLAG}", "-o", str(draft), package)
-    sdk = _go(go, "list", "-m", "-f", "{{.Dir}}", "github.com/pulumi/pulumi/sdk/v3").strip()
+    go(_SOURCE, "build", "-trimpath", "-ldflags", f"-s -w {_VERSION_FLAG}", "-o", str(draft), package)
+    sdk = go(_SOURCE, "list", "-m", "-f", "{{.Dir}}", "github.com/pulumi/pulumi/sdk/v3").strip()
     script = folder / "pulumi-language-python-exec"
     shutil.copyfile(Path(sdk, "python", "cmd", script.name), script)
     launcher = folder / _HOST
@@ -159,30 +150,6 @@ def build_from_source(python: Path, tell: Tell) -> Cli:
     if cli is None:
         raise SetupError(f"the CLI built at {folder / 'pulumi'} does not run; remove it and run make again")
     return choose(cli)
-
-
-def _go(go: str, *arguments: str) -> str:
-    with subprocess.Popen(
-        [go, *arguments], cwd=_SOURCE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-        start_new_session=True,
-    ) as build:  # fmt: skip
-        _BUILDS.add(build)
-        said, complained = build.communicate()
-        _BUILDS.discard(build)
-    if build.returncode == 0:
-        return said
-    last = "\n".join(complained.strip().splitlines()[-8:])
-    hint = (
-        "Free some disk space" if "no space left" in last else "Check the network and the Go proxy settings"
-    )
-    raise SetupError(f"go {arguments[0]} failed in {_SOURCE}:\n{last}\n{hint}, then run make again.")
-
-
-def stop_building() -> None:
-    """End a build that another thread waits for, with its compilers."""
-    for build in list(_BUILDS):
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(build.pid, signal.SIGTERM)
 
 
 def require() -> Cli:

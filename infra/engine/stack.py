@@ -14,7 +14,8 @@ from pulumi.automation import CommandError, CommandResult, OutputMap, PulumiComm
 from pulumi.automation.events import DiagnosticEvent, EngineEvent
 from semver import VersionInfo
 
-from infra.engine.install import ROOT, require
+from infra.engine.golang import ROOT
+from infra.engine.install import require
 from infra.errors import REFUSED
 
 # After an operation the Automation API asks for the stack's history. With secrets shown, the CLI would look

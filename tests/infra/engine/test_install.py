@@ -9,7 +9,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from infra.engine import install
+from infra.engine import golang, install
 
 
 def fake_cli(folder: Path, version: str, *, with_host: bool = True) -> Path:
@@ -65,13 +65,13 @@ def test_a_choice_whose_cli_is_gone_or_whose_record_is_broken_is_forgotten(tmp_p
     assert install.current() is None
     (tmp_path / "home" / "engine.json").write_text("{ half")
     assert install.current() is None
-    with pytest.raises(install.SetupError, match="make setup"):
+    with pytest.raises(golang.SetupError, match="make setup"):
         install.require()
 
 
 def test_without_go_it_says_what_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(install.SetupError, match=r"no Go to build it with. Install Pulumi or Go"):
+    with pytest.raises(golang.SetupError, match=r"no Go to build it with. Install Pulumi or Go"):
         install.build_from_source(Path("python3"), lambda _: None)
 
 
@@ -82,7 +82,7 @@ def test_a_build_that_fails_tells_the_compilers_words_and_leaves_no_cli(
     go.parent.mkdir()
     go.write_text("#!/bin/sh\necho 'write /tmp/x: no space left on device' >&2\nexit 1\n")
     go.chmod(0o755)
-    with pytest.raises(install.SetupError, match="Free some disk space"):
+    with pytest.raises(golang.SetupError, match="Free some disk space"):
         install.build_from_source(Path("python3"), lambda _: None)
     assert not (tmp_path / "home" / "bin" / "pulumi").exists()
     assert not (tmp_path / "home" / "engine.json").exists()
@@ -112,16 +112,16 @@ def test_a_build_that_is_given_up_leaves_no_process(tmp_path: Path) -> None:
     go.chmod(0o755)
 
     def build() -> None:
-        with pytest.raises(install.SetupError):
+        with pytest.raises(golang.SetupError):
             install.build_from_source(Path("python3"), lambda _: None)
 
     thread = threading.Thread(target=build)
     thread.start()
     deadline = time.monotonic() + 10
-    while not install._BUILDS and time.monotonic() < deadline:
+    while not golang._BUILDS and time.monotonic() < deadline:
         time.sleep(0.01)
-    group = next(iter(install._BUILDS)).pid
-    install.stop_building()
+    group = next(iter(golang._BUILDS)).pid
+    golang.stop_building()
     thread.join(10)
     assert not thread.is_alive()
     assert [process for process in psutil.process_iter(["status"]) if in_group(process, group)] == []

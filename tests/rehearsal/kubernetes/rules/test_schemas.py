@@ -8,7 +8,7 @@ import pytest
 from rehearsal.kubernetes.api import admission
 from rehearsal.kubernetes.rules.objects import schema
 from tests.rehearsal.kubernetes.rules.examples.custom import queue
-from tools.kueue import schemas
+from tools import crd_schemas as schemas
 
 
 def test_the_schemas_are_those_of_the_pinned_module() -> None:

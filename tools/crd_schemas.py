@@ -1,6 +1,6 @@
 """Derive the rehearsal's schemas of Kueue's objects from the definitions of the pinned module.
 
-Run `python tools/kueue/schemas.py` after changing the version in go.mod. Descriptions and status are
+Run `python tools/crd_schemas.py` after changing the version in go.mod. Descriptions and status are
 left out, and Workload, which only Kueue itself writes.
 """
 
@@ -13,7 +13,7 @@ from typing import Any
 
 import yaml
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[1]
 TARGET = ROOT / "rehearsal" / "kubernetes" / "rules" / "objects" / "crd_schemas.json"
 _LEFT_OUT = (
     "description",
@@ -30,7 +30,7 @@ def module() -> dict[str, str]:
     if go is None:
         raise RuntimeError("no Go here to fetch Kueue's CustomResourceDefinitions with")
     command = [go, "mod", "download", "-json", "sigs.k8s.io/kueue"]
-    folder = Path(__file__).parent
+    folder = ROOT / "tools" / "control-plane"
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=120, check=False)
     if done.returncode:
         raise RuntimeError((done.stdout + done.stderr).strip()[-300:])

@@ -1,0 +1,196 @@
+"""Kueue and JobSet: their charts, rendered by Helm and applied; their controllers, run as processes here.
+
+A chart's Deployment is not run: the same program is started with the chart's own configuration file, under
+its own service account (so that its RBAC counts), and its webhooks are reached by URL on loopback.
+"""
+
+import base64
+import json
+import subprocess
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import requests
+from ruamel.yaml import YAML
+
+from rehearsal.controlplane.api import Access, Api, Object
+from rehearsal.controlplane.binaries import BINARIES, files_of
+from rehearsal.controlplane.certificates import Authority, Pair
+from rehearsal.controlplane.processes import Site, StartError, free_ports
+from rehearsal.controlplane.servers import write_kubeconfig
+
+_PATIENCE_S = 90.0
+_TOKEN_S = 24 * 3600
+# What a chart has to exist before the rest of it.
+_FIRST = ("Namespace", "CustomResourceDefinition", "ServiceAccount")
+# Run as a process here, or of no use without a network of pods.
+_LEFT_OUT = ("Deployment", "APIService", "PodDisruptionBudget", "Secret")
+
+
+@dataclass(frozen=True)
+class Addon:
+    """One controller: its name (of binary and chart), its namespace, arguments of its program."""
+
+    name: str
+    namespace: str
+    arguments: tuple[str, ...] = ()
+    renews_certificate: bool = False
+    """Whether it looks after its webhook's certificate in any folder, as it does in a cluster."""
+
+
+ADDONS = {
+    "kueue": Addon(
+        "kueue",
+        "kueue-system",
+        # It serves an API of its own behind the API server, which needs a network of pods.
+        ("--feature-gates=VisibilityOnDemand=false",),
+        renews_certificate=True,
+    ),
+    "jobset": Addon("jobset", "jobset-system"),
+}
+
+
+def start_addon(addon: Addon, values: Mapping[str, Any], access: Access, site: Site) -> None:
+    """Install a chart and start its controller; it is ready when its webhooks answer. Raises StartError."""
+    (chart,) = files_of(addon.name)
+    objects = render(site, chart, addon, values)
+    folder = site.home / addon.name
+    folder.mkdir()
+    webhook_port, health_port = free_ports(2)
+    with Api(access) as api:
+        said = next(_configurations(objects))
+        authority = Authority(folder / "certificates", f"{addon.name}-ca")
+        service = (said.get("internalCertManagement") or {}).get("webhookServiceName") or addon.name
+        pair = authority.sign("webhook", hosts=(f"{service}.{addon.namespace}.svc",))
+        _install(api, addon, objects, authority, webhook_port)
+        serving = folder / "k8s-webhook-server" / "serving-certs"
+        config = {**_configuration(said, webhook_port, health_port)}
+        if addon.renews_certificate:
+            # What it finds valid it leaves as it is.
+            api.apply(_secret(addon, said, authority, pair))
+            config["webhook"]["certDir"] = str(serving)
+        else:
+            config["internalCertManagement"] = {"enable": False}
+        (folder / "config.yaml").write_text(json.dumps(config, indent=2), encoding="utf-8")
+        _serve_with(serving, authority, pair)
+        account = next(body for body in objects if body["kind"] == "ServiceAccount")
+        token = _token(api, account["metadata"]["namespace"], account["metadata"]["name"])
+    credentials = write_kubeconfig(
+        folder / "kubeconfig", Access(access.server, access.authority, token=token)
+    )
+    site.processes.start(
+        addon.name,
+        [site.binaries[addon.name], f"--config={folder / 'config.yaml'}", *addon.arguments],
+        # Its webhook server looks for its certificate below the folder for temporary files.
+        {"KUBECONFIG": str(credentials), "POD_NAMESPACE": addon.namespace, "TMPDIR": str(folder)},
+    )
+
+    def ready() -> bool:
+        try:
+            return requests.get(f"http://127.0.0.1:{health_port}/readyz", timeout=2).status_code == 200
+        except requests.RequestException:
+            return False
+
+    site.processes.wait(addon.name, ready, _PATIENCE_S)
+
+
+def render(site: Site, chart: Path, addon: Addon, values: Mapping[str, Any]) -> list[Object]:
+    """The objects of a chart with these values, as `helm template` prints them. Raises StartError."""
+    file = site.home / f"{addon.name}-values.json"
+    file.write_text(json.dumps(dict(values)), encoding="utf-8")
+    where = ["--namespace", addon.namespace, "--kube-version", BINARIES["kube-apiserver"].version]
+    command = [site.binaries["helm"], "template", addon.name, chart, "--include-crds", "--values", file]
+    done = subprocess.run(
+        [str(part) for part in [*command, *where]],
+        capture_output=True, text=True, timeout=60, check=False,
+        env={"HOME": str(site.home), "PATH": ""},
+    )  # fmt: skip
+    if done.returncode:
+        raise StartError(f"helm cannot render {chart.name} with these values: {done.stderr.strip()}")
+    return [body for body in YAML(typ="safe").load_all(done.stdout) if body]
+
+
+def _install(
+    api: Api, addon: Addon, objects: Sequence[Object], authority: Authority, webhook_port: int
+) -> None:
+    namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": addon.namespace}}
+    api.apply(namespace)
+    wanted = [body for body in objects if body["kind"] not in _LEFT_OUT and not _for_tests(body)]
+    for body in sorted(wanted, key=lambda body: body["kind"] not in _FIRST):
+        if body["kind"] in ("ValidatingWebhookConfiguration", "MutatingWebhookConfiguration"):
+            for webhook in body["webhooks"]:
+                webhook["clientConfig"] = _reached_by_url(webhook["clientConfig"], authority, webhook_port)
+        if body["kind"] == "CustomResourceDefinition":
+            conversion = (body["spec"].get("conversion") or {}).get("webhook")
+            if conversion:
+                client = conversion["clientConfig"]
+                conversion["clientConfig"] = _reached_by_url(client, authority, webhook_port)
+        api.apply(body)
+
+
+def _for_tests(body: Object) -> bool:
+    return "helm.sh/hook" in (body["metadata"].get("annotations") or {})
+
+
+def _reached_by_url(client: Mapping[str, Any], authority: Authority, port: int) -> Object:
+    path = client["service"].get("path") or "/convert"
+    bundle = base64.b64encode(authority.pem).decode()
+    return {"url": f"https://127.0.0.1:{port}{path}", "caBundle": bundle}
+
+
+def _configuration(said: Object, webhook_port: int, health_port: int) -> Object:
+    """A chart's configuration file with what is different outside of a pod."""
+    return {
+        **said,
+        "webhook": {**(said.get("webhook") or {}), "port": webhook_port, "host": "127.0.0.1"},
+        "health": {"healthProbeBindAddress": f"127.0.0.1:{health_port}"},
+        "metrics": {**(said.get("metrics") or {}), "bindAddress": "0"},
+        "leaderElection": {**(said.get("leaderElection") or {}), "leaderElect": False},
+    }
+
+
+def _configurations(objects: Sequence[Object]) -> Iterator[Object]:
+    for body in objects:
+        if body["kind"] == "ConfigMap":
+            for text in (body.get("data") or {}).values():
+                said = YAML(typ="safe").load(text)
+                if isinstance(said, dict) and said.get("kind") == "Configuration":
+                    yield said
+
+
+def _serve_with(target: Path, authority: Authority, pair: Pair) -> None:
+    """Put a certificate where the kubelet would have mounted it."""
+    target.mkdir(parents=True)
+    (target / "tls.key").touch(mode=0o600)
+    for name, content in _files(authority, pair).items():
+        if name != "ca.key":
+            (target / name).write_bytes(content)
+
+
+def _secret(addon: Addon, said: Object, authority: Authority, pair: Pair) -> Object:
+    name = said["internalCertManagement"]["webhookSecretName"]
+    encoded = {key: base64.b64encode(value).decode() for key, value in _files(authority, pair).items()}
+    metadata = {"name": name, "namespace": addon.namespace}
+    return {"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "data": encoded}
+
+
+def _files(authority: Authority, pair: Pair) -> dict[str, bytes]:
+    return {
+        "ca.crt": authority.pem,
+        "ca.key": authority.key_pem,
+        "tls.crt": pair.certificate.read_bytes(),
+        "tls.key": pair.key.read_bytes(),
+    }
+
+
+def _token(api: Api, namespace: str, account: str) -> str:
+    """A token of a service account, from the API server."""
+    path = f"/api/v1/namespaces/{namespace}/serviceaccounts/{account}/token"
+    order = {
+        "apiVersion": "authentication.k8s.io/v1",
+        "kind": "TokenRequest",
+        "spec": {"expirationSeconds": _TOKEN_S},
+    }
+    return str(api.request("POST", path, order)["status"]["token"])

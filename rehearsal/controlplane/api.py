@@ -1,0 +1,254 @@
+"""A client of a Kubernetes API server that sends and returns objects as they are, refusals included."""
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import requests
+
+Object = dict[str, Any]
+
+# One document that lists every kind an API server knows (Kubernetes, "Aggregated Discovery", 1.30 and later).
+_DISCOVERY = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
+_APPLY, MERGE, STRATEGIC = (
+    "application/apply-patch+yaml",
+    "application/merge-patch+json",
+    "application/strategic-merge-patch+json",
+)
+_TIMEOUT_S = 30.0
+
+
+class ApiError(Exception):
+    """The API server said no: its `Status` object."""
+
+    def __init__(self, status: Mapping[str, Any]) -> None:
+        self.status = dict(status)
+        super().__init__(str(status.get("message") or status))
+
+    @property
+    def code(self) -> int:
+        """The HTTP status."""
+        return int(self.status.get("code") or 0)
+
+    @property
+    def reason(self) -> str:
+        """The reason in one word: NotFound, AlreadyExists, Invalid, Forbidden, Conflict ..."""
+        return str(self.status.get("reason") or "")
+
+    @property
+    def fields(self) -> tuple[str, ...]:
+        """The paths of the fields that are at fault, where the server names them."""
+        causes = (self.status.get("details") or {}).get("causes") or ()
+        return tuple(str(cause["field"]) for cause in causes if cause.get("field"))
+
+
+class UnknownKindError(Exception):
+    """The API server serves no such kind; a CustomResourceDefinition may be missing."""
+
+
+@dataclass(frozen=True)
+class Resource:
+    """How a kind is reached."""
+
+    path: str
+    plural: str
+    namespaced: bool
+
+    def url(self, namespace: str, name: str = "", subresource: str = "") -> str:
+        """The path of one object, or of all of a namespace."""
+        middle = f"/namespaces/{namespace}" if self.namespaced and namespace else ""
+        parts = [self.path + middle, self.plural, name, subresource]
+        return "/".join(part for part in parts if part)
+
+
+@dataclass(frozen=True)
+class Access:
+    """Where an API server answers, and who asks: a client certificate or a bearer token."""
+
+    server: str
+    authority: Path
+    certificate: Path | None = None
+    key: Path | None = None
+    token: str = ""
+
+    def kubeconfig(self) -> Object:
+        """The same for other programs."""
+        user: Object = {"token": self.token} if self.token else {
+            "client-certificate": str(self.certificate), "client-key": str(self.key)
+        }  # fmt: skip
+        cluster = {"server": self.server, "certificate-authority": str(self.authority)}
+        return {
+            "apiVersion": "v1",
+            "kind": "Config",
+            "clusters": [{"name": "trainstack", "cluster": cluster}],
+            "users": [{"name": "trainstack", "user": user}],
+            "contexts": [{"name": "trainstack", "context": {"cluster": "trainstack", "user": "trainstack"}}],
+            "current-context": "trainstack",
+        }
+
+
+class Api:
+    """One connection to one API server; it reads no kubeconfig and no variable of the environment.
+
+    Methods raise ApiError when the server refuses, UnknownKindError for a kind that it does not serve.
+    """
+
+    def __init__(self, access: Access) -> None:
+        self.access = access
+        self._session = requests.Session()
+        self._session.trust_env = False  # neither proxies nor a .netrc of the user
+        self._session.verify = str(access.authority)
+        if access.token:
+            self._session.headers["Authorization"] = f"Bearer {access.token}"
+        else:
+            self._session.cert = (str(access.certificate), str(access.key))
+        self._kinds: dict[tuple[str, str], Resource] = {}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._session.close()
+
+    def request(
+        self, method: str, path: str, body: Object | None = None, *, content: str = "application/json",
+        query: Mapping[str, Any] | None = None, accept: str = "application/json",
+    ) -> Object:  # fmt: skip
+        """One request and its answer."""
+        answer = self._session.request(
+            method,
+            self.access.server + path,
+            data=None if body is None else json.dumps(body),
+            params=dict(query or {}),
+            headers={"Content-Type": content, "Accept": accept},
+            timeout=_TIMEOUT_S,
+        )
+        try:
+            said = answer.json()
+        except ValueError:
+            said = {"message": answer.text}
+        if answer.status_code >= 400:
+            raise ApiError({"code": answer.status_code, **said})
+        return dict(said)
+
+    def text(self, path: str) -> str:
+        """The answer to a GET that is no object, such as that of /readyz."""
+        answer = self._session.get(self.access.server + path, timeout=_TIMEOUT_S)
+        if answer.status_code >= 400:
+            raise ApiError({"code": answer.status_code, "message": answer.text})
+        return answer.text
+
+    # -- objects ---------------------------------------------------------------------------------------
+
+    def create(self, body: Object, *, dry_run: bool = False, manager: str = "trainstack") -> Object:
+        """POST an object."""
+        query = {"fieldManager": manager, **_dry(dry_run)}
+        return self.request("POST", self._url(body, named=False), body, query=query)
+
+    def apply(
+        self, body: Object, *, dry_run: bool = False, manager: str = "trainstack", force: bool = True
+    ) -> Object:
+        """Server-side apply an object."""
+        query = {"fieldManager": manager, "force": str(force).lower(), **_dry(dry_run)}
+        return self.request("PATCH", self._url(body), body, content=_APPLY, query=query)
+
+    def replace(self, body: Object, *, subresource: str = "", dry_run: bool = False) -> Object:
+        """PUT an object, or one of its subresources."""
+        return self.request("PUT", self._url(body, subresource=subresource), body, query=_dry(dry_run))
+
+    def patch(
+        self, api_version: str, kind: str, name: str, patch: Object, namespace: str = "", *,
+        subresource: str = "", content: str = MERGE,
+    ) -> Object:  # fmt: skip
+        """Merge a patch into an object, or into one of its subresources."""
+        url = self.resource(api_version, kind).url(namespace, name, subresource)
+        return self.request("PATCH", url, patch, content=content)
+
+    def get(self, api_version: str, kind: str, name: str, namespace: str = "") -> Object:
+        """One object."""
+        return self.request("GET", self.resource(api_version, kind).url(namespace, name))
+
+    def find(self, api_version: str, kind: str, name: str, namespace: str = "") -> Object | None:
+        """One object, None when there is none."""
+        try:
+            return self.get(api_version, kind, name, namespace)
+        except ApiError as error:
+            if error.code == 404:
+                return None
+            raise
+
+    def list(
+        self, api_version: str, kind: str, namespace: str = "", *, labels: str = "", fields: str = ""
+    ) -> list[Object]:
+        """The objects of a kind, in one namespace or in all, by selectors of labels and fields."""
+        query = {"labelSelector": labels, "fieldSelector": fields}
+        said = self.request("GET", self.resource(api_version, kind).url(namespace), query=query)
+        # Items of a list do not say what they are.
+        return [{"apiVersion": api_version, "kind": kind, **item} for item in said["items"]]
+
+    def delete(
+        self, api_version: str, kind: str, name: str, namespace: str = "", *, propagation: str = "Foreground"
+    ) -> None:
+        """Ask for the deletion of an object; finalizers may keep it. Silent when it is gone already."""
+        try:
+            url = self.resource(api_version, kind).url(namespace, name)
+            self.request("DELETE", url, {"propagationPolicy": propagation})
+        except ApiError as error:
+            if error.code != 404:
+                raise
+
+    def watch(
+        self, api_version: str, kind: str, namespace: str = "", *, since: str = "", timeout_s: float = 300.0
+    ) -> Iterator[tuple[str, Object]]:
+        """(ADDED, MODIFIED or DELETED, object) until the time is over; objects that exist come first."""
+        url = self.access.server + self.resource(api_version, kind).url(namespace)
+        query = {"watch": "true", "resourceVersion": since, "timeoutSeconds": str(int(timeout_s))}
+        with self._session.get(url, params=query, stream=True, timeout=timeout_s + _TIMEOUT_S) as answer:
+            if answer.status_code >= 400:
+                raise ApiError({"code": answer.status_code, **answer.json()})
+            for line in answer.iter_lines(chunk_size=None):
+                event = json.loads(line)
+                if event["type"] == "ERROR":
+                    raise ApiError(event["object"])
+                if event["type"] != "BOOKMARK":
+                    yield event["type"], event["object"]
+
+    # -- kinds -----------------------------------------------------------------------------------------
+
+    def resource(self, api_version: str, kind: str) -> Resource:
+        """How a kind is reached; what is served is asked again for a kind that was not there before."""
+        key = (api_version, kind)
+        if key not in self._kinds:
+            self._kinds = {**self._discover("/api"), **self._discover("/apis")}
+        if key not in self._kinds:
+            raise UnknownKindError(f'no matches for kind "{kind}" in version "{api_version}"')
+        return self._kinds[key]
+
+    def _discover(self, path: str) -> dict[tuple[str, str], Resource]:
+        found = {}
+        for group in self.request("GET", path, accept=_DISCOVERY)["items"]:
+            name = group["metadata"].get("name") or ""
+            for version in group.get("versions") or ():
+                api_version = f"{name}/{version['version']}" if name else version["version"]
+                for row in version.get("resources") or ():
+                    kind = (row.get("responseKind") or {}).get("kind")
+                    if kind:
+                        base = f"{path}/{api_version}"
+                        resource = Resource(base, row["resource"], row["scope"] == "Namespaced")
+                        found[(api_version, kind)] = resource
+        return found
+
+    def _url(self, body: Object, *, named: bool = True, subresource: str = "") -> str:
+        metadata = body.get("metadata") or {}
+        resource = self.resource(body["apiVersion"], body["kind"])
+        namespace = str(metadata.get("namespace") or "default")
+        return resource.url(namespace, str(metadata["name"]) if named else "", subresource)
+
+
+def _dry(dry_run: bool) -> dict[str, str]:
+    return {"dryRun": "All"} if dry_run else {}

@@ -1,0 +1,103 @@
+"""The authorities of one control plane and the certificates that they sign."""
+
+import datetime
+import ipaddress
+from dataclasses import dataclass
+from pathlib import Path
+
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec, rsa
+from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+
+# Kueue renews what ends within three months (open-policy-agent/cert-controller pkg/rotator).
+_DAYS = 365
+_LOOPBACK = "127.0.0.1"
+
+Key = ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey
+
+
+@dataclass(frozen=True)
+class Pair:
+    """The files of a certificate and its key."""
+
+    certificate: Path
+    key: Path
+
+
+class Authority:
+    """A new authority whose files, and those of what it signs, lie in `folder`, readable by their owner."""
+
+    def __init__(self, folder: Path, name: str = "trainstack-control-plane") -> None:
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        self._folder = folder
+        # RSA: Kueue reads the key of its webhook's authority as such (open-policy-agent/cert-controller).
+        self._key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
+        self._name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
+        builder = (
+            self._builder(self._name, self._key)
+            .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+            .add_extension(x509.SubjectAlternativeName([x509.DNSName(name)]), critical=False)
+        )
+        self._certificate = builder.sign(self._key, hashes.SHA256())
+        self.file = folder / "ca.crt"
+        self.file.write_bytes(self.pem)
+
+    @property
+    def key_pem(self) -> bytes:
+        """Its private key."""
+        return _pem(self._key)
+
+    @property
+    def pem(self) -> bytes:
+        """Its own certificate."""
+        return self._certificate.public_bytes(serialization.Encoding.PEM)
+
+    def sign(self, name: str, groups: tuple[str, ...] = (), hosts: tuple[str, ...] = ()) -> Pair:
+        """A certificate of a user (with `groups`), or of a server that answers on loopback and as `hosts`."""
+        key = ec.generate_private_key(ec.SECP256R1())
+        subject = x509.Name(
+            [
+                *(x509.NameAttribute(NameOID.ORGANIZATION_NAME, group) for group in groups),
+                x509.NameAttribute(NameOID.COMMON_NAME, name),
+            ]
+        )
+        names = [x509.DNSName(host) for host in ("localhost", *hosts)]
+        address = x509.IPAddress(ipaddress.ip_address(_LOOPBACK))
+        uses = [ExtendedKeyUsageOID.CLIENT_AUTH, ExtendedKeyUsageOID.SERVER_AUTH]
+        builder = (
+            self._builder(subject, key)
+            .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
+            .add_extension(x509.ExtendedKeyUsage(uses), critical=False)
+            .add_extension(x509.SubjectAlternativeName([*names, address]), critical=False)
+        )
+        file = name.replace(":", "-")
+        pair = Pair(self._folder / f"{file}.crt", self._folder / f"{file}.key")
+        pair.certificate.write_bytes(
+            builder.sign(self._key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM)
+        )
+        write_key(key, pair.key)
+        return pair
+
+    def _builder(self, subject: x509.Name, key: Key) -> x509.CertificateBuilder:
+        now = datetime.datetime.now(datetime.UTC)
+        return (
+            x509.CertificateBuilder()
+            .subject_name(subject)
+            .issuer_name(self._name)
+            .public_key(key.public_key())
+            .serial_number(x509.random_serial_number())
+            .not_valid_before(now - datetime.timedelta(minutes=5))
+            .not_valid_after(now + datetime.timedelta(days=_DAYS))
+        )
+
+
+def write_key(key: Key, path: Path) -> None:
+    """Write a private key that only its owner can read."""
+    path.touch(mode=0o600)
+    path.write_bytes(_pem(key))
+
+
+def _pem(key: Key) -> bytes:
+    form = serialization.PrivateFormat.TraditionalOpenSSL
+    return key.private_bytes(serialization.Encoding.PEM, form, serialization.NoEncryption())

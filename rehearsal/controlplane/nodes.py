@@ -1,0 +1,108 @@
+"""Nodes without machines, from the catalog: labels, taints, allocatable devices; KWOK keeps them alive."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from infra.catalog.aws import facts
+from rehearsal.controlplane.api import Api, Object
+from rehearsal.controlplane.binaries import files_of
+from rehearsal.controlplane.processes import Site
+
+# KWOK manages the nodes that carry it.
+FAKE = {"kwok.x-k8s.io/node": "fake"}
+GPU, EFA = "nvidia.com/gpu", "vpc.amazonaws.com/efa"
+_STAGES = Path(__file__).with_name("stages.yaml")
+# What kubelet and system keep for themselves, roughly: a pod that asks for a whole machine does not fit.
+_PODS = 110
+
+
+@dataclass(frozen=True)
+class Pool:
+    """Nodes that are alike."""
+
+    name: str
+    instance_type: str
+    count: int
+    labels: Mapping[str, str] = field(default_factory=dict)
+    taints: Sequence[Mapping[str, str]] = ()
+    zone: str = "us-east-1a"
+    block: int = 0
+    """Nodes per network block of the topology labels; 0 for nodes without these labels."""
+
+
+def pool_nodes(pool: Pool) -> list[Object]:
+    """The Node objects of a pool. Raises KeyError for a machine that the catalog does not know."""
+    return [_node(pool, index) for index in range(pool.count)]
+
+
+def add_nodes(api: Api, pools: Sequence[Pool]) -> None:
+    """Register the nodes of pools; those of KWOK become ready by themselves."""
+    for pool in pools:
+        for body in pool_nodes(pool):
+            api.create(body)
+
+
+def start_kwok(site: Site, kubeconfig: Path) -> None:
+    """Start what plays the kubelets of nodes that carry the annotation."""
+    own = [path for folder in files_of("kwok") for path in folder.glob("node-*.yaml")]
+    stages = site.home / "stages.yaml"
+    stages.write_text("\n---\n".join(path.read_text() for path in [_STAGES, *own]), encoding="utf-8")
+    ((key, value),) = FAKE.items()
+    site.processes.start(
+        "kwok",
+        [
+            site.binaries["kwok"],
+            f"--kubeconfig={kubeconfig}",
+            f"--manage-nodes-with-annotation-selector={key}={value}",
+            f"--config={stages}",
+            "--node-lease-duration-seconds=40",
+        ],
+    )
+
+
+def _node(pool: Pool, index: int) -> Object:
+    known = facts.instance_types[pool.instance_type]
+    name = f"{pool.name}-{index}"
+    amounts = {
+        "cpu": str(known.vcpu),
+        "memory": f"{known.memory_mib}Mi",
+        "pods": str(_PODS),
+        **({GPU: str(known.accelerator_count)} if known.accelerator_count else {}),
+        **({EFA: str(known.efa_interfaces)} if known.efa_interfaces else {}),
+    }
+    return {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {
+            "name": name,
+            "annotations": dict(FAKE),
+            "labels": {
+                "kubernetes.io/hostname": name,
+                "kubernetes.io/os": "linux",
+                "kubernetes.io/arch": "arm64" if known.architecture == "arm64" else "amd64",
+                "node.kubernetes.io/instance-type": pool.instance_type,
+                "topology.kubernetes.io/zone": pool.zone,
+                "topology.kubernetes.io/region": pool.zone[:-1],
+                **_network(pool, index),
+                **pool.labels,
+            },
+        },
+        "spec": {"taints": [dict(taint) for taint in pool.taints]},
+        "status": {"capacity": amounts, "allocatable": amounts},
+    }
+
+
+def _network(pool: Pool, index: int) -> dict[str, str]:
+    """The labels of network layers, widest first, as EKS sets them on nodes of a cluster placement group.
+
+    Source: docs.aws.amazon.com/eks/latest/userguide/node-topology.html.
+    """
+    if not pool.block:
+        return {}
+    block = index // pool.block
+    return {
+        "topology.k8s.aws/network-node-layer-1": f"{pool.name}-spine",
+        "topology.k8s.aws/network-node-layer-2": f"{pool.name}-block-{block // 2}",
+        "topology.k8s.aws/network-node-layer-3": f"{pool.name}-block-{block}",
+    }

@@ -1,0 +1,97 @@
+"""What a control plane is made with, and a handle on one that runs."""
+
+import contextlib
+import json
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from infra.engine.golang import ROOT
+from rehearsal.controlplane.api import Access, Api
+from rehearsal.controlplane.processes import StartError
+
+ADMIN = "admin.kubeconfig"
+_STOP_S = 20.0
+
+Tell = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Order:
+    """A control plane to start in a folder of its own; what an earlier one left there is removed."""
+
+    home: Path
+    kueue: dict[str, Any] | None = None
+    """Values of Kueue's chart; None for a control plane without Kueue."""
+    jobset: dict[str, Any] | None = None
+    """Values of JobSet's chart; None for one without JobSet."""
+    node_grace_s: int = 50
+    """Seconds without a heartbeat after which a node counts as lost; 50 is Kubernetes' own default."""
+
+    def text(self) -> str:
+        """As one line of JSON."""
+        return json.dumps({**asdict(self), "home": str(self.home)})
+
+    @classmethod
+    def parse(cls, text: str) -> "Order":
+        """The order in a line of JSON."""
+        said = json.loads(text)
+        return cls(**{**said, "home": Path(said["home"])})
+
+
+@dataclass(frozen=True)
+class ControlPlane:
+    """One that runs: its files, and the administrator's access."""
+
+    home: Path
+    access: Access
+    process: "subprocess.Popen[str]"
+
+    @property
+    def kubeconfig(self) -> Path:
+        """The administrator's kubeconfig."""
+        return self.home / ADMIN
+
+    def api(self) -> Api:
+        """A connection as administrator."""
+        return Api(self.access)
+
+
+@contextmanager
+def running(order: Order, tell: Tell = lambda text: None) -> Iterator[ControlPlane]:
+    """A control plane for as long as the context lasts. Raises StartError with the reason."""
+    with subprocess.Popen(
+        [sys.executable, "-m", "rehearsal.controlplane"],
+        cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, start_new_session=True,
+    ) as process:  # fmt: skip
+        assert process.stdin and process.stdout
+        try:
+            process.stdin.write(order.text() + "\n")
+            process.stdin.flush()
+            _await_ready(process, tell)
+            said = json.loads((order.home / "access.json").read_text(encoding="utf-8"))
+            authority, certificate, key = (Path(said[name]) for name in ("authority", "certificate", "key"))
+            access = Access(said["server"], authority, certificate, key)
+            yield ControlPlane(order.home, access, process)
+        finally:
+            with contextlib.suppress(OSError):
+                process.stdin.close()
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(_STOP_S)
+            process.kill()
+
+
+def _await_ready(process: "subprocess.Popen[str]", tell: Tell) -> None:
+    assert process.stdout
+    for line in process.stdout:
+        said = json.loads(line)
+        if "error" in said:
+            raise StartError(said["error"])
+        if said.get("ready"):
+            return
+        tell(said["step"])
+    raise StartError("the control plane ended before it was ready")

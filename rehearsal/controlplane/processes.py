@@ -1,0 +1,111 @@
+"""The processes of a control plane: they say why they ended, and none outlives who started it."""
+
+import contextlib
+import ctypes
+import os
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from rehearsal.controlplane.certificates import Authority
+
+_PR_SET_PDEATHSIG = 1
+_POLL_S = 0.05
+_TAIL = 12
+_LIBC = ctypes.CDLL(None, use_errno=True)
+
+
+class StartError(Exception):
+    """A process of the control plane did not come up; the message has the end of its log."""
+
+
+def free_ports(count: int) -> list[int]:
+    """Ports of 127.0.0.1 that nothing listens on at the moment."""
+    sockets = [socket.socket() for _ in range(count)]
+    try:
+        for each in sockets:
+            each.bind(("127.0.0.1", 0))
+        return [each.getsockname()[1] for each in sockets]
+    finally:
+        for each in sockets:
+            each.close()
+
+
+class Processes:
+    """Children of this process, ended in the reverse order of their start.
+
+    Start them in the main thread of a process that stays: the kernel kills them when that thread ends.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._children: dict[str, subprocess.Popen[bytes]] = {}
+
+    def start(self, name: str, command: Sequence[str | Path], env: Mapping[str, str] | None = None) -> None:
+        """Start a process that logs to `<name>.log`; of the environment it gets PATH, and `env`."""
+        home = {"HOME": str(self._folder), "TMPDIR": str(self._folder)}
+        with self._log(name).open("ab") as log:
+            self._children[name] = subprocess.Popen(
+                [str(part) for part in command],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                cwd=self._folder,
+                env={"PATH": os.environ.get("PATH", ""), **home, **(env or {})},
+                start_new_session=True,  # a Ctrl-C in the terminal reaches us alone
+                preexec_fn=_die_with_parent,  # noqa: PLW1509 - nothing else runs in this process yet
+            )
+
+    def wait(self, name: str, ready: Callable[[], bool], patience_s: float) -> None:
+        """Wait until a process is ready. Raises StartError when it ends or takes too long."""
+        deadline = time.monotonic() + patience_s
+        while not ready():
+            ended = self._children[name].poll()
+            if ended is not None:
+                raise StartError(f"{name} ended with exit code {ended}:\n{self._tail(name)}")
+            if time.monotonic() > deadline:
+                raise StartError(f"{name} was not ready after {patience_s:.0f} s:\n{self._tail(name)}")
+            time.sleep(_POLL_S)
+
+    def ended(self) -> str:
+        """The name of a process that ended by itself, empty when all run."""
+        return next((name for name, child in self._children.items() if child.poll() is not None), "")
+
+    def stop(self, patience_s: float = 5.0) -> None:
+        """End all of them: politely at first, then for good."""
+        for child in reversed(self._children.values()):
+            with contextlib.suppress(ProcessLookupError):
+                child.send_signal(signal.SIGTERM)
+        deadline = time.monotonic() + patience_s
+        for child in reversed(self._children.values()):
+            try:
+                child.wait(max(0.1, deadline - time.monotonic()))
+            except subprocess.TimeoutExpired:
+                child.kill()
+                child.wait()
+        self._children.clear()
+
+    def _log(self, name: str) -> Path:
+        return self._folder / f"{name}.log"
+
+    def _tail(self, name: str) -> str:
+        lines = self._log(name).read_text(encoding="utf-8", errors="replace").splitlines()
+        return "\n".join(lines[-_TAIL:]) or "(it left no log)"
+
+
+@dataclass(frozen=True)
+class Site:
+    """Where one control plane is started: its folder, its processes, its binaries, its authority."""
+
+    home: Path
+    processes: Processes
+    binaries: Mapping[str, Path]
+    authority: Authority
+
+
+def _die_with_parent() -> None:
+    _LIBC.prctl(_PR_SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0)

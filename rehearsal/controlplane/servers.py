@@ -1,0 +1,152 @@
+"""Starts etcd, the API server, its controllers and the scheduler, and waits until they answer."""
+
+import json
+from pathlib import Path
+
+import requests
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+
+from rehearsal.controlplane.api import Access, Api, ApiError
+from rehearsal.controlplane.certificates import write_key
+from rehearsal.controlplane.processes import Site, free_ports
+
+AUDIT_LOG = "audit.log"
+SERVICE_RANGE = "10.96.0.0/16"
+# Beyond those that Kubernetes enables by itself, Pod Security among them. Managed clusters have both.
+# source: docs.aws.amazon.com/eks/latest/userguide/platform-versions.html (enabled admission controllers)
+_ADMISSION = "NodeRestriction,ExtendedResourceToleration"
+_AUDIT_POLICY = {
+    "apiVersion": "audit.k8s.io/v1",
+    "kind": "Policy",
+    "omitStages": ["RequestReceived"],
+    "rules": [{"level": "None", "verbs": ["get", "list", "watch"]}, {"level": "Metadata"}],
+}
+_PATIENCE_S = 60.0
+
+
+def start_servers(site: Site, *, node_grace_s: int) -> Access:
+    """Start all four; the administrator's access. Raises StartError."""
+    etcd_port, peer_port, port = free_ports(3)
+    authority, binaries, processes = site.authority, site.binaries, site.processes
+    _start_etcd(site, etcd_port, peer_port)
+    server = f"https://127.0.0.1:{port}"
+    keys = _start_api_server(site, etcd_port, port)
+    admin = authority.sign("admin", ("system:masters",))
+    access = Access(server, authority.file, admin.certificate, admin.key)
+    with Api(access) as api:
+        processes.wait("kube-apiserver", lambda: _is_ready(api), _PATIENCE_S)
+    manager = _kubeconfig(site, server, "system:kube-controller-manager")
+    processes.start(
+        "kube-controller-manager",
+        [
+            binaries["kube-controller-manager"],
+            f"--kubeconfig={manager}",
+            f"--service-account-private-key-file={keys}",
+            f"--root-ca-file={authority.file}",
+            "--use-service-account-credentials=true",
+            "--leader-elect=false",
+            "--secure-port=0",
+            f"--node-monitor-grace-period={node_grace_s}s",
+        ],
+    )
+    scheduler = _kubeconfig(site, server, "system:kube-scheduler")
+    processes.start(
+        "kube-scheduler",
+        [binaries["kube-scheduler"], f"--kubeconfig={scheduler}", "--leader-elect=false", "--secure-port=0"],
+    )
+    return access
+
+
+def _is_ready(api: Api) -> bool:
+    try:
+        return api.text("/readyz") == "ok"
+    except (ApiError, requests.RequestException):
+        return False
+
+
+def _kubeconfig(site: Site, server: str, user: str) -> Path:
+    """A kubeconfig file of a user of this control plane."""
+    pair = site.authority.sign(user)
+    access = Access(server, site.authority.file, pair.certificate, pair.key)
+    return write_kubeconfig(site.home / f"{user.replace(':', '-')}.kubeconfig", access)
+
+
+def write_kubeconfig(path: Path, access: Access) -> Path:
+    """Write a kubeconfig that only its owner can read."""
+    path.touch(mode=0o600)
+    path.write_text(json.dumps(access.kubeconfig(), indent=2), encoding="utf-8")  # JSON is YAML
+    return path
+
+
+def _start_etcd(site: Site, port: int, peer_port: int) -> None:
+    pair = site.authority.sign("etcd")
+    files = [f"-file={pair.certificate}", f"-file={pair.key}"]
+    tls = [
+        f"--{prefix}{option}"
+        for prefix in ("", "peer-")
+        for option in (
+            f"cert{files[0]}",
+            f"key{files[1]}",
+            f"trusted-ca-file={site.authority.file}",
+            "client-cert-auth",
+        )
+    ]
+    address, peer = f"https://127.0.0.1:{port}", f"https://127.0.0.1:{peer_port}"
+    site.processes.start(
+        "etcd",
+        [
+            site.binaries["etcd"],
+            f"--data-dir={site.home / 'etcd'}",
+            f"--listen-client-urls={address}",
+            f"--advertise-client-urls={address}",
+            f"--listen-peer-urls={peer}",
+            f"--initial-advertise-peer-urls={peer}",
+            f"--initial-cluster=default={peer}",
+            # Its data ends with it.
+            "--unsafe-no-fsync",
+            *tls,
+        ],
+    )
+
+
+def _start_api_server(site: Site, etcd_port: int, port: int) -> Path:
+    """Start the API server; the file of the key that signs tokens of service accounts."""
+    authority, home = site.authority, site.home
+    serving = authority.sign("kube-apiserver", hosts=("kubernetes", "kubernetes.default.svc"))
+    client = authority.sign("kube-apiserver-etcd-client")
+    signing = ec.generate_private_key(ec.SECP256R1())
+    key, public = home / "service-accounts.key", home / "service-accounts.pub"
+    write_key(signing, key)
+    form = serialization.PublicFormat.SubjectPublicKeyInfo
+    public.write_bytes(signing.public_key().public_bytes(serialization.Encoding.PEM, form))
+    policy = home / "audit-policy.json"
+    policy.write_text(json.dumps(_AUDIT_POLICY), encoding="utf-8")
+    site.processes.start(
+        "kube-apiserver",
+        [
+            site.binaries["kube-apiserver"],
+            f"--etcd-servers=https://127.0.0.1:{etcd_port}",
+            f"--etcd-cafile={authority.file}",
+            f"--etcd-certfile={client.certificate}",
+            f"--etcd-keyfile={client.key}",
+            "--bind-address=127.0.0.1",
+            "--advertise-address=127.0.0.1",
+            "--endpoint-reconciler-type=none",  # an address of loopback cannot be an endpoint
+            f"--secure-port={port}",
+            f"--tls-cert-file={serving.certificate}",
+            f"--tls-private-key-file={serving.key}",
+            f"--client-ca-file={authority.file}",
+            "--anonymous-auth=false",
+            "--authorization-mode=Node,RBAC",
+            f"--enable-admission-plugins={_ADMISSION}",
+            "--service-account-issuer=https://kubernetes.default.svc",
+            f"--service-account-key-file={public}",
+            f"--service-account-signing-key-file={key}",
+            f"--service-cluster-ip-range={SERVICE_RANGE}",
+            f"--audit-log-path={home / AUDIT_LOG}",
+            f"--audit-policy-file={policy}",
+            "--allow-privileged=true",
+        ],
+    )
+    return key

@@ -1,0 +1,44 @@
+"""A real control plane for the tests of this folder: one a worker, with Kueue as a stack configures it."""
+
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from components.kubernetes.queueing import kueue_values
+from rehearsal.controlplane import binaries
+from rehearsal.controlplane.api import Api, Object
+from rehearsal.controlplane.order import ControlPlane, Order, running
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _available() -> None:
+    if binaries.ready() is None:
+        pytest.skip("the control plane is not built here: `make binaries` builds it, and says why it cannot")
+
+
+@pytest.fixture(scope="session")
+def plane(tmp_path_factory: pytest.TempPathFactory, _available: None) -> Iterator[ControlPlane]:
+    """The control plane of this worker; tests share it and clean up after themselves."""
+    home: Path = tmp_path_factory.mktemp("control-plane") / "run"
+    values = kueue_values.values(service_monitor=False, claimed={})
+    with running(Order(home, kueue=values, jobset={}, node_grace_s=12)) as plane:
+        yield plane
+
+
+@pytest.fixture(scope="session")
+def api(plane: ControlPlane) -> Iterator[Api]:
+    """The administrator's connection."""
+    with plane.api() as api:
+        yield api
+
+
+@pytest.fixture
+def namespace(api: Api) -> Iterator[str]:
+    """A new namespace, removed with what is in it."""
+    name = f"test-{uuid.uuid4().hex[:8]}"
+    body: Object = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
+    api.create(body)
+    yield name
+    api.delete("v1", "Namespace", name)

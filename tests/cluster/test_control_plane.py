@@ -1,0 +1,110 @@
+"""The control plane is a real one: it defaults, validates, admits, schedules, collects garbage, and ends."""
+
+import signal
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import psutil
+import pytest
+
+from rehearsal.controlplane.api import Api, ApiError, Object
+from rehearsal.controlplane.nodes import EFA, GPU, Pool, add_nodes
+from rehearsal.controlplane.order import Order, running
+from rehearsal.controlplane.processes import StartError
+
+
+def eventually(check: Callable[[], bool], patience_s: float = 30.0) -> None:
+    deadline = time.monotonic() + patience_s
+    while not check():
+        assert time.monotonic() < deadline, "it did not happen in time"
+        time.sleep(0.1)
+
+
+def job(namespace: str, name: str, **pod: object) -> Object:
+    container = {"name": "main", "image": "example.com/none:1", "command": ["true"]}
+    return {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {"name": name, "namespace": namespace},
+        "spec": {
+            "backoffLimit": 0,
+            "template": {
+                "metadata": {"annotations": {"trainstack.dev/seconds": "1s"}},
+                "spec": {"restartPolicy": "Never", "containers": [container], **pod},
+            },
+        },
+    }
+
+
+def test_a_job_runs_on_a_node_of_the_catalog(api: Api, namespace: str) -> None:
+    pool = Pool("a100", "p4d.24xlarge", 1, labels={"trainstack.dev/pool": "a100"})
+    add_nodes(api, [pool])
+    try:
+        node = api.get("v1", "Node", "a100-0")
+        assert node["status"]["allocatable"][GPU] == "8"
+        assert node["status"]["allocatable"][EFA] == "4"
+        api.create(job(namespace, "hello", nodeSelector={"trainstack.dev/pool": "a100"}))
+
+        def completed() -> bool:
+            conditions = api.get("batch/v1", "Job", "hello", namespace)["status"].get("conditions", [])
+            return any(row["type"] == "Complete" and row["status"] == "True" for row in conditions)
+
+        eventually(completed)
+        (pod,) = api.list("v1", "Pod", namespace)
+        assert pod["spec"]["nodeName"] == "a100-0"
+        api.delete("batch/v1", "Job", "hello", namespace)
+        eventually(lambda: api.list("v1", "Pod", namespace) == [])
+    finally:
+        api.delete("v1", "Node", "a100-0")
+
+
+def test_a_refusal_names_the_field(api: Api, namespace: str) -> None:
+    body = job(namespace, "hello")
+    body["spec"]["template"]["spec"]["restartPolicy"] = "Always"
+    with pytest.raises(ApiError) as refusal:
+        api.create(body)
+    assert refusal.value.reason == "Invalid"
+    assert refusal.value.fields == ("spec.template.spec.restartPolicy",)
+
+
+def test_a_job_in_a_managed_namespace_is_suspended_by_the_webhook_of_kueue(api: Api, namespace: str) -> None:
+    patch: Object = {"metadata": {"labels": {"trainstack.dev/queueing": "required"}}}
+    api.patch("v1", "Namespace", namespace, patch)
+    # Kueue's webhook reads namespaces from its cache, which learns of the label a moment later.
+    eventually(lambda: api.create(job(namespace, "hello"), dry_run=True)["spec"]["suspend"] is True)
+    assert api.list("batch/v1", "Job", namespace) == []
+
+
+def test_a_killed_control_plane_leaves_no_process_and_the_next_one_starts_clean(tmp_path: Path) -> None:
+    order = Order(tmp_path / "run")
+
+    with running(order) as plane:
+        plane.api().create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "mine"}})
+        children = psutil.Process(plane.process.pid).children(recursive=True)
+        assert {child.name() for child in children} >= {"etcd", "kube-apiserver", "kube-scheduler", "kwok"}
+        plane.process.send_signal(signal.SIGKILL)
+        _, alive = psutil.wait_procs(children, timeout=10)
+        assert alive == []
+    with running(order) as again:
+        found = again.api().list("v1", "Namespace")
+        assert "mine" not in {row["metadata"]["name"] for row in found}
+
+
+def test_the_users_own_kubeconfig_is_neither_read_nor_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    theirs = tmp_path / "config"
+    theirs.write_text("not: even yaml: {")
+    monkeypatch.setenv("KUBECONFIG", str(theirs))
+    with running(Order(tmp_path / "run")) as plane:
+        assert plane.api().get("v1", "Namespace", "default")["metadata"]["name"] == "default"
+    assert theirs.read_text() == "not: even yaml: {"
+
+
+def test_a_process_that_does_not_come_up_is_named_with_its_own_words(tmp_path: Path) -> None:
+    order = Order(tmp_path / "run", kueue={"managerConfig": {"controllerManagerConfigYaml": (
+        "apiVersion: config.kueue.x-k8s.io/v1beta2\nkind: Configuration\nnonsense: true\n"
+    )}})  # fmt: skip
+    with pytest.raises(StartError, match=r"(?s)kueue ended with exit code 1.*nonsense"), running(order):
+        pass
