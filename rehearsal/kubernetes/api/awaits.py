@@ -1,10 +1,12 @@
 """Waiting until an object is ready, and the errors with which the provider gives up."""
 
+import re
 import time
 from collections.abc import Callable, Sequence
 
 from rehearsal.core.model import Call, InitFailedError, Properties, Record
 from rehearsal.kubernetes.api.diffs import annotations
+from rehearsal.kubernetes.awaiter.wait_for import WAIT_FOR, parse
 from rehearsal.kubernetes.clusters import Cluster, namespace_of
 from rehearsal.kubernetes.controllers import storage_classes
 from rehearsal.workloads.controllers import complaints
@@ -40,10 +42,20 @@ def skipped(inputs: Properties) -> bool:
     return annotations(inputs).get(SKIP_AWAIT) == "true"
 
 
+def wait_for(inputs: Properties) -> str:
+    """The conditions that a program waits for instead of the provider's own choice; empty for none."""
+    return "" if skipped(inputs) else str(annotations(inputs).get(WAIT_FOR) or "")
+
+
+def built_in(inputs: Properties) -> bool:
+    """Whether the provider waits by its own choice: no annotation takes its place."""
+    return not skipped(inputs) and not wait_for(inputs)
+
+
 def limit(call: Call, inputs: Properties, default_s: float = _DEFAULT_S) -> float:
-    """How long to wait, in seconds."""
-    asked = annotations(inputs).get(_TIMEOUT)
-    return float(call.timeout_s or asked or default_s)
+    """How long to wait, in seconds. Source: provider/pkg/metadata/overrides.go (TimeoutDuration)."""
+    asked = str(annotations(inputs).get(_TIMEOUT))
+    return call.timeout_s or (float(asked) if re.fullmatch(r"[+-]?\d+", asked) else default_s)
 
 
 def init_failed(id: str, outputs: Properties, error: GaveUpError, verb: str = "created") -> InitFailedError:
@@ -63,24 +75,43 @@ def until(
     details: Callable[[], list[str]],
     *,
     stuck: Callable[[], bool] = lambda: False,
+    ends: tuple[str, str] | None = None,
 ) -> None:
     """Poll until ready. Raises GaveUpError at the time limit and when the update is cancelled.
 
-    Also when it was `stuck`, waiting for others only, with the same `details` for a minute.
+    Also when it was `stuck`, waiting for others only, with the same `details` for a minute. `ends` are the
+    words for both ends, those of the built-in awaiters (provider/pkg/await/error.go) where none are given.
     """
+    timed_out, cancelled = ends or (
+        f"'{name}' timed out waiting to be Ready",
+        f'Resource operation was cancelled for "{name}"',
+    )
     began = moved = time.monotonic()
     said: list[str] = []
     while not ready():
         if call.cancelled.wait(_POLL_S):
-            raise GaveUpError(f'Resource operation was cancelled for "{name}"', details())
+            raise GaveUpError(cancelled, details())
         time_is, now = time.monotonic(), details()
         if now != said or not stuck():
             moved = time_is
         if time_is >= began + timeout_s or time_is >= moved + _STUCK_S:
-            raise GaveUpError(f"'{name}' timed out waiting to be Ready", now)
+            raise GaveUpError(timed_out, now)
         if now != said:
             said = now
             call.log("status", now[0] if now else f"Waiting for {name}")
+
+
+def conditions(call: Call, record: Record, live: Callable[[], Properties]) -> None:
+    """Wait for what `pulumi.com/waitFor` names. Source: provider/pkg/await/internal/awaiter.go."""
+    given = parse(wait_for(record.inputs))
+
+    def missing() -> list[str]:
+        now = live()
+        return [text for condition in given if (text := condition(now))]
+
+    ends = ("timed out waiting for the condition", "context canceled")
+    limit_s = limit(call, record.inputs)
+    until(call, record.name, limit_s, lambda: not missing(), missing, ends=ends)
 
 
 def deployment(call: Call, name: str, run: DeploymentRun, timeout_s: float) -> None:
@@ -103,8 +134,7 @@ def deployment_problems(run: DeploymentRun) -> list[str]:
     return [
         f"[{condition['reason']}] {condition['message']}",
         "Minimum number of live Pods was not attained",
-        *complaints(run.pods()),
-        *last_lines(run.pods()),
+        *pod_problems(run.pods()),
     ]
 
 
@@ -118,7 +148,7 @@ def job(call: Call, id: str, name: str, run: JobRun, timeout_s: float) -> None:
     until(call, name, timeout_s, run.over.is_set, details)
     failed = job_problems(name, run.status())
     if failed:
-        raise GaveUpError(failed[0], [*failed[1:], *complaints(run.pods()), *last_lines(run.pods())])
+        raise GaveUpError(failed[0], [*failed[1:], *pod_problems(run.pods())])
 
 
 def job_problems(name: str, status: Properties) -> list[str]:
@@ -208,6 +238,11 @@ def _dynamic(call: Call, cluster: Cluster, record: Record, bound: Properties) ->
         stuck=lambda: True,
     )
     return {"phase": "Pending"} if waits() else bound
+
+
+def pod_problems(pods: Sequence[PodRunner]) -> list[str]:
+    """What is wrong with pods, and the last that the worst of them said."""
+    return [*complaints(pods), *last_lines(pods)]
 
 
 def last_lines(pods: Sequence[PodRunner]) -> list[str]:

@@ -18,7 +18,7 @@ _SERVICE, _CLAIM = "kubernetes:core/v1:Service", "kubernetes:core/v1:PersistentV
 _DAEMON_SET, _STATEFUL_SET = "kubernetes:apps/v1:DaemonSet", "kubernetes:apps/v1:StatefulSet"
 _BINDINGS = ("RoleBinding", "ClusterRoleBinding")
 ANNOTATION = "trainstack.dev/rehearsal"
-# Why a Job failed when it ran: "scope|id" -> the reasons that its await gave.
+# What the pods of a Job that ended said: "scope|id" -> lines.
 _REASONS = "kubernetes-job-reasons"
 
 
@@ -30,7 +30,7 @@ class WorkloadObjects:
 
     def ready(self, call: Call, cluster: Cluster, record: Record) -> Properties:
         """Start what a new object asks for and wait for it; its outputs. Raises GaveUpError."""
-        wait = not awaits.skipped(record.inputs)
+        wait = awaits.built_in(record.inputs)
         if record.type == DEPLOYMENT:
             self._deploy(call, cluster, record, wait=wait)
         elif record.type == JOB:
@@ -43,11 +43,12 @@ class WorkloadObjects:
             self._store(record, _unrun_status(cluster, record))
         elif record.type.endswith(_BINDINGS):
             self._check_binding(call, cluster, record)
+        self._await_conditions(call, cluster, record)
         return self.live(cluster, record)
 
     def updated(self, call: Call, cluster: Cluster, before: Record, record: Record) -> Properties:
         """Act on a change: a Deployment rolls out when its template changed; a Job is looked at again."""
-        wait = not awaits.skipped(record.inputs)
+        wait = awaits.built_in(record.inputs)
         run = self._kubelet.find(cluster, record.type.rpartition(":")[2], record.id)
         if record.type == DEPLOYMENT:
             same = before.inputs.get("spec") == record.inputs.get("spec")
@@ -60,11 +61,12 @@ class WorkloadObjects:
         elif record.type == JOB and wait:
             if isinstance(run, JobRun):
                 awaits.job(call, record.id, record.name, run, awaits.limit(call, record.inputs))
-            problems = awaits.job_problems(record.name, self.live(cluster, record).get("status") or {})
+            problems = self.problems(cluster, record, self.live(cluster, record))
             if problems:
-                raise awaits.GaveUpError(problems[0], [*problems[1:], *self._kept_reasons(record)])
+                raise awaits.GaveUpError(problems[0], problems[1:])
         elif record.type == _SERVICE:
             self._serve(call, cluster, record, wait=wait)
+        self._await_conditions(call, cluster, record)
         return self.live(cluster, record)
 
     def live(self, cluster: Cluster | None, record: Record) -> Properties:
@@ -88,7 +90,8 @@ class WorkloadObjects:
             return awaits.deployment_problems(run)
         if record.type == JOB:
             found = awaits.job_problems(record.name, live.get("status") or {})
-            return [*found, *self._kept_reasons(record)] if found else []
+            kept = awaits.pod_problems(run.pods()) if run else self._state.document(_REASONS, _key(record))
+            return [*found, *(kept or ())] if found else []
         return []
 
     def removed(self, cluster: Cluster, record: Record) -> None:
@@ -136,14 +139,13 @@ class WorkloadObjects:
             cluster,
             record,
             warn=lambda text: call.log("warning", text),
-            ended=lambda status: self._store(record, status),
+            ended=lambda status: self._job_ended(cluster, record, status),
         )
         if not wait:
             return
         try:
             awaits.job(call, record.id, record.name, run, awaits.limit(call, record.inputs))
-        except awaits.GaveUpError as error:
-            self._state.put_document(_REASONS, _key(record), error.details)
+        except awaits.GaveUpError:
             if call.cancelled.is_set():
                 run.interrupt("the update was cancelled")
             raise
@@ -158,10 +160,16 @@ class WorkloadObjects:
         }
         self._store(record, {"failed": 1, "conditions": [condition]})
 
-    def _kept_reasons(self, record: Record) -> list[str]:
-        """Why a Job failed when it ran, kept for later reads."""
-        kept = self._state.document(_REASONS, _key(record)) or []
-        return [str(reason) for reason in kept if not str(reason).startswith("[BackoffLimit")]
+    def _job_ended(self, cluster: Cluster, record: Record, status: Properties) -> None:
+        """Keep how a Job ended, and what its pods said, which go with this process."""
+        run = self._running(cluster, record)
+        if run is not None:
+            self._state.put_document(_REASONS, _key(record), awaits.pod_problems(run.pods()))
+        self._store(record, status)
+
+    def _await_conditions(self, call: Call, cluster: Cluster, record: Record) -> None:
+        if awaits.wait_for(record.inputs):
+            awaits.conditions(call, record, lambda: self.live(cluster, record))
 
     def _store(self, record: Record, status: Properties) -> None:
         """Write the status of an object that still exists."""

@@ -88,6 +88,14 @@ def fixed(
 
 
 EXAMPLES = [
+    Example(
+        "K8S-WAIT-001",
+        CONFIG_MAP,
+        spaced(),
+        {"metadata.annotations.pulumi~com/waitFor": "{.metadata.uid}"},
+        'metadata.annotations["pulumi.com/waitFor"]',
+        {"metadata.annotations.pulumi~com/waitFor": "jsonpath={.metadata.uid}"},
+    ),
     Example("K8S-NAME-001", CONFIG_MAP, spaced(), {"metadata.name": "Big_Name"}, "metadata.name"),
     Example("K8S-NAME-002", NAMESPACE, named("lab"), {"metadata.name": "a.b"}, "metadata.name"),
     Example("K8S-NAME-003", SERVICE, WEB, {"metadata.name": "1st"}, "metadata.name"),

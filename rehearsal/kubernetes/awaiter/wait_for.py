@@ -1,0 +1,104 @@
+"""The annotation `pulumi.com/waitFor`: conditions that take the place of the provider's own waiting.
+
+Sources in pulumi/pulumi-kubernetes (94977969): provider/pkg/metadata/overrides.go (ReadyCondition),
+provider/pkg/jsonpath/jsonpath.go, provider/pkg/await/condition/jsonpath.go, custom.go, kubectl.go.
+"""
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from rehearsal.kubernetes.awaiter import jsonpath
+
+WAIT_FOR = "pulumi.com/waitFor"
+_BRACES = re.compile(r"\{\s*(.*?)\s*\}")
+_EQUAL = "\N{REPLACEMENT CHARACTER}"
+
+Live = Mapping[str, Any]
+# What is missing of an object, in words; empty once the condition holds.
+Condition = Callable[[Live], str]
+
+
+def parse(annotation: str) -> list[Condition]:
+    """The conditions of one annotation, of which all have to hold.
+
+    Raises ValueError, in the provider's words, for what it does not read.
+    """
+    try:
+        given = json.loads(annotation)
+    except ValueError:
+        given = [annotation]
+    texts = given if isinstance(given, list) and all(isinstance(one, str) for one in given) else [annotation]
+    if not texts:
+        raise ValueError("at least one condition must be specified")
+    return [_condition(text) for text in texts]
+
+
+def _condition(text: str) -> Condition:
+    if text.startswith("jsonpath="):
+        return _path(text.removeprefix("jsonpath="))
+    if text.startswith("condition="):
+        return _status(text.removeprefix("condition="))
+    raise ValueError(f'expected a "jsonpath=" or "condition=" prefix, got {json.dumps(text)}')
+
+
+def _path(text: str) -> Condition:
+    path, *values = (part.replace(_EQUAL, "==") for part in text.replace("==", _EQUAL).split("="))
+    if len(values) > 1:
+        raise ValueError(f"format should be {{.path}}=value or {{.path}}, got {json.dumps(text)}")
+    if values == [""]:
+        raise ValueError(f"{path}= requires a value")
+    if path.startswith("'") and path.endswith("'"):
+        raise ValueError(f"{path} should omit shell quotes")
+    braces = _BRACES.search(path)
+    if braces is None:
+        raise ValueError(f"{path} should be wrapped in brackets {{ ... }}")
+    bare = braces.group(1)
+    try:
+        select = jsonpath.parse(bare if bare.startswith("$") else f"${bare}")
+    except ValueError as error:
+        raise ValueError(f"parsing {json.dumps(path)}: {error}") from error
+    wanted = values[0] if values else ""
+
+    def missing(live: Live) -> str:
+        if _behind(live, (live.get("status") or {}).get("observedGeneration")):
+            return f"Waiting for {text}"
+        found = next(select(live), _EQUAL)
+        if found is _EQUAL:
+            return f"{path} selected nothing"
+        if isinstance(found, dict | list):
+            return f'"{path}" has a non-primitive value ({json.dumps(found)})' if wanted else ""
+        return "" if wanted in ("", _shown(found)) else f'Waiting for {text} (found "{_shown(found)}")'
+
+    return missing
+
+
+def _status(text: str) -> Condition:
+    kind, equal, wanted = text.partition("=")
+    wanted = wanted if equal else "True"
+
+    def missing(live: Live) -> str:
+        status = live.get("status") or {}
+        if "conditions" not in status:
+            return "Has no .status.conditions"
+        for row in status["conditions"]:
+            if str(row.get("type")).lower() == kind.lower() and "status" in row:
+                if _behind(live, row.get("observedGeneration", status.get("observedGeneration"))):
+                    return "The controller has not seen the last change"
+                same = str(row["status"]).lower() == wanted.lower()
+                return "" if same else f"Resource has condition {kind}={row['status']} (want {wanted})"
+        return f"Waiting for condition {kind}={wanted}"
+
+    return missing
+
+
+def _behind(live: Live, observed: Any) -> bool:
+    """Whether what is observed is older than the object."""
+    generation = (live.get("metadata") or {}).get("generation")
+    return generation is not None and observed is not None and observed < generation
+
+
+def _shown(value: Any) -> str:
+    """A value as Go prints it."""
+    return "<nil>" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
