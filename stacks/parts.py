@@ -86,6 +86,8 @@ class Tracking:
     """Where it listens, as pods see it."""
     admin_secret: pulumi.Output[str]
     """The secret with its first user, as the cloud's store of secrets calls it."""
+    image: str
+    """Its image, which has Python and which nodes without GPUs run."""
 
 
 @dataclass(frozen=True)

@@ -57,6 +57,7 @@ def validation(
         "priority": queueing.gate_priority,
         "plan": smoke_plan(spec, pool, shared=store.checkpoints is not None),
         "image": wanted.image,
+        "watch_image": tracking.image,
         "nodes": wanted.nodes,
         "node": pool.offer,
         "pool_labels": pool.labels,

@@ -37,6 +37,7 @@ from rehearsal.kubernetes.controllers import load_balancers
 from rehearsal.kubernetes.controllers.kubelet import Kubelet
 from rehearsal.kubernetes.controllers.workload_objects import WorkloadObjects
 from rehearsal.kubernetes.kinds import HELM_RELEASE, Kind, builtin_namespaced, is_patch, parse
+from rehearsal.kubernetes.pod_api import PodApi
 from rehearsal.workloads.translate import Pod
 
 # How long the provider tries again when a namespace or a custom kind is not there (yet).
@@ -53,7 +54,8 @@ class KubernetesCloud:
         self.version = schemas.version
         self._state, self._schemas = state, schemas
         self._dataplane = Dataplane(state)
-        self._kubelet = Kubelet(state, home, self._identity)
+        self._kubelet = Kubelet(state, home, self._identity, self._account)
+        self._pod_api = PodApi(home, self._kubelet)
         self._workloads = WorkloadObjects(state, self._kubelet)
         self._unchecked: set[str] = set()  # custom kinds that were reported as having no known schema
 
@@ -83,6 +85,7 @@ class KubernetesCloud:
         """End every process."""
         self._kubelet.stop_all()
         self._dataplane.stop()
+        self._pod_api.stop()
 
     # -- model.Cloud -----------------------------------------------------------------------------------
 
@@ -313,11 +316,19 @@ class KubernetesCloud:
         load_balancers.remove(cluster, record)
         self._state.remove(record)
 
+    def _account(self, cluster: Cluster, pod: Pod) -> Mapping[str, bytes]:
+        """The files of a pod's service account."""
+        return {"token": self._pod_api.token(cluster, pod), "ca.crt": self._pod_api.authority}
+
     def _identity(self, cluster: Cluster, pod: Pod, folder: Path) -> Mapping[str, str]:
         """The environment by which a pod reaches AWS: only its own identity, never this machine's."""
         arn = str(cluster.record.outputs.get("arn") or "")
         region = arn.split(":")[3] if arn.startswith("arn:") else ""
-        env = {"AWS_ENDPOINT_URL": self._dataplane.url, "AWS_EC2_METADATA_DISABLED": "true"}
+        env = {
+            "AWS_ENDPOINT_URL": self._dataplane.url,
+            "AWS_EC2_METADATA_DISABLED": "true",
+            **self._pod_api.environment(),
+        }
         identities = self._dataplane.identities
         association = identities.association(cluster.name, pod.namespace, pod.service_account)
         if association is not None:

@@ -269,7 +269,7 @@ class AwsCloud:
             },
             cluster.on_both,
         )
-        return Tracking(url=server.url, admin_secret=server.admin_secret_arn)
+        return Tracking(url=server.url, admin_secret=server.admin_secret_arn, image=wanted.image)
 
     def spend(self) -> Spend:
         """AWS Budgets and Cost Anomaly Detection."""

@@ -22,6 +22,8 @@ class SmokeTestArgs(TypedDict):
     limit, code) is filled in here. Anything in it that changes makes the next `up` validate again."""
     image: pulumi.Input[str]
     """Training image, by digest: a tag that moves would not be noticed."""
+    watch_image: pulumi.Input[str]
+    """Image with Python, by digest, that the platform's own nodes run: of the pod that watches the Job."""
     nodes: int
     """Nodes to run on, one pod each."""
     node: NodeOffer

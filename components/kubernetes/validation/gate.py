@@ -1,4 +1,4 @@
-"""The validation that gates a deploy: a Job that has to succeed for `up` to succeed."""
+"""The validation that gates a deploy: a queued Job, and a Job that watches it, which `up` waits for."""
 
 import dataclasses
 from collections.abc import Sequence
@@ -10,6 +10,7 @@ from pulumi_kubernetes import batch, core, meta, resource
 from components.base import Component
 from components.kubernetes.offers import FabricOffer
 from components.kubernetes.slots import filled, slot
+from components.kubernetes.validation import watcher
 from components.kubernetes.validation.args import SmokeTestArgs
 from components.kubernetes.validation.bundle import bundle
 from components.kubernetes.validation.run import (
@@ -24,6 +25,7 @@ from components.kubernetes.validation.run import (
     slot_values,
     smoke_run,
 )
+from components.kubernetes.validation.watcher import Watched
 from components.ordering import after
 from smoke_training.launchers import kubernetes
 from smoke_training.launchers.validation import RUNS
@@ -31,17 +33,19 @@ from smoke_training.launchers.validation import RUNS
 SERVICE = "smoke"
 # Until the queue admits the job: running jobs that make way have this long to save their state and stop.
 QUEUE_TIMEOUT_S = 1800
-# The Job controller's and the provider's own time to see the end.
+# Beyond queue, start and run: for evictions, and for the Job controller to see the end.
 MARGIN_S = 120
 # What Kueue writes into a Job. All else of a Job is fixed once it exists.
 MUTATED_BY_KUEUE = ["spec.suspend", "spec.template.spec.nodeSelector", "spec.template.spec.tolerations"]
 
 
 class SmokeTest(Component):
-    """Distributed training on the real nodes, as an indexed Job that `up` waits for.
+    """Distributed training on the real nodes, as an indexed Job; `up` fails unless it completes in time.
 
     The Job is named after what it validates, so an unchanged stack is not validated again; a failed Job is
     replaced, that is run again, by the next `up`. It has no time to live: a vanished Job would be re-created.
+    It waits in a queue, so `up` does not wait for it but for a second Job that watches it, which ends when
+    the first one does, or when that was not admitted or did not start in time, and says why.
     """
 
     job_name: pulumi.Output[str]
@@ -79,9 +83,20 @@ class SmokeTest(Component):
         fabric = args["node"].get("fabric")
         if fabric and claimed(fabric):
             needs.append(self._claim_template(name, args["namespace"], fabric))
-        wait = args.get("queue_timeout_s", QUEUE_TIMEOUT_S) + run.deadline_s + MARGIN_S
+        rights = watcher.rights(name, args["namespace"], self.child)
+        made = self._job(name, job, needs)
+        queue_s = args.get("queue_timeout_s", QUEUE_TIMEOUT_S)
+        watched = Watched(
+            namespace=args["namespace"],
+            name=job_name,
+            uid=made.metadata.uid,
+            queue_s=queue_s,
+            start_s=run.startup_timeout_s,
+            total_s=queue_s + run.deadline_s + MARGIN_S,
+        )
+        verdict = watcher.watcher(name, watched, args["watch_image"], rights, self.child)
 
-        self.job_name = after(job_name, [self._job(name, job, needs, wait)])
+        self.job_name = after(job_name, [made, verdict])
         self.result_path = self.job_name.apply(lambda done: f"{RUNS}/{done}/result.json")
         self.register_outputs(
             {"job_name": self.job_name, "result_path": self.result_path, "digest": self.digest}
@@ -114,9 +129,13 @@ class SmokeTest(Component):
             opts=self.child(pulumi.ResourceOptions(replace_on_changes=["spec"], delete_before_replace=True)),
         )
 
-    def _job(self, name: str, body: Any, needs: Sequence[pulumi.Resource], wait_s: int) -> batch.v1.Job:
-        # Without it the provider would only look at a failed Job again, and fail again.
-        body["metadata"]["annotations"] = {"pulumi.com/replaceUnready": "true"}
+    def _job(self, name: str, body: Any, needs: Sequence[pulumi.Resource]) -> batch.v1.Job:
+        body["metadata"]["annotations"] = {
+            # One that failed is run again by the next `up`.
+            "pulumi.com/replaceUnready": "true",
+            # Its existence is enough. `skipAwait` would also not wait for its deletion, before the next one.
+            "pulumi.com/waitFor": "jsonpath={.metadata.uid}",
+        }
         return batch.v1.Job(
             f"{name}-job",
             metadata=body["metadata"],
@@ -127,7 +146,6 @@ class SmokeTest(Component):
                     ignore_changes=MUTATED_BY_KUEUE,
                     # Never two validations at once: they would compete for the quota of one.
                     delete_before_replace=True,
-                    custom_timeouts=pulumi.CustomTimeouts(create=f"{wait_s}s", update=f"{wait_s}s"),
                 )
             ),
         )

@@ -14,6 +14,7 @@ from rehearsal.kubernetes.clusters import Cluster
 from rehearsal.kubernetes.controllers.kueue import admit
 from rehearsal.kubernetes.controllers.sandbox import Identity, Sandbox
 from rehearsal.kubernetes.controllers.services import Services
+from rehearsal.kubernetes.controllers.volumes import Account
 from rehearsal.workloads.addresses import Addresses
 from rehearsal.workloads.controllers import PodOrder, Spawn, Status, Workload
 from rehearsal.workloads.deployment import DeploymentRun
@@ -38,8 +39,8 @@ class Running:
 class Kubelet:
     """Every running workload of every emulated cluster; thread-safe."""
 
-    def __init__(self, state: State, home: Path, identity: Identity) -> None:
-        self._home, self._identity = home, identity
+    def __init__(self, state: State, home: Path, identity: Identity, account: Account) -> None:
+        self._home, self._identity, self._account = home, identity, account
         self._addresses = Addresses(state)
         self._proxy = Proxy()
         self._services: dict[str, Services] = {}
@@ -167,7 +168,9 @@ class Kubelet:
         with self._lock:
             scope = cluster.scope
             if scope not in self._sandboxes:
-                self._sandboxes[scope] = Sandbox(cluster, self._home, self.services(cluster), self._identity)
+                self._sandboxes[scope] = Sandbox(
+                    cluster, self._home, self.services(cluster), self._identity, self._account
+                )
             return self._sandboxes[scope]
 
     def _spawner(self, cluster: Cluster, namespace: str) -> Spawn:

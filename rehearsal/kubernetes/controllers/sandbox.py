@@ -8,7 +8,7 @@ from pathlib import Path
 from rehearsal.kubernetes.clusters import Cluster
 from rehearsal.kubernetes.controllers.nodes import may_grow, nodes
 from rehearsal.kubernetes.controllers.services import Services
-from rehearsal.kubernetes.controllers.volumes import Volumes, bucket_folder
+from rehearsal.kubernetes.controllers.volumes import Account, Volumes, bucket_folder
 from rehearsal.workloads.pod import WaitingError
 from rehearsal.workloads.rewriting import World
 from rehearsal.workloads.scheduling import place, requests
@@ -22,9 +22,11 @@ Identity = Callable[[Cluster, Pod, Path], Mapping[str, str]]
 class Sandbox:
     """Prepares the pods of one cluster."""
 
-    def __init__(self, cluster: Cluster, home: Path, services: Services, identity: Identity) -> None:
+    def __init__(
+        self, cluster: Cluster, home: Path, services: Services, identity: Identity, account: Account
+    ) -> None:
         self._cluster, self._home, self._services, self._identity = cluster, home, services, identity
-        self._volumes = Volumes(cluster, home)
+        self._volumes = Volumes(cluster, home, account)
         self._placed: dict[str, tuple[str, Pod]] = {}
         self._lock = threading.Lock()
 

@@ -2,7 +2,7 @@
 
 import contextlib
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -17,11 +17,16 @@ _EFS = "aws:efs/fileSystem:FileSystem"
 _ASSOCIATION = "aws:fsx/dataRepositoryAssociation:DataRepositoryAssociation"
 
 
+# The files of a pod's service account: `token`, and `ca.crt`, the API server's authority.
+Account = Callable[[Cluster, Pod], Mapping[str, bytes]]
+_ROOT_AUTHORITY = "kube-root-ca.crt"
+
+
 class Volumes:
     """Makes the volumes of pods of one cluster below `home`, the folder of the rehearsal."""
 
-    def __init__(self, cluster: Cluster, home: Path) -> None:
-        self._cluster, self._home = cluster, home
+    def __init__(self, cluster: Cluster, home: Path, account: Account) -> None:
+        self._cluster, self._home, self._account = cluster, home, account
 
     def mount(self, pod: Pod, container: Object, folder: Path) -> tuple[dict[str, Path], frozenset[str]]:
         """Container path -> local path of one container, and the container paths of its ConfigMaps' files.
@@ -57,6 +62,9 @@ class Volumes:
                     found = self._files(kind, source[key], volume["name"], pod)
                     _write(folder, found)
                     names.update(found if kind == "ConfigMap" else ())
+            if source.get("serviceAccountToken"):
+                token = self._account(self._cluster, pod)["token"]
+                _write(folder, {source["serviceAccountToken"]["path"]: token})
             if source.get("downwardAPI"):
                 items = source["downwardAPI"].get("items") or ()
                 texts = {
@@ -68,6 +76,8 @@ class Volumes:
     def _files(self, kind: str, source: Object, volume: str, pod: Pod) -> dict[str, bytes]:
         name = source.get("name") or source.get("secretName")
         record = self._cluster.get(kind, pod.namespace, str(name))
+        if record is None and (kind, name) == ("ConfigMap", _ROOT_AUTHORITY):  # every namespace has it
+            return {"ca.crt": self._account(self._cluster, pod)["ca.crt"]}
         if record is None:
             if source.get("optional"):
                 return {}

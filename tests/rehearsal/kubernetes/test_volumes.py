@@ -44,7 +44,7 @@ def test_pods_that_start_together_share_a_linked_lustre_folder(rehearsed: Rehear
 
     for attempt in range(30):
         home = tmp_path / str(attempt)
-        volumes, together = Volumes(cluster, home), threading.Barrier(8)
+        volumes, together = Volumes(cluster, home, lambda *_: {}), threading.Barrier(8)
 
         def mount(
             index: int, volumes: Volumes = volumes, together: threading.Barrier = together, home: Path = home

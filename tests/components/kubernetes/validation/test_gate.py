@@ -35,6 +35,7 @@ def args() -> SmokeTestArgs:
         "priority": "validation",
         "plan": PLAN,
         "image": "registry.example/pytorch@sha256:00",
+        "watch_image": "registry.example/mlflow@sha256:11",
         "nodes": 2,
         "node": NODE,
         "pool_labels": {"trainstack.dev/pool": "a100"},
@@ -59,7 +60,7 @@ def made() -> Graph:
 
 @pytest.fixture(scope="module")
 def job(made: Graph) -> Mapping[str, Any]:
-    return made.find("Job")
+    return made.find("Job", "-job")
 
 
 @pytest.fixture(scope="module")
@@ -69,7 +70,7 @@ def pod(job: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def container(graph: Graph) -> Mapping[str, Any]:
-    (only,) = graph.find("Job")["spec"]["template"]["spec"]["containers"]
+    (only,) = graph.find("Job", "-job")["spec"]["template"]["spec"]["containers"]
     found: Mapping[str, Any] = only
     return found
 
@@ -100,22 +101,21 @@ def test_the_queue_admits_it_and_the_provider_runs_a_failed_one_again(job: Mappi
         "kueue.x-k8s.io/queue-name": "smoke",
         "kueue.x-k8s.io/priority-class": "validation",
     }
-    assert metadata["annotations"] == {"pulumi.com/replaceUnready": "true"}
+    assert metadata["annotations"] == {
+        "pulumi.com/replaceUnready": "true",
+        "pulumi.com/waitFor": "jsonpath={.metadata.uid}",
+    }
 
 
-def test_the_engine_waits_longer_than_queue_start_and_run_and_ignores_what_kueue_writes(made: Graph) -> None:
+def test_the_engine_ignores_what_kueue_writes(made: Graph) -> None:
     request = made.requests["Job:dev-smoke-job"]
-    assert made.find("Job")["spec"]["activeDeadlineSeconds"] == 1200 + 900
-    assert request.customTimeouts.create == f"{1800 + 1200 + 900 + 120}s"
-    assert request.customTimeouts.update == request.customTimeouts.create
+    assert made.find("Job", "-job")["spec"]["activeDeadlineSeconds"] == 1200 + 900
     assert list(request.ignoreChanges) == [
         "spec.suspend",
         "spec.template.spec.nodeSelector",
         "spec.template.spec.tolerations",
     ]
     assert request.deleteBeforeReplace
-    longer = smoke({**args(), "queue_timeout_s": 10, "startup_timeout_s": 20, "timeout_s": 30})
-    assert longer.requests["Job:dev-smoke-job"].customTimeouts.create == "180s"
 
 
 def test_fields_that_are_ignored_do_not_carry_what_must_follow_the_pool(pod: Mapping[str, Any]) -> None:
@@ -150,8 +150,12 @@ def test_pods_run_unprivileged_and_without_a_token(made: Graph, pod: Mapping[str
         "readOnlyRootFilesystem": True,
         "capabilities": {"drop": ["ALL"]},
     }
-    assert made.find("ServiceAccount")["automountServiceAccountToken"] is False
-    assert made.find("ServiceAccount")["metadata"]["name"] == pod["serviceAccountName"] == "smoke"
+    assert made.find("ServiceAccount", "smoke-account")["automountServiceAccountToken"] is False
+    assert (
+        made.find("ServiceAccount", "smoke-account")["metadata"]["name"]
+        == pod["serviceAccountName"]
+        == "smoke"
+    )
 
 
 def test_the_container_follows_the_launchers_contract(made: Graph) -> None:
@@ -181,7 +185,7 @@ def test_ranks_find_each_other_before_they_are_ready(made: Graph, pod: Mapping[s
     assert service["spec"]["publishNotReadyAddresses"] is True
     control = int(environment(made)["MASTER_PORT"]) + CONTROL_PORT_OFFSET
     assert [port["port"] for port in service["spec"]["ports"]] == [29500, control]
-    assert service["spec"]["selector"] == made.find("Job")["spec"]["template"]["metadata"]["labels"]
+    assert service["spec"]["selector"] == made.find("Job", "-job")["spec"]["template"]["metadata"]["labels"]
     assert {
         "Service:dev-smoke-service",
         "ServiceAccount:dev-smoke-account",
@@ -190,7 +194,7 @@ def test_ranks_find_each_other_before_they_are_ready(made: Graph, pod: Mapping[s
 
 
 def test_code_and_plan_are_what_the_name_stands_for(made: Graph, pod: Mapping[str, Any]) -> None:
-    config = made.find("ConfigMap")
+    config = made.find("ConfigMap", "-code")
     assert config["immutable"] is True
     assert config["metadata"]["name"] == made.outputs["job"] == f"smoke-{made.outputs['digest']}"
     code = b64decode(config["binaryData"]["smoke_training.zip"])
@@ -228,7 +232,7 @@ def test_shared_memory_is_large_and_scratch_is_writable(made: Graph, pod: Mappin
 
 def test_on_a_shared_volume_root_makes_the_folder_and_nothing_else() -> None:
     graph = smoke({**args(), "pvc_name": "checkpoints"})
-    pod = graph.find("Job")["spec"]["template"]["spec"]
+    pod = graph.find("Job", "-job")["spec"]["template"]["spec"]
     volumes = {volume["name"]: volume for volume in pod["volumes"]}
     assert volumes["checkpoints"]["persistentVolumeClaim"] == {"claimName": "checkpoints"}
     (init,) = pod["initContainers"]
@@ -245,7 +249,7 @@ def test_devices_by_claim_are_counted_and_not_asked_for_twice() -> None:
         "allocationMode": "ExactCount",
         "count": 4,
     }
-    pod = graph.find("Job")["spec"]["template"]["spec"]
+    pod = graph.find("Job", "-job")["spec"]["template"]["spec"]
     assert pod["resourceClaims"] == [{"name": "efa", "resourceClaimTemplateName": "smoke-efa"}]
     resources = container(graph)["resources"]
     assert "vpc.amazonaws.com/efa" not in resources["limits"]
@@ -259,10 +263,10 @@ def test_without_accelerators_none_are_asked_for() -> None:
 
 
 def test_a_pool_with_a_topology_keeps_the_pods_close() -> None:
-    plain = smoke(args()).find("Job")["spec"]["template"]["metadata"]
+    plain = smoke(args()).find("Job", "-job")["spec"]["template"]["metadata"]
     assert "annotations" not in plain
     graph = smoke({**args(), "topology_level": "topology.k8s.aws/network-node-layer-3"})
-    assert graph.find("Job")["spec"]["template"]["metadata"]["annotations"] == {
+    assert graph.find("Job", "-job")["spec"]["template"]["metadata"]["annotations"] == {
         "kueue.x-k8s.io/podset-preferred-topology": "topology.k8s.aws/network-node-layer-3"
     }
 

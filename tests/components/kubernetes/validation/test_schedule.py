@@ -67,7 +67,7 @@ def test_a_run_is_the_gates_run(cron: Mapping[str, Any]) -> None:
     def gate() -> Mapping[str, pulumi.Input[Any]]:
         return {"job": SmokeTest("dev-smoke", asked()["run"]).job_name}
 
-    job = copy.deepcopy(dict(deploy_graph(gate).find("Job")["spec"]))
+    job = copy.deepcopy(dict(deploy_graph(gate).find("Job", "-job")["spec"]))
     own = copy.deepcopy(dict(cron["jobTemplate"]["spec"]))
     for spec in (job, own):
         # Each run is found below a name of its own.

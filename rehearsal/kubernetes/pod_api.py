@@ -1,0 +1,226 @@
+"""The API server as the pods of emulated clusters see it: they read Jobs, pods and Workloads over TLS.
+
+A pod proves with the token of its service account who it is, and reads what its roles allow. Everything else
+is answered with the `Status` of an API server.
+"""
+
+import json
+import re
+import secrets
+import ssl
+import threading
+from collections.abc import Iterator, Mapping
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+from infra.engine.peers import is_own
+from rehearsal.controlplane.certificates import Authority
+from rehearsal.core.model import Record
+from rehearsal.kubernetes.api import authorization
+from rehearsal.kubernetes.clusters import Cluster, namespace_of
+from rehearsal.kubernetes.controllers.kubelet import Kubelet
+from rehearsal.workloads.job import JobRun
+from rehearsal.workloads.pod import PodRunner
+from rehearsal.workloads.translate import Pod
+
+Object = Mapping[str, Any]
+
+_PATH = re.compile(
+    r"/(?:api|apis/(?P<group>[^/]+))/(?P<version>[^/]+)/namespaces/(?P<namespace>[^/]+)"
+    r"/(?P<resource>[^/]+)(?:/(?P<name>[^/]+))?"
+)
+_JOB_NAME, _JOB_UID = "batch.kubernetes.io/job-name", "kueue.x-k8s.io/job-uid"
+_JOB = "kubernetes:batch/v1:Job"
+
+
+class PodApi:
+    """The server, running in threads of this process from the first use until `stop`."""
+
+    def __init__(self, home: Path, kubelet: Kubelet) -> None:
+        self._home, self._kubelet = home, kubelet
+        self._accounts: dict[str, tuple[Cluster, str, str]] = {}  # token -> cluster, namespace, account
+        self._tokens: dict[tuple[str, str, str], str] = {}
+        self._server: ThreadingHTTPServer | None = None
+        self._authority: Authority | None = None
+        self._lock = threading.Lock()
+
+    def environment(self) -> Mapping[str, str]:
+        """How a pod finds it."""
+        port = self._started().server_address[1]
+        return {"KUBERNETES_SERVICE_HOST": "127.0.0.1", "KUBERNETES_SERVICE_PORT": str(port)}
+
+    def token(self, cluster: Cluster, pod: Pod) -> bytes:
+        """A token of a pod's service account."""
+        account = (cluster.scope, pod.namespace, pod.service_account)
+        with self._lock:
+            token = self._tokens.setdefault(account, secrets.token_urlsafe(32))
+            self._accounts[token] = (cluster, pod.namespace, pod.service_account)
+        return token.encode()
+
+    @property
+    def authority(self) -> bytes:
+        """What the ConfigMap kube-root-ca.crt of every namespace holds."""
+        self._started()
+        assert self._authority
+        return self._authority.pem
+
+    def stop(self) -> None:
+        """Close the port."""
+        if self._server:
+            self._server.shutdown()
+            self._server.server_close()
+
+    def answer(self, token: str, target: str) -> tuple[int, Object]:
+        """The status and body of a GET."""
+        known = self._accounts.get(token)
+        if known is None:
+            return 401, _status(401, "Unauthorized", "Unauthorized")
+        cluster, home, account = known
+        url = urlsplit(target)
+        found = _PATH.fullmatch(url.path)
+        if found is None:
+            return 404, _status(404, "NotFound", "the server could not find the requested resource")
+        group, namespace, resource = found["group"] or "", found["namespace"], found["resource"]
+        verb = "get" if found["name"] else "list"
+        if not authorization.may(cluster, (home, account), verb, (group, resource, namespace)):
+            what = f'resource "{resource}" in API group "{group}" in the namespace "{namespace}"'
+            user = f"system:serviceaccount:{home}:{account}"
+            return 403, _status(
+                403, "Forbidden", f'{resource} is forbidden: User "{user}" cannot {verb} {what}'
+            )
+        return self._read(cluster, namespace, resource, found["name"] or "", _labels(url.query))
+
+    def _read(
+        self, cluster: Cluster, namespace: str, resource: str, name: str, labels: Mapping[str, str]
+    ) -> tuple[int, Object]:
+        if resource == "jobs" and name:
+            return self._job(cluster, namespace, name)
+        if resource == "pods" and not name:
+            pods = self._pods(cluster, namespace, labels.get(_JOB_NAME, ""))
+            return 200, {"kind": "PodList", "items": list(pods)}
+        if resource == "workloads" and not name:
+            workloads = self._workloads(cluster, namespace, labels.get(_JOB_UID, ""))
+            return 200, {"kind": "WorkloadList", "items": list(workloads)}
+        return 501, _status(501, "NotImplemented", f"reading {resource} is not emulated for pods")
+
+    # --------------------------------------------------------------------------------------------------
+
+    def _started(self) -> ThreadingHTTPServer:
+        with self._lock:
+            if self._server is None:
+                self._authority = Authority(self._home / "pod-api", "kubernetes")
+                pair = self._authority.sign("pod-api")
+                context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+                context.load_cert_chain(pair.certificate, pair.key)
+                api = self
+
+                class Handler(_Handler):
+                    pods = api
+
+                self._server = _OwnUserServer(("127.0.0.1", 0), Handler)
+                self._server.socket = context.wrap_socket(self._server.socket, server_side=True)
+                threading.Thread(
+                    target=self._server.serve_forever, args=(0.1,), name="pod api", daemon=True
+                ).start()
+            return self._server
+
+    def _job(self, cluster: Cluster, namespace: str, name: str) -> tuple[int, Object]:
+        record = cluster.get("Job", namespace, name)
+        if record is None:
+            return 404, _status(404, "NotFound", f'jobs.batch "{name}" not found')
+        run = self._run(cluster, record)
+        body = {**record.outputs, "spec": {**(record.outputs.get("spec") or {}), "suspend": False}}
+        if run:
+            body["spec"]["suspend"], body["status"] = bool(run.held), run.status()
+        return 200, body
+
+    def _pods(self, cluster: Cluster, namespace: str, job: str) -> Iterator[Object]:
+        for runner in self._kubelet.pods(cluster.scope):
+            pod = runner.pod
+            if pod.namespace == namespace and (not job or pod.labels.get(_JOB_NAME) == job):
+                yield _pod(runner)
+
+    def _workloads(self, cluster: Cluster, namespace: str, uid: str) -> Iterator[Object]:
+        for record in cluster.all(_JOB):
+            run = self._run(cluster, record)
+            metadata = record.outputs.get("metadata") or {}
+            if run and namespace_of(record.outputs) == namespace and metadata.get("uid") == uid:
+                reserved = {"type": "QuotaReserved", "status": "False" if run.held else "True"}
+                words = (
+                    {"reason": "Pending", "message": run.held} if run.held else {"reason": "QuotaReserved"}
+                )
+                yield {
+                    "metadata": {"name": f"job-{record.name}", "namespace": namespace},
+                    "status": {"conditions": [{**reserved, **words}]},
+                }
+
+    def _run(self, cluster: Cluster, record: Record) -> JobRun | None:
+        found = self._kubelet.find(cluster, "Job", record.id)
+        return found if isinstance(found, JobRun) else None
+
+
+def _labels(query: str) -> dict[str, str]:
+    """The labels that a query selects by; only equality is known."""
+    selector = parse_qs(query).get("labelSelector", [""])[0]
+    return dict(pair.split("=", 1) for pair in selector.split(",") if "=" in pair)
+
+
+def _pod(runner: PodRunner) -> Object:
+    """A pod's object, as far as its state here says."""
+    pod, state = runner.pod, runner.state
+    container: dict[str, Any] = {"name": state.container or "main", "ready": state.ready}
+    if state.exit_code is not None and state.over:
+        ended = {"exitCode": state.exit_code, "reason": state.reason, "message": state.message}
+        container["state"] = {"terminated": ended}
+    elif state.phase == "Pending" and state.reason != "Unschedulable":
+        container["state"] = {
+            "waiting": {"reason": state.reason or "ContainerCreating", "message": state.message}
+        }
+    else:
+        container["state"] = {"running": {}}
+    scheduled: dict[str, Any] = {"type": "PodScheduled", "status": "True"}
+    if state.reason == "Unschedulable":
+        scheduled = {**scheduled, "status": "False", "reason": state.reason, "message": state.message}
+    return {
+        "metadata": {
+            "name": pod.name,
+            "namespace": pod.namespace,
+            "labels": dict(pod.labels),
+            "annotations": dict(pod.annotations),
+        },
+        "status": {"phase": state.phase, "conditions": [scheduled], "containerStatuses": [container]},
+    }
+
+
+def _status(code: int, reason: str, message: str) -> Object:
+    return {"kind": "Status", "status": "Failure", "code": code, "reason": reason, "message": message}
+
+
+class _OwnUserServer(ThreadingHTTPServer):
+    daemon_threads = True
+
+    def verify_request(self, request: Any, client_address: Any) -> bool:
+        """Whether the connection comes from a process of this user; others are closed without an answer."""
+        return is_own(request.getsockname(), client_address)
+
+
+class _Handler(BaseHTTPRequestHandler):
+    pods: PodApi
+    protocol_version = "HTTP/1.1"
+
+    def log_message(self, *_: object) -> None:
+        """Say nothing: requests carry tokens."""
+
+    def do_GET(self) -> None:
+        """One read of a pod."""
+        status, body = self.pods.answer(
+            self.headers.get("Authorization", "").removeprefix("Bearer "), self.path
+        )
+        content = json.dumps(body).encode()
+        self.send_response(status)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(content)))
+        self.end_headers()
+        self.wfile.write(content)
