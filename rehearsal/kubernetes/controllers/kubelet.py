@@ -77,7 +77,7 @@ class Kubelet:
             if warning:
                 warn(warning)
             fault = smoke_fault(self._home)
-            if fault:
+            if fault and spec.get("completionMode") == "Indexed":  # of a training run, not of its watcher
                 SlowRank(pods, int(fault["slow_rank"]), float(fault["duty"]))
 
         order = JobOrder(
