@@ -3,6 +3,7 @@
 import copy
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -16,6 +17,7 @@ from rehearsal.workloads.controllers import (
     stop_all,
     timestamp,
 )
+from rehearsal.workloads.job_rules import FailedPod, JobSpec, Tally, Verdict, intervals, judge, judge_pod
 from rehearsal.workloads.pod import PodRunner
 from rehearsal.workloads.translate import Object
 
@@ -23,20 +25,25 @@ _INDEX = "batch.kubernetes.io/job-completion-index"
 # The reason of a Job that the rehearsal itself ended; a real cluster would have let it go on.
 INTERRUPTED = "Interrupted"
 _RETRY_S = 0.25
-# source: kubernetes.io/docs/concepts/workloads/controllers/job (10 s, doubled, at most
-# 6 min), ten times faster
-_BACKOFF_S, _BACKOFF_MAX_S = 1.0, 36.0
+# source: DefaultJobPodFailureBackOff and MaxJobPodFailureBackOff in kubernetes/kubernetes v1.36.2
+# pkg/controller/job/job_controller.go (10 s, doubled, at most 10 min), ten times faster
+_BACKOFF_S, _BACKOFF_MAX_S = 1.0, 60.0
 
 
 @dataclass(frozen=True)
 class JobOrder:
-    """The Job to run; `hold` says why it may not start yet (a queue), empty when it may."""
+    """The Job to run.
+
+    `hold` says why it may not start yet (a queue), empty when it may; `suspended` whether its own object says
+    that it may not run now.
+    """
 
     namespace: str
     name: str
     uid: str
     spec: Object
     hold: Callable[[], str]
+    suspended: Callable[[], bool] = lambda: False
     node_selector: Callable[[], dict[str, str]] = dict
 
 
@@ -54,17 +61,19 @@ class JobRun:
         ended: Callable[[Status], None],
     ) -> None:
         self.order, self._spawn, self._started, self._ended_with = order, spawn, started, ended
-        spec = order.spec
-        self._indexed = spec.get("completionMode") == "Indexed"
-        self._completions = int(spec.get("completions") or spec.get("parallelism") or 1)
-        self._parallelism = min(int(spec.get("parallelism") or 1), self._completions)
-        self._limit = int(spec["backoffLimit"]) if spec.get("backoffLimit") is not None else 6
+        self._spec = JobSpec.parse(order.spec)
+        self._cpus = shares(max(1, min(self._spec.parallelism, self._spec.slots)))
         self._running: dict[int, PodRunner] = {}
         self._ended: list[PodRunner] = []
         self._done: set[int] = set()
-        self._failed = 0
-        self._status: Status = {}
+        self._failed, self._fail_job = 0, ""
+        self._failed_indexes: set[int] = set()
+        # Of each slot: pods that were started, failures that count, and when the next may start.
+        self._attempts, self._failures = Counter[int](), Counter[int]()
+        self._due: dict[int, float] = {}
+        self._status: Status = {"conditions": []}
         self.held = ""
+        self._began: float | None = None
         self._stopping, self._now = threading.Event(), False
         self._changed = threading.Event()
         self.over = threading.Event()
@@ -83,7 +92,17 @@ class JobRun:
     def status(self) -> Status:
         """Counts, times and conditions."""
         counts = {"active": len(self._running), "succeeded": len(self._done), "failed": self._failed}
-        return {**{name: count for name, count in counts.items() if count}, **copy.deepcopy(self._status)}
+        found: Status = {name: count for name, count in counts.items() if count}
+        if self._spec.indexed and self._done:
+            found["completedIndexes"] = intervals(self._done)
+        if self._spec.backoff_limit_per_index is not None:
+            found["failedIndexes"] = intervals(self._failed_indexes)
+        kept = copy.deepcopy(self._status)
+        return {**found, **{name: value for name, value in kept.items() if value}}
+
+    def look_again(self) -> None:
+        """The object was changed: it may be suspended or resumed."""
+        self._changed.set()
 
     def stop(self, *, now: bool = False) -> None:
         """End every pod; returns when nothing of them runs."""
@@ -94,89 +113,145 @@ class JobRun:
 
     def interrupt(self, why: str) -> None:
         """End every pod and call the Job failed."""
-        self._conclude("Failed", INTERRUPTED, f"Job was ended: {why}")
+        self._say("Failed", "True", INTERRUPTED, f"Job was ended: {why}")
         self.stop()
 
     # -- the thread ------------------------------------------------------------------------------------
 
     def _run(self) -> None:
         try:
-            if self._admitted():
-                self._status["startTime"] = timestamp()
-                self._work(time.monotonic())
+            while not self._stopping.is_set():
+                if self._holds():
+                    self._suspend()
+                elif self._sync():
+                    return
+                self._changed.wait(self._patience())
+                self._changed.clear()
         finally:
-            stop_all(list(self._running.values()), now=self._now)
-            self._ended.extend(self._running.values())
-            self._running.clear()
-            if self._status.get("conditions"):
+            self._end_pods()
+            if any(row["type"] in ("Complete", "Failed") for row in self._status["conditions"]):
                 self._ended_with(self.status())
             self.over.set()
 
-    def _admitted(self) -> bool:
-        """Wait in the queue; whether the Job may start."""
-        while not self._stopping.is_set():
-            self.held = self.order.hold()
-            if not self.held:
-                return True
-            self._stopping.wait(_RETRY_S)
+    def _holds(self) -> bool:
+        """Whether the Job may not run: a queue admits it once, its own object may suspend it at any time."""
+        queue = self.order.hold() if self._began is None else ""
+        self.held = "it is suspended" if self.order.suspended() else queue
+        return bool(self.held)
+
+    def _suspend(self) -> None:
+        """End the pods, which are then no failures."""
+        self._end_pods()
+        self._began = None
+        self._status.pop("startTime", None)
+        self._say("Suspended", "True", "JobSuspended", "Job suspended")
+
+    def _sync(self) -> bool:
+        """Count, judge, and start what is missing; whether the Job is over."""
+        if self._began is None:
+            self._began, self._status["startTime"] = time.monotonic(), timestamp()
+            if self._status["conditions"]:
+                self._say("Suspended", "False", "JobResumed", "Job resumed")
+            self._start(self._missing())
+            self._started(list(self._running.values()))
+        self._collect()
+        restarts = sum(runner.state.restarts for runner in self._running.values())
+        late = self._spec.deadline_s is not None and time.monotonic() - self._began >= self._spec.deadline_s
+        tally = Tally(
+            self._done, self._failed, self._failed_indexes, len(self._running), restarts, late, self._fail_job
+        )
+        verdict = judge(self._spec, tally)
+        if verdict:
+            self._conclude(verdict)
+            return True
+        self._start([slot for slot in self._missing() if self._due.get(slot, 0.0) <= time.monotonic()])
         return False
 
-    def _work(self, began: float) -> None:
-        cpus = shares(self._parallelism)
-        orders = [self._order(index, 0, cpus[index % len(cpus)]) for index in range(self._completions)]
-        first = orders[: self._parallelism]
-        # All of them exist before the first one starts, so that each finds the others' names.
-        self._running = {index: self._make(order) for index, order in enumerate(first)}
-        for runner in self._running.values():
-            runner.start()
-        self._started(list(self._running.values()))
-        deadline = self.order.spec.get("activeDeadlineSeconds")
-        while not self._stopping.is_set():
-            left = None if deadline is None else began + float(deadline) - time.monotonic()
-            if left is not None and left <= 0:
-                self._fail("DeadlineExceeded", "Job was active longer than specified deadline")
-                return
-            self._changed.wait(left)
-            self._changed.clear()
-            if not self._collect():
-                return
-            waiting = (i for i in range(self._completions) if i not in self._done and i not in self._running)
-            for index in list(waiting)[: self._parallelism - len(self._running)]:
-                self._retry(index, cpus[index % len(cpus)])
+    def _patience(self) -> float | None:
+        """For how long nothing is due, in seconds; None where only a change can bring something."""
+        if self._began is None:
+            return _RETRY_S
+        times = [self._due[slot] for slot in self._missing() if slot in self._due]
+        if self._spec.deadline_s is not None:
+            times.append(self._began + self._spec.deadline_s)
+        return max(0.0, min(times) - time.monotonic()) if times else None
 
-    def _collect(self) -> bool:
-        """Count the pods that ended; whether the Job goes on."""
-        for index, runner in list(self._running.items()):
+    def _collect(self) -> None:
+        """Count the pods that ended."""
+        for slot, runner in list(self._running.items()):
             if not runner.state.over or not runner.join(0.5):
                 continue
-            del self._running[index]
+            del self._running[slot]
             self._ended.append(runner)
             if runner.state.phase == "Succeeded":
-                self._done.add(index)
+                self._done.add(slot)
             else:
-                self._failed += 1
-        if self._failed > self._limit:
-            self._fail("BackoffLimitExceeded", "Job has reached the specified backoff limit")
-            return False
-        if len(self._done) == self._completions:
-            self._conclude("Complete", "CompletionsReached", "Reached expected number of succeeded pods")
-            self._status["completionTime"] = timestamp()
-            return False
-        return True
+                self._count_failure(slot, runner)
 
-    def _retry(self, index: int, cpus: list[int]) -> None:
-        attempts = sum(runner.pod.name.startswith(self._stem(index) + "-") for runner in self._ended)
-        if attempts:
-            self._stopping.wait(min(_BACKOFF_S * 2 ** (attempts - 1), _BACKOFF_MAX_S))
-        if not self._stopping.is_set():
-            runner = self._running[index] = self._make(self._order(index, attempts, cpus))
+    def _count_failure(self, slot: int, runner: PodRunner) -> None:
+        failed = FailedPod(runner.pod.namespace, runner.pod.name, runner.exits())
+        action, message = judge_pod(self._spec.failure_rules, failed)
+        if action == "FailJob":
+            self._fail_job = self._fail_job or message
+        if action != "Ignore":
+            self._failed += 1
+            self._failures[slot] += 1
+        per_index = self._spec.backoff_limit_per_index
+        if action == "FailIndex" or (per_index is not None and self._failures[slot] > per_index):
+            self._failed_indexes.add(slot)
+        pause = min(_BACKOFF_S * 2 ** (self._attempts[slot] - 1), _BACKOFF_MAX_S)
+        self._due[slot] = time.monotonic() + pause
+
+    def _missing(self) -> list[int]:
+        """The slots whose pods are to be started as far as there is room for them."""
+        room = self._spec.parallelism - len(self._running)
+        if self._spec.completions is None and self._done:
+            return []  # a work queue is empty when the first pod succeeds
+        settled = {*self._done, *self._running, *self._failed_indexes}
+        return [slot for slot in range(self._spec.slots) if slot not in settled][: max(0, room)]
+
+    def _start(self, slots: list[int]) -> None:
+        # All of them exist before the first one starts, so that each finds the others' names.
+        made = {slot: self._make(slot) for slot in slots}
+        self._running.update(made)
+        for runner in made.values():
             runner.start()
 
-    def _make(self, order: PodOrder) -> PodRunner:
-        return self._spawn(order, "Never", self._changed.set)
+    def _make(self, slot: int) -> PodRunner:
+        order = self._order(slot, self._attempts[slot], self._cpus[slot % len(self._cpus)])
+        self._attempts[slot] += 1
+        return self._spawn(order, self._spec.restart, self._changed.set)
+
+    def _end_pods(self) -> None:
+        stop_all(list(self._running.values()), now=self._now)
+        self._ended.extend(self._running.values())
+        self._running.clear()
+
+    def _conclude(self, verdict: Verdict) -> None:
+        """Say what the end will be, end the other pods, and say that this is the end."""
+        complete = verdict.type == "Complete"
+        interim = "SuccessCriteriaMet" if complete else "FailureTarget"
+        self._say(interim, "True", verdict.reason, verdict.message)
+        if not complete:
+            self._failed += len(self._running)
+        self._end_pods()
+        self._say(verdict.type, "True", verdict.reason, verdict.message)
+        if complete:
+            self._status["completionTime"] = timestamp()
+
+    def _say(self, kind: str, status: str, reason: str, message: str) -> None:
+        """Set one condition."""
+        others = [row for row in self._status["conditions"] if row["type"] != kind]
+        condition = {"type": kind, "status": status, "reason": reason, "message": message}
+        stamps = {"lastTransitionTime": timestamp(), "lastProbeTime": timestamp()}
+        before = [row for row in self._status["conditions"] if row["type"] == kind]
+        if not before or before[0]["status"] != status:
+            self._status["conditions"] = [*others, {**condition, **stamps}]
+
+    # -- pods ------------------------------------------------------------------------------------------
 
     def _stem(self, index: int) -> str:
-        return f"{self.order.name}-{index}" if self._indexed else self.order.name
+        return f"{self.order.name}-{index}" if self._spec.indexed else self.order.name
 
     def _order(self, index: int, attempt: int, cpus: list[int]) -> PodOrder:
         template = self.order.spec["template"]
@@ -189,7 +264,7 @@ class JobRun:
         selector = self.order.node_selector()
         if selector:
             spec["nodeSelector"] = {**selector, **(spec.get("nodeSelector") or {})}
-        if self._indexed:
+        if self._spec.indexed:
             spec.setdefault("hostname", f"{self.order.name}-{index}")
             labels[_INDEX] = annotations[_INDEX] = str(index)
             spec["containers"] = [_with_index(container, index) for container in spec["containers"]]
@@ -202,21 +277,6 @@ class JobRun:
             annotations=annotations,
             cpus=cpus,
         )
-
-    def _fail(self, reason: str, message: str) -> None:
-        self._conclude("Failed", reason, message)
-
-    def _conclude(self, kind: str, reason: str, message: str) -> None:
-        self._status["conditions"] = [
-            {
-                "type": kind,
-                "status": "True",
-                "reason": reason,
-                "message": message,
-                "lastTransitionTime": timestamp(),
-                "lastProbeTime": timestamp(),
-            }
-        ]
 
 
 def _with_index(container: Object, index: int) -> Object:

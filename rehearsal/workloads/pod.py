@@ -109,6 +109,14 @@ class PodRunner:
         self._thread.join(timeout_s)
         return not self._thread.is_alive()
 
+    def exits(self) -> dict[str, int]:
+        """The exit codes of the containers that ended, those of the initialisation last."""
+        groups = (self.pod.spec.get("containers") or (), self.pod.spec.get("initContainers") or ())
+        with self._lock:
+            ended = {name: process.exit_code() for name, process in self._processes.items()}
+        names = [str(container["name"]) for group in groups for container in group]
+        return {name: code for name in names if (code := ended.get(name)) is not None}
+
     def pids(self) -> list[int]:
         """Every living process of the pod, supervisors left out."""
         with self._lock:
@@ -198,7 +206,7 @@ class PodRunner:
             if initial:
                 self.note(f"init container {container['name']}: {NOT_OURS} ({container.get('image')})")
                 return None
-            finished = "Succeeded" if self._restart == "Never" else "Running"
+            finished = "Running" if self._restart == "Always" else "Succeeded"
             self._change(
                 phase=finished, ready=finished == "Running", reason="", run=False,
                 message=f"{NOT_OURS} ({container.get('image')})",

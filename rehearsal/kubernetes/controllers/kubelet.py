@@ -11,7 +11,7 @@ from typing import Any
 from rehearsal.core.model import Record
 from rehearsal.core.state import State
 from rehearsal.kubernetes.clusters import Cluster
-from rehearsal.kubernetes.controllers.kueue import admit
+from rehearsal.kubernetes.controllers.kueue import admit, queued
 from rehearsal.kubernetes.controllers.sandbox import Identity, Sandbox
 from rehearsal.kubernetes.controllers.services import Services
 from rehearsal.kubernetes.controllers.volumes import Account
@@ -72,6 +72,10 @@ class Kubelet:
         def hold() -> str:
             return admit(cluster, metadata["namespace"], labels, spec).reason
 
+        def suspended() -> bool:
+            live = cluster.get("Job", metadata["namespace"], record.name) or record
+            return bool(live.inputs["spec"].get("suspend")) and not queued(cluster, labels)
+
         def started(pods: list[PodRunner]) -> None:
             warning = self._sandbox(cluster).growth([runner.pod for runner in pods])
             if warning:
@@ -86,6 +90,7 @@ class Kubelet:
             metadata["uid"],
             spec,
             hold,
+            suspended,
             lambda: dict(admit(cluster, metadata["namespace"], labels, spec).node_selector or {}),
         )
         run = JobRun(order, self._spawner(cluster, metadata["namespace"]), started, ended)

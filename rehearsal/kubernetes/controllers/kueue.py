@@ -31,8 +31,8 @@ def admit(cluster: Cluster, namespace: str, metadata: Object, spec: Object) -> A
 
     Quota is checked against the whole of a queue (and what it may borrow), not against what is in use.
     """
-    queue = (metadata.get("labels") or {}).get(QUEUE_LABEL)
-    if not queue or not any(crd.group == _GROUP for crd in cluster.crds()):
+    queue = queued(cluster, metadata)
+    if not queue:
         return Admission()
     local = cluster.get("LocalQueue", namespace, queue)
     if local is None:
@@ -53,6 +53,12 @@ def admit(cluster: Cluster, namespace: str, metadata: Object, spec: Object) -> A
     }
     count = int(spec.get("parallelism") or 1)
     return _assign(cluster, shared, {resource: amount * count for resource, amount in wanted.items()}, spec)
+
+
+def queued(cluster: Cluster, metadata: Object) -> str:
+    """The queue in which a Job waits; it is Kueue that says whether it is suspended. Empty for none."""
+    queue = (metadata.get("labels") or {}).get(QUEUE_LABEL)
+    return str(queue) if queue and any(crd.group == _GROUP for crd in cluster.crds()) else ""
 
 
 def _closed(cluster: Cluster, queue: Record, namespace: str) -> str:

@@ -58,7 +58,9 @@ class WorkloadObjects:
                     awaits.deployment(call, record.name, run, limit)
             else:
                 self._deploy(call, cluster, record, wait=wait)
-        elif record.type == JOB and wait:
+        elif isinstance(run, JobRun):
+            run.look_again()
+        if record.type == JOB and wait:
             if isinstance(run, JobRun):
                 awaits.job(call, record.id, record.name, run, awaits.limit(call, record.inputs))
             problems = self.problems(cluster, record, self.live(cluster, record))

@@ -145,7 +145,7 @@ def test_an_indexed_job_sees_its_peers_and_shares_the_processors(rehearsed: Rehe
         JOB, job("ranks", pod, completions=2, parallelism=2, completionMode="Indexed"), "ranks"
     )
     assert outputs["status"]["succeeded"] == 2
-    assert outputs["status"]["conditions"][0]["type"] == "Complete"
+    assert [row["type"] for row in outputs["status"]["conditions"]] == ["SuccessCriteriaMet", "Complete"]
     facts = [json.loads((shared / f"{rank}.json").read_text()) for rank in (0, 1)]
     assert [fact["env"]["NODE_RANK"] for fact in facts] == ["0", "1"]
     assert facts[0]["env"]["MASTER_ADDR"] == facts[1]["env"]["MASTER_ADDR"]

@@ -1,0 +1,171 @@
+"""How Jobs end, as their controller decides, and what the provider makes of it.
+
+tests/cluster/awaits holds the same Jobs against the real controller.
+"""
+
+import json
+import time
+from typing import Any
+
+import pytest
+
+from rehearsal.core.model import InitFailedError, Properties
+from tests.rehearsal.kubernetes.harness import JOB, Rehearsed, job, processes, script_pod
+
+# Each pod ends with the code that its index has in CODES, at its n-th attempt with the n-th of a list.
+PLANNED = """
+import json, os, pathlib, sys, time
+index = os.environ.get("JOB_COMPLETION_INDEX", "0")
+planned = json.loads(os.environ["CODES"])[int(index)]
+counter = pathlib.Path(os.environ["FOLDER"]) / index
+attempt = len(counter.read_text()) if counter.exists() else 0
+counter.write_text("x" * (attempt + 1))
+code = planned[min(attempt, len(planned) - 1)] if isinstance(planned, list) else planned
+if code is None: time.sleep(600)
+time.sleep(float(os.environ.get("SECONDS", 0)))
+sys.exit(code)
+"""
+SKIP = {"pulumi.com/skipAwait": "true"}
+IN_42 = {"containerName": "main", "operator": "In", "values": [42]}
+
+
+def planned(rehearsed: Rehearsed, codes: list[Any], restart: str = "Never", **spec: Any) -> Properties:
+    folder = rehearsed.home / "counters"
+    folder.mkdir(parents=True, exist_ok=True)
+    rehearsed.namespace()
+    rehearsed.config_map("planned", {"main.py": PLANNED})
+    env = [{"name": "CODES", "value": json.dumps(codes)}, {"name": "FOLDER", "value": str(folder)}]
+    pod = script_pod("planned", container={"env": env}, restartPolicy=restart)
+    if len(codes) > 1:
+        spec = {"completionMode": "Indexed", "completions": len(codes), "parallelism": len(codes), **spec}
+    return job("planned", pod, **spec)
+
+
+def ended(rehearsed: Rehearsed, inputs: Properties) -> Properties:
+    """The status in which a Job that nobody awaits ends."""
+    inputs["metadata"]["annotations"] = SKIP
+    key, _ = rehearsed.create(JOB, inputs, "planned")
+    deadline = time.monotonic() + 20
+    while time.monotonic() < deadline:
+        found = rehearsed.cloud.read(rehearsed.call(JOB, "planned"), key, inputs)
+        assert found
+        status: Properties = found[1]["status"]
+        if any(row["type"] in ("Complete", "Failed") for row in status.get("conditions", ())):
+            assert not processes()
+            return status
+        time.sleep(0.05)
+    raise AssertionError("the Job did not end")
+
+
+def verdict(status: Properties) -> tuple[str, str]:
+    last = status["conditions"][-1]
+    return last["type"], last["reason"]
+
+
+def rule(action: str, **requirement: Any) -> Properties:
+    return {"podFailurePolicy": {"rules": [{"action": action, **requirement}]}}
+
+
+def test_a_matching_exit_code_fails_the_whole_job(rehearsed: Rehearsed) -> None:
+    status = ended(rehearsed, planned(rehearsed, [42], backoffLimit=3, **rule("FailJob", onExitCodes=IN_42)))
+    assert verdict(status) == ("Failed", "PodFailurePolicy")
+    assert status["failed"] == 1
+    said = status["conditions"][-1]["message"]
+    assert said.startswith("Container main for pod lab/planned-")
+    assert said.endswith("failed with exit code 42 matching FailJob rule at index 0")
+
+
+def test_an_ignored_failure_does_not_count(rehearsed: Rehearsed) -> None:
+    status = ended(rehearsed, planned(rehearsed, [[42, 0]], **rule("Ignore", onExitCodes=IN_42)))
+    assert verdict(status) == ("Complete", "CompletionsReached")
+    assert "failed" not in status
+
+
+def test_a_counted_failure_uses_up_the_limit(rehearsed: Rehearsed) -> None:
+    other = {"action": "FailJob", "onExitCodes": {"operator": "NotIn", "values": [0]}}
+    policy = {"podFailurePolicy": {"rules": [{"action": "Count", "onExitCodes": IN_42}, other]}}
+    status = ended(rehearsed, planned(rehearsed, [[42, 42]], backoffLimit=1, **policy))
+    assert verdict(status) == ("Failed", "BackoffLimitExceeded")
+    assert status["failed"] == 2
+
+
+def test_a_rule_about_conditions_sees_those_of_a_failed_pod(rehearsed: Rehearsed) -> None:
+    ready = [{"type": "Ready", "status": "False"}]
+    disrupted = [{"type": "DisruptionTarget", "status": "True"}]
+    rules = [
+        {"action": "Ignore", "onPodConditions": disrupted},
+        {"action": "FailJob", "onPodConditions": ready},
+    ]
+    status = ended(rehearsed, planned(rehearsed, [3], podFailurePolicy={"rules": rules}))
+    assert verdict(status) == ("Failed", "PodFailurePolicy")
+    assert "has condition Ready matching FailJob rule at index 1" in status["conditions"][-1]["message"]
+
+
+def test_an_index_fails_alone_and_the_job_at_its_end(rehearsed: Rehearsed) -> None:
+    spec = {"backoffLimit": None, "backoffLimitPerIndex": 1, **rule("FailIndex", onExitCodes=IN_42)}
+    status = ended(rehearsed, planned(rehearsed, [0, 42, [1, 0], [1, 1]], **spec))
+    assert verdict(status) == ("Failed", "FailedIndexes")
+    assert (status["succeeded"], status["failed"]) == (2, 4)
+    assert (status["completedIndexes"], status["failedIndexes"]) == ("0,2", "1,3")
+
+
+def test_too_many_failed_indexes_end_the_others(rehearsed: Rehearsed) -> None:
+    spec = {"backoffLimit": None, "backoffLimitPerIndex": 0, "maxFailedIndexes": 1}
+    status = ended(rehearsed, planned(rehearsed, [1, 1, None, None], **spec))
+    assert verdict(status) == ("Failed", "MaxFailedIndexesExceeded")
+    assert status["failed"] == 4
+    assert [row["type"] for row in status["conditions"]] == ["FailureTarget", "Failed"]
+
+
+def test_a_success_policy_ends_a_job_early(rehearsed: Rehearsed) -> None:
+    rules = [{"succeededIndexes": "1-2"}, {"succeededIndexes": "0,3", "succeededCount": 1}]
+    status = ended(rehearsed, planned(rehearsed, [0, None, None, None], successPolicy={"rules": rules}))
+    assert verdict(status) == ("Complete", "SuccessPolicy")
+    assert status["conditions"][-1]["message"] == "Matched rules at index 1"
+    assert status["succeeded"] == 1
+    assert "failed" not in status
+
+
+def test_a_work_queue_is_done_when_one_pod_says_so(rehearsed: Rehearsed) -> None:
+    status = ended(rehearsed, planned(rehearsed, [0], parallelism=3))
+    assert verdict(status) == ("Complete", "CompletionsReached")
+    assert status["succeeded"] == 3
+
+
+def test_containers_that_are_started_again_use_up_the_limit(rehearsed: Rehearsed) -> None:
+    status = ended(rehearsed, planned(rehearsed, [1], restart="OnFailure", backoffLimit=1))
+    assert verdict(status) == ("Failed", "BackoffLimitExceeded")
+    assert status["failed"] == 1
+
+
+def test_a_deadline_counts_the_pods_that_it_ends(rehearsed: Rehearsed) -> None:
+    status = ended(rehearsed, planned(rehearsed, [None, 0], activeDeadlineSeconds=2))
+    assert verdict(status) == ("Failed", "DeadlineExceeded")
+    assert (status["succeeded"], status["failed"]) == (1, 1)
+
+
+def test_a_suspended_job_has_no_pods_until_it_is_resumed(rehearsed: Rehearsed) -> None:
+    inputs = planned(rehearsed, [None], suspend=True, activeDeadlineSeconds=2)
+    inputs["metadata"]["annotations"] = {"pulumi.com/waitFor": "condition=Suspended"}
+    key, outputs = rehearsed.create(JOB, inputs, "planned")
+    assert "startTime" not in outputs["status"]
+    assert rehearsed.cloud.workloads() == []
+    resumed = {**inputs, "spec": {**inputs["spec"], "suspend": False}}
+    resumed["metadata"] = {**inputs["metadata"], "annotations": {}}
+    with pytest.raises(InitFailedError, match="DeadlineExceeded") as failed:
+        rehearsed.cloud.update(rehearsed.call(JOB, "planned"), key, outputs, resumed, preview=False)
+    kinds = [(row["type"], row["status"]) for row in failed.value.outputs["status"]["conditions"]]
+    assert kinds == [("Suspended", "False"), ("FailureTarget", "True"), ("Failed", "True")]
+
+
+def test_a_running_job_that_is_suspended_ends_its_pods_without_a_failure(rehearsed: Rehearsed) -> None:
+    inputs = planned(rehearsed, [None])
+    inputs["metadata"]["annotations"] = {"pulumi.com/waitFor": "jsonpath={.status.active}=1"}
+    key, outputs = rehearsed.create(JOB, inputs, "planned")
+    stopped = {**inputs, "spec": {**inputs["spec"], "suspend": True}}
+    stopped["metadata"] = {
+        **inputs["metadata"], "annotations": {"pulumi.com/waitFor": "condition=Suspended"}
+    }  # fmt: skip
+    after = rehearsed.cloud.update(rehearsed.call(JOB, "planned"), key, outputs, stopped, preview=False)
+    assert not processes()
+    assert not {"active", "failed", "startTime"} & set(after["status"])
