@@ -102,6 +102,15 @@ def watcher(
     deadline_s = watched.total_s + START_S
     # One minute more for the Job controller and the provider to see the end.
     wait = f"{deadline_s + 60}s"
+    # Any: mypy needs 10 GB and more for a literal against the SDK's nested types.
+    spec: Any = {
+        "backoff_limit": 0,
+        # From the Job's creation: it is never suspended. Both this and a pod that fails end `up`, for the
+        # provider takes BackoffLimitExceeded and DeadlineExceeded for errors, and no other reason.
+        "active_deadline_seconds": deadline_s,
+        "pod_failure_policy": {"rules": [_DISRUPTED]},
+        "template": {"spec": _pod(watched, image, config)},
+    }
     return batch.v1.Job(
         f"{name}-watch",
         metadata={
@@ -110,14 +119,7 @@ def watcher(
             # Without it the provider would only look at a failed Job again, and fail again.
             "annotations": {"pulumi.com/replaceUnready": "true"},
         },
-        spec={
-            "backoff_limit": 0,
-            # From the Job's creation: it is never suspended. Both this and a pod that fails end `up`, for the
-            # provider takes BackoffLimitExceeded and DeadlineExceeded for errors, and no other reason.
-            "active_deadline_seconds": deadline_s,
-            "pod_failure_policy": {"rules": [_DISRUPTED]},
-            "template": {"spec": _pod(watched, image, config)},
-        },
+        spec=spec,
         opts=child(
             pulumi.ResourceOptions(
                 depends_on=[*needs, program],
