@@ -6,16 +6,18 @@ from collections.abc import Callable, Sequence
 
 from rehearsal.core.model import Call, InitFailedError, Properties, Record
 from rehearsal.kubernetes.api.diffs import annotations
-from rehearsal.kubernetes.awaiter.wait_for import WAIT_FOR, parse
+from rehearsal.kubernetes.awaiter.kinds import awaited
+from rehearsal.kubernetes.awaiter.wait_for import WAIT_FOR, conditions_of
 from rehearsal.kubernetes.clusters import Cluster, namespace_of
 from rehearsal.kubernetes.controllers import storage_classes
+from rehearsal.kubernetes.kinds import parse
 from rehearsal.workloads.controllers import complaints
 from rehearsal.workloads.deployment import DeploymentRun
-from rehearsal.workloads.job import JobRun
+from rehearsal.workloads.job import INTERRUPTED, JobRun
 from rehearsal.workloads.pod import PodRunner
 
 _DEFAULT_S = 600.0
-_CLAIM_S = 300.0
+_RESYNC_S = 60.0  # provider/pkg/await/informers/factory.go
 _POLL_S = 0.05
 # How long to wait for what only another resource could bring, when nothing else changes: a cluster would go
 # on until the time limit, to the same end.
@@ -23,6 +25,12 @@ _STUCK_S = 60.0
 _NO_CLASS = "no persistent volumes available for this claim and no storage class is set"
 SKIP_AWAIT = "pulumi.com/skipAwait"
 _TIMEOUT = "pulumi.com/timeoutSeconds"
+_JOB = "batch/v1 Job"
+_ENDLESS = (
+    "'{}' would be waited for until somebody cancels: every event of a Job or Pod of the namespace, and the "
+    "resync of the provider's informers once a minute, starts its timer of {:.0f} s anew (pulumi-kubernetes "
+    "provider/pkg/await/job.go, informers/factory.go). The rehearsal does not wait for ever"
+)
 NO_PODS = (
     "Service does not target any Pods. Selected Pods may not be ready, or "
     "field '.spec.selector' may not match labels on any Pods"
@@ -52,9 +60,13 @@ def built_in(inputs: Properties) -> bool:
     return not skipped(inputs) and not wait_for(inputs)
 
 
-def limit(call: Call, inputs: Properties, default_s: float = _DEFAULT_S) -> float:
+def limit(call: Call, record: Record) -> float:
     """How long to wait, in seconds. Source: provider/pkg/metadata/overrides.go (TimeoutDuration)."""
-    asked = str(annotations(inputs).get(_TIMEOUT))
+    row = awaited().get(str(parse(record.type)))
+    if row and row.limit == "fixed" and built_in(record.inputs):
+        return row.limit_s
+    asked = str(annotations(record.inputs).get(_TIMEOUT))
+    default_s = row.limit_s if row else _DEFAULT_S
     return call.timeout_s or (float(asked) if re.fullmatch(r"[+-]?\d+", asked) else default_s)
 
 
@@ -76,25 +88,32 @@ def until(
     *,
     stuck: Callable[[], bool] = lambda: False,
     ends: tuple[str, str] | None = None,
+    rearmed: bool = False,
 ) -> None:
     """Poll until ready. Raises GaveUpError at the time limit and when the update is cancelled.
 
     Also when it was `stuck`, waiting for others only, with the same `details` for a minute. `ends` are the
     words for both ends, those of the built-in awaiters (provider/pkg/await/error.go) where none are given.
+    A `rearmed` timer starts anew with every change and at the latest every minute: a longer one never fires.
     """
+    endless = rearmed and timeout_s > _RESYNC_S
     timed_out, cancelled = ends or (
         f"'{name}' timed out waiting to be Ready",
         f'Resource operation was cancelled for "{name}"',
     )
+    if endless:
+        timed_out = _ENDLESS.format(name, timeout_s)
     began = moved = time.monotonic()
     said: list[str] = []
     while not ready():
         if call.cancelled.wait(_POLL_S):
             raise GaveUpError(cancelled, details())
         time_is, now = time.monotonic(), details()
+        if rearmed and now != said:
+            began = time_is
         if now != said or not stuck():
             moved = time_is
-        if time_is >= began + timeout_s or time_is >= moved + _STUCK_S:
+        if (time_is >= began + timeout_s and not endless) or time_is >= moved + _STUCK_S:
             raise GaveUpError(timed_out, now)
         if now != said:
             said = now
@@ -103,23 +122,23 @@ def until(
 
 def conditions(call: Call, record: Record, live: Callable[[], Properties]) -> None:
     """Wait for what `pulumi.com/waitFor` names. Source: provider/pkg/await/internal/awaiter.go."""
-    given = parse(wait_for(record.inputs))
+    given = conditions_of(wait_for(record.inputs))
 
     def missing() -> list[str]:
         now = live()
         return [text for condition in given if (text := condition(now))]
 
     ends = ("timed out waiting for the condition", "context canceled")
-    limit_s = limit(call, record.inputs)
+    limit_s = limit(call, record)
     until(call, record.name, limit_s, lambda: not missing(), missing, ends=ends)
 
 
-def deployment(call: Call, name: str, run: DeploymentRun, timeout_s: float) -> None:
+def deployment(call: Call, record: Record, run: DeploymentRun) -> None:
     """Wait for a Deployment's pods."""
     until(
         call,
-        name,
-        timeout_s,
+        record.name,
+        limit(call, record),
         lambda: run.ready,
         lambda: deployment_problems(run),
         stuck=lambda: _kept_waiting(run.pods()),
@@ -138,27 +157,54 @@ def deployment_problems(run: DeploymentRun) -> list[str]:
     ]
 
 
-def job(call: Call, id: str, name: str, run: JobRun, timeout_s: float) -> None:
-    """Wait for a Job's completion; a failed one ends the wait at once."""
+def job(call: Call, record: Record, run: JobRun) -> None:
+    """Wait for a Job's completion; a failed one ends the wait at once, as nothing can change that."""
+
+    def active() -> list[PodRunner]:
+        return [runner for runner in run.pods() if not runner.state.over]
 
     def details() -> list[str]:
-        queue = [f'Workload for Job "{id}" is not admitted: {run.held}'] if run.held else []
+        queue = [f'Job "{record.id}" does not start: {run.held}'] if run.held else []
         return queue + complaints(run.pods())
 
-    until(call, name, timeout_s, run.over.is_set, details)
-    failed = job_problems(name, run.status())
-    if failed:
-        raise GaveUpError(failed[0], [*failed[1:], *pod_problems(run.pods())])
+    until(
+        call,
+        record.name,
+        limit(call, record),
+        run.over.is_set,
+        details,
+        stuck=lambda: _kept_waiting(active()),
+        rearmed=True,
+    )
+    job_ended(call, record, run.status(), pod_problems(run.pods()))
+
+
+def job_ended(call: Call, record: Record, status: Properties, said: Sequence[str]) -> None:
+    """Raises GaveUpError for a Job that did not complete; `said` is what its pods have to say."""
+    headline, *details = job_problems(record.name, status) or [""]
+    reason, message = _failure(status)
+    if reason and not details:
+        headline = _ENDLESS.format(record.name, limit(call, record))
+        details = [f"[{reason}] {message}. The provider does not take this reason for an error"]
+    if headline:
+        raise GaveUpError(headline, [*details, *said])
 
 
 def job_problems(name: str, status: Properties) -> list[str]:
     """Why a Job is not complete, judged from its status; empty when it is complete."""
-    conditions = {row["type"]: row for row in status.get("conditions") or ()}
-    if conditions.get("Complete", {}).get("status") == "True":
+    if any(row["type"] == "Complete" and row["status"] == "True" for row in status.get("conditions") or ()):
         return []
-    failed = conditions.get("Failed", {})
-    details = [f"[{failed['reason']}] {failed['message']}"] if failed else []
+    reason, message = _failure(status)
+    details = [f"[{reason}] {message}"] if reason in (*awaited()[_JOB].errors, INTERRUPTED) else []
     return [f"Resource '{name}' was created but failed to initialize", *details]
+
+
+def _failure(status: Properties) -> tuple[str, str]:
+    """The reason and message with which a Job failed, empty when it has not."""
+    rows = [
+        row for row in status.get("conditions") or () if (row["type"], row["status"]) == ("Failed", "True")
+    ]
+    return (rows[0]["reason"], rows[0]["message"]) if rows else ("", "")
 
 
 def service(call: Call, record: Record, pods: Callable[[], list[PodRunner]]) -> None:
@@ -179,7 +225,7 @@ def service(call: Call, record: Record, pods: Callable[[], list[PodRunner]]) -> 
     def ready() -> bool:
         return all(runner.state.ready for runner in members())
 
-    limit_s = limit(call, record.inputs)
+    limit_s = limit(call, record)
     until(call, record.name, limit_s, ready, lambda: [NO_PODS], stuck=lambda: _kept_waiting(members()))
 
 
@@ -203,8 +249,7 @@ def claim(call: Call, cluster: Cluster, record: Record) -> Properties:
 
     if not spec.get("volumeName"):
         return _dynamic(call, cluster, record, bound)
-    limit_s = limit(call, record.inputs, _CLAIM_S)
-    until(call, record.name, limit_s, lambda: not details(), details, stuck=lambda: True)
+    until(call, record.name, limit(call, record), lambda: not details(), details, stuck=lambda: True)
     return bound
 
 
@@ -232,7 +277,7 @@ def _dynamic(call: Call, cluster: Cluster, record: Record, bound: Properties) ->
     until(
         call,
         record.name,
-        limit(call, record.inputs, _CLAIM_S),
+        limit(call, record),
         lambda: waits() is not None,
         lambda: [] if waits() is not None else [problem],
         stuck=lambda: True,

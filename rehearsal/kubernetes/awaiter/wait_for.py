@@ -20,7 +20,7 @@ Live = Mapping[str, Any]
 Condition = Callable[[Live], str]
 
 
-def parse(annotation: str) -> list[Condition]:
+def conditions_of(annotation: str) -> list[Condition]:
     """The conditions of one annotation, of which all have to hold.
 
     Raises ValueError, in the provider's words, for what it does not read.

@@ -54,18 +54,17 @@ class WorkloadObjects:
             same = before.inputs.get("spec") == record.inputs.get("spec")
             if isinstance(run, DeploymentRun) and same:
                 if wait:
-                    limit = awaits.limit(call, record.inputs)
-                    awaits.deployment(call, record.name, run, limit)
+                    awaits.deployment(call, record, run)
             else:
                 self._deploy(call, cluster, record, wait=wait)
         elif isinstance(run, JobRun):
             run.look_again()
         if record.type == JOB and wait:
             if isinstance(run, JobRun):
-                awaits.job(call, record.id, record.name, run, awaits.limit(call, record.inputs))
-            problems = self.problems(cluster, record, self.live(cluster, record))
-            if problems:
-                raise awaits.GaveUpError(problems[0], problems[1:])
+                awaits.job(call, record, run)
+            awaits.job_ended(
+                call, record, self.live(cluster, record).get("status") or {}, self._said(record, run)
+            )
         elif record.type == _SERVICE:
             self._serve(call, cluster, record, wait=wait)
         self._await_conditions(call, cluster, record)
@@ -92,8 +91,7 @@ class WorkloadObjects:
             return awaits.deployment_problems(run)
         if record.type == JOB:
             found = awaits.job_problems(record.name, live.get("status") or {})
-            kept = awaits.pod_problems(run.pods()) if run else self._state.document(_REASONS, _key(record))
-            return [*found, *(kept or ())] if found else []
+            return [*found, *self._said(record, run)] if found else []
         return []
 
     def removed(self, cluster: Cluster, record: Record) -> None:
@@ -127,7 +125,7 @@ class WorkloadObjects:
         run = self._kubelet.deploy(cluster, record)
         try:
             if wait:
-                awaits.deployment(call, record.name, run, awaits.limit(call, record.inputs))
+                awaits.deployment(call, record, run)
         finally:
             self._store(record, run.status())
 
@@ -146,7 +144,7 @@ class WorkloadObjects:
         if not wait:
             return
         try:
-            awaits.job(call, record.id, record.name, run, awaits.limit(call, record.inputs))
+            awaits.job(call, record, run)
         except awaits.GaveUpError:
             if call.cancelled.is_set():
                 run.interrupt("the update was cancelled")
@@ -161,6 +159,11 @@ class WorkloadObjects:
             "lastTransitionTime": timestamp(),
         }
         self._store(record, {"failed": 1, "conditions": [condition]})
+
+    def _said(self, record: Record, run: Workload | None) -> list[str]:
+        """What the pods of a Job have to say, also when they ended in an earlier process."""
+        kept = awaits.pod_problems(run.pods()) if run else self._state.document(_REASONS, _key(record))
+        return [str(line) for line in kept or ()]
 
     def _job_ended(self, cluster: Cluster, record: Record, status: Properties) -> None:
         """Keep how a Job ended, and what its pods said, which go with this process."""

@@ -37,7 +37,10 @@ def gke(rehearsed: Rehearsed, location: str = "us-central1-a", **inputs: object)
     return Cluster(rehearsed.state, record)
 
 
-def test_a_claim_without_a_class_gets_the_default_of_its_cluster(rehearsed: Rehearsed) -> None:
+def test_a_claim_without_a_class_gets_the_default_of_its_cluster(
+    rehearsed: Rehearsed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(awaits, "_STUCK_S", 0.3)  # the time limit of a claim is fixed
     with pytest.raises(InitFailedError, match="no storage class is set"):  # EKS marks none
         rehearsed.create(CLAIM, claim(), timeout_s=0.3)
     marked = {"storageclass.kubernetes.io/is-default-class": "true"}

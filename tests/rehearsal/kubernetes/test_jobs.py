@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from rehearsal.core.model import InitFailedError, Properties
+from rehearsal.kubernetes.api import awaits
 from tests.rehearsal.kubernetes.harness import JOB, Rehearsed, job, processes, script_pod
 
 # Each pod ends with the code that its index has in CODES, at its n-th attempt with the n-th of a list.
@@ -75,6 +76,40 @@ def test_a_matching_exit_code_fails_the_whole_job(rehearsed: Rehearsed) -> None:
     assert said.endswith("failed with exit code 42 matching FailJob rule at index 0")
 
 
+def test_a_reason_that_the_provider_does_not_know_is_no_error_to_it(rehearsed: Rehearsed) -> None:
+    inputs = planned(rehearsed, [42], **rule("FailJob", onExitCodes=IN_42))
+    with pytest.raises(InitFailedError) as failed:
+        rehearsed.create(JOB, inputs, "planned", timeout_s=600)
+    text = "\n".join(failed.value.reasons)
+    assert "'planned' would be waited for until somebody cancels" in text
+    assert "starts its timer of 600 s anew" in text
+    assert "[PodFailurePolicy] Container main" in text
+    assert "The provider does not take this reason for an error" in text
+    key, outputs, call = failed.value.id, failed.value.outputs, rehearsed.call(JOB, "planned")
+    # A refresh asks only whether the Job is complete; an update would wait again, also in a later process.
+    with pytest.raises(InitFailedError) as unready:
+        rehearsed.cloud.read(call, key, inputs)
+    assert unready.value.reasons[0] == "Resource 'planned' was created but failed to initialize"
+    assert "PodFailurePolicy" not in "".join(unready.value.reasons)
+    rehearsed.cloud.stop()
+    with pytest.raises(InitFailedError, match="would be waited for until somebody cancels"):
+        rehearsed.fresh_cloud().update(call, key, outputs, inputs, preview=False)
+
+
+def test_a_job_that_nobody_resumes_is_not_waited_for_for_ever(
+    rehearsed: Rehearsed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(awaits, "_STUCK_S", 0.5)
+    with pytest.raises(InitFailedError, match="until somebody cancels") as failed:
+        rehearsed.create(JOB, planned(rehearsed, [0], suspend=True), "planned", timeout_s=600)
+    assert any("it is suspended" in reason for reason in failed.value.reasons)
+
+
+def test_a_timer_that_is_shorter_than_the_resync_fires(rehearsed: Rehearsed) -> None:
+    with pytest.raises(InitFailedError, match="'planned' timed out waiting to be Ready"):
+        rehearsed.create(JOB, planned(rehearsed, [0], suspend=True), "planned", timeout_s=0.5)
+
+
 def test_an_ignored_failure_does_not_count(rehearsed: Rehearsed) -> None:
     status = ended(rehearsed, planned(rehearsed, [[42, 0]], **rule("Ignore", onExitCodes=IN_42)))
     assert verdict(status) == ("Complete", "CompletionsReached")
@@ -83,7 +118,7 @@ def test_an_ignored_failure_does_not_count(rehearsed: Rehearsed) -> None:
 
 def test_a_counted_failure_uses_up_the_limit(rehearsed: Rehearsed) -> None:
     other = {"action": "FailJob", "onExitCodes": {"operator": "NotIn", "values": [0]}}
-    policy = {"podFailurePolicy": {"rules": [{"action": "Count", "onExitCodes": IN_42}, other]}}
+    policy: Properties = {"podFailurePolicy": {"rules": [{"action": "Count", "onExitCodes": IN_42}, other]}}
     status = ended(rehearsed, planned(rehearsed, [[42, 42]], backoffLimit=1, **policy))
     assert verdict(status) == ("Failed", "BackoffLimitExceeded")
     assert status["failed"] == 2
@@ -110,7 +145,7 @@ def test_an_index_fails_alone_and_the_job_at_its_end(rehearsed: Rehearsed) -> No
 
 
 def test_too_many_failed_indexes_end_the_others(rehearsed: Rehearsed) -> None:
-    spec = {"backoffLimit": None, "backoffLimitPerIndex": 0, "maxFailedIndexes": 1}
+    spec: Properties = {"backoffLimit": None, "backoffLimitPerIndex": 0, "maxFailedIndexes": 1}
     status = ended(rehearsed, planned(rehearsed, [1, 1, None, None], **spec))
     assert verdict(status) == ("Failed", "MaxFailedIndexesExceeded")
     assert status["failed"] == 4

@@ -25,7 +25,7 @@ STATUS: Properties = {
 
 
 def missing(annotation: str, live: Properties = STATUS) -> list[str]:
-    return [text for condition in wait_for.parse(annotation) if (text := condition(live))]
+    return [text for condition in wait_for.conditions_of(annotation) if (text := condition(live))]
 
 
 @pytest.mark.parametrize("annotation", [

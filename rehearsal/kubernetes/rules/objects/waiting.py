@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from rehearsal.core.model import Properties
 from rehearsal.core.rules.model import Violation
-from rehearsal.kubernetes.awaiter.wait_for import WAIT_FOR, parse
+from rehearsal.kubernetes.awaiter.wait_for import WAIT_FOR, conditions_of
 from rehearsal.kubernetes.rules.book import ANY, BOOK
 from rehearsal.kubernetes.rules.reading import at, mapping, text
 from rehearsal.kubernetes.rules.words import invalid
@@ -16,7 +16,7 @@ def _readable(inputs: Properties) -> Iterator[Violation]:
     given = text(mapping(at(inputs, "metadata.annotations")).get(WAIT_FOR))
     try:
         if given:
-            parse(given)
+            conditions_of(given)
     except ValueError as error:
         fix = (
             "The provider says so after it made the object, which is then in the cluster, not in its state. "
