@@ -1,0 +1,169 @@
+"""The gate's objects as its component makes them, in a real cluster with our queues and fake GPU nodes."""
+
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pulumi
+import pytest
+
+from components.kubernetes.queueing import kueue
+from components.kubernetes.queueing.quotas import FlavorArgs, TeamArgs
+from components.kubernetes.validation import watcher
+from components.kubernetes.validation.args import SmokeTestArgs
+from components.kubernetes.validation.gate import SmokeTest
+from infra.naming import team_namespace
+from rehearsal.controlplane.api import Api, Object
+from rehearsal.controlplane.nodes import Pool, add_nodes
+from rehearsal.controlplane.order import ControlPlane
+from tests.components.graph import deploy_graph
+
+ROOT = Path(__file__).resolve().parents[3]
+LABELS = {"trainstack.dev/pool": "gate-a100"}
+TAINT = {"key": "nvidia.com/gpu", "effect": "NoSchedule"}
+FLAVOR: FlavorArgs = {
+    "name": "gate-a100", "node_labels": LABELS, "nodes": 2, "cpu": 90, "memory_gib": 1000, "gpus": 8,
+}  # fmt: skip
+TEAM: TeamArgs = {"name": "gate-team", "weight": 1.0}
+SMOKE: SmokeTestArgs = {
+    "namespace": kueue.GATE_NAMESPACE,
+    "queue": kueue.GATE_QUEUE,
+    "priority": kueue.PRIORITIES[0].name,
+    "plan": {"stack": "test"},
+    "image": "example.com/train@sha256:" + "0" * 64,
+    "watch_image": "example.com/mlflow@sha256:" + "0" * 64,
+    "nodes": 2,
+    "node": {"cpu": 80, "memory_gib": 900, "gpus": 8},
+    "pool_labels": LABELS,
+    "tracking_url": "http://mlflow.mlflow.svc.cluster.local:5000",
+    "environment": {},
+    "timeout_s": 900,
+}
+
+
+def _whole(text: str) -> int | float:
+    return int(float(text)) if float(text).is_integer() else float(text)
+
+
+def manifests() -> list[Object]:
+    """The objects of the component, in the order of their creation; namespaces first."""
+
+    def program() -> Mapping[str, pulumi.Input[Any]]:
+        return {"job": SmokeTest("gate", SMOKE).job_name}
+
+    found = []
+    for asked in deploy_graph(program).cloud.asked:
+        if asked.type.startswith("kubernetes:"):
+            _, api_version, kind = asked.type.split(":")
+            found.append({
+                # The engine's numbers are all floats.
+                **json.loads(json.dumps(asked.properties), parse_float=_whole),
+                "apiVersion": api_version.removeprefix("core/"), "kind": kind,
+            })  # fmt: skip
+    return sorted(found, key=lambda body: body["kind"] != "Namespace")
+
+
+@dataclass
+class Gate:
+    """One gate in one cluster."""
+
+    api: Api
+    job: Object
+    server: str
+    authority: bytes
+    folder: Path
+
+    def start(self, **annotations: str) -> str:
+        """Create the validation's Job, with annotations by which its fake pods live; its uid."""
+        body = json.loads(json.dumps(self.job))
+        template = body["spec"]["template"].setdefault("metadata", {})
+        template.setdefault("annotations", {}).update(
+            {f"trainstack.dev/{key.replace('_', '-')}": value for key, value in annotations.items()}
+        )
+        return str(self.api.create(body)["metadata"]["uid"])
+
+    def live(self) -> Object:
+        return self.api.get("batch/v1", "Job", self.job["metadata"]["name"], kueue.GATE_NAMESPACE)
+
+    def watch(self, uid: str, *, queue_s: float, start_s: float, total_s: float = 120) -> tuple[int, str]:
+        """Run the watcher's program as its pod would, with a token of its own account; code and message."""
+        files = {"ca.crt": self.authority, "token": _token(self.api, watcher.NAMESPACE, watcher.NAME)}
+        for name, content in files.items():
+            (self.folder / name).write_bytes(content)
+        host, port = self.server.removeprefix("https://").split(":")
+        env = {"KUBERNETES_SERVICE_HOST": host, "KUBERNETES_SERVICE_PORT": port}
+        given = {
+            "namespace": kueue.GATE_NAMESPACE, "job": self.job["metadata"]["name"], "uid": uid,
+            "queue-seconds": queue_s, "start-seconds": start_s, "total-seconds": total_s,
+            "account": self.folder, "message": self.folder / "message",
+        }  # fmt: skip
+        done = subprocess.run(
+            [sys.executable, str(ROOT / "components" / "kubernetes" / "validation" / "watch.py")]
+            + [str(word) for key, value in given.items() for word in (f"--{key}", value)],
+            env=env, capture_output=True, text=True, timeout=total_s + 30, check=False,
+        )  # fmt: skip
+        assert "Traceback" not in done.stderr, done.stderr
+        return done.returncode, (self.folder / "message").read_text()
+
+
+def _token(api: Api, namespace: str, account: str) -> bytes:
+    order = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}}
+    path = f"/api/v1/namespaces/{namespace}/serviceaccounts/{account}/token"
+    return str(api.request("POST", path, order)["status"]["token"]).encode()
+
+
+def eventually(check: Callable[[], Any], patience_s: float = 60.0) -> Any:
+    """What `check` says once it says something."""
+    deadline = time.monotonic() + patience_s
+    while not (found := check()):
+        assert time.monotonic() < deadline, "it did not happen in time"
+        time.sleep(0.1)
+    return found
+
+
+@pytest.fixture
+def gate(plane: ControlPlane, api: Api, tmp_path: Path) -> Iterator[Gate]:
+    """Queues, nodes and the gate's objects but for its two Jobs."""
+    made: list[Object] = []
+
+    def create(body: Object) -> None:
+        api.apply(body)
+        made.append(body)
+
+    labels = {"trainstack.dev/queueing": "required", "kubernetes.io/metadata.name": kueue.GATE_NAMESPACE}
+    create({
+        "apiVersion": "v1", "kind": "Namespace", "metadata": {"name": kueue.GATE_NAMESPACE, "labels": labels},
+    })  # fmt: skip
+    team = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": team_namespace(TEAM["name"])}}
+    create(team)
+    for layer in kueue.layers([FLAVOR], [TEAM], {"flavor": "gate-a100", "nodes": 2}):
+        for body in layer:
+            create(body)
+    nodes = Pool("gate", "p4d.24xlarge", 2, labels=LABELS, taints=[TAINT])
+    add_nodes(api, [nodes])
+    objects = manifests()
+    for body in objects:
+        if body["kind"] != "Job":
+            create(body)
+    (job,) = [
+        body for body in objects
+        if body["kind"] == "Job" and body["metadata"]["namespace"] == kueue.GATE_NAMESPACE
+    ]  # fmt: skip
+    yield Gate(api, job, plane.access.server, plane.access.authority.read_bytes(), tmp_path)
+    name = job["metadata"]["name"]
+    api.delete("batch/v1", "Job", name, kueue.GATE_NAMESPACE)
+    eventually(lambda: api.find("batch/v1", "Job", name, kueue.GATE_NAMESPACE) is None)
+    for body in reversed(made):
+        metadata = body["metadata"]
+        api.delete(body["apiVersion"], body["kind"], metadata["name"], metadata.get("namespace", ""))
+    for index in range(nodes.count):
+        api.delete("v1", "Node", f"gate-{index}")
+    for body in made:
+        if body["kind"] in ("Namespace", "ResourceFlavor", "ClusterQueue"):
+            gone = (body["apiVersion"], body["kind"], body["metadata"]["name"])
+            eventually(lambda gone=gone: api.find(*gone) is None)

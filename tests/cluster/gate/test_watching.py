@@ -1,0 +1,54 @@
+"""The gate's watcher ends as the real queue and the real Job controller say, with rights of its own only."""
+
+import pytest
+
+from components.kubernetes.queueing import kueue
+from rehearsal.controlplane.api import Access, Api, ApiError
+from tests.cluster.gate.conftest import Gate, eventually
+
+
+def test_a_validation_that_passes_opens_the_gate(gate: Gate) -> None:
+    uid = gate.start(seconds="2s", message="PASS in 2 s")
+    code, message = gate.watch(uid, queue_s=60, start_s=60)
+    assert (code, message.partition(": ")[2]) == (0, "PASS in 2 s")
+    assert message.startswith("validation trainstack-smoke/smoke-")
+
+
+def test_a_failed_validation_closes_it_with_the_words_of_the_pod(gate: Gate) -> None:
+    uid = gate.start(seconds="1s", exit_code="1", message="FAIL: rank 1 is slow")
+    code, message = gate.watch(uid, queue_s=60, start_s=60)
+    assert code == 1
+    assert "did not pass: FAIL: rank 1 is slow\n[PodFailurePolicy]" in message
+
+
+def test_a_validation_that_is_never_admitted_ends_at_its_time_out_with_the_words_of_kueue(gate: Gate) -> None:
+    queue = {"spec": {"stopPolicy": "Hold"}}
+    gate.api.patch(kueue.API_VERSION, "ClusterQueue", kueue.GATE_QUEUE, queue)
+    uid = gate.start()
+    assert gate.live()["spec"]["suspend"] is True
+    code, message = gate.watch(uid, queue_s=4, start_s=60)
+    assert code == 1
+    assert "did not pass: not admitted within 4 s: it is suspended: [" in message
+    assert kueue.GATE_QUEUE in message
+
+
+def test_pods_that_never_start_end_it_at_its_time_out_with_the_words_of_the_scheduler(gate: Gate) -> None:
+    for index in range(2):
+        gate.api.patch("v1", "Node", f"gate-{index}", {"spec": {"unschedulable": True}})
+    uid = gate.start()
+    eventually(lambda: not gate.live()["spec"]["suspend"])
+    code, message = gate.watch(uid, queue_s=60, start_s=4)
+    assert code == 1
+    assert "its pods did not start within 4 s: 0 of 2 started; [Unschedulable] 0/" in message
+
+
+def test_its_account_reads_runs_of_the_gate_and_nothing_else(gate: Gate) -> None:
+    gate.watch(gate.start(seconds="1s"), queue_s=60, start_s=60)
+    access = Access(gate.server, gate.folder / "ca.crt", token=(gate.folder / "token").read_text())
+    with Api(access) as theirs:
+        path = f"/apis/batch/v1/namespaces/{kueue.GATE_NAMESPACE}/jobs"
+        assert theirs.request("GET", f"{path}/{gate.job['metadata']['name']}")["kind"] == "Job"
+        for refused in (path, "/api/v1/namespaces/gate-team/pods", "/api/v1/secrets", "/api/v1/nodes"):
+            with pytest.raises(ApiError) as refusal:
+                theirs.request("GET", refused)
+            assert refusal.value.code == 403
