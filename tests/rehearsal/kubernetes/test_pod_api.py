@@ -1,0 +1,87 @@
+"""Pods of an emulated cluster read Jobs, pods and Workloads with the rights of their account, and no more."""
+
+import json
+
+import pytest
+
+from rehearsal.core.model import InitFailedError
+from tests.rehearsal.kubernetes.harness import ACCOUNT_KIND, JOB, Rehearsed, job, script_pod
+
+ROLE, BINDING = (f"kubernetes:rbac.authorization.k8s.io/v1:{kind}" for kind in ("Role", "RoleBinding"))
+ASK = """
+import json, os, pathlib, ssl, sys, urllib.error, urllib.request
+folder = pathlib.Path(sys.argv[1])
+context = ssl.create_default_context(cafile=folder / "ca.crt")
+server = f"https://{os.environ['KUBERNETES_SERVICE_HOST']}:{os.environ['KUBERNETES_SERVICE_PORT']}"
+said = {}
+for path in sys.argv[2:]:
+    headers = {"Authorization": "Bearer " + (folder / "token").read_text()}
+    try:
+        request = urllib.request.Request(server + path, headers=headers)
+        with urllib.request.urlopen(request, context=context) as answer:
+            body = json.load(answer)
+            said[path] = body.get("kind") or body["metadata"]["name"]
+    except urllib.error.HTTPError as error:
+        said[path] = error.code
+print(json.dumps(said), flush=True)
+sys.exit(json.dumps(said))
+"""
+PATHS = {
+    "/apis/batch/v1/namespaces/lab/jobs/other": "Job",
+    "/apis/batch/v1/namespaces/lab/jobs/none": 404,
+    "/apis/batch/v1/namespaces/lab/jobs": 403,
+    "/api/v1/namespaces/lab/pods?labelSelector=batch.kubernetes.io/job-name%3Dother": "PodList",
+    "/api/v1/namespaces/else/pods": 403,
+    "/api/v1/namespaces/lab/secrets/x": 403,
+}
+
+
+@pytest.fixture
+def reader(rehearsed: Rehearsed) -> Rehearsed:
+    """An account that may get Jobs and list pods of the namespace `lab`."""
+    rehearsed.namespace()
+    place = {"name": "reader", "namespace": "lab"}
+    rehearsed.create(ACCOUNT_KIND, {"metadata": place}, "reader")
+    rules = [
+        {"apiGroups": ["batch"], "resources": ["jobs"], "verbs": ["get"]},
+        {"apiGroups": [""], "resources": ["pods"], "verbs": ["list"]},
+    ]
+    rehearsed.create(ROLE, {"metadata": place, "rules": rules}, "role")
+    subject = {"kind": "ServiceAccount", "name": "reader", "namespace": "lab"}
+    reference = {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "reader"}
+    binding = {"metadata": place, "roleRef": reference, "subjects": [subject]}
+    rehearsed.create(BINDING, binding, "binding")
+    rehearsed.config_map("job", {"main.py": ASK})
+    rehearsed.config_map("quick", {"main.py": "pass"})
+    rehearsed.create(JOB, job("other", script_pod("quick")), "other")
+    return rehearsed
+
+
+def asking() -> dict[str, object]:
+    sources = [
+        {"serviceAccountToken": {"path": "token"}},
+        {"configMap": {"name": "kube-root-ca.crt", "items": [{"key": "ca.crt", "path": "ca.crt"}]}},
+    ]
+    pod = script_pod(
+        serviceAccountName="reader",
+        container={
+            "args": ["/account", *PATHS],
+            "volumeMounts": [
+                {"name": "code", "mountPath": "/code"},
+                {"name": "account", "mountPath": "/account"},
+            ],
+        },
+    )
+    pod["volumes"].append({"name": "account", "projected": {"sources": sources}})
+    return pod
+
+
+def test_a_pod_reads_what_its_roles_allow(reader: Rehearsed) -> None:
+    with pytest.raises(InitFailedError) as failed:
+        reader.create(JOB, job("asks", asking()), "asks")
+    said = next(line for line in "\n".join(failed.value.reasons).splitlines() if "{" in line)
+    assert json.loads(said[said.index("{") :]) == PATHS
+
+
+def test_a_token_of_nobody_reads_nothing(reader: Rehearsed) -> None:
+    assert reader.cloud._pod_api.answer("guess", next(iter(PATHS)))[0] == 401
