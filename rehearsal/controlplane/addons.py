@@ -6,7 +6,6 @@ its own service account (so that its RBAC counts), and its webhooks are reached 
 
 import base64
 import json
-import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,9 +15,10 @@ import requests
 from ruamel.yaml import YAML
 
 from rehearsal.controlplane.api import Access, Api, Object
-from rehearsal.controlplane.binaries import BINARIES, files_of
+from rehearsal.controlplane.binaries import files_of
 from rehearsal.controlplane.certificates import Authority, Pair
-from rehearsal.controlplane.processes import Site, StartError, free_ports
+from rehearsal.controlplane.helm import Release, render
+from rehearsal.controlplane.processes import Site, free_ports
 from rehearsal.controlplane.servers import write_kubeconfig
 
 _PATIENCE_S = 90.0
@@ -55,7 +55,7 @@ ADDONS = {
 def start_addon(addon: Addon, values: Mapping[str, Any], access: Access, site: Site) -> None:
     """Install a chart and start its controller; it is ready when its webhooks answer. Raises StartError."""
     (chart,) = files_of(addon.name)
-    objects = render(site, chart, addon, values)
+    objects = render(site.binaries["helm"], chart, Release(addon.name, addon.namespace), values)
     folder = site.home / addon.name
     folder.mkdir()
     webhook_port, health_port = free_ports(2)
@@ -94,22 +94,6 @@ def start_addon(addon: Addon, values: Mapping[str, Any], access: Access, site: S
             return False
 
     site.processes.wait(addon.name, ready, _PATIENCE_S)
-
-
-def render(site: Site, chart: Path, addon: Addon, values: Mapping[str, Any]) -> list[Object]:
-    """The objects of a chart with these values, as `helm template` prints them. Raises StartError."""
-    file = site.home / f"{addon.name}-values.json"
-    file.write_text(json.dumps(dict(values)), encoding="utf-8")
-    where = ["--namespace", addon.namespace, "--kube-version", BINARIES["kube-apiserver"].version]
-    command = [site.binaries["helm"], "template", addon.name, chart, "--include-crds", "--values", file]
-    done = subprocess.run(
-        [str(part) for part in [*command, *where]],
-        capture_output=True, text=True, timeout=60, check=False,
-        env={"HOME": str(site.home), "PATH": ""},
-    )  # fmt: skip
-    if done.returncode:
-        raise StartError(f"helm cannot render {chart.name} with these values: {done.stderr.strip()}")
-    return [body for body in YAML(typ="safe").load_all(done.stdout) if body]
 
 
 def _install(

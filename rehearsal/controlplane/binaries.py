@@ -1,6 +1,10 @@
-"""The binaries of a control plane: released ones of the right version where there are any, else built."""
+"""The binaries of a control plane: released ones of the right version where there are any, else built.
+
+Beside them lies what is used of the sources of Go modules as it is: charts, manifests.
+"""
 
 import hashlib
+import json
 import os
 import re
 import shutil
@@ -8,7 +12,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,14 +33,11 @@ Tell = Callable[[str], None]
 
 
 @dataclass(frozen=True)
-class Binary:
-    """One program: the folder below `tools/` that requires it, its Go module and package."""
+class Required:
+    """A Go module, and the folder below `tools/` whose go.mod requires it."""
 
     folder: str
     module: str
-    package: str = ""
-    released: bool = True
-    """Whether a release has it under the same name."""
 
     @property
     def version(self) -> str:
@@ -45,6 +46,22 @@ class Binary:
         found = re.search(rf"^(?:require)?\s*{re.escape(self.module)} (v\S+)", text, re.MULTILINE)
         assert found, f"tools/{self.folder}/go.mod requires no {self.module}"
         return found[1]
+
+
+@dataclass(frozen=True)
+class Binary(Required):
+    """One program of a module."""
+
+    package: str = ""
+    released: bool = True
+    """Whether a release has it under the same name."""
+
+
+@dataclass(frozen=True)
+class Files(Required):
+    """Folders of a module's source that are used as they are: charts, manifests."""
+
+    paths: tuple[str, ...]
 
 
 _PLANE = "control-plane"
@@ -58,24 +75,33 @@ BINARIES = {
     "kueue": Binary(_PLANE, "sigs.k8s.io/kueue", "/cmd/kueue", released=False),
     "jobset": Binary(_PLANE, "sigs.k8s.io/jobset", released=False),
 }
-# Folders of a module's source that are used as they are: charts, manifests.
-_FILES = {
-    "kueue": ("charts/kueue",),
-    "jobset": ("charts/jobset",),
-    "kwok": ("kustomize/stage/node/fast", "kustomize/stage/node/heartbeat-with-lease"),
+FILES = {
+    "kueue": Files(_PLANE, "sigs.k8s.io/kueue", ("charts/kueue",)),
+    "jobset": Files(_PLANE, "sigs.k8s.io/jobset", ("charts/jobset",)),
+    "kwok": Files(
+        _PLANE, "sigs.k8s.io/kwok", ("kustomize/stage/node/fast", "kustomize/stage/node/heartbeat-with-lease")
+    ),
+    "nvidia-device-plugin": Files(
+        "charts", "github.com/NVIDIA/k8s-device-plugin", ("deployments/helm/nvidia-device-plugin",)
+    ),
 }
 
 
 def files_of(name: str) -> list[Path]:
-    """The folders that are kept of the source of a binary."""
-    return [HOME / "files" / name / Path(path).name for path in _FILES[name]]
+    """The folders that are kept of the source of a module."""
+    return [HOME / "files" / name / Path(path).name for path in FILES[name].paths]
+
+
+def kept(name: str) -> bool:
+    """Whether the folders of a module are there, in the version that go.mod requires."""
+    return _current(FILES[name].folder) and all(path.is_dir() for path in files_of(name))
 
 
 def ready() -> dict[str, Path] | None:
     """Every binary by name, or None while one is missing or was built from other sources."""
     found = {name: _found(name) for name in BINARIES}
-    kept = all(path.is_dir() for name in _FILES for path in files_of(name))
-    return {name: path for name, path in found.items() if path} if kept and all(found.values()) else None
+    complete = all(found.values()) and all(kept(name) for name in FILES if name in BINARIES)
+    return {name: path for name, path in found.items() if path} if complete else None
 
 
 def require(tell: Tell = lambda text: None) -> dict[str, Path]:
@@ -86,17 +112,22 @@ def require(tell: Tell = lambda text: None) -> dict[str, Path]:
         with exclusive(HOME / "build.lock", time.monotonic() + _PATIENCE_S):
             for folder in dict.fromkeys(binary.folder for binary in BINARIES.values()):
                 _build(folder, tell)
-            for name in _FILES:
-                _keep_files(name)
+            _keep(name for name in FILES if name in BINARIES)
         found = ready()
         assert found is not None
     return found
 
 
+def require_charts() -> None:
+    """Keep the charts of which no binary runs in the control plane. Raises SetupError."""
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    with exclusive(HOME / "build.lock", time.monotonic() + _PATIENCE_S):
+        _keep(name for name in FILES if not kept(name))
+
+
 def _found(name: str) -> Path | None:
     binary, built = BINARIES[name], FOLDER / name
-    stamp = FOLDER / f"{binary.folder}.stamp"
-    if os.access(built, os.X_OK) and stamp.exists() and stamp.read_text() == _fingerprint(binary.folder):
+    if os.access(built, os.X_OK) and _current(binary.folder):
         return built
     places = os.pathsep.join(filter(None, (os.environ.get(ASSETS_VARIABLE), os.environ.get("PATH"))))
     released = shutil.which(name, path=places) if binary.released else None
@@ -113,8 +144,17 @@ def _says(path: str, version: str) -> bool:
     return re.search(rf"\bv?{re.escape(version.removeprefix('v'))}\b", done.stdout + done.stderr) is not None
 
 
+def _current(folder: str) -> bool:
+    """Whether what lies here was made from what the go.mod of a folder requires now."""
+    stamp = _stamp(folder)
+    return stamp.exists() and stamp.read_text(encoding="utf-8") == _fingerprint(folder)
+
+
+def _stamp(folder: str) -> Path:
+    return FOLDER / f"{folder}.stamp"
+
+
 def _fingerprint(folder: str) -> str:
-    """What the binaries of a folder are built from."""
     parts = [(TOOLS / folder / name).read_bytes() for name in ("go.mod", "go.sum")]
     return hashlib.sha256(b"\0".join(parts)).hexdigest()
 
@@ -136,7 +176,7 @@ def _build(folder: str, tell: Tell) -> None:
     for name in missing:
         (drafts / name).replace(FOLDER / name)
     drafts.rmdir()
-    (FOLDER / f"{folder}.stamp").write_text(_fingerprint(folder), encoding="utf-8")
+    _stamp(folder).write_text(_fingerprint(folder), encoding="utf-8")
 
 
 def _version_flags() -> str:
@@ -147,14 +187,18 @@ def _version_flags() -> str:
     return " ".join(f"-X {_VERSION_PACKAGE}.{key}={value}" for key, value in values.items())
 
 
-def _keep_files(name: str) -> None:
-    binary = BINARIES[name]
-    source = Path(go(TOOLS / binary.folder, "list", "-m", "-f", "{{.Dir}}", binary.module).strip())
-    for path, target in zip(_FILES[name], files_of(name), strict=True):
-        shutil.rmtree(target, ignore_errors=True)
-        shutil.copytree(source / path, target, copy_function=shutil.copyfile)
-        for folder in (target, *(each for each in target.rglob("*") if each.is_dir())):
-            folder.chmod(0o755)  # the cache of modules is read-only
+def _keep(names: Iterable[str]) -> None:
+    chosen = {name: FILES[name] for name in names}
+    for name, files in chosen.items():
+        said = go(TOOLS / files.folder, "mod", "download", "-json", files.module)
+        source = Path(json.loads(said)["Dir"])
+        for path, target in zip(files.paths, files_of(name), strict=True):
+            shutil.rmtree(target, ignore_errors=True)
+            shutil.copytree(source / path, target, copy_function=shutil.copyfile)
+            for each in (target, *(path for path in target.rglob("*") if path.is_dir())):
+                each.chmod(0o755)  # the cache of modules is read-only
+    for folder in {files.folder for files in chosen.values()}:
+        _stamp(folder).write_text(_fingerprint(folder), encoding="utf-8")
 
 
 @contextmanager
@@ -176,9 +220,10 @@ def _telling(tell: Tell, text: str) -> Iterator[None]:
 
 
 def main() -> int:
-    """Build what is missing. A failure is no end: tests that need a binary and find it missing say so."""
+    """Make what is missing. A failure is no end: tests that need something and find it missing say so."""
     try:
         require(_print)
+        require_charts()
     except SetupError as error:
         _print(f"not available on this machine: {error}")
     return 0

@@ -1,0 +1,44 @@
+"""Helm: the objects of a chart, as it would install them."""
+
+import json
+import subprocess
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from rehearsal.controlplane.api import Object
+from rehearsal.controlplane.binaries import BINARIES
+from rehearsal.controlplane.processes import StartError
+
+_PATIENCE_S = 60.0
+
+
+@dataclass(frozen=True)
+class Release:
+    """What an installed chart is called, and where it goes."""
+
+    name: str
+    namespace: str
+
+
+def render(
+    helm: Path,
+    chart: Path,
+    release: Release,
+    values: Mapping[str, Any],
+    kubernetes: str = BINARIES["kube-apiserver"].version,
+) -> list[Object]:
+    """The objects of a chart for a version of Kubernetes, CRDs and hooks included. Raises StartError."""
+    where = ["--namespace", release.namespace, "--kube-version", kubernetes]
+    command = [str(helm), "template", release.name, str(chart), "--include-crds", "--values", "-", *where]
+    done = subprocess.run(
+        command, input=json.dumps(dict(values)), capture_output=True, text=True, timeout=_PATIENCE_S,
+        check=False, env={},
+    )  # fmt: skip
+    if done.returncode:
+        raise StartError(f"helm cannot render {chart.name} with these values: {done.stderr.strip()}")
+    # The loader written in C: Kueue's chart has 1.7 MB, which takes the others 12 s.
+    return [body for body in yaml.load_all(done.stdout, Loader=yaml.CSafeLoader) if body]

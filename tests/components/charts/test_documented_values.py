@@ -1,0 +1,50 @@
+"""Values of charts whose source is no Go module: held against what their charts document."""
+
+import pytest
+
+from components.kubernetes.charts import charts
+from rehearsal.controlplane.binaries import FILES
+from tests.components.charts.documented_values import FOLDER, handed_on, noted, unknown
+from tests.components.charts.installed import installed, keys, misspelt
+
+NOTED = sorted(path.stem for path in FOLDER.glob("*.toml"))
+
+
+def test_every_pinned_chart_is_installed_by_a_stack_and_has_a_judge() -> None:
+    assert set(installed()) == set(charts())
+    assert set(charts()) == {*NOTED, *(name for name in FILES if name in charts())}
+    assert not set(NOTED) & set(FILES)
+
+
+@pytest.mark.parametrize("chart", NOTED)
+def test_what_was_read_is_the_version_that_is_pinned(chart: str) -> None:
+    assert noted(chart).version == charts()[chart].version
+
+
+@pytest.mark.parametrize("chart", NOTED)
+def test_a_chart_knows_every_value_it_is_given(chart: str) -> None:
+    for release in installed()[chart]:
+        assert list(unknown(release["values"], noted(chart).values)) == []
+
+
+@pytest.mark.parametrize("chart", NOTED)
+def test_every_misspelt_value_is_seen(chart: str) -> None:
+    documented = noted(chart).values
+    for release in installed()[chart]:
+        for path in keys(release["values"]):
+            if not handed_on(path):
+                (said,) = unknown(misspelt(release["values"], path), documented)
+                assert said.endswith(f"{path[-1]}X: the chart has no such value")
+
+
+def test_a_value_of_another_kind_is_seen() -> None:
+    documented = noted("dcgm-exporter").values
+    assert list(unknown({"tolerations": {"operator": "Exists"}}, documented)) == [
+        "tolerations: the chart takes a list, this is a map"
+    ]
+    assert list(unknown({"serviceMonitor": True}, documented)) == [
+        "serviceMonitor: the chart takes a map, this is a boolean"
+    ]
+    assert list(unknown({"hostPID": "false"}, documented)) == [
+        "hostPID: the chart takes a boolean, this is a string"
+    ]
