@@ -163,7 +163,6 @@ def gate(plane: ControlPlane, api: Api, tmp_path: Path) -> Iterator[Gate]:
         api.delete(body["apiVersion"], body["kind"], metadata["name"], metadata.get("namespace", ""))
     for index in range(nodes.count):
         api.delete("v1", "Node", f"gate-{index}")
-    for body in made:
-        if body["kind"] in ("Namespace", "ResourceFlavor", "ClusterQueue"):
-            gone = (body["apiVersion"], body["kind"], body["metadata"]["name"])
-            eventually(lambda gone=gone: api.find(*gone) is None)
+    slow = [body for body in made if body["kind"] in ("Namespace", "ResourceFlavor", "ClusterQueue")]
+    names = [(body["apiVersion"], body["kind"], body["metadata"]["name"]) for body in slow]
+    eventually(lambda: all(api.find(*name) is None for name in names))
