@@ -13,8 +13,7 @@ from rehearsal.controlplane.processes import Site
 FAKE = {"kwok.x-k8s.io/node": "fake"}
 GPU, EFA = "nvidia.com/gpu", "vpc.amazonaws.com/efa"
 _STAGES = Path(__file__).with_name("stages.yaml")
-# What kubelet and system keep for themselves, roughly: a pod that asks for a whole machine does not fit.
-_PODS = 110
+_PODS = 110  # the kubelet's default; the whole machine is allocatable, nothing is kept for a kubelet
 
 
 @dataclass(frozen=True)
