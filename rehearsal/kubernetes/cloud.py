@@ -19,11 +19,12 @@ from rehearsal.core.model import (
 from rehearsal.core.schema import Schemas
 from rehearsal.core.state import DuplicateError, State
 from rehearsal.core.validate import validate
-from rehearsal.dataplane.server import CREDENTIALS_PATH, Dataplane
+from rehearsal.dataplane.server import Dataplane
 from rehearsal.kubernetes import ambient, functions, helm
 from rehearsal.kubernetes.api import admission, awaits, finalizers, objects
 from rehearsal.kubernetes.api.diffs import REPLACE_UNREADY, annotations, diff, keeps_name
 from rehearsal.kubernetes.api.naming import assign_name
+from rehearsal.kubernetes.awaiter.wait_for import skipped
 from rehearsal.kubernetes.clusters import (
     EKS_CLUSTER,
     GKE_CLUSTER,
@@ -33,7 +34,7 @@ from rehearsal.kubernetes.clusters import (
     namespace_of,
     resolve,
 )
-from rehearsal.kubernetes.controllers import load_balancers
+from rehearsal.kubernetes.controllers import aws_identity, load_balancers
 from rehearsal.kubernetes.controllers.kubelet import Kubelet
 from rehearsal.kubernetes.controllers.workload_objects import WorkloadObjects
 from rehearsal.kubernetes.kinds import HELM_RELEASE, Kind, builtin_namespaced, is_patch, parse
@@ -42,7 +43,6 @@ from rehearsal.workloads.translate import Pod
 
 # How long the provider tries again when a namespace or a custom kind is not there (yet).
 _RETRY_S = 2.0
-_TOKEN_VARIABLE = "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE"  # noqa: S105 - a variable's name
 
 
 class KubernetesCloud:
@@ -57,6 +57,7 @@ class KubernetesCloud:
         self._kubelet = Kubelet(state, home, self._identity, self._account)
         self._pod_api = PodApi(home, self._kubelet)
         self._workloads = WorkloadObjects(state, self._kubelet)
+        self._deletes = finalizers.Deletes()
         self._unchecked: set[str] = set()  # custom kinds that were reported as having no known schema
 
     def settings_for(self, record: Record) -> Properties:
@@ -162,7 +163,7 @@ class KubernetesCloud:
         if cluster is None or record is None:
             return None
         live = self._workloads.live(cluster, record)
-        if call.type != HELM_RELEASE and not awaits.skipped(record.inputs):
+        if call.type != HELM_RELEASE and not skipped(record.inputs):
             problems = self._workloads.problems(cluster, record, live)
             if problems:
                 raise InitFailedError(record.id, live, problems)
@@ -201,15 +202,16 @@ class KubernetesCloud:
         record = self._get(cluster, call.type, id) if cluster else None
         if cluster is None or record is None:
             return
-        if call.type == HELM_RELEASE:
-            helm.delete(cluster, record)
-            return
-        finalizers.refuse_held(cluster, record)
-        if record.type == "kubernetes:core/v1:Namespace":
-            for inside in self._state.find(package=PACKAGE, scope=cluster.scope):
-                if namespace_of(inside.outputs) == record.name and inside.type != HELM_RELEASE:
-                    self._remove(cluster, inside)
-        self._remove(cluster, record)
+        finalizers.wait_released(call, cluster, record, self._deletes)
+        with self._deletes.working():
+            if call.type == HELM_RELEASE:
+                helm.delete(cluster, record)
+                return
+            if record.type == "kubernetes:core/v1:Namespace":
+                for inside in self._state.find(package=PACKAGE, scope=cluster.scope):
+                    if namespace_of(inside.outputs) == record.name and inside.type != HELM_RELEASE:
+                        self._remove(cluster, inside)
+            self._remove(cluster, record)
 
     def invoke(self, instance: Instance, token: str, args: Properties) -> Properties:
         """See `model.Cloud`."""
@@ -266,7 +268,8 @@ class KubernetesCloud:
         """Ask the rule book; what may still appear, such as a priority class, gets a moment to."""
         custom = self._schemas.resource(call.type) is None
         _wait_for(call, lambda: not admission.breaks(call.type, inputs, cluster, custom=custom))
-        admission.admit(call.type, inputs, cluster, custom=custom)
+        for advice in admission.admit(call.type, inputs, cluster, custom=custom):
+            call.log("warning", advice)
         if custom and call.type not in self._unchecked and not admission.has_schema(call.type, cluster):
             self._unchecked.add(call.type)
             call.log("info", f"{call.type}: its definition is not known here, so its fields were not checked")
@@ -321,23 +324,9 @@ class KubernetesCloud:
         return {"token": self._pod_api.token(cluster, pod), "ca.crt": self._pod_api.authority}
 
     def _identity(self, cluster: Cluster, pod: Pod, folder: Path) -> Mapping[str, str]:
-        """The environment by which a pod reaches AWS: only its own identity, never this machine's."""
-        arn = str(cluster.record.outputs.get("arn") or "")
-        region = arn.split(":")[3] if arn.startswith("arn:") else ""
-        env = {
-            "AWS_ENDPOINT_URL": self._dataplane.url,
-            "AWS_EC2_METADATA_DISABLED": "true",
-            **self._pod_api.environment(),
-        }
-        identities = self._dataplane.identities
-        association = identities.association(cluster.name, pod.namespace, pod.service_account)
-        if association is not None:
-            token = identities.token(association, pod.name[:64], folder)
-            env["AWS_CONTAINER_CREDENTIALS_FULL_URI"] = self._dataplane.url + CREDENTIALS_PATH
-            env[_TOKEN_VARIABLE] = str(token)
-            env["AWS_REGION"] = env["AWS_DEFAULT_REGION"] = region
-            env["AWS_STS_REGIONAL_ENDPOINTS"] = "regional"
-        return env
+        """The environment by which a pod reaches AWS and the API server."""
+        own = aws_identity.environment(self._dataplane, cluster, pod, folder)
+        return {**own, **self._pod_api.environment()}
 
 
 def _exists(kind: Kind, name: str) -> RefusalError:

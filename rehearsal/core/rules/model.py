@@ -16,12 +16,16 @@ W = TypeVar("W")
 
 @dataclass(frozen=True)
 class Violation:
-    """How a rule is broken: at which property, why, what to do; `code` is the service's error code."""
+    """How a rule is broken: at which property, why, what to do; `code` is the service's error code.
+
+    `advice`: the service accepts this one, but it does not work; reported as a warning.
+    """
 
     path: str
     message: str
     fix: str = ""
     code: str = ""
+    advice: bool = False
 
 
 Alone = Callable[[Properties], Iterator[Violation]]

@@ -25,19 +25,30 @@ def check(
     ]
 
 
-def admit(token: str, inputs: Properties, cluster: Cluster, *, custom: bool) -> None:
-    """Raise RefusalError with everything that the API server finds wrong with a new or changed object."""
+def admit(token: str, inputs: Properties, cluster: Cluster, *, custom: bool) -> list[str]:
+    """What is accepted and will not work.
+
+    Raises RefusalError with everything that the API server finds wrong with a new or changed object.
+    """
     found = [
         *alone(token, inputs, custom=custom),
         *around(token, inputs, cluster, custom=custom),
     ]
-    if found:
-        raise _refusal(token, inputs, found)
+    refused = [(rule, violation) for rule, violation in found if not violation.advice]
+    if refused:
+        raise _refusal(token, inputs, refused)
+    return [f"{violation.message} ({rule.id}){_then(violation.fix)}" for rule, violation in found]
+
+
+def no_pods(token: str, inputs: Properties, cluster: Cluster) -> str:
+    """Why an accepted object gets no pods, empty when it does."""
+    found = (violation.message for _, violation in around(token, inputs, cluster) if violation.advice)
+    return next(found, "")
 
 
 def breaks(token: str, inputs: Properties, cluster: Cluster, *, custom: bool) -> bool:
     """Whether an object breaks rules of its surroundings, which may change while somebody waits."""
-    return next(around(token, inputs, cluster, custom=custom), None) is not None
+    return any(not violation.advice for _, violation in around(token, inputs, cluster, custom=custom))
 
 
 def has_schema(token: str, cluster: Cluster) -> bool:

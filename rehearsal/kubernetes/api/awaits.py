@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from rehearsal.core.model import Call, InitFailedError, Properties, Record
 from rehearsal.kubernetes.api.diffs import annotations
 from rehearsal.kubernetes.awaiter.kinds import awaited
-from rehearsal.kubernetes.awaiter.wait_for import WAIT_FOR, conditions_of
+from rehearsal.kubernetes.awaiter.wait_for import built_in, conditions_of, wait_for
 from rehearsal.kubernetes.clusters import Cluster, namespace_of
 from rehearsal.kubernetes.controllers import storage_classes
 from rehearsal.kubernetes.kinds import parse
@@ -23,7 +23,6 @@ _POLL_S = 0.05
 # on until the time limit, to the same end.
 _STUCK_S = 60.0
 _NO_CLASS = "no persistent volumes available for this claim and no storage class is set"
-SKIP_AWAIT = "pulumi.com/skipAwait"
 _TIMEOUT = "pulumi.com/timeoutSeconds"
 _JOB = "batch/v1 Job"
 _ENDLESS = (
@@ -43,21 +42,6 @@ class GaveUpError(Exception):
     def __init__(self, headline: str, details: Sequence[str]) -> None:
         self.headline, self.details = headline, list(details)
         super().__init__("; ".join([headline, *details]))
-
-
-def skipped(inputs: Properties) -> bool:
-    """Whether the program asked not to wait."""
-    return annotations(inputs).get(SKIP_AWAIT) == "true"
-
-
-def wait_for(inputs: Properties) -> str:
-    """The conditions that a program waits for instead of the provider's own choice; empty for none."""
-    return "" if skipped(inputs) else str(annotations(inputs).get(WAIT_FOR) or "")
-
-
-def built_in(inputs: Properties) -> bool:
-    """Whether the provider waits by its own choice: no annotation takes its place."""
-    return not skipped(inputs) and not wait_for(inputs)
 
 
 def limit(call: Call, record: Record) -> float:

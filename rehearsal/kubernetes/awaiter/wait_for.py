@@ -11,13 +11,28 @@ from typing import Any
 
 from rehearsal.kubernetes.awaiter import jsonpath
 
-WAIT_FOR = "pulumi.com/waitFor"
+WAIT_FOR, SKIP_AWAIT = "pulumi.com/waitFor", "pulumi.com/skipAwait"
 _BRACES = re.compile(r"\{\s*(.*?)\s*\}")
 _EQUAL = "\N{REPLACEMENT CHARACTER}"
 
 Live = Mapping[str, Any]
 # What is missing of an object, in words; empty once the condition holds.
 Condition = Callable[[Live], str]
+
+
+def skipped(inputs: Mapping[str, Any]) -> bool:
+    """Whether the program asked not to wait."""
+    return _annotations(inputs).get(SKIP_AWAIT) == "true"
+
+
+def wait_for(inputs: Mapping[str, Any]) -> str:
+    """The conditions that a program waits for instead of the provider's own choice; empty for none."""
+    return "" if skipped(inputs) else str(_annotations(inputs).get(WAIT_FOR) or "")
+
+
+def built_in(inputs: Mapping[str, Any]) -> bool:
+    """Whether the provider waits by its own choice: no annotation takes its place."""
+    return not skipped(inputs) and not wait_for(inputs)
 
 
 def conditions_of(annotation: str) -> list[Condition]:
@@ -33,6 +48,13 @@ def conditions_of(annotation: str) -> list[Condition]:
     if not texts:
         raise ValueError("at least one condition must be specified")
     return [_condition(text) for text in texts]
+
+
+def _annotations(inputs: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The annotations as far as they are known."""
+    metadata = inputs.get("metadata")
+    found = metadata.get("annotations") if isinstance(metadata, Mapping) else None
+    return found if isinstance(found, Mapping) else {}
 
 
 def _condition(text: str) -> Condition:

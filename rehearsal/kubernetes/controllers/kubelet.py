@@ -10,9 +10,10 @@ from typing import Any
 
 from rehearsal.core.model import Record
 from rehearsal.core.state import State
+from rehearsal.kubernetes.api.admission import no_pods
 from rehearsal.kubernetes.clusters import Cluster
 from rehearsal.kubernetes.controllers.kueue import admit, queued
-from rehearsal.kubernetes.controllers.sandbox import Identity, Sandbox
+from rehearsal.kubernetes.controllers.sandbox import Admitted, Identity, Sandbox
 from rehearsal.kubernetes.controllers.services import Services
 from rehearsal.kubernetes.controllers.volumes import Account
 from rehearsal.workloads.addresses import Addresses
@@ -52,7 +53,7 @@ class Kubelet:
         """Start the pods of a Deployment, in place of those it has."""
         self.stop(cluster, "Deployment", record.id)
         metadata = record.outputs["metadata"]
-        run = DeploymentRun(metadata, record.inputs["spec"], self._spawner(cluster, metadata["namespace"]))
+        run = DeploymentRun(metadata, record.inputs["spec"], self._spawner(cluster, record))
         self._keep(cluster, "Deployment", record, run)
         run.start()
         return run
@@ -93,7 +94,7 @@ class Kubelet:
             suspended,
             lambda: dict(admit(cluster, metadata["namespace"], labels, spec).node_selector or {}),
         )
-        run = JobRun(order, self._spawner(cluster, metadata["namespace"]), started, ended)
+        run = JobRun(order, self._spawner(cluster, record), started, ended)
         self._keep(cluster, "Job", record, run)
         run.start()
         return run
@@ -178,9 +179,10 @@ class Kubelet:
                 )
             return self._sandboxes[scope]
 
-    def _spawner(self, cluster: Cluster, namespace: str) -> Spawn:
-        """How a controller of this namespace starts pods."""
-        sandbox = self._sandbox(cluster)
+    def _spawner(self, cluster: Cluster, record: Record) -> Spawn:
+        """How the controller of an object starts its pods."""
+        namespace = str(record.outputs["metadata"]["namespace"])
+        node = Admitted(self._sandbox(cluster), lambda: no_pods(record.type, record.inputs, cluster))
 
         def spawn(order: PodOrder, restart: str, on_change: Callable[[], None]) -> PodRunner:
             pod = Pod(
@@ -193,7 +195,7 @@ class Kubelet:
                 annotations=order.annotations,
             )
             log = self._home / "logs" / namespace / f"{order.name}.log"
-            return PodRunner(pod, sandbox, log, restart=restart, cpus=order.cpus, on_change=on_change)
+            return PodRunner(pod, node, log, restart=restart, cpus=order.cpus, on_change=on_change)
 
         return spawn
 

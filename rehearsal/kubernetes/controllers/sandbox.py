@@ -9,7 +9,7 @@ from rehearsal.kubernetes.clusters import Cluster
 from rehearsal.kubernetes.controllers.nodes import may_grow, nodes
 from rehearsal.kubernetes.controllers.services import Services
 from rehearsal.kubernetes.controllers.volumes import Account, Volumes, bucket_folder
-from rehearsal.workloads.pod import WaitingError
+from rehearsal.workloads.pod import Node, WaitingError
 from rehearsal.workloads.rewriting import World
 from rehearsal.workloads.scheduling import place, requests
 from rehearsal.workloads.translate import Object, Pod, Surroundings
@@ -121,6 +121,21 @@ class Sandbox:
                 if record.outputs.get(name):
                     found[str(record.outputs[name])] = folder
         return found
+
+
+class Admitted:
+    """A node for the pods of one object; `refused` says why admission lets none of them be, empty else."""
+
+    def __init__(self, node: Node, refused: Callable[[], str]) -> None:
+        self._node, self._refused = node, refused
+        self._made: set[str] = set()
+
+    def prepare(self, pod: Pod, container: Object) -> Surroundings:
+        """See `workloads.pod.Node`."""
+        if pod.uid not in self._made and (reason := self._refused()):
+            raise WaitingError("FailedCreate", reason)
+        self._made.add(pod.uid)
+        return self._node.prepare(pod, container)
 
 
 def _missing_hardware(container: Object) -> Mapping[str, str]:

@@ -5,6 +5,7 @@ from typing import Any
 from rehearsal.core.model import Call, Properties, Record
 from rehearsal.core.state import State
 from rehearsal.kubernetes.api import awaits
+from rehearsal.kubernetes.awaiter.wait_for import built_in, wait_for
 from rehearsal.kubernetes.clusters import PACKAGE, Cluster, namespace_of
 from rehearsal.kubernetes.controllers.kubelet import Kubelet
 from rehearsal.kubernetes.controllers.nodes import nodes
@@ -30,7 +31,7 @@ class WorkloadObjects:
 
     def ready(self, call: Call, cluster: Cluster, record: Record) -> Properties:
         """Start what a new object asks for and wait for it; its outputs. Raises GaveUpError."""
-        wait = awaits.built_in(record.inputs)
+        wait = built_in(record.inputs)
         if record.type == DEPLOYMENT:
             self._deploy(call, cluster, record, wait=wait)
         elif record.type == JOB:
@@ -48,7 +49,7 @@ class WorkloadObjects:
 
     def updated(self, call: Call, cluster: Cluster, before: Record, record: Record) -> Properties:
         """Act on a change: a Deployment rolls out when its template changed; a Job is looked at again."""
-        wait = awaits.built_in(record.inputs)
+        wait = built_in(record.inputs)
         run = self._kubelet.find(cluster, record.type.rpartition(":")[2], record.id)
         if record.type == DEPLOYMENT:
             same = before.inputs.get("spec") == record.inputs.get("spec")
@@ -173,7 +174,7 @@ class WorkloadObjects:
         self._store(record, status)
 
     def _await_conditions(self, call: Call, cluster: Cluster, record: Record) -> None:
-        if awaits.wait_for(record.inputs):
+        if wait_for(record.inputs):
             awaits.conditions(call, record, lambda: self.live(cluster, record))
 
     def _store(self, record: Record, status: Properties) -> None:

@@ -8,13 +8,13 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from rehearsal.core.rules.model import Violation
+from rehearsal.kubernetes.awaiter.kinds import awaited
+from rehearsal.kubernetes.awaiter.wait_for import built_in
 from rehearsal.kubernetes.rules.reading import name
 
 IMMUTABLE = "field is immutable"
 NEGATIVE = "must be greater than or equal to 0"
-_ACCEPTED = (
-    "The API server accepts the {kind} itself but none of its pods: a real update waits for its time limit."
-)
+_ACCEPTED = "The API server accepts the {kind} itself but none of its pods"
 
 
 def required(path: str, detail: str = "", fix: str = "") -> Violation:
@@ -49,11 +49,17 @@ def not_found(path: str, value: Any, fix: str = "") -> Violation:
 
 
 def no_pod(inputs: Mapping[str, Any], path: str, detail: str, fix: str = "") -> Violation:
-    """A pod that admission refuses, or one that the controller of an accepted object will never get."""
+    """A pod that admission refuses, or one that the controller of an accepted object will never get.
+
+    The latter is advice where the provider does not wait for the pods.
+    """
     kind, own = str(inputs["kind"]), name(inputs)
-    if kind != "Pod":
-        own, fix = f"{own}-...", f"{fix} {_ACCEPTED.format(kind=kind)}".lstrip()
-    return Violation(path, f'pods "{own}" is forbidden: {detail}', fix, "Forbidden")
+    if kind == "Pod":
+        return Violation(path, f'pods "{own}" is forbidden: {detail}', fix, "Forbidden")
+    waited_for = f"{inputs['apiVersion']} {kind}" in awaited() and built_in(inputs)
+    then = ": a real update waits for them in vain." if waited_for else "."
+    fix = f"{fix} {_ACCEPTED.format(kind=kind)}{then}".lstrip()
+    return Violation(path, f'pods "{own}-..." is forbidden: {detail}', fix, "Forbidden", not waited_for)
 
 
 def _shown(value: Any) -> str:

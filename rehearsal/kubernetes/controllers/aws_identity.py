@@ -1,0 +1,25 @@
+"""How a pod reaches AWS: by its own identity, and never by this machine's."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from rehearsal.dataplane.server import CREDENTIALS_PATH, Dataplane
+from rehearsal.kubernetes.clusters import Cluster
+from rehearsal.workloads.translate import Pod
+
+_TOKEN_VARIABLE = "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE"  # noqa: S105 - a variable's name
+
+
+def environment(dataplane: Dataplane, cluster: Cluster, pod: Pod, folder: Path) -> Mapping[str, str]:
+    """The variables of a pod; `folder` holds its token."""
+    arn = str(cluster.record.outputs.get("arn") or "")
+    region = arn.split(":")[3] if arn.startswith("arn:") else ""
+    env = {"AWS_ENDPOINT_URL": dataplane.url, "AWS_EC2_METADATA_DISABLED": "true"}
+    association = dataplane.identities.association(cluster.name, pod.namespace, pod.service_account)
+    if association is not None:
+        token = dataplane.identities.token(association, pod.name[:64], folder)
+        env["AWS_CONTAINER_CREDENTIALS_FULL_URI"] = dataplane.url + CREDENTIALS_PATH
+        env[_TOKEN_VARIABLE] = str(token)
+        env["AWS_REGION"] = env["AWS_DEFAULT_REGION"] = region
+        env["AWS_STS_REGIONAL_ENDPOINTS"] = "regional"
+    return env

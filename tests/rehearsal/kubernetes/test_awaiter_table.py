@@ -1,0 +1,23 @@
+"""docs/awaiter.md shows the rows that the emulation reads."""
+
+from pathlib import Path
+
+import pytest
+
+from rehearsal.kubernetes.awaiter.kinds import Awaited, awaited
+
+DOCUMENT = Path(__file__).parents[3] / "docs" / "awaiter.md"
+TIMERS = {"own": "", "fixed": ", fixed", "rearmed": ", rearmed"}
+
+
+def shown(row: Awaited) -> str:
+    cells = (
+        row.kind, row.ready, ", ".join(row.errors) or "none", f"{row.limit_s:g} s{TIMERS[row.limit]}",
+        "yes" if row.read else "no", row.here or "the same", row.source,
+    )  # fmt: skip
+    return f"| {' | '.join(cells)} |"
+
+
+@pytest.mark.parametrize("row", awaited().values(), ids=lambda row: row.kind)
+def test_every_row_is_in_the_document(row: Awaited) -> None:
+    assert shown(row) in DOCUMENT.read_text().splitlines()
