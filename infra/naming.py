@@ -30,6 +30,11 @@ def team_namespace(team: str) -> str:
     return f"team-{sanitize(team, max_length=_QUEUE_NAME_LENGTH)}"
 
 
+def team_group(team: str) -> str:
+    """The group of a team's members, as the API server sees it. Raises ValueError as `sanitize` does."""
+    return f"{TAG_PREFIX}:team:{sanitize(team, max_length=_QUEUE_NAME_LENGTH)}"
+
+
 def flavor_name(pool: str) -> str:
     """The ResourceFlavor of a pool. Raises ValueError as `sanitize` does."""
     return sanitize(pool, max_length=_QUEUE_NAME_LENGTH)

@@ -39,6 +39,10 @@ class Pool:
     """What jobs may request of one node."""
     usd_per_hour: float | None
     """Expected price of one node; None where no source gives it."""
+    next_usd_per_hour: float | None
+    """What one more node adds to the bill: nothing where it is paid whether it runs or not."""
+    preference: int
+    """Jobs try pools of a lower number first, among equals the cheapest."""
     facts: Mapping[str, Any]
     """What is declared about a node, under the keys of a smoke plan: rates of links, peak of accelerators."""
 

@@ -82,6 +82,9 @@ class PoolSpec(Model):
     expected_utilization: Annotated[float, Field(ge=0, le=1)] = 0.3
     """Share of the largest size that is expected to run on average; used for the cost estimate alone."""
 
+    preference: int = 0
+    """Jobs try pools of a lower number first; among equals the cheapest that fits, by the price of a node."""
+
 
 class SystemPoolSpec(Model):
     """CPU nodes for what runs the cluster: add-ons, Kueue, MLflow."""

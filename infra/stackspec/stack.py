@@ -113,6 +113,9 @@ class SmokeSpec(Model):
     queue_timeout_s: Annotated[int, Field(ge=60, le=24 * 3600)]
     """How long the run may wait for nodes, in seconds."""
 
+    drain: bool
+    """Whether the validation stops jobs of teams that borrowed its nodes, instead of waiting for them."""
+
     schedule: str | None
     """When the same validation runs again on the live stack, as a cron expression of five fields in UTC, or
     null: only when something is deployed. Such a run uses what is idle and makes way for everything."""

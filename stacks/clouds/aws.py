@@ -195,12 +195,15 @@ class AwsCloud:
     def _pool(self, pool: PoolSpec, group: AwsGpuPool) -> Pool:
         machine = facts.instance_type(pool.machine)
         price = node_price(pool, self._spec.region)
+        usd_per_hour = price.usd_per_hour_expected if price else None
         return Pool(
             machine=pool.machine,
             max_nodes=pool.max_nodes,
             labels=group.labels,
             offer=node_offer(machine, self._on.efa_driver if pool.rdma else None),
-            usd_per_hour=price.usd_per_hour_expected if price else None,
+            usd_per_hour=usd_per_hour,
+            next_usd_per_hour=0.0 if pool.purchase.kind in ("reserved", "block") else usd_per_hour,
+            preference=pool.preference,
             facts={"peak_tflops": peak_tflops(machine), **link_rates(machine, efa=pool.rdma)},
         )
 

@@ -72,6 +72,7 @@ def _queueing(spec: StackSpec, cluster: Cluster, pools: Pools) -> Queueing:
                 "flavor": spec.smoke.pool,
                 "nodes": spec.smoke.nodes if spec.smoke.enabled else 0,
                 "scheduled": spec.smoke.enabled and spec.smoke.schedule is not None,
+                "drain": spec.smoke.drain,
             },
         },
         cluster.inside,
@@ -86,7 +87,10 @@ def _flavor(name: str, pool: Pool) -> FlavorArgs:
         "cpu": pool.offer["cpu"],
         "memory_gib": pool.offer["memory_gib"],
         "gpus": pool.offer["gpus"],
+        "preference": pool.preference,
     }
+    if pool.next_usd_per_hour is not None:
+        flavor["usd_per_hour"] = pool.next_usd_per_hour
     if "fabric" in pool.offer:
         flavor["fabric"] = pool.offer["fabric"]
     return flavor

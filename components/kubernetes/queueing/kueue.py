@@ -1,6 +1,7 @@
 """The objects Kueue is set up with, as plain data (API kueue.x-k8s.io/v1beta2)."""
 
 import hashlib
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -30,7 +31,14 @@ TEAM_LABEL = "trainstack.dev/team"
 DEFAULT = "default"
 QUEUE_NAME_LABEL = "kueue.x-k8s.io/queue-name"
 PRIORITY_LABEL = "kueue.x-k8s.io/priority-class"
-GPU_TOLERATION = {"key": GPU, "operator": "Exists", "effect": "NoSchedule"}
+# The taint of every node with GPUs.
+GPU_TAINT = {"key": GPU, "value": "present", "effect": "NoSchedule"}
+# Kueue tries flavors in their order and stops at the first one that it may (pkg/scheduler/flavorassigner,
+# `findFlavorForPodSets` and `shouldTryNextFlavor`, v0.19.2). The cheapest comes first, so a job borrows it
+# when it is idle rather than boot an expensive node of its own team's: a borrowed node costs no more. It goes
+# on to the next flavor before it preempts anybody: nobody is stopped for a price while something is idle.
+FUNGIBILITY = {"whenCanBorrow": "MayStopSearch", "whenCanPreempt": "TryNextFlavor"}
+VALIDATION, BACKGROUND = "validation", "background"
 
 Body = dict[str, Any]
 
@@ -53,11 +61,12 @@ class Priority:
 
 
 PRIORITIES = (
-    Priority("validation", 10_000, "The validation that gates a deploy; short, and rarely run."),
     Priority("production", 1_000, "Runs whose result goes to production or has a deadline."),
     Priority(DEFAULT, 100, "What a job gets that names no class."),
     Priority("sweep", 10, "Sweeps and other work that checkpoints and can wait; makes way first."),
-    Priority("background", 1, "Validations on a schedule: on what is idle; makes way for everything."),
+    # It owns its quota, so nobody takes it away. It takes that back only from what ranks below.
+    Priority(VALIDATION, 5, "The validation that gates a deploy; waits for the work of teams."),
+    Priority(BACKGROUND, 1, "Validations on a schedule: on what is idle; makes way for everything."),
 )
 
 
@@ -68,9 +77,10 @@ def flavors(args: Sequence[FlavorArgs]) -> Iterator[Body]:
         levels = flavor.get("topology")
         spec: Body = {"nodeLabels": dict(flavor["node_labels"])}
         if flavor["gpus"]:
-            # Topology-aware placement checks a job's own tolerations and the flavor's, not those that an
-            # admission plugin adds to the pods later.
-            spec["tolerations"] = [GPU_TOLERATION]
+            # A job is given GPU nodes only when its own pod template tolerates the taint, so one without GPUs
+            # waits rather than boot one, also where no other pool exists. Tolerations of the flavor would
+            # undo that: Kueue counts them as the job's, and writes them into every pod that it admits.
+            spec["nodeTaints"] = [GPU_TAINT]
         if levels:
             topology = _topology(levels)
             spec["topologyName"] = topology["metadata"]["name"]
@@ -103,14 +113,13 @@ def priority_classes() -> Iterator[Body]:
 def queues(args: Sequence[FlavorArgs], teams: Sequence[TeamArgs], gate: GateArgs) -> Iterator[Body]:
     """The cohort, and one ClusterQueue with one LocalQueue for the gate and for every team.
 
-    The gate owns the quota that one validation needs and lends it out while none runs. It takes it back
-    (`reclaimWithinCohort: Any`) from any borrower, so that a deploy never waits for a training run to
-    end and no team loses what it was promised. It borrows nothing itself. Owned quota is the only way: no
-    priority lets a job preempt in a queue that stays within its own quota.
+    The gate owns the quota that one validation needs, lends it out while none runs, and borrows nothing. It
+    waits for the jobs of teams that borrowed it, and nothing more is lent meanwhile; with `drain` it takes
+    its quota back from them. No team loses what it was promised, either way.
     """
     allotment = allot(args, teams, gate)
     yield _object("Cohort", {"name": COHORT}, {"resourceGroups": _groups(args, allotment.shared)})
-    yield _gate_queue(args, allotment)
+    yield _gate_queue(args, allotment, drain=gate.get("drain", False))
     yield _local_queue(GATE_NAMESPACE, GATE_QUEUE, GATE_QUEUE)
     if gate.get("scheduled", False):
         yield _schedule_queue(args, allotment)
@@ -121,7 +130,7 @@ def queues(args: Sequence[FlavorArgs], teams: Sequence[TeamArgs], gate: GateArgs
         yield _local_queue(name, DEFAULT, name)
 
 
-def _gate_queue(args: Sequence[FlavorArgs], allotment: Allotment) -> Body:
+def _gate_queue(args: Sequence[FlavorArgs], allotment: Allotment, *, drain: bool) -> Body:
     groups = _groups(args, allotment.gate)
     for group in groups:
         for flavor in group["flavors"]:
@@ -130,7 +139,11 @@ def _gate_queue(args: Sequence[FlavorArgs], allotment: Allotment) -> Body:
     spec = {
         "cohortName": COHORT,
         "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": GATE_NAMESPACE}},
-        "preemption": {"withinClusterQueue": "Never", "reclaimWithinCohort": "Any"},
+        # From what ranks below: validations on a schedule, and whatever else says that it is background work.
+        "preemption": {
+            "withinClusterQueue": "Never",
+            "reclaimWithinCohort": "Any" if drain else "LowerPriority",
+        },
         "resourceGroups": groups,
     }
     return _object("ClusterQueue", {"name": GATE_QUEUE}, spec)
@@ -159,6 +172,7 @@ def _team_queue(args: Sequence[FlavorArgs], team: TeamArgs, allotment: Allotment
         "cohortName": COHORT,
         "namespaceSelector": {"matchLabels": {TEAM_LABEL: team_namespace(team["name"])}},
         "queueingStrategy": "BestEffortFIFO",
+        "flavorFungibility": FUNGIBILITY,
         # Lent quota comes back when its owner asks, whatever the borrower's priority: else nothing would be
         # guaranteed. Among a team's own jobs the priority class decides.
         "preemption": {"withinClusterQueue": "LowerPriority", "reclaimWithinCohort": "Any"},
@@ -175,12 +189,10 @@ def _local_queue(namespace: str, name: str, cluster_queue: str) -> Body:
 def _groups(args: Sequence[FlavorArgs], quota: Mapping[str, Resources]) -> list[Body]:
     """One resource group over all flavors: a job gets all its resources from one pool.
 
-    A pool without GPUs comes first, so that work without GPUs does not take a GPU node. Resources that no job
-    may ask for are left out; one that is asked for and not covered keeps a job waiting.
+    Resources that no job may ask for are left out; one that is asked for and not covered keeps a job waiting.
     """
     devices = dict.fromkeys(flavor["fabric"]["resource"] for flavor in args if "fabric" in flavor)
     covered = [CPU, MEMORY, GPU, *devices]
-    ordered = sorted(args, key=lambda flavor: flavor["gpus"] > 0)
     return [
         {
             "coveredResources": covered,
@@ -192,10 +204,15 @@ def _groups(args: Sequence[FlavorArgs], quota: Mapping[str, Resources]) -> list[
                         for key in covered
                     ],
                 }
-                for flavor in ordered
+                for flavor in sorted(args, key=_turn)
             ],
         }
     ]
+
+
+def _turn(flavor: FlavorArgs) -> tuple[int, bool, float]:
+    """Where a flavor stands in the order in which a job tries them; what ties stays as declared."""
+    return flavor.get("preference", 0), flavor["gpus"] > 0, flavor.get("usd_per_hour", math.inf)
 
 
 def _quantity(resource: str, amount: int) -> str:

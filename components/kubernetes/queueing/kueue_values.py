@@ -12,7 +12,9 @@ MANAGED = "required"
 # 0.19) is not relied on: too short and a slow node means an endless loop of evictions, too long and a job
 # that cannot get all its pods holds its GPUs.
 PODS_READY_TIMEOUT = "20m"
-PODS_RECOVERY_TIMEOUT = "10m"
+# Less than the five minutes after which pods of a lost node are deleted (they tolerate it so long):
+# until then the whole gang can be queued again; afterwards a Job counts failed pods and ends.
+PODS_RECOVERY_TIMEOUT = "3m"
 
 
 def values(*, service_monitor: bool, claimed: Mapping[str, str]) -> dict[str, Any]:

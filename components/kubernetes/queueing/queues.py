@@ -12,16 +12,16 @@ from components.kubernetes.manifest import Manifest
 from components.kubernetes.queueing import kueue, kueue_values
 from components.kubernetes.queueing.quota_rules import check
 from components.kubernetes.queueing.quotas import FlavorArgs, GateArgs, TeamArgs
-from components.kubernetes.queueing.tenancy import tenant_namespace
+from components.kubernetes.queueing.tenancy import members, tenant_namespace
 from components.ordering import after
-from infra.naming import team_namespace
+from infra.naming import team_group, team_namespace
 
 
 class QueueingArgs(TypedDict):
     """Arguments of `Queueing`."""
 
     flavors: Sequence[FlavorArgs]
-    """The pools that jobs run on, in order of preference."""
+    """The pools that jobs run on."""
     teams: Sequence[TeamArgs]
     """The tenants; each gets a namespace, a queue and a share."""
     gate: GateArgs
@@ -67,9 +67,9 @@ class Queueing(Component):
         self.team_namespaces = after(pulumi.Output.from_input(tenants), created)
         self.gate_namespace = after(pulumi.Output.from_input(kueue.GATE_NAMESPACE), created)
         self.gate_queue = pulumi.Output.from_input(kueue.GATE_QUEUE)
-        self.gate_priority = pulumi.Output.from_input(kueue.PRIORITIES[0].name)
+        self.gate_priority = pulumi.Output.from_input(kueue.VALIDATION)
         self.schedule_queue = pulumi.Output.from_input(kueue.SCHEDULE_QUEUE)
-        self.schedule_priority = pulumi.Output.from_input(kueue.PRIORITIES[-1].name)
+        self.schedule_priority = pulumi.Output.from_input(kueue.BACKGROUND)
         self.register_outputs(
             {
                 "cohort": self.cohort,
@@ -97,13 +97,14 @@ class Queueing(Component):
         return release(f"{name}-kueue", "kueue", values, opts)
 
     def _namespaces(self, name: str, teams: Sequence[TeamArgs]) -> list[pulumi.Resource]:
-        gate = tenant_namespace(f"{name}-smoke", kueue.GATE_NAMESPACE, {}, self.child())
-        tenants = [team_namespace(team["name"]) for team in teams]
-        return gate + [
-            resource
-            for team in tenants
-            for resource in tenant_namespace(f"{name}-{team}", team, {kueue.TEAM_LABEL: team}, self.child())
-        ]
+        made = tenant_namespace(f"{name}-smoke", kueue.GATE_NAMESPACE, {}, self.child())
+        for team in (team["name"] for team in teams):
+            namespace = team_namespace(team)
+            of_team, labels = f"{name}-{namespace}", {kueue.TEAM_LABEL: namespace}
+            tenant = tenant_namespace(of_team, namespace, labels, self.child())
+            inside = self.child(pulumi.ResourceOptions(depends_on=tenant[0]))
+            made += [*tenant, *members(of_team, namespace, team_group(team), inside)]
+        return made
 
 
 def _resource_name(name: str, body: kueue.Body) -> str:

@@ -24,6 +24,11 @@ class FlavorArgs(NodeOffer):
     """Labels every node of the pool carries; jobs admitted to the flavor are bound to them."""
     nodes: int
     """Nodes the pool can grow to."""
+    usd_per_hour: NotRequired[float]
+    """What one more node costs by the hour; default: unknown, tried after all that is known."""
+    preference: NotRequired[int]
+    """Jobs try flavors of a lower number first, whatever they cost; default 0. Among equals those without
+    GPUs come first, then the cheapest."""
     topology: NotRequired[Sequence[str]]
     """Node labels from the widest network layer to the narrowest, for topology-aware placement."""
     fixed_size: NotRequired[bool]
@@ -51,6 +56,8 @@ class GateArgs(TypedDict):
     """Whole nodes it takes; 0 where deployments are not validated."""
     scheduled: NotRequired[bool]
     """Whether the same validation also runs on a schedule, on what lies idle; default False."""
+    drain: NotRequired[bool]
+    """Whether it stops jobs that borrowed its nodes; default False: it waits for them to end."""
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """The namespace a queue admits jobs to, and what it needs around them."""
 
 import pulumi
-from pulumi_kubernetes import core, meta, networking
+from pulumi_kubernetes import core, meta, networking, rbac
 
 from components.kubernetes.queueing.kueue_values import MANAGED, MANAGED_LABEL
 
@@ -9,6 +9,9 @@ from components.kubernetes.queueing.kueue_values import MANAGED, MANAGED_LABEL
 TRACKING_LABEL = "trainstack.dev/tracking"
 # What a container counts as in a queue when it names no request of its own.
 DEFAULT_REQUEST = {"cpu": "1", "memory": "2Gi"}
+# Kubernetes' own role for people who work in a namespace, and that of Kueue's chart: jobs of every kind that
+# it queues, and a look at the queue.
+_MEMBER_ROLES = ("edit", "kueue-batch-user-role")
 
 
 def tenant_namespace(
@@ -45,6 +48,21 @@ def tenant_namespace(
         opts=inside,
     )
     return [owned, limits, _closed_to_others(name, namespace, inside)]
+
+
+def members(name: str, namespace: str, group: str, opts: pulumi.ResourceOptions) -> list[pulumi.Resource]:
+    """What a team's group may do in the team's namespace: all that jobs need, and nothing elsewhere."""
+    role_api = "rbac.authorization.k8s.io"
+    return [
+        rbac.v1.RoleBinding(
+            f"{name}-{role}",
+            metadata=meta.v1.ObjectMetaArgs(name=f"members-{role}", namespace=namespace),
+            role_ref=rbac.v1.RoleRefArgs(api_group=role_api, kind="ClusterRole", name=role),
+            subjects=[rbac.v1.SubjectArgs(api_group=role_api, kind="Group", name=group)],
+            opts=opts,
+        )
+        for role in _MEMBER_ROLES
+    ]
 
 
 def _closed_to_others(name: str, namespace: str, opts: pulumi.ResourceOptions) -> networking.v1.NetworkPolicy:

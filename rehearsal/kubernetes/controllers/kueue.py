@@ -11,7 +11,7 @@ from ruamel.yaml import YAML
 from rehearsal.core.model import Record
 from rehearsal.kubernetes.clusters import Cluster
 from rehearsal.workloads import quantity
-from rehearsal.workloads.scheduling import requests
+from rehearsal.workloads.scheduling import Taint, requests, tolerates
 from rehearsal.workloads.translate import Object
 
 QUEUE_LABEL = "kueue.x-k8s.io/queue-name"
@@ -155,8 +155,14 @@ def _flavor(
     if record is None:
         return {}, f"flavor {flavor['name']} not found"
     facts = record.inputs.get("spec") or {}
+    pod = spec["template"]["spec"]
+    tolerations = [*(pod.get("tolerations") or ()), *(facts.get("tolerations") or ())]
+    for row in facts.get("nodeTaints") or ():
+        taint = Taint(row["key"], row.get("value") or "", row["effect"])
+        if taint.effect != "PreferNoSchedule" and not tolerates(tolerations, taint):
+            return {}, f"untolerated taint {taint} in flavor {flavor['name']}"
     labels = {str(key): str(value) for key, value in (facts.get("nodeLabels") or {}).items()}
-    own = spec["template"]["spec"].get("nodeSelector") or {}
+    own = pod.get("nodeSelector") or {}
     if any(key in own and own[key] != value for key, value in labels.items()):
         return {}, f"flavor {flavor['name']} doesn't match node affinity"
     quotas = {row["name"]: row for row in flavor.get("resources") or ()}

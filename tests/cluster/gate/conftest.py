@@ -33,7 +33,7 @@ TEAM: TeamArgs = {"name": "gate-team", "weight": 1.0}
 SMOKE: SmokeTestArgs = {
     "namespace": kueue.GATE_NAMESPACE,
     "queue": kueue.GATE_QUEUE,
-    "priority": kueue.PRIORITIES[0].name,
+    "priority": kueue.VALIDATION,
     "plan": {"stack": "test"},
     "image": "example.com/train@sha256:" + "0" * 64,
     "watch_image": "example.com/mlflow@sha256:" + "0" * 64,

@@ -101,7 +101,7 @@ def test_nodes_follow_the_launch_template(rehearsed: Rehearsed) -> None:
     assert {name: int(count) for name, count in node.extended.items()} == {GPU: 8, "vpc.amazonaws.com/efa": 2}
 
 
-def _queue(rehearsed: Rehearsed, quota: str) -> None:
+def _queue(rehearsed: Rehearsed, quota: str, **flavor: object) -> None:
     release = {
         "chart": "oci://registry.k8s.io/kueue/charts/kueue", "name": "kueue", "namespace": "kueue-system",
         "createNamespace": True,
@@ -110,7 +110,10 @@ def _queue(rehearsed: Rehearsed, quota: str) -> None:
     kind = "kubernetes:kueue.x-k8s.io/v1beta2:"
     rehearsed.create(
         kind + "ResourceFlavor",
-        {"metadata": {"name": "any"}, "spec": {"nodeLabels": {"eks.amazonaws.com/nodegroup": "system"}}},
+        {
+            "metadata": {"name": "any"},
+            "spec": {"nodeLabels": {"eks.amazonaws.com/nodegroup": "system"}, **flavor},
+        },
         "f",
     )
     flavors = [{"name": "any", "resources": [{"name": "cpu", "nominalQuota": quota}]}]
@@ -154,6 +157,23 @@ def test_kueue_admits_or_holds(rehearsed: Rehearsed, queue: str, quota: str, mes
         return
     with pytest.raises(InitFailedError, match=message):
         rehearsed.create(JOB, inputs, "train", timeout_s=0.5)
+
+
+def test_kueue_keeps_a_job_off_a_flavor_whose_taint_it_does_not_tolerate(rehearsed: Rehearsed) -> None:
+    rehearsed.namespace()
+    _queue(rehearsed, "8", nodeTaints=[{"key": GPU, "value": "present", "effect": "NoSchedule"}])
+    rehearsed.config_map("env", {"main.py": PRINT_ENV})
+
+    def queued(name: str, **pod: object) -> dict[str, Any]:
+        asks = {"resources": {"requests": {"cpu": "2"}}}
+        inputs = job(name, script_pod("env", container=asks, **pod))
+        inputs["metadata"]["labels"] = {"kueue.x-k8s.io/queue-name": "team"}
+        return inputs
+
+    with pytest.raises(InitFailedError, match=r"untolerated taint .* in flavor any"):
+        rehearsed.create(JOB, queued("plain"), "plain", timeout_s=0.5)
+    tolerant = queued("tolerant", tolerations=[{"key": GPU, "operator": "Exists"}])
+    rehearsed.create(JOB, tolerant, "tolerant")
 
 
 def test_lustre_shows_the_objects_of_its_bucket(rehearsed: Rehearsed) -> None:

@@ -44,7 +44,12 @@ def crds() -> Mapping[str, dict[str, Any]]:
         pytest.skip("no Go here to fetch Kueue's CustomResourceDefinitions with")
     command = [go, "mod", "download", "-json", "sigs.k8s.io/kueue"]
     done = subprocess.run(
-        command, cwd=ROOT / "tools" / "kueue", capture_output=True, text=True, timeout=120, check=False
+        command,
+        cwd=ROOT / "tools" / "control-plane",
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
     )
     if done.returncode:
         pytest.skip(f"Kueue's module cannot be had here: {(done.stdout + done.stderr).strip()[-300:]}")
@@ -149,9 +154,17 @@ def test_names_are_sanitised_and_namespaces_follow_them() -> None:
     }
 
 
-def test_the_gate_takes_back_what_it_lends_and_borrows_nothing() -> None:
+@pytest.mark.parametrize(("drain", "reclaimed"), [(False, "LowerPriority"), (True, "Any")])
+def test_the_gate_waits_for_teams_unless_it_may_drain(drain: bool, reclaimed: str) -> None:
+    layers = kueue.layers(FLAVORS, TEAMS, {**GATE, "drain": drain})
+    (gate,) = (body for layer in layers for body in layer if body["metadata"]["name"] == "smoke" and
+               body["kind"] == "ClusterQueue")  # fmt: skip
+    policies = {"withinClusterQueue": "Never", "reclaimWithinCohort": reclaimed}
+    assert gate["spec"]["preemption"] == policies
+
+
+def test_the_gate_lends_what_it_owns_and_borrows_nothing() -> None:
     spec = by_name("ClusterQueue")["smoke"]["spec"]
-    assert spec["preemption"] == {"withinClusterQueue": "Never", "reclaimWithinCohort": "Any"}
     amounts = {
         flavor["name"]: {entry["name"]: entry for entry in flavor["resources"]}
         for flavor in spec["resourceGroups"][0]["flavors"]
@@ -182,7 +195,9 @@ def test_scheduled_validations_own_nothing_and_are_preempted_first(
     local = found["LocalQueue", "smoke-schedule"]
     assert local["metadata"]["namespace"] == "trainstack-smoke"
     gate = found["ClusterQueue", "smoke"]
-    assert gate["spec"]["preemption"]["reclaimWithinCohort"] == "Any", "a deploy waits for no schedule"
+    values = {body["metadata"]["name"]: body["value"] for body in kueue.priority_classes()}
+    assert gate["spec"]["preemption"]["reclaimWithinCohort"] == "LowerPriority"
+    assert values["background"] < values["validation"], "a deploy waits for no schedule"
     assert gate == by_name("ClusterQueue")["smoke"] and "smoke-schedule" not in by_name("ClusterQueue")
 
 
@@ -194,10 +209,33 @@ def test_teams_get_their_quota_back_and_share_idle_quota_by_weight() -> None:
     assert spec["cohortName"] == kueue.COHORT
 
 
-def test_work_without_gpus_is_offered_the_pool_without_gpus_first() -> None:
-    groups = by_name("ClusterQueue")["team-product"]["spec"]["resourceGroups"]
-    assert [flavor["name"] for flavor in groups[0]["flavors"]] == ["cpu", "a100", "h100"]
-    assert groups[0]["coveredResources"] == ["cpu", "memory", "nvidia.com/gpu", "vpc.amazonaws.com/efa"]
+def order(*flavors: FlavorArgs) -> list[str]:
+    (group,) = by_name("ClusterQueue", list(flavors))["team-product"]["spec"]["resourceGroups"]
+    return [flavor["name"] for flavor in group["flavors"]]
+
+
+def priced(name: str, usd_per_hour: float) -> FlavorArgs:
+    return {**gpu_flavor(name), "usd_per_hour": usd_per_hour}
+
+
+def test_jobs_try_the_cheapest_flavor_first() -> None:
+    gate = gpu_flavor()  # its price is unknown
+    dear, spot, cheap = priced("dear", 32.77), priced("spot", 9.8), priced("cheap", 0.98)
+    assert order(gate, dear, spot, cheap, {**cpu_flavor(), "usd_per_hour": 99.0}) == [
+        "cpu", "cheap", "spot", "dear", "a100",
+    ]  # fmt: skip
+    assert order(gate, dear, {**spot, "usd_per_hour": 32.77}) == ["dear", "spot", "a100"], "declared order"
+    assert order(gate, dear, {**spot, "preference": 1}, cheap) == ["cheap", "dear", "a100", "spot"]
+
+
+def test_a_team_borrows_before_it_pays_more_and_pays_more_before_it_preempts() -> None:
+    spec = by_name("ClusterQueue")["team-product"]["spec"]
+    assert spec["flavorFungibility"] == {
+        "whenCanBorrow": "MayStopSearch",
+        "whenCanPreempt": "TryNextFlavor",
+    }
+    covered = spec["resourceGroups"][0]["coveredResources"]
+    assert covered == ["cpu", "memory", "nvidia.com/gpu", "vpc.amazonaws.com/efa"]
 
 
 def test_adapters_are_covered_only_where_some_pool_has_it() -> None:
@@ -210,9 +248,9 @@ def test_flavors_bind_jobs_to_their_pool() -> None:
     flavors = by_name("ResourceFlavor")
     assert flavors["a100"]["spec"] == {
         "nodeLabels": {"trainstack.dev/pool": "a100"},
-        "tolerations": [{"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule"}],
+        "nodeTaints": [{"key": "nvidia.com/gpu", "value": "present", "effect": "NoSchedule"}],
     }
-    assert "tolerations" not in flavors["cpu"]["spec"]
+    assert flavors["cpu"]["spec"] == {"nodeLabels": {"trainstack.dev/pool": "cpu"}}
     (topology,) = by_name("Topology").values()
     assert flavors["h100"]["spec"]["topologyName"] == topology["metadata"]["name"]
     assert topology["spec"]["levels"][0] == {"nodeLabel": "topology.k8s.aws/network-node-layer-1"}
@@ -225,13 +263,13 @@ def test_pools_with_the_same_layers_share_a_topology() -> None:
     assert len(by_name("Topology", [gpu_flavor(), TOPOLOGY, other])) == 2
 
 
-def test_priorities_put_validation_first_and_sweeps_last() -> None:
+def test_a_validation_ranks_below_the_work_of_teams_and_above_its_own_repetition() -> None:
     values = {body["metadata"]["name"]: body["value"] for body in kueue.priority_classes()}
     assert sorted(values, key=values.__getitem__, reverse=True) == [
-        "validation",
         "production",
         "default",
         "sweep",
+        "validation",
         "background",
     ]
 
@@ -260,8 +298,8 @@ def test_claims_for_devices_count_as_the_same_resource() -> None:
 
 
 def test_the_definitions_tested_against_are_those_of_the_chart() -> None:
-    module = (ROOT / "tools" / "kueue" / "go.mod").read_text(encoding="utf-8")
-    assert f"sigs.k8s.io/kueue v{charts()['kueue'].version}\n" in module
+    module = (ROOT / "tools" / "control-plane" / "go.mod").read_text(encoding="utf-8")
+    assert f"sigs.k8s.io/kueue v{charts()['kueue'].version} " in module
 
 
 def test_every_chart_says_where_it_was_read_and_when() -> None:

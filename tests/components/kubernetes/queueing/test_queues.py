@@ -75,9 +75,22 @@ def test_every_team_gets_a_namespace_that_is_queued_tracked_and_closed(made: Gra
     assert limits == [{"type": "Container", "defaultRequest": {"cpu": "1", "memory": "2Gi"}}]
 
 
+def test_the_members_of_a_team_work_in_its_namespace_and_in_no_other(made: Graph) -> None:
+    bindings = {
+        (row["metadata"]["namespace"], row["roleRef"]["name"], subject["name"])
+        for row in made.all("RoleBinding").values()
+        for subject in row["subjects"]
+    }
+    assert bindings == {
+        (f"team-{team}", role, f"trainstack:team:{team}")
+        for team in ("research", "product")
+        for role in ("edit", "kueue-batch-user-role")
+    }
+
+
 def test_priority_classes_keep_their_value_at_the_top_level(made: Graph) -> None:
     validation = made.find("WorkloadPriorityClass", "-validation")
-    assert validation["value"] == 10_000
+    assert validation["value"] == 5
     assert validation["apiVersion"] == "kueue.x-k8s.io/v1beta2"
 
 
