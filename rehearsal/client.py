@@ -11,19 +11,23 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from infra.engine.golang import SetupError
 from rehearsal import control, fence
+from rehearsal.controlplane import binaries
 from rehearsal.core.schema import sdk_version
 from rehearsal.core.state import State
 from rehearsal.core.vault import passphrase_file
 from rehearsal.dataplane.secret_store import CURRENT, SecretStore
+from rehearsal.kind_of_cluster import ClusterKind, ProviderKind, choose, chosen, real_cluster
 from rehearsal.kubernetes import ambient
+from rehearsal.realcluster import real_provider
 
 PACKAGES = ("aws", "gcp", "kubernetes")
 HELPERS = ("random", "tls")
 _ROOT = Path(__file__).resolve().parents[1]
 _LAUNCHER = """#!/bin/sh
 exec {python} -I -c 'import sys; sys.path.insert(0, sys.argv[1]); \
-from rehearsal.plugin import main; sys.exit(main(sys.argv[2], sys.argv[3]))' {root} {package} {home}
+from rehearsal.{module} import main; sys.exit(main(sys.argv[2], sys.argv[3]))' {root} {what} {home} "$@"
 """
 
 
@@ -32,6 +36,19 @@ class Rehearsal:
 
     def __init__(self, home: Path) -> None:
         self.home = home.resolve()
+
+    def choose(self, cluster: ClusterKind | None, provider: ProviderKind | None) -> None:
+        """Choose what Kubernetes is here, None for what it is already.
+
+        Raises UserError when what exists was made with another, SetupError when programs are missing.
+        """
+        if choose(self.home, cluster, provider, self.status()["resources"]):
+            self.stop()  # the next daemon has what was chosen
+        if chosen(self.home).provider is ProviderKind.REAL and real_provider.installed() is None:
+            where = "neither on PATH nor in the plug-in folder of Pulumi. `pulumi plugin install` gets it."
+            raise SetupError(f"--provider real: {real_provider.NAME} is {where}")
+        if real_cluster(self.home) and binaries.ready() is None:
+            raise SetupError("--cluster real: the control plane is not built here. Run `make binaries`.")
 
     def environment(self) -> dict[str, str]:
         """Variables under which any Pulumi command runs against the emulated clouds and nothing else.
@@ -60,6 +77,8 @@ class Rehearsal:
 
     def kubeconfig(self) -> Path:
         """A file for KUBECONFIG: the cluster of programs that use whichever is current and make none."""
+        if chosen(self.home).provider is ProviderKind.REAL:
+            return real_provider.admin_kubeconfig(self.home)
         path = self.home / "kubeconfig"
         control.private(self.home)
         path.write_text(ambient.KUBECONFIG)
@@ -195,7 +214,10 @@ class Rehearsal:
             folder = self.home / "pulumi" / "plugins" / f"resource-{package}-v{version}"
             folder.mkdir(parents=True, exist_ok=True)
             launcher = folder / f"pulumi-resource-{package}"
-            words = {"python": sys.executable, "root": _ROOT, "package": package, "home": self.home}
+            real = chosen(self.home).provider is ProviderKind.REAL and package == "kubernetes"
+            what = {"module": "realcluster.real_provider", "what": real_provider.installed()}
+            what = what if real else {"module": "plugin", "what": package}
+            words = {"python": sys.executable, "root": _ROOT, "home": self.home, **what}
             text = _LAUNCHER.format(**{name: shlex.quote(str(word)) for name, word in words.items()})
             if not launcher.exists() or launcher.read_text() != text:
                 draft = launcher.with_suffix(f".{os.getpid()}")

@@ -20,6 +20,7 @@ from infra.errors import USAGE_EXIT_CODE, Problem, UserError
 from rehearsal import homes
 from rehearsal.client import Rehearsal
 from rehearsal.core import faults as rehearsal_faults
+from rehearsal.kind_of_cluster import ClusterKind, ProviderKind
 from rehearsal.projects.project import read
 from rehearsal.projects.workspace import Workspace, of_checkout
 from rehearsal.recovery import alone
@@ -32,6 +33,14 @@ _VALIDATION, _JOB = ":SmokeTest$", "kubernetes:batch/v1:Job"
 def checkout_workspace(stack: str) -> Workspace:
     """The workspace of a rehearsed stack of this checkout; made when it is new. Raises UserError."""
     return of_checkout(read(ROOT), stack, homes.of_checkout(), require().path)
+
+
+@dataclass(frozen=True)
+class Kinds:
+    """What a command says of its rehearsal's Kubernetes; None: as it was."""
+
+    cluster: ClusterKind | None = None
+    provider: ProviderKind | None = None
 
 
 @dataclass
@@ -121,16 +130,26 @@ def _finish(outcome: Outcome) -> None:
 
 
 def open_session(
-    stack: str, *, rehearse: bool, faults: Sequence[str] = (), scenario: Path | None = None
+    stack: str,
+    *,
+    rehearse: bool,
+    faults: Sequence[str] = (),
+    scenario: Path | None = None,
+    kinds: Kinds = Kinds(),
 ) -> Session:
-    """Check the spec, then open the stack. Raises UserError before anything is started."""
+    """Check the spec, then open the stack. Raises UserError and SetupError before anything is started."""
     loaded = stackspec.load_file(stack)
     if not rehearse:
+        if kinds != Kinds():
+            said = f"{kinds.cluster or kinds.provider}"
+            rule = "only a rehearsal can choose its cluster"
+            raise UserError([Problem("--cluster", said, rule, "Add --rehearse, or leave it out.")])
         if faults or scenario:
             fix = "Add --rehearse, or leave the fault out."
             raise UserError([Problem("--fault", [*faults], "faults exist only in a rehearsal", fix)])
         return Session(loaded, EngineStack(stack, dict(os.environ)))
     parsed = rehearsal_faults.parse(faults, scenario)
+    homes.of_checkout().choose(kinds.cluster, kinds.provider)
     workspace = checkout_workspace(stack)
     for line in workspace.notes:
         typer.echo(f"  {line}")

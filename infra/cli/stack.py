@@ -5,11 +5,27 @@ from typing import Annotated
 
 import typer
 
+from rehearsal.kind_of_cluster import ClusterKind, ProviderKind
+
 Stack = Annotated[
     str, typer.Option("--stack", "-s", help="The stack: a file stacks/config/Pulumi.<stack>.yaml.")
 ]
 Rehearse = Annotated[
     bool, typer.Option("--rehearse", help="Use the emulated clouds on this machine instead of the real ones.")
+]
+Cluster = Annotated[
+    ClusterKind | None,
+    typer.Option(
+        "--cluster",
+        help="With --rehearse: the quick emulation of Kubernetes, or a real control plane. Remembered.",
+    ),
+]
+Provider = Annotated[
+    ProviderKind | None,
+    typer.Option(
+        "--provider",
+        help="With --cluster real: our Kubernetes provider, or the installed pulumi-resource-kubernetes.",
+    ),
 ]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask before changing anything.")]
 Verbose = Annotated[
@@ -36,34 +52,56 @@ def up(
     yes: Yes = False,
     fault: Fault = None,
     faults: Scenario = None,
+    cluster: Cluster = None,
+    provider: Provider = None,
     verbose: Verbose = False,
 ) -> None:
     """Create and change what the stack file asks for, then validate it by a real training run."""
-    from infra.cli.session import open_session  # noqa: PLC0415
+    from infra.cli.session import Kinds, open_session  # noqa: PLC0415
 
-    session = open_session(stack, rehearse=rehearse, faults=fault or (), scenario=faults)
+    kinds = Kinds(cluster, provider)
+    session = open_session(stack, rehearse=rehearse, faults=fault or (), scenario=faults, kinds=kinds)
     session.up(confirmed=yes, verbose=verbose)
 
 
-def preview(stack: Stack, rehearse: Rehearse = False, faults: Scenario = None) -> None:
+def preview(
+    stack: Stack,
+    rehearse: Rehearse = False,
+    faults: Scenario = None,
+    cluster: Cluster = None,
+    provider: Provider = None,
+) -> None:
     """Say what `up` would do, and what the stack would cost."""
-    from infra.cli.session import open_session  # noqa: PLC0415
+    from infra.cli.session import Kinds, open_session  # noqa: PLC0415
 
-    open_session(stack, rehearse=rehearse, scenario=faults).preview()
+    kinds = Kinds(cluster, provider)
+    open_session(stack, rehearse=rehearse, scenario=faults, kinds=kinds).preview()
 
 
-def refresh(stack: Stack, rehearse: Rehearse = False, yes: Yes = False) -> None:
+def refresh(
+    stack: Stack,
+    rehearse: Rehearse = False,
+    yes: Yes = False,
+    cluster: Cluster = None,
+    provider: Provider = None,
+) -> None:
     """Take over into the state what changed outside of it."""
-    from infra.cli.session import open_session  # noqa: PLC0415
+    from infra.cli.session import Kinds, open_session  # noqa: PLC0415
 
-    open_session(stack, rehearse=rehearse).refresh(confirmed=yes)
+    open_session(stack, rehearse=rehearse, kinds=Kinds(cluster, provider)).refresh(confirmed=yes)
 
 
-def destroy(stack: Stack, rehearse: Rehearse = False, yes: Yes = False) -> None:
+def destroy(
+    stack: Stack,
+    rehearse: Rehearse = False,
+    yes: Yes = False,
+    cluster: Cluster = None,
+    provider: Provider = None,
+) -> None:
     """Delete everything the stack created."""
-    from infra.cli.session import open_session  # noqa: PLC0415
+    from infra.cli.session import Kinds, open_session  # noqa: PLC0415
 
-    open_session(stack, rehearse=rehearse).destroy(confirmed=yes)
+    open_session(stack, rehearse=rehearse, kinds=Kinds(cluster, provider)).destroy(confirmed=yes)
 
 
 def status(stack: Stack, rehearse: Rehearse = False) -> None:

@@ -1,6 +1,8 @@
 """The parent of a control plane's processes: `python -m rehearsal.controlplane`, an order on its input.
 
 It prints one line of JSON a step and `{"ready": true}`, then serves until its input ends or a signal comes.
+`{"install": "kueue", "values": {...}}` and `{"remove": "kueue"}` are answered by `{"ready": true}` or
+`{"error": text}`.
 All its children end with it, however it ends.
 """
 
@@ -11,19 +13,24 @@ import select
 import shutil
 import signal
 import sys
+import time
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from infra.engine.golang import SetupError
+from rehearsal.control import ControlError, exclusive
 from rehearsal.controlplane import binaries
-from rehearsal.controlplane.addons import ADDONS, start_addon
-from rehearsal.controlplane.api import Access
+from rehearsal.controlplane.addons import ADDONS, remove_addon, start_addon
+from rehearsal.controlplane.api import Access, ApiError
 from rehearsal.controlplane.certificates import Authority
 from rehearsal.controlplane.nodes import start_kwok
 from rehearsal.controlplane.order import ADMIN, Order
 from rehearsal.controlplane.processes import Processes, Site, StartError
-from rehearsal.controlplane.servers import start_servers, write_kubeconfig
+from rehearsal.controlplane.servers import ACCESS, start_servers, write_kubeconfig
 
 _TRIES = 3
+_PATIENCE_S = 30.0
 _TAKEN = "address already in use"
 
 
@@ -34,23 +41,54 @@ def main() -> int:
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(number, lambda *_: os.write(wake, b"x"))
     try:
-        processes = _start(order)
-    except (StartError, SetupError) as error:
+        with _alone(order):
+            return _serve(order, stopped)
+    except (StartError, SetupError, ControlError) as error:
         _say(error=str(error))
         return 1
+
+
+@contextlib.contextmanager
+def _alone(order: Order) -> Iterator[None]:
+    """Wait until an earlier control plane of this folder, which may just be ending, has ended."""
+    order.home.parent.mkdir(parents=True, exist_ok=True)
+    with exclusive(order.home.with_suffix(".lock"), time.monotonic() + _PATIENCE_S):
+        yield
+
+
+def _serve(order: Order, stopped: int) -> int:
+    """Start everything and do what is asked until the input ends; the exit code."""
+    site, access = _start(order)
     try:
         _say(ready=True)
-        while not select.select([sys.stdin.fileno(), stopped], [], [], 1.0)[0]:
-            name = processes.ended()
+        while stopped not in (ready := select.select([sys.stdin.fileno(), stopped], [], [], 1.0)[0]):
+            if ready:
+                line = sys.stdin.readline()
+                if not line:
+                    break
+                _obey(json.loads(line), site, access)
+            name = site.processes.ended()
             if name:
                 _say(error=f"{name} ended by itself; see {order.home / name}.log")
                 return 1
     finally:
-        processes.stop()
+        site.processes.stop()
     return 0
 
 
-def _start(order: Order) -> Processes:
+def _obey(message: dict[str, Any], site: Site, access: Access) -> None:
+    try:
+        if "install" in message:
+            start_addon(ADDONS[message["install"]], message["values"], access, site)
+        else:
+            remove_addon(ADDONS[message["remove"]], access, site)
+    except (StartError, ApiError) as error:
+        _say(error=str(error))
+    else:
+        _say(ready=True)
+
+
+def _start(order: Order) -> tuple[Site, Access]:
     """Everything, again with other ports when one was taken in the meantime."""
     for _ in range(_TRIES - 1):
         with contextlib.suppress(_TakenError):
@@ -62,21 +100,21 @@ class _TakenError(StartError):
     pass
 
 
-def _try(order: Order) -> Processes:
-    shutil.rmtree(order.home, ignore_errors=True)
-    order.home.mkdir(parents=True, mode=0o700)
+def _try(order: Order) -> tuple[Site, Access]:
+    if not order.keep:
+        shutil.rmtree(order.home, ignore_errors=True)
+    order.home.mkdir(parents=True, exist_ok=True, mode=0o700)
     processes = Processes(order.home)
     try:
-        _start_all(order, processes)
+        return _start_all(order, processes)
     except BaseException as error:
         processes.stop()
         if isinstance(error, StartError) and _TAKEN in str(error):
             raise _TakenError(str(error)) from error
         raise
-    return processes
 
 
-def _start_all(order: Order, processes: Processes) -> None:
+def _start_all(order: Order, processes: Processes) -> tuple[Site, Access]:
     found = binaries.require(lambda text: _say(step=text))
     site = Site(order.home, processes, found, Authority(order.home / "certificates"))
     _say(step="starting etcd and the API server")
@@ -88,12 +126,13 @@ def _start_all(order: Order, processes: Processes) -> None:
             _say(step=f"starting {name}")
             start_addon(ADDONS[name], values, access, site)
     _remember(order.home, access)
+    return site, access
 
 
 def _remember(home: Path, access: Access) -> None:
     files = {"authority": access.authority, "certificate": access.certificate, "key": access.key}
     said = {"server": access.server, **{name: str(path) for name, path in files.items()}}
-    (home / "access.json").write_text(json.dumps(said), encoding="utf-8")
+    (home / ACCESS).write_text(json.dumps(said), encoding="utf-8")
 
 
 def _say(**words: object) -> None:

@@ -6,6 +6,7 @@ its own service account (so that its RBAC counts), and its webhooks are reached 
 
 import base64
 import json
+import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,6 +28,10 @@ _TOKEN_S = 24 * 3600
 _FIRST = ("Namespace", "CustomResourceDefinition", "ServiceAccount")
 # Run as a process here, or of no use without a network of pods.
 _LEFT_OUT = ("Deployment", "APIService", "PodDisruptionBudget", "Secret")
+_LAST = {
+    "ValidatingWebhookConfiguration": -1, "MutatingWebhookConfiguration": -1, "CustomResourceDefinition": 1,
+}  # fmt: skip
+_OBJECTS = "objects.json"
 
 
 @dataclass(frozen=True)
@@ -53,11 +58,17 @@ ADDONS = {
 
 
 def start_addon(addon: Addon, values: Mapping[str, Any], access: Access, site: Site) -> None:
-    """Install a chart and start its controller; it is ready when its webhooks answer. Raises StartError."""
+    """Install a chart and run its controller in place of an earlier one; ready when its webhooks answer.
+
+    Raises StartError.
+    """
     (chart,) = files_of(addon.name)
     objects = render(site.binaries["helm"], chart, Release(addon.name, addon.namespace), values)
+    site.processes.stop(addon.name)
     folder = site.home / addon.name
+    shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
+    (folder / _OBJECTS).write_text(json.dumps(objects), encoding="utf-8")
     webhook_port, health_port = free_ports(2)
     with Api(access) as api:
         said = next(_configurations(objects))
@@ -96,13 +107,29 @@ def start_addon(addon: Addon, values: Mapping[str, Any], access: Access, site: S
     site.processes.wait(addon.name, ready, _PATIENCE_S)
 
 
+def remove_addon(addon: Addon, access: Access, site: Site) -> None:
+    """End a controller and delete what its chart brought; silent when it is not installed."""
+    site.processes.stop(addon.name)
+    folder = site.home / addon.name
+    if not folder.exists():
+        return
+    objects = json.loads((folder / _OBJECTS).read_text(encoding="utf-8"))
+    with Api(access) as api:
+        # Webhooks first: nobody answers them any more. What others are made of comes last.
+        for body in sorted(_wanted(objects), key=lambda body: _LAST.get(body["kind"], 0)):
+            metadata = body["metadata"]
+            if body["kind"] != "Namespace":
+                namespace = str(metadata.get("namespace") or "")
+                api.delete(body["apiVersion"], body["kind"], metadata["name"], namespace)
+    shutil.rmtree(folder)
+
+
 def _install(
     api: Api, addon: Addon, objects: Sequence[Object], authority: Authority, webhook_port: int
 ) -> None:
     namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": addon.namespace}}
     api.apply(namespace)
-    wanted = [body for body in objects if body["kind"] not in _LEFT_OUT and not _for_tests(body)]
-    for body in sorted(wanted, key=lambda body: body["kind"] not in _FIRST):
+    for body in sorted(_wanted(objects), key=lambda body: body["kind"] not in _FIRST):
         if body["kind"] in ("ValidatingWebhookConfiguration", "MutatingWebhookConfiguration"):
             for webhook in body["webhooks"]:
                 webhook["clientConfig"] = _reached_by_url(webhook["clientConfig"], authority, webhook_port)
@@ -112,6 +139,10 @@ def _install(
                 client = conversion["clientConfig"]
                 conversion["clientConfig"] = _reached_by_url(client, authority, webhook_port)
         api.apply(body)
+
+
+def _wanted(objects: Sequence[Object]) -> Iterator[Object]:
+    return (body for body in objects if body["kind"] not in _LEFT_OUT and not _for_tests(body))
 
 
 def _for_tests(body: Object) -> bool:

@@ -26,21 +26,31 @@ class Pair:
 
 
 class Authority:
-    """A new authority whose files, and those of what it signs, lie in `folder`, readable by their owner."""
+    """An authority whose files, and those of what it signs, lie in `folder`, readable by their owner.
+
+    It is the one whose key lies there already, or a new one.
+    """
 
     def __init__(self, folder: Path, name: str = "trainstack-control-plane") -> None:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         self._folder = folder
+        self.file, key = folder / "ca.crt", folder / "ca.key"
+        self._name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
+        if self.file.exists():
+            loaded = serialization.load_pem_private_key(key.read_bytes(), None)
+            assert isinstance(loaded, rsa.RSAPrivateKey)
+            self._key = loaded
+            self._certificate = x509.load_pem_x509_certificate(self.file.read_bytes())
+            return
         # RSA: Kueue reads the key of its webhook's authority as such (open-policy-agent/cert-controller).
         self._key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
-        self._name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
         builder = (
             self._builder(self._name, self._key)
             .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
             .add_extension(x509.SubjectAlternativeName([x509.DNSName(name)]), critical=False)
         )
         self._certificate = builder.sign(self._key, hashes.SHA256())
-        self.file = folder / "ca.crt"
+        write_key(self._key, key)
         self.file.write_bytes(self.pem)
 
     @property

@@ -4,15 +4,17 @@ import contextlib
 import json
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+import threading
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 from infra.engine.golang import ROOT
 from rehearsal.controlplane.api import Access, Api
 from rehearsal.controlplane.processes import StartError
+from rehearsal.controlplane.servers import ACCESS
 
 ADMIN = "admin.kubeconfig"
 _STOP_S = 20.0
@@ -22,7 +24,7 @@ Tell = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Order:
-    """A control plane to start in a folder of its own; what an earlier one left there is removed."""
+    """A control plane to start in a folder of its own; what an earlier one left there is removed, or kept."""
 
     home: Path
     kueue: dict[str, Any] | None = None
@@ -31,6 +33,8 @@ class Order:
     """Values of JobSet's chart; None for one without JobSet."""
     node_grace_s: int = 50
     """Seconds without a heartbeat after which a node counts as lost; 50 is Kubernetes' own default."""
+    keep: bool = False
+    """Go on with what an earlier one left: its objects, its authority, its address."""
 
     def text(self) -> str:
         """As one line of JSON."""
@@ -50,6 +54,7 @@ class ControlPlane:
     home: Path
     access: Access
     process: "subprocess.Popen[str]"
+    _asking: threading.Lock = field(default_factory=threading.Lock)
 
     @property
     def kubeconfig(self) -> Path:
@@ -59,6 +64,24 @@ class ControlPlane:
     def api(self) -> Api:
         """A connection as administrator."""
         return Api(self.access)
+
+    def install(self, addon: str, values: Mapping[str, Any]) -> None:
+        """Install an add-on's chart and run its controller, in place of an earlier one. Raises StartError."""
+        self._ask({"install": addon, "values": dict(values)})
+
+    def remove(self, addon: str) -> None:
+        """End an add-on's controller and delete what its chart brought. Raises StartError."""
+        self._ask({"remove": addon})
+
+    def _ask(self, message: dict[str, Any]) -> None:
+        assert self.process.stdin and self.process.stdout
+        with self._asking:
+            try:
+                self.process.stdin.write(json.dumps(message) + "\n")
+                self.process.stdin.flush()
+            except OSError as error:
+                raise StartError(f"the control plane has ended; its logs are in {self.home}") from error
+            _await_ready(self.process, lambda text: None)
 
 
 @contextmanager
@@ -73,7 +96,7 @@ def running(order: Order, tell: Tell = lambda text: None) -> Iterator[ControlPla
             process.stdin.write(order.text() + "\n")
             process.stdin.flush()
             _await_ready(process, tell)
-            said = json.loads((order.home / "access.json").read_text(encoding="utf-8"))
+            said = json.loads((order.home / ACCESS).read_text(encoding="utf-8"))
             authority, certificate, key = (Path(said[name]) for name in ("authority", "certificate", "key"))
             access = Access(said["server"], authority, certificate, key)
             yield ControlPlane(order.home, access, process)

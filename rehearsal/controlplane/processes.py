@@ -75,19 +75,20 @@ class Processes:
         """The name of a process that ended by itself, empty when all run."""
         return next((name for name, child in self._children.items() if child.poll() is not None), "")
 
-    def stop(self, patience_s: float = 5.0) -> None:
-        """End all of them: politely at first, then for good."""
-        for child in reversed(self._children.values()):
+    def stop(self, name: str = "", patience_s: float = 5.0) -> None:
+        """End one of them, silent when it does not run, or all: politely at first, then for good."""
+        ending = [each for each in reversed(self._children) if name in ("", each)]
+        for child in map(self._children.__getitem__, ending):
             with contextlib.suppress(ProcessLookupError):
                 child.send_signal(signal.SIGTERM)
         deadline = time.monotonic() + patience_s
-        for child in reversed(self._children.values()):
+        for each in ending:
+            child = self._children.pop(each)
             try:
                 child.wait(max(0.1, deadline - time.monotonic()))
             except subprocess.TimeoutExpired:
                 child.kill()
                 child.wait()
-        self._children.clear()
 
     def _log(self, name: str) -> Path:
         return self._folder / f"{name}.log"

@@ -12,6 +12,7 @@ from rehearsal.controlplane.certificates import write_key
 from rehearsal.controlplane.processes import Site, free_ports
 
 AUDIT_LOG = "audit.log"
+ACCESS = "access.json"
 SERVICE_RANGE = "10.96.0.0/16"
 # Beyond those that Kubernetes enables by itself, Pod Security among them. Managed clusters have both.
 # source: docs.aws.amazon.com/eks/latest/userguide/platform-versions.html (enabled admission controllers)
@@ -27,7 +28,8 @@ _PATIENCE_S = 60.0
 
 def start_servers(site: Site, *, node_grace_s: int) -> Access:
     """Start all four; the administrator's access. Raises StartError."""
-    etcd_port, peer_port, port = free_ports(3)
+    etcd_port, peer_port, fresh = free_ports(3)
+    port = _kept_port(site.home) or fresh
     authority, binaries, processes = site.authority, site.binaries, site.processes
     _start_etcd(site, etcd_port, peer_port)
     server = f"https://127.0.0.1:{port}"
@@ -56,6 +58,12 @@ def start_servers(site: Site, *, node_grace_s: int) -> Access:
         [binaries["kube-scheduler"], f"--kubeconfig={scheduler}", "--leader-elect=false", "--secure-port=0"],
     )
     return access
+
+
+def _kept_port(home: Path) -> int:
+    """The port of an earlier control plane that this one goes on with, 0 for none: kubeconfigs name it."""
+    kept = home / ACCESS
+    return int(json.loads(kept.read_text())["server"].rpartition(":")[2]) if kept.exists() else 0
 
 
 def _is_ready(api: Api) -> bool:
@@ -115,11 +123,12 @@ def _start_api_server(site: Site, etcd_port: int, port: int) -> Path:
     authority, home = site.authority, site.home
     serving = authority.sign("kube-apiserver", hosts=("kubernetes", "kubernetes.default.svc"))
     client = authority.sign("kube-apiserver-etcd-client")
-    signing = ec.generate_private_key(ec.SECP256R1())
     key, public = home / "service-accounts.key", home / "service-accounts.pub"
-    write_key(signing, key)
-    form = serialization.PublicFormat.SubjectPublicKeyInfo
-    public.write_bytes(signing.public_key().public_bytes(serialization.Encoding.PEM, form))
+    if not public.exists():
+        signing = ec.generate_private_key(ec.SECP256R1())
+        write_key(signing, key)
+        form = serialization.PublicFormat.SubjectPublicKeyInfo
+        public.write_bytes(signing.public_key().public_bytes(serialization.Encoding.PEM, form))
     policy = home / "audit-policy.json"
     policy.write_text(json.dumps(_AUDIT_POLICY), encoding="utf-8")
     site.processes.start(

@@ -25,6 +25,7 @@ from rehearsal.core.model import Cloud, RefusalError
 from rehearsal.core.provider import Provider
 from rehearsal.core.schema import Schemas
 from rehearsal.core.state import State
+from rehearsal.kind_of_cluster import real_cluster
 
 _LOG = logging.getLogger("rehearsal")
 # Long enough for the next command of a script, short enough that nothing seems to be left behind.
@@ -38,6 +39,9 @@ _CLOUDS = {
     "random": "rehearsal.helpers.random_values:RandomCloud",
     "tls": "rehearsal.helpers.tls:TlsCloud",
 }
+# Where a home has a real control plane: the cloud of it, and what makes clusters of it.
+_REAL = {"kubernetes": "rehearsal.realcluster.cloud:RealKubernetesCloud"}
+_MAKES_REAL = dict.fromkeys(("aws", "gcp"), "rehearsal.realcluster.made_clusters:MadeClusters")
 # Clouds whose accounts have limits.
 _LIMITED = {"aws": "rehearsal.aws.limits:Limited"}
 # What they make lives in the engine's state alone, so there is nothing to count.
@@ -54,6 +58,12 @@ class _Supervisor(Protocol):
     def stop(self) -> None: ...
 
 
+class _Holding(Protocol):
+    """What a cloud offers to a provider that is not ours."""
+
+    def hold(self) -> None: ...
+
+
 class Server:
     """Owns the state, the clouds and the control socket of one rehearsal home."""
 
@@ -68,6 +78,7 @@ class Server:
         self._lock = threading.Lock()
         self._engines: dict[int, int] = {}  # lease -> process of the engine
         self._providers: dict[Provider, int] = {}  # those that may be at work -> process of the engine
+        self._real = real_cluster(home)
         self._idle_since = time.monotonic()
         self._stopping = threading.Event()
 
@@ -98,10 +109,14 @@ class Server:
             if package not in self._clouds:
                 schemas = Schemas(package, _cache(self._home) / "schemas")
                 self._schemas[package] = schemas
-                self._clouds[package] = _named(_CLOUDS[package])(self._state, schemas, self._home)
+                self._clouds[package] = _named(self._class(package))(self._state, schemas, self._home)
                 if hasattr(self._clouds[package], "restore"):
                     cast(_Supervisor, self._clouds[package]).restore()
             return self._clouds[package]
+
+    def _class(self, package: str) -> str:
+        """The cloud of a package, as this home has it."""
+        return _REAL[package] if self._real and package in _REAL else _CLOUDS[package]
 
     def _supervisors(self) -> list[_Supervisor]:
         with self._building:
@@ -164,6 +179,11 @@ class Server:
                 )
                 held.append((server, provider))
                 return {"port": port}
+            if message["op"] == "hold":
+                with self._lock:
+                    self._engines[lease] = int(message["engine"])
+                cast(_Holding, self.cloud("kubernetes")).hold()
+                return {}
             if message["op"] in _OPERATIONS:
                 return _OPERATIONS[message["op"]](self, message)
         except RefusalError as refusal:
@@ -209,6 +229,8 @@ class Server:
         if package not in _CLOUDS:
             raise ValueError(f"{package} is not emulated; emulated are {', '.join(_CLOUDS)}")
         cloud = self.cloud(package)
+        if self._real and package in _MAKES_REAL:
+            cloud = _named(_MAKES_REAL[package])(cloud, self._state, self._home)
         if package not in _HELPERS:
             cloud = Journaled(cloud, self._journal)
             if package in _LIMITED:

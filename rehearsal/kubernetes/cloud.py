@@ -18,12 +18,11 @@ from rehearsal.core.model import (
 )
 from rehearsal.core.schema import Schemas
 from rehearsal.core.state import DuplicateError, State
-from rehearsal.core.validate import validate
 from rehearsal.dataplane.server import Dataplane
 from rehearsal.kubernetes import ambient, functions, helm
 from rehearsal.kubernetes.api import admission, awaits, finalizers, objects
+from rehearsal.kubernetes.api.checks import checked
 from rehearsal.kubernetes.api.diffs import REPLACE_UNREADY, annotations, diff, keeps_name
-from rehearsal.kubernetes.api.naming import assign_name
 from rehearsal.kubernetes.awaiter.wait_for import skipped
 from rehearsal.kubernetes.clusters import (
     EKS_CLUSTER,
@@ -100,22 +99,9 @@ class KubernetesCloud:
     ) -> tuple[Properties, list[CheckFailure]]:
         """See `model.Cloud`."""
         schema = self._schemas.resource(call.type)
-        failures = validate(schema, new) if schema else []
-        if call.type == HELM_RELEASE:
-            inputs, more = helm.check(call, old, new)
-            return inputs, failures + more
-        if is_patch(call.type) and not (new.get("metadata") or {}).get("name"):
-            failures.append(
-                CheckFailure("metadata.name", "patch resources require the `.metadata.name` field to be set")
-            )
-        inputs = assign_name(call.name, call.random_seed, old, new)
-        metadata = inputs.get("metadata")
-        default = call.instance.config.get("namespace")
-        kind = parse(call.type)
-        namespaced = schema is None or builtin_namespaced(kind.kind)
-        if default and namespaced and isinstance(metadata, dict) and not metadata.get("namespace"):
-            inputs = {**inputs, "metadata": {**metadata, "namespace": default}}
-        failures += admission.check(call.type, inputs, custom=schema is None, said=failures)
+        inputs, failures = checked(schema, call, old, new)
+        if call.type != HELM_RELEASE:
+            failures += admission.check(call.type, inputs, custom=schema is None, said=failures)
         return inputs, failures
 
     def diff(

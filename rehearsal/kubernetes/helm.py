@@ -1,6 +1,6 @@
 """Helm releases: `kubernetes:helm.sh/v3:Release`."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from rehearsal.core import properties
@@ -62,7 +62,7 @@ def create(call: Call, cluster: Cluster, inputs: Properties) -> tuple[str, Prope
     """Install a chart. Raises RefusalError, or InitFailedError when its pods have no node to run on."""
     name, namespace = str(inputs["name"]), str(inputs.get("namespace") or "default")
     identifier = f"{namespace}/{name}"
-    chart = _known(call, inputs)
+    chart = known(call, inputs)
     if cluster.state.get("kubernetes", HELM_RELEASE, cluster.scope, identifier):
         raise RefusalError(
             "AlreadyExists", f"cannot re-use a name that is still in use: release {identifier}"
@@ -77,24 +77,24 @@ def create(call: Call, cluster: Cluster, inputs: Properties) -> tuple[str, Prope
                     f'Unable to continue with install: CustomResourceDefinition "{crd.name}" exists and '
                     "cannot be imported into the current release: invalid ownership metadata",
                 )
-    outputs = _outputs(inputs, chart, revision=1)
+    outputs = outputs_of(inputs, chart, revision=1)
     cluster.state.insert(
         package="kubernetes", type=HELM_RELEASE, scope=cluster.scope, id=identifier, urn=call.urn, name=name,
         inputs=inputs, outputs=outputs,
     )  # fmt: skip
     _make_services(cluster, chart, inputs, namespace)
-    _await(call, cluster, identifier, inputs, outputs)
+    wait(call, cluster, identifier, inputs, outputs)
     return identifier, outputs
 
 
 def update(call: Call, cluster: Cluster, record: Record, inputs: Properties) -> Properties:
     """Upgrade a release."""
-    chart = _known(call, inputs)
-    outputs = _outputs(inputs, chart, revision=int(record.outputs["status"]["revision"]) + 1)
+    chart = known(call, inputs)
+    outputs = outputs_of(inputs, chart, revision=int(record.outputs["status"]["revision"]) + 1)
     cluster.state.replace(record, inputs=inputs, outputs=outputs)
     _remove_services(cluster, record)
     _make_services(cluster, chart, inputs, outputs["namespace"])
-    _await(call, cluster, record.id, inputs, outputs)
+    wait(call, cluster, record.id, inputs, outputs)
     return outputs
 
 
@@ -106,6 +106,15 @@ def delete(cluster: Cluster, record: Record) -> None:
     real uninstall hangs until its time limit: it is refused here, with what to delete first.
     """
     chart = find(str(record.inputs.get("chart") or ""))
+    refuse_left(cluster, record, chart)
+    if chart and chart.crds and chart.crds_in != "templates" and not record.inputs.get("skipCrds"):
+        cluster.keep_crds(chart)
+    _remove_services(cluster, record)
+    cluster.state.remove(record)
+
+
+def refuse_left(cluster: Cluster, record: Record, chart: Chart | None) -> None:
+    """Raise RefusalError while objects exist whose kinds an uninstall would remove."""
     if chart and chart.crds_in == "templates":
         left = cluster.custom_objects(chart.crds)
         if left:
@@ -116,10 +125,6 @@ def delete(cluster: Cluster, record: Record) -> None:
                 f"exist ({names}) together with the controller that clears their finalizers, and time out.",
                 "Make those objects depend on the release, so that they are deleted before it.",
             )
-    elif chart and chart.crds and not record.inputs.get("skipCrds"):
-        cluster.keep_crds(chart)
-    _remove_services(cluster, record)
-    cluster.state.remove(record)
 
 
 def preview(inputs: Properties) -> Properties:
@@ -132,7 +137,8 @@ def namespace_exists(state: State, cluster: Cluster, name: str) -> bool:
     return state.document(NAMESPACE_SPACE, f"{cluster.identity}|{name}") is not None
 
 
-def _known(call: Call, inputs: Properties) -> Chart | None:
+def known(call: Call, inputs: Properties) -> Chart | None:
+    """The chart of a release; warns about one that the rehearsal does not know."""
     reference = str(inputs.get("chart"))
     chart = find(reference)
     if chart is None:
@@ -145,11 +151,21 @@ def _known(call: Call, inputs: Properties) -> Chart | None:
 
 
 def _make_services(cluster: Cluster, chart: Chart | None, inputs: Properties, namespace: str) -> None:
-    """Make the chart's Services; nothing answers there, because a chart's own pods are not run."""
+    for given in services(chart, inputs, namespace):
+        name = given["metadata"]["name"]
+        on_aws = cluster.record.type == EKS_CLUSTER
+        cluster.state.insert(
+            package="kubernetes", type=_SERVICE, scope=cluster.scope, id=f"{namespace}/{name}", urn="",
+            name=name, inputs=given, outputs=objects.born(parse(_SERVICE), given, namespace, on_aws=on_aws),
+        )  # fmt: skip
+
+
+def services(chart: Chart | None, inputs: Properties, namespace: str) -> Iterator[Properties]:
+    """A chart's Services; nothing answers there, because a chart's own pods are not run."""
     values = inputs.get("values") or {}
     for service in chart.services if chart else ():
         name = _fullname(str(inputs["name"]), chart, values) + service.suffix
-        given: Properties = {
+        yield {
             "apiVersion": "v1",
             "kind": "Service",
             "metadata": {"name": name, "namespace": namespace, "labels": {_INSTANCE: str(inputs["name"])}},
@@ -158,11 +174,6 @@ def _make_services(cluster: Cluster, chart: Chart | None, inputs: Properties, na
                 "ports": [dict(port) for port in service.ports],
             },
         }
-        on_aws = cluster.record.type == EKS_CLUSTER
-        cluster.state.insert(
-            package="kubernetes", type=_SERVICE, scope=cluster.scope, id=f"{namespace}/{name}", urn="",
-            name=name, inputs=given, outputs=objects.born(parse(_SERVICE), given, namespace, on_aws=on_aws),
-        )  # fmt: skip
 
 
 def _remove_services(cluster: Cluster, release: Record) -> None:
@@ -190,15 +201,21 @@ def _require_namespace(cluster: Cluster, namespace: str, make: bool) -> None:
     if cluster.exists("Namespace", "", namespace) or namespace_exists(cluster.state, cluster, namespace):
         return
     if not make:
-        raise RefusalError(
-            "NotFound",
-            f'create: failed to create: namespaces "{namespace}" not found.',
-            "Create the namespace, or set createNamespace.",
-        )
+        raise no_namespace(namespace)
     cluster.state.put_document(NAMESPACE_SPACE, f"{cluster.identity}|{namespace}", True)
 
 
-def _outputs(inputs: Properties, chart: Chart | None, revision: int) -> Properties:
+def no_namespace(namespace: str) -> RefusalError:
+    """Helm's refusal of a namespace that does not exist."""
+    return RefusalError(
+        "NotFound",
+        f'create: failed to create: namespaces "{namespace}" not found.',
+        "Create the namespace, or set createNamespace.",
+    )
+
+
+def outputs_of(inputs: Properties, chart: Chart | None, revision: int) -> Properties:
+    """The outputs of a release that is deployed."""
     name, namespace = inputs["name"], inputs.get("namespace") or "default"
     version = inputs.get("version") or (chart.version if chart else None)
     same = chart is not None and version == chart.version
@@ -224,7 +241,7 @@ def _outputs(inputs: Properties, chart: Chart | None, revision: int) -> Properti
     }
 
 
-def _await(call: Call, cluster: Cluster, id: str, inputs: Properties, outputs: Properties) -> None:
+def wait(call: Call, cluster: Cluster, id: str, inputs: Properties, outputs: Properties) -> None:
     """A chart's own pods are not run, but without a node that takes them the release never becomes ready."""
     if inputs.get("skipAwait") or str(outputs["status"]["chart"]).endswith("-crd"):
         return

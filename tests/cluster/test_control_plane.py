@@ -3,6 +3,7 @@
 import signal
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import psutil
@@ -89,6 +90,24 @@ def test_a_killed_control_plane_leaves_no_process_and_the_next_one_starts_clean(
     with running(order) as again:
         found = again.api().list("v1", "Namespace")
         assert "mine" not in {row["metadata"]["name"] for row in found}
+
+
+def test_one_that_is_kept_goes_on_at_its_address_with_its_objects_and_its_addons(tmp_path: Path) -> None:
+    order = Order(tmp_path / "run", keep=True)
+    kind = ("apiextensions.k8s.io/v1", "CustomResourceDefinition", "jobsets.jobset.x-k8s.io")
+
+    with running(order) as plane:
+        plane.api().create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "mine"}})
+        plane.install("jobset", {})
+        assert plane.api().find(*kind)
+        before = plane.access
+    with running(replace(order, jobset={})) as again:
+        assert again.access == before
+        assert again.api().get("v1", "Namespace", "mine")
+        with pytest.raises(StartError, match="helm cannot render"):
+            again.install("jobset", {"fullnameOverride": ["no", "text"]})
+        again.remove("jobset")
+        eventually(lambda: again.api().find(*kind) is None)
 
 
 def test_the_users_own_kubeconfig_is_neither_read_nor_written(

@@ -32,7 +32,6 @@ class Running:
 
     cluster: Cluster
     kind: str
-    namespace: str
     name: str
     workload: Workload
 
@@ -156,7 +155,7 @@ class Kubelet:
         with self._lock:
             found = list(self._running.values())
         return [
-            _described(running, runner, self.services(running.cluster).urls(runner.pod))
+            described(running.kind, running.name, runner, self.services(running.cluster).urls(runner.pod))
             for running in found
             for runner in running.workload.pods()
         ]
@@ -164,11 +163,8 @@ class Kubelet:
     # --------------------------------------------------------------------------------------------------
 
     def _keep(self, cluster: Cluster, kind: str, record: Record, workload: Workload) -> None:
-        namespace = str(record.outputs["metadata"]["namespace"])
         with self._lock:
-            self._running[(cluster.scope, kind, record.id)] = Running(
-                cluster, kind, namespace, record.name, workload
-            )
+            self._running[(cluster.scope, kind, record.id)] = Running(cluster, kind, record.name, workload)
 
     def _sandbox(self, cluster: Cluster) -> Sandbox:
         with self._lock:
@@ -200,7 +196,8 @@ class Kubelet:
         return spawn
 
 
-def _described(running: Running, runner: PodRunner, services: list[str]) -> dict[str, Any]:
+def described(kind: str, name: str, runner: PodRunner, services: list[str]) -> dict[str, Any]:
+    """A pod for people: `kind` and `name` are those of what it belongs to, `services` where it answers."""
     state, pod = runner.state, runner.pod
     ports = [
         int(port["containerPort"])
@@ -208,9 +205,9 @@ def _described(running: Running, runner: PodRunner, services: list[str]) -> dict
         for port in container.get("ports") or ()
     ]
     return {
-        "kind": running.kind,
-        "namespace": running.namespace,
-        "name": running.name,
+        "kind": kind,
+        "namespace": pod.namespace,
+        "name": name,
         "pod": pod.name,
         "phase": state.phase,
         "ready": state.ready,

@@ -40,7 +40,7 @@ class Sandbox:
                 f"{pod.namespace}/{account}: "
                 f'serviceaccount "{account}" not found',
             )
-        node = self._schedule(pod)
+        node = self.node_of(pod)
         folder = self._home / "pods" / pod.namespace / pod.name
         for name in ("home", "tmp"):
             (folder / name).mkdir(parents=True, exist_ok=True)
@@ -85,7 +85,8 @@ class Sandbox:
             neighbours.setdefault(node.name, []).append(pod.labels)
         return ""
 
-    def _schedule(self, pod: Pod) -> str:
+    def node_of(self, pod: Pod) -> str:
+        """The node of a pod, chosen the first time. Raises WaitingError when none takes it."""
         with self._lock:
             if pod.uid in self._placed:
                 return self._placed[pod.uid][0]

@@ -13,7 +13,7 @@ from rehearsal.workloads.proxy import PRIVILEGED, Choose, Proxy
 from rehearsal.workloads.rewriting import Host
 from rehearsal.workloads.translate import Object, Pod
 
-_SUFFIX = ".svc.cluster.local"
+SUFFIX = ".svc.cluster.local"
 
 
 class Services:
@@ -26,7 +26,7 @@ class Services:
     def __init__(
         self, cluster: Cluster, addresses: Addresses, proxy: Proxy, pods: Callable[[], Iterable[PodRunner]]
     ) -> None:
-        self._cluster, self._addresses, self._proxy, self._pods = cluster, addresses, proxy, pods
+        self.cluster, self.addresses, self._proxy, self._pods = cluster, addresses, proxy, pods
         self._turn = itertools.count()
         self._lock = threading.Lock()
 
@@ -40,20 +40,20 @@ class Services:
             for row in rows
             if row.get("protocol") in (None, "TCP")
         }
-        self._proxy.open(self._address(record.id), ports)
+        self._proxy.open(self.address(record.id), ports)
 
     def close(self, id: str) -> None:
         """Close a deleted Service and give its address back."""
-        self._proxy.open(self._address(id), {})
-        self._addresses.release(f"{self._cluster.scope}|service|{id}|")
+        self._proxy.open(self.address(id), {})
+        self.addresses.release(f"{self.cluster.scope}|service|{id}|")
 
     def urls(self, pod: Pod) -> list[str]:
         """Where the Services of a pod answer."""
         found: list[str] = []
-        for record in self._cluster.objects("Service", pod.namespace):
+        for record in self.cluster.objects("Service", pod.namespace):
             spec = record.inputs.get("spec") or {}
             if spec.get("clusterIP") != "None" and selected(spec, pod):
-                address = self._address(record.id)
+                address = self.address(record.id)
                 ports = (int(row["port"]) for row in spec.get("ports") or ())
                 found.extend(f"http://{address}:{PRIVILEGED.get(port, port)}" for port in ports)
         return found
@@ -62,15 +62,15 @@ class Services:
         """Every DNS name that leads somewhere now."""
         pods = list(self._pods())
         found: dict[str, Host] = {}
-        for record in self._cluster.objects("Service"):
+        for record in self.cluster.objects("Service"):
             namespace, spec = namespace_of(record.outputs), record.inputs.get("spec") or {}
             members = [r for r in pods if r.pod.namespace == namespace and selected(spec, r.pod)]
-            full = f"{record.name}.{namespace}{_SUFFIX}"
+            full = f"{record.name}.{namespace}{SUFFIX}"
             headless = spec.get("clusterIP") == "None"
             if headless and members:
                 found[full] = Host(max(members, key=lambda runner: runner.state.ready).pod.ip)
             elif not headless:
-                found[full] = Host(self._address(record.id), PRIVILEGED)
+                found[full] = Host(self.address(record.id), PRIVILEGED)
             for runner in members:
                 if runner.pod.spec.get("subdomain") == record.name:
                     found[f"{runner.pod.hostname}.{full}"] = Host(runner.pod.ip)
@@ -78,15 +78,16 @@ class Services:
 
     def reserved(self, name: str) -> Host | None:
         """Where a Service that does not exist (yet) would answer, by its fully qualified name."""
-        service, _, namespace = name.removesuffix(_SUFFIX).partition(".")
-        if "." in namespace or not self._cluster.exists("Namespace", "", namespace):
+        service, _, namespace = name.removesuffix(SUFFIX).partition(".")
+        if "." in namespace or not self.cluster.exists("Namespace", "", namespace):
             return None
-        if self._cluster.get("Service", namespace, service) is not None:
+        if self.cluster.get("Service", namespace, service) is not None:
             return None  # headless, without any pod
-        return Host(self._address(f"{namespace}/{service}"), PRIVILEGED)
+        return Host(self.address(f"{namespace}/{service}"), PRIVILEGED)
 
-    def _address(self, id: str) -> str:
-        return self._addresses.of(f"{self._cluster.scope}|service|{id}|")
+    def address(self, id: str) -> str:
+        """The address of a Service, by its namespace and name."""
+        return self.addresses.of(f"{self.cluster.scope}|service|{id}|")
 
     def _chooser(self, record: Record, row: Object) -> Choose:
         namespace, spec = namespace_of(record.outputs), record.inputs.get("spec") or {}

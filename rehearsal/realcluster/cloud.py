@@ -1,0 +1,315 @@
+"""The `kubernetes` package against a real control plane.
+
+Objects live in the API server. The state only notes which resource made which object, so that what a killed
+engine left behind is found.
+"""
+
+from pathlib import Path
+from typing import Any
+
+from rehearsal.controlplane.api import Api, Object, UnknownKindError
+from rehearsal.core.model import (
+    Call,
+    CheckFailure,
+    Diff,
+    InitFailedError,
+    Instance,
+    Properties,
+    Record,
+    RefusalError,
+)
+from rehearsal.core.properties import at
+from rehearsal.core.schema import Schemas
+from rehearsal.core.state import DuplicateError, State
+from rehearsal.kubernetes import functions, helm
+from rehearsal.kubernetes.api import objects
+from rehearsal.kubernetes.api.awaits import GaveUpError, init_failed
+from rehearsal.kubernetes.api.checks import checked
+from rehearsal.kubernetes.api.diffs import REPLACE_UNREADY, annotations, diff, keeps_name, normalized
+from rehearsal.kubernetes.awaiter.wait_for import skipped
+from rehearsal.kubernetes.clusters import (
+    EKS_CLUSTER,
+    GKE_CLUSTER,
+    PACKAGE,
+    kubeconfig,
+    namespace_of,
+    resolve,
+)
+from rehearsal.kubernetes.kinds import HELM_RELEASE, Kind, is_patch
+from rehearsal.realcluster import awaits, releases, writes
+from rehearsal.realcluster.cluster import RealCluster
+from rehearsal.realcluster.plane import plane_of
+
+_HEALTH = ("Deployment", "StatefulSet", "DaemonSet", "Job", "Pod", "Service", "Ingress")
+
+
+class RealKubernetesCloud:
+    """See `model.Cloud`; also lists and ends what runs on the control plane's nodes."""
+
+    package = PACKAGE
+
+    def __init__(self, state: State, schemas: Schemas, home: Path) -> None:
+        self.version = schemas.version
+        self.state, self._schemas = state, schemas
+        self.plane = plane_of(state, home)
+
+    def settings_for(self, record: Record) -> Properties:
+        """See `model.Cloud`."""
+        return {"kubeconfig": kubeconfig(self.state, record.scope)}
+
+    # -- the daemon's side -----------------------------------------------------------------------------
+
+    def restore(self) -> None:
+        """Go on with the control plane of this home, if it has one."""
+        if self.plane.known:
+            self.plane.api()
+
+    def hold(self) -> None:
+        """Start the control plane for a provider that is not ours."""
+        self.plane.api()
+
+    def live_workloads(self) -> list[dict[str, Any]]:
+        """The pods that have processes, and the control plane while there is anything in it."""
+        rows = [row for row in self.plane.pods() if row["run"] and row["phase"] in ("Pending", "Running")]
+        made = self.state.count(PACKAGE) or any(map(self._clusters, (EKS_CLUSTER, GKE_CLUSTER)))
+        return [*rows, *([self.plane.describe()] if self.plane.runs and made else [])]
+
+    def stop(self) -> None:
+        """End every process."""
+        self.plane.stop()
+
+    def _clusters(self, token: str) -> list[Record]:
+        return self.state.find(type=token)
+
+    # -- model.Cloud -----------------------------------------------------------------------------------
+
+    def check_config(self, config: Properties) -> list[CheckFailure]:
+        """See `model.Cloud`."""
+        del config
+        return []
+
+    def check(
+        self, call: Call, old: Properties | None, new: Properties
+    ) -> tuple[Properties, list[CheckFailure]]:
+        """See `model.Cloud`; what the API server refuses is for the API server to say."""
+        return checked(self._schemas.resource(call.type), call, old, new)
+
+    def diff(
+        self, call: Call, id: str, old_inputs: Properties, old_outputs: Properties, new: Properties
+    ) -> Diff:
+        """See `model.Cloud`."""
+        if call.type == HELM_RELEASE:
+            return helm.diff(old_inputs, new)
+        kind = writes.kind_of(call.type)
+        found = diff(kind, old_inputs, old_outputs, new, call.instance.config)
+        same = _spelt_otherwise(self._record(call, id), kind, (old_inputs, old_outputs), new, found)
+        changed = tuple(path for path in found.changed if path not in same)
+        replaces = tuple(path for path in found.replaces if path not in same)
+        if kind.kind == "Job" and annotations(new).get(REPLACE_UNREADY) == "true":
+            live = self._live(call, id)
+            if live and not awaits.judge(live, awaits.Around()).ready:
+                path = f'metadata.annotations["{REPLACE_UNREADY}"]'
+                return Diff((*changed, path), (*replaces, path), keeps_name(old_outputs, new))
+        return Diff(changed, replaces, found.delete_before_replace and bool(replaces))
+
+    def create(self, call: Call, inputs: Properties, *, preview: bool) -> tuple[str, Properties]:
+        """See `model.Cloud`."""
+        cluster = self._cluster(call)
+        if call.type == HELM_RELEASE:
+            if preview or cluster is None:
+                return "", helm.preview(inputs)
+            return releases.create(call, self.plane, cluster, inputs)
+        kind, body = writes.kind_of(call.type), writes.body_of(call.type, inputs)
+        if preview or cluster is None:
+            seen = (
+                writes.dry_create(cluster.api, body, call.type) if cluster and writes.known(inputs) else None
+            )
+            return "", seen or objects.previewed(kind, inputs, self._namespace(cluster, body), None)
+        resource = writes.retried(call, lambda: cluster.api.resource(kind.api_version, kind.kind))
+        name = str(inputs["metadata"]["name"])
+        namespace = str(inputs["metadata"].get("namespace") or "default")
+        record = self._note(call, cluster, f"{namespace}/{name}" if resource.namespaced else name, inputs)
+        upsert = str(call.instance.config.get("upsertExistingObjects")).lower() == "true"
+        try:
+            live = writes.retried(
+                call,
+                lambda: (
+                    writes.apply(cluster.api, body, writes.manager_of(call))
+                    if is_patch(call.type) or upsert
+                    else cluster.api.create(body, manager=writes.MANAGER)
+                ),
+            )
+        except RefusalError:
+            self.state.remove(record)
+            raise
+        return record.id, self._ready(call, cluster, record, live, "created")
+
+    def read(self, call: Call, id: str, inputs: Properties) -> tuple[Properties, Properties] | None:
+        """See `model.Cloud`."""
+        record = self._record(call, id)
+        if call.type == HELM_RELEASE:
+            return (record.inputs, record.outputs) if record else None
+        live = self._live(call, id)
+        if live is None:
+            return None
+        asked = inputs or (record.inputs if record else _as_inputs(live))
+        if live["kind"] in _HEALTH and call.remembered and not skipped(asked):
+            cluster = self._cluster(call)
+            assert cluster is not None
+            with writes.refusals():
+                verdict = awaits.judge(live, awaits.look_around(cluster.api, live))
+            if not verdict.ready:
+                name = live["metadata"]["name"]
+                words = f"Resource '{name}' was created but failed to initialize"
+                raise InitFailedError(id, writes.shown(live), [words, *verdict.problems])
+        return asked, writes.shown(live)
+
+    def update(
+        self, call: Call, id: str, old_outputs: Properties, inputs: Properties, *, preview: bool
+    ) -> Properties:
+        """See `model.Cloud`."""
+        cluster, record = self._cluster(call), self._record(call, id)
+        if call.type == HELM_RELEASE:
+            if preview or cluster is None or record is None:
+                return helm.preview(inputs)
+            return releases.update(call, self.plane, cluster, record, inputs)
+        kind, body = writes.kind_of(call.type), writes.body_of(call.type, inputs)
+        if preview or cluster is None:
+            manager = writes.manager_of(call)
+            seen = writes.dry_update(cluster.api, body, manager) if cluster and writes.known(inputs) else None
+            return seen or objects.previewed(kind, inputs, namespace_of(old_outputs), old_outputs)
+        record = (
+            self.state.replace(record, inputs=inputs, outputs=record.outputs)
+            if record
+            else self._note(call, cluster, id, inputs)
+        )
+        try:
+            with writes.refusals():
+                live = writes.apply(cluster.api, body, writes.manager_of(call))
+        except RefusalError as refusal:
+            before = self._live(call, id)
+            if before is None:
+                raise
+            # The real provider keeps an object that exists, with what went wrong (provider.go: Update).
+            raise InitFailedError(id, writes.shown(before), [str(refusal)]) from refusal
+        return self._ready(call, cluster, record, live, "updated")
+
+    def delete(self, call: Call, id: str, outputs: Properties) -> None:
+        """See `model.Cloud`."""
+        cluster, record = self._cluster(call), self._record(call, id)
+        if cluster is None:
+            return
+        if call.type == HELM_RELEASE:
+            if record:
+                releases.delete(self.plane, cluster, record)
+            return
+        live = self._live(call, id)
+        if live is not None and is_patch(call.type):
+            metadata = {name: live["metadata"].get(name) for name in ("name", "namespace")}
+            with writes.refusals():  # gives up the fields that it owns
+                cluster.api.apply(
+                    {**{name: live[name] for name in ("apiVersion", "kind")}, "metadata": metadata},
+                    manager=writes.manager_of(call),
+                )
+        elif live is not None:
+            writes.delete(call, cluster.api, live)
+        if record:
+            self.state.remove(record)
+
+    def invoke(self, instance: Instance, token: str, args: Properties) -> Properties:
+        """See `model.Cloud`."""
+        del instance
+        return functions.call(token, args)
+
+    # --------------------------------------------------------------------------------------------------
+
+    def _cluster(self, call: Call) -> RealCluster | None:
+        found = resolve(self.state, call.instance.config)
+        return RealCluster(self.state, found.record, self.plane.api()) if found else None
+
+    def _record(self, call: Call, id: str) -> Record | None:
+        found = resolve(self.state, call.instance.config)
+        return self.state.get(PACKAGE, call.type, found.scope, id) if found else None
+
+    def _live(self, call: Call, id: str) -> Object | None:
+        cluster = self._cluster(call)
+        if cluster is None:
+            return None
+        kind = writes.kind_of(call.type)
+        namespace, _, name = id.rpartition("/")
+        try:
+            with writes.refusals():
+                return cluster.api.find(kind.api_version, kind.kind, name, namespace or "default")
+        except RefusalError as refusal:
+            if refusal.code != "NoMatch":
+                raise
+            return None
+
+    def _note(self, call: Call, cluster: RealCluster, id: str, inputs: Properties) -> Record:
+        """Note who makes an object, before it is made."""
+        try:
+            return self.state.insert(
+                package=PACKAGE, type=call.type, scope=cluster.scope, id=id, urn=call.urn,
+                name=id.rpartition("/")[2], inputs=inputs, outputs={},
+            )  # fmt: skip
+        except DuplicateError as error:
+            raise RefusalError("AlreadyExists", f'{call.type} "{id}" already exists.') from error
+
+    def _ready(self, call: Call, cluster: RealCluster, record: Record, live: Object, verb: str) -> Properties:
+        """Wait for an object; its outputs. Raises InitFailedError when it exists but is not ready."""
+        latest, inputs = live, record.inputs
+
+        def read() -> Object:
+            nonlocal latest
+            latest = _get(cluster.api, live)
+            return latest
+
+        try:
+            with writes.refusals():
+                latest = live if skipped(inputs) else awaits.wait(call, cluster.api, live, record, read)
+        except GaveUpError as error:
+            raise init_failed(record.id, writes.shown(latest), error, verb) from error
+        finally:
+            self.state.replace(record, inputs=inputs, outputs=writes.shown(latest))
+        return writes.shown(latest)
+
+    def _namespace(self, cluster: RealCluster | None, body: Object) -> str:
+        """The namespace that a preview shows, empty for none or an unknown kind."""
+        metadata = body.get("metadata")
+        if cluster is None or not isinstance(metadata, dict):
+            return ""
+        try:
+            namespaced = cluster.api.resource(body["apiVersion"], body["kind"]).namespaced
+        except UnknownKindError:
+            return ""
+        return (metadata.get("namespace") or "default") if namespaced else ""
+
+
+def _spelt_otherwise(
+    record: Record | None, kind: Kind, old: tuple[Properties, Properties], new: Properties, found: Diff
+) -> set[str]:
+    """Paths at which nothing changed: the server spells what is asked for in its own way (0.5 is 500m).
+
+    `old` are the inputs and the outputs that the engine knows; `record` has the outputs of the last write.
+    """
+    if record is None or not record.outputs:
+        return set()
+    asked, live = (normalized(kind, one) for one in old)
+    wanted, was = normalized(kind, new), normalized(kind, record.outputs)
+    return {
+        path
+        for path in found.changed
+        if at(asked, path) == at(wanted, path) and at(was, path) == at(live, path)
+    }
+
+
+def _get(api: Api, live: Object) -> Object:
+    metadata = live["metadata"]
+    return api.get(live["apiVersion"], live["kind"], metadata["name"], metadata.get("namespace") or "")
+
+
+def _as_inputs(live: Object) -> Properties:
+    """What a program would have to say for an object that is imported."""
+    asked = {name: value for name, value in writes.shown(live).items() if name != "status"}
+    kept = {name: value for name, value in asked["metadata"].items() if name not in writes.SERVER_SET}
+    return {**asked, "metadata": kept}

@@ -1,0 +1,72 @@
+"""The objects of a cluster, read from its API server in the form that the rehearsal's node agent knows."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from rehearsal.controlplane.api import Api, Object, UnknownKindError
+from rehearsal.core.model import Record
+from rehearsal.core.state import State
+from rehearsal.kubernetes import ambient
+from rehearsal.kubernetes.charts import Crd
+from rehearsal.kubernetes.clusters import EKS_CLUSTER, GKE_CLUSTER, PACKAGE, Cluster, namespace_of
+
+# The versions of the kinds that are asked for by their bare name; all others are of the core group.
+_VERSIONS = {"Deployment": "apps/v1", "StorageClass": "storage.k8s.io/v1"}
+
+
+@dataclass(frozen=True)
+class RealCluster(Cluster):
+    """Nodes, releases and the cloud around it come from the state, every other object from the API server."""
+
+    api: Api = field(compare=False)
+    services: tuple[Record, ...] | None = None
+    """Its Services as they were seen; None to ask for them."""
+
+    def objects(self, kind: str, namespace: str | None = None) -> Iterator[Record]:
+        """See `Cluster`."""
+        if kind == "Service" and self.services is not None:
+            yield from (one for one in self.services if namespace in (None, namespace_of(one.outputs)))
+            return
+        for body in self.api.list(_VERSIONS.get(kind, "v1"), kind, namespace or ""):
+            yield self._record(body)
+
+    def get(self, kind: str, namespace: str, name: str) -> Record | None:
+        """See `Cluster`."""
+        body = self.api.find(_VERSIONS.get(kind, "v1"), kind, name, namespace)
+        return self._record(body) if body else None
+
+    def exists(self, kind: str, namespace: str, name: str) -> bool:
+        """See `Cluster`."""
+        return self.get(kind, namespace, name) is not None
+
+    def custom_objects(self, crds: tuple[Crd, ...]) -> list[Record]:
+        """See `Cluster`."""
+        found: list[Record] = []
+        for crd in crds:
+            try:
+                bodies = self.api.list(f"{crd.group}/{crd.versions[-1]}", crd.kind)
+            except UnknownKindError:
+                continue
+            found.extend(map(self._record, bodies))
+        return found
+
+    def _record(self, body: Object) -> Record:
+        metadata = body["metadata"]
+        name, namespace = metadata["name"], metadata.get("namespace")
+        return Record(
+            key=0,
+            package=PACKAGE,
+            type=f"{PACKAGE}:{body['apiVersion']}:{body['kind']}",
+            scope=self.scope,
+            id=f"{namespace}/{name}" if namespace else name,
+            urn="",
+            name=name,
+            inputs=body,
+            outputs=body,
+        )
+
+
+def current(state: State, api: Api) -> RealCluster:
+    """The cluster whose nodes the control plane has: the one that a cloud made, else the ambient one."""
+    made = (*state.find(type=EKS_CLUSTER), *state.find(type=GKE_CLUSTER), ambient.RECORD)
+    return RealCluster(state, made[0], api)

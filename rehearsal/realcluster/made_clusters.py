@@ -1,0 +1,48 @@
+"""Clusters that an emulated cloud makes get the address and the authority of the real control plane."""
+
+import base64
+from pathlib import Path
+
+from rehearsal.core.model import Call, Cloud, Properties, RefusalError
+from rehearsal.core.state import State
+from rehearsal.core.wrapper import Wrapper
+from rehearsal.kubernetes.clusters import EKS_CLUSTER, GKE_CLUSTER
+from rehearsal.realcluster.plane import plane_of
+
+
+class MadeClusters(Wrapper):
+    """A cloud whose one cluster is real. A home has one control plane, so a second cluster is refused."""
+
+    def __init__(self, inside: Cloud, state: State, home: Path) -> None:
+        super().__init__(inside)
+        self._state, self._plane = state, plane_of(state, home)
+
+    def create(self, call: Call, inputs: Properties, *, preview: bool) -> tuple[str, Properties]:
+        """See `model.Cloud`."""
+        if call.type not in (EKS_CLUSTER, GKE_CLUSTER) or preview:
+            return self.inside.create(call, inputs, preview=preview)
+        for token in (EKS_CLUSTER, GKE_CLUSTER):
+            for record in self._state.find(type=token):
+                raise RefusalError(
+                    "OneControlPlane",
+                    f"cluster {record.id} has the one real control plane of this rehearsal.",
+                    "Rehearse the other cluster in a home of its own (TRAINSTACK_REHEARSAL_HOME).",
+                )
+        identifier, outputs = self.inside.create(call, inputs, preview=False)
+        access = self._plane.api().access
+        authority = base64.b64encode(access.authority.read_bytes()).decode()
+        if call.type == EKS_CLUSTER:
+            real = {"endpoint": access.server, "certificateAuthority": {"data": authority}}
+        else:
+            keys = {**(outputs.get("masterAuth") or {}), "clusterCaCertificate": authority}
+            real = {"endpoint": access.server.removeprefix("https://"), "masterAuth": keys}
+        outputs = {**outputs, **real}
+        for record in self._state.find(type=call.type, id=identifier):
+            self._state.replace(record, inputs=record.inputs, outputs={**record.outputs, **real})
+        return identifier, outputs
+
+    def delete(self, call: Call, id: str, outputs: Properties) -> None:
+        """See `model.Cloud`; nothing of a cluster is left."""
+        self.inside.delete(call, id, outputs)
+        if call.type in (EKS_CLUSTER, GKE_CLUSTER):
+            self._plane.discard()

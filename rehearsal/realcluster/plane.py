@@ -1,0 +1,164 @@
+"""The real control plane of a rehearsal home, with its nodes: started when it is first needed."""
+
+import contextlib
+import functools
+import json
+import shutil
+import threading
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from rehearsal.controlplane.addons import ADDONS
+from rehearsal.controlplane.api import Api
+from rehearsal.controlplane.order import ControlPlane, Order, running
+from rehearsal.controlplane.processes import StartError
+from rehearsal.core.model import RefusalError
+from rehearsal.core.state import State
+from rehearsal.dataplane.server import Dataplane
+from rehearsal.kubernetes.charts import find
+from rehearsal.kubernetes.clusters import Cluster
+from rehearsal.kubernetes.controllers import aws_identity
+from rehearsal.kubernetes.kinds import HELM_RELEASE
+from rehearsal.realcluster.agent import Agent
+from rehearsal.realcluster.real_provider import CREDENTIAL, FOLDER
+from rehearsal.workloads.translate import Pod
+
+# The nodes of a rehearsal are never lost, and nobody sends their heartbeats.
+_NODE_GRACE_S = 30 * 24 * 3600
+
+
+@functools.cache
+def plane_of(state: State, home: Path) -> "Plane":
+    """The one control plane of a home in this process."""
+    return Plane(state, home)
+
+
+class Plane:
+    """Thread-safe. Its objects outlive this process; its processes do not."""
+
+    def __init__(self, state: State, home: Path) -> None:
+        self._state, self._home, self.folder = state, home, home / FOLDER
+        self._lock = threading.RLock()
+        self._open = contextlib.ExitStack()
+        self._running: ControlPlane | None = None
+        self._api: Api | None = None
+        self._agent: Agent | None = None
+
+    @property
+    def known(self) -> bool:
+        """Whether it was ever started: there may be objects."""
+        return self.folder.exists()
+
+    @property
+    def runs(self) -> bool:
+        """Whether it answers now."""
+        return self._running is not None and self._running.process.poll() is None
+
+    def api(self) -> Api:
+        """The administrator's connection; starts the control plane. Raises RefusalError when that fails."""
+        with self._lock:
+            if not self.runs:
+                self._start()
+            assert self._api is not None
+            return self._api
+
+    def install(self, addon: str, values: Mapping[str, Any]) -> None:
+        """Install a chart whose controller runs here. Raises RefusalError."""
+        self._ask(lambda plane: plane.install(addon, values))
+
+    def remove(self, addon: str) -> None:
+        """Undo `install`. Raises RefusalError."""
+        self._ask(lambda plane: plane.remove(addon))
+
+    def pods(self) -> list[dict[str, Any]]:
+        """Every pod on its nodes, for people."""
+        agent = self._agent
+        return agent.describe() if agent else []
+
+    def describe(self) -> dict[str, Any]:
+        """The control plane itself, as a row beside its pods."""
+        running = self._running
+        return {
+            **dict.fromkeys(("namespace", "reason", "message"), ""),
+            "kind": "ControlPlane",
+            "name": "control-plane",
+            "pod": "control-plane",
+            "phase": "Running",
+            "ready": self.runs,
+            "run": True,
+            "urls": [],
+            "notes": [],
+            "restarts": 0,
+            "pids": [running.process.pid] if running else [],
+            "log": str(self.folder / "kube-apiserver.log"),
+        }
+
+    def stop(self) -> None:
+        """End its processes; its objects stay."""
+        with self._lock:
+            self._open.close()
+            self._running = self._api = self._agent = None
+
+    def discard(self) -> None:
+        """End it and forget its objects."""
+        with self._lock:
+            self.stop()
+            shutil.rmtree(self.folder, ignore_errors=True)
+
+    def _ask(self, order: Callable[[ControlPlane], None]) -> None:
+        self.api()
+        assert self._running is not None
+        try:
+            order(self._running)
+        except StartError as error:
+            raise RefusalError("InstallFailed", str(error)) from error
+
+    def _start(self) -> None:
+        self._open.close()
+        addons = {name: dict(values) for name, values in self._installed()}
+        order = Order(self.folder, node_grace_s=_NODE_GRACE_S, keep=True, **addons)
+        try:
+            self._running = self._open.enter_context(running(order))
+        except StartError as error:
+            raise RefusalError(
+                "ControlPlaneUnavailable",
+                f"the real control plane did not start: {error}",
+                "`make binaries` builds its programs; `--cluster emulated` needs none, in another home.",
+            ) from error
+        self._api = self._open.enter_context(self._running.api())
+        dataplane = Dataplane(self._state)
+        self._open.callback(dataplane.stop)
+        self._write_login()
+        host, _, port = self._api.access.server.removeprefix("https://").partition(":")
+        server = {"KUBERNETES_SERVICE_HOST": host, "KUBERNETES_SERVICE_PORT": port}
+
+        def identity(cluster: Cluster, pod: Pod, folder: Path) -> Mapping[str, str]:
+            return {**aws_identity.environment(dataplane, cluster, pod, folder), **server}
+
+        self._agent = Agent(self._state, self._home, self._api, identity)
+        self._open.callback(self._agent.stop)
+        self._agent.start()
+
+    def _write_login(self) -> None:
+        """The administrator's certificate as a kubeconfig's login command prints it."""
+        assert self._running is not None
+        access = self._running.access
+        assert access.certificate and access.key
+        status = {
+            "clientCertificateData": access.certificate.read_text(encoding="utf-8"),
+            "clientKeyData": access.key.read_text(encoding="utf-8"),
+        }
+        login = {"apiVersion": "client.authentication.k8s.io/v1beta1", "kind": "ExecCredential"}
+        file = self.folder / CREDENTIAL
+        file.touch(mode=0o600)
+        file.write_text(json.dumps({**login, "status": status}), encoding="utf-8")
+
+    def _installed(self) -> list[tuple[str, Mapping[str, Any]]]:
+        """The add-ons of this home's releases, with their values."""
+        found = []
+        for record in self._state.find(type=HELM_RELEASE):
+            chart = find(str(record.inputs.get("chart") or ""))
+            if chart and chart.name in ADDONS:
+                found.append((chart.name, record.inputs.get("values") or {}))
+        return found

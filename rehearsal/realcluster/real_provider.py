@@ -1,0 +1,62 @@
+"""Starts the installed pulumi-resource-kubernetes, unmodified, in place of our provider.
+
+It becomes this process, which holds a lease of the daemon: while it lives, the control plane does.
+"""
+
+import os
+import shutil
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from rehearsal import control
+
+NAME = "pulumi-resource-kubernetes"
+# What `aws eks get-token` answers in a rehearsal, written when the control plane starts.
+FOLDER, CREDENTIAL = "control-plane", "exec-credential.json"
+_LOGIN = """#!/bin/sh
+# The kubeconfig of an EKS cluster asks the AWS CLI for a login; this is that of the rehearsal's cluster.
+case "$*" in
+  *"eks get-token"*) exec cat {credential} ;;
+  *) echo "the rehearsal has no AWS CLI: only 'aws eks get-token' is answered" >&2; exit 1 ;;
+esac
+"""
+
+
+def installed() -> Path | None:
+    """The provider on PATH, or the newest in the plug-in folder of Pulumi; None when there is none."""
+    found = shutil.which(NAME)
+    return Path(found) if found else max(_plugins(), key=_version, default=None)
+
+
+def admin_kubeconfig(home: Path) -> Path:
+    """The administrator's kubeconfig of a home's control plane, there once it was started."""
+    return home / FOLDER / "admin.kubeconfig"
+
+
+def _plugins() -> Iterator[Path]:
+    home = Path(os.environ.get("PULUMI_HOME") or Path.home() / ".pulumi")
+    return (home / "plugins").glob(f"resource-kubernetes-v*/{NAME}")
+
+
+def _version(plugin: Path) -> tuple[int, ...]:
+    text = plugin.parent.name.rpartition("-v")[2]
+    return tuple(int(part) for part in text.split("-")[0].split(".") if part.isdigit())
+
+
+def main(provider: str, home: str) -> int:
+    """Become the provider; returns the exit status only when that is impossible."""
+    folder = Path(home) / "login"
+    folder.mkdir(exist_ok=True)
+    login = folder / "aws"
+    login.write_text(_LOGIN.format(credential=Path(home) / FOLDER / CREDENTIAL))
+    login.chmod(0o700)
+    try:
+        connection, _ = control.lease(Path(home), {"op": "hold", "engine": os.getppid()})
+    except control.ControlError as error:
+        sys.stderr.write(f"{error}\n")
+        return 1
+    connection.socket.set_inheritable(True)
+    path = os.pathsep.join([str(folder), os.environ.get("PATH", os.defpath)])
+    # The engine gives its address as the argument.
+    return os.execve(provider, [provider, *sys.argv[4:]], {**os.environ, "PATH": path})  # noqa: S606

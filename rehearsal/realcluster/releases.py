@@ -1,0 +1,121 @@
+"""Helm releases of a real control plane.
+
+Charts whose controller runs here (Kueue, JobSet) are installed as Helm renders them. Of the other charts that
+the rehearsal knows, the custom kinds (with any fields) and the Services are made; their pods are not run.
+"""
+
+from collections.abc import Iterator
+
+from rehearsal.controlplane.addons import ADDONS
+from rehearsal.controlplane.api import ApiError, Object
+from rehearsal.core.model import Call, Properties, Record, RefusalError
+from rehearsal.kubernetes import helm
+from rehearsal.kubernetes.charts import Chart, Crd, all_crds, find
+from rehearsal.kubernetes.kinds import HELM_RELEASE
+from rehearsal.realcluster.cluster import RealCluster
+from rehearsal.realcluster.plane import Plane
+
+
+def create(call: Call, plane: Plane, cluster: RealCluster, inputs: Properties) -> tuple[str, Properties]:
+    """Install a chart. Raises RefusalError, or InitFailedError when its pods have no node to run on."""
+    name, namespace = str(inputs["name"]), str(inputs.get("namespace") or "default")
+    identifier = f"{namespace}/{name}"
+    chart = helm.known(call, inputs)
+    if cluster.state.get("kubernetes", HELM_RELEASE, cluster.scope, identifier):
+        raise RefusalError(
+            "AlreadyExists", f"cannot re-use a name that is still in use: release {identifier}"
+        )
+    _require_namespace(cluster, namespace, make=bool(inputs.get("createNamespace")))
+    outputs = helm.outputs_of(inputs, chart, revision=1)
+    _install(plane, cluster, chart, inputs, namespace)
+    cluster.state.insert(
+        package="kubernetes", type=HELM_RELEASE, scope=cluster.scope, id=identifier, urn=call.urn, name=name,
+        inputs=inputs, outputs=outputs,
+    )  # fmt: skip
+    helm.wait(call, cluster, identifier, inputs, outputs)
+    return identifier, outputs
+
+
+def update(call: Call, plane: Plane, cluster: RealCluster, record: Record, inputs: Properties) -> Properties:
+    """Upgrade a release."""
+    chart = helm.known(call, inputs)
+    outputs = helm.outputs_of(inputs, chart, revision=int(record.outputs["status"]["revision"]) + 1)
+    _install(plane, cluster, chart, inputs, outputs["namespace"])
+    cluster.state.replace(record, inputs=inputs, outputs=outputs)
+    helm.wait(call, cluster, record.id, inputs, outputs)
+    return outputs
+
+
+def delete(plane: Plane, cluster: RealCluster, record: Record) -> None:
+    """Uninstall a release. Raises RefusalError while objects of its custom kinds exist."""
+    chart = find(str(record.inputs.get("chart") or ""))
+    helm.refuse_left(cluster, record, chart)
+    if chart and chart.name in ADDONS:
+        plane.remove(chart.name)
+    elif chart:
+        for body in _objects(chart, record.inputs, str(record.outputs["namespace"])):
+            metadata = body["metadata"]
+            if body["kind"] != _CRD or chart.crds_in == "templates":
+                cluster.api.delete(
+                    body["apiVersion"], body["kind"], metadata["name"], metadata.get("namespace", "")
+                )
+    cluster.state.remove(record)
+
+
+_CRD = "CustomResourceDefinition"
+
+
+def _install(
+    plane: Plane, cluster: RealCluster, chart: Chart | None, inputs: Properties, namespace: str
+) -> None:
+    if chart and chart.name in ADDONS:
+        plane.install(chart.name, inputs.get("values") or {})
+        return
+    for body in _objects(chart, inputs, namespace) if chart else ():
+        try:
+            cluster.api.apply(body, manager="helm")
+        except ApiError as error:
+            raise RefusalError("InstallFailed", str(error)) from error
+
+
+def _objects(chart: Chart, inputs: Properties, namespace: str) -> Iterator[Object]:
+    if not inputs.get("skipCrds"):
+        yield from map(_definition, all_crds(chart))
+    yield from helm.services(chart, inputs, namespace)
+
+
+def _definition(crd: Crd) -> Object:
+    """A custom kind of which only the name is known."""
+    schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    annotations = {}
+    if crd.group.endswith(".k8s.io"):  # such a group is reserved; its kinds say that they were approved
+        annotations["api-approved.kubernetes.io"] = "unapproved, of a chart"
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": _CRD,
+        "metadata": {"name": crd.name, "annotations": annotations},
+        "spec": {
+            "group": crd.group,
+            "names": {"kind": crd.kind, "plural": crd.plural, "singular": crd.kind.lower()},
+            "scope": "Namespaced" if crd.namespaced else "Cluster",
+            "versions": [
+                {
+                    "name": version,
+                    "served": True,
+                    "storage": index == len(crd.versions) - 1,
+                    "schema": {"openAPIV3Schema": schema},
+                    "subresources": {"status": {}},
+                }
+                for index, version in enumerate(crd.versions)
+            ],
+        },
+    }
+
+
+def _require_namespace(cluster: RealCluster, namespace: str, *, make: bool) -> None:
+    if cluster.exists("Namespace", "", namespace):
+        return
+    if not make:
+        raise helm.no_namespace(namespace)
+    body = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}}
+    cluster.api.create(body, manager="helm")

@@ -1,0 +1,172 @@
+"""What the provider asks an API server for: creates, server-side applies and deletions, tried and dry.
+
+Source: pulumi/pulumi-kubernetes, provider/pkg/await/await.go, provider/pkg/provider/provider.go.
+"""
+
+import hashlib
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TypeVar
+
+import requests
+
+from rehearsal.controlplane.api import Api, ApiError, Object, UnknownKindError
+from rehearsal.core.model import UNKNOWN, Call, Properties, RefusalError
+from rehearsal.core.properties import walk
+from rehearsal.kubernetes.awaiter.wait_for import skipped
+from rehearsal.kubernetes.kinds import Kind, is_patch, parse
+
+MANAGER = "pulumi-kubernetes"
+# How long a create waits before it tries again when its namespace or its kind is missing (retry/retry.go).
+_RETRIES_S = (1.0, 2.0, 4.0, 8.0, 16.0)
+_DELETE_S = 600.0
+_POLL_S = 0.2
+# Kinds for whose deletion `skipAwait` does not wait (metadata/overrides.go: allowsSkipAwaitWithDelete).
+_UNAWAITED = {"Namespace", "Pod", "ReplicationController", "DaemonSet", "Deployment", "StatefulSet", "Job"}
+SERVER_SET = ("uid", "resourceVersion", "creationTimestamp", "generation")
+
+_Result = TypeVar("_Result")
+
+
+@contextmanager
+def refusals() -> Iterator[None]:
+    """Turn what an API server says no with into what the engine shows."""
+    try:
+        yield
+    except ApiError as error:
+        raise RefusalError(error.reason or str(error.code), str(error)) from error
+    except UnknownKindError as error:
+        fix = "Verify that any required CRDs have been created."
+        raise RefusalError(
+            "NoMatch", f"{error}; the apiVersion for this resource does not exist.", fix
+        ) from error
+    except requests.RequestException as error:
+        raise RefusalError("ClusterUnreachable", f"the control plane does not answer: {error}") from error
+
+
+def kind_of(token: str) -> Kind:
+    """The kind that objects of a resource type have: that of `NamespacePatch` is Namespace."""
+    kind = parse(token)
+    return Kind(kind.group, kind.version, kind.kind.removesuffix("Patch")) if is_patch(token) else kind
+
+
+def body_of(token: str, inputs: Properties) -> Object:
+    """The object that a resource's inputs ask for."""
+    kind = kind_of(token)
+    asked = {name: value for name, value in inputs.items() if name != "status"}
+    return {**asked, "apiVersion": kind.api_version, "kind": kind.kind}
+
+
+def shown(live: Object) -> Properties:
+    """An object as the state keeps it: without the notes on who wrote which field."""
+    metadata = {name: value for name, value in live["metadata"].items() if name != "managedFields"}
+    return {**live, "metadata": metadata}
+
+
+def known(inputs: Properties) -> bool:
+    """Whether a preview knows every value."""
+    return all(value is not UNKNOWN for _, value in walk(inputs))
+
+
+# -- previews ----------------------------------------------------------------------------------------------
+
+
+def dry_create(api: Api, body: Object, token: str) -> Object | None:
+    """What the server would make of an object; None where it cannot tell yet. Raises RefusalError."""
+    try:
+        with refusals():
+            found = api.apply(body, dry_run=True) if is_patch(token) else api.create(body, dry_run=True)
+    except RefusalError as refusal:
+        # What is missing may be of the same update; what is forbidden may be allowed by then (quota).
+        if refusal.code in ("NotFound", "NoMatch", "AlreadyExists", "Forbidden"):
+            return None
+        raise
+    return _unborn(found)
+
+
+def dry_update(api: Api, body: Object, manager: str) -> Object | None:
+    """What the server would make of a change; None where it cannot tell yet. Raises RefusalError."""
+    try:
+        with refusals():
+            found = api.apply(body, dry_run=True, manager=manager)
+    except RefusalError as refusal:
+        if refusal.code in ("NotFound", "NoMatch", "Forbidden"):
+            return None
+        raise
+    return {**shown(found), "metadata": {**shown(found)["metadata"], "resourceVersion": UNKNOWN}}
+
+
+def _unborn(found: Object) -> Object:
+    live = shown(found)
+    return {**live, "metadata": {**live["metadata"], **dict.fromkeys(SERVER_SET, UNKNOWN)}, "status": UNKNOWN}
+
+
+# -- changes -----------------------------------------------------------------------------------------------
+
+
+def retried(call: Call, act: Callable[[], _Result]) -> _Result:
+    """Try again while a namespace or a kind is missing. Raises RefusalError with the last answer."""
+    for pause_s in _RETRIES_S:
+        try:
+            with refusals():
+                return act()
+        except RefusalError as refusal:
+            if refusal.code not in ("NotFound", "NoMatch"):
+                raise
+            call.log("status", f"Retry: {refusal.message}")
+            if call.cancelled.wait(pause_s):
+                raise
+    with refusals():
+        return act()
+
+
+def apply(api: Api, body: Object, manager: str = MANAGER) -> Object:
+    """Server-side apply, after taking over the fields that this manager made by its create."""
+    metadata = body["metadata"]
+    live = api.find(
+        body["apiVersion"], body["kind"], metadata["name"], metadata.get("namespace") or "default"
+    )
+    entries = (live or {"metadata": {}})["metadata"].get("managedFields") or []
+    mine = [row for row in entries if row.get("manager") == MANAGER and row["operation"] == "Update"]
+    if live and mine:
+        taken = [{**row, "operation": "Apply"} if row in mine else row for row in entries]
+        api.patch(
+            body["apiVersion"], body["kind"], metadata["name"],
+            {"metadata": {"managedFields": taken, "resourceVersion": live["metadata"]["resourceVersion"]}},
+            metadata.get("namespace") or "default",
+        )  # fmt: skip
+    return api.apply(body, manager=manager)
+
+
+def manager_of(call: Call) -> str:
+    """The name under which a resource's fields are noted; that of a patch is its own."""
+    if not is_patch(call.type):
+        return MANAGER
+    return f"{MANAGER}-{hashlib.sha256(call.urn.encode()).hexdigest()[:8]}"
+
+
+def delete(call: Call, api: Api, live: Object) -> None:
+    """Delete an object and wait until it is gone. Raises RefusalError when finalizers keep it too long."""
+    metadata, kind = live["metadata"], live["kind"]
+    at = (live["apiVersion"], kind, metadata["name"], metadata.get("namespace") or "")
+    with refusals():
+        api.delete(*at)
+    if skipped(live) and kind in _UNAWAITED:
+        return
+    ends = time.monotonic() + (call.timeout_s or _DELETE_S)
+    while True:
+        try:
+            with refusals():
+                left = api.find(*at)
+        except RefusalError as refusal:
+            if refusal.code != "NoMatch":
+                raise
+            return
+        if left is None or left["metadata"]["uid"] != metadata["uid"]:
+            return
+        held = ", ".join(left["metadata"].get("finalizers") or ())
+        if time.monotonic() >= ends or call.cancelled.wait(_POLL_S):
+            why = f" finalizers might be preventing deletion ({held})" if held else ""
+            raise RefusalError("TimedOut", f"timed out waiting for the condition;{why}")
+        call.log("status", f"waiting for deletion{f' ({held})' if held else ''}")
