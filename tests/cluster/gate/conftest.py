@@ -92,7 +92,7 @@ class Gate:
 
     def watch(self, uid: str, *, queue_s: float, start_s: float, total_s: float = 120) -> tuple[int, str]:
         """Run the watcher's program as its pod would, with a token of its own account; code and message."""
-        files = {"ca.crt": self.authority, "token": _token(self.api, watcher.NAMESPACE, watcher.NAME)}
+        files = {"ca.crt": self.authority, "token": token_of(self.api, watcher.NAMESPACE, watcher.NAME)}
         for name, content in files.items():
             (self.folder / name).write_bytes(content)
         host, port = self.server.removeprefix("https://").split(":")
@@ -111,7 +111,7 @@ class Gate:
         return done.returncode, (self.folder / "message").read_text()
 
 
-def _token(api: Api, namespace: str, account: str) -> bytes:
+def token_of(api: Api, namespace: str, account: str) -> bytes:
     order = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}}
     path = f"/api/v1/namespaces/{namespace}/serviceaccounts/{account}/token"
     return str(api.request("POST", path, order)["status"]["token"]).encode()
@@ -126,26 +126,53 @@ def eventually(check: Callable[[], Any], patience_s: float = 60.0) -> Any:
     return found
 
 
+Create = Callable[[Object], None]
+
+
 @pytest.fixture
-def gate(plane: ControlPlane, api: Api, tmp_path: Path) -> Iterator[Gate]:
-    """Queues, nodes and the gate's objects but for its two Jobs."""
+def create(api: Api) -> Iterator[Create]:
+    """Makes objects that go with the test, the last one first."""
     made: list[Object] = []
 
-    def create(body: Object) -> None:
+    def apply(body: Object) -> None:
         api.apply(body)
         made.append(body)
 
+    yield apply
+    for body in reversed(made):
+        metadata = body["metadata"]
+        api.delete(body["apiVersion"], body["kind"], metadata["name"], metadata.get("namespace", ""))
+    slow = [body for body in made if body["kind"] in ("Namespace", "ResourceFlavor", "ClusterQueue")]
+    names = [(body["apiVersion"], body["kind"], body["metadata"]["name"]) for body in slow]
+    eventually(lambda: all(api.find(*name) is None for name in names))
+
+
+@pytest.fixture
+def queues(api: Api, create: Create) -> Iterator[None]:
+    """The gate's queue, and two nodes for it."""
     labels = {"trainstack.dev/queueing": "required", "kubernetes.io/metadata.name": kueue.GATE_NAMESPACE}
     create({
         "apiVersion": "v1", "kind": "Namespace", "metadata": {"name": kueue.GATE_NAMESPACE, "labels": labels},
     })  # fmt: skip
-    team = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": team_namespace(TEAM["name"])}}
+    team: Object = {
+        "apiVersion": "v1",
+        "kind": "Namespace",
+        "metadata": {"name": team_namespace(TEAM["name"])},
+    }
     create(team)
     for layer in kueue.layers([FLAVOR], [TEAM], {"flavor": "gate-a100", "nodes": 2}):
         for body in layer:
             create(body)
     nodes = Pool("gate", "p4d.24xlarge", 2, labels=LABELS, taints=[TAINT])
     add_nodes(api, [nodes])
+    yield
+    for index in range(nodes.count):
+        api.delete("v1", "Node", f"gate-{index}")
+
+
+@pytest.fixture
+def gate(plane: ControlPlane, api: Api, tmp_path: Path, create: Create, queues: None) -> Iterator[Gate]:
+    """Queues, nodes and the gate's objects but for its two Jobs."""
     objects = manifests()
     for body in objects:
         if body["kind"] != "Job":
@@ -158,11 +185,3 @@ def gate(plane: ControlPlane, api: Api, tmp_path: Path) -> Iterator[Gate]:
     name = job["metadata"]["name"]
     api.delete("batch/v1", "Job", name, kueue.GATE_NAMESPACE)
     eventually(lambda: api.find("batch/v1", "Job", name, kueue.GATE_NAMESPACE) is None)
-    for body in reversed(made):
-        metadata = body["metadata"]
-        api.delete(body["apiVersion"], body["kind"], metadata["name"], metadata.get("namespace", ""))
-    for index in range(nodes.count):
-        api.delete("v1", "Node", f"gate-{index}")
-    slow = [body for body in made if body["kind"] in ("Namespace", "ResourceFlavor", "ClusterQueue")]
-    names = [(body["apiVersion"], body["kind"], body["metadata"]["name"]) for body in slow]
-    eventually(lambda: all(api.find(*name) is None for name in names))

@@ -1,0 +1,163 @@
+"""`pulumi up` with the unmodified provider ends at the gate as it should, with the reason in its error."""
+
+import os
+import shutil
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pulumi
+import pulumi_kubernetes as k8s
+import pytest
+from pulumi import automation
+
+from components.kubernetes.queueing import kueue
+from components.kubernetes.validation import watcher
+from components.kubernetes.validation.args import SmokeTestArgs
+from components.kubernetes.validation.gate import SmokeTest
+from infra.engine import install
+from rehearsal.controlplane.api import Api, Object
+from rehearsal.controlplane.nodes import Pool, add_nodes
+from rehearsal.controlplane.order import ControlPlane
+from tests.cluster.gate.conftest import SMOKE, token_of
+
+PROVIDER = "pulumi-resource-kubernetes"
+pytestmark = pytest.mark.skipif(
+    shutil.which(PROVIDER) is None, reason=f"the real provider, {PROVIDER}, is not on PATH"
+)
+
+
+class Kubelet(threading.Thread):
+    """Runs the pods of the watcher as processes; all others are KWOK's."""
+
+    def __init__(self, plane: ControlPlane, folder: Path) -> None:
+        super().__init__(daemon=True)
+        self._plane, self._folder, self.over = plane, folder, threading.Event()
+
+    def run(self) -> None:
+        done: set[str] = set()
+        with self._plane.api() as api:
+            while not self.over.wait(0.2):
+                for pod in api.list("v1", "Pod", watcher.NAMESPACE):
+                    if pod["metadata"]["uid"] not in done and pod["status"].get("phase") == "Running":
+                        done.add(pod["metadata"]["uid"])
+                        self._run(api, pod)
+
+    def _run(self, api: Api, pod: Object) -> None:
+        (container,) = pod["spec"]["containers"]
+        words = [str(word) for word in (*container["command"], *container["args"])]
+        program = self._folder / "watch.py"
+        config = pod["spec"]["volumes"][0]["configMap"]["name"]
+        data = api.get("v1", "ConfigMap", config, watcher.NAMESPACE)["data"]
+        program.write_text(data["watch.py"])
+        (self._folder / "ca.crt").write_bytes(self._plane.access.authority.read_bytes())
+        (self._folder / "token").write_bytes(token_of(api, watcher.NAMESPACE, watcher.NAME))
+        words[words.index("--account") + 1] = str(self._folder)
+        words[words.index("--message") + 1] = str(self._folder / "message")
+        host, port = self._plane.access.server.removeprefix("https://").split(":")
+        env = {"KUBERNETES_SERVICE_HOST": host, "KUBERNETES_SERVICE_PORT": port}
+        code = subprocess.run([sys.executable, str(program), *words[2:]], env=env, check=False).returncode
+        ended = {"exitCode": code, "reason": "Error" if code else "Completed"}
+        ended["message"] = (self._folder / "message").read_text()
+        state = {"name": container["name"], "image": container["image"], "imageID": "", "ready": False}
+        names = "containers with unready status: [watch]"
+        ready = {"type": "Ready", "status": "False", "reason": "PodFailed", "message": names}
+        status = {
+            "phase": "Failed" if code else "Succeeded",
+            "conditions": [*(row for row in pod["status"]["conditions"] if row["type"] != "Ready"), ready],
+            "containerStatuses": [{**state, "restartCount": 0, "state": {"terminated": ended}}],
+        }
+        name = pod["metadata"]["name"]
+        api.patch("v1", "Pod", name, {"status": status}, watcher.NAMESPACE, subresource="status")
+
+
+@pytest.fixture
+def kubelet(plane: ControlPlane, api: Api, tmp_path: Path, queues: None) -> Iterator[None]:
+    """A node for the platform's pods, and what runs the watcher there."""
+    add_nodes(api, [Pool("gate-platform", "g4dn.xlarge", 1)])
+    runs = Kubelet(plane, tmp_path)
+    runs.start()
+    yield
+    runs.over.set()
+    runs.join()
+    api.delete("v1", "Node", "gate-platform-0")
+
+
+def deployed(plane: ControlPlane, folder: Path, smoke: SmokeTestArgs, pods: dict[str, str]) -> Any:
+    """A stack of the gate alone; `pods` are the annotations by which the fake pods of training live."""
+    kubeconfig = plane.kubeconfig.read_text()
+
+    def program() -> None:
+        def live(args: pulumi.ResourceTransformArgs) -> pulumi.ResourceTransformResult | None:
+            spec: Any = args.props.get("spec") or {}
+            if not args.type_.endswith(":Job") or spec.get("completionMode") != "Indexed":
+                return None
+            template = dict(spec["template"])
+            metadata = dict(template.get("metadata") or {})
+            metadata["annotations"] = {f"trainstack.dev/{key}": value for key, value in pods.items()}
+            changed = {**spec, "template": {**template, "metadata": metadata}}
+            return pulumi.ResourceTransformResult({**args.props, "spec": changed}, args.opts)
+
+        cluster = k8s.Provider("cluster", kubeconfig=kubeconfig)
+        SmokeTest("gate", smoke, pulumi.ResourceOptions(provider=cluster, transforms=[live]))
+
+    engine = install.require()
+    options = automation.LocalWorkspaceOptions(
+        env_vars={
+            "PULUMI_CONFIG_PASSPHRASE": "test",
+            "PULUMI_HOME": str(folder / "pulumi"),
+            "PULUMI_SKIP_UPDATE_CHECK": "true",
+            "PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION": "true",
+            "PATH": f"{engine.folder}{os.pathsep}{os.environ['PATH']}",
+        },
+        project_settings=automation.ProjectSettings(
+            name="gate", runtime="python", backend=automation.ProjectBackend(url=folder.as_uri())
+        ),
+        pulumi_command=automation.PulumiCommand(root=str(Path(engine.path).parents[1])),
+    )
+    return automation.create_or_select_stack("dev", project_name="gate", program=program, opts=options)
+
+
+def outcome(
+    plane: ControlPlane, folder: Path, smoke: SmokeTestArgs, pods: dict[str, str]
+) -> tuple[str, float]:
+    """What the engine says of a failed `up`, empty for one that went well, and the seconds it took."""
+    (folder / "state").mkdir()
+    stack, said, began = deployed(plane, folder / "state", smoke, pods), "", time.monotonic()
+    try:
+        stack.up(on_output=lambda _: None)
+    except automation.CommandError as error:
+        said = str(error)
+    took = time.monotonic() - began
+    stack.destroy(on_output=lambda _: None)
+    return said, took
+
+
+def test_a_validation_that_fails_fails_the_up_at_once(
+    plane: ControlPlane, tmp_path: Path, kubelet: None
+) -> None:
+    pods = {"seconds": "1s", "exit-code": "1", "message": "FAIL: rank 1 is slow"}
+    said, took = outcome(plane, tmp_path, SMOKE, pods)
+    assert "[BackoffLimitExceeded]" in said
+    assert "FAIL: rank 1 is slow" in said
+    assert took < 60
+
+
+def test_a_validation_that_stays_in_its_queue_ends_the_up_at_its_time_out(
+    plane: ControlPlane, api: Api, tmp_path: Path, kubelet: None
+) -> None:
+    hold: Object = {"spec": {"stopPolicy": "Hold"}}
+    api.patch(kueue.API_VERSION, "ClusterQueue", kueue.GATE_QUEUE, hold)
+    said, took = outcome(plane, tmp_path, {**SMOKE, "queue_timeout_s": 5}, {})
+    assert "not admitted within 5 s: it is suspended" in said
+    assert took < 60
+
+
+def test_a_validation_that_passes_lets_the_up_pass(
+    plane: ControlPlane, tmp_path: Path, kubelet: None
+) -> None:
+    assert outcome(plane, tmp_path, SMOKE, {"seconds": "1s", "message": "PASS"})[0] == ""
