@@ -52,3 +52,15 @@ def test_its_account_reads_runs_of_the_gate_and_nothing_else(gate: Gate) -> None
             with pytest.raises(ApiError) as refusal:
                 theirs.request("GET", refused)
             assert refusal.value.code == 403
+
+
+def test_a_validation_that_is_evicted_is_queued_again_and_passes_later(gate: Gate) -> None:
+    uid = gate.start(seconds="8s")
+    eventually(lambda: gate.live()["status"].get("ready") == 2)
+    gate.api.patch(
+        kueue.API_VERSION, "ClusterQueue", kueue.GATE_QUEUE, {"spec": {"stopPolicy": "HoldAndDrain"}}
+    )
+    eventually(lambda: gate.live()["spec"]["suspend"] and not gate.live()["status"].get("active"))
+    gate.api.patch(kueue.API_VERSION, "ClusterQueue", kueue.GATE_QUEUE, {"spec": {"stopPolicy": "None"}})
+    code, message = gate.watch(uid, queue_s=60, start_s=60)
+    assert (code, message[-6:]) == (0, "passed")
