@@ -26,8 +26,8 @@ GATE_QUEUE = "smoke"
 SCHEDULE_QUEUE = "smoke-schedule"
 GATE_NAMESPACE = "trainstack-smoke"
 TEAM_LABEL = "trainstack.dev/team"
-# Kueue gives a job without a queue label the LocalQueue of this name, and a job without a priority label the
-# priority class of this name (pkg/controller/constants/constants.go), so the easy way is the accounted way.
+# Kueue gives a job without a queue label the LocalQueue of this name (pkg/controller/constants/constants.go),
+# so the easy way is the accounted way.
 DEFAULT = "default"
 QUEUE_NAME_LABEL = "kueue.x-k8s.io/queue-name"
 PRIORITY_LABEL = "kueue.x-k8s.io/priority-class"
@@ -62,11 +62,13 @@ class Priority:
 
 PRIORITIES = (
     Priority("production", 1_000, "Runs whose result goes to production or has a deadline."),
-    Priority(DEFAULT, 100, "What a job gets that names no class."),
-    Priority("sweep", 10, "Sweeps and other work that checkpoints and can wait; makes way first."),
+    # 0 is what Kueue gives a job without a class (pkg/constants/constants.go, `DefaultPriority`). The feature
+    # WorkloadPriorityClassDefaulting, by which it would look for a class of this name, is alpha in 0.19.
+    Priority(DEFAULT, 0, "What a job has that names no class."),
+    Priority("sweep", -10, "Sweeps and other work that checkpoints and can wait; makes way first."),
     # It owns its quota, so nobody takes it away. It takes that back only from what ranks below.
-    Priority(VALIDATION, 5, "The validation that gates a deploy; waits for the work of teams."),
-    Priority(BACKGROUND, 1, "Validations on a schedule: on what is idle; makes way for everything."),
+    Priority(VALIDATION, -20, "The validation that gates a deploy; waits for the work of teams."),
+    Priority(BACKGROUND, -30, "Validations on a schedule: on what is idle; makes way for everything."),
 )
 
 

@@ -307,3 +307,8 @@ def test_every_chart_says_where_it_was_read_and_when() -> None:
         assert chart.source
         assert chart.date.year >= 2026
         assert chart.chart.startswith("oci://") != bool(chart.repository)
+
+
+def test_a_job_without_a_class_ranks_as_one_with_the_default_class() -> None:
+    values = {body["metadata"]["name"]: body["value"] for body in kueue.priority_classes()}
+    assert values["default"] == 0, "Kueue gives a job without a class 0"

@@ -90,7 +90,7 @@ def test_the_members_of_a_team_work_in_its_namespace_and_in_no_other(made: Graph
 
 def test_priority_classes_keep_their_value_at_the_top_level(made: Graph) -> None:
     validation = made.find("WorkloadPriorityClass", "-validation")
-    assert validation["value"] == 5
+    assert validation["value"] == -20
     assert validation["apiVersion"] == "kueue.x-k8s.io/v1beta2"
 
 
