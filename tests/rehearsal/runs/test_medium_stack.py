@@ -60,7 +60,8 @@ def test_the_next_up_runs_only_the_validation_again_and_succeeds(lived: Life) ->
     before, after, done = lived.failed.resources, lived.passed.resources, lived.passed.done
     assert done.returncode == 0, lived.passed.output
     # Created is only what waited for a passed gate: the schedule that repeats it, with its Service and code.
-    assert "4 created, 1 replaced" in done.stdout
+    # Replaced are the validation and the Job that watches it.
+    assert "4 created, 2 replaced" in done.stdout
     assert after == {**before, "kubernetes": before["kubernetes"] + 3}
     for expected in ("cost per month", "scaling_efficiency", "MLflow ", "result.json", "destroy -s dev-aws"):
         assert expected in done.stdout, expected
@@ -103,7 +104,7 @@ def test_a_fault_of_the_training_makes_a_passed_validation_run_again(lived: Life
     done = lived.failed_again.done
     assert done.returncode == 1, lived.failed_again.output
     assert "rank 1 on node" in done.stdout and "Gate: closed; it opens for PASS." in done.stdout
-    assert re.search(r"^up failed after \d+ s: 1 replaced, \d+ unchanged$", done.stdout, re.MULTILINE)
+    assert re.search(r"^up failed after \d+ s: 2 replaced, \d+ unchanged$", done.stdout, re.MULTILINE)
 
 
 def test_no_secret_is_in_the_state_or_in_a_log(lived: Life) -> None:
