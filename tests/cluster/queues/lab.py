@@ -1,0 +1,239 @@
+"""The queues of a stack in a real cluster: the component's own objects, nodes of the catalog, and jobs."""
+
+import time
+import uuid
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+from components.aws.pools.offers import node_offer
+from components.kubernetes.accelerators import POOL_LABEL
+from components.kubernetes.queueing.kueue import API_VERSION, GPU_TAINT, PRIORITY_LABEL
+from components.kubernetes.queueing.queues import Queueing
+from components.kubernetes.queueing.quotas import GPU, FlavorArgs, GateArgs, TeamArgs
+from infra.catalog.aws import facts
+from infra.naming import team_namespace
+from rehearsal.controlplane.api import Api, Object
+from rehearsal.controlplane.nodes import Pool, pool_nodes
+from tests.components.graph import Graph, deploy_graph
+
+# In the order in which they are made; what is in use is deleted the other way round.
+_KINDS = (
+    "Namespace", "LimitRange", "NetworkPolicy", "RoleBinding", "Topology", "WorkloadPriorityClass",
+    "ResourceFlavor", "Cohort", "ClusterQueue", "LocalQueue",
+)  # fmt: skip
+_TOLERATION = {"key": GPU, "operator": "Exists", "effect": "NoSchedule"}
+NO_GATE: GateArgs = {"flavor": "", "nodes": 0}
+
+
+def eventually(check: Callable[[], bool], what: str | Callable[[], object], patience_s: float = 30.0) -> None:
+    """Wait until `check` holds; fail with what was waited for."""
+    deadline = time.monotonic() + patience_s
+    while not check():
+        if time.monotonic() > deadline:
+            said = what if isinstance(what, str) else what()
+            raise AssertionError(f"did not happen in {patience_s:.0f} s: {said}")
+        time.sleep(0.1)
+
+
+def flavor(name: str, machine: str, nodes: int, **more: Any) -> FlavorArgs:
+    """A pool of machines of the catalog, as a stack hands it to its queues."""
+    known = facts.instance_type(machine)
+    made = {
+        "name": name,
+        "node_labels": {POOL_LABEL: name},
+        "nodes": nodes,
+        **node_offer(known, "device_plugin" if known.efa_interfaces else None),
+        **more,
+    }
+    return cast(FlavorArgs, made)
+
+
+@dataclass
+class Lab:
+    """Queues that stand; teams are named as they were given, jobs by what `submit` calls them."""
+
+    api: Api
+    namespaces: Mapping[str, str]
+    jobs: dict[str, str] = field(default_factory=dict)
+    """Namespace of each job."""
+
+    def submit(
+        self, team: str, name: str, *, gpus: int = 0, pods: int = 1, seconds: float | None = None,
+        priority: str = "", pod: Mapping[str, Any] | None = None, notes: Mapping[str, str] | None = None,
+        cpu: str = "1", tolerate: bool | None = None, labels: Mapping[str, str] | None = None,
+    ) -> None:  # fmt: skip
+        """A Job as a person writes it: no queue, no node; it tolerates GPU nodes where it asks for GPUs."""
+        asked = {"cpu": cpu, "memory": "1Gi", **({GPU: str(gpus)} if gpus else {})}
+        container = {
+            "name": "main", "image": "example.com/none:1", "command": ["true"],
+            "resources": {"requests": asked, "limits": asked},
+        }  # fmt: skip
+        tolerant = bool(gpus) if tolerate is None else tolerate
+        lasting = {} if seconds is None else {"trainstack.dev/seconds": f"{seconds}s"}
+        spec = {
+            "restartPolicy": "Never",
+            "containers": [container],
+            "tolerations": [_TOLERATION] if tolerant else [],
+            **(pod or {}),
+        }
+        self.create(self.namespaces[team], {
+            "apiVersion": "batch/v1",
+            "kind": "Job",
+            "metadata": {
+                "name": name,
+                "labels": {**(labels or {}), **({PRIORITY_LABEL: priority} if priority else {})},
+            },
+            "spec": {
+                "completionMode": "Indexed", "completions": pods, "parallelism": pods, "backoffLimit": 0,
+                "template": {"metadata": {"annotations": {**lasting, **(notes or {})}}, "spec": spec},
+            },
+        })  # fmt: skip
+
+    def create(self, namespace: str, body: Object) -> None:
+        """Create a Job in a namespace and remember where it is."""
+        metadata = {**body["metadata"], "namespace": namespace}
+        self.api.create({**body, "metadata": metadata})
+        self.jobs[metadata["name"]] = namespace
+
+    def job(self, name: str) -> Object:
+        """The Job itself."""
+        return self.api.get("batch/v1", "Job", name, self.jobs[name])
+
+    def pods(self, name: str) -> list[Object]:
+        """The Job's pods that are not on their way out."""
+        labels = f"batch.kubernetes.io/job-name={name}"
+        found = self.api.list("v1", "Pod", self.jobs[name], labels=labels)
+        return [pod for pod in found if "deletionTimestamp" not in pod["metadata"]]
+
+    def workload(self, name: str) -> Object:
+        """What Kueue made of a Job, {} while it made nothing."""
+        for row in self.api.list(API_VERSION, "Workload", self.jobs[name]):
+            owners = row["metadata"].get("ownerReferences") or ()
+            if any(owner["name"] == name for owner in owners):
+                return row
+        return {}
+
+    def condition(self, name: str, kind: str) -> Mapping[str, Any]:
+        """A condition of a Job's workload, {} where it has none."""
+        rows = (self.workload(name).get("status") or {}).get("conditions") or ()
+        return next((row for row in rows if row["type"] == kind), {})
+
+    def admitted(self, name: str) -> bool:
+        """Whether Kueue lets a Job run now."""
+        return self.condition(name, "Admitted").get("status") == "True"
+
+    def evictions(self, name: str) -> dict[str, int]:
+        """How often a Job lost its admission, by reason."""
+        stats = (self.workload(name).get("status") or {}).get("schedulingStats") or {}
+        return {row["reason"]: row["count"] for row in stats.get("evictions") or ()}
+
+    def refusal(self, name: str) -> str:
+        """Why a Job waits, once Kueue has said so."""
+        eventually(lambda: self.condition(name, "QuotaReserved").get("status") == "False", f"{name} waits")
+        return str(self.condition(name, "QuotaReserved")["message"])
+
+    def runs(self, *names: str) -> None:
+        """Wait until Jobs are admitted."""
+        eventually(
+            lambda: all(self.admitted(name) for name in names),
+            lambda: [self.workload(name) for name in names if not self.admitted(name)],
+        )
+
+    def flavor(self, name: str) -> str:
+        """The flavor that a Job was given, once it runs."""
+        self.runs(name)
+        assigned = self.workload(name)["status"]["admission"]["podSetAssignments"][0]["flavors"]
+        (found,) = set(assigned.values())
+        return str(found)
+
+    def nodes(self, name: str, count: int = 1) -> list[str]:
+        """The nodes of a Job's pods, once `count` of them run."""
+
+        def running() -> list[Object]:
+            return [pod for pod in self.pods(name) if (pod.get("status") or {}).get("phase") == "Running"]
+
+        eventually(lambda: len(running()) == count, f"{count} pods of {name} run")
+        return sorted(pod["spec"]["nodeName"] for pod in running())
+
+    def finish(self, name: str) -> None:
+        """Remove a Job."""
+        self.api.delete("batch/v1", "Job", name, self.jobs.pop(name), propagation="Background")
+
+
+def objects(graph: Graph) -> list[Object]:
+    """The objects that the queues of a composed graph consist of, without Kueue, in order."""
+    found = []
+    for asked in graph.cloud.asked:
+        kind = asked.type.rsplit(":", 1)[-1]
+        if asked.type.startswith("kubernetes:") and kind in _KINDS and asked.name != "q-kueue-namespace":
+            version = asked.type.split(":", 1)[1].rsplit(":", 1)[0].removeprefix("core/")
+            found.append({"apiVersion": version, "kind": kind, **asked.properties})
+    return sorted(found, key=lambda body: _KINDS.index(body["kind"]))
+
+
+@contextmanager
+def queues(
+    api: Api, flavors: Sequence[FlavorArgs], teams: Sequence[TeamArgs], gate: GateArgs | None = None
+) -> Iterator[Lab]:
+    """The component `Queueing` in the cluster; teams get a suffix of their own, so no two labs meet."""
+    suffix = uuid.uuid4().hex[:6]
+    renamed: Any = [{**team, "name": f"{team['name']} {suffix}"} for team in teams]
+    chosen: GateArgs = gate or {**NO_GATE, "flavor": flavors[0]["name"]}
+    graph = deploy_graph(
+        lambda: {"cohort": Queueing("q", {"flavors": flavors, "teams": renamed, "gate": chosen}).cohort}
+    )
+    bodies = objects(graph)
+    try:
+        for body in bodies:
+            api.apply(body)
+        # A job gets its queue when it is made: one that came before its LocalQueue would wait without end.
+        made = [body for body in bodies if body["kind"] in ("ClusterQueue", "LocalQueue")]
+        eventually(lambda: all(_active(api, body) for body in made), "queues are active")
+        yield Lab(api, {team["name"]: team_namespace(f"{team['name']} {suffix}") for team in teams})
+    finally:
+        _remove(api, bodies)
+
+
+def _active(api: Api, queue: Object) -> bool:
+    metadata = queue["metadata"]
+    found = api.get(API_VERSION, queue["kind"], metadata["name"], metadata.get("namespace", ""))
+    rows = (found.get("status") or {}).get("conditions") or ()
+    return any(row["type"] == "Active" and row["status"] == "True" for row in rows)
+
+
+def _remove(api: Api, bodies: Sequence[Object]) -> None:
+    """Delete all of them and wait until what the whole cluster shares is gone."""
+    for body in bodies:
+        if body["kind"] == "Namespace":
+            api.delete("v1", "Namespace", body["metadata"]["name"])
+    shared = [body for body in reversed(bodies) if body["kind"] in _KINDS[4:9]]
+    for body in shared:
+        api.delete(body["apiVersion"], body["kind"], body["metadata"]["name"], propagation="Background")
+    slow = [*shared, *(body for body in bodies if body["kind"] == "Namespace")]
+    left = [(body["apiVersion"], body["kind"], body["metadata"]["name"]) for body in slow]
+    eventually(lambda: all(api.find(*one) is None for one in left), f"{left} are gone")
+
+
+@contextmanager
+def machines(
+    api: Api, flavors: Sequence[FlavorArgs], types: Mapping[str, str], *, block: int = 0
+) -> Iterator[None]:
+    """The nodes of pools, all of them up: labelled and tainted as the cloud's node groups do it."""
+    bodies = []
+    for row in flavors:
+        labels, taints = dict(row["node_labels"]), [GPU_TAINT] if row["gpus"] else ()
+        pool = Pool(row["name"], types[row["name"]], row["nodes"], labels=labels, taints=taints, block=block)
+        for body in pool_nodes(pool):
+            amounts = {
+                key: amount for key, amount in body["status"]["capacity"].items() if key != GPU or taints
+            }
+            bodies.append({**body, "status": {"capacity": amounts, "allocatable": amounts}})
+    try:
+        for body in bodies:
+            api.create(body)
+        yield
+    finally:
+        for body in bodies:
+            api.delete("v1", "Node", body["metadata"]["name"], propagation="Background")

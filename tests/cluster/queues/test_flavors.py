@@ -1,0 +1,79 @@
+"""Which nodes a job gets: none with GPUs for one without, the cheapest that fits, spot before on-demand."""
+
+import pytest
+
+from components.kubernetes.queueing.quotas import TeamArgs
+from rehearsal.controlplane.api import Api
+from tests.cluster.queues.lab import flavor, machines, queues
+
+TEAM: list[TeamArgs] = [{"name": "Applied ML", "weight": 1, "gpus": {"l4": 4, "a100": 0}}]
+RESEARCH: list[TeamArgs] = [{"name": "Research", "weight": 1, "gpus": {"l4": 2, "a100": 8}}, *TEAM]
+# The pools of dev-aws and their prices, in the order of its file.
+A100 = flavor("a100", "p4d.24xlarge", 4, usd_per_hour=32.77)
+L4 = flavor("l4", "g6.2xlarge", 8, usd_per_hour=0.39)
+CPU = flavor("cpu", "g6.2xlarge", 2, gpus=0, usd_per_hour=0.38)  # its GPU left away
+MACHINES = {"a100": "p4d.24xlarge", "l4": "g6.2xlarge", "cpu": "g6.2xlarge"}
+
+
+def test_a_job_without_gpus_runs_where_there_are_none(api: Api) -> None:
+    pools = [A100, L4, CPU]
+    with machines(api, pools, MACHINES), queues(api, pools, TEAM) as lab:
+        lab.submit("Applied ML", "prepare")
+        assert lab.flavor("prepare") == "cpu"
+        assert lab.nodes("prepare")[0].startswith("cpu-")
+        # When they are full, more work waits; it does not go to the next flavor.
+        lab.submit("Applied ML", "fill", pods=2, cpu="5")
+        lab.runs("fill")
+        lab.submit("Applied ML", "more", cpu="3")
+        assert "untolerated taint" in lab.refusal("more")
+        assert not lab.pods("more")
+
+
+def test_a_job_without_gpus_waits_where_every_node_has_some(api: Api) -> None:
+    with machines(api, [L4], MACHINES), queues(api, [A100, L4], TEAM) as lab:
+        lab.submit("Applied ML", "prepare")
+        said = lab.refusal("prepare")
+        assert "untolerated taint {nvidia.com/gpu present NoSchedule" in said
+        assert "in flavor a100" in said and "in flavor l4" in said
+        assert not lab.pods("prepare")
+
+
+def test_a_job_with_one_gpu_takes_the_cheapest_flavor_that_fits(api: Api) -> None:
+    with machines(api, [A100, L4], MACHINES), queues(api, [A100, L4], RESEARCH) as lab:
+        lab.submit("Applied ML", "evaluate", gpus=1)
+        assert lab.flavor("evaluate") == "l4"
+        assert lab.nodes("evaluate")[0].startswith("l4-")
+        # Research owns eight idle A100; once its own two L4 are taken, it borrows a third one first.
+        for index in range(3):
+            lab.submit("Research", f"tune-{index}", gpus=1)
+            assert lab.flavor(f"tune-{index}") == "l4"
+        lab.submit("Research", "train", gpus=8)
+        assert lab.flavor("train") == "a100"
+
+
+def test_a_job_that_asks_for_gpus_and_tolerates_none_is_told(api: Api) -> None:
+    with queues(api, [L4], [{"name": "Applied ML", "weight": 1}]) as lab:
+        lab.submit("Applied ML", "evaluate", gpus=1, tolerate=False)
+        assert "untolerated taint" in lab.refusal("evaluate")
+
+
+@pytest.mark.parametrize(
+    ("preferences", "expected"), [((0, 0), ["spot", "demand"]), ((1, 0), ["demand", "spot"])]
+)
+def test_spot_falls_back_to_on_demand_in_the_declared_order(
+    api: Api, preferences: tuple[int, int], expected: list[str]
+) -> None:
+    spot, demand = preferences
+    pools = [
+        flavor("demand", "g6.2xlarge", 1, usd_per_hour=0.98, preference=demand),
+        flavor("spot", "g6.2xlarge", 1, usd_per_hour=0.39, preference=spot),
+    ]
+    with queues(api, pools, [{"name": "Vision", "weight": 1}]) as lab:
+        lab.submit("Vision", "first", gpus=1)
+        assert lab.flavor("first") == expected[0]
+        lab.submit("Vision", "second", gpus=1)
+        assert lab.flavor("second") == expected[1]
+        lab.submit("Vision", "third", gpus=1)
+        assert "insufficient unused quota" in lab.refusal("third")
+        lab.finish("first")
+        assert lab.flavor("third") == expected[0]

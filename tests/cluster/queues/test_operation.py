@@ -1,0 +1,102 @@
+"""What those who run a cluster see: drained queues, jobs without a queue, validations among teams."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from components.kubernetes.queueing.kueue import API_VERSION, GATE_NAMESPACE, GATE_QUEUE, VALIDATION
+from components.kubernetes.queueing.quotas import GateArgs, TeamArgs
+from rehearsal.controlplane.api import Api
+from tests.cluster.queues.lab import Lab, eventually, flavor, queues
+
+A100 = flavor("a100", "p4d.24xlarge", 4, usd_per_hour=32.77)  # 32 GPUs
+RESEARCH: list[TeamArgs] = [{"name": "Research", "weight": 1, "gpus": {"a100": 16}}]
+SMOKE: GateArgs = {"flavor": "a100", "nodes": 2, "scheduled": True}
+
+
+def test_a_drained_queue_evicts_and_later_resumes(api: Api) -> None:
+    with queues(api, [A100], RESEARCH) as lab:
+        lab.submit("Research", "train", gpus=8)
+        lab.runs("train")
+        queue = lab.namespaces["Research"]
+
+        def stop(policy: str) -> None:
+            api.patch(API_VERSION, "ClusterQueue", queue, {"spec": {"stopPolicy": policy}})
+
+        stop("HoldAndDrain")
+        eventually(lambda: not lab.admitted("train"), "the job is evicted")
+        assert lab.evictions("train") == {"ClusterQueueStopped": 1}
+        eventually(lambda: lab.pods("train") == [], "its pods are gone")
+        lab.submit("Research", "later", gpus=8)
+        assert "is inactive" in lab.refusal("later")
+        stop("None")
+        lab.runs("train", "later")
+        assert not lab.job("train")["status"].get("failed")
+
+
+def test_a_job_without_a_queue_is_queued_with_its_team(api: Api) -> None:
+    with queues(api, [A100], RESEARCH) as lab:
+        lab.submit("Research", "train", gpus=8)
+        lab.runs("train")
+        assert lab.job("train")["metadata"]["labels"]["kueue.x-k8s.io/queue-name"] == "default"
+        assert lab.workload("train")["spec"]["queueName"] == "default"
+        assert lab.workload("train")["spec"]["priority"] == 0
+
+
+@pytest.fixture
+def gate(api: Api, request: pytest.FixtureRequest) -> Iterator[Lab]:
+    """A team that runs on the whole pool, half of it the gate's."""
+    with queues(api, [A100], RESEARCH, {**SMOKE, "drain": request.param}) as lab:
+        lab.namespaces = {**lab.namespaces, "gate": GATE_NAMESPACE}
+        for index in range(4):
+            lab.submit("Research", f"train-{index}", gpus=8)
+        lab.runs(*(f"train-{index}" for index in range(4)))
+        validate(lab, "smoke", GATE_QUEUE, VALIDATION)
+        yield lab
+
+
+def validate(lab: Lab, name: str, queue: str, priority: str) -> None:
+    labels = {"kueue.x-k8s.io/queue-name": queue}
+    lab.submit("gate", name, gpus=8, pods=2, cpu="8", priority=priority, labels=labels)
+
+
+@pytest.mark.parametrize("gate", [False], indirect=True)
+def test_the_validation_waits_for_idle_nodes(gate: Lab) -> None:
+    assert "insufficient unused quota" in gate.refusal("smoke")
+    # What becomes idle is kept for it: a borrower that came later does not take it again.
+    gate.submit("Research", "later", gpus=8)
+    gate.refusal("later")
+    gate.finish("train-0")
+    gate.finish("train-1")
+    gate.runs("smoke")
+    assert not gate.admitted("later")
+    assert not any(gate.evictions(f"train-{index}") for index in (2, 3))
+    gate.finish("smoke")
+    gate.runs("later")
+
+
+@pytest.mark.parametrize("gate", [False], indirect=True)
+def test_the_validation_takes_its_nodes_back_from_its_own_repetition(gate: Lab) -> None:
+    gate.finish("smoke")
+    gate.finish("train-0")
+    gate.finish("train-1")
+    validate(gate, "weekly", "smoke-schedule", "background")
+    gate.runs("weekly")
+    validate(gate, "again", GATE_QUEUE, VALIDATION)
+    gate.runs("again")
+    assert gate.evictions("weekly") == {"Preempted": 1}
+    assert not any(gate.evictions(f"train-{index}") for index in (2, 3))
+
+
+@pytest.mark.parametrize("gate", [True], indirect=True)
+def test_the_validation_drains_its_nodes_where_it_is_asked_to(gate: Lab) -> None:
+    gate.runs("smoke")
+    trains = [f"train-{index}" for index in range(4)]
+    assert sorted(bool(gate.evictions(name)) for name in trains) == [False, False, True, True]
+
+
+@pytest.mark.parametrize("gate", [False], indirect=True)
+def test_a_job_without_a_queue_beside_the_validation_never_starts(gate: Lab) -> None:
+    gate.submit("gate", "stray", gpus=8)
+    assert gate.job("stray")["spec"]["suspend"] is True
+    assert gate.workload("stray") == {}
