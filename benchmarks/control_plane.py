@@ -14,6 +14,8 @@ from typing import Any
 
 import psutil
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
 from components.kubernetes.queueing import kueue_values
 from rehearsal.controlplane.order import Order, running
 
