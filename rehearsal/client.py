@@ -42,7 +42,8 @@ class Rehearsal:
 
         Raises UserError when what exists was made with another, SetupError when programs are missing.
         """
-        if choose(self.home, cluster, provider, self.status()["resources"]):
+        # What exists is counted only for a command that says something.
+        if (cluster or provider) and choose(self.home, cluster, provider, self.status()["resources"]):
             self.stop()  # the next daemon has what was chosen
         if chosen(self.home).provider is ProviderKind.REAL and real_provider.installed() is None:
             where = "neither on PATH nor in the plug-in folder of Pulumi. `pulumi plugin install` gets it."

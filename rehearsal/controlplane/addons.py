@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import requests
-from ruamel.yaml import YAML
+import yaml
 
 from rehearsal.controlplane.api import Access, Api, Object
 from rehearsal.controlplane.binaries import files_of
@@ -87,7 +87,8 @@ def start_addon(addon: Addon, values: Mapping[str, Any], access: Access, site: S
         (folder / "config.yaml").write_text(json.dumps(config, indent=2), encoding="utf-8")
         _serve_with(serving, authority, pair)
         account = next(body for body in objects if body["kind"] == "ServiceAccount")
-        token = _token(api, account["metadata"]["namespace"], account["metadata"]["name"])
+        metadata = account["metadata"]
+        token = api.token(metadata["namespace"], metadata["name"], seconds=_TOKEN_S)
     credentials = write_kubeconfig(
         folder / "kubeconfig", Access(access.server, access.authority, token=token)
     )
@@ -170,7 +171,7 @@ def _configurations(objects: Sequence[Object]) -> Iterator[Object]:
     for body in objects:
         if body["kind"] == "ConfigMap":
             for text in (body.get("data") or {}).values():
-                said = YAML(typ="safe").load(text)
+                said = yaml.safe_load(text)
                 if isinstance(said, dict) and said.get("kind") == "Configuration":
                     yield said
 
@@ -198,14 +199,3 @@ def _files(authority: Authority, pair: Pair) -> dict[str, bytes]:
         "tls.crt": pair.certificate.read_bytes(),
         "tls.key": pair.key.read_bytes(),
     }
-
-
-def _token(api: Api, namespace: str, account: str) -> str:
-    """A token of a service account, from the API server."""
-    path = f"/api/v1/namespaces/{namespace}/serviceaccounts/{account}/token"
-    order = {
-        "apiVersion": "authentication.k8s.io/v1",
-        "kind": "TokenRequest",
-        "spec": {"expirationSeconds": _TOKEN_S},
-    }
-    return str(api.request("POST", path, order)["status"]["token"])

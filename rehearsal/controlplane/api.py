@@ -218,6 +218,16 @@ class Api:
                 if event["type"] != "BOOKMARK":
                     yield event["type"], event["object"]
 
+    def token(self, namespace: str, account: str, *, seconds: int = 3600, pod: Object | None = None) -> str:
+        """A new token of a service account, which ends with a pod where one is given (its metadata)."""
+        path = self.resource("v1", "ServiceAccount").url(namespace, account, "token")
+        spec: Object = {"expirationSeconds": seconds}
+        if pod is not None:
+            bound = {"apiVersion": "v1", "kind": "Pod", "name": pod["name"], "uid": pod["uid"]}
+            spec["boundObjectRef"] = bound
+        order = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": spec}
+        return str(self.request("POST", path, order)["status"]["token"])
+
     # -- kinds -----------------------------------------------------------------------------------------
 
     def resource(self, api_version: str, kind: str) -> Resource:

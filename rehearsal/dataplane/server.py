@@ -8,11 +8,11 @@ import json
 import re
 import threading
 import uuid
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from typing import Any
 from urllib.parse import parse_qs
 
-from infra.engine.peers import is_own
+from infra.engine.peers import OwnUserHttpServer
 from rehearsal.core.model import Record
 from rehearsal.core.state import State
 from rehearsal.dataplane.identity import Caller, Denied, Identities
@@ -42,7 +42,7 @@ class Dataplane:
         class Handler(_Handler):
             dataplane = plane
 
-        self._server = _OwnUserServer(("127.0.0.1", 0), Handler)
+        self._server = OwnUserHttpServer(("127.0.0.1", 0), Handler)
         threading.Thread(
             target=self._server.serve_forever, args=(0.1,), name="dataplane", daemon=True
         ).start()
@@ -138,14 +138,6 @@ class Dataplane:
             if record.outputs.get("arn"):
                 return str(record.outputs["arn"])
         return key
-
-
-class _OwnUserServer(ThreadingHTTPServer):
-    daemon_threads = True
-
-    def verify_request(self, request: Any, client_address: Any) -> bool:
-        """Whether the connection comes from a process of this user; others are closed without an answer."""
-        return is_own(request.getsockname(), client_address)
 
 
 class _Handler(BaseHTTPRequestHandler):

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
-from infra.engine.peers import is_own
+from infra.engine.peers import OwnUserHttpServer
 from rehearsal.controlplane.certificates import Authority
 from rehearsal.core.model import Record
 from rehearsal.kubernetes.api import authorization
@@ -119,7 +119,7 @@ class PodApi:
                 class Handler(_Handler):
                     pods = api
 
-                self._server = _OwnUserServer(("127.0.0.1", 0), Handler)
+                self._server = OwnUserHttpServer(("127.0.0.1", 0), Handler)
                 self._server.socket = context.wrap_socket(self._server.socket, server_side=True)
                 threading.Thread(
                     target=self._server.serve_forever, args=(0.1,), name="pod api", daemon=True
@@ -196,14 +196,6 @@ def _pod(runner: PodRunner) -> Object:
 
 def _status(code: int, reason: str, message: str) -> Object:
     return {"kind": "Status", "status": "Failure", "code": code, "reason": reason, "message": message}
-
-
-class _OwnUserServer(ThreadingHTTPServer):
-    daemon_threads = True
-
-    def verify_request(self, request: Any, client_address: Any) -> bool:
-        """Whether the connection comes from a process of this user; others are closed without an answer."""
-        return is_own(request.getsockname(), client_address)
 
 
 class _Handler(BaseHTTPRequestHandler):

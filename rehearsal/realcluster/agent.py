@@ -232,15 +232,9 @@ class Agent:
 
     def _account(self, cluster: Cluster, pod: Pod) -> Mapping[str, bytes]:
         """The files of a pod's service account; its token ends with the pod."""
-        path = f"/api/v1/namespaces/{pod.namespace}/serviceaccounts/{pod.service_account}/token"
-        bound = {"apiVersion": "v1", "kind": "Pod", "name": pod.name, "uid": pod.uid}
-        order = {
-            "apiVersion": "authentication.k8s.io/v1",
-            "kind": "TokenRequest",
-            "spec": {"expirationSeconds": _TOKEN_S, "boundObjectRef": bound},
-        }
-        token = self._api.request("POST", path, order)["status"]["token"]
-        return {"token": str(token).encode(), "ca.crt": self._api.access.authority.read_bytes()}
+        metadata = {"name": pod.name, "uid": pod.uid}
+        token = self._api.token(pod.namespace, pod.service_account, seconds=_TOKEN_S, pod=metadata)
+        return {"token": token.encode(), "ca.crt": self._api.access.authority.read_bytes()}
 
     # -- the API server --------------------------------------------------------------------------------
 

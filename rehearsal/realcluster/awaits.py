@@ -15,13 +15,13 @@ import requests
 from rehearsal.controlplane.api import Api, Object
 from rehearsal.core.model import Call, Properties, Record
 from rehearsal.kubernetes.api.awaits import NO_PODS, GaveUpError, limit
+from rehearsal.kubernetes.awaiter.kinds import awaited
 from rehearsal.kubernetes.awaiter.wait_for import Condition, conditions_of, wait_for
 from rehearsal.realcluster.pod_words import complaints
 
 _POLL_S = 0.5
 # A Service's endpoints count as they are once nothing changed for that long (service.go).
 _SETTLE_S = 10.0
-_FATAL = ("BackoffLimitExceeded", "DeadlineExceeded")
 
 
 @dataclass(frozen=True)
@@ -42,11 +42,6 @@ class Around:
     slices: list[Object] = field(default_factory=list)
     waits_for_pod: bool = False
     """Of a claim: whether its StorageClass binds it when the first pod uses it."""
-
-
-def awaited(kind: str) -> bool:
-    """Whether the provider waits for objects of a built-in kind."""
-    return kind in _JUDGES
 
 
 def judge(live: Object, around: Around) -> Verdict:
@@ -183,7 +178,11 @@ def _job(live: Object, around: Around) -> Verdict:
     started, failed = status.get("startTime"), _condition(live, "Failed")
     if started and _condition(live, "Complete").get("status") == "True":
         return Verdict(True)
-    fatal = bool(started) and failed.get("status") == "True" and failed.get("reason") in _FATAL
+    fatal = (
+        bool(started)
+        and failed.get("status") == "True"
+        and failed.get("reason") in awaited()["batch/v1 Job"].errors
+    )
     words = [f"[{failed['reason']}] {failed.get('message')}"] if failed else []
     suspended = _condition(live, "Suspended")
     if suspended.get("status") == "True":

@@ -1,8 +1,6 @@
 """The control plane is a real one: it defaults, validates, admits, schedules, collects garbage, and ends."""
 
 import signal
-import time
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,13 +11,7 @@ from rehearsal.controlplane.api import Api, ApiError, Object
 from rehearsal.controlplane.nodes import EFA, GPU, Pool, add_nodes
 from rehearsal.controlplane.order import Order, running
 from rehearsal.controlplane.processes import StartError
-
-
-def eventually(check: Callable[[], bool], patience_s: float = 30.0) -> None:
-    deadline = time.monotonic() + patience_s
-    while not check():
-        assert time.monotonic() < deadline, "it did not happen in time"
-        time.sleep(0.1)
+from tests.cluster.waiting import eventually
 
 
 def job(namespace: str, name: str, **pod: object) -> Object:

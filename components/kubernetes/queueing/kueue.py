@@ -36,7 +36,7 @@ GPU_TAINT = {"key": GPU, "value": "present", "effect": "NoSchedule"}
 # Kueue tries flavors in their order and stops at the first one that it may (pkg/scheduler/flavorassigner,
 # `findFlavorForPodSets` and `shouldTryNextFlavor`, v0.19.2). The cheapest comes first, so a job borrows it
 # when it is idle rather than boot an expensive node of its own team's: a borrowed node costs no more. It goes
-# on to the next flavor before it preempts anybody: nobody is stopped for a price while something is idle.
+# on to the next flavor before it preempts: no job is stopped for a price while something is idle.
 FUNGIBILITY = {"whenCanBorrow": "MayStopSearch", "whenCanPreempt": "TryNextFlavor"}
 VALIDATION, BACKGROUND = "validation", "background"
 
@@ -66,7 +66,7 @@ PRIORITIES = (
     # WorkloadPriorityClassDefaulting, by which it would look for a class of this name, is alpha in 0.19.
     Priority(DEFAULT, 0, "What a job has that names no class."),
     Priority("sweep", -10, "Sweeps and other work that checkpoints and can wait; makes way first."),
-    # It owns its quota, so nobody takes it away. It takes that back only from what ranks below.
+    # It owns its quota, so no job takes it away. It takes that back only from what ranks below.
     Priority(VALIDATION, -20, "The validation that gates a deploy; waits for the work of teams."),
     Priority(BACKGROUND, -30, "Validations on a schedule: on what is idle; makes way for everything."),
 )

@@ -3,7 +3,6 @@
 import json
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +20,7 @@ from infra.naming import team_namespace
 from rehearsal.controlplane.api import Api, Object
 from rehearsal.controlplane.nodes import Pool, add_nodes
 from rehearsal.controlplane.order import ControlPlane
+from tests.cluster.waiting import eventually
 from tests.components.graph import deploy_graph
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -92,7 +92,7 @@ class Gate:
 
     def watch(self, uid: str, *, queue_s: float, start_s: float, total_s: float = 120) -> tuple[int, str]:
         """Run the watcher's program as its pod would, with a token of its own account; code and message."""
-        files = {"ca.crt": self.authority, "token": token_of(self.api, watcher.NAMESPACE, watcher.NAME)}
+        files = {"ca.crt": self.authority, "token": self.api.token(watcher.NAMESPACE, watcher.NAME).encode()}
         for name, content in files.items():
             (self.folder / name).write_bytes(content)
         host, port = self.server.removeprefix("https://").split(":")
@@ -109,21 +109,6 @@ class Gate:
         )  # fmt: skip
         assert "Traceback" not in done.stderr, done.stderr
         return done.returncode, (self.folder / "message").read_text()
-
-
-def token_of(api: Api, namespace: str, account: str) -> bytes:
-    order = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}}
-    path = f"/api/v1/namespaces/{namespace}/serviceaccounts/{account}/token"
-    return str(api.request("POST", path, order)["status"]["token"]).encode()
-
-
-def eventually(check: Callable[[], Any], patience_s: float = 60.0) -> Any:
-    """What `check` says once it says something."""
-    deadline = time.monotonic() + patience_s
-    while not (found := check()):
-        assert time.monotonic() < deadline, "it did not happen in time"
-        time.sleep(0.1)
-    return found
 
 
 Create = Callable[[Object], None]
@@ -144,7 +129,7 @@ def create(api: Api) -> Iterator[Create]:
         api.delete(body["apiVersion"], body["kind"], metadata["name"], metadata.get("namespace", ""))
     slow = [body for body in made if body["kind"] in ("Namespace", "ResourceFlavor", "ClusterQueue")]
     names = [(body["apiVersion"], body["kind"], body["metadata"]["name"]) for body in slow]
-    eventually(lambda: all(api.find(*name) is None for name in names))
+    eventually(lambda: all(api.find(*name) is None for name in names), patience_s=60)
 
 
 @pytest.fixture
@@ -184,4 +169,4 @@ def gate(plane: ControlPlane, api: Api, tmp_path: Path, create: Create, queues: 
     yield Gate(api, job, plane.access.server, plane.access.authority.read_bytes(), tmp_path)
     name = job["metadata"]["name"]
     api.delete("batch/v1", "Job", name, kueue.GATE_NAMESPACE)
-    eventually(lambda: api.find("batch/v1", "Job", name, kueue.GATE_NAMESPACE) is None)
+    eventually(lambda: api.find("batch/v1", "Job", name, kueue.GATE_NAMESPACE) is None, patience_s=60)

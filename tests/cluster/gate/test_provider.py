@@ -23,7 +23,7 @@ from infra.engine import install
 from rehearsal.controlplane.api import Api, Object
 from rehearsal.controlplane.nodes import Pool, add_nodes
 from rehearsal.controlplane.order import ControlPlane
-from tests.cluster.gate.conftest import SMOKE, token_of
+from tests.cluster.gate.conftest import SMOKE
 
 PROVIDER = "pulumi-resource-kubernetes"
 pytestmark = pytest.mark.skipif(
@@ -55,7 +55,7 @@ class Kubelet(threading.Thread):
         data = api.get("v1", "ConfigMap", config, watcher.NAMESPACE)["data"]
         program.write_text(data["watch.py"])
         (self._folder / "ca.crt").write_bytes(self._plane.access.authority.read_bytes())
-        (self._folder / "token").write_bytes(token_of(api, watcher.NAMESPACE, watcher.NAME))
+        (self._folder / "token").write_bytes(api.token(watcher.NAMESPACE, watcher.NAME).encode())
         words[words.index("--account") + 1] = str(self._folder)
         words[words.index("--message") + 1] = str(self._folder / "message")
         host, port = self._plane.access.server.removeprefix("https://").split(":")

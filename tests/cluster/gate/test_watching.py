@@ -4,7 +4,8 @@ import pytest
 
 from components.kubernetes.queueing import kueue
 from rehearsal.controlplane.api import Access, Api, ApiError
-from tests.cluster.gate.conftest import Gate, eventually
+from tests.cluster.gate.conftest import Gate
+from tests.cluster.waiting import eventually
 
 
 def test_a_validation_that_passes_opens_the_gate(gate: Gate) -> None:
@@ -36,7 +37,7 @@ def test_pods_that_never_start_end_it_at_its_time_out_with_the_words_of_the_sche
     for index in range(2):
         gate.api.patch("v1", "Node", f"gate-{index}", {"spec": {"unschedulable": True}})
     uid = gate.start()
-    eventually(lambda: not gate.live()["spec"]["suspend"])
+    eventually(lambda: not gate.live()["spec"]["suspend"], patience_s=60)
     code, message = gate.watch(uid, queue_s=60, start_s=4)
     assert code == 1
     assert "its pods did not start within 4 s: 0 of 2 started; [Unschedulable] 0/" in message
@@ -56,11 +57,13 @@ def test_its_account_reads_runs_of_the_gate_and_nothing_else(gate: Gate) -> None
 
 def test_a_validation_that_is_evicted_is_queued_again_and_passes_later(gate: Gate) -> None:
     uid = gate.start(seconds="8s")
-    eventually(lambda: gate.live()["status"].get("ready") == 2)
+    eventually(lambda: gate.live()["status"].get("ready") == 2, patience_s=60)
     gate.api.patch(
         kueue.API_VERSION, "ClusterQueue", kueue.GATE_QUEUE, {"spec": {"stopPolicy": "HoldAndDrain"}}
     )
-    eventually(lambda: gate.live()["spec"]["suspend"] and not gate.live()["status"].get("active"))
+    eventually(
+        lambda: gate.live()["spec"]["suspend"] and not gate.live()["status"].get("active"), patience_s=60
+    )
     gate.api.patch(kueue.API_VERSION, "ClusterQueue", kueue.GATE_QUEUE, {"spec": {"stopPolicy": "None"}})
     code, message = gate.watch(uid, queue_s=60, start_s=60)
     assert (code, message[-6:]) == (0, "passed")

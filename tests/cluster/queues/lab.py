@@ -1,8 +1,7 @@
 """The queues of a stack in a real cluster: the component's own objects, nodes of the catalog, and jobs."""
 
-import time
 import uuid
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, cast
@@ -16,6 +15,7 @@ from infra.catalog.aws import facts
 from infra.naming import team_namespace
 from rehearsal.controlplane.api import Api, Object
 from rehearsal.controlplane.nodes import Pool, pool_nodes
+from tests.cluster.waiting import eventually
 from tests.components.graph import Graph, deploy_graph
 
 # In the order in which they are made; what is in use is deleted the other way round.
@@ -25,16 +25,6 @@ _KINDS = (
 )  # fmt: skip
 _TOLERATION = {"key": GPU, "operator": "Exists", "effect": "NoSchedule"}
 NO_GATE: GateArgs = {"flavor": "", "nodes": 0}
-
-
-def eventually(check: Callable[[], bool], what: str | Callable[[], object], patience_s: float = 30.0) -> None:
-    """Wait until `check` holds; fail with what was waited for."""
-    deadline = time.monotonic() + patience_s
-    while not check():
-        if time.monotonic() > deadline:
-            said = what if isinstance(what, str) else what()
-            raise AssertionError(f"did not happen in {patience_s:.0f} s: {said}")
-        time.sleep(0.1)
 
 
 def flavor(name: str, machine: str, nodes: int, **more: Any) -> FlavorArgs:

@@ -7,7 +7,8 @@ import pytest
 from components.kubernetes.queueing.kueue import API_VERSION, GATE_NAMESPACE, GATE_QUEUE, VALIDATION
 from components.kubernetes.queueing.quotas import GateArgs, TeamArgs
 from rehearsal.controlplane.api import Api
-from tests.cluster.queues.lab import Lab, eventually, flavor, queues
+from tests.cluster.queues.lab import Lab, flavor, queues
+from tests.cluster.waiting import eventually
 
 A100 = flavor("a100", "p4d.24xlarge", 4, usd_per_hour=32.77)  # 32 GPUs
 RESEARCH: list[TeamArgs] = [{"name": "Research", "weight": 1, "gpus": {"a100": 16}}]

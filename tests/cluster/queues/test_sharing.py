@@ -2,7 +2,8 @@
 
 from components.kubernetes.queueing.quotas import TeamArgs
 from rehearsal.controlplane.api import Api
-from tests.cluster.queues.lab import Lab, eventually, flavor, queues
+from tests.cluster.queues.lab import Lab, flavor, queues
+from tests.cluster.waiting import eventually
 
 A100 = flavor("a100", "p4d.24xlarge", 4, usd_per_hour=32.77)  # 32 GPUs
 
@@ -54,3 +55,4 @@ def test_the_shares_of_three_teams_converge_to_their_weights(api: Api) -> None:
 
         wanted = {"Research": 16, "Vision": 8, "Applied ML": 8}
         eventually(lambda: shares() == wanted, shares)
+        assert shares() == wanted
