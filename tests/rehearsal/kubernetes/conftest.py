@@ -8,7 +8,7 @@ import pytest
 from rehearsal.core.schema import Schemas
 from rehearsal.core.state import State
 from rehearsal.kubernetes.cloud import KubernetesCloud
-from tests.rehearsal.kubernetes.harness import ARN, ENDPOINT, Rehearsed, processes
+from tests.rehearsal.kubernetes.harness import ARN, ENDPOINT, Rehearsed
 
 
 @pytest.fixture(scope="session")
@@ -27,9 +27,8 @@ def rehearsed(tmp_path: Path, schemas: Schemas) -> Iterator[Rehearsed]:
         "aws:eks/cluster:Cluster", "dev", {"name": "dev"}, {"name": "dev", "arn": ARN, "endpoint": ENDPOINT}
     )
     made.node_group()
-    before = processes()
     yield made
     made.cloud.stop()
-    left = processes() - before
+    left = made.processes()
     assert not left, f"processes survive: {left}"
     state.close()

@@ -35,6 +35,18 @@ def kubeconfig(endpoint: str = ENDPOINT) -> str:
     })  # fmt: skip
 
 
+def living() -> set[int]:
+    """The living processes below this one, those that read the SDK left out."""
+    found = set()
+    for process in psutil.Process().children(recursive=True):
+        try:
+            if process.status() != psutil.STATUS_ZOMBIE and "sdk_types" not in " ".join(process.cmdline()):
+                found.add(process.pid)
+        except psutil.NoSuchProcess:
+            continue
+    return found
+
+
 @dataclass
 class Rehearsed:
     """One rehearsal home and how to talk to its kubernetes cloud."""
@@ -45,6 +57,11 @@ class Rehearsed:
     config: dict[str, Any] = field(default_factory=lambda: {"kubeconfig": kubeconfig()})
     log: list[tuple[str, str]] = field(default_factory=list)
     cancelled: threading.Event = field(default_factory=threading.Event)
+    others: set[int] = field(default_factory=living)
+
+    def processes(self) -> set[int]:
+        """Those that came with this rehearsal; the control plane of other tests may run beside it."""
+        return living() - self.others
 
     def call(self, token: str, name: str, timeout_s: float | None = 20) -> Call:
         return Call(
@@ -92,18 +109,6 @@ class Rehearsed:
         """The cloud as a restarted daemon builds it."""
         self.cloud = KubernetesCloud(self.state, self.cloud._schemas, self.home)
         return self.cloud
-
-
-def processes() -> set[int]:
-    """The living processes below this one, those that read the SDK left out."""
-    found = set()
-    for process in psutil.Process().children(recursive=True):
-        try:
-            if process.status() != psutil.STATUS_ZOMBIE and "sdk_types" not in " ".join(process.cmdline()):
-                found.add(process.pid)
-        except psutil.NoSuchProcess:
-            continue
-    return found
 
 
 def script_pod(script: str = "job", **spec: Any) -> Properties:

@@ -11,7 +11,7 @@ import pytest
 
 from rehearsal.core.model import InitFailedError, Properties
 from rehearsal.kubernetes.api import awaits
-from tests.rehearsal.kubernetes.harness import JOB, Rehearsed, job, processes, script_pod
+from tests.rehearsal.kubernetes.harness import JOB, Rehearsed, job, script_pod
 
 # Each pod ends with the code that its index has in CODES, at its n-th attempt with the n-th of a list.
 PLANNED = """
@@ -52,7 +52,7 @@ def ended(rehearsed: Rehearsed, inputs: Properties) -> Properties:
         assert found
         status: Properties = found[1]["status"]
         if any(row["type"] in ("Complete", "Failed") for row in status.get("conditions", ())):
-            assert not processes()
+            assert not rehearsed.processes()
             return status
         time.sleep(0.05)
     raise AssertionError("the Job did not end")
@@ -202,5 +202,5 @@ def test_a_running_job_that_is_suspended_ends_its_pods_without_a_failure(rehears
         **inputs["metadata"], "annotations": {"pulumi.com/waitFor": "condition=Suspended"}
     }  # fmt: skip
     after = rehearsed.cloud.update(rehearsed.call(JOB, "planned"), key, outputs, stopped, preview=False)
-    assert not processes()
+    assert not rehearsed.processes()
     assert not {"active", "failed", "startTime"} & set(after["status"])

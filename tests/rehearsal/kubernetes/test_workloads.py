@@ -26,7 +26,6 @@ from tests.rehearsal.kubernetes.harness import (
     Rehearsed,
     deployment,
     job,
-    processes,
     script_pod,
     web,
 )
@@ -53,7 +52,7 @@ def test_a_deployment_serves_on_its_own_address(rehearsed: Rehearsed) -> None:
             assert answer.read().decode() == row["pod"]
     rehearsed.cloud.delete(rehearsed.call(DEPLOYMENT, "web"), key, outputs)
     assert rehearsed.cloud.live_workloads() == []
-    assert not processes()
+    assert not rehearsed.processes()
 
 
 def test_a_deployment_that_never_gets_ready_fails_with_its_log(rehearsed: Rehearsed) -> None:
@@ -99,7 +98,7 @@ def test_a_restarted_daemon_starts_deployments_again(rehearsed: Rehearsed) -> No
     rehearsed.create(DEPLOYMENT, web(), "web")
     address = rehearsed.cloud.live_workloads()[0]["address"]
     rehearsed.cloud.stop()
-    assert not processes()
+    assert not rehearsed.processes()
     rehearsed.fresh_cloud().restore()
     wait_until(lambda: rehearsed.cloud.live_workloads()[0]["ready"])
     assert rehearsed.cloud.live_workloads()[0]["address"] == address
@@ -217,7 +216,7 @@ def test_cancelling_ends_the_processes_of_a_job_and_says_so(rehearsed: Rehearsed
         rehearsed.create(JOB, job("slow", script_pod("slow")), "slow", timeout_s=60)
     assert time.monotonic() - began < 8
     assert failed.value.outputs["status"]["conditions"][0]["reason"] == "Interrupted"
-    assert not processes()
+    assert not rehearsed.processes()
 
 
 def test_a_failing_job_ends_its_other_pods(rehearsed: Rehearsed) -> None:
@@ -232,7 +231,7 @@ def test_a_failing_job_ends_its_other_pods(rehearsed: Rehearsed) -> None:
             job("pair", script_pod("pair"), completions=2, parallelism=2, completionMode="Indexed"),
             "pair",
         )
-    assert not processes()
+    assert not rehearsed.processes()
 
 
 def test_deleting_a_namespace_ends_what_runs_in_it(rehearsed: Rehearsed) -> None:
@@ -241,7 +240,7 @@ def test_deleting_a_namespace_ends_what_runs_in_it(rehearsed: Rehearsed) -> None
     rehearsed.create(DEPLOYMENT, web(), "web")
     rehearsed.cloud.delete(rehearsed.call(NAMESPACE, "lab"), "lab", {})
     assert rehearsed.state.count("kubernetes") == 0
-    assert not processes()
+    assert not rehearsed.processes()
 
 
 RANKED = """
