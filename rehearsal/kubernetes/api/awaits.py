@@ -144,9 +144,6 @@ def deployment_problems(run: DeploymentRun) -> list[str]:
 def job(call: Call, record: Record, run: JobRun) -> None:
     """Wait for a Job's completion; a failed one ends the wait at once, as nothing can change that."""
 
-    def active() -> list[PodRunner]:
-        return [runner for runner in run.pods() if not runner.state.over]
-
     def details() -> list[str]:
         queue = [f'Job "{record.id}" does not start: {run.held}'] if run.held else []
         return queue + complaints(run.pods())
@@ -157,7 +154,8 @@ def job(call: Call, record: Record, run: JobRun) -> None:
         limit(call, record),
         run.over.is_set,
         details,
-        stuck=lambda: _kept_waiting(active()),
+        # A pod that runs may well be silent.
+        stuck=lambda: all(runner.state.over or runner.state.phase == "Pending" for runner in run.pods()),
         rearmed=True,
     )
     job_ended(call, record, run.status(), pod_problems(run.pods()))

@@ -105,6 +105,15 @@ def test_a_job_that_nobody_resumes_is_not_waited_for_for_ever(
     assert any("it is suspended" in reason for reason in failed.value.reasons)
 
 
+def test_a_job_whose_pod_runs_without_a_word_is_waited_for(
+    rehearsed: Rehearsed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(awaits, "_STUCK_S", 1.5)
+    rehearsed.namespace()
+    rehearsed.config_map("slow", {"main.py": "import time; time.sleep(3)"})
+    assert rehearsed.create(JOB, job("slow", script_pod("slow")), "slow", timeout_s=600)
+
+
 def test_a_timer_that_is_shorter_than_the_resync_fires(rehearsed: Rehearsed) -> None:
     with pytest.raises(InitFailedError, match="'planned' timed out waiting to be Ready"):
         rehearsed.create(JOB, planned(rehearsed, [0], suspend=True), "planned", timeout_s=0.5)
