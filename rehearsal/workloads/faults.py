@@ -13,6 +13,8 @@ from typing import Any
 
 from rehearsal.workloads.pod import PodRunner
 
+# On the pods of every training run (smoke_training/launchers/pods.py).
+RUN_LABEL = "trainstack.dev/run"
 _PERIOD_S = 0.02
 _SEARCH_S = 0.05
 

@@ -16,6 +16,8 @@ import psutil
 import pytest
 
 from rehearsal.core.model import InitFailedError, Properties
+from rehearsal.workloads import faults
+from smoke_training.launchers.pods import RUN_LABEL
 from tests.rehearsal.kubernetes.harness import (
     ARN,
     DEPLOYMENT,
@@ -262,7 +264,8 @@ def test_a_slow_rank_is_stopped_and_continued_from_outside(rehearsed: Rehearsed)
     rehearsed.namespace()
     rehearsed.config_map("ranked", {"main.py": RANKED})
     (rehearsed.home / "faults.json").write_text('{"smoke": {"slow_rank": 1, "duty": 0.3}}')
-    ranked = job("ranked", script_pod("ranked"), completionMode="Indexed", completions=1)
+    ranked = job("ranked", script_pod("ranked"))
+    ranked["spec"]["template"]["metadata"] = {"labels": {RUN_LABEL: "ranked"}}
     rehearsed.create(JOB, ranked, "ranked")
     log = next((rehearsed.home / "logs" / "lab").glob("ranked-*.log"))
     wait_until(lambda: "was stopped" in log.read_text())
@@ -272,6 +275,15 @@ def test_a_slow_rank_is_stopped_and_continued_from_outside(rehearsed: Rehearsed)
     stopped = next(line for line in lines if "was stopped" in line)
     assert int(stopped.split("was stopped ")[1].split()[0]) > 30
     assert any("was stopped" in note for row in rehearsed.cloud.workloads() for note in row["notes"])
+
+
+def test_pods_of_other_jobs_are_left_alone(rehearsed: Rehearsed) -> None:
+    assert faults.RUN_LABEL == RUN_LABEL
+    rehearsed.namespace()
+    rehearsed.config_map("quick", {"main.py": "pass"})
+    (rehearsed.home / "faults.json").write_text('{"smoke": {"slow_rank": 1, "duty": 0.3}}')
+    rehearsed.create(JOB, job("quick", script_pod("quick")), "quick")
+    assert [row["notes"] for row in rehearsed.cloud.workloads()] == [[]]
 
 
 def test_nothing_survives_a_killed_daemon(tmp_path: Path) -> None:
