@@ -1,7 +1,8 @@
-"""The API server as the pods of emulated clusters see it: they read Jobs, pods and Workloads over TLS.
+"""The API server as the pods of emulated clusters see it: what they read and ask of it over TLS.
 
-A pod proves with the token of its service account who it is, and reads what its roles allow. Everything else
-is answered with the `Status` of an API server.
+They read Jobs, pods and Workloads, and ask by a dry run what would become of a new object of a custom kind
+without a namespace. A pod proves with the token of its service account who it is, and may do what its roles
+allow. Everything else is answered with the `Status` of an API server.
 """
 
 import json
@@ -17,8 +18,8 @@ from urllib.parse import parse_qs, urlsplit
 
 from infra.engine.peers import OwnUserHttpServer
 from rehearsal.controlplane.certificates import Authority
-from rehearsal.core.model import Record
-from rehearsal.kubernetes.api import authorization
+from rehearsal.core.model import Record, RefusalError
+from rehearsal.kubernetes.api import admission, authorization
 from rehearsal.kubernetes.clusters import Cluster, namespace_of
 from rehearsal.kubernetes.controllers.kubelet import Kubelet
 from rehearsal.workloads.job import JobRun
@@ -28,7 +29,7 @@ from rehearsal.workloads.translate import Pod
 Object = Mapping[str, Any]
 
 _PATH = re.compile(
-    r"/(?:api|apis/(?P<group>[^/]+))/(?P<version>[^/]+)/namespaces/(?P<namespace>[^/]+)"
+    r"/(?:api|apis/(?P<group>[^/]+))/(?P<version>[^/]+)(?:/namespaces/(?P<namespace>[^/]+))?"
     r"/(?P<resource>[^/]+)(?:/(?P<name>[^/]+))?"
 )
 _JOB_NAME, _JOB_UID = "batch.kubernetes.io/job-name", "kueue.x-k8s.io/job-uid"
@@ -72,8 +73,8 @@ class PodApi:
             self._server.shutdown()
             self._server.server_close()
 
-    def answer(self, token: str, target: str) -> tuple[int, Object]:
-        """The status and body of a GET."""
+    def answer(self, token: str, target: str, new: Object | None = None) -> tuple[int, Object]:
+        """The status and body of a GET, or of a POST of the object `new`."""
         known = self._accounts.get(token)
         if known is None:
             return 401, _status(401, "Unauthorized", "Unauthorized")
@@ -82,15 +83,20 @@ class PodApi:
         found = _PATH.fullmatch(url.path)
         if found is None:
             return 404, _status(404, "NotFound", "the server could not find the requested resource")
-        group, namespace, resource = found["group"] or "", found["namespace"], found["resource"]
-        verb = "get" if found["name"] else "list"
+        group, namespace, resource = found["group"] or "", found["namespace"] or "", found["resource"]
+        verb = "create" if new is not None else "get" if found["name"] else "list"
         if not authorization.may(cluster, (home, account), verb, (group, resource, namespace)):
-            what = f'resource "{resource}" in API group "{group}" in the namespace "{namespace}"'
+            where = f'in the namespace "{namespace}"' if namespace else "at the cluster scope"
+            what = f'resource "{resource}" in API group "{group}" {where}'
             user = f"system:serviceaccount:{home}:{account}"
             return 403, _status(
                 403, "Forbidden", f'{resource} is forbidden: User "{user}" cannot {verb} {what}'
             )
-        return self._read(cluster, namespace, resource, found["name"] or "", _labels(url.query))
+        if new is None:
+            return self._read(cluster, namespace, resource, found["name"] or "", _labels(url.query))
+        if namespace or parse_qs(url.query).get("dryRun") != ["All"]:
+            return _unknown(f"creating {resource}")
+        return _would_be(cluster, group, found["version"], resource, new)
 
     def _read(
         self, cluster: Cluster, namespace: str, resource: str, name: str, labels: Mapping[str, str]
@@ -103,7 +109,7 @@ class PodApi:
         if resource == "workloads" and not name:
             workloads = self._workloads(cluster, namespace, labels.get(_JOB_UID, ""))
             return 200, {"kind": "WorkloadList", "items": list(workloads)}
-        return 501, _status(501, "NotImplemented", f"reading {resource} is not emulated for pods")
+        return _unknown(f"reading {resource}")
 
     # --------------------------------------------------------------------------------------------------
 
@@ -161,6 +167,25 @@ class PodApi:
         return found if isinstance(found, JobRun) else None
 
 
+def _would_be(cluster: Cluster, group: str, version: str, resource: str, new: Object) -> tuple[int, Object]:
+    """The answer to a dry run: what the rules say of a new object, of which nothing is kept."""
+    kinds = [crd.kind for crd in cluster.crds() if (crd.group, crd.plural) == (group, resource)]
+    if not kinds:
+        return 404, _status(404, "NotFound", "the server could not find the requested resource")
+    try:
+        admission.admit(f"kubernetes:{group}/{version}:{kinds[0]}", dict(new), cluster, custom=True)
+    except RefusalError as error:
+        return 422, _status(422, error.code, error.message)
+    name = str((new.get("metadata") or {}).get("name"))
+    if cluster.exists(kinds[0], "", name):
+        return 409, _status(409, "AlreadyExists", f'{resource}.{group} "{name}" already exists')
+    return 201, new
+
+
+def _unknown(what: str) -> tuple[int, Object]:
+    return 501, _status(501, "NotImplemented", f"{what} is not emulated for pods")
+
+
 def _labels(query: str) -> dict[str, str]:
     """The labels that a query selects by; only equality is known."""
     selector = parse_qs(query).get("labelSelector", [""])[0]
@@ -207,9 +232,15 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         """One read of a pod."""
-        status, body = self.pods.answer(
-            self.headers.get("Authorization", "").removeprefix("Bearer "), self.path
-        )
+        self._answer(None)
+
+    def do_POST(self) -> None:
+        """One object that a pod sends."""
+        self._answer(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
+
+    def _answer(self, new: Object | None) -> None:
+        token = self.headers.get("Authorization", "").removeprefix("Bearer ")
+        status, body = self.pods.answer(token, self.path, new)
         content = json.dumps(body).encode()
         self.send_response(status)
         self.send_header("Content-Type", "application/json")

@@ -78,9 +78,11 @@ class Plan:
 def is_ours(container: Object, config_files: frozenset[str]) -> bool:
     """Whether the container runs a Python script out of a mounted ConfigMap: only those really run here."""
     words = _words(container)
-    if not words or not re.fullmatch(r"(.*/)?python3?(\.\d+)?", words[0]):
+    if len(words) < 2 or not re.fullmatch(r"(.*/)?python3?(\.\d+)?", words[0]):
         return False
     script = next((word for word in words[1:] if not word.startswith("-")), "")
+    if words[1] == "-m":
+        script = f"{container.get('workingDir')}/{script.replace('.', '/')}.py"
     return script in config_files
 
 

@@ -6,7 +6,7 @@ from components.kubernetes.accelerators import POOL_LABEL, Accelerators
 from components.kubernetes.queueing.queues import Queueing
 from components.kubernetes.queueing.quotas import FlavorArgs
 from infra.stackspec import StackSpec
-from stacks.parts import Cluster, ClusterCloud, ClusterT, Pool, Pools, StoreT
+from stacks.parts import Cluster, ClusterCloud, ClusterT, Pool, Pools, StoreT, Tracking
 from stacks.validation import PODS, validation
 
 
@@ -20,8 +20,8 @@ def medium(cloud: ClusterCloud[ClusterT, StoreT], spec: StackSpec) -> dict[str, 
         {"gpu_pools": list(pools.by_name), "drivers": pools.drivers},
         cluster.inside,
     )
-    queueing = _queueing(spec, cluster, pools)
     tracking = cloud.tracking(cluster, store)
+    queueing = _queueing(spec, cluster, pools, tracking)
     spend = cloud.spend()
     smoke = None
     if spec.smoke.enabled:
@@ -62,7 +62,7 @@ def medium(cloud: ClusterCloud[ClusterT, StoreT], spec: StackSpec) -> dict[str, 
     }
 
 
-def _queueing(spec: StackSpec, cluster: Cluster, pools: Pools) -> Queueing:
+def _queueing(spec: StackSpec, cluster: Cluster, pools: Pools, tracking: Tracking) -> Queueing:
     return Queueing(
         f"{spec.name}-queueing",
         {
@@ -74,6 +74,7 @@ def _queueing(spec: StackSpec, cluster: Cluster, pools: Pools) -> Queueing:
                 "scheduled": spec.smoke.enabled and spec.smoke.schedule is not None,
                 "drain": spec.smoke.drain,
             },
+            "ready_image": tracking.image,
         },
         cluster.inside,
     )

@@ -4,12 +4,11 @@ from collections.abc import Sequence
 from typing import NotRequired, TypedDict
 
 import pulumi
-from pulumi_kubernetes import core, meta
 
 from components.base import Component
-from components.kubernetes.charts import charts, release
 from components.kubernetes.manifest import Manifest
 from components.kubernetes.queueing import kueue, kueue_values
+from components.kubernetes.queueing.controller import controller
 from components.kubernetes.queueing.quota_rules import check
 from components.kubernetes.queueing.quotas import FlavorArgs, GateArgs, TeamArgs
 from components.kubernetes.queueing.tenancy import members, tenant_namespace
@@ -26,6 +25,8 @@ class QueueingArgs(TypedDict):
     """The tenants; each gets a namespace, a queue and a share."""
     gate: GateArgs
     """What the deploy validation needs."""
+    ready_image: pulumi.Input[str]
+    """Image with Python, by digest, that the platform's own nodes run: of the pod that waits for webhooks."""
     service_monitor: NotRequired[bool]
     """True when the cluster has the Prometheus operator's ServiceMonitor; default False."""
 
@@ -55,9 +56,7 @@ class Queueing(Component):
         super().__init__(name, opts)
         flavors, teams, gate = args["flavors"], args["teams"], args["gate"]
         check(flavors, teams, gate)
-        controller = self._controller(name, args)
-        namespaces = self._namespaces(name, teams)
-        created: list[pulumi.Resource] = [controller, *namespaces]
+        created: list[pulumi.Resource] = [self._controller(name, args), *self._namespaces(name, teams)]
         for layer in kueue.layers(flavors, teams, gate):
             opts_of_layer = self.child(pulumi.ResourceOptions(depends_on=created))
             created = [Manifest(_resource_name(name, body), body, opts_of_layer) for body in layer]
@@ -83,18 +82,13 @@ class Queueing(Component):
         )
 
     def _controller(self, name: str, args: QueueingArgs) -> pulumi.Resource:
-        namespace = core.v1.Namespace(
-            f"{name}-kueue-namespace",
-            metadata=meta.v1.ObjectMetaArgs(name=charts()["kueue"].namespace),
-            opts=self.child(),
-        )
         fabrics = [flavor["fabric"] for flavor in args["flavors"] if "fabric" in flavor]
         values = kueue_values.values(
             service_monitor=args.get("service_monitor", False),
             claimed={each["resource"]: each["device_class"] for each in fabrics if "device_class" in each},
         )
-        opts = self.child(pulumi.ResourceOptions(depends_on=[namespace]))
-        return release(f"{name}-kueue", "kueue", values, opts)
+        flavor = next(body for body in kueue.flavors(args["flavors"]) if body["kind"] == "ResourceFlavor")
+        return controller(f"{name}-kueue", values, flavor, args["ready_image"], self.child)
 
     def _namespaces(self, name: str, teams: Sequence[TeamArgs]) -> list[pulumi.Resource]:
         made = tenant_namespace(f"{name}-smoke", kueue.GATE_NAMESPACE, {}, self.child())

@@ -1,8 +1,6 @@
 """The gate's objects as its component makes them, in a real cluster with our queues and fake GPU nodes."""
 
 import json
-import subprocess
-import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,11 +17,10 @@ from components.kubernetes.validation.gate import SmokeTest
 from infra.naming import team_namespace
 from rehearsal.controlplane.api import Api, Object
 from rehearsal.controlplane.nodes import Pool, add_nodes
-from rehearsal.controlplane.order import ControlPlane
+from tests.cluster.programs import finished, started
 from tests.cluster.waiting import eventually
 from tests.components.graph import deploy_graph
 
-ROOT = Path(__file__).resolve().parents[3]
 LABELS = {"trainstack.dev/pool": "gate-a100"}
 TAINT = {"key": "nvidia.com/gpu", "effect": "NoSchedule"}
 FLAVOR: FlavorArgs = {
@@ -74,8 +71,6 @@ class Gate:
 
     api: Api
     job: Object
-    server: str
-    authority: bytes
     folder: Path
 
     def start(self, **annotations: str) -> str:
@@ -92,23 +87,13 @@ class Gate:
 
     def watch(self, uid: str, *, queue_s: float, start_s: float, total_s: float = 120) -> tuple[int, str]:
         """Run the watcher's program as its pod would, with a token of its own account; code and message."""
-        files = {"ca.crt": self.authority, "token": self.api.token(watcher.NAMESPACE, watcher.NAME).encode()}
-        for name, content in files.items():
-            (self.folder / name).write_bytes(content)
-        host, port = self.server.removeprefix("https://").split(":")
-        env = {"KUBERNETES_SERVICE_HOST": host, "KUBERNETES_SERVICE_PORT": port}
         given = {
             "namespace": kueue.GATE_NAMESPACE, "job": self.job["metadata"]["name"], "uid": uid,
             "queue-seconds": queue_s, "start-seconds": start_s, "total-seconds": total_s,
-            "account": self.folder, "message": self.folder / "message",
         }  # fmt: skip
-        done = subprocess.run(
-            [sys.executable, str(ROOT / "components" / "kubernetes" / "validation" / "watch.py")]
-            + [str(word) for key, value in given.items() for word in (f"--{key}", value)],
-            env=env, capture_output=True, text=True, timeout=total_s + 30, check=False,
-        )  # fmt: skip
-        assert "Traceback" not in done.stderr, done.stderr
-        return done.returncode, (self.folder / "message").read_text()
+        token = self.api.token(watcher.NAMESPACE, watcher.NAME)
+        process = started("watch", given, self.api.access, token, self.folder)
+        return finished(process, self.folder, total_s + 30)
 
 
 Create = Callable[[Object], None]
@@ -156,7 +141,7 @@ def queues(api: Api, create: Create) -> Iterator[None]:
 
 
 @pytest.fixture
-def gate(plane: ControlPlane, api: Api, tmp_path: Path, create: Create, queues: None) -> Iterator[Gate]:
+def gate(api: Api, tmp_path: Path, create: Create, queues: None) -> Iterator[Gate]:
     """Queues, nodes and the gate's objects but for its two Jobs."""
     objects = manifests()
     for body in objects:
@@ -166,7 +151,7 @@ def gate(plane: ControlPlane, api: Api, tmp_path: Path, create: Create, queues: 
         body for body in objects
         if body["kind"] == "Job" and body["metadata"]["namespace"] == kueue.GATE_NAMESPACE
     ]  # fmt: skip
-    yield Gate(api, job, plane.access.server, plane.access.authority.read_bytes(), tmp_path)
+    yield Gate(api, job, tmp_path)
     name = job["metadata"]["name"]
     api.delete("batch/v1", "Job", name, kueue.GATE_NAMESPACE)
     eventually(lambda: api.find("batch/v1", "Job", name, kueue.GATE_NAMESPACE) is None, patience_s=60)

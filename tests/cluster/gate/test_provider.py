@@ -2,8 +2,6 @@
 
 import os
 import shutil
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -24,6 +22,7 @@ from rehearsal.controlplane.api import Api, Object
 from rehearsal.controlplane.nodes import Pool, add_nodes
 from rehearsal.controlplane.order import ControlPlane
 from tests.cluster.gate.conftest import SMOKE
+from tests.cluster.programs import finished, started
 
 PROVIDER = "pulumi-resource-kubernetes"
 pytestmark = pytest.mark.skipif(
@@ -49,22 +48,14 @@ class Kubelet(threading.Thread):
 
     def _run(self, api: Api, pod: Object) -> None:
         (container,) = pod["spec"]["containers"]
-        words = [str(word) for word in (*container["command"], *container["args"])]
-        program = self._folder / "watch.py"
-        config = pod["spec"]["volumes"][0]["configMap"]["name"]
-        data = api.get("v1", "ConfigMap", config, watcher.NAMESPACE)["data"]
-        program.write_text(data["watch.py"])
-        (self._folder / "ca.crt").write_bytes(self._plane.access.authority.read_bytes())
-        (self._folder / "token").write_bytes(api.token(watcher.NAMESPACE, watcher.NAME).encode())
-        words[words.index("--account") + 1] = str(self._folder)
-        words[words.index("--message") + 1] = str(self._folder / "message")
-        host, port = self._plane.access.server.removeprefix("https://").split(":")
-        env = {"KUBERNETES_SERVICE_HOST": host, "KUBERNETES_SERVICE_PORT": port}
-        code = subprocess.run([sys.executable, str(program), *words[2:]], env=env, check=False).returncode
-        ended = {"exitCode": code, "reason": "Error" if code else "Completed"}
-        ended["message"] = (self._folder / "message").read_text()
+        words = container["args"]
+        given = {key.removeprefix("--"): word for key, word in zip(words[::2], words[1::2], strict=True)}
+        token = api.token(watcher.NAMESPACE, watcher.NAME)
+        process = started("watch", given, api.access, token, self._folder)
+        code, message = finished(process, self._folder, 600)
+        ended = {"exitCode": code, "reason": "Error" if code else "Completed", "message": message}
         state = {"name": container["name"], "image": container["image"], "imageID": "", "ready": False}
-        names = "containers with unready status: [watch]"
+        names = "containers with unready status: [waits]"
         ready = {"type": "Ready", "status": "False", "reason": "PodFailed", "message": names}
         status = {
             "phase": "Failed" if code else "Succeeded",

@@ -45,7 +45,7 @@ def test_pods_that_never_start_end_it_at_its_time_out_with_the_words_of_the_sche
 
 def test_its_account_reads_runs_of_the_gate_and_nothing_else(gate: Gate) -> None:
     gate.watch(gate.start(seconds="1s"), queue_s=60, start_s=60)
-    access = Access(gate.server, gate.folder / "ca.crt", token=(gate.folder / "token").read_text())
+    access = Access(gate.api.access.server, gate.folder / "ca.crt", token=(gate.folder / "token").read_text())
     with Api(access) as theirs:
         path = f"/apis/batch/v1/namespaces/{kueue.GATE_NAMESPACE}/jobs"
         assert theirs.request("GET", f"{path}/{gate.job['metadata']['name']}")["kind"] == "Job"

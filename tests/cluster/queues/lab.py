@@ -9,7 +9,7 @@ from typing import Any, cast
 from components.aws.pools.offers import node_offer
 from components.kubernetes.accelerators import POOL_LABEL
 from components.kubernetes.queueing.kueue import API_VERSION, GPU_TAINT, PRIORITY_LABEL
-from components.kubernetes.queueing.queues import Queueing
+from components.kubernetes.queueing.queues import Queueing, QueueingArgs
 from components.kubernetes.queueing.quotas import GPU, FlavorArgs, GateArgs, TeamArgs
 from infra.catalog.aws import facts
 from infra.naming import team_namespace
@@ -24,6 +24,7 @@ _KINDS = (
     "ResourceFlavor", "Cohort", "ClusterQueue", "LocalQueue",
 )  # fmt: skip
 _TOLERATION = {"key": GPU, "operator": "Exists", "effect": "NoSchedule"}
+IMAGE = "example.com/python@sha256:" + "0" * 64
 NO_GATE: GateArgs = {"flavor": "", "nodes": 0}
 
 
@@ -171,9 +172,8 @@ def queues(
     suffix = uuid.uuid4().hex[:6]
     renamed: Any = [{**team, "name": f"{team['name']} {suffix}"} for team in teams]
     chosen: GateArgs = gate or {**NO_GATE, "flavor": flavors[0]["name"]}
-    graph = deploy_graph(
-        lambda: {"cohort": Queueing("q", {"flavors": flavors, "teams": renamed, "gate": chosen}).cohort}
-    )
+    args: QueueingArgs = {"flavors": flavors, "teams": renamed, "gate": chosen, "ready_image": IMAGE}
+    graph = deploy_graph(lambda: {"cohort": Queueing("q", args).cohort})
     bodies = objects(graph)
     try:
         for body in bodies:

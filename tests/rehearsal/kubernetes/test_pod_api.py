@@ -1,13 +1,20 @@
-"""Pods of an emulated cluster read Jobs, pods and Workloads with the rights of their account, and no more."""
+"""Pods of an emulated cluster read and ask with the rights of their account, and no more."""
 
 import json
 
 import pytest
 
 from rehearsal.core.model import InitFailedError
-from tests.rehearsal.kubernetes.harness import ACCOUNT_KIND, JOB, Rehearsed, job, script_pod
+from tests.rehearsal.kubernetes.harness import ACCOUNT_KIND, JOB, RELEASE, Rehearsed, job, script_pod
 
-ROLE, BINDING = (f"kubernetes:rbac.authorization.k8s.io/v1:{kind}" for kind in ("Role", "RoleBinding"))
+ROLE, BINDING, WIDE_ROLE, WIDE_BINDING = (
+    f"kubernetes:rbac.authorization.k8s.io/v1:{kind}"
+    for kind in ("Role", "RoleBinding", "ClusterRole", "ClusterRoleBinding")
+)
+KUEUE = {
+    "chart": "oci://registry.k8s.io/kueue/charts/kueue", "version": "0.19.2", "name": "kueue",
+    "namespace": "kueue-system", "createNamespace": True,
+}  # fmt: skip
 ASK = """
 import json, os, pathlib, ssl, sys, urllib.error, urllib.request
 folder = pathlib.Path(sys.argv[1])
@@ -16,8 +23,9 @@ server = f"https://{os.environ['KUBERNETES_SERVICE_HOST']}:{os.environ['KUBERNET
 said = {}
 for path in sys.argv[2:]:
     headers = {"Authorization": "Bearer " + (folder / "token").read_text()}
+    target, _, new = path.partition(" ")
     try:
-        request = urllib.request.Request(server + path, headers=headers)
+        request = urllib.request.Request(server + target, new.encode() or None, headers)
         with urllib.request.urlopen(request, context=context) as answer:
             body = json.load(answer)
             said[path] = body.get("kind") or body["metadata"]["name"]
@@ -26,7 +34,18 @@ for path in sys.argv[2:]:
 print(json.dumps(said), flush=True)
 sys.exit(json.dumps(said))
 """
+FLAVORS = "/apis/kueue.x-k8s.io/v1beta2/resourceflavors"
+NEW, BAD, TAKEN = (
+    json.dumps({"metadata": {"name": name}, "kind": "ResourceFlavor", "spec": spec})
+    for name, spec in (("new", {}), ("bad", {"nodeLabels": 5}), ("taken", {}))
+)
 PATHS = {
+    f"{FLAVORS}?dryRun=All {NEW}": "ResourceFlavor",
+    f"{FLAVORS}?dryRun=All {BAD}": 422,
+    f"{FLAVORS}?dryRun=All {TAKEN}": 409,
+    f"{FLAVORS} {NEW}": 501,
+    f"/apis/kueue.x-k8s.io/v1beta2/none?dryRun=All {NEW}": 404,
+    f"/apis/kueue.x-k8s.io/v1beta2/cohorts?dryRun=All {NEW}": 403,
     "/apis/batch/v1/namespaces/lab/jobs/other": "Job",
     "/apis/batch/v1/namespaces/lab/jobs/none": 404,
     "/apis/batch/v1/namespaces/lab/jobs": 403,
@@ -38,8 +57,11 @@ PATHS = {
 
 @pytest.fixture
 def reader(rehearsed: Rehearsed) -> Rehearsed:
-    """An account that may get Jobs and list pods of the namespace `lab`."""
+    """An account that may get Jobs and list pods of the namespace `lab`, and create ResourceFlavors."""
     rehearsed.namespace()
+    rehearsed.create(RELEASE, KUEUE, "kueue")
+    flavor = {"metadata": {"name": "taken"}, "spec": {}}
+    rehearsed.create("kubernetes:kueue.x-k8s.io/v1beta2:ResourceFlavor", flavor, "flavor")
     place = {"name": "reader", "namespace": "lab"}
     rehearsed.create(ACCOUNT_KIND, {"metadata": place}, "reader")
     rules = [
@@ -51,6 +73,11 @@ def reader(rehearsed: Rehearsed) -> Rehearsed:
     reference = {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "reader"}
     binding = {"metadata": place, "roleRef": reference, "subjects": [subject]}
     rehearsed.create(BINDING, binding, "binding")
+    resources = ["resourceflavors", "none"]
+    create = [{"apiGroups": ["kueue.x-k8s.io"], "resources": resources, "verbs": ["create"]}]
+    rehearsed.create(WIDE_ROLE, {"metadata": {"name": "asker"}, "rules": create}, "wide-role")
+    wide = {"metadata": {"name": "asker"}, "roleRef": {**reference, "kind": "ClusterRole", "name": "asker"}}
+    rehearsed.create(WIDE_BINDING, {**wide, "subjects": [subject]}, "wide-binding")
     rehearsed.config_map("job", {"main.py": ASK})
     rehearsed.config_map("quick", {"main.py": "pass"})
     rehearsed.create(JOB, job("other", script_pod("quick")), "other")
@@ -76,11 +103,12 @@ def asking() -> dict[str, object]:
     return pod
 
 
-def test_a_pod_reads_what_its_roles_allow(reader: Rehearsed) -> None:
+def test_a_pod_reads_and_asks_what_its_roles_allow(reader: Rehearsed) -> None:
     with pytest.raises(InitFailedError) as failed:
         reader.create(JOB, job("asks", asking()), "asks")
     said = next(line for line in "\n".join(failed.value.reasons).splitlines() if "{" in line)
     assert json.loads(said[said.index("{") :]) == PATHS
+    assert not list(reader.state.find(name="new"))
 
 
 def test_a_token_of_nobody_reads_nothing(reader: Rehearsed) -> None:

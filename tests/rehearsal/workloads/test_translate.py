@@ -180,6 +180,12 @@ def test_what_runs_here_is_a_script_from_a_config_map(command: list[str], ours: 
     assert is_ours({"command": command}, frozenset({"/code/main.py"})) is ours
 
 
+@pytest.mark.parametrize(("module", "ours"), [("lib.main", True), ("lib.x", False), ("http.server", False)])
+def test_so_is_a_module_of_one_below_the_working_directory(module: str, ours: bool) -> None:
+    container = {"command": ["python", "-m", module], "args": ["--x", "1"], "workingDir": "/code"}
+    assert is_ours(container, frozenset({"/code/lib/main.py"})) is ours
+
+
 def test_files_of_config_maps_and_secrets() -> None:
     binary = base64.b64encode(b"PK\x03\x04").decode()
     assert contents({"data": {"a": "x"}, "binaryData": {"z.zip": binary}}) == {

@@ -47,6 +47,20 @@ def test_each_resource_has_the_provider_of_its_cloud_and_waits_for_no_circle(pai
     assert [name for name in graph.edges if name in graph.waits_for(name)] == []
 
 
+@pytest.mark.parametrize(("pair", "name"), ALL)
+def test_what_the_webhooks_of_kueue_look_at_comes_after_they_answer(pair: Pair, name: str) -> None:
+    graph = variant(pair, name)
+    looked_at = [
+        f"{asked.type.rpartition(':')[2]}:{asked.name}"
+        for asked in graph.cloud.asked
+        if "kueue.x-k8s.io" in asked.type
+        or (":batch/v1:" in asked.type and asked.properties["metadata"]["namespace"] == "trainstack-smoke")
+    ]
+    assert {found.partition(":")[0] for found in looked_at} >= {"ResourceFlavor", "ClusterQueue"}
+    for found in looked_at:
+        assert "Job:dev-queueing-kueue-ready" in graph.waits_for(found)
+
+
 def test_no_file_is_left_of_a_variant_that_is_gone() -> None:
     expected = {files.graph_file(pair) for pair in VARIANTS} | {files.variant_file(*each) for each in ALL}
     assert set(files.FOLDER.iterdir()) == expected

@@ -11,12 +11,15 @@ from infra.errors import UserError
 from tests.components.graph import Graph, deploy_graph
 from tests.components.kubernetes.queueing.pools import ADAPTERS, GATE, cpu_flavor, fabric, gpu_flavor, teams
 
+IMAGE = "registry.example/mlflow@sha256:11"
+
 
 def args() -> QueueingArgs:
     return {
         "flavors": [cpu_flavor(), {**gpu_flavor(), "topology": ["rack"], "fixed_size": True}],
         "teams": teams(research=3, product=1),
         "gate": GATE,
+        "ready_image": IMAGE,
     }
 
 
@@ -107,6 +110,53 @@ def test_objects_come_after_what_they_refer_to_and_go_before_it(made: Graph) -> 
     } <= made.waits_for(f"LocalQueue:{queue}")
     (topology,) = made.all("Topology")
     assert f"Topology:{topology}" in made.waits_for("ResourceFlavor:dev-queueing-resourceflavor-a100")
+
+
+def test_nothing_of_the_kinds_of_kueue_is_made_before_its_webhooks_answer(made: Graph) -> None:
+    custom = [asked for asked in made.cloud.asked if "kueue.x-k8s.io" in asked.type]
+    assert {asked.type.rpartition(":")[2] for asked in custom} == {
+        "Topology", "WorkloadPriorityClass", "ResourceFlavor", "Cohort", "ClusterQueue", "LocalQueue",
+    }  # fmt: skip
+    for asked in custom:
+        kind = asked.type.rpartition(":")[2]
+        assert "Job:dev-queueing-kueue-ready" in made.waits_for(f"{kind}:{asked.name}")
+    assert {
+        "Release:dev-queueing-kueue", "ClusterRoleBinding:dev-queueing-kueue-ready-binding",
+        "ConfigMap:dev-queueing-kueue-ready-program",
+    } <= made.waits_for("Job:dev-queueing-kueue-ready")  # fmt: skip
+
+
+def test_what_is_asked_is_what_becomes_of_the_first_flavor(made: Graph) -> None:
+    job = made.find("Job", "kueue-ready")
+    (container,) = job["spec"]["template"]["spec"]["containers"]
+    given = dict(zip(container["args"][::2], container["args"][1::2], strict=True))
+    flavor = made.find("ResourceFlavor", "-cpu")
+    assert json.loads(given["--object"]) == {**flavor, "kind": "ResourceFlavor"}
+    assert given["--path"] == "/apis/kueue.x-k8s.io/v1beta2/resourceflavors"
+    assert container["image"] == IMAGE
+
+
+def test_the_pod_that_asks_is_in_no_queue_and_may_do_nothing_else(made: Graph) -> None:
+    job = made.find("Job", "kueue-ready")
+    assert job["metadata"]["namespace"] == "kueue-system"
+    assert "labels" not in made.find("Namespace", "kueue-namespace")["metadata"]
+    assert made.find("ClusterRole")["rules"] == [
+        {"apiGroups": ["kueue.x-k8s.io"], "resources": ["resourceflavors"], "verbs": ["create"]}
+    ]
+    pod = job["spec"]["template"]["spec"]
+    assert pod["serviceAccountName"] == made.find("ServiceAccount")["metadata"]["name"] == "kueue-ready"
+    assert pod["automountServiceAccountToken"] is False
+
+
+def test_the_job_stays_ends_by_itself_and_is_another_one_for_another_release(made: Graph) -> None:
+    job = made.find("Job", "kueue-ready")
+    assert (job["spec"]["backoffLimit"], job["spec"]["activeDeadlineSeconds"]) == (0, 600)
+    assert "ttlSecondsAfterFinished" not in job["spec"]
+    assert job["metadata"]["annotations"] == {"pulumi.com/replaceUnready": "true"}
+    name = job["metadata"]["name"]
+    assert queueing(args()).find("Job", "kueue-ready")["metadata"]["name"] == name
+    other = queueing({**args(), "service_monitor": True}).find("Job", "kueue-ready")
+    assert other["metadata"]["name"] != name
 
 
 def test_outputs_name_what_jobs_need(made: Graph) -> None:

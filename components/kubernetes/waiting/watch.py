@@ -7,28 +7,16 @@ its pods and its Kueue Workload every few seconds and changes nothing. Exit code
 """
 
 import argparse
-import json
-import os
-import ssl
 import sys
 import time
-import urllib.error
 import urllib.parse
-import urllib.request
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
-Object = Mapping[str, Any]
+from .api_server import ApiServer, Object, finish, say
 
-# Where Kubernetes mounts a service account's token and the API server's authority.
-ACCOUNT = "/var/run/secrets/kubernetes.io/serviceaccount"
-MESSAGE_PATH = "/dev/termination-log"
-# What the kubelet keeps of a termination message (pkg/kubelet/container/runtime.go).
-MESSAGE_BYTES = 4096
 POLL_S = 2.0
-_REQUEST_S = 10.0
 _KUEUE = "/apis/kueue.x-k8s.io/v1beta2"
 
 
@@ -39,11 +27,8 @@ class DeniedError(Exception):
 class Reader:
     """Reads objects of one namespace from the API server, as the pod's service account."""
 
-    def __init__(self, namespace: str, account: Path) -> None:
-        host, port = os.environ["KUBERNETES_SERVICE_HOST"], os.environ["KUBERNETES_SERVICE_PORT"]
-        self._server = f"https://[{host}]:{port}" if ":" in host else f"https://{host}:{port}"
-        self._namespace, self._account = namespace, account
-        self._context = ssl.create_default_context(cafile=str(account / "ca.crt"))
+    def __init__(self, namespace: str, server: ApiServer) -> None:
+        self._namespace, self._server = namespace, server
 
     def job(self, name: str) -> Object | None:
         """The Job, None when there is none."""
@@ -61,21 +46,15 @@ class Reader:
 
     def _get(self, group: str, path: str) -> Object | None:
         """Raises OSError when the server cannot be reached or is not well, DeniedError when it refuses."""
-        # Read every time: the kubelet renews it.
-        token = (self._account / "token").read_text(encoding="utf-8").strip()
-        url = f"{self._server}{group}/namespaces/{self._namespace}/{path}"
-        request = urllib.request.Request(url, headers={"Authorization": f"Bearer {token}"})  # noqa: S310
-        try:
-            with urllib.request.urlopen(request, timeout=_REQUEST_S, context=self._context) as answer:  # noqa: S310
-                found: Object = json.load(answer)
-                return found
-        except urllib.error.HTTPError as error:
-            if error.code == 404:
-                return None
-            if error.code in (401, 403):
-                said = error.read().decode(errors="replace")
-                raise DeniedError(f"{url}: {error.code} {said[:500]}") from error
-            raise OSError(f"{url}: {error.code}") from error
+        place = f"{group}/namespaces/{self._namespace}/{path}"
+        status, found = self._server.ask("GET", place)
+        if status == 404:
+            return None
+        if status in (401, 403):
+            raise DeniedError(f"{self._server.address}{place}: {status} {found.get('message')}")
+        if status != 200:
+            raise OSError(f"{self._server.address}{place}: {status} {found.get('message')}")
+        return found
 
 
 @dataclass
@@ -229,24 +208,15 @@ def main() -> int:
         parser.add_argument(f"--{name}", required=True)
     for name in ("queue", "start", "total"):
         parser.add_argument(f"--{name}-seconds", type=float, required=True)
-    parser.add_argument("--account", type=Path, default=Path(ACCOUNT))
-    parser.add_argument("--message", type=Path, default=Path(MESSAGE_PATH))
+    for name in ("account", "message"):
+        parser.add_argument(f"--{name}", type=Path, required=True)
     asked = parser.parse_args()
     limits = Limits(asked.queue_seconds, asked.start_seconds, asked.total_seconds)
-    reader = Reader(asked.namespace, asked.account)
-    passed, reason = watch(reader, asked.job, Watch(asked.uid, limits), _say)
+    reader = Reader(asked.namespace, ApiServer(asked.account))
+    passed, reason = watch(reader, asked.job, Watch(asked.uid, limits), say)
     verdict = "passed" if passed else "did not pass"
     text = f"validation {asked.namespace}/{asked.job} {verdict}" + (f": {reason}" if reason else "")
-    _say(text)
-    # Cut at a byte of the limit, never within a letter.
-    kept = text.encode()[:MESSAGE_BYTES].decode(errors="ignore")
-    asked.message.write_text(kept, encoding="utf-8")
-    return 0 if passed else 1
-
-
-def _say(text: str) -> None:
-    sys.stdout.write(text + "\n")
-    sys.stdout.flush()
+    return finish(text, asked.message, passed=passed)
 
 
 if __name__ == "__main__":

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from components.kubernetes.validation.watch import Limits, Watch
+from components.kubernetes.waiting.watch import Limits, Watch
 
 LIMITS = Limits(queue_s=100, start_s=50, total_s=300)
 Seen = tuple[Mapping[str, Any] | None, list[Mapping[str, Any]], list[Mapping[str, Any]]]
