@@ -98,8 +98,8 @@ def wait(call: Call, api: Api, live: Object, record: Record, read: Callable[[], 
 def _seen(api: Api, live: Object) -> Verdict:
     try:
         return judge(live, look_around(api, live))
-    except requests.RequestException as error:
-        return Verdict(False, [f"the control plane does not answer: {error}"])
+    except requests.RequestException:
+        return Verdict(False, ["the API server does not answer; it is asked again"])
 
 
 def _conditions(inputs: Properties) -> list[Condition]:

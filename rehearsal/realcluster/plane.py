@@ -3,6 +3,7 @@
 import contextlib
 import functools
 import json
+import logging
 import shutil
 import threading
 from collections.abc import Callable, Mapping
@@ -24,6 +25,7 @@ from rehearsal.realcluster.agent import Agent
 from rehearsal.realcluster.real_provider import CREDENTIAL, FOLDER
 from rehearsal.workloads.translate import Pod
 
+_LOG = logging.getLogger("rehearsal")
 # The nodes of a rehearsal are never lost, and nobody sends their heartbeats.
 _NODE_GRACE_S = 30 * 24 * 3600
 
@@ -35,12 +37,16 @@ def plane_of(state: State, home: Path) -> "Plane":
 
 
 class Plane:
-    """Thread-safe. Its objects outlive this process; its processes do not."""
+    """Thread-safe. Its objects outlive this process; its processes do not.
+
+    When it ends by itself it is started again at the same address, as the API server of a managed cluster is,
+    and the pods on its nodes run on.
+    """
 
     def __init__(self, state: State, home: Path) -> None:
         self._state, self._home, self.folder = state, home, home / FOLDER
         self._lock = threading.RLock()
-        self._open = contextlib.ExitStack()
+        self._processes, self._open = contextlib.ExitStack(), contextlib.ExitStack()
         self._running: ControlPlane | None = None
         self._api: Api | None = None
         self._agent: Agent | None = None
@@ -59,7 +65,9 @@ class Plane:
         """The administrator's connection; starts the control plane. Raises RefusalError when that fails."""
         with self._lock:
             if not self.runs:
-                self._start()
+                self._run()
+            if self._api is None:
+                self._connect()
             assert self._api is not None
             return self._api
 
@@ -97,8 +105,9 @@ class Plane:
     def stop(self) -> None:
         """End its processes; its objects stay."""
         with self._lock:
-            self._open.close()
             self._running = self._api = self._agent = None
+            self._open.close()
+            self._processes.close()
 
     def discard(self) -> None:
         """End it and forget its objects."""
@@ -114,18 +123,33 @@ class Plane:
         except StartError as error:
             raise RefusalError("InstallFailed", str(error)) from error
 
-    def _start(self) -> None:
-        self._open.close()
+    def _run(self) -> None:
+        """Start its processes."""
+        self._processes.close()
         addons = {name: dict(values) for name, values in self._installed()}
         order = Order(self.folder, node_grace_s=_NODE_GRACE_S, keep=True, **addons)
         try:
-            self._running = self._open.enter_context(running(order))
+            self._running = made = self._processes.enter_context(running(order))
         except StartError as error:
             raise RefusalError(
                 "ControlPlaneUnavailable",
                 f"the real control plane did not start: {error}",
                 "`make binaries` builds its programs; `--cluster emulated` needs none, in another home.",
             ) from error
+        threading.Thread(target=self._keep, args=(made,), name="control plane", daemon=True).start()
+
+    def _keep(self, made: ControlPlane) -> None:
+        """Start it again if it ends by itself."""
+        made.process.wait()
+        with self._lock:
+            if self._running is not made:
+                return
+            _LOG.warning("the control plane ended by itself; its logs are in %s", self.folder)
+            with contextlib.suppress(RefusalError):  # said to who asks for it next
+                self._run()
+
+    def _connect(self) -> None:
+        assert self._running is not None
         self._api = self._open.enter_context(self._running.api())
         dataplane = Dataplane(self._state)
         self._open.callback(dataplane.stop)

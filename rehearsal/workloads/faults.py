@@ -7,69 +7,62 @@ import select
 import signal
 import threading
 import time
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from rehearsal.workloads.pod import PodRunner
 
 # On the pods of every training run (smoke_training/launchers/pods.py).
-RUN_LABEL = "trainstack.dev/run"
+_RUN_LABEL = "trainstack.dev/run"
 _PERIOD_S = 0.02
 _SEARCH_S = 0.05
 
 
-def smoke_fault(home: Path) -> dict[str, Any]:
-    """The fault asked for in `faults.json`, empty when there is none."""
-    try:
-        found = json.loads((home / "faults.json").read_text()).get("smoke") or {}
-    except FileNotFoundError:
-        return {}
-    return dict(found)
+def put_on(runner: PodRunner, home: Path) -> None:
+    """Put the fault that `faults.json` asks for, if any, on a pod of a training run; no other is touched."""
+    if _RUN_LABEL not in runner.pod.labels:
+        return
+    with contextlib.suppress(FileNotFoundError):
+        fault = json.loads((home / "faults.json").read_text()).get("smoke")
+        if fault:
+            SlowRank(runner, int(fault["slow_rank"]), float(fault["duty"]))
 
 
 class SlowRank:
-    """Keeps one rank of a Job stopped for a share of the time, with SIGSTOP and SIGCONT.
+    """Keeps the processes of one rank stopped for a share of the time, with SIGSTOP and SIGCONT.
 
-    The rank is the process whose environment says `RANK=<rank>`; `duty` is the share of time it may run,
-    greater than 0 and less than 1. Every process of that rank, one after the other, is slowed until the pods
-    are over, and always left running.
+    A process is of the rank if its environment says `RANK=<rank>`; `duty` is the share of time it may run,
+    greater than 0 and less than 1. Every such process of the pod, one after another, is slowed until the pod
+    is over, and always left running.
     """
 
-    def __init__(self, pods: Sequence[PodRunner], rank: int, duty: float) -> None:
+    def __init__(self, runner: PodRunner, rank: int, duty: float) -> None:
         if not 0 < duty < 1:
             raise ValueError(f"faults.json: smoke.duty must be greater than 0 and less than 1, not {duty}")
-        self._pods, self._rank, self._duty = pods, rank, duty
-        self.cycles = 0
-        self.slowed: list[int] = []
-        self._thread = threading.Thread(target=self._run, name="slow rank", daemon=True)
-        self._thread.start()
-
-    def join(self, timeout_s: float) -> bool:
-        """Wait until the fault is over; whether that is so."""
-        self._thread.join(timeout_s)
-        return not self._thread.is_alive()
+        self._runner, self._rank, self._duty = runner, rank, duty
+        self._cycles, self._slowed = 0, 0
+        threading.Thread(target=self._run, name="slow rank", daemon=True).start()
 
     def _run(self) -> None:
-        self._pods[0].note(f"fault: rank {self._rank} may run {self._duty:.0%} of the time")
-        while not all(runner.state.over for runner in self._pods):
+        while not self._runner.state.over:
             found = self._find()
             if found is None:
                 time.sleep(_SEARCH_S)
                 continue
-            self.slowed.append(found)
+            if not self._slowed:
+                self._runner.note(f"fault: rank {self._rank} may run {self._duty:.0%} of the time")
+            self._slowed += 1
             self._slow(found)
-        self._pods[0].note(
-            f"fault: rank {self._rank} was stopped {self.cycles} times in {len(self.slowed)} process(es)"
-        )
+        if self._slowed:
+            self._runner.note(
+                f"fault: rank {self._rank} was stopped {self._cycles} times in {self._slowed} process(es)"
+            )
 
     def _find(self) -> int | None:
         wanted = f"RANK={self._rank}".encode()
-        for runner in self._pods:
-            for pid in runner.pids():
-                with contextlib.suppress(OSError):
-                    if wanted in Path(f"/proc/{pid}/environ").read_bytes().split(b"\0"):
-                        return pid
+        for pid in self._runner.pids():
+            with contextlib.suppress(OSError):
+                if wanted in Path(f"/proc/{pid}/environ").read_bytes().split(b"\0"):
+                    return pid
         return None
 
     def _slow(self, pid: int) -> None:
@@ -83,7 +76,7 @@ class SlowRank:
                         time.sleep(_PERIOD_S * (1 - self._duty))
                     finally:
                         signal.pidfd_send_signal(handle, signal.SIGCONT)
-                    self.cycles += 1
+                    self._cycles += 1
                     time.sleep(_PERIOD_S * self._duty)
             finally:
                 os.close(handle)

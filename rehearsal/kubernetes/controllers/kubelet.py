@@ -19,7 +19,7 @@ from rehearsal.kubernetes.controllers.volumes import Account
 from rehearsal.workloads.addresses import Addresses
 from rehearsal.workloads.controllers import PodOrder, Spawn, Status, Workload
 from rehearsal.workloads.deployment import DeploymentRun
-from rehearsal.workloads.faults import RUN_LABEL, SlowRank, smoke_fault
+from rehearsal.workloads.faults import put_on
 from rehearsal.workloads.job import JobOrder, JobRun
 from rehearsal.workloads.pod import PodRunner
 from rehearsal.workloads.proxy import Proxy
@@ -80,9 +80,8 @@ class Kubelet:
             warning = self._sandbox(cluster).growth([runner.pod for runner in pods])
             if warning:
                 warn(warning)
-            fault = smoke_fault(self._home)
-            if fault and pods and RUN_LABEL in pods[0].pod.labels:
-                SlowRank(pods, int(fault["slow_rank"]), float(fault["duty"]))
+            for runner in pods:
+                put_on(runner, self._home)
 
         order = JobOrder(
             metadata["namespace"],

@@ -104,7 +104,7 @@ def processes(home: Path) -> list[str]:
 
 def live(home: Path) -> Life:
     """Preview, a failed and a passed deployment, one without a change, one more fault, and the end."""
-    preview = _seen(home, _do(home, "preview"))
+    preview = _seen(home, do(home, "preview"))
     failed = _seen(home, _up(home, *SLOW_RANK))
     passed = _seen(home, _up(home))
     # Without a passed gate there is nothing further to look at.
@@ -146,20 +146,20 @@ def interrupt(home: Path) -> Interruption:
     running.send_signal(signal.SIGINT)
     printed, _ = running.communicate(timeout=60)
     stopped = _seen(home, subprocess.CompletedProcess(command, running.returncode, printed, ""))
-    preview = _seen(home, _do(home, "preview"))
-    return Interruption(stopped, preview, _seen(home, _do(home, "destroy", "--yes")))
+    preview = _seen(home, do(home, "preview"))
+    return Interruption(stopped, preview, _seen(home, do(home, "destroy", "--yes")))
 
 
 def _environment(home: Path) -> dict[str, str]:
     return {**os.environ, "TRAINSTACK_REHEARSAL_HOME": str(home), "COLUMNS": "200"}
 
 
-def _do(home: Path, command: str, *more: str) -> Done:
+def do(home: Path, command: str, *more: str) -> Done:
     return trainstack(home, command, "-s", STACK, "--rehearse", *more)
 
 
 def _up(home: Path, *more: str) -> Done:
-    return _do(home, "up", "--yes", *more)
+    return do(home, "up", "--yes", *more)
 
 
 def _seen(home: Path, done: Done) -> Seen:

@@ -1,0 +1,124 @@
+"""The shipped environment on a real API server with the real Kueue: one life, with programs killed in it."""
+
+import os
+import re
+import signal
+import time
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+import pytest
+
+from rehearsal.client import Rehearsal
+from tests.rehearsal.runs import life
+from tests.rehearsal.runs.life import ROOT, SLOW_RANK, Done
+
+NOTHING = {"aws": 0, "gcp": 0, "kubernetes": 0}
+pytestmark = [pytest.mark.alone, pytest.mark.timeout(1200)]
+
+
+@dataclass(frozen=True)
+class Life:
+    """What each command said, and what there was."""
+
+    failed: Done
+    passed: Done
+    """An `up` during which the API server was killed."""
+    unchanged: Done
+    refreshed: Done
+    audit: str
+    """Every request to the API server until then."""
+    cut: Done
+    """A `destroy` during which the daemon was killed."""
+    after_cut: list[str]
+    """What still ran then."""
+    destroyed: Done
+    resources: Mapping[str, int]
+    processes: list[str]
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    folder = tmp_path_factory.mktemp("real")
+    cache = ROOT / ".trainstack" / "cache"
+    cache.mkdir(parents=True, exist_ok=True)
+    (folder / "cache").symlink_to(cache)
+    yield folder / "rehearsal"
+    Rehearsal(folder / "rehearsal").stop()
+
+
+@pytest.fixture(scope="module")
+def lived(home: Path) -> Life:
+    failed = life.do(home, "up", "--yes", "--cluster", "real", *SLOW_RANK)
+    passed = _killing(home, ("kube-apiserver",), lambda: _validates(home), "up", "--yes")
+    unchanged, refreshed = life.do(home, "up", "--yes"), life.do(home, "refresh", "--yes")
+    audit = (home / "control-plane" / "audit.log").read_text()
+    before = Rehearsal(home).status()["resources"]["kubernetes"]
+    begun = lambda: Rehearsal(home).status()["resources"]["kubernetes"] < before - 20  # noqa: E731
+    cut = _killing(home, ("-m", "rehearsal.daemon"), begun, "destroy", "--yes")
+    after_cut = life.processes(home)
+    destroyed = life.do(home, "destroy", "--yes")
+    Rehearsal(home).wait_until_idle()
+    resources, left = Rehearsal(home).status()["resources"], life.processes(home)
+    return Life(failed, passed, unchanged, refreshed, audit, cut, after_cut, destroyed, resources, left)
+
+
+def test_a_slow_rank_closes_the_gate(lived: Life) -> None:
+    assert lived.failed.returncode == 1, lived.failed.stdout + lived.failed.stderr
+    assert "suspect rank 1 on node" in lived.failed.stdout
+    assert "Gate: closed; it opens for PASS." in lived.failed.stdout
+
+
+def test_an_up_survives_a_killed_api_server(lived: Life) -> None:
+    assert lived.passed.returncode == 0, lived.passed.stdout + lived.passed.stderr
+    assert "the API server does not answer" in lived.passed.stdout, "it was killed while something waited"
+    assert "4 created, 2 replaced" in lived.passed.stdout
+    assert "PASS" in lived.passed.stdout
+
+
+def test_what_the_server_fills_in_is_no_change(lived: Life) -> None:
+    for done in (lived.unchanged, lived.refreshed):
+        assert done.returncode == 0, done.stdout + done.stderr
+        assert not re.search(r"\d+ (created|updated|replaced|deleted)", done.stdout), done.stdout
+
+
+def test_the_server_was_asked_in_previews_and_kueue_admitted_the_validation(lived: Life) -> None:
+    assert '"requestURI":"/apis/batch/v1/namespaces/trainstack-smoke/jobs' in lived.audit
+    assert "dryRun=All" in lived.audit
+    assert re.search(r'workloads/job-smoke-\w+/status\?[^"]*fieldManager=kueue-admission', lived.audit)
+
+
+def test_a_killed_daemon_leaves_no_process_and_destroy_goes_on(lived: Life) -> None:
+    assert lived.cut.returncode == 1, lived.cut.stdout + lived.cut.stderr
+    assert "Traceback" not in lived.cut.stdout + lived.cut.stderr
+    assert lived.after_cut == []
+    assert lived.destroyed.returncode == 0, lived.destroyed.stdout + lived.destroyed.stderr
+    assert (lived.resources, lived.processes) == (NOTHING, [])
+
+
+def _validates(home: Path) -> bool:
+    """Whether the ranks of the validation run."""
+    rows = Rehearsal(home).status()["workloads"]
+    return any(row["namespace"] == "trainstack-smoke" and row["phase"] == "Running" for row in rows)
+
+
+def _killing(home: Path, program: tuple[str, ...], due: Callable[[], bool], *command: str) -> Done:
+    """A command during which a program of the home is killed as soon as that is due."""
+    with ThreadPoolExecutor(1) as threads:
+        running = threads.submit(life.do, home, *command)
+        while not due():
+            assert not running.done(), f"too early: {running.result().stdout}"
+            time.sleep(0.2)
+        os.kill(_process(home, program), signal.SIGKILL)
+        return running.result()
+
+
+def _process(home: Path, program: tuple[str, ...]) -> int:
+    for process in psutil.process_iter(["cmdline"]):
+        words = process.info["cmdline"] or []
+        if str(home) in " ".join(words) and all(any(word.endswith(p) for word in words) for p in program):
+            return int(process.pid)
+    raise AssertionError(f"{program} does not run")
