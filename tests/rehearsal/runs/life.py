@@ -57,7 +57,6 @@ class Life:
     native: Done
     """`pulumi preview --expect-no-changes`."""
     outputs: Mapping[str, Any]
-    failed_again: Seen
     password: str
     """Of the tracking server's first user."""
     written: Mapping[Path, str]
@@ -103,7 +102,7 @@ def processes(home: Path) -> list[str]:
 
 
 def live(home: Path) -> Life:
-    """Preview, a failed and a passed deployment, one without a change, one more fault, and the end."""
+    """Preview, a failed and a passed deployment, one without a change, and the end."""
     preview = _seen(home, do(home, "preview"))
     failed = _seen(home, _up(home, *SLOW_RANK))
     passed = _seen(home, _up(home))
@@ -114,7 +113,6 @@ def live(home: Path) -> Life:
     unchanged = _seen(home, _up(home))
     expected = native(home, "preview", "--expect-no-changes", "--non-interactive")
     outputs = json.loads(native(home, "stack", "output", "--json").stdout)
-    failed_again = _seen(home, _up(home, *SLOW_RANK))
     secret = Rehearsal(home).secret(outputs["trainstack"]["mlflow_admin_secret"])
     places = [*home.glob("state/**/*.json"), *home.glob("logs/**/*.log"), home / "daemon.log"]
     written = {path: path.read_text(errors="replace") for path in places}
@@ -129,7 +127,6 @@ def live(home: Path) -> Life:
         unchanged=unchanged,
         native=expected,
         outputs=outputs,
-        failed_again=failed_again,
         password=(secret or {}).get("password", ""),
         written=written,
         destroyed=_seen(home, ended),
