@@ -12,14 +12,14 @@ from pathlib import Path
 from rehearsal.workloads.pod import PodRunner
 
 # On the pods of every training run (smoke_training/launchers/pods.py).
-_RUN_LABEL = "trainstack.dev/run"
+RUN_LABEL = "trainstack.dev/run"
 _PERIOD_S = 0.02
 _SEARCH_S = 0.05
 
 
 def put_on(runner: PodRunner, home: Path) -> None:
     """Put the fault that `faults.json` asks for, if any, on a pod of a training run; no other is touched."""
-    if _RUN_LABEL not in runner.pod.labels:
+    if RUN_LABEL not in runner.pod.labels:
         return
     with contextlib.suppress(FileNotFoundError):
         fault = json.loads((home / "faults.json").read_text()).get("smoke")

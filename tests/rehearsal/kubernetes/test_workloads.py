@@ -280,9 +280,9 @@ def test_a_slow_rank_is_stopped_and_continued_from_outside(rehearsed: Rehearsed)
 def test_pods_of_other_jobs_are_left_alone(rehearsed: Rehearsed) -> None:
     assert faults.RUN_LABEL == RUN_LABEL
     rehearsed.namespace()
-    rehearsed.config_map("quick", {"main.py": "pass"})
+    rehearsed.config_map("ranked", {"main.py": RANKED})
     (rehearsed.home / "faults.json").write_text('{"smoke": {"slow_rank": 1, "duty": 0.3}}')
-    rehearsed.create(JOB, job("quick", script_pod("quick")), "quick")
+    rehearsed.create(JOB, job("ranked", script_pod("ranked")), "ranked")
     assert [row["notes"] for row in rehearsed.cloud.workloads()] == [[]]
 
 
