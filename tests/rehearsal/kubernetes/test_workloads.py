@@ -61,7 +61,7 @@ def test_a_deployment_that_never_gets_ready_fails_with_its_log(rehearsed: Rehear
     rehearsed.namespace()
     rehearsed.config_map("web", {"main.py": "print('no database'); raise SystemExit(3)"})
     with pytest.raises(InitFailedError) as failed:
-        rehearsed.create(DEPLOYMENT, web(), "web", timeout_s=4)
+        rehearsed.create(DEPLOYMENT, web(), "web", timeout_s=8)
     text = "\n".join(failed.value.reasons)
     assert failed.value.id == "lab/web"
     assert "'web' timed out waiting to be Ready" in text
