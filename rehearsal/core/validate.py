@@ -2,7 +2,8 @@
 
 import difflib
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from rehearsal.core.model import UNKNOWN, CheckFailure, Properties
@@ -13,12 +14,19 @@ from rehearsal.core.schema import Property, ResourceSchema
 SIGNATURE = "4dabf18193072939515e22adb298388d"
 # Names that the SDK itself adds to every request and that are no property of the cloud's.
 _PLUMBING = frozenset({"__internal", "__defaults"})
+# (form, value, path) -> whether the value fits.
+Fits = Callable[[str, Any, str], bool]
 _WORDS = {"str": "a string", "bool": "a boolean", "int": "a whole number", "float": "a number"}
 
 
-def validate(schema: ResourceSchema, inputs: Properties) -> list[CheckFailure]:
-    """What is wrong with `inputs`: unknown names (and the nearest valid one), missing and mistyped values."""
-    return list(_object(schema, schema.inputs, inputs, "", schema.token.rpartition(":")[2]))
+def validate(schema: ResourceSchema, inputs: Properties, fits: Fits | None = None) -> list[CheckFailure]:
+    """What is wrong with `inputs`: unknown names (and the nearest valid one), missing and mistyped values.
+
+    `fits` says whether a scalar at a path is of a type; by default a text that is a number or truth value is
+    one, as most providers convert it.
+    """
+    owner = schema.token.rpartition(":")[2]
+    return list(_Validator(schema, fits or _scalar_fits).object(schema.inputs, inputs, "", owner))
 
 
 def nearest(name: str, valid: Iterable[str]) -> str:
@@ -33,60 +41,62 @@ def nearest(name: str, valid: Iterable[str]) -> str:
     return "valid names: " + ", ".join(names[:12]) + (", ..." if len(names) > 12 else "")
 
 
-def _object(
-    schema: ResourceSchema, fields: Mapping[str, Property], value: Mapping[str, Any], path: str, owner: str
-) -> Iterator[CheckFailure]:
-    for name, item in value.items():
-        here = join(path, name)
-        if name in fields:
-            yield from _value(schema, fields[name].type, item, here)
-        elif name not in _PLUMBING:
-            yield CheckFailure(here, f"{owner} has no property {name}; {nearest(name, fields)}")
-    for name, field in fields.items():
-        if field.required and value.get(name) is None:
-            yield CheckFailure(join(path, name), f"{owner} needs {name}, which is missing")
+@dataclass(frozen=True)
+class _Validator:
+    schema: ResourceSchema
+    fits: Fits
 
-
-def _value(schema: ResourceSchema, form: Any, value: Any, path: str) -> Iterator[CheckFailure]:
-    if value is None or value is UNKNOWN or form == "any":
-        return
-    if isinstance(form, str):
-        if not _scalar_fits(form, value):
-            yield _mistyped(path, _WORDS.get(form, f"an {form}"), value)
-    elif "list" in form or "map" in form or "object" in form:
-        yield from _container(schema, form, value, path)
-    elif "one_of" in form:
-        if value not in form["one_of"]:
-            words = ", ".join(str(item) for item in form["one_of"])
-            yield CheckFailure(path, f"must be one of {words}, not {value!r}")
-    else:
-        yield from _union(schema, form["union"], value, path)
-
-
-def _container(schema: ResourceSchema, form: Any, value: Any, path: str) -> Iterator[CheckFailure]:
-    if "list" in form:
-        if not isinstance(value, list):
-            yield _mistyped(path, "a list", value)
-            return
-        for index, item in enumerate(value):
-            yield from _value(schema, form["list"], item, f"{path}[{index}]")
-    elif not isinstance(value, dict):
-        yield _mistyped(path, "a mapping", value)
-    elif "map" in form:
+    def object(
+        self, fields: Mapping[str, Property], value: Mapping[str, Any], path: str, owner: str
+    ) -> Iterator[CheckFailure]:
         for name, item in value.items():
-            yield from _value(schema, form["map"], item, join(path, name))
-    else:
-        owner = form["object"].rpartition(".")[2].removesuffix("Args")
-        yield from _object(schema, schema.objects[form["object"]], value, path, owner)
+            here = join(path, name)
+            if name in fields:
+                yield from self._value(fields[name].type, item, here)
+            elif name not in _PLUMBING:
+                yield CheckFailure(here, f"{owner} has no property {name}; {nearest(name, fields)}")
+        for name, field in fields.items():
+            if field.required and value.get(name) is None:
+                yield CheckFailure(join(path, name), f"{owner} needs {name}, which is missing")
+
+    def _value(self, form: Any, value: Any, path: str) -> Iterator[CheckFailure]:
+        if value is None or value is UNKNOWN or form == "any":
+            return
+        if isinstance(form, str):
+            if not self.fits(form, value, path):
+                yield _mistyped(path, _WORDS.get(form, f"an {form}"), value)
+        elif "list" in form or "map" in form or "object" in form:
+            yield from self._container(form, value, path)
+        elif "one_of" in form:
+            if value not in form["one_of"]:
+                words = ", ".join(str(item) for item in form["one_of"])
+                yield CheckFailure(path, f"must be one of {words}, not {value!r}")
+        else:
+            yield from self._union(form["union"], value, path)
+
+    def _container(self, form: Any, value: Any, path: str) -> Iterator[CheckFailure]:
+        if "list" in form:
+            if not isinstance(value, list):
+                yield _mistyped(path, "a list", value)
+                return
+            for index, item in enumerate(value):
+                yield from self._value(form["list"], item, f"{path}[{index}]")
+        elif not isinstance(value, dict):
+            yield _mistyped(path, "a mapping", value)
+        elif "map" in form:
+            for name, item in value.items():
+                yield from self._value(form["map"], item, join(path, name))
+        else:
+            owner = form["object"].rpartition(".")[2].removesuffix("Args")
+            yield from self.object(self.schema.objects[form["object"]], value, path, owner)
+
+    def _union(self, forms: list[Any], value: Any, path: str) -> Iterator[CheckFailure]:
+        """The member with the fewest faults speaks for the union."""
+        faults = [list(self._value(form, value, path)) for form in forms]
+        yield from min(faults, key=len)
 
 
-def _union(schema: ResourceSchema, forms: list[Any], value: Any, path: str) -> Iterator[CheckFailure]:
-    """The member with the fewest faults speaks for the union."""
-    faults = [list(_value(schema, form, value, path)) for form in forms]
-    yield from min(faults, key=len)
-
-
-def _scalar_fits(form: str, value: Any) -> bool:
+def _scalar_fits(form: str, value: Any, path: str) -> bool:
     """Whether a scalar fits; a text that is a number or truth value is one, as the providers convert it."""
     if form == "asset" or isinstance(value, dict | list):
         return form == "asset" and isinstance(value, dict) and SIGNATURE in value

@@ -12,6 +12,8 @@ TYPE = "kubernetes:ambient:Cluster"
 # Nothing answers there: the top-level domain is reserved (RFC 6761), and the daemon itself is the cluster.
 ENDPOINT = "https://cluster.rehearsal.invalid:6443"
 _NAME = "ambient"
+# The release of Kubernetes that `rehearsal.controlplane` runs.
+VERSION = "1.36"
 RECORD = Record(
     key=0,
     package="kubernetes",
@@ -21,7 +23,7 @@ RECORD = Record(
     urn="",
     name=_NAME,
     inputs={},
-    outputs={"name": _NAME, "endpoint": ENDPOINT},
+    outputs={"name": _NAME, "endpoint": ENDPOINT, "version": VERSION},
 )
 KUBECONFIG = f"""\
 apiVersion: v1

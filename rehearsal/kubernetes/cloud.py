@@ -99,7 +99,7 @@ class KubernetesCloud:
     ) -> tuple[Properties, list[CheckFailure]]:
         """See `model.Cloud`."""
         schema = self._schemas.resource(call.type)
-        inputs, failures = checked(schema, call, old, new)
+        inputs, failures = checked(self._schemas, call, old, new)
         if call.type != HELM_RELEASE:
             failures += admission.check(call.type, inputs, custom=schema is None, said=failures)
         return inputs, failures

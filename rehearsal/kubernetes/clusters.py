@@ -1,6 +1,7 @@
 """Which emulated cluster a provider talks to, and what is in it."""
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from io import StringIO
@@ -22,6 +23,7 @@ GKE_CLUSTER = "gcp:container/cluster:Cluster"
 _CRD = Kind("apiextensions.k8s.io", "v1", "CustomResourceDefinition")
 # CRDs that outlive the release that brought them: Helm never removes those of a chart's `crds` folder.
 _CRD_SPACE = "kubernetes-crd"
+_VERSION = re.compile(r"(\d+)\.(\d+)")
 
 
 def resolve(state: State, config: Mapping[str, Any]) -> "Cluster | None":
@@ -71,6 +73,14 @@ class Cluster:
     def name(self) -> str:
         """Its name in the cloud."""
         return str(self.record.outputs.get("name") or self.record.name)
+
+    @property
+    def version(self) -> tuple[int, int]:
+        """The version of its API server, such as (1, 36); where the cloud says none, the newest known."""
+        outputs = self.record.outputs
+        said = _VERSION.match(str(outputs.get("version") or outputs.get("masterVersion") or ambient.VERSION))
+        major, minor = said.groups() if said else ambient.VERSION.split(".")
+        return int(major), int(minor)
 
     def all(self, token: str) -> Iterator[Record]:
         """The objects of one type, oldest first."""

@@ -92,7 +92,7 @@ class RealKubernetesCloud:
         self, call: Call, old: Properties | None, new: Properties
     ) -> tuple[Properties, list[CheckFailure]]:
         """See `model.Cloud`; what the API server refuses is for the API server to say."""
-        return checked(self._schemas.resource(call.type), call, old, new)
+        return checked(self._schemas, call, old, new)
 
     def diff(
         self, call: Call, id: str, old_inputs: Properties, old_outputs: Properties, new: Properties

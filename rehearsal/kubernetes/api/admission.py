@@ -16,12 +16,16 @@ Broken = tuple[Rule[World], Violation]
 def check(
     token: str, inputs: Properties, *, custom: bool, said: Sequence[CheckFailure]
 ) -> list[CheckFailure]:
-    """What an object breaks by itself, before anything is created; nothing twice of what was said already."""
-    paths = {failure.property for failure in said}
+    """What an object breaks by itself, before anything is created.
+
+    Nothing of or below a field that was said to be wrong already.
+    """
+    wrong = tuple(failure.property for failure in said)
+    below = tuple(f"{path}{sign}" for path in wrong for sign in ".[")
     return [
         CheckFailure(violation.path, f"{violation.message} ({rule.id}){_then(violation.fix)}")
         for rule, violation in alone(token, inputs, custom=custom)
-        if violation.path not in paths
+        if violation.path not in wrong and not violation.path.startswith(below)
     ]
 
 

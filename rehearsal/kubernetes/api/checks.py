@@ -1,18 +1,18 @@
 """What the provider makes of a resource's inputs before it asks a cluster: a schema, a name, a namespace."""
 
 from rehearsal.core.model import Call, CheckFailure, Properties
-from rehearsal.core.schema import ResourceSchema
-from rehearsal.core.validate import validate
+from rehearsal.core.schema import Schemas
 from rehearsal.kubernetes import helm
 from rehearsal.kubernetes.api.naming import assign_name
+from rehearsal.kubernetes.api.shapes import misshapen
 from rehearsal.kubernetes.kinds import HELM_RELEASE, builtin_namespaced, is_patch, parse
 
 
 def checked(
-    schema: ResourceSchema | None, call: Call, old: Properties | None, new: Properties
+    schemas: Schemas, call: Call, old: Properties | None, new: Properties
 ) -> tuple[Properties, list[CheckFailure]]:
-    """The inputs with the provider's defaults, and what is wrong with them; no schema for custom kinds."""
-    failures = validate(schema, new) if schema else []
+    """The inputs with the provider's defaults, and what is wrong with them; custom kinds have no schema."""
+    failures = misshapen(schemas, call.type, new)
     if call.type == HELM_RELEASE:
         inputs, more = helm.check(call, old, new)
         return inputs, failures + more
@@ -23,7 +23,7 @@ def checked(
     inputs = assign_name(call.name, call.random_seed, old, new)
     metadata = inputs.get("metadata")
     default = call.instance.config.get("namespace")
-    namespaced = schema is None or builtin_namespaced(parse(call.type).kind)
+    namespaced = schemas.resource(call.type) is None or builtin_namespaced(parse(call.type).kind)
     if default and namespaced and isinstance(metadata, dict) and not metadata.get("namespace"):
         inputs = {**inputs, "metadata": {**metadata, "namespace": default}}
     return inputs, failures

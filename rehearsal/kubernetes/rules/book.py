@@ -13,6 +13,10 @@ from rehearsal.kubernetes.rules import reading
 class World(Protocol):
     """The cluster that an object is in."""
 
+    @property
+    def version(self) -> tuple[int, int]:
+        """The version of its API server, such as (1, 36)."""
+
     def all(self, token: str) -> Iterator[Record]:
         """The objects of one type, oldest first."""
 

@@ -116,14 +116,15 @@ class PodView:
 
 def pod(inputs: Object) -> PodView | None:
     """The pod of an object, or None when its specification is not known."""
-    spec = mapping(inputs.get("spec"))
-    for prefix in ("spec.jobTemplate.spec.template", "spec.template"):
-        if prefix.split(".")[1] in spec:
-            template = at(inputs, prefix)
-            found = mapping(template).get("spec")
-            if not isinstance(found, Mapping):
-                return None
-            return PodView(f"{prefix}.spec", found, mapping(mapping(template).get("metadata")), True)
-    if not spec:
+    spec = inputs.get("spec")
+    prefix = "spec.template"
+    if inputs.get("kind") == "CronJob" or "jobTemplate" in mapping(spec):
+        prefix = "spec.jobTemplate.spec.template"
+    elif inputs.get("kind") == "Pod" or "template" not in mapping(spec):
+        own = PodView("spec", mapping(spec), mapping(inputs.get("metadata")), False)
+        return None if spec is UNKNOWN else own
+    template = at(inputs, prefix)
+    found = at(template, "spec")
+    if found is UNKNOWN:
         return None
-    return PodView("spec", spec, mapping(inputs.get("metadata")), False)
+    return PodView(f"{prefix}.spec", mapping(found), mapping(mapping(template).get("metadata")), True)

@@ -57,7 +57,9 @@ def test_crds_outside_the_templates_stay_behind(rehearsed: Rehearsed) -> None:
 def test_a_written_crd_serves_its_kind(rehearsed: Rehearsed) -> None:
     spec = {
         "group": "example.com", "scope": "Namespaced", "names": {"kind": "Thing", "plural": "things"},
-        "versions": [{"name": "v1", "served": True, "storage": True}],
+        "versions": [
+            {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": {"type": "object"}}}
+        ],
     }  # fmt: skip
     rehearsed.create(CRD, {"metadata": {"name": "things.example.com"}, "spec": spec}, "crd")
     assert (

@@ -83,7 +83,7 @@ def test_a_preview_of_a_cluster_that_does_not_exist_yet(rehearsed: Rehearsed) ->
     [
         (CONFIG_MAP, {"metadata": {"name": "x", "namespace": "no"}}, 'namespaces "no" not found'),
         (CONFIG_MAP, {"metadata": {"name": "Big_Name"}}, "RFC 1123 subdomain"),
-        (SERVICE, {"metadata": {"name": "1st"}, "spec": {"ports": [{"port": 1}]}}, "DNS-1035"),
+        (SERVICE, {"metadata": {"name": "Web"}, "spec": {"ports": [{"port": 1}]}}, "RFC 1123 label"),
         (SERVICE, {"metadata": {"name": "web"}, "spec": {}}, "spec.ports: Required value"),
         (CONFIG_MAP, {"metadata": {"name": "x", "labels": {"team": "a b"}}}, "valid label"),
         (

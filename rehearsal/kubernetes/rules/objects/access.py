@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from rehearsal.core.model import UNKNOWN, Properties
 from rehearsal.core.rules.model import Violation
+from rehearsal.kubernetes.rules import grammar
 from rehearsal.kubernetes.rules.book import BOOK, CORE, POD, SECRET, World
 from rehearsal.kubernetes.rules.reading import absent, at, mapping, name, namespace, rows, text
 from rehearsal.kubernetes.rules.words import invalid, required, unsupported
@@ -39,6 +40,9 @@ def _subjects(inputs: Properties) -> Iterator[Violation]:
         path, kind, group = f"subjects[{index}]", subject.get("kind"), subject.get("apiGroup")
         if absent(subject.get("name")):
             yield required(f"{path}.name")
+        own = text(subject.get("name"))
+        if kind == "ServiceAccount" and own and (wrong := grammar.subdomain(own)):
+            yield invalid(f"{path}.name", own, wrong)
         if kind not in (*kinds, UNKNOWN):
             yield unsupported(f"{path}.kind", kind or "", kinds)
         if kind == "ServiceAccount" and group not in (None, "", UNKNOWN):

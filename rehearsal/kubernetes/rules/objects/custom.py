@@ -8,8 +8,8 @@ from rehearsal.core.rules.model import Violation
 from rehearsal.kubernetes.kinds import parse
 from rehearsal.kubernetes.rules.book import BOOK, CUSTOM, World, objects
 from rehearsal.kubernetes.rules.objects import schema
-from rehearsal.kubernetes.rules.reading import at, mapping, name, rows, text, unsure
-from rehearsal.kubernetes.rules.words import invalid
+from rehearsal.kubernetes.rules.reading import absent, at, mapping, name, rows, text, unsure
+from rehearsal.kubernetes.rules.words import invalid, required
 
 DEFINITION = "kubernetes:apiextensions.k8s.io/v1:CustomResourceDefinition"
 _SOURCE = (
@@ -34,6 +34,17 @@ def _one_stored(inputs: Properties) -> Iterator[Violation]:
         stored = [row.get("name") for _, row in rows(versions) if row.get("storage") is True]
         if len(stored) != 1:
             yield invalid("spec.versions", stored, "must have exactly one version marked as storage version")
+
+
+@BOOK.rule("K8S-CRD-005", DEFINITION, source=_SOURCE)
+def _has_schema(inputs: Properties) -> Iterator[Violation]:
+    """Every version of a definition has a schema."""
+    for index, row in rows(at(inputs, "spec.versions")):
+        path, schema = f"spec.versions[{index}].schema.openAPIV3Schema", at(row, "schema.openAPIV3Schema")
+        if schema is None:
+            yield required(path)
+        elif isinstance(schema, Mapping) and absent(schema.get("type")):
+            yield required(f"{path}.type", "must not be empty at the root")
 
 
 @BOOK.rule_around(

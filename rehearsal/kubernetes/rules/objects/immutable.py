@@ -26,7 +26,7 @@ from rehearsal.kubernetes.rules.book import (
 )
 from rehearsal.kubernetes.rules.objects.access import BINDING, CLUSTER_BINDING
 from rehearsal.kubernetes.rules.objects.kueue import CHECK, LOCAL_QUEUE, TOPOLOGY
-from rehearsal.kubernetes.rules.objects.storage import CLASS, SOURCES
+from rehearsal.kubernetes.rules.objects.storage import CLAIM_FIXED, CLASS, SOURCES
 from rehearsal.kubernetes.rules.pods.scheduling import PRIORITY_CLASS
 from rehearsal.kubernetes.rules.reading import absent, at, mapping, unsure
 from rehearsal.kubernetes.rules.words import IMMUTABLE, forbidden, invalid
@@ -40,7 +40,7 @@ _DEFAULTS = {
     "type": "Opaque",
 }
 # Left out of an update, it stays as it is.
-_KEPT = ("spec.clusterIP",)
+_KEPT = ("spec.clusterIP", "spec.clusterQueue")
 _KUEUE = "kubernetes-sigs/kueue apis/kueue/v1beta2/{}_types.go (v0.19.2)"
 
 
@@ -83,8 +83,7 @@ _ROWS = (
         (CLAIM,),
         ("spec.accessModes", "spec.storageClassName", "spec.volumeName", "spec.selector", "spec.volumeMode"),
         _VALIDATION.format("core", "validation"),
-        "spec is immutable after creation except resources.requests and volumeAttributesClassName for bound "
-        "claims",
+        CLAIM_FIXED,
     ),
     Fixed(
         "K8S-IMM-006",

@@ -84,7 +84,7 @@ def _covered(inputs: Properties) -> Iterator[Violation]:
                 detail = "flavors must have the same number of resources as the coveredResources"
                 yield invalid(path, flavor.get("name"), detail)
             for index, row in rows(found[: len(covered)]):
-                if row.get("name") not in (covered[index], UNKNOWN):
+                if isinstance(covered[index], str) and row.get("name") not in (covered[index], UNKNOWN):
                     where = f"{path}.flavors[{number}].resources[{index}].name"
                     yield invalid(where, row.get("name"), "must match the name in coveredResources")
 
@@ -177,7 +177,8 @@ def _not_too_many(inputs: Properties) -> Iterator[Violation]:
 @BOOK.rule("K8S-KUEUE-011", QUEUE, source=_QUEUES)
 def _checks_on_flavors(inputs: Properties) -> Iterator[Violation]:
     """An admission check is for flavors that the queue has."""
-    known = {flavor.get("name") for _, group in _groups(inputs) for _, flavor in rows(group.get("flavors"))}
+    known = {text(flavor.get("name")) for _, group in _groups(inputs)
+             for _, flavor in rows(group.get("flavors"))}  # fmt: skip
     for index, check in rows(at(inputs, "spec.admissionChecksStrategy.admissionChecks")):
         for place, flavor in texts(check.get("onFlavors")):
             if flavor not in known and not unsure(at(inputs, "spec.resourceGroups")):
@@ -207,6 +208,8 @@ def _flavor_tolerations(inputs: Properties) -> Iterator[Violation]:
     """A flavor's tolerations are ones that a pod could have."""
     for index, row in rows(at(inputs, "spec.tolerations")):
         yield from toleration(f"spec.tolerations[{index}]", row)
+        if row.get("effect") == "":
+            yield unsupported(f"spec.tolerations[{index}].effect", "", _EFFECTS)
 
 
 @BOOK.rule("K8S-KUEUE-014", FLAVOR, source=_TYPES.format("resourceflavor"))

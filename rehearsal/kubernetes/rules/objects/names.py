@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from rehearsal.core.model import Properties
 from rehearsal.core.rules.model import Violation
 from rehearsal.kubernetes.rules import grammar
-from rehearsal.kubernetes.rules.book import ANY, BOOK, CORE, CRON_JOB, NAMESPACE, PODS, SERVICE
+from rehearsal.kubernetes.rules.book import ANY, BOOK, CORE, CRON_JOB, NAMESPACE, PODS, SERVICE, World
 from rehearsal.kubernetes.rules.reading import at, mapping, name, pod, text
 from rehearsal.kubernetes.rules.words import invalid
 
@@ -37,16 +37,22 @@ def _subdomain(inputs: Properties) -> Iterator[Violation]:
         yield from _misnamed(inputs, grammar.subdomain)
 
 
-@BOOK.rule("K8S-NAME-002", NAMESPACE, source=CORE)
+@BOOK.rule("K8S-NAME-002", NAMESPACE, SERVICE, source=CORE)
 def _label(inputs: Properties) -> Iterator[Violation]:
-    """The name of a namespace is a DNS label."""
+    """The name of a namespace or Service is a DNS label."""
     yield from _misnamed(inputs, grammar.label)
 
 
-@BOOK.rule("K8S-NAME-003", SERVICE, source=CORE)
-def _label_1035(inputs: Properties) -> Iterator[Violation]:
-    """The name of a Service is a DNS label that starts with a letter."""
-    yield from _misnamed(inputs, grammar.label_1035)
+@BOOK.rule_around(
+    "K8S-NAME-003",
+    SERVICE,
+    source="kubernetes/kubernetes pkg/features/kube_features.go (RelaxedServiceNameValidation, on by default "
+    "from 1.36 on)",
+)
+def _service_name(inputs: Properties, world: World) -> Iterator[Violation]:
+    """Before Kubernetes 1.36 the name of a Service starts with a letter."""
+    if world.version < (1, 36):
+        yield from _misnamed(inputs, lambda own: None if grammar.label(own) else grammar.label_1035(own))
 
 
 @BOOK.rule("K8S-NAME-004", *_ROLES, source="kubernetes/kubernetes pkg/apis/rbac/validation/validation.go")

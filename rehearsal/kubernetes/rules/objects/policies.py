@@ -114,8 +114,14 @@ def _bounds(inputs: Properties) -> Iterator[Violation]:
 @BOOK.rule("K8S-VAP-001", ADMISSION_POLICY, source=_ADMISSION)
 def _says_something(inputs: Properties) -> Iterator[Violation]:
     """An admission policy says what it is about, and checks or notes something."""
-    if absent(at(inputs, "spec.matchConstraints.resourceRules")):
+    if absent(at(inputs, "spec.matchConstraints")):
+        yield required("spec.matchConstraints")
+    elif absent(at(inputs, "spec.matchConstraints.resourceRules")):
         yield required("spec.matchConstraints.resourceRules")
+    for index, row in rows(at(inputs, "spec.matchConstraints.resourceRules")):
+        for key in ("operations", "apiGroups", "apiVersions", "resources"):
+            if absent(row.get(key)):
+                yield required(f"spec.matchConstraints.resourceRules[{index}].{key}")
     if all(absent(at(inputs, f"spec.{key}")) for key in ("validations", "auditAnnotations")):
         detail = "validations or auditAnnotations must contain at least one item"
         yield required("spec.validations", detail)

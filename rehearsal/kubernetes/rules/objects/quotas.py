@@ -7,7 +7,7 @@ no pods, and the update that waits for them runs into its time limit. The rehear
 from collections.abc import Iterator
 from decimal import Decimal
 
-from rehearsal.core.model import Properties
+from rehearsal.core.model import UNKNOWN, Properties
 from rehearsal.core.rules.model import Violation
 from rehearsal.kubernetes.rules import amounts, grammar
 from rehearsal.kubernetes.rules.book import (
@@ -43,6 +43,7 @@ from rehearsal.kubernetes.rules.words import NEGATIVE, duplicate, forbidden, inv
 _USE = "kubernetes/kubernetes staging/src/k8s.io/apiserver/pkg/admission/plugin/resourcequota/controller.go"
 _EVALUATOR = "kubernetes/kubernetes pkg/quota/v1/evaluator/core/pods.go"
 _RANGER = "kubernetes/kubernetes plugin/pkg/admission/limitranger/admission.go"
+_LIMIT_TYPES = ("Container", "PersistentVolumeClaim", "Pod")
 _COMPUTE = ("cpu", "memory", "ephemeral-storage")
 _COUNTED = (
     "configmaps", "persistentvolumeclaims", "pods", "replicationcontrollers", "resourcequotas", "secrets",
@@ -78,6 +79,11 @@ def _range(inputs: Properties) -> Iterator[Violation]:
     seen: set[str] = set()
     for index, row in rows(at(inputs, "spec.limits")):
         path, kind = f"spec.limits[{index}]", text(row.get("type")) or ""
+        if row.get("type") is not UNKNOWN and kind not in _LIMIT_TYPES:
+            wrong = grammar.label_key(kind)
+            if wrong or "/" not in kind:
+                said = wrong or "must be a standard limit type or fully qualified"
+                yield invalid(f"{path}.type", kind, said)
         if kind in seen:
             yield duplicate(f"{path}.type", kind)
         seen.add(kind)

@@ -1,6 +1,6 @@
 """Persistent volumes, the claims on them, and storage classes."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from rehearsal.core.model import UNKNOWN, Properties
 from rehearsal.core.rules.model import Violation
@@ -12,12 +12,16 @@ from rehearsal.kubernetes.rules.words import forbidden, invalid, required, unsup
 _STORAGE = "kubernetes/kubernetes pkg/apis/storage/validation/validation.go"
 CLASS = "kubernetes:storage.k8s.io/v1:StorageClass"
 _MODES = ("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod")
+CLAIM_FIXED = (
+    "spec is immutable after creation except resources.requests and volumeAttributesClassName for bound "
+    "claims"
+)
 _RECLAIM = ("Delete", "Recycle", "Retain")
-# The properties of a volume that are where it comes from.
+# The properties of a volume that are where it comes from, in the order in which the API server looks.
 SOURCES = (
-    "awsElasticBlockStore", "azureDisk", "azureFile", "cephfs", "cinder", "csi", "fc", "flexVolume",
-    "flocker", "gcePersistentDisk", "glusterfs", "hostPath", "iscsi", "local", "nfs", "photonPersistentDisk",
-    "portworxVolume", "quobyte", "rbd", "scaleIO", "storageos", "vsphereVolume",
+    "hostPath", "gcePersistentDisk", "awsElasticBlockStore", "glusterfs", "flocker", "nfs", "rbd", "quobyte",
+    "cephfs", "iscsi", "cinder", "fc", "flexVolume", "azureFile", "vsphereVolume", "photonPersistentDisk",
+    "portworxVolume", "azureDisk", "scaleIO", "local", "storageos", "csi",
 )  # fmt: skip
 
 
@@ -40,7 +44,7 @@ def _claimed_size(inputs: Properties) -> Iterator[Violation]:
     """A claim asks for an amount of storage."""
     size = at(inputs, "spec.resources.requests.storage")
     number = amount(size)
-    if size is None:
+    if size is None and isinstance(at(inputs, "spec.resources.requests"), Mapping | None):
         yield required("spec.resources[storage]")
     elif number is not None and number <= 0:
         yield invalid("spec.resources[storage]", size, "must be greater than zero")
@@ -89,6 +93,17 @@ def _reclaim(inputs: Properties) -> Iterator[Violation]:
         yield required("spec.nodeAffinity", "Local volume requires node affinity")
 
 
+@BOOK.rule("K8S-PV-004", VOLUME, source=CORE)
+def _driver(inputs: Properties) -> Iterator[Violation]:
+    """A volume of a CSI driver names the driver and the volume."""
+    csi = at(inputs, "spec.csi")
+    driver = text(mapping(csi).get("driver"))
+    if isinstance(csi, dict) and absent(csi.get("volumeHandle")):
+        yield required("spec.csi.volumeHandle")
+    if driver and (wrong := grammar.subdomain(driver.lower())):
+        yield invalid("spec.csi.driver", driver, wrong)
+
+
 @BOOK.rule("K8S-SC-001", CLASS, source=_STORAGE)
 def _provisioner(inputs: Properties) -> Iterator[Violation]:
     """A storage class names who makes the volumes."""
@@ -101,10 +116,12 @@ def _provisioner(inputs: Properties) -> Iterator[Violation]:
 
 @BOOK.rule_around("K8S-PVC-002", CLAIM, source=CORE)
 def _no_shrinking(inputs: Properties, world: World) -> Iterator[Violation]:
-    """A claim may grow and not shrink."""
+    """A claim may grow once it is bound, and not shrink."""
     before, path = existing(world, inputs), "spec.resources.requests.storage"
     if before is None or unsure(at(inputs, path)):
         return
     old, new = amount(at(before.inputs, path)), amount(at(inputs, path))
-    if old is not None and new is not None and new < old:
+    if old != new and at(before.outputs, "status.phase") == "Pending":
+        yield forbidden("spec", CLAIM_FIXED)
+    elif old is not None and new is not None and new < old:
         yield forbidden(path, "field can not be less than previous value")

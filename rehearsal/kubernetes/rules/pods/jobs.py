@@ -1,5 +1,8 @@
 """Jobs and CronJobs."""
 
+import functools
+import re
+import zoneinfo
 from collections.abc import Iterator
 
 from rehearsal.core.model import UNKNOWN, Properties
@@ -14,6 +17,7 @@ _COUNTS = (
     "backoffLimitPerIndex", "maxFailedIndexes",
 )  # fmt: skip
 _INDEXED_ONLY = ("backoffLimitPerIndex", "maxFailedIndexes", "successPolicy")
+_ZONE_PART = re.compile(r"(?!-)[A-Za-z._0-9+-]{1,14}")
 _ACTIONS = ("Count", "FailIndex", "FailJob", "Ignore")
 
 
@@ -75,8 +79,8 @@ def _failure_policy(inputs: Properties) -> Iterator[Violation]:
 def _failure_rules(inputs: Properties) -> Iterator[Violation]:
     """A rule of a pod failure policy looks at exit codes or at conditions, and at containers that exist."""
     path, spec = _job(inputs)
-    names = {row.get("name") for group in ("containers", "initContainers")
-             for _, row in rows(at(spec, f"template.spec.{group}"))}  # fmt: skip
+    known = [row.get("name") for group in ("containers", "initContainers")
+             for _, row in rows(at(spec, f"template.spec.{group}"))]  # fmt: skip
     for index, rule in rows(at(spec, "podFailurePolicy.rules")):
         here = f"{path}.podFailurePolicy.rules[{index}]"
         codes, conditions = rule.get("onExitCodes"), rule.get("onPodConditions")
@@ -89,7 +93,7 @@ def _failure_rules(inputs: Properties) -> Iterator[Violation]:
         elif not absent(codes) and not absent(conditions):
             yield invalid(here, "", "specifying both OnExitCodes and OnPodConditions is not supported")
         about = mapping(codes).get("containerName")
-        if isinstance(about, str) and about not in names and UNKNOWN not in names:
+        if isinstance(about, str) and about not in known and UNKNOWN not in known:
             detail = "must be one of the container or initContainer names in the pod template"
             yield invalid(f"{here}.onExitCodes.containerName", about, detail)
 
@@ -122,6 +126,25 @@ def _schedule(inputs: Properties) -> Iterator[Violation]:
     """A CronJob says when, and what happens when the last run is not over."""
     if absent(at(inputs, "spec.schedule")):
         yield required("spec.schedule")
+    for key in ("failedJobsHistoryLimit", "successfulJobsHistoryLimit"):
+        number = whole(at(inputs, f"spec.{key}"))
+        if number is not None and number < 0:
+            yield invalid(f"spec.{key}", number, NEGATIVE)
+    zone = at(inputs, "spec.timeZone")
+    if isinstance(zone, str) and not _known_zone(zone):
+        yield invalid("spec.timeZone", zone, f"unknown time zone {zone}")
     policies, own = ("Allow", "Forbid", "Replace"), at(inputs, "spec.concurrencyPolicy")
     if own not in (None, "", UNKNOWN, *policies):
         yield unsupported("spec.concurrencyPolicy", own, policies)
+
+
+def _known_zone(name: str) -> bool:
+    """Whether a text names a time zone of the IANA; where that cannot be looked up its form decides."""
+    if not all(_ZONE_PART.fullmatch(part) and part not in (".", "..") for part in name.split("/")):
+        return False
+    return name.lower() != "local" and (name in _zones() or not _zones())
+
+
+@functools.cache
+def _zones() -> frozenset[str]:
+    return frozenset(zoneinfo.available_timezones())

@@ -18,6 +18,14 @@ from rehearsal.kubernetes.rules.words import (
 )
 
 _EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
+# In the order in which the API server looks for them.
+VOLUME_SOURCES = (
+    "emptyDir", "hostPath", "gitRepo", "gcePersistentDisk", "awsElasticBlockStore", "secret", "nfs", "iscsi",
+    "glusterfs", "flocker", "persistentVolumeClaim", "rbd", "cinder", "cephfs", "quobyte", "downwardAPI",
+    "fc", "flexVolume", "configMap", "azureFile", "vsphereVolume", "photonPersistentDisk", "portworxVolume",
+    "azureDisk", "storageos", "projected", "scaleIO", "csi", "ephemeral", "image",
+)  # fmt: skip
+_SECCOMP = ("Localhost", "RuntimeDefault", "Unconfined")
 _ENV_SOURCES = ("fieldRef", "resourceFieldRef", "configMapKeyRef", "secretKeyRef", "fileKeyRef")
 
 
@@ -73,7 +81,7 @@ def _one_source(inputs: Properties) -> Iterator[Violation]:
     if view is None:
         return
     for index, volume in rows(view.spec.get("volumes")):
-        sources = [key for key, value in volume.items() if key != "name" and value is not None]
+        sources = [source for source in VOLUME_SOURCES if volume.get(source) is not None]
         for extra in sources[1:]:
             path = f"{view.path}.volumes[{index}].{extra}"
             yield forbidden(path, "may not specify more than 1 volume type")
@@ -87,8 +95,8 @@ def _mounted_volumes(inputs: Properties) -> Iterator[Violation]:
     templates = at(inputs, "spec.volumeClaimTemplates") if inputs.get("kind") == "StatefulSet" else None
     if view is None or _names_unknown(volumes) or unsure(templates):
         return
-    known = {volume.get("name") for _, volume in rows(volumes)}
-    known |= {at(template, "metadata.name") for _, template in rows(templates)}
+    known = {text(volume.get("name")) for _, volume in rows(volumes)}
+    known |= {text(at(template, "metadata.name")) for _, template in rows(templates)}
     for path, container in view.containers():
         for index, mount in rows(container.get("volumeMounts")):
             own = text(mount.get("name"))
@@ -232,6 +240,27 @@ def _restart_policy(inputs: Properties) -> Iterator[Violation]:
     needed = inputs["kind"] == "CronJob"
     if view and policy is not UNKNOWN and policy not in (*allowed, *(() if needed else (None, ""))):
         yield unsupported(f"{view.path}.restartPolicy", policy or "Always", allowed)
+
+
+@BOOK.rule("K8S-POD-014", *PODS, source=CORE)
+def _security_context(inputs: Properties) -> Iterator[Violation]:
+    """A seccomp profile says which; what is privileged may gain privileges."""
+    view = pod(inputs)
+    if view is None:
+        return
+    contexts = [(f"{view.path}.securityContext", mapping(view.spec.get("securityContext")))]
+    contexts += [(f"{path}.securityContext", mapping(container.get("securityContext")))
+                 for path, container in view.containers()]  # fmt: skip
+    for path, context in contexts:
+        profile = context.get("seccompProfile")
+        kind = at(profile, "type")
+        if isinstance(profile, dict) and absent(kind):
+            yield required(f"{path}.seccompProfile.type", "type is required when seccompProfile is set")
+        elif kind is not UNKNOWN and kind is not None and kind not in _SECCOMP:
+            yield unsupported(f"{path}.seccompProfile.type", kind, _SECCOMP)
+        if context.get("allowPrivilegeEscalation") is False and context.get("privileged") is True:
+            detail = "cannot set `allowPrivilegeEscalation` to false and `privileged` to true"
+            yield invalid(path, dict(context), detail)
 
 
 def _names_unknown(volumes: Any) -> bool:

@@ -6,11 +6,13 @@ from typing import Any
 from rehearsal.core.model import UNKNOWN, Properties
 from rehearsal.core.rules.model import Violation
 from rehearsal.kubernetes.rules import grammar
-from rehearsal.kubernetes.rules.book import BOOK, CORE, PODS
-from rehearsal.kubernetes.rules.reading import amount, mapping, pod
+from rehearsal.kubernetes.rules.book import BOOK, CLAIM, CORE, LIMIT_RANGE, PODS, QUOTA, VOLUME
+from rehearsal.kubernetes.rules.reading import amount, at, mapping, pod, rows
 from rehearsal.kubernetes.rules.words import NEGATIVE, forbidden, invalid, required
 
 _HELPERS = "kubernetes/kubernetes pkg/apis/core/helper/helpers.go"
+_QUANTITY = "kubernetes.io/docs/reference/kubernetes-api/common-definitions/quantity"
+_SIDES = ("min", "max", "default", "defaultRequest", "maxLimitRequestRatio")
 _STANDARD = ("cpu", "memory", "ephemeral-storage")
 _FORM = "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
 
@@ -38,9 +40,7 @@ def _each(inputs: Properties) -> Iterator[tuple[str, str, Any]]:
                 yield f"{path}.{side}[{name}]", name, value
 
 
-@BOOK.rule(
-    "K8S-RES-001", *PODS, source="kubernetes.io/docs/reference/kubernetes-api/common-definitions/quantity"
-)
+@BOOK.rule("K8S-RES-001", *PODS, source=_QUANTITY)
 def _quantities(inputs: Properties) -> Iterator[Violation]:
     """Amounts are quantities that are not negative."""
     for path, _, value in _each(inputs):
@@ -49,6 +49,19 @@ def _quantities(inputs: Properties) -> Iterator[Violation]:
             yield invalid(path, value, _FORM)
         elif number is not None and number < 0:
             yield invalid(path, value, NEGATIVE)
+
+
+@BOOK.rule("K8S-RES-007", QUOTA, LIMIT_RANGE, CLAIM, VOLUME, source=_QUANTITY)
+def _other_quantities(inputs: Properties) -> Iterator[Violation]:
+    """The amounts of quotas, limit ranges, claims and volumes are quantities."""
+    found = {f"spec.{key}": at(inputs, f"spec.{key}")
+             for key in ("hard", "capacity", "resources.requests", "resources.limits")}  # fmt: skip
+    for index, row in rows(at(inputs, "spec.limits")):
+        found |= {f"spec.limits[{index}].{side}": row.get(side) for side in _SIDES}
+    for path, amounts in found.items():
+        for name, value in mapping(amounts).items():
+            if amount(value) is None and value is not UNKNOWN and value is not None:
+                yield invalid(f"{path}[{name}]", value, _FORM)
 
 
 @BOOK.rule("K8S-RES-002", *PODS, source=CORE)

@@ -7,7 +7,7 @@ from rehearsal.core.rules.model import Violation
 from rehearsal.kubernetes.kinds import facts
 from rehearsal.kubernetes.rules.book import BOOK, PODS, World
 from rehearsal.kubernetes.rules.reading import name, pod, text, whole
-from rehearsal.kubernetes.rules.words import forbidden, no_pod
+from rehearsal.kubernetes.rules.words import forbidden, no_pod, required
 
 _SOURCE = "kubernetes/kubernetes pkg/apis/scheduling/validation/validation.go"
 PRIORITY_CLASS = "kubernetes:scheduling.k8s.io/v1:PriorityClass"
@@ -18,6 +18,8 @@ _HIGHEST = 1_000_000_000
 def _user_defined(inputs: Properties) -> Iterator[Violation]:
     """Names that begin with `system-`, and priorities above one billion, are the system's own."""
     own, value = name(inputs) or "", whole(inputs.get("value"))
+    if inputs.get("preemptionPolicy") == "":
+        yield required("preemptionPolicy")
     if own in facts()["builtin"]["PriorityClass"]:
         return
     if own.startswith("system-"):

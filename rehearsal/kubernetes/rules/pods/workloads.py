@@ -3,10 +3,11 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from rehearsal.core.model import Properties
+from rehearsal.core.model import UNKNOWN, Properties
 from rehearsal.core.rules.model import Violation
+from rehearsal.kubernetes.rules import grammar
 from rehearsal.kubernetes.rules.book import BOOK, DEPLOYMENT, REPLICA_SET, SERVING, STATEFUL_SET
-from rehearsal.kubernetes.rules.reading import absent, at, mapping, pod, rows, unsure, whole
+from rehearsal.kubernetes.rules.reading import absent, at, mapping, pod, rows, text, unsure, whole
 from rehearsal.kubernetes.rules.words import NEGATIVE, invalid, required
 
 _SOURCE = "kubernetes/kubernetes pkg/apis/apps/validation/validation.go"
@@ -36,11 +37,28 @@ def _selector_matches(inputs: Properties) -> Iterator[Violation]:
     """The selector selects the pods of the template."""
     selector, view = at(inputs, "spec.selector"), pod(inputs)
     labels = at(inputs, "spec.template.metadata.labels")
-    if view is None or absent(selector) or unsure(selector) or unsure(labels):
+    if view is None or absent(selector) or unsure(selector) or unsure(labels) or list(_misspelt(selector)):
         return
     if not matches(selector, mapping(labels)):
         detail = "`selector` does not match template `labels`"
         yield invalid("spec.template.metadata.labels", dict(mapping(labels)), detail)
+
+
+def _misspelt(selector: Any) -> Iterator[Violation]:
+    """What of the labels of a selector follows no grammar."""
+    for key, value in mapping(mapping(selector).get("matchLabels")).items():
+        own = text(value)
+        wrong = grammar.label_key(str(key))
+        if wrong is None and own is not None:
+            wrong = grammar.label_value(own)
+        if wrong or (own is None and value is not UNKNOWN):
+            yield invalid("spec.selector.matchLabels", value, wrong or "must be a text")
+
+
+@BOOK.rule("K8S-APP-006", *SERVING, source=_SOURCE)
+def _selector_labels(inputs: Properties) -> Iterator[Violation]:
+    """What a workload selects its pods by follows the grammar of labels."""
+    yield from _misspelt(at(inputs, "spec.selector"))
 
 
 @BOOK.rule("K8S-APP-002", *SERVING, source=_SOURCE)

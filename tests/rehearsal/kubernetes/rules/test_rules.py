@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,15 +13,17 @@ from rehearsal.core.model import UNKNOWN, Properties
 from rehearsal.core.state import State
 from rehearsal.kubernetes.clusters import EKS_CLUSTER, PACKAGE, Cluster
 from rehearsal.kubernetes.rules import BOOK, alone, around
+from rehearsal.kubernetes.rules.book import SERVICE
 from rehearsal.kubernetes.rules.objects.kueue import QUEUE
-from tests.rehearsal.kubernetes.rules.building import Example
+from tests.rehearsal.kubernetes.rules.building import Example, but
 from tests.rehearsal.kubernetes.rules.examples import custom
+from tests.rehearsal.kubernetes.rules.examples.objects import WEB
 
 EXAMPLES: list[Example] = [
     one for module in modules("tests.rehearsal.kubernetes.rules.examples") for one in module.EXAMPLES
 ]
 # Its accepted and its refused object are the same: what differs is the cluster.
-ABOUT_THE_CLUSTER = {"K8S-CRD-003"}
+ABOUT_THE_CLUSTER = {"K8S-CRD-003", "K8S-NAME-003"}
 
 
 @pytest.fixture
@@ -96,3 +99,11 @@ def test_a_custom_kind_is_served_in_its_version_or_refused(cluster: Cluster) -> 
     ((rule, _, fix),) = refusals(QUEUE.replace("v1beta2", "v1"))
     assert rule == "K8S-CRD-003"
     assert "kueue.x-k8s.io/v1beta1, kueue.x-k8s.io/v1beta2" in fix
+
+
+@pytest.mark.parametrize(("version", "accepted"), [("1.35", False), ("1.36", True), ("1.37", True)])
+def test_rules_know_the_version_of_the_cluster(cluster: Cluster, version: str, accepted: bool) -> None:
+    record = cluster.record
+    newer = replace(record, outputs={**record.outputs, "version": version})
+    found = around(SERVICE, but(WEB, {"metadata.name": "1st"}), Cluster(cluster.state, newer))
+    assert [rule.id for rule, _ in found] == ([] if accepted else ["K8S-NAME-003"])

@@ -59,7 +59,7 @@ def test_what_has_a_default_may_be_left_out() -> None:
 
 
 def test_a_check_says_everything_at_once_and_names_the_rules() -> None:
-    inputs = {"metadata": {"name": "1st", "labels": {"a b": "c"}}, "spec": {"ports": [{"port": 0}]}}
+    inputs = {"metadata": {"name": "Web", "labels": {"a b": "c"}}, "spec": {"ports": [{"port": 0}]}}
     found = admission.check("kubernetes:core/v1:Service", inputs, custom=False, said=[])
     assert {failure.property for failure in found} == {
         "metadata.name",

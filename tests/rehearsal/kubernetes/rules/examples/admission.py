@@ -41,7 +41,12 @@ EXAMPLES = [
         f"metadata.labels[{ENFORCE}]",
         {"metadata.labels": {ENFORCE: "baseline"}},
     ),
-    kept_out(2, "baseline", {f"{CONTEXT}.privileged": True}, f"{AT}.securityContext.privileged"),
+    kept_out(
+        2,
+        "baseline",
+        {f"{CONTEXT}.privileged": True, f"{CONTEXT}.allowPrivilegeEscalation": True},
+        f"{AT}.securityContext.privileged",
+    ),
     kept_out(3, "baseline", {"spec.hostNetwork": True}, "spec.hostNetwork"),
     kept_out(
         4,

@@ -38,19 +38,27 @@ def fixed(number: int, token: str, base: dict[str, Any], bad: Changes, path: str
 
 LEVELS = named(spec={"levels": [{"nodeLabel": "a/block"}, {"nodeLabel": "kubernetes.io/hostname"}]})
 TOPOLOGICAL = named(spec={"nodeLabels": {"pool": "a"}, "topologyName": "t"})
+SHAPE = {"openAPIV3Schema": {"type": "object"}}
 MINE = named(
     "widgets.example.com",
     spec={
         "group": "example.com",
         "scope": "Namespaced",
         "names": {"kind": "Widget", "plural": "widgets"},
-        "versions": [{"name": "v1", "served": True, "storage": True}],
+        "versions": [{"name": "v1", "served": True, "storage": True, "schema": SHAPE}],
     },
 )
 COHORTED = queue(cohortName="all")
 
 EXAMPLES = [
     Example("K8S-CRD-001", DEFINITION, MINE, {"metadata.name": "widget.example.com"}, "metadata.name"),
+    Example(
+        "K8S-CRD-005",
+        DEFINITION,
+        MINE,
+        {"spec.versions.0.schema": {}},
+        "spec.versions[0].schema.openAPIV3Schema",
+    ),
     Example("K8S-CRD-002", DEFINITION, MINE, {"spec.versions.0.storage": False}, "spec.versions"),
     Example("K8S-CRD-004", QUEUE, queue(), {"spec.cohort": "all"}, "spec.cohort", world=[KUEUE], custom=True),
     kueue(

@@ -43,7 +43,12 @@ OUTSIDE = spaced("web", spec={"type": "NodePort", "ports": [{"port": 80, "nodePo
 SIZE = {"requests": {"storage": "10Gi"}}
 CLAIMED = spaced("data", spec={"accessModes": ["ReadWriteOnce"], "resources": SIZE})
 PV = named(
-    "v", spec={"accessModes": ["ReadWriteMany"], "capacity": {"storage": "1Ti"}, "csi": {"driver": "d"}}
+    "v",
+    spec={
+        "accessModes": ["ReadWriteMany"],
+        "capacity": {"storage": "1Ti"},
+        "csi": {"driver": "d", "volumeHandle": "h"},
+    },
 )
 BOUND = spaced(
     roleRef={"apiGroup": RBAC, "kind": "Role", "name": "r"},
@@ -63,9 +68,10 @@ PEERS = spaced(
     }
 )
 BLOCK, PORT = "spec.ingress.0.from.0", "spec.ingress.0.ports.0"
+MATCHED = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["pods"]}
 POLICY = named(
     spec={
-        "matchConstraints": {"resourceRules": [{"resources": ["pods"]}]},
+        "matchConstraints": {"resourceRules": [MATCHED]},
         "validations": [{"expression": "true"}],
     }
 )
@@ -98,7 +104,6 @@ EXAMPLES = [
     ),
     Example("K8S-NAME-001", CONFIG_MAP, spaced(), {"metadata.name": "Big_Name"}, "metadata.name"),
     Example("K8S-NAME-002", NAMESPACE, named("lab"), {"metadata.name": "a.b"}, "metadata.name"),
-    Example("K8S-NAME-003", SERVICE, WEB, {"metadata.name": "1st"}, "metadata.name"),
     Example(
         "K8S-NAME-004", ROLE, {**RULES}, {"metadata.name": "a/b"}, "metadata.name", {"metadata.name": "Sys:a"}
     ),
@@ -134,6 +139,14 @@ EXAMPLES = [
         "metadata.annotations",
         {"metadata.annotations": {"a": "x" * (2**18 - 1)}},
     ),
+    Example(
+        "K8S-DATA-001",
+        SECRET,
+        spaced(data={"a": "YQ=="}),
+        {"data.a": "plain text"},
+        "data[a]",
+    ),
+    Example("K8S-DATA-002", CONFIG_MAP, SEALED, {"data": {"a b": "1"}}, "data[a b]"),
     Example("K8S-SVC-001", SERVICE, WEB, {"spec.ports": []}, "spec.ports", {"spec.clusterIP": "None"}),
     Example(
         "K8S-SVC-002",
@@ -180,6 +193,13 @@ EXAMPLES = [
         {"spec.accessModes": ["ReadWriteOnce", "ReadWriteOncePod"]},
         "spec.accessModes",
     ),
+    Example(
+        "K8S-RES-007",
+        CLAIM,
+        CLAIMED,
+        {"spec.resources.requests.storage": "ten"},
+        "spec.resources.requests[storage]",
+    ),
     Example("K8S-VOL-002", VOLUME, PV, {"spec.storageClassName": "GP3"}, "spec.storageClassName"),
     Example("K8S-PVC-001", CLAIM, CLAIMED, {"spec.resources": {}}, "spec.resources[storage]"),
     Example(
@@ -191,7 +211,7 @@ EXAMPLES = [
         {"spec.resources.requests.storage": "20Gi"},
         [(CLAIM, CLAIMED)],
     ),
-    Example("K8S-PV-001", VOLUME, PV, {"spec.nfs": {"server": "s", "path": "/"}}, "spec.nfs"),
+    Example("K8S-PV-001", VOLUME, PV, {"spec.nfs": {"server": "s", "path": "/"}}, "spec.csi"),
     Example("K8S-PV-002", VOLUME, PV, {"spec.capacity": {}}, "spec.capacity"),
     Example(
         "K8S-PV-003",
@@ -200,6 +220,7 @@ EXAMPLES = [
         {"spec.persistentVolumeReclaimPolicy": "Keep"},
         "spec.persistentVolumeReclaimPolicy",
     ),
+    Example("K8S-PV-004", VOLUME, PV, {"spec.csi.volumeHandle": ""}, "spec.csi.volumeHandle"),
     Example("K8S-SC-001", CLASS, CLASSED, {"provisioner": ""}, "provisioner"),
     Example(
         "K8S-RBAC-001",
@@ -217,6 +238,7 @@ EXAMPLES = [
         TOKEN,
         {"metadata.annotations": {}},
         "metadata.annotations[kubernetes.io/service-account.name]",
+        world=[("kubernetes:core/v1:ServiceAccount", spaced("a"))],
     ),
     Example(
         "K8S-SA-002",
@@ -280,8 +302,8 @@ EXAMPLES = [
     fixed(
         4,
         SERVICE,
-        {**WEB, "spec": {**WEB["spec"], "clusterIP": "10.0.0.1"}},
-        {"spec.clusterIP": "10.0.0.2"},
+        {**WEB, "spec": {**WEB["spec"], "clusterIP": "10.96.7.1"}},
+        {"spec.clusterIP": "10.96.7.2"},
         "spec.clusterIP",
     ),
     fixed(5, CLAIM, CLAIMED, {"spec.accessModes": ["ReadWriteMany"]}, "spec.accessModes"),

@@ -1,7 +1,16 @@
 """Pods and what makes them."""
 
 from rehearsal.kubernetes.rules.book import CRON_JOB, DEPLOYMENT, JOB, POD, STATEFUL_SET
-from tests.rehearsal.kubernetes.rules.building import GONE, Example, cron_job, deployment, indexed, job, pod
+from tests.rehearsal.kubernetes.rules.building import (
+    GONE,
+    Example,
+    but,
+    cron_job,
+    deployment,
+    indexed,
+    job,
+    pod,
+)
 
 MAIN = "spec.containers.0"
 AT = "spec.containers[0]"
@@ -14,7 +23,15 @@ POLICY = {
     "rules": [{"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget", "status": "True"}]}]
 }
 
+TERMS = "spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms"
+EXPRESSION = {"key": "pool", "operator": "In", "values": ["a"]}
+NEAR = but(pod(), {TERMS: [{"matchExpressions": [EXPRESSION]}]})
+NEEDS = f"{TERMS}.0.matchExpressions.0"
+NEEDS_AT = f"{TERMS}[0].matchExpressions[0]"
+
 EXAMPLES = [
+    Example("K8S-AFF-001", POD, NEAR, {f"{NEEDS}.operator": "Exists"}, f"{NEEDS_AT}.values"),
+    Example("K8S-AFF-002", POD, NEAR, {f"{NEEDS}.values": ["a b"]}, f"{NEEDS_AT}.values[0]"),
     Example("K8S-POD-001", POD, pod(), {f"{MAIN}.image": GONE}, f"{AT}.image"),
     Example(
         "K8S-POD-002",
@@ -84,6 +101,14 @@ EXAMPLES = [
     ),
     Example(
         "K8S-POD-012", POD, pod(), {"spec.subdomain": "a.b"}, "spec.subdomain", {"spec.subdomain": "peers"}
+    ),
+    Example(
+        "K8S-POD-014",
+        POD,
+        pod(),
+        {f"{MAIN}.securityContext.seccompProfile": {}},
+        f"{AT}.securityContext.seccompProfile.type",
+        {f"{MAIN}.securityContext.seccompProfile.type": "RuntimeDefault"},
     ),
     Example(
         "K8S-POD-013",
@@ -207,6 +232,13 @@ EXAMPLES = [
         deployment(),
         {"spec.selector.matchLabels.app": "db"},
         "spec.template.metadata.labels",
+    ),
+    Example(
+        "K8S-APP-006",
+        DEPLOYMENT,
+        deployment(),
+        {"spec.selector.matchLabels.app": "a b"},
+        "spec.selector.matchLabels",
     ),
     Example("K8S-APP-002", DEPLOYMENT, deployment(), {"spec.selector": {}}, "spec.selector"),
     Example(

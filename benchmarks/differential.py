@@ -1,0 +1,65 @@
+"""How often the emulated Kubernetes answers as a real API server does, and how long the corpus takes.
+
+    .venv/bin/python benchmarks/differential.py
+
+The corpus is that of `tests/cluster/differential`; what counts as agreement is said in its
+`comparison.py`. Prints the rows of the section in RESULTS.md.
+"""
+
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT))
+
+from components.kubernetes.queueing import kueue_values  # noqa: E402
+from rehearsal.controlplane.order import Order, running  # noqa: E402
+from rehearsal.core.schema import Schemas  # noqa: E402
+from rehearsal.core.state import State  # noqa: E402
+from rehearsal.kubernetes.cloud import KubernetesCloud  # noqa: E402
+from tests.cluster.differential.comparison import compare  # noqa: E402
+from tests.cluster.differential.corpus import corpus  # noqa: E402
+from tests.rehearsal.kubernetes.harness import Rehearsed  # noqa: E402
+
+
+def main() -> None:
+    began = time.monotonic()
+    sequences = corpus()
+    composed = time.monotonic()
+    values = kueue_values.values(service_monitor=False, claimed={})
+    with tempfile.TemporaryDirectory() as folder, running(
+        Order(Path(folder) / "plane", kueue=values, jobset={})
+    ) as plane, plane.api() as api:  # fmt: skip
+        home = Path(folder) / "home"
+        state = State(home / "state.sqlite")
+        schemas = Schemas("kubernetes", Path(".trainstack/cache/schemas"))
+        rehearsed = Rehearsed(state, home, KubernetesCloud(state, schemas, home))
+        ready = time.monotonic()
+        found = compare(sequences, rehearsed, api)
+        asked = time.monotonic()
+        rehearsed.cloud.stop()
+        schemas.close()
+        state.close()
+    steps = sum(len(one.steps) for one in sequences)
+    rows = (
+        ("sequences, requests compared", f"{len(sequences)}, {steps}"),
+        ("agree on accepted or refused, and on the field", str(len(found.agree))),
+        ("agree that no pod is let in, which the emulation says of its owner", str(len(found.foreseen))),
+        ("listed exceptions", f"{len(found.excepted)} ({len(found.excepted) / len(sequences):.1%})"),
+        ("disagree", str(len(found.disagree))),
+        (
+            "seconds to ask both; to compose the stacks and mutate",
+            f"{asked - ready:.0f}; {composed - began:.0f}",
+        ),
+    )
+    print("| what | figure |\n|---|---|")
+    for what, figure in rows:
+        print(f"| {what} | {figure} |")
+    for name, said in found.disagree.items():
+        print(f"\n{name}\n{said}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,47 @@
+"""Is an object of the form that the API server decodes? It converts nothing: `"3"` is no number."""
+
+import re
+from dataclasses import replace
+from typing import Any
+
+from rehearsal.core.model import CheckFailure, Properties
+from rehearsal.core.schema import Schemas
+from rehearsal.core.validate import validate
+from rehearsal.kubernetes.kinds import HELM_RELEASE
+
+# Any object with an ObjectMeta will do: that of a custom kind is the same.
+_ANY = "kubernetes:core/v1:ConfigMap"
+# Quantities, which may be numbers although the SDK says texts: the values of maps, and single ones.
+# source: kubernetes/kubernetes staging/src/k8s.io/apimachinery/pkg/api/resource/quantity.go (UnmarshalJSON)
+_AMOUNTS = re.compile(
+    r"\b(requests|limits|hard|capacity|overhead|min|max|default|defaultRequest|maxLimitRequestRatio)"
+    r"(\.[^.\[]+|\[[^\]]+\])$|\.(sizeLimit|divisor)$"
+)
+# Required in the SDK's types; the API server takes an object without them.
+_LEFT_OUT = (
+    "LimitRangeSpec needs limits,",
+    "NetworkPolicySpec needs podSelector,",
+    "PriorityClass needs value,",
+)
+
+
+def misshapen(schemas: Schemas, token: str, inputs: Properties) -> list[CheckFailure]:
+    """Unknown, missing and mistyped fields; of a kind that the SDK does not know those of the metadata."""
+    schema = schemas.resource(token)
+    if token == HELM_RELEASE and schema:
+        return validate(schema, inputs)
+    if schema:
+        return [one for one in validate(schema, inputs, _fits) if not one.reason.startswith(_LEFT_OUT)]
+    known = schemas.resource(_ANY)
+    assert known
+    only = replace(known, inputs={"metadata": known.inputs["metadata"]})
+    return validate(only, {"metadata": inputs.get("metadata")}, _fits)
+
+
+def _fits(form: str, value: Any, path: str) -> bool:
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    if form == "str":
+        return isinstance(value, str) or (number and _AMOUNTS.search(path) is not None)
+    if form == "bool":
+        return isinstance(value, bool)
+    return number and (form == "float" or float(value).is_integer())

@@ -1,0 +1,74 @@
+"""Seeded faults in an object: what people mistype, forget, or change where nothing can be changed."""
+
+import copy
+import random
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from rehearsal.core.model import Properties
+
+Path = tuple[str | int, ...]
+# Without a namespace that exists the rest is not looked at.
+_LEFT_ALONE = (("metadata",), ("metadata", "namespace"))
+# Each takes the value at a path and gives another one, or KEEP where it does not apply.
+KEEP, GONE = object(), object()
+
+
+def _number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+_FAULTS: dict[str, Callable[[Any], Any]] = {
+    "no {}": lambda value: GONE,
+    "an empty {}": lambda value: type(value)() if isinstance(value, str | list | dict) and value else KEEP,
+    "{} as a list": lambda value: [value] if isinstance(value, str | int) else KEEP,
+    "{} as a text": lambda value: "many" if isinstance(value, list | dict) or _number(value) else KEEP,
+    "{} as a number": lambda value: 7 if isinstance(value, str) else KEEP,
+    "an unknown field in {}": lambda value: {**value, "colour": "red"} if isinstance(value, dict) else KEEP,
+    "{} below its range": lambda value: -1 if _number(value) else KEEP,
+    "{} above its range": lambda value: 2**31 if _number(value) else KEEP,
+    "{} too long": lambda value: value + "x" * 254 if isinstance(value, str) and value else KEEP,
+    "blanks in {}": lambda value: f"A {value}" if isinstance(value, str) else KEEP,
+    "{} twice": lambda value: [*value, value[-1]] if isinstance(value, list) and value else KEEP,
+}
+
+
+def mutants(seed: str, inputs: Properties, count: int) -> Iterator[tuple[str, Properties]]:
+    """(what was done, a copy with one fault), at most `count`, the same for the same seed."""
+    chance = random.Random(seed)
+    paths = [path for path in _paths(inputs) if path not in _LEFT_ALONE]
+    seen: set[str] = set()
+    for _ in range(count * 20):
+        path, (words, fault) = chance.choice(paths), chance.choice(list(_FAULTS.items()))
+        # A name that is left out is made up by the provider.
+        if path == ("metadata", "name") and words in ("no {}", "an empty {}"):
+            continue
+        mutant = copy.deepcopy(inputs)
+        if _put(mutant, path, fault):
+            what = words.format(".".join(map(str, path)))
+            if what not in seen:
+                seen.add(what)
+                yield what, mutant
+        if len(seen) == count:
+            return
+
+
+def _paths(value: Any, here: Path = ()) -> Iterator[Path]:
+    if here:
+        yield here
+    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, item in items:
+        yield from _paths(item, (*here, key))
+
+
+def _put(value: Any, path: Path, fault: Callable[[Any], Any]) -> bool:
+    for key in path[:-1]:
+        value = value[key]
+    made = fault(value[path[-1]])
+    if made is KEEP:
+        return False
+    if made is GONE:
+        del value[path[-1]]
+    else:
+        value[path[-1]] = made
+    return True

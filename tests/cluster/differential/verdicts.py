@@ -1,0 +1,73 @@
+"""An answer to a request: accepted or not, and which fields are at fault, in a form that can be compared."""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+_WORDS = (
+    "Invalid value|Required value|Forbidden|Duplicate value|Unsupported value|Not found|Too long|Too many|"
+    "Too few|field not declared|expected |duplicate entries"
+)
+_KEY = r"\[[^\]]*\]"
+_ERROR = re.compile(rf"(?:^|(?<=[\[\s,]))\.?([a-z]\w*(?:\.[\w/-]+|{_KEY})*): (?={_WORDS})")
+_UNKNOWN = re.compile(r'unknown field "([^"]+)"')
+_MISTYPED = re.compile(r"Go struct field (\w+\.\S+) of type")
+# `[0]`, and `[name="main"]` by which a server-side apply tells the items of a list apart.
+_PLACE = re.compile(r"\[(?:\d+|[a-zA-Z]+=[^\]]*)\]")
+# What the API server fills from a field that a program writes.
+_COPIES = {"spec.clusterIPs": "spec.clusterIP", "spec.persistentvolumesource": "spec"}
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """One answer. `fields` is empty where the fields at fault are not named; `whole` when all of them are."""
+
+    accepted: bool
+    reason: str = ""
+    fields: frozenset[str] = frozenset()
+    whole: bool = False
+    text: str = ""
+
+    def __str__(self) -> str:
+        named = ", ".join(sorted(self.fields)) or "no field"
+        return "accepted" if self.accepted else f"{self.reason} ({named}): {self.text}"
+
+
+ACCEPTED = Verdict(True)
+
+
+def named(text: str) -> frozenset[str]:
+    """The fields that a message names as at fault."""
+    return fields([*_ERROR.findall(text), *_UNKNOWN.findall(text), *map(_decoded, _MISTYPED.findall(text))])
+
+
+def _decoded(path: str) -> str:
+    """A field of a Go struct; the metadata of a custom object is decoded by itself."""
+    struct, _, rest = path.partition(".")
+    return f"metadata.{rest}" if struct == "ObjectMeta" and not rest.startswith("metadata.") else rest
+
+
+def fields(paths: Iterable[str]) -> frozenset[str]:
+    """Paths in one notation, without places in lists: `spec.hard[pods]` is `spec.hard.pods`."""
+    found = set()
+    for path in paths:
+        if path == "<nil>":  # an error about the whole object
+            continue
+        plain = re.sub(r"\[\"?([^\]]*?)\"?\]", r".\1", _PLACE.sub("", path)).lstrip(".")
+        plain = plain.replace(
+            "spec.validation.", "spec.versions.schema."
+        )  # where the last API version had it
+        plain = re.sub(r"\b[A-Z]\w*\.", "", plain)  # a struct that is embedded in Go has no name in JSON
+        found.add(_COPIES.get(plain, plain))
+    return frozenset(found)
+
+
+def agree(ours: Verdict, theirs: Verdict) -> bool:
+    """Whether the emulation's answer says what the API server's does."""
+    if ours.accepted or theirs.accepted:
+        return ours.accepted == theirs.accepted
+    if not theirs.fields:
+        return ours.reason == theirs.reason
+    inside = [any(path == their or path.startswith(f"{their}.") for their in theirs.fields)
+              for path in ours.fields]  # fmt: skip
+    return bool(inside) and (all if theirs.whole else any)(inside)
