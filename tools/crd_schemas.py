@@ -17,8 +17,6 @@ ROOT = Path(__file__).resolve().parents[1]
 TARGET = ROOT / "rehearsal" / "kubernetes" / "rules" / "objects" / "crd_schemas.json"
 _LEFT_OUT = (
     "description",
-    "format",
-    "x-kubernetes-map-type",
     "x-kubernetes-list-type",
     "x-kubernetes-validations",
 )

@@ -3,13 +3,11 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
-from io import StringIO
 from typing import Any
-
-from ruamel.yaml import YAML
 
 from rehearsal.core.model import Record
 from rehearsal.kubernetes.clusters import Cluster
+from rehearsal.kubernetes.kueue_config import configuration
 from rehearsal.workloads import quantity
 from rehearsal.workloads.scheduling import Taint, requests, tolerates
 from rehearsal.workloads.translate import Object
@@ -85,18 +83,9 @@ def _cyclic(cluster: Cluster, queue: Record) -> bool:
 
 
 def _ignored_prefixes(cluster: Cluster) -> tuple[str, ...]:
-    """Prefixes of the resources that the controller is configured to ignore.
-
-    Source: `resources.excludeResourcePrefixes` of config.kueue.x-k8s.io/v1beta2; the chart takes it as text
-    under `managerConfig.controllerManagerConfigYaml`.
-    """
-    for record, chart in cluster.releases():
-        if chart and chart.name == "kueue":
-            manager = (record.inputs.get("values") or {}).get("managerConfig") or {}
-            text = str(manager.get("controllerManagerConfigYaml") or "{}")
-            config = YAML(typ="safe").load(StringIO(text)) or {}
-            return tuple((config.get("resources") or {}).get("excludeResourcePrefixes") or ())
-    return ()
+    """Prefixes of the resources that the controller is configured to ignore."""
+    resources = (configuration(cluster.releases()) or {}).get("resources") or {}
+    return tuple(resources.get("excludeResourcePrefixes") or ())
 
 
 def _selects(cluster: Cluster, queue: Record, namespace: str) -> bool:

@@ -120,7 +120,7 @@ def pod(inputs: Object) -> PodView | None:
     prefix = "spec.template"
     if inputs.get("kind") == "CronJob" or "jobTemplate" in mapping(spec):
         prefix = "spec.jobTemplate.spec.template"
-    elif inputs.get("kind") == "Pod" or "template" not in mapping(spec):
+    elif inputs.get("kind", "Pod") == "Pod" and "template" not in mapping(spec):
         own = PodView("spec", mapping(spec), mapping(inputs.get("metadata")), False)
         return None if spec is UNKNOWN else own
     template = at(inputs, prefix)

@@ -2,6 +2,7 @@
 
 import copy
 import functools
+import itertools
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -124,10 +125,10 @@ def _mutated(name: str, world: tuple[Object, ...], one: Object, count: int) -> I
     """Creations of mutants, and an update to one; an object that exists already is only updated."""
     token, inputs = one
     others = tuple(row for row in world if not _same(row, one))
-    found = list(mutants(name, inputs, 4 * count))
-    for what, mutant in found[:count]:
+    found = mutants(name, inputs)
+    for what, mutant in itertools.islice(found, count):
         yield Sequence(f"{name} with {what}", others, (Step("create", token, mutant),))
-    for what, mutant in found[count:]:
+    for what, mutant in found:
         # What the provider replaces is no update.
         if not diff(parse(token), inputs, inputs, mutant, {}).replaces:
             steps = (Step("create", token, inputs), Step("update", token, mutant))

@@ -86,7 +86,8 @@ class Emulation:
 def _failed(failures: list[CheckFailure]) -> Verdict:
     paths = fields(failure.property for failure in failures)
     text = "; ".join(f"{failure.property}: {failure.reason}" for failure in failures)
-    return Verdict(False, "Invalid", paths, True, text)
+    missing = fields(failure.property for failure in failures if failure.reason.endswith("is missing"))
+    return Verdict(False, "Invalid", paths, True, text, missing)
 
 
 def _refused(step: Step, error: RefusalError) -> Verdict:

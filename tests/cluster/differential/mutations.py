@@ -1,7 +1,7 @@
 """Seeded faults in an object: what people mistype, forget, or change where nothing can be changed."""
 
 import copy
-import random
+import hashlib
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -33,24 +33,22 @@ _FAULTS: dict[str, Callable[[Any], Any]] = {
 }
 
 
-def mutants(seed: str, inputs: Properties, count: int) -> Iterator[tuple[str, Properties]]:
-    """(what was done, a copy with one fault), at most `count`, the same for the same seed."""
-    chance = random.Random(seed)
-    paths = [path for path in _paths(inputs) if path not in _LEFT_ALONE]
-    seen: set[str] = set()
-    for _ in range(count * 20):
-        path, (words, fault) = chance.choice(paths), chance.choice(list(_FAULTS.items()))
+def mutants(seed: str, inputs: Properties) -> Iterator[tuple[str, Properties]]:
+    """(what was done, a copy with one fault): every one there is, in an order drawn from the seed.
+
+    The place of each depends on nothing else of the object, so one that gets another field keeps its mutants.
+    """
+    faults = {words.format(".".join(map(str, path))): (path, words, fault)
+              for path in _paths(inputs) if path not in _LEFT_ALONE
+              for words, fault in _FAULTS.items()}  # fmt: skip
+    for what in sorted(faults, key=lambda what: hashlib.sha256(f"{seed} {what}".encode()).digest()):
+        path, words, fault = faults[what]
         # A name that is left out is made up by the provider.
         if path == ("metadata", "name") and words in ("no {}", "an empty {}"):
             continue
         mutant = copy.deepcopy(inputs)
         if _put(mutant, path, fault):
-            what = words.format(".".join(map(str, path)))
-            if what not in seen:
-                seen.add(what)
-                yield what, mutant
-        if len(seen) == count:
-            return
+            yield what, mutant
 
 
 def _paths(value: Any, here: Path = ()) -> Iterator[Path]:

@@ -20,13 +20,17 @@ _COPIES = {"spec.clusterIPs": "spec.clusterIP", "spec.persistentvolumesource": "
 
 @dataclass(frozen=True)
 class Verdict:
-    """One answer. `fields` is empty where the fields at fault are not named; `whole` when all of them are."""
+    """One answer. `fields` is empty where the fields at fault are not named; `whole` when all of them are.
+
+    `missing` are those that are at fault because they are not there: what should be in them is, too.
+    """
 
     accepted: bool
     reason: str = ""
     fields: frozenset[str] = frozenset()
     whole: bool = False
     text: str = ""
+    missing: frozenset[str] = frozenset()
 
     def __str__(self) -> str:
         named = ", ".join(sorted(self.fields)) or "no field"
@@ -44,7 +48,7 @@ def named(text: str) -> frozenset[str]:
 def _decoded(path: str) -> str:
     """A field of a Go struct; the metadata of a custom object is decoded by itself."""
     struct, _, rest = path.partition(".")
-    return f"metadata.{rest}" if struct == "ObjectMeta" and not rest.startswith("metadata.") else rest
+    return f"metadata.{rest}" if struct == "ObjectMeta" and "metadata." not in rest else rest
 
 
 def fields(paths: Iterable[str]) -> frozenset[str]:
@@ -54,9 +58,8 @@ def fields(paths: Iterable[str]) -> frozenset[str]:
         if path == "<nil>":  # an error about the whole object
             continue
         plain = re.sub(r"\[\"?([^\]]*?)\"?\]", r".\1", _PLACE.sub("", path)).lstrip(".")
-        plain = plain.replace(
-            "spec.validation.", "spec.versions.schema."
-        )  # where the last API version had it
+        # Where the last version of the API had it.
+        plain = plain.replace("spec.validation.", "spec.versions.schema.")
         plain = re.sub(r"\b[A-Z]\w*\.", "", plain)  # a struct that is embedded in Go has no name in JSON
         found.add(_COPIES.get(plain, plain))
     return frozenset(found)
@@ -68,6 +71,14 @@ def agree(ours: Verdict, theirs: Verdict) -> bool:
         return ours.accepted == theirs.accepted
     if not theirs.fields:
         return ours.reason == theirs.reason
-    inside = [any(path == their or path.startswith(f"{their}.") for their in theirs.fields)
-              for path in ours.fields]  # fmt: skip
-    return bool(inside) and (all if theirs.whole else any)(inside)
+    about = [
+        any(
+            _inside(path, their) or (path in ours.missing and _inside(their, path)) for their in theirs.fields
+        )
+        for path in ours.fields
+    ]
+    return bool(about) and (all if theirs.whole else any)(about)
+
+
+def _inside(path: str, other: str) -> bool:
+    return f"{path}.".startswith(f"{other}.")

@@ -25,6 +25,7 @@ from rehearsal.kubernetes.rules.book import (
     existing,
 )
 from rehearsal.kubernetes.rules.objects.access import BINDING, CLUSTER_BINDING
+from rehearsal.kubernetes.rules.objects.custom import DEFINITION
 from rehearsal.kubernetes.rules.objects.kueue import CHECK, LOCAL_QUEUE, TOPOLOGY
 from rehearsal.kubernetes.rules.objects.storage import CLAIM_FIXED, CLASS, SOURCES
 from rehearsal.kubernetes.rules.pods.scheduling import PRIORITY_CLASS
@@ -35,12 +36,15 @@ _VALIDATION = "kubernetes/kubernetes pkg/apis/{}/validation/{}.go"
 # What the API server puts where nothing is said.
 _DEFAULTS = {
     "preemptionPolicy": "PreemptLowerPriority",
+    "spec.completionMode": "NonIndexed",
     "spec.podManagementPolicy": "OrderedReady",
     "spec.volumeMode": "Filesystem",
     "type": "Opaque",
 }
 # Left out of an update, it stays as it is.
 _KEPT = ("spec.clusterIP", "spec.clusterQueue")
+_DEVICE_CLAIM = "kubernetes:resource.k8s.io/v1:ResourceClaim"
+_DEVICE_TEMPLATE = f"{_DEVICE_CLAIM}Template"
 _KUEUE = "kubernetes-sigs/kueue apis/kueue/v1beta2/{}_types.go (v0.19.2)"
 
 
@@ -74,7 +78,15 @@ _ROWS = (
     Fixed(
         "K8S-IMM-003",
         (JOB,),
-        ("spec.selector", "spec.template"),
+        (
+            "spec.selector",
+            "spec.template",
+            "spec.completionMode",
+            "spec.podFailurePolicy",
+            "spec.backoffLimitPerIndex",
+            "spec.managedBy",
+            "spec.successPolicy",
+        ),
         _VALIDATION.format("batch", "validation"),
     ),
     Fixed("K8S-IMM-004", (SERVICE,), ("spec.clusterIP",), _VALIDATION.format("core", "validation")),
@@ -112,6 +124,19 @@ _ROWS = (
     Fixed("K8S-IMM-012", (LOCAL_QUEUE,), ("spec.clusterQueue",), _KUEUE.format("localqueue")),
     Fixed("K8S-IMM-013", (TOPOLOGY,), ("spec.levels",), _KUEUE.format("topology")),
     Fixed("K8S-IMM-014", (CHECK,), ("spec.controllerName",), _KUEUE.format("admissioncheck")),
+    Fixed(
+        "K8S-IMM-016",
+        (DEFINITION,),
+        ("spec.group", "spec.names.plural", "spec.names.kind", "spec.scope"),
+        "kubernetes/kubernetes staging/src/k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/validation/"
+        "validation.go",
+    ),
+    Fixed(
+        "K8S-IMM-017",
+        (_DEVICE_CLAIM, _DEVICE_TEMPLATE),
+        ("spec",),
+        _VALIDATION.format("resource", "validation"),
+    ),
 )
 
 

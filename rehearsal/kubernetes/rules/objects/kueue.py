@@ -189,7 +189,7 @@ def _checks_on_flavors(inputs: Properties) -> Iterator[Violation]:
 @BOOK.rule("K8S-KUEUE-012", FLAVOR, source=_WEBHOOK.format("resourceflavor"))
 def _flavor_taints(inputs: Properties) -> Iterator[Violation]:
     """A flavor's taints have label keys and values, one of three effects, and are there once."""
-    seen: set[tuple[object, object]] = set()
+    seen: set[tuple[str | None, str | None]] = set()
     for index, taint in rows(at(inputs, "spec.nodeTaints")):
         path, key, effect = f"spec.nodeTaints[{index}]", text(taint.get("key")), taint.get("effect")
         if key is not None and (wrong := grammar.label_key(key)):
@@ -198,9 +198,10 @@ def _flavor_taints(inputs: Properties) -> Iterator[Violation]:
             yield invalid(f"{path}.value", taint["value"], wrong)
         if effect not in (*_EFFECTS, UNKNOWN):
             yield unsupported(f"{path}.effect", effect or "", _EFFECTS)
-        if key is not None and (key, effect) in seen:
+        one = (key, text(effect))
+        if None not in one and one in seen:
             yield duplicate(path, {"key": key, "effect": effect})
-        seen.add((key, effect))
+        seen.add(one)
 
 
 @BOOK.rule("K8S-KUEUE-013", FLAVOR, source=_TYPES.format("resourceflavor"))

@@ -18,6 +18,7 @@ BUDGET = "kubernetes:policy/v1:PodDisruptionBudget"
 ADMISSION_POLICY = "kubernetes:admissionregistration.k8s.io/v1:ValidatingAdmissionPolicy"
 ADMISSION_BINDING = f"{ADMISSION_POLICY}Binding"
 _ACTIONS = ("Audit", "Deny", "Warn")
+_OPERATIONS = ("*", "CONNECT", "CREATE", "DELETE", "UPDATE")
 
 
 def _directions(inputs: Properties) -> Iterator[tuple[str, str, Object]]:
@@ -118,13 +119,29 @@ def _says_something(inputs: Properties) -> Iterator[Violation]:
         yield required("spec.matchConstraints")
     elif absent(at(inputs, "spec.matchConstraints.resourceRules")):
         yield required("spec.matchConstraints.resourceRules")
-    for index, row in rows(at(inputs, "spec.matchConstraints.resourceRules")):
-        for key in ("operations", "apiGroups", "apiVersions", "resources"):
-            if absent(row.get(key)):
-                yield required(f"spec.matchConstraints.resourceRules[{index}].{key}")
     if all(absent(at(inputs, f"spec.{key}")) for key in ("validations", "auditAnnotations")):
         detail = "validations or auditAnnotations must contain at least one item"
         yield required("spec.validations", detail)
+
+
+@BOOK.rule("K8S-VAP-004", ADMISSION_POLICY, source=_ADMISSION)
+def _matched(inputs: Properties) -> Iterator[Violation]:
+    """What an admission policy is about is named in full; `*` stands alone."""
+    for index, row in rows(at(inputs, "spec.matchConstraints.resourceRules")):
+        path = f"spec.matchConstraints.resourceRules[{index}]"
+        for key in ("operations", "apiGroups", "apiVersions", "resources"):
+            if absent(row.get(key)):
+                yield required(f"{path}.{key}")
+            own = [word for _, word in texts(row.get(key))]
+            if key != "resources" and "*" in own and len(own) > 1:
+                yield invalid(f"{path}.{key}", own, f"if '*' is present, must not specify other {key}")
+        for key in ("apiVersions", "resources"):
+            for place, word in texts(row.get(key)):
+                if not word:
+                    yield required(f"{path}.{key}[{place}]")
+        for place, word in texts(row.get("operations")):
+            if word not in _OPERATIONS:
+                yield unsupported(f"{path}.operations[{place}]", word, _OPERATIONS)
 
 
 @BOOK.rule("K8S-VAP-002", ADMISSION_POLICY, source=_ADMISSION)

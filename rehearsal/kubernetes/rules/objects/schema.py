@@ -35,6 +35,20 @@ def misfits(schema: Mapping[str, Any], body: Mapping[str, Any]) -> Iterator[Viol
     yield from _value({**schema, "required": asked, "type": "object"}, own, "")
 
 
+def hollow(schema: Mapping[str, Any], old: Any, new: Any, path: str = "") -> Iterator[str]:
+    """Where an update leaves `{}` of a mapping that had fields: server-side apply keeps it as null.
+
+    Source: sigs.k8s.io/structured-merge-diff typed/remove.go (doMap). A default takes the place of null.
+    """
+    for name, item in mapping(new).items():
+        here, before = _join(path, name), mapping(old).get(name)
+        own = mapping(mapping(schema.get("properties")).get(name))
+        kept = own.get("nullable") or "default" in own or own.get("x-kubernetes-map-type") == "atomic"
+        if item == {} and mapping(before) and own.get("type") == "object" and not kept:
+            yield here
+        yield from hollow(own, before, item, here)
+
+
 def _value(schema: Mapping[str, Any], value: Any, path: str) -> Iterator[Violation]:
     if value is UNKNOWN or (value is None and (schema.get("nullable") or path)):
         return
@@ -60,6 +74,8 @@ def _value(schema: Mapping[str, Any], value: Any, path: str) -> Iterator[Violati
     elif isinstance(value, str):
         yield from _text(schema, value, path)
     elif not isinstance(value, bool):
+        if schema.get("format") == "int32" and not -(2**31) <= value < 2**31:
+            yield invalid(path, value, "Checked value must be of type integer with format int32")
         yield from _between(schema, "imum", value, value, path)
 
 

@@ -71,7 +71,7 @@ def _one_each(inputs: Properties) -> Iterator[Violation]:
     for path, port in _ports(inputs):
         if port.get("protocol") is UNKNOWN:
             continue
-        key = (port.get("protocol") or "TCP", whole(port.get("port")))
+        key = (text(port.get("protocol")) or "TCP", whole(port.get("port")))
         if key[1] is not None and key in seen:
             yield duplicate(path, {"protocol": key[0], "port": key[1]})
         seen.add(key)

@@ -7,9 +7,21 @@ from collections.abc import Iterator
 
 from rehearsal.core.model import UNKNOWN, Properties
 from rehearsal.core.rules.model import Violation
-from rehearsal.kubernetes.rules.book import BOOK, CRON_JOB, JOB
-from rehearsal.kubernetes.rules.reading import Object, absent, at, mapping, name, pod, rows, whole
-from rehearsal.kubernetes.rules.words import NEGATIVE, invalid, required, unsupported
+from rehearsal.kubernetes.rules import grammar
+from rehearsal.kubernetes.rules.book import BOOK, CRON_JOB, JOB, World, existing
+from rehearsal.kubernetes.rules.reading import (
+    Object,
+    absent,
+    at,
+    mapping,
+    name,
+    pod,
+    rows,
+    text,
+    unsure,
+    whole,
+)
+from rehearsal.kubernetes.rules.words import IMMUTABLE, NEGATIVE, duplicate, invalid, required, unsupported
 
 _SOURCE = "kubernetes/kubernetes pkg/apis/batch/validation/validation.go"
 _COUNTS = (
@@ -18,6 +30,7 @@ _COUNTS = (
 )  # fmt: skip
 _INDEXED_ONLY = ("backoffLimitPerIndex", "maxFailedIndexes", "successPolicy")
 _ZONE_PART = re.compile(r"(?!-)[A-Za-z._0-9+-]{1,14}")
+_STATUS = ("False", "True", "Unknown")
 _ACTIONS = ("Count", "FailIndex", "FailJob", "Ignore")
 
 
@@ -96,6 +109,65 @@ def _failure_rules(inputs: Properties) -> Iterator[Violation]:
         if isinstance(about, str) and about not in known and UNKNOWN not in known:
             detail = "must be one of the container or initContainer names in the pod template"
             yield invalid(f"{here}.onExitCodes.containerName", about, detail)
+
+
+@BOOK.rule("K8S-JOB-009", JOB, CRON_JOB, source=_SOURCE)
+def _failure_patterns(inputs: Properties) -> Iterator[Violation]:
+    """What a pod failure policy looks for are conditions by their names, or exit codes in order."""
+    path, spec = _job(inputs)
+    for index, rule in rows(at(spec, "podFailurePolicy.rules")):
+        here = f"{path}.podFailurePolicy.rules[{index}]"
+        for place, row in rows(rule.get("onPodConditions")):
+            own, status = text(row.get("type")), row.get("status")
+            if own is not None and (wrong := grammar.label_key(own)):
+                yield invalid(f"{here}.onPodConditions[{place}].type", own, wrong)
+            if status not in (None, "", UNKNOWN, *_STATUS):
+                yield unsupported(f"{here}.onPodConditions[{place}].status", status, _STATUS)
+        if isinstance(codes := rule.get("onExitCodes"), dict):
+            yield from _exit_codes(f"{here}.onExitCodes", codes)
+
+
+def _exit_codes(path: str, codes: Object) -> Iterator[Violation]:
+    operator, values = codes.get("operator"), codes.get("values")
+    if absent(operator):
+        yield required(f"{path}.operator")
+    elif operator not in ("In", "NotIn", UNKNOWN):
+        yield unsupported(f"{path}.operator", operator, ("In", "NotIn"))
+    if absent(values):
+        yield invalid(f"{path}.values", values, "at least one value is required")
+    if not isinstance(values, list) or unsure(values):
+        return
+    for place, value in enumerate(values):
+        if value == 0 and operator == "In":
+            yield invalid(f"{path}.values[{place}]", value, "must not be 0 for the In operator")
+        if value in values[:place]:
+            yield duplicate(f"{path}.values[{place}]", value)
+    numbers = [whole(value) or 0 for value in values]
+    if numbers != sorted(numbers):
+        yield invalid(f"{path}.values", values, "must be ordered")
+
+
+@BOOK.rule_around("K8S-JOB-010", JOB, source=_SOURCE)
+def _completions(inputs: Properties, world: World) -> Iterator[Violation]:
+    """Only an indexed Job changes its completions, together with its parallelism."""
+    before, path = existing(world, inputs), "spec.completions"
+    if before is None or unsure(inputs.get("spec")):
+        return
+    old, new = _asked(before.inputs), _asked(inputs)
+    if old[0] != new[0]:
+        if at(inputs, "spec.completionMode") != "Indexed":
+            yield invalid(path, new[0], IMMUTABLE)
+        elif new[0] is not None and new[0] != new[1]:
+            yield invalid(path, new[0], "can only be modified in tandem with spec.parallelism")
+
+
+def _asked(inputs: Properties) -> tuple[int | None, int]:
+    """Completions and parallelism with their defaults: without parallelism, completions are 1."""
+    completions, parallelism = whole(at(inputs, "spec.completions")), whole(at(inputs, "spec.parallelism"))
+    return (
+        1 if completions is None and parallelism is None else completions,
+        1 if parallelism is None else parallelism,
+    )
 
 
 @BOOK.rule("K8S-JOB-006", JOB, CRON_JOB, source=_SOURCE)

@@ -12,21 +12,12 @@ from rehearsal.kubernetes.rules.words import (
     duplicate,
     forbidden,
     invalid,
-    not_found,
     required,
     unsupported,
 )
 
-_EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
-# In the order in which the API server looks for them.
-VOLUME_SOURCES = (
-    "emptyDir", "hostPath", "gitRepo", "gcePersistentDisk", "awsElasticBlockStore", "secret", "nfs", "iscsi",
-    "glusterfs", "flocker", "persistentVolumeClaim", "rbd", "cinder", "cephfs", "quobyte", "downwardAPI",
-    "fc", "flexVolume", "configMap", "azureFile", "vsphereVolume", "photonPersistentDisk", "portworxVolume",
-    "azureDisk", "storageos", "projected", "scaleIO", "csi", "ephemeral", "image",
-)  # fmt: skip
 _SECCOMP = ("Localhost", "RuntimeDefault", "Unconfined")
-_ENV_SOURCES = ("fieldRef", "resourceFieldRef", "configMapKeyRef", "secretKeyRef", "fileKeyRef")
+_EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 
 
 @BOOK.rule("K8S-POD-001", *PODS, source=CORE)
@@ -58,67 +49,6 @@ def _container_names(inputs: Properties) -> Iterator[Violation]:
             seen.add(own)
 
 
-@BOOK.rule("K8S-POD-003", *PODS, source=CORE)
-def _volume_names(inputs: Properties) -> Iterator[Violation]:
-    """Volumes have different names that are DNS labels."""
-    view = pod(inputs)
-    seen: set[str] = set()
-    for index, volume in rows(view.spec.get("volumes")) if view else ():
-        own, path = text(volume.get("name")), f"{view.path}.volumes[{index}].name" if view else ""
-        if own is None:
-            continue
-        if wrong := grammar.label(own):
-            yield invalid(path, own, wrong)
-        if own in seen:
-            yield duplicate(path, own)
-        seen.add(own)
-
-
-@BOOK.rule("K8S-POD-004", *PODS, source=CORE)
-def _one_source(inputs: Properties) -> Iterator[Violation]:
-    """A volume has one source; none means an empty directory."""
-    view = pod(inputs)
-    if view is None:
-        return
-    for index, volume in rows(view.spec.get("volumes")):
-        sources = [source for source in VOLUME_SOURCES if volume.get(source) is not None]
-        for extra in sources[1:]:
-            path = f"{view.path}.volumes[{index}].{extra}"
-            yield forbidden(path, "may not specify more than 1 volume type")
-
-
-@BOOK.rule("K8S-POD-005", *PODS, source=CORE)
-def _mounted_volumes(inputs: Properties) -> Iterator[Violation]:
-    """A mount names a volume of the pod, or a claim template of its StatefulSet."""
-    view = pod(inputs)
-    volumes = view.spec.get("volumes") if view else None
-    templates = at(inputs, "spec.volumeClaimTemplates") if inputs.get("kind") == "StatefulSet" else None
-    if view is None or _names_unknown(volumes) or unsure(templates):
-        return
-    known = {text(volume.get("name")) for _, volume in rows(volumes)}
-    known |= {text(at(template, "metadata.name")) for _, template in rows(templates)}
-    for path, container in view.containers():
-        for index, mount in rows(container.get("volumeMounts")):
-            own = text(mount.get("name"))
-            if own is not None and own not in known:
-                yield not_found(f"{path}.volumeMounts[{index}].name", own)
-
-
-@BOOK.rule("K8S-POD-006", *PODS, source=CORE)
-def _mount_paths(inputs: Properties) -> Iterator[Violation]:
-    """The mounts of a container are at different paths."""
-    view = pod(inputs)
-    for path, container in view.containers() if view else ():
-        seen: set[str] = set()
-        for index, mount in rows(container.get("volumeMounts")):
-            where = text(mount.get("mountPath"))
-            if absent(mount.get("mountPath")):
-                yield required(f"{path}.volumeMounts[{index}].mountPath")
-            elif where is not None and where in seen:
-                yield invalid(f"{path}.volumeMounts[{index}].mountPath", where, "must be unique")
-            seen.add(where or "")
-
-
 @BOOK.rule("K8S-POD-007", *PODS, source=CORE)
 def _container_ports(inputs: Properties) -> Iterator[Violation]:
     """Ports are numbers from 1 to 65535; their names are short and different."""
@@ -137,26 +67,6 @@ def _container_ports(inputs: Properties) -> Iterator[Violation]:
             elif own and own in seen:
                 yield duplicate(f"{here}.name", own)
             seen.add(own or "")
-
-
-@BOOK.rule("K8S-POD-008", *PODS, source=CORE)
-def _environment(inputs: Properties) -> Iterator[Violation]:
-    """A variable has a name, and its value from one place."""
-    view = pod(inputs)
-    for path, container in view.containers() if view else ():
-        for index, variable in rows(container.get("env")):
-            here, source = f"{path}.env[{index}]", variable.get("valueFrom")
-            if absent(variable.get("name")):
-                yield required(f"{here}.name")
-            if not isinstance(source, dict):
-                continue
-            given = [key for key in _ENV_SOURCES if source.get(key) is not None]
-            if not given:
-                yield invalid(f"{here}.valueFrom", "", f"must specify one of: {', '.join(_ENV_SOURCES)}")
-            elif len(given) > 1:
-                yield invalid(f"{here}.valueFrom", "", "may not have more than one field specified at a time")
-            elif not absent(variable.get("value")):
-                yield invalid(f"{here}.valueFrom", "", "may not be specified when `value` is not empty")
 
 
 @BOOK.rule("K8S-POD-009", *PODS, source=CORE)
@@ -261,9 +171,3 @@ def _security_context(inputs: Properties) -> Iterator[Violation]:
         if context.get("allowPrivilegeEscalation") is False and context.get("privileged") is True:
             detail = "cannot set `allowPrivilegeEscalation` to false and `privileged` to true"
             yield invalid(path, dict(context), detail)
-
-
-def _names_unknown(volumes: Any) -> bool:
-    if not isinstance(volumes, list):
-        return volumes is UNKNOWN
-    return any(volume is UNKNOWN or mapping(volume).get("name") is UNKNOWN for volume in volumes)

@@ -2,24 +2,23 @@
 
 from collections.abc import Iterator
 
-from rehearsal.core.model import Properties
+from rehearsal.core.model import UNKNOWN, Properties
 from rehearsal.core.rules.model import Violation
 from rehearsal.kubernetes.kinds import facts
 from rehearsal.kubernetes.rules.book import BOOK, PODS, World
 from rehearsal.kubernetes.rules.reading import name, pod, text, whole
-from rehearsal.kubernetes.rules.words import forbidden, no_pod, required
+from rehearsal.kubernetes.rules.words import forbidden, no_pod, required, unsupported
 
 _SOURCE = "kubernetes/kubernetes pkg/apis/scheduling/validation/validation.go"
 PRIORITY_CLASS = "kubernetes:scheduling.k8s.io/v1:PriorityClass"
 _HIGHEST = 1_000_000_000
+_PREEMPTION = ("Never", "PreemptLowerPriority")
 
 
 @BOOK.rule("K8S-PRIO-001", PRIORITY_CLASS, source=_SOURCE)
 def _user_defined(inputs: Properties) -> Iterator[Violation]:
     """Names that begin with `system-`, and priorities above one billion, are the system's own."""
     own, value = name(inputs) or "", whole(inputs.get("value"))
-    if inputs.get("preemptionPolicy") == "":
-        yield required("preemptionPolicy")
     if own in facts()["builtin"]["PriorityClass"]:
         return
     if own.startswith("system-"):
@@ -27,6 +26,16 @@ def _user_defined(inputs: Properties) -> Iterator[Violation]:
         yield forbidden("metadata.name", detail)
     elif value is not None and value > _HIGHEST:
         yield forbidden("value", f"maximum allowed value of a user defined priority is {_HIGHEST}")
+
+
+@BOOK.rule("K8S-PRIO-003", PRIORITY_CLASS, source=_SOURCE)
+def _preempts(inputs: Properties) -> Iterator[Violation]:
+    """A priority class preempts lower ones, or never."""
+    policy = inputs.get("preemptionPolicy")
+    if policy == "":
+        yield required("preemptionPolicy")
+    elif policy not in (None, UNKNOWN, *_PREEMPTION):
+        yield unsupported("preemptionPolicy", policy, _PREEMPTION)
 
 
 @BOOK.rule_around(

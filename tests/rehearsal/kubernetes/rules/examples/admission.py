@@ -121,6 +121,14 @@ EXAMPLES = [
     ),
     Example("K8S-PRIO-001", PRIORITY_CLASS, named(value=10), {"value": 2_000_000_000}, "value"),
     Example(
+        "K8S-PRIO-003",
+        PRIORITY_CLASS,
+        named(value=10),
+        {"preemptionPolicy": "Always"},
+        "preemptionPolicy",
+        {"preemptionPolicy": "Never"},
+    ),
+    Example(
         "K8S-PRIO-002",
         DEPLOYMENT,
         deployment(),

@@ -2,9 +2,11 @@
 
 from typing import Any
 
+from components.kubernetes.queueing.kueue_values import MANAGED, MANAGED_LABEL
+from rehearsal.kubernetes.rules.book import JOB, NAMESPACE
 from rehearsal.kubernetes.rules.objects.custom import DEFINITION
-from rehearsal.kubernetes.rules.objects.kueue import CHECK, COHORT, FLAVOR, LOCAL_QUEUE, QUEUE, TOPOLOGY
-from tests.rehearsal.kubernetes.rules.building import GONE, Changes, Example, named, spaced
+from rehearsal.kubernetes.rules.objects.kueue import COHORT, FLAVOR, QUEUE, TOPOLOGY
+from tests.rehearsal.kubernetes.rules.building import GONE, Changes, Example, but, job, named
 
 KUEUE = (
     "kubernetes:helm.sh/v3:Release",
@@ -14,6 +16,7 @@ KUEUE = (
         "namespace": "kueue-system",
     },
 )
+QUEUE_LABEL, PRIORITY_LABEL = "kueue~x-k8s~io/queue-name", "kueue~x-k8s~io/priority-class"
 FLAVORS = "spec.resourceGroups.0.flavors"
 ROW, AT = f"{FLAVORS}.0.resources.0", "spec.resourceGroups[0].flavors[0].resources[0]"
 
@@ -31,11 +34,6 @@ def kueue(number: int, token: str, base: dict[str, Any], bad: Changes, path: str
     return Example(f"K8S-KUEUE-{number:03}", token, base, bad, path, world=world, custom=True, **more)
 
 
-def fixed(number: int, token: str, base: dict[str, Any], bad: Changes, path: str) -> Example:
-    world = [KUEUE, (token, base)]
-    return Example(f"K8S-IMM-{number:03}", token, base, bad, path, world=world, custom=True)
-
-
 LEVELS = named(spec={"levels": [{"nodeLabel": "a/block"}, {"nodeLabel": "kubernetes.io/hostname"}]})
 TOPOLOGICAL = named(spec={"nodeLabels": {"pool": "a"}, "topologyName": "t"})
 SHAPE = {"openAPIV3Schema": {"type": "object"}}
@@ -49,6 +47,9 @@ MINE = named(
     },
 )
 COHORTED = queue(cohortName="all")
+SHARED = named(spec={"parentName": "all", "fairSharing": {"weight": "2"}})
+WATCHED = (NAMESPACE, {"metadata": {"name": "lab", "labels": {MANAGED_LABEL: MANAGED}}})
+QUEUED = but(job(), {f"metadata.labels.{name}": "a" for name in (QUEUE_LABEL, PRIORITY_LABEL)})
 
 EXAMPLES = [
     Example("K8S-CRD-001", DEFINITION, MINE, {"metadata.name": "widget.example.com"}, "metadata.name"),
@@ -58,6 +59,33 @@ EXAMPLES = [
         MINE,
         {"spec.versions.0.schema": {}},
         "spec.versions[0].schema.openAPIV3Schema",
+    ),
+    Example(
+        "K8S-CRD-006",
+        DEFINITION,
+        MINE,
+        {"spec.names.shortNames": ["W"]},
+        "spec.names.shortNames[0]",
+        {"spec.names.shortNames": ["w"]},
+    ),
+    Example(
+        "K8S-CRD-007",
+        DEFINITION,
+        MINE,
+        {"spec.versions.0.name": "v2"},
+        "status.storedVersions",
+        {"spec.versions.1": {**MINE["spec"]["versions"][0], "name": "v2", "storage": False}},
+        [(DEFINITION, MINE)],
+    ),
+    Example(
+        "K8S-CRD-008",
+        COHORT,
+        SHARED,
+        {"spec.fairSharing": {}},
+        "spec.fairSharing",
+        {"spec.fairSharing": GONE},
+        [KUEUE, (COHORT, SHARED)],
+        custom=True,
     ),
     Example("K8S-CRD-002", DEFINITION, MINE, {"spec.versions.0.storage": False}, "spec.versions"),
     Example("K8S-CRD-004", QUEUE, queue(), {"spec.cohort": "all"}, "spec.cohort", world=[KUEUE], custom=True),
@@ -190,11 +218,21 @@ EXAMPLES = [
         world=[(FLAVOR, TOPOLOGICAL)],
     ),
     kueue(16, TOPOLOGY, LEVELS, {"spec.levels.2": {"nodeLabel": "a/rack"}}, "spec.levels"),
-    fixed(
-        12, LOCAL_QUEUE, spaced(spec={"clusterQueue": "a"}), {"spec.clusterQueue": "b"}, "spec.clusterQueue"
+    Example(
+        "K8S-KUEUE-017",
+        JOB,
+        QUEUED,
+        {f"metadata.labels.{QUEUE_LABEL}": "A"},
+        "metadata.labels[kueue.x-k8s.io/queue-name]",
+        world=[KUEUE, WATCHED],
     ),
-    fixed(13, TOPOLOGY, LEVELS, {"spec.levels.0.nodeLabel": "a/rack"}, "spec.levels"),
-    fixed(
-        14, CHECK, named(spec={"controllerName": "a"}), {"spec.controllerName": "b"}, "spec.controllerName"
+    Example(
+        "K8S-KUEUE-018",
+        JOB,
+        QUEUED,
+        {f"metadata.labels.{PRIORITY_LABEL}": GONE},
+        "metadata.labels[kueue.x-k8s.io/priority-class]",
+        {f"metadata.labels.{QUEUE_LABEL}": "b", "spec.suspend": True},
+        [KUEUE, WATCHED, (JOB, QUEUED)],
     ),
 ]

@@ -1,19 +1,13 @@
 """Names, Services, storage, access and policies."""
 
-from types import MappingProxyType
-
 from rehearsal.kubernetes.rules.book import (
     CLAIM,
     CONFIG_MAP,
     CRON_JOB,
-    DEPLOYMENT,
-    JOB,
     NAMESPACE,
     POD,
-    QUOTA,
     SECRET,
     SERVICE,
-    STATEFUL_SET,
     VOLUME,
 )
 from rehearsal.kubernetes.rules.objects.access import BINDING, CLUSTER_BINDING, CLUSTER_ROLE, ROLE
@@ -24,14 +18,10 @@ from rehearsal.kubernetes.rules.objects.policies import (
     NETWORK_POLICY,
 )
 from rehearsal.kubernetes.rules.objects.storage import CLASS
-from rehearsal.kubernetes.rules.pods.scheduling import PRIORITY_CLASS
 from tests.rehearsal.kubernetes.rules.building import (
     GONE,
-    Changes,
     Example,
     cron_job,
-    deployment,
-    job,
     named,
     pod,
     spaced,
@@ -78,19 +68,6 @@ POLICY = named(
 BINDS = named(spec={"policyName": "p", "validationActions": ["Deny"]})
 CLASSED = named(provisioner="ebs.csi.aws.com", parameters={"type": "gp3"})
 SEALED = spaced(data={"a": "1"}, immutable=True)
-
-
-def fixed(
-    number: int,
-    token: str,
-    base: dict[str, object],
-    bad: Changes,
-    path: str,
-    *,
-    good: Changes = MappingProxyType({}),
-) -> Example:
-    """The object exists as `base` is: to keep it is accepted, to change it is not."""
-    return Example(f"K8S-IMM-{number:03}", token, base, bad, path, good, world=[(token, base)])
 
 
 EXAMPLES = [
@@ -277,6 +254,14 @@ EXAMPLES = [
     ),
     Example("K8S-VAP-001", ADMISSION_POLICY, POLICY, {"spec.validations": []}, "spec.validations"),
     Example(
+        "K8S-VAP-004",
+        ADMISSION_POLICY,
+        POLICY,
+        {"spec.matchConstraints.resourceRules.0.operations": ["READ"]},
+        "spec.matchConstraints.resourceRules[0].operations[0]",
+        {"spec.matchConstraints.resourceRules.0.operations": ["*"]},
+    ),
+    Example(
         "K8S-VAP-002",
         ADMISSION_POLICY,
         POLICY,
@@ -290,35 +275,4 @@ EXAMPLES = [
         {"spec.validationActions": ["Deny", "Warn"]},
         "spec.validationActions",
     ),
-    fixed(
-        1,
-        DEPLOYMENT,
-        deployment(),
-        {"spec.selector.matchLabels.tier": "a", "spec.template.metadata.labels.tier": "a"},
-        "spec.selector",
-    ),
-    fixed(2, STATEFUL_SET, deployment(serviceName="a"), {"spec.serviceName": "b"}, "spec.serviceName"),
-    fixed(3, JOB, job(), {"spec.template.spec.containers.0.image": "b"}, "spec.template"),
-    fixed(
-        4,
-        SERVICE,
-        {**WEB, "spec": {**WEB["spec"], "clusterIP": "10.96.7.1"}},
-        {"spec.clusterIP": "10.96.7.2"},
-        "spec.clusterIP",
-    ),
-    fixed(5, CLAIM, CLAIMED, {"spec.accessModes": ["ReadWriteMany"]}, "spec.accessModes"),
-    fixed(6, VOLUME, PV, {"spec.csi.driver": "e"}, "spec.csi"),
-    fixed(7, CLASS, CLASSED, {"parameters.type": "io2"}, "parameters"),
-    fixed(
-        8,
-        PRIORITY_CLASS,
-        named(value=10),
-        {"value": 20},
-        "value",
-        good={"preemptionPolicy": "PreemptLowerPriority"},
-    ),
-    fixed(9, BINDING, BOUND, {"roleRef.name": "s"}, "roleRef"),
-    fixed(10, SECRET, spaced(type="Opaque"), {"type": "example.com/other"}, "type"),
-    fixed(11, QUOTA, spaced(spec={"hard": {"pods": "1"}}), {"spec.scopes": ["BestEffort"]}, "spec.scopes"),
-    fixed(15, CONFIG_MAP, SEALED, {"data": {"a": "2"}}, "data"),
 ]

@@ -23,6 +23,7 @@ POLICY = {
     "rules": [{"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget", "status": "True"}]}]
 }
 
+PROJECTED = {"serviceAccountToken": {"path": "token", "expirationSeconds": 600}}
 TERMS = "spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms"
 EXPRESSION = {"key": "pool", "operator": "In", "values": ["a"]}
 NEAR = but(pod(), {TERMS: [{"matchExpressions": [EXPRESSION]}]})
@@ -72,7 +73,11 @@ EXAMPLES = [
         "K8S-POD-008",
         POD,
         pod(),
-        {f"{MAIN}.env": [{"name": "A", "value": "1", "valueFrom": {"fieldRef": {}}}]},
+        {
+            f"{MAIN}.env": [
+                {"name": "A", "value": "1", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}}
+            ]
+        },
         f"{AT}.env[0].valueFrom",
         {f"{MAIN}.env": [{"name": "A", "value": "1"}]},
     ),
@@ -101,6 +106,21 @@ EXAMPLES = [
     ),
     Example(
         "K8S-POD-012", POD, pod(), {"spec.subdomain": "a.b"}, "spec.subdomain", {"spec.subdomain": "peers"}
+    ),
+    Example(
+        "K8S-POD-015",
+        POD,
+        pod(),
+        {f"{MAIN}.env": [{"name": "A", "valueFrom": {"fieldRef": {"fieldPath": "status.phase"}}}]},
+        f"{AT}.env[0].valueFrom.fieldRef.fieldPath",
+        {f"{MAIN}.env": [{"name": "A", "valueFrom": {"fieldRef": {"fieldPath": "metadata.labels['a']"}}}]},
+    ),
+    Example(
+        "K8S-POD-016",
+        POD,
+        but(pod(), {"spec.volumes": [{"name": "v", "projected": {"sources": [PROJECTED]}}]}),
+        {"spec.volumes.0.projected.sources.0.serviceAccountToken.expirationSeconds": 60},
+        "spec.volumes[0].projected.sources[0].serviceAccountToken.expirationSeconds",
     ),
     Example(
         "K8S-POD-014",
@@ -199,6 +219,22 @@ EXAMPLES = [
         job(podFailurePolicy=POLICY),
         {"spec.template.spec.restartPolicy": "OnFailure"},
         "spec.template.spec.restartPolicy",
+    ),
+    Example(
+        "K8S-JOB-009",
+        JOB,
+        job(podFailurePolicy=POLICY),
+        {"spec.podFailurePolicy.rules.0.onPodConditions.0.status": "Maybe"},
+        "spec.podFailurePolicy.rules[0].onPodConditions[0].status",
+    ),
+    Example(
+        "K8S-JOB-010",
+        JOB,
+        indexed(),
+        {"spec.completions": 3},
+        "spec.completions",
+        {"spec.completions": 3, "spec.parallelism": 3},
+        [(JOB, indexed())],
     ),
     Example(
         "K8S-JOB-005",

@@ -1,0 +1,24 @@
+"""How the Kueue of a cluster is configured."""
+
+from collections.abc import Iterable, Mapping
+from io import StringIO
+from typing import Any
+
+from ruamel.yaml import YAML
+
+from rehearsal.core.model import Record
+from rehearsal.kubernetes.charts import Chart
+
+
+def configuration(releases: Iterable[tuple[Record, Chart | None]]) -> Mapping[str, Any] | None:
+    """The configuration of the controller (config.kueue.x-k8s.io/v1beta2), None in a cluster without Kueue.
+
+    The chart takes it as text under `managerConfig.controllerManagerConfigYaml`.
+    """
+    for record, chart in releases:
+        if chart and chart.name == "kueue":
+            manager = (record.inputs.get("values") or {}).get("managerConfig") or {}
+            text = str(manager.get("controllerManagerConfigYaml") or "{}")
+            found: Mapping[str, Any] = YAML(typ="safe").load(StringIO(text)) or {}
+            return found
+    return None
