@@ -2,6 +2,7 @@
 
 from types import MappingProxyType
 
+from rehearsal.core.model import Properties
 from rehearsal.kubernetes.rules.book import (
     CLAIM,
     CONFIG_MAP,
@@ -27,7 +28,7 @@ DEVICE = {"name": "efa", "exactly": {"deviceClassName": "efa.example.com"}}
 
 
 def fixed(
-    number: int, token: str, base: dict[str, object], bad: Changes, path: str, *,
+    number: int, token: str, base: Properties, bad: Changes, path: str, *,
     good: Changes = MappingProxyType({}),
 ) -> Example:  # fmt: skip
     """The object exists as `base` is: to keep it is accepted, to change it is not."""
