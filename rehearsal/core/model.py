@@ -57,10 +57,15 @@ class RefusalError(Exception):
 
 
 class InitFailedError(Exception):
-    """The object exists but did not become ready: the engine keeps it in its state and fails the update."""
+    """The object exists but did not become ready: the engine keeps it in its state and fails the update.
 
-    def __init__(self, id: str, outputs: Properties, reasons: list[str]) -> None:
-        self.id, self.outputs, self.reasons = id, outputs, reasons
+    `inputs` are those that a read found; None leaves the engine's as they are.
+    """
+
+    def __init__(
+        self, id: str, outputs: Properties, reasons: list[str], inputs: Properties | None = None
+    ) -> None:
+        self.id, self.outputs, self.reasons, self.inputs = id, outputs, reasons, inputs
         super().__init__("; ".join(reasons))
 
 

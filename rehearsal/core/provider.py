@@ -296,7 +296,10 @@ def _init_failed(failed: InitFailedError) -> bytes:
     detail = any_pb2.Any()
     detail.Pack(
         provider_pb2.ErrorResourceInitFailed(
-            id=failed.id, properties=to_struct(failed.outputs), reasons=failed.reasons
+            id=failed.id,
+            properties=to_struct(failed.outputs),
+            reasons=failed.reasons,
+            inputs=None if failed.inputs is None else to_struct(failed.inputs),
         )
     )
     code = int(grpc.StatusCode.UNKNOWN.value[0])

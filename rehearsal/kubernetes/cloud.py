@@ -20,7 +20,7 @@ from rehearsal.core.schema import Schemas
 from rehearsal.core.state import DuplicateError, State
 from rehearsal.dataplane.server import Dataplane
 from rehearsal.kubernetes import ambient, functions, helm
-from rehearsal.kubernetes.api import admission, awaits, finalizers, objects
+from rehearsal.kubernetes.api import admission, awaits, finalizers, kept, objects
 from rehearsal.kubernetes.api.checks import checked
 from rehearsal.kubernetes.api.diffs import REPLACE_UNREADY, annotations, diff, keeps_name
 from rehearsal.kubernetes.awaiter.wait_for import skipped
@@ -111,7 +111,8 @@ class KubernetesCloud:
         if call.type == HELM_RELEASE:
             return helm.diff(old_inputs, new)
         kind = parse(call.type)
-        found = diff(kind, old_inputs, old_outputs, new, call.instance.config)
+        asked = kept.asked(old_inputs, old_outputs)
+        found = diff(kind, asked, old_outputs, new, call.instance.config)
         if kind.kind == "Job" and annotations(new).get(REPLACE_UNREADY) == "true":
             cluster = resolve(self._state, call.instance.config)
             record = self._get(cluster, call.type, id) if cluster else None
@@ -139,21 +140,22 @@ class KubernetesCloud:
         try:
             return record.id, self._workloads.ready(call, cluster, record)
         except awaits.GaveUpError as error:
-            raise awaits.init_failed(record.id, self._workloads.live(cluster, record), error) from error
+            raise kept.created(call, record.id, self._workloads.live(cluster, record), error) from error
 
     def read(self, call: Call, id: str, inputs: Properties) -> tuple[Properties, Properties] | None:
         """See `model.Cloud`."""
-        del inputs
         cluster = resolve(self._state, call.instance.config)
         record = self._get(cluster, call.type, id) if cluster else None
         if cluster is None or record is None:
             return None
         live = self._workloads.live(cluster, record)
-        if call.type != HELM_RELEASE and not skipped(record.inputs):
-            problems = self._workloads.problems(cluster, record, live)
-            if problems:
-                raise InitFailedError(record.id, live, problems)
-        return record.inputs, live
+        if call.type == HELM_RELEASE:
+            return record.inputs, live
+        found = kept.seen(parse(call.type), live, inputs or record.inputs)
+        problems = [] if skipped(record.inputs) else self._workloads.problems(cluster, record, live)
+        if problems:
+            raise InitFailedError(record.id, live, problems, found)
+        return found, live
 
     def update(
         self, call: Call, id: str, old_outputs: Properties, inputs: Properties, *, preview: bool
@@ -170,16 +172,16 @@ class KubernetesCloud:
             raise RefusalError("NotFound", f'{kind.kind} "{id}" not found')
         if call.type == HELM_RELEASE:
             return helm.update(call, cluster, record, inputs)
-        self._admit(call, cluster, inputs)
         before = record
-        outputs = objects.changed(kind, record.outputs, inputs)
-        record = self._state.replace(record, inputs=inputs, outputs=outputs)
-        load_balancers.sync(cluster, record)
         try:
+            self._admit(call, cluster, inputs)
+            outputs = objects.changed(kind, record.outputs, inputs)
+            record = self._state.replace(record, inputs=inputs, outputs=outputs)
+            load_balancers.sync(cluster, record)
             return self._workloads.updated(call, cluster, before, record)
-        except awaits.GaveUpError as error:
+        except (awaits.GaveUpError, RefusalError) as error:
             live = self._workloads.live(cluster, record)
-            raise awaits.init_failed(record.id, live, error, "updated") from error
+            raise kept.updated(record.id, live, inputs, error) from error
 
     def delete(self, call: Call, id: str, outputs: Properties) -> None:
         """See `model.Cloud`."""

@@ -22,8 +22,8 @@ from rehearsal.core.properties import at
 from rehearsal.core.schema import Schemas
 from rehearsal.core.state import DuplicateError, State
 from rehearsal.kubernetes import functions, helm
-from rehearsal.kubernetes.api import objects
-from rehearsal.kubernetes.api.awaits import GaveUpError, init_failed
+from rehearsal.kubernetes.api import kept, objects
+from rehearsal.kubernetes.api.awaits import GaveUpError
 from rehearsal.kubernetes.api.checks import checked
 from rehearsal.kubernetes.api.diffs import REPLACE_UNREADY, annotations, diff, keeps_name, normalized
 from rehearsal.kubernetes.awaiter.wait_for import skipped
@@ -101,8 +101,9 @@ class RealKubernetesCloud:
         if call.type == HELM_RELEASE:
             return helm.diff(old_inputs, new)
         kind = writes.kind_of(call.type)
-        found = diff(kind, old_inputs, old_outputs, new, call.instance.config)
-        same = _spelt_otherwise(self._record(call, id), kind, (old_inputs, old_outputs), new, found)
+        asked = kept.asked(old_inputs, old_outputs)
+        found = diff(kind, asked, old_outputs, new, call.instance.config)
+        same = _spelt_otherwise(self._record(call, id), kind, (asked, old_outputs), new, found)
         changed = tuple(path for path in found.changed if path not in same)
         replaces = tuple(path for path in found.replaces if path not in same)
         if kind.kind == "Job" and annotations(new).get(REPLACE_UNREADY) == "true":
@@ -142,7 +143,10 @@ class RealKubernetesCloud:
         except RefusalError:
             self.state.remove(record)
             raise
-        return record.id, self._ready(call, cluster, record, live, "created")
+        try:
+            return record.id, self._ready(call, cluster, record, live)
+        except _NotReadyError as error:
+            raise kept.created(call, record.id, error.live, error.why) from error
 
     def read(self, call: Call, id: str, inputs: Properties) -> tuple[Properties, Properties] | None:
         """See `model.Cloud`."""
@@ -190,9 +194,11 @@ class RealKubernetesCloud:
             before = self._live(call, id)
             if before is None:
                 raise
-            # The real provider keeps an object that exists, with what went wrong (provider.go: Update).
-            raise InitFailedError(id, writes.shown(before), [str(refusal)]) from refusal
-        return self._ready(call, cluster, record, live, "updated")
+            raise kept.updated(id, writes.shown(before), inputs, refusal) from refusal
+        try:
+            return self._ready(call, cluster, record, live)
+        except _NotReadyError as error:
+            raise kept.updated(record.id, error.live, inputs, error.why) from error
 
     def delete(self, call: Call, id: str, outputs: Properties) -> None:
         """See `model.Cloud`."""
@@ -255,8 +261,8 @@ class RealKubernetesCloud:
         except DuplicateError as error:
             raise RefusalError("AlreadyExists", f'{call.type} "{id}" already exists.') from error
 
-    def _ready(self, call: Call, cluster: RealCluster, record: Record, live: Object, verb: str) -> Properties:
-        """Wait for an object; its outputs. Raises InitFailedError when it exists but is not ready."""
+    def _ready(self, call: Call, cluster: RealCluster, record: Record, live: Object) -> Properties:
+        """Wait for an object; its outputs. Raises _NotReadyError when it exists but is not ready."""
         latest, inputs = live, record.inputs
 
         def read() -> Object:
@@ -268,7 +274,7 @@ class RealKubernetesCloud:
             with writes.refusals():
                 latest = live if skipped(inputs) else awaits.wait(call, cluster.api, live, record, read)
         except GaveUpError as error:
-            raise init_failed(record.id, writes.shown(latest), error, verb) from error
+            raise _NotReadyError(writes.shown(latest), error) from error
         finally:
             self.state.replace(record, inputs=inputs, outputs=writes.shown(latest))
         return writes.shown(latest)
@@ -283,6 +289,14 @@ class RealKubernetesCloud:
         except UnknownKindError:
             return ""
         return (metadata.get("namespace") or "default") if namespaced else ""
+
+
+class _NotReadyError(Exception):
+    """An object, as it is, that was not ready in time."""
+
+    def __init__(self, live: Properties, why: GaveUpError) -> None:
+        self.live, self.why = live, why
+        super().__init__(str(why))
 
 
 def _spelt_otherwise(

@@ -4,7 +4,7 @@ import re
 import time
 from collections.abc import Callable, Sequence
 
-from rehearsal.core.model import Call, InitFailedError, Properties, Record
+from rehearsal.core.model import Call, Properties, Record
 from rehearsal.kubernetes.api.diffs import annotations
 from rehearsal.kubernetes.awaiter.kinds import awaited
 from rehearsal.kubernetes.awaiter.wait_for import built_in, conditions_of, wait_for
@@ -52,15 +52,6 @@ def limit(call: Call, record: Record) -> float:
     asked = str(annotations(record.inputs).get(_TIMEOUT))
     default_s = row.limit_s if row else _DEFAULT_S
     return call.timeout_s or (float(asked) if re.fullmatch(r"[+-]?\d+", asked) else default_s)
-
-
-def init_failed(id: str, outputs: Properties, error: GaveUpError, verb: str = "created") -> InitFailedError:
-    """The provider's error for an object that exists but is not ready."""
-    headline = (
-        f"resource {id} was successfully {verb}, but the Kubernetes API server reported that it failed to "
-        f"fully initialize or become live: {error.headline}"
-    )
-    return InitFailedError(id, outputs, [headline, *error.details])
 
 
 def until(

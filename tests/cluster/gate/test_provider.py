@@ -1,7 +1,5 @@
 """`pulumi up` with the unmodified provider ends at the gate as it should, with the reason in its error."""
 
-import os
-import shutil
 import threading
 import time
 from collections.abc import Iterator
@@ -17,17 +15,14 @@ from components.kubernetes.queueing import kueue
 from components.kubernetes.validation import watcher
 from components.kubernetes.validation.args import SmokeTestArgs
 from components.kubernetes.validation.gate import SmokeTest
-from infra.engine import install
 from rehearsal.controlplane.api import Api, Object
 from rehearsal.controlplane.nodes import Pool, add_nodes
 from rehearsal.controlplane.order import ControlPlane
 from tests.cluster.gate.conftest import SMOKE
 from tests.cluster.programs import finished, started
+from tests.cluster.provider.real import needs_provider, stacks
 
-PROVIDER = "pulumi-resource-kubernetes"
-pytestmark = pytest.mark.skipif(
-    shutil.which(PROVIDER) is None, reason=f"the real provider, {PROVIDER}, is not on PATH"
-)
+pytestmark = needs_provider
 
 
 class Kubelet(threading.Thread):
@@ -96,28 +91,13 @@ def deployed(plane: ControlPlane, folder: Path, smoke: SmokeTestArgs, pods: dict
         cluster = k8s.Provider("cluster", kubeconfig=kubeconfig)
         SmokeTest("gate", smoke, pulumi.ResourceOptions(provider=cluster, transforms=[live]))
 
-    engine = install.require()
-    options = automation.LocalWorkspaceOptions(
-        env_vars={
-            "PULUMI_CONFIG_PASSPHRASE": "test",
-            "PULUMI_HOME": str(folder / "pulumi"),
-            "PULUMI_SKIP_UPDATE_CHECK": "true",
-            "PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION": "true",
-            "PATH": f"{engine.folder}{os.pathsep}{os.environ['PATH']}",
-        },
-        project_settings=automation.ProjectSettings(
-            name="gate", runtime="python", backend=automation.ProjectBackend(url=folder.as_uri())
-        ),
-        pulumi_command=automation.PulumiCommand(root=str(Path(engine.path).parents[1])),
-    )
-    return automation.create_or_select_stack("dev", project_name="gate", program=program, opts=options)
+    return stacks(folder)(program)
 
 
 def outcome(
     plane: ControlPlane, folder: Path, smoke: SmokeTestArgs, pods: dict[str, str]
 ) -> tuple[str, float]:
     """What the engine says of a failed `up`, empty for one that went well, and the seconds it took."""
-    (folder / "state").mkdir()
     stack, said, began = deployed(plane, folder / "state", smoke, pods), "", time.monotonic()
     try:
         stack.up(on_output=lambda _: None)
