@@ -39,7 +39,12 @@ _FROM_ENVIRONMENT: Mapping[str, Mapping[str, tuple[str, ...]]] = {
         "region": ("GOOGLE_REGION",),
         "zone": ("GOOGLE_ZONE",),
     },
-    "kubernetes": {"kubeconfig": ("KUBECONFIG",)},
+    "kubernetes": {
+        "kubeconfig": ("KUBECONFIG",),
+        "upsertExistingObjects": ("PULUMI_K8S_UPSERT_EXISTING_OBJECTS",),
+        "enableConfigMapMutable": ("PULUMI_K8S_ENABLE_CONFIGMAP_MUTABLE",),
+        "enableSecretMutable": ("PULUMI_K8S_ENABLE_SECRET_MUTABLE",),
+    },
 }
 
 _Request = TypeVar("_Request")

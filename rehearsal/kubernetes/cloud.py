@@ -1,7 +1,7 @@
 """The emulated `kubernetes` package: objects in the state, workloads as processes."""
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,7 @@ from rehearsal.kubernetes import ambient, functions, helm
 from rehearsal.kubernetes.api import admission, awaits, finalizers, kept, objects
 from rehearsal.kubernetes.api.checks import checked
 from rehearsal.kubernetes.api.diffs import REPLACE_UNREADY, annotations, diff, keeps_name
+from rehearsal.kubernetes.api.retries import retried
 from rehearsal.kubernetes.awaiter.wait_for import skipped
 from rehearsal.kubernetes.clusters import (
     EKS_CLUSTER,
@@ -40,8 +41,10 @@ from rehearsal.kubernetes.kinds import HELM_RELEASE, Kind, builtin_namespaced, i
 from rehearsal.kubernetes.pod_api import PodApi
 from rehearsal.workloads.translate import Pod
 
-# How long the provider tries again when a namespace or a custom kind is not there (yet).
-_RETRY_S = 2.0
+# How much faster a create is tried again here than by the provider.
+_RETRY_TIMES = 10.0
+# How long what a controller would wait for, such as a priority class of its pods, may take to appear.
+_APPEARS_S = 2.0
 
 
 class KubernetesCloud:
@@ -133,7 +136,7 @@ class KubernetesCloud:
         kind = parse(call.type)
         if cluster is None or preview:
             return "", self._preview(call, cluster, kind, inputs)
-        namespace = self._namespace(call, cluster, kind, inputs)
+        namespace = retried(call, lambda: self._namespace(call, cluster, kind, inputs), times=_RETRY_TIMES)
         self._admit(call, cluster, inputs)
         record = self._insert(call, cluster, kind, inputs, namespace)
         load_balancers.sync(cluster, record)
@@ -233,29 +236,26 @@ class KubernetesCloud:
 
     def _namespace(self, call: Call, cluster: Cluster, kind: Kind, inputs: Properties) -> str:
         """The namespace of a new object, empty for none. Raises RefusalError if it or the kind is missing."""
-        _wait_for(call, lambda: self._namespaced(call.type, cluster, kind) is not None)
         namespaced = self._namespaced(call.type, cluster, kind)
         if namespaced is None:  # the kind is not served: a rule refuses it
             admission.admit(call.type, inputs, cluster, custom=True)
         if not namespaced:
             return ""
         name = str((inputs.get("metadata") or {}).get("namespace") or "default")
-
-        def exists() -> bool:
-            made_by_helm = helm.namespace_exists(self._state, cluster, name)
-            return made_by_helm or cluster.exists("Namespace", "", name)
-
-        _wait_for(call, exists)
-        if not exists():
+        made_by_helm = helm.namespace_exists(self._state, cluster, name)
+        if not made_by_helm and not cluster.exists("Namespace", "", name):
             raise RefusalError(
                 "NotFound", f'namespaces "{name}" not found.', "Create it first and depend on it."
             )
         return name
 
     def _admit(self, call: Call, cluster: Cluster, inputs: Properties) -> None:
-        """Ask the rule book; what may still appear, such as a priority class, gets a moment to."""
+        """Ask the rule book; what may still appear gets a moment to."""
         custom = self._schemas.resource(call.type) is None
-        _wait_for(call, lambda: not admission.breaks(call.type, inputs, cluster, custom=custom))
+        ends = time.monotonic() + _APPEARS_S
+        while admission.breaks(call.type, inputs, cluster, custom=custom):
+            if time.monotonic() >= ends or call.cancelled.wait(0.1):
+                break
         for advice in admission.admit(call.type, inputs, cluster, custom=custom):
             call.log("warning", advice)
         if custom and call.type not in self._unchecked and not admission.has_schema(call.type, cluster):
@@ -325,10 +325,3 @@ def _exists(kind: Kind, name: str) -> RefusalError:
         f'{plural}{group} "{name}" already exists.',
         "Use another name, delete the object, or import it.",
     )
-
-
-def _wait_for(call: Call, ready: Callable[[], bool]) -> None:
-    """Give something that another resource makes a moment to appear, as the provider's retries do."""
-    deadline = time.monotonic() + _RETRY_S
-    while not ready() and time.monotonic() < deadline and not call.cancelled.wait(0.1):
-        pass

@@ -26,6 +26,7 @@ from rehearsal.kubernetes.api import kept, objects
 from rehearsal.kubernetes.api.awaits import GaveUpError
 from rehearsal.kubernetes.api.checks import checked
 from rehearsal.kubernetes.api.diffs import REPLACE_UNREADY, annotations, diff, keeps_name, normalized
+from rehearsal.kubernetes.api.retries import retried
 from rehearsal.kubernetes.awaiter.wait_for import skipped
 from rehearsal.kubernetes.clusters import (
     EKS_CLUSTER,
@@ -126,18 +127,21 @@ class RealKubernetesCloud:
                 writes.dry_create(cluster.api, body, call.type) if cluster and writes.known(inputs) else None
             )
             return "", seen or objects.previewed(kind, inputs, self._namespace(cluster, body), None)
-        resource = writes.retried(call, lambda: cluster.api.resource(kind.api_version, kind.kind))
+        asking = writes.refusals()
+        resource = retried(call, asking(lambda: cluster.api.resource(kind.api_version, kind.kind)))
         name = str(inputs["metadata"]["name"])
         namespace = str(inputs["metadata"].get("namespace") or "default")
         record = self._note(call, cluster, f"{namespace}/{name}" if resource.namespaced else name, inputs)
         upsert = str(call.instance.config.get("upsertExistingObjects")).lower() == "true"
         try:
-            live = writes.retried(
+            live = retried(
                 call,
-                lambda: (
-                    writes.apply(cluster.api, body, writes.manager_of(call))
-                    if is_patch(call.type) or upsert
-                    else cluster.api.create(body, manager=writes.MANAGER)
+                asking(
+                    lambda: (
+                        writes.apply(cluster.api, body, writes.manager_of(call))
+                        if is_patch(call.type) or upsert
+                        else cluster.api.create(body, manager=writes.MANAGER)
+                    )
                 ),
             )
         except RefusalError:

@@ -5,9 +5,8 @@ Source: pulumi/pulumi-kubernetes, provider/pkg/await/await.go, provider/pkg/prov
 
 import hashlib
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TypeVar
 
 import requests
 
@@ -18,15 +17,11 @@ from rehearsal.kubernetes.awaiter.wait_for import skipped
 from rehearsal.kubernetes.kinds import Kind, is_patch, parse
 
 MANAGER = "pulumi-kubernetes"
-# How long a create waits before it tries again when its namespace or its kind is missing (retry/retry.go).
-_RETRIES_S = (1.0, 2.0, 4.0, 8.0, 16.0)
 _DELETE_S = 600.0
 _POLL_S = 0.2
 # Kinds for whose deletion `skipAwait` does not wait (metadata/overrides.go: allowsSkipAwaitWithDelete).
 _UNAWAITED = {"Namespace", "Pod", "ReplicationController", "DaemonSet", "Deployment", "StatefulSet", "Job"}
 SERVER_SET = ("uid", "resourceVersion", "creationTimestamp", "generation")
-
-_Result = TypeVar("_Result")
 
 
 @contextmanager
@@ -103,22 +98,6 @@ def _unborn(found: Object) -> Object:
 
 
 # -- changes -----------------------------------------------------------------------------------------------
-
-
-def retried(call: Call, act: Callable[[], _Result]) -> _Result:
-    """Try again while a namespace or a kind is missing. Raises RefusalError with the last answer."""
-    for pause_s in _RETRIES_S:
-        try:
-            with refusals():
-                return act()
-        except RefusalError as refusal:
-            if refusal.code not in ("NotFound", "NoMatch"):
-                raise
-            call.log("status", f"Retry: {refusal.message}")
-            if call.cancelled.wait(pause_s):
-                raise
-    with refusals():
-        return act()
 
 
 def apply(api: Api, body: Object, manager: str = MANAGER) -> Object:

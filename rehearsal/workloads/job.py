@@ -50,7 +50,8 @@ class JobOrder:
 class JobRun:
     """A Job under way in a thread of its own.
 
-    `started` is called with its first pods, `ended` with the status once it is complete or has failed.
+    `started` is called with its first pods, and with none when they are suspended; `ended` with the status
+    once it is complete or has failed.
     """
 
     def __init__(
@@ -142,6 +143,8 @@ class JobRun:
     def _suspend(self) -> None:
         """End the pods, which are then no failures."""
         self._end_pods()
+        if self._began is not None:
+            self._started([])
         self._began = None
         self._status.pop("startTime", None)
         self._say("Suspended", "True", "JobSuspended", "Job suspended")

@@ -10,11 +10,13 @@ from rehearsal.kubernetes.awaiter.kinds import awaited
 from rehearsal.kubernetes.awaiter.wait_for import built_in, conditions_of, wait_for
 from rehearsal.kubernetes.clusters import Cluster, namespace_of
 from rehearsal.kubernetes.controllers import storage_classes
+from rehearsal.kubernetes.controllers.nodes import nodes
 from rehearsal.kubernetes.kinds import parse
 from rehearsal.workloads.controllers import complaints
 from rehearsal.workloads.deployment import DeploymentRun
 from rehearsal.workloads.job import INTERRUPTED, JobRun
 from rehearsal.workloads.pod import PodRunner
+from rehearsal.workloads.scheduling import place
 
 _DEFAULT_S = 600.0
 _RESYNC_S = 60.0  # provider/pkg/await/informers/factory.go
@@ -25,6 +27,7 @@ _STUCK_S = 60.0
 _NO_CLASS = "no persistent volumes available for this claim and no storage class is set"
 _TIMEOUT = "pulumi.com/timeoutSeconds"
 _JOB = "batch/v1 Job"
+POD = "kubernetes:core/v1:Pod"
 _ENDLESS = (
     "'{}' would be waited for until somebody cancels: every event of a Job or Pod of the namespace, and the "
     "resync of the provider's informers once a minute, starts its timer of {:.0f} s anew (pulumi-kubernetes "
@@ -178,6 +181,35 @@ def _failure(status: Properties) -> tuple[str, str]:
         row for row in status.get("conditions") or () if (row["type"], row["status"]) == ("Failed", "True")
     ]
     return (rows[0]["reason"], rows[0]["message"]) if rows else ("", "")
+
+
+def placed(call: Call, cluster: Cluster, record: Record) -> None:
+    """Wait until a node takes the pods of an object whose pods are not run here."""
+
+    def details() -> list[str]:
+        return unplaced(cluster, record)
+
+    row = awaited()[str(parse(record.type))]
+    until(
+        call,
+        record.name,
+        limit(call, record),
+        lambda: not details(),
+        details,
+        stuck=lambda: True,
+        rearmed=row.limit == "rearmed",
+    )
+
+
+def unplaced(cluster: Cluster, record: Record) -> list[str]:
+    """Why no node takes the pods of an object whose pods are not run here; empty when one does."""
+    spec = record.inputs.get("spec") or {}
+    replicas = None if record.type == POD else spec.get("replicas", 1)
+    message = place(spec if replicas is None else spec["template"]["spec"], nodes(cluster), {})[1]
+    if not message or replicas == 0:
+        return []
+    counted = [f"0 out of {replicas} replicas succeeded readiness checks"] if replicas else []
+    return [*counted, f"[Unschedulable] {message}"]
 
 
 def service(call: Call, record: Record, pods: Callable[[], list[PodRunner]]) -> None:

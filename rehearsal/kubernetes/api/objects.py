@@ -110,8 +110,8 @@ def _default_service(metadata: Properties, spec: Properties) -> None:
 
 
 def _first_status(kind: Kind, live: Properties, *, on_aws: bool) -> Any:
-    if kind == Kind("", "v1", "Service"):
-        if (live.get("spec") or {}).get("type") != "LoadBalancer":
+    if kind in (Kind("", "v1", "Service"), Kind("networking.k8s.io", "v1", "Ingress")):
+        if kind.kind == "Service" and (live.get("spec") or {}).get("type") != "LoadBalancer":
             return {"loadBalancer": {}}
         digest = hashlib.sha256(live["metadata"]["uid"].encode()).hexdigest()
         # kubernetes.io docs, LoadBalancerIngress: `hostname` is for AWS, `ip` for GCE and others.

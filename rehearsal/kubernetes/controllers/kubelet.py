@@ -62,9 +62,13 @@ class Kubelet:
         cluster: Cluster,
         record: Record,
         warn: Callable[[str], None],
+        runs: Callable[[bool], None],
         ended: Callable[[Status], None],
     ) -> JobRun:
-        """Start a Job; `warn` gets what would fail in a real cluster only, `ended` the last status."""
+        """Start a Job; `warn` gets what would fail in a real cluster only, `ended` the last status.
+
+        `runs` is told when its pods start, and when it is suspended.
+        """
         self.stop(cluster, "Job", record.id)
         metadata, spec = record.outputs["metadata"], record.inputs["spec"]
         labels = record.inputs.get("metadata") or {}
@@ -77,6 +81,7 @@ class Kubelet:
             return bool(live.inputs["spec"].get("suspend")) and not queued(cluster, labels)
 
         def started(pods: list[PodRunner]) -> None:
+            runs(bool(pods))
             warning = self._sandbox(cluster).growth([runner.pod for runner in pods])
             if warning:
                 warn(warning)

@@ -1,5 +1,6 @@
 """Objects that something happens for: Deployments, Jobs, Services, claims; their readiness and status."""
 
+from collections.abc import Callable
 from typing import Any
 
 from rehearsal.core.model import Call, Properties, Record
@@ -17,6 +18,8 @@ from rehearsal.workloads.pod import NOT_OURS
 DEPLOYMENT, JOB = "kubernetes:apps/v1:Deployment", "kubernetes:batch/v1:Job"
 _SERVICE, _CLAIM = "kubernetes:core/v1:Service", "kubernetes:core/v1:PersistentVolumeClaim"
 _DAEMON_SET, _STATEFUL_SET = "kubernetes:apps/v1:DaemonSet", "kubernetes:apps/v1:StatefulSet"
+_UNRUN = (_DAEMON_SET, _STATEFUL_SET, awaits.POD)
+_AWAITED_UNRUN = (_STATEFUL_SET, awaits.POD)
 _BINDINGS = ("RoleBinding", "ClusterRoleBinding")
 ANNOTATION = "trainstack.dev/rehearsal"
 # What the pods of a Job that ended said: "scope|id" -> lines.
@@ -40,8 +43,8 @@ class WorkloadObjects:
             self._serve(call, cluster, record, wait=wait)
         elif record.type == _CLAIM and wait:
             self._store(record, awaits.claim(call, cluster, record))
-        elif record.type in (_DAEMON_SET, _STATEFUL_SET):
-            self._store(record, _unrun_status(cluster, record))
+        elif record.type in _UNRUN:
+            self._await_place(call, cluster, record, wait=wait)
         elif record.type.endswith(_BINDINGS):
             self._check_binding(call, cluster, record)
         self._await_conditions(call, cluster, record)
@@ -68,6 +71,8 @@ class WorkloadObjects:
             )
         elif record.type == _SERVICE:
             self._serve(call, cluster, record, wait=wait)
+        elif record.type in _UNRUN:
+            self._await_place(call, cluster, record, wait=wait)
         self._await_conditions(call, cluster, record)
         return self.live(cluster, record)
 
@@ -93,7 +98,8 @@ class WorkloadObjects:
         if record.type == JOB:
             found = awaits.job_problems(record.name, live.get("status") or {})
             return [*found, *self._said(record, run)] if found else []
-        return []
+        found = awaits.unplaced(cluster, record) if record.type in _AWAITED_UNRUN else []
+        return [f"Resource '{record.name}' was created but failed to initialize", *found] if found else []
 
     def removed(self, cluster: Cluster, record: Record) -> None:
         """End what an object that is deleted had running."""
@@ -108,14 +114,14 @@ class WorkloadObjects:
             self._kubelet.services(cluster).close(record.id)
 
     def restore(self, cluster: Cluster) -> None:
-        """Start a cluster's Deployments again; Jobs that were under way are over."""
+        """Start a cluster's Deployments again, and Jobs that wait; those that had pods are over."""
         for record in self._state.find(package=PACKAGE, scope=cluster.scope):
             if record.type == DEPLOYMENT:
                 self._kubelet.deploy(cluster, record)
             elif record.type == _SERVICE:
                 self._kubelet.services(cluster).open(record)
-            elif record.type == JOB and not (record.outputs.get("status") or {}).get("conditions"):
-                self._interrupt(record, "the rehearsal ended while the Job was running")
+            elif record.type == JOB:
+                self._restore_job(cluster, record)
 
     # --------------------------------------------------------------------------------------------------
 
@@ -130,18 +136,18 @@ class WorkloadObjects:
         finally:
             self._store(record, run.status())
 
+    def _await_place(self, call: Call, cluster: Cluster, record: Record, *, wait: bool) -> None:
+        if wait and record.type in _AWAITED_UNRUN:
+            awaits.placed(call, cluster, record)
+        self._store(record, _unrun_status(cluster, record))
+
     def _serve(self, call: Call, cluster: Cluster, record: Record, *, wait: bool) -> None:
         self._kubelet.services(cluster).open(record)
         if wait:
             awaits.service(call, record, lambda: list(self._kubelet.pods(cluster.scope)))
 
     def _run_job(self, call: Call, cluster: Cluster, record: Record, *, wait: bool) -> None:
-        run = self._kubelet.run_job(
-            cluster,
-            record,
-            warn=lambda text: call.log("warning", text),
-            ended=lambda status: self._job_ended(cluster, record, status),
-        )
+        run = self._start_job(cluster, record, lambda text: call.log("warning", text))
         if not wait:
             return
         try:
@@ -151,12 +157,28 @@ class WorkloadObjects:
                 run.interrupt("the update was cancelled")
             raise
 
-    def _interrupt(self, record: Record, why: str) -> None:
+    def _start_job(self, cluster: Cluster, record: Record, warn: Callable[[str], None]) -> JobRun:
+        return self._kubelet.run_job(
+            cluster,
+            record,
+            warn=warn,
+            # A later process has to know whether there were pods.
+            runs=lambda runs: self._store(record, {"startTime": timestamp()} if runs else {}),
+            ended=lambda status: self._job_ended(cluster, record, status),
+        )
+
+    def _restore_job(self, cluster: Cluster, record: Record) -> None:
+        status = record.outputs.get("status") or {}
+        if status.get("conditions"):
+            return
+        if not status.get("startTime"):  # suspended, or in a queue
+            self._start_job(cluster, record, lambda _: None)
+            return
         condition = {
             "type": "Failed",
             "status": "True",
             "reason": INTERRUPTED,
-            "message": f"Job was ended: {why}",
+            "message": "Job was ended: the rehearsal ended while the Job was running",
             "lastTransitionTime": timestamp(),
         }
         self._store(record, {"failed": 1, "conditions": [condition]})
@@ -203,6 +225,9 @@ def _key(record: Record) -> str:
 
 def _unrun_status(cluster: Cluster, record: Record) -> dict[str, Any]:
     """The status of a kind whose pods are never run here."""
+    if record.type == awaits.POD:
+        conditions = [{"type": name, "status": "True"} for name in ("PodScheduled", "Initialized", "Ready")]
+        return {"phase": "Running", "conditions": conditions, "message": NOT_OURS}
     if record.type == _STATEFUL_SET:
         count = int((record.inputs.get("spec") or {}).get("replicas") or 1)
         return {"replicas": count, "readyReplicas": count, "message": NOT_OURS}

@@ -27,11 +27,9 @@ class Kept:
         self.labels, self.value = {"stage": "new"}, 1
 
     def _program(self) -> None:
-        name = "kept-state"
+        named: Any = {"name": "kept-state"}
         cluster = k8s.Provider("cluster", kubeconfig=self._kubeconfig)
-        space = k8s.core.v1.Namespace(
-            "space", metadata={"name": name}, opts=pulumi.ResourceOptions(provider=cluster)
-        )
+        space = k8s.core.v1.Namespace("space", metadata=named, opts=pulumi.ResourceOptions(provider=cluster))
         inside = pulumi.ResourceOptions(provider=cluster, depends_on=[space])
 
         def metadata(name: str, wait_for: str, **labels: str) -> Any:
@@ -43,7 +41,7 @@ class Kept:
         pod: Any = {"restartPolicy": "Never", "containers": [{"name": "main", "image": "python:3.11"}]}
         spec: Any = {"suspend": True, "template": {"spec": pod}}
         k8s.batch.v1.Job("j", metadata=metadata("j", "jsonpath={.metadata.uid}"), spec=spec, opts=inside)
-        k8s.scheduling.v1.PriorityClass("p", metadata={"name": name}, value=self.value, opts=inside)
+        k8s.scheduling.v1.PriorityClass("p", metadata=named, value=self.value, opts=inside)
 
     def up(self) -> dict[str, int]:
         """The operations of an `up`."""
@@ -76,7 +74,7 @@ class Kept:
 
     def state(self, name: str) -> tuple[dict[str, Any], dict[str, Any], list[str]]:
         """The inputs, outputs and errors that the engine keeps of a resource."""
-        rows = self._select(self._program).export_stack().deployment["resources"]
+        rows: Any = (self._select(self._program).export_stack().deployment or {})["resources"]
         (row,) = [row for row in rows if row["urn"].endswith(f"::{name}")]
         return row["inputs"], row["outputs"], row.get("initErrors", [])
 

@@ -114,6 +114,35 @@ def test_a_job_whose_pod_runs_without_a_word_is_waited_for(
     assert rehearsed.create(JOB, job("slow", script_pod("slow")), "slow", timeout_s=600)
 
 
+def test_a_job_without_pods_outlives_the_rehearsal_and_one_with_pods_does_not(rehearsed: Rehearsed) -> None:
+    inputs = planned(rehearsed, [0], suspend=True)
+    inputs["metadata"]["annotations"] = SKIP
+    key, outputs = rehearsed.create(JOB, inputs, "planned")
+    rehearsed.cloud.stop()
+    rehearsed.fresh_cloud().restore()
+    call = rehearsed.call(JOB, "planned")
+    found = rehearsed.cloud.read(call, key, inputs)
+    assert found
+    assert [row["type"] for row in found[1]["status"]["conditions"]] == ["Suspended"]
+    resumed = {**inputs, "spec": {**inputs["spec"], "suspend": False}}
+    resumed["metadata"] = {**inputs["metadata"], "annotations": {}}
+    outputs = rehearsed.cloud.update(call, key, outputs, resumed, preview=False)
+    assert verdict(outputs["status"])[0] == "Complete"
+
+    running = planned(rehearsed, [None], activeDeadlineSeconds=60)
+    running["metadata"] = {**running["metadata"], "name": "running", "annotations": SKIP}
+    key, _ = rehearsed.create(JOB, running, "running")
+    deadline = time.monotonic() + 20
+    while not rehearsed.processes():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    rehearsed.cloud.stop()
+    rehearsed.fresh_cloud().restore()
+    found = rehearsed.cloud.read(rehearsed.call(JOB, "running"), key, running)
+    assert found
+    assert verdict(found[1]["status"]) == ("Failed", "Interrupted")
+
+
 def test_a_timer_that_is_shorter_than_the_resync_fires(rehearsed: Rehearsed) -> None:
     with pytest.raises(InitFailedError, match="'planned' timed out waiting to be Ready"):
         rehearsed.create(JOB, planned(rehearsed, [0], suspend=True), "planned", timeout_s=0.5)
