@@ -1,7 +1,6 @@
 """An indexed Job with its Service, a CronJob around it (batch/v1), and a JobSet of one (pure)."""
 
 from smoke_training.launchers.pods import (
-    CONTAINER,
     Body,
     body,
     given,
@@ -20,11 +19,6 @@ _OWN_JOB: Body = {
     "name": "JOB_NAME",
     "valueFrom": {"fieldRef": {"fieldPath": "metadata.labels['batch.kubernetes.io/job-name']"}},
 }
-# End the Job at the first pod that fails, and say in its message whether the cloud took the pod.
-_FAILURE_RULES = [
-    {"action": "FailJob", "onPodConditions": [{"type": "DisruptionTarget", "status": "True"}]},
-    {"action": "FailJob", "onExitCodes": {"containerName": CONTAINER, "operator": "NotIn", "values": [0]}},
-]
 
 
 def service(plan: RunPlan) -> Body:
@@ -107,9 +101,11 @@ def _indexed_job(plan: RunPlan, env: list[Body], subdomain: str | None) -> Body:
         "completionMode": "Indexed",
         "completions": plan.nodes,
         "parallelism": plan.nodes,
-        # A pod replaced alone could not rejoin the others: ranks restart inside it, a lost node ends the run.
+        # A pod replaced alone could not rejoin the others: ranks restart inside it, and the first pod that fails
+        # ends the Job. No podFailurePolicy says so: the Job controller holds it also against pods that it stopped
+        # itself when the queue suspended the Job (pkg/controller/job/job_controller.go, `getFailJobMessage`,
+        # v1.36.2), and with one it waits for the pods of a lost node before it starts others in their place.
         "backoffLimit": 0,
         "activeDeadlineSeconds": plan.deadline_s,
-        "podFailurePolicy": {"rules": _FAILURE_RULES},
         "template": template(plan, indexed_words(plan), env, subdomain=subdomain),
     }

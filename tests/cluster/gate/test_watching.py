@@ -19,7 +19,7 @@ def test_a_failed_validation_closes_it_with_the_words_of_the_pod(gate: Gate) -> 
     uid = gate.start(seconds="1s", exit_code="1", message="FAIL: rank 1 is slow")
     code, message = gate.watch(uid, queue_s=60, start_s=60)
     assert code == 1
-    assert "did not pass: FAIL: rank 1 is slow\n[PodFailurePolicy]" in message
+    assert "did not pass: FAIL: rank 1 is slow\n[BackoffLimitExceeded]" in message
 
 
 def test_a_validation_that_is_never_admitted_ends_at_its_time_out_with_the_words_of_kueue(gate: Gate) -> None:
