@@ -101,10 +101,10 @@ def _indexed_job(plan: RunPlan, env: list[Body], subdomain: str | None) -> Body:
         "completionMode": "Indexed",
         "completions": plan.nodes,
         "parallelism": plan.nodes,
-        # A pod replaced alone could not rejoin the others: ranks restart inside it, and the first pod that fails
-        # ends the Job. No podFailurePolicy says so: the Job controller holds it also against pods that it stopped
-        # itself when the queue suspended the Job (pkg/controller/job/job_controller.go, `getFailJobMessage`,
-        # v1.36.2), and with one it waits for the pods of a lost node before it starts others in their place.
+        # A pod replaced alone could not rejoin the others: ranks restart inside it, and the first pod that
+        # fails ends the Job. No podFailurePolicy says so: the Job controller holds it also against pods that
+        # it stopped itself when the queue suspended the Job (pkg/controller/job/job_controller.go,
+        # `getFailJobMessage`, v1.36.2), and with one it replaces no pod of a lost node (`manageJob`).
         "backoffLimit": 0,
         "activeDeadlineSeconds": plan.deadline_s,
         "template": template(plan, indexed_words(plan), env, subdomain=subdomain),

@@ -12,6 +12,8 @@ DEFAULT_REQUEST = {"cpu": "1", "memory": "2Gi"}
 # Kubernetes' own role for people who work in a namespace, and that of Kueue's chart: jobs of every kind that
 # it queues, and a look at the queue.
 _MEMBER_ROLES = ("edit", "kueue-batch-user-role")
+# The priority classes of every cluster (pkg/apis/scheduling/types.go), above any that people make.
+_SYSTEM_PRIORITIES = ["system-cluster-critical", "system-node-critical"]
 
 
 def tenant_namespace(
@@ -20,8 +22,9 @@ def tenant_namespace(
     """A namespace whose every job is queued, with default requests, closed to other namespaces.
 
     There is no ResourceQuota on GPUs: a hard limit at the guaranteed share would forbid borrowing, and one
-    above it is never met, because the queues admit nothing past the pools. Pods of one namespace may talk to
-    each other freely: distributed training uses ports that no rule can name in advance.
+    above it is never met, because the queues admit nothing past the pools. No pod may have a priority of the
+    system: the scheduler would stop other teams' pods for it. Pods of one namespace may talk to each other
+    freely: distributed training uses ports that no rule can name in advance.
     """
     owned = core.v1.Namespace(
         f"{name}-namespace",
@@ -47,7 +50,12 @@ def tenant_namespace(
         ),
         opts=inside,
     )
-    return [owned, limits, _closed_to_others(name, namespace, inside)]
+    return [
+        owned,
+        limits,
+        _no_system_priority(name, namespace, inside),
+        _closed_to_others(name, namespace, inside),
+    ]
 
 
 def members(name: str, namespace: str, group: str, opts: pulumi.ResourceOptions) -> list[pulumi.Resource]:
@@ -63,6 +71,20 @@ def members(name: str, namespace: str, group: str, opts: pulumi.ResourceOptions)
         )
         for role in _MEMBER_ROLES
     ]
+
+
+def _no_system_priority(name: str, namespace: str, opts: pulumi.ResourceOptions) -> core.v1.ResourceQuota:
+    selected = core.v1.ScopedResourceSelectorRequirementArgs(
+        scope_name="PriorityClass", operator="In", values=_SYSTEM_PRIORITIES
+    )
+    return core.v1.ResourceQuota(
+        f"{name}-priorities",
+        metadata=meta.v1.ObjectMetaArgs(name="no-system-priority", namespace=namespace),
+        spec=core.v1.ResourceQuotaSpecArgs(
+            hard={"pods": "0"}, scope_selector=core.v1.ScopeSelectorArgs(match_expressions=[selected])
+        ),
+        opts=opts,
+    )
 
 
 def _closed_to_others(name: str, namespace: str, opts: pulumi.ResourceOptions) -> networking.v1.NetworkPolicy:

@@ -17,6 +17,7 @@ from components.kubernetes.validation.gate import SmokeTest
 from infra.naming import team_namespace
 from rehearsal.controlplane.api import Api, Object
 from rehearsal.controlplane.nodes import Pool, add_nodes
+from tests.cluster.manifests import manifests
 from tests.cluster.programs import finished, started
 from tests.cluster.waiting import eventually
 from tests.components.graph import deploy_graph
@@ -43,26 +44,13 @@ SMOKE: SmokeTestArgs = {
 }
 
 
-def _whole(text: str) -> int | float:
-    return int(float(text)) if float(text).is_integer() else float(text)
-
-
-def manifests() -> list[Object]:
-    """The objects of the component, in the order of their creation; namespaces first."""
+def composed() -> list[Object]:
+    """The objects of the component, in the order of their creation."""
 
     def program() -> Mapping[str, pulumi.Input[Any]]:
         return {"job": SmokeTest("gate", SMOKE).job_name}
 
-    found = []
-    for asked in deploy_graph(program).cloud.asked:
-        if asked.type.startswith("kubernetes:"):
-            _, api_version, kind = asked.type.split(":")
-            found.append({
-                # The engine's numbers are all floats.
-                **json.loads(json.dumps(asked.properties), parse_float=_whole),
-                "apiVersion": api_version.removeprefix("core/"), "kind": kind,
-            })  # fmt: skip
-    return sorted(found, key=lambda body: body["kind"] != "Namespace")
+    return manifests(deploy_graph(program))
 
 
 @dataclass
@@ -143,7 +131,7 @@ def queues(api: Api, create: Create) -> Iterator[None]:
 @pytest.fixture
 def gate(api: Api, tmp_path: Path, create: Create, queues: None) -> Iterator[Gate]:
     """Queues, nodes and the gate's objects but for its two Jobs."""
-    objects = manifests()
+    objects = composed()
     for body in objects:
         if body["kind"] != "Job":
             create(body)

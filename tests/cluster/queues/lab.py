@@ -1,28 +1,27 @@
 """The queues of a stack in a real cluster: the component's own objects, nodes of the catalog, and jobs."""
 
+import datetime
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, cast
 
 from components.aws.pools.offers import node_offer
 from components.kubernetes.accelerators import POOL_LABEL
+from components.kubernetes.charts import charts
+from components.kubernetes.queueing.controller import NAME as WAITS
 from components.kubernetes.queueing.kueue import API_VERSION, GPU_TAINT, PRIORITY_LABEL
 from components.kubernetes.queueing.queues import Queueing, QueueingArgs
 from components.kubernetes.queueing.quotas import GPU, FlavorArgs, GateArgs, TeamArgs
 from infra.catalog.aws import facts
 from infra.naming import team_namespace
-from rehearsal.controlplane.api import Api, Object
+from rehearsal.controlplane.api import Api, ApiError, Object
 from rehearsal.controlplane.nodes import Pool, pool_nodes
+from tests.cluster.manifests import manifests
 from tests.cluster.waiting import eventually
-from tests.components.graph import Graph, deploy_graph
+from tests.components.graph import deploy_graph
 
-# In the order in which they are made; what is in use is deleted the other way round.
-_KINDS = (
-    "Namespace", "LimitRange", "NetworkPolicy", "RoleBinding", "Topology", "WorkloadPriorityClass",
-    "ResourceFlavor", "Cohort", "ClusterQueue", "LocalQueue",
-)  # fmt: skip
 _TOLERATION = {"key": GPU, "operator": "Exists", "effect": "NoSchedule"}
 IMAGE = "example.com/python@sha256:" + "0" * 64
 NO_GATE: GateArgs = {"flavor": "", "nodes": 0}
@@ -120,6 +119,39 @@ class Lab:
         stats = (self.workload(name).get("status") or {}).get("schedulingStats") or {}
         return {row["reason"]: row["count"] for row in stats.get("evictions") or ()}
 
+    def age(self, name: str, kind: str, seconds: float) -> None:
+        """Let a condition of a Job's workload be as old as that."""
+        past = datetime.datetime.now(datetime.UTC) - datetime.timedelta(seconds=seconds)
+
+        def older(status: Object) -> None:
+            row = next(row for row in status["conditions"] if row["type"] == kind)
+            row["lastTransitionTime"] = f"{past:%Y-%m-%dT%H:%M:%SZ}"
+
+        eventually(lambda: self._change(name, older), f"{name} is older")
+
+    def again(self, name: str) -> None:
+        """Wait until an evicted Job is admitted again; the time until its next try is cut short."""
+
+        def admitted() -> bool:
+            if self.admitted(name) and self.condition(name, "Evicted").get("status") != "True":
+                return True
+            self._change(name, lambda status: (status.get("requeueState") or {}).pop("requeueAt", None))
+            return False
+
+        eventually(admitted, lambda: self.workload(name))
+
+    def _change(self, name: str, change: Callable[[Object], object]) -> bool:
+        """Change the status of a Job's workload; False when Kueue wrote it meanwhile."""
+        workload = self.workload(name)
+        change(workload["status"])
+        try:
+            self.api.replace(workload, subresource="status")
+        except ApiError as error:
+            if error.reason != "Conflict":
+                raise
+            return False
+        return True
+
     def refusal(self, name: str) -> str:
         """Why a Job waits, once Kueue has said so."""
         eventually(lambda: self.condition(name, "QuotaReserved").get("status") == "False", f"{name} waits")
@@ -142,26 +174,15 @@ class Lab:
     def nodes(self, name: str, count: int = 1) -> list[str]:
         """The nodes of a Job's pods, once `count` of them run."""
 
-        def running() -> list[Object]:
-            return [pod for pod in self.pods(name) if (pod.get("status") or {}).get("phase") == "Running"]
+        def running() -> list[str]:
+            pods = [pod for pod in self.pods(name) if (pod.get("status") or {}).get("phase") == "Running"]
+            return [pod["spec"]["nodeName"] for pod in pods] if len(pods) == count else []
 
-        eventually(lambda: len(running()) == count, f"{count} pods of {name} run")
-        return sorted(pod["spec"]["nodeName"] for pod in running())
+        return sorted(eventually(running, f"{count} pods of {name} run"))
 
     def finish(self, name: str) -> None:
         """Remove a Job."""
         self.api.delete("batch/v1", "Job", name, self.jobs.pop(name), propagation="Background")
-
-
-def objects(graph: Graph) -> list[Object]:
-    """The objects that the queues of a composed graph consist of, without Kueue, in order."""
-    found = []
-    for asked in graph.cloud.asked:
-        kind = asked.type.rsplit(":", 1)[-1]
-        if asked.type.startswith("kubernetes:") and kind in _KINDS and asked.name != "q-kueue-namespace":
-            version = asked.type.split(":", 1)[1].rsplit(":", 1)[0].removeprefix("core/")
-            found.append({"apiVersion": version, "kind": kind, **asked.properties})
-    return sorted(found, key=lambda body: _KINDS.index(body["kind"]))
 
 
 @contextmanager
@@ -174,7 +195,7 @@ def queues(
     chosen: GateArgs = gate or {**NO_GATE, "flavor": flavors[0]["name"]}
     args: QueueingArgs = {"flavors": flavors, "teams": renamed, "gate": chosen, "ready_image": IMAGE}
     graph = deploy_graph(lambda: {"cohort": Queueing("q", args).cohort})
-    bodies = objects(graph)
+    bodies = [body for body in manifests(graph) if not _of_kueue(body["metadata"])]
     try:
         for body in bodies:
             api.apply(body)
@@ -184,6 +205,12 @@ def queues(
         yield Lab(api, {team["name"]: team_namespace(f"{team['name']} {suffix}") for team in teams})
     finally:
         _remove(api, bodies)
+
+
+def _of_kueue(metadata: Object) -> bool:
+    """Whether an object belongs to Kueue itself, which is there already, or to the Job that waits for it."""
+    own = charts()["kueue"].namespace
+    return own in (metadata["name"], metadata.get("namespace")) or metadata["name"] == WAITS
 
 
 def _active(api: Api, queue: Object) -> bool:
@@ -198,7 +225,10 @@ def _remove(api: Api, bodies: Sequence[Object]) -> None:
     for body in bodies:
         if body["kind"] == "Namespace":
             api.delete("v1", "Namespace", body["metadata"]["name"])
-    shared = [body for body in reversed(bodies) if body["kind"] in _KINDS[4:9]]
+    shared = [
+        body for body in reversed(bodies)
+        if body["kind"] != "Namespace" and "namespace" not in body["metadata"]
+    ]  # fmt: skip
     for body in shared:
         api.delete(body["apiVersion"], body["kind"], body["metadata"]["name"], propagation="Background")
     slow = [*shared, *(body for body in bodies if body["kind"] == "Namespace")]
@@ -227,3 +257,26 @@ def machines(
     finally:
         for body in bodies:
             api.delete("v1", "Node", body["metadata"]["name"], propagation="Background")
+
+
+@contextmanager
+def lost(api: Api, node: str) -> Iterator[None]:
+    """A node that sends no heartbeats any more, and is gone at the end.
+
+    Somebody else holds its lease, so KWOK does not renew it (pkg/kwok/controllers/node_lease_controller.go,
+    `tryAcquireOrRenew`, v0.8.0).
+    """
+    lease = ("coordination.k8s.io/v1", "Lease", node)
+    eventually(lambda: api.find(*lease, "kube-node-lease"), f"{node} has a lease")
+    nobody = {"holderIdentity": "nobody", "leaseDurationSeconds": 3600}
+    api.patch(*lease, {"spec": nobody}, "kube-node-lease")
+    try:
+        yield
+    finally:
+        # Nobody else says that they ended.
+        for pod in api.list("v1", "Pod", fields=f"spec.nodeName={node}"):
+            metadata = pod["metadata"]
+            url = api.resource("v1", "Pod").url(metadata["namespace"], metadata["name"])
+            api.request("DELETE", url, {"gracePeriodSeconds": 0})
+        api.delete("v1", "Node", node)
+        api.delete(*lease, "kube-node-lease")

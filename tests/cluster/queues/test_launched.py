@@ -6,11 +6,11 @@ from components.kubernetes.queueing.quotas import TeamArgs
 from rehearsal.controlplane.api import Api
 from smoke_training.launchers import kubernetes
 from smoke_training.launchers.runplan import RunPlan
-from tests.cluster.queues.lab import Lab, flavor, machines, queues
+from tests.cluster.queues.lab import Lab, flavor, lost, machines, queues
 from tests.cluster.waiting import eventually
 
 TEAM: list[TeamArgs] = [{"name": "Research", "weight": 1}]
-A100 = flavor("a100", "p4d.24xlarge", 2)
+A100 = flavor("a100", "p4d.24xlarge", 3)
 MACHINES = {"a100": "p4d.24xlarge"}
 PLAN = RunPlan(
     name="train", image="example.com/train@sha256:" + "0" * 64, command=("train.py",),
@@ -32,17 +32,40 @@ def launch(lab: Lab, plan: RunPlan, **notes: str) -> None:
 def failed(lab: Lab, name: str) -> list[str]:
     """Why a Job failed, [] where it did not."""
     rows = lab.job(name)["status"].get("conditions") or ()
-    return [f"{row['reason']}: {row['message']}" for row in rows if row["type"] in ("FailureTarget", "Failed")]
+    return [
+        f"{row['reason']}: {row['message']}" for row in rows if row["type"] in ("FailureTarget", "Failed")
+    ]
 
 
 def test_a_preempted_run_is_queued_again_however_long_its_pods_take_to_go(api: Api) -> None:
     with machines(api, [A100], MACHINES), queues(api, [A100], TEAM) as lab:
         launch(lab, PLAN, removal_seconds="4s")
         lab.nodes("train", 2)
-        lab.submit("Research", "urgent", gpus=8, priority="production", seconds=6)
+        lab.submit("Research", "urgent", gpus=8, pods=2, priority="production", seconds=6)
         lab.runs("urgent")
         assert lab.evictions("train") == {"Preempted": 1}
         eventually(lambda: not lab.job("train")["status"].get("terminating"), "its pods are gone")
         assert failed(lab, "train") == []
         lab.nodes("train", 2)
         assert failed(lab, "train") == []
+
+
+def test_a_run_of_which_a_node_is_lost_is_queued_again_and_runs_elsewhere(api: Api) -> None:
+    with machines(api, [A100], MACHINES), queues(api, [A100], TEAM) as lab:
+        launch(lab, PLAN)
+        gone, kept = lab.nodes("train", 2)
+        with lost(api, gone):
+            eventually(lambda: lab.condition("train", "PodsReady").get("reason") == "WaitForRecovery")
+            lab.age("train", "PodsReady", 2 * 60)
+            lab.submit("Research", "other", gpus=8, pods=2)
+            lab.refusal("other")
+            assert lab.evictions("train") == {}
+            lab.finish("other")
+            lab.age("train", "PodsReady", 3 * 60)
+            eventually(lambda: lab.evictions("train"), "the run is evicted")
+            assert lab.evictions("train") == {"PodsReadyTimeout": 1}
+            eventually(lambda: lab.pods("train") == [], "its pods are stopped")
+            lab.again("train")
+            (spare,) = {"a100-0", "a100-1", "a100-2"} - {gone, kept}
+            assert lab.nodes("train", 2) == sorted([kept, spare])
+            assert failed(lab, "train") == []

@@ -1,12 +1,13 @@
 """What those who run a cluster see: drained queues, jobs without a queue, validations among teams."""
 
+import uuid
 from collections.abc import Iterator
 
 import pytest
 
 from components.kubernetes.queueing.kueue import API_VERSION, GATE_NAMESPACE, GATE_QUEUE, VALIDATION
 from components.kubernetes.queueing.quotas import GateArgs, TeamArgs
-from rehearsal.controlplane.api import Api
+from rehearsal.controlplane.api import Api, ApiError
 from tests.cluster.queues.lab import Lab, flavor, queues
 from tests.cluster.waiting import eventually
 
@@ -97,7 +98,13 @@ def test_the_validation_drains_its_nodes_where_it_is_asked_to(gate: Lab) -> None
 
 
 @pytest.mark.parametrize("gate", [False], indirect=True)
-def test_a_job_without_a_queue_beside_the_validation_never_starts(gate: Lab) -> None:
-    gate.submit("gate", "stray", gpus=8)
-    assert gate.job("stray")["spec"]["suspend"] is True
-    assert gate.workload("stray") == {}
+def test_a_job_that_gets_no_queue_is_refused(gate: Lab) -> None:
+    def refusal() -> str:
+        try:
+            gate.submit("gate", f"stray-{uuid.uuid4().hex[:6]}", gpus=8)
+        except ApiError as error:
+            return str(error)
+        return ""
+
+    # The API server learns of the policy a moment after it was made.
+    assert "no queue: Kueue gave it none yet" in eventually(refusal)

@@ -186,3 +186,21 @@ def test_shares_that_do_not_fit_create_nothing() -> None:
     with pytest.raises(UserError):
         made.append(queueing(given))
     assert not made
+
+
+def test_a_job_without_a_queue_is_refused_where_jobs_are_queued(made: Graph) -> None:
+    spec = made.find("ValidatingAdmissionPolicy")["spec"]
+    assert spec["matchConstraints"]["namespaceSelector"] == {
+        "matchLabels": {"trainstack.dev/queueing": "required"}
+    }
+    queued = [row["resources"] for row in spec["matchConstraints"]["resourceRules"]]
+    assert queued == [["pods"], ["jobs"], ["jobsets"], ["trainjobs"]]
+    assert made.find("ValidatingAdmissionPolicyBinding")["spec"]["validationActions"] == ["Deny"]
+
+
+def test_no_pod_of_a_team_has_a_priority_of_the_system(made: Graph) -> None:
+    quota = made.find("ResourceQuota", "team-research-priorities")["spec"]
+    assert quota["hard"] == {"pods": "0"}
+    (scope,) = quota["scopeSelector"]["matchExpressions"]
+    assert (scope["scopeName"], scope["operator"]) == ("PriorityClass", "In")
+    assert scope["values"] == ["system-cluster-critical", "system-node-critical"]

@@ -104,11 +104,7 @@ def test_the_queue_admits_it_and_the_provider_runs_a_failed_one_again(job: Mappi
 def test_the_engine_ignores_what_kueue_writes(made: Graph) -> None:
     request = made.requests["Job:dev-smoke-job"]
     assert made.find("Job", "-job")["spec"]["activeDeadlineSeconds"] == 1200 + 900
-    assert list(request.ignoreChanges) == [
-        "spec.suspend",
-        "spec.template.spec.nodeSelector",
-        "spec.template.spec.tolerations",
-    ]
+    assert list(request.ignoreChanges) == ["spec.suspend", "spec.template.spec.nodeSelector"]
     assert request.deleteBeforeReplace
 
 

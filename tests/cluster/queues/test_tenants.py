@@ -1,0 +1,168 @@
+"""What members of a team may do, asked of the real API server: all in their namespace, nothing elsewhere."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from components.kubernetes.queueing.kueue import API_VERSION, GATE_NAMESPACE
+from components.kubernetes.queueing.quotas import TeamArgs
+from rehearsal.controlplane.api import Access, Api, ApiError, Object
+from rehearsal.controlplane.certificates import Authority
+from rehearsal.controlplane.order import ControlPlane
+from tests.cluster.queues.lab import Lab, flavor, machines, queues
+
+TEAMS: list[TeamArgs] = [{"name": "Research", "weight": 1}, {"name": "Vision", "weight": 1}]
+CPU = flavor("cpu", "g6.2xlarge", 2, gpus=0)
+RBAC = "rbac.authorization.k8s.io/v1"
+# What a team works with.
+KINDS = [
+    ("batch/v1", "Job"), ("jobset.x-k8s.io/v1alpha2", "JobSet"), ("v1", "Pod"), ("v1", "Secret"),
+    ("v1", "ConfigMap"), ("v1", "PersistentVolumeClaim"),
+]  # fmt: skip
+SEEN = [(API_VERSION, "Workload"), (API_VERSION, "LocalQueue"), ("v1", "Event"), ("v1", "LimitRange")]
+# What nobody of a team sees, not even by its name.
+HIDDEN = [
+    (API_VERSION, "ClusterQueue"), (API_VERSION, "ResourceFlavor"), (API_VERSION, "WorkloadPriorityClass"),
+    ("v1", "Namespace"), ("v1", "Node"), (RBAC, "ClusterRole"),
+]  # fmt: skip
+
+
+@dataclass
+class Tenants:
+    """Two teams with a Job and a Secret each; `research` is the connection of a member of the first."""
+
+    lab: Lab
+    research: Api
+    own: str
+    other: str
+
+
+@pytest.fixture(scope="module")
+def tenants(plane: ControlPlane, api: Api) -> Iterator[Tenants]:
+    with machines(api, [CPU], {"cpu": "g6.2xlarge"}), queues(api, [CPU], TEAMS) as lab:
+        own, other = lab.namespaces["Research"], lab.namespaces["Vision"]
+        for team, namespace in lab.namespaces.items():
+            lab.submit(team, f"{team.lower()}-job")
+            lab.nodes(f"{team.lower()}-job")
+            api.create(secret(namespace))
+        group = api.list(RBAC, "RoleBinding", own)[0]["subjects"][0]["name"]
+        assert group.startswith("trainstack:team:research-")
+        pair = Authority(plane.home / "certificates").sign("ada", (group,))
+        access = Access(plane.access.server, plane.access.authority, pair.certificate, pair.key)
+        with Api(access) as member:
+            yield Tenants(lab, member, own, other)
+
+
+def secret(namespace: str) -> Object:
+    metadata = {"name": "token", "namespace": namespace}
+    return {"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "stringData": {"key": "value"}}
+
+
+def job(namespace: str, **pod: Any) -> Object:
+    container = {"name": "main", "image": "example.com/none:1"}
+    spec = {"restartPolicy": "Never", "containers": [container], **pod}
+    return {
+        "apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "more", "namespace": namespace},
+        "spec": {"backoffLimit": 0, "template": {"spec": spec}},
+    }  # fmt: skip
+
+
+def refused(attempt: Callable[..., Any], *args: Any, **more: Any) -> str:
+    """Why the API server refused an attempt."""
+    with pytest.raises(ApiError) as refusal:
+        attempt(*args, **more)
+    assert refusal.value.code == 403, refusal.value
+    return str(refusal.value)
+
+
+def watched(mine: Api, version: str, kind: str, namespace: str) -> Object:
+    """The first object that a watch tells of."""
+    return next(mine.watch(version, kind, namespace, timeout_s=5))[1]
+
+
+def test_members_see_and_change_what_is_theirs(tenants: Tenants) -> None:
+    mine, own = tenants.research, tenants.own
+    for version, kind in (*KINDS, *SEEN):
+        mine.list(version, kind, own)
+    assert mine.get("v1", "Secret", "token", own)["data"]
+    assert watched(mine, "batch/v1", "Job", own)["metadata"]["name"] == "research-job"
+    (pod,) = mine.list("v1", "Pod", own)
+    with pytest.raises(ApiError) as no_kubelet:  # it was let through to the node
+        mine.text(f"/api/v1/namespaces/{own}/pods/{pod['metadata']['name']}/log")
+    assert no_kubelet.value.code != 403
+    mine.create(job(own))
+    mine.patch("batch/v1", "Job", "more", {"metadata": {"labels": {"mine": "yes"}}}, own)
+    mine.delete("batch/v1", "Job", "more", own, propagation="Background")
+
+
+@pytest.mark.parametrize("where", ["the other team's", "the gate's", "the whole cluster's"])
+def test_members_see_and_change_nothing_of_others(tenants: Tenants, where: str) -> None:
+    mine = tenants.research
+    namespace = {"the other team's": tenants.other, "the gate's": GATE_NAMESPACE}.get(where, "")
+    for version, kind in (*KINDS, *SEEN):
+        refused(mine.list, version, kind, namespace)
+        refused(watched, mine, version, kind, namespace)
+    if not namespace:
+        return
+    path = f"/api/v1/namespaces/{namespace}/pods/some"
+    refused(mine.text, f"{path}/log")
+    refused(mine.request, "POST", f"{path}/exec", query={"command": "sh"})
+    refused(mine.get, "batch/v1", "Job", "vision-job", namespace)
+    refused(mine.get, "v1", "Secret", "token", namespace)
+    refused(mine.create, job(namespace))
+    refused(mine.delete, "batch/v1", "Job", "vision-job", namespace)
+    refused(mine.token, namespace, "default")
+
+
+def test_members_do_not_see_what_belongs_to_the_cluster(tenants: Tenants) -> None:
+    for version, kind in HIDDEN:
+        refused(tenants.research.list, version, kind)
+
+
+def test_members_cannot_give_themselves_more(tenants: Tenants) -> None:
+    mine, own = tenants.research, tenants.own
+    reference = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "cluster-admin"}
+    subject = {"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": "ada"}
+    for kind, namespace in (("RoleBinding", own), ("ClusterRoleBinding", "")):
+        metadata = {"name": "more", **({"namespace": namespace} if namespace else {})}
+        binding = {"apiVersion": RBAC, "kind": kind, "metadata": metadata}
+        refused(mine.create, {**binding, "roleRef": reference, "subjects": [subject]})
+    unmanaged = {"metadata": {"labels": {"trainstack.dev/queueing": None}}}
+    refused(mine.patch, "v1", "Namespace", own, unmanaged)
+    refused(mine.patch, API_VERSION, "LocalQueue", "default", {"spec": {"clusterQueue": tenants.other}}, own)
+    refused(mine.delete, API_VERSION, "LocalQueue", "default", own)
+    refused(mine.delete, "v1", "LimitRange", "default-requests", own)
+    refused(mine.delete, "v1", "ResourceQuota", "no-system-priority", own)
+    (workload,) = mine.list(API_VERSION, "Workload", own)
+    named = (API_VERSION, "Workload", workload["metadata"]["name"])
+    refused(mine.patch, *named, {"spec": {"priority": 10**6}}, own)
+    refused(mine.patch, *named, {"status": {}}, own, subresource="status")
+
+
+def test_a_pod_past_its_queue_is_refused_or_waits(tenants: Tenants) -> None:
+    mine, own = tenants.research, tenants.own
+    pod: Object = {
+        "apiVersion": "v1", "kind": "Pod", "metadata": {"name": "direct", "namespace": own},
+        "spec": job(own)["spec"]["template"]["spec"],
+    }  # fmt: skip
+    placed = {**pod, "spec": {**pod["spec"], "nodeName": "cpu-0"}}
+    with pytest.raises(ApiError, match="schedulingGates have been cleared"):
+        mine.create(placed, dry_run=True)
+    made = mine.create(pod, dry_run=True)
+    assert made["metadata"]["labels"]["kueue.x-k8s.io/queue-name"] == "default"
+    assert {"name": "kueue.x-k8s.io/admission"} in made["spec"]["schedulingGates"]
+    with pytest.raises(ApiError, match='serviceaccount "watcher" not found'):
+        mine.create({**pod, "spec": {**pod["spec"], "serviceAccountName": "watcher"}}, dry_run=True)
+    with pytest.raises(ApiError, match="violates PodSecurity"):
+        mine.create({**pod, "spec": {**pod["spec"], "hostNetwork": True}}, dry_run=True)
+
+
+@pytest.mark.parametrize("name", ["system-node-critical", "system-cluster-critical"])
+def test_no_pod_of_a_team_ranks_with_those_of_the_system(tenants: Tenants, name: str) -> None:
+    # The scheduler would stop other teams' pods for it, whatever the queues say.
+    spec = job(tenants.own, priorityClassName=name)["spec"]["template"]["spec"]
+    metadata = {"name": "first", "namespace": tenants.own}
+    pod: Object = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
+    assert "exceeded quota: no-system-priority" in refused(tenants.research.create, pod, dry_run=True)
