@@ -1,6 +1,10 @@
-"""Helm releases: `kubernetes:helm.sh/v3:Release`."""
+"""Helm releases: `kubernetes:helm.sh/v3:Release`.
 
-from collections.abc import Iterator, Mapping
+Sources: pulumi/pulumi-kubernetes provider/pkg/provider/helm_release.go; helm/helm v3.20.2 pkg/action,
+install.go and upgrade.go (availableName, prepareUpgrade, failRelease).
+"""
+
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from rehearsal.core import properties
@@ -59,7 +63,7 @@ def diff(old_inputs: Properties, new: Properties) -> Diff:
 
 
 def create(call: Call, cluster: Cluster, inputs: Properties) -> tuple[str, Properties]:
-    """Install a chart. Raises RefusalError, or InitFailedError when its pods have no node to run on."""
+    """Install a chart. Raises RefusalError, or InitFailedError as `settle` does."""
     name, namespace = str(inputs["name"]), str(inputs.get("namespace") or "default")
     identifier = f"{namespace}/{name}"
     chart = known(call, inputs)
@@ -77,25 +81,33 @@ def create(call: Call, cluster: Cluster, inputs: Properties) -> tuple[str, Prope
                     f'Unable to continue with install: CustomResourceDefinition "{crd.name}" exists and '
                     "cannot be imported into the current release: invalid ownership metadata",
                 )
-    outputs = outputs_of(inputs, chart, revision=1)
-    cluster.state.insert(
-        package="kubernetes", type=HELM_RELEASE, scope=cluster.scope, id=identifier, urn=call.urn, name=name,
-        inputs=inputs, outputs=outputs,
-    )  # fmt: skip
+    record = insert(call, cluster, identifier, inputs, outputs_of(inputs, chart, revision=1))
     _make_services(cluster, chart, inputs, namespace)
-    wait(call, cluster, identifier, inputs, outputs)
-    return identifier, outputs
+    return identifier, settle(call, cluster, record, None, lambda: _remove_services(cluster, record))
 
 
-def update(call: Call, cluster: Cluster, record: Record, inputs: Properties) -> Properties:
-    """Upgrade a release."""
+def insert(call: Call, cluster: Cluster, identifier: str, inputs: Properties, outputs: Properties) -> Record:
+    """Note that an install begins."""
+    record = cluster.state.insert(
+        package="kubernetes", type=HELM_RELEASE, scope=cluster.scope, id=identifier, urn=call.urn,
+        name=str(inputs["name"]), inputs=inputs, outputs=outputs,
+    )  # fmt: skip
+    return _note(cluster, record, "pending-install")
+
+
+def update(call: Call, cluster: Cluster, before: Record, inputs: Properties) -> Properties:
+    """Upgrade a release. Raises RefusalError, or InitFailedError as `settle` does."""
     chart = known(call, inputs)
-    outputs = outputs_of(inputs, chart, revision=int(record.outputs["status"]["revision"]) + 1)
-    cluster.state.replace(record, inputs=inputs, outputs=outputs)
-    _remove_services(cluster, record)
-    _make_services(cluster, chart, inputs, outputs["namespace"])
-    wait(call, cluster, record.id, inputs, outputs)
-    return outputs
+    outputs = outputs_of(inputs, chart, revision=int(before.outputs["status"]["revision"]) + 1)
+    record = begin(cluster, before, inputs, outputs)
+
+    def switch(old: Record, new: Record) -> None:
+        _remove_services(cluster, old)
+        found = find(str(new.inputs.get("chart")))
+        _make_services(cluster, found, new.inputs, new.outputs["namespace"])
+
+    switch(before, record)
+    return settle(call, cluster, record, before, lambda: switch(record, before))
 
 
 def delete(cluster: Cluster, record: Record) -> None:
@@ -241,21 +253,80 @@ def outputs_of(inputs: Properties, chart: Chart | None, revision: int) -> Proper
     }
 
 
-def wait(call: Call, cluster: Cluster, id: str, inputs: Properties, outputs: Properties) -> None:
-    """A chart's own pods are not run, but without a node that takes them the release never becomes ready."""
-    if inputs.get("skipAwait") or str(outputs["status"]["chart"]).endswith("-crd"):
-        return
-    timeout = float(inputs.get("timeout") or call.timeout_s or _TIMEOUT_S)
+def settle(
+    call: Call, cluster: Cluster, record: Record, before: Record | None, undo: Callable[[], None]
+) -> Properties:
+    """Wait for a release that is pending, and note how it ended; its outputs.
+
+    Raises RefusalError for an atomic install that failed, of which nothing is left, and InitFailedError for
+    every other failure. `undo` is called before an atomic release is uninstalled or rolled back to `before`.
+    """
+    reason, details = _wait(call, cluster, record)
+    if not reason:
+        return _note(cluster, record, "deployed").outputs
+    atomic, failed = bool(record.inputs.get("atomic")), f"release {record.name} failed, and has been "
+    if atomic and before is None:
+        undo()
+        cluster.state.remove(record)
+        reason = f"{failed}uninstalled due to atomic being set: {reason}"
+        raise RefusalError("InstallFailed", "; ".join([reason, *details]))
+    outputs = _note(cluster, record, "failed").outputs
+    if atomic and before and before.outputs["status"]["status"] == "deployed":
+        undo()
+        revision = outputs["status"]["revision"] + 1
+        status = {**before.outputs["status"], "revision": revision}
+        cluster.state.replace(record, inputs=before.inputs, outputs={**before.outputs, "status": status})
+        reason = f"{failed}rolled back due to atomic being set: {reason}"
+    elif atomic:
+        found = "unable to find a previously successful release when attempting to rollback"
+        reason = f"{found}. original upgrade error: {reason}"
+    said = (
+        f'Helm release "{record.id}" {"" if before else "was created, but "}failed to initialize completely. '
+        "Use Helm CLI to investigate: failed to become available within allocated timeout. "
+        f"Error: Helm Release {record.id}: {reason}"
+    )
+    raise InitFailedError(record.id, outputs, [said, *details])
+
+
+def begin(cluster: Cluster, record: Record, inputs: Properties, outputs: Properties) -> Record:
+    """Note that an upgrade begins. Raises RefusalError when a killed one left the release pending."""
+    status, revision = record.outputs["status"]["status"], record.outputs["status"]["revision"]
+    if status.startswith("pending"):
+        where = f"{record.inputs['name']} --namespace {record.outputs['namespace']}"
+        raise RefusalError(
+            "Pending",
+            "another operation (install/upgrade/rollback) is in progress",
+            f"The release is {status} at revision {revision}: where nothing works on it, a killed update "
+            f"left it so. Run helm uninstall {where}, or helm rollback {where}; in a rehearsal, destroy it.",
+        )
+    return _note(cluster, cluster.state.replace(record, inputs=inputs, outputs=outputs), "pending-upgrade")
+
+
+def _note(cluster: Cluster, record: Record, status: str) -> Record:
+    outputs = {**record.outputs, "status": {**record.outputs["status"], "status": status}}
+    return cluster.state.replace(record, inputs=record.inputs, outputs=outputs)
+
+
+def _wait(call: Call, cluster: Cluster, record: Record) -> tuple[str, list[str]]:
+    """Why a release is not ready, in Helm's words, and details; empty when it is.
+
+    A chart's own pods are not run, but without a node that takes them the release never becomes ready.
+    """
+    inputs = record.inputs
+    skipped = inputs.get("skipAwait") and not inputs.get("atomic")
+    if skipped or str(record.outputs["status"]["chart"]).endswith("-crd"):
+        return "", []
+    timeout = float(inputs.get("timeout") or _TIMEOUT_S)
 
     def message() -> str:
         return place({}, nodes(cluster), {})[1]
 
+    def details() -> list[str]:
+        return [message()]
+
+    ends = ("context deadline exceeded", "context canceled")
     try:
-        awaits.until(call, id, timeout, lambda: not message(), lambda: [message()], stuck=lambda: True)
+        awaits.until(call, record.id, timeout, lambda: not message(), details, stuck=lambda: True, ends=ends)
     except awaits.GaveUpError as error:
-        reason = (
-            f'Helm release "{id}" was created, but failed to initialize completely. '
-            "Use Helm CLI to investigate: failed to become available within allocated timeout. "
-            f"Error: Helm Release {id}: context deadline exceeded"
-        )
-        raise InitFailedError(id, outputs, [reason, *error.details]) from error
+        return error.headline, error.details
+    return "", []

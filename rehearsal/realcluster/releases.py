@@ -17,7 +17,7 @@ from rehearsal.realcluster.plane import Plane
 
 
 def create(call: Call, plane: Plane, cluster: RealCluster, inputs: Properties) -> tuple[str, Properties]:
-    """Install a chart. Raises RefusalError, or InitFailedError when its pods have no node to run on."""
+    """Install a chart. Raises RefusalError, or InitFailedError as `helm.settle` does."""
     name, namespace = str(inputs["name"]), str(inputs.get("namespace") or "default")
     identifier = f"{namespace}/{name}"
     chart = helm.known(call, inputs)
@@ -28,28 +28,33 @@ def create(call: Call, plane: Plane, cluster: RealCluster, inputs: Properties) -
     _require_namespace(cluster, namespace, make=bool(inputs.get("createNamespace")))
     outputs = helm.outputs_of(inputs, chart, revision=1)
     _install(plane, cluster, chart, inputs, namespace)
-    cluster.state.insert(
-        package="kubernetes", type=HELM_RELEASE, scope=cluster.scope, id=identifier, urn=call.urn, name=name,
-        inputs=inputs, outputs=outputs,
-    )  # fmt: skip
-    helm.wait(call, cluster, identifier, inputs, outputs)
-    return identifier, outputs
+    record = helm.insert(call, cluster, identifier, inputs, outputs)
+    return identifier, helm.settle(call, cluster, record, None, lambda: _uninstall(plane, cluster, record))
 
 
-def update(call: Call, plane: Plane, cluster: RealCluster, record: Record, inputs: Properties) -> Properties:
-    """Upgrade a release."""
+def update(call: Call, plane: Plane, cluster: RealCluster, before: Record, inputs: Properties) -> Properties:
+    """Upgrade a release. Raises RefusalError, or InitFailedError as `helm.settle` does."""
     chart = helm.known(call, inputs)
-    outputs = helm.outputs_of(inputs, chart, revision=int(record.outputs["status"]["revision"]) + 1)
-    _install(plane, cluster, chart, inputs, outputs["namespace"])
-    cluster.state.replace(record, inputs=inputs, outputs=outputs)
-    helm.wait(call, cluster, record.id, inputs, outputs)
-    return outputs
+    outputs = helm.outputs_of(inputs, chart, revision=int(before.outputs["status"]["revision"]) + 1)
+    record = helm.begin(cluster, before, inputs, outputs)
+
+    def install(release: Record) -> None:
+        namespace = str(release.outputs["namespace"])
+        _install(plane, cluster, find(str(release.inputs.get("chart"))), release.inputs, namespace)
+
+    install(record)
+    return helm.settle(call, cluster, record, before, lambda: install(before))
 
 
 def delete(plane: Plane, cluster: RealCluster, record: Record) -> None:
     """Uninstall a release. Raises RefusalError while objects of its custom kinds exist."""
+    helm.refuse_left(cluster, record, find(str(record.inputs.get("chart") or "")))
+    _uninstall(plane, cluster, record)
+    cluster.state.remove(record)
+
+
+def _uninstall(plane: Plane, cluster: RealCluster, record: Record) -> None:
     chart = find(str(record.inputs.get("chart") or ""))
-    helm.refuse_left(cluster, record, chart)
     if chart and chart.name in ADDONS:
         plane.remove(chart.name)
     elif chart:
@@ -59,7 +64,6 @@ def delete(plane: Plane, cluster: RealCluster, record: Record) -> None:
                 cluster.api.delete(
                     body["apiVersion"], body["kind"], metadata["name"], metadata.get("namespace", "")
                 )
-    cluster.state.remove(record)
 
 
 _CRD = "CustomResourceDefinition"

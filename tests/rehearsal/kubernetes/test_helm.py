@@ -1,5 +1,8 @@
 """Helm releases, the CRDs they bring, and what happens to those."""
 
+import contextlib
+import threading
+
 import pytest
 
 from rehearsal.core.model import InitFailedError, Properties, RefusalError
@@ -90,13 +93,98 @@ def test_an_unknown_chart_is_accepted_with_a_warning(rehearsed: Rehearsed) -> No
 
 
 def test_a_release_needs_a_node_that_takes_its_pods(rehearsed: Rehearsed) -> None:
-    for record in rehearsed.state.find(type="aws:eks/nodeGroup:NodeGroup"):
-        rehearsed.state.remove(record)
+    without_nodes(rehearsed)
     taint = [{"key": "nvidia.com/gpu", "value": "present", "effect": "NO_SCHEDULE"}]
     rehearsed.node_group("gpu", "g5.12xlarge", taints=taint)
     with pytest.raises(InitFailedError, match="context deadline exceeded") as failed:
         rehearsed.create(RELEASE, {**KUEUE, "timeout": 1}, "kueue")
     assert "untolerated taint {nvidia.com/gpu: present}" in failed.value.reasons[-1]
+
+
+def without_nodes(rehearsed: Rehearsed) -> None:
+    for record in rehearsed.state.find(type="aws:eks/nodeGroup:NodeGroup"):
+        rehearsed.state.remove(record)
+
+
+def status(rehearsed: Rehearsed, key: str) -> tuple[str, int]:
+    found = rehearsed.cloud.read(rehearsed.call(RELEASE, "kueue"), key, {})
+    assert found
+    return found[1]["status"]["status"], found[1]["status"]["revision"]
+
+
+# tests/cluster/provider/test_releases.py shows the same with the real provider.
+TOLD = 'Helm release "kueue-system/kueue" {}failed to initialize completely. Use Helm CLI to investigate: '
+LATE = "context deadline exceeded"
+
+
+def test_a_failed_release_is_upgraded_and_a_refresh_forgets_that_it_failed(rehearsed: Rehearsed) -> None:
+    without_nodes(rehearsed)
+    late, call = {**KUEUE, "timeout": 1}, rehearsed.call(RELEASE, "kueue")
+    with pytest.raises(InitFailedError) as failed:
+        rehearsed.create(RELEASE, late, "kueue")
+    key, outputs = failed.value.id, failed.value.outputs
+    assert failed.value.reasons[0].startswith(TOLD.format("was created, but "))
+    assert failed.value.reasons[0].endswith(f"Error: Helm Release {key}: {LATE}")
+    assert outputs["status"]["status"] == "failed"
+    with pytest.raises(RefusalError, match="cannot re-use a name that is still in use"):
+        rehearsed.create(RELEASE, late, "kueue")
+    with pytest.raises(InitFailedError) as failed:
+        rehearsed.cloud.update(call, key, outputs, late, preview=False)
+    assert failed.value.reasons[0].startswith(TOLD.format(""))
+    assert status(rehearsed, key) == ("failed", 2)
+    rehearsed.node_group()
+    rehearsed.cloud.update(call, key, outputs, late, preview=False)
+    assert status(rehearsed, key) == ("deployed", 3)
+
+
+def test_an_atomic_release_leaves_nothing_or_what_was_before(rehearsed: Rehearsed) -> None:
+    without_nodes(rehearsed)
+    atomic, call = {**KUEUE, "timeout": 1, "atomic": True}, rehearsed.call(RELEASE, "kueue")
+    said = f"release kueue failed, and has been uninstalled due to atomic being set: {LATE}"
+    with pytest.raises(RefusalError, match=said):
+        rehearsed.create(RELEASE, atomic, "kueue")
+    assert rehearsed.state.count("kubernetes") == 0
+    group = rehearsed.node_group()
+    key, outputs = rehearsed.create(RELEASE, atomic, "kueue")
+    rehearsed.state.remove(group)
+    with pytest.raises(
+        InitFailedError, match=f"has been rolled back due to atomic being set: {LATE}"
+    ) as failed:
+        rehearsed.cloud.update(call, key, outputs, {**atomic, "version": "0.20.0"}, preview=False)
+    assert failed.value.outputs["status"]["status"] == "failed"
+    assert status(rehearsed, key) == ("deployed", 3)
+    inputs, _ = rehearsed.cloud.read(call, key, {}) or ({}, {})
+    assert inputs["version"] == KUEUE["version"]
+
+
+def test_an_interrupted_install_has_failed_and_one_that_was_killed_is_pending(rehearsed: Rehearsed) -> None:
+    without_nodes(rehearsed)
+    threading.Timer(0.3, rehearsed.cancelled.set).start()
+    with pytest.raises(InitFailedError, match="context canceled") as failed:
+        rehearsed.create(RELEASE, KUEUE, "kueue")
+    key, outputs = failed.value.id, failed.value.outputs
+    rehearsed.cancelled.clear()
+
+    def upgrade() -> None:
+        rehearsed.cloud.update(rehearsed.call(RELEASE, "kueue"), key, outputs, KUEUE, preview=False)
+
+    def killed() -> None:
+        with contextlib.suppress(InitFailedError):
+            upgrade()
+
+    waiting = threading.Thread(target=killed)
+    waiting.start()
+    while status(rehearsed, key)[0] != "pending-upgrade":
+        assert waiting.is_alive()
+    # Nothing tells the next engine from one that comes after a daemon that was killed here.
+    with pytest.raises(RefusalError, match="another operation") as refused:
+        upgrade()
+    assert "helm rollback kueue --namespace kueue-system" in str(refused.value)
+    rehearsed.cancelled.set()
+    waiting.join()
+    assert status(rehearsed, key) == ("failed", 2)
+    rehearsed.cloud.delete(rehearsed.call(RELEASE, "kueue"), key, outputs)
+    assert rehearsed.state.count("kubernetes") == 0
 
 
 def test_names_are_made_up_and_changes_are_seen(rehearsed: Rehearsed) -> None:
