@@ -99,6 +99,11 @@ def test_the_native_cli_sees_the_same_state(lived: Life) -> None:
     assert "encryptionsalt" not in committed, "a rehearsal must not write into the stack file"
 
 
+def test_the_webhooks_of_kueue_were_asked_before_its_first_object(lived: Life) -> None:
+    (said,) = (text for path, text in lived.written.items() if path.name.startswith("kueue-ready-"))
+    assert said.endswith("a dry run of ResourceFlavor a100 was answered: 201\n")
+
+
 def test_no_secret_is_in_the_state_or_in_a_log(lived: Life) -> None:
     assert len(lived.password) >= 20
     assert len(lived.written) >= 4
