@@ -10,7 +10,10 @@ up: setup ## Rehearse the environment dev-aws: a real `pulumi up`, offline, gate
 down: setup ## Destroy the rehearsed environment again
 	@$(VENV)/trainstack destroy -s dev-aws --rehearse --yes
 
-test: setup lint unit ## Everything that CI runs
+# The type checker has one thread, and the compilers the rest of the machine.
+test: setup ## Everything that CI runs
+	$(MAKE) -j2 lint binaries
+	$(MAKE) unit
 
 lint: setup
 	$(VENV)/ruff check .
