@@ -11,17 +11,16 @@ import tempfile
 import time
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from components.kubernetes.queueing import kueue_values  # noqa: E402
-from rehearsal.controlplane.order import Order, running  # noqa: E402
-from rehearsal.core.schema import Schemas  # noqa: E402
-from rehearsal.core.state import State  # noqa: E402
-from rehearsal.kubernetes.cloud import KubernetesCloud  # noqa: E402
-from tests.cluster.differential.comparison import compare  # noqa: E402
-from tests.cluster.differential.corpus import corpus  # noqa: E402
-from tests.rehearsal.kubernetes.harness import Rehearsed  # noqa: E402
+from components.kubernetes.queueing import kueue_values
+from rehearsal.controlplane.order import Order, running
+from rehearsal.core.schema import Schemas
+from rehearsal.core.state import State
+from rehearsal.kubernetes.cloud import KubernetesCloud
+from tests.cluster.differential.comparison import compare
+from tests.cluster.differential.corpus import corpus
+from tests.rehearsal.kubernetes.harness import Rehearsed
 
 
 def main() -> None:

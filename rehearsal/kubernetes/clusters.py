@@ -1,5 +1,6 @@
 """Which emulated cluster a provider talks to, and what is in it."""
 
+import functools
 import json
 import re
 from collections.abc import Iterator, Mapping
@@ -169,7 +170,7 @@ def _server(kubeconfig: Any, context: Any) -> str:
         try:
             if "\n" not in content and not content.lstrip().startswith("{") and Path(content).is_file():
                 content = Path(content).read_text()
-            content = YAML(typ="safe").load(StringIO(content))
+            content = _parsed(content)
         except (YAMLError, OSError, UnicodeDecodeError) as error:
             raise _no_config(f"failed to parse kubeconfig: {error}") from error
     if not isinstance(content, Mapping):
@@ -184,6 +185,11 @@ def _server(kubeconfig: Any, context: Any) -> str:
             f"kubeconfig has no cluster for its context {json.dumps(content.get('current-context'))}"
         )
     return str(clusters[chosen].get("server") or "")
+
+
+@functools.lru_cache(maxsize=8)  # every request brings its kubeconfig along
+def _parsed(text: str) -> Any:
+    return YAML(typ="safe").load(StringIO(text))
 
 
 def _no_config(reason: str) -> RefusalError:

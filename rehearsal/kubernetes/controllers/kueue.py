@@ -8,6 +8,7 @@ from typing import Any
 from rehearsal.core.model import Record
 from rehearsal.kubernetes.clusters import Cluster
 from rehearsal.kubernetes.kueue_config import configuration
+from rehearsal.kubernetes.rules.pods.workloads import matches
 from rehearsal.workloads import quantity
 from rehearsal.workloads.scheduling import Taint, requests, tolerates
 from rehearsal.workloads.translate import Object
@@ -96,19 +97,7 @@ def _selects(cluster: Cluster, queue: Record, namespace: str) -> bool:
     record = cluster.get("Namespace", "", namespace)
     found = (record.inputs.get("metadata") or {}).get("labels") or {} if record else {}
     labels = {**found, "kubernetes.io/metadata.name": namespace}
-    if any(labels.get(key) != value for key, value in (selector.get("matchLabels") or {}).items()):
-        return False
-    for row in selector.get("matchExpressions") or ():
-        value, values = labels.get(row["key"]), row.get("values") or ()
-        verdicts = {
-            "In": value in values,
-            "NotIn": value not in values,
-            "Exists": value is not None,
-            "DoesNotExist": value is None,
-        }
-        if not verdicts.get(row["operator"], False):
-            return False
-    return True
+    return matches(selector, labels)
 
 
 def _assign(cluster: Cluster, queue: Record, wanted: Mapping[str, Decimal], spec: Object) -> Admission:

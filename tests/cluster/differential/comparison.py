@@ -73,31 +73,31 @@ def compare(sequences: tuple[Sequence, ...], rehearsed: Rehearsed, api: Api) -> 
     found, listed = Comparison(), exceptions()
     try:
         for sequence in sequences:
-            said = _compared(sequence, emulation, server)
-            if said is None or isinstance(said, list):
-                (found.agree if said is None else found.foreseen).append(sequence.name)
-                found.idle += [sequence.name] if sequence.name in listed else []
-            elif sequence.name in listed:
-                found.excepted.append(sequence.name)
+            only_pods, said = _compared(sequence, emulation, server)
+            name, excepted = sequence.name, sequence.name in listed
+            if said and not excepted:
+                found.disagree[name] = said
+            elif said:
+                found.excepted.append(name)
             else:
-                found.disagree[sequence.name] = said
+                (found.foreseen if only_pods else found.agree).append(name)
+                found.idle += [name] if excepted else []
     finally:
         server.close()
     return found
 
 
-def _compared(sequence: Sequence, emulation: Emulation, server: Server) -> str | list[Step] | None:
-    """None for agreement; the steps whose pods both refuse; or what both said."""
+def _compared(sequence: Sequence, emulation: Emulation, server: Server) -> tuple[bool, str]:
+    """Whether the API server was asked for pods instead, and what both said where they disagree."""
     asked = [*sequence.steps]
     ours = emulation.answer(sequence)
     pods = [number for number, step in enumerate(asked) if foreseen(step, ours[number])]
     for number in pods:
         asked[number] = Step("create", POD, _first_pod(asked[number]))
-    judged = Sequence(sequence.name, sequence.world, tuple(asked))
-    theirs = server.answer(judged, ours)
+    theirs = server.answer(Sequence(sequence.name, sequence.world, tuple(asked)), ours)
     if all(agree(our, their) for our, their in zip(ours, theirs, strict=True)):
-        return [sequence.steps[number] for number in pods] or None
-    return "\n".join(
+        return bool(pods), ""
+    return bool(pods), "\n".join(
         f"{step.verb} {step.token}\n  emulation: {our}\n  server: {their}"
         for step, our, their in zip(sequence.steps, ours, theirs, strict=True)
     )

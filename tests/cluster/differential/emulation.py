@@ -10,6 +10,7 @@ from tests.cluster.differential.verdicts import ACCEPTED, Verdict, fields
 from tests.rehearsal.kubernetes.harness import Rehearsed, kubeconfig
 
 _RULE = re.compile(r"\((K8S-[A-Z]+-\d+)\)(?:, |\]|$|\.)")
+_ENDPOINT = "https://differential.example"
 _CLUSTER = "aws:eks/cluster:Cluster"
 
 
@@ -19,22 +20,21 @@ class Emulation:
     def __init__(self, rehearsed: Rehearsed, version: str) -> None:
         self._rehearsed, self._version, self._made = rehearsed, version, 0
         rehearsed.cancelled.set()
+        rehearsed.config["kubeconfig"] = kubeconfig(_ENDPOINT)
 
     def answer(self, sequence: Sequence) -> list[Verdict]:
         """What each step gets. Raises AssertionError when the world is not accepted."""
         self._made += 1
-        name, endpoint = f"c{self._made}", f"https://c{self._made}.example"
+        name, version = f"c{self._made}", {"version": self._version}
         arn = f"arn:aws:eks:eu-central-1:123456789012:cluster/{name}"
-        version = {"version": self._version}
-        outputs = {"name": name, "arn": arn, "endpoint": endpoint, **version}
+        outputs = {"name": name, "arn": arn, "endpoint": _ENDPOINT, **version}
         cluster = self._rehearsed.aws(_CLUSTER, name, {"name": name, **version}, outputs)
         try:
-            return self._answer(sequence, arn, endpoint)
+            return self._answer(sequence, arn)
         finally:
             self._rehearsed.state.remove(cluster)
 
-    def _answer(self, sequence: Sequence, arn: str, endpoint: str) -> list[Verdict]:
-        self._rehearsed.config["kubeconfig"] = kubeconfig(endpoint)
+    def _answer(self, sequence: Sequence, arn: str) -> list[Verdict]:
         ids: dict[tuple[str, str, str], tuple[str, Properties]] = {}
         spaces = [Step("create", NAMESPACE, {"metadata": {"name": "lab"}})]
         if any(
