@@ -21,6 +21,7 @@ _AMOUNTS = re.compile(
 _LEFT_OUT = (
     "LimitRangeSpec needs limits,",
     "NetworkPolicySpec needs podSelector,",
+    "PodFailurePolicy needs rules,",
     "PriorityClass needs value,",
     "ResourceClaimTemplateSpec needs spec,",
 )

@@ -10,6 +10,7 @@ _LABEL = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
 _LABEL_1035 = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?")
 _SUBDOMAIN = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
 _QUALIFIED = re.compile(r"([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]")
+_SHARE = re.compile(r"[0-9]+%")
 _PORT_NAME = re.compile(r"(?=.{1,15}$)(?=.*[a-z])(?!.*--)[a-z0-9]([-a-z0-9]*[a-z0-9])?")
 
 
@@ -72,6 +73,15 @@ def label_value(value: str) -> str | None:
         "a valid label must be an empty string or consist of at most 63 alphanumeric characters, '-', '_' or "
         "'.', and must start and end with an alphanumeric character"
     )
+
+
+def count_or_share(value: float | str, most: int | None = None) -> str | None:
+    """A count that is not negative, or a share such as `25%` of at most `most` percent."""
+    if not isinstance(value, str):
+        return "must be greater than or equal to 0" if value < 0 else None
+    if not _SHARE.fullmatch(value):
+        return "a valid percent string must be a numeric string followed by an ending '%'"
+    return f"must not be greater than {most}%" if most is not None and int(value[:-1]) > most else None
 
 
 def port_name(value: str) -> str | None:

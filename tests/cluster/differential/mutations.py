@@ -8,8 +8,10 @@ from typing import Any
 from rehearsal.core.model import Properties
 
 Path = tuple[str | int, ...]
-# Without a namespace that exists the rest is not looked at.
-_LEFT_ALONE = (("metadata",), ("metadata", "namespace"))
+# Without a namespace that exists the rest is not looked at; what to wait for only the provider reads.
+_LEFT_ALONE = (
+    ("metadata",), ("metadata", "namespace"), ("metadata", "annotations", "pulumi.com/waitFor"),
+)  # fmt: skip
 # Each takes the value at a path and gives another one, or KEEP where it does not apply.
 KEEP, GONE = object(), object()
 

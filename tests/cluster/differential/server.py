@@ -17,6 +17,7 @@ _MANAGER = "differential"
 _SETTLED_S = 3.0
 # Namespaces of a stack that this control plane has already.
 _THERE = ("kueue-system",)
+_STRICT = {"fieldValidation": "Strict"}
 _APPLY = "application/apply-patch+yaml"
 
 
@@ -93,8 +94,7 @@ class Server:
         query = {"fieldManager": _MANAGER, **({"dryRun": "All"} if dry else {})}
         try:
             if step.verb == "create":
-                strict = {**query, "fieldValidation": "Strict"}
-                self._api.request("POST", self._url(body, named=False), body, query=strict)
+                self._api.request("POST", self._url(body, named=False), body, query={**query, **_STRICT})
                 made.extend([] if dry else [body])
             elif step.verb == "update":
                 self._update(body, query)
@@ -113,7 +113,7 @@ class Server:
             version = {"resourceVersion": live["metadata"]["resourceVersion"]}
             newer = {**body, "metadata": {**body["metadata"], **version}}
             try:
-                self._api.request("PUT", self._url(body), newer, query=query)
+                self._api.request("PUT", self._url(body), newer, query={**query, **_STRICT})
             except ApiError as error:
                 if error.reason != "Conflict":
                     raise

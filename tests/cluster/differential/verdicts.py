@@ -12,8 +12,8 @@ _KEY = r"\[[^\]]*\]"
 _ERROR = re.compile(rf"(?:^|(?<=[\[\s,]))\.?([a-z]\w*(?:\.[\w/-]+|{_KEY})*): (?={_WORDS})")
 _UNKNOWN = re.compile(r'unknown field "([^"]+)"')
 _MISTYPED = re.compile(r"Go struct field (\w+\.\S+) of type")
-# `[0]`, and `[name="main"]` by which a server-side apply tells the items of a list apart.
-_PLACE = re.compile(r"\[(?:\d+|[a-zA-Z]+=[^\]]*)\]")
+# `[0]`, and `[name="main"]` or `[="Deny"]` by which a server-side apply tells the items of a list apart.
+_PLACE = re.compile(r"\[(?:\d+|[a-zA-Z]*=[^\]]*)\]")
 # What the API server fills from a field that a program writes.
 _COPIES = {"spec.clusterIPs": "spec.clusterIP", "spec.persistentvolumesource": "spec"}
 

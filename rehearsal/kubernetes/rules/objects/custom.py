@@ -48,6 +48,8 @@ def _has_schema(inputs: Properties) -> Iterator[Violation]:
             yield required(path)
         elif isinstance(schema, Mapping) and absent(schema.get("type")):
             yield required(f"{path}.type", "must not be empty at the root")
+        elif isinstance(schema, Mapping) and schema.get("type") not in ("object", UNKNOWN):
+            yield invalid(f"{path}.type", schema.get("type"), "must be object at the root")
 
 
 @BOOK.rule("K8S-CRD-006", DEFINITION, source=_SOURCE)
@@ -62,18 +64,19 @@ def _spelt(inputs: Properties) -> Iterator[Violation]:
         yield invalid("spec.group", group, "should be a domain with at least one dot")
     found = [(f"spec.names.{key}", text(names.get(key)))
              for key in ("plural", "singular", "kind", "listKind")]  # fmt: skip
-    for key in ("shortNames", "categories"):
-        found += [(f"spec.names.{key}[{index}]", own) for index, own in texts(names.get(key))]
     for path, own in found:
         if own == "" and path in ("spec.names.plural", "spec.names.kind"):
             yield required(path)
         # Kinds may have capitals.
         elif own and (wrong := grammar.label_1035(own.lower() if path.lower().endswith("kind") else own)):
             yield invalid(path, own, wrong)
-    for index, row in rows(at(inputs, "spec.versions")):
-        own = text(row.get("name"))
+    others = [(f"spec.versions[{index}].name", text(row.get("name")))
+              for index, row in rows(at(inputs, "spec.versions"))]  # fmt: skip
+    for key in ("shortNames", "categories"):
+        others += [(f"spec.names.{key}[{index}]", own) for index, own in texts(names.get(key))]
+    for path, own in others:
         if own is not None and (wrong := grammar.label_1035(own)):
-            yield invalid(f"spec.versions[{index}].name", own, wrong)
+            yield invalid(path, own, wrong)
     if at(inputs, "spec.scope") not in (*_SCOPES, UNKNOWN):
         yield unsupported("spec.scope", at(inputs, "spec.scope"), _SCOPES)
 

@@ -16,7 +16,13 @@ _ROLES = tuple(
 )
 _WITH_PODS = tuple(token.rpartition(":")[2] for token in PODS)
 # Kinds whose names have a grammar of their own, or none.
-_OTHER_NAMES = ("Namespace", "Service", "CertificateSigningRequest", "ClusterTrustBundle")
+_OTHER_NAMES = (
+    "Namespace",
+    "PodDisruptionBudget",
+    "Service",
+    "CertificateSigningRequest",
+    "ClusterTrustBundle",
+)
 _ANNOTATION_BYTES = 256 * 1024
 # What the controller adds to a CronJob's name fits into the name of a Job: 11 characters of 63.
 _CRON_NAME = 52

@@ -17,6 +17,7 @@ NETWORK_POLICY = "kubernetes:networking.k8s.io/v1:NetworkPolicy"
 BUDGET = "kubernetes:policy/v1:PodDisruptionBudget"
 ADMISSION_POLICY = "kubernetes:admissionregistration.k8s.io/v1:ValidatingAdmissionPolicy"
 ADMISSION_BINDING = f"{ADMISSION_POLICY}Binding"
+_PROTOCOLS = ("SCTP", "TCP", "UDP")
 _ACTIONS = ("Audit", "Deny", "Warn")
 _OPERATIONS = ("*", "CONNECT", "CREATE", "DELETE", "UPDATE")
 
@@ -44,10 +45,12 @@ def _peers(inputs: Properties) -> Iterator[Violation]:
 
 @BOOK.rule("K8S-NET-002", NETWORK_POLICY, source=_NETWORKING)
 def _ports(inputs: Properties) -> Iterator[Violation]:
-    """The end of a range of ports is a port that does not come before its beginning."""
+    """Ports have a protocol; the end of a range of them does not come before its beginning."""
     for path, _, rule in _directions(inputs):
         for index, row in rows(rule.get("ports")):
             here, first, last = f"{path}.ports[{index}]", whole(row.get("port")), whole(row.get("endPort"))
+            if row.get("protocol") not in (None, UNKNOWN, *_PROTOCOLS):
+                yield unsupported(f"{here}.protocol", row.get("protocol"), _PROTOCOLS)
             if first is not None and (wrong := grammar.port(first)):
                 yield invalid(f"{here}.port", first, wrong)
             if last is None or row.get("port") is UNKNOWN:
@@ -101,15 +104,9 @@ def _bounds(inputs: Properties) -> Iterator[Violation]:
     """The bounds of a disruption budget are counts or percentages up to 100%."""
     for key in ("minAvailable", "maxUnavailable"):
         value = at(inputs, f"spec.{key}")
-        number = whole(value)
-        if number is not None and number < 0:
-            yield invalid(f"spec.{key}", value, "must be greater than or equal to 0")
-        elif number is None and (words := text(value)) is not None:
-            share = whole(words.removesuffix("%")) if words.endswith("%") else None
-            if share is None:
-                yield invalid(f"spec.{key}", words, "must be an integer or percentage (e.g '5%')")
-            elif not 0 <= share <= 100:
-                yield invalid(f"spec.{key}", words, "must not be greater than 100%")
+        counts = isinstance(value, int | float | str) and not isinstance(value, bool)
+        if counts and (wrong := grammar.count_or_share(value, 100)):
+            yield invalid(f"spec.{key}", value, wrong)
 
 
 @BOOK.rule("K8S-VAP-001", ADMISSION_POLICY, source=_ADMISSION)
@@ -166,6 +163,8 @@ def _actions(inputs: Properties) -> Iterator[Violation]:
     actions = [action for _, action in texts(at(inputs, "spec.validationActions"))]
     if absent(at(inputs, "spec.policyName")):
         yield required("spec.policyName")
+    elif (own := text(at(inputs, "spec.policyName"))) and (wrong := grammar.subdomain(own)):
+        yield invalid("spec.policyName", own, wrong)
     if absent(at(inputs, "spec.validationActions")):
         yield required("spec.validationActions", "at least one validation action is required")
     for index, action in enumerate(actions):

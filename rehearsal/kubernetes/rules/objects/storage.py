@@ -100,7 +100,9 @@ def _driver(inputs: Properties) -> Iterator[Violation]:
     driver = text(mapping(csi).get("driver"))
     if isinstance(csi, dict) and absent(csi.get("volumeHandle")):
         yield required("spec.csi.volumeHandle")
-    if driver and (wrong := grammar.subdomain(driver.lower())):
+    if driver == "":
+        yield required("spec.csi.driver")
+    elif driver and (wrong := grammar.subdomain(driver.lower())):
         yield invalid("spec.csi.driver", driver, wrong)
 
 

@@ -96,6 +96,8 @@ def toleration(path: str, row: Any) -> Iterator[Violation]:
     if unsure(dict(row)):
         return
     key, operator, effect = row.get("key"), row.get("operator") or "Equal", row.get("effect")
+    if isinstance(key, str) and key and (wrong := grammar.label_key(key)):
+        yield invalid(f"{path}.key", key, wrong)
     if not key and operator != "Exists":
         detail = 'operator must be Exists when `key` is empty, which means "match all values and all keys"'
         yield invalid(f"{path}.operator", operator, detail)
@@ -154,7 +156,7 @@ def _restart_policy(inputs: Properties) -> Iterator[Violation]:
 
 @BOOK.rule("K8S-POD-014", *PODS, source=CORE)
 def _security_context(inputs: Properties) -> Iterator[Violation]:
-    """A seccomp profile says which; what is privileged may gain privileges."""
+    """A seccomp profile says which; ids have 31 bits; what is privileged may gain privileges."""
     view = pod(inputs)
     if view is None:
         return
@@ -168,6 +170,13 @@ def _security_context(inputs: Properties) -> Iterator[Violation]:
             yield required(f"{path}.seccompProfile.type", "type is required when seccompProfile is set")
         elif kind is not UNKNOWN and kind is not None and kind not in _SECCOMP:
             yield unsupported(f"{path}.seccompProfile.type", kind, _SECCOMP)
+        ids = [(key, whole(context.get(key))) for key in ("runAsUser", "runAsGroup", "fsGroup")]
+        groups = context.get("supplementalGroups")
+        ids += [(f"supplementalGroups[{index}]", whole(value))
+                for index, value in enumerate(groups if isinstance(groups, list) else ())]  # fmt: skip
+        for key, number in ids:
+            if number is not None and not 0 <= number < 2**31:
+                yield invalid(f"{path}.{key}", number, f"must be between 0 and {2**31 - 1}, inclusive")
         if context.get("allowPrivilegeEscalation") is False and context.get("privileged") is True:
             detail = "cannot set `allowPrivilegeEscalation` to false and `privileged` to true"
             yield invalid(path, dict(context), detail)

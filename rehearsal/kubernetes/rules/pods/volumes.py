@@ -7,7 +7,18 @@ from rehearsal.core.model import UNKNOWN, Properties
 from rehearsal.core.rules.model import Violation
 from rehearsal.kubernetes.rules import grammar
 from rehearsal.kubernetes.rules.book import BOOK, CORE, PODS
-from rehearsal.kubernetes.rules.reading import absent, at, mapping, pod, rows, text, unsure, whole
+from rehearsal.kubernetes.rules.reading import (
+    Object,
+    PodView,
+    absent,
+    at,
+    mapping,
+    pod,
+    rows,
+    text,
+    unsure,
+    whole,
+)
 from rehearsal.kubernetes.rules.words import duplicate, forbidden, invalid, not_found, required
 
 # In the order in which the API server looks for them.
@@ -17,6 +28,7 @@ _SOURCES = (
     "fc", "flexVolume", "configMap", "azureFile", "vsphereVolume", "photonPersistentDisk", "portworxVolume",
     "azureDisk", "storageos", "projected", "scaleIO", "csi", "ephemeral", "image",
 )  # fmt: skip
+_NAMED = {"configMap": "name", "persistentVolumeClaim": "claimName", "secret": "secretName"}
 _SHORTEST_TOKEN_S, _LONGEST_TOKEN_S = 600, 2**32
 
 
@@ -81,18 +93,48 @@ def _mount_paths(inputs: Properties) -> Iterator[Violation]:
             seen.add(where or "")
 
 
-@BOOK.rule("K8S-POD-016", *PODS, source=CORE)
-def _projected_tokens(inputs: Properties) -> Iterator[Violation]:
-    """The token of an account that is projected into a pod is good for ten minutes or more."""
-    view = pod(inputs)
+def _volumes(view: PodView | None) -> Iterator[tuple[str, Object]]:
+    """Every volume of a pod, with its path."""
     for index, volume in rows(view.spec.get("volumes")) if view else ():
-        for place, source in rows(at(volume, "projected.sources")):
-            seconds = whole(at(source, "serviceAccountToken.expirationSeconds"))
-            path = f"{view.path}.volumes[{index}].projected.sources[{place}]" if view else ""
+        yield f"{view.path}.volumes[{index}]" if view else "", volume
+
+
+def _projections(volume: Object) -> Iterator[tuple[str, str, Object]]:
+    """What is projected into a volume: the path from there, the kind of source, the source."""
+    for place, row in rows(at(volume, "projected.sources")):
+        for kind in ("configMap", "downwardAPI", "secret", "serviceAccountToken"):
+            if isinstance(source := row.get(kind), dict):
+                yield f"projected.sources[{place}].{kind}", kind, source
+
+
+@BOOK.rule("K8S-POD-016", *PODS, source=CORE)
+def _projected(inputs: Properties) -> Iterator[Violation]:
+    """Projected tokens are good for ten minutes or more, and every file is projected once."""
+    for path, volume in _volumes(pod(inputs)):
+        seen: set[str] = set()
+        for place, kind, source in _projections(volume):
+            seconds = whole(source.get("expirationSeconds")) if kind == "serviceAccountToken" else None
             if seconds is not None and not _SHORTEST_TOKEN_S <= seconds <= _LONGEST_TOKEN_S:
                 wrong = "less than 10 minutes" if seconds < _SHORTEST_TOKEN_S else "larger than 2^32 seconds"
                 detail = f"may not specify a duration {wrong}"
-                yield invalid(f"{path}.serviceAccountToken.expirationSeconds", seconds, detail)
+                yield invalid(f"{path}.{place}.expirationSeconds", seconds, detail)
+            for _, item in rows(source.get("items")):
+                own = text(item.get("path"))
+                if own and own in seen:
+                    yield invalid(f"{path}.projected", own, "conflicting duplicate paths")
+                seen.add(own or "")
+
+
+@BOOK.rule("K8S-POD-017", *PODS, source=CORE)
+def _named_sources(inputs: Properties) -> Iterator[Violation]:
+    """A volume names the ConfigMap, the Secret or the claim that it is made from."""
+    for path, volume in _volumes(pod(inputs)):
+        found = [(f"{kind}.{key}", volume.get(kind), key) for kind, key in _NAMED.items()]
+        found += [(f"{place}.name", source, "name")
+                  for place, kind, source in _projections(volume) if kind in _NAMED]  # fmt: skip
+        for place, source, key in found:
+            if isinstance(source, dict) and absent(source.get(key)):
+                yield required(f"{path}.{place}")
 
 
 def _names_unknown(volumes: Any) -> bool:

@@ -95,6 +95,17 @@ def _can_roll(inputs: Properties) -> Iterator[Violation]:
         yield invalid(path, update["maxUnavailable"], "may not be 0 when `maxSurge` is 0")
 
 
+@BOOK.rule("K8S-APP-007", DEPLOYMENT, source=_SOURCE)
+def _rolls_by(inputs: Properties) -> Iterator[Violation]:
+    """A rolling update goes by counts, or by shares of the replicas."""
+    for key, most in (("maxSurge", None), ("maxUnavailable", 100)):
+        path = f"spec.strategy.rollingUpdate.{key}"
+        value = at(inputs, path)
+        counts = isinstance(value, int | float | str) and not isinstance(value, bool)
+        if counts and (wrong := grammar.count_or_share(value, most)):
+            yield invalid(path, value, wrong)
+
+
 @BOOK.rule("K8S-APP-005", STATEFUL_SET, source=_SOURCE)
 def _no_deadline(inputs: Properties) -> Iterator[Violation]:
     """Pods that are meant to run on have no deadline."""

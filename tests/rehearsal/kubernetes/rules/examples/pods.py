@@ -123,6 +123,13 @@ EXAMPLES = [
         "spec.volumes[0].projected.sources[0].serviceAccountToken.expirationSeconds",
     ),
     Example(
+        "K8S-POD-017",
+        POD,
+        pod(volumes=[{"name": "v", "configMap": {"name": "a"}}]),
+        {"spec.volumes.0.configMap.name": ""},
+        "spec.volumes[0].configMap.name",
+    ),
+    Example(
         "K8S-POD-014",
         POD,
         pod(),
@@ -268,6 +275,14 @@ EXAMPLES = [
         deployment(),
         {"spec.selector.matchLabels.app": "db"},
         "spec.template.metadata.labels",
+    ),
+    Example(
+        "K8S-APP-007",
+        DEPLOYMENT,
+        deployment(),
+        {"spec.strategy.rollingUpdate": {"maxUnavailable": "a few"}},
+        "spec.strategy.rollingUpdate.maxUnavailable",
+        {"spec.strategy.rollingUpdate": {"maxUnavailable": "25%", "maxSurge": 1}},
     ),
     Example(
         "K8S-APP-006",
