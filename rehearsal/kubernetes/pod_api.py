@@ -24,6 +24,7 @@ from rehearsal.kubernetes.clusters import Cluster, namespace_of
 from rehearsal.kubernetes.controllers.kubelet import Kubelet
 from rehearsal.workloads.job import JobRun
 from rehearsal.workloads.pod import PodRunner
+from rehearsal.workloads.pod_status import pod_status
 from rehearsal.workloads.translate import Pod
 
 Object = Mapping[str, Any]
@@ -195,19 +196,13 @@ def _labels(query: str) -> dict[str, str]:
 def _pod(runner: PodRunner) -> Object:
     """A pod's object, as far as its state here says."""
     pod, state = runner.pod, runner.state
-    container: dict[str, Any] = {"name": state.container or "main", "ready": state.ready}
-    if state.exit_code is not None and state.over:
-        ended = {"exitCode": state.exit_code, "reason": state.reason, "message": state.message}
-        container["state"] = {"terminated": ended}
-    elif state.phase == "Pending" and state.reason != "Unschedulable":
-        container["state"] = {
-            "waiting": {"reason": state.reason or "ContainerCreating", "message": state.message}
-        }
-    else:
-        container["state"] = {"running": {}}
     scheduled: dict[str, Any] = {"type": "PodScheduled", "status": "True"}
     if state.reason == "Unschedulable":
-        scheduled = {**scheduled, "status": "False", "reason": state.reason, "message": state.message}
+        refused = {"status": "False", "reason": state.reason, "message": state.message}
+        status: Object = {"phase": state.phase, "conditions": [{**scheduled, **refused}]}
+    else:
+        told = pod_status(pod.spec["containers"], state)
+        status = {**told, "conditions": [scheduled, *told["conditions"]]}
     return {
         "metadata": {
             "name": pod.name,
@@ -215,7 +210,7 @@ def _pod(runner: PodRunner) -> Object:
             "labels": dict(pod.labels),
             "annotations": dict(pod.annotations),
         },
-        "status": {"phase": state.phase, "conditions": [scheduled], "containerStatuses": [container]},
+        "status": status,
     }
 
 

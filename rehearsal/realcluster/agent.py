@@ -23,11 +23,11 @@ from rehearsal.kubernetes.controllers.nodes import nodes
 from rehearsal.kubernetes.controllers.sandbox import Identity, Sandbox
 from rehearsal.realcluster.cluster import RealCluster, current
 from rehearsal.realcluster.node_objects import node_object
-from rehearsal.realcluster.pod_network import PodNetwork
-from rehearsal.realcluster.pod_status import lost_status, pod_status
+from rehearsal.realcluster.pod_network import PodNetwork, shown_address
 from rehearsal.workloads.controllers import shares, timestamp
 from rehearsal.workloads.faults import put_on
 from rehearsal.workloads.pod import PodRunner, PodState
+from rehearsal.workloads.pod_status import lost_status, pod_status
 from rehearsal.workloads.translate import Pod
 
 _LOG = logging.getLogger("rehearsal")
@@ -159,7 +159,9 @@ class Agent:
             if state == one.reported or one.ending:
                 continue
             try:
-                self._patch_status(one.body, pod_status(one.body, state, one.runner.pod.ip, one.started))
+                shown = shown_address(one.runner.pod.ip)
+                status = pod_status(one.body["spec"]["containers"], state, one.started)
+                self._patch_status(one.body, {**status, "podIP": shown, "podIPs": [{"ip": shown}]})
             except ApiError as error:
                 if error.code != 404:
                     self._changed.set()
@@ -184,7 +186,7 @@ class Agent:
                 threading.Thread(target=self._end, args=(known,), daemon=True).start()
         elif known is None and phase not in _ENDED:
             if phase == "Running" and body["spec"]["restartPolicy"] != "Always":
-                self._patch_status(body, lost_status(body))
+                self._patch_status(body, lost_status(body["spec"]["containers"]))
             else:
                 self._run(body)
 

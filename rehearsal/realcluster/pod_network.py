@@ -1,5 +1,6 @@
 """Addresses of pods and Services on this machine, and the names that lead to them."""
 
+import ipaddress
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 
@@ -16,6 +17,14 @@ from rehearsal.workloads.rewriting import Host
 from rehearsal.workloads.translate import Pod
 
 _SLOT = "node-agent"
+# The API server takes no loopback address as that of an endpoint (apis/core/validation:
+# ValidateNonSpecialIP), so 127.64.0.0/10, where pods really listen, is reported as 10.64.0.0/10.
+_SHOWN = int(ipaddress.ip_address("10.0.0.0")) - int(ipaddress.ip_address("127.0.0.0"))
+
+
+def shown_address(address: str) -> str:
+    """The address of a pod in the cluster, for its address on this machine."""
+    return str(ipaddress.ip_address(int(ipaddress.ip_address(address)) + _SHOWN))
 
 
 class PodNetwork:
