@@ -1,0 +1,42 @@
+"""Settings that a provider takes from the engine's environment where the program gives none."""
+
+from types import SimpleNamespace
+from typing import Any
+
+from pulumi.runtime.proto import provider_pb2
+
+from rehearsal.core.model import CheckFailure, Properties
+from rehearsal.core.provider import Provider
+from rehearsal.core.wire import to_struct
+
+
+def settings(package: str, environment: dict[str, str], **given: Any) -> Properties:
+    """What the cloud behind a provider is asked to check."""
+    asked: list[Properties] = []
+
+    def check_config(config: Properties) -> list[CheckFailure]:
+        asked.append(config)
+        return []
+
+    cloud: Any = SimpleNamespace(package=package, check_config=check_config)
+    context: Any = None  # asked for only when something is refused
+    Provider(cloud, environment, "log").CheckConfig(provider_pb2.CheckRequest(news=to_struct(given)), context)
+    return asked[0]
+
+
+def test_the_environment_of_the_kubernetes_provider() -> None:
+    environment = {
+        "KUBECONFIG": "/k", "PULUMI_K8S_UPSERT_EXISTING_OBJECTS": "true",
+        "PULUMI_K8S_ENABLE_CONFIGMAP_MUTABLE": "true", "PULUMI_K8S_ENABLE_SECRET_MUTABLE": "",
+    }  # fmt: skip
+    assert settings("kubernetes", environment) == {
+        "kubeconfig": "/k", "upsertExistingObjects": "true", "enableConfigMapMutable": "true",
+    }  # fmt: skip
+
+
+def test_what_the_program_gives_comes_first() -> None:
+    environment = {"PULUMI_K8S_UPSERT_EXISTING_OBJECTS": "true", "AWS_REGION": "eu-west-1"}
+    assert settings("kubernetes", environment, upsertExistingObjects=False) == {
+        "upsertExistingObjects": False
+    }
+    assert settings("aws", environment) == {"region": "eu-west-1"}
