@@ -1,0 +1,112 @@
+"""A run that makes way for a more urgent one goes on later from its checkpoint; its processes are real."""
+
+import dataclasses
+import datetime
+import json
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from components.kubernetes.queueing.quotas import FlavorArgs, TeamArgs
+from rehearsal.controlplane.api import Api, Object
+from rehearsal.core.state import State
+from rehearsal.kubernetes import ambient
+from rehearsal.realcluster.agent import Agent
+from smoke_training.launchers import kubernetes
+from smoke_training.launchers.runplan import Mount, RunPlan
+from tests.cluster.queues import resuming
+from tests.cluster.queues.lab import queues
+from tests.cluster.waiting import eventually
+
+(NODE,) = ambient.nodes()
+LOCAL: FlavorArgs = {
+    "name": "local", "node_labels": {"kubernetes.io/hostname": NODE.name}, "nodes": 1,
+    "cpu": 60, "memory_gib": 200, "gpus": 0,
+}  # fmt: skip
+TEAM: list[TeamArgs] = [{"name": "Research", "weight": 1}]
+PLAN = RunPlan(
+    name="train", image="example.com/train@sha256:" + "0" * 64, command=("python", "/code/main.py"),
+    command_per="node", nodes=1, cpu=40, memory_gib=100, timeout_s=600, grace_s=1,
+    mounts=(Mount(name="code", path="/code", config_map="code"),),
+)  # fmt: skip
+_LEASE = "coordination.k8s.io/v1"
+
+
+@pytest.fixture
+def node(api: Api, tmp_path: Path) -> Iterator[None]:
+    """A node of this machine: our agent runs its pods as processes, and sends its heartbeats here."""
+    home, over = tmp_path / "home", threading.Event()
+    home.mkdir()
+    state = State(home / "state.sqlite", daemon=True)
+    agent = Agent(state, home, api, lambda cluster, pod, folder: {})
+    agent.start()
+
+    def beat() -> None:
+        metadata = {"name": NODE.name, "namespace": "kube-node-lease"}
+        while not over.wait(2.0):
+            now = f"{datetime.datetime.now(datetime.UTC):%Y-%m-%dT%H:%M:%S.%fZ}"
+            spec = {"holderIdentity": NODE.name, "leaseDurationSeconds": 40, "renewTime": now}
+            own.apply({"apiVersion": _LEASE, "kind": "Lease", "metadata": metadata, "spec": spec})
+
+    with Api(api.access) as own:
+        beating = threading.Thread(target=beat)
+        beating.start()
+        yield
+        over.set()
+        beating.join()
+    agent.stop()
+    state.close()
+    api.delete("v1", "Node", NODE.name)
+    api.delete(_LEASE, "Lease", NODE.name, "kube-node-lease")
+
+
+def code(namespace: str) -> Object:
+    metadata = {"name": "code", "namespace": namespace}
+    text = Path(resuming.__file__).read_text()
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {"main.py": text}}
+
+
+def ended(job: Object) -> str:
+    """The last condition of a Job that has ended, empty before."""
+    rows = job["status"].get("conditions") or ()
+    return next((row["type"] for row in rows if row["type"] in ("Complete", "Failed")), "")
+
+
+@pytest.mark.usefixtures("node")
+def test_a_preempted_run_goes_on_from_its_checkpoint(api: Api, tmp_path: Path) -> None:
+    root = tmp_path / "checkpoints"
+    root.mkdir()
+    evidence = root / "evidence.jsonl"
+
+    def lines() -> list[dict[str, Any]]:
+        return [json.loads(line) for line in evidence.read_text().splitlines()] if evidence.exists() else []
+
+    with queues(api, [LOCAL], TEAM) as lab:
+        env = {"CHECKPOINTS": str(root), "PYTHONPATH": str(Path(resuming.__file__).parents[3])}
+        lab.api.create(code(lab.namespaces["Research"]))
+        for body in kubernetes.job(dataclasses.replace(PLAN, env=env)):
+            lab.create(lab.namespaces["Research"], body)
+        eventually(lambda: len(lines()) > resuming.EVERY + 1, "it trains past a checkpoint", 90)
+        lab.submit("Research", "urgent", cpu="40", priority="production")
+        eventually(lambda: lab.evictions("train") == {"Preempted": 1}, "it makes way")
+        lab.runs("urgent")
+        eventually(lambda: not psutil.pid_exists(lines()[-1]["pid"]), "its process has ended")
+        first = lines()
+        lab.finish("urgent")
+        eventually(lambda: ended(lab.job("train")), "it ends", 90)
+        assert ended(lab.job("train")) == "Complete"
+        again = lines()[len(first) :]
+    stopped, resumed = first[-1]["step"], again[0]["step"] - 1
+    # From the newest checkpoint; one that the end came into is no checkpoint.
+    newest = stopped - stopped % resuming.EVERY
+    assert resumed in (newest, newest - resuming.EVERY)
+    assert 0 < resumed <= stopped < resuming.STEPS == again[-1]["step"]
+    assert first[-1]["pid"] != again[0]["pid"]
+    # What it trained twice, it trained alike: nothing of its state was lost.
+    losses = {row["step"]: row["loss"] for row in again}
+    twice = [row for row in first if row["step"] in losses]
+    assert [row["loss"] for row in twice] == [losses[row["step"]] for row in twice]
