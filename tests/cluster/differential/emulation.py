@@ -77,7 +77,10 @@ class Emulation:
                 own, outputs = ids[key]
                 ids[key] = own, cloud.update(call, own, outputs, checked, preview=False)
         except InitFailedError as error:
-            ids[key] = error.id, error.outputs  # it exists; that it is not ready is another question
+            # It exists. Whether it is ready is another question; whether an update was refused is this one.
+            ids[key] = error.id, error.outputs
+            if isinstance(error.__cause__, RefusalError):
+                return _refused(step, error.__cause__)
         except RefusalError as error:
             return _refused(step, error)
         return ACCEPTED
