@@ -28,6 +28,7 @@ from rehearsal.kubernetes.rules.book import (
 )
 from rehearsal.kubernetes.rules.reading import (
     Object,
+    absent,
     amount,
     at,
     mapping,
@@ -38,12 +39,17 @@ from rehearsal.kubernetes.rules.reading import (
     text,
     whole,
 )
-from rehearsal.kubernetes.rules.words import NEGATIVE, duplicate, forbidden, invalid, no_pod
+from rehearsal.kubernetes.rules.words import NEGATIVE, duplicate, forbidden, invalid, no_pod, required
 
 _USE = "kubernetes/kubernetes staging/src/k8s.io/apiserver/pkg/admission/plugin/resourcequota/controller.go"
 _EVALUATOR = "kubernetes/kubernetes pkg/quota/v1/evaluator/core/pods.go"
 _RANGER = "kubernetes/kubernetes plugin/pkg/admission/limitranger/admission.go"
 _LIMIT_TYPES = ("Container", "PersistentVolumeClaim", "Pod")
+# Scopes whose values select; the others are there or not.
+_SELECTED = ("PriorityClass", "VolumeAttributesClass")
+_SCOPES = (
+    "BestEffort", "CrossNamespacePodAffinity", "NotBestEffort", "NotTerminating", "Terminating", *_SELECTED,
+)  # fmt: skip
 _COMPUTE = ("cpu", "memory", "ephemeral-storage")
 _COUNTED = (
     "configmaps", "persistentvolumeclaims", "pods", "replicationcontrollers", "resourcequotas", "secrets",
@@ -71,6 +77,26 @@ def _hard(inputs: Properties) -> Iterator[Violation]:
             yield invalid(f"spec.hard[{plain}]", plain, wrong)
         if number is not None and number < 0:
             yield invalid(f"spec.hard[{plain}]", value, NEGATIVE)
+
+
+@BOOK.rule("K8S-QUOTA-004", QUOTA, source=CORE)
+def _scopes(inputs: Properties) -> Iterator[Violation]:
+    """A quota is for scopes that there are, selected by an operator with the values that it takes."""
+    path = "spec.scopeSelector.matchExpressions"
+    for _, row in rows(at(inputs, path)):
+        scope, operator, values = row.get("scopeName"), row.get("operator"), row.get("values")
+        if scope not in (*_SCOPES, UNKNOWN):
+            yield invalid(f"{path}.scopeName", scope, "unsupported scope")
+        elif scope not in (*_SELECTED, UNKNOWN) and operator not in ("Exists", UNKNOWN):
+            yield invalid(f"{path}.operator", operator, f"must be 'Exists' when scope is {scope}")
+        if operator in ("In", "NotIn") and absent(values):
+            detail = "must be at least one value when `operator` is 'In' or 'NotIn' for scope selector"
+            yield required(f"{path}.values", detail)
+        elif operator in ("Exists", "DoesNotExist") and not absent(values):
+            detail = "must be no value when `operator` is 'Exist' or 'DoesNotExist' for scope selector"
+            yield invalid(f"{path}.values", values, detail)
+        elif operator not in ("In", "NotIn", "Exists", "DoesNotExist", UNKNOWN):
+            yield invalid(f"{path}.operator", operator, "not a valid selector operator")
 
 
 @BOOK.rule("K8S-LIMIT-001", LIMIT_RANGE, source=CORE)

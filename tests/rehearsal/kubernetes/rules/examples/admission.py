@@ -6,6 +6,7 @@ from rehearsal.kubernetes.rules.book import DEPLOYMENT, LIMIT_RANGE, NAMESPACE, 
 from rehearsal.kubernetes.rules.pods.scheduling import PRIORITY_CLASS
 from tests.rehearsal.kubernetes.rules.building import Changes, Example, but, deployment, named, pod, spaced
 
+URGENT = {"scopeName": "PriorityClass", "operator": "In", "values": ["urgent"]}
 MAIN, AT = "spec.containers.0", "spec.containers[0]"
 ENFORCE = "pod-security.kubernetes.io/enforce"
 SAFE = {
@@ -91,6 +92,14 @@ EXAMPLES = [
         spaced(spec={"hard": {"requests.nvidia.com/gpu": "8"}}),
         {"spec.hard.gpus": "8"},
         "spec.hard[gpus]",
+    ),
+    Example(
+        "K8S-QUOTA-004",
+        QUOTA,
+        spaced(spec={"hard": {"pods": "0"}, "scopeSelector": {"matchExpressions": [URGENT]}}),
+        {"spec.scopeSelector.matchExpressions.0.values": []},
+        "spec.scopeSelector.matchExpressions.values",
+        {"spec.scopeSelector.matchExpressions.0": {"scopeName": "BestEffort", "operator": "Exists"}},
     ),
     Example(
         "K8S-QUOTA-002", POD, asks(cpu="1"), {f"{MAIN}.resources": {}}, "spec.containers", world=[CPU_QUOTA]
