@@ -30,9 +30,11 @@ def go(folder: Path, *arguments: str) -> str:
     command = find_go()
     if command is None:
         raise SetupError(f"there is no Go to build {folder.name} with. Install Go 1.26, then run make again.")
+    # The compiler spends an eighth of its time collecting garbage that nobody is short of room for.
+    environment = {"GOGC": "400", **os.environ, "GOFLAGS": "-mod=readonly", "GOWORK": "off"}
     with subprocess.Popen(
         [command, *arguments], cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-        start_new_session=True, env={**os.environ, "GOFLAGS": "-mod=readonly", "GOWORK": "off"},
+        start_new_session=True, env=environment,
     ) as build:  # fmt: skip
         _BUILDS.add(build)
         said, complained = build.communicate()
