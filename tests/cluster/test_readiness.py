@@ -193,7 +193,7 @@ def test_its_account_may_ask_that_and_nothing_else(api: Api, ready: Ready) -> No
             assert refused.value.code == 403
 
 
-def test_an_account_without_the_right_is_told_so_at_once(ready: Ready) -> None:
+def test_an_account_without_the_right_is_told_so(ready: Ready) -> None:
     code, message = ready.asked(60, account="default")
     assert code == 1
     assert "the account of this pod may not ask: 403 resourceflavors.kueue.x-k8s.io is forbidden" in message

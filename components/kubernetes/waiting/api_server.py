@@ -15,6 +15,8 @@ Object = Mapping[str, Any]
 
 # What the kubelet keeps of a termination message (pkg/kubelet/container/runtime.go).
 MESSAGE_BYTES = 4096
+# An API server that has just started, or has not heard of a new role yet, forbids what is allowed.
+FORBIDDEN_S = 15.0
 # Longer than an API server waits for the webhooks of one request, 10 s each: its words say more than silence.
 _REQUEST_S = 30.0
 

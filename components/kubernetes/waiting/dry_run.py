@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from .api_server import ApiServer, Object, finish, say
+from .api_server import FORBIDDEN_S, ApiServer, Object, finish, say
 
 POLL_S = 1.0
 # A managed cluster has several API servers behind one address, and each learns of a webhook by itself.
@@ -35,7 +35,8 @@ def wait(
     server: ApiServer, path: str, body: Object, limit_s: float, tell: Callable[[str], None]
 ) -> tuple[bool, str]:
     """Ask until it was answered `IN_A_ROW` times; (answered, what was said last)."""
-    began, times, told = time.monotonic(), 0, ""
+    began = allowed = time.monotonic()
+    times, told = 0, ""
     while True:
         try:
             status, said = server.ask("POST", f"{path}?dryRun=All", body)
@@ -46,14 +47,16 @@ def wait(
             status, state, times = 0, f"the API server cannot be reached: {error}", 0
         if times == IN_A_ROW:
             return True, state
-        if not times and status in (401, 403):
+        now = time.monotonic()
+        if times or status not in (401, 403):
+            allowed = now
+        elif now >= allowed + FORBIDDEN_S:
             return False, f"the account of this pod may not ask: {state}"
-        now = time.monotonic() - began
-        if now > limit_s:
+        if now > began + limit_s:
             return False, f"after {limit_s:.0f} s still: {state}"
         if state != told:
             told = state
-            tell(f"{now:5.0f} s: {state}")
+            tell(f"{now - began:5.0f} s: {state}")
         time.sleep(POLL_S)
 
 

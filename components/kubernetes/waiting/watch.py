@@ -14,14 +14,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from .api_server import ApiServer, Object, finish, say
+from .api_server import FORBIDDEN_S, ApiServer, Object, finish, say
 
 POLL_S = 2.0
 _KUEUE = "/apis/kueue.x-k8s.io/v1beta2"
 
 
 class DeniedError(Exception):
-    """The API server refuses to answer; asking again will not help."""
+    """The API server refuses to answer."""
 
 
 class Reader:
@@ -178,16 +178,17 @@ def _why_queued(workloads: Sequence[Object]) -> str:
 
 def watch(reader: Reader, job: str, run: Watch, tell: Callable[[str], None]) -> tuple[bool, str]:
     """Look until it has ended; (passed, reason)."""
-    began, said = time.monotonic(), ""
+    began, said, allowed = time.monotonic(), "", 0.0
     while True:
         now = time.monotonic() - began
+        denied = False
         try:
             found = reader.job(job)
             uid = found["metadata"]["uid"] if found else ""
             suspended = bool(found and found["spec"].get("suspend"))
             ended = run.step(now, found, reader.pods(job), reader.workloads(uid) if suspended else ())
         except DeniedError as error:
-            return False, f"the API server refuses to answer: {error}"
+            run.state, ended, denied = f"the API server refuses to answer: {error}", None, True
         except OSError as error:
             # An API server that is being upgraded comes back.
             run.state, ended = f"the API server cannot be reached: {error}", None
@@ -195,6 +196,10 @@ def watch(reader: Reader, job: str, run: Watch, tell: Callable[[str], None]) -> 
                 ended = (False, f"it did not end within {run.limits.total_s:.0f} s: {run.state}")
         if ended is not None:
             return ended
+        if not denied:
+            allowed = now
+        elif now >= allowed + FORBIDDEN_S:
+            return False, run.state
         if run.state != said:
             said = run.state
             tell(f"{now:5.0f} s: {said}")

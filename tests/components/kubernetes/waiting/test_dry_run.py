@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from components.kubernetes.waiting import dry_run
-from components.kubernetes.waiting.api_server import ApiServer, finish
-from components.kubernetes.waiting.dry_run import IN_A_ROW, wait
+from components.kubernetes.waiting.api_server import FORBIDDEN_S, ApiServer, finish
+from components.kubernetes.waiting.dry_run import IN_A_ROW, POLL_S, wait
 
 Said = tuple[int, dict[str, str]]
 CALLING: Said = (
@@ -87,13 +87,17 @@ def test_a_webhook_that_never_answers_is_named_at_the_end() -> None:
     assert reason.startswith('after 20 s still: 500 Internal error occurred: failed calling webhook "mres')
 
 
-def test_an_account_without_the_right_ends_at_once() -> None:
+def test_an_account_without_the_right_ends_before_the_limit() -> None:
     server = Server(NO_RIGHT)
     assert asked(server) == (
         False,
         'the account of this pod may not ask: 403 User "u" may not',
     )
-    assert len(server.asked) == 1
+    assert len(server.asked) == FORBIDDEN_S / POLL_S + 1
+
+
+def test_an_api_server_that_has_not_heard_of_the_right_yet_is_asked_again() -> None:
+    assert asked(Server(NO_RIGHT, NO_RIGHT, OSError("away"), NO_RIGHT, MADE)) == (True, "201")
 
 
 def test_a_message_is_cut_between_letters(tmp_path: Path) -> None:

@@ -1,11 +1,14 @@
 """What the watcher of a validation says of what it sees, and when it gives up."""
 
 from collections.abc import Mapping
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from components.kubernetes.waiting.watch import Limits, Watch
+from components.kubernetes.waiting import watch as program
+from components.kubernetes.waiting.api_server import FORBIDDEN_S, ApiServer
+from components.kubernetes.waiting.watch import Limits, Reader, Watch
 
 LIMITS = Limits(queue_s=100, start_s=50, total_s=300)
 Seen = tuple[Mapping[str, Any] | None, list[Mapping[str, Any]], list[Mapping[str, Any]]]
@@ -125,3 +128,41 @@ def test_a_run_without_an_end_ends_at_the_last_limit() -> None:
 def test_another_job_of_the_same_name_is_another_run() -> None:
     found = Watch("u1", LIMITS).step(1, job(uid="u2"), [], [])
     assert found == (False, "the Job was replaced by another one of the same name")
+
+
+class Forbidding(ApiServer):
+    """Forbids everything the first `times` times, then has a Job that is complete."""
+
+    def __init__(self, times: float) -> None:
+        self.times = times
+        self.address = "https://api"
+
+    def ask(self, method: str, path: str, body: Any = None) -> tuple[int, Mapping[str, Any]]:
+        self.times -= 1
+        if self.times >= 0:
+            return 403, {"message": 'User "u" cannot get resource "jobs"'}
+        return 200, job(Complete=("", "")) if "/jobs/" in path else {"items": []}
+
+
+@pytest.fixture
+def now(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """The time, which passes only while the program sleeps."""
+    now = [0.0]
+    passing = {"monotonic": lambda: now[0], "sleep": lambda seconds: now.append(now.pop() + seconds)}
+    monkeypatch.setattr(program, "time", SimpleNamespace(**passing))
+    return now
+
+
+def watched(server: ApiServer) -> tuple[bool, str]:
+    return program.watch(Reader("lab", server), "run", Watch("u1", LIMITS), lambda _: None)
+
+
+def test_an_api_server_that_has_not_heard_of_the_right_yet_is_asked_again(now: list[float]) -> None:
+    assert watched(Forbidding(3)) == (True, "")
+
+
+def test_a_refusal_that_lasts_ends_it(now: list[float]) -> None:
+    passed, reason = watched(Forbidding(float("inf")))
+    assert not passed
+    assert "refuses to answer: https://api/apis/batch/v1/namespaces/lab/jobs/run: 403 User" in reason
+    assert FORBIDDEN_S <= now[0] < 2 * FORBIDDEN_S
