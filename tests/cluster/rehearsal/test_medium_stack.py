@@ -36,7 +36,7 @@ class Life:
     cut: Done
     """A `destroy` during which the daemon was killed."""
     after_cut: list[str]
-    """What still ran then."""
+    """What did not end then."""
     destroyed: Done
     resources: Mapping[str, int]
     processes: list[str]
@@ -61,7 +61,7 @@ def lived(home: Path) -> Life:
     before = Rehearsal(home).status()["resources"]["kubernetes"]
     begun = lambda: Rehearsal(home).status()["resources"]["kubernetes"] < before - 20  # noqa: E731
     cut = _killing(home, ("-m", "rehearsal.daemon"), begun, "destroy", "--yes")
-    after_cut = life.processes(home)
+    after_cut = _left(home, 30)
     destroyed = life.do(home, "destroy", "--yes")
     Rehearsal(home).wait_until_idle()
     resources, left = Rehearsal(home).status()["resources"], life.processes(home)
@@ -91,7 +91,7 @@ def test_a_fault_of_the_training_makes_a_passed_validation_run_again(lived: Life
 
 def test_a_preview_asks_the_server_and_kueue_admits_the_validation(lived: Life) -> None:
     assert lived.preview.returncode == 0, lived.preview.stdout + lived.preview.stderr
-    assert re.search(r'/namespaces/trainstack-watch/jobs[^"]*dryRun=All', lived.audit)
+    assert re.search(r'/namespaces/trainstack-smoke/jobs[^"]*dryRun=All', lived.audit)
     assert re.search(r'workloads/job-smoke-\w+-\w+/status\?[^"]*', lived.audit)
 
 
@@ -107,6 +107,14 @@ def _validates(home: Path) -> bool:
     """Whether the ranks of the validation run."""
     rows = Rehearsal(home).status()["workloads"]
     return any(row["namespace"] == "trainstack-smoke" and row["phase"] == "Running" for row in rows)
+
+
+def _left(home: Path, patience_s: float) -> list[str]:
+    """What still runs after a while."""
+    ends = time.monotonic() + patience_s
+    while (found := life.processes(home)) and time.monotonic() < ends:
+        time.sleep(0.5)
+    return found
 
 
 def _killing(home: Path, program: tuple[str, ...], due: Callable[[], bool], *command: str) -> Done:
