@@ -24,8 +24,10 @@ from rehearsal.kubernetes.controllers.sandbox import Identity, Sandbox
 from rehearsal.realcluster.cluster import RealCluster, current
 from rehearsal.realcluster.node_objects import node_object
 from rehearsal.realcluster.pod_network import PodNetwork, shown_address
-from rehearsal.workloads.controllers import shares, timestamp
+from rehearsal.workloads.controllers import timestamp
 from rehearsal.workloads.faults import put_on
+from rehearsal.workloads.job import share
+from rehearsal.workloads.job_rules import JobSpec
 from rehearsal.workloads.pod import PodRunner, PodState
 from rehearsal.workloads.pod_status import lost_status, pod_status
 from rehearsal.workloads.translate import Pod
@@ -208,9 +210,10 @@ class Agent:
         log = self._home / "logs" / pod.namespace / f"{pod.name}.log"
         kind, owner = _owner(body)
         job = self._api.find("batch/v1", "Job", owner, pod.namespace) if kind == "Job" else None
+        index = int(pod.annotations.get("batch.kubernetes.io/job-completion-index", 0))
         runner = PodRunner(
             pod, sandbox, log, restart=spec.get("restartPolicy") or "Always",
-            cpus=_share(job, pod) if job else (), on_change=self._changed.set,
+            cpus=share(JobSpec.parse(job["spec"]), index) if job else (), on_change=self._changed.set,
         )  # fmt: skip
         with self._lock:
             self._pods[pod.uid] = _Running(body, runner, timestamp())
@@ -274,14 +277,6 @@ class Agent:
 def _asked(body: Object | None) -> tuple[Object, ...]:
     """What of a node comes from its group, without times."""
     return (body["metadata"], body["spec"], body["status"]["capacity"]) if body else ()
-
-
-def _share(job: Object, pod: Pod) -> list[int]:
-    """The processors for a pod: those of one Job share this machine."""
-    together = int(job["spec"]["parallelism"])
-    of_each = shares(max(1, min(together, int(job["spec"].get("completions") or together))))
-    index = int(pod.annotations.get("batch.kubernetes.io/job-completion-index", 0))
-    return of_each[index % len(of_each)]
 
 
 def _owner(body: Object) -> tuple[str, str]:

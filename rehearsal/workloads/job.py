@@ -63,7 +63,6 @@ class JobRun:
     ) -> None:
         self.order, self._spawn, self._started, self._ended_with = order, spawn, started, ended
         self._spec = JobSpec.parse(order.spec)
-        self._cpus = shares(max(1, min(self._spec.parallelism, self._spec.slots)))
         self._running: dict[int, PodRunner] = {}
         self._ended: list[PodRunner] = []
         self._done: set[int] = set()
@@ -221,7 +220,7 @@ class JobRun:
             runner.start()
 
     def _make(self, slot: int) -> PodRunner:
-        order = self._order(slot, self._attempts[slot], self._cpus[slot % len(self._cpus)])
+        order = self._order(slot, self._attempts[slot], share(self._spec, slot))
         self._attempts[slot] += 1
         return self._spawn(order, self._spec.restart, self._changed.set)
 
@@ -280,6 +279,12 @@ class JobRun:
             annotations=annotations,
             cpus=cpus,
         )
+
+
+def share(spec: JobSpec, slot: int) -> list[int]:
+    """The processors for one pod of a Job: those that run at once share this machine."""
+    of_each = shares(max(1, min(spec.parallelism, spec.slots)))
+    return of_each[slot % len(of_each)]
 
 
 def _with_index(container: Object, index: int) -> Object:

@@ -14,7 +14,7 @@ import pytest
 
 from rehearsal.client import Rehearsal
 from tests.rehearsal.runs import life
-from tests.rehearsal.runs.life import ROOT, SLOW_RANK, Done
+from tests.rehearsal.runs.life import SLOW_RANK, Done
 
 NOTHING = {"aws": 0, "gcp": 0, "kubernetes": 0}
 pytestmark = [pytest.mark.alone, pytest.mark.timeout(1200)]
@@ -44,12 +44,7 @@ class Life:
 
 @pytest.fixture(scope="module")
 def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    folder = tmp_path_factory.mktemp("real")
-    cache = ROOT / ".trainstack" / "cache"
-    cache.mkdir(parents=True, exist_ok=True)
-    (folder / "cache").symlink_to(cache)
-    yield folder / "rehearsal"
-    Rehearsal(folder / "rehearsal").stop()
+    yield from life.home(tmp_path_factory.mktemp("real"))
 
 
 @pytest.fixture(scope="module")

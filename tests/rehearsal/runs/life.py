@@ -9,7 +9,7 @@ import os
 import signal
 import subprocess
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -71,6 +71,15 @@ class Interruption:
     stopped: Seen
     preview: Seen
     destroyed: Seen
+
+
+def home(folder: Path) -> Iterator[Path]:
+    """A rehearsal home below a new folder, with the cache of this checkout; stopped at the end."""
+    cache = ROOT / ".trainstack" / "cache"
+    cache.mkdir(parents=True, exist_ok=True)
+    (folder / "cache").symlink_to(cache)
+    yield folder / "rehearsal"
+    Rehearsal(folder / "rehearsal").stop()
 
 
 def trainstack(home: Path, *arguments: str) -> Done:

@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 
 from infra.engine import install
-from rehearsal.client import Rehearsal
 from tests.rehearsal.runs import life
 from tests.rehearsal.runs.life import ROOT, STACK, Interruption, Life, trainstack
 
@@ -16,12 +15,7 @@ pytestmark = [pytest.mark.alone, pytest.mark.timeout(900)]
 
 @pytest.fixture(scope="module")
 def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    folder = tmp_path_factory.mktemp("medium")
-    cache = ROOT / ".trainstack" / "cache"
-    cache.mkdir(parents=True, exist_ok=True)
-    (folder / "cache").symlink_to(cache)
-    yield folder / "rehearsal"
-    Rehearsal(folder / "rehearsal").stop()
+    yield from life.home(tmp_path_factory.mktemp("medium"))
 
 
 @pytest.fixture(scope="module")

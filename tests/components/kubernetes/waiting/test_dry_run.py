@@ -1,12 +1,10 @@
 """What counts as an answer to a dry run, and when the program that asks gives up."""
 
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from components.kubernetes.waiting import dry_run
 from components.kubernetes.waiting.api_server import FORBIDDEN_S, ApiServer, finish
 from components.kubernetes.waiting.dry_run import IN_A_ROW, POLL_S, wait
 
@@ -36,14 +34,6 @@ class Server(ApiServer):
         if isinstance(answer, OSError):
             raise answer
         return answer
-
-
-@pytest.fixture(autouse=True)
-def clock(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Time passes only while the program sleeps."""
-    now = [0.0]
-    passing = {"monotonic": lambda: now[0], "sleep": lambda seconds: now.append(now.pop() + seconds)}
-    monkeypatch.setattr(dry_run, "time", SimpleNamespace(**passing))
 
 
 def asked(server: Server) -> tuple[bool, str]:

@@ -1,7 +1,6 @@
 """What the watcher of a validation says of what it sees, and when it gives up."""
 
 from collections.abc import Mapping
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -142,15 +141,6 @@ class Forbidding(ApiServer):
         if self.times >= 0:
             return 403, {"message": 'User "u" cannot get resource "jobs"'}
         return 200, job(Complete=("", "")) if "/jobs/" in path else {"items": []}
-
-
-@pytest.fixture
-def now(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """The time, which passes only while the program sleeps."""
-    now = [0.0]
-    passing = {"monotonic": lambda: now[0], "sleep": lambda seconds: now.append(now.pop() + seconds)}
-    monkeypatch.setattr(program, "time", SimpleNamespace(**passing))
-    return now
 
 
 def watched(server: ApiServer) -> tuple[bool, str]:
