@@ -1,8 +1,10 @@
 """Waiting for a state of the cluster."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
+
+from rehearsal.controlplane.api import Api, Object
 
 
 def eventually(
@@ -16,3 +18,15 @@ def eventually(
             raise AssertionError(f"did not happen in {patience_s:.0f} s: {said}")
         time.sleep(0.1)
     return found
+
+
+def gone(api: Api, bodies: Sequence[Object], patience_s: float = 60.0) -> None:
+    """Wait until these objects, which were deleted, are not there any more.
+
+    A deletion goes on after its answer: what is made again meanwhile is the old object, and goes with it.
+    """
+    left = [
+        (body["apiVersion"], body["kind"], body["metadata"]["name"], body["metadata"].get("namespace", ""))
+        for body in bodies
+    ]
+    eventually(lambda: all(api.find(*one) is None for one in left), f"{left} are gone", patience_s)

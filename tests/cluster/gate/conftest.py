@@ -19,7 +19,7 @@ from rehearsal.controlplane.api import Api, Object
 from rehearsal.controlplane.nodes import Pool, add_nodes
 from tests.cluster.manifests import manifests
 from tests.cluster.programs import finished, started
-from tests.cluster.waiting import eventually
+from tests.cluster.waiting import gone
 from tests.components.graph import deploy_graph
 
 LABELS = {"trainstack.dev/pool": "gate-a100"}
@@ -100,9 +100,7 @@ def create(api: Api) -> Iterator[Create]:
     for body in reversed(made):
         metadata = body["metadata"]
         api.delete(body["apiVersion"], body["kind"], metadata["name"], metadata.get("namespace", ""))
-    slow = [body for body in made if body["kind"] in ("Namespace", "ResourceFlavor", "ClusterQueue")]
-    names = [(body["apiVersion"], body["kind"], body["metadata"]["name"]) for body in slow]
-    eventually(lambda: all(api.find(*name) is None for name in names), patience_s=60)
+    gone(api, made)
 
 
 @pytest.fixture
@@ -142,4 +140,4 @@ def gate(api: Api, tmp_path: Path, create: Create, queues: None) -> Iterator[Gat
     yield Gate(api, job, tmp_path)
     name = job["metadata"]["name"]
     api.delete("batch/v1", "Job", name, kueue.GATE_NAMESPACE)
-    eventually(lambda: api.find("batch/v1", "Job", name, kueue.GATE_NAMESPACE) is None, patience_s=60)
+    gone(api, [job])

@@ -19,7 +19,7 @@ from infra.naming import team_namespace
 from rehearsal.controlplane.api import Api, ApiError, Object
 from rehearsal.controlplane.nodes import Pool, pool_nodes
 from tests.cluster.manifests import manifests
-from tests.cluster.waiting import eventually
+from tests.cluster.waiting import eventually, gone
 from tests.components.graph import deploy_graph
 
 _TOLERATION = {"key": GPU, "operator": "Exists", "effect": "NoSchedule"}
@@ -231,9 +231,7 @@ def _remove(api: Api, bodies: Sequence[Object]) -> None:
     ]  # fmt: skip
     for body in shared:
         api.delete(body["apiVersion"], body["kind"], body["metadata"]["name"], propagation="Background")
-    slow = [*shared, *(body for body in bodies if body["kind"] == "Namespace")]
-    left = [(body["apiVersion"], body["kind"], body["metadata"]["name"]) for body in slow]
-    eventually(lambda: all(api.find(*one) is None for one in left), f"{left} are gone")
+    gone(api, [*shared, *(body for body in bodies if body["kind"] == "Namespace")])
 
 
 @contextmanager
