@@ -17,6 +17,7 @@ from infra.engine.install import require
 from infra.engine.progress import watched
 from infra.engine.stack import EngineStack, OnEvent, Outcome
 from infra.errors import USAGE_EXIT_CODE, Problem, UserError
+from infra.gate import validation_jobs
 from rehearsal import homes
 from rehearsal.client import Rehearsal
 from rehearsal.core import faults as rehearsal_faults
@@ -27,7 +28,6 @@ from rehearsal.recovery import alone
 
 FAILED_EXIT_CODE = 1
 INTERRUPTED_EXIT_CODE = 130
-_VALIDATION, _JOB = ":SmokeTest$", "kubernetes:batch/v1:Job"
 
 
 def checkout_workspace(stack: str) -> Workspace:
@@ -68,7 +68,7 @@ class Session:
             return []
         backend = self.rehearsal.home / "state"
         known = recovery.resources(backend, self.engine.project, self.loaded.spec.name)
-        return [one["urn"] for one in known if one["type"] == _JOB and _VALIDATION in one["urn"]]
+        return [one["urn"] for one in validation_jobs(known)]
 
     def preview(self) -> None:
         """Say what would change and what the stack costs."""

@@ -105,12 +105,14 @@ def destroy(
 
 
 def status(stack: Stack, rehearse: Rehearse = False) -> None:
-    """Show the stack's outputs; in a rehearsal also what exists in the emulated clouds and what runs."""
+    """Show the stack and its gate; in a rehearsal also what exists in the emulated clouds and what runs."""
     from infra import outputs  # noqa: PLC0415
     from infra.cli.session import open_session  # noqa: PLC0415
+    from infra.gate import gates  # noqa: PLC0415
 
     session = open_session(stack, rehearse=rehearse)
     found = {key: output.value for key, output in session.engine.outputs().items()}
+    resources = [one for one in session.engine.resources() if one.get("custom")]
     if outputs.KEY in found:
         exported = outputs.parse(found)
         typer.echo(
@@ -120,10 +122,16 @@ def status(stack: Stack, rehearse: Rehearse = False) -> None:
         typer.echo(f"teams      {', '.join(f'{team.name} ({team.namespace})' for team in exported.teams)}")
         typer.echo(f"mlflow     {exported.mlflow_url}")
         if exported.smoke is not None:
-            again = f", again by {exported.smoke.schedule}" if exported.smoke.schedule else ", not repeated"
-            typer.echo(f"validated  {exported.smoke.namespace}/{exported.smoke.job}{again}")
+            typer.echo(f"results    {exported.smoke.result_uri}")
+            typer.echo(f"repeated   {exported.smoke.schedule or 'never'}")
+    elif resources:
+        typer.echo(f"stack      {stack}: no `up` has finished; {len(resources)} resources exist")
     else:
         typer.echo(f"stack      {stack}: nothing is deployed")
+    for gate in gates(resources):
+        typer.echo(f"validation {gate.line}{f': {gate.reason}' if gate.reason else ''}")
+        closed = "closed; `trainstack up` validates again"
+        typer.echo(f"gate       {'open' if gate.is_open else closed}")
     if session.rehearsal is None:
         return
     live = session.rehearsal.status()

@@ -171,6 +171,10 @@ class EngineStack:
         """The stack's outputs."""
         return self._stack.outputs()
 
+    def resources(self) -> list[dict[str, Any]]:
+        """The resources of the state; secrets are encrypted."""
+        return list((self._stack.export_stack().deployment or {}).get("resources") or [])
+
     def _run(self, operation: Callable[..., Any], on_event: OnEvent | None, **options: Any) -> Outcome:
         listener = Listener(on_event)
         start = time.monotonic()

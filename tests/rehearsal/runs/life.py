@@ -45,17 +45,19 @@ class Seen:
 class Life:
     """One life of a stack."""
 
-    preview: Seen
     failed: Seen
     """The first `up`, with a rank that is slow."""
+    closed: str
+    """What `status` said then."""
     passed: Seen
+    opened: str
+    """What `status` said then."""
     runs: list[Run]
     """The runs that the tracking server knew then, oldest first."""
     result: Mapping[str, Any]
     """The newest result then."""
     unchanged: Seen
-    native: Done
-    """`pulumi preview --expect-no-changes`."""
+    """Plain `pulumi up --expect-no-changes`."""
     outputs: Mapping[str, Any]
     password: str
     """Of the tracking server's first user."""
@@ -111,16 +113,17 @@ def processes(home: Path) -> list[str]:
 
 
 def live(home: Path) -> Life:
-    """Preview, a failed and a passed deployment, one without a change, and the end."""
-    preview = _seen(home, do(home, "preview"))
+    """A failed and a passed deployment, one without a change, and the end."""
     failed = _seen(home, _up(home, *SLOW_RANK))
+    closed = do(home, "status").stdout
     passed = _seen(home, _up(home))
     # Without a passed gate there is nothing further to look at.
     assert passed.done.returncode == 0, passed.output
+    opened = do(home, "status").stdout
     runs, newest = _runs(home), max(passed.results)
     result = json.loads(newest.read_text())
-    unchanged = _seen(home, _up(home))
-    expected = native(home, "preview", "--expect-no-changes", "--non-interactive")
+    again = "up", "--skip-preview", "--yes", "--expect-no-changes", "--non-interactive"
+    unchanged = _seen(home, native(home, *again))
     outputs = json.loads(native(home, "stack", "output", "--json").stdout)
     secret = Rehearsal(home).secret(outputs["trainstack"]["mlflow_admin_secret"])
     places = [*home.glob("state/**/*.json"), *home.glob("logs/**/*.log"), home / "daemon.log"]
@@ -128,13 +131,13 @@ def live(home: Path) -> Life:
     ended = native(home, "destroy", "--yes", "--non-interactive")
     Rehearsal(home).wait_until_idle()
     return Life(
-        preview=preview,
         failed=failed,
+        closed=closed,
         passed=passed,
+        opened=opened,
         runs=runs,
         result=result,
         unchanged=unchanged,
-        native=expected,
         outputs=outputs,
         password=(secret or {}).get("password", ""),
         written=written,

@@ -1,0 +1,96 @@
+"""The gate as the engine's state has it: which validation `up` waited for last, when, and how it ended."""
+
+import datetime
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+Resource = Mapping[str, Any]
+State = Literal["passed", "failed", "running"]
+
+_JOB, _COMPONENT = "kubernetes:batch/v1:Job", "trainstack:index:SmokeTest"
+_POOL_LABEL = "trainstack.dev/pool"
+# How a watcher's last words begin, wherever the engine puts them (components/kubernetes/waiting/watch.py).
+_WORDS = re.compile(r"validation \S+ did not pass: ([^\n]+)")
+
+
+@dataclass(frozen=True)
+class Gate:
+    """One validation that gates the stack."""
+
+    run: str
+    """Namespace and name of its Job."""
+    state: State
+    """`running`: its end is not known, because it goes on or its `up` was killed."""
+    since: datetime.datetime | None
+    """When the engine saw it end, or begin."""
+    nodes: int
+    pool: str
+    reason: str
+    """Why it did not pass; empty if it did."""
+
+    @property
+    def is_open(self) -> bool:
+        """Whether what waits for the validation is there, or may be made."""
+        return self.state == "passed"
+
+    @property
+    def line(self) -> str:
+        """All of it in words."""
+        when = f" {self.since:%Y-%m-%d %H:%M} UTC" if self.since else ""
+        return f"{self.run} {self.state}{when} on {self.nodes} nodes of pool {self.pool}"
+
+
+def validation_jobs(resources: Iterable[Resource]) -> list[Resource]:
+    """The Jobs of all validations and those that watch them."""
+    return [
+        one for one in resources
+        if one["type"] == _JOB and f"{_COMPONENT}$" in one["urn"] and not one.get("delete")
+    ]  # fmt: skip
+
+
+def gates(resources: Iterable[Resource]) -> list[Gate]:
+    """The validations among the `resources` of an engine's state; none where the stack has none yet."""
+    found = {_name(job["urn"]): job for job in validation_jobs(resources)}
+    runs = [name for name in sorted(found) if name.endswith("-job")]
+    return [_gate(found[name], found.get(f"{name.removesuffix('-job')}-watch")) for name in runs]
+
+
+def _gate(job: Resource, watcher: Resource | None) -> Gate:
+    metadata, spec = job["inputs"]["metadata"], job["inputs"]["spec"]
+    state, reason, seen = _ended(metadata["name"], watcher)
+    return Gate(
+        run=f"{metadata['namespace']}/{metadata['name']}",
+        state=state,
+        since=_time(seen or job),
+        nodes=int(spec["completions"]),
+        pool=_pool(spec["template"]["spec"]),
+        reason=reason,
+    )
+
+
+def _ended(run: str, watcher: Resource | None) -> tuple[State, str, Resource | None]:
+    # A watcher of another name watched the run before this one.
+    if watcher is None or watcher["inputs"]["metadata"]["name"] != run:
+        return "running", "it was not seen to end", None
+    errors = [str(text) for text in watcher.get("initErrors") or ()]
+    if not errors:
+        return "passed", "", watcher
+    said = [found[1] for text in errors if (found := _WORDS.search(text))]
+    return "failed", (said or [errors[-1].partition("\n")[0]])[0], watcher
+
+
+def _pool(pod: Mapping[str, Any]) -> str:
+    terms = pod["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
+    rules = [rule for term in terms["nodeSelectorTerms"] for rule in term["matchExpressions"]]
+    return next((str(rule["values"][0]) for rule in rules if rule["key"] == _POOL_LABEL), "unknown")
+
+
+def _time(resource: Resource) -> datetime.datetime | None:
+    text = resource.get("modified") or resource.get("created")
+    return datetime.datetime.fromisoformat(str(text)) if text else None
+
+
+def _name(urn: str) -> str:
+    return urn.rpartition("::")[2]

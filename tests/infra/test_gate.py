@@ -1,0 +1,62 @@
+"""What `status` says of the gate, from states as the engine saves them."""
+
+from typing import Any
+
+from infra.gate import gates
+
+PREFIX = "urn:pulumi:dev-aws::trainstack::"
+FAILURE = (
+    "[Pod trainstack-watch/smoke-1-kbn88]: containers with unready status: [waits] [Error] validation "
+    "trainstack-smoke/smoke-1 did not pass: FAIL straggler 1.42x (tolerated: 1.15x), suspect rank 1\nNext"
+)
+
+
+def job(name: str, part: str = "job", **more: Any) -> dict[str, Any]:
+    rules = [{"key": "trainstack.dev/pool", "operator": "In", "values": ["a100"]}]
+    required = {"nodeSelectorTerms": [{"matchExpressions": rules}]}
+    affinity = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": required}}
+    namespace = "trainstack-smoke" if part == "job" else "trainstack-watch"
+    return {
+        "urn": f"{PREFIX}trainstack:index:SmokeTest$kubernetes:batch/v1:Job::dev-aws-smoke-{part}",
+        "type": "kubernetes:batch/v1:Job",
+        "inputs": {
+            "metadata": {"name": name, "namespace": namespace},
+            "spec": {"completions": 2, "template": {"spec": {"affinity": affinity}}},
+        },
+        "created": "2026-11-23T05:37:09.158648456Z",
+        "modified": "2026-11-23T05:39:54.906147654Z" if part == "watch" else "2026-11-23T05:37:09.158648456Z",
+        **more,
+    }
+
+
+OTHER = {
+    "urn": f"{PREFIX}trainstack:index:Queueing$kubernetes:batch/v1:Job::dev-aws-queueing-kueue-ready",
+    "type": "kubernetes:batch/v1:Job", "inputs": {"metadata": {"name": "kueue-ready"}},
+}  # fmt: skip
+
+
+def test_a_stack_without_a_validation_has_no_gate() -> None:
+    assert gates([]) == []
+    assert gates([OTHER]) == []
+
+
+def test_a_validation_that_passed_opens_it() -> None:
+    (gate,) = gates([OTHER, job("smoke-1"), job("smoke-1", "watch")])
+    assert (gate.is_open, gate.reason) == (True, "")
+    assert gate.line == "trainstack-smoke/smoke-1 passed 2026-11-23 05:39 UTC on 2 nodes of pool a100"
+
+
+def test_a_validation_that_failed_closes_it_with_its_own_words() -> None:
+    errors = ["created but failed to initialize", "[BackoffLimitExceeded] Job has ...", FAILURE]
+    (gate,) = gates([job("smoke-1"), job("smoke-1", "watch", initErrors=errors)])
+    assert not gate.is_open
+    assert gate.reason == "FAIL straggler 1.42x (tolerated: 1.15x), suspect rank 1"
+    (gate,) = gates([job("smoke-1"), job("smoke-1", "watch", initErrors=["timed out\nmore"])])
+    assert (gate.state, gate.reason) == ("failed", "timed out")
+
+
+def test_one_that_was_not_seen_to_end_opens_nothing() -> None:
+    for seen in ([], [job("smoke-0", "watch")], [job("smoke-1", "watch", delete=True)]):
+        (gate,) = gates([job("smoke-1"), *seen])
+        assert (gate.is_open, gate.state) == (False, "running")
+        assert gate.line.startswith("trainstack-smoke/smoke-1 running 2026-11-23 05:37 UTC")
