@@ -96,9 +96,8 @@ def test_a_full_disk_is_named() -> None:
 
 
 @pytest.mark.skipif(clock.missing() is not None, reason=str(clock.missing()))
-@pytest.mark.parametrize("by_s", [-3600, 3600])
-def test_a_clock_that_jumps_changes_nothing(by_s: int) -> None:
-    case = Case(inject=(ClockJump(node=1, by_s=by_s, after_s=5.0),), phases=("collectives", "resume"))
+def test_a_clock_that_jumps_back_changes_nothing() -> None:
+    case = Case(inject=(ClockJump(node=1, by_s=-3600, after_s=5.0),), phases=("collectives", "resume"))
     outcome = case.run(SEED)
     assert outcome.verdict == "PASS" or only_noise(outcome), outcome.describe()
     assert outcome.culprits() == []

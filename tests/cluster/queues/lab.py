@@ -11,7 +11,7 @@ from components.aws.pools.offers import node_offer
 from components.kubernetes.accelerators import POOL_LABEL
 from components.kubernetes.charts import charts
 from components.kubernetes.queueing.controller import NAME as WAITS
-from components.kubernetes.queueing.kueue import API_VERSION, GPU_TAINT, PRIORITY_LABEL
+from components.kubernetes.queueing.kueue import API_VERSION, GATE_NAMESPACE, GPU_TAINT, PRIORITY_LABEL
 from components.kubernetes.queueing.queues import Queueing, QueueingArgs
 from components.kubernetes.queueing.quotas import GPU, FlavorArgs, GateArgs, TeamArgs
 from infra.catalog.aws import facts
@@ -196,14 +196,18 @@ def queues(
     args: QueueingArgs = {"flavors": flavors, "teams": renamed, "gate": chosen, "ready_image": IMAGE}
     graph = deploy_graph(lambda: {"cohort": Queueing("q", args).cohort})
     bodies = [body for body in manifests(graph) if not _of_kueue(body["metadata"])]
+    lab = Lab(api, {team["name"]: team_namespace(f"{team['name']} {suffix}") for team in teams})
     try:
         for body in bodies:
             api.apply(body)
         # A job gets its queue when it is made: one that came before its LocalQueue would wait without end.
         made = [body for body in bodies if body["kind"] in ("ClusterQueue", "LocalQueue")]
         eventually(lambda: all(_active(api, body) for body in made), "queues are active")
-        yield Lab(api, {team["name"]: team_namespace(f"{team['name']} {suffix}") for team in teams})
+        yield lab
     finally:
+        # A queue stays as long as it has jobs.
+        for name in [*lab.jobs]:
+            lab.finish(name)
         _remove(api, bodies)
 
 
@@ -221,17 +225,20 @@ def _active(api: Api, queue: Object) -> bool:
 
 
 def _remove(api: Api, bodies: Sequence[Object]) -> None:
-    """Delete all of them and wait until what the whole cluster shares is gone."""
-    for body in bodies:
-        if body["kind"] == "Namespace":
-            api.delete("v1", "Namespace", body["metadata"]["name"])
+    """Delete all of them, and wait for what other labs have too.
+
+    Namespaces of teams have names of their own, and take their time; the gate's is shared, and stays.
+    """
+    staying = [body for body in bodies if body["metadata"]["name"] == GATE_NAMESPACE]
     shared = [
         body for body in reversed(bodies)
-        if body["kind"] != "Namespace" and "namespace" not in body["metadata"]
+        if body not in staying and body["metadata"].get("namespace", GATE_NAMESPACE) == GATE_NAMESPACE
     ]  # fmt: skip
     for body in shared:
-        api.delete(body["apiVersion"], body["kind"], body["metadata"]["name"], propagation="Background")
-    gone(api, [*shared, *(body for body in bodies if body["kind"] == "Namespace")])
+        metadata = body["metadata"]
+        at = body["apiVersion"], body["kind"], metadata["name"], metadata.get("namespace", "")
+        api.delete(*at, propagation="Background")
+    gone(api, [body for body in shared if body["kind"] != "Namespace"])
 
 
 @contextmanager
