@@ -28,3 +28,13 @@ class Fact(BaseModel):
     date: datetime.date
     dated: Literal["by source", "when read"] = "by source"
     disagreements: tuple[Name, ...] = ()
+
+
+class DatedPrice(Fact):
+    """A price, and for how many days after its date it is to be trusted: what its source allows."""
+
+    good_for_days: Count
+
+    def old(self, on: datetime.date) -> bool:
+        """Whether the price is older on a day than its source allows."""
+        return (on - self.date).days > self.good_for_days

@@ -1,11 +1,12 @@
 """Reads one TOML table of facts into frozen models, or says in full what is wrong with it.
 
-A file holds `[sources.<key>]` tables (`text`, `date`, optionally `dated = "when read"`) and one array of
-tables per kind of row. Every row names its source by key; the row that comes out carries text and date.
+A file holds `[sources.<key>]` tables (`text`, `date`, optionally `dated = "when read"`, for prices also
+`good_for_days`) and one array of tables per kind of row. Every row names its source by key; the row that
+comes out carries what the source says.
 """
 
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, TypeVar
@@ -17,17 +18,24 @@ from infra.catalog.fact import Fact
 Row = TypeVar("Row", bound=Fact)
 
 # A row that names a source gets these from it; a row may state neither itself.
-_FROM_SOURCE = ("date", "dated")
+_FROM_SOURCE = ("date", "dated", "good_for_days")
 
 
 class CatalogError(Exception):
     """The data files themselves are broken: every bad row by file, kind and position."""
 
 
+def _as_it_is(row: dict[str, Any]) -> Iterable[dict[str, Any]]:
+    return (row,)
+
+
 def read_rows(
-    path: Path, kind: str, model: type[Row], expand: Callable[[dict[str, Any]], dict[str, Any]] = dict
+    path: Path,
+    kind: str,
+    model: type[Row],
+    expand: Callable[[dict[str, Any]], Iterable[dict[str, Any]]] = _as_it_is,
 ) -> tuple[Row, ...]:
-    """All rows `[[kind]]` of a file, in the file's order; `expand` unfolds a row's shorthand first.
+    """All rows `[[kind]]` of a file, in the file's order; `expand` first unfolds the shorthand of each.
 
     Raises CatalogError when the file is unreadable, has no such rows, or any row is malformed.
     """
@@ -41,7 +49,7 @@ def read_rows(
     for number, raw in enumerate(raw_rows, start=1):
         where = f"{path.name} [[{kind}]] {number}"
         try:
-            rows.append(model.model_validate(_with_source(expand(dict(raw)), sources)))
+            rows += [model.model_validate(_with_source(row, sources)) for row in expand(dict(raw))]
         except ValidationError as error:
             complaints += [
                 f"{where}: {'.'.join(map(str, e['loc'])) or 'row'}: {e['msg']}" for e in error.errors()

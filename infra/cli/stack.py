@@ -29,7 +29,7 @@ Provider = Annotated[
 ]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask before changing anything.")]
 Verbose = Annotated[
-    bool, typer.Option("--verbose", "-v", help="List the resource types that the forecast leaves out.")
+    bool, typer.Option("--verbose", "-v", help="List the kinds of resources that the forecast leaves out.")
 ]
 Fault = Annotated[
     list[str] | None,

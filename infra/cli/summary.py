@@ -43,7 +43,7 @@ def of_deployment(
 ) -> None:
     """What was built, what it costs, how well it trains, where things are, what to do next.
 
-    With `verbose`, also the resource types that the forecast of the real deploy leaves out.
+    With `verbose`, also the kinds of resources that the forecast of the real deploy leaves out.
     """
     console = Console()
     if not outcome.succeeded:
@@ -69,7 +69,8 @@ def of_preview(loaded: stackspec.LoadedSpec, outcome: Outcome, shortfalls: Seque
         of_changes("preview", outcome)
         return
     console.print(f"\n[bold]Would change[/] stack {loaded.spec.name}: {_counts(outcome)}", soft_wrap=True)
-    estimate = cost.estimate(loaded.spec, datetime.date.today())
+    today = datetime.date.today()
+    estimate = cost.estimate(loaded.spec, today)
     table = Table("item", "min $/month", "expected", "max", "price of", box=None, padding=(0, 2, 0, 2))
     for item in estimate.items:
         table.add_row(
@@ -79,7 +80,10 @@ def of_preview(loaded: stackspec.LoadedSpec, outcome: Outcome, shortfalls: Seque
     console.print(table)
     for shortfall in shortfalls:
         console.print(f"  over quota: {shortfall}", style="bold red", markup=False, soft_wrap=True)
-    console.print(f"  not included: {'; '.join(cost.NOT_INCLUDED)}", style="dim")
+    old = _old(estimate, today)
+    for title, text in (("old prices", old), ("not priced", "; ".join(map(str, estimate.not_priced)))):
+        if text:
+            console.print(f"  {title}: {text}", style="dim", markup=False, highlight=False, soft_wrap=True)
 
 
 def of_changes(operation: str, outcome: Outcome) -> None:
@@ -105,6 +109,11 @@ def _counts(outcome: Outcome) -> str:
     return ", ".join(counts) or "nothing changed"
 
 
+def _old(estimate: cost.Estimate, on: datetime.date) -> str:
+    """The prices that are older than their sources allow, with their days; empty without any."""
+    return ", ".join(f"{item.name} of {item.date}" for item in estimate.old(on))
+
+
 def _usd(amount: float | None) -> str:
     return "unknown" if amount is None else f"{amount:,.0f}"
 
@@ -120,8 +129,7 @@ def _rows(
     dollars = (
         f"${_usd(estimate.minimum)} min / ${_usd(estimate.expected)} expected / ${_usd(estimate.maximum)} max"
     )
-    old = ", ".join(f"{item.name} of {item.date}" for item in estimate.old(today))
-    unknown = ", ".join(estimate.unknown)
+    old = _old(estimate, today)
     budget = loaded.spec.budget.monthly_usd
     rows = [
         (
@@ -131,7 +139,7 @@ def _rows(
         ),
         ("cost per month", dollars),
         *([("old prices", old)] if old else []),
-        *([("unknown prices", unknown)] if unknown else []),
+        ("not priced", ", ".join(use.name for use in estimate.not_priced)),
         (
             "budget",
             f"${budget:,.0f} a month" + (": below the expected cost" if estimate.expected > budget else ""),
@@ -147,16 +155,16 @@ def _rows(
 
 
 def _times(rehearsal: Rehearsal, project: str, stack: str, *, verbose: bool) -> list[tuple[str, str]]:
-    """How long the real deploy takes, why, and which types that leaves out."""
+    """How long the real deploy takes, why, and what that leaves out."""
     resources = recovery.resources(rehearsal.home / "state", project, stack)
     expected = forecast(resources, durations())
-    left_out = f"{len(expected.unknown)} resource types without a known duration"
-    names = ", ".join(token.rpartition(":")[2] for token in expected.unknown)
-    return [
-        ("real deploy", expected.line),
-        ("critical path", expected.path or "no duration is known"),
-        ("not counted", f"{left_out}: {names}" if verbose else f"{left_out} (--verbose lists them)"),
-    ]
+    rows = [("real deploy", expected.line), ("critical path", expected.path or "no duration is known")]
+    if expected.unknown:
+        left_out = f"{len(expected.unknown)} kinds of resources without a known duration"
+        names = ", ".join(kind.rpartition(":")[2] for kind in expected.unknown)
+        more = f": {names}" if verbose else " (--verbose lists them)"
+        rows.append(("not counted", left_out + more))
+    return rows
 
 
 def _next_steps(console: Console, stack: str, rehearsal: Rehearsal | None) -> None:

@@ -1,19 +1,19 @@
 """What a stack costs per month before it exists, from its spec and the price catalog; no other I/O.
 
 Three figures per item: `minimum` with every pool at its smallest, `maximum` with every pool at its largest
-all month, `expected` in between by the pool's `expected_utilization`. An item without a price is unknown and
-is named, never counted as 0. A month has 730 hours, as in AWS's own calculators.
+all month, `expected` in between by the pool's `expected_utilization`. What has no price, or costs by a use
+that no spec states, is named and never counted as 0. A month has 730 hours, as in AWS's own calculators.
 """
 
 import datetime
 
 from infra.cost import aws
-from infra.cost.model import NOT_INCLUDED, Estimate, Item
+from infra.cost.model import Estimate, Item, Use
 from infra.stackspec.clouds import AwsSpec
 from infra.stackspec.layouts import MediumLayout
 from infra.stackspec.stack import StackSpec
 
-__all__ = ["NOT_INCLUDED", "Estimate", "Item", "estimate"]
+__all__ = ["Estimate", "Item", "Use", "estimate"]
 
 
 def estimate(spec: StackSpec, on: datetime.date) -> Estimate:

@@ -2,14 +2,24 @@
 
 import datetime
 from collections.abc import Iterator
+from typing import Final
 
 from infra.catalog.aws import facts
 from infra.catalog.aws.model import CapacityType, Price, ServicePrice
+from infra.catalog.aws.pools import SYSTEM_DISK_GIB
 from infra.catalog.errors import UnknownFactError
-from infra.cost.model import HOURS_PER_MONTH, Estimate, Item
+from infra.cost.model import HOURS_PER_MONTH, Estimate, Item, Use
 from infra.stackspec.clouds import AwsSpec
 from infra.stackspec.layouts import MediumLayout, PoolSpec
 from infra.stackspec.stack import StackSpec
+
+_KEYS: Final = 5
+"""Customer-managed keys: of the cluster, its data, the alerts, the flow logs, the log of the database."""
+_SECRETS: Final = 2
+"""Of MLflow's first user, and the one in which RDS keeps the password of the database."""
+
+Units = tuple[float, float, float]
+"""Units per month: least, usual, most."""
 
 
 def medium(spec: StackSpec, layout: MediumLayout, cloud: AwsSpec, on: datetime.date) -> Estimate:
@@ -21,8 +31,9 @@ def medium(spec: StackSpec, layout: MediumLayout, cloud: AwsSpec, on: datetime.d
         _network(spec.region, layout, cloud),
         _storage(spec),
         _tracking(spec.region, cloud),
+        _keys(spec.region),
     )
-    return Estimate(tuple(item for part in parts for item in part))
+    return Estimate(tuple(item for part in parts for item in part), tuple(_uses(spec)))
 
 
 def node_price(pool: PoolSpec, region: str) -> Price | None:
@@ -33,65 +44,74 @@ def node_price(pool: PoolSpec, region: str) -> Price | None:
 
 def _gpu_pools(region: str, layout: MediumLayout) -> Iterator[Item]:
     for pool in layout.pools:
-        price = node_price(pool, region)
+        # Reserved capacity is paid whether or not nodes run on it; a disk exists while its node does.
+        paid = pool.max_nodes if pool.purchase.kind in ("reserved", "block") else pool.min_nodes
+        running = pool.expected_utilization * pool.max_nodes
+        nodes = (paid, max(paid, running), pool.max_nodes)
         name = f"GPU pool {pool.name} ({pool.machine}, {pool.purchase.kind})"
-        if price is None:
-            yield Item(name, None, None, None)
-            continue
-        # Reserved capacity is paid whether or not nodes run on it.
-        always = pool.max_nodes if pool.purchase.kind in ("reserved", "block") else pool.min_nodes
-        nodes = max(always, pool.expected_utilization * pool.max_nodes)
-        yield Item(
-            name,
-            always * HOURS_PER_MONTH * price.usd_per_hour_min,
-            nodes * HOURS_PER_MONTH * price.usd_per_hour_expected,
-            pool.max_nodes * HOURS_PER_MONTH * price.usd_per_hour_max,
-            price.date,
-            price.source,
-        )
+        yield _machines(name, node_price(pool, region), nodes)
+        disks = (pool.min_nodes, max(pool.min_nodes, running), pool.max_nodes)
+        yield _disks(region, f"pool {pool.name}", pool.disk_gib, disks)
 
 
 def _system_pool(region: str, layout: MediumLayout) -> Iterator[Item]:
     pool = layout.system_pool
+    nodes = (pool.min_nodes, pool.min_nodes, pool.max_nodes)
     price = facts.price(pool.machine, region, "on_demand")
-    name = f"system pool ({pool.machine})"
+    yield _machines(f"system pool ({pool.machine})", price, nodes)
+    yield _disks(region, "the system pool", SYSTEM_DISK_GIB, nodes)
+
+
+def _machines(name: str, price: Price | None, nodes: Units) -> Item:
     if price is None:
-        yield Item(name, None, None, None)
-        return
-    monthly = HOURS_PER_MONTH * price.usd_per_hour_expected
-    low, high = pool.min_nodes * monthly, pool.max_nodes * monthly
-    yield Item(name, low, low, high, price.date, price.source)
+        return Item(name, None, None, None)
+    dollars = (price.usd_per_hour_min, price.usd_per_hour_expected, price.usd_per_hour_max)
+    low, usual, high = (count * HOURS_PER_MONTH * usd for count, usd in zip(nodes, dollars, strict=True))
+    return Item(name, low, usual, high, price)
 
 
-def _service(region: str, name: str, key: str, units: tuple[float, float, float]) -> Item:
-    """An item of so many units per month (least, usual, most) of one service price."""
+def _disks(region: str, owner: str, gib: int, nodes: Units) -> Item:
+    least, usual, most = nodes
+    return _service(
+        region, f"root disks of {owner} ({gib} GiB)", "ebs_gp3", (least * gib, usual * gib, most * gib)
+    )
+
+
+def _price(region: str, key: str) -> ServicePrice | None:
+    """The price of a service; None also for one that no region has a price of."""
     try:
-        price: ServicePrice | None = facts.service_price(key, region)
+        return facts.service_price(key, region)
     except UnknownFactError:
-        price = None
+        return None
+
+
+def _service(region: str, name: str, key: str, units: Units) -> Item:
+    """An item of so many units of one service."""
+    price = _price(region, key)
     if price is None:
         return Item(name, None, None, None)
     low, usual, high = (amount * price.usd for amount in units)
-    return Item(name, low, usual, high, price.date, price.source)
+    return Item(name, low, usual, high, price)
 
 
-def _always(count: int) -> tuple[float, float, float]:
-    """The hours of `count` things that run all month."""
-    hours = count * HOURS_PER_MONTH
-    return hours, hours, hours
+def _always(count: float) -> Units:
+    return count, count, count
 
 
 def _control_plane(region: str, layout: MediumLayout, on: datetime.date) -> Iterator[Item]:
     support = facts.eks.support(layout.kubernetes_version, on)
     key = "eks_cluster_extended_support" if support == "extended" else "eks_cluster"
-    yield _service(region, "EKS control plane", key, _always(1))
+    yield _service(region, "EKS control plane", key, _always(HOURS_PER_MONTH))
 
 
 def _network(region: str, layout: MediumLayout, cloud: AwsSpec) -> Iterator[Item]:
     gateways = 1 if cloud.nat == "single" else len(layout.zones)
-    yield _service(region, f"NAT gateways ({gateways})", "nat_gateway", _always(gateways))
+    hours = _always(gateways * HOURS_PER_MONTH)
+    yield _service(region, f"NAT gateways ({gateways})", "nat_gateway", hours)
+    yield _service(region, f"public addresses ({gateways})", "public_ipv4", hours)
     ends = len(cloud.endpoints) * len(layout.zones)
-    yield _service(region, f"interface endpoints ({ends})", "interface_endpoint", _always(ends))
+    hours = _always(ends * HOURS_PER_MONTH)
+    yield _service(region, f"interface endpoints ({ends})", "interface_endpoint", hours)
 
 
 def _storage(spec: StackSpec) -> Iterator[Item]:
@@ -99,10 +119,32 @@ def _storage(spec: StackSpec) -> Iterator[Item]:
     if lustre:
         key = f"fsx_lustre_persistent_2_ssd_{lustre.throughput_mb_s_per_tib}"
         name = f"FSx for Lustre ({lustre.capacity_gib} GiB, {lustre.throughput_mb_s_per_tib} MB/s per TiB)"
-        yield _service(spec.region, name, key, (lustre.capacity_gib,) * 3)
+        yield _service(spec.region, name, key, _always(lustre.capacity_gib))
 
 
 def _tracking(region: str, cloud: AwsSpec) -> Iterator[Item]:
     low, high = cloud.database.min_acu * HOURS_PER_MONTH, cloud.database.max_acu * HOURS_PER_MONTH
     usual = max(low, 0.5 * HOURS_PER_MONTH)
     yield _service(region, "Aurora Serverless v2 (MLflow)", "aurora_serverless_v2", (low, usual, high))
+
+
+def _keys(region: str) -> Iterator[Item]:
+    yield _service(region, f"KMS keys ({_KEYS})", "kms_key", _always(_KEYS))
+    yield _service(region, f"secrets ({_SECRETS})", "secret", _always(_SECRETS))
+
+
+def _uses(spec: StackSpec) -> Iterator[Use]:
+    """What costs by use that the spec does not say."""
+    by_use = [
+        ("NAT traffic", "nat_gateway_data"),
+        ("endpoint traffic", "interface_endpoint_data"),
+        ("bucket contents", "s3_standard"),
+        *([("home directories", "efs_standard")] if spec.data.homes else []),
+        ("database storage", "aurora_storage"),
+        ("logs", "cloudwatch_logs_ingested"),
+    ]
+    for name, key in by_use:
+        price = _price(spec.region, key)
+        yield Use(name, price.usd, price.unit) if price else Use(name)
+    for name in ("requests", "metrics and alarms", "backups", "data transfer", "taxes and discounts"):
+        yield Use(name)

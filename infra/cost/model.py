@@ -1,20 +1,11 @@
-"""What an estimate consists of: items with a price, and items without one: named, never counted as 0."""
+"""What an estimate consists of: items with a price, and what has none: named, never counted as 0."""
 
 import datetime
 from dataclasses import dataclass
 
+from infra.catalog.fact import DatedPrice
+
 HOURS_PER_MONTH = 730.0
-# What depends on use that no spec states; shown with every estimate.
-NOT_INCLUDED = (
-    "data transfer and NAT traffic",
-    "contents of buckets and of the home file system",
-    "volume of logs and metrics",
-    "taxes, discounts and savings plans",
-)
-
-
-# A price this old is named beside the sum: providers change prices about once a year.
-_OLD = datetime.timedelta(days=365)
 
 
 @dataclass(frozen=True)
@@ -25,8 +16,24 @@ class Item:
     minimum: float | None
     expected: float | None
     maximum: float | None
-    date: datetime.date | None = None
-    source: str | None = None
+    price: DatedPrice | None = None
+
+    @property
+    def date(self) -> datetime.date | None:
+        """The day of the price."""
+        return self.price.date if self.price else None
+
+
+@dataclass(frozen=True)
+class Use:
+    """What costs by a use that no spec states, with its rate where a source gives one."""
+
+    name: str
+    usd: float | None = None
+    unit: str = ""
+
+    def __str__(self) -> str:
+        return self.name if self.usd is None else f"{self.name} (${self.usd:g} per {self.unit})"
 
 
 @dataclass(frozen=True)
@@ -34,6 +41,7 @@ class Estimate:
     """The price of a stack per month in US dollars."""
 
     items: tuple[Item, ...]
+    uses: tuple[Use, ...] = ()
 
     @property
     def known(self) -> tuple[Item, ...]:
@@ -41,9 +49,9 @@ class Estimate:
         return tuple(item for item in self.items if item.expected is not None)
 
     @property
-    def unknown(self) -> tuple[str, ...]:
-        """The names of the items that have none."""
-        return tuple(item.name for item in self.items if item.expected is None)
+    def not_priced(self) -> tuple[Use, ...]:
+        """What the sums leave out: items without a price, then what costs by use."""
+        return (*(Use(item.name) for item in self.items if item.expected is None), *self.uses)
 
     @property
     def minimum(self) -> float:
@@ -61,6 +69,6 @@ class Estimate:
         return sum(item.maximum or 0.0 for item in self.known)
 
     def old(self, on: datetime.date) -> tuple[Item, ...]:
-        """The items whose price was more than a year old on a day, the oldest first."""
-        dated = [(item.date, item) for item in self.known if item.date and on - item.date > _OLD]
+        """The items whose price was older on a day than its source allows, the oldest first."""
+        dated = [(item.price.date, item) for item in self.known if item.price and item.price.old(on)]
         return tuple(item for _, item in sorted(dated, key=lambda pair: pair[0]))

@@ -33,8 +33,12 @@ def with_layout(stack: StackSpec, **changes: Any) -> StackSpec:
     return stack.model_copy(update={"layout": stack.layout.model_copy(update=changes)})
 
 
+def items(stack: StackSpec) -> dict[str, cost.Item]:
+    return {item.name: item for item in cost.estimate(stack, TODAY).items}
+
+
 def pool_item(stack: StackSpec) -> cost.Item:
-    return next(item for item in cost.estimate(stack, TODAY).items if item.name.startswith("GPU pool"))
+    return next(item for name, item in items(stack).items() if name.startswith("GPU pool"))
 
 
 def test_a_pool_costs_its_nodes_times_hours_times_price(dev: StackSpec) -> None:
@@ -51,6 +55,17 @@ def test_reserved_capacity_is_paid_whether_it_runs_or_not(dev: StackSpec) -> Non
     reserved = changed(dev, purchase=Reserved(kind="reserved", id="cr-0123456789abcdef0"), min_nodes=0)
     item = pool_item(reserved)
     assert item.minimum == item.maximum and item.minimum
+    assert items(reserved)["root disks of pool a100 (500 GiB)"].minimum == 0  # no node runs yet
+
+
+def test_every_node_has_a_root_disk(dev: StackSpec) -> None:
+    gp3 = facts.service_price("ebs_gp3", "us-east-1")
+    assert gp3 is not None
+    found = items(changed(dev, min_nodes=1, max_nodes=4, expected_utilization=0.5))
+    pool = found["root disks of pool a100 (500 GiB)"]
+    assert (pool.minimum, pool.expected, pool.maximum) == tuple(nodes * 500 * gp3.usd for nodes in (1, 2, 4))
+    system = found["root disks of the system pool (50 GiB)"]
+    assert (system.minimum, system.maximum) == (2 * 50 * gp3.usd, 6 * 50 * gp3.usd)
 
 
 def test_spot_uses_spot_prices(dev: StackSpec) -> None:
@@ -64,24 +79,46 @@ def test_spot_uses_spot_prices(dev: StackSpec) -> None:
 def test_a_price_nobody_knows_is_named_and_not_zero(dev: StackSpec) -> None:
     # The catalog has no on-demand price of p5e: it is sold in Capacity Blocks.
     estimate = cost.estimate(changed(dev, machine="p5e.48xlarge"), TODAY)
-    assert any("p5e.48xlarge" in name for name in estimate.unknown)
+    assert "p5e.48xlarge" in estimate.not_priced[0].name
     assert estimate.maximum == pytest.approx(sum(item.maximum or 0 for item in estimate.known))
+
+
+def test_what_costs_by_use_is_named_with_its_rate(dev: StackSpec) -> None:
+    told = [str(use) for use in cost.estimate(dev, TODAY).not_priced]
+    assert {"home directories ($0.3 per GB-month)", "logs ($0.5 per GB)", "data transfer"} <= set(told)
+    elsewhere = dev.model_copy(
+        update={"region": "eu-west-1", "data": dev.data.model_copy(update={"homes": False})}
+    )
+    estimate = cost.estimate(elsewhere, TODAY)
+    names = [use.name for use in estimate.not_priced]
+    assert "home directories" not in names
+    # No source gives what these cost there; what the sum has is only what is known.
+    assert names[:3] == [
+        "GPU pool l4 (g6.2xlarge, spot)",
+        "system pool (m6i.xlarge)",
+        "FSx for Lustre (4800 GiB, 125 MB/s per TiB)",
+    ]
+    assert 0 < estimate.minimum < estimate.maximum
 
 
 def test_a_kubernetes_version_in_extended_support_costs_more(dev: StackSpec) -> None:
     old = with_layout(dev, kubernetes_version="1.33")
-    control_plane = {item.name: item for item in cost.estimate(old, TODAY).items}["EKS control plane"]
-    current = {item.name: item for item in cost.estimate(dev, TODAY).items}["EKS control plane"]
+    control_plane, current = items(old)["EKS control plane"], items(dev)["EKS control plane"]
     assert control_plane.expected and current.expected and control_plane.expected > 5 * current.expected
 
 
-def test_the_totals_are_ordered_and_prices_older_than_a_year_are_named(dev: StackSpec) -> None:
+def test_the_totals_are_ordered(dev: StackSpec) -> None:
     estimate = cost.estimate(dev, TODAY)
     assert estimate.minimum < estimate.expected < estimate.maximum
-    old = estimate.old(TODAY)
-    assert [item.date for item in old] == sorted(item.date for item in old if item.date)
-    year = datetime.timedelta(days=365)
-    assert {item.name for item in old} == {
-        item.name for item in estimate.known if item.date and TODAY - item.date > year
-    }
+
+
+def test_prices_that_are_older_than_their_sources_allow_are_named(dev: StackSpec) -> None:
+    estimate = cost.estimate(dev, TODAY)
     assert estimate.old(datetime.date(1999, 1, 1)) == ()
+    assert estimate.old(TODAY) == ()
+    # A season later the crawl with the spot prices is old, ten years later everything is.
+    spring = estimate.old(TODAY + datetime.timedelta(days=91))
+    assert [item.name for item in spring] == ["GPU pool l4 (g6.2xlarge, spot)"]
+    much_later = estimate.old(datetime.date(2036, 1, 1))
+    assert set(much_later) == set(estimate.known)
+    assert [item.date for item in much_later] == sorted(item.date for item in much_later if item.date)

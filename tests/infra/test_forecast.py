@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from infra.catalog.aws.model import Duration
+from infra.catalog.durations import Durations
 from infra.critical_path import Step, longest
 from infra.forecast import forecast
 
@@ -52,31 +53,49 @@ def test_it_is_as_long_as_the_longest_of_all_chains(data: st.DataObject) -> None
     assert sum(step.seconds for step in found.steps) == found.seconds
 
 
+def logged(token: str, *seconds: int, **where: str | bool) -> Durations:
+    day = datetime.date(2026, 1, 1)
+    return {token: (Duration(type=token, seconds=seconds, where=where, source="s", date=day),)}
+
+
+def resource(name: str, token: str, **more: object) -> dict[str, object]:
+    return {"urn": f"urn:pulumi:dev::p::{token}::{name}", "type": token, "custom": True, **more}
+
+
 def test_a_forecast_follows_dependencies_parents_and_providers() -> None:
-    def duration(token: str, seconds: int) -> Duration:
-        return Duration(
-            type=token,
-            seconds_min=seconds,
-            seconds_expected=2 * seconds,
-            seconds_max=3 * seconds,
-            logs=1,
-            source="s",
-            date=datetime.date(2026, 1, 1),
-        )
-
-    def resource(name: str, token: str, **more: object) -> dict[str, object]:
-        return {"urn": f"urn:pulumi:dev::p::{token}::{name}", "type": token, "custom": True, **more}
-
     cluster = resource("cluster", "aws:eks/cluster:Cluster")
     provider = resource("inside", "pulumi:providers:kubernetes", dependencies=[cluster["urn"]])
     pod = resource("pod", "kubernetes:core/v1:Pod", provider=f"{provider['urn']}::some-id")
     child = resource("child", "x:index:Child", parent=pod["urn"])
     old = resource("old", "aws:eks/cluster:Cluster", delete=True)
-    durations = {
-        row.type: row for row in (duration("aws:eks/cluster:Cluster", 300), duration("x:index:Child", 60))
-    }
+    durations = {**logged("aws:eks/cluster:Cluster", 900, 300, 600), **logged("x:index:Child", 60, 120, 180)}
     found = forecast([child, pod, provider, cluster, old], durations)
     assert (found.shortest, found.expected.seconds, found.longest) == (360, 720, 1080)
     assert found.path == "cluster 10 min 00 s > child 2 min 00 s"
-    assert found.line.startswith("about 12 min (6 to 18)")
     assert found.unknown == ("kubernetes:core/v1:Pod",)
+
+
+def test_a_forecast_is_a_lower_bound_while_anything_is_unknown() -> None:
+    cluster = resource("cluster", "aws:eks/cluster:Cluster")
+    durations = logged("aws:eks/cluster:Cluster", 300, 600, 900)
+    whole = forecast([cluster], durations)
+    assert (whole.unknown, whole.line.partition(" to create")[0]) == ((), "about 10 min (5 to 15)")
+    partly = forecast([cluster, resource("pod", "kubernetes:core/v1:Pod")], durations)
+    assert partly.line.partition(" to create")[0] == "at least 10 min (5 to 15)"
+
+
+def test_a_duration_of_some_of_a_types_resources_says_nothing_about_the_others() -> None:
+    token = "aws:ec2/vpcEndpoint:VpcEndpoint"
+    durations = {
+        token: logged(token, 6, vpcEndpointType="Gateway")[token]
+        + logged(token, 113, vpcEndpointType="Interface")[token]
+    }
+
+    def seconds(kind: str) -> float:
+        return forecast(
+            [resource("one", token, inputs={"vpcEndpointType": kind})], durations
+        ).expected.seconds
+
+    assert (seconds("Gateway"), seconds("Interface")) == (6, 113)
+    other = forecast([resource("one", token, inputs={"vpcEndpointType": "GatewayLoadBalancer"})], durations)
+    assert (other.expected.seconds, other.unknown) == (0, (f"{token} GatewayLoadBalancer",))

@@ -18,12 +18,12 @@ from components.ordering import after
 from infra import naming
 from infra.catalog.aws import facts
 from infra.catalog.aws.model import EksAddon
+from infra.catalog.aws.pools import SYSTEM_DISK_GIB
 from infra.errors import UserError
 
 LOG_TYPES = ("api", "audit", "authenticator", "controllerManager", "scheduler")
 _NODE_POLICIES = ("AmazonEKSWorkerNodePolicy", "AmazonEC2ContainerRegistryPullOnly")
 _ADMIN_POLICY = "AmazonEKSClusterAdminPolicy"
-_SYSTEM_DISK_GIB = 50
 
 
 class AwsCluster(Component):
@@ -210,7 +210,7 @@ class AwsCluster(Component):
             f"{self._prefix}-system",
             description=f"System nodes of {args['name']}",
             update_default_version=True,
-            block_device_mappings=[nodes.root_volume(_SYSTEM_DISK_GIB)],
+            block_device_mappings=[nodes.root_volume(SYSTEM_DISK_GIB)],
             metadata_options=nodes.metadata_options(),
             tag_specifications=nodes.tag_specifications(f"{self._prefix}-system", args.get("tags", {})),
             opts=self.child(),

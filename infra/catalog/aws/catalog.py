@@ -81,7 +81,7 @@ class AwsCatalog:
     @cached_property
     def service_prices(self) -> Mapping[tuple[str, str], ServicePrice]:
         """Prices of services by (key, region); region "*" holds everywhere."""
-        rows = read_rows(self._folder / "service_prices.toml", "service_price", ServicePrice)
+        rows = read_rows(self._folder / "service_prices.toml", "service_price", ServicePrice, _per_region)
         return by_key(rows, lambda row: (row.key, row.region), "service_prices.toml")
 
     def service_price(self, key: str, region: str) -> ServicePrice | None:
@@ -155,10 +155,11 @@ class AwsCatalog:
         return read_limits(self._folder / "limits.toml")
 
     @cached_property
-    def durations(self) -> Mapping[str, Duration]:
-        """Typical creation times by Pulumi type; a type without a row is unknown."""
+    def durations(self) -> Mapping[str, tuple[Duration, ...]]:
+        """Creation times by Pulumi type, each of one kind of its resources; a type without is unknown."""
         rows = read_rows(self._folder / "durations.toml", "duration", Duration)
-        return by_key(rows, lambda row: row.type, "durations.toml")
+        kinds = by_key(rows, lambda row: (row.type, tuple(row.where.items())), "durations.toml")
+        return {token: tuple(kinds[kind] for kind in kinds if kind[0] == token) for token, _ in kinds}
 
 
 def _found(rows: Mapping[str, _Row], kind: str, name: str) -> _Row:
@@ -168,7 +169,15 @@ def _found(rows: Mapping[str, _Row], kind: str, name: str) -> _Row:
         raise UnknownFactError(kind, name, rows) from None
 
 
-def _with_interfaces(row: dict[str, Any]) -> dict[str, Any]:
+def _per_region(row: dict[str, Any]) -> list[dict[str, Any]]:
+    """One row per region of the table `usd`."""
+    prices = row.pop("usd", None)
+    if not isinstance(prices, dict):
+        raise ValueError("usd is no table of dollars by region")
+    return [row | {"region": region, "usd": usd} for region, usd in prices.items()]
+
+
+def _with_interfaces(row: dict[str, Any]) -> list[dict[str, Any]]:
     """Unfold runs of cards, `{cards = [first, last], device = n, type = "..."}`, into single interfaces."""
     runs = row.pop("interfaces", [])
     row["efa"] = tuple(
@@ -176,11 +185,11 @@ def _with_interfaces(row: dict[str, Any]) -> dict[str, Any]:
         for run in runs
         for card in range(run["cards"][0], run["cards"][1] + 1)
     )
-    return row
+    return [row]
 
 
-def _with_tuples(row: dict[str, Any]) -> dict[str, Any]:
+def _with_tuples(row: dict[str, Any]) -> list[dict[str, Any]]:
     """Freeze the zone lists inside a region's table of instance types."""
     offered = row.get("instance_types", {})
     row["instance_types"] = {name: tuple(zones) for name, zones in offered.items()}
-    return row
+    return [row]

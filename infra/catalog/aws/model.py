@@ -5,11 +5,13 @@ money is US dollars. `None` always means "no source says so": nothing here is gu
 """
 
 import datetime
-from typing import Annotated, Literal, Self
+import statistics
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, Field, model_validator
 
-from infra.catalog.fact import CLOSED, Count, Fact, Name, Usd
+from infra.catalog.fact import CLOSED, Count, DatedPrice, Fact, Name, Usd
 
 InterfaceType = Literal["interface", "efa", "efa-only"]
 CapacityType = Literal["on_demand", "spot", "capacity_block"]
@@ -86,7 +88,7 @@ class InstanceType(Fact):
         return self
 
 
-class Price(Fact):
+class Price(DatedPrice):
     """Dollars per hour of one instance, Linux, shared tenancy, before any discount.
 
     For spot, min and max are the extremes over the region's zones and `expected` is the figure to plan with:
@@ -107,7 +109,7 @@ class Price(Fact):
         return self
 
 
-class ServicePrice(Fact):
+class ServicePrice(DatedPrice):
     """Dollars per `unit` of something that is not an instance, such as `hour` or `GB-month`."""
 
     key: Name
@@ -204,16 +206,30 @@ class Quota(Fact):
 
 
 class Duration(Fact):
-    """How long creating one resource of a Pulumi type took in published logs, in seconds."""
+    """How long creating one resource of a Pulumi type took, in seconds: one figure per published log.
+
+    `where` are the inputs of the resources that the row is for; without, it is for all of the type.
+    """
 
     type: Name
-    seconds_min: Count
-    seconds_expected: Count  # the median
-    seconds_max: Count
-    logs: Count  # how many logs
+    where: dict[Name, str | bool] = Field(default_factory=dict)
+    seconds: tuple[Annotated[int, Field(ge=0)], ...] = Field(min_length=1)
 
-    @model_validator(mode="after")
-    def _in_order(self) -> Self:
-        if not self.seconds_min <= self.seconds_expected <= self.seconds_max:
-            raise ValueError("seconds_min <= seconds_expected <= seconds_max does not hold")
-        return self
+    @property
+    def seconds_min(self) -> float:
+        """The shortest."""
+        return min(self.seconds)
+
+    @property
+    def seconds_expected(self) -> float:
+        """The median."""
+        return statistics.median(self.seconds)
+
+    @property
+    def seconds_max(self) -> float:
+        """The longest."""
+        return max(self.seconds)
+
+    def fits(self, inputs: Mapping[str, Any]) -> bool:
+        """Whether the row is for a resource with these inputs."""
+        return all(inputs.get(name) == value for name, value in self.where.items())

@@ -11,6 +11,8 @@ from infra.errors import Problem
 
 RESERVED_LABELS: Final = "trainstack.dev/"
 """Prefix of the labels that pools set themselves."""
+SYSTEM_DISK_GIB: Final = 50
+"""Root volume of a node for a cluster's own services."""
 _DRA_FROM: Final = 35
 """Minor version of Kubernetes."""
 # The form of ids that EC2 gives to reservations and Capacity Blocks.

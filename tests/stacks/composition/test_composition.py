@@ -3,13 +3,17 @@
 `python -m tests.stacks.composition.renew` writes the golden files again after a change that is meant.
 """
 
+import datetime
 import functools
+import importlib
 
 import pytest
 
+from infra import cost
+from infra.catalog.durations import durations
 from tests.components.graph import Graph
 from tests.stacks.composition import files
-from tests.stacks.composition.composed import Pair, composed
+from tests.stacks.composition.composed import Pair, composed, stack_spec
 from tests.stacks.composition.variants import VARIANTS
 
 ALL = [(pair, name) for pair, variants in VARIANTS.items() for name in variants]
@@ -59,6 +63,46 @@ def test_what_the_webhooks_of_kueue_look_at_comes_after_they_answer(pair: Pair, 
     assert {found.partition(":")[0] for found in looked_at} >= {"ResourceFlavor", "ClusterQueue"}
     for found in looked_at:
         assert "Job:dev-queueing-kueue-ready" in graph.waits_for(found)
+
+
+@pytest.mark.parametrize(("pair", "name"), ALL)
+def test_the_estimate_counts_what_the_graph_has(pair: Pair, name: str) -> None:
+    made, spec = variant(pair, name).cloud, stack_spec(pair, VARIANTS[pair][name])
+    names = {item.name for item in cost.estimate(spec, datetime.date(2026, 11, 21)).items}
+    endpoints = [asked.properties for asked in made.of_type("aws:ec2/vpcEndpoint:VpcEndpoint")]
+    databases = made.of_type("aws:rds/cluster:Cluster")
+    secrets = len(made.of_type("aws:secretsmanager/secret:Secret"))
+    secrets += sum(asked.properties["manageMasterUserPassword"] for asked in databases)
+    ends = sum(len(end["subnetIds"]) for end in endpoints if end["vpcEndpointType"] == "Interface")
+    sizes = {
+        int(asked.properties["blockDeviceMappings"][0]["ebs"]["volumeSize"])
+        for asked in made.of_type("aws:ec2/launchTemplate:LaunchTemplate")
+    }
+    assert names >= {
+        f"KMS keys ({len(made.of_type('aws:kms/key:Key'))})",
+        f"secrets ({secrets})",
+        f"NAT gateways ({len(made.of_type('aws:ec2/natGateway:NatGateway'))})",
+        f"public addresses ({len(made.of_type('aws:ec2/eip:Eip'))})",
+        f"interface endpoints ({ends})",
+    }
+    told = {name.rpartition("(")[2].partition(" ")[0] for name in names if name.startswith("root disks")}
+    assert told == {str(size) for size in sizes}
+
+
+@pytest.mark.parametrize("token", durations())
+def test_durations_are_of_types_of_the_provider(token: str) -> None:
+    _, module, name = token.split(":")
+    assert hasattr(importlib.import_module(f"pulumi_aws.{module.partition('/')[0]}"), name)
+
+
+@pytest.mark.parametrize("pair", VARIANTS, ids="-on-".join)
+def test_one_duration_at_most_is_of_a_resource_and_asks_for_inputs_it_has(
+    pair: Pair,
+) -> None:
+    for asked in base(pair).cloud.asked:
+        rows = durations().get(asked.type, ())
+        assert sum(row.fits(asked.properties) for row in rows) <= 1, asked.name
+        assert {name for row in rows for name in row.where} <= set(asked.properties), asked.name
 
 
 def test_no_file_is_left_of_a_variant_that_is_gone() -> None:
