@@ -2,7 +2,7 @@
 PYTHON ?= python3
 VENV := .venv/bin
 
-.PHONY: up down test lint unit cluster binaries setup lock clean
+.PHONY: up down test lint unit alone cluster binaries setup lock clean
 
 up: setup ## Rehearse the environment dev-aws: a real `pulumi up`, offline, gated by a real training run
 	@$(VENV)/trainstack up -s dev-aws --rehearse --yes
@@ -10,10 +10,10 @@ up: setup ## Rehearse the environment dev-aws: a real `pulumi up`, offline, gate
 down: setup ## Destroy the rehearsed environment again
 	@$(VENV)/trainstack destroy -s dev-aws --rehearse --yes
 
-# The type checker has one thread, and the compilers the rest of the machine.
+# The type checker has one thread: the compilers, then the tests get the rest of the machine.
 test: setup ## Everything that CI runs
-	$(MAKE) -j2 lint binaries
-	$(MAKE) unit
+	$(MAKE) -j2 lint unit
+	$(MAKE) alone
 
 lint: setup
 	$(VENV)/ruff check .
@@ -24,6 +24,8 @@ lint: setup
 # A long file has few tests; in order of their number it would come last, on one worker.
 unit: setup binaries
 	$(VENV)/pytest -n 2 --dist loadfile --no-loadscope-reorder -m "not alone"
+
+alone: setup binaries ## The tests that load or measure the whole machine
 	$(VENV)/pytest -m alone
 
 cluster: setup ## Run a real Kubernetes control plane with Kueue, JobSet and fake GPU nodes, until Ctrl-C
