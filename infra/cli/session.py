@@ -1,5 +1,6 @@
 """One operation on one stack, in real or rehearsed clouds, with progress, interruption and a summary."""
 
+import datetime
 import os
 import sys
 from collections.abc import Callable, Sequence
@@ -107,7 +108,8 @@ class Session:
     def _previewed(self, show: Callable[[OnEvent], Outcome]) -> Outcome:
         preflight = Preflight()
         outcome = self._watched("preview", preflight.listening(show))
-        summary.of_preview(self.loaded, outcome, preflight.shortfalls(self.faults.quotas))
+        shortfalls = preflight.shortfalls(self.faults.quotas)
+        summary.of_preview(self.loaded, outcome, shortfalls, on=datetime.date.today())
         return outcome
 
     def _changing(self, title: str, operation: Callable[[OnEvent], Outcome]) -> Outcome:

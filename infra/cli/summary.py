@@ -62,15 +62,16 @@ def of_deployment(
     _next_steps(console, exported.stack, rehearsal)
 
 
-def of_preview(loaded: stackspec.LoadedSpec, outcome: Outcome, shortfalls: Sequence[object] = ()) -> None:
-    """What would change, and the price of the stack as the spec has it."""
+def of_preview(
+    loaded: stackspec.LoadedSpec, outcome: Outcome, shortfalls: Sequence[object] = (), *, on: datetime.date
+) -> None:
+    """What would change, and the price of the stack as the spec has it, as of a day."""
     console = Console()
     if not outcome.succeeded:
         of_changes("preview", outcome)
         return
     console.print(f"\n[bold]Would change[/] stack {loaded.spec.name}: {_counts(outcome)}", soft_wrap=True)
-    today = datetime.date.today()
-    estimate = cost.estimate(loaded.spec, today)
+    estimate = cost.estimate(loaded.spec, on)
     table = Table("item", "min $/month", "expected", "max", "price of", box=None, padding=(0, 2, 0, 2))
     for item in estimate.items:
         table.add_row(
@@ -80,7 +81,7 @@ def of_preview(loaded: stackspec.LoadedSpec, outcome: Outcome, shortfalls: Seque
     console.print(table)
     for shortfall in shortfalls:
         console.print(f"  over quota: {shortfall}", style="bold red", markup=False, soft_wrap=True)
-    old = _old(estimate, today)
+    old = _old(estimate, on)
     for title, text in (("old prices", old), ("not priced", "; ".join(map(str, estimate.not_priced)))):
         if text:
             console.print(f"  {title}: {text}", style="dim", markup=False, highlight=False, soft_wrap=True)
