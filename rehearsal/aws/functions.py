@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 
 from rehearsal.aws import facts, lookups, policy_document
+from rehearsal.aws.services import nodes
 from rehearsal.aws.services.eks import addon_version
 from rehearsal.aws.site import Site
 from rehearsal.aws.table import TABLE
@@ -202,6 +203,7 @@ def _secret_value(site: Site, args: Properties) -> Properties:
 
 FUNCTIONS: Mapping[str, Function[Site]] = {
     **lookups.FUNCTIONS,
+    **nodes.FUNCTIONS,
     "index/getAvailabilityZones": _zones,
     "index/getCallerIdentity": _identity,
     "index/getPartition": _partition,

@@ -1,13 +1,16 @@
 """EKS managed node groups. Source: Amazon EKS User Guide (managed node groups, launch template support)."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
-from rehearsal.aws.site import Site
+from rehearsal.aws.site import MISSING, Site
+from rehearsal.aws.table import TABLE
+from rehearsal.core.emulation.functions import Function, absent
 from rehearsal.core.emulation.site import Hooks
 from rehearsal.core.emulation.templates import draw
 from rehearsal.core.model import Properties, Record
 
 _INTERFACE = "ec2/networkInterface:NetworkInterface"
+_NODE_GROUP = "eks/nodeGroup:NodeGroup"
 
 
 def _template(site: Site, inputs: Properties) -> Record | None:
@@ -77,6 +80,50 @@ def _security_groups(site: Site, inputs: Properties) -> list[Record]:
     return [record for record in found if record is not None]
 
 
+def _groups(site: Site) -> Iterator[tuple[str, Record]]:
+    """The Auto Scaling groups of node groups by name: EKS makes one for each."""
+    for record in site.all(_NODE_GROUP):
+        yield str(record.outputs["resources"][0]["autoscalingGroups"][0]["name"]), record
+
+
+def _group_tags(record: Record) -> dict[str, str]:
+    """Source: Amazon EKS User Guide, "Simplify node lifecycle with managed node groups"."""
+    cluster = str(record.inputs.get("clusterName"))
+    group = str(record.outputs.get("nodeGroupName"))
+    return {
+        "eks:cluster-name": cluster,
+        "eks:nodegroup-name": group,
+        "k8s.io/cluster-autoscaler/enabled": "true",
+        f"k8s.io/cluster-autoscaler/{cluster}": "owned",
+    }
+
+
+def _scaling_groups(site: Site, args: Properties) -> Properties:
+    """Filters as DescribeAutoScalingGroups takes them; others than tags find nothing."""
+    wanted = {one["name"]: one["values"] for one in args.get("filters") or ()}
+    found = [
+        name
+        for name, record in _groups(site)
+        if name in (args.get("names") or (name,))
+        and all(_group_tags(record).get(key.removeprefix("tag:")) in values for key, values in wanted.items())
+    ]
+    link = f"arn:aws:autoscaling:{site.region}:{site.account}:autoScalingGroup::autoScalingGroupName/"
+    return {**args, "id": site.region, "names": found, "arns": [f"{link}{name}" for name in found]}
+
+
+def _scaling_group(site: Site, args: Properties) -> Properties:
+    for name, record in _groups(site):
+        if name == args.get("name"):
+            scaling = record.outputs["scalingConfig"]
+            sizes = {"minSize": scaling["minSize"], "maxSize": scaling["maxSize"]}
+            return {**args, **sizes, "id": name, "name": name, "desiredCapacity": scaling["desiredSize"]}
+    raise absent(TABLE, "autoscaling/group:Group", args.get("name"), MISSING)
+
+
+FUNCTIONS: Mapping[str, Function[Site]] = {
+    "autoscaling/getAmiIds": _scaling_groups,
+    "autoscaling/getGroup": _scaling_group,
+}
 HOOKS: Mapping[str, Hooks[Site]] = {
-    "eks/nodeGroup:NodeGroup": Hooks(outputs=_outputs, created=_connect, changed=_changed),
+    _NODE_GROUP: Hooks(outputs=_outputs, created=_connect, changed=_changed),
 }

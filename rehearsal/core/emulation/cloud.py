@@ -175,11 +175,10 @@ class TableCloud(Cloud, ABC, Generic[S]):
             self._admit(site, row, inputs, record)
             kept = {name: value for name, value in record.outputs.items() if name not in record.inputs}
             outputs = {**row.defaults, **kept, **inputs, **self._labelled(site.call, inputs)}
-            if hooks.updated is not None:
-                outputs.update(hooks.updated(site, record, inputs))
-            outputs = _of_schema(schema, outputs)
+            changed = hooks.updated(site, record, inputs) if hooks.updated is not None else {}
+            outputs = _of_schema(schema, {**outputs, **changed})
             if preview:
-                return {**outputs, **dict.fromkeys(hooks.volatile, UNKNOWN)}
+                return {**outputs, **{name: UNKNOWN for name in hooks.volatile if name in changed}}
             record = self._state.replace(record, inputs=inputs, outputs=outputs)
             self._settle(row, record, used)
             if hooks.changed is not None:

@@ -123,9 +123,9 @@ class Hooks(Generic[S]):
     """What a row cannot say about a type. What the service refuses is in the book of rules.
 
     `outputs` adds computed outputs, given site, seed, inputs and outputs so far. `updated` says what an
-    update makes of the outputs, given the record and the new inputs; it is asked in a preview too, where
-    `volatile` outputs stay unknown. `created` and `changed` may make hidden resources or documents after a
-    create or an update. `deleting` may refuse, and cleans up.
+    update makes of the outputs, given the record and the new inputs; it is asked in a preview too, where what
+    it says of `volatile` outputs stays unknown. `created` and `changed` may make hidden resources or
+    documents after a create or an update. `deleting` may refuse, and cleans up.
     """
 
     outputs: Callable[[S, str, Properties, Properties], Properties] | None = None

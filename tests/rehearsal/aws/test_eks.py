@@ -91,6 +91,38 @@ def test_a_launch_template_gets_a_new_version_by_each_change(aws: Driver) -> Non
     assert (changed["latestVersion"], changed["defaultVersion"]) == (2, 1)
 
 
+def test_tags_make_no_new_version_of_a_launch_template(aws: Driver) -> None:
+    content = {"name": "nodes", "instanceType": "g6.2xlarge"}
+    aws.create("ec2/launchTemplate:LaunchTemplate", "template", **content)
+    tagged = aws.update("template", **content, tags={"owner": "ml"})
+    assert tagged["latestVersion"] == 1
+    assert aws.update("template", **content, tags={"owner": "ml"}, userData="YQ==")["latestVersion"] == 2
+
+
+def test_the_group_behind_a_node_group_is_found_by_its_tags(aws: Driver) -> None:
+    cluster = aws.cluster()
+    role = aws.create("iam/role:Role", "nodes", assumeRolePolicy=EKS_TRUST.replace("eks.", "ec2."))
+    subnets = cluster["vpcConfig"]["subnetIds"]
+    made = aws.create(
+        "eks/nodeGroup:NodeGroup",
+        "group",
+        clusterName="dev",
+        nodeGroupName="train-1234567",
+        nodeRoleArn=role["arn"],
+        subnetIds=subnets[:1],
+        scalingConfig={"minSize": 0, "maxSize": 4, "desiredSize": 2},
+    )
+    name = made["resources"][0]["autoscalingGroups"][0]["name"]
+    mine = [{"name": "tag:eks:cluster-name", "values": ["dev"]}]
+    assert aws.invoke("autoscaling/getAmiIds:getAmiIds", filters=mine)["names"] == [name]
+    other = [{"name": "tag:eks:cluster-name", "values": ["other"]}]
+    assert aws.invoke("autoscaling/getAmiIds:getAmiIds", filters=other)["names"] == []
+    found = aws.invoke("autoscaling/getGroup:getGroup", name=name)
+    assert (found["minSize"], found["maxSize"], found["desiredCapacity"]) == (0, 4, 2)
+    with pytest.raises(RefusalError, match="nobody"):
+        aws.invoke("autoscaling/getGroup:getGroup", name="nobody")
+
+
 def test_node_groups_need_the_right_image_and_capacity(aws: Driver) -> None:
     aws.cluster()
     subnets = aws.made["cluster"][2]["vpcConfig"]["subnetIds"]
