@@ -44,7 +44,11 @@ class DataSpec(Model):
     """Whether there is a file system for home directories and code."""
 
     protect: bool
-    """Whether buckets that hold objects, databases and the cluster refuse to be deleted."""
+    """Whether file systems, the database and the cluster refuse to be deleted."""
+
+    on_destroy: Literal["keep", "discard"]
+    """What is left when they are deleted after all. `keep`: a last snapshot of the database, daily backups of
+    homes, and buckets that hold objects, which stop a destroy. `discard`: nothing."""
 
 
 class TrackingSpec(Model):

@@ -19,6 +19,8 @@ class AwsBucketArgs(TypedDict):
 
     kms_key_arn: pulumi.Input[str]
     """ARN of the customer-managed key; other keys and other kinds of encryption are refused."""
+    log_bucket: NotRequired[pulumi.Input[str]]
+    """Where S3 logs who used which object. Default: nowhere."""
     noncurrent_days: int
     """Days an overwritten or deleted version can still be restored."""
     expire_days: NotRequired[int]
@@ -58,6 +60,14 @@ class AwsBucket(Component):
             rules=lifecycle_rules(args),
             opts=self.child(pulumi.ResourceOptions(depends_on=[versioning])),
         )
+        if "log_bucket" in args:
+            aws.s3.BucketLogging(
+                f"{name}-access-log",
+                bucket=bucket.bucket,
+                target_bucket=args["log_bucket"],
+                target_prefix=f"{name}/",
+                opts=self.child(),
+            )
         encryption = self._encrypt(name, bucket, args["kms_key_arn"])
         policy = self._restrict(name, bucket, args["kms_key_arn"])
         guards = [policy, encryption, versioning]

@@ -27,7 +27,10 @@ class AwsHomesArgs(TypedDict):
 
 
 class AwsHomes(Component):
-    """An encrypted, elastic EFS with daily backups, cold files in Infrequent Access, and TLS-only mounts."""
+    """An encrypted, elastic EFS with daily backups and cold files in Infrequent Access.
+
+    It is mounted over TLS through access points, by IAM roles that may.
+    """
 
     file_system_id: pulumi.Output[str]
     security_group_id: pulumi.Output[str]
@@ -97,32 +100,29 @@ class AwsHomes(Component):
 
 
 def file_system_policy(arn: pulumi.Input[str]) -> Mapping[str, pulumi.Input[object]]:
-    """Mounting through a mount target is allowed (the security group limits the nodes), plain NFS never is.
+    """Nobody mounts without an identity that may, without TLS, past an access point, or as root.
 
-    A file system with a policy loses EFS's silent "anyone may mount", so that has to be written down.
+    A file system with a policy loses EFS's silent "anyone may mount", and this one gives it to nobody: what
+    is not denied here, an IAM policy has to allow. Source: EFS user guide, "Using IAM to control file system
+    data access" and "Working with Amazon EFS access points". Untested in a real account.
     """
+    mounting = ["elasticfilesystem:ClientMount", "elasticfilesystem:ClientWrite"]
+    denials: list[tuple[str, object, object]] = [
+        ("TlsOnly", "*", {"Bool": {"aws:SecureTransport": "false"}}),
+        ("ThroughAccessPoints", mounting, {"Null": {"elasticfilesystem:AccessPointArn": "true"}}),
+        ("NeverAsRoot", "elasticfilesystem:ClientRootAccess", None),
+    ]
     return {
         "Version": "2012-10-17",
         "Statement": [
             {
-                "Sid": "MountThroughTargets",
-                "Effect": "Allow",
-                "Principal": {"AWS": "*"},
-                "Action": [
-                    "elasticfilesystem:ClientMount",
-                    "elasticfilesystem:ClientRootAccess",
-                    "elasticfilesystem:ClientWrite",
-                ],
-                "Resource": arn,
-                "Condition": {"Bool": {"elasticfilesystem:AccessedViaMountTarget": "true"}},
-            },
-            {
-                "Sid": "TlsOnly",
+                "Sid": sid,
                 "Effect": "Deny",
                 "Principal": {"AWS": "*"},
-                "Action": "*",
+                "Action": action,
                 "Resource": arn,
-                "Condition": {"Bool": {"aws:SecureTransport": "false"}},
-            },
+                **({"Condition": condition} if condition else {}),
+            }
+            for sid, action, condition in denials
         ],
     }

@@ -8,6 +8,7 @@ import pulumi
 from components.aws.account import Account, current_account
 from components.aws.encryption import encryption_key
 from components.aws.logs import logs_may_use
+from components.aws.storage.access_log import AwsAccessLog
 from components.aws.storage.bucket import AwsBucket, AwsBucketArgs
 from components.aws.storage.homes import AwsHomes
 from components.aws.storage.lustre import AwsLustre, log_group_name
@@ -42,7 +43,7 @@ class AwsStorageArgs(TypedDict):
     noncurrent_days: int
     """Days an overwritten or deleted object can still be restored, in every bucket."""
     log_retention_days: int
-    """Days the log of failed imports and exports of Lustre is kept."""
+    """Days the logs of use of buckets, and of failed imports and exports of Lustre, are kept."""
     lustre: NotRequired[LustreArgs]
     """Default: no fast file system."""
     homes: NotRequired[bool]
@@ -87,6 +88,14 @@ class AwsStorage(Component):
             statements=lambda account: storage_key_statements(account, args["region"], f"{name}-lustre"),
         )
         self.kms_key_arn = key.arn
+        self._log = AwsAccessLog(
+            f"{name}-access-log",
+            {
+                "retention_days": args["log_retention_days"],
+                "force_destroy": args.get("force_destroy", False),
+            },
+            self.child(),
+        )
         checkpoints = self._bucket(
             f"{name}-checkpoints", args, {"expire_days": args["checkpoint_retention_days"]}
         )
@@ -111,6 +120,7 @@ class AwsStorage(Component):
     def _bucket(self, name: str, args: AwsStorageArgs, purpose: BucketPurpose) -> AwsBucket:
         common: AwsBucketArgs = {
             "kms_key_arn": self.kms_key_arn,
+            "log_bucket": self._log.bucket,
             "noncurrent_days": args["noncurrent_days"],
             "force_destroy": args.get("force_destroy", False),
         }

@@ -44,7 +44,9 @@ class AwsDatabaseArgs(TypedDict):
     """Days of continuous backup, 1 to 35."""
     log_retention_days: int
     deletion_protection: NotRequired[bool]
-    """Refuse to delete the database, and take a last snapshot if it is deleted after all. Default: yes."""
+    """Refuse to delete the database. Default: yes."""
+    last_snapshot: NotRequired[bool]
+    """Take a snapshot when it is deleted after all. Default: yes."""
 
 
 class AwsDatabase(Component):
@@ -107,7 +109,7 @@ class AwsDatabase(Component):
         subnets: aws.rds.SubnetGroup,
         parameters: aws.rds.ClusterParameterGroup,
     ) -> aws.rds.Cluster:
-        protected = args.get("deletion_protection", True)
+        snapshot = args.get("last_snapshot", True)
         log = self._log_group(name, args)
         scaling: aws.rds.ClusterServerlessv2ScalingConfigurationArgsDict = {
             "min_capacity": args["min_acu"],
@@ -135,9 +137,13 @@ class AwsDatabase(Component):
             vpc_security_group_ids=[group.id],
             backup_retention_period=args["backup_retention_days"],
             copy_tags_to_snapshot=True,
-            deletion_protection=protected,
-            skip_final_snapshot=not protected,
-            final_snapshot_identifier=f"{name}-final" if protected else None,
+            deletion_protection=args.get("deletion_protection", True),
+            skip_final_snapshot=not snapshot,
+            # Named after the subnets, whose name ends differently in every life of a stack: a snapshot of
+            # that name would keep the database of the next life from being deleted.
+            final_snapshot_identifier=(
+                pulumi.Output.concat(name, "-last-", subnets.name.apply(_ending)) if snapshot else None
+            ),
             enabled_cloudwatch_logs_exports=["postgresql"],
             database_insights_mode="standard",
             opts=self.child(pulumi.ResourceOptions(depends_on=[log])),
@@ -173,3 +179,8 @@ class AwsDatabase(Component):
             retention_days=args["log_retention_days"],
             key_arn=key.arn,
         )
+
+
+def _ending(name: str) -> str:
+    """The random end of an automatic name."""
+    return name.rpartition("-")[2]

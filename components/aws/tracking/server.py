@@ -53,6 +53,8 @@ class AwsTrackingArgs(TypedDict):
     """Namespace of the server. Default: mlflow."""
     deletion_protection: NotRequired[bool]
     """Refuse to delete the database; keep deleted secrets restorable for a month. Default: yes."""
+    last_snapshot: NotRequired[bool]
+    """Take a snapshot of the database when it is deleted after all. Default: yes."""
 
 
 class AwsTracking(Component):
@@ -127,6 +129,7 @@ class AwsTracking(Component):
                 "backup_retention_days": args.get("backup_retention_days", 7),
                 "log_retention_days": args["log_retention_days"],
                 "deletion_protection": args.get("deletion_protection", True),
+                "last_snapshot": args.get("last_snapshot", True),
             },
             self.child(),
         )

@@ -138,8 +138,13 @@ def test_homes_are_encrypted_elastic_backed_up_and_mounted_over_tls_in_every_zon
     targets = cloud.of_type("aws:efs/mountTarget:MountTarget")
     assert sorted(asked.properties["subnetId"] for asked in targets) == ["subnet-a", "subnet-b", "subnet-c"]
     policy = statements(cloud.one("aws:efs/fileSystemPolicy:FileSystemPolicy").properties["policy"])
-    assert policy["TlsOnly"]["Effect"] == "Deny"
+    assert {statement["Effect"] for statement in policy.values()} == {"Deny"}, "a grant would be everybody's"
     assert policy["TlsOnly"]["Condition"] == {"Bool": {"aws:SecureTransport": "false"}}
+    past = policy["ThroughAccessPoints"]
+    assert past["Condition"] == {"Null": {"elasticfilesystem:AccessPointArn": "true"}}
+    assert past["Action"] == ["elasticfilesystem:ClientMount", "elasticfilesystem:ClientWrite"]
+    assert policy["NeverAsRoot"]["Action"] == "elasticfilesystem:ClientRootAccess"
+    assert "Condition" not in policy["NeverAsRoot"]
     into = {(outputs["homes_group"], client, "tcp", 2049, 2049) for client in ("sg-nodes", "sg-efa")}
     assert set(rules(cloud, "Ingress")) == into
 

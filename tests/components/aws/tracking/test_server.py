@@ -107,11 +107,15 @@ def test_deleting_is_refused_unless_variables_otherwise() -> None:
     cloud, _ = made()
     kept = cloud.one(CLUSTER).properties
     assert (kept["deletionProtection"], kept["skipFinalSnapshot"]) == (True, False)
-    assert kept["finalSnapshotIdentifier"]
+    # Named after the subnets, whose automatic name is another one in the next life of the stack.
+    assert kept["finalSnapshotIdentifier"] == "dev-aws-mlflow-last-subnets"
     assert cloud.one("aws:secretsmanager/secret:Secret").properties["recoveryWindowInDays"] == 30
     cloud, _ = made(deletion_protection=False)
-    given_up = cloud.one(CLUSTER).properties
-    assert (given_up["deletionProtection"], given_up["skipFinalSnapshot"]) == (False, True)
+    ended = cloud.one(CLUSTER).properties
+    # A database that may be deleted leaves its snapshot: protection is switched off before every destroy.
+    assert (ended["deletionProtection"], ended["skipFinalSnapshot"]) == (False, False)
+    given_up = made(deletion_protection=False, last_snapshot=False)[0].one(CLUSTER).properties
+    assert given_up["skipFinalSnapshot"] is True and "finalSnapshotIdentifier" not in given_up
     assert cloud.one("aws:secretsmanager/secret:Secret").properties["recoveryWindowInDays"] == 0
 
 

@@ -1,0 +1,35 @@
+"""The disks that a claim of a pod gets when it names no storage class."""
+
+import pulumi
+from pulumi_kubernetes import meta, storage
+
+from components.base import Component
+
+NAME = "disk"
+_DEFAULT = {"storageclass.kubernetes.io/is-default-class": "true"}
+
+
+class AwsDisks(Component):
+    """The cluster's default storage class: encrypted gp3 volumes, made in the zone of the first pod.
+
+    A volume of EBS does not leave its zone, so its pod starts there again. Needs a Kubernetes provider.
+    """
+
+    storage_class: pulumi.Output[str]
+    """Name of the class."""
+
+    def __init__(self, name: str, opts: pulumi.ResourceOptions | None = None) -> None:
+        super().__init__(name, opts)
+        made = storage.v1.StorageClass(
+            f"{name}-class",
+            metadata=meta.v1.ObjectMetaArgs(name=NAME, annotations=_DEFAULT),
+            provisioner="ebs.csi.aws.com",
+            # The account's own key for EBS: that of a stack would have to trust the driver's role.
+            parameters={"type": "gp3", "encrypted": "true"},
+            volume_binding_mode="WaitForFirstConsumer",
+            allow_volume_expansion=True,
+            reclaim_policy="Delete",
+            opts=self.child(),
+        )
+        self.storage_class = made.metadata.apply(lambda metadata: str(metadata.name))
+        self.register_outputs({"storage_class": self.storage_class})
