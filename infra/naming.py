@@ -40,14 +40,12 @@ def flavor_name(pool: str) -> str:
     return sanitize(pool, max_length=_QUEUE_NAME_LENGTH)
 
 
-def stack_tags(
-    *, stack: str, profile: str, owner: str, cost_center: str, extra: Mapping[str, str]
-) -> dict[str, str]:
-    """The tags of every resource of a stack; `extra` may add keys but not change these."""
-    return {
-        **extra,
-        f"{TAG_PREFIX}:stack": stack,
-        f"{TAG_PREFIX}:profile": profile,
-        "owner": owner,
-        "cost-center": cost_center,
-    }
+def lasting_tags(*, stack: str, profile: str) -> dict[str, str]:
+    """The tags of every resource of a stack that stay the same as long as it lives."""
+    return {f"{TAG_PREFIX}:stack": stack, f"{TAG_PREFIX}:profile": profile}
+
+
+def changing_tags(*, owner: str, cost_center: str, extra: Mapping[str, str]) -> dict[str, str]:
+    """The tags of every resource of a stack that may change; `extra` adds keys but changes no other tag."""
+    added = {key: value for key, value in extra.items() if not key.startswith(f"{TAG_PREFIX}:")}
+    return {**added, "owner": owner, "cost-center": cost_center}

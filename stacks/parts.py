@@ -54,6 +54,8 @@ class Pools:
     by_name: Mapping[str, Pool]
     drivers: Mapping[str, Mapping[str, Any]]
     """Charts that hand out the devices of the pools' fabrics: their values by the chart's key."""
+    host_engine_port: int | None
+    """Where a DCGM host engine of the cloud's own listens on every node; None where there is none."""
     ready: Sequence[pulumi.Resource]
     """The pools, and what gives them nodes when jobs ask."""
 

@@ -20,6 +20,8 @@ class AcceleratorsArgs(TypedDict):
     """Pools with NVIDIA GPUs: values of the node label `trainstack.dev/pool`."""
     drivers: NotRequired[Mapping[str, Mapping[str, Any]]]
     """Charts that hand out the devices of a fabric: their values by the chart's key. Default: none."""
+    host_engine_port: NotRequired[int]
+    """Where a DCGM host engine listens on every node of these pools. Default: the exporter starts its own."""
     service_monitor: NotRequired[bool]
     """True when the cluster has the Prometheus operator's ServiceMonitor; default False."""
 
@@ -48,16 +50,32 @@ def gpu_charts(args: AcceleratorsArgs) -> dict[str, Mapping[str, Any]]:
     if not args["gpu_pools"]:
         return {}
     affinity = _on_pools(args["gpu_pools"])
+    exporter: dict[str, Any] = {
+        "affinity": affinity,
+        "tolerations": TOLERATIONS,
+        # The chart's 512Mi are too few on nodes with eight GPUs (pytorch/ci-infra#1011, dcgm-exporter#609).
+        "resources": {"requests": {"cpu": "100m", "memory": "512Mi"}, "limits": {"memory": "1Gi"}},
+        # Without honorLabels Prometheus renames the pod and namespace of the job to exported_*.
+        "serviceMonitor": {"enabled": args.get("service_monitor", False), "honorLabels": True},
+    }
+    if "host_engine_port" in args:
+        exporter["extraEnv"] = _remote_engine(args["host_engine_port"])
     return {
         # Replaces an affinity to labels of node-feature-discovery, which is not installed.
         "nvidia-device-plugin": {"affinity": affinity, "tolerations": TOLERATIONS},
-        "dcgm-exporter": {
-            "affinity": affinity,
-            "tolerations": TOLERATIONS,
-            # Without honorLabels Prometheus renames the pod and namespace of the job to exported_*.
-            "serviceMonitor": {"enabled": args.get("service_monitor", False), "honorLabels": True},
-        },
+        "dcgm-exporter": exporter,
     }
+
+
+def _remote_engine(port: int) -> list[dict[str, Any]]:
+    """The exporter reads the node's engine: profiling is exclusive per GPU, so a second one would starve.
+
+    Source: NVIDIA/dcgm-exporter 691c927 pkg/cmd/app.go (`remote-hostengine-info`); issues 7 and 61.
+    """
+    return [
+        {"name": "NODE_IP", "valueFrom": {"fieldRef": {"fieldPath": "status.hostIP"}}},
+        {"name": "DCGM_REMOTE_HOSTENGINE_INFO", "value": f"$(NODE_IP):{port}"},
+    ]
 
 
 def _on_pools(pools: Sequence[str]) -> dict[str, Any]:

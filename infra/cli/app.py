@@ -2,7 +2,7 @@
 
 import typer
 
-from infra.cli import cluster, rehearse, smoke, stack
+from infra.cli import cluster, rehearse, smoke, stack, versions
 
 app = typer.Typer(
     name="trainstack",
@@ -17,6 +17,7 @@ app.command()(stack.refresh)
 app.command()(stack.destroy)
 app.command()(stack.status)
 app.command()(stack.explain)
+app.command()(versions.versions)
 app.command()(cluster.cluster)
 app.add_typer(rehearse.app, name="rehearse")
 app.add_typer(smoke.app, name="smoke")

@@ -12,9 +12,11 @@ import typer
 from infra import stackspec
 from infra.cli import summary
 from infra.cli.preflight import Preflight
+from infra.drains import drains
 from infra.engine import recovery
 from infra.engine.golang import ROOT
 from infra.engine.install import require
+from infra.engine.plan import Plan
 from infra.engine.progress import watched
 from infra.engine.stack import EngineStack, OnEvent, Outcome
 from infra.errors import USAGE_EXIT_CODE, Problem, UserError
@@ -106,10 +108,10 @@ class Session:
         typer.confirm(f"{what} stack {self.loaded.spec.name} in {where}?", abort=True)
 
     def _previewed(self, show: Callable[[OnEvent], Outcome]) -> Outcome:
-        preflight = Preflight()
-        outcome = self._watched("preview", preflight.listening(show))
-        shortfalls = preflight.shortfalls(self.faults.quotas)
-        summary.of_preview(self.loaded, outcome, shortfalls, on=datetime.date.today())
+        preflight, plan = Preflight(), Plan()
+        outcome = self._watched("preview", plan.listening(preflight.listening(show)))
+        shortfalls, ended = preflight.shortfalls(self.faults.quotas), list(drains(plan.steps))
+        summary.of_preview(self.loaded, outcome, shortfalls, ended, on=datetime.date.today())
         return outcome
 
     def _changing(self, title: str, operation: Callable[[OnEvent], Outcome]) -> Outcome:

@@ -63,14 +63,21 @@ def of_deployment(
 
 
 def of_preview(
-    loaded: stackspec.LoadedSpec, outcome: Outcome, shortfalls: Sequence[object] = (), *, on: datetime.date
+    loaded: stackspec.LoadedSpec,
+    outcome: Outcome,
+    shortfalls: Sequence[object] = (),
+    drained: Sequence[str] = (),
+    *,
+    on: datetime.date,
 ) -> None:
-    """What would change, and the price of the stack as the spec has it, as of a day."""
+    """What would change, which nodes end, and the price of the stack as the spec has it, as of a day."""
     console = Console()
     if not outcome.succeeded:
         of_changes("preview", outcome)
         return
     console.print(f"\n[bold]Would change[/] stack {loaded.spec.name}: {_counts(outcome)}", soft_wrap=True)
+    for line in drained:
+        console.print(f"  nodes end: {line}", style="bold yellow", markup=False, soft_wrap=True)
     estimate = cost.estimate(loaded.spec, on)
     table = Table("item", "min $/month", "expected", "max", "price of", box=None, padding=(0, 2, 0, 2))
     for item in estimate.items:

@@ -4,6 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from infra.catalog.aws.releases import ADDON_VERSION, NODE_IMAGE
 from infra.stackspec.model import Model
 
 Acu = Annotated[float, Field(ge=0, le=256, multiple_of=0.5)]
@@ -18,6 +19,37 @@ class AuroraSpec(Model):
 
     max_acu: Annotated[float, Field(ge=1, le=256, multiple_of=0.5)]
     """Largest size in capacity units; one unit is about 2 GiB of memory."""
+
+
+class RepairRuleSpec(Model):
+    """What is done about one kind of fault, instead of what EKS does by itself."""
+
+    condition: Literal[
+        "AcceleratedHardwareReady", "ContainerRuntimeReady", "KernelReady", "NetworkingReady", "StorageReady"
+    ]
+    """The condition of the node that the fault makes false."""
+
+    reason: Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9]*$")]
+    """The monitor's name of the fault, such as `NvidiaXID79Error`."""
+
+    after_minutes: Annotated[int, Field(ge=1)]
+    """How long the fault must last."""
+
+    action: Literal["Replace", "Reboot", "NoAction"]
+    """What is done then."""
+
+
+class RepairSpec(Model):
+    """How far GPU nodes are repaired by themselves: the monitor finds a fault, EKS reboots or replaces."""
+
+    at_once: Annotated[int, Field(ge=1)]
+    """Nodes of a pool that are repaired at the same time."""
+
+    stop_above: Annotated[int, Field(ge=1)]
+    """With more unhealthy nodes than this in a pool, nothing is repaired: it is hardly the nodes' fault."""
+
+    rules: tuple[RepairRuleSpec, ...] = ()
+    """Faults that are treated otherwise than EKS does by itself (GPU faults: after 10 minutes)."""
 
 
 class AwsSpec(Model):
@@ -40,6 +72,17 @@ class AwsSpec(Model):
 
     database: AuroraSpec
     """The database of the tracking server."""
+
+    repair: RepairSpec
+    """How far GPU nodes are repaired by themselves."""
+
+    addon_versions: dict[str, Annotated[str, Field(pattern=ADDON_VERSION)]]
+    """Versions of EKS add-ons by name, such as `{vpc-cni: v1.21.1-eksbuild.1}`, where others are wanted than
+    those of the catalog; `trainstack versions` shows what is newer."""
+
+    node_image: Annotated[str, Field(pattern=NODE_IMAGE)] | None
+    """Release of EKS's node images, such as `1.35.6-20260714`; null: that of the catalog. Another one
+    replaces every node."""
 
 
 class GcpSpec(Model):

@@ -12,6 +12,8 @@ RUN_LABEL = "trainstack.dev/run"
 QUEUE_LABEL = "kueue.x-k8s.io/queue-name"
 PRIORITY_LABEL = "kueue.x-k8s.io/priority-class"
 TOPOLOGY_ANNOTATION = "kueue.x-k8s.io/podset-preferred-topology"
+# Cluster Autoscaler leaves the pod where it runs: a moved rank would end the whole run.
+STAY_ANNOTATION = {"cluster-autoscaler.kubernetes.io/safe-to-evict": "false"}
 INDEX_ANNOTATION = "batch.kubernetes.io/job-completion-index"
 GPU = "nvidia.com/gpu"
 EFA = "vpc.amazonaws.com/efa"
@@ -79,7 +81,8 @@ def template(
         "containers": [_container(plan, words, env, container)],
         "volumes": [{"name": mount.name, **_source(mount)} for mount in plan.mounts] or None,
     }
-    notes = {TOPOLOGY_ANNOTATION: plan.topology_level} if plan.topology_level else None
+    placed = {TOPOLOGY_ANNOTATION: plan.topology_level} if plan.topology_level else {}
+    notes = {**STAY_ANNOTATION, **placed}
     return {"metadata": given({"labels": pod_labels(plan), "annotations": notes}), "spec": given(spec)}
 
 

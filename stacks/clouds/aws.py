@@ -5,29 +5,30 @@ from dataclasses import dataclass
 import pulumi
 
 from components.aws.cluster.autoscaling import AwsAutoscaling
+from components.aws.cluster.cluster_args import AwsClusterArgs, SystemPoolArgs
 from components.aws.cluster.eks import AwsCluster
 from components.aws.cluster.kubeconfig import kubeconfig
 from components.aws.money.budget import AwsBudget
 from components.aws.network.vpc import AwsNetwork
 from components.aws.pod_role import AwsPodRole, pod_identity, secret_reader
 from components.aws.pools.gpu_pool import AwsGpuPool
-from components.aws.pools.gpu_pool_args import AwsGpuPoolArgs
-from components.aws.pools.offers import efa_charts, link_rates, node_offer, peak_tflops
+from components.aws.pools.live_size import live_sizes
+from components.aws.pools.offers import HOST_ENGINE_PORT, efa_charts
+from components.aws.storage.disks import AwsDisks
 from components.aws.storage.tiers import AwsStorage, AwsStorageArgs
 from components.aws.storage.volumes import lustre_source
 from components.aws.tracking.server import AwsTracking
 from components.aws.validation.alert_topic import AwsAlertTopic
 from infra.catalog.aws import facts
-from infra.cost.aws import node_price
-from infra.naming import TAG_PREFIX, stack_tags
+from infra.naming import TAG_PREFIX, changing_tags, lasting_tags
 from infra.providers import aws_provider, kubernetes_provider
 from infra.stackspec import StackSpec
 from infra.stackspec.clouds import AwsSpec
 from infra.stackspec.layouts import MediumLayout, PoolSpec
+from stacks.clouds.aws_pools import pool_args, pool_record
 from stacks.parts import (
     Alerts,
     Cluster,
-    Pool,
     Pools,
     ServiceAccount,
     SharedFolder,
@@ -49,8 +50,6 @@ ADDONS = (
     "aws-fsx-csi-driver",
     "metrics-server",
 )
-# The words of the component for how nodes are bought, where they differ from the spec.
-_CAPACITIES = {"block": "capacity_block"}
 # Lustre links this folder to the checkpoint bucket.
 _CHECKPOINTS = "checkpoints"
 
@@ -79,15 +78,17 @@ class AwsCloud:
 
     def __init__(self, spec: StackSpec, layout: MediumLayout, on: AwsSpec) -> None:
         self._spec, self._layout, self._on = spec, layout, on
-        self._tags = stack_tags(
-            stack=spec.name,
-            profile=spec.profile,
-            owner=spec.owner,
-            cost_center=spec.cost_center,
-            extra=spec.tags,
+        # What a stack is called lasts as long as the stack; who owns and pays for it, and its further tags,
+        # may change while jobs run.
+        self._tags = lasting_tags(stack=spec.name, profile=spec.profile)
+        self._launch_tags = changing_tags(owner=spec.owner, cost_center=spec.cost_center, extra=spec.tags)
+        self._node_image = facts.releases.node_image(layout.kubernetes_version, on.node_image)
+        self._provider = aws_provider(
+            f"{spec.name}-aws", region=spec.region, tags={**self._launch_tags, **self._tags}
         )
-        self._provider = aws_provider(f"{spec.name}-aws", region=spec.region, tags=self._tags)
         self._on_aws = pulumi.ResourceOptions(providers=[self._provider])
+        groups = [f"{spec.name}-cluster-system", *(f"{spec.name}-{pool.name}-nodes" for pool in layout.pools)]
+        self._live = live_sizes(spec.name, groups, pulumi.InvokeOptions(provider=self._provider))
 
     def cluster(self) -> EksCluster:
         """A VPC and an EKS cluster in it."""
@@ -124,28 +125,37 @@ class AwsCloud:
 
     def _eks(self, network: AwsNetwork) -> AwsCluster:
         pool = self._layout.system_pool
-        return AwsCluster(
-            f"{self._spec.name}-cluster",
-            {
-                "region": self._spec.region,
-                "name": self._spec.name,
-                "kubernetes_version": self._layout.kubernetes_version,
-                "subnet_ids": network.private_subnet_ids,
-                "endpoint_public_access_cidrs": self._layout.api_access,
-                "admin_principal_arns": self._on.admin_arns,
-                "log_retention_days": self._spec.data.log_retention_days,
-                "system_pool": {
-                    "instance_types": [pool.machine],
-                    "min_size": pool.min_nodes,
-                    "max_size": pool.max_nodes,
-                    "desired_size": pool.min_nodes,
-                },
-                "addons": ADDONS,
-                "tags": self._tags,
-                "deletion_protection": self._spec.data.protect,
+        size: SystemPoolArgs = {
+            "instance_types": [pool.machine],
+            "min_size": pool.min_nodes,
+            "max_size": pool.max_nodes,
+            "desired_size": pool.min_nodes,
+        }
+        if (live := self._live.get(f"{self._spec.name}-cluster-system")) is not None:
+            size["live"] = live
+        version = self._layout.kubernetes_version
+        args: AwsClusterArgs = {
+            "region": self._spec.region,
+            "name": self._spec.name,
+            "kubernetes_version": version,
+            "subnet_ids": network.private_subnet_ids,
+            "endpoint_public_access_cidrs": self._layout.api_access,
+            "admin_principal_arns": self._on.admin_arns,
+            "log_retention_days": self._spec.data.log_retention_days,
+            "system_pool": size,
+            "addons": ADDONS,
+            "addon_versions": {
+                name: found
+                for name in ADDONS
+                if (found := facts.releases.addon(name, version, self._on.addon_versions))
             },
-            self._on_aws,
-        )
+            "tags": self._tags,
+            "launch_tags": self._launch_tags,
+            "deletion_protection": self._spec.data.protect,
+        }
+        if self._node_image is not None:
+            args["node_image"] = self._node_image
+        return AwsCluster(f"{self._spec.name}-cluster", args, self._on_aws)
 
     def pools(self, cluster: EksCluster) -> Pools:
         """Managed node groups, and Cluster Autoscaler."""
@@ -162,53 +172,38 @@ class AwsCloud:
         )
         with_efa = [pool.name for pool in self._layout.pools if pool.rdma]
         return Pools(
-            by_name={pool.name: self._pool(pool, groups[pool.name]) for pool in self._layout.pools},
+            by_name={
+                pool.name: pool_record(
+                    pool,
+                    groups[pool.name].labels,
+                    region=self._spec.region,
+                    efa_driver=self._on.efa_driver,
+                )
+                for pool in self._layout.pools
+            },
             drivers=efa_charts(self._on.efa_driver, with_efa, self._layout.kubernetes_version),
+            host_engine_port=HOST_ENGINE_PORT,
             ready=[scaling, *groups.values()],
         )
 
     def _node_group(self, cluster: EksCluster, pool: PoolSpec) -> AwsGpuPool:
-        eks, network = cluster.eks, cluster.network
-        args: AwsGpuPoolArgs = {
-            "pool": pool.name,
-            "purpose": pool.purpose,
-            "cluster_name": eks.cluster_name,
-            "kubernetes_version": eks.kubernetes_version,
-            "node_role_arn": eks.node_role_arn,
-            "cluster_security_group_id": eks.security_group_id,
-            "efa_security_group_id": network.efa_security_group_id,
-            "instance_type": pool.machine,
-            "subnet_ids": [network.private_subnet_id_by_zone[zone] for zone in pool.zones],
-            "efa": pool.rdma,
-            "capacity": _CAPACITIES.get(pool.purchase.kind, pool.purchase.kind),
-            "min_size": pool.min_nodes,
-            "max_size": pool.max_nodes,
-            "desired_size": pool.min_nodes,
-            "disk_gib": pool.disk_gib,
-            "labels": {},
-            "tags": self._tags,
-        }
-        if pool.purchase.kind in ("reserved", "block"):
-            args["reservation_id"] = pool.purchase.id
+        shared = self._spec.data.shared_fs
+        args = pool_args(
+            pool,
+            self._on,
+            eks=cluster.eks,
+            network=cluster.network,
+            live=self._live.get(f"{self._spec.name}-{pool.name}-nodes"),
+            node_image=self._node_image,
+            lustre_over_efa=shared is not None and shared.rdma,
+            tags=self._tags,
+            launch_tags=self._launch_tags,
+        )
         return AwsGpuPool(f"{self._spec.name}-{pool.name}", args, self._on_aws)
 
-    def _pool(self, pool: PoolSpec, group: AwsGpuPool) -> Pool:
-        machine = facts.instance_type(pool.machine)
-        price = node_price(pool, self._spec.region)
-        usd_per_hour = price.usd_per_hour_expected if price else None
-        return Pool(
-            machine=pool.machine,
-            max_nodes=pool.max_nodes,
-            labels=group.labels,
-            offer=node_offer(machine, self._on.efa_driver if pool.rdma else None),
-            usd_per_hour=usd_per_hour,
-            next_usd_per_hour=0.0 if pool.purchase.kind in ("reserved", "block") else usd_per_hour,
-            preference=pool.preference,
-            facts={"peak_tflops": peak_tflops(machine), **link_rates(machine, efa=pool.rdma)},
-        )
-
     def store(self, cluster: EksCluster) -> AwsStore:
-        """Buckets, and on demand FSx for Lustre and EFS."""
+        """Buckets, disks, and on demand FSx for Lustre and EFS."""
+        AwsDisks(f"{self._spec.name}-disks", cluster.inside)
         wanted, shared = self._spec.data, self._spec.data.shared_fs
         args: AwsStorageArgs = {
             "region": self._spec.region,
@@ -219,7 +214,7 @@ class AwsCloud:
             "noncurrent_days": wanted.noncurrent_days,
             "log_retention_days": wanted.log_retention_days,
             "homes": wanted.homes,
-            "force_destroy": not wanted.protect,
+            "force_destroy": not wanted.protect and wanted.on_destroy == "discard",
             "deletion_protection": wanted.protect,
         }
         if shared:
@@ -269,6 +264,7 @@ class AwsCloud:
                 "replicas": wanted.replicas,
                 "workers": wanted.workers,
                 "deletion_protection": self._spec.data.protect,
+                "last_snapshot": self._spec.data.on_destroy == "keep",
             },
             cluster.on_both,
         )

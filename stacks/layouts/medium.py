@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from components.kubernetes.accelerators import POOL_LABEL, Accelerators
+from components.kubernetes.accelerators import POOL_LABEL, Accelerators, AcceleratorsArgs
 from components.kubernetes.queueing.queues import Queueing
 from components.kubernetes.queueing.quotas import FlavorArgs
 from infra.stackspec import StackSpec
@@ -15,11 +15,10 @@ def medium(cloud: ClusterCloud[ClusterT, StoreT], spec: StackSpec) -> dict[str, 
     cluster = cloud.cluster()
     pools = cloud.pools(cluster)
     store = cloud.store(cluster)
-    accelerators = Accelerators(
-        f"{spec.name}-accelerators",
-        {"gpu_pools": list(pools.by_name), "drivers": pools.drivers},
-        cluster.inside,
-    )
+    devices: AcceleratorsArgs = {"gpu_pools": list(pools.by_name), "drivers": pools.drivers}
+    if pools.host_engine_port is not None:
+        devices["host_engine_port"] = pools.host_engine_port
+    accelerators = Accelerators(f"{spec.name}-accelerators", devices, cluster.inside)
     tracking = cloud.tracking(cluster, store)
     queueing = _queueing(spec, cluster, pools, tracking)
     spend = cloud.spend()

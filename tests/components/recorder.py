@@ -10,6 +10,7 @@ from pulumi.runtime import MockCallArgs, MockResourceArgs, Mocks, set_mocks
 
 ACCOUNT = "111122223333"
 REGION = "eu-central-1"
+_GROUPS = "aws:autoscaling/getAmiIds:getAmiIds"
 
 
 @dataclass(frozen=True)
@@ -28,6 +29,10 @@ class Recorder(Mocks):
 
     computed: Mapping[str, Callable[[MockResourceArgs], Mapping[str, object]]] = field(default_factory=dict)
     asked: list[Asked] = field(default_factory=list)
+    answers: Mapping[str, Callable[[Any], Mapping[str, object]]] = field(
+        default_factory=lambda: {_GROUPS: lambda _: {"id": REGION, "names": [], "arns": []}}
+    )
+    """What functions say, by token. By default nothing of the stack exists before it is deployed."""
 
     def new_resource(self, args: MockResourceArgs) -> tuple[str | None, dict[Any, Any]]:
         self.asked.append(Asked(args.typ, args.name, args.inputs, args.provider or ""))
@@ -47,6 +52,8 @@ class Recorder(Mocks):
         if args.token == "aws:index/getCallerIdentity:getCallerIdentity":
             caller = {"accountId": ACCOUNT, "arn": f"arn:aws:iam::{ACCOUNT}:user/tester", "id": ACCOUNT}
             return caller, []
+        if args.token in self.answers:
+            return dict(self.answers[args.token](args.args)), []
         raise AssertionError(f"unexpected call of {args.token}")
 
     def of_type(self, token: str) -> list[Asked]:

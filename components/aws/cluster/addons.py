@@ -8,7 +8,8 @@ import pulumi_aws as aws
 
 from components.aws import iam
 from components.base import Component
-from infra.catalog.aws.model import EksAddon
+from infra import naming
+from infra.catalog.aws.model import AddonIdentity, EksAddon
 from infra.errors import Problem
 
 # Per-node agents without which no node becomes ready. EKS reports them active before there is a node; the
@@ -21,8 +22,17 @@ _SETTINGS: dict[str, dict[str, object]] = {
     "vpc-cni": {
         # A /28 prefix in the place of one address: 16 times the pods per interface, far fewer calls to EC2.
         "env": {"ENABLE_PREFIX_DELEGATION": "true", "WARM_PREFIX_TARGET": "1"},
-        # Enforces NetworkPolicy objects, so that teams' namespaces can be closed to each other.
+        # Enforces NetworkPolicy objects, so that teams' namespaces can be closed to each other. A new pod is
+        # open for the moment until its policies are in force: mode `strict` would close it, and with it every
+        # pod of the cluster that no policy names, CoreDNS too (EKS user guide, "Limit Pod traffic with
+        # Kubernetes network policies").
         "enableNetworkPolicy": "true",
+    },
+    "eks-node-monitoring-agent": {
+        # The agent reads GPUs through a host engine of its own, which by default tolerates nothing: on
+        # tainted nodes it would not run, and no fault of a GPU would reach node repair (containers-roadmap
+        # issue 2567).
+        "dcgmAgent": {"tolerations": [{"operator": "Exists"}]},
     },
 }
 
@@ -36,7 +46,7 @@ def addon_problems(names: Sequence[str], known: Mapping[str, EksAddon]) -> list[
             problems.append(
                 Problem(path, name, "is no EKS add-on of the catalog", f"Choose from {sorted(known)}.")
             )
-        elif addon.needs_identity and not addon.managed_policies:
+        elif any(not (one.managed_policies or one.actions) for one in addon.identities):
             rule = "needs AWS permissions that no managed policy gives narrowly enough"
             problems.append(
                 Problem(path, name, rule, "Leave it out and install it with a policy of your own.")
@@ -55,35 +65,54 @@ def install(
     name: str,
     *,
     addon: EksAddon,
+    version: str | None,
     cluster: aws.eks.Cluster,
     partition: pulumi.Output[str],
     depends_on: Sequence[pulumi.Resource],
 ) -> aws.eks.Addon:
-    """Install one add-on in EKS's default version for the cluster, with a role of its own if it needs one.
+    """Install one add-on, with a role of its own if it needs one.
+
+    Without `version` EKS takes its default for the cluster, and keeps it.
 
     EKS owns the settings: what is edited in the cluster by hand is put back on the next update.
     """
     settings = _SETTINGS.get(addon.name)
-    identities = None
-    waits = list(depends_on)
-    if addon.service_account and addon.needs_identity:
-        account = addon.service_account
+    associations, waits = [], list(depends_on)
+    for identity in addon.identities:
         role, permissions = _pod_role(
             component,
-            f"{name}-{addon.name}",
+            f"{name}-{addon.name}" + ("-node" if identity.of_stack else ""),
             addon=addon,
-            service_account=account,
+            identity=identity,
             cluster=cluster,
             partition=partition,
         )
         waits += permissions
-        identities = [aws.eks.AddonPodIdentityAssociationArgs(role_arn=role.arn, service_account=account)]
+        if identity.of_stack:
+            # EKS associates those accounts with an add-on that it recommends roles for; this one is ours.
+            waits.append(
+                aws.eks.PodIdentityAssociation(
+                    f"{name}-{addon.name}-node-identity",
+                    cluster_name=cluster.name,
+                    namespace=addon.namespace,
+                    service_account=identity.service_account,
+                    role_arn=role.arn,
+                    opts=component.child(),
+                )
+            )
+        else:
+            associations.append(
+                aws.eks.AddonPodIdentityAssociationArgs(
+                    role_arn=role.arn, service_account=identity.service_account
+                )
+            )
     return aws.eks.Addon(
         f"{name}-{addon.name}",
         cluster_name=cluster.name,
         addon_name=addon.name,
+        addon_version=version,
         configuration_values=json.dumps(settings, sort_keys=True) if settings else None,
-        pod_identity_associations=identities,
+        pod_identity_associations=associations or None,
         resolve_conflicts_on_create="OVERWRITE",
         resolve_conflicts_on_update="OVERWRITE",
         opts=component.child(pulumi.ResourceOptions(depends_on=waits)),
@@ -95,25 +124,38 @@ def _pod_role(
     name: str,
     *,
     addon: EksAddon,
-    service_account: str,
+    identity: AddonIdentity,
     cluster: aws.eks.Cluster,
     partition: pulumi.Output[str],
-) -> tuple[aws.iam.Role, list[aws.iam.RolePolicyAttachment]]:
+) -> tuple[aws.iam.Role, list[pulumi.Resource]]:
     role = aws.iam.Role(
         f"{name}-role",
-        description=f"EKS add-on {addon.name}, service account {addon.namespace}/{service_account}",
+        description=f"EKS add-on {addon.name}, service account {addon.namespace}/{identity.service_account}",
         assume_role_policy=cluster.arn.apply(
-            lambda arn: iam.pod_identity_trust(arn, addon.namespace, service_account)
+            lambda arn: iam.pod_identity_trust(arn, addon.namespace, identity.service_account)
         ),
         opts=component.child(),
     )
-    attachments = [
+    rights: list[pulumi.Resource] = [
         aws.iam.RolePolicyAttachment(
             f"{name}-{policy.rsplit('/', 1)[-1]}",
             role=role.name,
             policy_arn=iam.managed_policy_arn(partition, policy),
             opts=component.child(),
         )
-        for policy in addon.managed_policies
+        for policy in identity.managed_policies
     ]
-    return role, attachments
+    if identity.actions:
+        document = cluster.name.apply(lambda stack: _rights(identity, stack))
+        rights.append(
+            aws.iam.RolePolicy(f"{name}-rights", role=role.name, policy=document, opts=component.child())
+        )
+    return role, rights
+
+
+def _rights(identity: AddonIdentity, stack: str) -> str:
+    """The rights of an identity; `stack` is the value of the tag of what belongs to the cluster's stack."""
+    statement = iam.allow(identity.actions, ["*"])
+    if identity.of_stack:
+        statement["Condition"] = {"StringEquals": {f"aws:ResourceTag/{naming.TAG_PREFIX}:stack": stack}}
+    return iam.document(statement)

@@ -68,6 +68,9 @@ class AwsAutoscaling(Component):
                 "scale-down-delay-after-add": "10m",
                 # Large GPU nodes take longer to be ready than the 15 minutes that are the default.
                 "max-node-provision-time": "25m",
+                # Jobs do not move: a node goes when it has none. Autoscalers before 1.34.3 and 1.35 keep
+                # empty nodes with this (kubernetes/autoscaler#8975).
+                "scale-down-gpu-utilization-threshold": 0,
                 "skip-nodes-with-system-pods": False,
                 "skip-nodes-with-local-storage": False,
                 # One zone's group may be out of capacity while another's is not.

@@ -7,6 +7,7 @@ from typing import NotRequired, TypedDict
 import pulumi
 
 from components.aws.cluster.addons import addon_problems
+from components.aws.pools.live_size import LiveSizeArgs, shrinking_problems
 from infra.catalog.aws import access, facts, network, pools
 from infra.catalog.aws.model import EksAddon
 from infra.catalog.pools import order_problems
@@ -27,6 +28,8 @@ class SystemPoolArgs(TypedDict):
     """Most nodes."""
     desired_size: int
     """Nodes at creation; later changes are the autoscaler's."""
+    live: NotRequired[LiveSizeArgs]
+    """The node group as it is now; absent before it exists."""
 
 
 class AwsClusterArgs(TypedDict):
@@ -50,8 +53,15 @@ class AwsClusterArgs(TypedDict):
     """The nodes for the cluster's own services."""
     addons: Sequence[str]
     """EKS add-ons by name."""
+    addon_versions: NotRequired[Mapping[str, str]]
+    """Versions of add-ons; of the others EKS takes its default for the cluster when it makes them."""
+    node_image: NotRequired[str]
+    """Release of EKS's node images, such as `1.35.6-20260714`. Default: the newest when the group is made."""
     tags: NotRequired[Mapping[str, str]]
-    """Tags for what the provider's default tags do not reach: instances, their disks and interfaces."""
+    """Tags of instances, their disks and interfaces, which the provider does not reach. A change replaces
+    every system node."""
+    launch_tags: NotRequired[Mapping[str, str]]
+    """Tags of instances that start from now on; a change touches no node that runs."""
     deletion_protection: NotRequired[bool]
     """Let EKS refuse to delete the cluster until this is switched off."""
 
@@ -74,6 +84,7 @@ def cluster_problems(args: AwsClusterArgs, known_addons: Mapping[str, EksAddon])
         *pools.size_problems("system_pool.min_size", least, "system_pool.max_size", most),
         *order_problems("system_pool.min_size", least, "system_pool.desired_size", wanted),
         *order_problems("system_pool.desired_size", wanted, "system_pool.max_size", most),
+        *shrinking_problems("system_pool.max_size", most, pool.get("live")),
     ]
     if len({is_graviton(kind) for kind in pool["instance_types"]}) != 1:
         rule = "must name types of one processor architecture"

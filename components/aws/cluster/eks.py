@@ -1,7 +1,7 @@
 """The Kubernetes control plane of a stack, its identities, and the nodes its own services run on."""
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import pulumi
 import pulumi_aws as aws
@@ -13,6 +13,7 @@ from components.aws.cluster.cluster_args import AwsClusterArgs, cluster_problems
 from components.aws.encryption import encryption_key
 from components.aws.logs import log_group, logs_may_use
 from components.aws.pools import nodes
+from components.aws.pools.live_size import scaling
 from components.base import Component
 from components.ordering import after
 from infra import naming
@@ -73,14 +74,20 @@ class AwsCluster(Component):
         access = self._admin_access(args["admin_principal_arns"])
         chosen = [facts.eks.addon(addon) for addon in args["addons"]]
         early = [addon for addon in chosen if addon.name in addons.BEFORE_NODES]
-        first = [self._addon(addon, []) for addon in early]
+        versions = args.get("addon_versions", {})
+        first = [self._addon(addon, versions, []) for addon in early]
         role, policies = self._node_role()
         self.node_role_arn = after(role.arn, [*policies, *first])
         # Plain attributes: handles for `depends_on` inside one program, not part of the schema.
         self.system_node_group = self._system_pool(args)
+        nodes.launch_tags(self, f"{name}-system", self.system_node_group, args.get("launch_tags", {}))
         self.addons = [
             *first,
-            *(self._addon(addon, [self.system_node_group]) for addon in chosen if addon not in early),
+            *(
+                self._addon(addon, versions, [self.system_node_group])
+                for addon in chosen
+                if addon not in early
+            ),
         ]
 
         self.cluster_name = self._cluster.name
@@ -184,11 +191,14 @@ class AwsCluster(Component):
             resources += [entry, admin]
         return resources
 
-    def _addon(self, addon: EksAddon, depends_on: Sequence[pulumi.Resource]) -> aws.eks.Addon:
+    def _addon(
+        self, addon: EksAddon, versions: Mapping[str, str], depends_on: Sequence[pulumi.Resource]
+    ) -> aws.eks.Addon:
         return addons.install(
             self,
             self._prefix,
             addon=addon,
+            version=versions.get(addon.name),
             cluster=self._cluster,
             partition=self._partition,
             depends_on=depends_on,
@@ -206,6 +216,7 @@ class AwsCluster(Component):
 
     def _system_pool(self, args: AwsClusterArgs) -> aws.eks.NodeGroup:
         pool = args["system_pool"]
+        size = scaling(pool["min_size"], pool["max_size"], pool["desired_size"], pool.get("live"))
         template = aws.ec2.LaunchTemplate(
             f"{self._prefix}-system",
             description=f"System nodes of {args['name']}",
@@ -222,19 +233,18 @@ class AwsCluster(Component):
             node_role_arn=self.node_role_arn,
             subnet_ids=args["subnet_ids"],
             version=self._cluster.version,
+            release_version=args.get("node_image"),
             ami_type="AL2023_ARM_64_STANDARD" if arm else "AL2023_x86_64_STANDARD",
             capacity_type="ON_DEMAND",
             instance_types=list(pool["instance_types"]),
             launch_template=aws.eks.NodeGroupLaunchTemplateArgs(
                 id=template.id, version=template.latest_version.apply(str)
             ),
-            scaling_config=aws.eks.NodeGroupScalingConfigArgs(
-                min_size=pool["min_size"], max_size=pool["max_size"], desired_size=pool["desired_size"]
-            ),
+            scaling_config=size.config,
             update_config=aws.eks.NodeGroupUpdateConfigArgs(max_unavailable=1),
             node_repair_config=aws.eks.NodeGroupNodeRepairConfigArgs(enabled=True),
             labels={"trainstack.dev/pool": "system"},
-            opts=self.child(pulumi.ResourceOptions(ignore_changes=["scalingConfig.desiredSize"])),
+            opts=self.child(pulumi.ResourceOptions(ignore_changes=size.ignored)),
         )
 
 

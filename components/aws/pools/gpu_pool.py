@@ -4,7 +4,8 @@ import pulumi
 import pulumi_aws as aws
 
 from components.aws.pools import efa, nodes
-from components.aws.pools.gpu_pool_args import PREPAID, AwsGpuPoolArgs, pool_problems
+from components.aws.pools.gpu_pool_args import PREPAID, AwsGpuPoolArgs, RepairArgs, pool_problems
+from components.aws.pools.live_size import scaling
 from components.aws.pools.user_data import encoded, node_user_data
 from components.base import Component
 from infra.catalog.aws import facts
@@ -52,6 +53,7 @@ class AwsGpuPool(Component):
         template = self._launch_template(args, machine)
         # A plain attribute: a handle for `depends_on` inside one program, not part of the schema.
         self.node_group = self._node_group(args, machine, template)
+        nodes.launch_tags(self, name, self.node_group, args["launch_tags"])
         if args["efa"]:
             self._tell_autoscaler(machine)
         self.node_group_name = self.node_group.node_group_name
@@ -65,7 +67,9 @@ class AwsGpuPool(Component):
             groups = [args["cluster_security_group_id"], args["efa_security_group_id"]]
             interfaces = efa.network_interfaces(machine, groups)
         user_data = node_user_data(
-            local_nvme=bool(machine.local_nvme_gb), huge_pages=efa.HUGE_PAGES if args["efa"] else 0
+            local_nvme=bool(machine.local_nvme_gb),
+            with_efa=args["efa"],
+            lustre_over_efa=args.get("lustre_over_efa", False),
         )
         return aws.ec2.LaunchTemplate(
             f"{self._prefix}-nodes",
@@ -105,36 +109,34 @@ class AwsGpuPool(Component):
         self, args: AwsGpuPoolArgs, machine: InstanceType, template: aws.ec2.LaunchTemplate
     ) -> aws.eks.NodeGroup:
         prepaid = args["capacity"] in PREPAID
+        size = scaling(args["min_size"], args["max_size"], args["desired_size"], args.get("live"))
         return aws.eks.NodeGroup(
             f"{self._prefix}-nodes",
             cluster_name=args["cluster_name"],
             node_role_arn=args["node_role_arn"],
             subnet_ids=list(args["subnet_ids"]),
             version=args["kubernetes_version"],
+            release_version=args.get("node_image"),
             ami_type=_AMI_TYPES[machine.architecture],
             capacity_type=_CAPACITY_TYPES[args["capacity"]],
             launch_template=aws.eks.NodeGroupLaunchTemplateArgs(
                 id=template.id, version=template.latest_version.apply(str)
             ),
-            scaling_config=aws.eks.NodeGroupScalingConfigArgs(
-                min_size=args["min_size"], max_size=args["max_size"], desired_size=args["desired_size"]
-            ),
+            scaling_config=size.config,
             update_config=aws.eks.NodeGroupUpdateConfigArgs(
                 max_unavailable_percentage=_UPDATED_AT_ONCE_PERCENT,
-                # Prepaid capacity has no room for new nodes beside the old: end these first.
-                update_strategy="MINIMAL" if prepaid else "DEFAULT",
+                # Old nodes end before new ones start: spare GPUs for both are rarely to be had, and prepaid
+                # capacity has none (botocore 1.44.5 eks/2017-11-01 NodegroupUpdateConfig, read 2026-11-23).
+                update_strategy="MINIMAL",
             ),
-            # One at a time: a false alarm of the monitor then costs one node, not the pool.
-            node_repair_config=aws.eks.NodeGroupNodeRepairConfigArgs(
-                enabled=True, max_parallel_nodes_repaired_count=1
-            ),
+            node_repair_config=_repair(args["repair"]),
             labels=self.labels,
             # Keeps everything off these nodes that does not ask for a GPU.
             taints=[aws.eks.NodeGroupTaintArgs(key=TAINT_KEY, value=TAINT_VALUE, effect="NO_SCHEDULE")],
             opts=self.child(
                 pulumi.ResourceOptions(
                     # The autoscaler owns the size after creation; a deployment must not end running jobs.
-                    ignore_changes=["scalingConfig.desiredSize"],
+                    ignore_changes=size.ignored,
                     delete_before_replace=prepaid,
                 )
             ),
@@ -177,6 +179,24 @@ def node_labels(args: AwsGpuPoolArgs, machine: InstanceType) -> dict[str, str]:
         f"{RESERVED_LABELS}fabric": Fabric.EFA if args["efa"] else Fabric.TCP,
         "k8s.amazonaws.com/accelerator": machine.accelerator,
     }
+
+
+def _repair(args: RepairArgs) -> aws.eks.NodeGroupNodeRepairConfigArgs:
+    return aws.eks.NodeGroupNodeRepairConfigArgs(
+        enabled=True,
+        max_parallel_nodes_repaired_count=args["at_once"],
+        max_unhealthy_node_threshold_count=args["stop_above"],
+        node_repair_config_overrides=[
+            aws.eks.NodeGroupNodeRepairConfigNodeRepairConfigOverrideArgs(
+                node_monitoring_condition=rule["condition"],
+                node_unhealthy_reason=rule["reason"],
+                min_repair_wait_time_mins=rule["after_minutes"],
+                repair_action=rule["action"],
+            )
+            for rule in args["rules"]
+        ]
+        or None,
+    )
 
 
 def _reservation(

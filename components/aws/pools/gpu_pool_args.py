@@ -5,6 +5,7 @@ from typing import NotRequired, TypedDict
 
 import pulumi
 
+from components.aws.pools.live_size import LiveSizeArgs, shrinking_problems
 from infra.catalog.aws import pools
 from infra.catalog.aws.model import InstanceType
 from infra.catalog.pools import order_problems, rdma_zone_problems, reserved_zone_problems
@@ -12,6 +13,28 @@ from infra.errors import Problem
 
 CAPACITIES = ("on_demand", "spot", "capacity_block", "reserved")
 PREPAID = ("capacity_block", "reserved")
+
+
+class RepairRuleArgs(TypedDict):
+    """What EKS does about one kind of fault, instead of what it does by itself."""
+
+    condition: str
+    """The node's condition, such as `AcceleratedHardwareReady`."""
+    reason: str
+    """The monitor's name of the fault, such as `NvidiaXID79Error`."""
+    after_minutes: int
+    action: str
+    """`Replace`, `Reboot` or `NoAction`."""
+
+
+class RepairArgs(TypedDict):
+    """How far unhealthy nodes are repaired by themselves."""
+
+    at_once: int
+    """Nodes that are repaired at the same time."""
+    stop_above: int
+    """With more unhealthy nodes than this, nothing is repaired."""
+    rules: Sequence[RepairRuleArgs]
 
 
 class AwsGpuPoolArgs(TypedDict):
@@ -25,6 +48,8 @@ class AwsGpuPoolArgs(TypedDict):
     """The EKS cluster to join."""
     kubernetes_version: pulumi.Input[str]
     """The control plane's version; nodes follow it."""
+    node_image: NotRequired[str]
+    """Release of EKS's node images, such as `1.35.6-20260714`. Default: the newest when the group is made."""
     node_role_arn: pulumi.Input[str]
     """The cluster's role for nodes."""
     cluster_security_group_id: pulumi.Input[str]
@@ -37,6 +62,8 @@ class AwsGpuPoolArgs(TypedDict):
     """Private subnets: one with EFA or prepaid capacity, else one per zone to try."""
     efa: bool
     """Attach every EFA device of the type and place the nodes close together."""
+    lustre_over_efa: NotRequired[bool]
+    """With `efa`: let Lustre's client use these devices. Default: it uses TCP."""
     capacity: str
     """How the nodes are paid: `on_demand`, `spot`, `capacity_block` or `reserved` (an own reservation)."""
     reservation_id: NotRequired[str]
@@ -49,12 +76,19 @@ class AwsGpuPoolArgs(TypedDict):
     """Most nodes."""
     desired_size: int
     """Nodes at creation; later changes are the autoscaler's."""
+    live: NotRequired[LiveSizeArgs]
+    """The node group as it is now; absent before it exists."""
     disk_gib: int
     """Root disk; it holds container images unless the type has local NVMe disks."""
+    repair: RepairArgs
+    """How far unhealthy nodes are repaired by themselves."""
     labels: Mapping[str, str]
     """Further labels for the nodes; keys must not start with `trainstack.dev/`."""
     tags: Mapping[str, str]
-    """Tags for what the provider's default tags do not reach: instances, their disks and interfaces."""
+    """Tags of instances, their disks and interfaces, which the provider does not reach. A change replaces
+    every node."""
+    launch_tags: Mapping[str, str]
+    """Tags of instances that start from now on; a change touches no node that runs."""
 
 
 def pool_problems(args: AwsGpuPoolArgs, machine: InstanceType) -> list[Problem]:
@@ -69,6 +103,7 @@ def pool_problems(args: AwsGpuPoolArgs, machine: InstanceType) -> list[Problem]:
         *pools.size_problems(f"{pool}.min_size", least, f"{pool}.max_size", most),
         *order_problems(f"{pool}.min_size", least, f"{pool}.desired_size", wanted),
         *order_problems(f"{pool}.desired_size", wanted, f"{pool}.max_size", most),
+        *shrinking_problems(f"{pool}.max_size", most, args.get("live")),
         *pools.disk_problems(f"{pool}.disk_gib", args["disk_gib"]),
         *pools.label_problems(f"{pool}.labels", args["labels"]),
     ]

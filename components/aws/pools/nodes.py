@@ -4,6 +4,9 @@ from collections.abc import Mapping
 
 import pulumi_aws as aws
 
+from components.base import Component
+from infra import naming
+
 # The resources an instance brings along that do not take over the tags of the provider.
 _TAGGED_RESOURCES = ("instance", "volume", "network-interface")
 
@@ -37,8 +40,29 @@ def metadata_options() -> aws.ec2.LaunchTemplateMetadataOptionsArgs:
 def tag_specifications(
     name: str, tags: Mapping[str, str]
 ) -> list[aws.ec2.LaunchTemplateTagSpecificationArgs]:
-    """Tags for what EC2 Auto Scaling launches: the provider never sees these resources, cost reports do."""
+    """Tags for what EC2 Auto Scaling launches: the provider never sees these resources, cost reports do.
+
+    A new version of the template replaces every node: what may change belongs to `launch_tags`.
+    """
     return [
         aws.ec2.LaunchTemplateTagSpecificationArgs(resource_type=kind, tags={**tags, "Name": name})
         for kind in _TAGGED_RESOURCES
+    ]
+
+
+def launch_tags(
+    component: Component, name: str, group: aws.eks.NodeGroup, tags: Mapping[str, str]
+) -> list[aws.autoscaling.Tag]:
+    """Tags that instances take over when they start; changing them touches no node that runs.
+
+    Source: EC2 Auto Scaling user guide, "Tag Auto Scaling groups and instances" (PropagateAtLaunch).
+    """
+    return [
+        aws.autoscaling.Tag(
+            f"{name}-tag-{naming.sanitize(key)}",
+            autoscaling_group_name=group.resources[0].autoscaling_groups[0].name,
+            tag=aws.autoscaling.TagTagArgs(key=key, value=value, propagate_at_launch=True),
+            opts=component.child(),
+        )
+        for key, value in tags.items()
     ]

@@ -27,6 +27,11 @@ _AGENTS_CPU, _AGENTS_MEMORY_MIB = 1.0, 3072
 # What the EFA driver sets aside on every node, in whole GiB.
 EFA_HUGE_PAGES_GIB = math.ceil(efa.HUGE_PAGES * efa.HUGE_PAGE_MIB / 1024)
 
+# Where the DCGM engine of the node monitoring agent listens on GPU nodes with x86 processors. Source:
+# aws/eks-node-monitoring-agent v1.7.0, charts/eks-node-monitoring-agent/templates/dcgm-daemonset.yaml
+# (hostPort) and values.yaml (dcgmAgent.affinity).
+HOST_ENGINE_PORT = 5555
+
 EFA_DEVICE_CLASS = "efa.networking.k8s.aws"
 # The chart of each driver. Both hand out the same devices, so a cluster has one of them.
 EFA_CHARTS = {"device_plugin": "aws-efa-k8s-device-plugin", "dra": "aws-dranet"}

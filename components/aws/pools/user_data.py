@@ -4,20 +4,46 @@ EKS merges its own NodeConfig (cluster, certificate, labels, taints) into this o
 template names no image. Order at boot: nodeadm writes its configuration, cloud-init runs the scripts, only
 then nodeadm starts containerd and kubelet: a script can still change what kubelet counts as capacity.
 Sources: EKS user guide, "Customize managed nodes with launch templates"; awslabs/amazon-eks-ami, nodeadm.
+What concerns EFA is untested on hardware.
 """
 
 import base64
 
-_BOUNDARY = "trainstack-node"
+from components.aws.pools import efa
 
-_LOCAL_STORAGE = """\
+_BOUNDARY = "trainstack-node"
+_SCRIPT = 'text/x-shellscript; charset="us-ascii"'
+
+_CONFIG = """\
 ---
 apiVersion: node.eks.aws/v1alpha1
 kind: NodeConfig
 spec:
+"""
+
+_LOCAL_STORAGE = """\
   instance:
     localStorage:
       strategy: RAID0
+"""
+
+# EFA registers memory, which the kernel counts as locked: with containerd's usual limit only root can do it
+# (aws-ofi-nccl and libfabric then fail with ENOMEM). The list takes the place of nodeadm's own, so its limit
+# of files is repeated. "Unlimited" cannot be written: nodeadm reads numbers as floats, and 2^64 - 1 comes out
+# as more than containerd can read. 2^50 bytes are more than any node has, and exact.
+# Source: awslabs/amazon-eks-ami@81fec2e8 nodeadm/doc/examples.md ("Modifying container RLIMITs"),
+# nodeadm/internal/util/merge.go, nodeadm/internal/containerd/base-runtime-spec.json.
+_MEMORY_LOCK = """\
+  containerd:
+    baseRuntimeSpec:
+      process:
+        rlimits:
+          - type: RLIMIT_NOFILE
+            soft: 65536
+            hard: 1048576
+          - type: RLIMIT_MEMLOCK
+            soft: 1125899906842624
+            hard: 1125899906842624
 """
 
 _HUGE_PAGES = """\
@@ -27,18 +53,55 @@ echo 'vm.nr_hugepages = {pages}' > /etc/sysctl.d/90-huge-pages.conf
 sysctl --load /etc/sysctl.d/90-huge-pages.conf
 """
 
+# Lustre's client uses EFA only when its network layer was told so before the first mount; else it takes TCP.
+# So a failure is logged and does not keep the node away. Source: awsdocs/amazon-eks-user-guide@1527dee91f9d
+# latest/ug/storage/fsx-csi-tuning-efa.adoc (Ubuntu); FSx for Lustre guide, "Configuring EFA clients" (AL2023;
+# which devices: 8 where there are 8 or more, else the first and the last).
+_LUSTRE_OVER_EFA = """\
+#!/usr/bin/env bash
+exec > >(logger -s -t lustre-over-efa) 2>&1
+trap '[ $? = 0 ] || echo "failed: Lustre uses TCP on this node"; exit 0' EXIT
+set -euo pipefail
+dnf install -y lustre-client
+primary=$(ip -o -4 route show to default | awk '{print $5; exit}')
+modprobe lnet
+modprobe kefalnd ipif_name="$primary"
+modprobe ksocklnd
+lnetctl lnet configure
+lnetctl net del --net tcp || true
+lnetctl net add --net tcp --if "$primary"
+mapfile -t devices < <(ls /sys/class/infiniband)
+count=${#devices[@]}
+chosen=("${devices[0]}")
+if (( count >= 8 )); then
+  chosen=()
+  for (( i = 0; i < count; i += count / 8 )); do chosen+=("${devices[i]}"); done
+elif (( count > 1 )); then
+  chosen+=("${devices[-1]}")
+fi
+for device in "${chosen[@]}"; do lnetctl net add --net efa --if "$device" --peer-credits 32; done
+lnetctl set discovery 1
+lnetctl udsp add --src efa --priority 0
+modprobe lustre
+lnetctl net show
+"""
 
-def node_user_data(*, local_nvme: bool, huge_pages: int) -> str | None:
+
+def node_user_data(*, local_nvme: bool, with_efa: bool, lustre_over_efa: bool = False) -> str | None:
     """The MIME message, or None when the node needs no instructions.
 
     `local_nvme`: stripe all instance-store disks into one volume for images, pod scratch space and logs.
-    `huge_pages`: 2 MiB pages to set aside before kubelet counts them; 0 leaves the kernel's choice.
+    `with_efa`: set huge pages aside before kubelet counts them, and let containers lock memory.
+    `lustre_over_efa`: let Lustre's client use the EFA devices.
     """
+    config = (_LOCAL_STORAGE if local_nvme else "") + (_MEMORY_LOCK if with_efa else "")
     parts = []
-    if local_nvme:
-        parts.append(("application/node.eks.aws", _LOCAL_STORAGE))
-    if huge_pages:
-        parts.append(('text/x-shellscript; charset="us-ascii"', _HUGE_PAGES.format(pages=huge_pages)))
+    if config:
+        parts.append(("application/node.eks.aws", _CONFIG + config))
+    if with_efa:
+        parts.append((_SCRIPT, _HUGE_PAGES.format(pages=efa.HUGE_PAGES)))
+    if with_efa and lustre_over_efa:
+        parts.append((_SCRIPT, _LUSTRE_OVER_EFA))
     if not parts:
         return None
     head = f'MIME-Version: 1.0\nContent-Type: multipart/mixed; boundary="{_BOUNDARY}"\n\n'

@@ -70,7 +70,8 @@ class MlflowServer(Component):
                     "spec": pod(args, account.metadata.name, program.metadata.name),
                 },
             },
-            # Never open, not even for the moment before the policy exists.
+            # The policy exists before the pod. What a pod reaches until the network enforces it is the CNI's
+            # choice: some leave a new pod open for this moment.
             opts=self.child(pulumi.ResourceOptions(depends_on=[policy])),
         )
         service = self._service(name, inside)

@@ -24,6 +24,7 @@ from infra.catalog.aws.model import (
     Region,
     ServicePrice,
 )
+from infra.catalog.aws.releases import AddonRelease, NodeImage, Releases
 from infra.catalog.errors import UnknownFactError
 from infra.catalog.limits import Limit, read_limits
 from infra.catalog.tables import CatalogError, by_key, read_rows
@@ -137,7 +138,7 @@ class AwsCatalog:
         """Kubernetes versions and add-ons of EKS."""
         path = self._folder / "eks.toml"
         versions = read_rows(path, "version", KubernetesVersion)
-        addons = read_rows(path, "addon", EksAddon)
+        addons = read_rows(path, "addon", EksAddon, _with_identities)
         return Eks(
             by_key(versions, lambda row: row.version, path.name),
             by_key(addons, lambda row: row.name, path.name),
@@ -153,6 +154,17 @@ class AwsCatalog:
     def limits(self) -> Mapping[str, Limit]:
         """What services accept of single values, by key such as "node_group_nodes"."""
         return read_limits(self._folder / "limits.toml")
+
+    @cached_property
+    def releases(self) -> Releases:
+        """Versions of add-ons and node images by version of Kubernetes."""
+        path = self._folder / "releases.toml"
+        return Releases(
+            by_key(
+                read_rows(path, "addon", AddonRelease), lambda row: (row.addon, row.kubernetes), path.name
+            ),
+            by_key(read_rows(path, "node_image", NodeImage), lambda row: row.kubernetes, path.name),
+        )
 
     @cached_property
     def durations(self) -> Mapping[str, tuple[Duration, ...]]:
@@ -192,4 +204,13 @@ def _with_tuples(row: dict[str, Any]) -> list[dict[str, Any]]:
     """Freeze the zone lists inside a region's table of instance types."""
     offered = row.get("instance_types", {})
     row["instance_types"] = {name: tuple(zones) for name, zones in offered.items()}
+    return [row]
+
+
+def _with_identities(row: dict[str, Any]) -> list[dict[str, Any]]:
+    """Freeze the lists inside an add-on's identities."""
+    row["identities"] = [
+        {name: tuple(value) if isinstance(value, list) else value for name, value in one.items()}
+        for one in row.get("identities", [])
+    ]
     return [row]

@@ -172,26 +172,28 @@ class KubernetesVersion(Fact):
     extended_support_ends: datetime.date | None = None
 
 
-class EksAddon(Fact):
-    """One EKS add-on and the identity its pods use.
+class AddonIdentity(BaseModel):
+    """What the pods of one service account of an add-on may do in AWS.
 
-    `managed_policies` are the ARN paths after `arn:aws:iam::aws:policy/`; empty where no identity is needed
-    or no AWS managed policy is narrow enough (write one then).
+    `managed_policies` are the ARN paths after `arn:aws:iam::aws:policy/`. `actions` are further rights, on
+    everything, or with `of_stack` on what carries the stack's tag. Both empty: no source gives them narrowly
+    enough.
     """
+
+    model_config = CLOSED
+
+    service_account: Name
+    managed_policies: tuple[Name, ...] = ()
+    actions: tuple[Name, ...] = ()
+    of_stack: bool = False
+
+
+class EksAddon(Fact):
+    """One EKS add-on and the identities its pods use."""
 
     name: Name
     namespace: Name
-    service_account: Name | None = None
-    needs_identity: bool
-    managed_policies: tuple[Name, ...] = ()
-
-    @model_validator(mode="after")
-    def _identity_has_an_account(self) -> Self:
-        if self.needs_identity and self.service_account is None:
-            raise ValueError("needs an identity but names no service account")
-        if self.managed_policies and not self.needs_identity:
-            raise ValueError("lists policies but needs no identity")
-        return self
+    identities: tuple[AddonIdentity, ...] = ()
 
 
 class Quota(Fact):

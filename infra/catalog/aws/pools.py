@@ -118,5 +118,16 @@ def efa_driver_problems(
         yield Problem(path, driver, rule, fix, against=version_path)
 
 
+def claimed_pool_problems(path: str, driver: str, least: int) -> Iterator[Problem]:
+    """Cluster Autoscaler adds no node to an empty pool for a pod that claims devices: it knows none of them.
+
+    Source: kubernetes/autoscaler issues 7724, 7799 and 10277; tag cluster-autoscaler-1.35.0,
+    cloudprovider/aws/aws_cloud_provider.go (`TemplateNodeInfo` has no resource slices), read 2026-11-23.
+    """
+    if driver == "dra" and least == 0:
+        rule = "a pool whose RDMA devices are claimed (dra) never gets its first node"
+        yield Problem(path, least, rule, "Write 1 or more, or use device_plugin.", against="on.efa_driver")
+
+
 def _minor(version: str) -> int:
     return int(version.split(".")[1])

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 
 from infra.catalog.aws import access, facts, money, network, pools
 from infra.catalog.aws.database import capacity_problems
+from infra.catalog.aws.releases import node_image_problems
 from infra.catalog.kubernetes.kueue import guarantee_problems
 from infra.errors import Problem
 from infra.stackspec.clouds import AwsSpec
@@ -76,7 +77,19 @@ def kubernetes_version(spec: StackSpec, layout: MediumLayout) -> Iterator[Proble
         yield from pools.efa_driver_problems("on.efa_driver", spec.on.efa_driver, path, version)
 
 
-def pool_hardware(_: StackSpec, layout: MediumLayout) -> Iterator[Problem]:
+def releases(spec: StackSpec, layout: MediumLayout) -> Iterator[Problem]:
+    """Pinned versions are of add-ons that exist, and of images for the control plane's version."""
+    if not isinstance(spec.on, AwsSpec):
+        return
+    version = layout.kubernetes_version
+    yield from node_image_problems("on.node_image", spec.on.node_image, "layout.kubernetes_version", version)
+    for name in spec.on.addon_versions:
+        if name not in facts.eks.addons:
+            fix = f"Known are {', '.join(sorted(facts.eks.addons))}."
+            yield Problem(f"on.addon_versions.{name}", name, "there is no such EKS add-on", fix)
+
+
+def pool_hardware(spec: StackSpec, layout: MediumLayout) -> Iterator[Problem]:
     """Each pool names a GPU type that exists, with RDMA only where there is EFA."""
     for index, pool in enumerate(layout.pools):
         path = f"layout.pools[{index}]"
@@ -85,6 +98,9 @@ def pool_hardware(_: StackSpec, layout: MediumLayout) -> Iterator[Problem]:
         machine = facts.instance_types.get(pool.machine)
         if machine and pool.rdma:
             yield from pools.efa_problems(f"{path}.rdma", machine)
+        if isinstance(spec.on, AwsSpec) and pool.rdma:
+            path_of_least = f"{path}.min_nodes"
+            yield from pools.claimed_pool_problems(path_of_least, spec.on.efa_driver, pool.min_nodes)
         if machine and pool.purchase.kind == "block":
             yield from pools.block_problems(f"{path}.purchase.kind", machine)
         if pool.purchase.kind in ("reserved", "block"):
@@ -148,6 +164,7 @@ MEDIUM_RULES: tuple[MediumRule, ...] = (
     network_range,
     api_access,
     kubernetes_version,
+    releases,
     pool_hardware,
     offers,
     pool_sizes,

@@ -62,6 +62,8 @@ def program() -> Mapping[str, pulumi.Input[Any]]:
             "max_size": 4,
             "desired_size": 2,
             "disk_gib": 200,
+            "repair": {"at_once": 1, "stop_above": 2, "rules": []},
+            "launch_tags": {},
             "labels": {},
             "tags": {},
         },

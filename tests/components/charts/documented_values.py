@@ -12,8 +12,9 @@ from typing import Any
 from ruamel.yaml import YAML
 
 FOLDER = Path(__file__).with_name("documented")
+ADDONS = Path(__file__).with_name("documented_addons")
 # What charts put into a pod as it is: the API server is its judge.
-OF_PODS = frozenset(("affinity", "nodeSelector", "resources", "securityContext", "tolerations"))
+OF_PODS = frozenset(("affinity", "extraEnv", "nodeSelector", "resources", "securityContext", "tolerations"))
 _KINDS = {bool: "boolean", int: "number", float: "number", str: "string", list: "list", type(None): "any"}
 
 Shape = Mapping[str, Any]
@@ -30,9 +31,9 @@ class Documented:
     values: Shape
 
 
-def noted(chart: str) -> Documented:
-    """What was read of a chart whose source is not here."""
-    row = tomllib.loads((FOLDER / f"{chart}.toml").read_text(encoding="utf-8"))
+def noted(name: str, folder: Path = FOLDER) -> Documented:
+    """What was read of a chart whose source is not here, or of an add-on of EKS."""
+    row = tomllib.loads((folder / f"{name}.toml").read_text(encoding="utf-8"))
     return Documented(row["version"], row["values"])
 
 

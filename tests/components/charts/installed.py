@@ -2,6 +2,7 @@
 
 import copy
 import functools
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -25,6 +26,17 @@ def installed() -> Mapping[str, Sequence[Mapping[str, Any]]]:
             if release not in known:
                 known.append(release)
     return found
+
+
+@functools.cache
+def addon_settings() -> Mapping[str, Mapping[str, Any]]:
+    """The settings of the add-ons of EKS that have any, by name."""
+    found = composed(_PAIR).all("Addon").values()
+    return {
+        addon["addonName"]: json.loads(addon["configurationValues"])
+        for addon in found
+        if "configurationValues" in addon
+    }
 
 
 def keys(values: object, at: Path = ()) -> Iterator[Path]:

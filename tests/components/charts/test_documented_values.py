@@ -4,8 +4,8 @@ import pytest
 
 from components.kubernetes.charts import charts
 from rehearsal.controlplane.binaries import FILES
-from tests.components.charts.documented_values import FOLDER, handed_on, noted, unknown
-from tests.components.charts.installed import installed, keys, misspelt
+from tests.components.charts.documented_values import ADDONS, FOLDER, handed_on, noted, unknown
+from tests.components.charts.installed import addon_settings, installed, keys, misspelt
 
 NOTED = sorted(path.stem for path in FOLDER.glob("*.toml"))
 
@@ -48,3 +48,17 @@ def test_a_value_of_another_kind_is_seen() -> None:
     assert list(unknown({"hostPID": "false"}, documented)) == [
         "hostPID: the chart takes a boolean, this is a string"
     ]
+
+
+def test_every_setting_of_an_add_on_is_one_that_it_documents() -> None:
+    assert set(addon_settings()) == {path.stem for path in ADDONS.glob("*.toml")}
+    for name, settings in addon_settings().items():
+        assert list(unknown(settings, noted(name, ADDONS).values)) == []
+
+
+def test_a_misspelt_setting_of_an_add_on_is_seen() -> None:
+    settings = addon_settings()["eks-node-monitoring-agent"]
+    documented = noted("eks-node-monitoring-agent", ADDONS).values
+    for path in keys(settings):
+        if not handed_on(path):
+            assert list(unknown(misspelt(settings, path), documented))

@@ -42,6 +42,18 @@ def test_dcgm_keeps_the_jobs_own_labels_and_needs_no_prometheus_operator(made: G
     assert monitored["serviceMonitor"]["enabled"] is True
 
 
+def test_the_exporter_reads_the_one_engine_of_the_node(made: Graph) -> None:
+    assert "extraEnv" not in made.find("Release", "dcgm-exporter")["values"]
+    values = accelerators(host_engine_port=5555).find("Release", "dcgm-exporter")["values"]
+    node, engine = values["extraEnv"]
+    assert node["valueFrom"] == {"fieldRef": {"fieldPath": "status.hostIP"}}
+    assert engine == {"name": "DCGM_REMOTE_HOSTENGINE_INFO", "value": f"$({node['name']}):5555"}
+
+
+def test_the_exporter_has_memory_for_eight_gpus(made: Graph) -> None:
+    assert made.find("Release", "dcgm-exporter")["values"]["resources"]["limits"] == {"memory": "1Gi"}
+
+
 def test_the_drivers_of_a_fabric_are_installed_beside_them() -> None:
     graph = accelerators(drivers={"aws-dranet": {"tolerations": TOLERATIONS}})
     assert set(graph.outputs["releases"]) == {"nvidia-device-plugin", "dcgm-exporter", "aws-dranet"}

@@ -31,6 +31,8 @@ def every_row() -> dict[str, Iterable[Fact]]:
         "lustre": AWS.lustre.tiers.values(),
         "eks.versions": AWS.eks.versions.values(),
         "eks.addons": AWS.eks.addons.values(),
+        "releases.addons": AWS.releases.addons.values(),
+        "releases.node_images": AWS.releases.node_images.values(),
         "quotas": AWS.quotas.values(),
         "limits": AWS.limits.values(),
         "cpu_families": AWS.cpu_types.values(),
@@ -99,9 +101,10 @@ def test_kubernetes_support_ends() -> None:
 
 def test_addons_tell_the_identity_of_their_pods() -> None:
     fsx = AWS.eks.addon("aws-fsx-csi-driver")
-    assert (fsx.namespace, fsx.service_account) == ("kube-system", "fsx-csi-controller-sa")
-    assert fsx.managed_policies == ("AmazonFSxFullAccess",)
-    assert not AWS.eks.addon("coredns").needs_identity
+    (identity,) = fsx.identities
+    assert (fsx.namespace, identity.service_account) == ("kube-system", "fsx-csi-controller-sa")
+    assert identity.actions == ("fsx:DescribeFileSystems",) and identity.managed_policies == ()
+    assert not AWS.eks.addon("coredns").identities
     with pytest.raises(UnknownFactError, match="aws-fsx-csi-driver"):
         AWS.eks.addon("fsx-csi-driver")
 

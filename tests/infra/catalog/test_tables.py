@@ -107,8 +107,8 @@ def test_impossible_price_is_refused(tmp_path: Path, old: str, new: str, words: 
 
 
 def test_addon_with_policies_but_no_account_is_refused(tmp_path: Path) -> None:
-    book = edited(tmp_path, "eks.toml", 'service_account = "aws-node"\n', "")
-    with pytest.raises(CatalogError, match="names no service account"):
+    book = edited(tmp_path, "eks.toml", 'service_account = "aws-node", ', "")
+    with pytest.raises(CatalogError, match=r"identities\.0\.service_account: Field required"):
         _ = book.eks
 
 

@@ -106,6 +106,13 @@ def test_the_queue_sees_every_kind(make: Callable[[RunPlan], list[Body]]) -> Non
     assert labels["team"] == "research" and body["metadata"]["namespace"] == "team-research"
 
 
+@pytest.mark.parametrize("make", [lambda plan: kubernetes.job(plan)[1:], *CUSTOM])
+def test_the_autoscaler_moves_no_pod_of_a_run(make: Callable[[RunPlan], list[Body]]) -> None:
+    (body,) = make(plans.training())
+    held = json.dumps(body).count('"cluster-autoscaler.kubernetes.io/safe-to-evict": "false"')
+    assert held == max(1, len(list(pods(body)))), "a TrainJob says it in a patch of its pods"
+
+
 def test_the_queue_sees_the_jobs_of_a_cron_job_and_not_the_cron_job() -> None:
     _, cron = kubernetes.cron_job(plans.training(), "@daily")
     assert "kueue.x-k8s.io/queue-name" not in cron["metadata"]["labels"]

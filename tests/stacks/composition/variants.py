@@ -43,7 +43,8 @@ MEDIUM_AWS: dict[str, Change] = {
     "no-shared-file-system": _merged({"data": {"shared_fs": None}}),
     "shared-file-system-over-rdma": _merged({"data": {"shared_fs": {"rdma": True, "capacity_gib": 38400}}}),
     "no-homes": _merged({"data": {"homes": False}}),
-    "protected": _merged({"data": {"protect": True}}),
+    "protected": _merged({"data": {"protect": True, "on_destroy": "keep"}}),
+    "data-kept-on-destroy": _merged({"data": {"on_destroy": "keep"}}),
     "spot": _first_pool(purchase={"kind": "spot"}),
     "reserved": _first_pool(purchase={"kind": "reserved", "id": "cr-0123456789abcdef0"}),
     "block": _block,
@@ -51,7 +52,7 @@ MEDIUM_AWS: dict[str, Change] = {
     "third-pool": _third_pool,
     "nat-per-zone": _merged({"on": {"nat": "per_zone"}}),
     "private-api": _merged({"layout": {"api_access": []}}),
-    "claimed-devices": _merged({"on": {"efa_driver": "dra"}}),
+    "claimed-devices": _merged({"on": {"efa_driver": "dra"}, "layout": {"pools": {"min_nodes": 1}}}),
     "database-pauses": _merged({"on": {"database": {"min_acu": 0}}}),
 }
 VARIANTS: dict[Pair, dict[str, Change]] = {("medium", "aws"): MEDIUM_AWS}

@@ -2,7 +2,8 @@
 
 import json
 
-from components.aws.cluster.autoscaling import autoscaler_rights
+from components.aws.cluster.autoscaling import AwsAutoscaling, autoscaler_rights
+from tests.components.graph import deploy_graph
 
 
 def test_it_changes_only_groups_that_eks_tagged_for_this_cluster() -> None:
@@ -13,3 +14,17 @@ def test_it_changes_only_groups_that_eks_tagged_for_this_cluster() -> None:
     assert resizing["Condition"] == {
         "StringEquals": {"aws:ResourceTag/k8s.io/cluster-autoscaler/dev": "owned"}
     }
+
+
+def test_a_node_goes_only_when_no_job_uses_its_gpus() -> None:
+    made = deploy_graph(
+        lambda: {
+            "release": AwsAutoscaling(
+                "dev-autoscaling",
+                {"region": "us-east-1", "cluster_name": "dev", "cluster_arn": "arn", "idle_minutes": 30},
+            ).release_name
+        }
+    )
+    flags = made.find("Release")["values"]["extraArgs"]
+    assert flags["scale-down-gpu-utilization-threshold"] == 0
+    assert flags["scale-down-unneeded-time"] == "30m"

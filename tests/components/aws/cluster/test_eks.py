@@ -218,6 +218,35 @@ def test_what_runs_on_the_cluster_goes_before_access_nodes_and_drivers_and_the_r
     )
 
 
+def test_a_pinned_addon_has_its_version_and_the_others_eks_default() -> None:
+    made = cluster(addon_versions={"coredns": "v1.14.2-eksbuild.4"})
+    assert made.find("Addon", "coredns")["addonVersion"] == "v1.14.2-eksbuild.4"
+    assert "addonVersion" not in made.find("Addon", "vpc-cni")
+
+
+def test_drivers_of_file_systems_may_look_and_mount_and_no_more(made: Graph) -> None:
+    def rights(ending: str) -> dict[str, Any]:
+        (statement,) = json.loads(made.find("RolePolicy", ending)["policy"])["Statement"]
+        return cast(dict[str, Any], statement)
+
+    assert rights("aws-fsx-csi-driver-rights")["Action"] == ["fsx:DescribeFileSystems"]
+    looking = rights("aws-efs-csi-driver-rights")["Action"]
+    assert all(action.split(":")[1].startswith("Describe") for action in looking)
+    mounting = rights("aws-efs-csi-driver-node-rights")
+    assert mounting["Action"] == ["elasticfilesystem:ClientMount", "elasticfilesystem:ClientWrite"]
+    assert mounting["Condition"] == {"StringEquals": {"aws:ResourceTag/trainstack:stack": "dev-aws"}}
+    association = made.find("PodIdentityAssociation", "aws-efs-csi-driver-node-identity")
+    assert association["serviceAccount"] == "efs-csi-node-sa"
+    assert "PodIdentityAssociation:dev-aws-aws-efs-csi-driver-node-identity" in made.waits_for(
+        "Addon:dev-aws-aws-efs-csi-driver"
+    )
+
+
+def test_the_gpu_monitor_runs_on_tainted_nodes(made: Graph) -> None:
+    settings = json.loads(made.find("Addon", "eks-node-monitoring-agent")["configurationValues"])
+    assert settings == {"dcgmAgent": {"tolerations": [{"operator": "Exists"}]}}
+
+
 def test_all_wanted_addons_are_installed_and_given_out_to_wait_for(made: Graph) -> None:
     assert sorted(made.outputs["addons"]) == sorted(ADDONS)
     assert {a["resolveConflictsOnCreate"] for a in made.all("Addon").values()} == {"OVERWRITE"}

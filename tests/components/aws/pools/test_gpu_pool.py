@@ -39,8 +39,10 @@ def arguments(**changes: Any) -> AwsGpuPoolArgs:
         "max_size": 4,
         "desired_size": 2,
         "disk_gib": 200,
+        "repair": {"at_once": 1, "stop_above": 2, "rules": []},
         "labels": {"team": "vision"},
-        "tags": {"owner": "ml"},
+        "tags": {"stack": "dev"},
+        "launch_tags": {"owner": "ml"},
     }
     return cast(AwsGpuPoolArgs, {**args, **changes})
 
@@ -81,7 +83,7 @@ def test_a_pool_without_efa_leaves_interfaces_and_placement_to_eks() -> None:
     assert "networkInterfaces" not in template
     assert "placement" not in template
     assert plain.all("PlacementGroup") == {}
-    assert plain.all("Tag") == {}
+    assert not [tag for tag in plain.all("Tag").values() if "node-template" in tag["tag"]["key"]]
     assert plain.find("NodeGroup")["subnetIds"] == ["subnet-a", "subnet-b"]
     assert plain.outputs["labels"]["trainstack.dev/fabric"] == "tcp"
 
@@ -138,16 +140,35 @@ def test_other_pools_name_neither_market_nor_reservation(changes: dict[str, str]
     assert "capacityReservationSpecification" not in template
 
 
-@pytest.mark.parametrize(
-    ("changes", "strategy", "delete_first"), [({}, "DEFAULT", False), (BLOCK, "MINIMAL", True)]
-)
-def test_prepaid_nodes_end_before_their_successors_start(
-    changes: dict[str, str], strategy: str, delete_first: bool
-) -> None:
+@pytest.mark.parametrize(("changes", "delete_first"), [({}, False), (BLOCK, True)])
+def test_nodes_end_before_their_successors_start(changes: dict[str, str], delete_first: bool) -> None:
     updated = pool(**changes)
 
-    assert updated.find("NodeGroup")["updateConfig"]["updateStrategy"] == strategy
+    assert updated.find("NodeGroup")["updateConfig"]["updateStrategy"] == "MINIMAL"
     assert updated.delete_before_replace["NodeGroup:dev-aws-train-nodes"] is delete_first
+
+
+def test_faults_are_repaired_as_the_spec_says() -> None:
+    rule = {
+        "condition": "AcceleratedHardwareReady",
+        "reason": "NvidiaXID79Error",
+        "after_minutes": 30,
+        "action": "Reboot",
+    }
+    made = pool(repair={"at_once": 2, "stop_above": 3, "rules": [rule]})
+    assert made.find("NodeGroup")["nodeRepairConfig"] == {
+        "enabled": True,
+        "maxParallelNodesRepairedCount": 2,
+        "maxUnhealthyNodeThresholdCount": 3,
+        "nodeRepairConfigOverrides": [
+            {
+                "nodeMonitoringCondition": "AcceleratedHardwareReady",
+                "nodeUnhealthyReason": "NvidiaXID79Error",
+                "minRepairWaitTimeMins": 30,
+                "repairAction": "Reboot",
+            }
+        ],
+    }
 
 
 def test_nodes_say_what_they_are_and_keep_others_off(made: Graph) -> None:
@@ -176,7 +197,8 @@ def test_the_pool_scales_to_zero_and_its_size_belongs_to_the_autoscaler(made: Gr
 
 
 def test_the_autoscaler_learns_what_an_empty_efa_pool_would_offer(made: Graph) -> None:
-    tags = {tag["tag"]["key"].rsplit("resources/", 1)[1]: tag for tag in made.all("Tag").values()}
+    made_tags = [tag for tag in made.all("Tag").values() if "node-template" in tag["tag"]["key"]]
+    tags = {tag["tag"]["key"].rsplit("resources/", 1)[1]: tag for tag in made_tags}
 
     assert tags["vpc.amazonaws.com/efa"]["tag"]["value"] == "32"
     assert tags["hugepages-2Mi"]["tag"]["value"] == "10256Mi"
@@ -188,14 +210,25 @@ def test_nodes_are_repaired_updated_and_hardened(made: Graph) -> None:
     group, template = made.find("NodeGroup"), made.find("LaunchTemplate")
     disk = template["blockDeviceMappings"][0]["ebs"]
 
-    assert group["nodeRepairConfig"] == {"enabled": True, "maxParallelNodesRepairedCount": 1}
+    assert group["nodeRepairConfig"] == {
+        "enabled": True,
+        "maxParallelNodesRepairedCount": 1,
+        "maxUnhealthyNodeThresholdCount": 2,
+    }
     assert group["updateConfig"]["maxUnavailablePercentage"] == 33
     assert group["amiType"] == "AL2023_x86_64_NVIDIA"
     assert group["launchTemplate"]["version"] == "7"
     assert template["metadataOptions"]["httpTokens"] == "required"
     assert template["metadataOptions"]["httpPutResponseHopLimit"] == 1
     assert (disk["volumeSize"], disk["volumeType"], disk["encrypted"]) == (200, "gp3", "true")
-    assert all(s["tags"]["owner"] == "ml" for s in template["tagSpecifications"])
+    assert all(s["tags"]["stack"] == "dev" for s in template["tagSpecifications"])
+
+
+def test_tags_that_may_change_reach_new_nodes_without_a_new_template(made: Graph) -> None:
+    assert all("owner" not in s["tags"] for s in made.find("LaunchTemplate")["tagSpecifications"])
+    owner = made.find("Tag", "tag-owner")
+    assert owner["autoscalingGroupName"] == "eks-asg-1"
+    assert owner["tag"] == {"key": "owner", "value": "ml", "propagateAtLaunch": True}
 
 
 def test_what_eks_refuses_in_a_template_is_not_in_it(made: Graph) -> None:

@@ -90,3 +90,8 @@ def test_a_peak_that_no_source_gives_is_left_out() -> None:
     ]
     assert without, "some old accelerator has no bf16"
     assert [peak_tflops(machine) for machine in without] == [None] * len(without)
+
+
+def test_the_monitors_engine_runs_on_every_type_of_the_catalog() -> None:
+    # A type with another processor needs an exporter with an engine of its own.
+    assert {machine.architecture for machine in facts.instance_types.values()} == {"x86_64"}

@@ -1,7 +1,10 @@
 import base64
+import subprocess
 from email import message_from_string
 from email.message import Message
+from pathlib import Path
 
+import pytest
 import yaml
 
 from components.aws.pools.user_data import encoded, node_user_data
@@ -21,7 +24,7 @@ def parts(text: str | None) -> dict[str, str]:
 
 
 def test_local_disks_become_one_striped_volume() -> None:
-    found = parts(node_user_data(local_nvme=True, huge_pages=0))
+    found = parts(node_user_data(local_nvme=True, with_efa=False))
     config = yaml.safe_load(found["application/node.eks.aws"])
 
     assert list(found) == ["application/node.eks.aws"]
@@ -30,27 +33,80 @@ def test_local_disks_become_one_striped_volume() -> None:
 
 
 def test_huge_pages_are_set_by_a_script_that_stops_at_its_first_error() -> None:
-    found = parts(node_user_data(local_nvme=False, huge_pages=5128))
+    found = parts(node_user_data(local_nvme=False, with_efa=True))
     script = found["text/x-shellscript"]
 
-    assert list(found) == ["text/x-shellscript"]
     assert script.startswith("#!")
     assert "set -euo pipefail" in script
     assert "vm.nr_hugepages = 5128" in script
 
 
 def test_both_travel_in_one_message() -> None:
-    found = parts(node_user_data(local_nvme=True, huge_pages=5128))
+    found = parts(node_user_data(local_nvme=True, with_efa=True))
 
     assert set(found) == {"application/node.eks.aws", "text/x-shellscript"}
 
 
+def test_containers_of_efa_nodes_may_lock_memory_and_keep_the_usual_limit_of_files() -> None:
+    found = parts(node_user_data(local_nvme=False, with_efa=True))
+    config = yaml.safe_load(found["application/node.eks.aws"])
+    limits = config["spec"]["containerd"]["baseRuntimeSpec"]["process"]["rlimits"]
+    assert {limit["type"]: (limit["soft"], limit["hard"]) for limit in limits} == {
+        "RLIMIT_NOFILE": (65536, 1048576),
+        "RLIMIT_MEMLOCK": (2**50, 2**50),
+    }
+    # nodeadm reads numbers as floats on the way to containerd, which wants 64 bits.
+    assert all(int(float(limit["hard"])) == limit["hard"] < 2**63 for limit in limits)
+
+
+def run_lustre_script(folder: Path, devices: int) -> tuple[int, list[str]]:
+    """Run the script with stand-ins for the commands of a node; its exit status and the calls of lnetctl."""
+    text = node_user_data(local_nvme=False, with_efa=True, lustre_over_efa=True)
+    assert text is not None
+    *_, script = (p for p in message_from_string(text).walk() if p.get_content_type() == "text/x-shellscript")
+    for command in ("dnf", "modprobe", "lnetctl", "logger", "ip", "ls"):
+        stand_in = folder / command
+        told = {
+            "ip": "echo default via 10.0.0.1 dev ens32",
+            "ls": f"seq -f rdmap%g 1 {devices}",
+            "logger": "cat > /dev/null",
+        }
+        stand_in.write_text(f'#!/bin/sh\necho "{command} $*" >> {folder}/calls\n{told.get(command, "")}\n')
+        stand_in.chmod(0o755)
+    done = subprocess.run(
+        ["bash", "-c", str(script.get_payload())], env={"PATH": f"{folder}:/usr/bin:/bin"}, check=False
+    )
+    calls = (folder / "calls").read_text().splitlines()
+    return done.returncode, [call for call in calls if call.startswith("lnetctl net add --net efa")]
+
+
+@pytest.mark.parametrize(
+    ("devices", "used"), [(1, [1]), (4, [1, 4]), (8, [*range(1, 9)]), (32, [*range(1, 33, 4)])]
+)
+def test_lustre_is_led_over_efa(tmp_path: Path, devices: int, used: list[int]) -> None:
+    status, added = run_lustre_script(tmp_path, devices)
+    assert status == 0
+    assert added == [f"lnetctl net add --net efa --if rdmap{n} --peer-credits 32" for n in used]
+
+
+def test_a_node_without_lustre_modules_still_joins(tmp_path: Path) -> None:
+    run_lustre_script(tmp_path, 1)
+    (tmp_path / "modprobe").write_text("#!/bin/sh\nexit 1\n")
+    text = node_user_data(local_nvme=False, with_efa=True, lustre_over_efa=True)
+    assert text is not None
+    *_, script = (p for p in message_from_string(text).walk() if p.get_content_type() == "text/x-shellscript")
+    done = subprocess.run(
+        ["bash", "-c", str(script.get_payload())], env={"PATH": f"{tmp_path}:/usr/bin:/bin"}, check=False
+    )
+    assert done.returncode == 0
+
+
 def test_a_node_without_either_is_told_nothing() -> None:
-    assert node_user_data(local_nvme=False, huge_pages=0) is None
+    assert node_user_data(local_nvme=False, with_efa=False) is None
     assert encoded(None) is None
 
 
 def test_a_launch_template_gets_it_in_base64() -> None:
-    text = node_user_data(local_nvme=True, huge_pages=0)
+    text = node_user_data(local_nvme=True, with_efa=False)
 
     assert base64.b64decode(encoded(text) or "").decode() == text

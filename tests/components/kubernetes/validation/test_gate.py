@@ -253,12 +253,14 @@ def test_without_accelerators_none_are_asked_for() -> None:
 
 
 def test_a_pool_with_a_topology_keeps_the_pods_close() -> None:
-    plain = smoke(args()).find("Job", "-job")["spec"]["template"]["metadata"]
-    assert "annotations" not in plain
-    graph = smoke({**args(), "topology_level": "topology.k8s.aws/network-node-layer-3"})
-    assert graph.find("Job", "-job")["spec"]["template"]["metadata"]["annotations"] == {
-        "kueue.x-k8s.io/podset-preferred-topology": "topology.k8s.aws/network-node-layer-3"
-    }
+    def notes(**more: Any) -> dict[str, str]:
+        job = smoke({**args(), **more}).find("Job", "-job")
+        return dict(job["spec"]["template"]["metadata"]["annotations"])
+
+    level = "topology.k8s.aws/network-node-layer-3"
+    asked = {"kueue.x-k8s.io/podset-preferred-topology": level}
+    assert notes(topology_level=level) == {**notes(), **asked}
+    assert not asked.keys() & notes().keys()
 
 
 def test_the_same_input_is_the_same_job(made: Graph) -> None:

@@ -1,0 +1,71 @@
+"""How large the node groups of a cluster are right now: the autoscaler resizes them, no state file knows."""
+
+import re
+from dataclasses import dataclass
+from typing import TypedDict
+
+import pulumi
+import pulumi_aws as aws
+
+from infra.errors import Problem
+
+# EKS calls the Auto Scaling group of a managed node group eks-<node group>-<its own suffix>, and Pulumi ends
+# the node group's name with seven hexadecimal digits.
+_GROUP = r"eks-{group}-[0-9a-f]{{7}}-[0-9a-f-]+"
+
+
+class LiveSizeArgs(TypedDict):
+    """A node group as it is in AWS."""
+
+    min_size: int
+    max_size: int
+    nodes: int
+    """How many nodes it is to have now."""
+
+
+@dataclass(frozen=True)
+class Scaling:
+    """What a deployment says about a group's size, and which of it the state keeps."""
+
+    config: aws.eks.NodeGroupScalingConfigArgs
+    ignored: list[str]
+
+
+def live_sizes(cluster_name: str, groups: list[str], opts: pulumi.InvokeOptions) -> dict[str, LiveSizeArgs]:
+    """The node groups of a cluster that exist already, by the start of their names (`dev-aws-a100-nodes`)."""
+    tagged = {"name": "tag:eks:cluster-name", "values": [cluster_name]}
+    names = aws.autoscaling.get_ami_ids(filters=[tagged], opts=opts).names
+    found = {}
+    for group in groups:
+        mine = [name for name in names if re.fullmatch(_GROUP.format(group=re.escape(group)), name)]
+        if len(mine) == 1:  # two: one of them is being replaced, and its size is nobody's wish
+            live = aws.autoscaling.get_group(name=mine[0], opts=opts)
+            found[group] = LiveSizeArgs(
+                min_size=live.min_size, max_size=live.max_size, nodes=live.desired_capacity
+            )
+    return found
+
+
+def scaling(least: int, most: int, wanted: int, live: LiveSizeArgs | None) -> Scaling:
+    """Bounds as wished, and as many nodes as there are.
+
+    A change of the bounds sends the number of nodes with them, whatever `ignore_changes` says: the state's,
+    which is that of the group's creation (terraform-provider-aws internal/service/eks/node_group.go,
+    `expandNodegroupScalingConfig`). With 0 from the state, a larger pool would end every job. So the live
+    number is sent, and only then; a smallest size above it starts nodes.
+    """
+    changed = live is not None and (live["min_size"], live["max_size"]) != (least, most)
+    nodes = max(least, live["nodes"]) if live is not None and changed else wanted
+    return Scaling(
+        aws.eks.NodeGroupScalingConfigArgs(min_size=least, max_size=most, desired_size=nodes),
+        [] if changed else ["scalingConfig.desiredSize"],
+    )
+
+
+def shrinking_problems(path: str, most: int, live: LiveSizeArgs | None) -> list[Problem]:
+    """A largest size below what runs: EKS would refuse it, or end nodes whatever they do."""
+    if live is None or live["nodes"] <= most:
+        return []
+    rule = f"{live['nodes']} nodes run now: {live['nodes'] - most} of them would end with their jobs"
+    fix = "Try again when the autoscaler has given idle nodes back, or stop jobs of this pool before."
+    return [Problem(path, most, rule, fix)]

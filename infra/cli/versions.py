@@ -1,0 +1,112 @@
+"""`trainstack versions`: what a stack pins, what is newer, and which nodes taking it would end."""
+
+import datetime
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from infra.cli.stack import Stack
+
+if TYPE_CHECKING:
+    from infra.releases.pins import Pin
+    from infra.stackspec import StackSpec
+
+Update = Annotated[
+    bool, typer.Option("--update", help="Write the newest add-ons and node image into the stack file.")
+]
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line: a pin, and the newest version or why it is not known."""
+
+    pin: "Pin"
+    newest: str | None
+    unknown: str = ""
+
+    @property
+    def is_newer(self) -> bool:
+        """Whether there is something to take."""
+        from infra.releases.newest import order  # noqa: PLC0415
+
+        return self.newest is not None and order(self.newest) > order(self.pin.version or "")
+
+
+def versions(stack: Stack, *, update: Update = False) -> None:
+    """Show what is newer than the pinned versions, and what taking it would drain. Needs AWS credentials."""
+    from infra.stackspec.load import CONFIG  # noqa: PLC0415
+
+    show(stack, CONFIG, update=update)
+
+
+def show(stack: str, folder: Path, *, update: bool) -> None:
+    """The same for a stack file of a folder. Raises UserError."""
+    from infra import stackspec  # noqa: PLC0415
+    from infra.releases import stack_file  # noqa: PLC0415
+
+    rows = _rows(stackspec.load_file(stack, folder).spec)
+    for row in rows:
+        typer.echo(_line(row))
+    newer = [row for row in rows if row.is_newer]
+    typer.echo(f"{len(newer)} newer; {sum(row.newest is None for row in rows)} not known")
+    if not update:
+        return
+    addons = {row.pin.name: str(row.newest) for row in newer if row.pin.kind == "add-on"}
+    image = next((row.newest for row in newer if row.pin.kind == "node image"), None)
+    path = folder / f"Pulumi.{stack}.yaml"
+    stack_file.update(path, addons, image, datetime.date.today())
+    written = f"{len(addons) + bool(image)} written to {path.name}"
+    typer.echo(f"{written}; `trainstack preview -s {stack}` shows what that changes")
+
+
+def _rows(spec: "StackSpec") -> list[Row]:
+    """Every pin with its newest version. Raises UserError for a stack without EKS, or without credentials."""
+    import boto3  # noqa: PLC0415
+
+    from components.kubernetes.charts import charts  # noqa: PLC0415
+    from infra.errors import Problem, UserError  # noqa: PLC0415
+    from infra.releases import newest  # noqa: PLC0415
+    from infra.releases.pins import pins  # noqa: PLC0415
+    from infra.stackspec.clouds import AwsSpec  # noqa: PLC0415
+    from infra.stackspec.layouts import MediumLayout  # noqa: PLC0415
+    from stacks.clouds.aws import ADDONS  # noqa: PLC0415
+
+    if not isinstance(spec.on, AwsSpec) or not isinstance(spec.layout, MediumLayout):
+        fix = "Name a stack on AWS with a cluster."
+        raise UserError([Problem("stack", spec.name, "only EKS clusters pin versions", fix)])
+    eks, ssm = (boto3.client(service, region_name=spec.region) for service in ("eks", "ssm"))
+    known, minor = charts(), spec.layout.kubernetes_version
+    ask: dict[str, Callable[[Pin], str | None]] = {
+        "Kubernetes": lambda _: newest.kubernetes(eks),
+        "node image": lambda _: newest.node_image(ssm, minor),
+        "add-on": lambda pin: newest.addon(eks, pin.name, minor, pin.version),
+        "chart": lambda pin: newest.chart(known[pin.name].chart, known[pin.name].repository, newest.fetched),
+    }
+    pinned = {name: chart.version for name, chart in known.items()}
+    return [_asked(pin, ask[pin.kind]) for pin in pins(spec.layout, spec.on, ADDONS, pinned)]
+
+
+def _asked(pin: "Pin", ask: "Callable[[Pin], str | None]") -> Row:
+    import requests  # noqa: PLC0415
+    from botocore.exceptions import BotoCoreError, ClientError, NoCredentialsError  # noqa: PLC0415
+
+    from infra.errors import Problem, UserError  # noqa: PLC0415
+
+    try:
+        return Row(pin, ask(pin))
+    except NoCredentialsError:
+        fix = "Log in first, for example with `aws sso login`, or set AWS_PROFILE."
+        raise UserError([Problem("credentials", None, "AWS cannot be asked without any", fix)]) from None
+    except (BotoCoreError, ClientError, requests.RequestException, ValueError, KeyError) as error:
+        return Row(pin, None, str(error))
+
+
+def _line(row: Row) -> str:
+    pin = row.pin
+    pinned = pin.version or "EKS's choice"
+    shown = row.newest or f"not known: {row.unknown or 'no version is offered'}"
+    drains = f"  drains {pin.drains}" if row.is_newer else ""
+    return f"{pin.kind:11} {pin.name:27} {pinned:22} {shown}{drains}"

@@ -1,0 +1,36 @@
+"""Writes versions into a stack file, and leaves everything else in it as it is."""
+
+import datetime
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from ruamel.yaml import YAML
+from ruamel.yaml.comments import CommentedMap
+from ruamel.yaml.util import load_yaml_guess_indent
+
+_WIDTH = 4096  # lines stay as long as their author made them
+
+
+def update(path: Path, addons: Mapping[str, str], node_image: str | None, today: datetime.date) -> None:
+    """Pin these versions under `on` of the spec, each with a comment that says when AWS named it."""
+    text = path.read_text(encoding="utf-8")
+    _, sequence, offset = load_yaml_guess_indent(text)
+    yaml = YAML()
+    yaml.preserve_quotes = True
+    yaml.width = _WIDTH
+    yaml.indent(mapping=2, sequence=sequence or 2, offset=offset or 0)
+    content = yaml.load(text)
+    on = content["config"]["trainstack:spec"].setdefault("on", CommentedMap())
+    if addons:
+        _pin(on.setdefault("addon_versions", CommentedMap()), addons, today)
+    if node_image:
+        _pin(on, {"node_image": node_image}, today)
+    with path.open("w", encoding="utf-8") as file:
+        yaml.dump(content, file)
+
+
+def _pin(into: Any, versions: Mapping[str, str], today: datetime.date) -> None:
+    for name, version in versions.items():
+        into[name] = version
+        into.yaml_add_eol_comment(f"newest on {today}, by trainstack versions", name, column=0)

@@ -1,0 +1,98 @@
+"""A GPU pool of the spec on AWS: as arguments of its component, and as the record that layouts get."""
+
+from collections.abc import Mapping
+
+from components.aws.cluster.eks import AwsCluster
+from components.aws.network.vpc import AwsNetwork
+from components.aws.pools.gpu_pool_args import AwsGpuPoolArgs, RepairArgs
+from components.aws.pools.live_size import LiveSizeArgs
+from components.aws.pools.offers import link_rates, node_offer, peak_tflops
+from infra.catalog.aws import facts
+from infra.cost.aws import node_price
+from infra.stackspec.clouds import AwsSpec, RepairSpec
+from infra.stackspec.layouts import PoolSpec
+from stacks.parts import Pool
+
+_PREPAID = ("reserved", "block")
+# The words of the component for how nodes are bought, where they differ from the spec.
+_CAPACITIES = {"block": "capacity_block"}
+
+
+def pool_args(
+    pool: PoolSpec,
+    on: AwsSpec,
+    *,
+    eks: AwsCluster,
+    network: AwsNetwork,
+    live: LiveSizeArgs | None,
+    node_image: str | None,
+    lustre_over_efa: bool,
+    tags: Mapping[str, str],
+    launch_tags: Mapping[str, str],
+) -> AwsGpuPoolArgs:
+    """The arguments of the pool's node group.
+
+    `live` is its size where it exists already, `lustre_over_efa` whether the file system serves over EFA.
+    """
+    args: AwsGpuPoolArgs = {
+        "pool": pool.name,
+        "purpose": pool.purpose,
+        "cluster_name": eks.cluster_name,
+        "kubernetes_version": eks.kubernetes_version,
+        "node_role_arn": eks.node_role_arn,
+        "cluster_security_group_id": eks.security_group_id,
+        "efa_security_group_id": network.efa_security_group_id,
+        "instance_type": pool.machine,
+        "subnet_ids": [network.private_subnet_id_by_zone[zone] for zone in pool.zones],
+        "efa": pool.rdma,
+        "lustre_over_efa": lustre_over_efa,
+        "capacity": _CAPACITIES.get(pool.purchase.kind, pool.purchase.kind),
+        "min_size": pool.min_nodes,
+        "max_size": pool.max_nodes,
+        "desired_size": pool.min_nodes,
+        "disk_gib": pool.disk_gib,
+        "repair": _repair(on.repair),
+        "labels": {},
+        "tags": tags,
+        "launch_tags": launch_tags,
+    }
+    if live is not None:
+        args["live"] = live
+    if node_image is not None:
+        args["node_image"] = node_image
+    if pool.purchase.kind in _PREPAID:
+        args["reservation_id"] = pool.purchase.id
+    return args
+
+
+def _repair(wanted: RepairSpec) -> RepairArgs:
+    return {
+        "at_once": wanted.at_once,
+        "stop_above": wanted.stop_above,
+        "rules": [
+            {
+                "condition": rule.condition,
+                "reason": rule.reason,
+                "after_minutes": rule.after_minutes,
+                "action": rule.action,
+            }
+            for rule in wanted.rules
+        ],
+    }
+
+
+def pool_record(pool: PoolSpec, labels: Mapping[str, str], *, region: str, efa_driver: str) -> Pool:
+    """What layouts see of the pool, whose nodes have these labels."""
+    machine = facts.instance_type(pool.machine)
+    price = node_price(pool, region)
+    usd_per_hour = price.usd_per_hour_expected if price else None
+    return Pool(
+        machine=pool.machine,
+        max_nodes=pool.max_nodes,
+        labels=labels,
+        offer=node_offer(machine, efa_driver if pool.rdma else None),
+        usd_per_hour=usd_per_hour,
+        next_usd_per_hour=0.0 if pool.purchase.kind in _PREPAID else usd_per_hour,
+        preference=pool.preference,
+        facts={"peak_tflops": peak_tflops(machine), **link_rates(machine, efa=pool.rdma)},
+    )

@@ -1,0 +1,34 @@
+"""What people change in a stack that runs, as edits of its spec."""
+
+from collections.abc import Callable
+from typing import Any
+
+Edit = Callable[[Any], object]
+
+
+def _first_pool(**values: Any) -> Edit:
+    return lambda spec: spec["layout"]["pools"][0].update(values)
+
+
+def _team_added(spec: Any) -> None:
+    spec["teams"].append({"name": "Robotics", "gpus": {"a100": 0, "l4": 0}, "monthly_budget_usd": 3000})
+
+
+def quickly(spec: Any) -> None:
+    """The shipped stack without its validation, which is no matter of these changes, and with one server."""
+    spec["smoke"].update({"enabled": False, "schedule": None})
+    spec["tracking"].update({"replicas": 1, "workers": 1})
+
+
+EDITS: dict[str, Edit] = {
+    "pool grown": _first_pool(max_nodes=6),
+    "pool shrunk": _first_pool(max_nodes=3),
+    "owner": lambda spec: spec.update(owner="new-owner@example.com"),
+    "budget": lambda spec: spec["budget"].update(monthly_usd=70000),
+    "team added": _team_added,
+    "alert edit": lambda spec: spec["budget"]["alert_emails"].append("on-call@example.com"),
+    "add-on version": lambda spec: spec["on"].update(addon_versions={"coredns": "v1.14.2-eksbuild.5"}),
+    "Kubernetes minor": lambda spec: spec["layout"].update(kubernetes_version="1.36"),
+}
+DRAINING = {"Kubernetes minor"}
+"""The changes that replace nodes: no other one may."""
