@@ -60,7 +60,7 @@ def pool_args(
         args["live"] = live
     if node_image is not None:
         args["node_image"] = node_image
-    if pool.purchase.kind in _PREPAID:
+    if pool.purchase.kind == "reserved" or pool.purchase.kind == "block":
         args["reservation_id"] = pool.purchase.id
     return args
 

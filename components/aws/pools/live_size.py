@@ -33,7 +33,7 @@ class Scaling:
 
 def live_sizes(cluster_name: str, groups: list[str], opts: pulumi.InvokeOptions) -> dict[str, LiveSizeArgs]:
     """The node groups of a cluster that exist already, by the start of their names (`dev-aws-a100-nodes`)."""
-    tagged = {"name": "tag:eks:cluster-name", "values": [cluster_name]}
+    tagged = aws.autoscaling.GetAmiIdsFilterArgs(name="tag:eks:cluster-name", values=[cluster_name])
     names = aws.autoscaling.get_ami_ids(filters=[tagged], opts=opts).names
     found = {}
     for group in groups:

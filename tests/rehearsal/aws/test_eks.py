@@ -92,7 +92,7 @@ def test_a_launch_template_gets_a_new_version_by_each_change(aws: Driver) -> Non
 
 
 def test_tags_make_no_new_version_of_a_launch_template(aws: Driver) -> None:
-    content = {"name": "nodes", "instanceType": "g6.2xlarge"}
+    content: dict[str, Any] = {"name": "nodes", "instanceType": "g6.2xlarge"}
     aws.create("ec2/launchTemplate:LaunchTemplate", "template", **content)
     tagged = aws.update("template", **content, tags={"owner": "ml"})
     assert tagged["latestVersion"] == 1

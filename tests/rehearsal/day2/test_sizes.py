@@ -61,7 +61,9 @@ def program(least: int, most: int, *, look: bool = True) -> Callable[[], None]:
             "launch_tags": {},
         }
         live = live_sizes("dev", [GROUP], pulumi.InvokeOptions()).get(GROUP) if look else None
-        AwsGpuPool("dev-train", {**args, **({"live": live} if live else {})})
+        if live:
+            args["live"] = live
+        AwsGpuPool("dev-train", args)
 
     return run
 

@@ -253,14 +253,13 @@ def test_without_accelerators_none_are_asked_for() -> None:
 
 
 def test_a_pool_with_a_topology_keeps_the_pods_close() -> None:
-    def notes(**more: Any) -> dict[str, str]:
-        job = smoke({**args(), **more}).find("Job", "-job")
-        return dict(job["spec"]["template"]["metadata"]["annotations"])
+    def notes(given: SmokeTestArgs) -> dict[str, str]:
+        return dict(smoke(given).find("Job", "-job")["spec"]["template"]["metadata"]["annotations"])
 
-    level = "topology.k8s.aws/network-node-layer-3"
+    level, plain = "topology.k8s.aws/network-node-layer-3", notes(args())
     asked = {"kueue.x-k8s.io/podset-preferred-topology": level}
-    assert notes(topology_level=level) == {**notes(), **asked}
-    assert not asked.keys() & notes().keys()
+    assert notes({**args(), "topology_level": level}) == {**plain, **asked}
+    assert not asked.keys() & plain.keys()
 
 
 def test_the_same_input_is_the_same_job(made: Graph) -> None:
