@@ -10,10 +10,9 @@ from components.aws.pools.offers import link_rates, node_offer, peak_tflops
 from infra.catalog.aws import facts
 from infra.cost.aws import node_price
 from infra.stackspec.clouds import AwsSpec, RepairSpec
-from infra.stackspec.layouts import PoolSpec
+from infra.stackspec.layouts import Block, PoolSpec, Reserved
 from stacks.parts import Pool
 
-_PREPAID = ("reserved", "block")
 # The words of the component for how nodes are bought, where they differ from the spec.
 _CAPACITIES = {"block": "capacity_block"}
 
@@ -60,7 +59,7 @@ def pool_args(
         args["live"] = live
     if node_image is not None:
         args["node_image"] = node_image
-    if pool.purchase.kind == "reserved" or pool.purchase.kind == "block":
+    if isinstance(pool.purchase, Reserved | Block):
         args["reservation_id"] = pool.purchase.id
     return args
 
@@ -92,7 +91,7 @@ def pool_record(pool: PoolSpec, labels: Mapping[str, str], *, region: str, efa_d
         labels=labels,
         offer=node_offer(machine, efa_driver if pool.rdma else None),
         usd_per_hour=usd_per_hour,
-        next_usd_per_hour=0.0 if pool.purchase.kind in _PREPAID else usd_per_hour,
+        next_usd_per_hour=0.0 if isinstance(pool.purchase, Reserved | Block) else usd_per_hour,
         preference=pool.preference,
         facts={"peak_tflops": peak_tflops(machine), **link_rates(machine, efa=pool.rdma)},
     )
