@@ -64,6 +64,7 @@ def plan(fabric: str, phases: tuple[str, ...]) -> plans.Plan:
         min_scaling_efficiency=0.02,
         max_straggler_slowdown=3.0,
         hang_timeout_s=60.0,
+        accept=("PASS", "INCONCLUSIVE"),  # nothing says what NCCL should reach over this pair
     )
 
 

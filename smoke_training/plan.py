@@ -204,6 +204,15 @@ def located(plan: Plan, environment: Mapping[str, str]) -> Plan:
     return dataclasses.replace(plan, storage=found)
 
 
+def for_device(plan: Plan, environment: Mapping[str, str]) -> Plan:
+    """The plan as far as it makes sense here: on CPUs in place of its accelerators no deeper than quick.
+
+    What a full run adds says something about accelerators; a rehearsal of a stack has none.
+    """
+    forced = environment.get("SMOKE_DEVICE") == "cpu" and plan.gpus_per_node > 0
+    return dataclasses.replace(plan, depth=QUICK) if forced else plan
+
+
 def render(plan: Plan) -> str:
     """The plan as a document that `parse` reads back to an equal plan."""
     return json.dumps({"schema": SCHEMA, **dataclasses.asdict(plan)}, indent=1)

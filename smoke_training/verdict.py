@@ -16,7 +16,7 @@ from smoke_training.judges.run import baseline, ending, liveness, world
 from smoke_training.judges.state import checkpoint, resume
 from smoke_training.judges.storage import loader
 from smoke_training.judges.storage import throughput as storage
-from smoke_training.judges.training import decomposition, fitness, numerics
+from smoke_training.judges.training import decomposition, fitness, numerics, quota, repeatable
 from smoke_training.judges.training import step as judged
 from smoke_training.model import Check, Judgement, Verdict
 from smoke_training.nccl.transport import must_be_proven
@@ -53,6 +53,7 @@ _BANDWIDTHS = (
 RULES: tuple[Rule, ...] = (
     Rule("preflight.devices", None, world.devices),
     Rule("preflight.nodes", None, world.nodes),
+    Rule("preflight.memory_lock", None, world.memory_lock),
     Rule("run.liveness", None, liveness.alive),
     Rule("preflight.world", "world", world.joined),
     Rule("host.fitness", "fitness", fitness.fitness, required=False),
@@ -62,10 +63,13 @@ RULES: tuple[Rule, ...] = (
     Rule("fabric.links", "pairs", links.links, needs_peers=True),
     Rule("fabric.loss", "pairs", loss.loss, needs_peers=True),
     Rule("numerics.finite", "training", numerics.finite, needs_peers=True),
+    Rule("numerics.repeatable", "training", repeatable.repeatable, needs_peers=True),
     Rule("numerics.gradients", "training", numerics.gradients, needs_peers=True),
     Rule("training.scaling_efficiency", "training", judged.scaling_efficiency, needs_peers=True),
     Rule("training.straggler", "training", judged.straggler, needs_peers=True),
-    Rule("training.decomposition", "training", decomposition.decomposition, needs_peers=True),
+    Rule("host.quota", "training", quota.quota, needs_peers=True),
+    # Its parts are cut out of one clock: that they sum to the step proves the clock, not the stack.
+    Rule("training.decomposition", "training", decomposition.decomposition, required=False, needs_peers=True),
     Rule("training.overlap", "training", decomposition.overlap, required=False, needs_peers=True),
     Rule("training.weak_scaling", "training", judged.weak_scaling, required=False, needs_peers=True),
     Rule("training.mfu", "training", decomposition.mfu, required=False, needs_peers=True),
@@ -112,7 +116,8 @@ def _notes(plan: Plan, found: Evidence) -> Iterator[str]:
     if cuda and must_be_proven(plan.fabric):
         yield f"NCCL over {plan.fabric} is untested on hardware of our own."
     if preflight is not None and not cuda and plan.gpus_per_node:
-        yield f"Ran on CPU by SMOKE_DEVICE=cpu: the {plan.gpus_per_node} GPUs per node were not validated."
+        gpus = f"the {plan.gpus_per_node} GPUs per node were not validated"
+        yield f"Ran on CPU by SMOKE_DEVICE=cpu, at {plan.depth} depth: {gpus}."
     if plan.partial:
         yield f"A partial run ({', '.join(plan.chosen_phases)}): it validates no stack."
 

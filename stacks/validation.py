@@ -151,6 +151,7 @@ def smoke_plan(spec: StackSpec, pool: Pool, *, shared: bool) -> dict[str, Any]:
         "team": "platform",
         "cost_center": spec.cost_center,
         "hourly_cost_usd": None if price is None else price * wanted.nodes,
+        "depth": wanted.depth,
         "min_scaling_efficiency": wanted.min_scaling_efficiency,
         "max_straggler_slowdown": 1.15,
         # The workload brings its own table of figures; a plan states one only to override it.

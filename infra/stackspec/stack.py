@@ -108,6 +108,9 @@ class SmokeSpec(Model):
     image: Image
     """Image with Python, PyTorch and, for RDMA, the network plugin of NCCL."""
 
+    depth: Literal["quick", "full"]
+    """How much is measured: `full` adds sharded training, the data loader and longer sampling to `quick`."""
+
     min_scaling_efficiency: Annotated[float, Field(gt=0, le=1)]
     """Least share of the step time left after communication, 1.0 being no loss at all."""
 

@@ -20,5 +20,6 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 def main(chosen: argparse.Namespace) -> int:
     """Run this node's part; the exit code of the verdict on node 0."""
-    plan = files.read(chosen.plan, lambda text: plans.located(plans.parse(text), os.environ))
+    asked = files.read(chosen.plan, lambda text: plans.located(plans.parse(text), os.environ))
+    plan = plans.for_device(asked, os.environ)
     return NodeRun(plan, Place.from_environment(os.environ, plan.nodes)).run()

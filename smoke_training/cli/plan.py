@@ -9,6 +9,7 @@ from typing import Any
 
 from smoke_training.cli import files
 from smoke_training.cli.run import add_phases, count, local
+from smoke_training.judges.state.resume import LOST_S, RECOVERED_S
 from smoke_training.phases import PHASE
 from smoke_training.plan import Plan
 from smoke_training.statistics.slowness import HALVED, TOLERATED
@@ -48,6 +49,8 @@ def outlook(plan: Plan) -> dict[str, Any]:
     # Between these values a check says neither "healthy" nor "faulty", in the unit of the check.
     zones = {
         "training.straggler": (NEGLIGIBLE_SLOWDOWN, plan.max_straggler_slowdown),
+        "host.quota": (NEGLIGIBLE_SLOWDOWN, plan.max_straggler_slowdown),
+        "resume.recovery": (RECOVERED_S, LOST_S),
         "storage.write": (TOLERATED, HALVED),
         "storage.read": (TOLERATED, HALVED),
     }

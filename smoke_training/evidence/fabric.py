@@ -46,7 +46,10 @@ class Wrong:
 @kind("payload")
 @dataclass(frozen=True, kw_only=True)
 class Payload(Record):
-    """Exact, rank-coded contents that one collective returned, over all ranks and sizes."""
+    """Exact, rank-coded contents that one collective returned, over all ranks and sizes.
+
+    All of every size was compared, rounded down to whole words for each rank.
+    """
 
     name: str
     sizes: tuple[int, ...] = ()

@@ -71,7 +71,10 @@ class PairsSkipped(Record):
 
 @dataclass(frozen=True, kw_only=True)
 class RailEnd:
-    """One node's interface: its state, and which nodes answered over it (None: not asked)."""
+    """One node's interface: its state, and which nodes answered over it (None: not asked).
+
+    `short` are those that answered, but to whom frames of full size did not get through.
+    """
 
     node: int
     exists: bool
@@ -85,6 +88,7 @@ class RailEnd:
     reached: Mapping[str, bool]  # node -> whether a connection to it came about
     tx_bytes: int | None  # during this rail's all-reduces
     rx_bytes: int | None
+    short: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -109,7 +113,10 @@ class Rails(Record):
 
 @dataclass(frozen=True, kw_only=True)
 class NodeTraffic:
-    """What one node's adapters counted while known collectives ran, and its network settings."""
+    """What one node's adapters counted while known collectives ran, and its network settings.
+
+    `inactive` are the RDMA ports that the kernel did not call active afterwards.
+    """
 
     node: int
     tx_bytes: Mapping[str, int]  # interface -> bytes
@@ -120,6 +127,7 @@ class NodeTraffic:
     retransmitted: int | None
     spurious: int | None
     environment: Mapping[str, str]
+    inactive: tuple[str, ...] = ()
 
 
 @kind("traffic")

@@ -63,11 +63,18 @@ class Integrity(Record):
 
 @dataclass(frozen=True, kw_only=True)
 class RankResume:
-    """What one rank found when it compared the resumed state with the uninterrupted run at the same step."""
+    """What one rank found when it compared the resumed state with the uninterrupted run at the same step.
+
+    `different` are the first of `differing` entries that differ, `state_step` the step of the first of them.
+    `gradient_step` is the first step at which this rank's own gradients, before any reduction, differ.
+    """
 
     rank: int
     entries: int
     different: tuple[str, ...]
+    differing: int = 0
+    state_step: int | None = None
+    gradient_step: int | None = None
     losses_compared: int
     losses_equal: int
     torn_offered: tuple[str, ...]

@@ -11,8 +11,10 @@ class Storage(Record):
     """One storage target. Rows are nodes, in the order of `nodes`; columns are repetitions, in seconds.
 
     A write is `write_bytes` over a block written before, fsync included; a read is `read_bytes` after their
-    pages were dropped from the node's cache. `*_queue` is the part of each repetition in which the
-    thread waited for a CPU that something else held (None where the kernel does not say).
+    pages were dropped from the node's cache. `stream_mb_s`, by node, is one long write with one fsync at its
+    end: what a checkpoint gets, where a short write waits for the way there and back. `*_queue` is the part
+    of each repetition in which the thread waited for a CPU that something else held (None where the kernel
+    does not say).
     """
 
     name: str
@@ -27,6 +29,7 @@ class Storage(Record):
     read_queue: tuple[tuple[float, ...], ...] | None
     resident_share: tuple[float | None, ...]  # of the pages still cached when the reads began, 0 .. 1
     open: tuple[tuple[float, ...], ...]  # seconds to open a file that exists
+    stream_mb_s: tuple[float, ...] = ()
 
 
 @kind("storage_error")

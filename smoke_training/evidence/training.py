@@ -40,6 +40,7 @@ class Training(Record):
     time, `*_queue` the time it waited runnable for a CPU that something else held (None where the kernel
     does not say). `spin` is the null measurement, a fixed amount of work between the steps. `windows`, by
     rank, cover the compute-only iterations alone for the quota and the whole sampling for the rest.
+    `backend` is what the gradients went by: with nccl, accelerators compute.
     """
 
     compute: Rows
@@ -53,6 +54,7 @@ class Training(Record):
     parameters: int
     gradient_bytes: int
     tokens_per_step: int
+    backend: str = "gloo"
 
 
 @kind("decomposition")
@@ -88,13 +90,27 @@ class NonFinite:
     infinite: int
 
 
+@dataclass(frozen=True, kw_only=True)
+class Repeats:
+    """One rank's passes over work that it did several times, by the bits of its own gradients.
+
+    `odd` of them gave other bits than most passes of the same work, the `first` at this step.
+    """
+
+    rank: int
+    passes: int
+    odd: int
+    first: int | None
+
+
 @kind("numerics")
 @dataclass(frozen=True, kw_only=True)
 class Numerics(Record):
     """Gradients of one phase: finite before the reduction, equal on all ranks after it.
 
-    `checksums` are hexadecimal, [rank][sample]; `steps` says which step each sample is of; `differing`
-    names the parameters that differ at the first step at which ranks do.
+    `repeats`, by rank, are of gradients before the reduction; none where no work is done twice or bits may
+    differ by chance. `checksums` are hexadecimal, [rank][sample]; `steps` says which step each sample is of;
+    `differing` names the parameters that differ at the first step at which ranks do.
     """
 
     phase: str
@@ -103,6 +119,7 @@ class Numerics(Record):
     steps: tuple[int, ...]
     checksums: tuple[tuple[str, ...], ...]
     differing: tuple[str, ...]
+    repeats: tuple[Repeats, ...] = ()
 
 
 @kind("sharded")

@@ -115,8 +115,9 @@ class NodeFacts:
     """What the launcher of one node says of itself before any rank starts.
 
     `environment` has the variables that steer communication and threading, each with a digest of its
-    value. `plan_sha256` is the digest of the plan it was given, `plan_nodes` and `plan_ranks_per_node` what
-    that plan says of the world's size.
+    value. `lockable_bytes` is the most memory a process may lock (None: as much as it likes). `plan_sha256`
+    is the digest of the plan it was given, `plan_nodes` and `plan_ranks_per_node` what that plan says of the
+    world's size.
     """
 
     node: int
@@ -137,6 +138,7 @@ class NodeFacts:
     environment: Mapping[str, str]
     nics: tuple[Nic, ...]
     rdma: tuple[str, ...]  # RDMA devices
+    lockable_bytes: int | None = None
 
 
 @kind("nodes")

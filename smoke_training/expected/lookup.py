@@ -1,4 +1,4 @@
-"""The figure measured for exactly one machine type, fabric, collective, shape and size, or why none (pure).
+"""What was measured for exactly one machine type, fabric, collective, shape and size, or why nothing (pure).
 
 Nothing is stretched, scaled or interpolated: the bound itself depends on the number of nodes, and a size that
 is not in the table may be on another side of the knee.
@@ -6,10 +6,12 @@ is not in the table may be on another side of the knee.
 
 import difflib
 import re
+import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from smoke_training.expected.tables import Accelerator, Cell, Figure, Floor, Machine, Signature, Tables
+from smoke_training.fabric import Fabric
 from smoke_training.formulae.bounds import Shape, Wires
 
 LIKE = 0.10  # a measurement this close to a known fault's figure reads like that fault
@@ -27,21 +29,47 @@ class Question:
     """What a figure is wanted for."""
 
     instance_type: str
-    fabric: str
+    fabric: Fabric
     collective: str
     shape: Shape
     size_bytes: int
 
 
-def look_up(tables: Tables, question: Question) -> Figure | Unknown:
-    """The one figure for exactly this question."""
+@dataclass(frozen=True)
+class Known:
+    """What sources measured on healthy stacks, the lowest first."""
+
+    figures: tuple[Figure, ...]
+
+    @property
+    def lowest(self) -> Figure:
+        """What a healthy stack may be as slow as."""
+        return self.figures[0]
+
+    @property
+    def typical(self) -> float:
+        """GB/s: the median of the sources."""
+        return statistics.median(figure.value for figure in self.figures)
+
+    @property
+    def source(self) -> str:
+        """Who measured it; of several, the lowest and how far they lie apart."""
+        first = f"{self.lowest.source.text} ({self.lowest.stack})"
+        if len(self.figures) == 1:
+            return first
+        low, high = self.lowest.value, self.figures[-1].value
+        return f"{len(self.figures)} measurements from {low:g} to {high:g} GB/s, the lowest: {first}"
+
+
+def look_up(tables: Tables, question: Question) -> Known | Unknown:
+    """The figures for exactly this question."""
     machine = find_machine(tables, question.instance_type, question.fabric)
     if isinstance(machine, Unknown):
         return machine
     near = [row for row in tables.figures if _same_place(row, question)]
     exact = [row for row in near if _same_cell(row, question)]
-    if len(exact) == 1:
-        return exact[0]
+    if exact:
+        return Known(tuple(sorted(exact, key=lambda row: row.value)))
     where = f"{question.instance_type} over {question.fabric}"
     if not near:
         why = machine.no_figure or "the table has no row for it"
@@ -55,10 +83,8 @@ def look_up(tables: Tables, question: Question) -> Figure | Unknown:
     return Unknown(f"no figure for {question.collective} on {where} with {asked}; figures exist for {shapes}")
 
 
-def find_machine(tables: Tables, instance_type: str, fabric: str) -> Machine | Unknown:
-    """What the table knows of a machine type on a fabric; every unknown name ends here, by name."""
-    if fabric not in tables.fabrics:
-        return Unknown(f"the table has no fabric {fabric!r}; it has {', '.join(tables.fabrics)}")
+def find_machine(tables: Tables, instance_type: str, fabric: Fabric) -> Machine | Unknown:
+    """What the table knows of a machine type on a fabric; an unknown name ends here, by name."""
     same = [row for row in tables.machines if row.instance_type == instance_type]
     found = [row for row in same if fabric in row.fabrics]
     if found:
@@ -100,7 +126,7 @@ def signature_of(tables: Tables, question: Question, value_gb_s: float) -> Signa
     return min(fitting, key=lambda row: abs(value_gb_s / row.value - 1), default=None)
 
 
-def sizes_of(tables: Tables, instance_type: str, fabric: str, collective: str) -> Sequence[int]:
+def sizes_of(tables: Tables, instance_type: str, fabric: Fabric, collective: str) -> Sequence[int]:
     """Every size in bytes that has a figure, ascending: what a sweep should reach."""
     return sorted(
         {

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, TypeVar
 
+from smoke_training.fabric import Fabric
 from smoke_training.formulae.bandwidth import COLLECTIVES
 from smoke_training.reader import decode
 
@@ -47,16 +48,17 @@ class Inside:
 class Machine:
     """What one node of a type has on some fabrics.
 
-    `network_gbit_s` sums the NICs that carry training traffic, in one direction; None is unknown. `no_figure`
-    says why the type has no figure.
+    `network_gbit_s` sums the NICs that carry training traffic, in one direction; None is unknown. `gpudirect`
+    is who says that NCCL goes by GPUDirect RDMA there. `no_figure` says why the type has no figure.
     """
 
     instance_type: str
-    fabrics: tuple[str, ...]
+    fabrics: tuple[Fabric, ...]
     gpus: int
     source: Source
     nics: int | None = None
     network_gbit_s: float | None = None
+    gpudirect: Source | None = None
     inside: Inside | None = None
     no_figure: str | None = None
     disagreements: tuple[str, ...] = ()
@@ -67,7 +69,7 @@ class Cell:
     """A value in GB/s of bus bandwidth with all that it depends on; it holds for nothing else."""
 
     instance_type: str
-    fabric: str
+    fabric: Fabric
     collective: str
     nodes: int
     gpus_per_node: int
@@ -121,11 +123,6 @@ class Tables:
     signatures: tuple[Signature, ...]
     accelerators: tuple[Accelerator, ...]
 
-    @property
-    def fabrics(self) -> tuple[str, ...]:
-        """Every fabric the tables know."""
-        return tuple(sorted({name for machine in self.machines for name in machine.fabrics}))
-
 
 Row = dict[str, Any]
 Kind = TypeVar("Kind")
@@ -171,6 +168,8 @@ def _sourced(row: Row, content: Row) -> Row:
 
 
 def _machines(row: Row, content: Row) -> Iterator[Row]:
+    if "gpudirect" in row:
+        row["gpudirect"] = content["sources"][row["gpudirect"]]
     if "inside" in row:
         row["inside"] = _sourced(content["inside"][row["inside"]], content)
     for name in row.pop("instance_types"):

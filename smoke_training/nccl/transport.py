@@ -2,14 +2,18 @@
 
 A silent fallback to TCP sockets raises no error and costs a factor of 13 and more. NCCL says what it chose
 when NCCL_DEBUG=INFO: `Using network X` (NVIDIA/nccl, `src/plugin/net.cc`), `NET/OFI Selected provider is
-efa, fabric is efa (found 32 nics)` (aws/aws-ofi-nccl), `NET/IB : Using [0]mlx5_0:1/RoCE ...`,
-`Channel 00/0 : 7[7] -> 8[0] [send] via NET/IB/0/GDRDMA` and `NVLS comm 0x...`. Those of sockets
-were read on a GPU of our own; the others are from published logs, untested on hardware of our own.
+efa, fabric is efa (found 32 nics)` (aws/aws-ofi-nccl, `src/nccl_ofi_net.cpp`), `NET/IB : Using
+[0]mlx5_0:1/RoCE ...` (NVIDIA/nccl, `src/transport/net_ib/init.cc`: ports that were active when it started,
+storage adapters among them), `Channel 00/0 : 7[7] -> 8[0] [receive] via NET/IB/0(3)/GDRDMA`
+(`src/transport/net.cc`: the device, the rank whose proxy drives it, GPUDirect RDMA) and `NVLS comm 0x...`.
+Those of sockets were read on a GPU of our own; the others are from sources and published logs, untested on
+hardware of our own.
 """
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 from smoke_training.fabric import Fabric
 
@@ -30,8 +34,9 @@ _SECRET = re.compile(r"TOKEN|SECRET|PASSWORD|CREDENTIAL|KEY", re.IGNORECASE)
 _NETWORK = re.compile(r"Using network (.+?)\s*$")
 _PROVIDER = re.compile(r"NET/OFI Selected [Pp]rovider is ([\w;.-]+)")
 _FOUND = re.compile(r"\(found (\d+) nics\)")
-_IB = re.compile(r"NET/IB : Using ((?:\[\d+\]\S+ ?)+)")
-_VIA = re.compile(r"Channel [\d/]+ ?: .* via ([^\s/]+(?:/[A-Za-z][\w. ]*)?)")
+_IB = re.compile(r"NET/g?IB : Using ((?:\[\d+\]\S+ ?)+)")
+_PORT = re.compile(r"\[(\d+)\]([^\s:]+):(\d+)[\d:]*/(\w+)")  # device, adapter, port, link layer
+_VIA = re.compile(r"Channel [\d/]+ ?: .* via ([^\s/]+(?:/[A-Za-z][\w. ]*)?)(?:/(\d+)(?:\(\d+\))?(/GDRDMA)?)?")
 _NVLS = re.compile(r"NVLS comm 0x")
 
 
@@ -45,12 +50,15 @@ class LogFacts:
     via: Mapping[str, int]  # "NET/Socket", "NET/IB", "P2P/CUMEM", "SHM/direct" -> channel ends
     nvls: bool
     lines: int
+    ports: Mapping[str, str] = field(default_factory=dict)  # that NET/IB took: "mlx5_0/1" -> "IB" or "RoCE"
+    used: tuple[str, ...] = ()  # of these, the ones that channels go by; empty where the log does not say
+    direct: Mapping[str, int] = field(default_factory=dict)  # like `via`, with GPUDirect RDMA
 
 
 def read_log(lines: Iterable[str]) -> LogFacts:
     """Read the lines of NCCL_DEBUG=INFO of one or more ranks; other lines are passed over."""
     networks, providers, adapters = set[str](), set[str](), set[int]()
-    via: dict[str, int] = {}
+    via, direct, numbers, devices = Counter[str](), Counter[str](), set[int](), dict[int, tuple[str, str]]()
     nvls, count = False, 0
     for line in lines:
         if "NCCL" not in line and "NET/" not in line:
@@ -60,18 +68,26 @@ def read_log(lines: Iterable[str]) -> LogFacts:
         providers |= set(_PROVIDER.findall(line))
         adapters |= {int(found) for found in _FOUND.findall(line)}
         if ib := _IB.search(line):
-            adapters.add(ib.group(1).count("["))
+            named = _PORT.findall(ib.group(1))
+            adapters.add(len(named))
+            devices |= {int(number): (f"{name}/{port}", link) for number, name, port, link in named}
         if channel := _VIA.search(line):
-            name = channel.group(1).strip()
-            via[name] = via.get(name, 0) + 1
+            name, number, gpudirect = channel.groups()
+            via[name.strip()] += 1
+            direct[name.strip()] += bool(gpudirect)
+            numbers |= {int(number)} if number and name.endswith("IB") else set()
         nvls = nvls or bool(_NVLS.search(line))
     return LogFacts(
         networks=tuple(sorted(networks)),
         providers=tuple(sorted(providers)),
         adapters=min(adapters) if adapters else None,
-        via=via,
+        via=dict(via),
         nvls=nvls,
         lines=count,
+        ports=dict(sorted(devices.values())),
+        # A number beyond them is a merged device, of which the log does not say what it consists of.
+        used=tuple(sorted(devices[n][0] for n in numbers)) if numbers <= set(devices) else (),
+        direct={name: ends for name, ends in direct.items() if ends},
     )
 
 
@@ -95,11 +111,17 @@ class Setting:
 
 @dataclass(frozen=True)
 class Proof:
-    """What proves a fabric: a pattern of `Using network`, the providers, and settings that must hold."""
+    """What proves a fabric: a pattern of `Using network`, the providers, and settings that must hold.
+
+    `counted`: its log says how many adapters it found. `link` is the link layer of its ports, where NET/IB
+    names them: hosts have adapters of the other one for storage and management.
+    """
 
     network: re.Pattern[str]
     providers: tuple[str, ...]
     settings: tuple[Setting, ...]
+    counted: bool = False
+    link: str | None = None
 
 
 def _not(*refused: str) -> Callable[[str | None], bool]:
@@ -139,16 +161,19 @@ _EFA = Proof(
             f"a list that leaves {LINK_LOCAL} out, such as ^lo,docker,{LINK_LOCAL}",
         ),
     ),
+    counted=True,
 )
-_RDMA = Proof(
+_INFINIBAND = Proof(
     re.compile(r"\bg?IB", re.IGNORECASE),
     (),
     (*_COMMON, Setting("NCCL_IB_DISABLE", _not("1"), "unset or 0")),
+    counted=True,
+    link="IB",
 )
 PROOFS: Mapping[Fabric, Proof] = {
     Fabric.EFA: _EFA,
-    Fabric.INFINIBAND: _RDMA,
-    Fabric.RDMA: _RDMA,
+    Fabric.INFINIBAND: _INFINIBAND,
+    Fabric.RDMA: replace(_INFINIBAND, link="RoCE"),
     Fabric.TCPX: Proof(re.compile(r"GPUDirectTCPX", re.IGNORECASE), (), _COMMON),
     Fabric.TCPXO: Proof(re.compile(r"FasTrak|TCPXO", re.IGNORECASE), (), _COMMON),
 }
@@ -189,6 +214,70 @@ def log_problems(fabric: Fabric, facts: LogFacts) -> list[str]:
         wrong = [name for name in facts.providers if name not in known.providers]
         found += [f"libfabric selected the provider {name}" for name in wrong]
     return found
+
+
+def adapters_found(fabric: Fabric, facts: LogFacts) -> int | None:
+    """How many adapters of the fabric the log says were found; None where it does not say."""
+    if facts.ports:
+        return len(_ports(fabric, facts))
+    return facts.adapters
+
+
+def adapters_used(fabric: Fabric, facts: LogFacts, sent: Mapping[str, int]) -> dict[str, int]:
+    """Of the bytes that RDMA ports sent, those of the ports that the log names as the fabric's.
+
+    Where it names none but says how many there are, as EFA's plugin does, the busiest so many; where channels
+    name their devices, only these. Where it says neither, the sum, of which nothing can be said by adapter.
+    """
+    if facts.ports:
+        named = _ports(fabric, facts)
+        chosen = [port for port in named if port in facts.used] or named
+        return {port: sent[port] for port in chosen if port in sent}
+    if facts.adapters is None:
+        return {"all RDMA ports": sum(sent.values())}
+    busiest = sorted(sent, key=lambda port: (-sent[port], port))[: facts.adapters]
+    return {port: sent[port] for port in sorted(busiest)}
+
+
+def _ports(fabric: Fabric, facts: LogFacts) -> list[str]:
+    wanted = PROOFS[fabric].link if fabric in PROOFS else None
+    return [port for port, link in facts.ports.items() if wanted in (None, link)]
+
+
+def adapter_problems(fabric: Fabric, facts: LogFacts, adapters: int | None, *, direct: bool) -> list[str]:
+    """What is missing of `adapters` and, where the machine has it (`direct`), of GPUDirect RDMA: proven."""
+    found, remote = adapters_found(fabric, facts), _remote(facts)
+    problems = []
+    if _counted(fabric, adapters) and found is not None and adapters is not None and found < adapters:
+        problems.append(f"the NCCL log found {found} adapters, the machine type has {adapters}")
+    if direct and remote and not any(facts.direct.get(name) for name in remote):
+        ends = sum(remote.values())
+        problems.append(f"none of {ends} channel ends between nodes goes by GPUDirect RDMA")
+    return problems
+
+
+def adapter_doubts(fabric: Fabric, facts: LogFacts, adapters: int | None, *, direct: bool) -> list[str]:
+    """What of that the log leaves open."""
+    remote, doubts = _remote(facts), []
+    if _counted(fabric, adapters) and adapters_found(fabric, facts) is None:
+        doubts.append(
+            f"the NCCL log does not say how many adapters it found; the machine type has {adapters}"
+        )
+    ends, there = sum(remote.values()), sum(facts.direct.get(name, 0) for name in remote)
+    if direct and 0 < there < ends:
+        doubts.append(f"{ends - there} of {ends} channel ends between nodes go without GPUDirect RDMA")
+    if direct and not remote:
+        doubts.append("the NCCL log names no channel between nodes, so GPUDirect RDMA is not proven")
+    return doubts
+
+
+def _counted(fabric: Fabric, adapters: int | None) -> bool:
+    return adapters is not None and fabric in PROOFS and PROOFS[fabric].counted
+
+
+def _remote(facts: LogFacts) -> dict[str, int]:
+    """Channel ends between nodes, by network."""
+    return {name: ends for name, ends in facts.via.items() if name.startswith("NET/")}
 
 
 def differences(left: Mapping[str, str], right: Mapping[str, str]) -> list[str]:

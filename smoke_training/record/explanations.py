@@ -5,9 +5,9 @@ from collections.abc import Mapping
 from smoke_training.formulae.bandwidth import COLLECTIVES
 
 _BANDWIDTH = (
-    "Floor: 0.90 of the expected figure that applies to this machine type, node count, size and backend. "
-    "PASS when the whole interval reaches it, FAIL when none of it does; in between more is sampled, then "
-    "INCONCLUSIVE. Bound, published figure and own baseline are shown whether or not they judge."
+    "PASS from 0.90 on of the lowest figure that was published for this machine type, node count and size, "
+    "FAIL below two thirds of it; in between INCONCLUSIVE, where the stack's own accepted runs are the "
+    "sharper test. Without any figure or bound (no_reference) accelerators do not pass."
 )
 _LOCATED = (
     "Who is slow is settled by comparison with peers measured at the same time; waiting for CPUs acquits."
@@ -28,9 +28,17 @@ EXPLANATIONS: Mapping[str, tuple[str, str]] = {
         "Interfaces, drivers, limits and environment of every node, compared with each other and the plan.",
         "A difference that steers communication is FAIL and names the nodes.",
     ),
+    "preflight.memory_lock": (
+        "How much memory a process may lock on every node: RDMA adapters pin what they send and receive.",
+        "Unlimited passes; Linux's own default is FAIL, what lies between is INCONCLUSIVE.",
+    ),
     "host.fitness": (
         "A fixed spin on every rank, with steal, pressure and throttling beside it: how quiet machines are.",
-        "Too much spread is INCONCLUSIVE (noisy_host) with its number, never a FAIL of training.",
+        "Named (noisy_host) only where noise cost a figure its verdict, never a FAIL of training.",
+    ),
+    "host.quota": (
+        "The time by which CPU quotas held the ranks back while they computed, as the kernel counts it.",
+        "Slower than a straggler may be is FAIL, also where all ranks are held back alike.",
     ),
     "collective.payload": (
         "Collectives of rank-coded integers, whose exact results are known for every element.",
@@ -54,11 +62,13 @@ EXPLANATIONS: Mapping[str, tuple[str, str]] = {
     ),
     "fabric.loss": (
         "Segments sent again as a share of segments sent, from the kernel's or the adapter's own counters.",
-        "A Poisson rate above 0.05 % is FAIL: 1 % of loss hardly moves bandwidth but shows in counters.",
+        "Certainly below 0.1 % passes, certainly above 0.2 % is FAIL: 1 % of loss hardly moves bandwidth but "
+        "shows in counters. A fifth of the visits may have bursts, as busy hosts make them.",
     ),
     "fabric.transport": (
         "Which transport carried the training traffic, by the library's log and by the interfaces' counters.",
-        "Another transport than the fabric's own (a silent TCP fallback) is FAIL.",
+        "Another transport than the fabric's own (a silent TCP fallback) is FAIL, and so are fewer adapters "
+        "than the machine type has, a dead one, and lost GPUDirect RDMA.",
     ),
     "training.scaling_efficiency": (
         "T without over T with communication, both with all ranks computing: what communication and uneven "
@@ -99,6 +109,10 @@ EXPLANATIONS: Mapping[str, tuple[str, str]] = {
         "NaN and infinity in gradients, counted on every rank before they are reduced.",
         "One is FAIL and names rank, parameter and step: after the reduction it is everywhere.",
     ),
+    "numerics.repeatable": (
+        "Bits of every rank's own gradients, before any reduction, each time that it does the same work.",
+        f"{_EXACT} It names the rank whose arithmetic is wrong. Not on accelerators, which add in any order.",
+    ),
     "numerics.gradients": ("Checksums of the reduced gradients on every rank.", _EXACT),
     "storage.write": (
         "MB/s of durable writes (fsync included) of every storage target and node.",
@@ -130,11 +144,11 @@ EXPLANATIONS: Mapping[str, tuple[str, str]] = {
     ),
     "resume.equality": (
         "State after kill and restart against an uninterrupted run, entry by entry, and the next losses.",
-        _EXACT,
+        f"{_EXACT} A rank whose own gradients were the first to differ is named, not the checkpoint.",
     ),
     "resume.recovery": (
         "Time from the kill of a rank to the first new optimizer step, and the steps that were lost.",
-        "More lost steps than one checkpoint interval is FAIL.",
+        "More lost steps than one checkpoint interval is FAIL, and so are more than two minutes.",
     ),
     "run.liveness": (
         "Heartbeats of every rank, watched by its launcher from outside.",

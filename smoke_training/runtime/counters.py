@@ -51,8 +51,9 @@ class Tcp:
 
 @dataclass(frozen=True, kw_only=True)
 class Port:
-    """What one port of an RDMA adapter has counted."""
+    """What one port of an RDMA adapter has counted, and whether it carries traffic at all."""
 
+    active: bool | None
     tx_bytes: int | None
     rx_bytes: int | None
     tx_packets: int | None
@@ -135,7 +136,9 @@ def _port(device: Path, port: Path) -> Port:
             if value is not None:
                 counters[path.name] = value
     words = {way: counters.get(f"port_{way}_data") for way in ("xmit", "rcv")}
+    state = _text(port, "state")  # "4: ACTIVE" (kernel Documentation/ABI/stable/sysfs-class-infiniband)
     return Port(
+        active=None if state is None else state.endswith("ACTIVE"),
         tx_bytes=counters.get("tx_bytes", _scaled(words["xmit"])),
         rx_bytes=counters.get("rx_bytes", _scaled(words["rcv"])),
         tx_packets=counters.get("tx_pkts", counters.get("port_xmit_packets")),

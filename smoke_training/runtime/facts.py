@@ -119,6 +119,7 @@ def of_node(index: int, plan: Plan, found: Preflight) -> NodeFacts:
         },
         nics=tuple(_nics()),
         rdma=tuple(host.rdma_devices()),
+        lockable_bytes=host.lockable_bytes(),
     )
 
 

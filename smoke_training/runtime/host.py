@@ -2,12 +2,15 @@
 
 import contextlib
 import os
+import resource
 import socket
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal, NamedTuple
 
 from smoke_training.runtime import files
+
+CAP_IPC_LOCK = 14  # linux/capability.h
 
 
 class QueueClock:
@@ -73,6 +76,17 @@ def share(kind: Literal["steal", "busy"], before: Ticks | None, after: Ticks | N
         return None
     passed: int = getattr(after, kind) - getattr(before, kind)
     return min(1.0, max(0.0, passed / (after.total - before.total)))
+
+
+def lockable_bytes(status: Path = Path("/proc/self/status")) -> int | None:
+    """Most memory that this process may lock (`ulimit -l`); None where nothing limits it.
+
+    Who may ignore the limit (CAP_IPC_LOCK) has none (Linux `drivers/infiniband/core/umem.c`, ib_umem_get).
+    """
+    capable = next((line.split()[1] for line in files.lines(status) if line.startswith("CapEff:")), "0")
+    soft, _ = resource.getrlimit(resource.RLIMIT_MEMLOCK)
+    unlimited = soft == resource.RLIM_INFINITY or int(capable, 16) >> CAP_IPC_LOCK & 1
+    return None if unlimited else soft
 
 
 def name() -> str:

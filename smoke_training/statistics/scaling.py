@@ -37,7 +37,12 @@ class Efficiency(Ratio):
 
 
 def own_compute(training: Training) -> list[list[float]]:
-    """[rank][iteration] seconds of compute, without waiting for CPUs held by others where that is known."""
+    """[rank][iteration] seconds of compute, without waiting for CPUs held by others where that is known.
+
+    Of accelerators all of it: they compute on while the thread that watches them waits for a CPU.
+    """
+    if training.backend == "nccl":
+        return [list(row) for row in training.compute]
     waited = [math.fsum(row) for row in training.compute_queue or ()]
     shares = [_foreign_share(*pair) for pair in zip(training.windows, waited, strict=False)]
     return without_queue(training.compute, training.compute_queue, shares=shares)

@@ -11,14 +11,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from tests.faults.ebpf_loss import Loss
+from tests.faults.ebpf_loss import LargeFrames, Loss
 from tests.faults.fallback import Fallback
 from tests.faults.injector import Injector, InjectorError
 from tests.faults.lab import Lab
 from tests.faults.neighbour import NoisyNeighbour
 from tests.faults.network import MANAGEMENT, Wires
 from tests.faults.outcome import Outcome
-from tests.faults.payload import Corruption, NotANumber
+from tests.faults.payload import Corruption, NotANumber, WrongGradient
 from tests.faults.plans import document
 from tests.faults.quota import Quota
 from tests.faults.rails import DeadRail
@@ -127,6 +127,16 @@ def slow_rank(seed: int) -> Case:
     )
 
 
+def throttled_cluster(seed: int) -> Case:
+    """All nodes are throttled alike, so that no rank is slower than its peers."""
+    return Case(
+        inject=(Quota(node=0), Quota(node=1)),
+        phases=("fitness", "training"),
+        culprits=frozenset({("stack", "cpu quota")}),
+        causes=frozenset({"quota"}),
+    )
+
+
 def half_rate_link(seed: int) -> Case:
     """One node's cable at half its rate, both ways."""
     node = _dice("half-rate link", seed).randrange(3)
@@ -148,6 +158,18 @@ def loss(seed: int) -> Case:
         nodes=3,
         culprits=frozenset({("node", str(node)), ("nic", f"{node}/eth0")}),
         causes=frozenset({"loss"}),
+    )
+
+
+def dropped_large_frames(seed: int) -> Case:
+    """Small packets get to and from one node, frames of full size do not."""
+    node = _dice("dropped large frames", seed).randrange(3)
+    return Case(
+        inject=(LargeFrames(node=node),),
+        phases=("pairs",),
+        nodes=3,
+        culprits=frozenset({("nic", f"{node}/eth0")}),
+        causes=frozenset({"dead_rail"}),
     )
 
 
@@ -188,6 +210,32 @@ def corruption(seed: int) -> Case:
     return Case(
         inject=(Corruption(rank=rank, mask=mask, every=dice.randint(1, 3)),),
         phases=("collectives",),
+        culprits=frozenset({("rank", str(rank))}),
+        causes=frozenset({"corruption"}),
+    )
+
+
+def large_corruption(seed: int) -> Case:
+    """One bit of what a rank contributes is flipped, but only in all-reduces of more than 8 MiB."""
+    dice = _dice("large corruption", seed)
+    rank, mask = dice.randrange(2), 1 << dice.randrange(48)
+    return Case(
+        inject=(Corruption(rank=rank, mask=mask, least_bytes=8 << 20),),
+        phases=("collectives",),
+        wires=Wires(rail_gbit_s=1.5),  # fast enough for a quick run to reach such sizes
+        culprits=frozenset({("rank", str(rank))}),
+        causes=frozenset({"corruption"}),
+    )
+
+
+def wrong_gradient(seed: int) -> Case:
+    """One rank now and then computes one element of one gradient wrong; the reduction hands it to all."""
+    dice = _dice("wrong gradient", seed)
+    rank = dice.randrange(2)
+    fault = WrongGradient(rank=rank, every=dice.randint(40, 80), parameter=dice.randrange(30))
+    return Case(
+        inject=(fault,),
+        phases=("training",),
         culprits=frozenset({("rank", str(rank))}),
         causes=frozenset({"corruption"}),
     )
@@ -265,11 +313,15 @@ def wrong_world_size(seed: int) -> Case:
 
 CLASSES: Mapping[str, Callable[[int], Case]] = {
     "slow rank": slow_rank,
+    "throttled cluster": throttled_cluster,
     "half-rate link": half_rate_link,
     "1 % loss": loss,
+    "dropped large frames": dropped_large_frames,
     "dead rail": dead_rail,
     "slow storage": slow_storage,
     "corruption": corruption,
+    "corruption of large messages": large_corruption,
+    "wrong gradient": wrong_gradient,
     "NaN": not_a_number,
     "SIGKILL": killed,
     "SIGSTOP": hung,

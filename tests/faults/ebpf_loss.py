@@ -1,4 +1,4 @@
-"""Random packet loss on a cable, by a six-instruction eBPF classifier: this kernel has no netem.
+"""Packets lost on a cable, at random or by size, by a small eBPF classifier: this kernel has no netem.
 
 The classifier sits where packets arrive (clsact ingress). On a sender's egress the kernel would tell TCP of
 the drop, nothing would be retransmitted, and the fault would not be a loss on the wire.
@@ -19,33 +19,41 @@ from tests.faults.system import command
 SYS_BPF = {"x86_64": 321, "aarch64": 280}  # asm/unistd_64.h, asm-generic/unistd.h
 BPF_PROG_LOAD, BPF_OBJ_PIN, BPF_PROG_TYPE_SCHED_CLS = 5, 6, 3  # linux/bpf.h
 BPF_FUNC_GET_PRANDOM_U32 = 7
-CALL, JUMP32_GREATER, MOVE, EXIT = 0x85, 0x26, 0xB7, 0x95
+CALL, JUMP32_GREATER, MOVE, EXIT, LOAD_WORD = 0x85, 0x26, 0xB7, 0x95, 0x61
+CONTEXT = 1 << 4  # register 1 as the source: struct __sk_buff, whose first field is the length
 TC_ACT_SHOT, TC_ACT_UNSPEC = 2, -1  # linux/pkt_cls.h
+END = (EXIT, 0, 0, 0)
 PROBES = 20_000
 
 
 def instructions(share: float) -> bytes:
     """Drop a packet when a random 32-bit number is at most `share` of the largest."""
     threshold = int(share * 2**32) - 1
-    program = [
-        (CALL, 0, BPF_FUNC_GET_PRANDOM_U32),
-        (JUMP32_GREATER, 2, threshold),
-        (MOVE, 0, TC_ACT_SHOT),
-        (EXIT, 0, 0),
-        (MOVE, 0, TC_ACT_UNSPEC),
-        (EXIT, 0, 0),
-    ]
-    return b"".join(struct.pack("<BBhI", code, 0, jump, value & 0xFFFFFFFF) for code, jump, value in program)
+    drop, keep = (MOVE, 0, 0, TC_ACT_SHOT), (MOVE, 0, 0, TC_ACT_UNSPEC)
+    return _packed(
+        (CALL, 0, 0, BPF_FUNC_GET_PRANDOM_U32), (JUMP32_GREATER, 0, 2, threshold), drop, END, keep, END
+    )
 
 
-def load(share: float) -> int:
+def longer_than(frame: int) -> bytes:
+    """Drop a packet of more bytes than `frame`, its Ethernet header included."""
+    drop, keep = (MOVE, 0, 0, TC_ACT_SHOT), (MOVE, 0, 0, TC_ACT_UNSPEC)
+    return _packed((LOAD_WORD, CONTEXT, 0, 0), (JUMP32_GREATER, 0, 2, frame), keep, END, drop, END)
+
+
+def _packed(*program: tuple[int, int, int, int]) -> bytes:
+    """Instructions: code, registers, jump, value."""
+    return b"".join(struct.pack("<BBhI", a, b, c, value & 0xFFFFFFFF) for a, b, c, value in program)
+
+
+def load(code: bytes) -> int:
     """Load the classifier into the kernel; returns its file descriptor."""
-    program = ctypes.create_string_buffer(instructions(share))
+    program = ctypes.create_string_buffer(code)
     license_text, log = ctypes.create_string_buffer(b"GPL"), ctypes.create_string_buffer(1 << 16)
     attributes = struct.pack(
         "<IIQQIIQ",
         BPF_PROG_TYPE_SCHED_CLS,
-        len(instructions(share)) // 8,
+        len(code) // 8,
         ctypes.addressof(program),
         ctypes.addressof(license_text),
         1,
@@ -81,12 +89,16 @@ class Loss(Injector):
     share: float = 0.01
     both: bool = True
 
+    def program(self) -> bytes:
+        """What decides about a packet."""
+        return instructions(self.share)
+
     def install(self, lab: Lab) -> None:
         folder = lab.home / "bpf"
         folder.mkdir(exist_ok=True)
         command("mount", "-t", "bpf", "bpf", str(folder))
         pinned = folder / "loss"
-        descriptor = load(self.share)
+        descriptor = load(self.program())
         pin(descriptor, pinned)
         os.close(descriptor)
         for place, interface in self._ends(lab):
@@ -134,3 +146,28 @@ class Loss(Injector):
             enter = ["nsenter", "--target", str(place.pid), "--net", "--"]
             command(*enter, "tc", "qdisc", "del", "dev", interface, "clsact", check=False)
         command("umount", "--lazy", str(lab.home / "bpf"), check=False)
+
+
+@dataclass
+class LargeFrames(Loss):
+    """A cable on whose way no frame above `most` bytes gets through, as after a wrong MTU."""
+
+    most: int = 1400
+
+    def program(self) -> bytes:
+        return longer_than(self.most)
+
+    def _probe(self, lab: Lab) -> None:
+        peer, before = (self.node + 1) % lab.size, self._drops(lab)
+        probes.send_datagrams(lab, peer, self.node, self.rail, 100)
+        small = self._drops(lab) - before
+        probes.send_datagrams(lab, peer, self.node, self.rail, 100, size=self.most)
+        large = self._drops(lab) - before - small
+        if (small, large) != (0, 100):
+            raise InjectorError(f"{small} of 100 small and {large} of 100 large frames were dropped")
+
+    def prove(self, run: Run) -> str:
+        drops = self._drops(run.lab) - self._before
+        if drops < 3:
+            raise InjectorError(f"only {drops} frames of the run were dropped")
+        return f"{drops} frames above {self.most} bytes dropped"

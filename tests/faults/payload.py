@@ -1,4 +1,4 @@
-"""Wrong numbers in one rank: silent corruption of what it contributes, and NaN gradients."""
+"""Wrong numbers in one rank: silent corruption of what it contributes, wrong and NaN gradients."""
 
 import json
 from collections.abc import Mapping
@@ -39,14 +39,20 @@ class Plugin(Injector):
 
 @dataclass
 class Corruption(Plugin):
-    """In every n-th payload one element of what a rank contributes is lost, or XORed with `mask`."""
+    """In every n-th payload one element of what a rank contributes is lost, or XORed with `mask`.
+
+    Messages below `least_bytes` pass; the product's own bookkeeping (times, counts) is no payload.
+    """
 
     rank: int = 1
     every: int = 1
     mask: int | None = None
+    least_bytes: int = 512
 
     def fault(self) -> dict[str, Any]:
-        return {"kind": "corrupt", "every": self.every, "mask": self.mask}
+        return {
+            "kind": "corrupt", "every": self.every, "mask": self.mask, "least_bytes": self.least_bytes,
+        }  # fmt: skip
 
 
 @dataclass
@@ -59,3 +65,15 @@ class NotANumber(Plugin):
 
     def fault(self) -> dict[str, Any]:
         return {"kind": "nan", "after": self.after, "parameter": self.parameter}
+
+
+@dataclass
+class WrongGradient(Plugin):
+    """One element of one gradient is wrong on one rank in every n-th backward pass, before any reduction."""
+
+    rank: int = 1
+    every: int = 61
+    parameter: int = 5
+
+    def fault(self) -> dict[str, Any]:
+        return {"kind": "miscount", "every": self.every, "parameter": self.parameter}

@@ -56,12 +56,12 @@ def reach(address: str, source: str, patience_s: float) -> None:
     print(json.dumps({"answered": answered}))  # noqa: T201
 
 
-def datagrams(address: str, source: str, count: int) -> None:
-    """Send small UDP datagrams to a port where no process listens."""
+def datagrams(address: str, source: str, count: int, size: int) -> None:
+    """Send UDP datagrams to a port where no process listens."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender:
         sender.bind((source, 0))
         for number in range(count):
-            sender.sendto(b"x" * 100, (address, 9 + number % 2))
+            sender.sendto(b"x" * size, (address, 9 + number % 2))
 
 
 def spin(seconds: float) -> None:
@@ -133,12 +133,14 @@ def answers(lab: "Lab", source: int, target: int, interface: str, patience_s: fl
     return bool(_run(lab.nodes[source], "reach", *ends, str(patience_s))["answered"])
 
 
-def send_datagrams(lab: "Lab", source: int, target: int, interface: str, count: int) -> None:
-    """Send small datagrams over an interface."""
+def send_datagrams(
+    lab: "Lab", source: int, target: int, interface: str, count: int, *, size: int = 100
+) -> None:
+    """Send datagrams of `size` bytes over an interface."""
     from tests.faults.network import address
 
     ends = address(lab.wires, interface, target), address(lab.wires, interface, source)
-    _run(lab.nodes[source], "datagrams", *ends, str(count))
+    _run(lab.nodes[source], "datagrams", *ends, str(count), str(size))
 
 
 def cpu_share(node: "Node", seconds: float) -> float:
@@ -167,7 +169,7 @@ def main() -> None:
     elif name == "reach":
         reach(arguments[0], arguments[1], float(arguments[2]))
     elif name == "datagrams":
-        datagrams(arguments[0], arguments[1], int(arguments[2]))
+        datagrams(arguments[0], arguments[1], int(arguments[2]), int(arguments[3]))
     elif name == "spin":
         spin(float(arguments[0]))
     elif name == "bursts":

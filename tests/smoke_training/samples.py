@@ -133,10 +133,12 @@ def decomposition() -> dict[str, Any]:
 
 
 def numerics() -> list[dict[str, Any]]:
-    """Gradients of two phases, finite and equal."""
+    """Gradients of two phases, finite and equal; those of the first are computed again and again."""
+    repeats = [{"rank": r, "passes": 160, "odd": 0, "first": None} for r in (0, 1)]
     return [
         {"kind": "numerics", "phase": phase, "passes": 160, "nonfinite": [], "steps": [1, 3, 5],
-         "checksums": [["aa", "bb", "cc"]] * 2, "differing": []}
+         "checksums": [["aa", "bb", "cc"]] * 2, "differing": [],
+         "repeats": repeats if phase == "training" else []}
         for phase in ("training", "parity")
     ]  # fmt: skip
 
@@ -151,7 +153,7 @@ def storages(factor: float = 1.0, name: str = "scratch", repetitions: int = 160)
     return {"kind": "storage", "name": name, "path": f"/mnt/{name}", "nodes": [0, 1],
             "write_bytes": 4 << 20, "write": rows, "write_queue": queue, "first_write_mb_s": [300.0, 300.0],
             "read_bytes": 16 << 20, "read": rows, "read_queue": queue, "resident_share": [0.0, 0.0],
-            "open": [[1e-5] * 100] * 2}  # fmt: skip
+            "open": [[1e-5] * 100] * 2, "stream_mb_s": [400.0, 400.0]}  # fmt: skip
 
 
 def wires() -> list[dict[str, Any]]:

@@ -6,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from smoke_training.fabric import Fabric
-from smoke_training.plan import CHECKPOINT_EVERY, RESUME_STEPS, kill_schedule, parse, render
+from smoke_training.phases import FULL, PHASES, QUICK
+from smoke_training.plan import CHECKPOINT_EVERY, RESUME_STEPS, for_device, kill_schedule, parse, render
 from smoke_training.reader import DocumentError
 from tests.smoke_training.samples import document, plan
 
@@ -83,3 +84,15 @@ def test_the_kill_comes_after_the_first_checkpoint_and_before_the_last(seed: int
 def test_an_unknown_price_stays_unknown() -> None:
     assert plan(hourly_cost_usd=None).cost_usd(60) is None
     assert plan(hourly_cost_usd=36.0).cost_usd(100) == pytest.approx(1.0)
+
+
+def test_in_place_of_accelerators_cpus_run_no_deeper_than_quick() -> None:
+    full = plan(depth=FULL)
+    assert for_device(full, {"SMOKE_DEVICE": "cpu"}).depth == QUICK
+    assert for_device(full, {}) == full
+    own = plan(depth=FULL, gpus_per_node=0)  # a run that is about CPUs
+    assert for_device(own, {"SMOKE_DEVICE": "cpu"}) == own
+
+
+def test_a_full_run_fits_into_four_minutes() -> None:
+    assert sum(phase.seconds(FULL) for phase in PHASES) < 240

@@ -4,7 +4,7 @@ import jsonschema
 import pytest
 
 from smoke_training import verdict
-from smoke_training.model import Check, Judgement, Verdict
+from smoke_training.model import Cause, Check, Judgement, Verdict
 from smoke_training.record import document, termination
 from tests.smoke_training.result_schema import RESULT_SCHEMA
 from tests.smoke_training.samples import CPU, lines, parsed, plan
@@ -158,9 +158,60 @@ def test_resume_checks_name_rank_and_entry() -> None:
     assert "rank 1: no manifest" in check(found, "checkpoint.torn_refused").message
 
 
+def resumed(*ranks: dict[str, Any]) -> Check:
+    items = lines()
+    for rank, changes in zip(items[6]["ranks"], ranks, strict=True):
+        rank.update(changes)
+    return check(judged(items), "resume.equality")
+
+
+LOST = {"different": ["step 12: model/head.weight"] * 20, "differing": 903, "losses_equal": 3}
+
+
+def test_a_rank_whose_own_gradients_differed_first_is_accused_and_not_the_checkpoint() -> None:
+    found = resumed({**LOST, "state_step": 12}, {**LOST, "state_step": 12, "gradient_step": 10})
+    assert found.status is Verdict.FAIL
+    ((kind, name, cause),) = [(item.kind, item.id, item.cause) for item in found.culprits]
+    assert (kind, name, cause) == ("rank", "1", Cause.CORRUPTION)
+    assert found.culprits[0].node == "smoke-ab-1"
+    assert found.message.startswith("1806 of 200 state entries")  # all of them, not the first of each rank
+    assert "at step 10 its own gradients, before any reduction, differ" in found.message
+    assert "the checkpoint is whole" in str(found.next_action)
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ({"state_step": 8}, {"state_step": 8, "gradient_step": 8}),  # what was restored differed already
+        ({"state_step": 12, "gradient_step": 10}, {"state_step": 12, "gradient_step": 10}),  # nobody repeats
+        ({"state_step": 12}, {"state_step": 12}),
+    ],
+)
+def test_a_state_that_differed_before_any_gradient_accuses_the_checkpoint(
+    first: dict[str, Any], second: dict[str, Any]
+) -> None:
+    found = resumed({**LOST, **first}, {**LOST, **second})
+    assert [(item.id, item.cause) for item in found.culprits] == [
+        ("0", Cause.STATE_LOST),
+        ("1", Cause.STATE_LOST),
+    ]
+    assert "Do not train on this stack" in str(found.next_action)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "status"),
+    [(17.9, Verdict.PASS), (61.0, Verdict.INCONCLUSIVE), (121.0, Verdict.FAIL), (0.0, Verdict.ERROR)],
+)
+def test_a_recovery_takes_no_longer_than_two_minutes(seconds: float, status: Verdict) -> None:
+    found = check(judged(changed("resume", mttr_seconds=seconds)), "resume.recovery")
+    assert found.status is status
+    assert bool(found.next_action) is (status is not Verdict.PASS)
+    assert found.zone == (60.0, 120.0)
+
+
 @pytest.mark.parametrize(
     ("rate", "backend", "status"),
-    [(1.0, "nccl", Verdict.PASS), (2.0, "nccl", Verdict.FAIL), (2.0, "gloo", Verdict.PASS)],
+    [(1.0, "nccl", Verdict.PASS), (2.0, "nccl", Verdict.FAIL), (2.0, "gloo", Verdict.SKIPPED)],
 )
 def test_a_published_figure_judges_only_what_it_is_about(rate: float, backend: str, status: Verdict) -> None:
     items = lines()
@@ -198,7 +249,8 @@ def test_a_null_without_a_reason_breaks_the_schema() -> None:
 def test_what_is_only_reported_gates_nothing() -> None:
     reported = {rule.id for rule in verdict.RULES if not rule.required}
     assert reported == {
-        "host.fitness", "training.overlap", "training.weak_scaling", "training.mfu", "checkpoint.advice"
+        "host.fitness", "training.decomposition", "training.overlap", "training.weak_scaling", "training.mfu",
+        "checkpoint.advice",
     }  # fmt: skip
     checks = judged(lines()).checks
     assert {check.id for check in checks if not check.required} >= reported

@@ -12,7 +12,7 @@ from smoke_training.expected.lookup import Question
 from smoke_training.expected.reference import Reference, Setting, reference, setting_of
 from smoke_training.expected.tables import Signature, shipped
 from smoke_training.formulae.alphabeta import fit_alpha_beta
-from smoke_training.formulae.bandwidth import algbw_gb_s, busbw_gb_s
+from smoke_training.formulae.bandwidth import ALL_REDUCE, algbw_gb_s, busbw_gb_s
 from smoke_training.formulae.bounds import wire_rates
 from smoke_training.judges.common import finite
 from smoke_training.model import Cause, Check, Culprit, Measured, Verdict
@@ -30,8 +30,10 @@ ABOVE_CEILING = 1.25  # of a declared wire's bound: the bytes cannot have crosse
 def open_size(plan: Plan, setting: Setting, sweep: Collective) -> int | None:
     """The size of which more samples could still change the verdict; None when they could not."""
     found = _finding(plan, setting, sweep)
-    # Under noise there is no fault to prove, and the noise does not go away by sampling.
-    return found.against.size if found.status is Verdict.INCONCLUSIVE and not found.noisy else None
+    # Without a reference there is nothing to decide. Under noise there is no fault to prove, and the noise
+    # does not go away by sampling.
+    open_ = found.status is Verdict.INCONCLUSIVE and found.against.expected.floor is not None
+    return found.against.size if open_ and not found.noisy else None
 
 
 def bandwidth(name: str, plan: Plan, found: Evidence) -> Check:
@@ -49,9 +51,11 @@ def bandwidth(name: str, plan: Plan, found: Evidence) -> Check:
     # and rails are judged by themselves, with less to compute. Accelerators move their bytes without CPUs.
     starved = status is Verdict.INCONCLUSIVE and seen.against.declared and seen.noisy and not seen.above
     line, floor = seen.against.fail_below, seen.against.expected.floor
+    # Where the all-reduce has a reference, it judges the fabric; where it has none, the run is undecided.
+    aside = floor is None and (name != ALL_REDUCE or status is Verdict.SKIPPED)
     return Check(
         status=status,
-        required=not starved,
+        required=not (starved or aside),
         measured=Measured(
             value=seen.centre,
             unit="GB/s",
@@ -63,11 +67,11 @@ def bandwidth(name: str, plan: Plan, found: Evidence) -> Check:
             detail=_detail(seen),
         ),
         expected=seen.against.expected,
-        zone=None if line is None or floor is None or line == floor else (line, floor),
+        zone=None if line is None or floor is None else (line, floor),
         noise={"queue_share": sweep.queue_share, "steal_share": sweep.steal_share},
         culprits=_culprits(seen) if status is Verdict.FAIL else (),
         message=_message(seen),
-        next_action=None if status is Verdict.PASS else _next_action(seen),
+        next_action=None if status in (Verdict.PASS, Verdict.SKIPPED) else _next_action(seen),
     )
 
 
@@ -87,7 +91,9 @@ class _Finding:
 
     @property
     def noisy(self) -> bool:
-        """Whether the ranks waited for CPUs."""
+        """Whether the ranks waited for CPUs. Accelerators move their bytes without: noise excuses none."""
+        if self.setting.backend == "nccl":
+            return False
         return (self.sweep.queue_share or 0) > NOISY_QUEUE or (self.sweep.steal_share or 0) > STEAL_LIMIT
 
     @property
@@ -102,11 +108,13 @@ class _Finding:
         """PASS: the median reaches the floor; FAIL: it and 9 samples of 10 lie below the fault's line.
 
         A FAIL rests on a share of the family-wise error, a PASS on the level of acquittals. A busy machine
-        slows a collective and never speeds it up: under noise there is a pass but no fault.
+        slows a collective and never speeds it up: under noise there is a pass but no fault. What has no
+        reference is no pass: on accelerators undecided, on gloo, which is not what a stack trains with,
+        only reported.
         """
         floor, line = self.against.expected.floor, self.against.fail_below
         if floor is None:
-            return Verdict.PASS
+            return Verdict.INCONCLUSIVE if self.setting.backend == "nccl" else Verdict.SKIPPED
         if self.above:
             return Verdict.INCONCLUSIVE
         if median_interval(self.rates, ACQUIT_ALPHA).low >= floor:
@@ -155,7 +163,7 @@ def _message(seen: _Finding) -> str:
     name = sweep.name.replace("_", "-")
     text = f"{name} of {against.size} bytes: {seen.centre:.3f} GB/s busbw over {seen.setting.ranks} ranks"
     if expected.value is None:
-        return f"{text}; nothing to hold it against: {expected.reason}"
+        return f"{text}; no_reference, not judged: {expected.reason}"
     text += f" (expected >= {expected.floor:.3f}, {expected.kind}: {expected.source})"
     if expected.reason:
         text += f"; {expected.reason}"
@@ -171,7 +179,7 @@ def _next_action(seen: _Finding) -> str:
         return "Correct the declared rate, or find the interface that carried the bytes (GLOO_SOCKET_IFNAME)."
     if seen.noisy:
         return "Run again on machines without other load: the ranks waited for CPUs."
-    if seen.against.expected.kind == "derived":
+    if seen.against.expected.kind in ("derived", "unknown") or seen.status is Verdict.INCONCLUSIVE:
         return "Compare with an accepted run of this stack, or declare expected_busbw_gb_s in the plan."
     return "Check that the fabric's plugin is in use (NCCL_DEBUG=INFO) and all interfaces are attached."
 

@@ -26,7 +26,9 @@ def payload(_plan: Plan, found: Evidence) -> Check:
     status = Verdict.FAIL if wrong else Verdict.ERROR if missing else Verdict.PASS
     skipped = [f"{name} not checked: {part.skipped}" for name, part in parts.items() if part.skipped]
     culprits = tuple(_corrupters(wrong, cluster))
-    said = [f"{count} of {elements} exact elements are wrong{_where(wrong, culprits)}"]
+    largest = max((size for part in parts.values() for size in part.sizes), default=0)
+    exact = f"{elements} exact elements in messages of up to {largest} bytes"
+    said = [f"{count} of {exact} are wrong{_where(wrong, culprits)}"]
     if missing:
         said.append(f"no contents were delivered for {', '.join(missing)}")
     return Check(

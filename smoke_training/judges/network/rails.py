@@ -14,7 +14,7 @@ from smoke_training.judges.network.links import broken_culprits, slow_cause
 from smoke_training.model import Cause, Check, Culprit, Expected, Measured, Verdict
 from smoke_training.plan import Plan
 from smoke_training.statistics.estimators import Z_ACQUIT, Ratio, decision_z
-from smoke_training.statistics.links import ZONE, Blame
+from smoke_training.statistics.links import ZONE, Answer, Blame, Pair, attribute
 
 ALL_REDUCE_FLOOR = 0.6  # of the reference: gloo's ring does not fill a wire; below it pairs were measured
 SHOWN = ("node", "running", "carrier", "operstate", "speed_mbit_s", "carrier_changes", "tx_bytes")
@@ -82,7 +82,7 @@ def _by_interface(plan: Plan, found: Evidence, record: Rails) -> Check:
 
 
 def dead(found: Evidence, rail: Rail) -> list[Culprit]:
-    """The ends of a rail that are down or never answer; the pairs, where two live ends do not meet."""
+    """The ends of a rail that are down or never answer; of live ends that do not meet, who explains it."""
     ends = {end.node: end for end in rail.ends}
     down = {node: why for node, end in ends.items() if (why := _down(end)) is not None}
     live = [node for node in ends if node not in down]
@@ -95,13 +95,25 @@ def dead(found: Evidence, rail: Rail) -> list[Culprit]:
     words: dict[tuple[int, ...], str] = {
         (node,): f"{rail.name} of node {node}: {why}" for node, why in sorted((down | silent).items())
     }
-    for a, b in itertools.combinations([node for node in live if node not in silent], 2):
-        if not {(a, b), (b, a)} <= met:
-            words[a, b] = f"both interfaces {rail.name} are up, yet no connection comes about over them"
+    rest = [node for node in live if node not in silent]
+    answers = {pair: Answer.GOOD if pair in met else Answer.BAD for pair in itertools.permutations(rest, 2)}
+    explained = attribute(answers)
+    for blame in explained.accused:
+        words[blame.nodes] = _apart(rail, ends, blame.cells)
+    for a, b in explained.unexplained:
+        words[min(a, b), max(a, b)] = _apart(rail, ends, [(a, b)])
     return [
         wires.accuse(found, nodes, Cause.DEAD_RAIL, (why,), interface=rail.name, score=0.0)
         for nodes, why in words.items()
     ]
+
+
+def _apart(rail: Rail, ends: Mapping[int, RailEnd], cells: Sequence[Pair]) -> str:
+    """What happens between live ends that do not meet."""
+    if any(b in ends[a].short for a, b in cells):
+        ways = ", ".join(f"{a} to {b}" for a, b in cells[:6])
+        return f"over {rail.name} small packets arrive and frames of full size do not ({ways}): see the MTU"
+    return f"all interfaces {rail.name} are up, yet no connection comes about over them"
 
 
 def _down(end: RailEnd) -> str | None:

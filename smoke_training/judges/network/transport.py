@@ -3,13 +3,21 @@
 Every node of an all-reduce has to send at least one whole buffer to the others, whatever the algorithm: each
 element either leaves it as its contribution, or arrives from all others and leaves it as the sum. So the
 adapters must have sent at least operations x size, and headers only add to that.
+
+On accelerators the declared adapters are those that NCCL's log names (untested on hardware): a host has
+others for storage and management, which are idle meanwhile. Their number and GPUDirect RDMA have to be those
+of the machine type, where the tables know them.
 """
 
 import statistics
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from smoke_training.evidence import Evidence
 from smoke_training.evidence.links import NcclLog, NodeTraffic, Traffic
+from smoke_training.expected import lookup
+from smoke_training.expected.lookup import Unknown
+from smoke_training.expected.tables import shipped
 from smoke_training.judges.common import next_step
 from smoke_training.judges.network import wires
 from smoke_training.model import Cause, Check, Culprit, Expected, Measured, Verdict
@@ -18,6 +26,7 @@ from smoke_training.plan import Plan
 
 PROVEN, ABSENT = 0.9, 0.5  # share of the bytes that must have been sent: above it proven, below it elsewhere
 DEAD_BALANCE = 0.5  # a node's quietest adapter below half of its median one carries hardly anything
+EVEN_BALANCE = 0.75  # above it an adapter does its part; no healthy fabric was measured yet
 SHOWN = ("node", "tx_bytes", "rx_bytes", "port_tx_bytes", "environment")
 REMEDIES = {
     "nic": "Check adapter {id}; if it stays quiet, replace the node.",
@@ -38,23 +47,50 @@ def transport(plan: Plan, found: Evidence) -> Check:
             f'The plan names no rails, and {record.backend} over fabric "{plan.fabric}" has no adapters of '
             "its own to prove."
         )
-    logs = found.all_of(NcclLog) if record.backend == "nccl" else ()
-    problems = [f"node {log.node}: {words}" for log in logs for words in rules.log_problems(plan.fabric, log)]
-    if logged and not logs:
-        problems.append("no NCCL log was found, so its choice of network is not proven")
-    return _check(plan, found, record, problems)
+    logs = {log.node: log for log in found.all_of(NcclLog)} if record.backend == "nccl" else {}
+    said = _said(plan, logs)
+    silent = [node.node for node in record.nodes if node.node not in logs] if logged else []
+    said.problems.extend(
+        f"node {node}: no NCCL log was found, so its choice of network is not proven" for node in silent
+    )
+    return _check(plan, found, record, logs, said)
 
 
-def _check(plan: Plan, found: Evidence, record: Traffic, problems: Sequence[str]) -> Check:
+@dataclass(frozen=True)
+class _Said:
+    """What NCCL's logs prove against the fabric, and what they leave open."""
+
+    problems: list[str]
+    doubts: list[str]
+
+
+def _said(plan: Plan, logs: Mapping[int, NcclLog]) -> _Said:
+    """Of every node: the network, the number of adapters and GPUDirect RDMA of its machine type."""
+    machine = lookup.find_machine(shipped(), plan.instance_type, plan.fabric)
+    known = not isinstance(machine, Unknown)
+    adapters, direct = (machine.nics, machine.gpudirect is not None) if known else (None, False)
+    problems, doubts = list[str](), list[str]()
+    for node, log in logs.items():
+        wrong = rules.log_problems(plan.fabric, log)
+        # Over another network nothing else in the log is about this fabric.
+        wrong = wrong or rules.adapter_problems(plan.fabric, log, adapters, direct=direct)
+        open_ = rules.adapter_doubts(plan.fabric, log, adapters, direct=direct)
+        problems += [f"node {node}: {words}" for words in wrong]
+        doubts += [f"node {node}: {words}" for words in open_]
+    return _Said(problems, doubts)
+
+
+def _check(plan: Plan, found: Evidence, record: Traffic, logs: Mapping[int, NcclLog], said: _Said) -> Check:
     needed = record.operations * record.size_bytes
-    carried = {node.node: _carried(plan, node, record.backend) for node in record.nodes}
+    adapters = {node.node: _adapters(plan, node, logs.get(node.node)) for node in record.nodes}
+    carried = {node: sum(sent.values()) for node, sent in adapters.items()}
     shares = {node: count / needed for node, count in carried.items()}
-    least = min(shares.values())
-    if least < ABSENT or problems:
-        status, culprits = Verdict.FAIL, [_fallback(plan, record, shares, problems)]
+    least, doubts = min(shares.values()), said.doubts + _uneven(record, adapters)
+    if least < ABSENT or said.problems:
+        status, culprits = Verdict.FAIL, [_fallback(plan, record, shares, said.problems)]
     else:
-        culprits = _dead_adapters(plan, found, record)
-        status = Verdict.FAIL if culprits else Verdict.PASS
+        culprits = _dead_adapters(found, record, adapters)
+        status = Verdict.FAIL if culprits else Verdict.INCONCLUSIVE if doubts else Verdict.PASS
         if least < PROVEN:
             status, culprits = Verdict.INCONCLUSIVE, []
     return Check(
@@ -66,7 +102,9 @@ def _check(plan: Plan, found: Evidence, record: Traffic, problems: Sequence[str]
             estimator="least node: bytes sent by the declared adapters over the bytes that it had to send",
             detail={
                 "wire_gbit_s": [count * 8 / record.seconds / 1e9 for count in carried.values()],
-                "balance": {str(n.node): balance(_adapters(plan, n)) for n in record.nodes},
+                "balance": {str(node): balance(sent) for node, sent in adapters.items()},
+                "adapters": {str(node): sorted(sent) for node, sent in adapters.items()},
+                "doubts": doubts,
                 "nodes": [{name: getattr(node, name) for name in SHOWN} for node in record.nodes],
                 "phase_gbit_s": [_rates(counts, record.phase_seconds) for counts in record.phase_tx_bytes],
                 "retransmit_ratio": {str(node.node): _ratio(node) for node in record.nodes},
@@ -81,19 +119,19 @@ def _check(plan: Plan, found: Evidence, record: Traffic, problems: Sequence[str]
         ),
         zone=(ABSENT, PROVEN),
         culprits=tuple(culprits),
-        message=_message(plan, status, record, shares, culprits),
+        message=_message(plan, status, record, shares, _reasons(culprits) or doubts),
         next_action=_action(status, culprits),
     )
 
 
-def _carried(plan: Plan, node: NodeTraffic, backend: str) -> int:
-    """Bytes that the declared adapters of a node sent: its RDMA ports on accelerators, and its rails."""
-    by_rails = sum(node.tx_bytes.get(name, 0) for name in plan.rails)
-    return by_rails + (sum(node.port_tx_bytes.values()) if backend == "nccl" else 0)
-
-
-def _adapters(plan: Plan, node: NodeTraffic) -> dict[str, int]:
-    return dict(node.port_tx_bytes) or {name: node.tx_bytes.get(name, 0) for name in plan.rails}
+def _adapters(plan: Plan, node: NodeTraffic, log: NcclLog | None) -> dict[str, int]:
+    """Bytes that a node's declared adapters sent: the RDMA ports that NCCL's log names, and the rails."""
+    sent = {name: node.tx_bytes.get(name, 0) for name in plan.rails}
+    if log is not None:
+        # A port that the log names was active when NCCL started: one that is not any more has died.
+        ports = {k: v for k, v in node.port_tx_bytes.items() if k in log.ports or k not in node.inactive}
+        sent |= rules.adapters_used(plan.fabric, log, ports)
+    return sent
 
 
 def balance(sent: Mapping[str, int]) -> float | None:
@@ -102,23 +140,36 @@ def balance(sent: Mapping[str, int]) -> float | None:
     return min(sent.values()) / middle if middle else None
 
 
-def _dead_adapters(plan: Plan, found: Evidence, record: Traffic) -> list[Culprit]:
-    """Adapters that carried hardly anything while their siblings worked (nccl; untested on hardware).
+Adapters = Mapping[int, Mapping[str, int]]
+"""Bytes sent, [node][adapter]."""
+
+
+def _quiet(record: Traffic, adapters: Adapters, most: float) -> list[tuple[int, str, float, str]]:
+    """Adapters that sent less than `most` of their node's median one: node, name, that share, and words.
 
     gloo uses the interfaces it is given, in uneven shares, so its balance is only reported.
     """
-    if record.backend != "nccl":
-        return []
-    accused = []
-    for node in record.nodes:
-        sent = _adapters(plan, node)
+    quiet = []
+    for node, sent in adapters.items() if record.backend == "nccl" else ():
         middle = statistics.median(sent.values()) if len(sent) > 2 else 0
         for name, count in sorted(sent.items()):
-            if middle and count < DEAD_BALANCE * middle:
-                words = (f"{name} sent {count} bytes, the median adapter of its node {middle:.0f}",)
-                nodes, cause, score = (node.node,), Cause.DEAD_RAIL, count / middle
-                accused.append(wires.accuse(found, nodes, cause, words, interface=name, score=score))
-    return accused
+            if middle and count < most * middle:
+                words = f"{name} sent {count} bytes, the median adapter of its node {middle:.0f}"
+                quiet.append((node, name, count / middle, words))
+    return quiet
+
+
+def _dead_adapters(found: Evidence, record: Traffic, adapters: Adapters) -> list[Culprit]:
+    """Adapters that carried hardly anything while their siblings worked (nccl; untested on hardware)."""
+    return [
+        wires.accuse(found, (node,), Cause.DEAD_RAIL, (words,), interface=name, score=share)
+        for node, name, share, words in _quiet(record, adapters, DEAD_BALANCE)
+    ]
+
+
+def _uneven(record: Traffic, adapters: Adapters) -> list[str]:
+    """Adapters that carried less than their part (untested on hardware)."""
+    return [f"node {node}: {words}" for node, _, _, words in _quiet(record, adapters, EVEN_BALANCE)]
 
 
 def _fallback(plan: Plan, record: Traffic, shares: Mapping[int, float], problems: Sequence[str]) -> Culprit:
@@ -181,16 +232,22 @@ def _ratio(node: NodeTraffic) -> float | None:
     return (node.retransmitted - (node.spurious or 0)) / node.segments
 
 
+def _reasons(culprits: Sequence[Culprit]) -> list[str]:
+    return [f"{item.cause}, {item.evidence[0]}" for item in culprits[:1]]
+
+
 def _message(
-    plan: Plan, status: Verdict, record: Traffic, shares: Mapping[int, float], culprits: Sequence[Culprit]
+    plan: Plan, status: Verdict, record: Traffic, shares: Mapping[int, float], reasons: Sequence[str]
 ) -> str:
     least = min(shares, key=lambda node: shares[node])
     adapters = ", ".join(plan.rails) or "the fabric's adapters"
     figure = f"node {least} sent {shares[least]:.2f} of the least possible bytes over {adapters}"
     if status is Verdict.FAIL:
-        return f"{figure}: {culprits[0].cause}, {culprits[0].evidence[0]}"
-    if status is Verdict.INCONCLUSIVE:
+        return f"{figure}: {reasons[0]}"
+    if status is Verdict.INCONCLUSIVE and shares[least] < PROVEN:
         return f"{figure}, too much for another path and too little for this one"
+    if status is Verdict.INCONCLUSIVE:
+        return f"{figure}, but {'; '.join(reasons[:4])}"
     return f"{figure} during {record.operations} all-reduces of {record.size_bytes} bytes"
 
 

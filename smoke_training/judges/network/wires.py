@@ -156,7 +156,7 @@ def losses(cells: Sequence[Cell]) -> Losses | None:
     z = decision_z(comparisons=len(known) + len(ends) + 1, looks=LOOKS)
     rates = {(cell.sender, cell.receiver): _pooled([cell], z) for cell in known}
     worst = max(rate.estimate for rate in rates.values())
-    clean_below = max(poisson.TOLERATED, worst / 3)
+    clean_below = max(poisson.CLEAN, worst / 3)
     answers = {}
     for pair, rate in rates.items():
         clean = rate.answer is not Answer.BAD and rate.high < clean_below
@@ -169,10 +169,13 @@ def losses(cells: Sequence[Cell]) -> Losses | None:
 
 
 def _pooled(cells: Sequence[Cell], z: float) -> poisson.Rate:
-    """Retransmissions, without those that turned out to be needless, over all segments."""
-    events: list[int] = []
+    """Retransmissions over all segments, without needless ones and without every cell's bursts."""
+    events, exposures = list[int](), list[int]()
     for cell in cells:
         again = cell.retransmitted or ()
         needless = cell.spurious if cell.spurious is not None else (0,) * len(again)
-        events += [max(0, a - b) for a, b in zip(again, needless, strict=True)]
-    return poisson.rate(events, [count for cell in cells for count in cell.segments or ()], z)
+        lost = [max(0, a - b) for a, b in zip(again, needless, strict=True)]
+        kept = poisson.steady(lost, cell.segments or ())
+        events += kept[0]
+        exposures += kept[1]
+    return poisson.rate(events, exposures, z)

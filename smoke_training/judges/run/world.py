@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from smoke_training.evidence import Evidence
 from smoke_training.evidence.world import NodeFacts, Nodes, Preflight, World
+from smoke_training.fabric import Fabric
 from smoke_training.judges.common import next_step
 from smoke_training.model import PLAN, Cause, Check, Culprit, Expected, Measured, Verdict
 from smoke_training.plan import Plan
@@ -13,7 +14,12 @@ from smoke_training.plan import Plan
 DOWN = frozenset({"down", "lowerlayerdown", "notpresent"})
 # Set per node by design, so that a difference says nothing.
 PER_NODE_VARIABLES = frozenset({"NCCL_HOSTID", "NCCL_TOPO_FILE", "NCCL_DEBUG_FILE"})
-
+# Adapters of these register memory, which pins it; the kernel refuses what exceeds the process's limit.
+LOCKING_FABRICS = frozenset({Fabric.EFA, Fabric.INFINIBAND, Fabric.RDMA})
+DEFAULT_LOCK_BYTES = (
+    8 << 20
+)  # Linux's own limit (include/uapi/linux/resource.h, MLOCK_LIMIT): nobody raised it
+LOCK_SOURCE = "aws/aws-ofi-nccl#803: containers over EFA start with memlock=-1"
 
 REMEDIES = {
     Cause.NEVER_JOINED: "Look at the missing node's pod: is it started, does it reach node 0?",
@@ -172,6 +178,40 @@ def _deviants(
 
 def _culprit(node: int, host: str | None, cause: Cause, evidence: str) -> Culprit:
     return Culprit("node", str(node), cause, (evidence,), node=host)
+
+
+def memory_lock(plan: Plan, found: Evidence) -> Check:
+    """Every process may lock the memory that it hands to RDMA adapters (untested on hardware)."""
+    hello = found.need(Nodes)
+    on_gpus = any(facts.device == "cuda" for facts in hello.joined)
+    if not on_gpus or plan.fabric not in LOCKING_FABRICS:
+        return Check.skipped("Not judged: this run hands no memory to RDMA adapters.")
+    limited = {facts.node: facts for facts in hello.joined if facts.lockable_bytes is not None}
+    least = min((facts.lockable_bytes or 0 for facts in limited.values()), default=None)
+    short = [facts for facts in limited.values() if (facts.lockable_bytes or 0) <= DEFAULT_LOCK_BYTES]
+    status = Verdict.FAIL if short else Verdict.INCONCLUSIVE if limited else Verdict.PASS
+    words = "the limit of locked memory (ulimit -l) is {} KiB; it must be unlimited"
+    return Check(
+        status=status,
+        measured=Measured(
+            value=least,
+            unit="bytes",
+            n=len(hello.joined),
+            estimator="least of a node",
+            reason=None if limited else "unlimited on every node",
+        ),
+        expected=Expected.unknown("must be unlimited: nobody says how much suffices", LOCK_SOURCE),
+        culprits=tuple(
+            _culprit(facts.node, facts.host, Cause.MISMATCH, words.format((facts.lockable_bytes or 0) >> 10))
+            for facts in short
+        ),
+        message="; ".join(
+            f"node {node}: {words.format((facts.lockable_bytes or 0) >> 10)}"
+            for node, facts in sorted(limited.items())
+        )
+        or "no node limits the memory that processes may lock",
+        next_action="Raise LimitMEMLOCK of the nodes' container runtime to infinity." if limited else None,
+    )
 
 
 def joined(plan: Plan, found: Evidence) -> Check:

@@ -1,5 +1,6 @@
 """Judges of durable writes and cold reads, and what a refusal of the operating system means (pure)."""
 
+import math
 import statistics
 from collections.abc import Callable, Sequence
 
@@ -14,6 +15,9 @@ from smoke_training.statistics.slowness import HALVED, TOLERATED, Slowness
 
 WARM_SHARE = 0.05  # of the pages still cached: above it a read tells of memory, not of storage
 FULL_DISK = ("ENOSPC", "EDQUOT")
+# Less than half of what EBS gives its slowest general-purpose volume (gp3, 125 MiB/s): where all nodes are as
+# slow and nobody declares that they should be, this is no pass.
+CRAWL_MB_S = 50.0
 SPEAKS = (Verdict.FAIL, Verdict.INCONCLUSIVE, Verdict.PASS, Verdict.SKIPPED)  # the worst target first
 
 
@@ -113,13 +117,17 @@ class _Finding:
         typical: Callable[[Sequence[float]], float]
         typical = statistics.fmean if slowness.bursty(self.rows) else statistics.median
         mb = self.bytes / 1e6
+        stream = min(item.stream_mb_s, default=math.inf) if writing and self.declared is None else math.inf
+        self.crawl = stream if stream < CRAWL_MB_S else None  # MB/s of the slowest node
         self.rates = {node: mb / typical(row) for node, row in zip(item.nodes, self.rows, strict=True)}
 
     @property
     def status(self) -> Verdict:
         if not self.scores:
-            return Verdict.SKIPPED
+            return Verdict.SKIPPED if self.crawl is None else Verdict.INCONCLUSIVE
         status = slowness.combined(self.scores)
+        if status is Verdict.PASS and self.crawl is not None:
+            return Verdict.INCONCLUSIVE
         noisy = status is Verdict.FAIL and (self.queue_share or 0.0) > noise.QUEUE_LIMIT
         return Verdict.INCONCLUSIVE if noisy else status
 
@@ -130,6 +138,11 @@ class _Finding:
 
     def sentence(self) -> str:
         worst, name = self.worst, self.item.name
+        if self.crawl is not None and self.status is Verdict.INCONCLUSIVE:
+            return (
+                f"{name}: a long write reaches {self.crawl:.1f} MB/s on the slowest node; below "
+                f"{CRAWL_MB_S:.0f} MB/s, and no rate is declared that says that it should"
+            )
         if worst is None:
             slowest = min(self.rates.values())
             why = "its pages stay in the cache" if self.warm else "one node, no declared rate"
@@ -183,7 +196,8 @@ class _Finding:
             ],
         }
         if self.direction == "write":
-            return shown | {"first_write_mb_s": list(item.first_write_mb_s)}
+            streams = {"first_write_mb_s": list(item.first_write_mb_s), "stream_mb_s": list(item.stream_mb_s)}
+            return shown | streams
         opens = sorted(value for row in item.open for value in row)
         return shown | {
             "resident_share": list(item.resident_share),
@@ -208,7 +222,7 @@ def _check(plan: Plan, found: Evidence, direction: str) -> Check:
         ci = (base / factors[1], base / factors[0]) if factors else None
     return Check(
         status=status,
-        required=any(f.scores for f in findings),
+        required=any(f.scores or f.crawl is not None for f in findings),
         measured=Measured(
             value=shown,
             unit="MB/s",
@@ -242,4 +256,6 @@ def _next(status: Verdict, finding: _Finding) -> str | None:
         return (
             f"Check {where} {finding.item.name} ({finding.item.path}): client, throttling, provisioned rate."
         )
+    if status is Verdict.INCONCLUSIVE and finding.crawl is not None:
+        return f"Give {finding.item.name} ({finding.item.path}) more throughput, or declare its write_mb_s."
     return "Run again when the storage is quieter." if status is Verdict.INCONCLUSIVE else None

@@ -45,7 +45,12 @@ def of_rank(training: Training, score: Score) -> Finding:
 
 
 def unfit(training: Training) -> str | None:
-    """Why the machines were too noisy to accuse by time alone; None where they were quiet enough."""
+    """Why the machines were too noisy to accuse by time alone; None where they were quiet enough.
+
+    Never on accelerators: what a CPU spins says nothing about how fast they compute.
+    """
+    if training.backend == "nccl":
+        return None
     return noise.unfit(noise.relative_spread(training.spin), training.windows)
 
 

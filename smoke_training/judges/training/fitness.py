@@ -5,25 +5,30 @@ from collections.abc import Sequence
 from smoke_training.evidence import Evidence
 from smoke_training.evidence.training import Fitness, Training
 from smoke_training.evidence.world import World
+from smoke_training.judges.training import step
 from smoke_training.model import Cause, Check, Culprit, Expected, Measured, Verdict
 from smoke_training.plan import Plan
 from smoke_training.statistics import noise
 
 
-def fitness(_plan: Plan, found: Evidence) -> Check:
+def fitness(plan: Plan, found: Evidence) -> Check:
     """The null measurement of every rank, alone and while training was timed; the worse of both.
 
     Not required: a rule that decided in spite of noise has decided. What noise may do is turn a FAIL that it
-    could explain into INCONCLUSIVE, and that is done where the FAIL is judged.
+    could explain into INCONCLUSIVE, and that is done where the FAIL is judged. Only then are nodes named
+    here: noise that cost no figure is told with its number, and nothing has to be done about it.
     """
     record, training, cluster = found.need(Fitness), found.of(Training), found.need(World)
     seen: list[Fitness | Training] = [record] if training is None else [record, training]
     spreads = [noise.relative_spread(item.spin) for item in seen]
     reasons = [noise.unfit(spread, item.windows) for spread, item in zip(spreads, seen, strict=True)]
     why = next((reason for reason in reasons if reason is not None), None)
-    value = noise.worst(spreads)
+    value, suffered = noise.worst(spreads), training is not None and step.excused(plan, training)
+    text = f"a fixed spin varies by {value or 0:.1%} (MAD over median) on the worst rank"
+    if why is not None:
+        text = f"noisy_host: {why}" if suffered else f"{why}; it changed no verdict"
     return Check(
-        status=Verdict.ERROR if value is None else Verdict.INCONCLUSIVE if why else Verdict.PASS,
+        status=Verdict.ERROR if value is None else Verdict.INCONCLUSIVE if suffered else Verdict.PASS,
         measured=Measured(
             value=value,
             unit="MAD/median",
@@ -36,12 +41,10 @@ def fitness(_plan: Plan, found: Evidence) -> Check:
             value=0.0, kind="declared", source="the noise ladder's limit", floor=noise.SPIN_SPREAD_LIMIT
         ),
         noise=noise.figures([window for item in seen for window in item.windows]),
-        culprits=_culprits(seen, cluster) if why else (),
-        message=f"noisy_host: {why}"
-        if why
-        else f"a fixed spin varies by {value or 0:.1%} (MAD over median) on the worst rank",
+        culprits=_culprits(seen, cluster) if suffered else (),
+        message=text,
         next_action="Run again when the machines are quieter, or give the ranks their own CPUs."
-        if why
+        if suffered
         else None,
     )
 

@@ -218,5 +218,16 @@ def efficiency_status(plan: Plan, training: Training) -> Verdict:
     if straggling.accused:
         return Verdict.FAIL if straggling.status is Verdict.FAIL else Verdict.INCONCLUSIVE
     waiting = noise.queue_share(training.compute, training.compute_queue) or 0.0
-    noisy = waiting > noise.QUEUE_LIMIT or causes.unfit(training) is not None
-    return Verdict.INCONCLUSIVE if noisy else Verdict.FAIL
+    waited = waiting > noise.QUEUE_LIMIT and training.backend != "nccl"
+    return Verdict.INCONCLUSIVE if waited or causes.unfit(training) is not None else Verdict.FAIL
+
+
+def excused(plan: Plan, training: Training) -> bool:
+    """Whether noise kept a figure of the training step from being called a fault."""
+    if causes.unfit(training) is None:
+        return False
+    straggling = _straggling(plan, training)
+    if straggling.accused:
+        return straggling.status is Verdict.INCONCLUSIVE
+    result = scaling.efficiency(training)
+    return against_floor(result.low, result.high, plan.min_scaling_efficiency) is Verdict.FAIL

@@ -1,4 +1,8 @@
-"""Exact, rank-coded contents through every collective and size."""
+"""Exact, rank-coded contents through every collective and size, the largest included.
+
+Errors that only large messages have are in no small one, and the timed sweeps send zeros, which hide them.
+What was expected is made piece by piece, so that the largest size needs no more memory than its sweep did.
+"""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -12,9 +16,9 @@ from smoke_training.probes.group import Group
 from smoke_training.probes.network import operations
 from smoke_training.probes.network.words import PERIOD, Error, chunk_of, sums, suspects, words
 
-LIMIT = 1 << 22  # bytes: the exact check is about correctness, the sweep is about speed
 LISTED = 64  # wrong elements looked at per rank and size: enough to find the rank, few enough to be quick
 WORD = 8  # bytes of an int64
+PIECE = 1 << 24  # words compared at a time: whole periods, and few enough for every kernel to count them
 SUMS = (ALL_REDUCE, REDUCE_SCATTER)
 ALIKE = (ALL_REDUCE, ALL_GATHER)  # a rank gives the same words to all
 ROUNDS = 48  # of one more exchange each, while wrong sums fit more than one rank
@@ -34,6 +38,7 @@ def check(group: Group, name: str, sizes: Sequence[int]) -> Payload:
     for size in sizes:
         found += _exchanged(group, name, _part(group, size), size)
         elements += group.world * operations.lengths(name, _part(group, size), group.world)[0]
+        group.beat()
     wrong = [item for item, _ in found]
     if name in SUMS:
         accused = _accused(group, name, found)
@@ -43,7 +48,7 @@ def check(group: Group, name: str, sizes: Sequence[int]) -> Payload:
 
 def _part(group: Group, size: int) -> int:
     """Words per rank."""
-    return max(1, min(size, LIMIT) // WORD // group.world)
+    return max(1, size // WORD // group.world)
 
 
 def _accused(group: Group, name: str, found: Sequence[Bad]) -> tuple[int, ...]:
@@ -74,25 +79,42 @@ def _bad(group: Group, name: str, part: int, salt: int) -> Bad | None:
     chunk = 0 if name in ALIKE else group.rank  # of the words that are meant for this rank
     targets = [words(group.rank, target, salt) for target in ([0] if name in ALIKE else ranks)]
     length, given = operations.lengths(name, part, group.world)
-    sent = torch.cat([_filled(group, target, given // len(targets)) for target in targets])
+    sent = torch.empty(given, dtype=torch.int64, device=group.device)
+    for pattern, room in zip(targets, sent.chunk(len(targets)), strict=True):
+        _fill(room, pattern)
     got = sent if name == ALL_REDUCE else torch.zeros(length, dtype=sent.dtype, device=group.device)
     operations.CALLS[name](got, sent)
-    if name in SUMS:
-        expected = _filled(group, sums(group.world, chunk, salt), length)
-    else:
-        expected = torch.cat([_filled(group, words(rank, chunk, salt), part) for rank in ranks])
-    bad = (got != expected).nonzero().flatten()
-    if not bad.numel():
+    expected = [sums(group.world, chunk, salt)]
+    if name not in SUMS:
+        expected = [words(rank, chunk, salt) for rank in ranks]
+    count, listed = _differences(got, expected)
+    if not count:
         return None
-    listed = [int(index) for index in bad[:LISTED].tolist()]
-    errors = [Error(chunk, salt, i % PERIOD, int(got[i]) - int(expected[i])) for i in listed]
-    parts = {group.rank} if name == REDUCE_SCATTER else {chunk_of(i, length, group.world) for i in listed}
-    chunks = tuple(sorted(parts))
-    wrong = Wrong(rank=group.rank, size=salt, elements=int(bad.numel()), accused=chunks, chunks=chunks)
+    errors = [Error(chunk, salt, index % PERIOD, excess) for index, excess in listed]
+    parts = {chunk_of(index, length, group.world) for index, _ in listed}
+    chunks = (group.rank,) if name == REDUCE_SCATTER else tuple(sorted(parts))
+    wrong = Wrong(rank=group.rank, size=salt, elements=count, accused=chunks, chunks=chunks)
     return wrong, tuple(errors) if name in SUMS else ()
 
 
-def _filled(group: Group, pattern: tuple[int, ...], elements: int) -> Tensor:
-    """The pattern repeated over so many int64 elements."""
-    period = torch.tensor(pattern, dtype=torch.int64, device=group.device)
-    return period.repeat(-(-elements // PERIOD))[:elements].contiguous()
+def _fill(room: Tensor, pattern: tuple[int, ...]) -> None:
+    """The pattern over and over, as far as there is room."""
+    period = torch.tensor(pattern, dtype=room.dtype, device=room.device)
+    whole = room.numel() // PERIOD * PERIOD
+    room[:whole].view(-1, PERIOD).copy_(period.expand(whole // PERIOD, PERIOD))
+    room[whole:] = period[: room.numel() - whole]
+
+
+def _differences(got: Tensor, patterns: Sequence[tuple[int, ...]]) -> tuple[int, list[tuple[int, int]]]:
+    """How many words of equal parts, one of each pattern, are wrong; of the first, index and excess."""
+    part, count, listed = got.numel() // len(patterns), 0, list[tuple[int, int]]()
+    expected = torch.empty(min(part, PIECE), dtype=got.dtype, device=got.device)
+    for number, pattern in enumerate(patterns):
+        _fill(expected, pattern)
+        for start in range(number * part, (number + 1) * part, PIECE):
+            piece = got[start : min(start + PIECE, (number + 1) * part)]
+            bad = (piece != expected[: piece.numel()]).nonzero().flatten()
+            count += bad.numel()
+            for index in bad[: LISTED - len(listed)].tolist():
+                listed.append((start + index, int(piece[index]) - int(expected[index])))
+    return count, listed

@@ -1,10 +1,17 @@
-"""Which nodes answer over an interface: its state and plain connections, before anything can hang on it."""
+"""Which nodes answer over an interface: its state and plain connections, before anything can hang on it.
+
+A connection alone comes about in small packets. Where frames of full size are dropped on the way, as after a
+wrong MTU, it would hang with the first data; so each carries some, and the kernel tells whether they arrived.
+"""
 
 import contextlib
 import dataclasses
+import fcntl
 import json
 import os
 import socket
+import struct
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -19,6 +26,8 @@ from smoke_training.runtime import counters, heartbeat, host
 REACH_S = 2.0  # connections on a working rail take milliseconds
 SEEN = ("up", "running", "carrier", "operstate", "speed_mbit_s", "carrier_changes", "address")
 TRIES = 2  # within one, the kernel repeats a lost packet only once
+FULL_FRAMES = 32 << 10  # bytes: three jumbo frames, less than any send buffer or first window holds
+SIOCOUTQ = 0x5411  # linux/sockios.h: bytes of a TCP socket that were not acknowledged yet
 
 Exchange = Callable[[Any], list[Any]]  # gives every rank's JSON value to every rank
 Places = Mapping[int, tuple[str | None, int | None]]  # node -> address and port
@@ -81,8 +90,11 @@ def ends(exchange: Exchange, name: str, node: int | None, nodes: Sequence[int]) 
     found: tuple[RailEnd, ...] = ()
     try:
         for _ in range(TRIES):
-            reached |= _reach(own, places, [peer for peer in nodes if reached.get(str(peer)) is False])
-            mine = None if node is None else dataclasses.asdict(end(node, state, reached))
+            asked = [peer for peer in nodes if reached.get(str(peer)) is False]
+            answers = dict(zip(asked, _reach(own, places, asked), strict=True))
+            reached |= {str(peer): answer == "reached" for peer, answer in answers.items()}
+            short = tuple(peer for peer, answer in answers.items() if answer == "short")
+            mine = None if node is None else dataclasses.asdict(end(node, state, reached, short))
             known = [decode(RailEnd, item) for item in exchange(mine) if item is not None]  # all have tried
             found = tuple(sorted(known, key=lambda item: item.node))
             if complete(found):
@@ -93,11 +105,19 @@ def ends(exchange: Exchange, name: str, node: int | None, nodes: Sequence[int]) 
     return found
 
 
-def end(node: int, state: counters.Interface | None, reached: Mapping[str, bool]) -> RailEnd:
+def end(
+    node: int, state: counters.Interface | None, reached: Mapping[str, bool], short: tuple[int, ...] = ()
+) -> RailEnd:
     """One node's end of a rail, before anything was sent over it."""
     seen = {name: getattr(state, name, None) for name in SEEN}
     return RailEnd(
-        node=node, exists=state is not None, reached=dict(reached), tx_bytes=None, rx_bytes=None, **seen
+        node=node,
+        exists=state is not None,
+        reached=dict(reached),
+        tx_bytes=None,
+        rx_bytes=None,
+        short=short,
+        **seen,
     )
 
 
@@ -116,19 +136,33 @@ def _listen(address: str) -> socket.socket | None:
     return None
 
 
-def _reach(own: str | None, places: Places, asked: Sequence[int]) -> dict[str, bool]:
-    """Which of these nodes answer from this node's address of the rail; all at once, within REACH_S."""
+def _reach(own: str | None, places: Places, asked: Sequence[int]) -> list[str]:
+    """How these nodes answer this node's address of the rail; all at once, twice REACH_S at most.
 
-    def answers(peer: int) -> bool:
+    `reached`, `short` (only small packets get there) or `silent`.
+    """
+
+    def answer(peer: int) -> str:
         address, port = places.get(peer, (None, None))
         if own is None or address is None or port is None:
-            return False
+            return "silent"
         try:
-            socket.create_connection((address, port), REACH_S, source_address=(own, 0)).close()
+            with socket.create_connection((address, port), REACH_S, source_address=(own, 0)) as connection:
+                return "reached" if _full_frames_arrive(connection) else "short"
         except OSError:
-            return False
-        return True
+            return "silent"
 
     heartbeat.own().beat()
     with ThreadPoolExecutor(max(1, len(asked))) as callers:
-        return dict(zip(map(str, asked), callers.map(answers, asked), strict=True))
+        return list(callers.map(answer, asked))
+
+
+def _full_frames_arrive(connection: socket.socket) -> bool:
+    """Whether the peer's kernel acknowledges frames of full size; nobody has to read them there."""
+    connection.sendall(bytes(FULL_FRAMES))
+    deadline = time.monotonic() + REACH_S
+    while (waiting := struct.unpack("i", fcntl.ioctl(connection, SIOCOUTQ, bytes(4)))[0]) > 0:
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.002)
+    return bool(waiting == 0)

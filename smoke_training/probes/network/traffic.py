@@ -126,6 +126,7 @@ def _node(node: int, moved: Counted) -> NodeTraffic:
         retransmitted=moved["tcp"].get("retransmitted"),
         spurious=moved["tcp"].get("spurious"),
         environment=transport.environment(os.environ),
+        inactive=tuple(name for name, port in counters.ports().items() if port.active is False),
     )
 
 

@@ -2,11 +2,14 @@
 
 import hashlib
 import json
+import os
 import random
 from dataclasses import dataclass, field
+from datetime import timedelta
 from typing import Any
 
 import torch
+import torch.distributed as dist
 from torch.nn.parallel import DistributedDataParallel
 from torch.optim import AdamW
 from torch.optim.lr_scheduler import CosineAnnealingWarmRestarts
@@ -68,6 +71,19 @@ class Loader:
         return [int(i) for i in torch.randperm(EPOCH_BATCHES, generator=self.generator).tolist()]
 
 
+def repeatable_group(group: Group) -> dist.ProcessGroup | None:
+    """A group of all ranks whose sums come out bit for bit alike each time; None where all groups do so.
+
+    The switch's own reduction (NVLS) adds in any order (NVIDIA/nccl#1497). `NCCL_NVLS_ENABLE` is read once in
+    the life of a process, before the sweeps, which are to use it; `NCCL_ALGO` for every communicator
+    (`src/graph/tuning.cc`). Rings add in the order of their ranks. Untested on hardware with such a switch.
+    """
+    if not group.cuda:
+        return None
+    os.environ["NCCL_ALGO"] = "Ring"
+    return dist.new_group(timeout=timedelta(seconds=float(os.environ["SMOKE_GROUP_TIMEOUT"])))
+
+
 class Replica:
     """Model with dropout, AdamW, a learning-rate schedule, a shuffled stream, on one of all ranks."""
 
@@ -78,7 +94,7 @@ class Replica:
             # Not `warn_only`: with it, memory-efficient attention stays non-deterministic.
             torch.use_deterministic_algorithms(mode=True)
         self.network = transformer.build(self.size, seed, group.device, torch.float32)
-        self.model = DistributedDataParallel(self.network)
+        self.model = DistributedDataParallel(self.network, process_group=repeatable_group(group))
         self.optimizer = AdamW(self.network.parameters(), lr=1e-3)
         self.scheduler = CosineAnnealingWarmRestarts(self.optimizer, T_0=10)
         self.loader = Loader(seed + 1 + group.rank)

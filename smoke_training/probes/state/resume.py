@@ -79,7 +79,7 @@ class Trial:
             if replica.step in (schedule.every, schedule.steps):
                 seconds.append(group.seconds(self._save))
 
-        record = _trained(replica, schedule, after)
+        record = _trained(replica, schedule, watch, after)
         shards = store.shards(store.step_folder(self.root, schedule.steps), group.rank)
         size = sum(group.gather(sum(path.stat().st_size for path in shards)))
         remove_checkpoints(group, self.root)
@@ -214,16 +214,23 @@ def _damage(part: Part) -> Damage:
     return Damage(rank=part.rank, node=part.node, step=part.step, path=part.path, fault=fault)
 
 
-def _trained(replica: Replica, schedule: KillSchedule, after: Callable[[], None]) -> dict[str, Any]:
-    """Train to the end, with a call after each step: this rank's losses and manifests by the step before."""
-    losses, manifests = dict[str, str](), dict[str, dict[str, str]]()
+def _trained(
+    replica: Replica, schedule: KillSchedule, watch: Watch, after: Callable[[], None]
+) -> dict[str, Any]:
+    """Train to the end, with a call after each step.
+
+    This rank's losses, manifests, and digests of its own gradients, by the step before.
+    """
+    losses, gradients, manifests = dict[str, str](), dict[str, str](), dict[str, dict[str, str]]()
     while True:
         step = str(replica.step)
         if replica.step % schedule.every == 0:
             manifests[step] = store.manifest(replica.snapshot())
         if replica.step == schedule.steps + NEXT_STEPS:
-            return {"losses": losses, "manifests": manifests}
+            return {"losses": losses, "gradients": gradients, "manifests": manifests}
+        watch.work = replica.step
         losses[step] = replica.train()
+        gradients[step] = watch.own[watch.passes - 1][1]
         replica.group.beat()
         after()
 
@@ -233,16 +240,22 @@ def _compare(
 ) -> tuple[RankResume, float]:
     """Train on beside the uninterrupted run's record; what differs, and seconds from kill to first step."""
     moments = list[float]()
-    found = _trained(replica, schedule, lambda: moments.append(time.monotonic()))
+    with Watch(replica.model, replica.group) as watch:
+        found = _trained(replica, schedule, watch, lambda: moments.append(time.monotonic()))
     twin = json.loads((scratch / f"reference-{replica.group.rank}.json").read_text())
+    different = [
+        (int(step), name)
+        for step, entries in found["manifests"].items()
+        for name in store.differences(twin["manifests"][step], entries)
+    ]
+    odd = [int(step) for step, digest in found["gradients"].items() if digest != twin["gradients"][step]]
     outcome = RankResume(
         rank=replica.group.rank,
         entries=sum(len(twin["manifests"][step]) for step in found["manifests"]),
-        different=tuple(
-            f"step {step}: {name}"
-            for step, entries in found["manifests"].items()
-            for name in store.differences(twin["manifests"][step], entries)
-        )[:20],
+        different=tuple(f"step {step}: {name}" for step, name in different[:20]),
+        differing=len(different),
+        state_step=min((step for step, _ in different), default=None),
+        gradient_step=min(odd, default=None),
         losses_compared=len(found["losses"]),
         losses_equal=sum(loss == twin["losses"][step] for step, loss in found["losses"].items()),
         torn_offered=(),

@@ -26,7 +26,7 @@ from smoke_training.plan import StorageTarget
 from smoke_training.probes.context import Context
 from smoke_training.probes.group import Group
 from smoke_training.probes.stopwatch import Series, complete
-from smoke_training.probes.storage.disk import CHUNK, BlockFile, Refusals, forgotten
+from smoke_training.probes.storage.disk import CHUNK, BlockFile, Refusals, forgotten, free_bytes
 from smoke_training.runtime import files
 from smoke_training.statistics import slowness
 
@@ -39,6 +39,10 @@ FIRST_LOOK, LOOK_EVERY, CAP = 48, 16, 1000
 BURSTY_S = 10.0  # at most, where repetitions come in bursts and the answer is still open
 CONFIRM_AFTER_S = 1.0  # a slow node gets a second chance after a neighbour's burst may have ended
 OPEN_FILES = 128
+STREAM_BYTES, STREAM_S = (
+    32 << 20,
+    1.0,
+)  # one long write: as much as fits into the time, and not more than that
 PREFIX = ".trainstack-smoke-"
 CHECKPOINTS = "checkpoints"  # name of the target that checkpoints go to
 
@@ -146,6 +150,7 @@ class Trial:
             prepare=BlockFile.drop_cache,
         )
         write_rows, write_queue = self._repeat(write, first)
+        streams = self._streams(REGIONS * size, first)
         resident = self._resident()
         read_rows, read_queue = self._repeat(read, first)
         opens = self._opens()
@@ -166,6 +171,7 @@ class Trial:
             read_queue=read_queue,
             resident_share=resident,
             open=opens,
+            stream_mb_s=streams,
         )
 
     def tidy(self) -> None:
@@ -203,6 +209,24 @@ class Trial:
                     self.group.beat()
                 rate = REGIONS * size / 1e6 / (time.perf_counter() - began)
         return self._of_working(rate)
+
+    def _streams(self, least: int, first: Sequence[float]) -> tuple[float, ...]:
+        """MB/s of one long write, of the working ranks; at least `least` bytes, which are there already.
+
+        `first` is the MB/s of the blocks' first write.
+        """
+        free = self.group.gather(free_bytes(self.folder) or 0 if self.works else None)
+        room = min(found for found in free if found is not None) // 4
+        size = max(least, min(STREAM_BYTES, int(min(first) * 1e6 * STREAM_S), room)) // CHUNK * CHUNK
+        seconds = 0.0
+        if self._able:
+            path = self.folder / "stream"
+            with self.refusals.collected("write", path, size), contextlib.closing(BlockFile(path, 1)) as file:
+                began = time.perf_counter()
+                file.write(0, size)
+                seconds = time.perf_counter() - began
+        self.group.beat()
+        return self._of_working(size / 1e6 / seconds if seconds else 0.0)
 
     def _repeat(self, operation: Operation, first: Sequence[float]) -> tuple[Rows, Rows | None]:
         """Repeat together until the comparison is decided or time is up: seconds, and waiting for a CPU.

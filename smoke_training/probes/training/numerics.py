@@ -1,4 +1,4 @@
-"""Gradients: finite on every rank before the reduction, equal on all ranks after it.
+"""Gradients: finite and repeatable on every rank before the reduction, equal on all ranks after it.
 
 The owner of a NaN can only be found before the reduction, which hands it to all ranks. When the last
 gradient of a backward pass is ready, autograd runs the callbacks queued during that pass in their order.
@@ -12,13 +12,14 @@ before every pass.
 
 import hashlib
 import math
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from typing import Self
 
 import torch
 from torch import Tensor, nn
 
-from smoke_training.evidence.training import NonFinite, Numerics
+from smoke_training.evidence.training import NonFinite, Numerics, Repeats
 from smoke_training.probes.group import Group
 
 FOUND_AT_MOST = 32  # entries: a NaN that reached the weights would fill pages
@@ -28,12 +29,15 @@ _BITS = {1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
 class Watch:
     """Checks every backward pass through a model; use it in a `with` statement around the passes.
 
-    On CUDA the check stays on the device until `settle`.
+    On CUDA the check stays on the device until `settle`. Who sets `work` gets the bits of this rank's own
+    gradients as well, which are read at once.
     """
 
     def __init__(self, model: nn.Module, group: Group) -> None:
         self._group = group
         self.passes = 0
+        self.work: int | None = None  # the same number for the same batch and weights; None: nobody asks
+        self.own: dict[int, tuple[int, str]] = {}  # step -> its work, and a digest of its own gradients
         self.found: list[NonFinite] = []
         self.samples: dict[int, list[tuple[int, int]]] = {}  # step -> sums over the bits of every gradient
         self._named = [
@@ -82,6 +86,7 @@ class Watch:
             steps=tuple(self.samples),
             checksums=digests,
             differing=self._differing(digests),
+            repeats=tuple(item for item in group.gather(repeats(group.rank, self.own)) if item.passes),
         )
 
     def _differing(self, digests: Sequence[Sequence[str]]) -> tuple[str, ...]:
@@ -104,6 +109,9 @@ class Watch:
     def _gradients_ready(self) -> None:
         self.passes += 1
         self.check()
+        if self.work is not None:
+            sums = [_bits(p.grad).sum(dtype=torch.int64) for _, p in self._named if p.grad is not None]
+            self.own[self.passes - 1] = self.work, _digest(torch.stack(sums).tolist())
 
     def check(self) -> None:
         """Look at this rank's gradients as they are now, on behalf of the latest pass."""
@@ -130,11 +138,27 @@ def _sums(gradient: Tensor | None) -> tuple[int, int]:
     """Sums over the bits of all elements and of every second one; zeros without a gradient."""
     if gradient is None:
         return 0, 0
-    bits = gradient.detach().contiguous().view(-1).view(_BITS[gradient.element_size()])
+    bits = _bits(gradient)
     every, second = torch.stack([bits.sum(dtype=torch.int64), bits[::2].sum(dtype=torch.int64)]).tolist()
     return int(every), int(second)
 
 
-def _digest(sums: list[tuple[int, int]]) -> str:
+def _bits(gradient: Tensor) -> Tensor:
+    """All elements as integers of their width."""
+    return gradient.detach().contiguous().view(-1).view(_BITS[gradient.element_size()])
+
+
+def repeats(rank: int, own: Mapping[int, tuple[int, str]]) -> Repeats:
+    """A rank's passes against what each work gives it most often; `own` by step: work and digest (pure)."""
+    by_work: dict[int, Counter[str]] = {}
+    for work, digest in own.values():
+        by_work.setdefault(work, Counter())[digest] += 1
+    usual = {work: digests.most_common(1)[0][0] for work, digests in by_work.items()}
+    odd = [step for step, (work, digest) in own.items() if digest != usual[work]]
+    passes = sum(count for digests in by_work.values() if (count := digests.total()) > 1)
+    return Repeats(rank=rank, passes=passes, odd=len(odd), first=min(odd, default=None))
+
+
+def _digest(sums: Sequence[object]) -> str:
     """Sixteen hexadecimal digits over all parameters."""
     return hashlib.blake2b(repr(sums).encode(), digest_size=8).hexdigest()

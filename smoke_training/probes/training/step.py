@@ -112,6 +112,8 @@ class Sampler:
 
     def _timed(self, model: torch.nn.Module, series: Series, index: int) -> None:
         model.zero_grad()
+        # Weights do not change here. On CUDA, gradients of attention and embedding add in any order.
+        self.watch.work = None if self.group.cuda else index % BATCHES
         self.group.sync()
         with series.timed():
             model(self.batches[index % BATCHES]).backward()
@@ -131,6 +133,7 @@ class Sampler:
             parameters=sum(p.numel() for p in parameters),
             gradient_bytes=sum(p.numel() * p.element_size() for p in parameters),
             tokens_per_step=self.size.tokens * group.world,
+            backend=group.backend,
         )
 
 
@@ -139,5 +142,6 @@ def measure(context: Context) -> Iterator[Record]:
     sampler = Sampler(context)
     with without_collection(), sampler.watch as watch:
         yield sampler.sample()
+        watch.work = None  # from here on weights change
         yield decomposition.measure(context, sampler.model, sampler.size, sampler.dtype)
         yield watch.evidence("training")

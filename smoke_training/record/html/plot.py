@@ -59,6 +59,7 @@ def why_missing(result: Result, name: str) -> str:
     check = check_of(result, name)
     if check is None:
         return f"This run did not measure it ({name} is not among its checks)."
-    if check["status"] in ("PASS", "FAIL", "INCONCLUSIVE"):
+    measured = check["measured"] is not None and check["measured"]["value"] is not None
+    if measured or check["status"] in ("PASS", "FAIL", "INCONCLUSIVE"):
         return f"The samples at hand do not hold it, although {name} was judged ({check['status']})."
     return f"{name} is {check['status']}: {check['message']}"

@@ -6,10 +6,11 @@ import pytest
 
 from smoke_training.expected.lookup import Unknown, find_machine, wires
 from smoke_training.expected.reference import (
-    BUSBW_FLOOR,
+    DERIVED_FROM,
     EFFICIENCY,
     EFFICIENT_FABRICS,
-    FAR_BELOW,
+    FAULT_SHARE,
+    PASS_SHARE,
     TCP_EFFICIENCY,
     Reference,
     Setting,
@@ -46,9 +47,17 @@ def held(
 
 def test_a_published_figure_is_firm_and_names_its_source() -> None:
     found = held(on_nccl(), instance_type="p5.48xlarge")
-    assert (found.size, found.expected.value, found.expected.kind) == (16 * GIB, 487.09, "published")
-    assert found.fail_below == found.expected.floor == pytest.approx(BUSBW_FLOOR * 487.09)
-    assert "awsome-distributed-training" in found.expected.source
+    assert (found.size, found.expected.value, found.expected.kind) == (16 * GIB, 487.48, "published")
+    assert found.expected.floor == pytest.approx(PASS_SHARE * 480.0)
+    assert found.fail_below == pytest.approx(FAULT_SHARE * 480.0)
+    assert "4 measurements from 480 to 488.37 GB/s" in found.expected.source
+
+
+@pytest.mark.parametrize(("nodes", "figure"), [(4, 356.99), (8, 355.36), (16, 356.27), (32, 321.1)])
+def test_larger_clusters_are_held_against_figures_of_their_own_size(nodes: int, figure: float) -> None:
+    found = held(on_nccl(nodes), instance_type="p5.48xlarge", sizes=(1024, GIB, 8 * GIB, 16 * GIB))
+    assert (found.size, found.expected.kind) == (8 * GIB, "published")
+    assert (found.expected.floor, found.fail_below) == pytest.approx((0.9 * figure, 2 / 3 * figure))
 
 
 def test_the_largest_size_with_a_figure_is_judged() -> None:
@@ -75,19 +84,26 @@ def test_a_fabric_without_figures_is_unknown_by_name_and_fails_nothing(fabric: s
 
 
 def test_no_figure_but_known_wires_is_provisional_and_only_far_below_is_a_fault() -> None:
-    found = held(on_nccl(4), instance_type="p5.48xlarge")
+    found = held(on_nccl(6), instance_type="p5.48xlarge")
     assert found.expected.kind == "derived"
     assert found.expected.value == pytest.approx(EFFICIENCY * 367.61)
-    assert found.fail_below == pytest.approx(FAR_BELOW * 367.61)
+    assert found.fail_below == pytest.approx(FAULT_SHARE * EFFICIENCY * 367.61)
     assert str(found.expected.reason).startswith("provisional: no figure for all_reduce on p5.48xlarge")
-    assert found.ceiling == pytest.approx(400 / 8 * 31 / 3)
+    assert found.ceiling == pytest.approx(400 / 8 * 47 / 5)
+
+
+def test_a_sweep_too_small_for_so_many_ranks_has_no_provisional_figure() -> None:
+    found = held(on_nccl(20), instance_type="p5.48xlarge", sizes=(1024, 8 * GIB))
+    assert found.expected.kind == "unknown"
+    assert "too few for 160 ranks to come near a bound" in str(found.expected.reason)
+    assert held(on_nccl(20), instance_type="p5.48xlarge").expected.kind == "derived"
 
 
 def test_a_log_that_names_the_algorithm_chooses_the_bound() -> None:
     by_tree = reference(
-        shipped(), plan(instance_type="p5.48xlarge"), on_nccl(4), ("all_reduce", SIZES), "tree"
+        shipped(), plan(instance_type="p5.48xlarge"), on_nccl(6), ("all_reduce", SIZES), "tree"
     )
-    assert by_tree.expected.value == pytest.approx(EFFICIENCY * 400 / 8 * 31 / 3)
+    assert by_tree.expected.value == pytest.approx(EFFICIENCY * 400 / 8 * 47 / 5)
 
 
 @pytest.mark.parametrize("instance_type", ["g5.48xlarge", "g4dn.metal", "p3dn.24xlarge"])
@@ -104,19 +120,20 @@ def test_sockets_on_accelerators_have_a_bound_and_no_expectation() -> None:
 
 
 def test_a_declared_network_replaces_the_tables() -> None:
-    found = held(on_nccl(4), instance_type="p5.48xlarge", network_gbit_s=800.0)
+    found = held(on_nccl(6), instance_type="p5.48xlarge", network_gbit_s=800.0)
     assert found.expected.value == pytest.approx(EFFICIENCY * 100.0)
 
 
-def test_no_published_figure_of_a_gibibyte_lies_below_the_provisional_efficiency() -> None:
+def test_no_published_figure_of_so_many_bytes_a_rank_lies_below_the_provisional_efficiency() -> None:
     shares = []
     for row in shipped().figures:
         machine = find_machine(shipped(), row.instance_type, row.fabric)
         assert not isinstance(machine, Unknown)
         bound = lowest(bounds(row.collective, Shape(row.nodes, row.gpus_per_node), wires(machine)))
-        if bound and bound.complete and row.size_bytes >= GIB and row.fabric in EFFICIENT_FABRICS:
+        large = row.size_bytes >= DERIVED_FROM * row.nodes * row.gpus_per_node
+        if bound and bound.complete and large and row.fabric in EFFICIENT_FABRICS:
             shares.append(row.value / bound.value)
-    assert len(shares) > 20
+    assert len(shares) > 30
     assert EFFICIENCY <= min(shares) < EFFICIENCY + 0.1
 
 

@@ -34,6 +34,7 @@ def test_a_log_says_network_provider_adapters_channels_and_nvls() -> None:
     found = transport.read_log([*EFA, "unrelated words"])
     assert (found.networks, found.providers, found.adapters) == (("AWS Libfabric",), ("efa",), 32)
     assert found.via == {"NET/AWS Libfabric": 2, "P2P/CUMEM": 1}
+    assert found.direct == {"NET/AWS Libfabric": 2}
     assert found.nvls
     assert found.lines == 6
 
@@ -41,6 +42,24 @@ def test_a_log_says_network_provider_adapters_channels_and_nvls() -> None:
 def test_adapters_of_infiniband_are_counted() -> None:
     found = transport.read_log(IB)
     assert (found.networks, found.adapters, found.nvls) == (("IB",), 3, False)
+    assert found.ports == {"mlx5_0/1": "IB", "mlx5_1/1": "IB", "mlx5_2/1": "IB"}
+    assert found.used == ()  # channels go by device 4, which is none of these: ports were merged
+
+
+def test_named_ports_carry_their_link_layer_and_whether_channels_go_by_them() -> None:
+    """As in NVIDIA/nccl#707 (two RoCE ports beside InfiniBand's), and with rail and plane as of 2.28."""
+    named = (
+        "n:1:1 [0] NCCL INFO NET/IB : Using [0]mlx5_8:1/IB [1]mlx5_9:1:0:2/IB [2]mlx5_16:1/RoCE ; OOB ib8:x"
+    )
+    by = "n:1:9 [1] NCCL INFO Channel 01/0 : 0[0] -> 8[0] [send] via NET/IB/{}"
+    found = transport.read_log([named, by.format("0(5)/GDRDMA(PCI)/Shared"), by.format("1")])
+    assert found.ports == {"mlx5_16/1": "RoCE", "mlx5_8/1": "IB", "mlx5_9/1": "IB"}
+    assert found.used == ("mlx5_8/1", "mlx5_9/1")
+    assert (found.via, found.direct) == ({"NET/IB": 2}, {"NET/IB": 1})
+    assert transport.adapters_found(Fabric.INFINIBAND, found) == 2
+    assert transport.adapters_found(Fabric.RDMA, found) == 1
+    gib = transport.read_log([line.replace("NET/IB", "NET/gIB") for line in (named, by.format("2/GDRDMA"))])
+    assert (gib.used, gib.direct) == (("mlx5_16/1",), {"NET/gIB": 1})
 
 
 @pytest.mark.parametrize(

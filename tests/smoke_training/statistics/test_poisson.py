@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from smoke_training.statistics.estimators import Z_DECISION
 from smoke_training.statistics.links import Answer
-from smoke_training.statistics.poisson import TOLERATED, bounds, dispersion, rate
+from smoke_training.statistics.poisson import CLEAN, LOSSY, bounds, dispersion, rate, steady
 
 
 @pytest.mark.parametrize(
@@ -56,14 +56,52 @@ def test_a_clean_wire_is_never_accused_and_one_per_cent_always_is() -> None:
 def test_nothing_lost_is_clean_only_after_enough_segments() -> None:
     assert rate([0], [5_000], Z_DECISION).answer is Answer.OPEN
     assert rate([0, 0], [5_000, 5_000], Z_DECISION).answer is Answer.GOOD
-    assert rate([0, 0], [5_000, 5_000], Z_DECISION).high < TOLERATED
+    assert rate([0, 0], [5_000, 5_000], Z_DECISION).high < CLEAN
+
+
+def test_the_limits_leave_no_rate_that_is_clean_and_lossy_at_once() -> None:
+    assert CLEAN < LOSSY
+    visits = [2200] * 200
+    for events, answer in ((1, Answer.GOOD), (3, Answer.OPEN), (6, Answer.BAD)):
+        assert rate([events] * 200, visits, Z_DECISION).answer is answer
+
+
+# Needed retransmissions by visit of one cell, each of some 4,330 segments, as healthy shaped wires of 1 Gb/s
+# had them on two busy cores: what the kernel counted less what the receivers reported as needless.
+GIGABIT = (
+    (0, 0, 0, 0, 0, 0, 0, 0, 0, 13, 0),
+    (0, 0, 0, 0, 0, 0, 0, 0, 0, 102, 0),
+    (0, 0, 0, 0, 55, 0, 19, 0, 0, 0),
+    (0, 0, 0, 61, 0, 0, 0, 0, 0, 0),
+    (0, 0, 0, 0, 0, 0, 0, 8, 0, 35),
+)
+
+
+@pytest.mark.parametrize("events", GIGABIT)
+def test_bursts_of_a_busy_host_leave_a_wire_of_any_rate_clean(events: tuple[int, ...]) -> None:
+    segments = [4330] * len(events)
+    assert rate(events, segments, Z_DECISION).answer is Answer.OPEN
+    assert rate(*steady(events, segments), Z_DECISION).answer is Answer.GOOD
+
+
+def test_what_is_lost_in_every_visit_is_lost_without_the_worst_ones_too() -> None:
+    dice = random.Random(5)
+    segments = [2200] * 8
+    for _ in range(200):
+        lossy = [poisson(dice, 2200 * 0.01) for _ in segments]
+        assert rate(*steady(lossy, segments), Z_DECISION).answer is Answer.BAD
+
+
+def test_few_visits_are_all_kept_and_shares_count_not_numbers() -> None:
+    assert steady([9, 0, 0, 0], [10, 10, 10, 10]) == ([9, 0, 0, 0], [10, 10, 10, 10])
+    assert steady([9, 5, 0, 0, 0], [1000, 10, 10, 10, 10]) == ([9, 0, 0, 0], [1000, 10, 10, 10])
 
 
 def test_one_burst_is_one_event_not_forty() -> None:
     segments = [2000] * 12
     assert rate([40] + [0] * 11, segments, Z_DECISION).answer is Answer.OPEN
     assert dispersion([40] + [0] * 11, segments) > 30
-    assert rate([4] * 12, segments, Z_DECISION).answer is Answer.BAD
+    assert rate([8] * 12, segments, Z_DECISION).answer is Answer.BAD
 
 
 def test_what_cannot_be_judged_is_refused() -> None:

@@ -1,8 +1,8 @@
 """Loaded by Python itself in every process of a node under test; changes one rank's arithmetic, nothing else.
 
-TSLAB_FAULT is JSON: {"kind": "corrupt" | "nan", "rank": R, "proof": FILE, ...}. Every time the fault bites,
-one line is appended to FILE. The product neither knows this file nor offers a hook for it: torch itself is
-wrapped when the rank imports it.
+TSLAB_FAULT is JSON: {"kind": "corrupt" | "nan" | "miscount", "rank": R, "proof": FILE, ...}. Every time the
+fault bites, one line is appended to FILE. The product neither knows this file nor offers a hook for it: torch
+itself is wrapped when the rank imports it.
 """
 
 import importlib.abc
@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from types import ModuleType
 from typing import Any
 
-SMALL = 64  # elements: the product's own bookkeeping (times, counts) is no payload
+WORD = 8  # bytes of an int64
 
 
 def bitten(fault: dict[str, Any], what: str) -> None:
@@ -25,11 +25,11 @@ def bitten(fault: dict[str, Any], what: str) -> None:
 
 
 def corrupt(module: ModuleType, fault: dict[str, Any]) -> None:
-    """Change one int64 element of what this rank contributes to every n-th large all-reduce."""
+    """Change one int64 element of what this rank contributes to every n-th all-reduce of so many bytes."""
     original, calls = module.all_reduce, [0]
 
     def all_reduce(tensor: Any, *arguments: Any, **options: Any) -> Any:
-        if str(tensor.dtype) == "torch.int64" and tensor.numel() >= SMALL:
+        if str(tensor.dtype) == "torch.int64" and tensor.numel() * WORD >= fault["least_bytes"]:
             calls[0] += 1
             if calls[0] % fault["every"] == 0:
                 place = tensor.numel() // 3
@@ -43,6 +43,25 @@ def corrupt(module: ModuleType, fault: dict[str, Any]) -> None:
 
 def poison(module: ModuleType, fault: dict[str, Any]) -> None:
     """Make the gradient of one parameter of every DDP model NaN from the n-th backward pass on."""
+    spoil(module, fault, lambda passes: passes >= fault["after"], lambda gradient: gradient * float("nan"))
+
+
+def miscount(module: ModuleType, fault: dict[str, Any]) -> None:
+    """Make one element of the gradient of one parameter wrong in every n-th backward pass of a DDP model."""
+
+    def wrong(gradient: Any) -> Any:
+        spoilt = gradient.clone()
+        spoilt.view(-1)[gradient.numel() // 3] *= 1.5
+        spoilt.view(-1)[gradient.numel() // 3] += 1e-3
+        return spoilt
+
+    spoil(module, fault, lambda passes: passes % fault["every"] == 0, wrong)
+
+
+def spoil(
+    module: ModuleType, fault: dict[str, Any], when: Callable[[int], bool], how: Callable[[Any], Any]
+) -> None:
+    """Change the gradient of one parameter of every DDP model in some of its backward passes."""
     original = module.DistributedDataParallel.__init__
 
     def initialise(model: Any, *arguments: Any, **options: Any) -> None:
@@ -53,10 +72,10 @@ def poison(module: ModuleType, fault: dict[str, Any]) -> None:
 
         def hook(gradient: Any) -> Any:
             passes[0] += 1
-            if passes[0] < fault["after"]:
+            if not when(passes[0]):
                 return gradient
             bitten(fault, f"backward {passes[0]}: {name}")
-            return gradient * float("nan")
+            return how(gradient)
 
         parameter.register_hook(hook)
 
@@ -66,6 +85,7 @@ def poison(module: ModuleType, fault: dict[str, Any]) -> None:
 FAULTS: dict[str, tuple[str, Callable[[ModuleType, dict[str, Any]], None]]] = {
     "corrupt": ("torch.distributed", corrupt),
     "nan": ("torch.nn.parallel.distributed", poison),
+    "miscount": ("torch.nn.parallel.distributed", miscount),
 }
 
 

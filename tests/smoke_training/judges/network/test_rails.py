@@ -66,6 +66,36 @@ def test_two_live_ends_that_do_not_meet_blame_what_is_between_them() -> None:
     assert accused(found) == [("link", "0-2", Cause.DEAD_RAIL)]
 
 
+@pytest.mark.parametrize(
+    ("dropped", "who"),
+    [
+        ([(0, 2), (1, 2)], ("nic", "2/eth1")),  # on the way into node 2
+        ([(2, 0), (2, 1)], ("nic", "2/eth1")),  # out of it
+        ([(0, 2), (2, 0)], ("link", "0-2")),
+        ([(0, 2)], ("link", "0-2")),
+    ],
+)
+def test_dropped_frames_of_full_size_name_node_or_link(
+    dropped: Sequence[tuple[int, int]], who: tuple[str, str]
+) -> None:
+    ends = [end(node, 3) for node in range(3)]
+    for a, b in dropped:
+        ends[a]["reached"][str(b)] = False
+        ends[a]["short"] = [*ends[a].get("short", []), b]
+    found = judge(rails.rails, both(rail("eth1", ends, None)), **RAILS)
+    assert accused(found) == [(*who, Cause.DEAD_RAIL)]
+    assert "small packets arrive and frames of full size do not" in found.message
+
+
+def test_between_two_nodes_dropped_frames_name_the_link() -> None:
+    ends = [end(node, 2) for node in range(2)]
+    ends[1]["reached"]["0"], ends[1]["short"] = False, [0]
+    met = both(rail("eth1", ends, None), nodes=2)
+    found = judge(rails.rails, met, **{**RAILS, "nodes": 2})
+    assert accused(found) == [("link", "0-1", Cause.DEAD_RAIL)]
+    assert "frames of full size do not (1 to 0): see the MTU" in found.message
+
+
 def test_a_rail_that_failed_without_a_culprit_is_an_error() -> None:
     found = judge(rails.rails, both(rail("eth1", [end(node, 3) for node in range(3)], None)), **RAILS)
     assert found.status is Verdict.ERROR

@@ -7,7 +7,7 @@ import pytest
 
 from smoke_training.judges.network import transport
 from smoke_training.judges.sampling import Sampling
-from smoke_training.model import Cause, Verdict
+from smoke_training.model import Cause, Check, Verdict
 from tests.smoke_training.judges.network.wires import accused, cell, judge, tournament
 from tests.smoke_training.samples import parsed, plan
 
@@ -71,32 +71,112 @@ def test_without_rails_gloo_has_nothing_to_prove_and_one_machine_neither() -> No
     assert judge(transport.transport, world("gloo"), local, **TWO).status is Verdict.SKIPPED
 
 
-LOG = {"kind": "nccl_log", "node": 0, "networks": ["AWS Libfabric"], "providers": ["efa"], "adapters": 4,
-       "via": {"NET/AWS Libfabric": 8}, "nvls": False, "lines": 99}  # fmt: skip
+EFA = {"networks": ["AWS Libfabric"], "providers": ["efa"], "adapters": 4,
+       "via": {"NET/AWS Libfabric": 8}, "direct": {"NET/AWS Libfabric": 8}}  # fmt: skip
+IB = {"networks": ["IB"], "providers": [], "adapters": 8, "via": {"NET/IB": 8}, "direct": {"NET/IB": 8}}
 FABRIC = {"nodes": 2, "fabric": "efa", "rails": []}
+AZURE = {"nodes": 2, "fabric": "infiniband", "rails": [], "instance_type": "Standard_ND96isr_H100_v5"}
+IB_PORTS = {f"mlx5_ib{index}/1": "IB" for index in range(8)}
 
 
 def ports(*sent: int) -> dict[str, int]:
     return {f"efa_{index}/1": count for index, count in enumerate(sent)}
 
 
+def logs(base: Mapping[str, Any], **changes: Any) -> list[dict[str, Any]]:
+    """What NCCL's log says on both nodes."""
+    return [
+        {"kind": "nccl_log", "node": node, "nvls": False, "lines": 99, **base, **changes} for node in (0, 1)
+    ]
+
+
+def on_nccl(sent: Mapping[str, int], said: Sequence[dict[str, Any]], **changes: Any) -> Check:
+    """Both nodes sent so many bytes from their RDMA ports."""
+    wanted = {**FABRIC, **changes}
+    inactive = wanted.pop("inactive", [])
+    counted = traffic([{}, {}], "nccl", port_tx_bytes=dict(sent), inactive=inactive)
+    return judge(transport.transport, world("nccl"), counted, *said, **wanted)
+
+
 def test_on_accelerators_log_and_counters_must_agree() -> None:
-    counted = traffic([{}, {}], "nccl", port_tx_bytes=ports(*[NEEDED] * 4))
-    good = judge(transport.transport, world("nccl"), counted, LOG, **FABRIC)
+    even = ports(*[NEEDED] * 4)
+    good = on_nccl(even, logs(EFA))
     assert (good.status, good.required) == (Verdict.PASS, True)
-    silent = judge(transport.transport, world("nccl"), counted, **FABRIC)
-    assert "not proven" in " ".join(silent.culprits[0].evidence)
-    sockets = {**LOG, "networks": ["Socket"], "via": {"NET/Socket": 8}}
-    assert judge(transport.transport, world("nccl"), counted, sockets, **FABRIC).status is Verdict.FAIL
+    assert "not proven" in " ".join(on_nccl(even, []).culprits[0].evidence)
+    words = on_nccl(even, logs(EFA)[:1]).culprits[0].evidence
+    assert "node 1: no NCCL log was found, so its choice of network is not proven" in words
+    assert not any("node 0: no NCCL log" in item for item in words)
+    assert on_nccl(even, logs(EFA, networks=["Socket"], via={"NET/Socket": 8})).status is Verdict.FAIL
     idle = traffic([{"eth0": NEEDED}] * 2, "nccl", port_tx_bytes=ports(0, 0, 0, 0))
-    assert accused(judge(transport.transport, world("nccl"), idle, LOG, **FABRIC))[0][1] == "transport"
+    found = judge(transport.transport, world("nccl"), idle, *logs(EFA), **FABRIC)
+    assert accused(found)[0][1] == "transport"
 
 
 def test_a_quiet_adapter_among_busy_ones_is_named() -> None:
-    counted = traffic([{}, {}], "nccl", port_tx_bytes=ports(NEEDED, NEEDED, 0, NEEDED))
-    found = judge(transport.transport, world("nccl"), counted, LOG, **FABRIC)
+    found = on_nccl(ports(NEEDED, NEEDED, 0, NEEDED), logs(EFA))
     assert accused(found) == [("nic", "0/efa_2/1", Cause.DEAD_RAIL), ("nic", "1/efa_2/1", Cause.DEAD_RAIL)]
     assert transport.balance(ports(NEEDED, NEEDED, 0, NEEDED)) == 0
+
+
+def test_an_adapter_that_does_less_than_its_part_is_no_pass() -> None:
+    found = on_nccl(ports(NEEDED, NEEDED, NEEDED * 6 // 10, NEEDED), logs(EFA))
+    assert found.status is Verdict.INCONCLUSIVE
+    assert "efa_2/1 sent" in found.message
+    assert on_nccl(ports(NEEDED, NEEDED, NEEDED * 9 // 10, NEEDED), logs(EFA)).status is Verdict.PASS
+
+
+def test_adapters_that_nccl_does_not_name_are_no_dead_rails() -> None:
+    """mlx5_an0 is Azure's accelerated Ethernet; NCCL may name it, too, as RoCE."""
+    sent = dict.fromkeys(IB_PORTS, NEEDED) | {"mlx5_an0/1": 1000}
+    assert on_nccl(sent, logs(IB, ports=IB_PORTS), **AZURE).status is Verdict.PASS
+    both = {**IB_PORTS, "mlx5_an0/1": "RoCE"}
+    assert on_nccl(sent, logs(IB, ports=both, adapters=9), **AZURE).status is Verdict.PASS
+    lost = {**sent, "mlx5_ib3/1": 0}
+    found = on_nccl(lost, logs(IB, ports=both), inactive=["mlx5_ib3/1"], **AZURE)
+    assert accused(found)[0] == ("nic", "0/mlx5_ib3/1", Cause.DEAD_RAIL)
+
+
+def test_a_storage_adapter_that_no_channel_goes_by_is_idle_and_not_dead() -> None:
+    roce = dict.fromkeys((*[f"mlx5_{index}/1" for index in range(8)], "mlx5_storage/1"), "RoCE")
+    sent = dict.fromkeys(roce, NEEDED) | {"mlx5_storage/1": 10}
+    said = logs({**IB, "networks": ["gIB"]}, ports=roce, used=[f"mlx5_{index}/1" for index in range(8)])
+    changes = {"fabric": "rdma", "instance_type": "a3-ultragpu-8g"}
+    assert on_nccl(sent, said, **changes).status is Verdict.PASS
+
+
+def test_ports_of_efa_that_are_not_active_or_not_taken_are_left_out() -> None:
+    sent = ports(NEEDED, NEEDED, NEEDED, NEEDED, 0)
+    assert on_nccl(sent, logs(EFA), inactive=["efa_4/1"]).status is Verdict.PASS
+    assert on_nccl(sent, logs(EFA)).status is Verdict.PASS  # the plugin found four of the five
+
+
+def test_fewer_adapters_than_the_machine_type_has_are_a_fault_on_all_nodes_alike() -> None:
+    found = on_nccl(ports(NEEDED, NEEDED), logs(EFA, adapters=2))
+    assert found.status is Verdict.FAIL
+    assert "node 0: the NCCL log found 2 adapters, the machine type has 4" in found.culprits[0].evidence
+    p5 = on_nccl(ports(*[NEEDED] * 16), logs(EFA, adapters=16), instance_type="p5.48xlarge")
+    assert "found 16 adapters, the machine type has 32" in p5.message
+    p5en = on_nccl(ports(*[NEEDED] * 16), logs(EFA, adapters=16), instance_type="p5en.48xlarge")
+    assert p5en.status is Verdict.PASS
+    unsaid = on_nccl(ports(NEEDED, NEEDED, NEEDED, 0), logs(EFA, adapters=None))
+    assert unsaid.status is Verdict.INCONCLUSIVE
+    assert "does not say how many adapters it found; the machine type has 4" in unsaid.message
+    infiniband = dict(list(IB_PORTS.items())[:7])
+    lost = on_nccl(dict.fromkeys(IB_PORTS, NEEDED), logs(IB, ports=infiniband), **AZURE)
+    assert "found 7 adapters, the machine type has 8" in lost.message
+
+
+def test_lost_gpudirect_is_a_fault_where_the_machine_type_has_it() -> None:
+    even = ports(*[NEEDED] * 4)
+    found = on_nccl(even, logs(EFA, direct={}))
+    assert found.status is Verdict.FAIL
+    assert "none of 8 channel ends between nodes goes by GPUDirect RDMA" in found.message
+    part = on_nccl(even, logs(EFA, direct={"NET/AWS Libfabric": 6}))
+    assert part.status is Verdict.INCONCLUSIVE
+    assert "2 of 8 channel ends between nodes go without GPUDirect RDMA" in part.message
+    assert on_nccl(even, logs(EFA, via={}, direct={})).status is Verdict.INCONCLUSIVE
+    unknown = {"instance_type": "p3dn.24xlarge"}
+    assert on_nccl(ports(NEEDED), logs(EFA, adapters=1, direct={}), **unknown).status is Verdict.PASS
 
 
 def test_the_probe_stops_when_the_judge_has_seen_enough() -> None:

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from smoke_training import evidence, verdict
+from smoke_training.judges.run import world
 from smoke_training.model import Cause, Check, Verdict
 from tests.smoke_training.samples import CPU, facts, hello, lines, parsed, plan
 
@@ -112,3 +113,27 @@ def test_without_a_hello_there_is_no_pass() -> None:
     result = verdict.judge(plan(), evidence.Evidence())
     found = next(check for check in result.checks if check.id == "preflight.nodes")
     assert found.status is Verdict.ERROR
+
+
+def locked(*limits: int | None, **changes: Any) -> Check:
+    """Nodes on accelerators whose processes may lock so much memory."""
+    joined = [facts(node, device="cuda", gpus=8, lockable_bytes=limit) for node, limit in enumerate(limits)]
+    return world.memory_lock(plan(**changes), parsed([hello(*joined)]))
+
+
+def test_memory_that_may_not_be_locked_names_the_node_before_a_rank_starts() -> None:
+    assert locked(None, None).status is Verdict.PASS
+    found = locked(None, 8 << 20)
+    assert found.status is Verdict.FAIL
+    assert [(item.kind, item.id) for item in found.culprits] == [("node", "1")]
+    assert "node 1: the limit of locked memory (ulimit -l) is 8192 KiB; it must be unlimited" in found.message
+    assert "LimitMEMLOCK" in str(found.next_action)
+    some = locked(None, 1 << 30)
+    assert (some.status, some.required, some.culprits) == (Verdict.INCONCLUSIVE, True, ())
+
+
+def test_memory_is_locked_only_for_rdma_adapters() -> None:
+    assert locked(64 << 10, 64 << 10, fabric="tcp").status is Verdict.SKIPPED
+    cpus = [facts(node, lockable_bytes=64 << 10) for node in (0, 1)]
+    found = world.memory_lock(plan(), parsed([hello(*cpus)]))
+    assert (found.status, found.required) == (Verdict.SKIPPED, False)

@@ -61,6 +61,22 @@ def test_one_node_below_the_declared_rate_is_the_only_one_accused() -> None:
     assert [culprit.id for culprit in check.culprits] == ["checkpoints@1"]
 
 
+def test_disks_that_are_all_slow_are_no_silent_pass() -> None:
+    slow = {**storages(), "stream_mb_s": [20.3, 20.1]}
+    check = judged(slow)
+    assert (check.status, check.required, check.culprits) == (Verdict.INCONCLUSIVE, True, ())
+    assert "a long write reaches 20.1 MB/s on the slowest node; below 50 MB/s" in check.message
+    assert "declare its write_mb_s" in str(check.next_action)
+    alone = {**storages(), "stream_mb_s": [20.3], "nodes": [0]}
+    for key in ("write", "write_queue", "read", "read_queue", "resident_share", "first_write_mb_s", "open"):
+        alone[key] = alone[key][:1]
+    assert (judged(alone, nodes=1).status, judged(alone, nodes=1).required) == (Verdict.INCONCLUSIVE, True)
+    declared = [{**CHECKPOINTS, "write_mb_s": 839, "source": None}]
+    assert judged({**slow, "name": "checkpoints"}, storage=declared).status is Verdict.PASS
+    assert judged({**storages(2.0), "stream_mb_s": [20.3, 20.1]}).status is Verdict.FAIL
+    assert judged(slow, write=False).status is Verdict.PASS
+
+
 def test_one_node_without_a_declared_rate_is_reported_and_not_judged() -> None:
     alone = storages()
     for key in ("write", "write_queue", "read", "read_queue", "resident_share", "first_write_mb_s", "open"):

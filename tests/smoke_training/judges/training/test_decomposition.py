@@ -55,6 +55,8 @@ def test_a_cut_record_is_an_error_not_a_pass() -> None:
 def test_overlap_is_what_the_backward_pass_hides() -> None:
     found = measured("overlap", {})
     assert found.value == pytest.approx(0.5)
+    said = "a step waits 5.00 ms for gradients, whose exchange by itself takes 10.00 ms: overlap 50%"
+    assert judged("overlap", {}).message == said
     assert found.detail["clamped"] is False
 
 
@@ -66,6 +68,7 @@ def test_waiting_for_a_slower_rank_is_not_communication() -> None:
 
 def test_overlap_outside_its_range_is_clamped_and_says_so() -> None:
     found = measured("overlap", {"exposed": [[0.03] * 20] * 2})
+    assert "waits 30.00 ms for gradients" in judged("overlap", {"exposed": [[0.03] * 20] * 2}).message
     assert found.value == 0.0
     assert found.detail["clamped"] is True
     assert found.detail["raw"] == pytest.approx(-2.0)

@@ -130,6 +130,23 @@ def test_a_false_alarm_of_a_noisy_host_is_inconclusive_with_its_number() -> None
     assert checked(noisy, "scaling_efficiency").status is Verdict.INCONCLUSIVE
 
 
+def test_noise_of_the_cpus_excuses_no_accelerator() -> None:
+    noisy = [{**line, **spins(0.3)} if line["kind"] == "training" else line for line in changed()]
+    for line in noisy:
+        if line["kind"] == "training":
+            line.update(backend="nccl", compute_cpu=line["compute"], compute_queue=[[0.006] * 80] * 2)
+    found = checked(noisy)
+    assert (found.status, found.culprits[0].cause) == (Verdict.FAIL, Cause.SLOW_COMPUTE)
+    assert checked(noisy, "scaling_efficiency").status is Verdict.FAIL
+    assert fit(noisy).status is Verdict.PASS
+
+
+def test_slow_communication_of_accelerators_is_a_fault_on_a_busy_host_too() -> None:
+    busy = lines(communication=2.0)
+    busy[2].update(backend="nccl", compute_queue=[[0.006] * 80] * 2)
+    assert checked(busy, "scaling_efficiency").status is Verdict.FAIL
+
+
 def test_a_stopped_rank_is_found_on_a_noisy_host_too() -> None:
     noisy = [{**line, **spins(0.3)} if line["kind"] == "training" else line for line in changed()]
     found = checked(noisy)
@@ -190,7 +207,7 @@ def test_the_result_states_at_what_risk_it_was_decided() -> None:
     assert 0 < float(str(found.measured.detail["fail_alpha"])) < 1e-6
 
 
-def fit(items: list[dict[str, Any]]) -> Check | None:
+def fit(items: list[dict[str, Any]]) -> Check:
     return fitness.fitness(plan(), parsed(items))
 
 
@@ -203,8 +220,20 @@ def test_quiet_machines_are_fit() -> None:
 
 
 @pytest.mark.parametrize("kind", ["fitness", "training"])
-def test_a_noisy_machine_is_named_wherever_it_showed(kind: str) -> None:
+def test_noise_that_cost_no_figure_names_nobody(kind: str) -> None:
     noisy = [{**line, **spins(0.25)} if line["kind"] == kind else line for line in lines()]
+    found = fit(noisy)
+    assert found is not None
+    assert (found.status, found.culprits, found.next_action) == (Verdict.PASS, (), None)
+    assert found.message.startswith("a fixed spin varies by 25%")
+    assert found.message.endswith("it changed no verdict")
+
+
+def test_a_noisy_machine_is_named_where_a_figure_suffered() -> None:
+    noisy = [{**line, **spins(0.25)} if line["kind"] == "training" else line for line in changed()]
+    for line in noisy:
+        if line["kind"] == "training":
+            line["compute_cpu"] = line["compute"]
     found = fit(noisy)
     assert found is not None
     assert found.status is Verdict.INCONCLUSIVE

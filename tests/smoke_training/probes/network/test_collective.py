@@ -39,6 +39,14 @@ for name in ("all_reduce", "all_gather", "reduce_scatter", "all_to_all"):
     operations.CALLS[name] = tampered(original, group.rank)
     found.append(asdict(payloads.check(group, name, (1024, 65536))))
     operations.CALLS[name] = original
+def large_only(*tensors):
+    if tensors[-1].numel() * 8 > 8 << 20 and group.rank == 1:
+        tensors[-1][-1] ^= 1 << 7
+    original(*tensors)
+original = operations.CALLS["all_reduce"]
+operations.CALLS["all_reduce"] = large_only
+found.append(asdict(payloads.check(group, "all_reduce", (1024, 12 << 20))))
+operations.CALLS["all_reduce"] = original
 bench = operations.Bench(group, "all_reduce", 4096)
 def refused(size):
     raise RuntimeError("Backend gloo does not support reduce_scatter")
@@ -73,6 +81,15 @@ def test_untouched_contents_are_right(checked: tuple[list[Any], str], name: str)
     assert (clean["name"], clean["wrong"], clean["sizes"]) == (name, [], [1024, 4096])
     words = RANKS * (42 + 170)  # 1024 and 4096 bytes are 42 and 170 words of 8 bytes per rank
     assert clean["elements"] == words * (1 if name == "reduce_scatter" else RANKS)
+
+
+def test_an_error_that_only_large_messages_have_is_found_and_its_rank_named(
+    checked: tuple[list[Any], str],
+) -> None:
+    large = checked[0][-1]
+    assert large["sizes"] == [1024, 12 << 20]
+    assert {item["size"] for item in large["wrong"]} == {12 << 20}
+    assert [item["accused"] for item in large["wrong"]] == [[1]] * RANKS
 
 
 @pytest.mark.parametrize("name", COLLECTIVES)

@@ -1,0 +1,53 @@
+"""Judge of a rank's own arithmetic: the same work has to give the same bits every time (pure).
+
+The steps that are timed change no weights and take few batches in turns, so every rank computes the gradients
+of each of them again and again. They are looked at before any reduction, which hands an error to all ranks.
+"""
+
+from smoke_training.evidence import Evidence
+from smoke_training.evidence.training import Numerics, Repeats
+from smoke_training.evidence.world import World
+from smoke_training.judges.common import host_of
+from smoke_training.model import Cause, Check, Culprit, Expected, Measured, Verdict
+from smoke_training.plan import Plan
+
+
+def repeatable(_plan: Plan, found: Evidence) -> Check:
+    """No rank's own gradients differ from what the same work gave it at other times."""
+    records, cluster = found.all_of(Numerics), found.need(World)
+    repeats = [item for record in records for item in record.repeats]
+    if not repeats:
+        found.need(Numerics)
+        return Check.skipped(
+            "Not judged: no work was done twice of which bits say anything (CUDA adds in any order)."
+        )
+    if all(2 * item.odd >= item.passes for item in repeats):
+        return Check.skipped("Not judged: no rank repeats itself bit by bit, so this software does not.")
+    wrong = [item for item in repeats if item.odd]
+    passes = sum(item.passes for item in repeats)
+    return Check(
+        status=Verdict.FAIL if wrong else Verdict.PASS,
+        measured=Measured(
+            value=float(sum(item.odd for item in wrong)),
+            unit="backward passes",
+            n=passes,
+            estimator="count of passes whose own gradients are not those that the same work gives most often",
+        ),
+        expected=Expected.exactly(0.0, "one thread adds in one order"),
+        culprits=tuple(
+            Culprit(
+                "rank", str(item.rank), Cause.CORRUPTION, (_words(item),), node=host_of(item.rank, cluster)
+            )
+            for item in wrong
+        ),
+        message="; ".join(f"rank {item.rank}: {_words(item)}" for item in wrong)
+        or f"the same work gave every rank the same gradients, bit by bit, in {passes} backward passes",
+        next_action="Take the accused rank's node out and test its processors and memory." if wrong else None,
+    )
+
+
+def _words(item: Repeats) -> str:
+    return (
+        f"{item.odd} of {item.passes} backward passes gave other gradients than the same work at other "
+        f"times, before any reduction, first at step {item.first}"
+    )
