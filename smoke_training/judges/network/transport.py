@@ -67,8 +67,9 @@ class _Said:
 def _said(plan: Plan, logs: Mapping[int, NcclLog]) -> _Said:
     """Of every node: the network, the number of adapters and GPUDirect RDMA of its machine type."""
     machine = lookup.find_machine(shipped(), plan.instance_type, plan.fabric)
-    known = not isinstance(machine, Unknown)
-    adapters, direct = (machine.nics, machine.gpudirect is not None) if known else (None, False)
+    adapters, direct = None, False
+    if not isinstance(machine, Unknown):
+        adapters, direct = machine.nics, machine.gpudirect is not None
     problems, doubts = list[str](), list[str]()
     for node, log in logs.items():
         wrong = rules.log_problems(plan.fabric, log)

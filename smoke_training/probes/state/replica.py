@@ -81,7 +81,10 @@ def repeatable_group(group: Group) -> dist.ProcessGroup | None:
     if not group.cuda:
         return None
     os.environ["NCCL_ALGO"] = "Ring"
-    return dist.new_group(timeout=timedelta(seconds=float(os.environ["SMOKE_GROUP_TIMEOUT"])))
+    made: dist.ProcessGroup = dist.new_group(
+        timeout=timedelta(seconds=float(os.environ["SMOKE_GROUP_TIMEOUT"]))
+    )
+    return made
 
 
 class Replica:

@@ -1,6 +1,7 @@
 """What the replica of the kill and resume trains with."""
 
 import dataclasses
+import os
 
 import pytest
 import torch
@@ -17,7 +18,7 @@ def test_accelerators_reduce_by_rings_where_bits_are_compared(monkeypatch: pytes
     made = []
 
     def new_group(**wishes: object) -> None:
-        made.append((replica.os.environ["NCCL_ALGO"], wishes))
+        made.append((os.environ["NCCL_ALGO"], wishes))
 
     monkeypatch.setattr(dist, "new_group", new_group)
     monkeypatch.setenv("NCCL_ALGO", "NVLS")
