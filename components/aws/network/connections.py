@@ -7,11 +7,14 @@ import pulumi_aws as aws
 
 from components.base import Component
 
+Traffic = tuple[str, Sequence[tuple[int | None, int | None]]]
+"""A protocol and its port ranges, first and last included."""
+
 # Every protocol and port: what EFA needs, since its packets have no ports.
-ALL_TRAFFIC = ("-1", ((None, None),))
+ALL_TRAFFIC: Traffic = ("-1", ((None, None),))
 
 
-def tcp(*ranges: tuple[int, int]) -> tuple[str, Sequence[tuple[int | None, int | None]]]:
+def tcp(*ranges: tuple[int, int]) -> Traffic:
     """TCP on these port ranges (first and last, both included)."""
     return "tcp", ranges
 
@@ -22,7 +25,7 @@ def connect(
     *,
     source: pulumi.Input[str],
     target: pulumi.Input[str],
-    traffic: tuple[str, Sequence[tuple[int | None, int | None]]],
+    traffic: Traffic,
 ) -> list[pulumi.Resource]:
     """The rules that let group `source` connect to group `target`: out of the one, into the other.
 

@@ -7,7 +7,7 @@ import pulumi
 import pulumi_aws as aws
 
 from components.aws import logs
-from components.aws.network.connections import ALL_TRAFFIC, connect, tcp
+from components.aws.network.connections import ALL_TRAFFIC, Traffic, connect, tcp
 from components.base import Component
 from components.ordering import after
 
@@ -54,13 +54,14 @@ class AwsLustre(Component):
 
     def __init__(self, name: str, args: AwsLustreArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__(name, opts)
-        group, rules = self._security_group(name, args)
-        system = self._file_system(name, args, group, rules)
-        links = self._links(name, args, system)
+        group, own = self._security_group(name, args)
+        clients = self._client_rules(name, args, group)
+        system = self._file_system(name, args, group, own)
         # Mounting before the links exist would show empty folders: what uses these waits for the links.
-        self.file_system_id = after(system.id, links)
-        self.dns_name = after(system.dns_name, links)
-        self.mount_name = after(system.mount_name, links)
+        mountable = [*self._links(name, args, system), *clients]
+        self.file_system_id = after(system.id, mountable)
+        self.dns_name = after(system.dns_name, mountable)
+        self.mount_name = after(system.mount_name, mountable)
         self.security_group_id = group.id
         self.register_outputs(
             {
@@ -74,9 +75,10 @@ class AwsLustre(Component):
     def _security_group(
         self, name: str, args: AwsLustreArgs
     ) -> tuple[aws.ec2.SecurityGroup, list[pulumi.Resource]]:
-        """The group of the servers, and rules both ways between servers and clients: either side may call.
+        """The group of the servers, and rules among the servers.
 
-        FSx refuses to create the file system before they exist.
+        FSx refuses to create the file system before these exist. It does not ask for those of clients, whose
+        groups come with the cluster minutes later: both are created at the same time.
         """
         group = aws.ec2.SecurityGroup(
             f"{name}-group",
@@ -84,8 +86,15 @@ class AwsLustre(Component):
             vpc_id=args["vpc_id"],
             opts=self.child(),
         )
-        traffic = ALL_TRAFFIC if args.get("efa", False) else tcp(*LNET_PORTS)
-        rules = connect(self, f"{name}-servers", source=group.id, target=group.id, traffic=traffic)
+        own = connect(self, f"{name}-servers", source=group.id, target=group.id, traffic=_traffic(args))
+        return group, own
+
+    def _client_rules(
+        self, name: str, args: AwsLustreArgs, group: aws.ec2.SecurityGroup
+    ) -> list[pulumi.Resource]:
+        """Rules both ways between servers and clients: either side may call."""
+        traffic = _traffic(args)
+        rules: list[pulumi.Resource] = []
         for index, client in enumerate(args["client_security_group_ids"]):
             rules += connect(
                 self, f"{name}-client{index}-calls", source=client, target=group.id, traffic=traffic
@@ -93,7 +102,7 @@ class AwsLustre(Component):
             rules += connect(
                 self, f"{name}-client{index}-called", source=group.id, target=client, traffic=traffic
             )
-        return group, rules
+        return rules
 
     def _file_system(
         self,
@@ -161,3 +170,7 @@ class AwsLustre(Component):
 def log_group_name(name: str) -> str:
     """Where the file system called `name` logs; FSx accepts only groups below `/aws/fsx`."""
     return f"/aws/fsx/{name}"
+
+
+def _traffic(args: AwsLustreArgs) -> Traffic:
+    return ALL_TRAFFIC if args.get("efa", False) else tcp(*LNET_PORTS)

@@ -17,8 +17,6 @@ from smoke_training.plan import parse
 from smoke_training.runtime.launch import RESTART_PATIENCE_S
 from tests.smoke_training.jobs import Job, check, partial_job
 
-pytestmark = pytest.mark.alone
-
 
 def target(path: Path) -> list[dict[str, Any]]:
     return [{"name": "checkpoints", "path": str(path), "write_mb_s": None, "source": None}]
