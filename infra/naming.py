@@ -6,6 +6,8 @@ from collections.abc import Mapping
 
 # The tags every taggable resource of a stack carries; cost reports and the policy pack rely on them.
 TAG_PREFIX = "trainstack"
+# The groups of teams, as the API server sees them, begin so.
+GROUP_PREFIX = f"{TAG_PREFIX}:team:"
 # What names a queue or a flavor is a label value, too, of at most 63 characters.
 _QUEUE_NAME_LENGTH = 40
 
@@ -32,7 +34,12 @@ def team_namespace(team: str) -> str:
 
 def team_group(team: str) -> str:
     """The group of a team's members, as the API server sees it. Raises ValueError as `sanitize` does."""
-    return f"{TAG_PREFIX}:team:{sanitize(team, max_length=_QUEUE_NAME_LENGTH)}"
+    return f"{GROUP_PREFIX}{sanitize(team, max_length=_QUEUE_NAME_LENGTH)}"
+
+
+def team_folder(team: str) -> str:
+    """The folder of a team's data, in every bucket and file system. Raises ValueError as `sanitize` does."""
+    return sanitize(team, max_length=_QUEUE_NAME_LENGTH)
 
 
 def flavor_name(pool: str) -> str:

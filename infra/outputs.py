@@ -19,6 +19,12 @@ class Team(BaseModel):
     name: str
     namespace: str
     queue: str
+    claims: tuple[str, ...] = ()
+    """What its pods can mount."""
+    checkpoint_uri: str | None = None
+    """Where its runs write."""
+    dataset_uri: str | None = None
+    """Where its own datasets are."""
 
 
 class Smoke(BaseModel):

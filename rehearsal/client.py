@@ -1,5 +1,6 @@
 """How the command line uses a rehearsal: environment for the engine, status, faults, where buckets lie."""
 
+import base64
 import json
 import os
 import secrets
@@ -163,6 +164,19 @@ class Rehearsal:
             state.close()
         current = next((version for version in versions if CURRENT in version.stages), None)
         return dict(json.loads(current.value)) if current else None
+
+    def kept_secret(self, namespace: str, name: str) -> dict[str, str] | None:
+        """What a Secret of the emulated Kubernetes holds; None when there is none."""
+        path = self.home / "state.sqlite"
+        state = State(path) if path.exists() else None
+        if state is None:
+            return None
+        try:
+            found = state.find(type="kubernetes:core/v1:Secret", name=name)
+        finally:
+            state.close()
+        held = [row.inputs.get("data") or {} for row in found if row.id == f"{namespace}/{name}"]
+        return {key: base64.b64decode(text).decode() for key, text in held[0].items()} if held else None
 
     def recover(self, urns: Sequence[str]) -> list[str]:
         """End what killed engines asked for, and delete what creates of these URNs left behind; its ids."""

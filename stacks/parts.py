@@ -12,7 +12,8 @@ from typing import Any, Protocol, TypeVar
 import pulumi
 
 from components.kubernetes.offers import NodeOffer
-from components.kubernetes.volumes import VolumeSourceArgs
+from components.kubernetes.tracking.pod import GrantsArgs
+from components.kubernetes.volumes import VolumeArgs
 
 
 @dataclass(frozen=True)
@@ -64,8 +65,8 @@ class Pools:
 class SharedFolder:
     """A folder of a shared file system whose content has a durable copy in an object store."""
 
-    source: VolumeSourceArgs
-    capacity_gib: int
+    volume: VolumeArgs
+    """The whole file system."""
     folder: str
     """The folder on the file system."""
     durable_uri: pulumi.Output[str]
@@ -90,10 +91,30 @@ class Tracking:
 
     url: pulumi.Output[str]
     """Where it listens, as pods see it."""
+    namespace: pulumi.Output[str]
     admin_secret: pulumi.Output[str]
-    """The secret with its first user, as the cloud's store of secrets calls it."""
+    """The secret with its first user, as the cloud's store of secrets calls it. The account `logins` of
+    `components.kubernetes.tracking.logins` may read it."""
+    secret_store: str
+    """The program by which pods read it."""
+    grants: GrantsArgs
+    """How the right to do so reaches them."""
     image: str
     """Its image, which has Python and which nodes without GPUs run."""
+
+
+@dataclass(frozen=True)
+class TeamData:
+    """A team's part of the data: its pods use it as what they are, and no other team's can."""
+
+    checkpoint_uri: pulumi.Output[str]
+    """Where its runs write; comes with the rights to do so."""
+    dataset_uri: pulumi.Output[str]
+    """Where its own datasets are, which its runs read."""
+    volumes: Mapping[str, VolumeArgs]
+    """What its pods can mount, by name of the claim."""
+    folder: str | None
+    """Its folder on the shared file system, which has to exist before it is mounted; None without one."""
 
 
 @dataclass(frozen=True)
@@ -126,11 +147,11 @@ class Alerts:
 class ValidationAccess:
     """The rights of the pods of a validation."""
 
-    environment: Mapping[str, pulumi.Input[str]]
-    """Variables by which the pods find the cloud and the credentials of the tracking server."""
+    environment: Mapping[str, str]
+    """Variables by which the pods find the cloud."""
     alerts: Alerts | None
     """None without a schedule."""
-    ready: pulumi.Resource
+    ready: Sequence[pulumi.Resource]
 
 
 ClusterT = TypeVar("ClusterT", bound=Cluster)
@@ -152,10 +173,11 @@ class ClusterCloud(Protocol[ClusterT, StoreT]):
     def tracking(self, cluster: ClusterT, store: StoreT) -> Tracking:
         """The tracking server with its database and its secrets."""
 
+    def teams(self, cluster: ClusterT, store: StoreT) -> Mapping[str, TeamData]:
+        """Members' access to the cluster, and each team's rights to its own data, by the team's name."""
+
     def spend(self) -> Spend:
         """Budgets of the stack and of its teams."""
 
-    def validation(
-        self, cluster: ClusterT, store: StoreT, tracking: Tracking, pods: ServiceAccount
-    ) -> ValidationAccess:
+    def validation(self, cluster: ClusterT, pods: ServiceAccount) -> ValidationAccess:
         """What the pods of the validation may do, and where a scheduled one reports."""

@@ -43,12 +43,14 @@ def validation(
     store: Store,
     tracking: Tracking,
     queueing: Queueing,
+    login: pulumi.Input[str],
     access: ValidationAccess,
     after: Sequence[pulumi.Resource],
 ) -> Mapping[str, Any]:
     """Declare the gating Job and its repetition; returns what `infra.outputs.Smoke` holds.
 
-    `after` are the parts that have to be ready before training can be judged.
+    `login` is the Secret with its user of the tracking server; `after` are the parts that have to be ready
+    before training can be judged.
     """
     wanted = spec.smoke
     run: SmokeTestArgs = {
@@ -63,13 +65,14 @@ def validation(
         "pool_labels": pool.labels,
         "tracking_url": tracking.url,
         "environment": access.environment,
+        "login_secret": login,
         "timeout_s": wanted.timeout_s,
         "queue_timeout_s": wanted.queue_timeout_s,
     }
     if store.checkpoints:
         claim = _claim(spec, cluster, queueing, store.checkpoints)
         run["pvc_name"], run["pvc_folder"] = claim.claim_name, store.checkpoints.folder
-    ready = pulumi.ResourceOptions(depends_on=[access.ready, *after])
+    ready = pulumi.ResourceOptions(depends_on=[*access.ready, *after])
     gate = SmokeTest(f"{spec.name}-smoke", run, pulumi.ResourceOptions.merge(cluster.inside, ready))
     below: SmokeTestArgs = {
         **run,
@@ -95,8 +98,7 @@ def _claim(spec: StackSpec, cluster: Cluster, queueing: Queueing, folder: Shared
         {
             "namespace": queueing.gate_namespace,
             "claim": _CLAIM,
-            "capacity_gib": folder.capacity_gib,
-            "source": folder.source,
+            **folder.volume,
         },
         cluster.inside,
     )

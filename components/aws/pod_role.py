@@ -61,14 +61,10 @@ def pod_identity(region: str) -> GrantsArgs:
     return {"environment": {"AWS_REGION": region}, "agents": [{"cidr": POD_IDENTITY_AGENT, "port": 80}]}
 
 
-def secret_reader(*, region: str, secret_arn: str, key_arn: str, topic_arn: str | None = None) -> str:
-    """A policy to read one secret, with a key that works only through Secrets Manager; to publish to a topic.
-
-    Without `topic_arn` it publishes nowhere.
-    """
+def secret_reader(*, region: str, secret_arn: str, key_arn: str) -> str:
+    """A policy to read one secret, with a key that works only through Secrets Manager."""
     key = {
         **iam.allow(["kms:Decrypt"], [key_arn]),
         "Condition": {"StringEquals": {"kms:ViaService": [f"secretsmanager.{region}.amazonaws.com"]}},
     }
-    publish = [iam.allow(["sns:Publish"], [topic_arn])] if topic_arn else []
-    return iam.document(iam.allow(["secretsmanager:GetSecretValue"], [secret_arn]), key, *publish)
+    return iam.document(iam.allow(["secretsmanager:GetSecretValue"], [secret_arn]), key)

@@ -7,6 +7,7 @@ import pulumi
 from pulumi_kubernetes import core, meta
 
 from components.base import Component
+from components.kubernetes.queueing.tenancy import GIVEN, GIVEN_LABEL
 from components.ordering import after
 
 
@@ -23,17 +24,22 @@ class VolumeSourceArgs(TypedDict):
     """Options of the mount."""
 
 
-class SharedVolumeArgs(TypedDict):
+class VolumeArgs(TypedDict):
+    """A file system as one volume."""
+
+    capacity_gib: int
+    """Size shown to users, GiB; a shared file system enforces none per volume."""
+    source: VolumeSourceArgs
+    """The file system behind the volume."""
+
+
+class SharedVolumeArgs(VolumeArgs):
     """Arguments of `SharedVolume`."""
 
     namespace: pulumi.Input[str]
     """Namespace of the claim; a volume belongs to one claim, so one `SharedVolume` serves one namespace."""
     claim: str
     """Name of the claim in that namespace."""
-    capacity_gib: int
-    """Size shown to users, GiB; a shared file system enforces none per volume."""
-    source: VolumeSourceArgs
-    """The file system behind the volume."""
 
 
 class SharedVolume(Component):
@@ -71,7 +77,9 @@ class SharedVolume(Component):
         )
         claim = core.v1.PersistentVolumeClaim(
             f"{name}-claim",
-            metadata=meta.v1.ObjectMetaArgs(name=args["claim"], namespace=args["namespace"]),
+            metadata=meta.v1.ObjectMetaArgs(
+                name=args["claim"], namespace=args["namespace"], labels={GIVEN_LABEL: GIVEN}
+            ),
             spec=core.v1.PersistentVolumeClaimSpecArgs(
                 access_modes=["ReadWriteMany"],
                 resources=core.v1.VolumeResourceRequirementsArgs(requests={"storage": size}),

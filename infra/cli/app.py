@@ -2,7 +2,7 @@
 
 import typer
 
-from infra.cli import cluster, rehearse, smoke, stack, versions
+from infra.cli import access, cluster, rehearse, smoke, stack, versions
 
 app = typer.Typer(
     name="trainstack",
@@ -19,5 +19,7 @@ app.command()(stack.status)
 app.command()(stack.explain)
 app.command()(versions.versions)
 app.command()(cluster.cluster)
+app.command()(access.kubeconfig)
+app.command("open")(access.open_service)
 app.add_typer(rehearse.app, name="rehearse")
 app.add_typer(smoke.app, name="smoke")

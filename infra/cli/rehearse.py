@@ -28,20 +28,11 @@ def env(stack: Stack = "dev-aws") -> None:
 @app.command()
 def login(stack: Stack = "dev-aws") -> None:
     """Show where the rehearsed MLflow server answers, and its first user; they exist on this machine only."""
-    from infra import outputs  # noqa: PLC0415
-    from infra.cli.session import open_session  # noqa: PLC0415
-    from infra.errors import Problem, UserError  # noqa: PLC0415
+    from infra.cli.access import deployed, show_rehearsed  # noqa: PLC0415
 
-    session = open_session(stack, rehearse=True)
-    found = {key: output.value for key, output in session.engine.outputs().items()}
-    if session.rehearsal is None or outputs.KEY not in found:
-        fix = f"Run `trainstack up -s {stack} --rehearse` first."
-        raise UserError([Problem("stack", stack, "nothing is deployed in the rehearsal", fix)])
-    exported = outputs.parse(found)
-    user = session.rehearsal.secret(exported.mlflow_admin_secret) or {}
-    typer.echo(f"url       {session.rehearsal.service_url(exported.mlflow_url) or 'not running'}")
-    typer.echo(f"username  {user.get('username', 'not made yet')}")
-    typer.echo(f"password  {user.get('password', 'not made yet')}")
+    exported, rehearsal = deployed(stack, rehearse=True)
+    assert rehearsal
+    show_rehearsed(exported, rehearsal, team="")
 
 
 Folder = Annotated[Path, typer.Argument(metavar="DIR", help="The folder of a Pulumi project in Python.")]

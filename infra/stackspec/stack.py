@@ -4,6 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from infra.naming import team_folder
 from infra.stackspec.clouds import CloudSpec
 from infra.stackspec.layouts import Layout
 from infra.stackspec.model import Days, Email, Image, Model, Name, Usd
@@ -76,8 +77,21 @@ class TeamSpec(Model):
     weight: Annotated[float, Field(gt=0)] = 1.0
     """Share of borrowed capacity in relation to the other teams."""
 
+    members: tuple[str, ...] = ()
+    """Who works in the team, as the cloud calls them; on AWS the ARNs of IAM roles or users, those of
+    permission sets (`AWSReservedSSO_...`) included. Each is in one team; administrators are in none."""
+
+    folder: Name | None = None
+    """Name of the team's folder in buckets and file systems; null: after the team. A team that gets another
+    name keeps its data when this says its old folder."""
+
     monthly_budget_usd: Usd
     """Monthly budget of the team; alarms at 50, 80 and 100 %."""
+
+    @property
+    def data_folder(self) -> str:
+        """The team's folder. Raises ValueError when its name holds no letter or digit."""
+        return self.folder or team_folder(self.name)
 
 
 class BudgetSpec(Model):

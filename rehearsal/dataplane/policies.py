@@ -2,7 +2,7 @@
 
 import fnmatch
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -37,8 +37,13 @@ def allowed(state: State, role: Record, request: Request) -> bool:
     than AdministratorAccess (their texts are not known here, so they allow nothing). A statement with a
     condition that cannot be evaluated does not allow.
     """
+    return permits(_documents(state, role), request)
+
+
+def permits(documents: Iterable[Mapping[str, Any]], request: Request) -> bool:
+    """Whether policy documents together allow a request; an explicit Deny wins."""
     verdict = False
-    for document in _documents(state, role):
+    for document in documents:
         for statement in _list(document.get("Statement")):
             if not _applies(statement, request):
                 continue

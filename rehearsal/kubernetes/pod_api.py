@@ -1,8 +1,8 @@
 """The API server as the pods of emulated clusters see it: what they read and ask of it over TLS.
 
-They read Jobs, pods and Workloads, and ask by a dry run what would become of a new object of a custom kind
-without a namespace. A pod proves with the token of its service account who it is, and may do what its roles
-allow. Everything else is answered with the `Status` of an API server.
+They read Jobs, pods and Workloads, read and write Secrets, and ask by a dry run what would become of a new
+object of a custom kind without a namespace. A pod proves with the token of its service account who it is,
+and may do what its roles allow. Everything else is answered with the `Status` of an API server.
 """
 
 import json
@@ -19,6 +19,7 @@ from urllib.parse import parse_qs, urlsplit
 from infra.engine.peers import OwnUserHttpServer
 from rehearsal.controlplane.certificates import Authority
 from rehearsal.core.model import Record, RefusalError
+from rehearsal.kubernetes import pod_secrets
 from rehearsal.kubernetes.api import admission, authorization
 from rehearsal.kubernetes.clusters import Cluster, namespace_of
 from rehearsal.kubernetes.controllers.kubelet import Kubelet
@@ -33,6 +34,7 @@ _PATH = re.compile(
     r"/(?:api|apis/(?P<group>[^/]+))/(?P<version>[^/]+)(?:/namespaces/(?P<namespace>[^/]+))?"
     r"/(?P<resource>[^/]+)(?:/(?P<name>[^/]+))?"
 )
+_VERBS = {"POST": "create", "PUT": "update"}
 _JOB_NAME, _JOB_UID = "batch.kubernetes.io/job-name", "kueue.x-k8s.io/job-uid"
 _JOB = "kubernetes:batch/v1:Job"
 
@@ -74,19 +76,21 @@ class PodApi:
             self._server.shutdown()
             self._server.server_close()
 
-    def answer(self, token: str, target: str, new: Object | None = None) -> tuple[int, Object]:
-        """The status and body of a GET, or of a POST of the object `new`."""
+    def answer(
+        self, token: str, target: str, new: Object | None = None, method: str = "GET"
+    ) -> tuple[int, Object]:
+        """The status and body of a GET, or of a POST or PUT of the object `new`."""
         known = self._accounts.get(token)
         if known is None:
             return 401, _status(401, "Unauthorized", "Unauthorized")
-        cluster, home, account = known
         url = urlsplit(target)
         found = _PATH.fullmatch(url.path)
         if found is None:
             return 404, _status(404, "NotFound", "the server could not find the requested resource")
+        cluster, home, account = known
         group, namespace, resource = found["group"] or "", found["namespace"] or "", found["resource"]
-        verb = "create" if new is not None else "get" if found["name"] else "list"
-        if not authorization.may(cluster, (home, account), verb, (group, resource, namespace)):
+        verb, name = _VERBS.get(method) or ("get" if found["name"] else "list"), found["name"] or ""
+        if not authorization.may(cluster, (home, account), verb, (group, resource, namespace), name):
             where = f'in the namespace "{namespace}"' if namespace else "at the cluster scope"
             what = f'resource "{resource}" in API group "{group}" {where}'
             user = f"system:serviceaccount:{home}:{account}"
@@ -94,16 +98,23 @@ class PodApi:
                 403, "Forbidden", f'{resource} is forbidden: User "{user}" cannot {verb} {what}'
             )
         if new is None:
-            return self._read(cluster, namespace, resource, found["name"] or "", _labels(url.query))
-        if namespace or parse_qs(url.query).get("dryRun") != ["All"]:
-            return _unknown(f"creating {resource}")
-        return _would_be(cluster, group, found["version"], resource, new)
+            return self._read(cluster, namespace, resource, name, _labels(url.query))
+        if resource == "secrets" and namespace:
+            return _secret(cluster, namespace, name, new)
+        dry = parse_qs(url.query).get("dryRun") == ["All"] and not namespace
+        return (
+            _would_be(cluster, group, found["version"], resource, new)
+            if dry
+            else _unknown(f"creating {resource}")
+        )
 
     def _read(
         self, cluster: Cluster, namespace: str, resource: str, name: str, labels: Mapping[str, str]
     ) -> tuple[int, Object]:
         if resource == "jobs" and name:
             return self._job(cluster, namespace, name)
+        if resource == "secrets" and name:
+            return _secret(cluster, namespace, name, None)
         if resource == "pods" and not name:
             pods = self._pods(cluster, namespace, labels.get(_JOB_NAME, ""))
             return 200, {"kind": "PodList", "items": list(pods)}
@@ -183,6 +194,20 @@ def _would_be(cluster: Cluster, group: str, version: str, resource: str, new: Ob
     return 201, new
 
 
+def _secret(cluster: Cluster, namespace: str, name: str, new: Object | None) -> tuple[int, Object]:
+    """A Secret that is read, replaced (it is named) or made."""
+    if new is not None and not name:
+        made = pod_secrets.create(cluster, namespace, new)
+        taken = f'secrets "{new["metadata"]["name"]}" already exists'
+        return (201, made) if made else (409, _status(409, "AlreadyExists", taken))
+    found = (
+        pod_secrets.get(cluster, namespace, name)
+        if new is None
+        else pod_secrets.replace(cluster, namespace, name, new)
+    )
+    return (200, found) if found else (404, _status(404, "NotFound", f'secrets "{name}" not found'))
+
+
 def _unknown(what: str) -> tuple[int, Object]:
     return 501, _status(501, "NotImplemented", f"{what} is not emulated for pods")
 
@@ -233,9 +258,11 @@ class _Handler(BaseHTTPRequestHandler):
         """One object that a pod sends."""
         self._answer(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
 
+    do_PUT = do_POST  # noqa: N815 - as the base class calls its methods
+
     def _answer(self, new: Object | None) -> None:
         token = self.headers.get("Authorization", "").removeprefix("Bearer ")
-        status, body = self.pods.answer(token, self.path, new)
+        status, body = self.pods.answer(token, self.path, new, self.command)
         content = json.dumps(body).encode()
         self.send_response(status)
         self.send_header("Content-Type", "application/json")

@@ -18,6 +18,7 @@ Object = Mapping[str, Any]
 Lookup = Callable[[str, str], Object | None]
 
 _REFERENCE = re.compile(r"\$(?:\$|\(([-._a-zA-Z][-._a-zA-Z0-9]*)\))")
+_ALL_ADDRESSES = "0.0.0.0"  # noqa: S104 - a text that is looked for
 # Which network card collective libraries shall use: here pods have only the loopback one.
 _INTERFACES = ("GLOO_SOCKET_IFNAME", "NCCL_SOCKET_IFNAME", "TP_SOCKET_IFNAME")
 
@@ -94,8 +95,13 @@ def plan(container: Object, pod: Pod, around: Surroundings) -> Plan:
     missing = [name for text in (*env.values(), *words) for name in unknown_buckets(text, around.world)]
     if missing:
         raise ContainerConfigError(f"bucket {missing[0]!r} does not exist")
-    local = {name: rewrite(value, around.world) for name, value in env.items()}
-    argv = (sys.executable, *(rewrite(word, around.world) for word in words[1:]))
+
+    def here(text: str) -> str:
+        # A pod has a network of its own, of which only its address is there in this one.
+        return pod.ip if text == _ALL_ADDRESSES else rewrite(text, around.world)
+
+    local = {name: here(value) for name, value in env.items()}
+    argv = (sys.executable, *(here(word) for word in words[1:]))
     cwd = container.get("workingDir")
     return Plan(
         argv=argv,

@@ -99,7 +99,15 @@ def resources(plan: RunPlan) -> Body:
 def environment(plan: RunPlan, run: str | None = None) -> list[Body]:
     """The plan's own variables; `run` is the run's name where Kubernetes completes it, else the plan's."""
     place = [{"name": "WORK_DIR", "value": f"{plan.work_root}/{run or plan.name}"}] if plan.work_root else []
-    return [*place, *({"name": name, "value": literal(value)} for name, value in plan.env.items())]
+    secret = (
+        {"name": name, "valueFrom": {"secretKeyRef": {"name": secret, "key": name}}}
+        for name, secret in plan.secret_env.items()
+    )
+    return [
+        *place,
+        *({"name": name, "value": literal(value)} for name, value in plan.env.items()),
+        *secret,
+    ]
 
 
 def literal(text: str) -> str:

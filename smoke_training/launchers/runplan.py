@@ -109,6 +109,9 @@ class RunPlan:
     cpu: Count
     memory_gib: Count
     env: Mapping[str, str] = field(default_factory=dict)
+    secret_env: Mapping[str, str] = field(default_factory=dict)
+    """Variables that come from Secrets of the namespace: the Secret's name, which has a key of the same name
+    as the variable. Only on Kubernetes."""
     mounts: tuple[Mount, ...] = ()
     root_folder: str | None = None
     """A folder that root makes for all to write to before a node starts; a new file system is root's."""
@@ -185,7 +188,9 @@ def check(plan: RunPlan) -> None:
     problems: list[str] = []
     read(RunPlan, vars(plan), problems)
     problems += [*_command_problems(plan), *_mount_problems(plan)]
-    for name in plan.env:
+    for name in plan.env.keys() & plan.secret_env.keys():
+        problems.append(f"secret_env.{name}: is in env, too; name it once")
+    for name in (*plan.env, *plan.secret_env):
         if not re.fullmatch(_ENV, name):
             problems.append(f"env.{name}: not a name of an environment variable")
         elif name in _RESERVED or name.startswith("PET_"):

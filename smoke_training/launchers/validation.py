@@ -9,6 +9,9 @@ CODE_FILE, PLAN_FILE = "smoke_training.zip", "plan.json"
 CHECKPOINTS = "/checkpoints"
 RUNS = f"{CHECKPOINTS}/smoke"
 USER_ID = 1000
+# The one experiment of the tracking server that a validation writes to, and the variables of its login.
+EXPERIMENT = "smoke-validation"
+LOGIN = ("MLFLOW_TRACKING_USERNAME", "MLFLOW_TRACKING_PASSWORD")
 CONTROL_PORT_OFFSET = 1  # above the port of torchrun's rendezvous: node 0's launcher hears the others there
 
 

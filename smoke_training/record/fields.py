@@ -16,7 +16,6 @@ from smoke_training.record import accepted
 from smoke_training.record.mlflow import Metric
 from smoke_training.statistics import baseline as baselines
 
-EXPERIMENT = "smoke-validation"
 RUN_ID = "trainstack.run_id"
 STACK = "trainstack.stack"
 REGRESSION = "trainstack.regression"

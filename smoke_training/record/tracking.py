@@ -13,6 +13,7 @@ from typing import Any
 
 from smoke_training.evidence import Evidence
 from smoke_training.evidence.world import Lookup
+from smoke_training.launchers.validation import EXPERIMENT
 from smoke_training.reader import UNFIT
 from smoke_training.record import accepted, fields, mlflow
 from smoke_training.record.mlflow import Run, Tracking, TrackingError
@@ -81,7 +82,7 @@ class _Attempt:
         given = self._environment.get("MLFLOW_RUN_ID")
         if given:
             return tracking.run(given)
-        experiment = tracking.experiment(fields.EXPERIMENT)
+        experiment = tracking.experiment(EXPERIMENT)
         earlier = tracking.search(experiment, {fields.RUN_ID: str(self._result["run_id"])}, 1)
         if earlier:
             return earlier[0]
@@ -106,7 +107,7 @@ def find(stack: str, own: Fingerprint, environment: Mapping[str, str], seconds: 
 
 def _find(stack: str, own: Fingerprint, environment: Mapping[str, str], seconds: float) -> Lookup:
     tracking = mlflow.connect(environment, seconds)
-    experiment = tracking.existing_experiment(fields.EXPERIMENT)
+    experiment = tracking.existing_experiment(EXPERIMENT)
     if experiment is None:
         return _none("no run is recorded yet")
     wanted = {fields.STACK: stack, fields.ACCEPTED: "true"}

@@ -1,23 +1,25 @@
 """AWS: one EKS cluster with GPU pools, buckets, file systems, tracking and budgets."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import pulumi
 
+from components.aws import iam
 from components.aws.cluster.autoscaling import AwsAutoscaling
 from components.aws.cluster.cluster_args import AwsClusterArgs, SystemPoolArgs
 from components.aws.cluster.eks import AwsCluster
 from components.aws.cluster.kubeconfig import kubeconfig
 from components.aws.money.budget import AwsBudget
 from components.aws.network.vpc import AwsNetwork
-from components.aws.pod_role import AwsPodRole, pod_identity, secret_reader
+from components.aws.pod_role import AwsPodRole, pod_identity
 from components.aws.pools.gpu_pool import AwsGpuPool
 from components.aws.pools.live_size import live_sizes
 from components.aws.pools.offers import HOST_ENGINE_PORT, efa_charts
 from components.aws.storage.disks import AwsDisks
 from components.aws.storage.tiers import AwsStorage, AwsStorageArgs
 from components.aws.storage.volumes import lustre_source
-from components.aws.tracking.server import AwsTracking
+from components.aws.tracking.server import SECRET_STORE, AwsTracking
 from components.aws.validation.alert_topic import AwsAlertTopic
 from infra.catalog.aws import facts
 from infra.naming import TAG_PREFIX, changing_tags, lasting_tags
@@ -26,6 +28,7 @@ from infra.stackspec import StackSpec
 from infra.stackspec.clouds import AwsSpec
 from infra.stackspec.layouts import MediumLayout, PoolSpec
 from stacks.clouds.aws_pools import pool_args, pool_record
+from stacks.clouds.aws_teams import teams_on_aws
 from stacks.parts import (
     Alerts,
     Cluster,
@@ -34,6 +37,7 @@ from stacks.parts import (
     SharedFolder,
     Spend,
     Store,
+    TeamData,
     Tracking,
     ValidationAccess,
 )
@@ -228,8 +232,7 @@ class AwsCloud:
         checkpoints = None
         if shared and tiers.lustre:
             checkpoints = SharedFolder(
-                source=lustre_source(tiers.lustre),
-                capacity_gib=shared.capacity_gib,
+                volume={"source": lustre_source(tiers.lustre), "capacity_gib": shared.capacity_gib},
                 folder=_CHECKPOINTS,
                 durable_uri=_s3(tiers.checkpoint_bucket),
             )
@@ -268,7 +271,18 @@ class AwsCloud:
             },
             cluster.on_both,
         )
-        return Tracking(url=server.url, admin_secret=server.admin_secret_arn, image=wanted.image)
+        return Tracking(
+            url=server.url,
+            namespace=server.namespace,
+            admin_secret=server.admin_secret_arn,
+            secret_store=SECRET_STORE,
+            grants=pod_identity(self._spec.region),
+            image=wanted.image,
+        )
+
+    def teams(self, cluster: EksCluster, store: AwsStore) -> Mapping[str, TeamData]:
+        """Access entries; for each team a role, and an access point to its home."""
+        return teams_on_aws(self._spec, cluster.eks, store.tiers, store.checkpoints, self._on_aws)
 
     def spend(self) -> Spend:
         """AWS Budgets and Cost Anomaly Detection."""
@@ -288,12 +302,12 @@ class AwsCloud:
         )
         return Spend(budgets=budget.budget_names, alarm_topic=budget.topic_arn, ready=budget)
 
-    def validation(
-        self, cluster: EksCluster, store: AwsStore, tracking: Tracking, pods: ServiceAccount
-    ) -> ValidationAccess:
-        """A role that reads the tracking server's user; with a schedule, a topic that it may publish to."""
-        region = self._spec.region
-        alerts = self._alerts() if self._spec.smoke.schedule else None
+    def validation(self, cluster: EksCluster, pods: ServiceAccount) -> ValidationAccess:
+        """With a schedule, a topic, and a role that may publish to it."""
+        environment = pod_identity(self._spec.region)["environment"]
+        if not self._spec.smoke.schedule:
+            return ValidationAccess(environment=environment, alerts=None, ready=())
+        alerts = self._alerts()
         role = AwsPodRole(
             f"{self._spec.name}-smoke-role",
             {
@@ -301,19 +315,11 @@ class AwsCloud:
                 "cluster_arn": cluster.eks.cluster_arn,
                 "namespace": pods.namespace,
                 "service_account": pods.name,
-                "policy": pulumi.Output.all(
-                    secret_arn=tracking.admin_secret,
-                    key_arn=store.tiers.kms_key_arn,
-                    topic_arn=alerts and alerts.topic,
-                ).apply(lambda known: secret_reader(region=region, **known)),
+                "policy": alerts.topic.apply(lambda topic: iam.document(iam.allow(["sns:Publish"], [topic]))),
             },
             self._on_aws,
         )
-        environment: dict[str, pulumi.Input[str]] = {
-            "MLFLOW_CREDENTIALS_SECRET_ARN": tracking.admin_secret,
-            **pod_identity(region)["environment"],
-        }
-        return ValidationAccess(environment=environment, alerts=alerts, ready=role)
+        return ValidationAccess(environment=environment, alerts=alerts, ready=[role])
 
     def _alerts(self) -> Alerts:
         emails = self._spec.budget.alert_emails

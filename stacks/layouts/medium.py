@@ -7,6 +7,7 @@ from components.kubernetes.queueing.queues import Queueing
 from components.kubernetes.queueing.quotas import FlavorArgs
 from infra.stackspec import StackSpec
 from stacks.parts import Cluster, ClusterCloud, ClusterT, Pool, Pools, StoreT, Tracking
+from stacks.teams import logins, teams_at_work, visitors
 from stacks.validation import PODS, validation
 
 
@@ -21,6 +22,16 @@ def medium(cloud: ClusterCloud[ClusterT, StoreT], spec: StackSpec) -> dict[str, 
     accelerators = Accelerators(f"{spec.name}-accelerators", devices, cluster.inside)
     tracking = cloud.tracking(cluster, store)
     queueing = _queueing(spec, cluster, pools, tracking)
+    teams = teams_at_work(
+        spec,
+        cloud.teams(cluster, store),
+        cluster=cluster,
+        store=store,
+        queueing=queueing,
+        tracking=tracking,
+    )
+    visitors(spec, cluster, tracking)
+    login = logins(spec, cluster, queueing, tracking)
     spend = cloud.spend()
     smoke = None
     if spec.smoke.enabled:
@@ -31,7 +42,8 @@ def medium(cloud: ClusterCloud[ClusterT, StoreT], spec: StackSpec) -> dict[str, 
             store=store,
             tracking=tracking,
             queueing=queueing,
-            access=cloud.validation(cluster, store, tracking, PODS),
+            login=login.secret,
+            access=cloud.validation(cluster, PODS),
             after=[accelerators, store.ready, spend.ready, *pools.ready],
         )
     return {
@@ -49,12 +61,7 @@ def medium(cloud: ClusterCloud[ClusterT, StoreT], spec: StackSpec) -> dict[str, 
         "dataset_uri": store.dataset_uri,
         "artifact_uri": store.artifact_uri,
         "pools": list(pools.by_name),
-        "teams": queueing.team_namespaces.apply(
-            lambda namespaces: [
-                {"name": team, "namespace": namespace, "queue": "default"}
-                for team, namespace in namespaces.items()
-            ]
-        ),
+        "teams": teams,
         "budgets": spend.budgets,
         "alarm_topic": spend.alarm_topic,
         "smoke": smoke,

@@ -59,6 +59,19 @@ WILD: dict[str, st.SearchStrategy[Any]] = {
         ),
         max_size=2,
     ),
+    "teams.0.members": st.lists(
+        st.sampled_from(
+            [
+                "arn:aws:iam::123456789012:role/platform",
+                "arn:aws:iam::123456789012:role/research",
+                "arn:aws:iam::123456789012:role/aws-reserved/sso.amazonaws.com/eu-west-2/AWSReservedSSO_Ml_1",
+                "arn:aws:iam::123456789012:role/AWSReservedSSO_Ml_1",
+                "ada",
+            ]
+        ),
+        max_size=2,
+    ),
+    "teams.0.folder": st.sampled_from(["research", "t1", "Old"]),
     "on.efa_driver": st.sampled_from(["device_plugin", "dra", "none"]),
     "on.endpoints": st.lists(st.sampled_from(["sts", "ecr.api", "fsx", "ecr.drk"]), max_size=3),
     "on.database": st.fixed_dictionaries(

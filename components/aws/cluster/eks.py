@@ -1,6 +1,5 @@
 """The Kubernetes control plane of a stack, its identities, and the nodes its own services run on."""
 
-import hashlib
 from collections.abc import Mapping, Sequence
 
 import pulumi
@@ -9,6 +8,7 @@ import pulumi_aws as aws
 from components.aws import iam
 from components.aws.account import Account, current_account
 from components.aws.cluster import addons
+from components.aws.cluster.access import access_entry, label
 from components.aws.cluster.cluster_args import AwsClusterArgs, cluster_problems, is_graviton
 from components.aws.encryption import encryption_key
 from components.aws.logs import log_group, logs_may_use
@@ -16,7 +16,6 @@ from components.aws.pools import nodes
 from components.aws.pools.live_size import scaling
 from components.base import Component
 from components.ordering import after
-from infra import naming
 from infra.catalog.aws import facts
 from infra.catalog.aws.model import EksAddon
 from infra.catalog.aws.pools import SYSTEM_DISK_GIB
@@ -166,20 +165,11 @@ class AwsCluster(Component):
         )
 
     def _admin_access(self, principals: Sequence[str]) -> list[pulumi.Resource]:
-        """Named after the principal, not its place in the list: reordering must not take access away."""
         resources: list[pulumi.Resource] = []
         for principal in principals:
-            digest = hashlib.sha256(principal.encode()).hexdigest()[:6]  # two paths may end alike
-            label = f"{naming.sanitize(principal.rsplit('/', 1)[1], max_length=40)}-{digest}"
-            entry = aws.eks.AccessEntry(
-                f"{self._prefix}-access-{label}",
-                cluster_name=self._cluster.name,
-                principal_arn=principal,
-                type="STANDARD",
-                opts=self.child(),
-            )
+            entry = access_entry(self, self._prefix, self._cluster.name, principal)
             admin = aws.eks.AccessPolicyAssociation(
-                f"{self._prefix}-admin-{label}",
+                f"{self._prefix}-admin-{label(principal)}",
                 cluster_name=self._cluster.name,
                 principal_arn=entry.principal_arn,
                 policy_arn=self._partition.apply(

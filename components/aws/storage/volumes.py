@@ -9,22 +9,26 @@ LUSTRE_DRIVER = "fsx.csi.aws.com"
 EFS_DRIVER = "efs.csi.aws.com"
 
 
-def lustre_source(system: AwsLustre) -> VolumeSourceArgs:
-    """An FSx for Lustre file system, with its links to buckets."""
+def lustre_source(system: AwsLustre, folder: str = "") -> VolumeSourceArgs:
+    """An FSx for Lustre file system, with its links to buckets; `folder`: only that, which has to exist.
+
+    The driver mounts `<address>@tcp:/<mountname>` (kubernetes-sigs/aws-fsx-csi-driver@5b227125
+    pkg/driver/node.go, `NodePublishVolume`), and a Lustre client shows no more than what is named there.
+    """
+    mount = pulumi.Output.concat(system.mount_name, f"/{folder}") if folder else system.mount_name
     return {
         "driver": LUSTRE_DRIVER,
         "handle": system.file_system_id,
-        "attributes": {"dnsname": system.dns_name, "mountname": system.mount_name},
+        "attributes": {"dnsname": system.dns_name, "mountname": mount},
         # Cluster-wide file locks, which data loaders and caches of several nodes rely on.
         "mount_options": ["flock"],
     }
 
 
-def efs_source(
-    file_system_id: pulumi.Input[str], access_point_id: pulumi.Input[str] | None = None
-) -> VolumeSourceArgs:
-    """An EFS file system, over TLS; an access point fixes user and folder."""
-    handle = file_system_id
-    if access_point_id is not None:
-        handle = pulumi.Output.concat(file_system_id, "::", access_point_id)
-    return {"driver": EFS_DRIVER, "handle": handle, "mount_options": ["tls"]}
+def efs_source(file_system_id: pulumi.Input[str], access_point_id: pulumi.Input[str]) -> VolumeSourceArgs:
+    """A folder of an EFS file system, over TLS: the access point fixes folder and user.
+
+    The driver on the node proves to EFS who mounts (`iam`), as the file system's policy may ask.
+    """
+    handle = pulumi.Output.concat(file_system_id, "::", access_point_id)
+    return {"driver": EFS_DRIVER, "handle": handle, "mount_options": ["tls", "iam"]}

@@ -8,14 +8,17 @@ import pulumi
 import pulumi_aws as aws
 
 from components.aws import iam
-from components.aws.pod_role import AwsPodRole, pod_identity
+from components.aws.pod_role import AwsPodRole, pod_identity, secret_reader
 from components.aws.tracking import secret_store
 from components.aws.tracking.database import POSTGRES_PORT, AwsDatabase
 from components.base import Component
+from components.kubernetes.tracking import logins
 from components.kubernetes.tracking.pod import NAME
 from components.kubernetes.tracking.server import MlflowServer
 from components.ordering import after
 
+# The program by which pods read secrets.
+SECRET_STORE = Path(secret_store.__file__).read_text(encoding="utf-8")
 # Everything the server stores lies below this folder of the artifact bucket.
 ARTIFACT_PREFIX = "mlflow"
 
@@ -71,6 +74,7 @@ class AwsTracking(Component):
     """
 
     url: pulumi.Output[str]
+    namespace: pulumi.Output[str]
     admin_secret_arn: pulumi.Output[str]
     artifact_uri: pulumi.Output[str]
 
@@ -86,7 +90,9 @@ class AwsTracking(Component):
             opts=self.child(),
         )
         role = self._role(f"{name}-mlflow", args, admin.arn, database.secret_arn)
-        self.admin_secret_arn = admin.arn
+        reader = self._logins_role(name, args, admin.arn)
+        # Whoever is told of it by this component may read it.
+        self.admin_secret_arn = after(admin.arn, [reader])
         self.artifact_uri = pulumi.Output.concat("s3://", args["artifact_bucket"], f"/{ARTIFACT_PREFIX}")
         server = MlflowServer(
             f"{name}-mlflow-server",
@@ -95,7 +101,7 @@ class AwsTracking(Component):
                 "replicas": args["replicas"],
                 "workers": args["workers"],
                 "grants": pod_identity(args["region"]),
-                "secret_store": Path(secret_store.__file__).read_text(encoding="utf-8"),
+                "secret_store": SECRET_STORE,
                 # EKS gives a pod its rights when it is made: the rights must exist before.
                 "database_uri": after(database_uri(database.endpoint), [role]),
                 "database_secret": database.secret_arn,
@@ -107,6 +113,7 @@ class AwsTracking(Component):
             self.child(),
         )
         self.url = server.url
+        self.namespace = server.namespace
         self.register_outputs(
             {
                 "url": self.url,
@@ -155,6 +162,23 @@ class AwsTracking(Component):
                 "namespace": args.get("namespace", NAME),
                 "service_account": NAME,
                 "policy": policy,
+            },
+            self.child(),
+        )
+
+    def _logins_role(
+        self, name: str, args: AwsTrackingArgs, admin_secret_arn: pulumi.Output[str]
+    ) -> AwsPodRole:
+        """What makes users in the server reads its first one, and may do nothing else."""
+        known = pulumi.Output.all(secret_arn=admin_secret_arn, key_arn=args["kms_key_arn"])
+        return AwsPodRole(
+            f"{name}-logins",
+            {
+                "cluster_name": args["cluster_name"],
+                "cluster_arn": args["cluster_arn"],
+                "namespace": logins.NAMESPACE,
+                "service_account": logins.ACCOUNT,
+                "policy": known.apply(lambda arns: secret_reader(region=args["region"], **arns)),
             },
             self.child(),
         )

@@ -1,4 +1,4 @@
-"""Kueue itself, and the Job that ends once its webhooks answer: nothing of its kinds is made before."""
+"""JobSet, Kueue, and the Job that ends once Kueue's webhooks answer: nothing of its kinds is made before."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -17,6 +17,10 @@ _RBAC = "rbac.authorization.k8s.io"
 # Endpoints, certificates and the caches of every API server take seconds in a cluster that is well.
 LIMIT_S = 300
 
+_JOBSET_VALUES = {
+    "controller": {"replicas": 2, "podDisruptionBudget": {"enabled": True, "minAvailable": 1}},
+}
+
 Child = Callable[..., pulumi.ResourceOptions]
 
 
@@ -34,7 +38,8 @@ def controller(
     namespace = core.v1.Namespace(
         f"{name}-namespace", metadata=meta.v1.ObjectMetaArgs(name=chart.namespace), opts=child()
     )
-    inside = child(pulumi.ResourceOptions(depends_on=[namespace]))
+    # Kueue looks for the kinds that it queues when it starts.
+    inside = child(pulumi.ResourceOptions(depends_on=[namespace, _jobset(name, child)]))
     installed = release(name, "kueue", values, inside)
     asked = json.dumps(flavor, sort_keys=True)
     found = digest(chart.version, json.dumps(values, sort_keys=True), asked, *program("dry_run").values())
@@ -50,6 +55,17 @@ def controller(
     )
     ready = f"{name}-ready"
     return waiting_job(ready, waits, [installed, *_rights(ready, chart.namespace, inside, child)], child)
+
+
+def _jobset(name: str, child: Child) -> pulumi.Resource:
+    """JobSet, as which runs of several nodes are started."""
+    namespace = core.v1.Namespace(
+        f"{name}-jobset-namespace",
+        metadata=meta.v1.ObjectMetaArgs(name=charts()["jobset"].namespace),
+        opts=child(),
+    )
+    opts = child(pulumi.ResourceOptions(depends_on=[namespace]))
+    return release(f"{name}-jobset", "jobset", _JOBSET_VALUES, opts)
 
 
 def _rights(name: str, namespace: str, inside: pulumi.ResourceOptions, child: Child) -> list[pulumi.Resource]:

@@ -8,7 +8,7 @@ import pulumi
 from components.base import Component
 from components.kubernetes.manifest import Manifest
 from components.kubernetes.queueing import kueue, kueue_values
-from components.kubernetes.queueing.admission import every_job_is_queued
+from components.kubernetes.queueing.admission import policies
 from components.kubernetes.queueing.controller import controller
 from components.kubernetes.queueing.quota_rules import check
 from components.kubernetes.queueing.quotas import FlavorArgs, GateArgs, TeamArgs
@@ -58,7 +58,7 @@ class Queueing(Component):
         flavors, teams, gate = args["flavors"], args["teams"], args["gate"]
         check(flavors, teams, gate)
         created: list[pulumi.Resource] = [self._controller(name, args), *self._namespaces(name, teams)]
-        for body in every_job_is_queued():
+        for body in policies():
             Manifest(_resource_name(name, body), body, self.child())
         for layer in kueue.layers(flavors, teams, gate):
             opts_of_layer = self.child(pulumi.ResourceOptions(depends_on=created))

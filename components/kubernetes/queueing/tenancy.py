@@ -7,6 +7,8 @@ from components.kubernetes.queueing.kueue_values import MANAGED, MANAGED_LABEL
 
 # Namespaces with this label may reach the tracking server.
 TRACKING_LABEL = "trainstack.dev/tracking"
+# What the stack puts into a team's namespace: its members use it, and cannot change or delete it.
+GIVEN_LABEL, GIVEN = "trainstack.dev/given", "yes"
 # What a container counts as in a queue when it names no request of its own.
 DEFAULT_REQUEST = {"cpu": "1", "memory": "2Gi"}
 # Kubernetes' own role for people who work in a namespace, and that of Kueue's chart: jobs of every kind that

@@ -85,7 +85,9 @@ def allowed_hosts(namespace: str) -> str:
 def environment(args: MlflowServerArgs) -> list[EnvVarArgsDict]:
     """The environment of the container; it says where secrets are, never what they are."""
     values: dict[str, pulumi.Input[str]] = {
-        "HOST": "$(POD_IP)",
+        # A port-forward comes in on the pod's own loopback (containerd internal/cri/server,
+        # sandbox_portforward_linux.go); who else comes in, the network policy says.
+        "HOST": "0.0.0.0",  # noqa: S104
         "PORT": str(PORT),
         "WORKERS": str(args["workers"]),
         "DATABASE_URI": args["database_uri"],
@@ -98,13 +100,7 @@ def environment(args: MlflowServerArgs) -> list[EnvVarArgsDict]:
     }
     if not args.get("keep_connections", True):
         values["MLFLOW_SQLALCHEMYSTORE_POOLCLASS"] = "NullPool"
-    # POD_IP comes first: Kubernetes fills $(POD_IP) only from what it has read already.
-    variables: list[EnvVarArgsDict] = [
-        {"name": "POD_IP", "value_from": {"field_ref": {"field_path": "status.podIP"}}}
-    ]
-    for name, value in values.items():
-        variables.append({"name": name, "value": value})
-    return variables
+    return [{"name": name, "value": value} for name, value in values.items()]
 
 
 def probe(period_s: int, failures: int, timeout_s: int) -> ProbeArgsDict:

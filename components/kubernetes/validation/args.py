@@ -35,7 +35,9 @@ class SmokeTestArgs(TypedDict):
     tracking_url: pulumi.Input[str]
     """Where MLflow listens, as pods see it."""
     environment: Mapping[str, pulumi.Input[str]]
-    """Variables by which the service account `smoke` finds the cloud and MLflow's user and password."""
+    """Variables by which the service account `smoke` finds the cloud."""
+    login_secret: pulumi.Input[str]
+    """Secret in the namespace with MLflow's user and password, in the variables that its clients read."""
     pvc_name: NotRequired[pulumi.Input[str]]
     """Claim in the namespace for results and checkpoints; without it they go when the pods go."""
     pvc_folder: NotRequired[str]

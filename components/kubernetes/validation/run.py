@@ -14,7 +14,7 @@ from components.kubernetes.slots import slot
 from components.kubernetes.validation.args import SmokeTestArgs
 from components.kubernetes.validation.bundle import Bundle
 from smoke_training.launchers.runplan import RunPlan
-from smoke_training.launchers.validation import CODE_FILE, PLAN_FILE, Files, validation
+from smoke_training.launchers.validation import CODE_FILE, LOGIN, PLAN_FILE, Files, validation
 
 PLAN_SCHEMA = "trainstack.smoke-plan/1"
 SERVICE_ACCOUNT = "smoke"
@@ -39,6 +39,7 @@ def smoke_run(args: SmokeTestArgs, name: str) -> RunPlan:
         cpu=node["cpu"],
         memory_gib=node["memory_gib"],
         env={key: slot(key) for key in _environment(args)},
+        secret_env=dict.fromkeys(LOGIN, slot("login_secret")),
         namespace=slot("namespace"),
         service_account=SERVICE_ACCOUNT,
         queue=slot("queue"),
@@ -73,7 +74,7 @@ def _devices(fabric: FabricOffer) -> dict[str, str]:
 def slot_values(args: SmokeTestArgs) -> dict[str, pulumi.Input[str]]:
     """What stands in the slots of a run but for NAME and CONFIG."""
     return {
-        **{key: args[key] for key in ("image", "namespace", "queue", "priority")},
+        **{key: args[key] for key in ("image", "namespace", "queue", "priority", "login_secret")},
         "claim": args.get("pvc_name", ""),
         **_environment(args),
     }

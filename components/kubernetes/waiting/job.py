@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +35,11 @@ class Waiting:
     image: pulumi.Input[str]
     limit_s: int
     """Seconds in which the program ends by itself."""
+    files: Mapping[str, str] = field(default_factory=dict)
+    """Modules that the program imports besides, by file name."""
+    environment: Mapping[str, str] = field(default_factory=dict)
+    """Variables of the pod."""
+    memory_mib: int = 128
 
 
 def program(module: str) -> dict[str, str]:
@@ -57,7 +62,7 @@ def waiting_job(
     child: Callable[..., pulumi.ResourceOptions],
 ) -> batch.v1.Job:
     """The Job, with its program: done when that ends well, failed with its words when it does not."""
-    files = program(waits.program)
+    files = {**program(waits.program), **waits.files}
     config_name = f"{waits.account}-{digest(*files.values())}"
     config = core.v1.ConfigMap(
         f"{name}-program",
@@ -122,9 +127,10 @@ def _pod(waits: Waiting, config: str, files: Sequence[str]) -> dict[str, Any]:
                 "working_dir": _ROOT,
                 "command": ["python", "-m", f"{_PACKAGE}.{waits.program}"],
                 "args": [word for key, value in given.items() for word in (f"--{key}", value)],
+                "env": [{"name": name, "value": value} for name, value in waits.environment.items()],
                 "resources": {
-                    "requests": {"cpu": "50m", "memory": "64Mi"},
-                    "limits": {"memory": "128Mi"},
+                    "requests": {"cpu": "50m", "memory": f"{waits.memory_mib // 2}Mi"},
+                    "limits": {"memory": f"{waits.memory_mib}Mi"},
                 },
                 "security_context": {
                     "allow_privilege_escalation": False,

@@ -9,6 +9,9 @@ from infra.errors import Problem
 # Source: botocore 1.44.5 eks/2017-11-01 ClusterName, read 2026-11-22.
 _CLUSTER_NAME: Final = re.compile(r"[0-9A-Za-z][0-9A-Za-z_-]{0,99}")
 _PRINCIPAL: Final = re.compile(r"arn:aws[a-z-]*:iam::\d{12}:(role|user)/\S+")
+# Where IAM Identity Center makes the roles of permission sets. Source: its user guide, "Referencing
+# permission sets in resource policies, Amazon EKS, and AWS KMS", read 2026-11-23.
+_PERMISSION_SETS: Final = "aws-reserved/sso.amazonaws.com/"
 _SESSION: Final = re.compile(
     r"arn:(?P<partition>aws[a-z-]*):sts::(?P<account>\d{12}):assumed-role/(?P<role>[^/]+)/.*"
 )
@@ -31,6 +34,22 @@ def admin_problems(path: str, principals: Sequence[str]) -> Iterator[Problem]:
         yield Problem(path, [], "without an administrator nobody can reach the cluster", fix)
     if len(set(principals)) != len(principals):
         yield Problem(path, list(principals), "a principal is named twice", "Name each once.")
+    yield from _form_problems(path, principals)
+
+
+def member_problems(
+    path: str, principals: Sequence[str], admins_path: str, admins: Sequence[str]
+) -> Iterator[Problem]:
+    """IAM roles or users that do not administer the cluster: each has one access entry in it."""
+    yield from _form_problems(path, principals)
+    for index, principal in enumerate(principals):
+        if principal in admins:
+            fix = f"Leave it out here, or take it out of {admins_path}."
+            rule = "administers the cluster, and one access entry cannot say both"
+            yield Problem(f"{path}[{index}]", principal, rule, fix, against=admins_path)
+
+
+def _form_problems(path: str, principals: Sequence[str]) -> Iterator[Problem]:
     for index, principal in enumerate(principals):
         session = _SESSION.fullmatch(principal)
         if session:
@@ -40,3 +59,7 @@ def admin_problems(path: str, principals: Sequence[str]) -> Iterator[Problem]:
         elif not _PRINCIPAL.fullmatch(principal):
             fix = "Write it like arn:aws:iam::123456789012:role/platform."
             yield Problem(f"{path}[{index}]", principal, "must be the ARN of an IAM role or user", fix)
+        elif "/AWSReservedSSO_" in principal and _PERMISSION_SETS not in principal:
+            rule = "the role of a permission set has a path, which its sessions do not show"
+            fix = f"`aws iam list-roles --path-prefix /{_PERMISSION_SETS}` shows its ARN."
+            yield Problem(f"{path}[{index}]", principal, rule, fix)

@@ -11,6 +11,7 @@ from infra.catalog.aws.model import (
     Accelerator,
     CapacityType,
     CpuFamily,
+    CpuType,
     Duration,
     EfaInterface,
     EksAddon,
@@ -30,6 +31,7 @@ from infra.catalog.limits import Limit, read_limits
 from infra.catalog.tables import CatalogError, by_key, read_rows
 
 EVERY_REGION = "*"
+_SMALL = {"medium": 1, "large": 2, "xlarge": 4}
 
 _Row = TypeVar("_Row")
 
@@ -105,6 +107,15 @@ class AwsCatalog:
         """The family of each CPU machine type such as "m6i.xlarge": types for a cluster's own services."""
         rows = read_rows(self._folder / "cpu_families.toml", "cpu_family", CpuFamily)
         return {f"{row.name}.{size}": row for row in rows for size in row.sizes}
+
+    def cpu_type(self, name: str) -> CpuType | None:
+        """A CPU machine type whose processors and memory follow from its size; None for any other."""
+        family, size = self.cpu_types.get(name), name.rpartition(".")[2]
+        if family is None or family.mib_per_vcpu is None:
+            return None
+        # Sizes count in units of four processors; a test holds that against the EC2 API.
+        vcpu = _SMALL.get(size) or 4 * int(size.removesuffix("xlarge"))
+        return CpuType(name, family.architecture, vcpu, vcpu * family.mib_per_vcpu)
 
     def offering_zones(self, machine: str, region: str) -> tuple[str, ...] | None:
         """Ids of the zones of a known region that offer a GPU or CPU type; None for an unknown type."""

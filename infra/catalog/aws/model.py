@@ -7,6 +7,7 @@ money is US dollars. `None` always means "no source says so": nothing here is gu
 import datetime
 import statistics
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, Field, model_validator
@@ -136,9 +137,20 @@ class CpuFamily(Fact):
 
     name: Name
     architecture: Literal["x86_64", "arm64"]
+    mib_per_vcpu: Count | None = None  # None: not the same in all sizes
     sizes: tuple[Name, ...]
     regions: tuple[Name, ...]
     without_zones: tuple[Name, ...]  # ids of the zones of these regions that do not offer it
+
+
+@dataclass(frozen=True)
+class CpuType:
+    """One CPU machine type of EC2, for a pool."""
+
+    name: str
+    architecture: Literal["x86_64", "arm64"]
+    vcpu: int
+    memory_mib: int
 
 
 class Endpoints(Fact):

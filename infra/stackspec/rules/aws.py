@@ -32,6 +32,13 @@ def administrators(_: StackSpec, cloud: AwsSpec) -> Iterator[Problem]:
     yield from access.admin_problems("on.admin_arns", cloud.admin_arns)
 
 
+def members(spec: StackSpec, cloud: AwsSpec) -> Iterator[Problem]:
+    """Members of teams are IAM roles or users that do not administer the cluster."""
+    for index, team in enumerate(spec.teams):
+        path = f"teams[{index}].members"
+        yield from access.member_problems(path, team.members, "on.admin_arns", cloud.admin_arns)
+
+
 def endpoints(spec: StackSpec, cloud: AwsSpec) -> Iterator[Problem]:
     """Interface endpoints are of services that have one."""
     yield from network.endpoint_problems("on.endpoints", spec.region, cloud.endpoints)
@@ -158,7 +165,15 @@ def quotas(spec: StackSpec, layout: MediumLayout) -> Iterator[Problem]:
             )
 
 
-RULES: tuple[Rule, ...] = (region, database, administrators, endpoints, log_retention, budgets)
+RULES: tuple[Rule, ...] = (
+    region,
+    database,
+    administrators,
+    members,
+    endpoints,
+    log_retention,
+    budgets,
+)
 MEDIUM_RULES: tuple[MediumRule, ...] = (
     zones,
     network_range,

@@ -6,7 +6,7 @@ from infra.catalog.kubernetes.kueue import name_problems
 from infra.errors import Problem
 from infra.naming import team_namespace
 from infra.stackspec import cron
-from infra.stackspec.stack import StackSpec
+from infra.stackspec.stack import StackSpec, TeamSpec
 
 Rule = Callable[[StackSpec], Iterator[Problem]]
 
@@ -14,6 +14,33 @@ Rule = Callable[[StackSpec], Iterator[Problem]]
 def team_names(spec: StackSpec) -> Iterator[Problem]:
     """Names of teams stay different after they are turned into Kubernetes names."""
     yield from name_problems("teams", [team.name for team in spec.teams], team_namespace)
+
+
+def team_members(spec: StackSpec) -> Iterator[Problem]:
+    """A login leads to one team."""
+    teams: dict[str, str] = {}
+    for index, team in enumerate(spec.teams):
+        for at, member in enumerate(team.members):
+            other = teams.get(member)
+            teams.setdefault(member, team.name)
+            if other is not None:
+                rule = "is named twice" if other == team.name else f"is a member of {other}, too"
+                yield Problem(f"teams[{index}].members[{at}]", member, rule, "Name each in one team, once.")
+
+
+def team_folders(spec: StackSpec) -> Iterator[Problem]:
+    """No two teams share a folder."""
+    owners: dict[str, TeamSpec] = {}
+    for index, team in enumerate(spec.teams):
+        try:
+            other = owners.setdefault(team.data_folder, team)
+        except ValueError:
+            continue  # `team_names` says so
+        # Of two names alike `team_names` speaks.
+        if other is not team and (team.folder or other.folder):
+            fix = "Choose another folder; a team that was renamed keeps the folder of its old name."
+            rule = f"is the folder of {other.name}"
+            yield Problem(f"teams[{index}].folder", team.data_folder, rule, fix)
 
 
 def budgets(spec: StackSpec) -> Iterator[Problem]:
@@ -50,4 +77,11 @@ def smoke_schedule(spec: StackSpec) -> Iterator[Problem]:
         yield Problem("smoke.schedule", wanted, rule, fix, against="smoke.enabled")
 
 
-RULES: tuple[Rule, ...] = (team_names, budgets, accepted_verdicts, smoke_schedule)
+RULES: tuple[Rule, ...] = (
+    team_names,
+    team_members,
+    team_folders,
+    budgets,
+    accepted_verdicts,
+    smoke_schedule,
+)

@@ -11,9 +11,9 @@ Target = tuple[str, str, str]
 """API group ("" for the core group), resource in the plural, namespace."""
 
 
-def may(cluster: Cluster, account: Account, verb: str, target: Target) -> bool:
-    """Whether an account may `verb` what `target` names."""
-    return any(_allows(rule, verb, target) for rule in _rules(cluster, account, target[2]))
+def may(cluster: Cluster, account: Account, verb: str, target: Target, name: str = "") -> bool:
+    """Whether an account may `verb` what `target` names, or of it the object `name` alone."""
+    return any(_allows(rule, verb, target, name) for rule in _rules(cluster, account, target[2]))
 
 
 def _rules(cluster: Cluster, account: Account, namespace: str) -> Iterator[Mapping[str, Any]]:
@@ -39,9 +39,9 @@ def _is(subject: Mapping[str, Any], account: Account) -> bool:
     return subject.get("name") in (groups if subject.get("kind") == "Group" else (user,))
 
 
-def _allows(rule: Mapping[str, Any], verb: str, target: Target) -> bool:
+def _allows(rule: Mapping[str, Any], verb: str, target: Target, name: str) -> bool:
     group, resource, _ = target
     asked = {"verbs": verb, "apiGroups": group, "resources": resource}
-    return not rule.get("resourceNames") and all(
+    return name in (rule.get("resourceNames") or (name,)) and all(
         value in (rule.get(key) or ()) or "*" in (rule.get(key) or ()) for key, value in asked.items()
     )

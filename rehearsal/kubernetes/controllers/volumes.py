@@ -133,17 +133,22 @@ class Volumes:
         if not systems:
             raise _unmountable(volume, f"file system {handle} does not exist")
         outputs = systems[0].outputs
-        for given, name in (("dnsname", "dnsName"), ("mountname", "mountName")):
-            if outputs.get(name) and attributes.get(given) != outputs[name]:
+        # A folder may follow the name (kubernetes-sigs/aws-fsx-csi-driver@5b227125 pkg/driver/node.go).
+        mounted, _, folder = str(attributes.get("mountname")).partition("/")
+        given = {"dnsname": ("dnsName", attributes.get("dnsname")), "mountname": ("mountName", mounted)}
+        for attribute, (name, value) in given.items():
+            if outputs.get(name) and value != outputs[name]:
                 raise _unmountable(
-                    volume, f"volumeAttributes.{given} is {attributes.get(given)!r}, not {outputs[name]!r}"
+                    volume, f"volumeAttributes.{attribute} is {value!r}, not {outputs[name]!r}"
                 )
         local = self._home / "fsx" / handle
         local.mkdir(parents=True, exist_ok=True)
         for record in self._cluster.state.find(type=_ASSOCIATION):
             if record.inputs.get("fileSystemId") == handle:
                 _link(local, record.inputs, self._home)
-        return local
+        if not (local / folder).is_dir():
+            raise _unmountable(volume, f"mount.lustre: /{folder}: No such file or directory")
+        return local / folder
 
 
 def bucket_folder(home: Path, bucket: str) -> Path:

@@ -40,6 +40,7 @@ SMOKE: SmokeTestArgs = {
     "pool_labels": LABELS,
     "tracking_url": "http://mlflow.mlflow.svc.cluster.local:5000",
     "environment": {},
+    "login_secret": "mlflow-login",
     "timeout_s": 900,
 }
 

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import pytest
+
 from components.kubernetes.queueing.quotas import TeamArgs
 from rehearsal.controlplane.api import Api
 from smoke_training.launchers import kubernetes
@@ -18,15 +20,18 @@ PLAN = RunPlan(
 )  # fmt: skip
 
 
-def launch(lab: Lab, plan: RunPlan, **notes: str) -> None:
-    """Start a run as the launcher renders it; `notes` say how its fake pods live."""
-    for body in kubernetes.job(plan):
+def launch(lab: Lab, plan: RunPlan, form: str = "job", **notes: str) -> str:
+    """Start a run as the launcher renders it; its Job. `notes` say how its fake pods live."""
+    for body in getattr(kubernetes, form)(plan):
         template: Any = body["spec"].get("template")
         if template:
             template["metadata"]["annotations"] = {
                 f"trainstack.dev/{key.replace('_', '-')}": value for key, value in notes.items()
             }
         lab.create(lab.namespaces["Research"], body)
+    job = plan.name if form == "job" else f"{plan.name}-node-0"
+    lab.jobs[job] = lab.namespaces["Research"]
+    return job
 
 
 def failed(lab: Lab, name: str) -> list[str]:
@@ -50,10 +55,11 @@ def test_a_preempted_run_is_queued_again_however_long_its_pods_take_to_go(api: A
         assert failed(lab, "train") == []
 
 
-def test_a_run_of_which_a_node_is_lost_is_queued_again_and_runs_elsewhere(api: Api) -> None:
+@pytest.mark.parametrize("form", ["job", "jobset"])
+def test_a_run_of_which_a_node_is_lost_is_queued_again_and_runs_elsewhere(api: Api, form: str) -> None:
     with machines(api, [A100], MACHINES), queues(api, [A100], TEAM) as lab:
-        launch(lab, PLAN)
-        gone, kept = lab.nodes("train", 2)
+        job = launch(lab, PLAN, form)
+        gone, kept = lab.nodes(job, 2)
         with lost(api, gone):
             eventually(lambda: lab.condition("train", "PodsReady").get("reason") == "WaitForRecovery")
             lab.age("train", "PodsReady", 2 * 60)
@@ -64,8 +70,8 @@ def test_a_run_of_which_a_node_is_lost_is_queued_again_and_runs_elsewhere(api: A
             lab.age("train", "PodsReady", 3 * 60)
             eventually(lambda: lab.evictions("train"), "the run is evicted")
             assert lab.evictions("train") == {"PodsReadyTimeout": 1}
-            eventually(lambda: lab.pods("train") == [], "its pods are stopped")
+            eventually(lambda: lab.pods(job) == [], "its pods are stopped")
             lab.again("train")
             (spare,) = {"a100-0", "a100-1", "a100-2"} - {gone, kept}
-            assert lab.nodes("train", 2) == sorted([kept, spare])
-            assert failed(lab, "train") == []
+            assert lab.nodes(job, 2) == sorted([kept, spare])
+            assert failed(lab, job) == []

@@ -2,16 +2,22 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import pytest
 
 from components.kubernetes.queueing.kueue import API_VERSION, GATE_NAMESPACE
 from components.kubernetes.queueing.quotas import TeamArgs
+from components.kubernetes.teams.claims import TeamClaims
+from components.kubernetes.volumes import VolumeArgs
 from rehearsal.controlplane.api import Access, Api, ApiError, Object
 from rehearsal.controlplane.certificates import Authority
 from rehearsal.controlplane.order import ControlPlane
+from tests.cluster.manifests import manifests
 from tests.cluster.queues.lab import Lab, flavor, machines, queues
+from tests.cluster.waiting import eventually
+from tests.components.graph import deploy_graph
 
 TEAMS: list[TeamArgs] = [{"name": "Research", "weight": 1}, {"name": "Vision", "weight": 1}]
 CPU = flavor("cpu", "g6.2xlarge", 2, gpus=0)
@@ -29,9 +35,15 @@ HIDDEN = [
 ]  # fmt: skip
 
 
+VOLUME: VolumeArgs = {
+    "capacity_gib": 1200,
+    "source": {"driver": "lustre.example.com", "handle": "fs-1", "mount_options": ["flock"]},
+}
+
+
 @dataclass
 class Tenants:
-    """Two teams with a Job and a Secret each; `research` is the connection of a member of the first."""
+    """Two teams with a Job, a Secret and a claim each; `research` connects a member of the first."""
 
     lab: Lab
     research: Api
@@ -47,12 +59,49 @@ def tenants(plane: ControlPlane, api: Api) -> Iterator[Tenants]:
             lab.submit(team, f"{team.lower()}-job")
             lab.nodes(f"{team.lower()}-job")
             api.create(secret(namespace))
+            for body in given(namespace):
+                api.create(body)
+                if body["kind"] == "ResourceQuota":
+                    # What the provider waits for: until the quota is counted, it refuses everything.
+                    eventually(partial(_counted, api, body), "the quota is counted")
         group = api.list(RBAC, "RoleBinding", own)[0]["subjects"][0]["name"]
         assert group.startswith("trainstack:team:research-")
         pair = Authority(plane.home / "certificates").sign("ada", (group,))
         access = Access(plane.access.server, plane.access.authority, pair.certificate, pair.key)
         with Api(access) as member:
+            # API servers learn of a policy a moment after it was made.
+            eventually(lambda: _policed(member, own), "the policies hold")
             yield Tenants(lab, member, own, other)
+        for namespace in (own, other):
+            api.delete("v1", "PersistentVolumeClaim", "checkpoints", namespace)
+            api.delete("v1", "PersistentVolume", f"{namespace}-checkpoints")
+
+
+def _counted(api: Api, quota: Object) -> bool:
+    metadata = quota["metadata"]
+    found = api.get("v1", "ResourceQuota", metadata["name"], metadata["namespace"])
+    return bool(found.get("status", {}).get("hard") == quota["spec"]["hard"])
+
+
+def _policed(mine: Api, own: str) -> bool:
+    """Whether the last one that was made holds."""
+    try:
+        mine.patch("v1", "Secret", "given", {"metadata": {"labels": {"mine": "yes"}}}, own)
+    except ApiError as error:
+        return error.code == 422
+    return False
+
+
+def given(namespace: str) -> list[Object]:
+    """What the stack puts into a team's namespace besides its queue."""
+
+    def program() -> dict[str, Any]:
+        made = TeamClaims("given", {"namespace": namespace, "volumes": {"checkpoints": VOLUME}})
+        return {"claims": made.claims}
+
+    login = secret(namespace)
+    login["metadata"] = {"name": "given", "namespace": namespace, "labels": {"trainstack.dev/given": "yes"}}
+    return [*manifests(deploy_graph(program)), login]
 
 
 def secret(namespace: str) -> Object:
@@ -69,12 +118,17 @@ def job(namespace: str, **pod: Any) -> Object:
     }  # fmt: skip
 
 
-def refused(attempt: Callable[..., Any], *args: Any, **more: Any) -> str:
+def refused(attempt: Callable[..., Any], *args: Any, code: int = 403, **more: Any) -> str:
     """Why the API server refused an attempt."""
     with pytest.raises(ApiError) as refusal:
         attempt(*args, **more)
-    assert refusal.value.code == 403, refusal.value
+    assert refusal.value.code == code, refusal.value
     return str(refusal.value)
+
+
+def refused_as_invalid(attempt: Callable[..., Any], *args: Any, **more: Any) -> str:
+    """Why an admission policy refused an attempt."""
+    return refused(attempt, *args, code=422, **more)
 
 
 def watched(mine: Api, version: str, kind: str, namespace: str) -> Object:
@@ -135,7 +189,12 @@ def test_members_cannot_give_themselves_more(tenants: Tenants) -> None:
     refused(mine.delete, API_VERSION, "LocalQueue", "default", own)
     refused(mine.delete, "v1", "LimitRange", "default-requests", own)
     refused(mine.delete, "v1", "ResourceQuota", "no-system-priority", own)
-    (workload,) = mine.list(API_VERSION, "Workload", own)
+    # That of the other test's Job may still be there: it goes in the background.
+    workload = next(
+        row
+        for row in mine.list(API_VERSION, "Workload", own)
+        if row["metadata"]["ownerReferences"][0]["name"] == "research-job"
+    )
     named = (API_VERSION, "Workload", workload["metadata"]["name"])
     refused(mine.patch, *named, {"spec": {"priority": 10**6}}, own)
     refused(mine.patch, *named, {"status": {}}, own, subresource="status")
@@ -166,3 +225,69 @@ def test_no_pod_of_a_team_ranks_with_those_of_the_system(tenants: Tenants, name:
     metadata = {"name": "first", "namespace": tenants.own}
     pod: Object = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
     assert "exceeded quota: no-system-priority" in refused(tenants.research.create, pod, dry_run=True)
+
+
+def claim(namespace: str, name: str, volume: str = "") -> Object:
+    spec = {
+        "accessModes": ["ReadWriteMany"], "storageClassName": "",
+        "resources": {"requests": {"storage": "1Gi"}}, **({"volumeName": volume} if volume else {}),
+    }  # fmt: skip
+    metadata = {"name": name, "namespace": namespace}
+    return {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": metadata, "spec": spec}
+
+
+def test_members_mount_what_was_given_and_can_neither_change_nor_add_to_it(tenants: Tenants) -> None:
+    mine, own = tenants.research, tenants.own
+    found = mine.get("v1", "PersistentVolumeClaim", "checkpoints", own)
+    assert found["spec"]["volumeName"] == f"{own}-checkpoints"
+    eventually(
+        lambda: mine.get("v1", "PersistentVolumeClaim", "checkpoints", own)["status"].get("phase") == "Bound",
+        "the claim is bound",
+    )
+    volumes = [{"name": "work", "persistentVolumeClaim": {"claimName": "checkpoints"}}]
+    mine.create(job(own, volumes=volumes), dry_run=True)
+    assert "exceeded quota: claims" in refused(mine.create, claim(own, "more"), dry_run=True)
+    for kind, name in (("PersistentVolumeClaim", "checkpoints"), ("Secret", "given")):
+        assert "the stack gave this" in refused_as_invalid(mine.delete, "v1", kind, name, own)
+        label = {"metadata": {"labels": {"trainstack.dev/given": None}}}
+        assert "the stack gave this" in refused_as_invalid(mine.patch, "v1", kind, name, label, own)
+    assert "the stack gave this" in refused_as_invalid(
+        mine.request, "DELETE", f"/api/v1/namespaces/{own}/persistentvolumeclaims"
+    )
+    spare = secret(own)
+    spare["metadata"] = {"name": "spare", "namespace": own}
+    mine.create(spare)
+    mine.delete("v1", "Secret", "spare", own)
+
+
+def test_a_volume_that_is_given_binds_to_no_claim_of_another_team(tenants: Tenants, namespace: str) -> None:
+    # As if there were no quota: by an administrator, who names the other team's volume.
+    api, volume = tenants.lab.api, f"{tenants.other}-checkpoints"
+    api.create(claim(namespace, "checkpoints", volume))
+    eventually(
+        lambda: any(
+            f'volume "{volume}" already bound to a different claim' in str(one.get("message"))
+            for one in api.list("v1", "Event", namespace)
+        ),
+        "the claim is refused its volume",
+    )
+    assert api.get("v1", "PersistentVolume", volume)["spec"]["claimRef"]["namespace"] == tenants.other
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        {"nfs": {"server": "fs-1.efs.us-east-1.amazonaws.com", "path": "/"}},
+        {"csi": {"driver": "efs.csi.aws.com"}},
+        {"iscsi": {"targetPortal": "10.0.0.1", "iqn": "iqn.2001-04.com.example:a", "lun": 0}},
+    ],
+)
+def test_a_pod_that_names_a_file_server_is_refused(tenants: Tenants, source: dict[str, Any]) -> None:
+    mine, own = tenants.research, tenants.own
+    pod: Object = {
+        "apiVersion": "v1", "kind": "Pod", "metadata": {"name": "mounts", "namespace": own},
+        "spec": job(own, volumes=[{"name": "all", **source}])["spec"]["template"]["spec"],
+    }  # fmt: skip
+    assert "mount a claim of the namespace" in refused_as_invalid(mine.create, pod, dry_run=True)
+    harmless = [{"name": "tmp", "emptyDir": {}}, {"name": "none"}]
+    mine.create({**pod, "spec": {**pod["spec"], "volumes": harmless}}, dry_run=True)

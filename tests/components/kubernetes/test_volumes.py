@@ -44,7 +44,11 @@ def test_a_lustre_volume_is_shared_static_and_kept() -> None:
 def test_the_claim_is_bound_to_that_volume_and_to_no_class() -> None:
     made = volume(LUSTRE)
     claim = made.find("PersistentVolumeClaim")
-    assert claim["metadata"] == {"name": "checkpoints", "namespace": "trainstack-smoke"}
+    assert claim["metadata"] == {
+        "name": "checkpoints",
+        "namespace": "trainstack-smoke",
+        "labels": {"trainstack.dev/given": "yes"},
+    }
     assert claim["spec"]["volumeName"] == "trainstack-smoke-checkpoints"
     assert claim["spec"]["storageClassName"] == ""
     assert claim["spec"]["resources"] == {"requests": {"storage": "1200Gi"}}

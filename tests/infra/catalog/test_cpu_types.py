@@ -26,3 +26,12 @@ def test_types_are_offered_where_the_table_says(region: str) -> None:
     assert len(facts.region(region).zone_ids) == len(facts.region(region).zones)
     for name in facts.cpu_types:
         assert set(facts.offering_zones(name, region) or ()) == offered.get(name, set()), name
+
+
+def test_processors_and_memory_are_those_of_the_size() -> None:
+    known = {name: found for name in facts.cpu_types if (found := facts.cpu_type(name))}
+    assert "m6i.4xlarge" in known and "t3.large" not in known
+    for name, machine in known.items():
+        api = INSTANCE_TYPES[name]
+        assert machine.vcpu == api["VCpuInfo"]["DefaultVCpus"], name
+        assert machine.memory_mib == api["MemoryInfo"]["SizeInMiB"], name

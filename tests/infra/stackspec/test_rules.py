@@ -8,6 +8,7 @@ import pytest
 from infra import stackspec
 from tests.infra.stackspec.stack_files import Values, paths, problems
 
+_ADA = "arn:aws:iam::123456789012:user/ada"
 BROKEN: dict[str, tuple[Any, ...]] = {
     "efa on a type without it": (("layout", "pools", 0, "machine"), "g5.xlarge", "layout.pools[0].rdma"),
     "efa over several zones": (
@@ -61,6 +62,48 @@ BROKEN: dict[str, tuple[Any, ...]] = {
         ("on", "admin_arns"),
         ["arn:aws:sts::123456789012:assumed-role/admin/session"],
         "on.admin_arns[0]",
+    ),
+    "a member of no known form": (("teams", 0, "members"), ["ada"], "teams[0].members[0]"),
+    "a session as member": (
+        ("teams", 0, "members"),
+        ["arn:aws:sts::123456789012:assumed-role/AWSReservedSSO_Ml_0123456789abcdef/ada"],
+        "teams[0].members[0]",
+    ),
+    "a permission set without its path": (
+        ("teams", 0, "members"),
+        ["arn:aws:iam::123456789012:role/AWSReservedSSO_Ml_0123456789abcdef"],
+        "teams[0].members[0]",
+    ),
+    "a permission set itself": (
+        ("teams", 0, "members"),
+        ["arn:aws:sso:::permissionSet/ssoins-1234/ps-5678"],
+        "teams[0].members[0]",
+    ),
+    "an administrator as member": (
+        ("teams", 0, "members"),
+        ["arn:aws:iam::123456789012:role/platform"],
+        "teams[0].members[0]",
+    ),
+    "a member named twice": (
+        ("teams", 0, "members"),
+        [_ADA, _ADA],
+        "teams[0].members[1]",
+    ),
+    "a member of two teams": (
+        ("teams",),
+        [
+            {"name": "A", "gpus": {}, "monthly_budget_usd": 1, "members": [_ADA]},
+            {"name": "B", "gpus": {}, "monthly_budget_usd": 1, "members": [_ADA]},
+        ],
+        "teams[1].members[0]",
+    ),
+    "a folder of two teams": (
+        ("teams",),
+        [
+            {"name": "Vision", "gpus": {}, "monthly_budget_usd": 1},
+            {"name": "Video", "gpus": {}, "monthly_budget_usd": 1, "folder": "vision"},
+        ],
+        "teams[1].folder",
     ),
     "a reservation of no known form": (
         ("layout", "pools", 0, "purchase"),

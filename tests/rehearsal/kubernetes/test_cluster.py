@@ -288,13 +288,12 @@ def test_the_real_mlflow_server_and_a_client_job(rehearsed: Rehearsed) -> None:
     rehearsed.config_map("serve", {"main.py": program.read_text(), store.name: store.read_text()})
     names = "mlflow.lab.svc.cluster.local:5000,mlflow.lab.svc:5000,localhost:*"
     env: dict[str, str] = {
-        "HOST": "$(POD_IP)", "PORT": "5000", "WORKERS": "1", "AWS_REGION": "eu-central-1", "HOME": "/tmp",
+        "HOST": "0.0.0.0", "PORT": "5000", "WORKERS": "1", "AWS_REGION": "eu-central-1", "HOME": "/tmp",
         "DATABASE_URI": f"postgresql+psycopg2://{{username}}:{{password}}@{host}:5432/mlflow?sslmode=require",
         "DATABASE_SECRET": database, "ADMIN_SECRET": admin, "ALLOWED_HOSTS": names,
         "ARTIFACTS_DESTINATION": "s3://artifacts/mlflow",
     }  # fmt: skip
     variables: list[dict[str, Any]] = [{"name": name, "value": value} for name, value in env.items()]
-    variables.insert(0, {"name": "POD_IP", "valueFrom": {"fieldRef": {"fieldPath": "status.podIP"}}})
     container = {
         "env": variables,
         "ports": [{"name": "http", "containerPort": 5000}],

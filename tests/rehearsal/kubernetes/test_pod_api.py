@@ -5,7 +5,17 @@ import json
 import pytest
 
 from rehearsal.core.model import InitFailedError
-from tests.rehearsal.kubernetes.harness import ACCOUNT_KIND, JOB, RELEASE, Rehearsed, job, script_pod
+from rehearsal.kubernetes.clusters import resolve
+from rehearsal.workloads.translate import Pod
+from tests.rehearsal.kubernetes.harness import (
+    ACCOUNT_KIND,
+    JOB,
+    NAMESPACE,
+    RELEASE,
+    Rehearsed,
+    job,
+    script_pod,
+)
 
 ROLE, BINDING, WIDE_ROLE, WIDE_BINDING = (
     f"kubernetes:rbac.authorization.k8s.io/v1:{kind}"
@@ -113,3 +123,44 @@ def test_a_pod_reads_and_asks_what_its_roles_allow(reader: Rehearsed) -> None:
 
 def test_a_token_of_nobody_reads_nothing(reader: Rehearsed) -> None:
     assert reader.cloud._pod_api.answer("guess", next(iter(PATHS)))[0] == 401
+
+
+def test_a_pod_keeps_the_secret_that_its_role_names_until_the_namespace_goes(rehearsed: Rehearsed) -> None:
+    rehearsed.namespace()
+    place = {"name": "writer", "namespace": "lab"}
+    named = {"apiGroups": [""], "resources": ["secrets"], "resourceNames": ["login"]}
+    rules = [
+        {**named, "verbs": ["get", "update"]},
+        {"apiGroups": [""], "resources": ["secrets"], "verbs": ["create"]},
+    ]
+    rehearsed.create(ROLE, {"metadata": place, "rules": rules}, "role")
+    subject = {"kind": "ServiceAccount", "name": "writer", "namespace": "lab"}
+    reference = {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "writer"}
+    rehearsed.create(BINDING, {"metadata": place, "roleRef": reference, "subjects": [subject]}, "binding")
+    api, cluster = rehearsed.cloud._pod_api, resolve(rehearsed.state, rehearsed.config)
+    assert cluster
+    pod = Pod("lab", "p", "u", "127.0.0.1", {"serviceAccountName": "writer"})
+    token = api.token(cluster, pod).decode()
+
+    def secret(text: str, name: str = "login") -> dict[str, object]:
+        metadata = {"name": name, "namespace": "lab"}
+        return {"kind": "Secret", "metadata": metadata, "data": {"word": text}}
+
+    path = "/api/v1/namespaces/lab/secrets"
+    assert api.answer(token, f"{path}/login")[0] == 404
+    assert api.answer(token, f"{path}/login", secret("b2xk"), "PUT")[0] == 404
+    assert api.answer(token, path, secret("b2xk"), "POST")[0] == 201
+    assert api.answer(token, path, secret("bmV3"), "POST")[0] == 409
+    assert api.answer(token, f"{path}/login")[1]["data"] == {"word": "b2xk"}
+    assert api.answer(token, f"{path}/login", secret("bmV3"), "PUT")[0] == 200
+    assert api.answer(token, f"{path}/login")[1]["data"] == {"word": "bmV3"}
+    assert api.answer(token, path, secret("b2xk", "other"), "POST")[0] == 201
+    for target, new, method in (
+        (f"{path}/other", None, "GET"),
+        (f"{path}/other", secret("bmV3", "other"), "PUT"),
+        (path, None, "GET"),
+        ("/api/v1/namespaces/else/secrets", secret("b2xk"), "POST"),
+    ):
+        assert api.answer(token, target, new, method)[0] == 403, target
+    rehearsed.cloud.delete(rehearsed.call(NAMESPACE, "lab"), "lab", {})
+    assert not list(rehearsed.state.find(name="login"))

@@ -147,12 +147,14 @@ def test_the_plan_of_a_container() -> None:
         "args": ["--plan", "$(PLAN)"],
         "env": [
             {"name": "PLAN", "value": "/opt/app/plan.json"},
+            {"name": "HOST", "value": "0.0.0.0"},
             {"name": "GLOO_SOCKET_IFNAME", "value": "eth0"},
         ],
     }
     made = plan(container, POD, around(injected={"AWS_ENDPOINT_URL": "http://127.0.0.1:1"}))
     assert made.argv == (sys.executable, "/home/pods/app/main.zip", "--plan", "/home/pods/app/plan.json")
     assert made.env["PLAN"] == "/home/pods/app/plan.json"
+    assert made.env["HOST"] == POD.ip, "all addresses of a pod are its own one here"
     assert made.env["GLOO_SOCKET_IFNAME"] == "lo"
     assert made.env["AWS_ENDPOINT_URL"] == "http://127.0.0.1:1"
     assert made.env["HOSTNAME"] == "gate-1"

@@ -18,6 +18,7 @@ from mlflow.entities import Run
 from smoke_training import cli, evidence
 from smoke_training.evidence.world import Lookup
 from smoke_training.judges.run.baseline import fingerprint
+from smoke_training.launchers.validation import EXPERIMENT
 from smoke_training.record import book, fields, tracking
 from smoke_training.record.mlflow import connect
 from smoke_training.statistics import baseline
@@ -206,7 +207,7 @@ def test_a_server_that_answers_byte_by_byte_is_left_in_time() -> None:
 def test_recording_again_completes_and_repeats_nothing(client: mlflow.MlflowClient, address: str) -> None:
     result = results.passed(run_id="4" * 16)
     server = connect(variables(address), 30)
-    experiment = server.experiment(fields.EXPERIMENT)
+    experiment = server.experiment(EXPERIMENT)
     cut = server.create_run(experiment, "cut off", 0, fields.tags(result))  # the launcher died here
     first = recorded(address, result, lines())
     client.set_tag(cut.id, "trainstack.accepted", "a person's answer")

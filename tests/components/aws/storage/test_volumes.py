@@ -17,11 +17,14 @@ def test_lustre_is_mounted_by_its_names_with_locks_that_all_nodes_see() -> None:
         "attributes": {"dnsname": "fs-1.fsx.local", "mountname": "abc"},
         "mount_options": ["flock"],
     }
+    part = lustre_source(system, "checkpoints/teams/vision")["attributes"]
+    _, found = deploy(lambda: {"mountname": pulumi.Output.from_input(part["mountname"])})
+    assert found["mountname"] == "abc/checkpoints/teams/vision"
 
 
-def test_efs_is_encrypted_on_the_way_and_may_use_an_access_point() -> None:
-    plain, pointed = efs_source("fs-2"), efs_source("fs-2", "fsap-3")
+def test_efs_is_mounted_through_an_access_point_encrypted_on_the_way_and_by_name() -> None:
+    pointed = efs_source("fs-2", "fsap-3")
     _, found = deploy(lambda: {"handle": pulumi.Output.from_input(pointed["handle"])})
-    assert (plain["handle"], found["handle"]) == ("fs-2", "fs-2::fsap-3")
-    assert plain["driver"] == pointed["driver"] == "efs.csi.aws.com"
-    assert plain["mount_options"] == pointed["mount_options"] == ["tls"]
+    assert found["handle"] == "fs-2::fsap-3"
+    assert pointed["driver"] == "efs.csi.aws.com"
+    assert pointed["mount_options"] == ["tls", "iam"]

@@ -139,14 +139,18 @@ def actions(policy: str, resource: str) -> set[str]:
 
 def test_role_is_for_one_service_account_of_one_cluster() -> None:
     cloud, _ = made()
-    trust = json.loads(cloud.one("aws:iam/role:Role").properties["assumeRolePolicy"])["Statement"][0]
+    trust = json.loads(cloud.one("aws:iam/role:Role", "mlflow-role").properties["assumeRolePolicy"])[
+        "Statement"
+    ][0]
     assert trust["Principal"] == {"Service": "pods.eks.amazonaws.com"}
     assert trust["Condition"]["StringEquals"] == {
         "aws:RequestTag/eks-cluster-arn": EKS,
         "aws:RequestTag/kubernetes-namespace": "mlflow",
         "aws:RequestTag/kubernetes-service-account": "mlflow",
     }
-    association = cloud.one("aws:eks/podIdentityAssociation:PodIdentityAssociation").properties
+    association = cloud.one(
+        "aws:eks/podIdentityAssociation:PodIdentityAssociation", "mlflow-identity"
+    ).properties
     account = cloud.one("kubernetes:core/v1:ServiceAccount").properties["metadata"]
     assert (association["namespace"], association["serviceAccount"]) == ("mlflow", account["name"])
     assert association["clusterName"] == "dev-aws"
@@ -154,7 +158,7 @@ def test_role_is_for_one_service_account_of_one_cluster() -> None:
 
 def test_role_reads_two_secrets_fills_one_and_never_deletes_artifacts() -> None:
     cloud, outputs = made()
-    policy = cloud.one("aws:iam/rolePolicy:RolePolicy").properties["policy"]
+    policy = cloud.one("aws:iam/rolePolicy:RolePolicy", "mlflow-rights").properties["policy"]
     assert actions(policy, MASTER) == {"secretsmanager:GetSecretValue"}
     assert actions(policy, outputs["admin"]) == {
         "secretsmanager:GetSecretValue",
@@ -194,11 +198,13 @@ def test_server_knows_its_database_its_secrets_and_its_bucket() -> None:
 
 def test_another_namespace_moves_everything() -> None:
     cloud, outputs = made(namespace="tracking")
-    association = cloud.one("aws:eks/podIdentityAssociation:PodIdentityAssociation").properties
+    association = cloud.one(
+        "aws:eks/podIdentityAssociation:PodIdentityAssociation", "mlflow-identity"
+    ).properties
     assert association["namespace"] == "tracking"
     assert (
         '"aws:RequestTag/kubernetes-namespace": "tracking"'
-        in (cloud.one("aws:iam/role:Role").properties["assumeRolePolicy"])
+        in (cloud.one("aws:iam/role:Role", "mlflow-role").properties["assumeRolePolicy"])
     )
     assert outputs["url"] == "http://mlflow.tracking.svc.cluster.local:5000"
 
@@ -229,3 +235,16 @@ def test_children_use_the_providers_of_their_cloud() -> None:
         if asked.provider and not asked.type.startswith("pulumi:providers:")
     }
     assert used == {("aws", "account"), ("kubernetes", "cluster")}
+
+
+def test_what_makes_users_reads_the_first_one_and_nothing_else() -> None:
+    cloud, outputs = made()
+    policy = cloud.one("aws:iam/rolePolicy:RolePolicy", "logins-rights").properties["policy"]
+    assert actions(policy, outputs["admin"]) == {"secretsmanager:GetSecretValue"}
+    assert {resource for s in json.loads(policy)["Statement"] for resource in s["Resource"]} == {
+        outputs["admin"],
+        KEY,
+    }
+    association = cloud.one("aws:eks/podIdentityAssociation:PodIdentityAssociation", "logins-identity")
+    place = (association.properties["namespace"], association.properties["serviceAccount"])
+    assert place == ("trainstack-logins", "logins")

@@ -43,7 +43,7 @@ def made() -> Graph:
 
 
 def test_kueue_is_the_pinned_oci_chart_in_a_namespace_of_its_own(made: Graph) -> None:
-    release = made.find("Release")
+    release = made.find("Release", "-kueue")
     assert release["chart"] == "oci://registry.k8s.io/kueue/charts/kueue"
     assert release["version"] == "0.19.2"
     assert "repositoryOpts" not in release
@@ -53,6 +53,12 @@ def test_kueue_is_the_pinned_oci_chart_in_a_namespace_of_its_own(made: Graph) ->
     assert release["values"]["enablePrometheus"] is False
     assert made.find("Namespace", "kueue-namespace")["metadata"]["name"] == "kueue-system"
     assert "Namespace:dev-queueing-kueue-namespace" in made.edges["Release:dev-queueing-kueue"]
+
+
+def test_jobset_is_there_before_kueue_looks_for_what_it_queues(made: Graph) -> None:
+    release = made.find("Release", "-jobset")
+    assert (release["name"], release["namespace"]) == ("jobset", "jobset-system")
+    assert "Release:dev-queueing-kueue-jobset" in made.edges["Release:dev-queueing-kueue"]
 
 
 def test_every_team_gets_a_namespace_that_is_queued_tracked_and_closed(made: Graph) -> None:
@@ -66,6 +72,7 @@ def test_every_team_gets_a_namespace_that_is_queued_tracked_and_closed(made: Gra
     }
     assert set(made.all("Namespace")) == {
         "dev-queueing-kueue-namespace",
+        "dev-queueing-kueue-jobset-namespace",
         "dev-queueing-smoke-namespace",
         "dev-queueing-team-research-namespace",
         "dev-queueing-team-product-namespace",
@@ -172,7 +179,7 @@ def test_outputs_name_what_jobs_need(made: Graph) -> None:
 def test_monitoring_and_claims_reach_the_controller() -> None:
     claimed: FlavorArgs = {**gpu_flavor(), "fabric": {**fabric(4), "device_class": "adapters.example.com"}}
     given: QueueingArgs = {**args(), "flavors": [claimed], "service_monitor": True}
-    values = queueing(given).find("Release")["values"]
+    values = queueing(given).find("Release", "-kueue")["values"]
     config = json.loads(values["managerConfig"]["controllerManagerConfigYaml"])
     assert values["enablePrometheus"] is True
     assert config["resources"]["deviceClassMappings"] == [
@@ -189,13 +196,14 @@ def test_shares_that_do_not_fit_create_nothing() -> None:
 
 
 def test_a_job_without_a_queue_is_refused_where_jobs_are_queued(made: Graph) -> None:
-    spec = made.find("ValidatingAdmissionPolicy")["spec"]
+    spec = made.find("ValidatingAdmissionPolicy", "trainstack-queued")["spec"]
     assert spec["matchConstraints"]["namespaceSelector"] == {
         "matchLabels": {"trainstack.dev/queueing": "required"}
     }
     queued = [row["resources"] for row in spec["matchConstraints"]["resourceRules"]]
     assert queued == [["pods"], ["jobs"], ["jobsets"], ["trainjobs"]]
-    assert made.find("ValidatingAdmissionPolicyBinding")["spec"]["validationActions"] == ["Deny"]
+    for binding in made.all("ValidatingAdmissionPolicyBinding").values():
+        assert binding["spec"]["validationActions"] == ["Deny"]
 
 
 def test_no_pod_of_a_team_has_a_priority_of_the_system(made: Graph) -> None:

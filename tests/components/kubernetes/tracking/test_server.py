@@ -148,10 +148,10 @@ def test_probes_ask_what_needs_no_user() -> None:
     assert startup["periodSeconds"] * startup["failureThreshold"] >= 300
 
 
-def test_pod_ip_is_known_before_it_is_used() -> None:
-    names = [variable["name"] for variable in pod_and_container(made()[0])[1]["env"]]
-    assert names.index("POD_IP") < names.index("HOST")
-    assert len(names) == len(set(names))
+def test_the_server_also_answers_a_port_forward_which_comes_in_on_the_loopback() -> None:
+    variables = {row["name"]: row["value"] for row in pod_and_container(made()[0])[1]["env"]}
+    assert variables["HOST"] == "0.0.0.0"
+    assert {"localhost:*", "127.0.0.1:*"} <= set(variables["ALLOWED_HOSTS"].split(","))
 
 
 def test_url_is_a_name_the_server_accepts() -> None:

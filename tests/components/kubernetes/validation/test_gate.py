@@ -40,7 +40,8 @@ def args() -> SmokeTestArgs:
         "node": NODE,
         "pool_labels": {"trainstack.dev/pool": "a100"},
         "tracking_url": "http://mlflow.mlflow.svc.cluster.local:5000",
-        "environment": {"CREDENTIALS": "secret:mlflow", "REGION": "here"},
+        "environment": {"REGION": "here"},
+        "login_secret": "mlflow-login",
         "timeout_s": 900,
     }
 
@@ -160,7 +161,12 @@ def test_the_container_follows_the_launchers_contract(made: Graph) -> None:
     assert env["WORK_DIR"] == f"/checkpoints/smoke/{name}"
     assert env["TERMINATION_MESSAGE_PATH"] == "/dev/termination-log"
     assert env["MLFLOW_TRACKING_URI"] == "http://mlflow.mlflow.svc.cluster.local:5000"
-    assert (env["CREDENTIALS"], env["REGION"]) == ("secret:mlflow", "here")
+    assert env["REGION"] == "here"
+    login = [row for row in container(made)["env"] if row["name"].startswith("MLFLOW_TRACKING_")][1:]
+    assert [row["valueFrom"]["secretKeyRef"] for row in login] == [
+        {"name": "mlflow-login", "key": "MLFLOW_TRACKING_USERNAME"},
+        {"name": "mlflow-login", "key": "MLFLOW_TRACKING_PASSWORD"},
+    ]
     (rank,) = [entry for entry in container(made)["env"] if entry["name"] == "NODE_RANK"]
     assert rank["valueFrom"]["fieldRef"]["fieldPath"] == (
         "metadata.annotations['batch.kubernetes.io/job-completion-index']"

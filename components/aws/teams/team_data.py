@@ -1,0 +1,116 @@
+"""A team's part of the buckets and of the homes, which no other team can read."""
+
+from typing import NotRequired, TypedDict
+
+import pulumi
+import pulumi_aws as aws
+
+from components.aws import iam
+from components.aws.pod_role import AwsPodRole
+from components.base import Component
+
+# Below this folder every team has its own, in every bucket and file system.
+TEAMS = "teams"
+# What every team may read, in the bucket of the datasets.
+SHARED = "shared"
+# What pods are that name no service account: a job needs no word about its rights.
+SERVICE_ACCOUNT = "default"
+# Whatever user a container runs as, the access point writes as this one: members share their files.
+_USER_ID = 1000
+
+
+class AwsTeamDataArgs(TypedDict):
+    """Whose pods get which data."""
+
+    region: str
+    cluster_name: pulumi.Input[str]
+    cluster_arn: pulumi.Input[str]
+    namespace: str
+    """The team's namespace."""
+    folder: str
+    """Name of the team's folder in buckets and file systems."""
+    checkpoint_bucket_arn: pulumi.Input[str]
+    dataset_bucket_arn: pulumi.Input[str]
+    kms_key_arn: pulumi.Input[str]
+    """The key of the buckets."""
+    homes_file_system_id: NotRequired[pulumi.Input[str]]
+    """EFS file system of the homes. Default: the team has no home."""
+
+
+class AwsTeamData(Component):
+    """A role for the pods of the team's namespace, and an access point to the team's home.
+
+    The role reads `shared/` and `teams/<folder>/` of the datasets, and reads, writes and deletes below
+    `teams/<folder>/` of the checkpoints (deleted versions can be restored for a while); nothing else.
+
+    Data outlives all of this: when the team goes, or gets another folder, its objects and files stay where
+    they are, and an administrator reaches them.
+    """
+
+    role_arn: pulumi.Output[str]
+    """The role; what uses it comes after its rights."""
+
+    def __init__(self, name: str, args: AwsTeamDataArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        super().__init__(name, opts)
+        role = AwsPodRole(
+            f"{name}-pods",
+            {
+                "cluster_name": args["cluster_name"],
+                "cluster_arn": args["cluster_arn"],
+                "namespace": args["namespace"],
+                "service_account": SERVICE_ACCOUNT,
+                "policy": pulumi.Output.all(
+                    checkpoints=args["checkpoint_bucket_arn"],
+                    datasets=args["dataset_bucket_arn"],
+                    key_arn=args["kms_key_arn"],
+                ).apply(lambda known: team_rights(region=args["region"], folder=args["folder"], **known)),
+            },
+            self.child(),
+        )
+        self.role_arn = role.role_arn
+        # A plain attribute: None without homes.
+        self.access_point_id = self._home(name, args)
+        self.register_outputs({"role_arn": self.role_arn, "access_point_id": self.access_point_id})
+
+    def _home(self, name: str, args: AwsTeamDataArgs) -> pulumi.Output[str] | None:
+        """A door to one folder, which EFS makes at the first mount; nothing outside of it can be seen."""
+        if "homes_file_system_id" not in args:
+            return None
+        point = aws.efs.AccessPoint(
+            f"{name}-home",
+            file_system_id=args["homes_file_system_id"],
+            posix_user={"uid": _USER_ID, "gid": _USER_ID},
+            root_directory={
+                "path": f"/{TEAMS}/{args['folder']}",
+                "creation_info": {"owner_uid": _USER_ID, "owner_gid": _USER_ID, "permissions": "0770"},
+            },
+            opts=self.child(),
+        )
+        return point.id
+
+
+def team_rights(*, region: str, folder: str, checkpoints: str, datasets: str, key_arn: str) -> str:
+    """The role's policy; the key works only through S3."""
+    own = f"{TEAMS}/{folder}"
+    key = {
+        **iam.allow(["kms:Decrypt", "kms:GenerateDataKey"], [key_arn]),
+        "Condition": {"StringEquals": {"kms:ViaService": [f"s3.{region}.amazonaws.com"]}},
+    }
+    reading = iam.allow(["s3:GetObject"], [f"{datasets}/{SHARED}/*", f"{datasets}/{own}/*"])
+    writing = iam.allow(
+        [
+            "s3:AbortMultipartUpload",
+            "s3:DeleteObject",
+            "s3:GetObject",
+            "s3:ListMultipartUploadParts",
+            "s3:PutObject",
+        ],
+        [f"{checkpoints}/{own}/*"],
+    )
+    return iam.document(_listing(datasets, SHARED, own), reading, _listing(checkpoints, own), writing, key)
+
+
+def _listing(bucket: str, *folders: str) -> dict[str, object]:
+    """Only below these folders: names of objects tell about their owners, too."""
+    prefixes = [f"{folder}/*" for folder in folders]
+    return {**iam.allow(["s3:ListBucket"], [bucket]), "Condition": {"StringLike": {"s3:prefix": prefixes}}}

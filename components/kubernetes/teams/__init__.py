@@ -1,0 +1,1 @@
+"""What a team has in its namespace besides its queue."""

@@ -1,0 +1,115 @@
+"""Folders of a shared file system, made before anything mounts them."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, TypedDict
+
+import pulumi
+from pulumi_kubernetes import batch, core, meta
+
+from components.base import Component
+from components.kubernetes.volumes import SharedVolume, VolumeArgs
+from components.kubernetes.waiting.job import digest
+from components.ordering import after
+
+# Apart from everything else: whoever may start a pod here reads the whole file system.
+NAMESPACE = "trainstack-storage"
+NAME = "make-folders"
+_CLAIM, _MOUNT, _PROGRAM = "everything", "/volume", "/opt/trainstack"
+_LIMIT_S = 600
+
+
+class SharedFoldersArgs(TypedDict):
+    """Arguments of `SharedFolders`."""
+
+    volume: VolumeArgs
+    """The whole file system."""
+    folders: Sequence[str]
+    """Paths of the folders on it."""
+    image: pulumi.Input[str]
+    """Image with Python, by digest, that the platform's own nodes run."""
+
+
+class SharedFolders(Component):
+    """A Job that makes the folders; another list of them is another Job. Nothing is ever deleted."""
+
+    folders: pulumi.Output[Sequence[str]]
+    """The folders; what uses them comes after they exist."""
+
+    def __init__(
+        self, name: str, args: SharedFoldersArgs, opts: pulumi.ResourceOptions | None = None
+    ) -> None:
+        super().__init__(name, opts)
+        space = core.v1.Namespace(
+            f"{name}-namespace",
+            # Not `restricted`: the folders of a new file system can be made by root only.
+            metadata=meta.v1.ObjectMetaArgs(
+                name=NAMESPACE, labels={"pod-security.kubernetes.io/enforce": "baseline"}
+            ),
+            opts=self.child(),
+        )
+        inside = pulumi.ResourceOptions(depends_on=[space])
+        text = Path(__file__).with_name("make_folders.py").read_text(encoding="utf-8")
+        program = core.v1.ConfigMap(
+            f"{name}-program",
+            metadata=meta.v1.ObjectMetaArgs(name=f"{NAME}-{digest(text)}", namespace=NAMESPACE),
+            data={"make_folders.py": text},
+            immutable=True,
+            opts=self.child(inside),
+        )
+        volume = SharedVolume(
+            f"{name}-volume",
+            {"namespace": NAMESPACE, "claim": _CLAIM, **args["volume"]},
+            self.child(inside),
+        )
+        # Any: mypy needs 10 GB and more for a literal against the SDK's nested types.
+        spec: Any = {
+            "backoff_limit": 3,
+            "active_deadline_seconds": _LIMIT_S,
+            "template": {"spec": _pod(args, volume.claim_name, program.metadata.name)},
+        }
+        job = batch.v1.Job(
+            f"{name}-job",
+            metadata={
+                "name": f"{NAME}-{digest(text, *args['folders'])}",
+                "namespace": NAMESPACE,
+                "annotations": {"pulumi.com/replaceUnready": "true"},
+            },
+            spec=spec,
+            opts=self.child(),
+        )
+        self.folders = after(pulumi.Output.from_input(list(args["folders"])), [job])
+        self.register_outputs({"folders": self.folders})
+
+
+def _pod(args: SharedFoldersArgs, claim: pulumi.Input[str], program: pulumi.Input[str]) -> dict[str, Any]:
+    return {
+        "restart_policy": "Never",
+        "automount_service_account_token": False,
+        "security_context": {"run_as_user": 0, "seccomp_profile": {"type": "RuntimeDefault"}},
+        "containers": [
+            {
+                "name": "folders",
+                "image": args["image"],
+                "command": ["python", f"{_PROGRAM}/make_folders.py"],
+                "args": [_MOUNT, *args["folders"]],
+                "resources": {
+                    "requests": {"cpu": "50m", "memory": "64Mi"},
+                    "limits": {"memory": "128Mi"},
+                },
+                "security_context": {
+                    "allow_privilege_escalation": False,
+                    "read_only_root_filesystem": True,
+                    "capabilities": {"drop": ["ALL"]},
+                },
+                "volume_mounts": [
+                    {"name": "program", "mount_path": _PROGRAM, "read_only": True},
+                    {"name": "volume", "mount_path": _MOUNT},
+                ],
+            }
+        ],
+        "volumes": [
+            {"name": "program", "config_map": {"name": program}},
+            {"name": "volume", "persistent_volume_claim": {"claim_name": claim}},
+        ],
+    }

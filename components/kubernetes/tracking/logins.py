@@ -1,0 +1,147 @@
+"""A user of the tracking server for every namespace that needs one, its login in a Secret there."""
+
+import json
+from collections.abc import Sequence
+from typing import TypedDict
+
+import pulumi
+from pulumi_kubernetes import core, meta, networking, rbac
+
+from components.base import Component
+from components.kubernetes.queueing.tenancy import GIVEN, GIVEN_LABEL, TRACKING_LABEL
+from components.kubernetes.tracking.pod import GrantsArgs
+from components.kubernetes.waiting.job import Waiting, digest, program, waiting_job
+from components.kubernetes.waiting.logins import SECRET
+from components.ordering import after
+
+NAMESPACE = "trainstack-logins"
+ACCOUNT = "logins"
+# The server answers when this begins; a database that pauses takes a quarter of a minute to wake up.
+LIMIT_S = 300
+# Python with the library of the cloud.
+_MEMORY_MIB = 256
+_RBAC = "rbac.authorization.k8s.io"
+
+
+class LoginArgs(TypedDict):
+    """One user."""
+
+    user: str
+    namespace: str
+    """Where its login lies: whoever reads Secrets there is this user."""
+    experiment: str
+    """The one experiment that it is given; it sees no other but those that it makes itself."""
+    permission: str
+    """What it may do there, in MLflow's words: `EDIT` to record runs, `MANAGE` to delete some, too."""
+
+
+class MlflowLoginsArgs(TypedDict):
+    """Arguments of `MlflowLogins`."""
+
+    url: pulumi.Input[str]
+    """Where the server listens, as pods see it."""
+    admin_secret: pulumi.Input[str]
+    """Secret of the first user, as the cloud's store of secrets calls it."""
+    secret_store: str
+    """Text of `secret_store.py`, by which the program reads that secret (see `serve.SecretStore`)."""
+    grants: GrantsArgs
+    """How the right to read it reaches the account `logins` in the namespace `trainstack-logins`."""
+    image: pulumi.Input[str]
+    """Image with what `secret_store` imports, by digest, that the platform's own nodes run."""
+    logins: Sequence[LoginArgs]
+    """The users."""
+
+
+class MlflowLogins(Component):
+    """A Job that makes the users, with the only account besides the server's that reads the first user.
+
+    It may write Secrets in the namespaces of the logins and nowhere else. Another list of users is another
+    Job; a login that works stays as it is. Users of teams that are gone stay, too, with their runs.
+    """
+
+    secret: pulumi.Output[str]
+    """Name of the Secret in each of the namespaces; what uses it comes after it is there. Its keys are the
+    variables that MLflow's clients read."""
+
+    def __init__(self, name: str, args: MlflowLoginsArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        super().__init__(name, opts)
+        wanted = json.dumps(list(args["logins"]), sort_keys=True)
+        files = {"secret_store.py": args["secret_store"]}
+        waits = Waiting(
+            program="logins",
+            arguments={
+                "url": args["url"],
+                "admin": args["admin_secret"],
+                "logins": wanted,
+                "labels": json.dumps({GIVEN_LABEL: GIVEN}),
+                "seconds": str(LIMIT_S),
+            },
+            name=f"{ACCOUNT}-{digest(wanted, *program('logins').values(), *files.values())}",
+            namespace=NAMESPACE,
+            account=ACCOUNT,
+            image=args["image"],
+            limit_s=LIMIT_S,
+            files=files,
+            environment=args["grants"]["environment"],
+            memory_mib=_MEMORY_MIB,
+        )
+        needs = [*self._home(name), *self._rights(name, args["logins"])]
+        job = waiting_job(f"{name}-job", waits, needs, self.child)
+        self.secret = after(pulumi.Output.from_input(SECRET), [job])
+        self.register_outputs({"secret": self.secret})
+
+    def _home(self, name: str) -> list[pulumi.Resource]:
+        """The Job's namespace, from which the server is reached, and which nobody reaches."""
+        modes = ("enforce", "audit", "warn")
+        labels = {f"pod-security.kubernetes.io/{mode}": "restricted" for mode in modes}
+        space = core.v1.Namespace(
+            f"{name}-namespace",
+            metadata=meta.v1.ObjectMetaArgs(name=NAMESPACE, labels={**labels, TRACKING_LABEL: "allowed"}),
+            opts=self.child(),
+        )
+        inside = self.child(pulumi.ResourceOptions(depends_on=[space]))
+        closed = networking.v1.NetworkPolicy(
+            f"{name}-policy",
+            metadata=meta.v1.ObjectMetaArgs(name=ACCOUNT, namespace=NAMESPACE),
+            spec=networking.v1.NetworkPolicySpecArgs(
+                pod_selector=meta.v1.LabelSelectorArgs(), policy_types=["Ingress"]
+            ),
+            opts=inside,
+        )
+        account = core.v1.ServiceAccount(
+            f"{name}-account",
+            metadata=meta.v1.ObjectMetaArgs(name=ACCOUNT, namespace=NAMESPACE),
+            automount_service_account_token=False,
+            opts=inside,
+        )
+        return [closed, account]
+
+    def _rights(self, name: str, logins: Sequence[LoginArgs]) -> list[pulumi.Resource]:
+        """Read and replace the one Secret; a new one can be limited to no name."""
+        bindings: list[pulumi.Resource] = []
+        for namespace in (login["namespace"] for login in logins):
+            metadata = meta.v1.ObjectMetaArgs(name=ACCOUNT, namespace=namespace)
+            role = rbac.v1.Role(
+                f"{name}-{namespace}-role",
+                metadata=metadata,
+                rules=[
+                    rbac.v1.PolicyRuleArgs(
+                        api_groups=[""],
+                        resources=["secrets"],
+                        resource_names=[SECRET],
+                        verbs=["get", "update"],
+                    ),
+                    rbac.v1.PolicyRuleArgs(api_groups=[""], resources=["secrets"], verbs=["create"]),
+                ],
+                opts=self.child(),
+            )
+            bindings.append(
+                rbac.v1.RoleBinding(
+                    f"{name}-{namespace}-binding",
+                    metadata=metadata,
+                    role_ref=rbac.v1.RoleRefArgs(api_group=_RBAC, kind="Role", name=ACCOUNT),
+                    subjects=[rbac.v1.SubjectArgs(kind="ServiceAccount", name=ACCOUNT, namespace=NAMESPACE)],
+                    opts=self.child(pulumi.ResourceOptions(depends_on=[role])),
+                )
+            )
+        return bindings

@@ -1,0 +1,57 @@
+"""How people come to the tracking server: through the API server, by a port-forward."""
+
+from collections.abc import Sequence
+from typing import TypedDict
+
+import pulumi
+from pulumi_kubernetes import meta, rbac
+
+from components.base import Component
+from components.kubernetes.tracking.pod import NAME
+
+_RBAC = "rbac.authorization.k8s.io"
+
+
+class MlflowVisitorsArgs(TypedDict):
+    """Arguments of `MlflowVisitors`."""
+
+    namespace: pulumi.Input[str]
+    """The server's namespace."""
+    groups: Sequence[str]
+    """Groups of people, as the API server sees them."""
+
+
+class MlflowVisitors(Component):
+    """The right to `kubectl port-forward service/mlflow`, and no more: the server asks for a login itself.
+
+    kubectl looks for a pod of the Service (k8s.io/kubectl pkg/polymorphichelpers/attachablepodforobject.go)
+    and asks for a connection to it. What it sees of a pod names its secrets, and holds none.
+    """
+
+    def __init__(
+        self, name: str, args: MlflowVisitorsArgs, opts: pulumi.ResourceOptions | None = None
+    ) -> None:
+        super().__init__(name, opts)
+        metadata = meta.v1.ObjectMetaArgs(name="visitors", namespace=args["namespace"])
+        role = rbac.v1.Role(
+            f"{name}-role",
+            metadata=metadata,
+            rules=[
+                rbac.v1.PolicyRuleArgs(
+                    api_groups=[""], resources=["services"], resource_names=[NAME], verbs=["get"]
+                ),
+                rbac.v1.PolicyRuleArgs(api_groups=[""], resources=["pods"], verbs=["get", "list"]),
+                rbac.v1.PolicyRuleArgs(api_groups=[""], resources=["pods/portforward"], verbs=["create"]),
+            ],
+            opts=self.child(),
+        )
+        rbac.v1.RoleBinding(
+            f"{name}-binding",
+            metadata=metadata,
+            role_ref=rbac.v1.RoleRefArgs(api_group=_RBAC, kind="Role", name="visitors"),
+            subjects=[
+                rbac.v1.SubjectArgs(api_group=_RBAC, kind="Group", name=group) for group in args["groups"]
+            ],
+            opts=self.child(pulumi.ResourceOptions(depends_on=[role])),
+        )
+        self.register_outputs({})

@@ -1,0 +1,144 @@
+"""`trainstack kubeconfig` and `trainstack open`: how people come to the cluster and to its services."""
+
+import base64
+import contextlib
+import importlib
+import json
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from infra.cli.stack import Rehearse, Stack
+from infra.engine.golang import SetupError
+from infra.errors import Problem, UserError
+
+if TYPE_CHECKING:  # help comes without them
+    from infra.outputs import StackOutputs
+    from rehearsal.client import Rehearsal
+
+# Written by components/kubernetes/waiting/logins.py.
+_SECRET, _USER, _WORD = "mlflow-login", "MLFLOW_TRACKING_USERNAME", "MLFLOW_TRACKING_PASSWORD"
+
+Team = Annotated[
+    str, typer.Option("--team", "-t", help="A team of the stack; without it, as an administrator.")
+]
+Port = Annotated[int, typer.Option("--port", help="The port on this machine.", min=1024, max=65535)]
+Service = Annotated[Literal["mlflow"], typer.Argument(help="What to open.")]
+
+
+def kubeconfig(stack: Stack, team: Team = "", rehearse: Rehearse = False) -> None:
+    """Print a kubeconfig without a secret: whoever uses it logs in to the cloud. With --team, for members."""
+    exported, _ = deployed(stack, rehearse=rehearse)
+    typer.echo(kubeconfig_of(exported, team))
+
+
+def open_service(
+    service: Service, stack: Stack, team: Team = "", port: Port = 5000, rehearse: Rehearse = False
+) -> None:
+    """Forward a port to the tracking server until Ctrl-C; its login is shown here, and kept nowhere."""
+    exported, rehearsal = deployed(stack, rehearse=rehearse)
+    if rehearsal is not None:
+        show_rehearsed(exported, rehearsal, team)
+        return
+    with tempfile.TemporaryDirectory(prefix="trainstack-") as folder:
+        config = Path(folder, "kubeconfig")
+        config.write_text(kubeconfig_of(exported, team))
+        login = _team_login(config, exported, team) if team else _first_user(exported)
+        _show(f"http://localhost:{port}", login, secretly=True)
+        with contextlib.suppress(KeyboardInterrupt):
+            _kubectl(config, [f"--namespace={service}", "port-forward", f"service/{service}", f"{port}:5000"])
+
+
+def show_rehearsed(exported: "StackOutputs", rehearsal: "Rehearsal", team: str) -> None:
+    """Where a rehearsed server answers, and a login, which exists on this machine only."""
+    if team:
+        found = rehearsal.kept_secret(_namespace(exported, team), _SECRET) or {}
+        login = {"username": found.get(_USER), "password": found.get(_WORD)}
+    else:
+        login = dict(rehearsal.secret(exported.mlflow_admin_secret) or {})
+    _show(rehearsal.service_url(exported.mlflow_url) or "not running", login, secretly=False)
+
+
+def deployed(stack: str, *, rehearse: bool) -> "tuple[StackOutputs, Rehearsal | None]":
+    """The outputs of a stack, and its rehearsal. Raises UserError when nothing is deployed."""
+    from infra import outputs  # noqa: PLC0415
+    from infra.cli.session import open_session  # noqa: PLC0415
+
+    session = open_session(stack, rehearse=rehearse)
+    found = {key: output.value for key, output in session.engine.outputs().items()}
+    if outputs.KEY not in found:
+        flag, where = (" --rehearse", " in the rehearsal") if rehearse else ("", "")
+        fix = f"Run `trainstack up -s {stack}{flag}` first."
+        raise UserError([Problem("stack", stack, f"nothing is deployed{where}", fix)])
+    return outputs.parse(found), session.rehearsal
+
+
+def kubeconfig_of(exported: "StackOutputs", team: str) -> str:
+    """The stack's own; with a team, in its namespace. Raises UserError for a team that does not exist."""
+    config = json.loads(exported.kubeconfig)
+    for row in config["contexts"] if team else ():
+        row["context"]["namespace"] = _namespace(exported, team)
+    return json.dumps(config, indent=2)
+
+
+def _namespace(exported: "StackOutputs", team: str) -> str:
+    known = {row.name: row.namespace for row in exported.teams}
+    if team not in known:
+        fix = f"Teams are {', '.join(sorted(known))}."
+        raise UserError([Problem("--team", team, "is no team of the stack", fix)])
+    return known[team]
+
+
+def _team_login(config: Path, exported: "StackOutputs", team: str) -> dict[str, str]:
+    where = f"--namespace={_namespace(exported, team)}"
+    done = _kubectl(config, [where, "get", "secret", _SECRET, "--output=json"], capture=True)
+    if done.returncode:
+        fix = "Log in to the cloud as a member of the team."
+        raise UserError([Problem("--team", team, f"its login cannot be read: {done.stderr.strip()}", fix)])
+    data = json.loads(done.stdout)["data"]
+    user, word = (base64.b64decode(data[key]).decode() for key in (_USER, _WORD))
+    return {"username": user, "password": word}
+
+
+def _first_user(exported: "StackOutputs") -> dict[str, str]:
+    boto3: Any = importlib.import_module("boto3")
+    client = boto3.client("secretsmanager", region_name=exported.region)
+    try:
+        return dict(
+            json.loads(client.get_secret_value(SecretId=exported.mlflow_admin_secret)["SecretString"])
+        )
+    except Exception as error:  # boto3 makes its exception classes at run time
+        fix = "Log in to the cloud as an administrator, or name your team: --team."
+        problem = Problem("mlflow", exported.mlflow_admin_secret, f"its secret cannot be read: {error}", fix)
+        raise UserError([problem]) from error
+
+
+def on_terminal() -> bool:
+    """Whether what is printed is seen by a person, and not kept in a file or a log."""
+    return sys.stdout.isatty()
+
+
+def _show(url: str, login: Mapping[str, str | None], *, secretly: bool) -> None:
+    """Show a login; one that is real on a terminal only."""
+    hidden = secretly and not on_terminal()
+    word = "shown on a terminal only" if hidden else login.get("password") or "not made yet"
+    typer.echo(f"url       {url}")
+    typer.echo(f"username  {login.get('username') or 'not made yet'}")
+    typer.echo(f"password  {word}")
+
+
+def _kubectl(
+    config: Path, arguments: Sequence[str], *, capture: bool = False
+) -> "subprocess.CompletedProcess[str]":
+    command = ["kubectl", f"--kubeconfig={config}", *arguments]
+    try:
+        return subprocess.run(command, check=False, capture_output=capture, text=True)
+    except FileNotFoundError as error:
+        raise SetupError(
+            "kubectl is not installed: it forwards the port. kubernetes.io/docs/tasks/tools"
+        ) from error

@@ -1,0 +1,108 @@
+"""The teams of a stack: what each finds in its namespace, and what a stack says about it."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pulumi
+
+from components.kubernetes.queueing.kueue import DEFAULT, GATE_NAMESPACE
+from components.kubernetes.queueing.queues import Queueing
+from components.kubernetes.teams.claims import TeamClaims
+from components.kubernetes.teams.folders import SharedFolders
+from components.kubernetes.tracking.logins import LoginArgs, MlflowLogins
+from components.kubernetes.tracking.visitors import MlflowVisitors
+from infra.naming import team_group, team_namespace
+from infra.stackspec import StackSpec
+from smoke_training.launchers.validation import EXPERIMENT
+from stacks.parts import Cluster, Store, TeamData, Tracking
+
+
+def teams_at_work(
+    spec: StackSpec,
+    data: Mapping[str, TeamData],
+    *,
+    cluster: Cluster,
+    store: Store,
+    queueing: Queueing,
+    tracking: Tracking,
+) -> Sequence[Mapping[str, Any]]:
+    """Declare what teams mount; returns what `infra.outputs.Team` holds of each."""
+    made = _folders(spec, cluster, store, data, tracking)
+    ready = pulumi.ResourceOptions.merge(cluster.inside, pulumi.ResourceOptions(depends_on=made))
+    found = []
+    for team in spec.teams:
+        own, namespace = data[team.name], queueing.team_namespaces[team.name]
+        claims = TeamClaims(
+            f"{spec.name}-{team_namespace(team.name)}-claims",
+            {"namespace": namespace, "volumes": own.volumes},
+            ready,
+        )
+        found.append(
+            {
+                "name": team.name,
+                "namespace": namespace,
+                "queue": DEFAULT,
+                "claims": claims.claims,
+                "checkpoint_uri": own.checkpoint_uri,
+                "dataset_uri": own.dataset_uri,
+            }
+        )
+    return found
+
+
+def logins(spec: StackSpec, cluster: Cluster, queueing: Queueing, tracking: Tracking) -> MlflowLogins:
+    """A user of the tracking server for each team and for the validation, with an experiment."""
+    wanted: list[LoginArgs] = [
+        {
+            # After the folder, not the name: a team that is renamed keeps its runs with its other data.
+            "user": f"team-{team.data_folder}",
+            "namespace": team_namespace(team.name),
+            "experiment": f"team-{team.data_folder}",
+            "permission": "MANAGE",
+        }
+        for team in spec.teams
+    ]
+    if spec.smoke.enabled:
+        wanted.append(
+            {
+                "user": "validation",
+                "namespace": GATE_NAMESPACE,
+                "experiment": EXPERIMENT,
+                "permission": "EDIT",
+            }
+        )
+    return MlflowLogins(
+        f"{spec.name}-logins",
+        {
+            "url": tracking.url,
+            "admin_secret": tracking.admin_secret,
+            "secret_store": tracking.secret_store,
+            "grants": tracking.grants,
+            "image": tracking.image,
+            "logins": wanted,
+        },
+        pulumi.ResourceOptions.merge(cluster.inside, pulumi.ResourceOptions(depends_on=[queueing])),
+    )
+
+
+def visitors(spec: StackSpec, cluster: Cluster, tracking: Tracking) -> None:
+    """Members of teams come to the tracking server by a port-forward."""
+    MlflowVisitors(
+        f"{spec.name}-mlflow-visitors",
+        {"namespace": tracking.namespace, "groups": [team_group(team.name) for team in spec.teams]},
+        cluster.inside,
+    )
+
+
+def _folders(
+    spec: StackSpec, cluster: Cluster, store: Store, data: Mapping[str, TeamData], tracking: Tracking
+) -> list[pulumi.Resource]:
+    wanted = [own.folder for own in data.values() if own.folder]
+    if store.checkpoints is None or not wanted:
+        return []
+    folders = SharedFolders(
+        f"{spec.name}-folders",
+        {"volume": store.checkpoints.volume, "folders": wanted, "image": tracking.image},
+        cluster.inside,
+    )
+    return [folders]

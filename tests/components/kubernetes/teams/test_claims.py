@@ -1,0 +1,68 @@
+"""What a team's pods can mount, and how its folders come to be."""
+
+import stat
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pulumi
+
+from components.kubernetes.teams import make_folders
+from components.kubernetes.teams.claims import TeamClaims
+from components.kubernetes.teams.folders import SharedFolders
+from components.kubernetes.volumes import VolumeArgs
+from tests.components.graph import Graph, deploy_graph
+
+LUSTRE: VolumeArgs = {
+    "capacity_gib": 1200,
+    "source": {"driver": "lustre.example.com", "handle": "fs-1", "mount_options": ["flock"]},
+}
+
+
+def claims(volumes: Mapping[str, VolumeArgs]) -> Graph:
+    def program() -> Mapping[str, pulumi.Input[Any]]:
+        made = TeamClaims("dev-vision", {"namespace": "team-vision", "volumes": volumes})
+        return {"claims": made.claims}
+
+    return deploy_graph(program)
+
+
+def folders(*paths: str) -> Graph:
+    def program() -> Mapping[str, pulumi.Input[Any]]:
+        made = SharedFolders("dev-folders", {"volume": LUSTRE, "folders": paths, "image": "i@sha256:0"})
+        return {"folders": made.folders}
+
+    return deploy_graph(program)
+
+
+def test_there_may_be_as_many_claims_as_are_given_and_no_more() -> None:
+    made = claims({"checkpoints": LUSTRE, "home": LUSTRE})
+    assert made.find("ResourceQuota")["spec"]["hard"] == {"persistentvolumeclaims": "2"}
+    assert made.outputs["claims"] == ["checkpoints", "home"]
+    # The quota of before would refuse one more.
+    assert "ResourceQuota:dev-vision-quota" in made.edges["SharedVolume:dev-vision-home"]
+    assert claims({}).find("ResourceQuota")["spec"]["hard"] == {"persistentvolumeclaims": "0"}
+
+
+def test_folders_are_made_by_root_without_a_privilege_where_nobody_else_is() -> None:
+    made = folders("checkpoints/teams/vision")
+    pod = made.find("Job")["spec"]["template"]["spec"]
+    (container,) = pod["containers"]
+    assert container["args"] == ["/volume", "checkpoints/teams/vision"]
+    assert container["securityContext"]["capabilities"] == {"drop": ["ALL"]}
+    assert made.find("Job")["metadata"]["namespace"] == "trainstack-storage"
+    assert pod["automountServiceAccountToken"] is False
+
+
+def test_another_folder_is_another_job() -> None:
+    names = {folders(*paths).find("Job")["metadata"]["name"] for paths in (("a",), ("a", "b"), ("a",))}
+    assert len(names) == 2
+
+
+def test_a_folder_is_for_all_to_write_to_and_what_is_in_it_stays(tmp_path: Path) -> None:
+    make_folders.make(tmp_path, ["checkpoints/teams/vision"])
+    made = tmp_path / "checkpoints" / "teams" / "vision"
+    (made / "step-1.pt").touch()
+    make_folders.make(tmp_path, ["checkpoints/teams/vision", "checkpoints/teams/research"])
+    assert stat.S_IMODE(made.stat().st_mode) == 0o1777
+    assert (made / "step-1.pt").exists() and (made.parent / "research").is_dir()
