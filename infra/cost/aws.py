@@ -25,7 +25,7 @@ Units = tuple[float, float, float]
 def medium(spec: StackSpec, layout: MediumLayout, cloud: AwsSpec, on: datetime.date) -> Estimate:
     """Price a medium stack as of a day."""
     parts = (
-        _gpu_pools(spec.region, layout),
+        _pools(spec.region, layout),
         _system_pool(spec.region, layout),
         _control_plane(spec.region, layout, on),
         _network(spec.region, layout, cloud),
@@ -42,13 +42,14 @@ def node_price(pool: PoolSpec, region: str) -> Price | None:
     return facts.price(pool.machine, region, bought.get(pool.purchase.kind, "on_demand"))
 
 
-def _gpu_pools(region: str, layout: MediumLayout) -> Iterator[Item]:
+def _pools(region: str, layout: MediumLayout) -> Iterator[Item]:
     for pool in layout.pools:
         # Reserved capacity is paid whether or not nodes run on it; a disk exists while its node does.
         paid = pool.max_nodes if pool.purchase.kind in ("reserved", "block") else pool.min_nodes
         running = pool.expected_utilization * pool.max_nodes
         nodes = (paid, max(paid, running), pool.max_nodes)
-        name = f"GPU pool {pool.name} ({pool.machine}, {pool.purchase.kind})"
+        kind = "CPU" if pool.machine in facts.cpu_types else "GPU"
+        name = f"{kind} pool {pool.name} ({pool.machine}, {pool.purchase.kind})"
         yield _machines(name, node_price(pool, region), nodes)
         disks = (pool.min_nodes, max(pool.min_nodes, running), pool.max_nodes)
         yield _disks(region, f"pool {pool.name}", pool.disk_gib, disks)

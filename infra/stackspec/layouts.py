@@ -49,16 +49,17 @@ Purchase = Annotated[OnDemand | Spot | Reserved | Block, Field(discriminator="ki
 
 
 class PoolSpec(Model):
-    """A group of GPU nodes of one machine type, bought in one way, for one purpose."""
+    """A group of nodes of one machine type, bought in one way, for one purpose."""
 
     name: Name
     """Name of the pool; also the Kueue flavor and the node label `trainstack.dev/pool`."""
 
     machine: str
-    """The cloud's machine type, with an accelerator, such as `p4d.24xlarge`."""
+    """The cloud's machine type, such as `p4d.24xlarge`; one without an accelerator, such as `m6i.4xlarge`,
+    for jobs that need none."""
 
-    purpose: Literal["training", "fine_tuning", "interactive"]
-    """What the pool is for; interactive pools may be shared, training pools never are."""
+    purpose: Literal["training", "fine_tuning", "interactive", "data"]
+    """What the pool is for; interactive pools may be shared, training pools never are, `data` has no GPUs."""
 
     purchase: Purchase
     """How nodes are bought: `{kind: on_demand}`, `{kind: spot}`, `{kind: reserved, id: ...}` or
@@ -124,7 +125,7 @@ class MediumLayout(Model):
     """The pool for everything that is not training."""
 
     pools: Annotated[tuple[PoolSpec, ...], Field(min_length=1)]
-    """GPU node pools."""
+    """Pools of nodes for jobs."""
 
 
 class JobMachineSpec(Model):

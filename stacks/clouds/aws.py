@@ -13,6 +13,7 @@ from components.aws.cluster.kubeconfig import kubeconfig
 from components.aws.money.budget import AwsBudget
 from components.aws.network.vpc import AwsNetwork
 from components.aws.pod_role import AwsPodRole, pod_identity
+from components.aws.pools.cpu_pool import AwsCpuPool
 from components.aws.pools.gpu_pool import AwsGpuPool
 from components.aws.pools.live_size import live_sizes
 from components.aws.pools.offers import HOST_ENGINE_PORT, efa_charts
@@ -27,7 +28,7 @@ from infra.providers import aws_provider, kubernetes_provider
 from infra.stackspec import StackSpec
 from infra.stackspec.clouds import AwsSpec
 from infra.stackspec.layouts import MediumLayout, PoolSpec
-from stacks.clouds.aws_pools import pool_args, pool_record
+from stacks.clouds.aws_pools import cpu_pool_args, pool_args, pool_record
 from stacks.clouds.aws_teams import teams_on_aws
 from stacks.parts import (
     Alerts,
@@ -190,8 +191,19 @@ class AwsCloud:
             ready=[scaling, *groups.values()],
         )
 
-    def _node_group(self, cluster: EksCluster, pool: PoolSpec) -> AwsGpuPool:
+    def _node_group(self, cluster: EksCluster, pool: PoolSpec) -> AwsGpuPool | AwsCpuPool:
         shared = self._spec.data.shared_fs
+        if pool.machine in facts.cpu_types:
+            without = cpu_pool_args(
+                pool,
+                eks=cluster.eks,
+                network=cluster.network,
+                live=self._live.get(f"{self._spec.name}-{pool.name}-nodes"),
+                node_image=self._node_image,
+                tags=self._tags,
+                launch_tags=self._launch_tags,
+            )
+            return AwsCpuPool(f"{self._spec.name}-{pool.name}", without, self._on_aws)
         args = pool_args(
             pool,
             self._on,

@@ -1,12 +1,14 @@
-"""A GPU pool of the spec on AWS: as arguments of its component, and as the record that layouts get."""
+"""A pool of the spec on AWS: as arguments of its component, and as the record that layouts get."""
 
 from collections.abc import Mapping
+from typing import Any
 
 from components.aws.cluster.eks import AwsCluster
 from components.aws.network.vpc import AwsNetwork
+from components.aws.pools.cpu_pool import AwsCpuPoolArgs
 from components.aws.pools.gpu_pool_args import AwsGpuPoolArgs, RepairArgs
 from components.aws.pools.live_size import LiveSizeArgs
-from components.aws.pools.offers import link_rates, node_offer, peak_tflops
+from components.aws.pools.offers import cpu_offer, link_rates, node_offer, peak_tflops
 from infra.catalog.aws import facts
 from infra.cost.aws import node_price
 from infra.stackspec.clouds import AwsSpec, RepairSpec
@@ -64,6 +66,39 @@ def pool_args(
     return args
 
 
+def cpu_pool_args(
+    pool: PoolSpec,
+    *,
+    eks: AwsCluster,
+    network: AwsNetwork,
+    live: LiveSizeArgs | None,
+    node_image: str | None,
+    tags: Mapping[str, str],
+    launch_tags: Mapping[str, str],
+) -> AwsCpuPoolArgs:
+    """The arguments of the node group of a pool without GPUs."""
+    args: AwsCpuPoolArgs = {
+        "pool": pool.name,
+        "purpose": pool.purpose,
+        "cluster_name": eks.cluster_name,
+        "kubernetes_version": eks.kubernetes_version,
+        "node_role_arn": eks.node_role_arn,
+        "instance_type": pool.machine,
+        "subnet_ids": [network.private_subnet_id_by_zone[zone] for zone in pool.zones],
+        "capacity": pool.purchase.kind,
+        "min_size": pool.min_nodes,
+        "max_size": pool.max_nodes,
+        "disk_gib": pool.disk_gib,
+        "tags": tags,
+        "launch_tags": launch_tags,
+    }
+    if live is not None:
+        args["live"] = live
+    if node_image is not None:
+        args["node_image"] = node_image
+    return args
+
+
 def _repair(wanted: RepairSpec) -> RepairArgs:
     return {
         "at_once": wanted.at_once,
@@ -82,16 +117,22 @@ def _repair(wanted: RepairSpec) -> RepairArgs:
 
 def pool_record(pool: PoolSpec, labels: Mapping[str, str], *, region: str, efa_driver: str) -> Pool:
     """What layouts see of the pool, whose nodes have these labels."""
-    machine = facts.instance_type(pool.machine)
     price = node_price(pool, region)
     usd_per_hour = price.usd_per_hour_expected if price else None
+    processors, known = facts.cpu_type(pool.machine), dict[str, Any]()
+    if processors is not None:
+        offer = cpu_offer(processors)
+    else:
+        machine = facts.instance_type(pool.machine)
+        offer = node_offer(machine, efa_driver if pool.rdma else None)
+        known = {"peak_tflops": peak_tflops(machine), **link_rates(machine, efa=pool.rdma)}
     return Pool(
         machine=pool.machine,
         max_nodes=pool.max_nodes,
         labels=labels,
-        offer=node_offer(machine, efa_driver if pool.rdma else None),
+        offer=offer,
         usd_per_hour=usd_per_hour,
         next_usd_per_hour=0.0 if isinstance(pool.purchase, Reserved | Block) else usd_per_hour,
         preference=pool.preference,
-        facts={"peak_tflops": peak_tflops(machine), **link_rates(machine, efa=pool.rdma)},
+        facts=known,
     )

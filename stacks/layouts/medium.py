@@ -16,7 +16,8 @@ def medium(cloud: ClusterCloud[ClusterT, StoreT], spec: StackSpec) -> dict[str, 
     cluster = cloud.cluster()
     pools = cloud.pools(cluster)
     store = cloud.store(cluster)
-    devices: AcceleratorsArgs = {"gpu_pools": list(pools.by_name), "drivers": pools.drivers}
+    with_gpus = [name for name, pool in pools.by_name.items() if pool.offer["gpus"]]
+    devices: AcceleratorsArgs = {"gpu_pools": with_gpus, "drivers": pools.drivers}
     if pools.host_engine_port is not None:
         devices["host_engine_port"] = pools.host_engine_port
     accelerators = Accelerators(f"{spec.name}-accelerators", devices, cluster.inside)

@@ -8,7 +8,7 @@ from components.aws.pools import efa
 from components.kubernetes.accelerators import POOL_LABEL, TOLERATIONS
 from components.kubernetes.offers import FabricOffer, NodeOffer
 from infra.catalog.aws import facts
-from infra.catalog.aws.model import InstanceType
+from infra.catalog.aws.model import CpuType, InstanceType
 from infra.catalog.aws.pools import efa_driver_problems
 from infra.errors import UserError
 from smoke_training.fabric import Fabric
@@ -58,13 +58,22 @@ def node_offer(machine: InstanceType, efa_driver: str | None) -> NodeOffer:
     return offer
 
 
-def cores_for_jobs(machine: InstanceType) -> int:
+def cpu_offer(machine: CpuType) -> NodeOffer:
+    """What jobs may request of one node without GPUs."""
+    return {
+        "cpu": cores_for_jobs(machine),
+        "memory_gib": memory_for_jobs_gib(machine, efa=False),
+        "gpus": 0,
+    }
+
+
+def cores_for_jobs(machine: InstanceType | CpuType) -> int:
     """Whole cores per node that are left for jobs."""
     shares = [*_CPU_SHARES[: machine.vcpu], *[_CPU_SHARE_BEYOND] * max(0, machine.vcpu - len(_CPU_SHARES))]
     return math.floor(machine.vcpu - sum(shares) - _AGENTS_CPU)
 
 
-def memory_for_jobs_gib(machine: InstanceType, *, efa: bool) -> int:
+def memory_for_jobs_gib(machine: InstanceType | CpuType, *, efa: bool) -> int:
     """Whole GiB per node that are left for jobs; the EFA driver's huge pages are set aside before."""
     reserved = _MEMORY_BASE_MIB + _MEMORY_PER_POD_MIB * _PODS + _EVICTION_MIB + _AGENTS_MEMORY_MIB
     return math.floor((machine.memory_mib - reserved) / 1024) - (EFA_HUGE_PAGES_GIB if efa else 0)

@@ -13,6 +13,8 @@ RESERVED_LABELS: Final = "trainstack.dev/"
 """Prefix of the labels that pools set themselves."""
 SYSTEM_DISK_GIB: Final = 50
 """Root volume of a node for a cluster's own services."""
+_CPU_POOL_VCPU: Final = 4
+"""Below it, the cluster's own agents leave a node's jobs nothing."""
 _DRA_FROM: Final = 35
 """Minor version of Kubernetes."""
 # The form of ids that EC2 gives to reservations and Capacity Blocks.
@@ -25,6 +27,23 @@ def type_problems(path: str, name: str) -> Iterator[Problem]:
         facts.instance_type(name)
     except UnknownFactError as error:
         yield Problem(path, name, "unknown GPU type", f"Near it are {', '.join(error.nearest)}.")
+
+
+def cpu_problems(path: str, name: str) -> Iterator[Problem]:
+    """The type has no GPU, and processors and memory that the catalog knows, more than its agents take."""
+    machine = facts.cpu_type(name)
+    if machine is None or machine.vcpu < _CPU_POOL_VCPU:
+        fix = (
+            f"Use one of a family of even sizes with {_CPU_POOL_VCPU} processors or more, such as m6i.xlarge."
+        )
+        yield Problem(path, name, "no CPU type for a pool of jobs", fix)
+
+
+def cpu_purchase_problems(path: str, bought: str) -> Iterator[Problem]:
+    """Nodes without GPUs are bought when they are needed."""
+    if bought not in ("on_demand", "spot"):
+        fix = "Buy them on_demand or spot."
+        yield Problem(path, bought, "nodes without GPUs are not reserved", fix)
 
 
 def system_type_problems(path: str, name: str) -> Iterator[Problem]:

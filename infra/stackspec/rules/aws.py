@@ -9,7 +9,7 @@ from infra.catalog.aws.releases import node_image_problems
 from infra.catalog.kubernetes.kueue import guarantee_problems
 from infra.errors import Problem
 from infra.stackspec.clouds import AwsSpec
-from infra.stackspec.layouts import MediumLayout
+from infra.stackspec.layouts import MediumLayout, PoolSpec
 from infra.stackspec.stack import StackSpec
 
 Rule = Callable[[StackSpec, AwsSpec], Iterator[Problem]]
@@ -97,9 +97,12 @@ def releases(spec: StackSpec, layout: MediumLayout) -> Iterator[Problem]:
 
 
 def pool_hardware(spec: StackSpec, layout: MediumLayout) -> Iterator[Problem]:
-    """Each pool names a GPU type that exists, with RDMA only where there is EFA."""
+    """Each pool names a type that exists, with RDMA only where there is EFA."""
     for index, pool in enumerate(layout.pools):
         path = f"layout.pools[{index}]"
+        if pool.machine in facts.cpu_types:
+            yield from _without_gpus(path, pool)
+            continue
         yield from pools.type_problems(f"{path}.machine", pool.machine)
         yield from pools.disk_problems(f"{path}.disk_gib", pool.disk_gib)
         machine = facts.instance_types.get(pool.machine)
@@ -112,6 +115,25 @@ def pool_hardware(spec: StackSpec, layout: MediumLayout) -> Iterator[Problem]:
             yield from pools.block_problems(f"{path}.purchase.kind", machine)
         if pool.purchase.kind in ("reserved", "block"):
             yield from pools.reservation_problems(f"{path}.purchase.id", pool.purchase.id)
+
+
+def _without_gpus(path: str, pool: PoolSpec) -> Iterator[Problem]:
+    yield from pools.cpu_problems(f"{path}.machine", pool.machine)
+    yield from pools.cpu_purchase_problems(f"{path}.purchase.kind", pool.purchase.kind)
+    yield from pools.disk_problems(f"{path}.disk_gib", pool.disk_gib)
+    if pool.rdma:
+        yield Problem(f"{path}.rdma", True, f"{pool.machine} trains nothing", f"Set {path}.rdma to false.")
+
+
+def gpus_where_there_are_some(spec: StackSpec, layout: MediumLayout) -> Iterator[Problem]:
+    """GPUs are guaranteed, and validated, in pools that have some."""
+    without = {pool.name for pool in layout.pools if pool.machine in facts.cpu_types}
+    for index, team in enumerate(spec.teams):
+        for pool in team.gpus.keys() & without:
+            fix = "Leave it out: processors are shared by weight."
+            yield Problem(f"teams[{index}].gpus.{pool}", team.gpus[pool], "the pool has no GPUs", fix)
+    if spec.smoke.enabled and spec.smoke.pool in without:
+        yield Problem("smoke.pool", spec.smoke.pool, "the pool has no GPUs", "Validate one that has some.")
 
 
 def offers(spec: StackSpec, layout: MediumLayout) -> Iterator[Problem]:
@@ -181,6 +203,7 @@ MEDIUM_RULES: tuple[MediumRule, ...] = (
     kubernetes_version,
     releases,
     pool_hardware,
+    gpus_where_there_are_some,
     offers,
     pool_sizes,
     shared_file_system,

@@ -63,6 +63,18 @@ BROKEN: dict[str, tuple[Any, ...]] = {
         ["arn:aws:sts::123456789012:assumed-role/admin/session"],
         "on.admin_arns[0]",
     ),
+    "a pool without GPUs over RDMA": (
+        ("layout", "pools", 0, "machine"),
+        "m6i.4xlarge",
+        "layout.pools[0].rdma",
+    ),
+    "a validation where there are no GPUs": (("layout", "pools", 0, "machine"), "m6i.4xlarge", "smoke.pool"),
+    "GPUs of a pool without": (("layout", "pools", 0, "machine"), "m6i.4xlarge", "teams[0].gpus.a100"),
+    "a CPU type that its agents fill": (
+        ("layout", "pools", 0, "machine"),
+        "m6i.large",
+        "layout.pools[0].machine",
+    ),
     "a member of no known form": (("teams", 0, "members"), ["ada"], "teams[0].members[0]"),
     "a session as member": (
         ("teams", 0, "members"),

@@ -37,6 +37,19 @@ def _third_pool(spec: Any) -> None:
     pools.append({**pools[0], "name": "fine-tuning", "purpose": "fine_tuning", "rdma": False})
 
 
+def _cpu_pool(spec: Any) -> None:
+    pools = spec["layout"]["pools"]
+    pools.append(
+        {
+            **pools[1],
+            "name": "cpu",
+            "machine": "m6i.4xlarge",
+            "purpose": "data",
+            "purchase": {"kind": "on_demand"},
+        }
+    )
+
+
 MEDIUM_AWS: dict[str, Change] = {
     "validation-off": _merged({"smoke": {"enabled": False, "schedule": None}}),
     "no-scheduled-validation": _merged({"smoke": {"schedule": None}}),
@@ -50,6 +63,7 @@ MEDIUM_AWS: dict[str, Change] = {
     "block": _block,
     "no-rdma": _first_pool(rdma=False),
     "third-pool": _third_pool,
+    "cpu-pool": _cpu_pool,
     "nat-per-zone": _merged({"on": {"nat": "per_zone"}}),
     "private-api": _merged({"layout": {"api_access": []}}),
     "claimed-devices": _merged({"on": {"efa_driver": "dra"}, "layout": {"pools": {"min_nodes": 1}}}),

@@ -1,0 +1,128 @@
+"""A group of identical nodes without GPUs, for jobs: preparing data, evaluating, testing."""
+
+from collections.abc import Mapping, Sequence
+from typing import NotRequired, TypedDict
+
+import pulumi
+import pulumi_aws as aws
+
+from components.aws.pools import nodes
+from components.aws.pools.live_size import LiveSizeArgs, scaling, shrinking_problems
+from components.base import Component
+from infra.catalog.aws import facts, pools
+from infra.catalog.aws.pools import RESERVED_LABELS
+from infra.catalog.pools import order_problems
+from infra.errors import UserError
+from smoke_training.fabric import Fabric
+
+_AMI_TYPES = {"x86_64": "AL2023_x86_64_STANDARD", "arm64": "AL2023_ARM_64_STANDARD"}
+_CAPACITY_TYPES = {"on_demand": "ON_DEMAND", "spot": "SPOT"}
+_UPDATED_AT_ONCE_PERCENT = 33
+
+
+class AwsCpuPoolArgs(TypedDict):
+    """What an `AwsCpuPool` is made of."""
+
+    pool: str
+    """The pool's name: the value of the label `trainstack.dev/pool` on its nodes."""
+    purpose: str
+    """What the pool is for, such as `data`; a label on its nodes."""
+    cluster_name: pulumi.Input[str]
+    """The EKS cluster to join."""
+    kubernetes_version: pulumi.Input[str]
+    """The control plane's version; nodes follow it."""
+    node_image: NotRequired[str]
+    """Release of EKS's node images, such as `1.35.6-20260714`. Default: the newest when the group is made."""
+    node_role_arn: pulumi.Input[str]
+    """The cluster's role for nodes."""
+    instance_type: str
+    """An EC2 type of the catalog without a GPU."""
+    subnet_ids: Sequence[pulumi.Input[str]]
+    """Private subnets: one per zone to try."""
+    capacity: str
+    """How the nodes are paid: `on_demand` or `spot`."""
+    min_size: int
+    """Fewest nodes; 0 lets the pool cost nothing when idle."""
+    max_size: int
+    """Most nodes."""
+    live: NotRequired[LiveSizeArgs]
+    """The node group as it is now; absent before it exists."""
+    disk_gib: int
+    """Root disk; it holds container images."""
+    tags: Mapping[str, str]
+    """Tags of instances, their disks and interfaces. A change replaces every node."""
+    launch_tags: Mapping[str, str]
+    """Tags of instances that start from now on; a change touches no node that runs."""
+
+
+class AwsCpuPool(Component):
+    """An EKS managed node group without a taint: jobs that ask for no GPU run here.
+
+    Raises UserError with every impossible combination.
+    """
+
+    node_group_name: pulumi.Output[str]
+    """Name of the node group in the cluster."""
+    labels: dict[str, str]
+    """The labels of every node: what pods and resource flavors select."""
+
+    def __init__(self, name: str, args: AwsCpuPoolArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        super().__init__(name, opts)
+        pool, least, most = args["pool"], args["min_size"], args["max_size"]
+        problems = [
+            *pools.cpu_problems(f"{pool}.instance_type", args["instance_type"]),
+            *pools.cpu_purchase_problems(f"{pool}.capacity", args["capacity"]),
+            *pools.size_problems(f"{pool}.min_size", least, f"{pool}.max_size", most),
+            *order_problems(f"{pool}.min_size", least, f"{pool}.max_size", most),
+            *shrinking_problems(f"{pool}.max_size", most, args.get("live")),
+            *pools.disk_problems(f"{pool}.disk_gib", args["disk_gib"]),
+        ]
+        machine = facts.cpu_type(args["instance_type"])
+        if problems or machine is None:
+            raise UserError(problems)
+        self.labels = {
+            f"{RESERVED_LABELS}pool": pool,
+            f"{RESERVED_LABELS}purpose": args["purpose"],
+            f"{RESERVED_LABELS}capacity": args["capacity"].replace("_", "-"),
+            f"{RESERVED_LABELS}fabric": Fabric.TCP,
+        }
+        template = aws.ec2.LaunchTemplate(
+            f"{name}-nodes",
+            description=f"{pool}: {machine.name}, {args['capacity']}",
+            update_default_version=True,
+            instance_type=machine.name,
+            block_device_mappings=[nodes.root_volume(args["disk_gib"])],
+            metadata_options=nodes.metadata_options(),
+            tag_specifications=nodes.tag_specifications(name, args["tags"]),
+            opts=self.child(),
+        )
+        # A plain attribute: a handle for `depends_on` inside one program, not part of the schema.
+        self.node_group = self._node_group(name, args, template, _AMI_TYPES[machine.architecture])
+        nodes.launch_tags(self, name, self.node_group, args["launch_tags"])
+        self.node_group_name = self.node_group.node_group_name
+        self.register_outputs({"node_group_name": self.node_group_name, "labels": self.labels})
+
+    def _node_group(
+        self, name: str, args: AwsCpuPoolArgs, template: aws.ec2.LaunchTemplate, image: str
+    ) -> aws.eks.NodeGroup:
+        size = scaling(args["min_size"], args["max_size"], args["min_size"], args.get("live"))
+        return aws.eks.NodeGroup(
+            f"{name}-nodes",
+            cluster_name=args["cluster_name"],
+            node_role_arn=args["node_role_arn"],
+            subnet_ids=list(args["subnet_ids"]),
+            version=args["kubernetes_version"],
+            release_version=args.get("node_image"),
+            ami_type=image,
+            capacity_type=_CAPACITY_TYPES[args["capacity"]],
+            launch_template=aws.eks.NodeGroupLaunchTemplateArgs(
+                id=template.id, version=template.latest_version.apply(str)
+            ),
+            scaling_config=size.config,
+            update_config=aws.eks.NodeGroupUpdateConfigArgs(
+                max_unavailable_percentage=_UPDATED_AT_ONCE_PERCENT
+            ),
+            node_repair_config=aws.eks.NodeGroupNodeRepairConfigArgs(enabled=True),
+            labels=self.labels,
+            opts=self.child(pulumi.ResourceOptions(ignore_changes=size.ignored)),
+        )

@@ -1,0 +1,75 @@
+"""Nodes for jobs that ask for no GPU: nothing keeps them off, and nothing of a GPU node is there."""
+
+from collections.abc import Mapping
+from typing import Any, cast
+
+import pulumi
+import pytest
+
+from components.aws.pools.cpu_pool import AwsCpuPool, AwsCpuPoolArgs
+from components.aws.pools.offers import cpu_offer
+from infra.catalog.aws import facts
+from infra.errors import UserError
+from tests.components.aws.computed import COMPUTED
+from tests.components.graph import Graph, deploy_graph
+
+ARGS = {
+    "pool": "cpu",
+    "purpose": "data",
+    "cluster_name": "dev",
+    "kubernetes_version": "1.35",
+    "node_role_arn": "arn:role",
+    "instance_type": "m6i.4xlarge",
+    "subnet_ids": ["subnet-a", "subnet-b"],
+    "capacity": "on_demand",
+    "min_size": 0,
+    "max_size": 4,
+    "disk_gib": 300,
+    "tags": {"trainstack:stack": "dev"},
+    "launch_tags": {"owner": "ml"},
+}
+
+
+def pool(**changes: Any) -> Graph:
+    def program() -> Mapping[str, pulumi.Input[Any]]:
+        return {"name": AwsCpuPool("dev-cpu", cast(AwsCpuPoolArgs, ARGS | changes)).node_group_name}
+
+    return deploy_graph(program, COMPUTED)
+
+
+def test_nothing_keeps_jobs_without_gpus_off_the_nodes() -> None:
+    group = pool().find("NodeGroup")
+    assert not group.get("taints")
+    assert group["amiType"] == "AL2023_x86_64_STANDARD"
+    assert group["labels"]["trainstack.dev/pool"] == "cpu"
+    assert "k8s.amazonaws.com/accelerator" not in group["labels"]
+    assert group["scalingConfig"] == {"minSize": 0, "maxSize": 4, "desiredSize": 0}
+
+
+def test_disks_are_encrypted_and_pods_do_not_take_the_nodes_role() -> None:
+    template = pool().find("LaunchTemplate")
+    assert template["instanceType"] == "m6i.4xlarge"
+    (disk,) = template["blockDeviceMappings"]
+    assert disk["ebs"]["encrypted"] == "true"
+    assert template["metadataOptions"]["httpPutResponseHopLimit"] == 1
+
+
+def test_arm_nodes_get_their_image_and_spot_is_spot() -> None:
+    group = pool(instance_type="m7g.4xlarge", capacity="spot").find("NodeGroup")
+    assert (group["amiType"], group["capacityType"]) == ("AL2023_ARM_64_STANDARD", "SPOT")
+
+
+def test_everything_that_cannot_run_is_refused_at_once() -> None:
+    with pytest.raises(UserError) as refused:
+        pool(instance_type="m6i.large", capacity="reserved", min_size=5)
+    assert {problem.path for problem in refused.value.problems} == {
+        "cpu.instance_type", "cpu.capacity", "cpu.min_size",
+    }  # fmt: skip
+
+
+def test_every_type_that_a_pool_may_have_leaves_something_for_jobs() -> None:
+    for name in facts.cpu_types:
+        machine = facts.cpu_type(name)
+        if machine is not None and machine.vcpu >= 4:
+            offer = cpu_offer(machine)
+            assert offer["cpu"] >= 1 and offer["memory_gib"] >= 1, name
