@@ -4,8 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from infra.catalog.aws.releases import ADDON_VERSION, NODE_IMAGE
-from infra.stackspec.model import Model
+from infra.stackspec.model import AddonVersion, FaultName, Model, NodeImage
 
 Acu = Annotated[float, Field(ge=0, le=256, multiple_of=0.5)]
 """Aurora capacity units, in steps of 0.5."""
@@ -29,7 +28,7 @@ class RepairRuleSpec(Model):
     ]
     """The condition of the node that the fault makes false."""
 
-    reason: Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9]*$")]
+    reason: FaultName
     """The monitor's name of the fault, such as `NvidiaXID79Error`."""
 
     after_minutes: Annotated[int, Field(ge=1)]
@@ -76,11 +75,11 @@ class AwsSpec(Model):
     repair: RepairSpec
     """How far GPU nodes are repaired by themselves."""
 
-    addon_versions: dict[str, Annotated[str, Field(pattern=ADDON_VERSION)]]
+    addon_versions: dict[str, AddonVersion]
     """Versions of EKS add-ons by name, such as `{vpc-cni: v1.21.1-eksbuild.1}`, where others are wanted than
     those of the catalog; `trainstack versions` shows what is newer."""
 
-    node_image: Annotated[str, Field(pattern=NODE_IMAGE)] | None
+    node_image: NodeImage | None
     """Release of EKS's node images, such as `1.35.6-20260714`; null: that of the catalog. Another one
     replaces every node."""
 

@@ -4,6 +4,8 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
+from infra.catalog.aws.releases import ADDON_VERSION, NODE_IMAGE
+
 FORMS: dict[str, str] = {}
 """What a text has to look like, in words, by the regular expression that checks it."""
 
@@ -36,6 +38,15 @@ Email = Annotated[str, _form(r"^[^@\s]+@[^@\s]+\.[^@\s]+$", "an e-mail address s
 
 KubernetesVersion = Annotated[str, _form(r"^1\.\d+$", "a minor version of Kubernetes such as 1.35")]
 """A minor version of Kubernetes."""
+
+AddonVersion = Annotated[str, _form(ADDON_VERSION, "a version such as v1.14.2-eksbuild.4")]
+"""The version of an add-on of EKS."""
+
+NodeImage = Annotated[str, _form(NODE_IMAGE, "a release such as 1.35.6-20260714")]
+"""A release of EKS's node images."""
+
+FaultName = Annotated[str, _form(r"^[A-Za-z][A-Za-z0-9]*$", "a single word such as NvidiaXID79Error")]
+"""A fault of a node, as its monitor calls it."""
 
 Cidr = Annotated[str, _form(r"^\d+\.\d+\.\d+\.\d+/\d+$", "an IPv4 range such as 10.0.0.0/16")]
 """An IPv4 range; whether it is a good one is for the rules to say."""

@@ -57,9 +57,10 @@ CASES: dict[str, tuple[dict[str, Any], str]] = {
     "every GPU promised beside a gate": ({"teams.0.gpus": {"a100": 24, "l4": 2}}, "refused"),
     "the largest weight": ({"teams.0.weight": 1000}, "composed"),
     "a weight beyond it": ({"teams.0.weight": 5000}, "refused"),
-    "DRA on a recent Kubernetes": ({"on.efa_driver": "dra"}, "composed"),
+    "DRA on a recent Kubernetes": ({"on.efa_driver": "dra", "layout.pools.0.min_nodes": 1}, "composed"),
+    "DRA in a pool that starts empty": ({"on.efa_driver": "dra"}, "refused"),
     "DRA on an older Kubernetes": (
-        {"on.efa_driver": "dra", "layout.kubernetes_version": "1.34"},
+        {"on.efa_driver": "dra", "layout.pools.0.min_nodes": 1, "layout.kubernetes_version": "1.34"},
         "refused",
     ),
     "an address twice": ({"budget.alert_emails": ["a@example.com", "a@example.com"]}, "refused"),

@@ -115,6 +115,13 @@ def test_dra_needs_a_recent_kubernetes(driver: str, version: str, fine: bool) ->
     assert (said(pools.efa_driver_problems("driver", driver, "version", version)) == "") is fine
 
 
+@pytest.mark.parametrize(
+    ("driver", "least", "fine"), [("dra", 0, False), ("dra", 1, True), ("device_plugin", 0, True)]
+)
+def test_a_pool_with_claimed_devices_has_a_node_already(driver: str, least: int, fine: bool) -> None:
+    assert (said(pools.claimed_pool_problems("min_nodes", driver, least)) == "") is fine
+
+
 def test_names_that_become_one_are_told_apart_from_names_that_are_one() -> None:
     found = said(kueue.name_problems("teams", ["ML Team", "ml-team", "ML Team", "!!"], team_namespace))
     assert "teams[1].name: becomes 'team-ml-team', as 'ML Team' does" in found

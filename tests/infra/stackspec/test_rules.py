@@ -6,6 +6,8 @@ from typing import Any
 import pytest
 
 from infra import stackspec
+from infra.stackspec import StackSpec
+from infra.stackspec.model import FORMS
 from tests.infra.stackspec.stack_files import Values, paths, problems
 
 _ADA = "arn:aws:iam::123456789012:user/ada"
@@ -33,6 +35,19 @@ BROKEN: dict[str, tuple[Any, ...]] = {
         "layout.api_access[0]",
     ),
     "an old Kubernetes": (("layout", "kubernetes_version"), "1.19", "layout.kubernetes_version"),
+    "an image of another Kubernetes": (("on", "node_image"), "1.34.2-20260714", "on.node_image"),
+    "an image that is no release": (("on", "node_image"), "latest", "on.node_image"),
+    "a version of no add-on": (
+        ("on", "addon_versions"),
+        {"core-dns": "v1.14.2-eksbuild.4"},
+        "on.addon_versions.core-dns",
+    ),
+    "a version that is none": (("on", "addon_versions"), {"coredns": "1.14"}, "on.addon_versions.coredns"),
+    "devices claimed in a pool that starts empty": (
+        ("on", "efa_driver"),
+        "dra",
+        "layout.pools[0].min_nodes",
+    ),
     "a block without reservation": (
         ("layout", "pools", 0, "purchase"),
         {"kind": "block"},
@@ -151,3 +166,16 @@ def test_teams_that_become_one_namespace_are_refused(values: Values) -> None:
     (problem,) = problems(values)
     assert problem.path == "teams[1].name"
     assert "'team-vision-lab'" in problem.rule
+
+
+def test_every_form_of_a_text_is_said_in_words() -> None:
+    """A form without words would end in a traceback for who gets it wrong."""
+
+    def patterns(schema: object) -> set[str]:
+        if isinstance(schema, dict):
+            here = {schema["pattern"]} if isinstance(schema.get("pattern"), str) else set()
+            return here.union(*map(patterns, schema.values()))
+        return set().union(*map(patterns, schema)) if isinstance(schema, list) else set()
+
+    found = patterns(StackSpec.model_json_schema())
+    assert found and found <= FORMS.keys()
