@@ -41,7 +41,6 @@ def plans(home: Rehearsal) -> dict[str, list[Step]]:
 @pytest.fixture(scope="module")
 def found(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, list[Step]]]:
     with deployed(tmp_path_factory.mktemp("day2")) as home:
-        assert planned(home) == [], "an unchanged stack plans nothing"
         yield plans(home)
 
 
