@@ -166,7 +166,7 @@ def dropped_large_frames(seed: int) -> Case:
     node = _dice("dropped large frames", seed).randrange(3)
     return Case(
         inject=(LargeFrames(node=node),),
-        phases=("pairs",),
+        phases=("rails",),
         nodes=3,
         culprits=frozenset({("nic", f"{node}/eth0")}),
         causes=frozenset({"dead_rail"}),
@@ -222,7 +222,8 @@ def large_corruption(seed: int) -> Case:
     return Case(
         inject=(Corruption(rank=rank, mask=mask, least_bytes=8 << 20),),
         phases=("collectives",),
-        wires=Wires(rail_gbit_s=1.5),  # fast enough for a quick run to reach such sizes
+        wires=Wires(rail_gbit_s=1.5),  # fast enough, with calls as long as a full run allows, for such sizes
+        changes={"depth": "full"},
         culprits=frozenset({("rank", str(rank))}),
         causes=frozenset({"corruption"}),
     )

@@ -88,7 +88,8 @@ def dead(found: Evidence, rail: Rail) -> list[Culprit]:
     live = [node for node in ends if node not in down]
     met = {(a, b) for a, b in itertools.permutations(live, 2) if ends[a].reached.get(str(b), False)}
     silent = {
-        node: f"it reaches none of {len(ends) - 1} nodes over {rail.name}, and none reaches it"
+        node: _cut_short(rail, ends, [(a, b) for a, b in itertools.permutations(live, 2) if node in (a, b)])
+        or f"it reaches none of {len(ends) - 1} nodes over {rail.name}, and none reaches it"
         for node in live
         if len(live) > 2 and not any(node in pair for pair in met)
     }
@@ -98,22 +99,23 @@ def dead(found: Evidence, rail: Rail) -> list[Culprit]:
     rest = [node for node in live if node not in silent]
     answers = {pair: Answer.GOOD if pair in met else Answer.BAD for pair in itertools.permutations(rest, 2)}
     explained = attribute(answers)
+    apart = f"all interfaces {rail.name} are up, yet no connection comes about over them"
     for blame in explained.accused:
-        words[blame.nodes] = _apart(rail, ends, blame.cells)
+        words[blame.nodes] = _cut_short(rail, ends, blame.cells) or apart
     for a, b in explained.unexplained:
-        words[min(a, b), max(a, b)] = _apart(rail, ends, [(a, b)])
+        words[min(a, b), max(a, b)] = _cut_short(rail, ends, [(a, b)]) or apart
     return [
         wires.accuse(found, nodes, Cause.DEAD_RAIL, (why,), interface=rail.name, score=0.0)
         for nodes, why in words.items()
     ]
 
 
-def _apart(rail: Rail, ends: Mapping[int, RailEnd], cells: Sequence[Pair]) -> str:
-    """What happens between live ends that do not meet."""
-    if any(b in ends[a].short for a, b in cells):
-        ways = ", ".join(f"{a} to {b}" for a, b in cells[:6])
-        return f"over {rail.name} small packets arrive and frames of full size do not ({ways}): see the MTU"
-    return f"all interfaces {rail.name} are up, yet no connection comes about over them"
+def _cut_short(rail: Rail, ends: Mapping[int, RailEnd], cells: Sequence[Pair]) -> str | None:
+    """That ends connect and full-sized frames do not get through; None where they do not even connect."""
+    ways = ", ".join([f"{a} to {b}" for a, b in cells if b in ends[a].short][:6])
+    if not ways:
+        return None
+    return f"over {rail.name} small packets arrive and frames of full size do not ({ways}): see the MTU"
 
 
 def _down(end: RailEnd) -> str | None:

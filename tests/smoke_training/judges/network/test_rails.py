@@ -71,6 +71,7 @@ def test_two_live_ends_that_do_not_meet_blame_what_is_between_them() -> None:
     [
         ([(0, 2), (1, 2)], ("nic", "2/eth1")),  # on the way into node 2
         ([(2, 0), (2, 1)], ("nic", "2/eth1")),  # out of it
+        ([(0, 2), (1, 2), (2, 0), (2, 1)], ("nic", "2/eth1")),
         ([(0, 2), (2, 0)], ("link", "0-2")),
         ([(0, 2)], ("link", "0-2")),
     ],
