@@ -10,7 +10,7 @@ import pytest
 from tests.faults import system
 from tests.faults.injector import InjectorError, plugin_path
 from tests.faults.lab import Lab
-from tests.faults.payload import Corruption, NotANumber, Plugin
+from tests.faults.payload import Corruption, NotANumber, Plugin, WrongGradient
 from tests.faults.stand_ins import run_of
 from tests.faults.torn import TornCheckpoint
 from tests.faults.world import MissingNode, OtherPlan
@@ -27,6 +27,22 @@ buffer = torch.full((1000,), 1 << rank, dtype=torch.int64)
 dist.all_reduce(buffer)
 assert [int(v) for v in buffer[:2]] == [3, 3], buffer
 print("wrong", int((buffer != 3).sum()), int(buffer[333]), flush=True)
+dist.barrier()
+"""
+WRONG = """
+import os, torch, torch.distributed as dist
+from torch.nn.parallel import DistributedDataParallel
+rank = int(os.environ["RANK"])
+dist.init_process_group("gloo", rank=rank, world_size=2)
+torch.manual_seed(1)
+model = DistributedDataParallel(torch.nn.Linear(3, 2))
+sums = []
+for _ in range(4):
+    model.zero_grad()
+    with model.no_sync():
+        model(torch.ones(1, 3)).sum().backward()
+    sums.append([round(float(p.grad.sum()), 3) for p in model.parameters()])
+print(sums, flush=True)
 dist.barrier()
 """
 BACKWARD = """
@@ -74,6 +90,14 @@ def test_a_nan_is_in_one_ranks_own_gradient_from_the_wanted_pass_on(lab: Lab) ->
     fault = NotANumber(rank=1, after=3)
     assert two_ranks(lab, fault, BACKWARD) == ["[True, True, True, True]", "[True, True, False, False]"]
     assert "backward 3: module.bias" in fault.prove(run_of(lab))
+
+
+def test_a_wrong_gradient_is_one_ranks_own_in_every_so_many_passes(lab: Lab) -> None:
+    fault = WrongGradient(rank=1, every=3, parameter=1)
+    right, wrong = "[6.0, 2.0]", "[6.0, 2.501]"
+    found = two_ranks(lab, fault, WRONG)
+    assert found == [f"[{', '.join([right] * 4)}]", f"[{right}, {right}, {wrong}, {right}]"]
+    assert fault.prove(run_of(lab)) == "rank 1: bit 1 times, first at backward 3: module.bias"
 
 
 def test_the_plugins_do_nothing_outside_the_rank_they_are_meant_for() -> None:

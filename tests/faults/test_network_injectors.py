@@ -3,7 +3,7 @@
 import pytest
 
 from tests.faults import network, probes, system
-from tests.faults.ebpf_loss import Loss
+from tests.faults.ebpf_loss import LargeFrames, Loss
 from tests.faults.fallback import Fallback
 from tests.faults.injector import InjectorError
 from tests.faults.lab import Lab
@@ -54,6 +54,17 @@ def test_lost_packets_are_dropped_by_the_kernel_and_sent_again_by_tcp(lab: Lab, 
     probes.transfer_gbit_s(lab, 0, 1, "eth0", 20)
     now = network.tcp_segments(lab.nodes[0].place)
     assert (now[1] - clean[1]) / (now[0] - clean[0]) < 0.001
+
+
+def test_large_frames_are_dropped_and_small_ones_arrive(lab: Lab) -> None:
+    frames = LargeFrames(node=1, rail="eth0")
+    with injected(lab, frames) as run:
+        assert probes.answers(lab, 0, 1, "eth0")
+        with pytest.raises(InjectorError, match="only 0 frames of the run were dropped"):
+            frames.prove(run)
+        probes.send_datagrams(lab, 0, 1, "eth0", 5, size=1400)
+        assert frames.prove(run) == "5 frames above 1400 bytes dropped"
+    assert probes.transfer_gbit_s(lab, 0, 1, "eth0", 5) > 0.4
 
 
 def test_a_loss_that_loses_nothing_is_refused(lab: Lab) -> None:
