@@ -60,6 +60,8 @@ def test_a_run_of_which_a_node_is_lost_is_queued_again_and_runs_elsewhere(api: A
     with machines(api, [A100], MACHINES), queues(api, [A100], TEAM) as lab:
         job = launch(lab, PLAN, form)
         gone, kept = lab.nodes(job, 2)
+        # Before, it would be a start that failed.
+        eventually(lambda: lab.condition("train", "PodsReady").get("status") == "True", "all pods are ready")
         with lost(api, gone):
             eventually(lambda: lab.condition("train", "PodsReady").get("reason") == "WaitForRecovery")
             lab.age("train", "PodsReady", 2 * 60)
