@@ -16,7 +16,7 @@ from smoke_training.judges.run import baseline, ending, liveness, world
 from smoke_training.judges.state import checkpoint, resume
 from smoke_training.judges.storage import loader
 from smoke_training.judges.storage import throughput as storage
-from smoke_training.judges.training import decomposition, fitness, numerics, quota, repeatable
+from smoke_training.judges.training import clocks, decomposition, fitness, numerics, quota, repeatable
 from smoke_training.judges.training import step as judged
 from smoke_training.model import Check, Judgement, Verdict
 from smoke_training.nccl.transport import must_be_proven
@@ -68,6 +68,7 @@ RULES: tuple[Rule, ...] = (
     Rule("training.scaling_efficiency", "training", judged.scaling_efficiency, needs_peers=True),
     Rule("training.straggler", "training", judged.straggler, needs_peers=True),
     Rule("host.quota", "training", quota.quota, needs_peers=True),
+    Rule("host.clock", "training", clocks.clocks, needs_peers=True),
     # Its parts are cut out of one clock: that they sum to the step proves the clock, not the stack.
     Rule("training.decomposition", "training", decomposition.decomposition, required=False, needs_peers=True),
     Rule("training.overlap", "training", decomposition.overlap, required=False, needs_peers=True),

@@ -40,6 +40,11 @@ EXPLANATIONS: Mapping[str, tuple[str, str]] = {
         "The time by which CPU quotas held the ranks back while they computed, as the kernel counts it.",
         "Slower than a straggler may be is FAIL, also where all ranks are held back alike.",
     ),
+    "host.clock": (
+        "Why the driver held the GPUs' clocks down while they computed.",
+        "Heat and power faults leave a run undecided, also where all GPUs are throttled alike; a power cap "
+        "is where healthy GPUs run.",
+    ),
     "collective.payload": (
         "Collectives of rank-coded integers, whose exact results are known for every element.",
         f"{_EXACT} The wrong bits name the rank, the wrong elements the part of the array.",

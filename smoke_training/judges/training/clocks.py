@@ -1,0 +1,40 @@
+"""Judge of the GPUs' clocks: held down by heat or power, alone or all alike (pure; untested on hardware).
+
+Ranks are compared with each other, so GPUs that are throttled alike slow nobody in particular; the driver
+says why it holds a clock down, though.
+"""
+
+from smoke_training.evidence import Evidence
+from smoke_training.evidence.training import Training
+from smoke_training.evidence.world import World
+from smoke_training.judges.common import host_of
+from smoke_training.judges.training.causes import CLOCK_FAULTS
+from smoke_training.model import Check, Expected, Measured, Verdict
+from smoke_training.plan import Plan
+
+
+def clocks(_plan: Plan, found: Evidence) -> Check:
+    """No driver says that heat or power holds a GPU's clock down; who is slow by it fails as a straggler."""
+    training, cluster = found.need(Training), found.need(World)
+    mhz = {rank: window.gpu_mhz for rank, window in enumerate(training.windows) if window.gpu_mhz}
+    if not mhz:
+        return Check.skipped("Not judged: no GPU said how fast its clock is.")
+    held = {
+        rank: ", ".join(sorted(CLOCK_FAULTS & set(training.windows[rank].clock_reasons)))
+        for rank in mhz
+        if CLOCK_FAULTS & set(training.windows[rank].clock_reasons)
+    }
+    told = [f"rank {rank} on node {host_of(rank, cluster)}: {reasons}" for rank, reasons in held.items()]
+    slowest = min(mhz, key=mhz.__getitem__)
+    figure = f"the slowest of {len(mhz)} GPUs ran at {mhz[slowest]:.0f} MHz (rank {slowest})"
+    return Check(
+        status=Verdict.INCONCLUSIVE if held else Verdict.PASS,
+        measured=Measured(
+            value=mhz[slowest], unit="MHz", n=len(mhz), estimator="slowest GPU, last look of the steps"
+        ),
+        expected=Expected.unknown("the driver's reasons are judged, not the clock"),
+        message=f"{figure}; clocks are held down: {'; '.join(told[:8])}" if held else figure,
+        next_action="Check power and cooling of these nodes (nvidia-smi -q -d PERFORMANCE), then run again."
+        if held
+        else None,
+    )
