@@ -10,6 +10,7 @@ import pytest
 from components.kubernetes.queueing.kueue import API_VERSION, GATE_NAMESPACE
 from components.kubernetes.queueing.quotas import TeamArgs
 from components.kubernetes.teams.claims import TeamClaims
+from components.kubernetes.tracking.visitors import MlflowVisitors
 from components.kubernetes.volumes import VolumeArgs
 from rehearsal.controlplane.api import Access, Api, ApiError, Object
 from rehearsal.controlplane.certificates import Authority
@@ -291,3 +292,38 @@ def test_a_pod_that_names_a_file_server_is_refused(tenants: Tenants, source: dic
     assert "mount a claim of the namespace" in refused_as_invalid(mine.create, pod, dry_run=True)
     harmless = [{"name": "tmp", "emptyDir": {}}, {"name": "none"}]
     mine.create({**pod, "spec": {**pod["spec"], "volumes": harmless}}, dry_run=True)
+
+
+def test_members_come_to_the_tracking_server_and_see_no_secret_of_it(
+    tenants: Tenants, namespace: str
+) -> None:
+    api, mine = tenants.lab.api, tenants.research
+    group = api.list(RBAC, "RoleBinding", tenants.own)[0]["subjects"][0]["name"]
+
+    def program() -> dict[str, Any]:
+        MlflowVisitors("visitors", {"namespace": namespace, "groups": [group]})
+        return {}
+
+    for body in manifests(deploy_graph(program)):
+        api.create(body)
+    ports = [{"port": 5000}]
+    for name in ("mlflow", "other"):
+        metadata = {"name": name, "namespace": namespace}
+        api.create({"apiVersion": "v1", "kind": "Service", "metadata": metadata, "spec": {"ports": ports}})
+    pods = f"/api/v1/namespaces/{namespace}/pods"
+    eventually(lambda: _allowed(mine, f"{pods}/none/portforward"), "the forward is allowed")
+    assert mine.get("v1", "Service", "mlflow", namespace)["spec"]["ports"][0]["port"] == 5000
+    assert mine.list("v1", "Pod", namespace) == []
+    refused(mine.get, "v1", "Service", "other", namespace)
+    refused(mine.request, "POST", f"{pods}/none/exec", query={"command": "sh"})
+    for kind in ("Secret", "ConfigMap"):
+        refused(mine.list, "v1", kind, namespace)
+
+
+def _allowed(mine: Api, path: str) -> bool:
+    """Whether a POST is let through: here there is nothing at the end of it."""
+    try:
+        mine.request("POST", path)
+    except ApiError as error:
+        return error.code != 403
+    return True
