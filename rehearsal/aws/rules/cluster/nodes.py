@@ -78,11 +78,16 @@ def _types(inputs: Properties) -> list[tuple[str, Any]]:
     return [(f"instanceTypes[{index}]", name) for index, name in enumerate(found)]
 
 
+def _type_of_template(inputs: Properties, site: World) -> list[tuple[str, Any]]:
+    template = template_of(site, inputs)
+    return [("launchTemplate", template.inputs.get("instanceType"))] if template else []
+
+
 @BOOK.rule_around("AWS-EKS-023", _GROUP, source=_API, advice=True)
 def image_has_the_driver(inputs: Properties, site: World) -> Iterator[Violation]:
     """A GPU instance type goes with a GPU image, unless something on the cluster installs the driver."""
-    del site
-    for what, path, problem in _image_problem(inputs.get("amiType"), _types(inputs)):
+    types = [*_types(inputs), *_type_of_template(inputs, site)]
+    for what, path, problem in _image_problem(inputs.get("amiType"), types):
         if what == "driver":
             yield Violation(path, problem, "Use a type that ends in NVIDIA.")
 
@@ -138,11 +143,10 @@ def types_in_one_place(inputs: Properties, site: World) -> Iterator[Violation]:
 
 @BOOK.rule_around("AWS-EKS-029", _GROUP, source=_API)
 def image_suits_the_template(inputs: Properties, site: World) -> Iterator[Violation]:
-    """The image suits the instance type of the launch template."""
-    template = template_of(site, inputs)
-    types = [("launchTemplate", template.inputs.get("instanceType"))] if template else []
-    for _, path, problem in _image_problem(inputs.get("amiType"), types):
-        yield Violation(path, problem, "Choose an image for the accelerator and architecture.", _INVALID)
+    """The image has the architecture of the launch template's machine."""
+    for what, path, problem in _image_problem(inputs.get("amiType"), _type_of_template(inputs, site)):
+        if what == "machine":
+            yield Violation(path, problem, "Choose an image of that architecture.", _INVALID)
 
 
 @BOOK.rule_around("AWS-EKS-030", _GROUP, source=_BLOCKS)

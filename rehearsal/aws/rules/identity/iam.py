@@ -31,8 +31,12 @@ _CONDITIONS = re.compile(
     r"|Date(Not)?Equals|Date(Less|Greater)Than(Equals)?|Bool|BinaryEquals|(Not)?IpAddress"
     r"|Arn(Not)?(Equals|Like)|Null)(IfExists)?"
 )
-_ACTION = re.compile(r"\*|[A-Za-z0-9-]+:[A-Za-z0-9*?]+")
-_PRINCIPAL = re.compile(r"\*|\d{12}|arn:aws[a-z-]*:(iam|sts)::(\d{12}|aws):\S+|A[A-Z0-9]{15,}")
+_ACTION = re.compile(r"\*|(\*|[A-Za-z0-9-]+):[A-Za-z0-9*?]+")
+_PRINCIPAL = re.compile(
+    r"\*|\d{12}|arn:aws[a-z-]*:(iam|sts)::(\d{12}|aws):\S+|A[A-Z0-9]{15,}"
+    # pulumi-aws 7.51.1 docstring of aws.cloudfront.OriginAccessIdentity (iam_arn)
+    r"|arn:aws[a-z-]*:iam::cloudfront:user/CloudFront Origin Access Identity [A-Z0-9]+"
+)
 _PRINCIPAL_KINDS = {"AWS", "Service", "Federated", "CanonicalUser"}
 _RESOURCE = re.compile(r"\*|arn:(aws[a-z*-]*|\*):.*")
 _PAIRS = (("Action", "NotAction"), ("Principal", "NotPrincipal"), ("Resource", "NotResource"))

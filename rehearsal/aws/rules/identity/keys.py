@@ -14,6 +14,8 @@ _KEY, _ALIAS = "aws:kms/key:Key", "aws:kms/alias:Alias"
 _VAULT = "aws:secretsmanager/secret:Secret"
 _VERSION = "aws:secretsmanager/secretVersion:SecretVersion"
 _VALUES = ("secretString", "secretBinary", "secretStringWo")
+# Specs of keys that encrypt, by the beginnings of their names.
+_ENCRYPTING = ("SYMMETRIC_DEFAULT", "RSA_", "SM2")
 _CREATE_KEY = "botocore 1.44.5 kms/2014-11-01 CreateKeyRequest"
 _ROTATION = "botocore 1.44.5 kms/2014-11-01 EnableKeyRotationRequest"
 
@@ -44,12 +46,16 @@ def period_needs_rotation(inputs: Properties) -> Iterator[Violation]:
         yield Violation("rotationPeriodInDays", "it needs enableKeyRotation = true")
 
 
-@BOOK.rule("AWS-KMS-004", _KEY, source=_CREATE_KEY)
+@BOOK.rule(
+    "AWS-KMS-004", _KEY, source=f"{_CREATE_KEY}; pulumi-aws 7.51.1 docstring of aws.kms.Key (key_usage)"
+)
 def usage_is_given(inputs: Properties) -> Iterator[Violation]:
-    """A key that is not the symmetric default says what it is used for."""
-    kind = inputs.get("customerMasterKeySpec")
-    if kind is not None and known(kind) and kind != "SYMMETRIC_DEFAULT" and "keyUsage" not in inputs:
-        yield Violation("keyUsage", f"a key of spec {kind} needs it", "Use for example SIGN_VERIFY.")
+    """A key that cannot encrypt says what it is used for: the provider asks for ENCRYPT_DECRYPT otherwise."""
+    kind = text(inputs.get("customerMasterKeySpec"))
+    if kind and not kind.startswith(_ENCRYPTING) and "keyUsage" not in inputs:
+        yield Violation(
+            "keyUsage", f"a key of spec {kind} cannot ENCRYPT_DECRYPT", "Use for example SIGN_VERIFY."
+        )
 
 
 @BOOK.rule_around("AWS-KMS-005", _KEY, source=_CREATE_KEY)

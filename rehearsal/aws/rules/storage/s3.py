@@ -81,6 +81,11 @@ def key_needs_kms(inputs: Properties) -> Iterator[Violation]:
             )
 
 
+# What stands before the name; directory buckets have a service, region and account in theirs (Service
+# Authorization Reference, Amazon S3 Express: arn:PARTITION:s3express:REGION:ACCOUNT:bucket/NAME).
+_BUCKET_ARN = re.compile(r"arn:[^:]+:(?:s3:::|s3express:[^:]*:[^:]*:bucket/)")
+
+
 @BOOK.rule_around(
     "AWS-S3-006",
     _POLICY,
@@ -91,7 +96,7 @@ def policy_is_about_its_bucket(inputs: Properties, site: World) -> Iterator[Viol
     bucket, policy = text(inputs.get("bucket")), document(inputs.get("policy"))
     for statement in many(policy.get("Statement")) if bucket and isinstance(policy, dict) else []:
         for resource in many(statement.get("Resource")) if isinstance(statement, dict) else []:
-            about = str(resource).rpartition(":::")[2].partition("/")[0]
+            about = _BUCKET_ARN.sub("", str(resource)).partition("/")[0]
             if resource == "*" or not _matches(about, str(bucket)):
                 yield Violation(
                     "policy",

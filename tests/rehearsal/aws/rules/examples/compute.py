@@ -274,7 +274,9 @@ EXAMPLES = {
         {**_with("lt_plain"), "instanceTypes": ["g6.2xlarge"]},
         {**_with("lt_open"), "instanceTypes": ["g6.2xlarge"]},
     ),
-    "AWS-EKS-029": Example(_GROUP, "amiType", {"amiType": "AL2023_x86_64_STANDARD"}, {"amiType": "CUSTOM"}),
+    "AWS-EKS-029": Example(
+        _GROUP, "launchTemplate", {"amiType": "AL2023_ARM_64_NVIDIA"}, {"amiType": "CUSTOM"}
+    ),
     "AWS-EKS-030": Example(
         _GROUP, _MARKET, {**_with("lt_block"), _MARKET: "SPOT"}, {**_with("lt_plain"), _MARKET: "SPOT"}
     ),

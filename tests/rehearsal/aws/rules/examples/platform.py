@@ -13,6 +13,7 @@ _MONITOR = "costexplorer/anomalyMonitor:AnomalyMonitor"
 _SUBSCRIPTION = "costexplorer/anomalySubscription:AnomalySubscription"
 _TOPIC = "sns/topic:Topic"
 _TOPIC_ARN = "arn:aws:sns:us-east-1:123456789012:t"
+_CLOUDFRONT = "arn:aws:iam::cloudfront:user/CloudFront Origin Access Identity"
 _MISSING = "arn:aws:iam::123456789012:role/nobody"
 _MANAGED = {"monitorType": "DIMENSIONAL", "monitorSpecification": DROP}
 
@@ -54,7 +55,7 @@ EXAMPLES = {
     ),
     "AWS-IAM-005": Example(_POLICY, "policy", {"policy": policy(NotAction="s3:PutObject")}),
     "AWS-IAM-006": Example(
-        _POLICY, "policy", {"policy": policy(Action="GetObject")}, {"policy": policy(Action="*")}
+        _POLICY, "policy", {"policy": policy(Action="GetObject")}, {"policy": policy(Action=["*", "*:*"])}
     ),
     "AWS-IAM-007": Example(_POLICY, "policy", {"policy": policy(Resource="my-bucket")}),
     "AWS-IAM-008": Example(_POLICY, "policy", {"policy": policy(Resource=DROP)}),
@@ -63,7 +64,15 @@ EXAMPLES = {
         _ROLE, _TRUST, {_TRUST: policy(Action="sts:AssumeRole", Resource=DROP)}, {_TRUST: _trust("*")}
     ),
     "AWS-IAM-011": Example(
-        _ROLE, _TRUST, {_TRUST: _trust({"AWS": "me"})}, {_TRUST: _trust({"AWS": "123456789012"})}
+        "s3/bucketPolicy:BucketPolicy",
+        "policy",
+        {"policy": policy(Principal={"AWS": "me"}, Resource="arn:aws:s3:::$bucket/*")},
+        {
+            "policy": policy(
+                Principal={"AWS": ["123456789012", f"{_CLOUDFRONT} E2QWRUHAPOMQZL"]},
+                Resource="arn:aws:s3:::$bucket/*",
+            )
+        },
     ),
     "AWS-IAM-012": Example(
         _POLICY,
@@ -93,8 +102,8 @@ EXAMPLES = {
     "AWS-KMS-004": Example(
         _KEY,
         "keyUsage",
+        {"customerMasterKeySpec": "ECC_NIST_P256"},
         {"customerMasterKeySpec": "RSA_2048"},
-        {"customerMasterKeySpec": "RSA_2048", "keyUsage": "SIGN_VERIFY"},
     ),
     "AWS-KMS-005": Example(
         _KEY,

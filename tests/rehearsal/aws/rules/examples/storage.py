@@ -139,7 +139,16 @@ EXAMPLES = {
         "s3/bucketPolicy:BucketPolicy",
         "policy",
         {"policy": policy(Principal="*", Resource="arn:aws:s3:::other/*")},
-        {"policy": policy(Principal="*", Resource=["arn:aws:s3:::example-*", "arn:aws:s3:::$bucket/*"])},
+        {
+            "policy": policy(
+                Principal="*",
+                Resource=[
+                    "arn:aws:s3:::example-*",
+                    "arn:aws:s3:::$bucket/*",
+                    "arn:aws:s3express:us-east-1:123456789012:bucket/$bucket",
+                ],
+            )
+        },
     ),
     "AWS-S3-010": Example(
         _LIFECYCLE,
