@@ -107,6 +107,13 @@ class Rehearsal:
         connection.close()
         return answer
 
+    def seed(self, resources: Sequence[Mapping[str, Any]]) -> list[str]:
+        """Make known what an AWS account holds already (`rehearsal.aws.existing`); returns the new ids."""
+        control.private(self.home)
+        connection, answer = control.lease(self.home, {"op": "seed", "resources": list(resources)})
+        connection.close()
+        return list(answer["new"])
+
     def stop(self, *, patience_s: float = 20.0) -> None:
         """End the daemon and every workload; what exists stays on disk. Raises ControlError when it hangs."""
         connection = control.connect(self.home)

@@ -6,6 +6,8 @@ long as the connection. `{"op": "status"}` -> `{"resources": {...}, "workloads":
 what interrupted creates left behind.
 `{"op": "drift", "urn": text, "values": {path: value}}` and `{"op": "delete", "urn": text}` change what exists
 behind the engine's back -> `{"urn": ..., "id": ..., "type": ...}`.
+`{"op": "seed", "resources": [{"type": ..., "id": ..., "outputs": {...}}]}` makes known what exists beside the
+programs' -> `{"new": [ids]}`.
 `{"op": "hold", "engine": pid}` -> `{}`: the real control plane of the home runs as long as the connection.
 `{"op": "stop"}` -> `{}`, workloads and daemon end. A refusal is `{"error": text}`.
 

@@ -82,6 +82,19 @@ def delete(urn: Urn, dir: Dir = None) -> None:
     typer.echo(drifting.delete(urn, dir))
 
 
+Existing = Annotated[
+    Path, typer.Argument(metavar="FILE", help="A list in YAML, or `pulumi stack export` of another stack.")
+]
+
+
+@app.command()
+def seed(file: Existing, dir: Dir = None) -> None:
+    """Make known what an AWS account holds already, so that programs may refer to it."""
+    from rehearsal import seeding  # noqa: PLC0415
+
+    typer.echo(seeding.seed(file, dir))
+
+
 @app.command()
 def stop() -> None:
     """End every process of the rehearsal; what was created stays in its state."""

@@ -85,7 +85,8 @@ def _missing(site: Site, target: str, path: str, value: str) -> RefusalError:
     fix = (
         f"It exists in {elsewhere[0]}, but this resource is in {site.scope}."
         if elsewhere
-        else f"Use an output of the {kind} that the program creates, or look one up."
+        else f"Use an output of the {kind} that the program creates, or look one up. What the account holds "
+        "already becomes known by `trainstack rehearse seed FILE`."
     )
     return refuse(code, message.format(value=value), path, fix)
 

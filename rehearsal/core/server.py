@@ -203,6 +203,11 @@ class Server:
             drift.delete(cloud, record, lambda severity, text: _LOG.info("%s", text))
         return {"urn": record.urn, "id": record.id, "type": record.type}
 
+    def _seed(self, message: dict[str, Any]) -> dict[str, Any]:
+        """Make known what an account holds that no program made."""
+        existing = importlib.import_module("rehearsal.aws.existing")
+        return {"new": existing.seed(self._state, message["resources"])}
+
     def _stop(self, message: dict[str, Any]) -> dict[str, Any]:
         self._stopping.set()
         return {}
@@ -281,6 +286,7 @@ _OPERATIONS: dict[str, Callable[[Server, dict[str, Any]], dict[str, Any]]] = {
     "recover": Server._recover,
     "drift": Server._drift,
     "delete": Server._drift,
+    "seed": Server._seed,
     "status": Server._status,
     "stop": Server._stop,
 }

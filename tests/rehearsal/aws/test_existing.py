@@ -1,0 +1,88 @@
+"""Programs may refer to what an account holds already, once it is known."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from infra.errors import UserError
+from rehearsal import seeding
+from rehearsal.aws.existing import seed
+from rehearsal.core.model import RefusalError
+from tests.rehearsal.aws.harness import Driver
+
+VPC, ROLE = "vpc-0123456789abcdef0", "arn:aws:iam::123456789012:role/ours"
+SUBNET = {"vpcId": VPC, "cidrBlock": "10.9.1.0/24", "availabilityZone": "us-east-1a"}
+
+
+def existing(aws: Driver, *resources: dict[str, object]) -> list[str]:
+    return seed(aws.state, resources)
+
+
+def test_a_network_that_somebody_else_made(aws: Driver) -> None:
+    with pytest.raises(RefusalError, match="trainstack rehearse seed"):
+        aws.create("ec2/subnet:Subnet", "subnet", **SUBNET)
+    vpc = {"type": "aws:ec2/vpc:Vpc", "id": VPC, "outputs": {"cidrBlock": "10.9.0.0/16"}}
+    assert existing(aws, vpc) == [VPC]
+    assert existing(aws, vpc) == []
+    assert aws.create("ec2/subnet:Subnet", "subnet", **SUBNET)["id"].startswith("subnet-")
+    assert aws.invoke("ec2/getVpc:getVpc", id=VPC)["cidrBlock"] == "10.9.0.0/16"
+    with pytest.raises(RefusalError, match=r"InvalidSubnet\.Range"):
+        aws.create("ec2/subnet:Subnet", "outside", **{**SUBNET, "cidrBlock": "10.8.0.0/24"})
+
+
+def test_an_id_alone_is_enough(aws: Driver) -> None:
+    existing(aws, {"type": "aws:ec2/vpc:Vpc", "id": VPC})
+    aws.create("ec2/subnet:Subnet", "subnet", **SUBNET)
+
+
+def test_a_role_that_a_policy_names(aws: Driver) -> None:
+    bucket = aws.create("s3/bucket:Bucket", "b")["id"]
+    statement = {
+        "Effect": "Allow",
+        "Action": "s3:GetObject",
+        "Principal": {"AWS": ROLE},
+        "Resource": f"arn:aws:s3:::{bucket}/*",
+    }
+    policy = json.dumps({"Version": "2012-10-17", "Statement": [statement]})
+    with pytest.raises(RefusalError):
+        aws.create("s3/bucketPolicy:BucketPolicy", "p", bucket=bucket, policy=policy)
+    existing(aws, {"type": "aws:iam/role:Role", "id": "ours", "outputs": {"arn": ROLE, "name": "ours"}})
+    aws.create("s3/bucketPolicy:BucketPolicy", "p", bucket=bucket, policy=policy)
+
+
+def test_in_another_region_it_does_not_exist(aws: Driver) -> None:
+    existing(aws, {"type": "aws:ec2/vpc:Vpc", "id": VPC, "region": "eu-west-1"})
+    with pytest.raises(RefusalError, match="eu-west-1"):
+        aws.create("ec2/subnet:Subnet", "subnet", **SUBNET)
+
+
+def test_the_export_of_another_stack(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    secret = {seeding.SIGNATURE: "1b47061264138c4ac30d75fd1eb44270", "ciphertext": "x"}
+    resources = [
+        {"type": "pulumi:pulumi:Stack", "custom": False, "urn": "u"},
+        {"type": "pulumi:providers:aws", "custom": True, "id": "1"},
+        {"type": "aws:ec2/vpc:Vpc", "custom": True, "id": VPC, "outputs": {"arn": "a", "note": secret}},
+    ]
+    file = tmp_path / "stack.json"
+    file.write_text(json.dumps({"version": 3, "deployment": {"resources": resources}}))
+    asked: list[object] = []
+
+    class Home:
+        def seed(self, resources: list[object]) -> list[str]:
+            asked.extend(resources)
+            return [VPC]
+
+    monkeypatch.setattr(seeding.homes, "of_checkout", Home)
+    assert seeding.seed(file, None) == f"made known: {VPC}"
+    assert asked == [{"type": "aws:ec2/vpc:Vpc", "id": VPC, "outputs": {"arn": "a"}}]
+
+
+@pytest.mark.parametrize(
+    "text", ["{a: 1}", "- vpc-1", "- {id: vpc-1}", "- {type: gcp:compute/network:Network, id: n}", "- {"]
+)
+def test_what_is_no_list_of_resources_is_refused(tmp_path: Path, text: str) -> None:
+    file = tmp_path / "existing.yaml"
+    file.write_text(text)
+    with pytest.raises(UserError):
+        seeding.seed(file, None)
