@@ -74,7 +74,7 @@ class MlflowServer(Component):
             # choice: some leave a new pod open for this moment.
             opts=self.child(pulumi.ResourceOptions(depends_on=[policy])),
         )
-        service = self._service(name, inside)
+        service = self._service(name, inside, deployment)
         host = service_host(args.get("namespace", NAME))
         self.url = after(pulumi.Output.from_input(f"http://{host}:{PORT}"), [deployment, service])
         self.namespace = inside
@@ -104,7 +104,13 @@ class MlflowServer(Component):
             opts=self.child(),
         )
 
-    def _service(self, name: str, namespace: pulumi.Input[str]) -> k8s.core.v1.Service:
+    def _service(
+        self, name: str, namespace: pulumi.Input[str], deployment: k8s.apps.v1.Deployment
+    ) -> k8s.core.v1.Service:
+        """After the pods: the provider gives a Service 10 minutes to find ready ones.
+
+        Source: pulumi-kubernetes provider/pkg/await/service.go (DefaultServiceTimeoutMins), of 2026-07-01.
+        """
         return k8s.core.v1.Service(
             f"{name}-service",
             metadata={"name": NAME, "namespace": namespace, "labels": labels()},
@@ -113,5 +119,5 @@ class MlflowServer(Component):
                 "selector": labels(),
                 "ports": [{"name": "http", "port": PORT, "target_port": "http"}],
             },
-            opts=self.child(),
+            opts=self.child(pulumi.ResourceOptions(depends_on=[deployment])),
         )

@@ -7,6 +7,7 @@ import pulumi
 from components.kubernetes.queueing.tenancy import TRACKING_LABEL
 from components.kubernetes.tracking.pod import MlflowServerArgs
 from components.kubernetes.tracking.server import MlflowServer
+from tests.components.graph import deploy_graph
 from tests.components.recorder import Recorder, deploy
 
 DEPLOYMENT = "kubernetes:apps/v1:Deployment"
@@ -52,6 +53,13 @@ def test_namespace_enforces_what_the_pod_fulfils() -> None:
         "configMap",
         "emptyDir",
     }
+
+
+def test_the_service_which_waits_for_ready_pods_is_made_after_them() -> None:
+    def program() -> dict[str, pulumi.Output[str]]:
+        return {"url": MlflowServer("dev-mlflow", cast(MlflowServerArgs, DEFAULTS)).url}
+
+    assert "Deployment:dev-mlflow-deployment" in deploy_graph(program).waits_for("Service:dev-mlflow-service")
 
 
 def test_root_is_read_only_and_tmp_is_where_the_server_writes() -> None:
