@@ -7,9 +7,13 @@ import pulumi_aws as aws
 import pulumi_kubernetes as kubernetes
 
 
-def aws_provider(name: str, *, region: str, tags: Mapping[str, str]) -> aws.Provider:
-    """AWS in one region; every taggable resource gets `tags`. Credentials come from the environment."""
-    return aws.Provider(name, region=region, default_tags={"tags": dict(tags)})
+def aws_provider(name: str, *, account_id: str, region: str, tags: Mapping[str, str]) -> aws.Provider:
+    """AWS in one region of one account; every taggable resource gets `tags`.
+
+    Credentials come from the environment; those of another account are refused before anything is made.
+    """
+    tagged: aws.ProviderDefaultTagsArgsDict = {"tags": dict(tags)}
+    return aws.Provider(name, region=region, allowed_account_ids=[account_id], default_tags=tagged)
 
 
 def kubernetes_provider(name: str, *, kubeconfig: pulumi.Input[str]) -> kubernetes.Provider:

@@ -123,7 +123,6 @@ class Spend:
 
     budgets: pulumi.Output[Sequence[str]]
     alarm_topic: pulumi.Output[str]
-    ready: pulumi.Resource
 
 
 @dataclass(frozen=True)

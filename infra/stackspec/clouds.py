@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from infra.stackspec.model import AddonVersion, FaultName, Model, NodeImage
+from infra.stackspec.model import AccountId, AddonVersion, FaultName, Model, NodeImage
 
 Acu = Annotated[float, Field(ge=0, le=256, multiple_of=0.5)]
 """Aurora capacity units, in steps of 0.5."""
@@ -56,6 +56,9 @@ class AwsSpec(Model):
 
     cloud: Literal["aws"]
     """Set by `trainstack:cloud`."""
+
+    account_id: AccountId
+    """The account of the stack; with credentials of another one nothing is changed."""
 
     admin_arns: Annotated[tuple[str, ...], Field(min_length=1)]
     """IAM roles or users with cluster-admin rights, the one that deploys included."""

@@ -24,6 +24,9 @@ Name = Annotated[
 ]
 """The name of a part of a stack."""
 
+AccountId = Annotated[str, _form(r"^[0-9]{12}$", "12 digits, in quotes")]
+"""The number of an AWS account."""
+
 Image = Annotated[
     str,
     _form(

@@ -103,8 +103,8 @@ class BudgetSpec(Model):
     alert_emails: Annotated[tuple[Email, ...], Field(min_length=1)]
     """Addresses that get the alarms."""
 
-    anomaly_usd: Usd
-    """A daily cost above its usual level by at least this much is reported as an anomaly."""
+    anomaly_usd: Usd | None
+    """A daily cost above its usual level by at least this much is reported as an anomaly; null: none is."""
 
 
 class SmokeSpec(Model):

@@ -15,7 +15,7 @@ from rehearsal.core.state import State
 PACKAGE = "aws"
 DEFAULT_REGION = "us-east-1"
 MISSING = ("ResourceNotFoundException", "{value} does not exist")
-# The account that a rehearsal is in; a provider that assumes a role of another account is in that one.
+# The account that a rehearsal is in, where no provider says which one it assumes or demands.
 ACCOUNT = "123456789012"
 
 
@@ -66,11 +66,15 @@ def site_of(state: State, call: Call, given: Properties, *, preview: bool = Fals
 
 
 def account_of(config: Mapping[str, Any]) -> str:
-    """The account of a provider: that of the role it assumes, else the one the rehearsal is in."""
+    """The account of a provider: that of the role it assumes, else the one that it demands.
+
+    A rehearsal has no credentials, so those that a provider would accept (`allowedAccountIds`) are assumed.
+    """
     roles = decoded(config.get("assumeRoles"))
     if isinstance(roles, list) and roles and isinstance(roles[-1], dict):
         role = roles[-1].get("roleArn") or roles[-1].get("role_arn")  # a dict literal keeps Python's spelling
         match = re.match(r"arn:[a-z-]+:iam::(\d{12}):", str(role))
         if match:
             return match.group(1)
-    return ACCOUNT
+    allowed = decoded(config.get("allowedAccountIds"))
+    return str(allowed[0]) if isinstance(allowed, list) and allowed else ACCOUNT

@@ -10,7 +10,7 @@ from components.aws.cluster.autoscaling import AwsAutoscaling
 from components.aws.cluster.cluster_args import AwsClusterArgs, SystemPoolArgs
 from components.aws.cluster.eks import AwsCluster
 from components.aws.cluster.kubeconfig import kubeconfig
-from components.aws.money.budget import AwsBudget
+from components.aws.money.budget import AwsBudget, AwsBudgetArgs
 from components.aws.network.vpc import AwsNetwork
 from components.aws.pod_role import AwsPodRole, pod_identity
 from components.aws.pools.cpu_pool import AwsCpuPool
@@ -89,7 +89,10 @@ class AwsCloud:
         self._launch_tags = changing_tags(owner=spec.owner, cost_center=spec.cost_center, extra=spec.tags)
         self._node_image = facts.releases.node_image(layout.kubernetes_version, on.node_image)
         self._provider = aws_provider(
-            f"{spec.name}-aws", region=spec.region, tags={**self._launch_tags, **self._tags}
+            f"{spec.name}-aws",
+            account_id=on.account_id,
+            region=spec.region,
+            tags={**self._launch_tags, **self._tags},
         )
         self._on_aws = pulumi.ResourceOptions(providers=[self._provider])
         groups = [f"{spec.name}-cluster-system", *(f"{spec.name}-{pool.name}-nodes" for pool in layout.pools)]
@@ -299,20 +302,18 @@ class AwsCloud:
     def spend(self) -> Spend:
         """AWS Budgets and Cost Anomaly Detection."""
         wanted = self._spec.budget
-        budget = AwsBudget(
-            f"{self._spec.name}-budget",
-            {
-                "stack_tag_key": f"{TAG_PREFIX}:stack",
-                "stack_tag_value": self._spec.name,
-                "team_tag_key": f"{TAG_PREFIX}:team",
-                "monthly_limit_usd": wanted.monthly_usd,
-                "teams": {team.name: team.monthly_budget_usd for team in self._spec.teams},
-                "alert_emails": wanted.alert_emails,
-                "anomaly_threshold_usd": wanted.anomaly_usd,
-            },
-            self._on_aws,
-        )
-        return Spend(budgets=budget.budget_names, alarm_topic=budget.topic_arn, ready=budget)
+        args: AwsBudgetArgs = {
+            "stack_tag_key": f"{TAG_PREFIX}:stack",
+            "stack_tag_value": self._spec.name,
+            "team_tag_key": f"{TAG_PREFIX}:team",
+            "monthly_limit_usd": wanted.monthly_usd,
+            "teams": {team.name: team.monthly_budget_usd for team in self._spec.teams},
+            "alert_emails": wanted.alert_emails,
+        }
+        if wanted.anomaly_usd is not None:
+            args["anomaly_threshold_usd"] = wanted.anomaly_usd
+        budget = AwsBudget(f"{self._spec.name}-budget", args, self._on_aws)
+        return Spend(budgets=budget.budget_names, alarm_topic=budget.topic_arn)
 
     def validation(self, cluster: EksCluster, pods: ServiceAccount) -> ValidationAccess:
         """With a schedule, a topic, and a role that may publish to it."""

@@ -45,7 +45,8 @@ def medium(cloud: ClusterCloud[ClusterT, StoreT], spec: StackSpec) -> dict[str, 
             queueing=queueing,
             login=login.secret,
             access=cloud.validation(cluster, PODS),
-            after=[accelerators, store.ready, spend.ready, *pools.ready],
+            # Not the budgets: an account that may not have one can train all the same.
+            after=[accelerators, store.ready, *pools.ready],
         )
     return {
         "stack": spec.name,

@@ -155,6 +155,7 @@ def stack_files(draw: st.DrawFn) -> Values:
         "cost_center": "research",
         "layout": {"zones": zones, "pools": made},
         "on": {
+            "account_id": "123456789012",
             "admin_arns": ["arn:aws:iam::123456789012:role/platform"],
             "nat": draw(st.sampled_from(["single", "per_zone"])),
         },

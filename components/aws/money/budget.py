@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import TypedDict
+from typing import NotRequired, TypedDict
 
 import pulumi
 import pulumi_aws as aws
@@ -33,8 +33,8 @@ class AwsBudgetArgs(TypedDict):
     """What each team may cost in a calendar month, in USD, by team name (the value of the team's tag)."""
     alert_emails: Sequence[str]
     """Addresses that are warned, at most ten; for more, use the address of a mailing list."""
-    anomaly_threshold_usd: float
-    """Least unexpected spending, in USD, that is reported."""
+    anomaly_threshold_usd: NotRequired[float]
+    """Least unexpected spending, in USD, that is reported; without it nothing watches for any."""
     stack_tag_key: str
     stack_tag_value: str
     """The tag every resource of the stack carries."""
@@ -43,7 +43,7 @@ class AwsBudgetArgs(TypedDict):
 
 
 class AwsBudget(Component):
-    """A monthly budget for the stack and one for each team, an anomaly monitor, one encrypted topic for all.
+    """A monthly budget for the stack and each team, on demand an anomaly monitor, one encrypted topic.
 
     A budget warns; it stops nothing. GPUs go on running past 100 %, and AWS's billing data is 8 to 24 hours
     old, so a runaway job costs up to a day before a warning. What limits spending is the size of
@@ -53,13 +53,17 @@ class AwsBudget(Component):
     console, a day after first use), and not for the time before. A team's budget sees what carries its tag:
     nodes that teams share have no team's tag, and are divided by the usage of the queues instead.
 
-    The anomaly monitor watches the stack's tag (type CUSTOM). Monitors of type DIMENSIONAL watch a whole
+    The anomaly monitor watches the stack's tag (type CUSTOM), which only the management account of an
+    organization, or an account in none, may do: "Cost monitors for linked accounts, cost allocation tags, and
+    cost categories can only be created in the management account" (AWS Cost Management user guide, "Getting
+    started with AWS Cost Anomaly Detection", read 2026-11-23). Monitors of type DIMENSIONAL watch a whole
     account and are limited to one per dimension: a second stack in the account could not have its own.
     """
 
     topic_arn: pulumi.Output[str]
     budget_names: pulumi.Output[Sequence[str]]
-    anomaly_monitor_arn: pulumi.Output[str]
+    anomaly_monitor_arn: pulumi.Output[str] | None
+    """None where nothing watches for anomalies."""
 
     def __init__(self, name: str, args: AwsBudgetArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__(name, opts)
@@ -70,7 +74,8 @@ class AwsBudget(Component):
             self._team_budget(name, args, team, limit) for team, limit in sorted(args["teams"].items())
         ]
         self.budget_names = pulumi.Output.all(*[budget.name for budget in budgets])
-        self.anomaly_monitor_arn = self._monitor(name, args)
+        threshold = args.get("anomaly_threshold_usd")
+        self.anomaly_monitor_arn = None if threshold is None else self._monitor(name, args, threshold)
         self.register_outputs(
             {
                 "topic_arn": self.topic_arn,
@@ -154,7 +159,7 @@ class AwsBudget(Component):
             for threshold, kind in WARNINGS
         ]
 
-    def _monitor(self, name: str, args: AwsBudgetArgs) -> pulumi.Output[str]:
+    def _monitor(self, name: str, args: AwsBudgetArgs, threshold_usd: float) -> pulumi.Output[str]:
         """The monitor and who hears of it: the topic at once, people once a day (AWS mails no sooner)."""
         monitor = aws.costexplorer.AnomalyMonitor(
             f"{name}-anomalies",
@@ -163,17 +168,17 @@ class AwsBudget(Component):
             monitor_specification=monitored(args["stack_tag_key"], args["stack_tag_value"]),
             opts=self.child(),
         )
-        self._subscribe(f"{name}-anomalies-now", args, "IMMEDIATE", monitor, {"SNS": [self.topic_arn]})
-        if args["alert_emails"]:
-            self._subscribe(
-                f"{name}-anomalies-daily", args, "DAILY", monitor, {"EMAIL": list(args["alert_emails"])}
-            )
+        now, daily = f"{name}-anomalies-now", f"{name}-anomalies-daily"
+        emails = list(args["alert_emails"])
+        self._subscribe(now, threshold_usd, "IMMEDIATE", monitor, {"SNS": [self.topic_arn]})
+        if emails:
+            self._subscribe(daily, threshold_usd, "DAILY", monitor, {"EMAIL": emails})
         return monitor.arn
 
     def _subscribe(
         self,
         name: str,
-        args: AwsBudgetArgs,
+        threshold_usd: float,
         frequency: str,
         monitor: aws.costexplorer.AnomalyMonitor,
         subscribers: Mapping[str, Sequence[pulumi.Input[str]]],
@@ -192,7 +197,7 @@ class AwsBudget(Component):
                 "dimension": {
                     "key": "ANOMALY_TOTAL_IMPACT_ABSOLUTE",
                     "match_options": ["GREATER_THAN_OR_EQUAL"],
-                    "values": [f"{args['anomaly_threshold_usd']:g}"],
+                    "values": [f"{threshold_usd:g}"],
                 }
             },
             opts=self.child(),
@@ -203,7 +208,8 @@ def check(args: AwsBudgetArgs) -> None:
     """Raise UserError with everything AWS would refuse."""
     limits = {"monthly_limit_usd": args["monthly_limit_usd"]}
     limits |= {f"teams.{team}": limit for team, limit in args["teams"].items()}
-    limits["anomaly_threshold_usd"] = args["anomaly_threshold_usd"]
+    if "anomaly_threshold_usd" in args:
+        limits["anomaly_threshold_usd"] = args["anomaly_threshold_usd"]
     problems = [problem for path, usd in limits.items() for problem in money.amount_problems(path, usd)]
     problems += money.email_problems("alert_emails", args["alert_emails"])
     if problems:

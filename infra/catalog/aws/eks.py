@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from infra.catalog.aws.model import EksAddon, KubernetesVersion
+from infra.catalog.aws.model import EksAddon, KubernetesVersion, ZoneWithoutEks
 from infra.catalog.errors import UnknownFactError
 
 Support = Literal["standard", "extended", "ended", "unknown"]
@@ -13,10 +13,11 @@ Support = Literal["standard", "extended", "ended", "unknown"]
 
 @dataclass(frozen=True)
 class Eks:
-    """Kubernetes versions by "1.N", oldest first, and add-ons by name."""
+    """Kubernetes versions by "1.N", oldest first, add-ons by name, and zones without EKS by id."""
 
     versions: Mapping[str, KubernetesVersion]
     addons: Mapping[str, EksAddon]
+    zones_without: Mapping[str, ZoneWithoutEks]
 
     def support(self, version: str, on: datetime.date) -> Support:
         """The support that a version has on a day: extended costs six times as much per cluster-hour.

@@ -51,7 +51,11 @@ def _like(cidr: str) -> str:
 
 
 def zone_problems(path: str, region: str, zones: Sequence[str]) -> Iterator[Problem]:
-    """Zones of the region, at least two different ones: EKS wants its control plane in two."""
+    """Zones of the region, at least two different ones: EKS wants its control plane in two.
+
+    It runs in all zones but a few, known by their ids, which accounts name differently: here it can only be
+    shown that too many are named.
+    """
     row = facts.regions.get(region)
     for index, zone in enumerate(zones if row else ()):
         if row and zone not in row.zones:
@@ -60,6 +64,10 @@ def zone_problems(path: str, region: str, zones: Sequence[str]) -> Iterator[Prob
     if len(set(zones)) < 2:
         fix = f"Add another zone of {region}, such as {region}b."
         yield Problem(path, list(zones), "EKS needs subnets in at least two zones", fix)
+    without = set(row.zone_ids) & set(facts.eks.zones_without) if row else set()
+    if row and len(set(zones)) > len(row.zone_ids) - len(without) > 0:
+        fix = "Leave that zone out; `aws ec2 describe-availability-zones` shows the ids of your zones."
+        yield Problem(path, list(zones), f"EKS has no cluster in {', '.join(sorted(without))}", fix)
 
 
 def region_problems(path: str, region: str) -> Iterator[Problem]:

@@ -28,7 +28,10 @@ def values() -> Values:
                     }
                 ],
             },
-            "on": {"admin_arns": ["arn:aws:iam::123456789012:role/platform"]},
+            "on": {
+                "account_id": "123456789012",
+                "admin_arns": ["arn:aws:iam::123456789012:role/platform"],
+            },
             "data": {"shared_fs": None},
             "teams": [{"name": "Research", "gpus": {"a100": 8}, "monthly_budget_usd": 1000}],
             "budget": {"monthly_usd": 5000, "alert_emails": ["a@example.com"]},

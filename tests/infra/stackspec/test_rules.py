@@ -19,6 +19,11 @@ BROKEN: dict[str, tuple[Any, ...]] = {
         "layout.pools[0].zones",
     ),
     "a zone of another region": (("layout", "zones"), ["us-east-1a", "eu-west-1b"], "layout.zones[1]"),
+    "the zone without EKS": (
+        ("layout", "zones"),
+        [f"us-east-1{letter}" for letter in "abcdef"],
+        "layout.zones",
+    ),
     "a zone twice": (("layout", "zones"), ["us-east-1b", "us-east-1b"], "layout.zones"),
     "a pool zone without a subnet": (
         ("layout", "pools", 0, "zones"),
@@ -72,6 +77,7 @@ BROKEN: dict[str, tuple[Any, ...]] = {
     "a schedule that repeats no gate": (("smoke", "enabled"), False, "smoke.schedule"),
     "an image without digest": (("smoke", "image"), "registry.example.com/torch:latest", "smoke.image"),
     "an address that is none": (("owner",), "nobody", "owner"),
+    "an account by name": (("on", "account_id"), "research", "on.account_id"),
     "no administrator": (("on", "admin_arns"), [], "on.admin_arns"),
     "a session as administrator": (
         ("on", "admin_arns"),

@@ -189,6 +189,11 @@ def test_a_type_without_a_row_is_kept_generically(aws: Driver) -> None:
     assert aws.state.count() == 0
 
 
+def test_an_account_that_the_provider_demands_is_the_one_it_is_in(aws: Driver) -> None:
+    aws.config["allowedAccountIds"] = json.dumps(["210987654321"])
+    assert aws.invoke("index/getCallerIdentity:getCallerIdentity")["accountId"] == "210987654321"
+
+
 def test_functions(aws: Driver) -> None:
     zones = aws.invoke("index/getAvailabilityZones:getAvailabilityZones")
     assert "us-east-1a" in zones["names"] and len(zones["zoneIds"]) == len(zones["names"])

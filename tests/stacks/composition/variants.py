@@ -66,6 +66,7 @@ MEDIUM_AWS: dict[str, Change] = {
     "cpu-pool": _cpu_pool,
     "nat-per-zone": _merged({"on": {"nat": "per_zone"}}),
     "private-api": _merged({"layout": {"api_access": []}}),
+    "anomalies-watched": _merged({"budget": {"anomaly_usd": 500}}),
     "claimed-devices": _merged({"on": {"efa_driver": "dra"}, "layout": {"pools": {"min_nodes": 1}}}),
     "database-pauses": _merged({"on": {"database": {"min_acu": 0}}}),
 }

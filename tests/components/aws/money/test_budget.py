@@ -23,13 +23,15 @@ DEFAULTS = {
 }
 
 
-def made(**changes: Any) -> tuple[Recorder, dict[str, Any]]:
+def made(without: str = "", **changes: Any) -> tuple[Recorder, dict[str, Any]]:
+    args = {key: value for key, value in (DEFAULTS | changes).items() if key != without}
+
     def program() -> dict[str, pulumi.Output[Any]]:
-        budget = AwsBudget("dev-aws", cast(AwsBudgetArgs, DEFAULTS | changes))
+        budget = AwsBudget("dev-aws", cast(AwsBudgetArgs, args))
         return {
             "topic": budget.topic_arn,
             "names": budget.budget_names,
-            "monitor": budget.anomaly_monitor_arn,
+            **({"monitor": budget.anomaly_monitor_arn} if budget.anomaly_monitor_arn else {}),
         }
 
     return deploy(program)
@@ -108,6 +110,12 @@ def test_anomaly_monitor_watches_the_stack_and_tells_the_topic_at_once_and_peopl
         assert subscription["monitorArnLists"] == [outputs["monitor"]]
         dimension = subscription["thresholdExpression"]["dimension"]
         assert (dimension["key"], dimension["values"]) == ("ANOMALY_TOTAL_IMPACT_ABSOLUTE", ["250"])
+
+
+def test_nothing_watches_for_anomalies_unless_asked() -> None:
+    cloud, outputs = made(without="anomaly_threshold_usd")
+    assert not [token for token in cloud.types() if "costexplorer" in token]
+    assert "monitor" not in outputs
 
 
 def test_without_addresses_only_the_topic_is_notified() -> None:
