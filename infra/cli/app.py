@@ -2,7 +2,7 @@
 
 import typer
 
-from infra.cli import access, cluster, rehearse, smoke, stack, versions
+from infra.cli import access, cluster, preflight, rehearse, smoke, stack, versions
 
 app = typer.Typer(
     name="trainstack",
@@ -11,6 +11,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     add_completion=False,
 )
+app.command()(preflight.preflight)
 app.command()(stack.up)
 app.command()(stack.preview)
 app.command()(stack.refresh)

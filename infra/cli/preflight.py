@@ -1,42 +1,55 @@
-"""What a preview plans, held against the quotas of the account."""
+"""`trainstack preflight`: asks the real account, before anything is deployed into it."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
-from pulumi.automation.events import EngineEvent
+import typer
 
-from infra.catalog.aws.quotas import Planned, Shortfall, shortfalls
-from infra.engine.stack import OnEvent, Outcome
+from infra.cli.stack import Stack
+from infra.errors import Problem, UserError
 
-_GONE = ("delete", "delete-replaced", "discard", "discard-replaced")
+if TYPE_CHECKING:
+    from infra.preflight.answers import Answer
+
+Skip = Annotated[
+    list[str] | None,
+    typer.Option("--skip", help="A check that is not to be made, by its name; may be repeated."),
+]
+Save = Annotated[
+    Path | None,
+    typer.Option("--save", help="Write what is left of the quotas, for `up --rehearse --faults FILE`."),
+]
 
 
-class Preflight:
-    """Listens to a preview and reports every shortfall at once."""
+def preflight(stack: Stack, skip: Skip = None, save: Save = None) -> None:
+    """Ask the account whether the stack can be deployed: rights, quotas, machine types, the way in.
 
-    def __init__(self) -> None:
-        self._planned: dict[str, Planned] = {}
+    Only reads. Exit codes: 0 ready; 1 something is missing; 2 not everything could be asked, or bad input.
+    """
+    from infra import stackspec  # noqa: PLC0415 - help comes without them
+    from infra.preflight.answers import State, exit_code  # noqa: PLC0415
+    from infra.preflight.aws import CHECKS, ask, quotas  # noqa: PLC0415
+    from infra.preflight.deployment import account_of  # noqa: PLC0415
 
-    def listening(self, operation: Callable[[OnEvent], Outcome]) -> Callable[[OnEvent], Outcome]:
-        """The same operation; its events come here too."""
+    unknown = sorted({*(skip or ())} - set(CHECKS))
+    if unknown:
+        fix = f"Checks are {', '.join(CHECKS)}."
+        raise UserError([Problem("--skip", name, "there is no such check", fix) for name in unknown])
+    account = account_of(stackspec.load_file(stack).spec)
+    answers = ask(account, [name for name in CHECKS if name not in (skip or ())])
+    _show(answers)
+    for name in skip or ():
+        typer.echo(f"skipped  {name}")
+    if save and answers[0].state is State.READY:  # it is the stack's account that has answered
+        left = "".join(f"  {key}: {amount:g}\n" for key, amount in quotas.left(account).items())
+        save.write_text(f"# What account {account.on.account_id} has left of its quotas.\nquotas:\n{left}")
+        typer.echo(f"\nRehearse in this account: trainstack up -s {stack} --rehearse --faults {save}")
+    raise typer.Exit(exit_code(answers))
 
-        def run(on_event: OnEvent) -> Outcome:
-            def take(event: EngineEvent) -> None:
-                self._take(event)
-                on_event(event)
 
-            return operation(take)
-
-        return run
-
-    def _take(self, event: EngineEvent) -> None:
-        if event.resource_pre_event is None:
-            return
-        step = event.resource_pre_event.metadata
-        if getattr(step.op, "value", step.op) in _GONE or step.new is None:
-            return
-        name = step.urn.rsplit("::", 1)[-1]
-        self._planned[step.urn] = Planned(step.type, name, dict(step.new.inputs or {}))
-
-    def shortfalls(self, quotas: Mapping[str, float]) -> list[Shortfall]:
-        """What the account may not have; `quotas` are known to differ from the defaults."""
-        return shortfalls(self._planned.values(), quotas)
+def _show(answers: Sequence["Answer"]) -> None:
+    for answer in answers:
+        typer.echo(f"{answer.state:8} {answer.check}: {answer.said}")
+        if answer.fix:
+            typer.echo(f"         {answer.fix}")

@@ -10,8 +10,8 @@ from pathlib import Path
 import typer
 
 from infra import stackspec
+from infra.catalog.aws import quotas
 from infra.cli import summary
-from infra.cli.preflight import Preflight
 from infra.drains import drains
 from infra.engine import recovery
 from infra.engine.golang import ROOT
@@ -21,6 +21,7 @@ from infra.engine.progress import watched
 from infra.engine.stack import EngineStack, OnEvent, Outcome
 from infra.errors import USAGE_EXIT_CODE, Problem, UserError
 from infra.gate import validation_jobs
+from infra.preflight.needs import needs
 from rehearsal import homes
 from rehearsal.client import Rehearsal
 from rehearsal.core import faults as rehearsal_faults
@@ -56,11 +57,35 @@ class Session:
     faults: rehearsal_faults.Faults = field(default_factory=rehearsal_faults.Faults)
 
     def up(self, *, confirmed: bool, verbose: bool = False) -> None:
-        """Deploy; ends the process with 1 when the deployment or its validation fails."""
+        """Deploy; ends the process with 1 when the deployment or its validation fails.
+
+        Raises UserError for what could not succeed in this account.
+        """
+        if self.rehearsal:
+            self._refuse_beyond_quotas()
+        else:
+            from infra.preflight.deployment import refuse_what_cannot_finish  # noqa: PLC0415 - imports an SDK
+
+            refuse_what_cannot_finish(self.loaded.spec)
         self._confirm(confirmed, "Deploy", show=self.engine.preview)
         outcome = self._changing("up", self._deployed)
         summary.of_deployment(self.loaded, self.engine, outcome, self.rehearsal, verbose=verbose)
         _finish(outcome)
+
+    def _refuse_beyond_quotas(self) -> None:
+        """A scenario's quotas end a rehearsed deployment before it begins, in the words of the cloud."""
+        allowed, region = quotas.limits(self.faults.quotas), self.loaded.spec.region
+        problems = [
+            Problem(
+                f"quota {short.key}",
+                None,
+                f"{short.words} {short}",
+                quotas.request(short.key, short.wanted, region),
+            )
+            for short in quotas.exceeded(needs(self.loaded.spec).now, allowed)
+        ]
+        if problems:
+            raise UserError(problems)
 
     def _deployed(self, on_event: OnEvent) -> Outcome:
         return self.engine.up(on_event, replace=self._to_validate_again())
@@ -108,9 +133,10 @@ class Session:
         typer.confirm(f"{what} stack {self.loaded.spec.name} in {where}?", abort=True)
 
     def _previewed(self, show: Callable[[OnEvent], Outcome]) -> Outcome:
-        preflight, plan = Preflight(), Plan()
-        outcome = self._watched("preview", plan.listening(preflight.listening(show)))
-        shortfalls, ended = preflight.shortfalls(self.faults.quotas), list(drains(plan.steps))
+        plan = Plan()
+        outcome = self._watched("preview", plan.listening(show))
+        shortfalls = quotas.exceeded(needs(self.loaded.spec).most, quotas.limits(self.faults.quotas))
+        ended = list(drains(plan.steps))
         summary.of_preview(self.loaded, outcome, shortfalls, ended, on=datetime.date.today())
         return outcome
 

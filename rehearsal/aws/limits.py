@@ -6,7 +6,6 @@ can fail, and fall back to another zone, type or market.
 
 import importlib
 import json
-from collections.abc import Mapping
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -21,13 +20,15 @@ if TYPE_CHECKING:
     from infra.catalog.aws.quotas import Planned, Shortfall
 
 _NODES, _INSTANCE = "aws:eks/nodeGroup:NodeGroup", "aws:ec2/instance:Instance"
-# Type -> the code with which the service refuses one too many.
-_CODES: Mapping[str, str] = {
-    "aws:ec2/vpc:Vpc": "VpcLimitExceeded",
-    "aws:ec2/internetGateway:InternetGateway": "InternetGatewayLimitExceeded",
-    "aws:ec2/eip:Eip": "AddressLimitExceeded",
-    "aws:ec2/securityGroup:SecurityGroup": "SecurityGroupLimitExceeded",
-}
+# Of these a region may have a number (`infra.catalog.aws.quotas.COUNTED`).
+_COUNTED = frozenset(
+    {
+        "aws:ec2/vpc:Vpc",
+        "aws:ec2/internetGateway:InternetGateway",
+        "aws:ec2/eip:Eip",
+        "aws:ec2/securityGroup:SecurityGroup",
+    }
+)
 _SUBNET, _TEMPLATE = "aws:ec2/subnet:Subnet", "aws:ec2/launchTemplate:LaunchTemplate"
 
 
@@ -40,7 +41,7 @@ class Limited(Wrapper):
 
     def create(self, call: Call, inputs: Properties, *, preview: bool) -> tuple[str, Properties]:
         """See `model.Cloud`; for a preview, the preflight reports every shortfall at once."""
-        if not preview and call.type in (*_CODES, _NODES, _INSTANCE):
+        if not preview and call.type in (*_COUNTED, _NODES, _INSTANCE):
             self._refuse(call, inputs)
         return self.inside.create(call, inputs, preview=preview)
 
@@ -97,7 +98,7 @@ class Account:
         if mine:
             for short in quotas.shortfalls([*rest, me], scenario.get("quotas", {})):
                 if short.key in mine:
-                    raise _exceeded(token, short)
+                    raise _exceeded(short)
         rows = scenario.get("capacity", [])
         for machine, market, count in quotas.machines(token, inputs) if rows else ():
             types = inputs.get("instanceTypes") or [machine]
@@ -127,16 +128,10 @@ def _left(rows: list[dict[str, Any]], machine: str, market: str, zones: list[str
     return total
 
 
-def _exceeded(token: str, short: "Shortfall") -> RefusalError:
+def _exceeded(short: "Shortfall") -> RefusalError:
     fix = f"Ask for a higher quota ({short.description}), or for less: {short}."
-    if token in _CODES:
-        return RefusalError(_CODES[token], f"The maximum number of {short.unit}s has been reached.", fix)
-    return RefusalError(
-        "VcpuLimitExceeded",
-        f"You have requested more vCPU capacity than your current vCPU limit of {short.limit:g} allows for "
-        "the instance bucket that the specified instance type belongs to.",
-        fix,
-    )
+    code, _, message = short.words.partition(": ")
+    return RefusalError(code, message, fix)
 
 
 def _quotas() -> ModuleType:

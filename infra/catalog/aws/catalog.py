@@ -20,10 +20,12 @@ from infra.catalog.aws.model import (
     InstanceType,
     KubernetesVersion,
     LustreThroughput,
+    Permission,
     Price,
     Quota,
     Region,
     ServicePrice,
+    ZoneWithoutEks,
 )
 from infra.catalog.aws.releases import AddonRelease, NodeImage, Releases
 from infra.catalog.errors import UnknownFactError
@@ -117,6 +119,15 @@ class AwsCatalog:
         vcpu = _SMALL.get(size) or 4 * int(size.removesuffix("xlarge"))
         return CpuType(name, family.architecture, vcpu, vcpu * family.mib_per_vcpu)
 
+    def vcpus(self, machine: str) -> int | None:
+        """Virtual processors of a GPU or CPU type; None for an unknown type."""
+        known = self.instance_types.get(machine) or self.cpu_type(machine)
+        if known is not None or machine not in self.cpu_types:
+            return known and known.vcpu
+        # The burstable families: two processors up to `large`, then as all others.
+        size = machine.rpartition(".")[2]
+        return 4 * int(size.removesuffix("xlarge") or 1) if size.endswith("xlarge") else 2
+
     def offering_zones(self, machine: str, region: str) -> tuple[str, ...] | None:
         """Ids of the zones of a known region that offer a GPU or CPU type; None for an unknown type."""
         place, family = self.region(region), self.cpu_types.get(machine)
@@ -150,9 +161,11 @@ class AwsCatalog:
         path = self._folder / "eks.toml"
         versions = read_rows(path, "version", KubernetesVersion)
         addons = read_rows(path, "addon", EksAddon, _with_identities)
+        without = read_rows(path, "zone_without_eks", ZoneWithoutEks)
         return Eks(
             by_key(versions, lambda row: row.version, path.name),
             by_key(addons, lambda row: row.name, path.name),
+            by_key(without, lambda row: row.zone_id, path.name),
         )
 
     @cached_property
@@ -160,6 +173,12 @@ class AwsCatalog:
         """Default service quotas by key, such as "ec2_on_demand_p"."""
         rows = read_rows(self._folder / "quotas.toml", "quota", Quota)
         return by_key(rows, lambda row: row.key, "quotas.toml")
+
+    @cached_property
+    def permissions(self) -> Mapping[str, Permission]:
+        """What a deployer must be allowed, by Pulumi type."""
+        rows = read_rows(self._folder / "permissions.toml", "permission", Permission)
+        return by_key(rows, lambda row: row.type, "permissions.toml")
 
     @cached_property
     def limits(self) -> Mapping[str, Limit]:

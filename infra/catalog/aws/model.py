@@ -184,6 +184,12 @@ class KubernetesVersion(Fact):
     extended_support_ends: datetime.date | None = None
 
 
+class ZoneWithoutEks(Fact):
+    """A zone in which no subnet of an EKS cluster may lie, by its id."""
+
+    zone_id: Name
+
+
 class AddonIdentity(BaseModel):
     """What the pods of one service account of an add-on may do in AWS.
 
@@ -217,6 +223,14 @@ class Quota(Fact):
     description: Name
     value: float | None = Field(default=None, ge=0)
     unit: Name
+    error: Name | None = None  # the code with which the service refuses more; None: not known
+
+
+class Permission(Fact):
+    """The IAM actions that making, changing and deleting resources of a Pulumi type takes."""
+
+    type: Name
+    actions: tuple[Name, ...] = Field(min_length=1)
 
 
 class Duration(Fact):

@@ -17,6 +17,12 @@ def test_types_exist_with_this_architecture_and_no_accelerator() -> None:
         assert not {"GpuInfo", "NeuronInfo", "InferenceAcceleratorInfo", "FpgaInfo"} & set(api), name
 
 
+def test_types_have_as_many_processors_as_their_size_says() -> None:
+    for name in (*facts.cpu_types, *facts.instance_types):
+        assert facts.vcpus(name) == INSTANCE_TYPES[name]["VCpuInfo"]["DefaultVCpus"], name
+    assert facts.vcpus("x9.large") is None
+
+
 @pytest.mark.parametrize("region", sorted(facts.regions))
 def test_types_are_offered_where_the_table_says(region: str) -> None:
     folder = files("moto") / "ec2/resources/instance_type_offerings/availability-zone-id"

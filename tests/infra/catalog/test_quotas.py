@@ -1,6 +1,8 @@
 """Every quota that a plan exceeds is named at once."""
 
-from infra.catalog.aws.quotas import NODES, Planned, shortfalls
+import pytest
+
+from infra.catalog.aws.quotas import NODES, Planned, request, shortfalls, vcpu_key
 
 
 def nodes(name: str, machine: str, count: int, market: str = "ON_DEMAND") -> Planned:
@@ -26,3 +28,26 @@ def test_an_unknown_value_never_blocks() -> None:
     assert shortfalls([nodes("x", "zz9.large", 5)], {"ec2_on_demand_p": 0}) == []
     reserved = nodes("reserved", "p5.48xlarge", 5, "CAPACITY_BLOCK")
     assert shortfalls([reserved], {"ec2_on_demand_p": 0}) == []
+
+
+@pytest.mark.parametrize(
+    ("machine", "market", "key"),
+    [
+        ("p4d.24xlarge", "spot", "ec2_spot_p"),
+        ("p5en.48xlarge", "spot", "ec2_spot_p5"),
+        ("p6-b200.48xlarge", "spot", None),
+        ("p5.48xlarge", "on_demand", "ec2_on_demand_p"),
+        ("g6.2xlarge", "spot", "ec2_spot_g"),
+        ("m7g.xlarge", "on_demand", "ec2_on_demand_standard"),
+        ("p5.48xlarge", "capacity_block", None),
+    ],
+)
+def test_each_family_and_market_has_its_quota(machine: str, market: str, key: str | None) -> None:
+    assert vcpu_key(machine, market) == key
+
+
+def test_a_request_is_a_command_to_paste() -> None:
+    assert request("ec2_on_demand_p", 191.5, "eu-west-1") == (
+        "aws service-quotas request-service-quota-increase --service-code ec2 "
+        "--quota-code L-417A185B --desired-value 192 --region eu-west-1"
+    )

@@ -10,7 +10,9 @@ import importlib
 import pytest
 
 from infra import cost
+from infra.catalog.aws import facts
 from infra.catalog.durations import durations
+from infra.preflight.needs import needs
 from tests.components.graph import Graph
 from tests.stacks.composition import files
 from tests.stacks.composition.composed import Pair, composed, stack_spec
@@ -103,6 +105,23 @@ def test_one_duration_at_most_is_of_a_resource_and_asks_for_inputs_it_has(
         rows = durations().get(asked.type, ())
         assert sum(row.fits(asked.properties) for row in rows) <= 1, asked.name
         assert {name for row in rows for name in row.where} <= set(asked.properties), asked.name
+
+
+@pytest.mark.parametrize("name", VARIANTS["medium", "aws"])
+def test_the_preflight_knows_what_each_variant_takes_of_an_account(name: str) -> None:
+    pair = ("medium", "aws")
+    types = [asked.type for asked in variant(pair, name).cloud.asked if asked.type.startswith("aws:")]
+    assert set(types) <= set(facts.permissions)
+    wanted = {one.key: one.amount for one in needs(stack_spec(pair, VARIANTS[pair][name])).most}
+    counted = {
+        "vpcs": "aws:ec2/vpc:Vpc",
+        "internet_gateways": "aws:ec2/internetGateway:InternetGateway",
+        "elastic_ips": "aws:ec2/eip:Eip",
+        "eks_clusters": "aws:eks/cluster:Cluster",
+    }
+    assert {key: types.count(token) for key, token in counted.items()} == {
+        key: wanted[key] for key in counted
+    }
 
 
 def test_no_file_is_left_of_a_variant_that_is_gone() -> None:

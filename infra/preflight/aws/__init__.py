@@ -1,0 +1,51 @@
+"""The checks of an AWS account. They only read: docs/preflight.md has the policy that allows no more.
+
+Untested in a real account: requests and answers are held against the service models of botocore.
+"""
+
+from collections.abc import Callable, Collection, Iterator, Mapping
+from typing import Final
+
+from infra.preflight.answers import Answer, State
+from infra.preflight.aws import (
+    identity,
+    money,
+    permissions,
+    places,
+    quotas,
+    reservations,
+    versions,
+    way_in,
+)
+from infra.preflight.aws.account import Account, LoggedOutError, answered
+
+Check = Callable[[Account], Iterator[Answer]]
+
+# Who is asking comes first: in another account, or in none, the other answers mean nothing.
+IDENTITY: Final = "identity"
+CHECKS: Final[Mapping[str, Check]] = {
+    "region": places.region,
+    "zones": places.zones,
+    "types": places.types,
+    "kubernetes-version": versions.kubernetes,
+    "quotas": quotas.room,
+    "reservations": reservations.capacity,
+    "permissions": permissions.deploying,
+    "way-in": way_in.api,
+    "aws-cli": way_in.program,
+    "cost-anomalies": money.anomalies,
+    "cost-tags": money.tags,
+}
+
+
+def ask(account: Account, only: Collection[str] = tuple(CHECKS)) -> list[Answer]:
+    """The identity and the checks named in `only`, in their order."""
+    try:
+        who = list(answered(IDENTITY, identity.caller, account))
+        if any(answer.state is not State.READY for answer in who):
+            return who
+        checks = (answered(name, check, account) for name, check in CHECKS.items() if name in only)
+        return [*who, *(answer for answers in checks for answer in answers)]
+    except LoggedOutError as error:
+        fix = "Log in (aws sso login, or aws configure), and set AWS_PROFILE where you have several."
+        return [Answer(IDENTITY, State.UNKNOWN, str(error), fix)]

@@ -1,0 +1,59 @@
+"""What the deployer may do, as IAM itself evaluates its policies."""
+
+from collections.abc import Iterator
+
+from infra.catalog.aws import facts
+from infra.preflight.answers import Answer, State
+from infra.preflight.aws.account import Account
+from infra.preflight.aws.identity import principal
+
+_CHECK = "permissions"
+_AT_ONCE = 50
+_DEPENDS = "allowed under conditions, of which a simulation knows nothing"
+
+
+def deploying(account: Account) -> Iterator[Answer]:
+    """Every action of the catalog is allowed to the deployer, its organization's policies included.
+
+    Simulated for every resource ("*"): a deployer that may use an action on some resources only is told so.
+    """
+    caller = account.client("sts").get_caller_identity()["Arn"]
+    me = principal(caller)
+    arn = next((one for one in account.on.admin_arns if principal(one) == me), caller)
+    wanted = actions(account)
+    denied: dict[str, list[str]] = {}
+    for start in range(0, len(wanted), _AT_ONCE):
+        asked = {"PolicySourceArn": arn, "ActionNames": wanted[start : start + _AT_ONCE]}
+        for row in account.pages("iam", "simulate_principal_policy", "EvaluationResults", **asked):
+            if row["EvalDecision"] != "allowed":
+                denied.setdefault(_by(row), []).append(row["EvalActionName"])
+    for reason, names in denied.items():
+        state = State.UNKNOWN if reason == _DEPENDS else State.SHORT
+        fix = (
+            "Allow them to the deployer; --skip permissions if it may use them on the stack's own resources."
+        )
+        yield Answer(_CHECK, state, f"{reason}: {', '.join(names)}", fix)
+    if not denied:
+        yield Answer(_CHECK, State.READY, f"{len(wanted)} actions are allowed to {me}")
+
+
+def actions(account: Account) -> list[str]:
+    """What the types of this stack take: some have parts only where the spec asks for them."""
+    spec = account.spec
+    absent = {
+        "aws:costexplorer/": spec.budget.anomaly_usd is None,
+        "aws:fsx/": spec.data.shared_fs is None,
+        "aws:efs/": not spec.data.homes,
+    }
+    left_out = tuple(prefix for prefix, none in absent.items() if none)
+    rows = (row for token, row in facts.permissions.items() if not token.startswith(left_out))
+    return sorted({action for row in rows for action in row.actions})
+
+
+def _by(row: dict[str, object]) -> str:
+    if row["EvalDecision"] == "implicitDeny" and row.get("MissingContextValues"):
+        return _DEPENDS
+    organization = row.get("OrganizationsDecisionDetail")
+    if isinstance(organization, dict) and not organization.get("AllowedByOrganizations", True):
+        return "a policy of the organization does not allow"
+    return "a policy denies" if row["EvalDecision"] == "explicitDeny" else "no policy allows"

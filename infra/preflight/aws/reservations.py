@@ -1,0 +1,56 @@
+"""Reserved capacity that pools name: whether it exists, is active, and is what the pool runs on."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from botocore.exceptions import ClientError
+
+from infra.preflight.answers import Answer, State
+from infra.preflight.aws.account import Account
+from infra.stackspec.layouts import PoolSpec
+
+_CHECK = "reservations"
+_TYPES = {"reserved": "default", "block": "capacity-block"}
+_ABSENT = ("InvalidCapacityReservationId.NotFound", "InvalidCapacityReservationId.Malformed")
+
+
+def capacity(account: Account) -> Iterator[Answer]:
+    """Each reservation or Capacity Block has its pool's type and zone, is active, and holds all of it."""
+    for index, pool in enumerate(account.layout.pools):
+        if pool.purchase.kind in ("reserved", "block"):
+            yield from _pool(account, f"layout.pools[{index}]", pool, pool.purchase.id)
+
+
+def _pool(account: Account, path: str, pool: PoolSpec, reservation: str) -> Iterator[Answer]:
+    try:
+        asked = account.client("ec2").describe_capacity_reservations(CapacityReservationIds=[reservation])
+    except ClientError as error:
+        if error.response["Error"]["Code"] not in _ABSENT:
+            raise
+        fix = "Correct layout.pools[].purchase.id; `aws ec2 describe-capacity-reservations` lists yours."
+        yield Answer(_CHECK, State.SHORT, f"{path}: {reservation} does not exist here", fix)
+        return
+    found = asked["CapacityReservations"][0]
+    wrong = list(_differences(pool, found))
+    fix = "Name another reservation, wait until it is active, or make the pool fit it."
+    for said in wrong:
+        yield Answer(_CHECK, State.SHORT, f"{path}: {reservation} {said}", fix)
+    if not wrong:
+        until = found.get("EndDate")
+        end = f", until {until:%Y-%m-%d %H:%M} UTC" if until else ""
+        yield Answer(_CHECK, State.READY, f"{path}: {reservation} is active{end}")
+
+
+def _differences(pool: PoolSpec, found: Mapping[str, Any]) -> Iterator[str]:
+    if found["State"] != "active":
+        since = found.get("StartDate")
+        yield f"is {found['State']}" + (f", it starts {since:%Y-%m-%d %H:%M} UTC" if since else "")
+    kind = found.get("ReservationType", "default")
+    if kind != _TYPES[pool.purchase.kind]:
+        yield f"is of type {kind}, which is not bought as {pool.purchase.kind}"
+    if found["InstanceType"] != pool.machine:
+        yield f"holds {found['InstanceType']}, not {pool.machine}"
+    if found["AvailabilityZone"] not in pool.zones:
+        yield f"is in {found['AvailabilityZone']}, not in {', '.join(pool.zones)}"
+    if found["TotalInstanceCount"] < pool.max_nodes:
+        yield f"holds {found['TotalInstanceCount']} machines, the pool may grow to {pool.max_nodes}"
