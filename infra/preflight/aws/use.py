@@ -48,7 +48,8 @@ class Use:
     def _gp3(self) -> float:
         gp3 = [{"Name": "volume-type", "Values": ["gp3"]}]
         rows = self._account.pages("ec2", "describe_volumes", "Volumes", Filters=gp3)
-        return sum(row["Size"] for row in rows if not self._account.owns(row.get("Tags", []))) / _GIB_PER_TIB
+        gib = sum(row["Size"] for row in rows if not self._account.owns(row.get("Tags", [])))
+        return float(gib / _GIB_PER_TIB)
 
     def _clusters(self) -> float:
         rows = self._account.pages("eks", "list_clusters", "clusters")

@@ -27,7 +27,7 @@ def capacity(kind: str = "reserved", /, **changes: Any) -> Any:
         {"CapacityReservations": [{**FOUND, **changes}]},
         CapacityReservationIds=[ID],
     )
-    pools = {"layout__pools__0__purchase": {"kind": kind, "id": ID}}
+    pools: dict[str, Any] = {"layout__pools__0__purchase": {"kind": kind, "id": ID}}
     if kind == "block":
         pools |= {"layout__pools__0__machine": "p5.48xlarge"}
     return asked(reservations.capacity, account(cloud, **pools))

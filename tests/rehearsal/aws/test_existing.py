@@ -2,20 +2,23 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from infra.errors import UserError
-from rehearsal import seeding
+from rehearsal import homes, seeding
 from rehearsal.aws.existing import seed
 from rehearsal.core.model import RefusalError
+from rehearsal.core.validate import SIGNATURE
 from tests.rehearsal.aws.harness import Driver
 
+Values = dict[str, Any]
 VPC, ROLE = "vpc-0123456789abcdef0", "arn:aws:iam::123456789012:role/ours"
-SUBNET = {"vpcId": VPC, "cidrBlock": "10.9.1.0/24", "availabilityZone": "us-east-1a"}
+SUBNET: Values = {"vpcId": VPC, "cidrBlock": "10.9.1.0/24", "availabilityZone": "us-east-1a"}
 
 
-def existing(aws: Driver, *resources: dict[str, object]) -> list[str]:
+def existing(aws: Driver, *resources: Values) -> list[str]:
     return seed(aws.state, resources)
 
 
@@ -58,7 +61,7 @@ def test_in_another_region_it_does_not_exist(aws: Driver) -> None:
 
 
 def test_the_export_of_another_stack(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    secret = {seeding.SIGNATURE: "1b47061264138c4ac30d75fd1eb44270", "ciphertext": "x"}
+    secret = {SIGNATURE: "1b47061264138c4ac30d75fd1eb44270", "ciphertext": "x"}
     resources = [
         {"type": "pulumi:pulumi:Stack", "custom": False, "urn": "u"},
         {"type": "pulumi:providers:aws", "custom": True, "id": "1"},
@@ -73,7 +76,7 @@ def test_the_export_of_another_stack(tmp_path: Path, monkeypatch: pytest.MonkeyP
             asked.extend(resources)
             return [VPC]
 
-    monkeypatch.setattr(seeding.homes, "of_checkout", Home)
+    monkeypatch.setattr(homes, "of_checkout", Home)
     assert seeding.seed(file, None) == f"made known: {VPC}"
     assert asked == [{"type": "aws:ec2/vpc:Vpc", "id": VPC, "outputs": {"arn": "a"}}]
 
