@@ -58,14 +58,14 @@ def _system(machine: str, nodes: int) -> Iterator[Demand]:
 
 def _pool(pool: PoolSpec, nodes: int) -> Iterator[Demand]:
     """The nodes of a pool; what is reserved was taken of the quota when it was reserved."""
-    machine = facts.instance_type(pool.machine)
+    machine, vcpus = facts.instance_types.get(pool.machine), facts.vcpus(pool.machine)
     if not nodes:
         return
     market = _MARKETS.get(pool.purchase.kind)
     key = vcpu_key(pool.machine, market) if market else None
-    if key:
-        yield Demand(key, machine.vcpu * nodes, pool.name)
+    if key and vcpus:
+        yield Demand(key, vcpus * nodes, pool.name)
     # Each EFA device is an interface; those that the CNI adds for pods come on top.
-    interfaces = len(machine.efa) if pool.rdma else 1
+    interfaces = len(machine.efa) if machine and pool.rdma else 1
     yield Demand("network_interfaces", interfaces * nodes, pool.name)
     yield Demand("ebs_gp3_tib", pool.disk_gib * nodes / _GIB_PER_TIB, pool.name)

@@ -139,4 +139,4 @@ def vcpu_key(machine: str, market: str) -> str | None:
         return "ec2_spot_p5" if machine.startswith("p5") else None
     if family in _FAMILIES:
         return f"ec2_{market}_{_FAMILIES[family]}"
-    return "ec2_on_demand_standard" if family in _STANDARD and market == "on_demand" else None
+    return f"ec2_{market}_standard" if family in _STANDARD else None

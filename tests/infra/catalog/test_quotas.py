@@ -39,6 +39,7 @@ def test_an_unknown_value_never_blocks() -> None:
         ("p5.48xlarge", "on_demand", "ec2_on_demand_p"),
         ("g6.2xlarge", "spot", "ec2_spot_g"),
         ("m7g.xlarge", "on_demand", "ec2_on_demand_standard"),
+        ("m7g.xlarge", "spot", "ec2_spot_standard"),
         ("p5.48xlarge", "capacity_block", None),
     ],
 )

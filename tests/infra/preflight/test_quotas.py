@@ -6,6 +6,8 @@ from infra.catalog.aws import facts
 from infra.preflight.answers import Answer, State
 from infra.preflight.aws import quotas
 from infra.preflight.needs import needs
+from infra.stackspec.document import read
+from infra.stackspec.load import CONFIG
 from tests.infra.preflight.asking import STACK, Cloud, account, asked
 
 OWN = [{"Key": "trainstack:stack", "Value": STACK}]
@@ -150,3 +152,10 @@ def test_what_is_left_is_the_quotas_without_what_others_use() -> None:
     cloud = use(values(Cloud(), ec2_on_demand_p=96), addresses=[{}])
     left = quotas.left(account(cloud))
     assert (left["ec2_on_demand_p"], left["elastic_ips"], left["eks_clusters"]) == (96, 4, 99)
+
+
+def test_a_pool_without_gpus_takes_processors_too() -> None:
+    shipped = read(CONFIG / f"Pulumi.{STACK}.yaml", "f")["config"]["trainstack:spec"]["layout"]["pools"]
+    cpu = {**shipped[1], "name": "cpu", "machine": "m7i.4xlarge", "max_nodes": 3}
+    wanted = {one.key: one.amount for one in needs(account(Cloud(), layout__pools=[*shipped, cpu]).spec).most}
+    assert wanted["ec2_spot_standard"] == 3 * 16
