@@ -123,7 +123,7 @@ class AwsCatalog:
         """Virtual processors of a GPU or CPU type; None for an unknown type."""
         known = self.instance_types.get(machine) or self.cpu_type(machine)
         if known is not None or machine not in self.cpu_types:
-            return known and known.vcpu
+            return known.vcpu if known is not None else None
         # The burstable families: two processors up to `large`, then as all others.
         size = machine.rpartition(".")[2]
         return 4 * int(size.removesuffix("xlarge") or 1) if size.endswith("xlarge") else 2
