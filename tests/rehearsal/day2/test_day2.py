@@ -19,7 +19,7 @@ from tests.rehearsal.day2.stack import edited, planned, select
 
 GOLDEN = Path(__file__).with_name("golden")
 CACHE = Path(__file__).resolve().parents[3] / ".trainstack" / "cache"
-pytestmark = [pytest.mark.alone, pytest.mark.timeout(600)]
+pytestmark = pytest.mark.timeout(900)
 
 
 @contextmanager
