@@ -8,7 +8,7 @@ from rehearsal.controlplane.api import Api, Object
 
 
 def eventually(
-    check: Callable[[], Any], what: str | Callable[[], object] = "it", patience_s: float = 30.0
+    check: Callable[[], Any], what: str | Callable[[], object] = "it", patience_s: float = 60.0
 ) -> Any:
     """What `check` says once it says something; fails with what was waited for."""
     deadline = time.monotonic() + patience_s

@@ -110,8 +110,9 @@ def test_what_other_charts_put_into_a_pod_is_valid_in_a_pod(chart: str, api: Api
 def pod(values: Mapping[str, Any]) -> Object:
     """A pod with what a chart's values say of pods."""
     container: Object = {"name": "main", "image": "example.com/none:1"}
-    if "resources" in values:
-        container["resources"] = values["resources"]
+    for value, key in (("resources", "resources"), ("extraEnv", "env")):
+        if value in values:
+            container[key] = values[value]
     scheduling = {key: values[key] for key in ("affinity", "tolerations") if key in values}
     return {
         "apiVersion": "v1",

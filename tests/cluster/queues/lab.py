@@ -178,11 +178,20 @@ class Lab:
             pods = [pod for pod in self.pods(name) if (pod.get("status") or {}).get("phase") == "Running"]
             return [pod["spec"]["nodeName"] for pod in pods] if len(pods) == count else []
 
-        return sorted(eventually(running, f"{count} pods of {name} run"))
+        def seen() -> str:
+            return f"{count} pods of {name} run; there are {[_state(pod) for pod in self.pods(name)]}"
+
+        return sorted(eventually(running, seen))
 
     def finish(self, name: str) -> None:
         """Remove a Job."""
         self.api.delete("batch/v1", "Job", name, self.jobs.pop(name), propagation="Background")
+
+
+def _state(pod: Object) -> tuple[str, str, str]:
+    status = pod.get("status") or {}
+    said = [str(row.get("message")) for row in status.get("conditions") or () if row["status"] == "False"]
+    return str(pod["spec"].get("nodeName")), str(status.get("phase")), "; ".join(said)
 
 
 @contextmanager
@@ -195,7 +204,7 @@ def queues(
     chosen: GateArgs = gate or {**NO_GATE, "flavor": flavors[0]["name"]}
     args: QueueingArgs = {"flavors": flavors, "teams": renamed, "gate": chosen, "ready_image": IMAGE}
     graph = deploy_graph(lambda: {"cohort": Queueing("q", args).cohort})
-    bodies = [body for body in manifests(graph) if not _of_kueue(body["metadata"])]
+    bodies = [body for body in manifests(graph) if not _of_controllers(body["metadata"])]
     lab = Lab(api, {team["name"]: team_namespace(f"{team['name']} {suffix}") for team in teams})
     try:
         for body in bodies:
@@ -205,16 +214,14 @@ def queues(
         eventually(lambda: all(_active(api, body) for body in made), "queues are active")
         yield lab
     finally:
-        # A queue stays as long as it has jobs.
-        for name in [*lab.jobs]:
-            lab.finish(name)
+        _end_runs(api, [*lab.namespaces.values()])
         _remove(api, bodies)
 
 
-def _of_kueue(metadata: Object) -> bool:
-    """Whether an object belongs to Kueue itself, which is there already, or to the Job that waits for it."""
-    own = charts()["kueue"].namespace
-    return own in (metadata["name"], metadata.get("namespace")) or metadata["name"] == WAITS
+def _of_controllers(metadata: Object) -> bool:
+    """Whether an object is of Kueue or JobSet, which are there already, or of the Job that waits for them."""
+    own = {charts()[name].namespace for name in ("kueue", "jobset")}
+    return bool(own & {metadata["name"], metadata.get("namespace")}) or metadata["name"] == WAITS
 
 
 def _active(api: Api, queue: Object) -> bool:
@@ -222,6 +229,17 @@ def _active(api: Api, queue: Object) -> bool:
     found = api.get(API_VERSION, queue["kind"], metadata["name"], metadata.get("namespace", ""))
     rows = (found.get("status") or {}).get("conditions") or ()
     return any(row["type"] == "Active" and row["status"] == "True" for row in rows)
+
+
+def _end_runs(api: Api, namespaces: Sequence[str]) -> None:
+    """End all runs, and wait for their pods: a queue stays while it has jobs, a pod takes room on a new node
+    of the name of its old one.
+    """
+    for namespace in namespaces:
+        for kind in (("jobset.x-k8s.io/v1alpha2", "JobSet"), ("batch/v1", "Job")):
+            for run in api.list(*kind, namespace):
+                api.delete(*kind, run["metadata"]["name"], namespace, propagation="Background")
+    eventually(lambda: not any(api.list("v1", "Pod", one) for one in namespaces), "no pod is left")
 
 
 def _remove(api: Api, bodies: Sequence[Object]) -> None:

@@ -36,10 +36,12 @@ _VALIDATION = "kubernetes/kubernetes pkg/apis/{}/validation/{}.go"
 # What the API server puts where nothing is said.
 _DEFAULTS = {
     "preemptionPolicy": "PreemptLowerPriority",
+    "reclaimPolicy": "Delete",
     "spec.completionMode": "NonIndexed",
     "spec.podManagementPolicy": "OrderedReady",
     "spec.volumeMode": "Filesystem",
     "type": "Opaque",
+    "volumeBindingMode": "Immediate",
 }
 # Left out of an update, it stays as it is.
 _KEPT = ("spec.clusterIP", "spec.clusterQueue")
@@ -107,7 +109,7 @@ _ROWS = (
     Fixed(
         "K8S-IMM-007",
         (CLASS,),
-        ("provisioner", "parameters"),
+        ("provisioner", "parameters", "reclaimPolicy", "volumeBindingMode"),
         _VALIDATION.format("storage", "validation"),
         "updates to {path} are forbidden.",
     ),

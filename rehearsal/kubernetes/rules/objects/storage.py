@@ -116,6 +116,19 @@ def _provisioner(inputs: Properties) -> Iterator[Violation]:
         yield invalid("provisioner", own, wrong)
 
 
+@BOOK.rule("K8S-SC-002", CLASS, source=_STORAGE)
+def _class_choices(inputs: Properties) -> Iterator[Violation]:
+    """A storage class keeps or deletes its volumes, and makes them at once or for the first pod."""
+    choices = {
+        "reclaimPolicy": ("Delete", "Retain"),
+        "volumeBindingMode": ("Immediate", "WaitForFirstConsumer"),
+    }
+    for path, known in choices.items():
+        given = inputs.get(path)
+        if given not in (None, UNKNOWN, "", *known):
+            yield unsupported(path, given, known)
+
+
 @BOOK.rule_around("K8S-PVC-002", CLAIM, source=CORE)
 def _no_shrinking(inputs: Properties, world: World) -> Iterator[Violation]:
     """A claim may grow once it is bound, and not shrink."""

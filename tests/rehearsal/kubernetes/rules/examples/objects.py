@@ -199,6 +199,7 @@ EXAMPLES = [
     ),
     Example("K8S-PV-004", VOLUME, PV, {"spec.csi.volumeHandle": ""}, "spec.csi.volumeHandle"),
     Example("K8S-SC-001", CLASS, CLASSED, {"provisioner": ""}, "provisioner"),
+    Example("K8S-SC-002", CLASS, CLASSED, {"reclaimPolicy": "Recycle"}, "reclaimPolicy"),
     Example(
         "K8S-RBAC-001",
         BINDING,
