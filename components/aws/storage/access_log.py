@@ -7,6 +7,7 @@ import pulumi
 import pulumi_aws as aws
 
 from components.aws.account import Account, current_account
+from components.aws.storage.bucket import restrict, tls_only
 from components.base import Component
 from components.ordering import after
 
@@ -45,31 +46,10 @@ class AwsAccessLog(Component):
             ],
             opts=self.child(),
         )
-        guards = [
-            aws.s3.BucketPublicAccessBlock(
-                f"{name}-public-access",
-                bucket=bucket.bucket,
-                block_public_acls=True,
-                block_public_policy=True,
-                ignore_public_acls=True,
-                restrict_public_buckets=True,
-                opts=self.child(),
-            ),
-            aws.s3.BucketOwnershipControls(
-                f"{name}-ownership",
-                bucket=bucket.bucket,
-                rule={"object_ownership": "BucketOwnerEnforced"},
-                opts=self.child(),
-            ),
-        ]
-        policy = aws.s3.BucketPolicy(
-            f"{name}-policy",
-            bucket=bucket.bucket,
-            policy=pulumi.Output.json_dumps(
-                pulumi.Output.all(bucket.arn, current_account(self)).apply(lambda known: log_policy(*known))
-            ),
-            opts=self.child(pulumi.ResourceOptions(depends_on=guards)),
+        document = pulumi.Output.all(bucket.arn, current_account(self)).apply(
+            lambda known: log_policy(*known)
         )
+        policy = restrict(self, name, bucket, document)
         self.bucket = after(bucket.bucket, [policy])
         self.register_outputs({"bucket": self.bucket})
 
@@ -88,13 +68,6 @@ def log_policy(bucket_arn: str, account: Account) -> Mapping[str, object]:
                 "Resource": objects,
                 "Condition": {"StringEquals": {"aws:SourceAccount": account.id}},
             },
-            {
-                "Sid": "TlsOnly",
-                "Effect": "Deny",
-                "Principal": "*",
-                "Action": "s3:*",
-                "Resource": [bucket_arn, objects],
-                "Condition": {"Bool": {"aws:SecureTransport": "false"}},
-            },
+            tls_only([bucket_arn, objects]),
         ],
     }

@@ -1,6 +1,6 @@
 """One S3 bucket as every bucket of a stack must be: private, versioned, encrypted with our key, TLS only."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import NotRequired, TypedDict
 
 import pulumi
@@ -69,7 +69,7 @@ class AwsBucket(Component):
                 opts=self.child(),
             )
         encryption = self._encrypt(name, bucket, args["kms_key_arn"])
-        policy = self._restrict(name, bucket, args["kms_key_arn"])
+        policy = restrict(self, name, bucket, bucket_policy(bucket.arn, args["kms_key_arn"]))
         guards = [policy, encryption, versioning]
         self.bucket = after(bucket.bucket, guards)
         self.arn = after(bucket.arn, guards)
@@ -93,32 +93,6 @@ class AwsBucket(Component):
                 }
             ],
             opts=self.child(),
-        )
-
-    def _restrict(
-        self, name: str, bucket: aws.s3.Bucket, kms_key_arn: pulumi.Input[str]
-    ) -> aws.s3.BucketPolicy:
-        public_access = aws.s3.BucketPublicAccessBlock(
-            f"{name}-public-access",
-            bucket=bucket.bucket,
-            block_public_acls=True,
-            block_public_policy=True,
-            ignore_public_acls=True,
-            restrict_public_buckets=True,
-            opts=self.child(),
-        )
-        ownership = aws.s3.BucketOwnershipControls(
-            f"{name}-ownership",
-            bucket=bucket.bucket,
-            rule={"object_ownership": "BucketOwnerEnforced"},
-            opts=self.child(),
-        )
-        # S3 refuses two such changes to one bucket at the same moment ("conflicting conditional operation").
-        return aws.s3.BucketPolicy(
-            f"{name}-policy",
-            bucket=bucket.bucket,
-            policy=pulumi.Output.json_dumps(bucket_policy(bucket.arn, kms_key_arn)),
-            opts=self.child(pulumi.ResourceOptions(depends_on=[public_access, ownership])),
         )
 
 
@@ -162,14 +136,7 @@ def bucket_policy(
     return {
         "Version": "2012-10-17",
         "Statement": [
-            {
-                "Sid": "TlsOnly",
-                "Effect": "Deny",
-                "Principal": "*",
-                "Action": "s3:*",
-                "Resource": [bucket_arn, objects],
-                "Condition": {"Bool": {"aws:SecureTransport": "false"}},
-            },
+            tls_only([bucket_arn, objects]),
             {
                 "Sid": "OurKeyOnly",
                 "Effect": "Deny",
@@ -183,3 +150,43 @@ def bucket_policy(
             },
         ],
     }
+
+
+def tls_only(resources: Sequence[pulumi.Input[str]]) -> Mapping[str, object]:
+    """The statement that refuses plain HTTP to a bucket and its objects, whoever asks."""
+    return {
+        "Sid": "TlsOnly",
+        "Effect": "Deny",
+        "Principal": "*",
+        "Action": "s3:*",
+        "Resource": resources,
+        "Condition": {"Bool": {"aws:SecureTransport": "false"}},
+    }
+
+
+def restrict(
+    component: Component, name: str, bucket: aws.s3.Bucket, policy: pulumi.Input[Mapping[str, object]]
+) -> aws.s3.BucketPolicy:
+    """Close a bucket to the public and to other owners, then give it its policy."""
+    public_access = aws.s3.BucketPublicAccessBlock(
+        f"{name}-public-access",
+        bucket=bucket.bucket,
+        block_public_acls=True,
+        block_public_policy=True,
+        ignore_public_acls=True,
+        restrict_public_buckets=True,
+        opts=component.child(),
+    )
+    ownership = aws.s3.BucketOwnershipControls(
+        f"{name}-ownership",
+        bucket=bucket.bucket,
+        rule={"object_ownership": "BucketOwnerEnforced"},
+        opts=component.child(),
+    )
+    # S3 refuses two such changes to one bucket at the same moment ("conflicting conditional operation").
+    return aws.s3.BucketPolicy(
+        f"{name}-policy",
+        bucket=bucket.bucket,
+        policy=pulumi.Output.json_dumps(policy),
+        opts=component.child(pulumi.ResourceOptions(depends_on=[public_access, ownership])),
+    )
