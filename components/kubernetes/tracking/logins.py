@@ -5,11 +5,12 @@ from collections.abc import Sequence
 from typing import TypedDict
 
 import pulumi
-from pulumi_kubernetes import core, meta, networking, rbac
+from pulumi_kubernetes import meta, rbac
 
 from components.base import Component
 from components.kubernetes.queueing.tenancy import GIVEN, GIVEN_LABEL, TRACKING_LABEL
 from components.kubernetes.tracking.pod import GrantsArgs
+from components.kubernetes.waiting.home import closed_home
 from components.kubernetes.waiting.job import Waiting, digest, program, waiting_job
 from components.kubernetes.waiting.logins import SECRET
 from components.ordering import after
@@ -94,27 +95,8 @@ class MlflowLogins(Component):
         """The Job's namespace, from which the server is reached, and which nobody reaches."""
         modes = ("enforce", "audit", "warn")
         labels = {f"pod-security.kubernetes.io/{mode}": "restricted" for mode in modes}
-        space = core.v1.Namespace(
-            f"{name}-namespace",
-            metadata=meta.v1.ObjectMetaArgs(name=NAMESPACE, labels={**labels, TRACKING_LABEL: "allowed"}),
-            opts=self.child(),
-        )
-        inside = self.child(pulumi.ResourceOptions(depends_on=[space]))
-        closed = networking.v1.NetworkPolicy(
-            f"{name}-policy",
-            metadata=meta.v1.ObjectMetaArgs(name=ACCOUNT, namespace=NAMESPACE),
-            spec=networking.v1.NetworkPolicySpecArgs(
-                pod_selector=meta.v1.LabelSelectorArgs(), policy_types=["Ingress"]
-            ),
-            opts=inside,
-        )
-        account = core.v1.ServiceAccount(
-            f"{name}-account",
-            metadata=meta.v1.ObjectMetaArgs(name=ACCOUNT, namespace=NAMESPACE),
-            automount_service_account_token=False,
-            opts=inside,
-        )
-        return [closed, account]
+        labels[TRACKING_LABEL] = "allowed"
+        return closed_home(name, NAMESPACE, ACCOUNT, labels, self.child)
 
     def _rights(self, name: str, logins: Sequence[LoginArgs]) -> list[pulumi.Resource]:
         """Read and replace the one Secret; a new one can be limited to no name."""

@@ -4,8 +4,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import pulumi
-from pulumi_kubernetes import batch, core, meta, networking, rbac
+from pulumi_kubernetes import batch, meta, rbac
 
+from components.kubernetes.waiting.home import closed_home
 from components.kubernetes.waiting.job import Waiting, waiting_job
 
 # Apart from the validation: in its namespace every pod is queued, and this one must never wait in a queue.
@@ -29,29 +30,8 @@ def rights(
     name: str, namespace: pulumi.Input[str], child: Callable[..., pulumi.ResourceOptions]
 ) -> list[pulumi.Resource]:
     """The watcher's namespace, closed to all, and an account that may read runs in `namespace` only."""
-    home = core.v1.Namespace(
-        f"{name}-watch-namespace",
-        metadata=meta.v1.ObjectMetaArgs(
-            name=NAMESPACE,
-            labels={f"pod-security.kubernetes.io/{mode}": "restricted" for mode in ("enforce", "warn")},
-        ),
-        opts=child(),
-    )
-    inside = child(pulumi.ResourceOptions(depends_on=[home]))
-    closed = networking.v1.NetworkPolicy(
-        f"{name}-watch-policy",
-        metadata=meta.v1.ObjectMetaArgs(name=NAME, namespace=NAMESPACE),
-        spec=networking.v1.NetworkPolicySpecArgs(
-            pod_selector=meta.v1.LabelSelectorArgs(), policy_types=["Ingress"]
-        ),
-        opts=inside,
-    )
-    account = core.v1.ServiceAccount(
-        f"{name}-watch-account",
-        metadata=meta.v1.ObjectMetaArgs(name=NAME, namespace=NAMESPACE),
-        automount_service_account_token=False,
-        opts=inside,
-    )
+    labels = {f"pod-security.kubernetes.io/{mode}": "restricted" for mode in ("enforce", "warn")}
+    closed, account = closed_home(f"{name}-watch", NAMESPACE, NAME, labels, child)
     role = rbac.v1.Role(
         f"{name}-watch-role",
         metadata=meta.v1.ObjectMetaArgs(name=NAME, namespace=namespace),

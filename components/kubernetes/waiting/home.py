@@ -1,0 +1,38 @@
+"""The namespace of a Job that `up` waits for: nobody reaches it, and the Job's account holds no token."""
+
+from collections.abc import Callable, Mapping
+
+import pulumi
+from pulumi_kubernetes import core, meta, networking
+
+
+def closed_home(
+    prefix: str,
+    namespace: str,
+    account: str,
+    labels: Mapping[str, str],
+    child: Callable[..., pulumi.ResourceOptions],
+) -> list[pulumi.Resource]:
+    """Make the namespace, the policy that closes it and the account; the Job comes after the last two.
+
+    `prefix` begins their logical names; the policy has the account's name.
+    """
+    space = core.v1.Namespace(
+        f"{prefix}-namespace",
+        metadata=meta.v1.ObjectMetaArgs(name=namespace, labels=dict(labels)),
+        opts=child(),
+    )
+    inside = child(pulumi.ResourceOptions(depends_on=[space]))
+    metadata = meta.v1.ObjectMetaArgs(name=account, namespace=namespace)
+    closed = networking.v1.NetworkPolicy(
+        f"{prefix}-policy",
+        metadata=metadata,
+        spec=networking.v1.NetworkPolicySpecArgs(
+            pod_selector=meta.v1.LabelSelectorArgs(), policy_types=["Ingress"]
+        ),
+        opts=inside,
+    )
+    made = core.v1.ServiceAccount(
+        f"{prefix}-account", metadata=metadata, automount_service_account_token=False, opts=inside
+    )
+    return [closed, made]
