@@ -8,7 +8,7 @@ import contextlib
 import logging
 import shutil
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -28,9 +28,9 @@ from rehearsal.workloads.controllers import timestamp
 from rehearsal.workloads.faults import put_on
 from rehearsal.workloads.job import share
 from rehearsal.workloads.job_rules import JobSpec
-from rehearsal.workloads.pod import PodRunner, PodState
+from rehearsal.workloads.pod import PodRunner, PodState, WaitingError
 from rehearsal.workloads.pod_status import lost_status, pod_status
-from rehearsal.workloads.translate import Pod
+from rehearsal.workloads.translate import Pod, Surroundings
 
 _LOG = logging.getLogger("rehearsal")
 # How often the node groups are looked at; the API server tells of everything else by itself.
@@ -43,11 +43,30 @@ _ENDED = ("Succeeded", "Failed")
 
 
 class _Placed(Sandbox):
-    """A sandbox whose pods were placed by the scheduler."""
+    """A sandbox whose pods were placed by the scheduler, and that asks the API server."""
+
+    def prepare(self, pod: Pod, container: Mapping[str, Any]) -> Surroundings:
+        """See `workloads.pod.Node`."""
+        with _waiting():
+            return super().prepare(pod, container)
+
+    def lookup(self, kind: str, namespace: str, name: str) -> Mapping[str, Any] | None:
+        """See `Sandbox`."""
+        with _waiting():
+            return super().lookup(kind, namespace, name)
 
     def node_of(self, pod: Pod) -> str:
         """See `Sandbox`."""
         return pod.node
+
+
+@contextlib.contextmanager
+def _waiting() -> Iterator[None]:
+    """A pod waits while the API server says no: one that has just started does not know all rights yet."""
+    try:
+        yield
+    except ApiError as error:
+        raise WaitingError("FailedMount", str(error)) from error
 
 
 @dataclass
@@ -68,6 +87,7 @@ class Agent:
         self._state, self._home, self._api, self._identity = state, home, api, identity
         self._pods: dict[str, _Running] = {}
         self._registered: dict[str, Object] = {}
+        self._nodes: frozenset[str] = frozenset()
         self._lock = threading.RLock()
         self._changed, self._stopping = threading.Event(), threading.Event()
         self._network = PodNetwork(state, self._cluster, lambda: [one.runner for one in self._all()])
@@ -110,6 +130,8 @@ class Agent:
     def _keep_nodes(self) -> None:
         """Register the nodes that the groups may grow to, and remove those of groups that went."""
         wanted = {node.name: node_object(node) for node in nodes(self._cluster())}
+        # Known before they are registered: the scheduler may bind a pod as soon as it sees a node.
+        self._nodes = frozenset(wanted)
         for name, body in wanted.items():
             if _asked(body) != _asked(self._registered.get(name)):
                 self._register(body)
@@ -142,7 +164,7 @@ class Agent:
                 return
             if event == "DELETED":
                 self._forget(body)
-            elif body["spec"].get("nodeName") in self._registered:
+            elif body["spec"].get("nodeName") in self._nodes:
                 self._see(body)
 
     def _watch_services(self) -> None:
@@ -156,6 +178,7 @@ class Agent:
         """Tell the API server what has changed."""
         self._changed.wait()
         self._changed.clear()
+        refused: Exception | None = None
         for one in self._all():
             state = one.runner.state
             if state == one.reported or one.ending:
@@ -164,14 +187,14 @@ class Agent:
                 shown = shown_address(one.runner.pod.ip)
                 status = pod_status(one.body["spec"]["containers"], state, one.started)
                 self._patch_status(one.body, {**status, "podIP": shown, "podIPs": [{"ip": shown}]})
-            except ApiError as error:
-                if error.code != 404:
-                    self._changed.set()
-                    raise
-            except requests.RequestException:
-                self._changed.set()
-                raise
+            except (ApiError, requests.RequestException) as error:
+                if not (isinstance(error, ApiError) and error.code == 404):
+                    refused = error
+                    continue
             one.reported = state
+        if refused:
+            self._changed.set()
+            raise refused
 
     # -- pods ------------------------------------------------------------------------------------------
 

@@ -13,6 +13,7 @@ from rehearsal.workloads.process import ContainerProcess
 from rehearsal.workloads.translate import (
     ContainerConfigError,
     Object,
+    Plan,
     Pod,
     Surroundings,
     is_ours,
@@ -199,10 +200,11 @@ class PodRunner:
 
     def _once(self, container: Object, *, initial: bool = False) -> int | None:
         """Run a container once; its exit code, or None when it does not run here or the pod was stopped."""
-        around = self._prepared(container)
-        if around is None:
+        prepared = self._prepared(container)
+        if prepared is None:
             return None
-        if not is_ours(container, around.config_files):
+        around, wanted = prepared
+        if wanted is None:
             if initial:
                 self.note(f"init container {container['name']}: {NOT_OURS} ({container.get('image')})")
                 return None
@@ -212,7 +214,7 @@ class PodRunner:
                 message=f"{NOT_OURS} ({container.get('image')})",
             )  # fmt: skip
             return None
-        process = self._launch(container, around)
+        process = self._launch(container, around, wanted)
         if process is None:
             return None
         self._watch(container, process)
@@ -225,31 +227,24 @@ class PodRunner:
         )  # fmt: skip
         return code
 
-    def _prepared(self, container: Object) -> Surroundings | None:
-        """Wait until the container may start; None when the pod is stopped first."""
+    def _prepared(self, container: Object) -> tuple[Surroundings, Plan | None] | None:
+        """Wait until a container may start; no plan where it does not run here, None when stopped first."""
         while not self._stopping.is_set():
             try:
-                return self._node.prepare(self.pod, container)
+                around = self._node.prepare(self.pod, container)
+                ours = is_ours(container, around.config_files)
+                return around, plan(container, self.pod, around) if ours else None
             except WaitingError as error:
                 self._change(ready=False, reason=error.reason, message=error.message)
             except ContainerConfigError as error:
                 self._change(ready=False, reason="CreateContainerConfigError", message=str(error))
             except OSError as error:
-                # A full disk, say: a kubelet tries again too, and says why.
+                # A full disk, or an API server that is away: a kubelet tries again too, and says why.
                 self._change(ready=False, reason="CreateContainerError", message=str(error))
             self._stopping.wait(_RETRY_S)
         return None
 
-    def _launch(self, container: Object, around: Surroundings) -> ContainerProcess | None:
-        while not self._stopping.is_set():
-            try:
-                wanted = plan(container, self.pod, around)
-                break
-            except ContainerConfigError as error:
-                self._change(ready=False, reason="CreateContainerConfigError", message=str(error))
-                self._stopping.wait(_RETRY_S)
-        else:
-            return None
+    def _launch(self, container: Object, around: Surroundings, wanted: Plan) -> ContainerProcess | None:
         _termination_file(container, around).write_bytes(b"")
         # An orderly end takes as long as the program asked for, but a rehearsal does not wait for minutes.
         grace_s = min(float(self.pod.spec.get("terminationGracePeriodSeconds") or 30), 5.0)

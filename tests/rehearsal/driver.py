@@ -14,18 +14,20 @@ CACHE = Path(__file__).resolve().parents[2] / ".trainstack" / "cache" / "schemas
 class Driver:
     """Creates, updates and deletes by logical name, as the engine would; types are given without package.
 
-    `made` holds (full type, id, checked inputs, outputs) of what exists.
+    `made` holds (full type, id, checked inputs, outputs) of what exists, `said` what was told meanwhile.
     """
 
     def __init__(self, package: str, state: State, cloud: Cloud, config: dict[str, Any]) -> None:
         self.package, self.state, self.cloud, self.config = package, state, cloud, config
         self.made: dict[str, tuple[str, str, dict[str, Any], dict[str, Any]]] = {}
+        self.said: list[str] = []
 
     def call(self, token: str, name: str) -> Call:
         """A request about the resource `name` of a full type."""
         urn = f"urn:pulumi:dev::p::{token}::{name}"
         instance = Instance(self.package, self.config)
-        return Call(instance, token, urn, threading.Event(), lambda *_: None, None, name.encode())
+        log = lambda _severity, text: self.said.append(text)  # noqa: E731
+        return Call(instance, token, urn, threading.Event(), log, None, name.encode())
 
     def check(self, token: str, name: str = "x", /, **inputs: Any) -> dict[str, str]:
         """Property -> reason of what is wrong."""

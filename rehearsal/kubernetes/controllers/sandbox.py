@@ -55,7 +55,7 @@ class Sandbox:
                 databases=self._databases(),
                 reserve=self._services.reserved,
             ),
-            lookup=lambda kind, name: self._lookup(kind, pod.namespace, name),
+            lookup=lambda kind, name: self.lookup(kind, pod.namespace, name),
             folder=folder,
             injected={**self._identity(self._cluster, pod, folder), **_missing_hardware(container)},
             config_files=files,
@@ -101,7 +101,8 @@ class Sandbox:
             self._placed[pod.uid] = (node.name, pod)
             return node.name
 
-    def _lookup(self, kind: str, namespace: str, name: str) -> Object | None:
+    def lookup(self, kind: str, namespace: str, name: str) -> Object | None:
+        """An object of the cluster as it was asked for, with its kind; None when there is none."""
         record = self._cluster.get(kind, namespace, name)
         return None if record is None else {**record.inputs, "kind": kind}
 

@@ -1,9 +1,7 @@
 """A run that makes way for a more urgent one goes on later from its checkpoint; its processes are real."""
 
 import dataclasses
-import datetime
 import json
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,18 +11,15 @@ import pytest
 
 from components.kubernetes.queueing.quotas import FlavorArgs, TeamArgs
 from rehearsal.controlplane.api import Api, Object
-from rehearsal.core.state import State
-from rehearsal.kubernetes import ambient
-from rehearsal.realcluster.agent import Agent
 from smoke_training.launchers import kubernetes
 from smoke_training.launchers.runplan import Mount, RunPlan
+from tests.cluster import local_node
 from tests.cluster.queues import resuming
 from tests.cluster.queues.lab import queues
 from tests.cluster.waiting import eventually
 
-(NODE,) = ambient.nodes()
 LOCAL: FlavorArgs = {
-    "name": "local", "node_labels": {"kubernetes.io/hostname": NODE.name}, "nodes": 1,
+    "name": "local", "node_labels": {"kubernetes.io/hostname": local_node.NAME}, "nodes": 1,
     "cpu": 60, "memory_gib": 200, "gpus": 0,
 }  # fmt: skip
 TEAM: list[TeamArgs] = [{"name": "Research", "weight": 1}]
@@ -33,35 +28,13 @@ PLAN = RunPlan(
     command_per="node", nodes=1, cpu=40, memory_gib=100, timeout_s=600, grace_s=1,
     mounts=(Mount(name="code", path="/code", config_map="code"),),
 )  # fmt: skip
-_LEASE = "coordination.k8s.io/v1"
 
 
 @pytest.fixture
 def node(api: Api, tmp_path: Path) -> Iterator[None]:
-    """A node of this machine: our agent runs its pods as processes, and sends its heartbeats here."""
-    home, over = tmp_path / "home", threading.Event()
-    home.mkdir()
-    state = State(home / "state.sqlite", daemon=True)
-    agent = Agent(state, home, api, lambda cluster, pod, folder: {})
-    agent.start()
-
-    def beat() -> None:
-        metadata = {"name": NODE.name, "namespace": "kube-node-lease"}
-        while not over.wait(2.0):
-            now = f"{datetime.datetime.now(datetime.UTC):%Y-%m-%dT%H:%M:%S.%fZ}"
-            spec = {"holderIdentity": NODE.name, "leaseDurationSeconds": 40, "renewTime": now}
-            own.apply({"apiVersion": _LEASE, "kind": "Lease", "metadata": metadata, "spec": spec})
-
-    with Api(api.access) as own:
-        beating = threading.Thread(target=beat)
-        beating.start()
+    """A node of this machine, whose pods are processes."""
+    with local_node.joined(api, tmp_path):
         yield
-        over.set()
-        beating.join()
-    agent.stop()
-    state.close()
-    api.delete("v1", "Node", NODE.name)
-    api.delete(_LEASE, "Lease", NODE.name, "kube-node-lease")
 
 
 def code(namespace: str) -> Object:

@@ -2,9 +2,11 @@
 
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 
 from rehearsal.core.model import InitFailedError, RefusalError
@@ -12,6 +14,7 @@ from rehearsal.core.schema import Schemas
 from rehearsal.core.state import State
 from rehearsal.kubernetes import ambient
 from rehearsal.realcluster.cloud import RealKubernetesCloud
+from tests.cluster.waiting import eventually
 from tests.rehearsal.driver import CACHE, Driver
 
 NAMESPACE, CONFIG_MAP, JOB = "core/v1:Namespace", "core/v1:ConfigMap", "batch/v1:Job"
@@ -87,6 +90,27 @@ def test_a_job_runs_as_a_process_and_the_job_controller_completes_it(
     (pod,) = cloud.plane.api().list("v1", "Pod", lab)
     terminated = pod["status"]["containerStatuses"][0]["state"]["terminated"]
     assert (terminated["exitCode"], terminated["message"], pod["status"]["phase"]) == (0, "said", "Succeeded")
+
+
+def test_a_killed_api_server_is_started_again_while_a_job_runs_and_is_waited_for(
+    cloud: RealKubernetesCloud, driver: Driver, lab: str
+) -> None:
+    code = "import time; time.sleep(6)"
+    driver.create(CONFIG_MAP, "code", metadata={"name": "code", "namespace": lab}, data={"main.py": code})
+
+    def phases() -> list[str]:
+        return [row["phase"] for row in cloud.live_workloads() if row["namespace"] == lab]
+
+    with ThreadPoolExecutor(1) as threads:
+        waited = threads.submit(driver.create, JOB, "job", **job("long", lab, script_pod("code")))
+        eventually(lambda: phases() == ["Running"], "the Job runs")
+        (before,) = cloud.plane.describe()["pids"]
+        psutil.Process(before).kill()
+        outputs = waited.result()
+    assert "the API server does not answer; it is asked again" in driver.said
+    assert outputs["status"]["succeeded"] == 1
+    assert outputs["status"].get("failed", 0) == 0, "the pods run on"
+    assert cloud.plane.describe()["pids"] != [before]
 
 
 def test_a_failed_job_is_kept_with_its_reason(driver: Driver, lab: str) -> None:
