@@ -88,13 +88,8 @@ class Rehearsal:
 
     def status(self) -> dict[str, Any]:
         """What exists and runs; a daemon is not started for it. See `control`."""
-        connection = control.connect(self.home)
-        if connection is not None:
-            try:
-                return connection.ask({"op": "status"})
-            finally:
-                connection.close()
-        return {"resources": self._counts(), "workloads": [], "engines": 0}
+        asked = control.ask_running(self.home, {"op": "status"})
+        return asked or {"resources": self._counts(), "workloads": [], "engines": 0}
 
     def drift(self, urn: str, values: Mapping[str, Any] | None) -> dict[str, str]:
         """Set properties of an emulated resource, by path, or delete it (None), behind its program's back.

@@ -38,6 +38,10 @@ class ControlError(Exception):
     """The daemon could not be started or did not answer."""
 
 
+class GoneError(ControlError):
+    """The daemon ended before it answered."""
+
+
 def socket_path(home: Path) -> Path:
     """Where the daemon of `home` listens."""
     return home / "daemon.sock"
@@ -90,15 +94,15 @@ class Connection:
         self._file = sock.makefile("rw", encoding="utf-8")
 
     def ask(self, message: dict[str, Any]) -> dict[str, Any]:
-        """Send one message and wait for its answer. Raises ControlError."""
+        """Send one message and wait for its answer. Raises ControlError, GoneError when none came."""
         try:
             self._file.write(json.dumps(message) + "\n")
             self._file.flush()
             line = self._file.readline()
         except OSError as error:
-            raise ControlError(f"the rehearsal's daemon went away: {error}") from error
+            raise GoneError(f"the rehearsal's daemon went away: {error}") from error
         if not line:
-            raise ControlError("the rehearsal's daemon went away")
+            raise GoneError("the rehearsal's daemon went away")
         answer: dict[str, Any] = json.loads(line)
         if "error" in answer:
             raise ControlError(str(answer["error"]))
@@ -126,6 +130,24 @@ def connect(home: Path) -> Connection | None:
     return Connection(sock)
 
 
+def ask_running(home: Path, message: dict[str, Any], *, patience_s: float = 20.0) -> dict[str, Any] | None:
+    """What the daemon answers, None when none runs; one that is about to exit is waited for.
+
+    Raises ControlError.
+    """
+    deadline = time.monotonic() + patience_s
+    while (connection := connect(home)) is not None:
+        try:
+            return connection.ask(message)
+        except GoneError:
+            if time.monotonic() > deadline:
+                raise
+        finally:
+            connection.close()
+        time.sleep(0.01)
+    return None
+
+
 def lease(
     home: Path, message: dict[str, Any], *, patience_s: float = 20.0
 ) -> tuple[Connection, dict[str, Any]]:
@@ -140,7 +162,7 @@ def lease(
             return connection, connection.ask(message)
         except ControlError as error:
             connection.close()
-            if "went away" not in str(error) or time.monotonic() > deadline:
+            if not isinstance(error, GoneError) or time.monotonic() > deadline:
                 raise
 
 

@@ -73,6 +73,22 @@ def test_a_daemon_killed_between_updates_is_not_missed(rehearsal: Rehearsal, sta
     assert finish(start("up")) == {"same": SUBNETS + 2}
 
 
+def test_a_daemon_that_ends_before_it_answers_is_none(rehearsal: Rehearsal) -> None:
+    control.private(rehearsal.home)
+
+    def end() -> None:
+        connection, _ = listener.accept()
+        connection.recv(1024)
+        control.socket_path(rehearsal.home).unlink()
+        connection.close()
+
+    with control.listen(rehearsal.home) as listener:
+        ending = threading.Thread(target=end)
+        ending.start()
+        assert rehearsal.status()["resources"] == {"aws": 0, "gcp": 0, "kubernetes": 0}
+        ending.join()
+
+
 @pytest.mark.parametrize("after", [1, 15])
 def test_a_daemon_killed_during_an_update_costs_one_more_up(
     rehearsal: Rehearsal, start: Run, after: int
