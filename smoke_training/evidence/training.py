@@ -16,9 +16,9 @@ class Window:
     cpu_pressure: float | None = None  # share of the time in which some task waited for a CPU (PSI)
     throttled_periods: int | None = None  # times the rank's control group ran into its CPU quota
     throttled_seconds: float | None = None  # time it was held back by that quota
-    cpu_mhz: float | None = None
-    gpu_mhz: float | None = None
-    clock_reasons: tuple[str, ...] = ()  # why the GPU's clock was held down; empty also without a GPU
+    cpu_mhz: float | None = None  # mean of the looks
+    gpu_mhz: float | None = None  # median of the looks
+    clock_reasons: tuple[str, ...] = ()  # that held the GPU's clock down at most looks; empty without a GPU
 
 
 @kind("fitness")

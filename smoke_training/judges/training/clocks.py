@@ -1,7 +1,7 @@
-"""Judge of the GPUs' clocks: held down by heat or power, alone or all alike (pure; untested on hardware).
+"""Judge of the GPUs' clocks: held down by heat or power, alone or all alike (pure).
 
 Ranks are compared with each other, so GPUs that are throttled alike slow nobody in particular; the driver
-says why it holds a clock down, though.
+says why it holds a clock down, though. The clocks of one H100 were read; what heat does to them is untested.
 """
 
 from smoke_training.evidence import Evidence
@@ -30,7 +30,10 @@ def clocks(_plan: Plan, found: Evidence) -> Check:
     return Check(
         status=Verdict.INCONCLUSIVE if held else Verdict.PASS,
         measured=Measured(
-            value=mhz[slowest], unit="MHz", n=len(mhz), estimator="slowest GPU, last look of the steps"
+            value=mhz[slowest],
+            unit="MHz",
+            n=len(mhz),
+            estimator="slowest GPU, median of looks right after its compute-only steps",
         ),
         expected=Expected.unknown("the driver's reasons are judged, not the clock"),
         message=f"{figure}; clocks are held down: {'; '.join(told[:8])}" if held else figure,

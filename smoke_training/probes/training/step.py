@@ -99,8 +99,8 @@ class Sampler:
                 reader.resume()
                 self._run(self.compute, index, synchronised=False)
                 reader.pause()
-            if first:
-                reader.sample_clock()
+                if first:
+                    reader.sample_clock()
 
     def _run(self, series: Series, index: int, *, synchronised: bool) -> None:
         """One step, with or without the gradient all-reduce."""

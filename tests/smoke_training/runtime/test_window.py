@@ -5,6 +5,7 @@ import pytest
 
 from smoke_training.runtime import host, window
 from smoke_training.runtime.host import Ticks
+from smoke_training.runtime.nvml import GpuClock
 from smoke_training.runtime.window import QuotaClock, WindowReader
 
 
@@ -104,6 +105,27 @@ def test_a_machine_without_the_drivers_library_knows_no_clock() -> None:
         pytest.skip("this machine has a GPU")
     found = WindowReader(0.0, "GPU-00000000-0000-0000-0000-000000000000").read(1.0)
     assert (found.gpu_mhz, found.clock_reasons) == (None, ())
+
+
+class Driver:
+    """The GPU's driver, which says `now`."""
+
+    now = GpuClock(1980.0, ())
+
+    def clock(self) -> GpuClock:
+        return self.now
+
+
+def test_a_gpu_is_looked_at_after_work_and_not_when_the_window_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    hot, once = ("hw_thermal_slowdown",), ("hw_thermal_slowdown", "hw_power_brake")
+    driver = Driver()
+    monkeypatch.setattr(window, "_driver", lambda _uuid: driver)
+    reader = WindowReader(0.0, "GPU-1")
+    for driver.now in GpuClock(1620.0, hot), GpuClock(1605.0, once), GpuClock(1635.0, hot):
+        reader.sample_clock()
+    driver.now = GpuClock(1980.0, ())  # idle again
+    found = reader.read(1.0)
+    assert (found.gpu_mhz, found.clock_reasons) == (1620.0, hot)
 
 
 def test_the_file_of_a_quota_is_not_leaked() -> None:
