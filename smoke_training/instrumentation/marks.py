@@ -6,7 +6,7 @@ hands out work and is long ahead when it is done.
 
 import itertools
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import NamedTuple
 
 import torch
@@ -66,66 +66,53 @@ Events = list[tuple[int, "torch.cuda.Event"]]
 """Sections of the device and where they begin; the last is where the step ends."""
 
 
-class DeviceMarks(HostMarks):
+class DeviceMarks:
     """Events on the current stream of the current CUDA device.
 
-    The device has three sections: compute, exposed, and idle. Idle time is lost to data as far as the host
-    was waiting for the loader meanwhile, then to checkpoints, and the rest to whatever else the loop does.
+    A section lasts from when the device comes to its first event until it comes to the next section's. So
+    what the host waits for costs nothing while the device still has work, and what leaves it idle counts for
+    the section that does: copying a batch to a busy device waits for it, and no data were late.
     """
 
     def __init__(self) -> None:
-        super().__init__()
         self._ended: list[Events] = []
+        self.begin()
 
     def begin(self) -> None:
         """Forget what came before the first step."""
-        super().begin()
-        self._events: Events = [(OTHER, _event())]
+        self._section, self._events = DATA, [(DATA, _event())]
 
     def enter(self, section: int) -> int:
         """Begin a section and end the one before, which is returned."""
-        before = super().enter(section)
-        if section in (COMPUTE, EXPOSED) or before in (COMPUTE, EXPOSED):
+        before, self._section = self._section, section
+        if section != before:
             self._events.append((section, _event()))
         return before
 
     def end_step(self) -> None:
         """A step ends here and the next one begins."""
-        super().end_step()
-        last = OTHER, _event()
+        last = DATA, _event()  # a step begins by asking for its batch
         self._ended.append([*self._events, last])
-        self._events = [last]
+        self._section, self._events = DATA, [last]
 
     def take(self) -> Pending:
         """The steps since the last call."""
-        ended, self._ended, host = self._ended, [], super().take()
+        ended, self._ended = self._ended, []
 
         def steps() -> list[Step]:
             if ended:
                 ended[-1][-1][1].synchronize()
-            return [_resolved(*pair) for pair in zip(ended, host(), strict=True)]
+            return [_resolved(events) for events in ended]
 
         return steps
 
 
-def _resolved(events: Events, host: Step) -> Step:
+def _resolved(events: Events) -> Step:
     """Section lengths from event distances, which CUDA gives in milliseconds."""
-    lengths = [
-        (section, float(begin.elapsed_time(end)) / 1e3)
-        for (section, begin), (_, end) in itertools.pairwise(events)
-    ]
-    total = float(events[0][1].elapsed_time(events[-1][1])) / 1e3
-    return shared_out(lengths, waited=host.data, saved=host.checkpoint, total=total)
-
-
-def shared_out(lengths: Sequence[tuple[int, float]], *, waited: float, saved: float, total: float) -> Step:
-    """A step from its device sections and from what the host waited for while the device was idle."""
-    compute = sum(length for section, length in lengths if section == COMPUTE)
-    exposed = sum(length for section, length in lengths if section == EXPOSED)
-    idle = sum(length for section, length in lengths if section not in (COMPUTE, EXPOSED))
-    data = min(waited, idle)
-    checkpoint = min(saved, idle - data)
-    return Step(data, compute, exposed, checkpoint, idle - data - checkpoint, total)
+    spent = [0.0] * 5
+    for (section, begin), (_, end) in itertools.pairwise(events):
+        spent[section] += float(begin.elapsed_time(end)) / 1e3
+    return Step._make([*spent, float(events[0][1].elapsed_time(events[-1][1])) / 1e3])
 
 
 def _event() -> "torch.cuda.Event":

@@ -68,7 +68,8 @@ class Run(Generic[Batch]):
         self._model, self._optimizer, self._loader, self._every = model, optimizer, loader, every
         self._bookkeeper = Bookkeeper(model, jsonl, on_record)
         parameter = next(model.parameters(), None)
-        self._marks = DeviceMarks() if parameter is not None and parameter.is_cuda else HostMarks()
+        on_device = parameter is not None and parameter.is_cuda
+        self._marks: HostMarks | DeviceMarks = DeviceMarks() if on_device else HostMarks()
         self._waits = isinstance(model, DistributedDataParallel)
         self._trained = [parameter for parameter in model.parameters() if parameter.requires_grad]
         self._handles: list[RemovableHandle] = []

@@ -9,9 +9,9 @@ from smoke_training.instrumentation.marks import (
     DATA,
     EXPOSED,
     OTHER,
+    DeviceMarks,
     HostMarks,
     Step,
-    shared_out,
 )
 
 
@@ -59,22 +59,83 @@ def test_parts_sum_to_the_total_whatever_the_order(sections: list[tuple[int, flo
     assert sum(step[:5]) == pytest.approx(step.total)
 
 
-@given(st.floats(0, 2), st.floats(0, 2), st.floats(0, 1), st.floats(0, 1), st.floats(0, 1))
-def test_idle_time_of_a_device_goes_to_what_the_host_waited_for(
-    waited: float, saved: float, compute: float, exposed: float, idle: float
-) -> None:
-    total = compute + exposed + idle
-    lengths = [(COMPUTE, compute), (EXPOSED, exposed), (OTHER, idle)]
-    step = shared_out(lengths, waited=waited, saved=saved, total=total)
-    assert (step.compute, step.exposed) == (compute, exposed)
-    assert step.data == min(waited, idle)
-    assert step.data + step.checkpoint + step.other == pytest.approx(idle)
-    assert min(step) >= 0
+class Event:
+    """A mark in the work of a device: the device comes to it when it has done what was handed out before."""
+
+    def __init__(self, at: float) -> None:
+        self.at = at
+
+    def elapsed_time(self, other: "Event") -> float:
+        return (other.at - self.at) * 1e3
+
+    def synchronize(self) -> None:
+        pass
 
 
-def test_a_loader_that_the_device_never_noticed_costs_nothing() -> None:
-    step = shared_out([(COMPUTE, 0.1), (OTHER, 0.0)], waited=0.05, saved=0.0, total=0.1)
-    assert step.data == 0.0
+class Device:
+    """A host that hands out work and a device that does it in order."""
+
+    def __init__(self) -> None:
+        self.host = self.done = 0.0
+
+    def work(self, seconds: float) -> None:
+        self.done = max(self.host, self.done) + seconds
+
+    def wait(self) -> None:
+        self.host = max(self.host, self.done)
+
+    def event(self) -> Event:
+        return Event(max(self.host, self.done))
+
+
+@pytest.fixture
+def device(monkeypatch: pytest.MonkeyPatch) -> Device:
+    found = Device()
+    monkeypatch.setattr(marks, "_event", found.event)
+    return found
+
+
+def stepped(device: Device, loader: float, saved: float = 0.0) -> Step:
+    """A step of 1 s of compute and 2 s of waiting for gradients after a step of the same, in seconds."""
+    watch = DeviceMarks()
+    for _ in range(2):
+        watch.enter(DATA)
+        device.host += loader
+        device.wait()  # copying a batch to the device waits for everything that was handed out before
+        watch.enter(OTHER)
+        watch.enter(COMPUTE)
+        device.work(1.0)
+        watch.enter(EXPOSED)
+        device.work(2.0)
+        watch.enter(OTHER)
+        if saved:
+            before = watch.enter(CHECKPOINT)
+            device.wait()
+            device.host += saved
+            watch.enter(before)
+        watch.end_step()
+    return watch.take()()[1]
+
+
+def test_a_device_that_idles_during_a_checkpoint_did_not_wait_for_data(device: Device) -> None:
+    assert stepped(device, loader=0.0, saved=4.0) == Step(0, 1, 2, 4, 0, 7)
+
+
+def test_a_loader_that_the_device_never_noticed_costs_nothing(device: Device) -> None:
+    assert stepped(device, loader=0.5) == Step(0, 1, 2, 0, 0, 3)
+
+
+def test_what_a_device_waits_for_its_batch_is_data(device: Device) -> None:
+    assert stepped(device, loader=5.0) == Step(2, 1, 2, 0, 0, 5)
+
+
+def test_sections_of_a_device_need_an_event_only_where_they_change(device: Device) -> None:
+    watch = DeviceMarks()
+    watch.enter(DATA)
+    assert watch.enter(OTHER) == DATA
+    watch.enter(OTHER)
+    watch.end_step()
+    assert len(watch._ended[0]) == 3
 
 
 def test_steps_follow_each_other(clock: Clock) -> None:
