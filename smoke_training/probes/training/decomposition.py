@@ -1,9 +1,11 @@
 """Where the seconds of real steps go, through the instrument that users put around their own loop."""
 
 import os
+from collections.abc import Mapping
 
 import torch
 import torch.distributed as dist
+from torch import Tensor
 from torch.nn.parallel import DistributedDataParallel
 
 from smoke_training.evidence.training import Decomposition
@@ -17,6 +19,7 @@ from smoke_training.probes.training import transformer
 STEPS, STEPS_FULL = 20, 60
 WARMUP = 2  # the first optimizer step allocates its state
 SAVE_EVERY = 10
+SAVED_BYTES = 64 << 20  # by each rank; a whole model of each GPU would fill scratch disks and test them alone
 BARE = 20
 BUCKET_BYTES = 25 * 2**20  # DistributedDataParallel's default bucket
 
@@ -40,7 +43,7 @@ def measure(
             optimizer.zero_grad()
             if run.step % SAVE_EVERY == 0:
                 with run.checkpoint(), path.open("wb") as stream:  # of every rank, until it is durable
-                    torch.save(model.module.state_dict(), stream)
+                    torch.save(_some_of(model.module.state_dict()), stream)
                     stream.flush()
                     os.fsync(stream.fileno())
     path.unlink(missing_ok=True)
@@ -60,6 +63,15 @@ def measure(
         dtype=str(dtype).removeprefix("torch."),
         device=torch.cuda.get_device_name(group.device) if group.cuda else "cpu",
     )
+
+
+def _some_of(state: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """The first entries of a state that together fit into `SAVED_BYTES`."""
+    found, left = dict[str, Tensor](), SAVED_BYTES
+    for name, value in state.items():
+        if value.nbytes <= left:
+            found[name], left = value, left - value.nbytes
+    return found
 
 
 def _bare(group: Group, size_bytes: int, dtype: torch.dtype) -> tuple[float, ...]:
