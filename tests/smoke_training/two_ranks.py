@@ -28,6 +28,7 @@ from smoke_training.probes.training import fitness, numerics, parity, sharded, s
 
 VICTIM, NAN_PASS, NAN_PARAMETER = 1, 33, "blocks.1.up.weight"
 FLIP_SAMPLE, FLIP_PARAMETER = 20, "head.weight"
+ODD_PASS = 13
 
 
 def poison(rank: int) -> None:
@@ -78,6 +79,21 @@ def broken_training(context: Context) -> Iterator[Record]:
         numerics.Watch.checksum = original  # type: ignore[method-assign]
 
 
+def repeated(context: Context) -> Iterator[Record]:
+    """The steps whose bits are compared on accelerators; the victim miscounts in one of them."""
+    sampler = step.Sampler(context)
+    passes = iter(range(10**9))
+
+    def miscount(gradient: Tensor) -> Tensor:
+        return gradient * 1.5 if next(passes) == ODD_PASS else gradient
+
+    if context.group.rank == VICTIM:
+        sampler.model.module.get_parameter(NAN_PARAMETER).register_hook(miscount)
+    with sampler.watch as watch:
+        sampler.repeat()
+        yield watch.evidence("training")
+
+
 class Loader:
     """Batches; those of the victim take a while to come."""
 
@@ -115,7 +131,8 @@ def main() -> None:
     context = Context(group=joined, plan=plan, scratch=folder, sampling=Sampling(plan))
     parts: dict[str, Callable[[Context], Iterator[Any]]] = {
         "healthy": step.measure, "fitness": fitness.measure, "parity": parity.measure,
-        "sharded": sharded.measure, "broken": broken_training, "instrument": instrumented,
+        "sharded": sharded.measure, "broken": broken_training, "repeated": repeated,
+        "instrument": instrumented,
     }  # fmt: skip
     with (folder / f"lines-{joined.rank}.jsonl").open("w") as stream:
         for part, measure in parts.items():

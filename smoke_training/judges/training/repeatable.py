@@ -1,7 +1,8 @@
 """Judge of a rank's own arithmetic: the same work has to give the same bits every time (pure).
 
 The steps that are timed change no weights and take few batches in turns, so every rank computes the gradients
-of each of them again and again. They are looked at before any reduction, which hands an error to all ranks.
+of each of them again and again; on accelerators further steps do, with algorithms that add in one order. They
+are looked at before any reduction, which hands an error to all ranks.
 """
 
 from smoke_training.evidence import Evidence
@@ -18,9 +19,7 @@ def repeatable(_plan: Plan, found: Evidence) -> Check:
     repeats = [item for record in records for item in record.repeats]
     if not repeats:
         found.need(Numerics)
-        return Check.skipped(
-            "Not judged: no work was done twice of which bits say anything (CUDA adds in any order)."
-        )
+        return Check.skipped("Not judged: no work was done twice in which numbers are added in one order.")
     if all(2 * item.odd >= item.passes for item in repeats):
         return Check.skipped("Not judged: no rank repeats itself bit by bit, so this software does not.")
     wrong = [item for item in repeats if item.odd]
@@ -33,7 +32,7 @@ def repeatable(_plan: Plan, found: Evidence) -> Check:
             n=passes,
             estimator="count of passes whose own gradients are not those that the same work gives most often",
         ),
-        expected=Expected.exactly(0.0, "one thread adds in one order"),
+        expected=Expected.exactly(0.0, "the same additions in the same order"),
         culprits=tuple(
             Culprit(
                 "rank", str(item.rank), Cause.CORRUPTION, (_words(item),), node=host_of(item.rank, cluster)

@@ -10,11 +10,12 @@ import pytest
 from smoke_training import evidence
 from smoke_training.evidence import Evidence
 from smoke_training.evidence.training import Decomposition, Numerics, Sharded, Training
-from smoke_training.judges.training import decomposition, fitness, numerics
+from smoke_training.judges.training import decomposition, fitness, numerics, repeatable
 from smoke_training.judges.training import step as judged
 from smoke_training.model import Cause, Check, Verdict
+from smoke_training.probes.training import step
 from tests.smoke_training.samples import lines, plan
-from tests.smoke_training.two_ranks import FLIP_PARAMETER, NAN_PARAMETER, NAN_PASS, VICTIM
+from tests.smoke_training.two_ranks import FLIP_PARAMETER, NAN_PARAMETER, NAN_PASS, ODD_PASS, VICTIM
 
 pytestmark = pytest.mark.alone
 
@@ -100,6 +101,14 @@ def test_a_flipped_bit_after_the_reduction_is_found_with_its_parameter(measured:
     assert found.measured is not None
     assert found.measured.value == 1.0
     assert found.measured.detail["differing"] == [FLIP_PARAMETER]
+
+
+def test_a_rank_that_miscounts_where_bits_are_compared_is_named(measured: Lines) -> None:
+    found = check(repeatable.repeatable, evidence_of(measured, "repeated"))
+    (culprit,) = found.culprits
+    assert (culprit.kind, culprit.id, culprit.cause) == ("rank", str(VICTIM), Cause.CORRUPTION)
+    assert f"1 of {step.REPEATS * step.BATCHES} backward passes" in found.message
+    assert f"first at step {ODD_PASS}" in found.message
 
 
 def test_sharded_parameters_are_sharded_and_train_alike(measured: Lines) -> None:
