@@ -163,7 +163,10 @@ def _message(met: Tournament, seen: wires.Assessment, culprits: Sequence[Culprit
         measured, every = len(seen.scores), len(met.nodes) * (len(met.nodes) - 1)
         sample = f", a sample of all {every} among {len(met.nodes)} nodes" if measured < every else ""
         slowest = f"slowest of {measured} directions{sample}: {figure}"
-        return f"{slowest} ({wanted}; must exceed {ZONE[0]:.2f})"
+        limit = f"must exceed {ZONE[0]:.2f}"
+        if worst.value <= ZONE[0]:
+            limit = f"visits reached {ZONE[1]:.2f}, which a slow wire never lets them"
+        return f"{slowest} ({wanted}; {limit})"
     if seen.verdict is Verdict.FAIL:
         names = ", ".join(f"{item.kind} {item.id}" for item in culprits)
         return f"{names}: {figure} ({wanted}; below {ZONE[0]:.2f} is slow)"

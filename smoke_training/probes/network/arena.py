@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from torch._C._distributed_c10d import PrefixStore
 
 from smoke_training.evidence.links import Broken
+from smoke_training.fabric import Fabric
 from smoke_training.plan import Plan
 from smoke_training.probes.group import Group, attempt_store
 from smoke_training.probes.network.endpoints import (
@@ -51,6 +52,7 @@ class Arena:
     nodes: tuple[int, ...]
     endpoint: Endpoint | None
     interface: str | None
+    sockets: bool = True  # the kernel's TCP carries the transfers, so its counters tell of them
 
     @property
     def streams(self) -> int:
@@ -104,7 +106,7 @@ class Arena:
     def _counted(self) -> dict[str, int | None]:
         """The counters of this node that a transfer moves; None where the kernel does not count."""
         found = dict[str, int | None].fromkeys(COUNTED)
-        if self.group.cuda:
+        if not self.sockets:
             ports = counters.ports().values()
             found["segments"] = _total(port.tx_packets for port in ports)
             found["retransmitted"] = _total(port.retransmitted for port in ports)
@@ -125,7 +127,15 @@ def nothing_between(group: Group, plan: Plan) -> str | None:
     return None if group.world > 1 else "there is one rank"
 
 
-def open_arena(group: Group, name: str, interface: str | None) -> tuple[Arena | None, list[str]]:
+def over_sockets(group: Group, plan: Plan) -> bool:
+    """Whether transfers go by the kernel's TCP; of NCCL's only where no node has a faster way."""
+    mine = not group.cuda or (plan.fabric is Fabric.TCP and not counters.ports())
+    return all(group.gather(mine))
+
+
+def open_arena(
+    group: Group, name: str, interface: str | None, *, sockets: bool = True
+) -> tuple[Arena | None, list[str]]:
     """Endpoints for all nodes, or None with every node's reason; all ranks get the same answer."""
     places = group.gather((group.node, group.local_rank))
     nodes = tuple(sorted({node for node, _ in places}))
@@ -142,7 +152,8 @@ def open_arena(group: Group, name: str, interface: str | None) -> tuple[Arena | 
     errors = sorted({item for item in group.gather(error) if item is not None})
     if errors:
         return None, errors
-    return Arena(group=group, nodes=nodes, endpoint=endpoint, interface=interface), []
+    found = Arena(group=group, nodes=nodes, endpoint=endpoint, interface=interface, sockets=sockets)
+    return found, []
 
 
 def first_line(error: Exception) -> str:

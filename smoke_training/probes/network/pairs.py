@@ -18,8 +18,15 @@ from smoke_training.evidence import Record
 from smoke_training.evidence.links import Broken, Cell, PairsSkipped, Tournament
 from smoke_training.expected.links import reference
 from smoke_training.probes.context import Context
-from smoke_training.probes.group import Group
-from smoke_training.probes.network.arena import COUNTED, Arena, Half, Schedule, nothing_between, open_arena
+from smoke_training.probes.network.arena import (
+    COUNTED,
+    Arena,
+    Half,
+    Schedule,
+    nothing_between,
+    open_arena,
+    over_sockets,
+)
 from smoke_training.probes.network.endpoints import MESSAGES
 from smoke_training.probes.stopwatch import complete
 from smoke_training.runtime import counters
@@ -53,7 +60,8 @@ def measure(context: Context) -> Iterator[Record]:
     if reason is not None:
         yield PairsSkipped(reason=reason)
         return
-    arena, errors = open_arena(group, "pairs", plan.rails[0] if plan.rails and not group.cuda else None)
+    interface = plan.rails[0] if plan.rails and not group.cuda else None
+    arena, errors = open_arena(group, "pairs", interface, sockets=over_sockets(group, plan))
     if arena is None:
         yield PairsSkipped(reason="could not connect: " + "; ".join(errors))
         return
@@ -161,7 +169,7 @@ class Rounds:
             streams=arena.streams,
             message_bytes=self.usual,
             seconds=time.monotonic() - began,
-            counter=_counter(arena.group),
+            counter=_counter(arena),
             cells=self.tally.cells(),
             broken=tuple(self.broken),
         )
@@ -200,7 +208,8 @@ class Rounds:
         arena = self.arena
         first, rates = self._pilot(schedule)
         fastest = max(rates.values(), default=1.0)
-        rate = reference(self.context.plan, arena.group.backend).gbit_s or fastest
+        declared = reference(self.context.plan, arena.group.backend).gbit_s
+        rate = declared or fastest
         slow = CRAWL * min(rate, fastest)
         self.crawling = frozenset(pair for pair, found in rates.items() if found < slow)
         for _ in range(CRAWL_VISITS - 1):
@@ -211,8 +220,16 @@ class Rounds:
             _, rates = self._pilot([pairs for pairs in again if pairs])
             self.crawling = frozenset(pair for pair in self.crawling if rates.get(pair, 0.0) < slow)
         self.tally.add(half for half in first if half.pair in self.crawling)
-        usual = int(rate * 1e9 / 8 / arena.streams * VISIT_S / MESSAGES)
-        self.usual = min(LARGEST, max(SMALLEST, usual))
+        self.usual = self._fitting(rate)
+        if declared is None and not self.broken:
+            # Of the pilot's short messages latency takes most of the time, on accelerators above all.
+            _, rates = self._pilot(schedule)
+            self.usual = self._fitting(max(rate, *rates.values()))
+
+    def _fitting(self, gbit_s: float) -> int:
+        """Bytes of a message with which a visit at this rate takes about VISIT_S."""
+        usual = int(gbit_s * 1e9 / 8 / self.arena.streams * VISIT_S / MESSAGES)
+        return min(LARGEST, max(SMALLEST, usual))
 
     def _pilot(self, schedule: Schedule) -> tuple[list[Half], dict[Pair, float]]:
         """One visit of every pair: its halves, Gb/s by pair of nodes."""
@@ -222,7 +239,7 @@ class Rounds:
         return halves, {(cell.sender, cell.receiver): cell.gbit_s[0] for cell in tally.cells()}
 
 
-def _counter(group: Group) -> str:
-    if not group.cuda:
+def _counter(arena: Arena) -> str:
+    if arena.sockets:
         return "tcp" if counters.tcp() is not None else "none"
     return "efa" if any(port.retransmitted is not None for port in counters.ports().values()) else "none"

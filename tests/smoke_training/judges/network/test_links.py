@@ -59,6 +59,15 @@ def test_without_a_declared_rate_peers_are_the_measure() -> None:
     assert judge(links.links, tournament(3), nodes=3, rail_gbit_s=None).status is Verdict.PASS
 
 
+def test_visits_that_reached_the_rate_acquit_and_the_words_say_so() -> None:
+    met = tournament(2)
+    met["cells"][1]["gbit_s"] = [0.3, 0.95, 0.3, 0.95, 0.3, 0.3, 0.3, 0.95]
+    found = judge(links.links, met, nodes=2)
+    assert found.status is Verdict.PASS
+    assert "must exceed" not in found.message
+    assert "visits reached 0.85, which a slow wire never lets them" in found.message
+
+
 def test_a_rate_that_one_stream_cannot_fill_is_not_held_against_it() -> None:
     found = judge(links.links, tournament(3), nodes=3, rail_gbit_s=100.0)
     assert found.status is Verdict.PASS

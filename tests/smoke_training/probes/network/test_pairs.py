@@ -26,9 +26,9 @@ from smoke_training.probes.context import Context
 from smoke_training.probes.group import Group
 from smoke_training.probes.network import pairs, reach
 from smoke_training.probes.network import rails as probe
-from smoke_training.probes.network.arena import Arena
+from smoke_training.probes.network.arena import Arena, Half, Schedule, over_sockets
 from smoke_training.probes.network.endpoints import MESSAGES, GlooEndpoint
-from smoke_training.runtime import host
+from smoke_training.runtime import counters, host
 from tests.smoke_training.samples import plan
 
 pytestmark = pytest.mark.alone
@@ -132,6 +132,50 @@ def meet(count: int, slow: Callable[[int, int | None], float]) -> tuple[Plan, To
     found: list[Tournament] = together(count, work)
     assert all(met.cells == found[0].cells for met in found), "every rank must come to the same record"
     return wanted, found[0]
+
+
+class Late(pairs.Rounds):
+    """Pilots over a wire of 10 Gb/s on which a visit takes 3 ms longer than its bytes do, as on a GPU."""
+
+    def _pilot(self, schedule: Schedule) -> tuple[list[Half], dict[tuple[int, int], float]]:
+        gigabits = MESSAGES * self.usual * 8 / 1e9
+        return [], {pair: gigabits / (0.003 + gigabits / 10) for both in schedule for pair in both}
+
+
+def test_messages_are_as_long_as_the_wire_asks_for_and_not_as_latency_does(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(pairs, "LARGEST", 64 << 20)
+    alone = together(1, lambda group, _: group)[0]
+    rounds = Late(
+        context(alone, plan(nodes=2, rails=[], rail_gbit_s=None)),
+        Arena(group=alone, nodes=(0, 1), endpoint=None, interface=None),
+    )
+    rounds._choose_sizes([[(0, 1)], [(1, 0)]])
+    visit_s = MESSAGES * rounds.usual * 8 / 1e10
+    assert visit_s > 0.5 * pairs.VISIT_S
+    assert not rounds.crawling
+
+
+@pytest.mark.parametrize(
+    ("cuda", "fabric", "adapters", "sockets"),
+    [
+        (False, "efa", ["efa_0/1"], True),  # gloo goes by TCP whatever there is
+        (True, "tcp", [], True),
+        (True, "tcp", ["mlx5_0/1"], False),  # NCCL takes what it finds
+        (True, "efa", [], False),
+        (True, "tcpxo", [], False),  # past the kernel
+    ],
+)
+def test_the_kernels_tcp_is_asked_only_about_what_it_carried(
+    cuda: bool, fabric: str, adapters: list[str], sockets: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    port = counters.Port(active=True, tx_bytes=0, rx_bytes=0, tx_packets=0, retransmitted=None)
+    monkeypatch.setattr(counters, "ports", lambda: dict.fromkeys(adapters, port))
+    (group,) = together(1, lambda group, _: group)
+    if cuda:
+        object.__setattr__(group, "device", torch.device("cuda", 0))
+    assert over_sockets(group, plan(fabric=fabric)) is sockets
 
 
 def test_a_tournament_visits_every_pair_both_ways_and_passes() -> None:
