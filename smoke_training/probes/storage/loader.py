@@ -12,7 +12,7 @@ import shutil
 import statistics
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -31,17 +31,22 @@ from smoke_training.runtime import host
 
 SAMPLE_BYTES = 114_660  # record length of MLPerf Storage's ResNet50
 FILES = 512
-WARMUP = 8  # batches: the first ones were prefetched, or wait for the workers to start
 BATCHES = 128
-WORKERS, PREFETCH = 2, 4
+PREFETCH = (
+    4  # batches of each worker; so many are not counted: they wait for no storage, or for workers to start
+)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Load:
-    """What the emulated accelerator does: one batch of `samples` keeps it busy for `compute_s` seconds."""
+    """What the emulated accelerator does: one batch of `samples` keeps it busy for `compute_s` seconds.
+
+    `workers` processes of each rank read for it.
+    """
 
     samples: int
     compute_s: float
+    workers: int
     source: str
 
 
@@ -49,17 +54,26 @@ _CONFIGS = "mlcommons/storage configs/dlio/workload/resnet50_{}.yaml (2026)"
 CPU = Load(
     samples=4,
     compute_s=0.0435,
+    workers=2,
     source=f"a tenth of an A100 on ResNet50, so that a small machine can feed it: {_CONFIGS.format('a100')}",
 )
-A100 = Load(samples=40, compute_s=0.0435, source=f"A100 on ResNet50: {_CONFIGS.format('a100')}")
-H100 = Load(samples=40, compute_s=0.0224, source=f"H100 on ResNet50: {_CONFIGS.format('h100')}")
+A100 = Load(samples=40, compute_s=0.0435, workers=8, source=f"A100 on ResNet50: {_CONFIGS.format('a100')}")
+H100 = Load(samples=40, compute_s=0.0224, workers=8, source=f"H100 on ResNet50: {_CONFIGS.format('h100')}")
 
 
 def load(group: Group) -> Load:
-    """The load of this kind of device; accelerators without a published load get the H100's."""
+    """The load of this kind of device; accelerators without a published load get the H100's.
+
+    No more workers than there are CPUs for each rank, two at least.
+    """
     if not group.cuda:
         return CPU
-    return A100 if "A100" in torch.cuda.get_device_name(group.device) else H100
+    found = A100 if "A100" in torch.cuda.get_device_name(group.device) else H100
+    return replace(found, workers=min(group.gather(_fitting(found.workers, group.nodes().count(group.node)))))
+
+
+def _fitting(workers: int, ranks: int) -> int:
+    return max(CPU.workers, min(workers, host.usable_cpus() // ranks))
 
 
 class Files(Dataset[dict[str, Tensor]]):
@@ -108,7 +122,8 @@ def measure(context: Context) -> Iterator[Record]:
     """The `loader` evidence on the plan's first storage target."""
     group, target, chosen = context.group, targets(context)[0], load(context.group)
     folder = Path(target.path) / f"{fresh_name()}-{group.rank}"
-    files = Files(folder, FILES, (WARMUP + BATCHES) * chosen.samples, context.plan.seed + group.rank)
+    batches = chosen.workers * PREFETCH + BATCHES
+    files = Files(folder, FILES, batches * chosen.samples, context.plan.seed + group.rank)
     refusals, resident = Refusals(group, "loader", target.name), None
     try:
         with refusals.collected("write", folder, FILES * SAMPLE_BYTES):
@@ -126,7 +141,7 @@ def measure(context: Context) -> Iterator[Record]:
         name=target.name,
         path=target.path,
         nodes=tuple(node for node, _, _ in ranks),
-        workers=WORKERS,
+        workers=chosen.workers,
         batch_samples=chosen.samples,
         sample_bytes=SAMPLE_BYTES,
         source=chosen.source,
@@ -148,8 +163,10 @@ class Fed(NamedTuple):
 
 
 def _feed(group: Group, files: Files, chosen: Load) -> list[Fed]:
-    """Run the emulated accelerator over all batches; those after the warm-up."""
-    batches = DataLoader(files, batch_size=chosen.samples, num_workers=WORKERS, prefetch_factor=PREFETCH)
+    """Run the emulated accelerator over all batches; those after the prefetched."""
+    batches = DataLoader(
+        files, batch_size=chosen.samples, num_workers=chosen.workers, prefetch_factor=PREFETCH
+    )
     fed, clock = list[Fed](), host.QueueClock()
     waited, ready = clock.waited(), time.perf_counter()
     for batch in batches:
@@ -157,8 +174,8 @@ def _feed(group: Group, files: Files, chosen: Load) -> list[Fed]:
         group.beat()
         time.sleep(chosen.compute_s)
         done, now = time.perf_counter(), clock.waited()
-        own, workers = difference(waited, now), float(batch["queue"].sum()) / WORKERS
+        own, workers = difference(waited, now), float(batch["queue"].sum()) / chosen.workers
         queue = None if own is None or math.isnan(workers) else own + workers
         fed.append(Fed(done - arrived, arrived - ready, queue, float(batch["read"].sum())))
         ready, waited = done, now
-    return fed[WARMUP:]
+    return fed[chosen.workers * PREFETCH :]
