@@ -30,7 +30,8 @@ EVEN_BALANCE = 0.75  # above it an adapter does its part; no healthy fabric was 
 SHOWN = ("node", "tx_bytes", "rx_bytes", "port_tx_bytes", "environment")
 REMEDIES = {
     "nic": "Check adapter {id}; if it stays quiet, replace the node.",
-    "": "Run with NCCL_DEBUG=INFO and install or repair the fabric's plugin.",
+    "": "Install or repair the fabric's plugin in the image; NCCL's log, nccl-*.log in the nodes' scratch "
+    "folders, says what it looked for.",
 }
 
 

@@ -119,6 +119,7 @@ class Store:
         folder, rank, accepted = step_folder(self.root, step), self.group.rank, list[str]()
         mark, refusals = mark_name(self.group.node), self._refusals()
         for number, (name, damage) in enumerate(TEARS.items()):
+            self.group.beat()
             root = room / f"torn-{number}-{rank}"
             copy = step_folder(root, step)
             with refusals.collected("write", copy):

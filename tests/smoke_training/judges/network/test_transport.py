@@ -112,6 +112,13 @@ def test_on_accelerators_log_and_counters_must_agree() -> None:
     assert accused(found)[0][1] == "transport"
 
 
+def test_who_fell_back_without_a_wrong_setting_is_sent_to_the_log_that_was_written() -> None:
+    sent = dict.fromkeys(IB_PORTS, NEEDED)
+    found = on_nccl(sent, logs(IB, networks=["Socket"], via={"NET/Socket": 8}), **AZURE)
+    assert accused(found)[0][2] is Cause.TCP_FALLBACK
+    assert "nccl-*.log" in str(found.next_action)
+
+
 def test_a_quiet_adapter_among_busy_ones_is_named() -> None:
     found = on_nccl(ports(NEEDED, NEEDED, 0, NEEDED), logs(EFA))
     assert accused(found) == [("nic", "0/efa_2/1", Cause.DEAD_RAIL), ("nic", "1/efa_2/1", Cause.DEAD_RAIL)]
