@@ -113,8 +113,10 @@ class TeamData:
     """Where its own datasets are, which its runs read."""
     volumes: Mapping[str, VolumeArgs]
     """What its pods can mount, by name of the claim."""
-    folder: str | None
-    """Its folder on the shared file system, which has to exist before it is mounted; None without one."""
+    folders: Sequence[str] = ()
+    """Folders on the shared file system that its pods write to; each has to exist before it is mounted."""
+    read_folders: Sequence[str] = ()
+    """Folders there that its pods only read; they have to exist, too."""
 
 
 @dataclass(frozen=True)

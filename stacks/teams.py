@@ -97,12 +97,18 @@ def visitors(spec: StackSpec, cluster: Cluster, tracking: Tracking) -> None:
 def _folders(
     spec: StackSpec, cluster: Cluster, store: Store, data: Mapping[str, TeamData], tracking: Tracking
 ) -> list[pulumi.Resource]:
-    wanted = [own.folder for own in data.values() if own.folder]
+    wanted = [folder for own in data.values() for folder in own.folders]
+    read = [folder for own in data.values() for folder in own.read_folders]
     if store.checkpoints is None or not wanted:
         return []
     folders = SharedFolders(
         f"{spec.name}-folders",
-        {"volume": store.checkpoints.volume, "folders": wanted, "image": tracking.image},
+        {
+            "volume": store.checkpoints.volume,
+            "folders": wanted,
+            "read_only": list(dict.fromkeys(read)),
+            "image": tracking.image,
+        },
         cluster.inside,
     )
     return [folders]

@@ -8,7 +8,7 @@ from components.aws.cluster.eks import AwsCluster
 from components.aws.storage.tiers import AwsStorage
 from components.aws.storage.volumes import efs_source, lustre_source
 from components.aws.teams.members import AwsMembers
-from components.aws.teams.team_data import TEAMS, AwsTeamData, AwsTeamDataArgs
+from components.aws.teams.team_data import SHARED, TEAMS, AwsTeamData, AwsTeamDataArgs
 from components.kubernetes.volumes import VolumeArgs
 from components.ordering import after
 from infra.naming import team_group, team_namespace
@@ -16,7 +16,9 @@ from infra.stackspec import StackSpec
 from infra.stackspec.stack import TeamSpec
 from stacks.parts import SharedFolder, TeamData
 
-CHECKPOINTS, HOME = "checkpoints", "home"
+CHECKPOINTS, DATASETS, SHARED_DATASETS, HOME = "checkpoints", "datasets", "shared-datasets", "home"
+# Lustre links this folder to the dataset bucket.
+_DATASET_FOLDER = "datasets"
 # EFS grows with what is in it, and a claim has to say a size.
 _HOME_GIB = 1024
 
@@ -59,9 +61,14 @@ def _rights(spec: StackSpec, team: TeamSpec, eks: AwsCluster, tiers: AwsStorage)
 def _data(team: TeamSpec, data: AwsTeamData, tiers: AwsStorage, shared: SharedFolder | None) -> TeamData:
     below = f"{TEAMS}/{team.data_folder}"
     volumes: dict[str, VolumeArgs] = {}
+    written: dict[str, str] = {}
+    read: dict[str, str] = {}
     if shared and tiers.lustre:
-        source = lustre_source(tiers.lustre, f"{shared.folder}/{below}")
-        volumes[CHECKPOINTS] = {"source": source, "capacity_gib": shared.volume["capacity_gib"]}
+        written = {CHECKPOINTS: f"{shared.folder}/{below}"}
+        read = {DATASETS: f"{_DATASET_FOLDER}/{below}", SHARED_DATASETS: f"{_DATASET_FOLDER}/{SHARED}"}
+        for claim, folder in {**written, **read}.items():
+            source = lustre_source(tiers.lustre, folder, read_only=claim in read)
+            volumes[claim] = {"source": source, "capacity_gib": shared.volume["capacity_gib"]}
     if tiers.homes and data.access_point_id:
         home = efs_source(tiers.homes.file_system_id, data.access_point_id)
         volumes[HOME] = {"source": home, "capacity_gib": _HOME_GIB}
@@ -69,5 +76,6 @@ def _data(team: TeamSpec, data: AwsTeamData, tiers: AwsStorage, shared: SharedFo
         checkpoint_uri=after(pulumi.Output.concat("s3://", tiers.checkpoint_bucket, f"/{below}"), [data]),
         dataset_uri=after(pulumi.Output.concat("s3://", tiers.dataset_bucket, f"/{below}"), [data]),
         volumes=volumes,
-        folder=f"{shared.folder}/{below}" if shared else None,
+        folders=list(written.values()),
+        read_folders=list(read.values()),
     )

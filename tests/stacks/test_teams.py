@@ -60,6 +60,31 @@ def test_a_team_that_is_renamed_and_says_nothing_starts_empty_and_nothing_is_del
         assert volume["spec"]["persistentVolumeReclaimPolicy"] == "Retain"
 
 
+def test_datasets_are_claims_that_nobody_writes_through() -> None:
+    volumes = {
+        row["spec"]["claimRef"]["name"]: row["spec"]
+        for row in composed(PAIR).all("PersistentVolume").values()
+        if row["spec"]["claimRef"]["namespace"] == "team-vision"
+    }
+    read_only = {claim for claim, spec in volumes.items() if "ro" in spec["mountOptions"]}
+    assert read_only == {"datasets", "shared-datasets"} < volumes.keys()
+    folders = {
+        claim: volumes[claim]["csi"]["volumeAttributes"]["mountname"].partition("/")[2] for claim in read_only
+    }
+    assert folders == {"datasets": "datasets/teams/vision", "shared-datasets": "datasets/shared"}
+
+
+def test_a_pod_can_mount_all_that_its_team_is_given() -> None:
+    graph = composed(PAIR)
+    volumes = [row["spec"] for row in graph.all("PersistentVolume").values()]
+    given = [spec["csi"] for spec in volumes if spec["claimRef"]["namespace"] == "team-vision"]
+    # The kubelet mounts one volume of those that a pod names with the same driver and handle.
+    assert len({(csi["driver"], csi["volumeHandle"]) for csi in given}) == len(given) == 4
+    args = graph.find("Job", "folders-job")["spec"]["template"]["spec"]["containers"][0]["args"]
+    mounted = {str((csi.get("volumeAttributes") or {}).get("mountname")).partition("/")[2] for csi in given}
+    assert mounted - {""} <= set(args)
+
+
 def test_who_changes_teams_keeps_the_access_entry() -> None:
     lines = touching(difference(composed(PAIR), composed(PAIR, moved)), "AccessEntry")
     (line,) = lines

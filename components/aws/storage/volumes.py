@@ -9,19 +9,29 @@ LUSTRE_DRIVER = "fsx.csi.aws.com"
 EFS_DRIVER = "efs.csi.aws.com"
 
 
-def lustre_source(system: AwsLustre, folder: str = "") -> VolumeSourceArgs:
+def lustre_source(system: AwsLustre, folder: str = "", *, read_only: bool = False) -> VolumeSourceArgs:
     """An FSx for Lustre file system, with its links to buckets; `folder`: only that, which has to exist.
 
     The driver mounts `<address>@tcp:/<mountname>` (kubernetes-sigs/aws-fsx-csi-driver@5b227125
     pkg/driver/node.go, `NodePublishVolume`), and a Lustre client shows no more than what is named there.
+
+    Only a mount option makes a volume read-only for every pod: the driver refuses the access mode
+    ReadOnlyMany (pkg/driver/controller.go, `volumeCaps`), and of `readOnly` the kubelet hands on only what
+    the pod says (kubernetes v1.36.2 pkg/volume/csi/csi_util.go, `getReadOnlyFromSpec`).
+
+    Every folder is a volume of its own by its handle, which the driver does not read: of volumes with one
+    handle, the kubelet mounts one a pod, and waits for the others (kubernetes/kubernetes#91556).
     """
-    mount = pulumi.Output.concat(system.mount_name, f"/{folder}") if folder else system.mount_name
+    mount, handle = system.mount_name, system.file_system_id
+    if folder:
+        mount = pulumi.Output.concat(mount, f"/{folder}")
+        handle = pulumi.Output.concat(handle, f"::{folder}")
     return {
         "driver": LUSTRE_DRIVER,
-        "handle": system.file_system_id,
+        "handle": handle,
         "attributes": {"dnsname": system.dns_name, "mountname": mount},
         # Cluster-wide file locks, which data loaders and caches of several nodes rely on.
-        "mount_options": ["flock"],
+        "mount_options": ["flock", *(["ro"] if read_only else [])],
     }
 
 

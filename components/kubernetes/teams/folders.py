@@ -25,7 +25,9 @@ class SharedFoldersArgs(TypedDict):
     volume: VolumeArgs
     """The whole file system."""
     folders: Sequence[str]
-    """Paths of the folders on it."""
+    """Paths of the folders on it that everybody who mounts them writes to."""
+    read_only: Sequence[str]
+    """Paths of those that belong to root."""
     image: pulumi.Input[str]
     """Image with Python, by digest, that the platform's own nodes run."""
 
@@ -34,7 +36,7 @@ class SharedFolders(Component):
     """A Job that makes the folders; another list of them is another Job. Nothing is ever deleted."""
 
     folders: pulumi.Output[Sequence[str]]
-    """The folders; what uses them comes after they exist."""
+    """All folders; what uses them comes after they exist."""
 
     def __init__(
         self, name: str, args: SharedFoldersArgs, opts: pulumi.ResourceOptions | None = None
@@ -62,27 +64,30 @@ class SharedFolders(Component):
             {"namespace": NAMESPACE, "claim": _CLAIM, **args["volume"]},
             self.child(inside),
         )
+        wanted = ["--write", *args["folders"], "--read", *args["read_only"]]
         # Any: mypy needs 10 GB and more for a literal against the SDK's nested types.
         spec: Any = {
             "backoff_limit": 3,
             "active_deadline_seconds": _LIMIT_S,
-            "template": {"spec": _pod(args, volume.claim_name, program.metadata.name)},
+            "template": {"spec": _pod(args["image"], wanted, volume.claim_name, program.metadata.name)},
         }
         job = batch.v1.Job(
             f"{name}-job",
             metadata={
-                "name": f"{NAME}-{digest(text, *args['folders'])}",
+                "name": f"{NAME}-{digest(text, *wanted)}",
                 "namespace": NAMESPACE,
                 "annotations": {"pulumi.com/replaceUnready": "true"},
             },
             spec=spec,
             opts=self.child(),
         )
-        self.folders = after(pulumi.Output.from_input(list(args["folders"])), [job])
+        self.folders = after(pulumi.Output.from_input([*args["folders"], *args["read_only"]]), [job])
         self.register_outputs({"folders": self.folders})
 
 
-def _pod(args: SharedFoldersArgs, claim: pulumi.Input[str], program: pulumi.Input[str]) -> dict[str, Any]:
+def _pod(
+    image: pulumi.Input[str], wanted: Sequence[str], claim: pulumi.Input[str], program: pulumi.Input[str]
+) -> dict[str, Any]:
     return {
         "restart_policy": "Never",
         "automount_service_account_token": False,
@@ -90,9 +95,9 @@ def _pod(args: SharedFoldersArgs, claim: pulumi.Input[str], program: pulumi.Inpu
         "containers": [
             {
                 "name": "folders",
-                "image": args["image"],
+                "image": image,
                 "command": ["python", f"{_PROGRAM}/make_folders.py"],
-                "args": [_MOUNT, *args["folders"]],
+                "args": [_MOUNT, *wanted],
                 "resources": {
                     "requests": {"cpu": "50m", "memory": "64Mi"},
                     "limits": {"memory": "128Mi"},

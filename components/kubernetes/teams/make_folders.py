@@ -1,22 +1,31 @@
-"""Makes folders of a mounted file system that everybody may write to; runs in a pod, as root.
+"""Makes folders of a mounted file system; runs in a pod, as root.
 
 A folder of a parallel file system can be mounted only when it exists, and a new file system belongs to root.
-Standard library only. Arguments: the folder of the mount, and the paths to make below it.
+Standard library only.
 """
 
+import argparse
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 
-def make(root: Path, folders: list[str]) -> None:
-    """Make each folder, with its parents; what is there already stays, with its content."""
-    for folder in folders:
-        path = root / folder
-        path.mkdir(parents=True, exist_ok=True)
-        # Containers run as any user; who may mount the folder at all, the cluster decides.
-        path.chmod(0o1777)
+def make(root: Path, write: Sequence[str], read: Sequence[str] = ()) -> None:
+    """Make folders that everybody may write to, and folders that belong to root, with their parents.
+
+    What is there already stays, with its content.
+    """
+    for folder in (*write, *read):
+        (root / folder).mkdir(parents=True, exist_ok=True)
         sys.stdout.write(f"{folder}\n")
+    for folder in write:
+        # Containers run as any user; who may mount the folder at all, the cluster decides.
+        (root / folder).chmod(0o1777)
 
 
 if __name__ == "__main__":
-    make(Path(sys.argv[1]), sys.argv[2:])
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("root", type=Path)
+    for kind in ("--write", "--read"):
+        parser.add_argument(kind, nargs="*", default=[])
+    make(**vars(parser.parse_args()))

@@ -34,6 +34,7 @@ class Volumes:
         Raises WaitingError as the kubelet reports a volume that it cannot set up.
         """
         volumes = {volume["name"]: volume for volume in pod.spec.get("volumes") or ()}
+        self._refuse_same_handle(pod, volumes)
         paths: dict[str, Path] = {}
         files: set[str] = set()
         for mount in container.get("volumeMounts") or ():
@@ -100,19 +101,44 @@ class Volumes:
 
     # -- persistent volumes ----------------------------------------------------------------------------
 
-    def _claimed(self, claim: str, pod: Pod) -> Path:
+    def _refuse_same_handle(self, pod: Pod, volumes: Mapping[str, Object]) -> None:
+        """Of different volumes with one driver and handle, the kubelet mounts one and waits for the others.
+
+        Source: kubernetes/kubernetes pkg/kubelet/volumemanager/cache/desired_state_of_world.go,
+        AddPodToVolume, and pkg/volume/csi/csi_plugin.go, GetVolumeName (v1.36.2).
+        """
+        seen: dict[tuple[str, str], str] = {}
+        for name, volume in volumes.items():
+            claim = volume.get("persistentVolumeClaim")
+            bound = self._bound(claim["claimName"], pod) if claim else None
+            source = (bound.inputs["spec"].get("csi") if bound else None) or {}
+            if bound and source and (other := seen.setdefault(_identity(source), bound.name)) != bound.name:
+                raise WaitingError(
+                    "FailedMount",
+                    f"Unable to attach or mount volumes: unmounted volumes=[{name}]: timed out waiting for "
+                    f"the condition; {bound.name} and {other} have the same volumeHandle",
+                )
+
+    def _bound(self, claim: str, pod: Pod) -> Record | None:
+        """The volume that a claim names; None where it names none, and is given a disk of its own."""
         record = self._cluster.get("PersistentVolumeClaim", pod.namespace, claim)
         if record is None:
             raise WaitingError("Unschedulable", f'persistentvolumeclaim "{claim}" not found')
         name = record.inputs["spec"].get("volumeName")
         if not name:
-            local = self._home / "volumes" / pod.namespace / claim
-            local.mkdir(parents=True, exist_ok=True)
-            return local
+            return None
         volume = self._cluster.get("PersistentVolume", "", name)
         if volume is None:
             raise WaitingError("Unschedulable", "pod has unbound immediate PersistentVolumeClaims")
-        return self._attached(volume)
+        return volume
+
+    def _claimed(self, claim: str, pod: Pod) -> Path:
+        volume = self._bound(claim, pod)
+        if volume is not None:
+            return self._attached(volume)
+        local = self._home / "volumes" / pod.namespace / claim
+        local.mkdir(parents=True, exist_ok=True)
+        return local
 
     def _attached(self, volume: Record) -> Path:
         source = volume.inputs["spec"].get("csi") or {}
@@ -169,6 +195,10 @@ def _link(local: Path, association: Mapping[str, Any], home: Path) -> None:
     # Pods that start together come here at the same moment.
     with contextlib.suppress(FileExistsError):
         link.symlink_to(target)
+
+
+def _identity(source: Mapping[str, Any]) -> tuple[str, str]:
+    return str(source.get("driver")), str(source.get("volumeHandle"))
 
 
 def _write(folder: Path, files: Mapping[str, bytes]) -> None:

@@ -31,14 +31,18 @@ KINDS = [
 SEEN = [(API_VERSION, "Workload"), (API_VERSION, "LocalQueue"), ("v1", "Event"), ("v1", "LimitRange")]
 # What nobody of a team sees, not even by its name.
 HIDDEN = [
+    ("v1", "PersistentVolume"),
     (API_VERSION, "ClusterQueue"), (API_VERSION, "ResourceFlavor"), (API_VERSION, "WorkloadPriorityClass"),
     ("v1", "Namespace"), ("v1", "Node"), (RBAC, "ClusterRole"),
 ]  # fmt: skip
 
 
-VOLUME: VolumeArgs = {
-    "capacity_gib": 1200,
-    "source": {"driver": "lustre.example.com", "handle": "fs-1", "mount_options": ["flock"]},
+VOLUMES: dict[str, VolumeArgs] = {
+    claim: {
+        "capacity_gib": 1200,
+        "source": {"driver": "lustre.example.com", "handle": f"fs-1::{claim}", "mount_options": options},
+    }
+    for claim, options in {"checkpoints": ["flock"], "datasets": ["flock", "ro"]}.items()
 }
 
 
@@ -74,8 +78,9 @@ def tenants(plane: ControlPlane, api: Api) -> Iterator[Tenants]:
             eventually(lambda: _policed(member, own), "the policies hold")
             yield Tenants(lab, member, own, other)
         for namespace in (own, other):
-            api.delete("v1", "PersistentVolumeClaim", "checkpoints", namespace)
-            api.delete("v1", "PersistentVolume", f"{namespace}-checkpoints")
+            for claim in VOLUMES:
+                api.delete("v1", "PersistentVolumeClaim", claim, namespace)
+                api.delete("v1", "PersistentVolume", f"{namespace}-{claim}")
 
 
 def _counted(api: Api, quota: Object) -> bool:
@@ -97,7 +102,7 @@ def given(namespace: str) -> list[Object]:
     """What the stack puts into a team's namespace besides its queue."""
 
     def program() -> dict[str, Any]:
-        made = TeamClaims("given", {"namespace": namespace, "volumes": {"checkpoints": VOLUME}})
+        made = TeamClaims("given", {"namespace": namespace, "volumes": VOLUMES})
         return {"claims": made.claims}
 
     login = secret(namespace)
@@ -239,14 +244,20 @@ def claim(namespace: str, name: str, volume: str = "") -> Object:
 
 def test_members_mount_what_was_given_and_can_neither_change_nor_add_to_it(tenants: Tenants) -> None:
     mine, own = tenants.research, tenants.own
-    found = mine.get("v1", "PersistentVolumeClaim", "checkpoints", own)
-    assert found["spec"]["volumeName"] == f"{own}-checkpoints"
-    eventually(
-        lambda: mine.get("v1", "PersistentVolumeClaim", "checkpoints", own)["status"].get("phase") == "Bound",
-        "the claim is bound",
-    )
-    volumes = [{"name": "work", "persistentVolumeClaim": {"claimName": "checkpoints"}}]
+
+    def bound(name: str) -> bool:
+        return bool(mine.get("v1", "PersistentVolumeClaim", name, own)["status"].get("phase") == "Bound")
+
+    for name in VOLUMES:
+        found = mine.get("v1", "PersistentVolumeClaim", name, own)
+        assert found["spec"]["volumeName"] == f"{own}-{name}"
+        eventually(partial(bound, name), "the claim is bound")
+    # What is mounted read-only stays so, whatever the pod says: members do not change the volume.
+    volumes = [{"name": name, "persistentVolumeClaim": {"claimName": name}} for name in VOLUMES]
     mine.create(job(own, volumes=volumes), dry_run=True)
+    assert tenants.lab.api.get("v1", "PersistentVolume", f"{own}-datasets")["spec"]["mountOptions"][1] == "ro"
+    writable = {"spec": {"mountOptions": ["flock"]}}
+    refused(mine.patch, "v1", "PersistentVolume", f"{own}-datasets", writable)
     assert "exceeded quota: claims" in refused(mine.create, claim(own, "more"), dry_run=True)
     for kind, name in (("PersistentVolumeClaim", "checkpoints"), ("Secret", "given")):
         assert "the stack gave this" in refused_as_invalid(mine.delete, "v1", kind, name, own)

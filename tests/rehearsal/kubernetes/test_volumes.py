@@ -3,8 +3,11 @@
 import threading
 from pathlib import Path
 
+import pytest
+
 from rehearsal.kubernetes.clusters import resolve
 from rehearsal.kubernetes.controllers.volumes import Volumes
+from rehearsal.workloads.pod import WaitingError
 from rehearsal.workloads.translate import Pod
 from tests.rehearsal.kubernetes.harness import Rehearsed
 
@@ -14,8 +17,8 @@ LUSTRE = "aws:fsx/lustreFileSystem:LustreFileSystem"
 ASSOCIATION = "aws:fsx/dataRepositoryAssociation:DataRepositoryAssociation"
 
 
-def lustre_claim(rehearsed: Rehearsed) -> None:
-    """A claim on a Lustre file system whose /checkpoints shows a bucket."""
+def lustre_claims(rehearsed: Rehearsed, **handles: str) -> None:
+    """Claims, by their volumes' handles, on a Lustre file system whose /checkpoints shows a bucket."""
     names = {"dnsName": "fs-1.fsx.eu-central-1.amazonaws.com", "mountName": "abc"}
     rehearsed.aws(LUSTRE, "fs-1", {}, names)
     association = {
@@ -25,17 +28,37 @@ def lustre_claim(rehearsed: Rehearsed) -> None:
     }
     rehearsed.aws(ASSOCIATION, "dra-1", association, {})
     attributes = {"dnsname": names["dnsName"], "mountname": names["mountName"]}
-    csi = {"driver": "fsx.csi.aws.com", "volumeHandle": "fs-1", "volumeAttributes": attributes}
     size = {"capacity": {"storage": "1200Gi"}, "accessModes": ["ReadWriteMany"]}
-    rehearsed.create(PV, {"metadata": {"name": "fast"}, "spec": {**size, "csi": csi}}, "fast")
     wanted = {"resources": {"requests": {"storage": "1200Gi"}}, "accessModes": ["ReadWriteMany"]}
-    spec = {**wanted, "storageClassName": "", "volumeName": "fast"}
-    rehearsed.create(PVC, {"metadata": {"name": "work", "namespace": "lab"}, "spec": spec}, "work")
+    for claim, handle in handles.items():
+        volume = f"fast-{claim}"
+        csi = {"driver": "fsx.csi.aws.com", "volumeHandle": handle, "volumeAttributes": attributes}
+        rehearsed.create(PV, {"metadata": {"name": volume}, "spec": {**size, "csi": csi}}, volume)
+        spec = {**wanted, "storageClassName": "", "volumeName": volume}
+        rehearsed.create(PVC, {"metadata": {"name": claim, "namespace": "lab"}, "spec": spec}, claim)
+
+
+def mounted(rehearsed: Rehearsed, home: Path, *claims: str) -> None:
+    cluster = resolve(rehearsed.state, rehearsed.config)
+    assert cluster is not None
+    rows = [{"name": claim, "persistentVolumeClaim": {"claimName": claim}} for claim in claims]
+    container = {"name": "main", "volumeMounts": [{"name": one, "mountPath": f"/{one}"} for one in claims]}
+    pod = Pod("lab", "p", "u", "127.64.0.9", {"volumes": rows}, {}, {})
+    paths, _ = Volumes(cluster, home, lambda *_: {}).mount(pod, container, home / "pod")
+    assert paths.keys() == {f"/{one}" for one in claims}
+
+
+def test_a_pod_waits_for_a_second_volume_of_the_same_handle(rehearsed: Rehearsed, tmp_path: Path) -> None:
+    rehearsed.namespace()
+    lustre_claims(rehearsed, work="fs-1", again="fs-1", other="fs-1::other")
+    mounted(rehearsed, tmp_path, "work", "other")
+    with pytest.raises(WaitingError, match=r"\[again\].*fast-again and fast-work have the same"):
+        mounted(rehearsed, tmp_path, "work", "again")
 
 
 def test_pods_that_start_together_share_a_linked_lustre_folder(rehearsed: Rehearsed, tmp_path: Path) -> None:
     rehearsed.namespace()
-    lustre_claim(rehearsed)
+    lustre_claims(rehearsed, work="fs-1")
     cluster = resolve(rehearsed.state, rehearsed.config)
     assert cluster is not None
     container = {"name": "main", "volumeMounts": [{"name": "data", "mountPath": "/data"}]}

@@ -17,9 +17,17 @@ def test_lustre_is_mounted_by_its_names_with_locks_that_all_nodes_see() -> None:
         "attributes": {"dnsname": "fs-1.fsx.local", "mountname": "abc"},
         "mount_options": ["flock"],
     }
-    part = lustre_source(system, "checkpoints/teams/vision")["attributes"]
-    _, found = deploy(lambda: {"mountname": pulumi.Output.from_input(part["mountname"])})
+    part = lustre_source(system, "checkpoints/teams/vision")
+    _, found = deploy(
+        lambda: {
+            "mountname": pulumi.Output.from_input(part["attributes"]["mountname"]),
+            "handle": pulumi.Output.from_input(part["handle"]),
+        }
+    )
     assert found["mountname"] == "abc/checkpoints/teams/vision"
+    # A pod mounts two folders of one file system only when their volumes have different handles.
+    assert found["handle"] == "fs-1::checkpoints/teams/vision"
+    assert lustre_source(system, "datasets/shared", read_only=True)["mount_options"] == ["flock", "ro"]
 
 
 def test_efs_is_mounted_through_an_access_point_encrypted_on_the_way_and_by_name() -> None:

@@ -1,7 +1,7 @@
 """What a team's pods can mount, and how its folders come to be."""
 
 import stat
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -27,9 +27,12 @@ def claims(volumes: Mapping[str, VolumeArgs]) -> Graph:
     return deploy_graph(program)
 
 
-def folders(*paths: str) -> Graph:
+def folders(*paths: str, read_only: Sequence[str] = ()) -> Graph:
     def program() -> Mapping[str, pulumi.Input[Any]]:
-        made = SharedFolders("dev-folders", {"volume": LUSTRE, "folders": paths, "image": "i@sha256:0"})
+        made = SharedFolders(
+            "dev-folders",
+            {"volume": LUSTRE, "folders": paths, "read_only": read_only, "image": "i@sha256:0"},
+        )
         return {"folders": made.folders}
 
     return deploy_graph(program)
@@ -45,24 +48,26 @@ def test_there_may_be_as_many_claims_as_are_given_and_no_more() -> None:
 
 
 def test_folders_are_made_by_root_without_a_privilege_where_nobody_else_is() -> None:
-    made = folders("checkpoints/teams/vision")
+    made = folders("checkpoints/teams/vision", read_only=["datasets/shared"])
     pod = made.find("Job")["spec"]["template"]["spec"]
     (container,) = pod["containers"]
-    assert container["args"] == ["/volume", "checkpoints/teams/vision"]
+    given = ["--write", "checkpoints/teams/vision", "--read", "datasets/shared"]
+    assert container["args"] == ["/volume", *given]
     assert container["securityContext"]["capabilities"] == {"drop": ["ALL"]}
     assert made.find("Job")["metadata"]["namespace"] == "trainstack-storage"
     assert pod["automountServiceAccountToken"] is False
 
 
 def test_another_folder_is_another_job() -> None:
-    names = {folders(*paths).find("Job")["metadata"]["name"] for paths in (("a",), ("a", "b"), ("a",))}
-    assert len(names) == 2
+    made = [folders("a"), folders("a", "b"), folders("a", read_only=["b"]), folders("a")]
+    assert len({each.find("Job")["metadata"]["name"] for each in made}) == 3
 
 
-def test_a_folder_is_for_all_to_write_to_and_what_is_in_it_stays(tmp_path: Path) -> None:
-    make_folders.make(tmp_path, ["checkpoints/teams/vision"])
+def test_a_folder_is_for_all_to_write_to_or_to_read_and_what_is_in_it_stays(tmp_path: Path) -> None:
+    make_folders.make(tmp_path, ["checkpoints/teams/vision"], ["datasets/shared"])
     made = tmp_path / "checkpoints" / "teams" / "vision"
     (made / "step-1.pt").touch()
     make_folders.make(tmp_path, ["checkpoints/teams/vision", "checkpoints/teams/research"])
     assert stat.S_IMODE(made.stat().st_mode) == 0o1777
+    assert not stat.S_IMODE((tmp_path / "datasets" / "shared").stat().st_mode) & stat.S_IWOTH
     assert (made / "step-1.pt").exists() and (made.parent / "research").is_dir()
