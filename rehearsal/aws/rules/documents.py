@@ -1,10 +1,12 @@
 """Where policy documents are given, and their statements. What is wrong with them is said in `iam`."""
 
+import fnmatch
 from collections.abc import Iterator
 from typing import Any
 
+from rehearsal.aws.rules.book import World
 from rehearsal.aws.rules.reading import document, many
-from rehearsal.core.model import Properties
+from rehearsal.core.model import Properties, Record
 
 # Policies of identities: what a role may do. They name no principal.
 IDENTITY = {
@@ -54,3 +56,28 @@ def principal_arns(inputs: Properties) -> Iterator[tuple[str, str]]:
         for one in many(principal.get("AWS")) if isinstance(principal, dict) else []:
             if isinstance(one, str):
                 yield path, one
+
+
+def lets(site: World, key: Record, kind: str, name: str, *actions: str) -> bool:
+    """Whether the policy of a KMS key lets a principal do all actions on it.
+
+    `kind` is AWS or Service, and the principal `name` or what ends in it. Conditions are not looked at.
+    """
+    own = (one.outputs for one in site.users(key, "kms/keyPolicy:KeyPolicy"))
+    policy = document(next(own, key.outputs).get("policy"))
+    listed = many(policy.get("Statement")) if isinstance(policy, dict) else []
+    allowed = [one for one in listed if isinstance(one, dict) and one.get("Effect") == "Allow"]
+    patterns = [
+        str(pattern).lower()
+        for one in allowed
+        if any(who == "*" or who.endswith(name) for who in _principals(one, kind))
+        for pattern in many(one.get("Action"))
+    ]
+    return all(
+        any(fnmatch.fnmatchcase(action.lower(), pattern) for pattern in patterns) for action in actions
+    )
+
+
+def _principals(statement: dict[str, Any], kind: str) -> list[str]:
+    principal = statement.get("Principal")
+    return [str(one) for one in many(principal.get(kind) if isinstance(principal, dict) else principal)]

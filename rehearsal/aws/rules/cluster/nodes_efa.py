@@ -1,16 +1,15 @@
 """Node groups with cluster placement, in one zone, or with EFA, whose security group is open to itself."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from rehearsal.aws.rules.book import BOOK, World
+from rehearsal.aws.rules.network.openings import GROUP, openings
 from rehearsal.aws.rules.reading import EFA_DEVICES, items, subnets, template_of, zones
 from rehearsal.core.model import Properties, Record
-from rehearsal.core.properties import at, each
+from rehearsal.core.properties import at
 from rehearsal.core.rules.model import Violation
 
 _GROUP = "aws:eks/nodeGroup:NodeGroup"
-_SECURITY = "ec2/securityGroup:SecurityGroup"
-_ALL = ("-1", "all")
 _GUIDE = "EC2 User Guide, create-efa.md (security group); reference: AWS PCS User Guide, EFA security group"
 
 
@@ -39,16 +38,16 @@ def cluster_placement_in_one_zone(inputs: Properties, site: World) -> Iterator[V
 @BOOK.rule_around("AWS-EFA-003", _GROUP, source=_GUIDE, advice=True)
 def efa_group_open_inwards(inputs: Properties, site: World) -> Iterator[Violation]:
     """A security group of EFA devices admits all traffic from itself, by its id."""
-    yield from _closed(inputs, site, "ingress", "Ingress", "inbound")
+    yield from _closed(inputs, site, "ingress", "inbound", "from")
 
 
 @BOOK.rule_around("AWS-EFA-004", _GROUP, source=_GUIDE, advice=True)
 def efa_group_open_outwards(inputs: Properties, site: World) -> Iterator[Violation]:
     """A security group of EFA devices lets out all traffic to itself, by its id: 0.0.0.0/0 does not do."""
-    yield from _closed(inputs, site, "egress", "Egress", "outbound")
+    yield from _closed(inputs, site, "egress", "outbound", "to")
 
 
-def _closed(inputs: Properties, site: World, inline: str, kind: str, word: str) -> Iterator[Violation]:
+def _closed(inputs: Properties, site: World, way: str, word: str, preposition: str) -> Iterator[Violation]:
     """One violation for the first EFA device none of whose groups is open to itself that way."""
     template = template_of(site, inputs)
     if template is None or site.preview:
@@ -56,37 +55,19 @@ def _closed(inputs: Properties, site: World, inline: str, kind: str, word: str) 
     for path, interface in items(template.inputs, "networkInterfaces"):
         given = interface.get("securityGroups")
         ids = given if isinstance(given, list) else []
-        found = [site.find(value, _SECURITY) for value in ids]
+        found = [site.find(value, GROUP) for value in ids]
         if interface.get("interfaceType") not in EFA_DEVICES or None in found or not found:
             continue
-        if not any(group and _open(site, group, inline, kind) for group in found):
+        if not any(group and _open(site, group, way) for group in found):
             yield Violation(
                 "launchTemplate",
-                f"no security group of {path} allows all {word} traffic "
-                f"{'from' if kind == 'Ingress' else 'to'} itself, which EFA needs",
+                f"no security group of {path} allows all {word} traffic {preposition} itself, as EFA needs",
                 "Add a rule with protocol -1 and the group's own id, and let the node group depend on it.",
                 "InvalidParameterException",
             )
             return
 
 
-def _open(site: World, group: Record, inline: str, kind: str) -> bool:
-    if not group.urn:
-        return True  # the cluster's own group, which EKS makes open to itself
-    for _, rule in each(group.outputs, f"{inline}[]"):
-        own = isinstance(rule, Mapping) and (
-            rule.get("self") is True or group.id in (rule.get("securityGroups") or [])
-        )
-        if own and rule.get("protocol") in _ALL:
-            return True
-    for rule in site.users(group, f"vpc/securityGroup{kind}Rule:SecurityGroup{kind}Rule"):
-        values = rule.outputs
-        own = values.get("securityGroupId") == values.get("referencedSecurityGroupId") == group.id
-        if own and values.get("ipProtocol") in _ALL:
-            return True
-    for rule in site.users(group, "ec2/securityGroupRule:SecurityGroupRule"):
-        values = rule.outputs
-        own = values.get("self") is True or values.get("sourceSecurityGroupId") == group.id
-        if own and values.get("type") == inline and values.get("protocol") in _ALL:
-            return True
-    return False
+def _open(site: World, group: Record, way: str) -> bool:
+    # The cluster's own group has no program: EKS makes it open to itself.
+    return not group.urn or any(one.own and one.everything for one in openings(site, group, way))

@@ -5,11 +5,13 @@ from collections.abc import Iterator
 from rehearsal.aws.facts import DEPLOYER_ROLE
 from rehearsal.aws.rules import documents
 from rehearsal.aws.rules.book import BOOK, World
-from rehearsal.aws.rules.reading import given, many, number, text
+from rehearsal.aws.rules.reading import given, many, named, number, text
 from rehearsal.core.model import Properties
 from rehearsal.core.properties import known
 from rehearsal.core.rules.model import Violation
 
+_LOGS, _ANY_LOGS = "aws:cloudwatch/logGroup:LogGroup", "logs.amazonaws.com"
+_LOGGING = ("kms:Encrypt", "kms:Decrypt", "kms:GenerateDataKey")
 _KEY, _ALIAS = "aws:kms/key:Key", "aws:kms/alias:Alias"
 _VAULT = "aws:secretsmanager/secret:Secret"
 _VERSION = "aws:secretsmanager/secretVersion:SecretVersion"
@@ -74,6 +76,27 @@ def somebody_keeps_the_key(inputs: Properties, site: World) -> Iterator[Violatio
             "The new key policy will not allow you to update the key policy in the future.",
             f"Let arn:aws:iam::{site.account}:root do kms:*.",
             "MalformedPolicyDocumentException",
+        )
+
+
+@BOOK.rule_around(
+    "AWS-KMS-006",
+    _LOGS,
+    source="Amazon CloudWatch Logs User Guide, encrypt-log-data-kms.md; "
+    "hashicorp/terraform-provider-aws issue 29282",
+)
+def logs_may_use_the_key(inputs: Properties, site: World) -> Iterator[Violation]:
+    """The key of a log group lets CloudWatch Logs of its region use it; the default policy does not."""
+    key, service = site.find(inputs.get("kmsKeyId"), "kms/key:Key"), f"logs.{site.region}.amazonaws.com"
+    if key and not any(
+        documents.lets(site, key, "Service", name, *_LOGGING) for name in (service, _ANY_LOGS)
+    ):
+        yield Violation(
+            "kmsKeyId",
+            f"The specified KMS key does not exist or is not allowed to be used with LogGroup: {named(key)}",
+            f"Let {service} do kms:Encrypt*, kms:Decrypt*, kms:ReEncrypt*, kms:GenerateDataKey* and "
+            "kms:Describe* in the key's policy.",
+            "AccessDeniedException",
         )
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from rehearsal.aws import facts
 from rehearsal.aws.rules.book import BOOK, World
+from rehearsal.aws.rules.network.openings import GROUP, openings
 from rehearsal.aws.rules.reading import named, number, text
 from rehearsal.core.model import Properties
 from rehearsal.core.properties import at, known
@@ -27,6 +28,7 @@ _TIERED_STEP = 4000
 _METADATA_STEP, _METADATA_SMALL = 12000, (1500, 3000, 6000)
 _MOST_LINKS = 8
 _SLIP = 0.9
+_LNET = 988
 
 
 def _kind(inputs: Properties) -> Any:
@@ -200,6 +202,29 @@ def backups_are_for_persistent(inputs: Properties) -> Iterator[Violation]:
     days = number(inputs.get("automaticBackupRetentionDays"))
     if days and _kind(inputs) in ("SCRATCH_1", "SCRATCH_2"):
         yield Violation("automaticBackupRetentionDays", f"{_kind(inputs)} takes none")
+
+
+@BOOK.rule_around(
+    "AWS-FSX-016",
+    _SYSTEM,
+    source="aws/aws-parallelcluster issue 6181; botocore 1.44.5 fsx/2018-03-01 InvalidNetworkSettings",
+)
+def clients_reach_the_servers(inputs: Properties, site: World) -> Iterator[Violation]:
+    """Its security groups let port 988 in, and do so before it is created."""
+    given = inputs.get("securityGroupIds")
+    groups = [site.find(value, GROUP) for value in given] if isinstance(given, list) and given else [None]
+    # The rules of a group that no program made are not known, and a preview does not know what comes first.
+    if site.preview or not all(group and group.urn for group in groups):
+        return
+    if not any(one.tcp(_LNET) for group in groups if group for one in openings(site, group, "ingress")):
+        yield Violation(
+            "securityGroupIds",
+            "The file system cannot be created because the provided security groups do not permit Lustre "
+            "LNET network traffic on port 988",
+            "Let TCP 988 and 1018 to 1023 in from the clients and from the group itself, and let the file "
+            "system depend on the rules.",
+            "InvalidNetworkSettings",
+        )
 
 
 @BOOK.rule_around(

@@ -2,8 +2,9 @@
 
 from typing import Any
 
-from tests.rehearsal.aws.rules.world import World, trust
+from tests.rehearsal.aws.rules.world import ACCOUNT, World, policy, trust
 
+SCALER = "aws-service-role/autoscaling.amazonaws.com/AWSServiceRoleForAutoScaling"
 _GROUP = "ec2/securityGroup:SecurityGroup"
 _TEMPLATE = "ec2/launchTemplate:LaunchTemplate"
 _LINK = "fsx/dataRepositoryAssociation:DataRepositoryAssociation"
@@ -13,6 +14,7 @@ def furnish(world: World) -> None:
     """Everything that bases and examples name."""
     _networks(world)
     _roles(world)
+    _keys(world)
     _clusters(world)
     _templates(world)
     _files(world)
@@ -28,16 +30,24 @@ def _networks(world: World) -> None:
         ("b", "vpc", "10.0.2.0/24", "b"),
         ("other_b", "other", "10.1.0.0/24", "b"),
         ("bare_a", "bare", "10.2.0.0/24", "a"),
+        ("closed", "vpc", "10.0.3.0/24", "a"),
+        ("public", "vpc", "10.0.4.0/24", "a"),
+        ("given", "vpc", "10.0.5.0/24", "a"),
     ):
         world.add(
-            "ec2/subnet:Subnet", name, vpcId=f"${vpc}", cidrBlock=block, availabilityZone=f"us-east-1{zone}"
-        )
+            "ec2/subnet:Subnet", name, vpcId=f"${vpc}", cidrBlock=block, availabilityZone=f"us-east-1{zone}",
+            mapPublicIpOnLaunch=name == "given",
+        )  # fmt: skip
     for name, vpc in (("igw", "vpc"), ("other_igw", "other")):
         world.add("ec2/internetGateway:InternetGateway", name, vpcId=f"${vpc}")
     world.add("ec2/routeTable:RouteTable", "table", vpcId="$vpc")
     world.add(
         "ec2/route:Route", "out", routeTableId="$table", destinationCidrBlock="0.0.0.0/0", gatewayId="$igw"
     )
+    world.add("ec2/routeTable:RouteTable", "shut", vpcId="$vpc")
+    for name, table in (("closed", "shut"), ("public", "table"), ("given", "table")):
+        association = {"subnetId": f"${name}", "routeTableId": f"${table}"}
+        world.add("ec2/routeTableAssociation:RouteTableAssociation", f"{name}_table", **association)
     world.add(
         "ec2/vpcEndpoint:VpcEndpoint",
         "s3",
@@ -65,7 +75,7 @@ def _networks(world: World) -> None:
 
 def _roles(world: World) -> None:
     both = ["sts:AssumeRole", "sts:TagSession"]
-    for name, policy in (
+    for name, trusted in (
         ("eks_role", trust("eks.amazonaws.com")),
         ("node_role", trust("ec2.amazonaws.com")),
         ("pod_role", trust("pods.eks.amazonaws.com", actions=both)),
@@ -74,7 +84,22 @@ def _roles(world: World) -> None:
         ("sage_role", trust("sagemaker.amazonaws.com")),
         ("lonely", trust("ec2.amazonaws.com")),
     ):
-        world.add("iam/role:Role", name, assumeRolePolicy=policy)
+        world.add("iam/role:Role", name, assumeRolePolicy=trusted)
+    worker = "arn:aws:iam::aws:policy/AmazonEKSWorkerNodePolicy"
+    for role in ("node_role", "eks_role"):
+        attached = {"role": f"${role}", "policyArn": worker}
+        world.add("iam/rolePolicyAttachment:RolePolicyAttachment", f"{role}_joins", **attached)
+
+
+def _keys(world: World) -> None:
+    root = f"arn:aws:iam::{ACCOUNT}:root"
+    scaling = f"arn:aws:iam::{ACCOUNT}:role/{SCALER}"
+    for name, principals in (
+        ("disk_key", {"AWS": [root, scaling]}),
+        ("log_key", {"AWS": root, "Service": "logs.us-east-1.amazonaws.com"}),
+    ):
+        world.add("kms/key:Key", name, policy=policy(Principal=principals, Action="kms:*"))
+    world.add("kms/key:Key", "plain_key")
 
 
 def _clusters(world: World) -> None:
@@ -119,6 +144,9 @@ def _templates(world: World) -> None:
     world.add(_TEMPLATE, "lt_placed", instanceType="g6.2xlarge", placement={"groupName": "$near"})
     world.add(_TEMPLATE, "lt_plain", instanceType="g6.2xlarge")
     world.add(_TEMPLATE, "lt_open")
+    for name, key in (("lt_disk", "disk_key"), ("lt_shut", "plain_key")):
+        disk = {"deviceName": "/dev/xvda", "ebs": {"encrypted": "true", "kmsKeyId": f"${key}.arn"}}
+        world.add(_TEMPLATE, name, instanceType="g6.2xlarge", blockDeviceMappings=[disk])
 
 
 def _files(world: World) -> None:

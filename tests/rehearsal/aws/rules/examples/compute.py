@@ -290,6 +290,10 @@ EXAMPLES = {
     "AWS-EKS-033": Example(_GROUP, "amiType", _with("lt_image"), {**_with("lt_image"), "amiType": "CUSTOM"}),
     "AWS-EKS-034": Example(_GROUP, "version", {"version": "1.32"}, {"version": "1.33"}),
     "AWS-EKS-035": Example(_GROUP, "nodeRoleArn", {"nodeRoleArn": "$eks_role.arn"}),
+    "AWS-EKS-036": Example(_GROUP, "subnetIds", {"subnetIds": ["$closed"]}, {"subnetIds": ["$given"]}),
+    "AWS-EKS-037": Example(_GROUP, "subnetIds", {"subnetIds": ["$public"]}, {"subnetIds": ["$given"]}),
+    "AWS-EKS-038": Example(_GROUP, "nodeRoleArn", {"nodeRoleArn": "$lonely.arn"}),
+    "AWS-EKS-039": Example(_GROUP, "launchTemplate", _with("lt_shut"), _with("lt_disk")),
     "AWS-EFA-002": Example(
         _GROUP,
         "subnetIds",

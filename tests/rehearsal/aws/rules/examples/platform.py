@@ -6,7 +6,7 @@ from tests.rehearsal.aws.rules.world import DROP, Example, policy
 
 _ROLE, _POLICY, _INLINE = "iam/role:Role", "iam/policy:Policy", "iam/rolePolicy:RolePolicy"
 _TRUST = "assumeRolePolicy"
-_KEY, _ALIAS = "kms/key:Key", "kms/alias:Alias"
+_KEY, _ALIAS, _LOGS = "kms/key:Key", "kms/alias:Alias", "cloudwatch/logGroup:LogGroup"
 _SECRET, _VERSION = "secretsmanager/secret:Secret", "secretsmanager/secretVersion:SecretVersion"
 _BUDGET = "budgets/budget:Budget"
 _MONITOR = "costexplorer/anomalyMonitor:AnomalyMonitor"
@@ -111,6 +111,7 @@ EXAMPLES = {
         {"policy": policy(Principal={"Service": "logs.us-east-1.amazonaws.com"}, Action="kms:*")},
         {"policy": policy(Principal={"AWS": "arn:aws:iam::123456789012:root"}, Action="kms:*")},
     ),
+    "AWS-KMS-006": Example(_LOGS, "kmsKeyId", {"kmsKeyId": "$plain_key.arn"}, {"kmsKeyId": "$log_key.arn"}),
     "AWS-SEC-001": Example(
         _SECRET, "recoveryWindowInDays", {"recoveryWindowInDays": 3}, {"recoveryWindowInDays": 0}
     ),

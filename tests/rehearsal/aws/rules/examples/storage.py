@@ -78,6 +78,9 @@ EXAMPLES = {
         {**_SCRATCH, "automaticBackupRetentionDays": 7},
         {"automaticBackupRetentionDays": 7},
     ),
+    "AWS-FSX-016": Example(
+        _LUSTRE, "securityGroupIds", {"securityGroupIds": ["$no_in"]}, {"securityGroupIds": ["$efa"]}
+    ),
     "AWS-FSX-020": Example(
         _LINK,
         "dataRepositoryPath",

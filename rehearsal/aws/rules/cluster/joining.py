@@ -1,0 +1,132 @@
+"""What the machines of a node group need to start and to join their cluster."""
+
+from collections.abc import Iterator
+
+from rehearsal.aws.rules import documents
+from rehearsal.aws.rules.book import BOOK, World
+from rehearsal.aws.rules.network.routes import is_public, ways_out
+from rehearsal.aws.rules.reading import items, named, subnets, template_of
+from rehearsal.core.model import Properties, Record
+from rehearsal.core.properties import at
+from rehearsal.core.rules.model import Violation
+
+_GROUP = "aws:eks/nodeGroup:NodeGroup"
+_ROLE = "iam/role:Role"
+_ATTACHED = ("iam/rolePolicyAttachment:RolePolicyAttachment", "iam/rolePolicy:RolePolicy")
+_KEY, _ENDPOINT = "kms/key:Key", "ec2/vpcEndpoint:VpcEndpoint"
+_FAILED = "CREATE_FAILED"
+# What a node asks before it has joined. Source: EKS User Guide, private-clusters.md.
+_ASKED = ("ec2", "ecr.api", "ecr.dkr", "s3")
+_SCALER = "aws-service-role/autoscaling.amazonaws.com/AWSServiceRoleForAutoScaling"
+_USES = ("kms:Decrypt", "kms:GenerateDataKeyWithoutPlaintext")
+
+
+def _starts(inputs: Properties, site: World) -> bool:
+    """Whether the group starts machines now; in a preview nobody knows what will be there by then."""
+    return not site.preview and at(inputs, "scalingConfig.desiredSize") != 0
+
+
+@BOOK.rule_around(
+    "AWS-EKS-036",
+    _GROUP,
+    source="EKS User Guide, private-clusters.md; terraform-aws-modules/terraform-aws-eks issue 2149",
+    advice=True,
+)
+def nodes_reach_their_cluster(inputs: Properties, site: World) -> Iterator[Violation]:
+    """Nodes reach the registry and AWS by a default route, or by interface endpoints of their VPC."""
+    for subnet in subnets(site, inputs.get("subnetIds")) if _starts(inputs, site) else ():
+        if ways_out(site, subnet) != []:
+            continue
+        missing = [name for name in _ASKED if name not in _endpoints(site, subnet)]
+        if missing:
+            yield Violation(
+                "subnetIds",
+                f"{named(subnet)} has no default route and its VPC no endpoint for {', '.join(missing)}: "
+                "NodeCreationFailure: Instances failed to join the kubernetes cluster",
+                "Add a NAT gateway or the endpoints, and let the node group depend on them.",
+                _FAILED,
+            )
+
+
+@BOOK.rule_around(
+    "AWS-EKS-037", _GROUP, source="aws/containers-roadmap issue 2444; sassoftware/viya4-iac-aws issue 271"
+)
+def public_subnets_give_addresses(inputs: Properties, site: World) -> Iterator[Violation]:
+    """Nodes in a subnet that routes to an internet gateway get public addresses."""
+    template = template_of(site, inputs) if _starts(inputs, site) else None
+    asked = items(template.inputs, "networkInterfaces") if template else []
+    if any(str(one.get("associatePublicIpAddress")).lower() == "true" for _, one in asked):
+        return
+    for subnet in subnets(site, inputs.get("subnetIds")) if _starts(inputs, site) else ():
+        public = any(map(is_public, ways_out(site, subnet) or ()))
+        if public and subnet.outputs.get("mapPublicIpOnLaunch") is not True:
+            yield Violation(
+                "subnetIds",
+                f"Ec2SubnetInvalidConfiguration: {named(subnet)} does not automatically assign public IP "
+                "addresses to instances launched into it",
+                "Use private subnets, or set mapPublicIpOnLaunch.",
+                _FAILED,
+            )
+
+
+@BOOK.rule_around(
+    "AWS-EKS-038",
+    _GROUP,
+    source="pulumi-aws 7.51.1 docstring of aws.eks.NodeGroup (node_role_arn, examples); "
+    "EKS User Guide, create-node-role.md",
+    advice=True,
+)
+def node_role_may_join(inputs: Properties, site: World) -> Iterator[Violation]:
+    """The node role has policies before its nodes start: they register with it, and pull their images."""
+    role = site.find(inputs.get("nodeRoleArn"), _ROLE) if _starts(inputs, site) else None
+    # A role that no program made has the policies that it has.
+    if (
+        role is None
+        or not role.urn
+        or role.outputs.get("managedPolicyArns")
+        or role.outputs.get("inlinePolicies")
+    ):
+        return
+    if not any(list(site.users(role, token)) for token in _ATTACHED):
+        yield Violation(
+            "nodeRoleArn",
+            f"{named(role)} has no policy yet: NodeCreationFailure: Instances failed to join the kubernetes "
+            "cluster",
+            "Attach AmazonEKSWorkerNodePolicy and AmazonEC2ContainerRegistryPullOnly, and let the node group "
+            "depend on the attachments.",
+            _FAILED,
+        )
+
+
+@BOOK.rule_around(
+    "AWS-EKS-039",
+    _GROUP,
+    source="Amazon EC2 Auto Scaling User Guide, key-policy-requirements-EBS-encryption.md; "
+    "hashicorp/terraform-provider-aws issue 39904",
+)
+def scaling_may_use_the_key(inputs: Properties, site: World) -> Iterator[Violation]:
+    """The key of the disks lets the service-linked role of Auto Scaling use it, by its policy or a grant."""
+    template = template_of(site, inputs) if _starts(inputs, site) else None
+    for path, mapping in items(template.inputs, "blockDeviceMappings") if template else ():
+        key = site.find(at(mapping, "ebs.kmsKeyId"), _KEY)
+        # Leaving it to IAM, as a default policy does, is not enough: the role's own policy has no key in it.
+        if key and not _granted(site, key) and not documents.lets(site, key, "AWS", _SCALER, *_USES):
+            yield Violation(
+                "launchTemplate",
+                f"AsgInstanceLaunchFailures: Client.InvalidKMSKey.InvalidState: {path} is encrypted with "
+                f"{named(key)}, whose policy does not let {_SCALER} use it",
+                f"Allow arn:aws:iam::{site.account}:role/{_SCALER} to use the key and to make grants.",
+                _FAILED,
+            )
+
+
+def _endpoints(site: World, subnet: Record) -> set[str]:
+    """The services that the VPC of a subnet has endpoints for, as ecr.api."""
+    vpc = subnet.outputs.get("vpcId")
+    found = [one.outputs for one in site.all(_ENDPOINT) if one.outputs.get("vpcId") == vpc]
+    return {str(one.get("serviceName")).partition(f".{site.region}.")[2] for one in found}
+
+
+def _granted(site: World, key: Record) -> bool:
+    grants = [one.outputs for one in site.users(key, "kms/grant:Grant")]
+    return any(_SCALER in str(one.get("granteePrincipal")) for one in grants)
