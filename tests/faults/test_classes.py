@@ -5,9 +5,8 @@ One run per class; `benchmarks/fault_detection.py` has many.
 
 import pytest
 
-from tests.faults import catalog, clock, system
+from tests.faults import catalog, system
 from tests.faults.catalog import CLASSES, Case
-from tests.faults.clock import ClockJump
 from tests.faults.injector import InjectorError
 from tests.faults.outcome import Outcome
 from tests.faults.storage_fault import DiskFull
@@ -93,11 +92,3 @@ def test_a_full_disk_is_named() -> None:
     )
     outcome = case.run(SEED)
     assert catalog.answer(case, outcome).right, outcome.describe()
-
-
-@pytest.mark.skipif(clock.missing() is not None, reason=str(clock.missing()))
-def test_a_clock_that_jumps_back_changes_nothing() -> None:
-    case = Case(inject=(ClockJump(node=1, by_s=-3600, after_s=5.0),), phases=("collectives", "resume"))
-    outcome = case.run(SEED)
-    assert outcome.verdict == "PASS" or only_noise(outcome), outcome.describe()
-    assert outcome.culprits() == []

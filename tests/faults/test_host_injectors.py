@@ -1,4 +1,4 @@
-"""Faults of processors, disks, clocks and processes do what they say and prove it; no product code runs."""
+"""Faults of processors, disks and processes do what they say and prove it; no product code runs."""
 
 import os
 import signal
@@ -8,8 +8,7 @@ import time
 
 import pytest
 
-from tests.faults import clock, probes, system
-from tests.faults.clock import ClockJump
+from tests.faults import probes, system
 from tests.faults.injector import InjectorError
 from tests.faults.lab import Lab, Run
 from tests.faults.neighbour import NoisyNeighbour
@@ -121,26 +120,6 @@ def test_a_full_disk_is_full(lab: Lab) -> None:
         assert "No space left on device" in done.stderr
         fault.watch(run)
         assert "bytes were left" in fault.prove(run)
-
-
-@pytest.mark.skipif(clock.missing() is not None, reason=str(clock.missing()))
-def test_a_clock_jumps_on_one_node_in_the_middle_of_a_process(lab: Lab) -> None:
-    fault = ClockJump(node=1, by_s=-3600, after_s=0.5)
-    script = (
-        "import time, datetime\n"
-        "a, m = time.time(), time.monotonic(); time.sleep(1.0)\n"
-        "d = datetime.datetime.now().timestamp()\n"
-        "assert 0.9 < time.monotonic() - m < 9, 'the monotonic clock jumped'\n"
-        "assert -3601 < time.time() - a < -3590, time.time() - a\n"
-        "assert -3601 < d - a < -3590, d - a\n"
-    )
-    with injected(lab, fault) as run:
-        with pytest.raises(InjectorError, match="read the clock after its jump"):
-            fault.prove(run)
-        process = stand_in(lab, 1, script, **fault.environment(lab, 1))
-        assert process.wait(20) == 0
-        assert fault.environment(lab, 0) == {}
-        assert "1 processes of node 1" in fault.prove(run)
 
 
 def test_a_neighbour_takes_a_core_now_and_then(lab: Lab) -> None:

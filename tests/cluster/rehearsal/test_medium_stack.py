@@ -29,8 +29,6 @@ class Life:
     refreshed: Done
     failed: Done
     """An `up` with a rank that is slow."""
-    preview: Done
-    """What the next `up` would do then."""
     audit: str
     """Every request to the API server until then."""
     cut: Done
@@ -50,9 +48,9 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 @pytest.fixture(scope="module")
 def lived(home: Path) -> Life:
     passed = _killing(home, ("kube-apiserver",), lambda: _validates(home), "up", "--yes", "--cluster", "real")
+    passed = life.passing(home, passed)
     refreshed = life.do(home, "refresh", "--yes")
     failed = life.do(home, "up", "--yes", *SLOW_RANK)
-    preview = life.do(home, "preview")
     audit = (home / "control-plane" / "audit.log").read_text()
     before = Rehearsal(home).status()["resources"]["kubernetes"]
     begun = lambda: Rehearsal(home).status()["resources"]["kubernetes"] < before - 20  # noqa: E731
@@ -61,7 +59,7 @@ def lived(home: Path) -> Life:
     destroyed = life.do(home, "destroy", "--yes")
     Rehearsal(home).wait_until_idle()
     resources, left = Rehearsal(home).status()["resources"], life.processes(home)
-    return Life(passed, refreshed, failed, preview, audit, cut, after_cut, destroyed, resources, left)
+    return Life(passed, refreshed, failed, audit, cut, after_cut, destroyed, resources, left)
 
 
 def test_an_up_survives_a_killed_api_server(lived: Life) -> None:
@@ -82,10 +80,7 @@ def test_a_fault_of_the_training_makes_a_passed_validation_run_again(lived: Life
     assert re.search(r"^up failed after \d+ s: 2 replaced, \d+ unchanged$", lived.failed.stdout, re.MULTILINE)
 
 
-def test_a_preview_asks_the_server_and_kueue_admits_the_validation(lived: Life) -> None:
-    assert lived.preview.returncode == 0, lived.preview.stdout + lived.preview.stderr
-    assert re.search(r"^preview done.*: 2 replaced, \d+ unchanged", lived.preview.stdout, re.MULTILINE)
-    assert re.search(r'/namespaces/trainstack-smoke/jobs[^"]*dryRun=All', lived.audit)
+def test_kueue_admits_the_validation(lived: Life) -> None:
     assert re.search(r'workloads/job-smoke-\w+-\w+/status\?[^"]*', lived.audit)
 
 

@@ -68,7 +68,7 @@ def test_status_tells_the_last_verdict_and_whether_the_gate_is_open(lived: Life)
 
 
 def test_the_failed_and_the_passed_run_are_both_on_record(lived: Life) -> None:
-    failed, passed = lived.runs
+    failed, *_, passed = lived.runs
     assert (failed.info.status, passed.info.status) == ("FAILED", "FINISHED")
     for run in (failed, passed):
         tags, data = run.data.tags, run.data
