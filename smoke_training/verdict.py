@@ -94,7 +94,8 @@ def judge(plan: Plan, found: Evidence) -> Judgement:
     checks = list(_judged(plan, found))
     completed = ending.completed(found)
     if completed is not None:
-        checks.append(completed)
+        # A reader of a run that was stopped needs to see that first; of others what was wrong.
+        checks.insert(0 if ending.stopped(found) else len(checks), completed)
     made_way = ending.preempted(plan, found)
     if made_way is not None:
         checks = [ending.excused(check, made_way) for check in checks]
@@ -137,7 +138,8 @@ def _judged(plan: Plan, found: Evidence) -> Iterator[Check]:
             check = rule.judge(plan, found)
             yield replace(check, id=rule.id, required=rule.required and check.required)
         except UndeliveredError:
-            why = "no measurement was delivered" if stopped is None else f"Not run: {stopped.reason}."
+            reason = stopped.reason if stopped else ending.stopped(found)
+            why = f"Not run: {reason}." if reason else "no measurement was delivered"
             yield rule.without(Verdict.ERROR if stopped is None else Verdict.SKIPPED, why)
         except (*UNFIT, StopIteration) as error:
             why = f"the evidence cannot be judged: {type(error).__name__}: {error}"

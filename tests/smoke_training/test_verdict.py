@@ -102,7 +102,9 @@ def test_a_line_cut_in_the_middle_is_an_error_that_names_the_line() -> None:
 def test_a_run_that_did_not_finish_says_why() -> None:
     found = verdict.judge(plan(), parsed([*lines()[:2], {"kind": "ended", "reason": "stopped by SIGTERM"}]))
     assert found.verdict is Verdict.ERROR
-    assert "stopped by SIGTERM" in check(found, "run.completed").message
+    assert found.decisive == check(found, "run.completed")
+    assert termination.headline(found) == "ERROR completed stopped by SIGTERM"
+    assert check(found, "resume.equality").message == "Not run: stopped by SIGTERM."
 
 
 def test_what_was_not_tried_after_a_failure_is_skipped_and_the_failure_stays() -> None:

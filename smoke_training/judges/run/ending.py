@@ -31,15 +31,24 @@ def completed(found: Evidence) -> Check | None:
     if not reasons:
         return None
     culprits = tuple(_full_disks(found))
+    action = "Read torchrun.log in the node's scratch folder."
+    if culprits:
+        action = "Make room where the run writes, or give it another work folder."
+    elif stopped(found):
+        action = "Run it again: it was stopped from outside, and that says nothing about the machines."
     return Check(
         id="run.completed",
         status=Verdict.ERROR,
         message="; ".join(reasons)[:2000],
         culprits=culprits,
-        next_action="Make room where the run writes, or give it another work folder."
-        if culprits
-        else "Read torchrun.log in the node's scratch folder.",
+        next_action=action,
     )
+
+
+def stopped(found: Evidence) -> str | None:
+    """By which signal a run was stopped before its end, in words; None for every other run."""
+    ended = found.of(Ended) if found.of(Finished) is None else None
+    return ended.reason if ended is not None and ended.reason.startswith("stopped by SIG") else None
 
 
 def _full_disks(found: Evidence) -> Iterator[Culprit]:

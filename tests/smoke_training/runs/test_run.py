@@ -70,7 +70,7 @@ def test_a_stopped_job_leaves_a_result_and_no_process(
     assert job.nodes[1].finish(30)[0] == 3
     result = job.result()
     assert result["verdict"] == "ERROR"
-    assert f"stopped by {number.name}" in job.nodes[0].termination.read_text()
+    assert job.nodes[0].termination.read_text().startswith(f"ERROR completed stopped by {number.name}\n")
     assert job.processes() == []
 
 
