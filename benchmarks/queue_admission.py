@@ -32,7 +32,7 @@ TEAMS: list[TeamArgs] = [
     {"name": "Vision", "weight": 1, "gpus": {"a100": 8, "l4": 2}},
     {"name": "Applied ML", "weight": 1, "gpus": {"a100": 0, "l4": 4}},
 ]
-GATE: GateArgs = {"flavor": "a100", "nodes": 2, "scheduled": True}
+GATE: GateArgs = {"nodes": {"a100": 2}, "scheduled": True}
 
 
 def pool(name: str, nodes: int, gpus: int, usd_per_hour: float) -> FlavorArgs:

@@ -1,23 +1,23 @@
-"""The gate as the engine's state has it: which validation `up` waited for last, when, and how it ended."""
+"""The gate as the engine's state has it: which validations `up` waited for last, when, and how they ended."""
 
 import datetime
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 Resource = Mapping[str, Any]
 State = Literal["passed", "failed", "running"]
 
+POOL_LABEL = "trainstack.dev/pool"  # of nodes; components/kubernetes/accelerators.py
 _JOB, _COMPONENT = "kubernetes:batch/v1:Job", "trainstack:index:SmokeTest"
-_POOL_LABEL = "trainstack.dev/pool"
 # How a watcher's last words begin, wherever the engine puts them (components/kubernetes/waiting/watch.py).
 _WORDS = re.compile(r"validation \S+ did not pass: ([^\n]+)")
 
 
 @dataclass(frozen=True)
 class Gate:
-    """One validation that gates the stack."""
+    """The validation of one pool, which gates the stack."""
 
     run: str
     """Namespace and name of its Job."""
@@ -32,7 +32,7 @@ class Gate:
 
     @property
     def is_open(self) -> bool:
-        """Whether what waits for the validation is there, or may be made."""
+        """Whether what waits for this validation is there, or may be made."""
         return self.state == "passed"
 
     @property
@@ -55,6 +55,22 @@ def gates(resources: Iterable[Resource]) -> list[Gate]:
     found = {_name(job["urn"]): job for job in validation_jobs(resources)}
     runs = [name for name in sorted(found) if name.endswith("-job")]
     return [_gate(found[name], found.get(f"{name.removesuffix('-job')}-watch")) for name in runs]
+
+
+def lines(found: Sequence[Gate], wanted: Iterable[str]) -> Iterator[str]:
+    """What people are told: each pool's last validation, and whether the gate is open.
+
+    It is open when each of the pools `wanted` by the stack's spec has passed; one may have no validation yet.
+    """
+    for gate in found:
+        yield f"validation {gate.line}{f': {gate.reason}' if gate.reason else ''}"
+    missing = sorted(set(wanted) - {gate.pool for gate in found})
+    for pool in missing:
+        yield f"validation none of pool {pool} yet"
+    if missing or not all(gate.is_open for gate in found):
+        yield "gate       closed; `trainstack up` validates again"
+    elif found:
+        yield "gate       open"
 
 
 def _gate(job: Resource, watcher: Resource | None) -> Gate:
@@ -84,7 +100,7 @@ def _ended(run: str, watcher: Resource | None) -> tuple[State, str, Resource | N
 def _pool(pod: Mapping[str, Any]) -> str:
     terms = pod["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
     rules = [rule for term in terms["nodeSelectorTerms"] for rule in term["matchExpressions"]]
-    return next((str(rule["values"][0]) for rule in rules if rule["key"] == _POOL_LABEL), "unknown")
+    return next((str(rule["values"][0]) for rule in rules if rule["key"] == POOL_LABEL), "unknown")
 
 
 def _time(resource: Resource) -> datetime.datetime | None:

@@ -7,6 +7,8 @@ import pulumi
 from pydantic import BaseModel, ConfigDict
 
 KEY = "trainstack"
+# What went before: one validation, or null.
+_ONE_RUN = "trainstack.outputs/1"
 # Exported besides the record, because people type them.
 PLAIN_KEYS = ("kubeconfig", "mlflow_url", "checkpoint_uri")
 
@@ -28,10 +30,12 @@ class Team(BaseModel):
 
 
 class Smoke(BaseModel):
-    """The run that validated the deployment."""
+    """The run that validated a pool of the deployment."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
+    pool: str | None = None
+    """The pool; null only of stacks that were deployed when there was one run for all pools."""
     job: str
     namespace: str
     result_uri: str
@@ -49,7 +53,7 @@ class StackOutputs(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    schema_version: Literal["trainstack.outputs/1"] = "trainstack.outputs/1"
+    schema_version: Literal["trainstack.outputs/2"] = "trainstack.outputs/2"
     stack: str
     cloud: str
     region: str
@@ -67,7 +71,8 @@ class StackOutputs(BaseModel):
     teams: tuple[Team, ...]
     budgets: tuple[str, ...]
     alarm_topic: str
-    smoke: Smoke | None
+    smoke: tuple[Smoke, ...]
+    """Of each pool that is validated."""
 
 
 def export(fields: Mapping[str, Any]) -> None:
@@ -82,4 +87,8 @@ def export(fields: Mapping[str, Any]) -> None:
 
 def parse(outputs: Mapping[str, Any]) -> StackOutputs:
     """Read the record back from stack outputs. Raises KeyError when the stack never finished."""
-    return StackOutputs.model_validate(outputs[KEY])
+    record = dict(outputs[KEY])
+    if record["schema_version"] == _ONE_RUN:
+        del record["schema_version"]
+        record["smoke"] = [record["smoke"]] if record["smoke"] else []
+    return StackOutputs.model_validate(record)

@@ -1,4 +1,4 @@
-"""The validation of a stack: a training run on one of its pools that gates the deploy, and its repetition."""
+"""The validation of a stack: training runs on its pools that gate the deploy, and their repetition."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -9,7 +9,7 @@ from components.kubernetes.queueing.kueue import GATE_NAMESPACE
 from components.kubernetes.queueing.queues import Queueing
 from components.kubernetes.validation.args import SmokeTestArgs
 from components.kubernetes.validation.gate import SmokeTest
-from components.kubernetes.validation.run import SERVICE_ACCOUNT
+from components.kubernetes.validation.home import SERVICE_ACCOUNT, SmokeHome
 from components.kubernetes.validation.schedule import SmokeSchedule
 from components.kubernetes.volumes import SharedVolume
 from infra.stackspec import StackSpec
@@ -35,60 +35,74 @@ _JOIN_AT_LEAST_S, _JOIN_AT_MOST_S = 120, 600
 _HANG_S = 60
 
 
-def validation(
+def validations(
     spec: StackSpec,
     *,
     cluster: Cluster,
-    pool: Pool,
+    pools: Mapping[str, Pool],
     store: Store,
     tracking: Tracking,
     queueing: Queueing,
     login: pulumi.Input[str],
     access: ValidationAccess,
     after: Sequence[pulumi.Resource],
-) -> Mapping[str, Any]:
-    """Declare the gating Job and its repetition; returns what `infra.outputs.Smoke` holds.
+) -> Sequence[Mapping[str, Any]]:
+    """Declare the gating Job of each pool that is validated, and its repetition.
 
     `login` is the Secret with its user of the tracking server; `after` are the parts that have to be ready
-    before training can be judged.
+    before training can be judged. Returns what `infra.outputs.Smoke` holds of each pool. The runs do not wait
+    for each other: the gate has nodes for all of them, and one that fails hides no other one.
     """
-    wanted = spec.smoke
-    run: SmokeTestArgs = {
-        "namespace": queueing.gate_namespace,
-        "queue": queueing.gate_queue,
-        "priority": queueing.gate_priority,
-        "plan": smoke_plan(spec, pool, shared=store.checkpoints is not None),
-        "image": wanted.image,
-        "watch_image": tracking.image,
-        "nodes": wanted.nodes,
-        "node": pool.offer,
-        "pool_labels": pool.labels,
-        "tracking_url": tracking.url,
-        "environment": access.environment,
-        "login_secret": login,
-        "timeout_s": wanted.timeout_s,
-        "queue_timeout_s": wanted.queue_timeout_s,
-    }
-    if store.checkpoints:
-        claim = _claim(spec, cluster, queueing, store.checkpoints)
-        run["pvc_name"], run["pvc_folder"] = claim.claim_name, store.checkpoints.folder
+    home = SmokeHome(f"{spec.name}-smoke", {"namespace": queueing.gate_namespace}, cluster.inside)
+    claim = store.checkpoints and _claim(spec, cluster, queueing, store.checkpoints)
     ready = pulumi.ResourceOptions(depends_on=[*access.ready, *after])
-    gate = SmokeTest(f"{spec.name}-smoke", run, pulumi.ResourceOptions.merge(cluster.inside, ready))
-    below: SmokeTestArgs = {
-        **run,
-        "queue": queueing.schedule_queue,
-        "priority": queueing.schedule_priority,
-    }
-    schedule = _schedule(spec, gate, below, access.alerts, cluster.inside)
+    found = []
+    for name, nodes in spec.validated.items():
+        pool = pools[name]
+        run: SmokeTestArgs = {
+            "pool": name,
+            "namespace": home.namespace,
+            "queue": queueing.gate_queue,
+            "priority": queueing.gate_priority,
+            "plan": smoke_plan(spec, pool, nodes, shared=store.checkpoints is not None),
+            "image": spec.smoke.image,
+            "watch_image": tracking.image,
+            "nodes": nodes,
+            "node": pool.offer,
+            "pool_labels": pool.labels,
+            "tracking_url": tracking.url,
+            "environment": access.environment,
+            "login_secret": login,
+            "timeout_s": spec.smoke.timeout_s,
+            "queue_timeout_s": spec.smoke.queue_timeout_s,
+        }
+        if claim and store.checkpoints:
+            run["pvc_name"], run["pvc_folder"] = claim.claim_name, store.checkpoints.folder
+        opts = pulumi.ResourceOptions.merge(cluster.inside, ready)
+        gate = SmokeTest(f"{spec.name}-smoke-{name}", run, opts)
+        below: SmokeTestArgs = {
+            **run,
+            "queue": queueing.schedule_queue,
+            "priority": queueing.schedule_priority,
+        }
+        schedule = _schedule(spec, gate, below, access.alerts, cluster.inside)
+        found.append(_outputs(name, gate, schedule, store, access.alerts))
+    return found
+
+
+def _outputs(
+    pool: str, gate: SmokeTest, schedule: SmokeSchedule | None, store: Store, alerts: Alerts | None
+) -> Mapping[str, Any]:
     uri = _result_uri(gate.result_path, store.checkpoints)
     return {
+        "pool": pool,
         "job": gate.job_name,
         "namespace": GATE_NAMESPACE,
         "result_uri": uri,
         # Named after the result by the run (smoke_training/record/book.py).
         "baseline_uri": uri.apply(lambda known: f"{known.removesuffix('.json')}.baseline.json"),
         "schedule": schedule and schedule.cron_job,
-        "alert_topic": access.alerts and access.alerts.topic,
+        "alert_topic": alerts and alerts.topic,
     }
 
 
@@ -117,7 +131,7 @@ def _schedule(
     # What has not passed the gate is not worth repeating.
     passed = pulumi.ResourceOptions.merge(inside, pulumi.ResourceOptions(depends_on=[gate]))
     return SmokeSchedule(
-        f"{spec.name}-smoke-schedule",
+        f"{spec.name}-smoke-schedule-{run['pool']}",
         {"schedule": spec.smoke.schedule, "run": run, "plan": alerts.plan},
         passed,
     )
@@ -132,8 +146,8 @@ def _result_uri(path: pulumi.Output[str], folder: SharedFolder | None) -> pulumi
     )
 
 
-def smoke_plan(spec: StackSpec, pool: Pool, *, shared: bool) -> dict[str, Any]:
-    """What a run needs to know about the stack (schema trainstack.smoke-plan/1).
+def smoke_plan(spec: StackSpec, pool: Pool, nodes: int, *, shared: bool) -> dict[str, Any]:
+    """What a run on so many nodes of a pool needs to know about the stack (schema trainstack.smoke-plan/1).
 
     `shared`: its folder lies on a shared file system. That declares its throughput for many streams; what one
     node writes in one stream is declared nowhere, so nodes are compared with each other.
@@ -152,7 +166,7 @@ def smoke_plan(spec: StackSpec, pool: Pool, *, shared: bool) -> dict[str, Any]:
         "owner": spec.owner,
         "team": "platform",
         "cost_center": spec.cost_center,
-        "hourly_cost_usd": None if price is None else price * wanted.nodes,
+        "hourly_cost_usd": None if price is None else price * nodes,
         "depth": wanted.depth,
         "min_scaling_efficiency": wanted.min_scaling_efficiency,
         "max_straggler_slowdown": 1.15,

@@ -108,7 +108,7 @@ def status(stack: Stack, rehearse: Rehearse = False) -> None:
     """Show the stack and its gate; in a rehearsal also what exists in the emulated clouds and what runs."""
     from infra import outputs  # noqa: PLC0415
     from infra.cli.session import open_session  # noqa: PLC0415
-    from infra.gate import gates  # noqa: PLC0415
+    from infra.gate import gates, lines  # noqa: PLC0415
 
     session = open_session(stack, rehearse=rehearse)
     found = {key: output.value for key, output in session.engine.outputs().items()}
@@ -121,17 +121,15 @@ def status(stack: Stack, rehearse: Rehearse = False) -> None:
         typer.echo(f"cluster    {exported.cluster_name}, pools {', '.join(exported.pools)}")
         typer.echo(f"teams      {', '.join(f'{team.name} ({team.namespace})' for team in exported.teams)}")
         typer.echo(f"mlflow     {exported.mlflow_url}")
-        if exported.smoke is not None:
-            typer.echo(f"results    {exported.smoke.result_uri}")
-            typer.echo(f"repeated   {exported.smoke.schedule or 'never'}")
+        for run in exported.smoke:
+            typer.echo(f"results    {run.result_uri}")
+            typer.echo(f"repeated   {run.schedule or 'never'}")
     elif resources:
         typer.echo(f"stack      {stack}: no `up` has finished; {len(resources)} resources exist")
     else:
         typer.echo(f"stack      {stack}: nothing is deployed")
-    for gate in gates(resources):
-        typer.echo(f"validation {gate.line}{f': {gate.reason}' if gate.reason else ''}")
-        closed = "closed; `trainstack up` validates again"
-        typer.echo(f"gate       {'open' if gate.is_open else closed}")
+    for line in lines(gates(resources), session.loaded.spec.validated if resources else ()):
+        typer.echo(line)
     if session.rehearsal is None:
         return
     live = session.rehearsal.status()

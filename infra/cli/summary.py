@@ -50,7 +50,7 @@ def of_deployment(
         of_changes("up", outcome)
         return
     exported = outputs.parse({key: output.value for key, output in engine.outputs().items()})
-    figures = _figures(exported, rehearsal)
+    figures = [_figures(run, rehearsal) for run in exported.smoke]
     where = "rehearsed in the emulated clouds" if rehearsal else "deployed"
     done = f"[bold green]Stack {exported.stack} is {where}[/] in {outcome.seconds:.0f} s: {_counts(outcome)}"
     console.print(f"\n{done}", soft_wrap=True)
@@ -129,7 +129,7 @@ def _usd(amount: float | None) -> str:
 def _rows(
     loaded: stackspec.LoadedSpec,
     exported: outputs.StackOutputs,
-    figures: SmokeFigures | None,
+    figures: Sequence[SmokeFigures],
     rehearsal: Rehearsal | None,
 ) -> list[tuple[str, str]]:
     today = datetime.date.today()
@@ -153,8 +153,8 @@ def _rows(
             f"${budget:,.0f} a month" + (": below the expected cost" if estimate.expected > budget else ""),
         ),
     ]
-    if figures:
-        rows += [("training", figures.headline), ("smoke result", figures.location)]
+    for run in figures:
+        rows += [("training", run.headline), ("smoke result", run.location)]
     url = rehearsal.service_url(exported.mlflow_url) if rehearsal else None
     rows.append(("MLflow", url or exported.mlflow_url))
     login = f"trainstack rehearse login -s {exported.stack}" if rehearsal else exported.mlflow_admin_secret
@@ -195,18 +195,17 @@ def _next_steps(console: Console, stack: str, rehearsal: Rehearsal | None) -> No
         console.print(f"      {why}", style="dim", highlight=False)
 
 
-def _figures(exported: outputs.StackOutputs, rehearsal: Rehearsal | None) -> SmokeFigures | None:
-    """The figures of the run; of a real cloud only where to find them, None without a smoke test."""
-    if exported.smoke is None:
-        return None
+def _figures(run: outputs.Smoke, rehearsal: Rehearsal | None) -> SmokeFigures:
+    """The figures of a run; of a real cloud only where to find them."""
     if rehearsal is None:
-        return SmokeFigures("passed (the deployment would have failed otherwise)", exported.smoke.result_uri)
-    path = rehearsal.local_path(exported.smoke.result_uri)
+        passed = f"{run.pool}: passed (the deployment would have failed otherwise)"
+        return SmokeFigures(passed, run.result_uri)
+    path = rehearsal.local_path(run.result_uri)
     try:
         result = json.loads(path.read_text())
     except (OSError, ValueError) as error:
-        return SmokeFigures(f"the result cannot be read: {error}", str(path))
-    return SmokeFigures(_headline(result), str(path))
+        return SmokeFigures(f"{run.pool}: the result cannot be read: {error}", str(path))
+    return SmokeFigures(f"{run.pool}: {_headline(result)}", str(path))
 
 
 def _headline(result: dict[str, Any]) -> str:

@@ -27,12 +27,11 @@ def needs(spec: StackSpec) -> Needs:
     if not isinstance(layout, MediumLayout) or not isinstance(cloud, AwsSpec):
         return Needs((), ())
     fixed = (*_fixed(spec, layout, cloud),)
-    gate = {spec.smoke.pool: spec.smoke.nodes} if spec.smoke.enabled else {}
     system = layout.system_pool
     now = [*fixed, *_system(system.machine, system.min_nodes)]
     most = [*fixed, *_system(system.machine, system.max_nodes)]
     for pool in layout.pools:
-        now += _pool(pool, max(pool.min_nodes, gate.get(pool.name, 0)))
+        now += _pool(pool, max(pool.min_nodes, spec.validated.get(pool.name, 0)))
         most += _pool(pool, pool.max_nodes)
     return Needs(tuple(now), tuple(most))
 

@@ -6,7 +6,7 @@ from pydantic import Field
 
 from infra.naming import team_folder
 from infra.stackspec.clouds import CloudSpec
-from infra.stackspec.layouts import Layout
+from infra.stackspec.layouts import Layout, MediumLayout
 from infra.stackspec.model import Days, Email, Image, Model, Name, Usd
 
 
@@ -113,11 +113,11 @@ class SmokeSpec(Model):
     enabled: bool
     """Whether a deployment is gated; without the gate it is unknown whether training scales."""
 
-    pool: Name
-    """The pool that is validated."""
+    pools: tuple[Name, ...] | None
+    """The pools that are validated, each by a run of its own; null: those for training or fine-tuning."""
 
     nodes: Annotated[int, Field(ge=1, le=64)]
-    """Nodes that train together; with one node only scaling inside the node is measured."""
+    """Nodes of a pool that train together; with one node only scaling inside the node is measured."""
 
     image: Image
     """Image with Python, PyTorch and, for RDMA, the network plugin of NCCL."""
@@ -188,6 +188,19 @@ class StackSpec(Model):
     def profile(self) -> str:
         """The size of the team that the stack is made for: `small`, `medium` or `large`."""
         return self.layout.profile
+
+    @property
+    def validated(self) -> dict[str, int]:
+        """How many nodes the gate validates, by pool, in the order of the layout; empty without a gate."""
+        if not self.smoke.enabled or not isinstance(self.layout, MediumLayout):
+            return {}
+        named = self.smoke.pools
+        chosen = [
+            pool.name
+            for pool in self.layout.pools
+            if (pool.purpose in ("training", "fine_tuning") if named is None else pool.name in named)
+        ]
+        return dict.fromkeys(chosen, self.smoke.nodes)
 
     @property
     def cloud(self) -> str:

@@ -1,6 +1,7 @@
 """A container of a pod as a process of this machine: arguments, environment, folder; nothing is touched."""
 
 import base64
+import hashlib
 import json
 import math
 import os
@@ -19,6 +20,11 @@ Lookup = Callable[[str, str], Object | None]
 
 _REFERENCE = re.compile(r"\$(?:\$|\(([-._a-zA-Z][-._a-zA-Z0-9]*)\))")
 _ALL_ADDRESSES = "0.0.0.0"  # noqa: S104 - a text that is looked for
+_MASTER_PORT = "MASTER_PORT"
+# What all pods of one run have, and no pod of another (Kubernetes' Job controller; JobSet v0.12,
+# api/jobset/v1alpha2/jobset_types.go, `JobSetUIDKey`).
+_RUNS = ("jobset.sigs.k8s.io/jobset-uid", "batch.kubernetes.io/controller-uid")
+_FIRST_PORT, _PORT_PAIRS = 20_000, 6_000  # below the ports that Linux gives to outgoing connections
 # Which network card collective libraries shall use: here pods have only the loopback one.
 _INTERFACES = ("GLOO_SOCKET_IFNAME", "NCCL_SOCKET_IFNAME", "TP_SOCKET_IFNAME")
 
@@ -111,7 +117,10 @@ def plan(container: Object, pod: Pod, around: Surroundings) -> Plan:
 
 
 def environment(container: Object, pod: Pod, around: Surroundings) -> dict[str, str]:
-    """The container's own variables, in the container's terms, references `$(NAME)` resolved in order."""
+    """The container's own variables, in the container's terms, references `$(NAME)` resolved in order.
+
+    Only the port on which the nodes of a run meet is another one here: pods share this machine's ports.
+    """
     found: dict[str, str] = {}
     for source in container.get("envFrom") or ():
         found.update(_bulk(source, around.lookup))
@@ -121,7 +130,7 @@ def environment(container: Object, pod: Pod, around: Surroundings) -> dict[str, 
         else:
             value = expand(str(entry.get("value") or ""), found)
         if value is not None:
-            found[entry["name"]] = value
+            found[entry["name"]] = _port_of_run(pod, value) if entry["name"] == _MASTER_PORT else value
     return found
 
 
@@ -166,6 +175,19 @@ def field_value(path: str, pod: Pod) -> str:
 
 def _words(container: Object) -> list[str]:
     return [str(word) for word in (*(container.get("command") or ()), *(container.get("args") or ()))]
+
+
+def _port_of_run(pod: Pod, wanted: str) -> str:
+    """The port on which the nodes of the pod's run meet; the one above it, for their launchers, is free, too.
+
+    torch's store listens on all addresses of a machine (torch/csrc/distributed/c10d/socket.cpp,
+    `SocketListenOp`), so of two runs that were given the same port only one would begin.
+    """
+    run = next((pod.labels[key] for key in _RUNS if key in pod.labels), None)
+    if run is None:
+        return wanted
+    drawn = int.from_bytes(hashlib.sha256(run.encode()).digest()[:8], "big")
+    return str(_FIRST_PORT + 2 * (drawn % _PORT_PAIRS))
 
 
 def _base(pod: Pod, around: Surroundings) -> dict[str, str]:

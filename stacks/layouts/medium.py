@@ -1,5 +1,6 @@
 """The medium profile: one Kubernetes cluster with GPU pools, shared storage, queues, tracking and budgets."""
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from components.kubernetes.accelerators import POOL_LABEL, Accelerators, AcceleratorsArgs
@@ -8,7 +9,7 @@ from components.kubernetes.queueing.quotas import FlavorArgs
 from infra.stackspec import StackSpec
 from stacks.parts import Cluster, ClusterCloud, ClusterT, Pool, Pools, StoreT, Tracking
 from stacks.teams import logins, teams_at_work, visitors
-from stacks.validation import PODS, validation
+from stacks.validation import PODS, validations
 
 
 def medium(cloud: ClusterCloud[ClusterT, StoreT], spec: StackSpec) -> dict[str, Any]:
@@ -34,12 +35,12 @@ def medium(cloud: ClusterCloud[ClusterT, StoreT], spec: StackSpec) -> dict[str, 
     visitors(spec, cluster, tracking)
     login = logins(spec, cluster, queueing, tracking)
     spend = cloud.spend()
-    smoke = None
+    smoke: Sequence[Mapping[str, Any]] = ()
     if spec.smoke.enabled:
-        smoke = validation(
+        smoke = validations(
             spec,
             cluster=cluster,
-            pool=pools.by_name[spec.smoke.pool],
+            pools=pools.by_name,
             store=store,
             tracking=tracking,
             queueing=queueing,
@@ -77,8 +78,7 @@ def _queueing(spec: StackSpec, cluster: Cluster, pools: Pools, tracking: Trackin
             "flavors": [_flavor(name, pool) for name, pool in pools.by_name.items()],
             "teams": [{"name": team.name, "weight": team.weight, "gpus": team.gpus} for team in spec.teams],
             "gate": {
-                "flavor": spec.smoke.pool,
-                "nodes": spec.smoke.nodes if spec.smoke.enabled else 0,
+                "nodes": spec.validated,
                 "scheduled": spec.smoke.enabled and spec.smoke.schedule is not None,
                 "drain": spec.smoke.drain,
             },

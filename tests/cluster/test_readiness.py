@@ -48,9 +48,8 @@ class Ready:
 
 def composed() -> Graph:
     node: Any = {"name": FLAVOR, "node_labels": {"pool": FLAVOR}, "nodes": 1, "cpu": 4, "memory_gib": 8}
-    gate: Any = {**NO_GATE, "flavor": FLAVOR}
     args: Any = {
-        "flavors": [{**node, "gpus": 0}], "teams": [{"name": "readiness", "weight": 1}], "gate": gate,
+        "flavors": [{**node, "gpus": 0}], "teams": [{"name": "readiness", "weight": 1}], "gate": NO_GATE,
         "ready_image": IMAGE,
     }  # fmt: skip
     return deploy_graph(lambda: {"cohort": Queueing("q", args).cohort})

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from infra.gate import gates
+from infra.gate import gates, lines
 
 PREFIX = "urn:pulumi:dev-aws::trainstack::"
 FAILURE = (
@@ -11,13 +11,13 @@ FAILURE = (
 )
 
 
-def job(name: str, part: str = "job", **more: Any) -> dict[str, Any]:
-    rules = [{"key": "trainstack.dev/pool", "operator": "In", "values": ["a100"]}]
+def job(name: str, part: str = "job", pool: str = "a100", **more: Any) -> dict[str, Any]:
+    rules = [{"key": "trainstack.dev/pool", "operator": "In", "values": [pool]}]
     required = {"nodeSelectorTerms": [{"matchExpressions": rules}]}
     affinity = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": required}}
     namespace = "trainstack-smoke" if part == "job" else "trainstack-watch"
     return {
-        "urn": f"{PREFIX}trainstack:index:SmokeTest$kubernetes:batch/v1:Job::dev-aws-smoke-{part}",
+        "urn": f"{PREFIX}trainstack:index:SmokeTest$kubernetes:batch/v1:Job::dev-aws-smoke-{pool}-{part}",
         "type": "kubernetes:batch/v1:Job",
         "inputs": {
             "metadata": {"name": name, "namespace": namespace},
@@ -60,3 +60,15 @@ def test_one_that_was_not_seen_to_end_opens_nothing() -> None:
         (gate,) = gates([job("smoke-1"), *seen])
         assert (gate.is_open, gate.state) == (False, "running")
         assert gate.line.startswith("trainstack-smoke/smoke-1 running 2026-11-23 05:37 UTC")
+
+
+def test_it_is_open_when_every_pool_of_the_spec_has_passed() -> None:
+    passed = [job("smoke-1"), job("smoke-1", "watch")]
+    failed = [job("smoke-2", pool="h100"), job("smoke-2", "watch", "h100", initErrors=[FAILURE])]
+    closed = "gate       closed; `trainstack up` validates again"
+    assert list(lines(gates(passed), ["a100"]))[-1] == "gate       open"
+    told = list(lines(gates(passed + failed), ["a100", "h100"]))
+    assert [line.partition(" on 2 nodes of pool ")[2][:6] for line in told] == ["a100", "h100: ", ""]
+    assert told[-1] == closed and "FAIL straggler" in told[1]
+    assert list(lines(gates(passed), ["a100", "h100"]))[1:] == ["validation none of pool h100 yet", closed]
+    assert list(lines([], [])) == []

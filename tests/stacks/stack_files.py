@@ -97,7 +97,7 @@ WILD: dict[str, st.SearchStrategy[Any]] = {
     "teams.0.monthly_budget_usd": st.sampled_from([0, 0.5, 1e4, 1e9, float("inf")]),
     "budget.alert_emails": st.lists(st.sampled_from(["a@example.com", "b@example.com", "none"]), max_size=3),
     "budget.anomaly_usd": st.sampled_from([0, 1, float("inf")]),
-    "smoke.pool": st.sampled_from(["p0", "p1", "none"]),
+    "smoke.pools": st.lists(st.sampled_from(["p0", "p1", "p2", "none"]), max_size=3),
     "smoke.nodes": st.integers(0, 6),
     "smoke.schedule": st.sampled_from([None, "0 5 * * 1", "* * * * *", "monday"]),
 }
@@ -142,11 +142,19 @@ def stack_files(draw: st.DrawFn) -> Values:
     known = facts.region(region).zones
     zones = draw(st.lists(st.sampled_from(known), min_size=2, max_size=min(3, len(known)), unique=True))
     made = [draw(pools(region, zones, f"p{index}")) for index in range(draw(st.integers(1, 3)))]
-    gated, validated = draw(st.booleans()), draw(st.sampled_from(made))
-    nodes = draw(st.integers(1, validated["max_nodes"]))
+    gated = draw(st.booleans())
+    named = draw(
+        st.none() | st.lists(st.sampled_from([pool["name"] for pool in made]), min_size=1, unique=True)
+    )
+    validated = [
+        pool
+        for pool in made
+        if (pool["purpose"] != "interactive" if named is None else pool["name"] in named)
+    ]
+    nodes = draw(st.integers(1, min((pool["max_nodes"] for pool in validated), default=1)))
     free = {
         pool["name"]: facts.instance_type(pool["machine"]).accelerator_count
-        * (pool["max_nodes"] - (nodes if gated and pool is validated else 0))
+        * (pool["max_nodes"] - (nodes if gated and pool in validated else 0))
         for pool in made
     }
     teams = draw(st.integers(1, 3))
@@ -173,7 +181,7 @@ def stack_files(draw: st.DrawFn) -> Values:
         "budget": {"monthly_usd": 5000, "alert_emails": ["a@example.com"]},
         "smoke": {
             "enabled": gated,
-            "pool": validated["name"],
+            "pools": named,
             "nodes": nodes,
             "image": f"registry.example.com/torch{DIGEST}",
             "schedule": draw(st.sampled_from([None, "0 5 * * 1"])) if gated else None,

@@ -117,7 +117,7 @@ def test_the_secret_of_the_first_user_is_for_the_server_and_for_what_makes_users
 
 def test_the_validation_waits_for_its_login() -> None:
     graph = composed(PAIR)
-    assert "Job:dev-logins-job" in graph.waits_for("Job:dev-smoke-job")
+    assert "Job:dev-logins-job" in graph.waits_for("Job:dev-smoke-a100-job")
 
 
 def logins(graph: Graph) -> list[Any]:

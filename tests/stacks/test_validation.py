@@ -6,14 +6,14 @@ import pytest
 
 from infra.catalog.aws import facts
 from smoke_training import plan as plans
-from tests.stacks.composition.composed import composed
+from tests.stacks.composition.composed import composed, stack_spec
 
 PAIR = ("medium", "aws")
 
 
 def plan_of(change: Any = None) -> plans.Plan:
     graph = composed(PAIR, change)
-    return plans.parse(graph.find("ConfigMap", "smoke-code")["data"]["plan.json"])
+    return plans.parse(graph.find("ConfigMap", "smoke-a100-code")["data"]["plan.json"])
 
 
 def without_shared_file_system(spec: Any) -> None:
@@ -44,3 +44,48 @@ def test_over_tcp_no_rails_are_declared() -> None:
 
 def test_a_stack_without_a_shared_file_system_names_none() -> None:
     assert plan_of(without_shared_file_system).storage == ()
+
+
+def larger(spec: Any) -> None:
+    """The second pool has two nodes more than the teams are promised."""
+    spec["layout"]["pools"][1]["max_nodes"] = 10
+
+
+def every_pool(spec: Any) -> None:
+    larger(spec)
+    spec["smoke"]["pools"] = ["a100", "l4"]
+
+
+def test_each_pool_has_a_run_of_its_own_and_nodes_for_it() -> None:
+    graph = composed(PAIR, every_pool)
+    told = {run["pool"]: run for run in graph.outputs["smoke"]}
+    assert list(told) == ["a100", "l4"]
+    plan = plans.parse(graph.find("ConfigMap", "smoke-l4-code")["data"]["plan.json"])
+    assert (plan.instance_type, plan.gpus_per_node, plan.fabric) == ("g6.2xlarge", 1, "tcp")
+    assert told["l4"]["job"] != told["a100"]["job"] == composed(PAIR).outputs["smoke"][0]["job"]
+    (group,) = graph.find("ClusterQueue", "clusterqueue-smoke")["spec"]["resourceGroups"]
+    gpus = {
+        flavor["name"]: row["nominalQuota"]
+        for flavor in group["flavors"]
+        for row in flavor["resources"]
+        if row["name"] == "nvidia.com/gpu"
+    }
+    assert gpus == {"a100": "16", "l4": "2"}
+    assert told["l4"]["schedule"] == "smoke-schedule-l4"
+
+
+@pytest.mark.parametrize(
+    ("purposes", "validated"),
+    [
+        (("training", "interactive"), ["a100"]),
+        (("fine_tuning", "training"), ["a100", "l4"]),
+        (("interactive", "fine_tuning"), ["l4"]),
+    ],
+)
+def test_pools_that_people_train_on_are_validated(purposes: tuple[str, ...], validated: list[str]) -> None:
+    def change(spec: Any) -> None:
+        larger(spec)
+        for pool, purpose in zip(spec["layout"]["pools"], purposes, strict=True):
+            pool["purpose"] = purpose
+
+    assert list(stack_spec(PAIR, change).validated) == validated

@@ -115,7 +115,8 @@ def priority_classes() -> Iterator[Body]:
 def queues(args: Sequence[FlavorArgs], teams: Sequence[TeamArgs], gate: GateArgs) -> Iterator[Body]:
     """The cohort, and one ClusterQueue with one LocalQueue for the gate and for every team.
 
-    The gate owns the quota that one validation needs, lends it out while none runs, and borrows nothing. It
+    The gate owns the quota that a validation of each of its pools needs, so that none waits for another one,
+    lends it out while none runs, and borrows nothing. It
     waits for the jobs of teams that borrowed it, and nothing more is lent meanwhile; with `drain` it takes
     its quota back from them. No team loses what it was promised, either way.
     """

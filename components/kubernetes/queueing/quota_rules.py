@@ -61,12 +61,14 @@ def _team_problems(index: int, team: TeamArgs, flavors: Sequence[FlavorArgs]) ->
 
 
 def _gate_problems(gate: GateArgs, flavors: Sequence[FlavorArgs]) -> Iterator[Problem]:
-    nodes = {flavor["name"]: flavor["nodes"] for flavor in flavors}
-    if gate["flavor"] not in nodes:
-        fix = f"Use one of: {', '.join(sorted(nodes)) or 'none'}."
-        yield Problem("gate.flavor", gate["flavor"], "there is no such pool", fix)
-    else:
-        yield from kueue.gate_problems("gate.nodes", gate["nodes"], gate["flavor"], nodes[gate["flavor"]])
+    most = {flavor["name"]: flavor["nodes"] for flavor in flavors}
+    for name, nodes in gate["nodes"].items():
+        path = f"gate.nodes.{name}"
+        if name in most:
+            yield from kueue.gate_problems(path, nodes, name, most[name])
+        else:
+            fix = f"Use one of: {', '.join(sorted(most)) or 'none'}."
+            yield Problem(path, nodes, "there is no such pool", fix)
 
 
 def _promise_problems(
@@ -79,5 +81,5 @@ def _promise_problems(
             sum(team.get("gpus", {}).get(name, 0) for team in teams),
             nodes=flavor["nodes"],
             gpus_per_node=flavor["gpus"],
-            gate_nodes=gate["nodes"] if gate["flavor"] == name else 0,
+            gate_nodes=gate["nodes"].get(name, 0),
         )

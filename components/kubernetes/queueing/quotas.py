@@ -50,10 +50,8 @@ class TeamArgs(TypedDict):
 class GateArgs(TypedDict):
     """What the deploy validation needs in order to be admitted at any time."""
 
-    flavor: str
-    """Flavor it runs on."""
-    nodes: int
-    """Whole nodes it takes; 0 where deployments are not validated."""
+    nodes: Mapping[str, int]
+    """Whole nodes it takes, by the name of their flavor; empty where deployments are not validated."""
     scheduled: NotRequired[bool]
     """Whether the same validation also runs on a schedule, on what lies idle; default False."""
     drain: NotRequired[bool]
@@ -111,8 +109,8 @@ def allot(flavors: Sequence[FlavorArgs], teams: Sequence[TeamArgs], gate: GateAr
     for flavor in flavors:
         name = flavor["name"]
         whole = capacity(flavor)
-        gate_nodes = gate["nodes"] if gate["flavor"] == name else 0
-        reserved[name] = {key: gate_nodes * amount for key, amount in per_node(flavor).items()}
+        of_gate = gate["nodes"].get(name, 0)
+        reserved[name] = {key: of_gate * amount for key, amount in per_node(flavor).items()}
         free = {key: whole[key] - reserved[name][key] for key in whole}
         for team, units in zip(teams, _units(flavor, teams, free), strict=True):
             owed[team["name"]][name] = _in_proportion(free, _unit(flavor), units)

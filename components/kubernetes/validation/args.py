@@ -11,8 +11,10 @@ from components.kubernetes.offers import NodeOffer
 class SmokeTestArgs(TypedDict):
     """Arguments of `SmokeTest`."""
 
+    pool: str
+    """Name of the pool to validate."""
     namespace: pulumi.Input[str]
-    """Namespace of the Job, with the queue in it."""
+    """Namespace of the Job, with the queue in it; from a `SmokeHome`."""
     queue: pulumi.Input[str]
     """LocalQueue that admits the Job."""
     priority: pulumi.Input[str]
@@ -29,7 +31,7 @@ class SmokeTestArgs(TypedDict):
     node: NodeOffer
     """What a node offers; each pod takes all of it. Half of the memory may be shared memory."""
     pool_labels: Mapping[str, str]
-    """Labels of the nodes to validate."""
+    """Labels of the pool's nodes."""
     topology_level: NotRequired[str]
     """Node label of the network layer to stay within if possible; only for a pool with a topology."""
     tracking_url: pulumi.Input[str]

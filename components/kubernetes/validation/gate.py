@@ -1,6 +1,5 @@
 """The validation that gates a deploy: a queued Job, and a Job that watches it, which `up` waits for."""
 
-import dataclasses
 from collections.abc import Sequence
 from typing import Any
 
@@ -16,7 +15,6 @@ from components.kubernetes.validation.bundle import bundle
 from components.kubernetes.validation.run import (
     CONFIG,
     NAME,
-    SERVICE_ACCOUNT,
     claim_template,
     claimed,
     code_and_plan,
@@ -30,7 +28,6 @@ from components.ordering import after
 from smoke_training.launchers import kubernetes
 from smoke_training.launchers.validation import RUNS
 
-SERVICE = "smoke"
 # Until the queue admits the job: running jobs that make way have this long to save their state and stop.
 QUEUE_TIMEOUT_S = 1800
 # Beyond queue, start and run: for evictions, and for the Job controller to see the end.
@@ -40,7 +37,7 @@ MUTATED_BY_KUEUE = ["spec.suspend", "spec.template.spec.nodeSelector"]
 
 
 class SmokeTest(Component):
-    """Distributed training on the real nodes, as an indexed Job; `up` fails unless it completes in time.
+    """Distributed training on nodes of one pool, as an indexed Job; `up` fails unless it completes in time.
 
     The Job is named after what it validates, so an unchanged stack is not validated again; a failed Job is
     replaced, that is run again, by the next `up`. It has no time to live: a vanished Job would be re-created.
@@ -58,7 +55,7 @@ class SmokeTest(Component):
     def __init__(self, name: str, args: SmokeTestArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__(name, opts)
         code = bundle()
-        run = dataclasses.replace(smoke_run(args, slot(NAME)), service=SERVICE)
+        run = smoke_run(args, slot(NAME))
         plan = pulumi.Output.all(plan=args["plan"], image=args["image"]).apply(
             lambda known: plan_text(args, code, known)
         )
@@ -72,18 +69,11 @@ class SmokeTest(Component):
             core.v1.Service(
                 f"{name}-service", metadata=service["metadata"], spec=service["spec"], opts=self.child()
             ),
-            core.v1.ServiceAccount(
-                f"{name}-account",
-                metadata=meta.v1.ObjectMetaArgs(name=SERVICE_ACCOUNT, namespace=args["namespace"]),
-                automount_service_account_token=False,
-                opts=self.child(),
-            ),
             code_and_plan(f"{name}-code", metadata, code, plan, self.child()),
         ]
         fabric = args["node"].get("fabric")
         if fabric and claimed(fabric):
-            needs.append(self._claim_template(name, args["namespace"], fabric))
-        rights = watcher.rights(name, args["namespace"], self.child)
+            needs.append(self._claim_template(name, args, fabric))
         made = self._job(name, job, needs)
         queue_s = args.get("queue_timeout_s", QUEUE_TIMEOUT_S)
         watched = Watched(
@@ -94,7 +84,7 @@ class SmokeTest(Component):
             start_s=run.startup_timeout_s,
             total_s=queue_s + run.deadline_s + MARGIN_S,
         )
-        verdict = watcher.watcher(name, watched, args["watch_image"], rights, self.child)
+        verdict = watcher.watcher(name, watched, args["watch_image"], self.child)
 
         self.job_name = after(job_name, [made, verdict])
         self.result_path = self.job_name.apply(lambda done: f"{RUNS}/{done}/result.json")
@@ -102,12 +92,10 @@ class SmokeTest(Component):
             {"job_name": self.job_name, "result_path": self.result_path, "digest": self.digest}
         )
 
-    def _claim_template(
-        self, name: str, namespace: pulumi.Input[str], fabric: FabricOffer
-    ) -> pulumi.Resource:
+    def _claim_template(self, name: str, args: SmokeTestArgs, fabric: FabricOffer) -> pulumi.Resource:
         return resource.v1.ResourceClaimTemplate(
             f"{name}-{fabric['kind']}",
-            metadata=meta.v1.ObjectMetaArgs(name=claim_template(fabric), namespace=namespace),
+            metadata=meta.v1.ObjectMetaArgs(name=claim_template(args), namespace=args["namespace"]),
             spec=resource.v1.ResourceClaimTemplateSpecArgs(
                 spec=resource.v1.ResourceClaimSpecArgs(
                     devices=resource.v1.DeviceClaimArgs(
@@ -144,7 +132,7 @@ class SmokeTest(Component):
                 pulumi.ResourceOptions(
                     depends_on=needs,
                     ignore_changes=MUTATED_BY_KUEUE,
-                    # Never two validations at once: they would compete for the quota of one.
+                    # Never two validations of a pool at once: they would compete for the quota of one.
                     delete_before_replace=True,
                 )
             ),

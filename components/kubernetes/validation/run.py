@@ -13,11 +13,11 @@ from components.kubernetes.offers import FabricOffer
 from components.kubernetes.slots import slot
 from components.kubernetes.validation.args import SmokeTestArgs
 from components.kubernetes.validation.bundle import Bundle
+from components.kubernetes.validation.home import SERVICE_ACCOUNT
 from smoke_training.launchers.runplan import RunPlan
 from smoke_training.launchers.validation import CODE_FILE, LOGIN, PLAN_FILE, Files, validation
 
 PLAN_SCHEMA = "trainstack.smoke-plan/1"
-SERVICE_ACCOUNT = "smoke"
 DIGEST_LENGTH = 10
 # From admission to the first step: a new node boots and pulls a training image (Kueue itself gives up and
 # queues again after `kueue_values.PODS_READY_TIMEOUT`).
@@ -35,7 +35,7 @@ def smoke_run(args: SmokeTestArgs, name: str) -> RunPlan:
         nodes=args["nodes"],
         gpus_per_node=node["gpus"],
         devices=_devices(fabric) if fabric else {},
-        device_claims={fabric["kind"]: claim_template(fabric)} if fabric and claimed(fabric) else {},
+        device_claims={fabric["kind"]: claim_template(args)} if fabric and claimed(fabric) else {},
         cpu=node["cpu"],
         memory_gib=node["memory_gib"],
         env={key: slot(key) for key in _environment(args)},
@@ -60,9 +60,9 @@ def claimed(fabric: FabricOffer) -> bool:
     return "device_class" in fabric
 
 
-def claim_template(fabric: FabricOffer) -> str:
-    """Name of the ResourceClaimTemplate for a node's devices."""
-    return f"smoke-{fabric['kind']}"
+def claim_template(args: SmokeTestArgs) -> str:
+    """Name of the ResourceClaimTemplate for the devices of a node of the pool."""
+    return f"smoke-{args['pool']}"
 
 
 def _devices(fabric: FabricOffer) -> dict[str, str]:

@@ -21,7 +21,6 @@ from components.kubernetes.validation.run import (
 from components.ordering import after
 from smoke_training.launchers import kubernetes
 
-NAME = "smoke-schedule"
 # No deploy awaits these runs: one that found nothing certain, or was preempted, is not a failed Job.
 ACCEPT = ("PASS", "INCONCLUSIVE", "SKIPPED")
 
@@ -43,8 +42,7 @@ class SmokeSchedule(Component):
     Kueue queues every single run. It owns no quota: it borrows what lies idle, and is suspended when an owner
     asks for it, which the run records as SKIPPED. Its Job fails with exit code 1 when training does not work
     as it should, with 3 when that could not be found out, and completes otherwise; the figures of every run
-    are in the tracking server. It uses the service account and the claim template of a `SmokeTest` in
-    the same namespace, so it has to come after one.
+    are in the tracking server. It uses the claim template of the pool's `SmokeTest`, so it has to come after.
     """
 
     cron_job: pulumi.Output[str]
@@ -55,15 +53,16 @@ class SmokeSchedule(Component):
     ) -> None:
         super().__init__(name, opts)
         run, code = args["run"], bundle()
+        own = f"smoke-schedule-{run['pool']}"
         plan = pulumi.Output.all(plan=run["plan"], image=run["image"], more=args.get("plan", {})).apply(
             lambda known: plan_text(run, code, {**known, "plan": _scheduled(known)})
         )
-        config_name = plan.apply(lambda text: f"{NAME}-{digest(text)}")
+        config_name = plan.apply(lambda text: f"{own}-{digest(text)}")
         metadata = meta.v1.ObjectMetaArgs(name=config_name, namespace=run["namespace"])
         config = code_and_plan(f"{name}-code", metadata, code, plan, self.child())
         service, cron = (
             filled(body, {**slot_values(run), CONFIG: config_name})
-            for body in kubernetes.cron_job(smoke_run(run, NAME), args["schedule"])
+            for body in kubernetes.cron_job(smoke_run(run, own), args["schedule"])
         )
         reached = core.v1.Service(
             f"{name}-service", metadata=service["metadata"], spec=service["spec"], opts=self.child()
@@ -74,7 +73,7 @@ class SmokeSchedule(Component):
             spec=cron["spec"],
             opts=self.child(pulumi.ResourceOptions(depends_on=[config, reached])),
         )
-        self.cron_job = after(pulumi.Output.from_input(NAME), [made])
+        self.cron_job = after(pulumi.Output.from_input(own), [made])
         self.register_outputs({"cron_job": self.cron_job})
 
 

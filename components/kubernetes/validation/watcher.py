@@ -1,6 +1,6 @@
 """The Job that `up` waits for in place of the validation's own, which is queued (docs/adr/0010)."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import pulumi
@@ -29,7 +29,7 @@ class Watched:
 def rights(
     name: str, namespace: pulumi.Input[str], child: Callable[..., pulumi.ResourceOptions]
 ) -> list[pulumi.Resource]:
-    """The watcher's namespace, closed to all, and an account that may read runs in `namespace` only."""
+    """The watchers' namespace, closed to all, and an account that may read runs in `namespace` only."""
     labels = {f"pod-security.kubernetes.io/{mode}": "restricted" for mode in ("enforce", "warn")}
     closed, account = closed_home(f"{name}-watch", NAMESPACE, NAME, labels, child)
     role = rbac.v1.Role(
@@ -56,7 +56,6 @@ def watcher(
     name: str,
     watched: Watched,
     image: pulumi.Input[str],
-    needs: Sequence[pulumi.Resource],
     child: Callable[..., pulumi.ResourceOptions],
 ) -> batch.v1.Job:
     """The Job, named as the one it watches; it fails, with the reason, unless that one completes."""
@@ -69,8 +68,10 @@ def watcher(
         "start-seconds": str(watched.start_s),
         "total-seconds": str(watched.total_s),
     }
-    waits = Waiting("watch", given, watched.name, NAMESPACE, NAME, image, watched.total_s)
-    return waiting_job(f"{name}-watch", waits, needs, child)
+    # What comes after the namespace of the runs comes after the watchers' rights there, too (`SmokeHome`).
+    namespace = pulumi.Output.from_input(watched.namespace).apply(lambda _: NAMESPACE)
+    waits = Waiting("watch", given, watched.name, namespace, NAME, image, watched.total_s)
+    return waiting_job(f"{name}-watch", waits, [], child)
 
 
 def _may(group: str, resource: str, verb: str) -> rbac.v1.PolicyRuleArgs:

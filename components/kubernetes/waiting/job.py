@@ -28,10 +28,11 @@ class Waiting:
     """A module of this package."""
     arguments: Mapping[str, pulumi.Input[str]]
     name: pulumi.Input[str]
-    namespace: str
+    """Name of the Job; the program's ConfigMap is called after it, too."""
+    namespace: pulumi.Input[str]
     """One that no queue manages: the pod must never wait for what it waits for."""
     account: str
-    """Its service account; the program's ConfigMap is called after it, too."""
+    """Its service account."""
     image: pulumi.Input[str]
     limit_s: int
     """Seconds in which the program ends by itself."""
@@ -63,7 +64,7 @@ def waiting_job(
 ) -> batch.v1.Job:
     """The Job, with its program: done when that ends well, failed with its words when it does not."""
     files = {**program(waits.program), **waits.files}
-    config_name = f"{waits.account}-{digest(*files.values())}"
+    config_name = pulumi.Output.concat(waits.name, "-", digest(*files.values()))
     config = core.v1.ConfigMap(
         f"{name}-program",
         metadata=meta.v1.ObjectMetaArgs(name=config_name, namespace=waits.namespace),
@@ -102,7 +103,7 @@ def waiting_job(
     )
 
 
-def _pod(waits: Waiting, config: str, files: Sequence[str]) -> dict[str, Any]:
+def _pod(waits: Waiting, config: pulumi.Input[str], files: Sequence[str]) -> dict[str, Any]:
     """An unprivileged pod with the program, and a token that is mounted here only."""
     given = {**waits.arguments, "account": _ACCOUNT, "message": _MESSAGE}
     token = {"service_account_token": {"path": "token", "expiration_seconds": _TOKEN_S}}

@@ -54,7 +54,7 @@ def topology_problems(path: str, levels: Sequence[str], *, fixed_size: bool) -> 
 def gate_problems(path: str, gate_nodes: int, pool: str, nodes: int) -> Iterator[Problem]:
     """A validation on `gate_nodes` nodes (0: none) fits into a pool of at most `nodes`."""
     if gate_nodes > nodes:
-        fix = "Validate on fewer nodes, or let the pool grow larger."
+        fix = "Validate on fewer nodes, let the pool grow larger, or do not validate it."
         yield Problem(path, gate_nodes, f"pool {pool} has at most {nodes} nodes", fix)
 
 

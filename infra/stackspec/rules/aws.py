@@ -133,8 +133,10 @@ def gpus_where_there_are_some(spec: StackSpec, layout: MediumLayout) -> Iterator
         for pool in team.gpus.keys() & without:
             fix = "Leave it out: processors are shared by weight."
             yield Problem(f"teams[{index}].gpus.{pool}", team.gpus[pool], "the pool has no GPUs", fix)
-    if spec.smoke.enabled and spec.smoke.pool in without:
-        yield Problem("smoke.pool", spec.smoke.pool, "the pool has no GPUs", "Validate one that has some.")
+    for pool in spec.validated:
+        if pool in without:
+            fix = "Validate pools that have some; the purpose of one without is `data`."
+            yield Problem("smoke.pools", pool, "the pool has no GPUs", fix)
 
 
 def offers(spec: StackSpec, layout: MediumLayout) -> Iterator[Problem]:
@@ -184,7 +186,7 @@ def quotas(spec: StackSpec, layout: MediumLayout) -> Iterator[Problem]:
                 promised[item.name],
                 nodes=item.max_nodes,
                 gpus_per_node=machine.accelerator_count,
-                gate_nodes=spec.smoke.nodes if spec.smoke.enabled and spec.smoke.pool == item.name else 0,
+                gate_nodes=spec.validated.get(item.name, 0),
             )
 
 

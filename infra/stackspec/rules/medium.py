@@ -77,14 +77,21 @@ def guarantees(spec: StackSpec, layout: MediumLayout) -> Iterator[Problem]:
                 yield Problem(f"teams[{index}].gpus.{pool}", gpus, "there is no such pool", fix)
 
 
-def validated_pool(spec: StackSpec, layout: MediumLayout) -> Iterator[Problem]:
-    """The gate runs on a pool that exists and can hold it."""
-    pool = next((item for item in layout.pools if item.name == spec.smoke.pool), None)
-    if pool is None:
-        fix = f"Pools are {', '.join(item.name for item in layout.pools)}."
-        yield Problem("smoke.pool", spec.smoke.pool, "there is no such pool", fix)
-    else:
-        yield from kueue.gate_problems("smoke.nodes", spec.smoke.nodes, pool.name, pool.max_nodes)
+def validated_pools(spec: StackSpec, layout: MediumLayout) -> Iterator[Problem]:
+    """The gate runs on pools that exist and can hold it."""
+    most = {pool.name: pool.max_nodes for pool in layout.pools}
+    named = spec.smoke.pools or ()
+    for index, name in enumerate(named):
+        path = f"smoke.pools[{index}]"
+        if name not in most:
+            yield Problem(path, name, "there is no such pool", f"Pools are {', '.join(most)}.")
+        elif name in named[:index]:
+            yield Problem(path, name, "the pool is named twice", "Name each pool once.")
+    for name, nodes in spec.validated.items():
+        yield from kueue.gate_problems("smoke.nodes", nodes, name, most[name])
+    if spec.smoke.enabled and not spec.validated:
+        fix = "Name pools, give one the purpose training, or set smoke.enabled to false."
+        yield Problem("smoke.pools", list(named) or None, "the gate validates no pool", fix)
 
 
 RULES: tuple[Rule, ...] = (
@@ -96,5 +103,5 @@ RULES: tuple[Rule, ...] = (
     pool_names,
     weights,
     guarantees,
-    validated_pool,
+    validated_pools,
 )

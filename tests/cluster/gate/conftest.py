@@ -14,6 +14,7 @@ from components.kubernetes.queueing.quotas import FlavorArgs, TeamArgs
 from components.kubernetes.validation import watcher
 from components.kubernetes.validation.args import SmokeTestArgs
 from components.kubernetes.validation.gate import SmokeTest
+from components.kubernetes.validation.home import SmokeHome
 from infra.naming import team_namespace
 from rehearsal.controlplane.api import Api, Object
 from rehearsal.controlplane.nodes import Pool, add_nodes
@@ -29,6 +30,7 @@ FLAVOR: FlavorArgs = {
 }  # fmt: skip
 TEAM: TeamArgs = {"name": "gate-team", "weight": 1.0}
 SMOKE: SmokeTestArgs = {
+    "pool": "gate-a100",
     "namespace": kueue.GATE_NAMESPACE,
     "queue": kueue.GATE_QUEUE,
     "priority": kueue.VALIDATION,
@@ -49,7 +51,8 @@ def composed() -> list[Object]:
     """The objects of the component, in the order of their creation."""
 
     def program() -> Mapping[str, pulumi.Input[Any]]:
-        return {"job": SmokeTest("gate", SMOKE).job_name}
+        home = SmokeHome("gate", {"namespace": kueue.GATE_NAMESPACE})
+        return {"job": SmokeTest("gate", {**SMOKE, "namespace": home.namespace}).job_name}
 
     return manifests(deploy_graph(program))
 
@@ -117,7 +120,7 @@ def queues(api: Api, create: Create) -> Iterator[None]:
         "metadata": {"name": team_namespace(TEAM["name"])},
     }
     create(team)
-    for layer in kueue.layers([FLAVOR], [TEAM], {"flavor": "gate-a100", "nodes": 2}):
+    for layer in kueue.layers([FLAVOR], [TEAM], {"nodes": {"gate-a100": 2}}):
         for body in layer:
             create(body)
     nodes = Pool("gate", "p4d.24xlarge", 2, labels=LABELS, taints=[TAINT])

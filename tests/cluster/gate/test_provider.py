@@ -15,6 +15,7 @@ from components.kubernetes.queueing import kueue
 from components.kubernetes.validation import watcher
 from components.kubernetes.validation.args import SmokeTestArgs
 from components.kubernetes.validation.gate import SmokeTest
+from components.kubernetes.validation.home import SmokeHome
 from rehearsal.controlplane.api import Api, Object
 from rehearsal.controlplane.nodes import Pool, add_nodes
 from rehearsal.controlplane.order import ControlPlane
@@ -89,7 +90,9 @@ def deployed(plane: ControlPlane, folder: Path, smoke: SmokeTestArgs, pods: dict
             return pulumi.ResourceTransformResult({**args.props, "spec": changed}, args.opts)
 
         cluster = k8s.Provider("cluster", kubeconfig=kubeconfig)
-        SmokeTest("gate", smoke, pulumi.ResourceOptions(provider=cluster, transforms=[live]))
+        inside = pulumi.ResourceOptions(provider=cluster, transforms=[live])
+        home = SmokeHome("gate", {"namespace": smoke["namespace"]}, inside)
+        SmokeTest("gate", {**smoke, "namespace": home.namespace}, inside)
 
     return stacks(folder)(program)
 

@@ -24,7 +24,7 @@ from tests.components.graph import deploy_graph
 
 _TOLERATION = {"key": GPU, "operator": "Exists", "effect": "NoSchedule"}
 IMAGE = "example.com/python@sha256:" + "0" * 64
-NO_GATE: GateArgs = {"flavor": "", "nodes": 0}
+NO_GATE: GateArgs = {"nodes": {}}
 
 
 def flavor(name: str, machine: str, nodes: int, **more: Any) -> FlavorArgs:
@@ -196,13 +196,12 @@ def _state(pod: Object) -> tuple[str, str, str]:
 
 @contextmanager
 def queues(
-    api: Api, flavors: Sequence[FlavorArgs], teams: Sequence[TeamArgs], gate: GateArgs | None = None
+    api: Api, flavors: Sequence[FlavorArgs], teams: Sequence[TeamArgs], gate: GateArgs = NO_GATE
 ) -> Iterator[Lab]:
     """The component `Queueing` in the cluster; teams get a suffix of their own, so no two labs meet."""
     suffix = uuid.uuid4().hex[:6]
     renamed: Any = [{**team, "name": f"{team['name']} {suffix}"} for team in teams]
-    chosen: GateArgs = gate or {**NO_GATE, "flavor": flavors[0]["name"]}
-    args: QueueingArgs = {"flavors": flavors, "teams": renamed, "gate": chosen, "ready_image": IMAGE}
+    args: QueueingArgs = {"flavors": flavors, "teams": renamed, "gate": gate, "ready_image": IMAGE}
     graph = deploy_graph(lambda: {"cohort": Queueing("q", args).cohort})
     bodies = [body for body in manifests(graph) if not _of_controllers(body["metadata"])]
     lab = Lab(api, {team["name"]: team_namespace(f"{team['name']} {suffix}") for team in teams})

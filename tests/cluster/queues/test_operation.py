@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from components.kubernetes.accelerators import POOL_LABEL
 from components.kubernetes.queueing.kueue import API_VERSION, GATE_NAMESPACE, GATE_QUEUE, VALIDATION
 from components.kubernetes.queueing.quotas import GateArgs, TeamArgs
 from rehearsal.controlplane.api import Api, ApiError
@@ -12,8 +13,9 @@ from tests.cluster.queues.lab import Lab, flavor, queues
 from tests.cluster.waiting import eventually
 
 A100 = flavor("a100", "p4d.24xlarge", 4, usd_per_hour=32.77)  # 32 GPUs
+L4 = flavor("l4", "g6.2xlarge", 4, usd_per_hour=0.98)
 RESEARCH: list[TeamArgs] = [{"name": "Research", "weight": 1, "gpus": {"a100": 16}}]
-SMOKE: GateArgs = {"flavor": "a100", "nodes": 2, "scheduled": True}
+SMOKE: GateArgs = {"nodes": {"a100": 2}, "scheduled": True}
 
 
 def test_a_drained_queue_evicts_and_later_resumes(api: Api) -> None:
@@ -57,9 +59,26 @@ def gate(api: Api, request: pytest.FixtureRequest) -> Iterator[Lab]:
         yield lab
 
 
-def validate(lab: Lab, name: str, queue: str, priority: str) -> None:
+def validate(lab: Lab, name: str, queue: str, priority: str, *, pool: str = "a100", gpus: int = 8) -> None:
     labels = {"kueue.x-k8s.io/queue-name": queue}
-    lab.submit("gate", name, gpus=8, pods=2, cpu="8", priority=priority, labels=labels)
+    rule = {"key": POOL_LABEL, "operator": "In", "values": [pool]}
+    required = {"nodeSelectorTerms": [{"matchExpressions": [rule]}]}
+    there = {"affinity": {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": required}}}
+    lab.submit("gate", name, gpus=gpus, pods=2, cpu="2", priority=priority, labels=labels, pod=there)
+
+
+def test_pools_are_validated_side_by_side_and_none_on_the_nodes_of_another(api: Api) -> None:
+    gate: GateArgs = {"nodes": {"a100": 2, "l4": 2}}
+    with queues(api, [A100, L4], RESEARCH, gate) as lab:
+        lab.namespaces = {**lab.namespaces, "gate": GATE_NAMESPACE}
+        validate(lab, "training", GATE_QUEUE, VALIDATION)
+        validate(lab, "interactive", GATE_QUEUE, VALIDATION, pool="l4", gpus=1)
+        assert (lab.flavor("training"), lab.flavor("interactive")) == ("a100", "l4")
+        # A day later: the quota of one pool is no quota of another.
+        validate(lab, "once-more", GATE_QUEUE, VALIDATION)
+        assert "insufficient unused quota" in lab.refusal("once-more")
+        lab.finish("training")
+        lab.runs("once-more")
 
 
 @pytest.mark.parametrize("gate", [False], indirect=True)

@@ -36,6 +36,6 @@ def values() -> Values:
             "teams": [{"name": "Research", "gpus": {"a100": 8}, "monthly_budget_usd": 1000}],
             "budget": {"monthly_usd": 5000, "alert_emails": ["a@example.com"]},
             "tracking": {"image": "registry.example.com/mlflow" + digest},
-            "smoke": {"pool": "a100", "image": "registry.example.com/torch" + digest},
+            "smoke": {"image": "registry.example.com/torch" + digest},
         },
     }

@@ -86,8 +86,9 @@ def test_an_unchanged_up_changes_nothing_and_trains_nothing(lived: Life) -> None
 def test_the_native_cli_sees_the_same_state(lived: Life) -> None:
     outputs = lived.outputs
     assert outputs["trainstack"]["stack"] == STACK
-    assert outputs["trainstack"]["smoke"]["schedule"] == "smoke-schedule"
-    assert outputs["trainstack"]["smoke"]["alert_topic"].startswith("arn:aws:sns:us-east-1:")
+    (smoke,) = outputs["trainstack"]["smoke"]
+    assert (smoke["pool"], smoke["schedule"]) == ("a100", "smoke-schedule-a100")
+    assert smoke["alert_topic"].startswith("arn:aws:sns:us-east-1:")
     assert outputs["mlflow_url"].startswith("http://mlflow.mlflow.svc")
     assert "exec" in outputs["kubeconfig"]
     committed = (ROOT / "stacks" / "config" / f"Pulumi.{STACK}.yaml").read_text()

@@ -2,6 +2,7 @@
 
 import base64
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -198,3 +199,22 @@ def test_files_of_config_maps_and_secrets() -> None:
         "a": b"x",
         "b": b"x",
     }
+
+
+def test_every_run_has_a_port_of_its_own_where_its_nodes_meet() -> None:
+    env = [{"name": "MASTER_PORT", "value": "29500"}, {"name": "SEEN", "value": "$(MASTER_PORT)"}]
+    command = ["torchrun", "--master-port=$(MASTER_PORT)"]
+
+    def port(**labels: str) -> str:
+        found = plan({"command": command, "env": env}, replace(POD, labels=labels), around())
+        assert found.argv[1] == f"--master-port={found.env['MASTER_PORT']}"
+        assert found.env["SEEN"] == found.env["MASTER_PORT"]
+        return found.env["MASTER_PORT"]
+
+    jobs = [{"batch.kubernetes.io/controller-uid": uid} for uid in ("one", "two")]
+    ports = [port(**job) for job in jobs]
+    assert ports == [port(**job) for job in jobs] and len({*ports}) == 2
+    assert all(20_000 <= int(each) < 32_000 for each in ports)
+    of_set = {"jobset.sigs.k8s.io/jobset-uid": "set"}
+    assert len({port(**job, **of_set) for job in jobs}) == 1, "one JobSet is one run"
+    assert port() == "29500"

@@ -33,4 +33,4 @@ def teams(**weights: float) -> list[TeamArgs]:
     return [{"name": name, "weight": weight} for name, weight in weights.items()]
 
 
-GATE: GateArgs = {"flavor": "a100", "nodes": 2}
+GATE: GateArgs = {"nodes": {"a100": 2}}

@@ -188,7 +188,7 @@ def test_monitoring_and_claims_reach_the_controller() -> None:
 
 
 def test_shares_that_do_not_fit_create_nothing() -> None:
-    given: QueueingArgs = {**args(), "gate": {"flavor": "a100", "nodes": 99}}
+    given: QueueingArgs = {**args(), "gate": {"nodes": {"a100": 99}}}
     made: list[Graph] = []
     with pytest.raises(UserError):
         made.append(queueing(given))

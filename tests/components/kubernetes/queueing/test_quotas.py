@@ -58,12 +58,12 @@ def clusters(draw: st.DrawFn) -> tuple[list[FlavorArgs], list[TeamArgs], GateArg
             adapters=draw(st.sampled_from([0, 1, 4, 32])),
         )
         flavors.append({**flavor, "cpu": draw(st.integers(1, 200)), "memory_gib": draw(st.integers(1, 4000))})
-    chosen = draw(st.sampled_from(flavors))
-    gate: GateArgs = {"flavor": chosen["name"], "nodes": draw(st.integers(1, chosen["nodes"]))}
+    chosen = draw(st.lists(st.sampled_from(flavors), unique_by=lambda flavor: flavor["name"]))
+    gate: GateArgs = {"nodes": {each["name"]: draw(st.integers(1, each["nodes"])) for each in chosen}}
     weights = draw(st.lists(st.floats(0.001, 1000), min_size=1, max_size=5))
     people: list[TeamArgs] = [{"name": f"t{index}", "weight": weight} for index, weight in enumerate(weights)]
     for flavor in flavors:
-        left = flavor["nodes"] * flavor["gpus"] - (gate["nodes"] * flavor["gpus"] if flavor is chosen else 0)
+        left = (flavor["nodes"] - gate["nodes"].get(flavor["name"], 0)) * flavor["gpus"]
         for team in people:
             if flavor["gpus"] and draw(st.booleans()):
                 promised = draw(st.integers(0, left))
@@ -121,7 +121,7 @@ def test_good_input_passes() -> None:
 
 def test_without_a_gate_teams_may_be_promised_every_gpu() -> None:
     promised: list[TeamArgs] = [{"name": "a", "weight": 1, "gpus": {"a100": 32}}]
-    none: GateArgs = {"flavor": "a100", "nodes": 0}
+    none: GateArgs = {"nodes": {}}
     check([gpu_flavor()], promised, none)
     assert allot([gpu_flavor()], promised, none).teams["a"]["a100"][GPU] == 32
 
@@ -148,8 +148,8 @@ BAD: list[tuple[str, dict[str, Any]]] = [
         "flavors[0].topology",
         {"flavors": [{**gpu_flavor(), "topology": ["kubernetes.io/hostname", "a"], "fixed_size": True}]},
     ),
-    ("gate.flavor", {"gate": {"flavor": "h100", "nodes": 1}}),
-    ("gate.nodes", {"gate": {"flavor": "a100", "nodes": 5}}),
+    ("gate.nodes.h100", {"gate": {"nodes": {"a100": 1, "h100": 1}}}),
+    ("gate.nodes.a100", {"gate": {"nodes": {"a100": 5}}}),
 ]
 
 
@@ -164,5 +164,5 @@ def test_bad_input_is_named_by_its_path(path: str, change: dict[str, Any]) -> No
 
 def test_all_problems_are_told_at_once() -> None:
     with pytest.raises(UserError) as caught:
-        check([gpu_flavor(nodes=0)], teams(a=0, b=-1), {"flavor": "h100", "nodes": 1})
+        check([gpu_flavor(nodes=0)], teams(a=0, b=-1), {"nodes": {"h100": 1}})
     assert len(caught.value.problems) >= 4

@@ -2,7 +2,7 @@ import hashlib
 import json
 import zipfile
 from base64 import b64decode
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from io import BytesIO
 from typing import Any
 
@@ -13,6 +13,8 @@ from components.kubernetes.offers import FabricOffer, NodeOffer
 from components.kubernetes.validation.args import SmokeTestArgs
 from components.kubernetes.validation.bundle import bundle
 from components.kubernetes.validation.gate import SmokeTest
+from components.kubernetes.validation.home import SmokeHome
+from components.kubernetes.validation.schedule import SmokeSchedule
 from smoke_training.fabric import Fabric
 from smoke_training.launchers.validation import CONTROL_PORT_OFFSET
 from tests.components.graph import Graph, deploy_graph
@@ -30,6 +32,7 @@ PLAN = {"stack": "dev-aws", "instance_type": "p4d.24xlarge", "hourly_cost_usd": 
 
 def args() -> SmokeTestArgs:
     return {
+        "pool": "a100",
         "namespace": "trainstack-smoke",
         "queue": "smoke",
         "priority": "validation",
@@ -48,7 +51,8 @@ def args() -> SmokeTestArgs:
 
 def smoke(given: SmokeTestArgs) -> Graph:
     def program() -> Mapping[str, pulumi.Input[Any]]:
-        made = SmokeTest("dev-smoke", given)
+        home = SmokeHome("dev-smoke", {"namespace": given["namespace"]})
+        made = SmokeTest("dev-smoke", {**given, "namespace": home.namespace})
         return {"job": made.job_name, "result": made.result_path, "digest": made.digest}
 
     return deploy_graph(program)
@@ -156,7 +160,7 @@ def test_the_container_follows_the_launchers_contract(made: Graph) -> None:
     assert arguments[1:] == ["node", "--plan", "/opt/trainstack/plan.json"]
     assert container(made)["terminationMessagePolicy"] == "FallbackToLogsOnError"
     env = environment(made)
-    assert env["MASTER_ADDR"] == f"{name}-0.smoke.trainstack-smoke.svc"
+    assert env["MASTER_ADDR"] == f"{name}-0.{name}.trainstack-smoke.svc"
     assert env["MASTER_PORT"] == "29500"
     assert env["WORK_DIR"] == f"/checkpoints/smoke/{name}"
     assert env["TERMINATION_MESSAGE_PATH"] == "/dev/termination-log"
@@ -176,7 +180,7 @@ def test_the_container_follows_the_launchers_contract(made: Graph) -> None:
 
 def test_ranks_find_each_other_before_they_are_ready(made: Graph, pod: Mapping[str, Any]) -> None:
     service = made.find("Service")
-    assert service["metadata"]["name"] == pod["subdomain"] == "smoke"
+    assert service["metadata"]["name"] == pod["subdomain"] == made.outputs["job"]
     assert service["spec"]["clusterIP"] == "None"
     assert service["spec"]["publishNotReadyAddresses"] is True
     control = int(environment(made)["MASTER_PORT"]) + CONTROL_PORT_OFFSET
@@ -186,7 +190,7 @@ def test_ranks_find_each_other_before_they_are_ready(made: Graph, pod: Mapping[s
         "Service:dev-smoke-service",
         "ServiceAccount:dev-smoke-account",
         "ConfigMap:dev-smoke-code",
-    } <= made.edges["Job:dev-smoke-job"]
+    } <= made.waits_for("Job:dev-smoke-job")
 
 
 def test_code_and_plan_are_what_the_name_stands_for(made: Graph, pod: Mapping[str, Any]) -> None:
@@ -246,7 +250,7 @@ def test_devices_by_claim_are_counted_and_not_asked_for_twice() -> None:
         "count": 4,
     }
     pod = graph.find("Job", "-job")["spec"]["template"]["spec"]
-    assert pod["resourceClaims"] == [{"name": "efa", "resourceClaimTemplateName": "smoke-efa"}]
+    assert pod["resourceClaims"] == [{"name": "efa", "resourceClaimTemplateName": "smoke-a100"}]
     resources = container(graph)["resources"]
     assert "vpc.amazonaws.com/efa" not in resources["limits"]
     assert resources["claims"] == [{"name": "efa"}]
@@ -296,3 +300,29 @@ def test_where_results_are_reported_does_not(made: Graph) -> None:
     elsewhere = {**args()["environment"], "REGION": "there"}
     moved = smoke({**args(), "tracking_url": "http://elsewhere:5000", "environment": elsewhere})
     assert moved.outputs["job"] == made.outputs["job"]
+
+
+def test_validations_of_two_pools_share_their_home_and_no_name() -> None:
+    def program(pools: Sequence[str]) -> Graph:
+        def both() -> Mapping[str, pulumi.Input[Any]]:
+            home = SmokeHome("dev-smoke", {"namespace": "trainstack-smoke"})
+            made = {}
+            for pool in pools:
+                labels = {"trainstack.dev/pool": pool}
+                run: Any = {**args(), "pool": pool, "namespace": home.namespace, "pool_labels": labels}
+                run["node"] = {**NODE, "fabric": CLAIMED}
+                made[pool] = SmokeTest(f"dev-smoke-{pool}", run).job_name
+                SmokeSchedule(f"dev-schedule-{pool}", {"schedule": "0 5 * * 1", "run": run})
+            return made
+
+        return deploy_graph(both)
+
+    graph = program(["a100", "h100"])
+    names = [
+        (asked.type, asked.properties["metadata"].get("namespace"), asked.properties["metadata"]["name"])
+        for asked in graph.cloud.asked
+        if asked.type.startswith("kubernetes:")
+    ]
+    assert len(names) == len(set(names)) > 20
+    assert not any("h100" in name for name in graph.waits_for("Job:dev-smoke-a100-watch"))
+    assert program(["a100"]).outputs["a100"] == graph.outputs["a100"] != graph.outputs["h100"]

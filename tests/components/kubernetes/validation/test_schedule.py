@@ -56,7 +56,7 @@ def test_it_runs_in_turn_never_twice_at_once_and_keeps_a_few(cron: Mapping[str, 
 
 def test_the_queue_sees_every_run_below_all_other_work(cron: Mapping[str, Any], made: Graph) -> None:
     assert cron["jobTemplate"]["metadata"]["labels"] == {
-        "trainstack.dev/run": "smoke-schedule",
+        "trainstack.dev/run": "smoke-schedule-a100",
         "kueue.x-k8s.io/queue-name": "smoke-schedule",
         "kueue.x-k8s.io/priority-class": "background",
     }
@@ -88,7 +88,7 @@ def test_every_run_finds_its_own_node_0_and_folder(cron: Mapping[str, Any]) -> N
     env = {row["name"]: row for row in rows}
     path = env["JOB_NAME"]["valueFrom"]["fieldRef"]["fieldPath"]
     assert path == "metadata.labels['batch.kubernetes.io/job-name']"
-    assert env["MASTER_ADDR"]["value"] == "$(JOB_NAME)-0.smoke-schedule.trainstack-smoke.svc"
+    assert env["MASTER_ADDR"]["value"] == "$(JOB_NAME)-0.smoke-schedule-a100.trainstack-smoke.svc"
     assert env["WORK_DIR"]["value"] == "/checkpoints/smoke/$(JOB_NAME)"
     assert names.index("JOB_NAME") < min(names.index("MASTER_ADDR"), names.index("WORK_DIR"))
 
@@ -102,7 +102,7 @@ def test_the_plan_is_one_of_a_run_that_makes_way_and_sends_alerts(made: Graph) -
     volumes = pod_of(made.find("CronJob")["spec"]["jobTemplate"]["spec"])["volumes"]
     (code,) = [volume for volume in volumes if volume["name"] == "code"]
     assert code["configMap"]["name"] == config["metadata"]["name"]
-    assert config["metadata"]["name"].startswith("smoke-schedule-") and config["immutable"] is True
+    assert config["metadata"]["name"].startswith("smoke-schedule-a100-") and config["immutable"] is True
     assert {"ConfigMap:dev-schedule-code", "Service:dev-schedule-service"} <= made.edges[
         "CronJob:dev-schedule-cron"
     ]
@@ -118,15 +118,15 @@ def test_another_plan_is_another_config_map_and_the_same_cron_job(made: Graph) -
     assert (
         other.find("CronJob")["metadata"]["name"]
         == made.find("CronJob")["metadata"]["name"]
-        == "smoke-schedule"
+        == "smoke-schedule-a100"
     )
-    assert made.outputs["cron"] == "smoke-schedule"
+    assert made.outputs["cron"] == "smoke-schedule-a100"
 
 
 def test_devices_by_claim_come_from_the_gates_template() -> None:
     graph = scheduled(asked(node={**NODE, "fabric": CLAIMED}))
     pod = pod_of(graph.find("CronJob")["spec"]["jobTemplate"]["spec"])
-    assert pod["resourceClaims"] == [{"name": "efa", "resourceClaimTemplateName": "smoke-efa"}]
+    assert pod["resourceClaims"] == [{"name": "efa", "resourceClaimTemplateName": "smoke-a100"}]
     assert graph.all("ResourceClaimTemplate") == {}, "it is there already"
 
 
