@@ -10,6 +10,7 @@ TAG_PREFIX = "trainstack"
 GROUP_PREFIX = f"{TAG_PREFIX}:team:"
 # What names a queue or a flavor is a label value, too, of at most 63 characters.
 _QUEUE_NAME_LENGTH = 40
+_POOL_QUEUE_LENGTH = 63 - len("team---") - _QUEUE_NAME_LENGTH
 
 
 def sanitize(text: str, *, max_length: int = 63) -> str:
@@ -45,6 +46,15 @@ def team_folder(team: str) -> str:
 def flavor_name(pool: str) -> str:
     """The ResourceFlavor of a pool. Raises ValueError as `sanitize` does."""
     return sanitize(pool, max_length=_QUEUE_NAME_LENGTH)
+
+
+def pool_queue(team: str, pool: str) -> str:
+    """The queue of a team for one pool alone. Raises ValueError as `sanitize` does.
+
+    Two dashes stand in no other name, so no team's queue is called so. At most 63 characters: Kueue labels
+    pods with it.
+    """
+    return f"{team_namespace(team)}--{sanitize(pool, max_length=_POOL_QUEUE_LENGTH)}"
 
 
 def lasting_tags(*, stack: str, profile: str) -> dict[str, str]:

@@ -69,8 +69,8 @@ class StackOutputs(BaseModel):
     artifact_uri: str
     pools: tuple[str, ...]
     teams: tuple[Team, ...]
-    budgets: tuple[str, ...]
-    alarm_topic: str
+    budget: str
+    """The name of the stack's budget; it mails its alarms."""
     smoke: tuple[Smoke, ...]
     """Of each pool that is validated."""
 

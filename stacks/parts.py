@@ -44,6 +44,8 @@ class Pool:
     """What one more node adds to the bill: nothing where it is paid whether it runs or not."""
     preference: int
     """Jobs try pools of a lower number first, among equals the cheapest."""
+    own_queue: bool
+    """Whether jobs get it only through the queue of its name."""
     facts: Mapping[str, Any]
     """What is declared about a node, under the keys of a smoke plan: rates of links, peak of accelerators."""
 
@@ -120,14 +122,6 @@ class TeamData:
 
 
 @dataclass(frozen=True)
-class Spend:
-    """Budgets and their alarms."""
-
-    budgets: pulumi.Output[Sequence[str]]
-    alarm_topic: pulumi.Output[str]
-
-
-@dataclass(frozen=True)
 class ServiceAccount:
     """A Kubernetes service account, to which a cloud gives rights."""
 
@@ -177,8 +171,8 @@ class ClusterCloud(Protocol[ClusterT, StoreT]):
     def teams(self, cluster: ClusterT, store: StoreT) -> Mapping[str, TeamData]:
         """Members' access to the cluster, and each team's rights to its own data, by the team's name."""
 
-    def spend(self) -> Spend:
-        """Budgets of the stack and of its teams."""
+    def budget(self) -> pulumi.Output[str]:
+        """The stack's budget; returns its name."""
 
     def validation(self, cluster: ClusterT, pods: ServiceAccount) -> ValidationAccess:
         """What the pods of the validation may do, and where a scheduled one reports."""

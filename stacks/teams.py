@@ -5,12 +5,13 @@ from typing import Any
 
 import pulumi
 
-from components.kubernetes.queueing.kueue import DEFAULT, GATE_NAMESPACE
+from components.kubernetes.queueing.kueue import GATE_NAMESPACE
 from components.kubernetes.queueing.queues import Queueing
 from components.kubernetes.teams.claims import TeamClaims
 from components.kubernetes.teams.folders import SharedFolders
 from components.kubernetes.tracking.logins import LoginArgs, MlflowLogins
 from components.kubernetes.tracking.visitors import MlflowVisitors
+from infra.catalog.kubernetes.kueue import DEFAULT_QUEUE
 from infra.naming import team_group, team_namespace
 from infra.stackspec import StackSpec
 from smoke_training.launchers.validation import EXPERIMENT
@@ -41,7 +42,7 @@ def teams_at_work(
             {
                 "name": team.name,
                 "namespace": namespace,
-                "queue": DEFAULT,
+                "queue": DEFAULT_QUEUE,
                 "claims": claims.claims,
                 "checkpoint_uri": own.checkpoint_uri,
                 "dataset_uri": own.dataset_uri,

@@ -13,8 +13,8 @@ from infra.stackspec.clouds import AwsSpec
 from infra.stackspec.layouts import MediumLayout, PoolSpec
 from infra.stackspec.stack import StackSpec
 
-_KEYS: Final = 5
-"""Customer-managed keys: of the cluster, its data, the alerts, the flow logs, the log of the database."""
+_KEYS: Final = 4
+"""Customer-managed keys: of the cluster, its data, the flow logs, the log of the database."""
 _SECRETS: Final = 2
 """Of MLflow's first user, and the one in which RDS keeps the password of the database."""
 

@@ -86,6 +86,10 @@ class PoolSpec(Model):
     preference: int = 0
     """Jobs try pools of a lower number first; among equals the cheapest that fits, by the price of a node."""
 
+    own_queue: bool = False
+    """Whether jobs get the pool only through the queue of its name, and never because others are full: for
+    machines that are too dear for whatever fits. A job names it in the label `kueue.x-k8s.io/queue-name`."""
+
 
 class SystemPoolSpec(Model):
     """CPU nodes for what runs the cluster: add-ons, Kueue, MLflow."""

@@ -66,7 +66,7 @@ class TrackingSpec(Model):
 
 
 class TeamSpec(Model):
-    """A team: its namespace, its queue, its share and its budget."""
+    """A team: its namespace, its queue, its share and its members."""
 
     name: Annotated[str, Field(min_length=1, max_length=60)]
     """The team's own name; namespace and queue are its DNS form (`Vision Lab` becomes `vision-lab`)."""
@@ -85,9 +85,6 @@ class TeamSpec(Model):
     """Name of the team's folder in buckets and file systems; null: after the team. A team that gets another
     name keeps its data when this says its old folder."""
 
-    monthly_budget_usd: Usd
-    """Monthly budget of the team; alarms at 50, 80 and 100 %."""
-
     @property
     def data_folder(self) -> str:
         """The team's folder. Raises ValueError when its name holds no letter or digit."""
@@ -98,7 +95,8 @@ class BudgetSpec(Model):
     """The budget of the whole stack."""
 
     monthly_usd: Usd
-    """Monthly budget; alarms at 50, 80 and 100 % of actual and at 100 % of forecast cost."""
+    """Monthly budget; alarms at 50, 80 and 100 % of actual and at 100 % of forecast cost. Teams have none of
+    their own: they share nodes, which no bill divides. What limits a team is its share of the pools."""
 
     alert_emails: Annotated[tuple[Email, ...], Field(min_length=1)]
     """Addresses that get the alarms."""

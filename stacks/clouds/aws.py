@@ -1,4 +1,4 @@
-"""AWS: one EKS cluster with GPU pools, buckets, file systems, tracking and budgets."""
+"""AWS: one EKS cluster with GPU pools, buckets, file systems, tracking and a budget."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -36,7 +36,6 @@ from stacks.parts import (
     Pools,
     ServiceAccount,
     SharedFolder,
-    Spend,
     Store,
     TeamData,
     Tracking,
@@ -299,21 +298,18 @@ class AwsCloud:
         """Access entries; for each team a role, and an access point to its home."""
         return teams_on_aws(self._spec, cluster.eks, store.tiers, store.checkpoints, self._on_aws)
 
-    def spend(self) -> Spend:
+    def budget(self) -> pulumi.Output[str]:
         """AWS Budgets and Cost Anomaly Detection."""
         wanted = self._spec.budget
         args: AwsBudgetArgs = {
             "stack_tag_key": f"{TAG_PREFIX}:stack",
             "stack_tag_value": self._spec.name,
-            "team_tag_key": f"{TAG_PREFIX}:team",
             "monthly_limit_usd": wanted.monthly_usd,
-            "teams": {team.name: team.monthly_budget_usd for team in self._spec.teams},
             "alert_emails": wanted.alert_emails,
         }
         if wanted.anomaly_usd is not None:
             args["anomaly_threshold_usd"] = wanted.anomaly_usd
-        budget = AwsBudget(f"{self._spec.name}-budget", args, self._on_aws)
-        return Spend(budgets=budget.budget_names, alarm_topic=budget.topic_arn)
+        return AwsBudget(f"{self._spec.name}-budget", args, self._on_aws).budget_name
 
     def validation(self, cluster: EksCluster, pods: ServiceAccount) -> ValidationAccess:
         """With a schedule, a topic, and a role that may publish to it."""

@@ -134,5 +134,6 @@ def pool_record(pool: PoolSpec, labels: Mapping[str, str], *, region: str, efa_d
         usd_per_hour=usd_per_hour,
         next_usd_per_hour=0.0 if isinstance(pool.purchase, Reserved | Block) else usd_per_hour,
         preference=pool.preference,
+        own_queue=pool.own_queue,
         facts=known,
     )

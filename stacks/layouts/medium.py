@@ -1,4 +1,4 @@
-"""The medium profile: one Kubernetes cluster with GPU pools, shared storage, queues, tracking and budgets."""
+"""The medium profile: one Kubernetes cluster with pools, shared storage, queues, tracking and a budget."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -34,7 +34,7 @@ def medium(cloud: ClusterCloud[ClusterT, StoreT], spec: StackSpec) -> dict[str, 
     )
     visitors(spec, cluster, tracking)
     login = logins(spec, cluster, queueing, tracking)
-    spend = cloud.spend()
+    budget = cloud.budget()
     smoke: Sequence[Mapping[str, Any]] = ()
     if spec.smoke.enabled:
         smoke = validations(
@@ -46,7 +46,7 @@ def medium(cloud: ClusterCloud[ClusterT, StoreT], spec: StackSpec) -> dict[str, 
             queueing=queueing,
             login=login.secret,
             access=cloud.validation(cluster, PODS),
-            # Not the budgets: an account that may not have one can train all the same.
+            # Not the budget: an account that may not have one can train all the same.
             after=[accelerators, store.ready, *pools.ready],
         )
     return {
@@ -65,8 +65,7 @@ def medium(cloud: ClusterCloud[ClusterT, StoreT], spec: StackSpec) -> dict[str, 
         "artifact_uri": store.artifact_uri,
         "pools": list(pools.by_name),
         "teams": teams,
-        "budgets": spend.budgets,
-        "alarm_topic": spend.alarm_topic,
+        "budget": budget,
         "smoke": smoke,
     }
 
@@ -97,6 +96,7 @@ def _flavor(name: str, pool: Pool) -> FlavorArgs:
         "memory_gib": pool.offer["memory_gib"],
         "gpus": pool.offer["gpus"],
         "preference": pool.preference,
+        "own_queue": pool.own_queue,
     }
     if pool.next_usd_per_hour is not None:
         flavor["usd_per_hour"] = pool.next_usd_per_hour

@@ -93,8 +93,9 @@ def test_what_costs_by_use_is_named_with_its_rate(dev: StackSpec) -> None:
     names = [use.name for use in estimate.not_priced]
     assert "home directories" not in names
     # No source gives what these cost there; what the sum has is only what is known.
-    assert names[:3] == [
+    assert names[:4] == [
         "GPU pool l4 (g6.2xlarge, spot)",
+        "CPU pool cpu (m6i.4xlarge, on_demand)",
         "system pool (m6i.xlarge)",
         "FSx for Lustre (4800 GiB, 125 MB/s per TiB)",
     ]

@@ -94,7 +94,7 @@ WILD: dict[str, st.SearchStrategy[Any]] = {
     "teams.0.name": st.sampled_from(["ML Team", "team 1", "Équipe", "!!", "x" * 60]),
     "teams.0.weight": st.sampled_from([0, 0.0001, 0.001, 1000, 5000, float("inf"), float("nan")]),
     "teams.0.gpus": st.dictionaries(st.sampled_from(["p0", "p1", "none"]), st.integers(-1, 64), max_size=2),
-    "teams.0.monthly_budget_usd": st.sampled_from([0, 0.5, 1e4, 1e9, float("inf")]),
+    "budget.monthly_usd": st.sampled_from([0, 0.5, 1e4, 1e9, float("inf")]),
     "budget.alert_emails": st.lists(st.sampled_from(["a@example.com", "b@example.com", "none"]), max_size=3),
     "budget.anomaly_usd": st.sampled_from([0, 1, float("inf")]),
     "smoke.pools": st.lists(st.sampled_from(["p0", "p1", "p2", "none"]), max_size=3),
@@ -174,7 +174,6 @@ def stack_files(draw: st.DrawFn) -> Values:
                 "name": f"Team {index}",
                 "gpus": {name: draw(st.integers(0, gpus // teams)) for name, gpus in free.items()},
                 "weight": draw(st.floats(0.001, 1000)),
-                "monthly_budget_usd": 1000,
             }
             for index in range(teams)
         ],

@@ -70,7 +70,7 @@ def test_each_pool_has_a_run_of_its_own_and_nodes_for_it() -> None:
         for row in flavor["resources"]
         if row["name"] == "nvidia.com/gpu"
     }
-    assert gpus == {"a100": "16", "l4": "2"}
+    assert gpus == {"a100": "16", "l4": "2", "cpu": "0"}
     assert told["l4"]["schedule"] == "smoke-schedule-l4"
 
 
@@ -85,7 +85,7 @@ def test_each_pool_has_a_run_of_its_own_and_nodes_for_it() -> None:
 def test_pools_that_people_train_on_are_validated(purposes: tuple[str, ...], validated: list[str]) -> None:
     def change(spec: Any) -> None:
         larger(spec)
-        for pool, purpose in zip(spec["layout"]["pools"], purposes, strict=True):
+        for pool, purpose in zip(spec["layout"]["pools"][:2], purposes, strict=True):
             pool["purpose"] = purpose
 
     assert list(stack_spec(PAIR, change).validated) == validated

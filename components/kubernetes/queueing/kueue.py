@@ -17,7 +17,8 @@ from components.kubernetes.queueing.quotas import (
     TeamArgs,
     allot,
 )
-from infra.naming import flavor_name, team_namespace
+from infra.catalog.kubernetes.kueue import DEFAULT_QUEUE
+from infra.naming import flavor_name, pool_queue, team_namespace
 
 API_VERSION = "kueue.x-k8s.io/v1beta2"
 COHORT = "trainstack"
@@ -26,9 +27,6 @@ GATE_QUEUE = "smoke"
 SCHEDULE_QUEUE = "smoke-schedule"
 GATE_NAMESPACE = "trainstack-smoke"
 TEAM_LABEL = "trainstack.dev/team"
-# Kueue gives a job without a queue label the LocalQueue of this name (pkg/controller/constants/constants.go),
-# so the easy way is the accounted way.
-DEFAULT = "default"
 QUEUE_NAME_LABEL = "kueue.x-k8s.io/queue-name"
 PRIORITY_LABEL = "kueue.x-k8s.io/priority-class"
 # The taint of every node with GPUs.
@@ -64,7 +62,7 @@ PRIORITIES = (
     Priority("production", 1_000, "Runs whose result goes to production or has a deadline."),
     # 0 is what Kueue gives a job without a class (pkg/constants/constants.go, `DefaultPriority`). The feature
     # WorkloadPriorityClassDefaulting, by which it would look for a class of this name, is alpha in 0.19.
-    Priority(DEFAULT, 0, "What a job has that names no class."),
+    Priority("default", 0, "What a job has that names no class."),
     Priority("sweep", -10, "Sweeps and other work that checkpoints and can wait; makes way first."),
     # It owns its quota, so no job takes it away. It takes that back only from what ranks below.
     Priority(VALIDATION, -20, "The validation that gates a deploy; waits for the work of teams."),
@@ -115,6 +113,8 @@ def priority_classes() -> Iterator[Body]:
 def queues(args: Sequence[FlavorArgs], teams: Sequence[TeamArgs], gate: GateArgs) -> Iterator[Body]:
     """The cohort, and one ClusterQueue with one LocalQueue for the gate and for every team.
 
+    A team has one more of both for each flavor with a queue of its own; its weight counts in each apart.
+
     The gate owns the quota that a validation of each of its pools needs, so that none waits for another one,
     lends it out while none runs, and borrows nothing. It
     waits for the jobs of teams that borrowed it, and nothing more is lent meanwhile; with `drain` it takes
@@ -128,9 +128,17 @@ def queues(args: Sequence[FlavorArgs], teams: Sequence[TeamArgs], gate: GateArgs
         yield _schedule_queue(args, allotment)
         yield _local_queue(GATE_NAMESPACE, SCHEDULE_QUEUE, SCHEDULE_QUEUE)
     for team in teams:
-        name = team_namespace(team["name"])
-        yield _team_queue(args, team, allotment)
-        yield _local_queue(name, DEFAULT, name)
+        namespace = team_namespace(team["name"])
+        yield _team_queue(namespace, [flavor for flavor in args if not _alone(flavor)], team, allotment)
+        yield _local_queue(namespace, DEFAULT_QUEUE, namespace)
+        for flavor in filter(_alone, args):
+            name = pool_queue(team["name"], flavor["name"])
+            yield _team_queue(name, [flavor], team, allotment)
+            yield _local_queue(namespace, flavor_name(flavor["name"]), name)
+
+
+def _alone(flavor: FlavorArgs) -> bool:
+    return flavor.get("own_queue", False)
 
 
 def _gate_queue(args: Sequence[FlavorArgs], allotment: Allotment, *, drain: bool) -> Body:
@@ -170,7 +178,7 @@ def _schedule_queue(args: Sequence[FlavorArgs], allotment: Allotment) -> Body:
     return _object("ClusterQueue", {"name": SCHEDULE_QUEUE}, spec)
 
 
-def _team_queue(args: Sequence[FlavorArgs], team: TeamArgs, allotment: Allotment) -> Body:
+def _team_queue(name: str, args: Sequence[FlavorArgs], team: TeamArgs, allotment: Allotment) -> Body:
     spec = {
         "cohortName": COHORT,
         "namespaceSelector": {"matchLabels": {TEAM_LABEL: team_namespace(team["name"])}},
@@ -182,7 +190,7 @@ def _team_queue(args: Sequence[FlavorArgs], team: TeamArgs, allotment: Allotment
         "fairSharing": {"weight": f"{team['weight']:.3f}".rstrip("0").rstrip(".")},
         "resourceGroups": _groups(args, allotment.teams[team["name"]]),
     }
-    return _object("ClusterQueue", {"name": team_namespace(team["name"])}, spec)
+    return _object("ClusterQueue", {"name": name}, spec)
 
 
 def _local_queue(namespace: str, name: str, cluster_queue: str) -> Body:
@@ -190,7 +198,7 @@ def _local_queue(namespace: str, name: str, cluster_queue: str) -> Body:
 
 
 def _groups(args: Sequence[FlavorArgs], quota: Mapping[str, Resources]) -> list[Body]:
-    """One resource group over all flavors: a job gets all its resources from one pool.
+    """One resource group over the flavors: a job gets all its resources from one pool.
 
     Resources that no job may ask for are left out; one that is asked for and not covered keeps a job waiting.
     """

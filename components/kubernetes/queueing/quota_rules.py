@@ -13,6 +13,9 @@ def check(flavors: Sequence[FlavorArgs], teams: Sequence[TeamArgs], gate: GateAr
     problems = [
         *kueue.pool_count_problems("flavors", len(flavors)),
         *kueue.name_problems("flavors", [flavor["name"] for flavor in flavors], flavor_name),
+        *kueue.own_queue_problems(
+            "flavors", [(flavor["name"], flavor.get("own_queue", False)) for flavor in flavors]
+        ),
         *kueue.name_problems("teams", [team["name"] for team in teams], team_namespace),
         *(problem for index, flavor in enumerate(flavors) for problem in _flavor_problems(index, flavor)),
         *(problem for index, team in enumerate(teams) for problem in _team_problems(index, team, flavors)),

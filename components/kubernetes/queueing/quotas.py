@@ -29,6 +29,8 @@ class FlavorArgs(NodeOffer):
     preference: NotRequired[int]
     """Jobs try flavors of a lower number first, whatever they cost; default 0. Among equals those without
     GPUs come first, then the cheapest."""
+    own_queue: NotRequired[bool]
+    """Whether jobs are given the flavor only through the queue of its name; default False."""
     topology: NotRequired[Sequence[str]]
     """Node labels from the widest network layer to the narrowest, for topology-aware placement."""
     fixed_size: NotRequired[bool]

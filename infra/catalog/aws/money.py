@@ -14,7 +14,9 @@ def amount_problems(path: str, usd: float) -> Iterator[Problem]:
 
 
 def email_problems(path: str, addresses: Sequence[str]) -> Iterator[Problem]:
-    """The addresses of an alarm: few, and each once."""
+    """The addresses of an alarm: some, few, and each once."""
+    if not addresses:
+        yield Problem(path, 0, "the alarm would reach nobody", "Name an address.")
     for problem in facts.limits["budget_emails"].problems(path, len(addresses)):
         yield Problem(path, len(addresses), problem.rule, "Use the address of a mailing list.")
     if len(set(addresses)) < len(addresses):

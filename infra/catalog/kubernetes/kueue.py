@@ -6,6 +6,9 @@ from infra.catalog.kubernetes import limits
 from infra.errors import Problem
 
 HOSTNAME_LABEL = "kubernetes.io/hostname"
+# Kueue gives a job without a queue label the LocalQueue of this name (pkg/controller/constants/constants.go,
+# v0.19.2): the easy way is the accounted way.
+DEFAULT_QUEUE = "default"
 
 
 def weight_problems(path: str, weight: float) -> Iterator[Problem]:
@@ -37,6 +40,20 @@ def name_problems(path: str, names: Sequence[str], become: Callable[[str], str])
 def pool_count_problems(path: str, count: int) -> Iterator[Problem]:
     """How many pools one cohort of queues covers."""
     yield from limits["kueue_flavors"].problems(path, count)
+
+
+def own_queue_problems(path: str, pools: Sequence[tuple[str, bool]]) -> Iterator[Problem]:
+    """Which pools have a queue of their own, of which each has the name and whether it has one.
+
+    `path` is that of the list; problems are at `path` and at `path[index].name`.
+    """
+    if pools and all(own for _, own in pools):
+        rule = "every pool has a queue of its own: jobs that name no queue could run nowhere"
+        yield Problem(path, len(pools), rule, "Leave one pool without a queue of its own.")
+    for index, (name, own) in enumerate(pools):
+        if own and name == DEFAULT_QUEUE:
+            rule = "is the queue of jobs that name none"
+            yield Problem(f"{path}[{index}].name", name, rule, "Choose another name, or no queue of its own.")
 
 
 def topology_problems(path: str, levels: Sequence[str], *, fixed_size: bool) -> Iterator[Problem]:

@@ -8,6 +8,7 @@ from typing import Final
 
 from infra.preflight.answers import Answer, State
 from infra.preflight.aws import (
+    alerts,
     identity,
     money,
     permissions,
@@ -35,6 +36,7 @@ CHECKS: Final[Mapping[str, Check]] = {
     "aws-cli": way_in.program,
     "cost-anomalies": money.anomalies,
     "cost-tags": money.tags,
+    "alert-mail": alerts.mail,
 }
 
 

@@ -34,7 +34,7 @@ def anomalies(account: Account) -> Iterator[Answer]:
 
 
 def tags(account: Account) -> Iterator[Answer]:
-    """The tag of the stack is activated for cost allocation: without it, budgets read 0 for ever."""
+    """The tag of the stack is activated for cost allocation: without it, the budget reads 0 for ever."""
     try:
         found = account.client("ce").list_cost_allocation_tags(TagKeys=[STACK_TAG], Type="UserDefined")
     except ClientError as error:
@@ -49,7 +49,7 @@ def tags(account: Account) -> Iterator[Answer]:
         said = f"nothing has carried the tag {STACK_TAG} yet: AWS offers it about a day after the deployment"
         yield Answer("cost-tags", State.NOTE, said, f"Then: {_ACTIVATE}")
     elif rows[0]["Status"] != "Active":
-        said = f"the tag {STACK_TAG} is not activated: budgets read 0"
+        said = f"the tag {STACK_TAG} is not activated: the budget reads 0"
         yield Answer("cost-tags", State.SHORT, said, _ACTIVATE)
     else:
         yield Answer("cost-tags", State.READY, f"{STACK_TAG} is activated")

@@ -50,13 +50,11 @@ def log_retention(spec: StackSpec, _: AwsSpec) -> Iterator[Problem]:
     yield from facts.limits["log_retention_days"].problems("data.log_retention_days", days)
 
 
-def budgets(spec: StackSpec, _: AwsSpec) -> Iterator[Problem]:
+def budget(spec: StackSpec, _: AwsSpec) -> Iterator[Problem]:
     """Amounts and addresses are such that AWS Budgets takes them."""
     yield from money.amount_problems("budget.monthly_usd", spec.budget.monthly_usd)
     if spec.budget.anomaly_usd is not None:
         yield from money.amount_problems("budget.anomaly_usd", spec.budget.anomaly_usd)
-    for index, team in enumerate(spec.teams):
-        yield from money.amount_problems(f"teams[{index}].monthly_budget_usd", team.monthly_budget_usd)
     yield from money.email_problems("budget.alert_emails", spec.budget.alert_emails)
 
 
@@ -197,7 +195,7 @@ RULES: tuple[Rule, ...] = (
     members,
     endpoints,
     log_retention,
-    budgets,
+    budget,
 )
 MEDIUM_RULES: tuple[MediumRule, ...] = (
     zones,

@@ -43,16 +43,6 @@ def team_folders(spec: StackSpec) -> Iterator[Problem]:
             yield Problem(f"teams[{index}].folder", team.data_folder, rule, fix)
 
 
-def budgets(spec: StackSpec) -> Iterator[Problem]:
-    """Team budgets fit into the budget of the stack."""
-    total = sum(team.monthly_budget_usd for team in spec.teams)
-    if total > spec.budget.monthly_usd:
-        rule = (
-            f"team budgets add up to {total:,.0f} USD, more than the stack's {spec.budget.monthly_usd:,.0f}"
-        )
-        yield Problem("budget.monthly_usd", spec.budget.monthly_usd, rule, "Raise it or lower team budgets.")
-
-
 def accepted_verdicts(spec: StackSpec) -> Iterator[Problem]:
     """A passed validation opens the gate."""
     if "PASS" not in spec.smoke.accept:
@@ -81,7 +71,6 @@ RULES: tuple[Rule, ...] = (
     team_names,
     team_members,
     team_folders,
-    budgets,
     accepted_verdicts,
     smoke_schedule,
 )

@@ -56,9 +56,11 @@ def sizes(_: StackSpec, layout: MediumLayout) -> Iterator[Problem]:
 
 
 def pool_names(_: StackSpec, layout: MediumLayout) -> Iterator[Problem]:
-    """Each pool has a name of its own, and one set of queues covers them all."""
+    """Each pool has a name of its own, one set of queues covers them all, and one takes every job."""
     yield from kueue.name_problems("layout.pools", [pool.name for pool in layout.pools], flavor_name)
     yield from kueue.pool_count_problems("layout.pools", len(layout.pools))
+    own = [(pool.name, pool.own_queue) for pool in layout.pools]
+    yield from kueue.own_queue_problems("layout.pools", own)
 
 
 def weights(spec: StackSpec, _: MediumLayout) -> Iterator[Problem]:

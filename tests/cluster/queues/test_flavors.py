@@ -2,7 +2,8 @@
 
 import pytest
 
-from components.kubernetes.queueing.quotas import TeamArgs
+from components.kubernetes.queueing.kueue import QUEUE_NAME_LABEL
+from components.kubernetes.queueing.quotas import FlavorArgs, TeamArgs
 from rehearsal.controlplane.api import Api
 from tests.cluster.queues.lab import flavor, machines, queues
 
@@ -49,6 +50,25 @@ def test_a_job_with_one_gpu_takes_the_cheapest_flavor_that_fits(api: Api) -> Non
             assert lab.flavor(f"tune-{index}") == "l4"
         lab.submit("Research", "train", gpus=8)
         assert lab.flavor("train") == "a100"
+
+
+def test_an_expensive_pool_is_reached_only_through_its_queue(api: Api) -> None:
+    pools: list[FlavorArgs] = [{**A100, "own_queue": True}, L4, CPU]
+    with machines(api, pools, MACHINES), queues(api, pools, RESEARCH) as lab:
+        lab.submit("Applied ML", "prepare")
+        lab.submit("Applied ML", "evaluate", gpus=1)
+        assert (lab.flavor("prepare"), lab.flavor("evaluate")) == ("cpu", "l4")
+        # The owner of idle A100 waits like everybody else when the last of the eight L4 is taken.
+        lab.submit("Research", "tune", gpus=1, pods=7)
+        assert lab.flavor("tune") == "l4"
+        lab.submit("Research", "more", gpus=1)
+        assert "in flavor l4" in lab.refusal("more") and "a100" not in lab.refusal("more")
+        # Who names the queue gets the pool, the owner of none of it too.
+        lab.submit("Applied ML", "train", gpus=8, labels={QUEUE_NAME_LABEL: "a100"})
+        assert lab.flavor("train") == "a100"
+        assert lab.nodes("train")[0].startswith("a100-")
+        lab.submit("Research", "report", labels={QUEUE_NAME_LABEL: "a100"})
+        assert "untolerated taint" in lab.refusal("report")
 
 
 def test_a_job_that_asks_for_gpus_and_tolerates_none_is_told(api: Api) -> None:

@@ -20,8 +20,8 @@ EXPORTED = StackOutputs(
     stack="dev", cloud="aws", region="us-east-1", profile="medium", owner="a@example.com", cost_center="c",
     cluster_name="dev", kubeconfig=json.dumps(CONFIG), mlflow_url="http://m", mlflow_admin_secret="arn:a",
     checkpoint_uri="s3://c", dataset_uri="s3://d", artifact_uri="s3://a", pools=("a100",),
-    teams=(Team(name="Vision Lab", namespace="team-vision-lab", queue="default"),), budgets=(),
-    alarm_topic="arn:t", smoke=(),
+    teams=(Team(name="Vision Lab", namespace="team-vision-lab", queue="default"),),
+    budget="dev-budget-monthly", smoke=(),
 )  # fmt: skip
 SECRET = {"data": {key: base64.b64encode(text.encode()).decode() for key, text in (
     ("MLFLOW_TRACKING_USERNAME", "team-vision-lab"), ("MLFLOW_TRACKING_PASSWORD", "s3cret-word"),

@@ -44,7 +44,7 @@ def test_it_tells_what_is_newer_and_what_taking_it_would_drain() -> None:
     done = CliRunner().invoke(app, ["versions", "-s", "dev-aws"])
     assert done.exit_code == 0, done.output
     said = lines(done.output)
-    nodes = "every node of system (2 to 6), a100 (0 to 4), l4 (0 to 8)"
+    nodes = "every node of system (2 to 6), a100 (0 to 4), l4 (0 to 8), cpu (0 to 4)"
     assert f"1.35.6-20260714        1.35.9-20261101  drains {nodes}" in said["node image"]
     assert f"drains {nodes}, after the control plane" in said["Kubernetes control"]
     assert "v1.14.2-eksbuild.9  drains nothing" in said["add-on coredns"]

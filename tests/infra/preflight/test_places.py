@@ -10,7 +10,7 @@ from tests.infra.preflight.asking import ZONES, Cloud, account, asked, states
 
 ALL = [
     (machine, key)
-    for machine in ("m6i.xlarge", "g6.2xlarge", "p4d.24xlarge")
+    for machine in ("m6i.xlarge", "m6i.4xlarge", "g6.2xlarge", "p4d.24xlarge")
     for key in ZONES.values()
     if (machine == "p4d.24xlarge") <= (key == "use1-az1")
 ]

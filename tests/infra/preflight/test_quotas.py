@@ -18,7 +18,7 @@ ALLOWED = {
     "elastic_ips": 5.0,
     "eks_clusters": 100.0,
     "lustre_persistent_2_gib": 100800.0,
-    "ec2_on_demand_standard": 64.0,
+    "ec2_on_demand_standard": 128.0,
     "network_interfaces": 5000.0,
     "ec2_on_demand_p": 0.0,
     "ebs_gp3_tib": 50.0,
@@ -63,12 +63,15 @@ def room(cloud: Cloud) -> dict[str, Answer]:
 
 
 def test_pools_count_at_their_largest_though_they_start_at_none() -> None:
-    wanted = {demand.key: demand.amount for demand in needs(account(Cloud()).spec).most}
+    most = needs(account(Cloud()).spec).most
+    wanted = {demand.key: demand.amount for demand in most}
     assert wanted["ec2_on_demand_p"] == 4 * 96  # p4d.24xlarge
     assert wanted["ec2_spot_g"] == 8 * 8  # g6.2xlarge
+    processors = [one.amount for one in most if one.key == "ec2_on_demand_standard"]
+    assert processors == [6 * 4, 4 * 16]  # m6i.xlarge of the system, m6i.4xlarge
     assert wanted["lustre_persistent_2_gib"] == 4800
-    interfaces = [one.amount for one in needs(account(Cloud()).spec).most if one.key == "network_interfaces"]
-    assert interfaces == [6, 4 * 4, 8]  # four EFA devices per p4d.24xlarge
+    interfaces = [one.amount for one in most if one.key == "network_interfaces"]
+    assert interfaces == [6, 4 * 4, 8, 4]  # four EFA devices per p4d.24xlarge
 
 
 def test_a_deployment_takes_the_nodes_of_its_validation() -> None:
@@ -156,6 +159,7 @@ def test_what_is_left_is_the_quotas_without_what_others_use() -> None:
 
 def test_a_pool_without_gpus_takes_processors_too() -> None:
     shipped = read(CONFIG / f"Pulumi.{STACK}.yaml", "f")["config"]["trainstack:spec"]["layout"]["pools"]
-    cpu = {**shipped[1], "name": "cpu", "machine": "m7i.4xlarge", "max_nodes": 3}
-    wanted = {one.key: one.amount for one in needs(account(Cloud(), layout__pools=[*shipped, cpu]).spec).most}
+    more = {**shipped[1], "name": "spare", "machine": "m7i.4xlarge", "max_nodes": 3}
+    spec = account(Cloud(), layout__pools=[*shipped, more]).spec
+    wanted = {one.key: one.amount for one in needs(spec).most}
     assert wanted["ec2_spot_standard"] == 3 * 16

@@ -33,7 +33,7 @@ def values() -> Values:
                 "admin_arns": ["arn:aws:iam::123456789012:role/platform"],
             },
             "data": {"shared_fs": None},
-            "teams": [{"name": "Research", "gpus": {"a100": 8}, "monthly_budget_usd": 1000}],
+            "teams": [{"name": "Research", "gpus": {"a100": 8}}],
             "budget": {"monthly_usd": 5000, "alert_emails": ["a@example.com"]},
             "tracking": {"image": "registry.example.com/mlflow" + digest},
             "smoke": {"image": "registry.example.com/torch" + digest},

@@ -115,7 +115,7 @@ def test_explain_names_near_keys(values: Values) -> None:
 def test_the_shipped_environment_loads() -> None:
     loaded = stackspec.load_file("dev-aws")
     assert isinstance(loaded.spec.layout, MediumLayout)
-    assert {pool.name for pool in loaded.spec.layout.pools} == {"a100", "l4"}
+    assert {pool.name for pool in loaded.spec.layout.pools} == {"a100", "l4", "cpu"}
 
 
 def test_the_wrong_arm_of_a_union_is_named_with_the_arm_that_has_the_key(values: Values) -> None:

@@ -65,8 +65,8 @@ BROKEN: dict[str, tuple[Any, ...]] = {
     ),
     "more at least than at most": (("layout", "pools", 0, "min_nodes"), 5, "layout.pools[0].min_nodes"),
     "a budget of nothing": (("budget", "monthly_usd"), 0, "budget.monthly_usd"),
-    "a negative budget": (("teams", 0, "monthly_budget_usd"), -1, "teams[0].monthly_budget_usd"),
-    "teams that outspend the stack": (("teams", 0, "monthly_budget_usd"), 9999, "budget.monthly_usd"),
+    "a budget of a team": (("teams", 0, "monthly_budget_usd"), 1, "teams[0].monthly_budget_usd"),
+    "no pool for jobs that name no queue": (("layout", "pools", 0, "own_queue"), True, "layout.pools"),
     "a quota on no pool": (("teams", 0, "gpus"), {"h100": 1}, "teams[0].gpus.h100"),
     "quotas beyond the pool": (("teams", 0, "gpus"), {"a100": 17}, "layout.pools[0].max_nodes"),
     "a smoke test on no pool": (("smoke", "pools"), ["a100", "h100"], "smoke.pools[1]"),
@@ -128,16 +128,16 @@ BROKEN: dict[str, tuple[Any, ...]] = {
     "a member of two teams": (
         ("teams",),
         [
-            {"name": "A", "gpus": {}, "monthly_budget_usd": 1, "members": [_ADA]},
-            {"name": "B", "gpus": {}, "monthly_budget_usd": 1, "members": [_ADA]},
+            {"name": "A", "gpus": {}, "members": [_ADA]},
+            {"name": "B", "gpus": {}, "members": [_ADA]},
         ],
         "teams[1].members[0]",
     ),
     "a folder of two teams": (
         ("teams",),
         [
-            {"name": "Vision", "gpus": {}, "monthly_budget_usd": 1},
-            {"name": "Video", "gpus": {}, "monthly_budget_usd": 1, "folder": "vision"},
+            {"name": "Vision", "gpus": {}},
+            {"name": "Video", "gpus": {}, "folder": "vision"},
         ],
         "teams[1].folder",
     ),

@@ -11,7 +11,7 @@ def _first_pool(**values: Any) -> Edit:
 
 
 def _team_added(spec: Any) -> None:
-    spec["teams"].append({"name": "Robotics", "gpus": {"a100": 0, "l4": 0}, "monthly_budget_usd": 3000})
+    spec["teams"].append({"name": "Robotics", "gpus": {"a100": 0, "l4": 0}})
 
 
 def quickly(spec: Any) -> None:

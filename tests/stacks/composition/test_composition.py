@@ -6,6 +6,7 @@
 import datetime
 import functools
 import importlib
+import json
 
 import pytest
 
@@ -89,6 +90,37 @@ def test_the_estimate_counts_what_the_graph_has(pair: Pair, name: str) -> None:
     }
     told = {name.rpartition("(")[2].partition(" ")[0] for name in names if name.startswith("root disks")}
     assert told == {str(size) for size in sizes}
+
+
+@pytest.mark.parametrize(("pair", "name"), ALL)
+def test_what_an_alarm_watches_costs_money_and_somebody_hears_of_it(pair: Pair, name: str) -> None:
+    graph = variant(pair, name)
+    defaults = graph.find("providers:aws")["defaultTags"]
+    everywhere = (json.loads(defaults) if isinstance(defaults, str) else defaults)["tags"]
+    machines = [
+        {made["resourceType"]: made["tags"] for made in template["tagSpecifications"]}
+        for template in graph.all("LaunchTemplate").values()
+    ]
+    watched = [
+        value.removeprefix("user:").split("$")
+        for budget in graph.all("Budget").values()
+        for row in budget["costFilters"]
+        for value in row["values"]
+    ]
+    for monitor in graph.all("AnomalyMonitor").values():
+        tags = json.loads(monitor["monitorSpecification"])["Tags"]
+        watched += [[tags["Key"], value] for value in tags["Values"]]
+    assert watched
+    for key, value in watched:
+        assert everywhere[key] == value
+        assert [one["instance"][key] for one in machines] == [value] * len(machines)
+        assert [one["volume"][key] for one in machines] == [value] * len(machines)
+    for budget in graph.all("Budget").values():
+        assert "filterExpression" not in budget
+        assert all(told["subscriberEmailAddresses"] for told in budget["notifications"])
+    assert all(told["subscribers"] for told in graph.all("AnomalySubscription").values())
+    heard = {told["topic"].rpartition(":")[2] for told in graph.all("TopicSubscription").values()}
+    assert heard == set(graph.all("Topic"))
 
 
 @pytest.mark.parametrize("token", durations())

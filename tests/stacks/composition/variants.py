@@ -37,17 +37,8 @@ def _third_pool(spec: Any) -> None:
     pools.append({**pools[0], "name": "fine-tuning", "purpose": "fine_tuning", "rdma": False})
 
 
-def _cpu_pool(spec: Any) -> None:
-    pools = spec["layout"]["pools"]
-    pools.append(
-        {
-            **pools[1],
-            "name": "cpu",
-            "machine": "m6i.4xlarge",
-            "purpose": "data",
-            "purchase": {"kind": "on_demand"},
-        }
-    )
+def _no_cpu_pool(spec: Any) -> None:
+    assert spec["layout"]["pools"].pop()["name"] == "cpu"
 
 
 MEDIUM_AWS: dict[str, Change] = {
@@ -63,7 +54,8 @@ MEDIUM_AWS: dict[str, Change] = {
     "block": _block,
     "no-rdma": _first_pool(rdma=False),
     "third-pool": _third_pool,
-    "cpu-pool": _cpu_pool,
+    "no-cpu-pool": _no_cpu_pool,
+    "shared-queue": _first_pool(own_queue=False),
     "nat-per-zone": _merged({"on": {"nat": "per_zone"}}),
     "private-api": _merged({"layout": {"api_access": []}}),
     "anomalies-watched": _merged({"budget": {"anomaly_usd": 500}}),

@@ -14,6 +14,7 @@ import yaml
 from components.kubernetes.charts import charts
 from components.kubernetes.queueing import kueue, kueue_values
 from components.kubernetes.queueing.quotas import FlavorArgs
+from infra.naming import pool_queue
 from tests.components.kubernetes.queueing.pools import GATE, cpu_flavor, gpu_flavor, teams
 
 # The labels of EKS for the switches above a node.
@@ -226,6 +227,33 @@ def test_jobs_try_the_cheapest_flavor_first() -> None:
     ]  # fmt: skip
     assert order(gate, dear, {**spot, "usd_per_hour": 32.77}) == ["dear", "spot", "a100"], "declared order"
     assert order(gate, dear, {**spot, "preference": 1}, cheap) == ["cheap", "dear", "a100", "spot"]
+
+
+def test_a_flavor_with_a_queue_of_its_own_is_in_no_other_queue_of_a_team() -> None:
+    dear: FlavorArgs = {**gpu_flavor("H100 block", adapters=32), "own_queue": True}
+    queues = by_name("ClusterQueue", [gpu_flavor(), dear, cpu_flavor()])
+    own, shared = queues["team-research-dev--h100-block"]["spec"], queues["team-research-dev"]["spec"]
+    flavors = {
+        name: [flavor["name"] for group in spec["resourceGroups"] for flavor in group["flavors"]]
+        for name, spec in {"own": own, "shared": shared, "gate": queues["smoke"]["spec"]}.items()
+    }
+    assert flavors == {
+        "own": ["h100-block"], "shared": ["cpu", "a100"], "gate": ["cpu", "a100", "h100-block"],
+    }  # fmt: skip
+    keys = own.keys() - {"resourceGroups"}
+    assert {key: own[key] for key in keys} == {key: shared[key] for key in keys}
+    local = [body for body in bodies([gpu_flavor(), dear]) if body["kind"] == "LocalQueue"]
+    doors = {
+        body["metadata"]["name"]: body["spec"]["clusterQueue"]
+        for body in local
+        if body["metadata"]["namespace"] == "team-research-dev"
+    }
+    assert doors == {"default": "team-research-dev", "h100-block": "team-research-dev--h100-block"}
+
+
+def test_names_of_queues_stay_labels_however_long_those_of_team_and_pool_are() -> None:
+    names = {pool_queue("x" * 60, f"{'y' * 60}{end}") for end in "ab"}
+    assert len(names) == 2 and max(map(len, names)) == 63
 
 
 def test_a_team_borrows_before_it_pays_more_and_pays_more_before_it_preempts() -> None:

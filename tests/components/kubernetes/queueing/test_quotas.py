@@ -141,6 +141,8 @@ BAD: list[tuple[str, dict[str, Any]]] = [
     ("flavors[0].nodes", {"flavors": [gpu_flavor(nodes=0)]}),
     ("flavors[0].node_labels", {"flavors": [{**gpu_flavor(), "node_labels": {}}]}),
     ("flavors[1].name", {"flavors": [gpu_flavor(), gpu_flavor("A100")]}),
+    ("flavors", {"flavors": [{**gpu_flavor(), "own_queue": True}]}),
+    ("flavors[0].name", {"flavors": [{**gpu_flavor("default"), "own_queue": True}, gpu_flavor()]}),
     ("flavors[0].topology", {"flavors": [{**gpu_flavor(), "topology": ["a"]}]}),
     ("flavors[0].topology", {"flavors": [{**gpu_flavor(), "topology": [], "fixed_size": True}]}),
     ("flavors[0].topology", {"flavors": [{**gpu_flavor(), "topology": ["a", "a"], "fixed_size": True}]}),

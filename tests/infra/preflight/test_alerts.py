@@ -1,0 +1,40 @@
+"""People hear of a worse training run only when they have confirmed that they want to."""
+
+from infra.preflight.answers import State
+from infra.preflight.aws import alerts
+from tests.infra.preflight.asking import ACCOUNT, STACK, Cloud, account, asked, states
+
+TOPIC = f"arn:aws:sns:us-east-1:{ACCOUNT}:{STACK}-training-alerts-topic-0123abc"
+# Of a stack whose name begins alike.
+OTHER = f"arn:aws:sns:us-east-1:{ACCOUNT}:{STACK}-two-training-alerts-topic-0123abc"
+PEOPLE = ("ml-platform@example.com", "finops@example.com")
+
+
+def deployed(*confirmed: str) -> Cloud:
+    rows = [
+        {"Endpoint": one, "SubscriptionArn": f"{TOPIC}:1" if one in confirmed else "PendingConfirmation"}
+        for one in PEOPLE
+    ]
+    cloud = Cloud().answers("sns", "list_topics", {"Topics": [{"TopicArn": OTHER}, {"TopicArn": TOPIC}]})
+    return cloud.answers("sns", "list_subscriptions_by_topic", {"Subscriptions": rows}, TopicArn=TOPIC)
+
+
+def test_everybody_has_confirmed() -> None:
+    assert states(asked(alerts.mail, account(deployed(*PEOPLE)))) == [State.READY]
+
+
+def test_who_has_not_confirmed_is_named_with_what_to_do() -> None:
+    (answer,) = asked(alerts.mail, account(deployed(PEOPLE[0])))
+    assert answer.state is State.SHORT
+    assert PEOPLE[1] in answer.said and PEOPLE[0] not in answer.said
+    assert "48 hours" in answer.fix and f"trainstack refresh -s {STACK}" in answer.fix
+
+
+def test_before_the_first_deployment_it_is_told_what_will_be_asked() -> None:
+    cloud = Cloud().answers("sns", "list_topics", {"Topics": [{"TopicArn": OTHER}]})
+    (answer,) = asked(alerts.mail, account(cloud))
+    assert answer.state is State.NOTE and PEOPLE[0] in answer.said
+
+
+def test_nobody_is_asked_about_where_no_validation_is_scheduled() -> None:
+    assert asked(alerts.mail, account(Cloud(), smoke__schedule=None)) == []
