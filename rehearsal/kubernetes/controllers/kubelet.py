@@ -13,7 +13,7 @@ from rehearsal.core.state import State
 from rehearsal.kubernetes.api.admission import no_pods
 from rehearsal.kubernetes.clusters import Cluster
 from rehearsal.kubernetes.controllers.kueue import admit, queued
-from rehearsal.kubernetes.controllers.sandbox import Admitted, Identity, Sandbox
+from rehearsal.kubernetes.controllers.sandbox import Admitted, Identity, Sandbox, missing_hardware
 from rehearsal.kubernetes.controllers.services import Services
 from rehearsal.kubernetes.controllers.volumes import Account
 from rehearsal.workloads.addresses import Addresses
@@ -46,6 +46,7 @@ class Kubelet:
         self._services: dict[str, Services] = {}
         self._sandboxes: dict[str, Sandbox] = {}
         self._running: dict[tuple[str, str, str], Running] = {}
+        self._computing: tuple[str, str, str] | None = None
         self._lock = threading.RLock()
 
     def deploy(self, cluster: Cluster, record: Record) -> DeploymentRun:
@@ -71,10 +72,11 @@ class Kubelet:
         """
         self.stop(cluster, "Job", record.id)
         metadata, spec = record.outputs["metadata"], record.inputs["spec"]
-        labels = record.inputs.get("metadata") or {}
+        labels, key = record.inputs.get("metadata") or {}, (cluster.scope, "Job", record.id)
 
         def hold() -> str:
-            return admit(cluster, metadata["namespace"], labels, spec).reason
+            reason = admit(cluster, metadata["namespace"], labels, spec).reason
+            return reason or ("" if suspended() else self._turn(key, spec))
 
         def suspended() -> bool:
             live = cluster.get("Job", metadata["namespace"], record.name) or record
@@ -82,6 +84,8 @@ class Kubelet:
 
         def started(pods: list[PodRunner]) -> None:
             runs(bool(pods))
+            if not pods and self._computing == key:
+                self._computing = None
             warning = self._sandbox(cluster).growth([runner.pod for runner in pods])
             if warning:
                 warn(warning)
@@ -169,6 +173,21 @@ class Kubelet:
     def _keep(self, cluster: Cluster, kind: str, record: Record, workload: Workload) -> None:
         with self._lock:
             self._running[(cluster.scope, kind, record.id)] = Running(cluster, kind, record.name, workload)
+
+    def _turn(self, key: tuple[str, str, str], spec: Any) -> str:
+        """Why a Job waits for another one; it takes its turn where it need not.
+
+        GPUs are emulated by this machine's processors: of two Jobs at once, each measures the other one.
+        """
+        if not any(missing_hardware(container) for container in spec["template"]["spec"]["containers"]):
+            return ""
+        with self._lock:
+            other = self._running.get(self._computing) if self._computing else None
+            workload = other.workload if other and self._computing != key else None
+            if other and isinstance(workload, JobRun) and not workload.over.is_set():
+                return f"Job {other.name} computes on this machine"
+            self._computing = key
+            return ""
 
     def _sandbox(self, cluster: Cluster) -> Sandbox:
         with self._lock:

@@ -57,7 +57,7 @@ class Sandbox:
             ),
             lookup=lambda kind, name: self.lookup(kind, pod.namespace, name),
             folder=folder,
-            injected={**self._identity(self._cluster, pod, folder), **_missing_hardware(container)},
+            injected={**self._identity(self._cluster, pod, folder), **missing_hardware(container)},
             config_files=files,
             node=node,
         )
@@ -140,7 +140,7 @@ class Admitted:
         return self._node.prepare(pod, container)
 
 
-def _missing_hardware(container: Object) -> Mapping[str, str]:
+def missing_hardware(container: Object) -> Mapping[str, str]:
     """Makes a validation believe that its node has no GPUs, although the pod got some.
 
     It then runs on the processor, and its result says that GPUs were not validated.

@@ -2,6 +2,7 @@
 
 import json
 import os
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -74,6 +75,30 @@ def test_gpus_need_image_and_device_plugin(
     with pytest.raises(InitFailedError, match="timed out waiting to be Ready") as failed:
         rehearsed.create(JOB, job("train", gpu_pod(4)), "train", timeout_s=0.6)
     assert any("nodes are available" in reason and message in reason for reason in failed.value.reasons)
+
+
+@pytest.mark.skipif(Path("/dev/nvidia0").exists(), reason="GPUs are not emulated here")
+def test_jobs_on_emulated_gpus_take_turns(rehearsed: Rehearsed) -> None:
+    rehearsed.node_group("gpu", "g5.12xlarge", taints=TAINT, amiType="AL2023_x86_64_NVIDIA", labels=POOL)
+    rehearsed.create(RELEASE, {**PLUGIN, "values": {"gfd": {"enabled": True}}}, "plugin")
+    rehearsed.namespace()
+    said = rehearsed.home / "said"
+    lines = [
+        "import time",
+        "for word in 'be':",
+        f"    open({str(said)!r}, 'a').write(word)",
+        "    time.sleep(1)",
+    ]
+    rehearsed.config_map("env", {"main.py": "\n".join(lines)})
+    names = ("one", "two")
+    threads = [
+        threading.Thread(target=rehearsed.create, args=(JOB, job(name, gpu_pod(4)), name)) for name in names
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert said.read_text() == "bebe"
 
 
 def test_growth_without_an_autoscaler_is_warned_about(rehearsed: Rehearsed) -> None:
