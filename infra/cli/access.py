@@ -51,7 +51,7 @@ def open_service(
         login = _team_login(config, exported, team) if team else _first_user(exported)
         _show(f"http://localhost:{port}", login, secretly=True)
         with contextlib.suppress(KeyboardInterrupt):
-            _kubectl(config, [f"--namespace={service}", "port-forward", f"service/{service}", f"{port}:5000"])
+            kubectl(config, [f"--namespace={service}", "port-forward", f"service/{service}", f"{port}:5000"])
 
 
 def show_rehearsed(exported: "StackOutputs", rehearsal: "Rehearsal", team: str) -> None:
@@ -96,7 +96,7 @@ def _namespace(exported: "StackOutputs", team: str) -> str:
 
 def _team_login(config: Path, exported: "StackOutputs", team: str) -> dict[str, str]:
     where = f"--namespace={_namespace(exported, team)}"
-    done = _kubectl(config, [where, "get", "secret", _SECRET, "--output=json"], capture=True)
+    done = kubectl(config, [where, "get", "secret", _SECRET, "--output=json"], capture=True)
     if done.returncode:
         fix = "Log in to the cloud as a member of the team."
         raise UserError([Problem("--team", team, f"its login cannot be read: {done.stderr.strip()}", fix)])
@@ -132,13 +132,12 @@ def _show(url: str, login: Mapping[str, str | None], *, secretly: bool) -> None:
     typer.echo(f"password  {word}")
 
 
-def _kubectl(
-    config: Path, arguments: Sequence[str], *, capture: bool = False
+def kubectl(
+    config: Path, arguments: Sequence[str], *, capture: bool = False, given: str | None = None
 ) -> "subprocess.CompletedProcess[str]":
+    """Run kubectl; `given` is its input. Raises SetupError when it is not installed."""
     command = ["kubectl", f"--kubeconfig={config}", *arguments]
     try:
-        return subprocess.run(command, check=False, capture_output=capture, text=True)
+        return subprocess.run(command, check=False, capture_output=capture, text=True, input=given)
     except FileNotFoundError as error:
-        raise SetupError(
-            "kubectl is not installed: it forwards the port. kubernetes.io/docs/tasks/tools"
-        ) from error
+        raise SetupError("kubectl is not installed: kubernetes.io/docs/tasks/tools") from error

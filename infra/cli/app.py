@@ -2,7 +2,7 @@
 
 import typer
 
-from infra.cli import access, cluster, preflight, rehearse, smoke, stack, versions
+from infra.cli import access, cluster, preflight, rehearse, smoke, stack, validate, versions
 
 app = typer.Typer(
     name="trainstack",
@@ -18,6 +18,7 @@ app.command()(stack.refresh)
 app.command()(stack.destroy)
 app.command()(stack.status)
 app.command()(stack.explain)
+app.command()(validate.validate)
 app.command()(versions.versions)
 app.command()(cluster.cluster)
 app.command()(access.kubeconfig)

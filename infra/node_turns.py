@@ -1,0 +1,75 @@
+"""Every node of a pool validated in turns: which train together, and which of them are to blame (pure)."""
+
+import copy
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+Object = Mapping[str, Any]
+Group = tuple[str, ...]
+
+HOSTNAME = "kubernetes.io/hostname"
+# Who looks at the pods afterwards has a day for it.
+_KEPT_S = 24 * 3600
+
+
+def groups(nodes: Sequence[str], size: int) -> list[Group]:
+    """Groups of `size` nodes in which each node is, and each group shares a node with the next one.
+
+    Of two nodes that fail together one is told from the other by the groups that they share with others.
+    Raises ValueError when there are fewer nodes than a group needs.
+    """
+    if not 1 <= size <= len(nodes):
+        raise ValueError(f"{len(nodes)} nodes make no group of {size}")
+    if size == len(nodes):
+        return [tuple(nodes)]
+    ring = [*nodes, *nodes]
+    return [tuple(ring[first : first + size]) for first in range(0, len(nodes), max(1, size - 1))]
+
+
+def suspects(passed: Mapping[Group, bool]) -> list[str]:
+    """The nodes of groups that did not pass which are in no group that did."""
+    good = {node for group, well in passed.items() if well for node in group}
+    return sorted({node for group, well in passed.items() if not well for node in group} - good)
+
+
+def job(cron_job: Object, name: str, nodes: Group) -> dict[str, Any]:
+    """A run of a scheduled validation at once, on exactly these nodes (by their label `HOSTNAME`).
+
+    It is queued as the schedule's own runs are: below all other work, on what is idle.
+    """
+    template = copy.deepcopy(dict(cron_job["spec"]["jobTemplate"]))
+    spec = template["spec"]
+    affinity = spec["template"]["spec"]["affinity"]["nodeAffinity"]
+    for term in affinity["requiredDuringSchedulingIgnoredDuringExecution"]["nodeSelectorTerms"]:
+        term["matchExpressions"] += [{"key": HOSTNAME, "operator": "In", "values": [*nodes]}]
+    metadata = {**template["metadata"], "name": name, "namespace": cron_job["metadata"]["namespace"]}
+    return {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": metadata,
+        "spec": {**spec, "ttlSecondsAfterFinished": _KEPT_S},
+    }
+
+
+def ended(found: Object) -> bool | None:
+    """Whether a Job completed; None while it goes on."""
+    rows = found.get("status", {}).get("conditions") or ()
+    kinds = {row["type"] for row in rows if row["status"] == "True"}
+    return None if not kinds & {"Complete", "Failed"} else "Complete" in kinds
+
+
+def begun(found: Object) -> bool:
+    """Whether all pods of a Job run, or have."""
+    status = found.get("status", {})
+    there = status.get("ready", 0) + status.get("succeeded", 0) + status.get("failed", 0)
+    return bool(there >= found["spec"]["completions"])
+
+
+def words(pods: Sequence[Object]) -> str:
+    """The verdict as the first pod with one says it: the first line of its termination message."""
+    for pod in pods:
+        for row in pod.get("status", {}).get("containerStatuses") or ():
+            message = (row.get("state", {}).get("terminated") or {}).get("message") or ""
+            if message.strip():
+                return str(message.strip().splitlines()[0])
+    return "it left no word"
