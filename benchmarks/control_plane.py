@@ -9,6 +9,7 @@ import statistics
 import sys
 import tempfile
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -23,12 +24,11 @@ STARTS = 5
 SETTLE_S = 5.0
 
 
-def measure(values: dict[str, Any] | None) -> tuple[float, float, float]:
+def measure(addons: Mapping[str, Mapping[str, Any]]) -> tuple[float, float, float]:
     """Seconds until ready, MB resident once at rest, seconds until the last process has ended."""
     with tempfile.TemporaryDirectory() as folder:
-        jobset: dict[str, Any] | None = None if values is None else {}
         began = time.monotonic()
-        with running(Order(Path(folder) / "run", kueue=values, jobset=jobset)) as plane:
+        with running(Order(Path(folder) / "run", addons=addons)) as plane:
             ready = time.monotonic() - began
             time.sleep(SETTLE_S)
             children = psutil.Process(plane.process.pid).children(recursive=True)
@@ -39,9 +39,9 @@ def measure(values: dict[str, Any] | None) -> tuple[float, float, float]:
 
 def main() -> None:
     starts = int(sys.argv[1]) if len(sys.argv) > 1 else STARTS
-    queued = kueue_values.values(service_monitor=False, claimed={})
-    for name, values in (("API server, controllers, scheduler, KWOK", None), ("with Kueue, JobSet", queued)):
-        rows = [measure(values) for _ in range(starts)]
+    queued = {"jobset": {}, "kueue": kueue_values.values(service_monitor=False, claimed={})}
+    for name, addons in (("API server, controllers, scheduler, KWOK", {}), ("with Kueue, JobSet", queued)):
+        rows = [measure(addons) for _ in range(starts)]
         ready, memory, ended = (statistics.median(column) for column in zip(*rows, strict=True))
         worst = max(row[0] for row in rows)
         print(f"{name}: ready {ready:.1f} s (worst {worst:.1f}), {memory:.0f} MB, ended in {ended:.1f} s")

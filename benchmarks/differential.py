@@ -14,6 +14,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from components.kubernetes.queueing import kueue_values
+from components.kubernetes.training.trainer import CHART, VALUES
 from rehearsal.controlplane.order import Order, running
 from rehearsal.core.schema import Schemas
 from rehearsal.core.state import State
@@ -29,7 +30,7 @@ def main() -> None:
     composed = time.monotonic()
     values = kueue_values.values(service_monitor=False, claimed={})
     with tempfile.TemporaryDirectory() as folder, running(
-        Order(Path(folder) / "plane", kueue=values, jobset={})
+        Order(Path(folder) / "plane", addons={"jobset": {}, CHART: VALUES, "kueue": values})
     ) as plane, plane.api() as api:  # fmt: skip
         home = Path(folder) / "home"
         state = State(home / "state.sqlite")

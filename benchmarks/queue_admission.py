@@ -139,7 +139,7 @@ def main() -> None:
     rows: list[dict[str, float]] = []
     with (
         tempfile.TemporaryDirectory() as folder,
-        running(Order(Path(folder) / "run", kueue=values)) as plane,
+        running(Order(Path(folder) / "run", addons={"kueue": values})) as plane,
         plane.api() as api,
     ):
         for body in (*stack(), *plain(JOBS)):

@@ -32,3 +32,16 @@ class NodeOffer(TypedDict):
     """GPUs; 0 for a node without."""
     fabric: NotRequired[FabricOffer]
     """Default: the ordinary network interfaces, which need no request."""
+
+
+def claimed(fabric: FabricOffer) -> bool:
+    """Whether pods get the devices by claim."""
+    return "device_class" in fabric
+
+
+def devices(fabric: FabricOffer | None) -> dict[str, str]:
+    """What a pod requests for a node's part of the fabric; None where there is none."""
+    if fabric is None:
+        return {}
+    requested = {} if claimed(fabric) else {fabric["resource"]: str(fabric["count"])}
+    return {**fabric["pod_resources"], **requested}

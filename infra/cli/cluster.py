@@ -41,7 +41,7 @@ def cluster(nodes: Nodes = None, home: Home = HOME) -> None:
         signal.signal(number, lambda *_: over.set())
     values = kueue_values.values(service_monitor=False, claimed={})
     try:
-        with running(Order(home, kueue=values, jobset={}), typer.echo) as plane:
+        with running(Order(home, addons={"jobset": {}, "kueue": values}), typer.echo) as plane:
             with plane.api() as api:
                 add_nodes(api, pools)
             typer.echo(f"ready; its log files are in {home}\n\n  export KUBECONFIG={plane.kubeconfig}\n")

@@ -121,10 +121,10 @@ def _start_all(order: Order, processes: Processes) -> tuple[Site, Access]:
     access = start_servers(site, node_grace_s=order.node_grace_s)
     admin = write_kubeconfig(order.home / ADMIN, access)
     start_kwok(site, admin)
-    for name, values in (("jobset", order.jobset), ("kueue", order.kueue)):
-        if values is not None:
+    for name, addon in ADDONS.items():
+        if name in order.addons:
             _say(step=f"starting {name}")
-            start_addon(ADDONS[name], values, access, site)
+            start_addon(addon, order.addons[name], access, site)
     _remember(order.home, access)
     return site, access
 

@@ -1,4 +1,4 @@
-"""Kueue and JobSet: their charts, rendered by Helm and applied; their controllers, run as processes here.
+"""Kueue, JobSet, Trainer: their charts, rendered by Helm and applied; their controllers, run as processes.
 
 A chart's Deployment is not run: the same program is started with the chart's own configuration file, under
 its own service account (so that its RBAC counts), and its webhooks are reached by URL on loopback.
@@ -7,6 +7,7 @@ its own service account (so that its RBAC counts), and its webhooks are reached 
 import base64
 import json
 import shutil
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,14 +16,15 @@ from typing import Any
 import requests
 import yaml
 
-from rehearsal.controlplane.api import Access, Api, Object
+from rehearsal.controlplane.api import Access, Api, Object, UnknownKindError
 from rehearsal.controlplane.binaries import files_of
 from rehearsal.controlplane.certificates import Authority, Pair
 from rehearsal.controlplane.helm import Release, render
-from rehearsal.controlplane.processes import Site, free_ports
+from rehearsal.controlplane.processes import Site, StartError, free_ports
 from rehearsal.controlplane.servers import write_kubeconfig
 
 _PATIENCE_S = 90.0
+_POLL_S = 0.1
 _TOKEN_S = 24 * 3600
 # What a chart has to exist before the rest of it.
 _FIRST = ("Namespace", "CustomResourceDefinition", "ServiceAccount")
@@ -43,9 +45,14 @@ class Addon:
     arguments: tuple[str, ...] = ()
     renews_certificate: bool = False
     """Whether it looks after its webhook's certificate in any folder, as it does in a cluster."""
+    certificates: str = "internalCertManagement"
+    """The key of its configuration file under which that is said."""
 
 
+# In the order in which they start: Trainer looks for JobSet's kind then.
 ADDONS = {
+    "jobset": Addon("jobset", "jobset-system"),
+    "kubeflow-trainer": Addon("kubeflow-trainer", "kubeflow-system", certificates="certManagement"),
     "kueue": Addon(
         "kueue",
         "kueue-system",
@@ -53,7 +60,6 @@ ADDONS = {
         ("--feature-gates=VisibilityOnDemand=false",),
         renews_certificate=True,
     ),
-    "jobset": Addon("jobset", "jobset-system"),
 }
 
 
@@ -73,7 +79,7 @@ def start_addon(addon: Addon, values: Mapping[str, Any], access: Access, site: S
     with Api(access) as api:
         said = next(_configurations(objects))
         authority = Authority(folder / "certificates", f"{addon.name}-ca")
-        service = (said.get("internalCertManagement") or {}).get("webhookServiceName") or addon.name
+        service = (said.get(addon.certificates) or {}).get("webhookServiceName") or addon.name
         pair = authority.sign("webhook", hosts=(f"{service}.{addon.namespace}.svc",))
         _install(api, addon, objects, authority, webhook_port)
         serving = folder / "k8s-webhook-server" / "serving-certs"
@@ -83,7 +89,7 @@ def start_addon(addon: Addon, values: Mapping[str, Any], access: Access, site: S
             api.apply(_secret(addon, said, authority, pair))
             config["webhook"]["certDir"] = str(serving)
         else:
-            config["internalCertManagement"] = {"enable": False}
+            config[addon.certificates] = {"enable": False}
         (folder / "config.yaml").write_text(json.dumps(config, indent=2), encoding="utf-8")
         _serve_with(serving, authority, pair)
         account = next(body for body in objects if body["kind"] == "ServiceAccount")
@@ -140,6 +146,23 @@ def _install(
                 client = conversion["clientConfig"]
                 conversion["clientConfig"] = _reached_by_url(client, authority, webhook_port)
         api.apply(body)
+    for body in objects:
+        if body["kind"] == "CustomResourceDefinition":
+            _await_kind(api, body["spec"])
+
+
+def _await_kind(api: Api, spec: Object) -> None:
+    """Wait until a new kind is served, as Helm does (pkg/action/install.go, `installCRDs`, v3)."""
+    deadline = time.monotonic() + _PATIENCE_S
+    version = next(row["name"] for row in spec["versions"] if row["served"])
+    while True:
+        try:
+            api.resource(f"{spec['group']}/{version}", spec["names"]["kind"])
+            return
+        except UnknownKindError as error:
+            if time.monotonic() > deadline:
+                raise StartError(str(error)) from error
+        time.sleep(_POLL_S)
 
 
 def _wanted(objects: Sequence[Object]) -> Iterator[Object]:
@@ -186,7 +209,7 @@ def _serve_with(target: Path, authority: Authority, pair: Pair) -> None:
 
 
 def _secret(addon: Addon, said: Object, authority: Authority, pair: Pair) -> Object:
-    name = said["internalCertManagement"]["webhookSecretName"]
+    name = said[addon.certificates]["webhookSecretName"]
     encoded = {key: base64.b64encode(value).decode() for key, value in _files(authority, pair).items()}
     metadata = {"name": name, "namespace": addon.namespace}
     return {"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "data": encoded}

@@ -65,6 +65,7 @@ class Files(Required):
 
 
 _PLANE = "control-plane"
+_TRAINER, _TRAINER_MODULE = "trainer", "github.com/kubeflow/trainer/v2"
 BINARIES = {
     "etcd": Binary("etcd", "go.etcd.io/etcd/server/v3"),
     "kube-apiserver": Binary(_PLANE, "k8s.io/kubernetes", "/cmd/kube-apiserver"),
@@ -74,10 +75,12 @@ BINARIES = {
     "helm": Binary(_PLANE, "helm.sh/helm/v3", "/cmd/helm"),
     "kueue": Binary(_PLANE, "sigs.k8s.io/kueue", "/cmd/kueue", released=False),
     "jobset": Binary(_PLANE, "sigs.k8s.io/jobset", released=False),
+    "kubeflow-trainer": Binary(_TRAINER, _TRAINER_MODULE, "/cmd/trainer-controller-manager", released=False),
 }
 FILES = {
     "kueue": Files(_PLANE, "sigs.k8s.io/kueue", ("charts/kueue",)),
     "jobset": Files(_PLANE, "sigs.k8s.io/jobset", ("charts/jobset",)),
+    "kubeflow-trainer": Files(_TRAINER, _TRAINER_MODULE, ("charts/kubeflow-trainer",)),
     "kwok": Files(
         _PLANE, "sigs.k8s.io/kwok", ("kustomize/stage/node/fast", "kustomize/stage/node/heartbeat-with-lease")
     ),
@@ -197,8 +200,17 @@ def _keep(names: Iterable[str]) -> None:
             shutil.copytree(source / path, target, copy_function=shutil.copyfile)
             for each in (target, *(path for path in target.rglob("*") if path.is_dir())):
                 each.chmod(0o755)  # the cache of modules is read-only
+            _without_subcharts(target)
     for folder in {files.folder for files in chosen.values()}:
         _stamp(folder).write_text(_fingerprint(folder), encoding="utf-8")
+
+
+def _without_subcharts(chart: Path) -> None:
+    """Leave out what a chart depends on: its source has none of it, and Helm asks for it, on or off."""
+    said = chart / "Chart.yaml"
+    if said.exists() and not (chart / "charts").exists():
+        text = said.read_text(encoding="utf-8")
+        said.write_text(re.sub(r"^dependencies:\n(?:[- ].*\n)*", "", text, flags=re.M), encoding="utf-8")
 
 
 @contextmanager

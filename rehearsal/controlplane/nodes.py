@@ -12,6 +12,8 @@ from rehearsal.controlplane.processes import Site
 # KWOK manages the nodes that carry it.
 FAKE = {"kwok.x-k8s.io/node": "fake"}
 GPU, EFA = "nvidia.com/gpu", "vpc.amazonaws.com/efa"
+# The EFA driver sets 5128 huge pages of 2 MiB aside: awsdocs/amazon-eks-user-guide, node-efa (2024-12-18).
+_HUGE_PAGES = {"hugepages-2Mi": "10256Mi"}
 _STAGES = Path(__file__).with_name("stages.yaml")
 _PODS = 110  # the kubelet's default; the whole machine is allocatable, nothing is kept for a kubelet
 
@@ -68,7 +70,7 @@ def _node(pool: Pool, index: int) -> Object:
         "memory": f"{known.memory_mib}Mi",
         "pods": str(_PODS),
         **({GPU: str(known.accelerator_count)} if known.accelerator_count else {}),
-        **({EFA: str(known.efa_interfaces)} if known.efa_interfaces else {}),
+        **({EFA: str(known.efa_interfaces), **_HUGE_PAGES} if known.efa_interfaces else {}),
     }
     return {
         "apiVersion": "v1",

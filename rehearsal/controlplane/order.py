@@ -27,10 +27,8 @@ class Order:
     """A control plane to start in a folder of its own; what an earlier one left there is removed, or kept."""
 
     home: Path
-    kueue: dict[str, Any] | None = None
-    """Values of Kueue's chart; None for a control plane without Kueue."""
-    jobset: dict[str, Any] | None = None
-    """Values of JobSet's chart; None for one without JobSet."""
+    addons: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """Values of the chart of each of `rehearsal.controlplane.addons` that is wanted, by its name."""
     node_grace_s: int = 50
     """Seconds without a heartbeat after which a node counts as lost; 50 is Kubernetes' own default."""
     keep: bool = False

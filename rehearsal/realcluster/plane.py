@@ -127,7 +127,7 @@ class Plane:
         """Start its processes."""
         self._processes.close()
         addons = {name: dict(values) for name, values in self._installed()}
-        order = Order(self.folder, node_grace_s=_NODE_GRACE_S, keep=True, **addons)
+        order = Order(self.folder, node_grace_s=_NODE_GRACE_S, keep=True, addons=addons)
         try:
             self._running = made = self._processes.enter_context(running(order))
         except StartError as error:

@@ -1,7 +1,8 @@
 """Helm releases of a real control plane.
 
-Charts whose controller runs here (Kueue, JobSet) are installed as Helm renders them. Of the other charts that
-the rehearsal knows, the custom kinds (with any fields) and the Services are made; their pods are not run.
+Charts whose controller runs here (Kueue, JobSet, Trainer) are installed as Helm renders them. Of the other
+charts that the rehearsal knows, the custom kinds (with any fields) and the Services are made; their pods are
+not run.
 """
 
 from collections.abc import Iterator

@@ -1,27 +1,29 @@
-"""Kubeflow's kinds (pure): TrainJob (trainer.kubeflow.org/v1alpha1, v2.3) on the runtime torch-distributed.
+"""Kubeflow's kinds (pure): TrainJob (trainer.kubeflow.org/v1alpha1, v2.2) on the runtime torch-distributed.
 
 The runtime tells every node its place in `PET_*` variables, which torchrun reads by itself. Two older kinds
 are templates only, for clusters that still have their operators: PyTorchJob (kubeflow.org/v1,
 training-operator v1) and MPIJob (kubeflow.org/v2beta1, mpi-operator 0.8), which needs ssh in the image.
 """
 
-from smoke_training.launchers import pods
+from smoke_training.launchers import kubernetes, pods
 from smoke_training.launchers.place import JOIN, joining_command, joining_environment
 from smoke_training.launchers.pods import Body
 from smoke_training.launchers.runplan import PER_NODE, RunPlan, RunPlanError
 
 _GROUP = "trainer.kubeflow.org"
+API_VERSION = f"{_GROUP}/v1alpha1"
+RUNTIME = "torch-distributed"
 _JOBS = "node"  # name of the runtime's replicated Job and of its container
+# By these Trainer finds the Job that trains, and its SDK the framework.
+_TRAINS = {f"{_GROUP}/trainjob-ancestor-step": "trainer"}
+_TORCH = {f"{_GROUP}/framework": "torch"}
 # Commands that run once per node read the same words everywhere.
 _TRANSLATE = (
     'export NODE_RANK="$PET_NODE_RANK" MASTER_ADDR="$PET_MASTER_ADDR" MASTER_PORT="$PET_MASTER_PORT"; '
     'exec "$@"'
 )
 # What a patch of the runtime's pod may say (PodSpecPatch of the definition); all else is the runtime's own.
-_PATCHABLE = (
-    "serviceAccountName", "terminationGracePeriodSeconds", "affinity", "tolerations", "securityContext",
-    "volumes",
-)  # fmt: skip
+_PATCHABLE = ("serviceAccountName", "affinity", "tolerations", "securityContext", "volumes")
 _PATCHABLE_OF_CONTAINER = ("name", "securityContext", "volumeMounts")
 _PYTORCH_CONTAINER = "pytorch"  # the operator looks for this name
 
@@ -40,12 +42,37 @@ def train_job(plan: RunPlan) -> list[Body]:
         "env": pods.environment(plan) or None,
     }
     spec: Body = {
-        "runtimeRef": {"apiGroup": _GROUP, "kind": "ClusterTrainingRuntime", "name": "torch-distributed"},
+        "runtimeRef": {"apiGroup": _GROUP, "kind": "ClusterTrainingRuntime", "name": RUNTIME},
         "activeDeadlineSeconds": plan.deadline_s,
         "trainer": pods.given(trainer),
         "runtimePatches": [_patch(plan)],
     }
-    return [pods.body(plan, f"{_GROUP}/v1alpha1", "TrainJob", spec)]
+    return [pods.body(plan, API_VERSION, "TrainJob", spec)]
+
+
+def runtime(plan: RunPlan, *, whole_node: bool = True) -> Body:
+    """The ClusterTrainingRuntime `plan.name`, whose TrainJobs run as the JobSet of `plan` would.
+
+    A TrainJob brings its command and the number of nodes, and another image if it likes. With `whole_node`
+    each of its pods takes what `plan` says; else the TrainJob says what they take, as `train_job` does.
+    """
+    (jobset,) = kubernetes.jobset(plan)
+    (job,) = jobset["spec"]["replicatedJobs"]
+    job["template"]["metadata"] = {"labels": _TRAINS}
+    for key in ("completions", "parallelism", "activeDeadlineSeconds"):
+        del job["template"]["spec"][key]
+    pod = job["template"]["spec"]["template"]
+    # Both go by the name of a run, which a TrainJob has and its runtime has not.
+    del pod["metadata"]["labels"], pod["spec"]["affinity"]["podAntiAffinity"]
+    (container,) = pod["spec"]["containers"]
+    for key in ("command", "env", *(() if whole_node else ("resources",))):
+        del container[key]
+    return {
+        "apiVersion": API_VERSION,
+        "kind": "ClusterTrainingRuntime",
+        "metadata": {"name": plan.name, "labels": _TORCH},
+        "spec": {"mlPolicy": {"numNodes": 1, "torch": {}}, "template": {"spec": jobset["spec"]}},
+    }
 
 
 def pytorch_job(plan: RunPlan) -> list[Body]:
@@ -109,6 +136,9 @@ def _patch(plan: RunPlan) -> Body:
         problems.append("root_folder: a TrainJob can add no init container; make the folder beforehand")
     if plan.device_claims:
         problems.append("device_claims: a TrainJob can add no resource claim; use the device plugin")
+    if plan.grace_s != RunPlan.grace_s:
+        # Trainer 2.3 could; Kueue 0.19, which knows the fields of 2.2, drops it when it admits the run.
+        problems.append(f"grace_s: a TrainJob cannot say it; its runtime says {RunPlan.grace_s}")
     if problems:
         raise RunPlanError(problems)
     whole = pods.template(plan, [], [], container=_JOBS)

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, replace
 
-from smoke_training.launchers.runplan import PER_NODE, Mount, RunPlan
+from smoke_training.launchers.runplan import PER_NODE, Mount, RunPlan, shared_memory
 
 CODE_FOLDER = "/opt/trainstack"
 CODE_FILE, PLAN_FILE = "smoke_training.zip", "plan.json"
@@ -64,7 +64,6 @@ def _mounts(run: RunPlan, files: Files) -> tuple[Mount, ...]:
     return (
         *((code,) if files.config_map else ()),
         Mount(name="checkpoints", path=CHECKPOINTS, claim=files.claim, sub_path=files.claim_folder),
-        # The 64 MiB default is too small for the buffers that ranks of one node share. It counts as memory.
-        Mount(name="shared-memory", path="/dev/shm", memory_gib=max(1, run.memory_gib // 2)),  # noqa: S108
+        shared_memory(run.memory_gib),
         Mount(name="scratch", path="/tmp"),  # noqa: S108 a volume of its own
     )

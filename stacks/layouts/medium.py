@@ -3,9 +3,12 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import pulumi
+
 from components.kubernetes.accelerators import POOL_LABEL, Accelerators, AcceleratorsArgs
 from components.kubernetes.queueing.queues import Queueing
 from components.kubernetes.queueing.quotas import FlavorArgs
+from components.kubernetes.training.trainer import Trainer
 from infra.stackspec import StackSpec
 from stacks.parts import Cluster, ClusterCloud, ClusterT, Pool, Pools, StoreT, Tracking
 from stacks.teams import logins, teams_at_work, visitors
@@ -71,6 +74,16 @@ def medium(cloud: ClusterCloud[ClusterT, StoreT], spec: StackSpec) -> dict[str, 
 
 
 def _queueing(spec: StackSpec, cluster: Cluster, pools: Pools, tracking: Tracking) -> Queueing:
+    trainer = Trainer(
+        f"{spec.name}-trainer",
+        {
+            "pools": {name: pool.offer for name, pool in pools.by_name.items() if pool.offer["gpus"]},
+            # What trains when the stack is validated trains for teams, too.
+            "image": spec.smoke.image,
+            "ready_image": tracking.image,
+        },
+        cluster.inside,
+    )
     return Queueing(
         f"{spec.name}-queueing",
         {
@@ -83,7 +96,7 @@ def _queueing(spec: StackSpec, cluster: Cluster, pools: Pools, tracking: Trackin
             },
             "ready_image": tracking.image,
         },
-        cluster.inside,
+        pulumi.ResourceOptions.merge(cluster.inside, pulumi.ResourceOptions(depends_on=[trainer])),
     )
 
 

@@ -1,4 +1,4 @@
-"""A real control plane for the tests of this folder: one a worker, with Kueue as a stack configures it."""
+"""A real control plane for the tests of this folder: one a worker, with Kueue and Trainer as in a stack."""
 
 import uuid
 from collections.abc import Iterator
@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from components.kubernetes.queueing import kueue_values
+from components.kubernetes.training import trainer
 from rehearsal.controlplane import binaries
 from rehearsal.controlplane.api import Api, Object
 from rehearsal.controlplane.order import ControlPlane, Order, running
@@ -22,8 +23,12 @@ def _available() -> None:
 def plane(tmp_path_factory: pytest.TempPathFactory, _available: None) -> Iterator[ControlPlane]:
     """The control plane of this worker; tests share it and clean up after themselves."""
     home: Path = tmp_path_factory.mktemp("control-plane") / "run"
-    values = kueue_values.values(service_monitor=False, claimed={})
-    with running(Order(home, kueue=values, jobset={}, node_grace_s=12)) as plane:
+    addons = {
+        "jobset": {},
+        trainer.CHART: trainer.VALUES,
+        "kueue": kueue_values.values(service_monitor=False, claimed={}),
+    }
+    with running(Order(home, addons=addons, node_grace_s=12)) as plane:
         yield plane
 
 

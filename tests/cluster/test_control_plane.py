@@ -93,7 +93,7 @@ def test_one_that_is_kept_goes_on_at_its_address_with_its_objects_and_its_addons
         plane.install("jobset", {})
         assert plane.api().find(*kind)
         before = plane.access
-    with running(replace(order, jobset={})) as again:
+    with running(replace(order, addons={"jobset": {}})) as again:
         assert again.access == before
         assert again.api().get("v1", "Namespace", "mine")
         with pytest.raises(StartError, match="helm cannot render"):
@@ -114,8 +114,8 @@ def test_the_users_own_kubeconfig_is_neither_read_nor_written(
 
 
 def test_a_process_that_does_not_come_up_is_named_with_its_own_words(tmp_path: Path) -> None:
-    order = Order(tmp_path / "run", kueue={"managerConfig": {"controllerManagerConfigYaml": (
+    order = Order(tmp_path / "run", addons={"kueue": {"managerConfig": {"controllerManagerConfigYaml": (
         "apiVersion: config.kueue.x-k8s.io/v1beta2\nkind: Configuration\nnonsense: true\n"
-    )}})  # fmt: skip
+    )}}})  # fmt: skip
     with pytest.raises(StartError, match=r"(?s)kueue ended with exit code 1.*nonsense"), running(order):
         pass

@@ -115,6 +115,11 @@ def test_the_secret_of_the_first_user_is_for_the_server_and_for_what_makes_users
             assert "MLFLOW_CREDENTIALS_SECRET_ARN" not in json.dumps(row)
 
 
+def test_kueue_and_the_teams_come_after_what_jobs_are_started_by() -> None:
+    # Kueue looks for the kinds that it queues; TrainJobs hold their runtime until their namespace goes.
+    assert "ClusterTrainingRuntime:dev-trainer-torch-a100" in composed(PAIR).edges["Queueing:dev-queueing"]
+
+
 def test_the_validation_waits_for_its_login() -> None:
     graph = composed(PAIR)
     assert "Job:dev-logins-job" in graph.waits_for("Job:dev-smoke-a100-job")

@@ -7,7 +7,7 @@ import pulumi
 from pulumi_kubernetes import batch, core, meta, resource
 
 from components.base import Component
-from components.kubernetes.offers import FabricOffer
+from components.kubernetes.offers import FabricOffer, claimed
 from components.kubernetes.slots import filled, slot
 from components.kubernetes.validation import watcher
 from components.kubernetes.validation.args import SmokeTestArgs
@@ -16,7 +16,6 @@ from components.kubernetes.validation.run import (
     CONFIG,
     NAME,
     claim_template,
-    claimed,
     code_and_plan,
     digest,
     plan_text,

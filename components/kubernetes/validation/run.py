@@ -9,7 +9,7 @@ from typing import Any
 import pulumi
 from pulumi_kubernetes import core, meta
 
-from components.kubernetes.offers import FabricOffer
+from components.kubernetes.offers import claimed, devices
 from components.kubernetes.slots import slot
 from components.kubernetes.validation.args import SmokeTestArgs
 from components.kubernetes.validation.bundle import Bundle
@@ -34,7 +34,7 @@ def smoke_run(args: SmokeTestArgs, name: str) -> RunPlan:
         command=(),  # filled in by `validation`
         nodes=args["nodes"],
         gpus_per_node=node["gpus"],
-        devices=_devices(fabric) if fabric else {},
+        devices=devices(fabric),
         device_claims={fabric["kind"]: claim_template(args)} if fabric and claimed(fabric) else {},
         cpu=node["cpu"],
         memory_gib=node["memory_gib"],
@@ -55,20 +55,9 @@ def smoke_run(args: SmokeTestArgs, name: str) -> RunPlan:
     return validation(run, files)
 
 
-def claimed(fabric: FabricOffer) -> bool:
-    """Whether pods get the devices by claim."""
-    return "device_class" in fabric
-
-
 def claim_template(args: SmokeTestArgs) -> str:
     """Name of the ResourceClaimTemplate for the devices of a node of the pool."""
     return f"smoke-{args['pool']}"
-
-
-def _devices(fabric: FabricOffer) -> dict[str, str]:
-    """What a pod requests for the fabric."""
-    requested = {} if claimed(fabric) else {fabric["resource"]: str(fabric["count"])}
-    return {**fabric["pod_resources"], **requested}
 
 
 def slot_values(args: SmokeTestArgs) -> dict[str, pulumi.Input[str]]:

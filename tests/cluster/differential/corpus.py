@@ -24,6 +24,15 @@ from tests.stacks.composition.composed import composed
 from tests.stacks.composition.variants import VARIANTS
 
 Object = tuple[str, Properties]
+TRAINER: Object = (
+    HELM_RELEASE,
+    {
+        "chart": "oci://ghcr.io/kubeflow/charts/kubeflow-trainer",
+        "name": "kubeflow-trainer",
+        "namespace": "kubeflow-system",
+    },
+)
+_RUNTIME = "kubernetes:trainer.kubeflow.org/v1alpha1:ClusterTrainingRuntime"
 _ACCOUNT = "kubernetes:core/v1:ServiceAccount"
 # Objects of a namespace that decide what else is let in.
 _DECIDING = (LIMIT_RANGE, _ACCOUNT)
@@ -87,7 +96,9 @@ def _of_stacks() -> Iterator[Sequence]:
                 name = f"{'-on-'.join(pair)} {variant} {key}".replace("  ", " ")
                 world = _surroundings(objects, (token, inputs))
                 yield Sequence(name, world, (Step("create", token, inputs),))
-                yield from _mutated(name, world, (token, inputs), _MUTANTS_OF_A_MANIFEST)
+                # Of this kind the emulation knows the name only, and takes any fields.
+                if token != _RUNTIME:
+                    yield from _mutated(name, world, (token, inputs), _MUTANTS_OF_A_MANIFEST)
 
 
 def _objects(graph: Graph) -> dict[str, Object]:
@@ -112,7 +123,7 @@ def _whole(value: Any) -> Any:
 def _surroundings(objects: Mapping[str, Object], one: Object) -> tuple[Object, ...]:
     """The namespace of an object, and what decides there what is let in."""
     own = one[1]["metadata"].get("namespace")
-    found = [KUEUE]
+    found = [TRAINER if one[0] == _RUNTIME else KUEUE]
     for token, inputs in objects.values():
         metadata = inputs.get("metadata") or {}
         deciding = token in _DECIDING and metadata.get("namespace") == own

@@ -16,7 +16,7 @@ from tests.cluster.differential.verdicts import ACCEPTED, Verdict, fields, named
 _MANAGER = "differential"
 _SETTLED_S = 3.0
 # Namespaces of a stack that this control plane has already.
-_THERE = ("kueue-system", "jobset-system")
+_THERE = ("kueue-system", "jobset-system", "kubeflow-system")
 _STRICT = {"fieldValidation": "Strict"}
 _APPLY = "application/apply-patch+yaml"
 

@@ -218,9 +218,9 @@ def queues(
 
 
 def _of_controllers(metadata: Object) -> bool:
-    """Whether an object is of Kueue or JobSet, which are there already, or of the Job that waits for them."""
-    own = {charts()[name].namespace for name in ("kueue", "jobset")}
-    return bool(own & {metadata["name"], metadata.get("namespace")}) or metadata["name"] == WAITS
+    """Whether an object is of Kueue, which is there already, or of the Job that waits for it."""
+    own = charts()["kueue"].namespace
+    return own in (metadata["name"], metadata.get("namespace")) or metadata["name"] == WAITS
 
 
 def _active(api: Api, queue: Object) -> bool:

@@ -18,7 +18,12 @@ import yaml
 TARGET = Path(__file__).with_name("crds.json")
 SOURCES = (
     ("sigs.k8s.io/jobset", "v0.12.0", "config/components/crd/bases/jobset.x-k8s.io_jobsets.yaml"),
-    ("github.com/kubeflow/trainer/v2", "v2.3.0", "manifests/base/crds/trainer.kubeflow.org_trainjobs.yaml"),
+    ("github.com/kubeflow/trainer/v2", "v2.2.1", "manifests/base/crds/trainer.kubeflow.org_trainjobs.yaml"),
+    (
+        "github.com/kubeflow/trainer/v2",
+        "v2.2.1",
+        "manifests/base/crds/trainer.kubeflow.org_clustertrainingruntimes.yaml",
+    ),
     ("github.com/kubeflow/training-operator", "v1.9.0", "manifests/base/crds/kubeflow.org_pytorchjobs.yaml"),
     ("github.com/kubeflow/mpi-operator", "v0.8.0", "manifests/base/kubeflow.org_mpijobs.yaml"),
 )

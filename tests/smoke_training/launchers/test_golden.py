@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from smoke_training.launchers import kubeflow
 from smoke_training.launchers.registry import LAUNCHERS, cron_text
+from smoke_training.launchers.text import yaml
 from tests.smoke_training.launchers import plans
 
 GOLDEN = Path(__file__).with_name("golden")
@@ -19,7 +21,8 @@ def rendered() -> dict[str, str]:
         f"{name}.{launcher.suffix}": launcher.render(_PLANS.get(name, plans.training)())
         for name, launcher in LAUNCHERS.items()
     }
-    return {**found, "cronjob.yaml": cron_text(plans.cpu(), "0 5 * * 1")}
+    runtime = yaml([kubeflow.runtime(plans.training())])
+    return {**found, "cronjob.yaml": cron_text(plans.cpu(), "0 5 * * 1"), "runtime.yaml": runtime}
 
 
 @pytest.mark.parametrize("name", sorted(rendered()))

@@ -20,6 +20,9 @@ from tests.smoke_training.launchers import plans
 Body = dict[str, Any]
 CRDS = json.loads(Path(__file__).with_name("crds.json").read_text())
 CUSTOM = [kubernetes.jobset, kubeflow.train_job, kubeflow.pytorch_job, kubeflow.mpi_job]
+RUNTIMES = [
+    lambda plan: [kubeflow.runtime(plan)], lambda plan: [kubeflow.runtime(plan, whole_node=False)],
+]  # fmt: skip
 PLANS = [
     plans.training(),
     plans.cpu(),
@@ -73,7 +76,7 @@ def test_cron_jobs_are_what_an_api_server_takes(plan: RunPlan, sdk: Schemas) -> 
     assert faults(sdk, "kubernetes:batch/v1:CronJob", cron) == []
 
 
-@pytest.mark.parametrize("make", CUSTOM)
+@pytest.mark.parametrize("make", [*CUSTOM, *RUNTIMES])
 @pytest.mark.parametrize("plan", PLANS)
 def test_custom_objects_fit_the_definitions_of_their_projects(
     make: Callable[[RunPlan], list[Body]], plan: RunPlan, sdk: Schemas
@@ -159,10 +162,28 @@ def test_a_train_job_leaves_the_rendezvous_to_its_runtime() -> None:
 
 
 def test_what_a_train_job_cannot_do_is_said() -> None:
-    wanted = replace(plans.training(), root_folder="/checkpoints/x", device_claims={"efa": "smoke-efa"})
+    claims = {"efa": "smoke-efa"}
+    wanted = replace(plans.training(), root_folder="/checkpoints/x", device_claims=claims, grace_s=600)
     with pytest.raises(RunPlanError) as caught:
         kubeflow.train_job(wanted)
-    assert [line.partition(":")[0] for line in caught.value.problems] == ["root_folder", "device_claims"]
+    named = [line.partition(":")[0] for line in caught.value.problems]
+    assert named == ["root_folder", "device_claims", "grace_s"]
+
+
+def test_a_runtime_takes_whole_nodes_and_leaves_the_run_to_its_train_jobs() -> None:
+    body = kubeflow.runtime(plans.training())
+    (job,) = body["spec"]["template"]["spec"]["replicatedJobs"]
+    # Trainer addresses node 0, and every node's command, by these names.
+    assert job["name"] == "node" and job["template"]["spec"]["backoffLimit"] == 0
+    (pod,) = pods(body)
+    (container,) = pod["spec"]["containers"]
+    assert container["name"] == "node" and not {"command", "env"} & container.keys()
+    assert container["resources"]["limits"]["vpc.amazonaws.com/efa"] == "4"
+    assert [row["key"] for row in pod["spec"]["tolerations"]] == ["nvidia.com/gpu"]
+    assert "/dev/shm" in [mount["mountPath"] for mount in container["volumeMounts"]]
+    assert "llama-7b" not in json.dumps(body["spec"]).replace('"subPath": "llama-7b"', "")
+    (bare,) = pods(kubeflow.runtime(plans.training(), whole_node=False))
+    assert "resources" not in bare["spec"]["containers"][0]
 
 
 def test_legacy_kinds_count_their_pods() -> None:

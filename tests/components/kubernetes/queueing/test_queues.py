@@ -55,12 +55,6 @@ def test_kueue_is_the_pinned_oci_chart_in_a_namespace_of_its_own(made: Graph) ->
     assert "Namespace:dev-queueing-kueue-namespace" in made.edges["Release:dev-queueing-kueue"]
 
 
-def test_jobset_is_there_before_kueue_looks_for_what_it_queues(made: Graph) -> None:
-    release = made.find("Release", "-jobset")
-    assert (release["name"], release["namespace"]) == ("jobset", "jobset-system")
-    assert "Release:dev-queueing-kueue-jobset" in made.edges["Release:dev-queueing-kueue"]
-
-
 def test_every_team_gets_a_namespace_that_is_queued_tracked_and_closed(made: Graph) -> None:
     labels = made.find("Namespace", "team-research-namespace")["metadata"]["labels"]
     assert labels == {
@@ -72,7 +66,6 @@ def test_every_team_gets_a_namespace_that_is_queued_tracked_and_closed(made: Gra
     }
     assert set(made.all("Namespace")) == {
         "dev-queueing-kueue-namespace",
-        "dev-queueing-kueue-jobset-namespace",
         "dev-queueing-smoke-namespace",
         "dev-queueing-team-research-namespace",
         "dev-queueing-team-product-namespace",

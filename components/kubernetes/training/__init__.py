@@ -1,0 +1,1 @@
+"""How jobs are started besides as JobSets."""

@@ -1,0 +1,113 @@
+"""JobSet and Kubeflow Trainer, with a runtime for every kind of node that trains."""
+
+import dataclasses
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any, TypedDict
+
+import pulumi
+from pulumi_kubernetes import core, meta
+
+from components.base import Component
+from components.kubernetes.accelerators import POOL_LABEL
+from components.kubernetes.charts import charts, release
+from components.kubernetes.manifest import Manifest
+from components.kubernetes.offers import NodeOffer, claimed, devices
+from components.kubernetes.waiting.webhooks import Asked, webhooks_answer
+from components.ordering import after
+from smoke_training.launchers import kubeflow
+from smoke_training.launchers.runplan import RunPlan, shared_memory
+
+CHART, NAME = "kubeflow-trainer", "trainer-ready"
+# A TrainJob says itself how long it may run, and what its pods take where its runtime does not.
+_PLAN = RunPlan(name=kubeflow.RUNTIME, image="", command=(), nodes=1, cpu=1, memory_gib=1, timeout_s=1)
+JOBSET_VALUES: Mapping[str, Any] = {
+    "controller": {"replicas": 2, "podDisruptionBudget": {"enabled": True, "minAvailable": 1}},
+}
+VALUES: Mapping[str, Any] = {
+    # In the version that it asks for; ours is the one that Kueue is built with.
+    "jobset": {"install": False},
+    "manager": {
+        "replicas": 2,
+        "resources": {"requests": {"cpu": "100m", "memory": "256Mi"}, "limits": {"memory": "512Mi"}},
+    },
+}
+
+
+class TrainerArgs(TypedDict):
+    """Arguments of `Trainer`."""
+
+    pools: Mapping[str, NodeOffer]
+    """What a node of each pool offers, by the pool's name."""
+    image: str
+    """Image, by digest, of TrainJobs that name none."""
+    ready_image: pulumi.Input[str]
+    """Image with Python, by digest, that the platform's own nodes run: of the pod that waits for webhooks."""
+
+
+class Trainer(Component):
+    """JobSet, as which runs of several nodes start, and Kubeflow Trainer v2, which makes them of TrainJobs.
+
+    A TrainJob on the runtime `torch-POOL` takes whole nodes of that pool. One on `torch-distributed`, as the
+    launchers render it, says itself what it takes.
+
+    What queues jobs comes after this: it looks for their kinds when it starts. So do the namespaces of jobs:
+    a runtime is held by every TrainJob that names it, those that ended included, and goes after them.
+    """
+
+    runtimes: pulumi.Output[list[str]]
+    """Names of the ClusterTrainingRuntimes."""
+
+    def __init__(self, name: str, args: TrainerArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        super().__init__(name, opts)
+        chart = charts()[CHART]
+        jobset = release(f"{name}-jobset", "jobset", JOBSET_VALUES, self._inside(name, "jobset"))
+        inside = self._inside(name, CHART)
+        # It looks for JobSet's kind when it starts.
+        after_jobset = pulumi.ResourceOptions.merge(inside, pulumi.ResourceOptions(depends_on=[jobset]))
+        installed = release(f"{name}-{CHART}", CHART, VALUES, after_jobset)
+        bodies = list(runtimes(args["pools"], args["image"]))
+        asked = Asked(
+            account=NAME,
+            namespace=chart.namespace,
+            body=bodies[0],
+            plural="clustertrainingruntimes",
+            image=args["ready_image"],
+            release=(chart.version, json.dumps(VALUES, sort_keys=True)),
+        )
+        ready = webhooks_answer(f"{name}-ready", asked, installed, inside, self.child)
+        answering = self.child(pulumi.ResourceOptions(depends_on=[ready]))
+        made = [Manifest(f"{name}-{body['metadata']['name']}", body, answering) for body in bodies]
+        names = [body["metadata"]["name"] for body in bodies]
+        self.runtimes = after(pulumi.Output.from_input(names), made)
+        self.register_outputs({"runtimes": self.runtimes})
+
+    def _inside(self, name: str, chart: str) -> pulumi.ResourceOptions:
+        """Options for what comes into the namespace of a chart."""
+        metadata = meta.v1.ObjectMetaArgs(name=charts()[chart].namespace)
+        namespace = core.v1.Namespace(f"{name}-{chart}-namespace", metadata=metadata, opts=self.child())
+        return self.child(pulumi.ResourceOptions(depends_on=[namespace]))
+
+
+def runtimes(pools: Mapping[str, NodeOffer], image: str) -> Iterator[dict[str, Any]]:
+    """The ClusterTrainingRuntimes: one for any node, and one for each pool.
+
+    There is none for a pool whose devices pods claim: a claim needs a template in the TrainJob's namespace.
+    """
+    plan = dataclasses.replace(_PLAN, image=image)
+    yield kubeflow.runtime(plan, whole_node=False)
+    for pool, offer in pools.items():
+        fabric = offer.get("fabric")
+        if fabric and claimed(fabric):
+            continue
+        whole = dataclasses.replace(
+            plan,
+            name=f"torch-{pool}",
+            gpus_per_node=offer["gpus"],
+            cpu=offer["cpu"],
+            memory_gib=offer["memory_gib"],
+            devices=devices(fabric),
+            mounts=(shared_memory(offer["memory_gib"]),),
+            node_labels={POOL_LABEL: pool},
+        )
+        yield kubeflow.runtime(whole)

@@ -1,0 +1,66 @@
+"""JobSet, Kubeflow Trainer, and the runtimes that TrainJobs name."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import pulumi
+import pytest
+
+from components.aws.pools.offers import node_offer
+from components.kubernetes.training.trainer import Trainer, runtimes
+from infra.catalog.aws import facts
+from tests.components.graph import Graph, deploy_graph
+
+IMAGE = "example.com/train@sha256:" + "0" * 64
+P4D = facts.instance_type("p4d.24xlarge")
+
+
+@pytest.fixture(scope="module")
+def made() -> Graph:
+    def program() -> Mapping[str, pulumi.Input[Any]]:
+        pools = {"a100": node_offer(P4D, "device_plugin")}
+        trainer = Trainer("dev-trainer", {"pools": pools, "image": IMAGE, "ready_image": IMAGE})
+        return {"runtimes": trainer.runtimes}
+
+    return deploy_graph(program)
+
+
+def test_trainer_comes_after_jobset_and_brings_none_of_its_own_and_no_runtime(made: Graph) -> None:
+    release = made.find("Release", "-kubeflow-trainer")
+    assert "Release:dev-trainer-jobset" in made.edges["Release:dev-trainer-kubeflow-trainer"]
+    assert (release["name"], release["namespace"]) == ("kubeflow-trainer", "kubeflow-system")
+    assert release["values"]["jobset"] == {"install": False}
+    assert "runtimes" not in release["values"]
+
+
+def test_no_runtime_is_made_before_the_webhook_of_its_kind_answers(made: Graph) -> None:
+    assert made.outputs["runtimes"] == ["torch-distributed", "torch-a100"]
+    for runtime in made.outputs["runtimes"]:
+        waits = made.waits_for(f"ClusterTrainingRuntime:dev-trainer-{runtime}")
+        assert {"Job:dev-trainer-ready", "Release:dev-trainer-kubeflow-trainer"} <= waits
+    assert made.find("ClusterRole")["rules"] == [
+        {"apiGroups": ["trainer.kubeflow.org"], "resources": ["clustertrainingruntimes"], "verbs": ["create"]}
+    ]
+
+
+def test_the_runtime_of_a_pool_takes_its_nodes_whole(made: Graph) -> None:
+    (job,) = made.find("ClusterTrainingRuntime", "torch-a100")["spec"]["template"]["spec"]["replicatedJobs"]
+    pod = job["template"]["spec"]["template"]["spec"]
+    (container,) = pod["containers"]
+    assert container["image"] == IMAGE
+    limits = container["resources"]["limits"]
+    assert (limits["nvidia.com/gpu"], limits["vpc.amazonaws.com/efa"], limits["hugepages-2Mi"]) == (
+        "8", "4", "5120Mi",
+    )  # fmt: skip
+    (volume,) = pod["volumes"]
+    assert volume["emptyDir"]["medium"] == "Memory"
+    (term,) = pod["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"][
+        "nodeSelectorTerms"
+    ]
+    (match,) = term["matchExpressions"]
+    assert match == {"key": "trainstack.dev/pool", "operator": "In", "values": ["a100"]}
+
+
+def test_a_pool_whose_devices_are_claimed_has_no_runtime() -> None:
+    found = runtimes({"a100": node_offer(P4D, "dra")}, IMAGE)
+    assert [body["metadata"]["name"] for body in found] == ["torch-distributed"]
