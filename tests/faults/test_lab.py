@@ -28,9 +28,7 @@ def test_nodes_have_names_interfaces_and_shaped_wires_of_their_own(lab: Lab) -> 
         assert f"cpu:/{lab.name}/n{node.index}" in node.command("cat", "/proc/self/cgroup")
     assert lab.nodes[1].command("getent", "hosts", "smoke-0").split() == ["10.77.2.1", "smoke-0"]
     for rail in lab.wires.rails:
-        # The machine may pause a transfer; nothing makes one faster than its wire.
-        rates = [probes.transfer_gbit_s(lab, 0, 1, rail, 10) for _ in range(3)]
-        assert 0.9 * 0.5 < max(rates) < 1.1 * 0.5
+        assert 0.9 * 0.5 < probes.fastest_gbit_s(lab, 0, 1, rail, 10) < 1.1 * 0.5
     assert Path("/sys/class/net").exists()
     assert not Path("/sys/class/net/mgmt0").exists()
 

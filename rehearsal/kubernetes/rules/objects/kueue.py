@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from decimal import Decimal
+from typing import Any
 
 from rehearsal.core.model import UNKNOWN, Properties
 from rehearsal.core.rules.model import Violation
@@ -71,6 +72,15 @@ def _flavors_once(inputs: Properties) -> Iterator[Violation]:
             seen.add(own or "")
 
 
+def _twice(found: list[Any], path: str) -> Iterator[Violation]:
+    seen: set[str] = set()
+    for index, row in rows(found):
+        name = text(row.get("name"))
+        if name is not None and name in seen:
+            yield duplicate(f"{path}[{index}]", {"name": name})
+        seen.add(name or "")
+
+
 @BOOK.rule("K8S-KUEUE-003", QUEUE, COHORT, source=_QUEUES)
 def _covered(inputs: Properties) -> Iterator[Violation]:
     """Every flavor has a quota of every covered resource, in the order in which they are covered."""
@@ -79,6 +89,10 @@ def _covered(inputs: Properties) -> Iterator[Violation]:
         for number, flavor in rows(group.get("flavors")):
             found = flavor.get("resources")
             if unsure(covered) or not isinstance(covered, list) or not isinstance(found, list):
+                continue
+            # Seen before the webhook is asked: the items of this list are told apart by their names.
+            if twice := list(_twice(found, f"{path}.flavors[{number}].resources")):
+                yield from twice
                 continue
             if len(found) != len(covered):
                 detail = "flavors must have the same number of resources as the coveredResources"
