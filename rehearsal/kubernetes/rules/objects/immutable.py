@@ -163,8 +163,27 @@ def _register(row: Fixed) -> None:
 def _same(path: str, old: Any, new: Any) -> bool:
     if absent(new) and (absent(old) or path in _KEPT):
         return True
+    if path == "spec.podFailurePolicy":
+        return bool(_filled(old) == _filled(new))
     default = _DEFAULTS.get(path)
     return bool((default if old is None else old) == (default if new is None else new))
+
+
+def _filled(policy: Any) -> Any:
+    """A pod failure policy in which each condition has a status, as the API server fills it in.
+
+    Source: kubernetes/kubernetes pkg/apis/batch/v1/defaults.go
+    (SetDefaults_PodFailurePolicyOnPodConditionsPattern).
+    """
+    if isinstance(policy, list):
+        return [_filled(item) for item in policy]
+    if not isinstance(policy, dict):
+        return policy
+    filled = {name: _filled(item) for name, item in policy.items()}
+    for condition in filled.get("onPodConditions") or ():
+        if isinstance(condition, dict) and not condition.get("status"):
+            condition["status"] = "True"
+    return filled
 
 
 for _row in _ROWS:
