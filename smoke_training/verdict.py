@@ -128,6 +128,8 @@ def _judged(plan: Plan, found: Evidence) -> Iterator[Check]:
     preflight, world = found.of(Preflight), found.of(World)
     ranks = world.wanted if world is not None else plan.nodes * (preflight.ranks if preflight else 1)
     stopped = found.of(StoppedEarly)
+    reason = stopped.reason if stopped else ending.stopped(found)
+    why_not = f"Not run: {reason}." if reason else "no measurement was delivered"
     for rule in RULES:
         if rule.phase is not None and rule.phase not in plan.chosen_phases:
             continue
@@ -138,9 +140,7 @@ def _judged(plan: Plan, found: Evidence) -> Iterator[Check]:
             check = rule.judge(plan, found)
             yield replace(check, id=rule.id, required=rule.required and check.required)
         except UndeliveredError:
-            reason = stopped.reason if stopped else ending.stopped(found)
-            why = f"Not run: {reason}." if reason else "no measurement was delivered"
-            yield rule.without(Verdict.ERROR if stopped is None else Verdict.SKIPPED, why)
+            yield rule.without(Verdict.ERROR if stopped is None else Verdict.SKIPPED, why_not)
         except (*UNFIT, StopIteration) as error:
             why = f"the evidence cannot be judged: {type(error).__name__}: {error}"
             yield rule.without(Verdict.ERROR, why)

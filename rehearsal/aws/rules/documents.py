@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from rehearsal.aws.rules.book import World
-from rehearsal.aws.rules.reading import document, many
+from rehearsal.aws.rules.reading import document, many, principals
 from rehearsal.core.model import Properties, Record
 
 # Policies of identities: what a role may do. They name no principal.
@@ -70,14 +70,9 @@ def lets(site: World, key: Record, kind: str, name: str, *actions: str) -> bool:
     patterns = [
         str(pattern).lower()
         for one in allowed
-        if any(who == "*" or who.endswith(name) for who in _principals(one, kind))
+        if any(who == "*" or who.endswith(name) for who in principals(one, kind))
         for pattern in many(one.get("Action"))
     ]
     return all(
         any(fnmatch.fnmatchcase(action.lower(), pattern) for pattern in patterns) for action in actions
     )
-
-
-def _principals(statement: dict[str, Any], kind: str) -> list[str]:
-    principal = statement.get("Principal")
-    return [str(one) for one in many(principal.get(kind) if isinstance(principal, dict) else principal)]

@@ -92,12 +92,18 @@ def trusts(role: Record, service: str, action: str = "sts:AssumeRole") -> bool:
     for statement in many(policy.get("Statement")):
         if not isinstance(statement, dict) or statement.get("Effect") != "Allow":
             continue
-        principal = statement.get("Principal")
-        services = many(principal.get("Service")) if isinstance(principal, dict) else many(principal)
         actions = many(statement.get("Action"))
-        if {service, "*"} & set(map(str, services)) and {action, "sts:*", "*"} & set(map(str, actions)):
+        if {service, "*"} & principals(statement, "Service") and {action, "sts:*", "*"} & set(
+            map(str, actions)
+        ):
             return True
     return False
+
+
+def principals(statement: Mapping[str, Any], kind: str) -> set[str]:
+    """Who a statement of a policy is about, of a kind: AWS or Service; * is everybody."""
+    named_there = statement.get("Principal")
+    return set(map(str, many(named_there.get(kind) if isinstance(named_there, dict) else named_there)))
 
 
 def many(value: Any) -> list[Any]:

@@ -32,9 +32,8 @@ from smoke_training.runtime import host
 SAMPLE_BYTES = 114_660  # record length of MLPerf Storage's ResNet50
 FILES = 512
 BATCHES = 128
-PREFETCH = (
-    4  # batches of each worker; so many are not counted: they wait for no storage, or for workers to start
-)
+# Batches of each worker. So many are not counted: they wait for no storage, or for workers to start.
+PREFETCH = 4
 
 
 @dataclass(frozen=True, kw_only=True)

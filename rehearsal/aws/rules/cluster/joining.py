@@ -1,6 +1,7 @@
 """What the machines of a node group need to start and to join their cluster."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 from rehearsal.aws.rules import documents
 from rehearsal.aws.rules.book import BOOK, World
@@ -16,7 +17,7 @@ _ATTACHED = ("iam/rolePolicyAttachment:RolePolicyAttachment", "iam/rolePolicy:Ro
 _KEY, _ENDPOINT = "kms/key:Key", "ec2/vpcEndpoint:VpcEndpoint"
 _FAILED = "CREATE_FAILED"
 # What a node asks before it has joined. Source: EKS User Guide, private-clusters.md.
-_ASKED = ("ec2", "ecr.api", "ecr.dkr", "s3")
+_NEEDED = ("ec2", "ecr.api", "ecr.dkr", "s3")
 _SCALER = "aws-service-role/autoscaling.amazonaws.com/AWSServiceRoleForAutoScaling"
 _USES = ("kms:Decrypt", "kms:GenerateDataKeyWithoutPlaintext")
 
@@ -24,6 +25,17 @@ _USES = ("kms:Decrypt", "kms:GenerateDataKeyWithoutPlaintext")
 def _starts(inputs: Properties, site: World) -> bool:
     """Whether the group starts machines now; in a preview nobody knows what will be there by then."""
     return not site.preview and at(inputs, "scalingConfig.desiredSize") != 0
+
+
+def _places(inputs: Properties, site: World) -> list[Record]:
+    """The subnets in which machines start now."""
+    return subnets(site, inputs.get("subnetIds")) if _starts(inputs, site) else []
+
+
+def _asked(inputs: Properties, site: World, name: str) -> list[tuple[str, Mapping[str, Any]]]:
+    """A list of the launch template of machines that start now, with paths."""
+    template = template_of(site, inputs) if _starts(inputs, site) else None
+    return items(template.inputs, name) if template else []
 
 
 @BOOK.rule_around(
@@ -34,10 +46,10 @@ def _starts(inputs: Properties, site: World) -> bool:
 )
 def nodes_reach_their_cluster(inputs: Properties, site: World) -> Iterator[Violation]:
     """Nodes reach the registry and AWS by a default route, or by interface endpoints of their VPC."""
-    for subnet in subnets(site, inputs.get("subnetIds")) if _starts(inputs, site) else ():
+    for subnet in _places(inputs, site):
         if ways_out(site, subnet) != []:
             continue
-        missing = [name for name in _ASKED if name not in _endpoints(site, subnet)]
+        missing = [name for name in _NEEDED if name not in _endpoints(site, subnet)]
         if missing:
             yield Violation(
                 "subnetIds",
@@ -53,11 +65,10 @@ def nodes_reach_their_cluster(inputs: Properties, site: World) -> Iterator[Viola
 )
 def public_subnets_give_addresses(inputs: Properties, site: World) -> Iterator[Violation]:
     """Nodes in a subnet that routes to an internet gateway get public addresses."""
-    template = template_of(site, inputs) if _starts(inputs, site) else None
-    asked = items(template.inputs, "networkInterfaces") if template else []
-    if any(str(one.get("associatePublicIpAddress")).lower() == "true" for _, one in asked):
+    interfaces = _asked(inputs, site, "networkInterfaces")
+    if any(str(one.get("associatePublicIpAddress")).lower() == "true" for _, one in interfaces):
         return
-    for subnet in subnets(site, inputs.get("subnetIds")) if _starts(inputs, site) else ():
+    for subnet in _places(inputs, site):
         public = any(map(is_public, ways_out(site, subnet) or ()))
         if public and subnet.outputs.get("mapPublicIpOnLaunch") is not True:
             yield Violation(
@@ -106,8 +117,7 @@ def node_role_may_join(inputs: Properties, site: World) -> Iterator[Violation]:
 )
 def scaling_may_use_the_key(inputs: Properties, site: World) -> Iterator[Violation]:
     """The key of the disks lets the service-linked role of Auto Scaling use it, by its policy or a grant."""
-    template = template_of(site, inputs) if _starts(inputs, site) else None
-    for path, mapping in items(template.inputs, "blockDeviceMappings") if template else ():
+    for path, mapping in _asked(inputs, site, "blockDeviceMappings"):
         key = site.find(at(mapping, "ebs.kmsKeyId"), _KEY)
         # Leaving it to IAM, as a default policy does, is not enough: the role's own policy has no key in it.
         if key and not _granted(site, key) and not documents.lets(site, key, "AWS", _SCALER, *_USES):

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from rehearsal.aws.facts import DEPLOYER_ROLE
 from rehearsal.aws.rules import documents
 from rehearsal.aws.rules.book import BOOK, World
-from rehearsal.aws.rules.reading import given, many, named, number, text
+from rehearsal.aws.rules.reading import given, many, named, number, principals, text
 from rehearsal.core.model import Properties
 from rehearsal.core.properties import known
 from rehearsal.core.rules.model import Violation
@@ -102,13 +102,11 @@ def logs_may_use_the_key(inputs: Properties, site: World) -> Iterator[Violation]
 
 def _manages(site: World, statement: dict[str, object]) -> bool:
     """Whether a statement lets the account or the deploying role put a key policy."""
-    principal = statement.get("Principal")
-    who = many(principal.get("AWS")) if isinstance(principal, dict) else many(principal)
     ours = {"*", site.account, f"arn:aws:iam::{site.account}:root"}
     ours.add(f"arn:aws:iam::{site.account}:role/{DEPLOYER_ROLE}")
     actions = {str(action).lower() for action in many(statement.get("Action"))}
     may = actions & {"*", "kms:*", "kms:put*", "kms:putkeypolicy"} or "NotAction" in statement
-    return bool(may) and bool(ours & set(map(str, who)) or "NotPrincipal" in statement)
+    return bool(may) and bool(ours & principals(statement, "AWS") or "NotPrincipal" in statement)
 
 
 @BOOK.rule("AWS-SEC-001", _VAULT, source="pulumi-aws 7.51.1 docstring of aws.secretsmanager.Secret")
