@@ -18,6 +18,7 @@ import psutil
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from components.kubernetes.queueing import kueue_values
+from components.kubernetes.training.trainer import CHART, VALUES
 from rehearsal.controlplane.order import Order, running
 
 STARTS = 5
@@ -39,8 +40,12 @@ def measure(addons: Mapping[str, Mapping[str, Any]]) -> tuple[float, float, floa
 
 def main() -> None:
     starts = int(sys.argv[1]) if len(sys.argv) > 1 else STARTS
-    queued = {"jobset": {}, "kueue": kueue_values.values(service_monitor=False, claimed={})}
-    for name, addons in (("API server, controllers, scheduler, KWOK", {}), ("with Kueue, JobSet", queued)):
+    values = kueue_values.values(service_monitor=False, claimed={})
+    queued = {"jobset": {}, CHART: VALUES, "kueue": values}
+    for name, addons in (
+        ("API server, controllers, scheduler, KWOK", {}),
+        ("with Kueue, JobSet, Trainer", queued),
+    ):
         rows = [measure(addons) for _ in range(starts)]
         ready, memory, ended = (statistics.median(column) for column in zip(*rows, strict=True))
         worst = max(row[0] for row in rows)
