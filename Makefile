@@ -2,6 +2,9 @@
 PYTHON ?= python3
 VENV := .venv/bin
 
+# A shell that keeps Python from writing compiled modules makes every process of a run compile PyTorch again.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: up down test lint unit alone cluster binaries setup lock clean
 
 up: setup ## Rehearse the environment dev-aws: a real `pulumi up`, offline, gated by a real training run
@@ -21,9 +24,10 @@ lint: setup
 	$(VENV)/mypy
 	$(VENV)/lint-imports
 
-# A long file has few tests; in order of their number it would come last, on one worker.
+# Three workers on two processors, because tests wait for servers to start. A long file has few tests: in order of
+# their number it would come last, on one worker.
 unit: setup binaries
-	$(VENV)/pytest -n 2 --dist loadfile --no-loadscope-reorder -m "not alone"
+	$(VENV)/pytest -n 3 --dist loadfile --no-loadscope-reorder -m "not alone"
 
 alone: setup binaries ## The tests that load or measure the whole machine
 	$(VENV)/pytest -m alone

@@ -1,5 +1,7 @@
 """The Pulumi program: load the spec, compose the stack, export what it offers."""
 
+import sys
+
 import pulumi
 
 from infra import outputs, stackspec
@@ -21,4 +23,6 @@ def main() -> None:
 
 
 if __name__ == "__main__":
+    # The state keeps the calls that made each resource; those below the program would be a quarter of it.
+    sys.tracebacklimit = 16
     main()

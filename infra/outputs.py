@@ -48,6 +48,19 @@ class Smoke(BaseModel):
     """SNS topic for messages about a scheduled validation that failed or found the stack slower."""
 
 
+class WayIn(BaseModel):
+    """The address of a service for browsers."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    url: str
+    target: str
+    """The name to which the host in `url` has to point; whoever keeps its zone makes the record."""
+
+    def __str__(self) -> str:
+        return f"{self.url}, once that host is a CNAME of {self.target}"
+
+
 class StackOutputs(BaseModel):
     """Everything that validation, audits and reports need to know about a deployed stack."""
 
@@ -64,6 +77,8 @@ class StackOutputs(BaseModel):
     kubeconfig: str
     mlflow_url: str
     mlflow_admin_secret: str
+    mlflow_way_in: WayIn | None = None
+    """Where browsers reach the tracking server; null: by a port-forward."""
     checkpoint_uri: str
     dataset_uri: str
     artifact_uri: str

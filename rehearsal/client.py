@@ -18,6 +18,7 @@ from rehearsal.controlplane import binaries
 from rehearsal.core.schema import sdk_version
 from rehearsal.core.state import State
 from rehearsal.core.vault import passphrase_file
+from rehearsal.dataplane import folders
 from rehearsal.dataplane.secret_store import CURRENT, SecretStore
 from rehearsal.kind_of_cluster import ClusterKind, ProviderKind, choose, chosen, real_cluster
 from rehearsal.kubernetes import ambient
@@ -142,7 +143,7 @@ class Rehearsal:
         scheme, separator, rest = uri.partition("://")
         if scheme != "s3" or not separator or ".." in rest.split("/"):
             raise ValueError(f"{uri} is not a URI of emulated storage")
-        return self.home / "s3" / rest
+        return folders.bucket(self.home, rest)
 
     def service_url(self, url: str) -> str | None:
         """Where a Service of an emulated cluster answers on this machine; None when nothing does."""

@@ -26,7 +26,7 @@ def alone(clouds: Rehearsal, project: str, stack: str) -> Iterator[None]:
         except OSError:
             raise _busy(stack, "another trainstack command") from None
         for line in recover(clouds, project, stack):
-            Console().print(f"  {line}", markup=False, highlight=False, soft_wrap=True)
+            Console(emoji=False).print(f"  {line}", markup=False, highlight=False, soft_wrap=True)
         yield
 
 

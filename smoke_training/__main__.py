@@ -2,7 +2,14 @@
 
 import sys
 
-from smoke_training.cli import main
+ERROR = 3  # the exit code of that verdict (`model.EXIT_CODES`); it is needed when nothing can be imported
+STOPPED = "ERROR stopped by SIGINT before anything was written down"
 
 if __name__ == "__main__":
-    sys.exit(main())
+    try:  # a run has handlers of its own, later: importing them takes a moment
+        from smoke_training.cli import main
+
+        sys.exit(main())
+    except KeyboardInterrupt:
+        sys.stderr.write(f"{STOPPED}\n")
+        sys.exit(ERROR)

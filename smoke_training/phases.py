@@ -27,6 +27,7 @@ class Phase:
 PHASES: tuple[Phase, ...] = (
     Phase(name="world", what="all ranks join, alike", quick_s=8, full_s=8),
     Phase(name="fitness", what="a fixed spin on every rank: how quiet the machines are", quick_s=2, full_s=3),
+    Phase(name="gpus", what="a matrix product on every GPU: rate, bits, errors", quick_s=6, full_s=18),
     Phase(name="collectives", what="sweeps of collectives, exact sums", quick_s=6, full_s=20),
     Phase(name="pairs", what="every pair of nodes, both directions", quick_s=5, full_s=15, needs_peers=True),
     Phase(name="rails", what="every network interface by itself", quick_s=2, full_s=6, needs_peers=True),

@@ -31,7 +31,7 @@ from smoke_training.probes.network import collective, pairs, rails, reach, traff
 from smoke_training.probes.state import resume, timing
 from smoke_training.probes.storage import loader
 from smoke_training.probes.storage import throughput as storage
-from smoke_training.probes.training import fitness, parity, sharded, step
+from smoke_training.probes.training import fitness, gpus, parity, sharded, step
 from smoke_training.runtime import heartbeat, host
 
 
@@ -61,6 +61,7 @@ Measure = Callable[[Context], Iterator[Record]]
 # In the order of `phases.PHASES`; `world` and `resume` are the rank's own, because they belong to its life.
 PROBES: Mapping[str, Measure] = {
     "fitness": fitness.measure,
+    "gpus": gpus.measure,
     "collectives": traffic.around(collective.measure),
     "pairs": pairs.measure,
     "rails": rails.measure,

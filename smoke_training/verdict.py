@@ -16,7 +16,7 @@ from smoke_training.judges.run import baseline, ending, liveness, world
 from smoke_training.judges.state import checkpoint, resume
 from smoke_training.judges.storage import loader
 from smoke_training.judges.storage import throughput as storage
-from smoke_training.judges.training import clocks, decomposition, fitness, numerics, quota, repeatable
+from smoke_training.judges.training import clocks, decomposition, fitness, gpus, numerics, quota, repeatable
 from smoke_training.judges.training import step as judged
 from smoke_training.model import Check, Judgement, Verdict
 from smoke_training.nccl.transport import must_be_proven
@@ -57,6 +57,9 @@ RULES: tuple[Rule, ...] = (
     Rule("run.liveness", None, liveness.alive),
     Rule("preflight.world", "world", world.joined),
     Rule("host.fitness", "fitness", fitness.fitness, required=False),
+    Rule("gpu.state", "gpus", gpus.state),
+    Rule("gpu.bits", "gpus", gpus.bits),
+    Rule("gpu.compute", "gpus", gpus.compute),
     Rule("collective.payload", "collectives", payload.payload),
     Rule("fabric.transport", "collectives", transport.transport, needs_peers=True),
     Rule("fabric.rails", "rails", rails.rails, needs_peers=True),

@@ -88,6 +88,15 @@ class Store:
 
 
 @dataclass(frozen=True)
+class WayIn:
+    """The address of a service for browsers."""
+
+    url: pulumi.Output[str]
+    target: pulumi.Output[str]
+    """The name to which the host in `url` has to point."""
+
+
+@dataclass(frozen=True)
 class Tracking:
     """The experiment tracking server."""
 
@@ -103,6 +112,8 @@ class Tracking:
     """How the right to do so reaches them."""
     image: str
     """Its image, which has Python and which nodes without GPUs run."""
+    way_in: WayIn | None
+    """Where browsers reach it; None where people forward a port."""
 
 
 @dataclass(frozen=True)

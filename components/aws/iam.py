@@ -5,8 +5,27 @@ from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
 import pulumi
+import pulumi_aws as aws
+
+from components.base import Component
+from infra.naming import sanitize
 
 Conditions: TypeAlias = Mapping[str, Mapping[str, str]]
+# The provider adds a dash and seven characters to the name of a role, and refuses what then has more than 64
+# (pulumi-aws provider/resource_overrides.go, "aws_iam_role"; pulumi-terraform-bridge pkg/tfbridge/names.go).
+_ROLE_NAME = 56
+
+
+def role(
+    component: Component, name: str, trusted: pulumi.Input[str], *, description: str | None = None
+) -> aws.iam.Role:
+    """A role whose name ends in a digest when names of stack, team and part are too long together."""
+    return aws.iam.Role(
+        sanitize(name, max_length=_ROLE_NAME),
+        description=description,
+        assume_role_policy=trusted,
+        opts=component.child(),
+    )
 
 
 def document(*statements: Mapping[str, object]) -> str:

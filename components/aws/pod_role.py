@@ -39,7 +39,7 @@ class AwsPodRole(Component):
         trust = pulumi.Output.from_input(args["cluster_arn"]).apply(
             lambda arn: iam.pod_identity_trust(arn, namespace, account)
         )
-        role = aws.iam.Role(f"{name}-role", assume_role_policy=trust, opts=self.child())
+        role = iam.role(self, f"{name}-role", trust)
         policy = aws.iam.RolePolicy(
             f"{name}-rights", role=role.name, policy=args["policy"], opts=self.child()
         )

@@ -24,10 +24,20 @@ if TYPE_CHECKING:  # help comes without them
 # Written by components/kubernetes/waiting/logins.py.
 _SECRET, _USER, _WORD = "mlflow-login", "MLFLOW_TRACKING_USERNAME", "MLFLOW_TRACKING_PASSWORD"
 
+_PORT = 5000
+
 Team = Annotated[
     str, typer.Option("--team", "-t", help="A team of the stack; without it, as an administrator.")
 ]
-Port = Annotated[int, typer.Option("--port", help="The port on this machine.", min=1024, max=65535)]
+Port = Annotated[
+    int | None,
+    typer.Option(
+        "--port",
+        help="Forward this port of this machine (else 5000), also where there is a load balancer.",
+        min=1024,
+        max=65535,
+    ),
+]
 Service = Annotated[Literal["mlflow"], typer.Argument(help="What to open.")]
 
 
@@ -38,9 +48,12 @@ def kubeconfig(stack: Stack, team: Team = "", rehearse: Rehearse = False) -> Non
 
 
 def open_service(
-    service: Service, stack: Stack, team: Team = "", port: Port = 5000, rehearse: Rehearse = False
+    service: Service, stack: Stack, team: Team = "", port: Port = None, rehearse: Rehearse = False
 ) -> None:
-    """Forward a port to the tracking server until Ctrl-C; its login is shown here, and kept nowhere."""
+    """Forward a port to the tracking server until Ctrl-C; its login is shown here, and kept nowhere.
+
+    Where a load balancer brings browsers to the server, show its address instead.
+    """
     exported, rehearsal = deployed(stack, rehearse=rehearse)
     if rehearsal is not None:
         show_rehearsed(exported, rehearsal, team)
@@ -49,9 +62,14 @@ def open_service(
         config = Path(folder, "kubeconfig")
         config.write_text(kubeconfig_of(exported, team))
         login = _team_login(config, exported, team) if team else _first_user(exported)
+        if exported.mlflow_way_in is not None and port is None:
+            _show(exported.mlflow_way_in.url, login, secretly=True)
+            return
+        port = port or _PORT
         _show(f"http://localhost:{port}", login, secretly=True)
         with contextlib.suppress(KeyboardInterrupt):
-            kubectl(config, [f"--namespace={service}", "port-forward", f"service/{service}", f"{port}:5000"])
+            forward = ["port-forward", f"service/{service}", f"{port}:{_PORT}"]
+            kubectl(config, [f"--namespace={service}", *forward])
 
 
 def show_rehearsed(exported: "StackOutputs", rehearsal: "Rehearsal", team: str) -> None:

@@ -26,9 +26,15 @@ COMMANDS = {
 
 def _passing_on(name: str) -> Callable[[typer.Context], None]:
     def command(context: typer.Context) -> None:
-        from smoke_training.cli import main  # noqa: PLC0415 - only who asks for it waits for it
+        from smoke_training.__main__ import ERROR, STOPPED  # noqa: PLC0415 - only who asks for it waits for it
 
-        raise typer.Exit(main([name, *context.args], "trainstack smoke"))
+        try:
+            from smoke_training.cli import main  # noqa: PLC0415
+
+            raise typer.Exit(main([name, *context.args], "trainstack smoke"))
+        except KeyboardInterrupt:
+            typer.echo(STOPPED, err=True)
+            raise typer.Exit(ERROR) from None
 
     return command
 

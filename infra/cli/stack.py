@@ -121,6 +121,8 @@ def status(stack: Stack, rehearse: Rehearse = False) -> None:
         typer.echo(f"cluster    {exported.cluster_name}, pools {', '.join(exported.pools)}")
         typer.echo(f"teams      {', '.join(f'{team.name} ({team.namespace})' for team in exported.teams)}")
         typer.echo(f"mlflow     {exported.mlflow_url}")
+        if exported.mlflow_way_in is not None:
+            typer.echo(f"browsers   {exported.mlflow_way_in}")
         for run in exported.smoke:
             typer.echo(f"results    {run.result_uri}")
             typer.echo(f"repeated   {run.schedule or 'never'}")

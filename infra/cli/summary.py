@@ -45,7 +45,7 @@ def of_deployment(
 
     With `verbose`, also the kinds of resources that the forecast of the real deploy leaves out.
     """
-    console = Console()
+    console = Console(emoji=False)
     if not outcome.succeeded:
         of_changes("up", outcome)
         return
@@ -71,7 +71,7 @@ def of_preview(
     on: datetime.date,
 ) -> None:
     """What would change, which nodes end, and the price of the stack as the spec has it, as of a day."""
-    console = Console()
+    console = Console(emoji=False)
     if not outcome.succeeded:
         of_changes("preview", outcome)
         return
@@ -96,7 +96,7 @@ def of_preview(
 
 def of_changes(operation: str, outcome: Outcome) -> None:
     """What an operation changed, or why it failed."""
-    console = Console()
+    console = Console(emoji=False)
     if outcome.succeeded:
         console.print(
             f"\n[bold green]{operation} done[/] in {outcome.seconds:.0f} s: {_counts(outcome)}",
@@ -157,6 +157,8 @@ def _rows(
         rows += [("training", run.headline), ("smoke result", run.location)]
     url = rehearsal.service_url(exported.mlflow_url) if rehearsal else None
     rows.append(("MLflow", url or exported.mlflow_url))
+    if exported.mlflow_way_in is not None:
+        rows.append(("in browsers", str(exported.mlflow_way_in)))
     login = f"trainstack rehearse login -s {exported.stack}" if rehearsal else exported.mlflow_admin_secret
     rows.append(("MLflow login", f"shown by {login}" if rehearsal else f"secret {login}"))
     return rows

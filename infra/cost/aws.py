@@ -31,9 +31,10 @@ def medium(spec: StackSpec, layout: MediumLayout, cloud: AwsSpec, on: datetime.d
         _network(spec.region, layout, cloud),
         _storage(spec),
         _tracking(spec.region, cloud),
+        _load_balancer(spec.region, cloud),
         _keys(spec.region),
     )
-    return Estimate(tuple(item for part in parts for item in part), tuple(_uses(spec)))
+    return Estimate(tuple(item for part in parts for item in part), tuple(_uses(spec, cloud)))
 
 
 def node_price(pool: PoolSpec, region: str) -> Price | None:
@@ -129,12 +130,18 @@ def _tracking(region: str, cloud: AwsSpec) -> Iterator[Item]:
     yield _service(region, "Aurora Serverless v2 (MLflow)", "aurora_serverless_v2", (low, usual, high))
 
 
+def _load_balancer(region: str, cloud: AwsSpec) -> Iterator[Item]:
+    if cloud.load_balancer is not None:
+        hours = _always(HOURS_PER_MONTH)
+        yield _service(region, "load balancer (MLflow)", "application_load_balancer", hours)
+
+
 def _keys(region: str) -> Iterator[Item]:
     yield _service(region, f"KMS keys ({_KEYS})", "kms_key", _always(_KEYS))
     yield _service(region, f"secrets ({_SECRETS})", "secret", _always(_SECRETS))
 
 
-def _uses(spec: StackSpec) -> Iterator[Use]:
+def _uses(spec: StackSpec, cloud: AwsSpec) -> Iterator[Use]:
     """What costs by use that the spec does not say."""
     by_use = [
         ("NAT traffic", "nat_gateway_data"),
@@ -147,5 +154,7 @@ def _uses(spec: StackSpec) -> Iterator[Use]:
     for name, key in by_use:
         price = _price(spec.region, key)
         yield Use(name, price.usd, price.unit) if price else Use(name)
+    if cloud.load_balancer:
+        yield Use("load balancer capacity")
     for name in ("requests", "metrics and alarms", "backups", "data transfer", "taxes and discounts"):
         yield Use(name)

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from infra.engine.golang import ROOT, TOOLS, SetupError, find_go, go
+from infra.engine.golang import ROOT, TOOLS, SetupError, build, find_go, go
 
 HOME = ROOT / ".trainstack"
 # After-hook failures fail the update, and policy packs can be run offline, from this version on.
@@ -138,7 +138,7 @@ def build_from_source(python: Path, tell: Tell) -> Cli:
     tell(f"building Pulumi CLI {SOURCE_VERSION} from source (about 3 minutes, once)")
     draft = folder / "pulumi.building"
     package = "github.com/pulumi/pulumi/pkg/v3/cmd/pulumi"
-    go(_SOURCE, "build", "-trimpath", "-ldflags", f"-s -w {_VERSION_FLAG}", "-o", str(draft), package)
+    build(_SOURCE, draft, _VERSION_FLAG, package)
     sdk = go(_SOURCE, "list", "-m", "-f", "{{.Dir}}", "github.com/pulumi/pulumi/sdk/v3").strip()
     script = folder / "pulumi-language-python-exec"
     shutil.copyfile(Path(sdk, "python", "cmd", script.name), script)

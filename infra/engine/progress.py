@@ -35,7 +35,7 @@ class Progress:
 
     def __init__(self, title: str, console: Console | None = None) -> None:
         self._title = title
-        self._console = console or Console()
+        self._console = console or Console(emoji=False)
         self._start = time.monotonic()
         self._running: dict[str, float] = {}
         self._done = 0

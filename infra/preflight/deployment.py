@@ -8,6 +8,17 @@ from infra.stackspec import StackSpec
 from infra.stackspec.clouds import AwsSpec
 from infra.stackspec.layouts import MediumLayout
 
+# What would end an `up` that has begun: late, or not at all. Who may not ask may deploy all the same.
+_BEFORE_UP = (
+    "kubernetes-version",
+    "principals",
+    "leftovers",
+    "certificate",
+    "client-secret",
+    "way-in",
+    "aws-cli",
+)
+
 
 def account_of(spec: StackSpec) -> accounts.Account:
     """The account that a stack is meant for, with the credentials of the environment. Raises UserError."""
@@ -20,10 +31,10 @@ def account_of(spec: StackSpec) -> accounts.Account:
 
 
 def refuse_what_cannot_finish(spec: StackSpec) -> None:
-    """Raise UserError where `up` would go into another account, or could not get into its cluster."""
+    """Raise UserError where `up` would go into another account, or could not make or reach its cluster."""
     wrong = [
         answer
-        for answer in ask(account_of(spec), ("way-in", "aws-cli"))
+        for answer in ask(account_of(spec), _BEFORE_UP)
         if answer.state is State.SHORT or (answer.state is State.UNKNOWN and answer.check == IDENTITY)
     ]
     if wrong:

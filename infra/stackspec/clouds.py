@@ -4,7 +4,18 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from infra.stackspec.model import AccountId, AddonVersion, FaultName, Model, NodeImage
+from infra.stackspec.model import (
+    AccountId,
+    AddonVersion,
+    CertificateArn,
+    Cidr,
+    FaultName,
+    HostName,
+    HttpsUrl,
+    Model,
+    NodeImage,
+    SecretArn,
+)
 
 Acu = Annotated[float, Field(ge=0, le=256, multiple_of=0.5)]
 """Aurora capacity units, in steps of 0.5."""
@@ -51,6 +62,44 @@ class RepairSpec(Model):
     """Faults that are treated otherwise than EKS does by itself (GPU faults: after 10 minutes)."""
 
 
+class OidcSpec(Model):
+    """The identity provider at which people log in, as its discovery document calls things."""
+
+    issuer: HttpsUrl
+    """Who signs the tokens; exactly as the provider writes it."""
+
+    authorization_endpoint: HttpsUrl
+    """Where browsers are sent to log in."""
+
+    token_endpoint: HttpsUrl
+    """Where the load balancer gets tokens; in public DNS, with a certificate of a public authority."""
+
+    user_info_endpoint: HttpsUrl
+    """Where the load balancer asks who somebody is; reached like the token endpoint."""
+
+    client_id: Annotated[str, Field(min_length=1)]
+    """Id of the application that was registered for this load balancer."""
+
+    client_secret_arn: SecretArn
+    """The application's secret: a secret of Secrets Manager whose whole value it is."""
+
+
+class LoadBalancerSpec(Model):
+    """An internal load balancer before the tracking server: HTTPS, and a login before any answer."""
+
+    host: HostName
+    """The name that people type; whoever keeps its zone points it at the load balancer."""
+
+    certificate_arn: CertificateArn
+    """A certificate for that name, in the stack's region and account."""
+
+    allowed_cidrs: Annotated[tuple[Cidr, ...], Field(min_length=1, max_length=50)]
+    """The ranges that reach it: those of offices and VPNs that are connected to the network."""
+
+    oidc: OidcSpec
+    """The identity provider."""
+
+
 class AwsSpec(Model):
     """What AWS asks besides."""
 
@@ -74,6 +123,9 @@ class AwsSpec(Model):
 
     database: AuroraSpec
     """The database of the tracking server."""
+
+    load_balancer: LoadBalancerSpec | None
+    """A way to the tracking server for browsers; null: people forward a port (`trainstack open mlflow`)."""
 
     repair: RepairSpec
     """How far GPU nodes are repaired by themselves."""

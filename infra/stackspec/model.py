@@ -51,6 +51,39 @@ NodeImage = Annotated[str, _form(NODE_IMAGE, "a release such as 1.35.6-20260714"
 FaultName = Annotated[str, _form(r"^[A-Za-z][A-Za-z0-9]*$", "a single word such as NvidiaXID79Error")]
 """A fault of a node, as its monitor calls it."""
 
+HostName = Annotated[
+    str,
+    _form(
+        r"^([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z]([a-z0-9-]{0,61}[a-z0-9])?$",
+        "a full host name in lower case such as mlflow.example.com",
+    ),
+    Field(max_length=253),
+]
+"""The name by which people know a service."""
+
+HttpsUrl = Annotated[
+    str, _form(r"^https://[^\s/?#@]+(/\S*)?$", "an address such as https://login.example.com/token")
+]
+"""A full address that is only ever asked over TLS."""
+
+CertificateArn = Annotated[
+    str,
+    _form(
+        r"^arn:aws[a-z-]*:acm:[a-z0-9-]+:[0-9]{12}:certificate/[0-9a-f-]{36}$",
+        "the ARN of a certificate in ACM: arn:aws:acm:<region>:<account>:certificate/<id>",
+    ),
+]
+"""A certificate of AWS Certificate Manager."""
+
+SecretArn = Annotated[
+    str,
+    _form(
+        r"^arn:aws[a-z-]*:secretsmanager:[a-z0-9-]+:[0-9]{12}:secret:[A-Za-z0-9/_+=.@-]+-[A-Za-z0-9]{6}$",
+        "the whole ARN of a secret: arn:aws:secretsmanager:<region>:<account>:secret:<name>-<6 characters>",
+    ),
+]
+"""A secret of AWS Secrets Manager, with the six characters that the service adds to its name."""
+
 Cidr = Annotated[str, _form(r"^\d+\.\d+\.\d+\.\d+/\d+$", "an IPv4 range such as 10.0.0.0/16")]
 """An IPv4 range; whether it is a good one is for the rules to say."""
 

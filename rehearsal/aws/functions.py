@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 
 from rehearsal.aws import facts, lookups, policy_document
 from rehearsal.aws.services import nodes
-from rehearsal.aws.services.eks import addon_version
+from rehearsal.aws.services.addons import addon_version
 from rehearsal.aws.site import Site
 from rehearsal.aws.table import TABLE
 from rehearsal.core.emulation.functions import Function, answer

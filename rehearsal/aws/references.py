@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator
 
 from rehearsal.aws.facts import DEPLOYER_ROLE
-from rehearsal.aws.site import MISSING, Site
+from rehearsal.aws.site import MISSING, SEEDED, Site
 from rehearsal.aws.table import TABLE
 from rehearsal.core.emulation.site import refuse
 from rehearsal.core.emulation.table import Row
@@ -85,8 +85,7 @@ def _missing(site: Site, target: str, path: str, value: str) -> RefusalError:
     fix = (
         f"It exists in {elsewhere[0]}, but this resource is in {site.scope}."
         if elsewhere
-        else f"Use an output of the {kind} that the program creates, or look one up. What the account holds "
-        "already becomes known by `trainstack rehearse seed FILE`."
+        else f"Use an output of the {kind} that the program creates, or look one up. {SEEDED}"
     )
     return refuse(code, message.format(value=value), path, fix)
 

@@ -8,13 +8,14 @@ from typing import Any, ClassVar
 from rehearsal.aws.table import TABLE
 from rehearsal.core.emulation import site
 from rehearsal.core.emulation.functions import absent
-from rehearsal.core.model import Call, Properties, Record
+from rehearsal.core.model import Call, Properties, Record, RefusalError
 from rehearsal.core.properties import decoded
 from rehearsal.core.state import State
 
 PACKAGE = "aws"
 DEFAULT_REGION = "us-east-1"
 MISSING = ("ResourceNotFoundException", "{value} does not exist")
+SEEDED = "What the account holds already becomes known by `trainstack rehearse seed FILE`."
 # The account that a rehearsal is in, where no provider says which one it assumes or demands.
 ACCOUNT = "123456789012"
 
@@ -52,7 +53,8 @@ class Site(site.Site):
             if value in (record.id, record.name, record.outputs.get("arn"), record.outputs.get("name")):
                 return record
         kind = token.rpartition(":")[2]
-        raise absent(TABLE, token, value, (MISSING[0], f"no {kind} matches {{value}}."))
+        refusal = absent(TABLE, token, value, (MISSING[0], f"no {kind} matches {{value}}."))
+        raise RefusalError(refusal.code, refusal.message, f"{refusal.fix} {SEEDED}")
 
 
 def site_of(state: State, call: Call, given: Properties, *, preview: bool = False) -> Site:

@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from infra.engine.golang import ROOT, TOOLS, SetupError, go
+from infra.engine.golang import ROOT, TOOLS, SetupError, build, go
 from rehearsal.control import exclusive
 
 HOME = ROOT / ".trainstack" / "control-plane"
@@ -173,9 +173,8 @@ def _build(folder: str, tell: Tell) -> None:
     drafts.mkdir()
     packages = {BINARIES[name].module + BINARIES[name].package: name for name in missing}
     with _telling(tell, f"still building {folder}"):
-        flags = f"-s -w {_version_flags()}"
         target = drafts if len(packages) > 1 else drafts / missing[0]  # else named after the package
-        go(TOOLS / folder, "build", "-trimpath", "-ldflags", flags, "-o", str(target), *packages)
+        build(TOOLS / folder, target, _version_flags(), *packages)
     for name in missing:
         (drafts / name).replace(FOLDER / name)
     drafts.rmdir()

@@ -104,3 +104,8 @@ class Journaled(Wrapper):
         """See `model.Cloud`."""
         self._journal.confirm(call, id)
         return self.inside.update(call, id, old_outputs, inputs, preview=preview)
+
+    def delete(self, call: Call, id: str, outputs: Properties) -> None:
+        """See `model.Cloud`."""
+        self._journal.confirm(call, id)
+        self.inside.delete(call, id, outputs)

@@ -80,10 +80,11 @@ class Server:
         self._providers: dict[Provider, int] = {}  # those that may be at work -> process of the engine
         self._real = real_cluster(home)
         self._idle_since = time.monotonic()
+        self._file = self._state_file()
         self._stopping = threading.Event()
 
     def run(self) -> None:
-        """Serve until idle or stopped, then end the workloads."""
+        """Serve until idle, stopped or without a home, then end the workloads."""
         signal.signal(signal.SIGTERM, lambda *_: self._stopping.set())
         signal.signal(signal.SIGINT, lambda *_: self._stopping.set())
         with control.listen(self._home) as listener:
@@ -91,9 +92,10 @@ class Server:
                 self.cloud("kubernetes")  # its workloads are to run again
             threading.Thread(target=self._accept, args=(listener,), daemon=True).start()
             while not self._stopping.wait(0.2):
-                if self._idle():
+                if self._idle() or not self._at_home():
                     break
-            control.socket_path(self._home).unlink(missing_ok=True)
+            if self._at_home():
+                control.socket_path(self._home).unlink(missing_ok=True)
             # Who was accepted in the meantime sees the connection close and starts a new daemon.
         for supervisor in self._supervisors():
             supervisor.stop()
@@ -125,6 +127,17 @@ class Server:
 
     def _workloads(self) -> list[Any]:
         return [workload for supervisor in self._supervisors() for workload in supervisor.live_workloads()]
+
+    def _at_home(self) -> bool:
+        """Whether the home is still this daemon's; one that was removed leaves nothing behind that runs."""
+        return self._state_file() == self._file
+
+    def _state_file(self) -> tuple[int, int] | None:
+        try:
+            found = (self._home / "state.sqlite").stat()
+        except FileNotFoundError:
+            return None
+        return found.st_dev, found.st_ino
 
     def _idle(self) -> bool:
         with self._lock:

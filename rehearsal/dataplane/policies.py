@@ -7,12 +7,16 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from rehearsal.core.model import Record
+from rehearsal.core.properties import at
 from rehearsal.core.state import State
 
 _ROLE = "aws:iam/role:Role"
 _INLINE = "aws:iam/rolePolicy:RolePolicy"
 _ATTACHMENT = "aws:iam/rolePolicyAttachment:RolePolicyAttachment"
 _POLICY = "aws:iam/policy:Policy"
+# The audience of a pod's token unless its service account asks for another one.
+STS = "sts.amazonaws.com"
+_WEB_IDENTITY = "sts:AssumeRoleWithWebIdentity"
 _ADMINISTRATOR = ":iam::aws:policy/AdministratorAccess"
 
 
@@ -64,6 +68,50 @@ def trusts(role: Record, service: str, actions: frozenset[str]) -> bool:
                 action for action in actions if any(_like(action, p) for p in _list(statement.get("Action")))
             )
     return granted == actions
+
+
+def pods_denied(role: Record, cluster: Record, namespace: str, account: str, audience: str = STS) -> str:
+    """What the pods of a service account hear that ask for the role by their token, empty when they get it.
+
+    `cluster` is the one whose issuer signs their tokens; one without an issuer is not judged.
+    """
+    issuer = str(at(cluster.outputs, "identities[0].oidcs[0].issuer") or "").removeprefix("https://")
+    why = issuer and _not_let_in(role, issuer, f"system:serviceaccount:{namespace}:{account}", audience)
+    if not why:
+        return ""
+    return (
+        f"pods of the service account {namespace}/{account} will get AccessDenied: Not authorized to perform "
+        f"{_WEB_IDENTITY}: {why} (role {role.id})"
+    )
+
+
+def _not_let_in(role: Record, issuer: str, subject: str, audience: str) -> str:
+    """Why the role's trust policy gives a token of an OIDC provider no session, empty when it does.
+
+    Of conditions only those about the token's subject and audience are looked at.
+    """
+    reasons = [f"it lets no token of {issuer} in"]
+    for statement in _list(_parsed(role.inputs.get("assumeRolePolicy")).get("Statement")):
+        principal = statement.get("Principal") or {}
+        providers = _list(principal.get("Federated")) if isinstance(principal, Mapping) else []
+        acts = any(_like(_WEB_IDENTITY, pattern) for pattern in _list(statement.get("Action")))
+        if statement.get("Effect") != "Allow" or not acts:
+            continue
+        named = [str(one).partition(":oidc-provider/")[2] for one in providers]
+        if issuer not in named:
+            reasons += [f"it trusts {one}, and the cluster's issuer is {issuer}" for one in named if one]
+            continue
+        context = {f"{issuer}:sub": subject, f"{issuer}:aud": audience}
+        asked = {
+            operator: {key: value for key, value in rows.items() if key.endswith((":sub", ":aud"))}
+            for operator, rows in (statement.get("Condition") or {}).items()
+            if operator in ("StringEquals", "StringLike")
+        }
+        if _conditions_hold(asked, context):
+            return ""
+        wanted = [f"{key} {_list(value)}" for rows in asked.values() for key, value in rows.items()]
+        reasons.append(f"it asks for {', '.join(wanted)}, and the token has {subject} and {audience}")
+    return reasons[-1]
 
 
 def _documents(state: State, role: Record) -> Iterator[Mapping[str, Any]]:

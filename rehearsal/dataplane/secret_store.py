@@ -55,11 +55,11 @@ class SecretStore:
             rows = kept["versions"].items()
             return [Version(name, row["value"], tuple(row["stages"])) for name, row in rows]
         written = [
-            r for r in self._state.find(type=_VERSION) if r.inputs.get("secretId") in (arn, _name(arn))
+            r for r in self._state.find(type=_VERSION) if r.outputs.get("secretId") in (arn, _name(arn))
         ]
         return [
             Version(
-                str(r.outputs.get("versionId") or r.id), str(r.inputs.get("secretString") or ""), (CURRENT,)
+                str(r.outputs.get("versionId") or r.id), str(r.outputs.get("secretString") or ""), (CURRENT,)
             )
             for r in written[-1:]
         ]

@@ -18,6 +18,7 @@ from rehearsal.core.model import (
 )
 from rehearsal.core.schema import Schemas
 from rehearsal.core.state import DuplicateError, State
+from rehearsal.core.underway import Underway
 from rehearsal.dataplane.server import Dataplane
 from rehearsal.kubernetes import ambient, functions, helm
 from rehearsal.kubernetes.api import admission, awaits, finalizers, kept, objects
@@ -34,7 +35,7 @@ from rehearsal.kubernetes.clusters import (
     namespace_of,
     resolve,
 )
-from rehearsal.kubernetes.controllers import aws_identity, load_balancers
+from rehearsal.kubernetes.controllers import aws_identity, aws_roles, load_balancers
 from rehearsal.kubernetes.controllers.kubelet import Kubelet
 from rehearsal.kubernetes.controllers.workload_objects import WorkloadObjects
 from rehearsal.kubernetes.kinds import HELM_RELEASE, Kind, builtin_namespaced, is_patch, parse
@@ -59,7 +60,7 @@ class KubernetesCloud:
         self._kubelet = Kubelet(state, home, self._identity, self._account)
         self._pod_api = PodApi(home, self._kubelet)
         self._workloads = WorkloadObjects(state, self._kubelet)
-        self._deletes = finalizers.Deletes()
+        self._deletes = Underway()
         self._unchecked: set[str] = set()  # custom kinds that were reported as having no known schema
 
     def settings_for(self, record: Record) -> Properties:
@@ -132,6 +133,7 @@ class KubernetesCloud:
         if call.type == HELM_RELEASE:
             if preview or cluster is None:
                 return "", helm.preview(inputs)
+            aws_roles.warn(call, cluster, inputs)
             return helm.create(call, cluster, inputs)
         kind = parse(call.type)
         if cluster is None or preview:
@@ -174,6 +176,7 @@ class KubernetesCloud:
         if record is None:
             raise RefusalError("NotFound", f'{kind.kind} "{id}" not found')
         if call.type == HELM_RELEASE:
+            aws_roles.warn(call, cluster, inputs)
             return helm.update(call, cluster, record, inputs)
         before = record
         try:
@@ -258,6 +261,7 @@ class KubernetesCloud:
                 break
         for advice in admission.admit(call.type, inputs, cluster, custom=custom):
             call.log("warning", advice)
+        aws_roles.warn(call, cluster, inputs)
         if custom and call.type not in self._unchecked and not admission.has_schema(call.type, cluster):
             self._unchecked.add(call.type)
             call.log("info", f"{call.type}: its definition is not known here, so its fields were not checked")

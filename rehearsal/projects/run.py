@@ -36,7 +36,7 @@ def run(folder: Path, stack: str, settings: Sequence[str], arguments: Sequence[s
     workspace = workspaces.of_project(project, stack, rehearsal, cli.path)
     for setting in settings:
         _set(cli, workspace, setting)
-    console = Console()
+    console = Console(emoji=False)
     for line in workspace.notes:
         console.print(f"  {line}", markup=False, highlight=False, soft_wrap=True)
     with alone(rehearsal, project.name, stack):

@@ -6,6 +6,7 @@ the stacks of this checkout, in `<home>/projects/<name>` for those of any other 
 
 import os
 import subprocess
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -46,7 +47,9 @@ def of_project(project: Project, stack: str, rehearsal: Rehearsal, pulumi: str) 
         "KUBECONFIG": str(rehearsal.kubeconfig()),
         "PATH": _path_from(Path(pulumi).parent),
         "PULUMI_STACK": stack,
-        "PYTHONPYCACHEPREFIX": str(rehearsal.home / "pycache"),  # compiled modules stay out of the project
+        # Compiled modules stay out of the project, and homes share them: an SDK takes 7 s to compile.
+        "PYTHONPYCACHEPREFIX": str(Path(sys.prefix) / "pycache"),
+        "PYTHONDONTWRITEBYTECODE": "",
     }
     dropped = {"main", "stackConfigDir", "config_dir", "backend", "runtime"}
     settings = {key: value for key, value in project.settings.items() if key not in dropped}

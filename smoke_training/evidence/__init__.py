@@ -1,6 +1,6 @@
 """What a run measured: one module per family of records, written by `line_of` and read by `parse` (pure)."""
 
-from smoke_training.evidence import fabric, links, liveness, state, storage, training, world
+from smoke_training.evidence import fabric, gpus, links, liveness, state, storage, training, world
 from smoke_training.evidence.registry import (
     KINDS,
     Evidence,
@@ -20,6 +20,7 @@ __all__ = [
     "UndeliveredError",
     "document_of",
     "fabric",
+    "gpus",
     "kind",
     "kind_of",
     "line_of",

@@ -15,7 +15,8 @@ class Cell:
     never above the wire's rate. `segments` are TCP segments or packets that the sender's node sent during
     the visit, `retransmitted` those it sent again, `spurious` of them the ones that the receiver reported
     as duplicates: not lost. `sent_bytes` and `received_bytes` are what the interfaces of the two ends
-    counted. A series is None where the kernel does not count it.
+    counted. A series is None where the kernel does not count it. `lanes_gbit_s` has a series for each local
+    rank where nodes have several that exchange data at once.
     """
 
     sender: int  # node
@@ -29,6 +30,7 @@ class Cell:
     received_bytes: tuple[int, ...] | None
     serial_gbit_s: tuple[float, ...] = ()  # the same while no other pair exchanged anything
     serial_starved: tuple[float, ...] | None = None
+    lanes_gbit_s: tuple[tuple[float, ...], ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,7 +8,7 @@ from smoke_training.evidence.registry import Record, kind
 @kind("checkpoint")
 @dataclass(frozen=True, kw_only=True)
 class Checkpoint(Record):
-    """Asynchronous checkpoints of a sharded state; seconds per checkpoint, the maximum over ranks."""
+    """Asynchronous checkpoints of sharded training; seconds per checkpoint, the maximum over ranks."""
 
     name: str  # of the storage target
     path: str

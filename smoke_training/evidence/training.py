@@ -125,7 +125,10 @@ class Numerics(Record):
 @kind("sharded")
 @dataclass(frozen=True, kw_only=True)
 class Sharded(Record):
-    """The step with sharded parameters (FSDP2), the same step without any collective, and the losses."""
+    """The step with sharded parameters (FSDP2), the same step without any collective, and the losses.
+
+    `tokens` are those of one rank and step; the default is what CPUs had when records did not say so.
+    """
 
     dtype: str
     losses: tuple[float, ...]  # mean over ranks, per step
@@ -134,13 +137,15 @@ class Sharded(Record):
     plain: Rows
     shard_bytes: tuple[int, ...]  # parameter bytes that each rank keeps
     parameter_bytes: int
+    tokens: int = 2048
 
 
 @kind("parity")
 @dataclass(frozen=True, kw_only=True)
 class Parity(Record):
-    """Loss of every step on N ranks and on one rank with the same global batch."""
+    """Loss of every step on N ranks and on one rank with the same global batch, of `tokens` for each rank."""
 
     dtype: str
     many: tuple[float, ...]
     one: tuple[float, ...]
+    tokens: int = 64

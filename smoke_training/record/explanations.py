@@ -12,6 +12,7 @@ _BANDWIDTH = (
 _LOCATED = (
     "Who is slow is settled by comparison with peers measured at the same time; waiting for CPUs acquits."
 )
+_UNCALIBRATED = "Between accelerators it is told and gates nothing: its limits come from TCP on shaped wires."
 _EXACT = "Any deviation is FAIL: there is no noise in an exact comparison."
 
 # By check: what is measured, and how it is judged, for people who did not write the check.
@@ -45,6 +46,20 @@ EXPLANATIONS: Mapping[str, tuple[str, str]] = {
         "Heat and power faults leave a run undecided, also where all GPUs are throttled alike; a power cap "
         "is where healthy GPUs run.",
     ),
+    "gpu.state": (
+        "Memory errors, replaced rows and the action that the driver of every GPU asks for.",
+        "A driver that asks for a reset, or a row that could not be replaced, is FAIL and names the rank; "
+        "errors that were contained are told.",
+    ),
+    "gpu.bits": (
+        "The bits of one matrix product, over and over on all GPUs at once.",
+        f"{_EXACT} It names the rank whose GPU computes wrongly.",
+    ),
+    "gpu.compute": (
+        "TFLOPS of that product on every GPU, warm and with all others at work.",
+        "PASS from 0.80 on of what was published for this GPU, FAIL below two thirds of it, also where all "
+        "are slow alike. Where no source measured the GPU, the figure is told and gates nothing.",
+    ),
     "collective.payload": (
         "Collectives of rank-coded integers, whose exact results are known for every element.",
         f"{_EXACT} The wrong bits name the rank, the wrong elements the part of the array.",
@@ -58,17 +73,19 @@ EXPLANATIONS: Mapping[str, tuple[str, str]] = {
     },
     "fabric.links": (
         "Rate between every pair of nodes, both directions, in rounds of disjoint pairs.",
-        f"A slow row or column blames a node, a single slow cell a link. {_LOCATED}",
+        f"A slow row or column blames a node, a single slow cell a link. {_LOCATED} {_UNCALIBRATED}",
     ),
     "fabric.rails": (
         "An all-reduce over each training interface by itself, and the bytes each of them carried. Over the "
         "first one all nodes connect before the ranks join: a silent node is named, not waited for.",
-        "One that carries nothing, or far less than the others, is FAIL: bandwidth hides one of many.",
+        "One that carries nothing, or far less than the others, is FAIL: bandwidth hides one of many. "
+        + _UNCALIBRATED,
     ),
     "fabric.loss": (
         "Segments sent again as a share of segments sent, from the kernel's or the adapter's own counters.",
         "Certainly below 0.1 % passes, certainly above 0.2 % is FAIL: 1 % of loss hardly moves bandwidth but "
-        "shows in counters. A fifth of the visits may have bursts, as busy hosts make them.",
+        "shows in counters. A fifth of the visits may have bursts, as busy hosts make them. What the "
+        "protocol of an adapter sends again is told and gates nothing.",
     ),
     "fabric.transport": (
         "Which transport carried the training traffic, by the library's log and by the interfaces' counters.",
@@ -104,11 +121,12 @@ EXPLANATIONS: Mapping[str, tuple[str, str]] = {
     ),
     "training.sharded": (
         "The step with parameters sharded over the ranks.",
-        "Compared with the unsharded step and its own baseline.",
+        "Losses may differ from those of the unsharded step by rounding only; its time has its own baseline.",
     ),
     "training.loss_parity": (
         "Losses of many ranks and of one rank with the same global batch.",
-        "They may differ by rounding only (1e-10 in float64, 1e-5 in float32); more is FAIL.",
+        "They may differ by rounding only, as the data type, the terms of a sum and the steps allow; more is "
+        "FAIL.",
     ),
     "numerics.finite": (
         "NaN and infinity in gradients, counted on every rank before they are reduced.",

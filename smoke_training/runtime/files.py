@@ -1,6 +1,7 @@
 """Files that are whole or absent, read or written."""
 
 import contextlib
+import fcntl
 import json
 import os
 import shutil
@@ -8,6 +9,7 @@ import time
 from pathlib import Path
 
 LEFTOVERS_S = 86400.0  # no run lasts a day
+UNHELD_S = 60.0  # more than lies between making a folder and holding it
 
 
 def lines(path: Path) -> list[str]:
@@ -18,12 +20,37 @@ def lines(path: Path) -> list[str]:
         return []
 
 
-def sweep(folder: Path, prefix: str) -> None:
-    """Remove what runs that were killed outright left here a day ago."""
+def hold(folder: Path) -> int:
+    """Keep a folder from being swept while this process lives; the kernel lets go of it, also after a kill.
+
+    The descriptor that holds it, for `os.close`.
+    """
+    descriptor = os.open(folder, os.O_RDONLY)
+    fcntl.flock(descriptor, fcntl.LOCK_SH)
+    return descriptor
+
+
+def sweep(folder: Path, prefix: str, *, held: bool = False) -> None:
+    """Remove what runs that were killed outright left here: a day old, or, where runs hold theirs, not held.
+
+    Only one machine sees who holds a folder, so those on storage are known by their age.
+    """
     for left in folder.glob(f"{prefix}*"):
         with contextlib.suppress(OSError):
-            if time.time() - left.stat().st_mtime > LEFTOVERS_S:
+            age = time.time() - left.stat().st_mtime
+            if age > LEFTOVERS_S or (held and age > UNHELD_S and not _held(left)):
                 shutil.rmtree(left, ignore_errors=True)
+
+
+def _held(folder: Path) -> bool:
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(descriptor)
+    return False
 
 
 def write_durably(path: Path, content: bytes) -> None:

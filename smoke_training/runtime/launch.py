@@ -46,7 +46,8 @@ class LocalRanks:
         self._process: subprocess.Popen[bytes] | None = None
         self._log = place.scratch / "torchrun.log"
         self._hearts = Path(tempfile.mkdtemp(prefix=HEARTS, dir=_memory()))
-        files.sweep(self._hearts.parent, HEARTS)
+        self._hold = files.hold(self._hearts)
+        files.sweep(self._hearts.parent, HEARTS, held=True)
         self._vitals = Vitals(self._hearts, local, self._log)
         self.last = Report()
         self._looked, self._agent_stopped_s = float("-inf"), 0.0
@@ -144,6 +145,7 @@ class LocalRanks:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 self._process.wait(timeout=10)
         shutil.rmtree(self._hearts, ignore_errors=True)
+        os.close(self._hold)
         return left
 
     def _is_ours(self, pid: int) -> bool:

@@ -3,14 +3,21 @@
 Functions and structures follow `nvml.h`: nvmlMemory_t {total, free, used} in bytes, nvmlUtilization_t
 {gpu, memory} in percent, power in milliwatts, clocks in MHz; reasons for a low clock are bits
 (https://docs.nvidia.com/deploy/nvml-api/group__nvmlClocksEventReasons.html, read 2026-11-21). Loading
-it makes no CUDA context.
+it makes no CUDA context. Errors, rows and links are untested on hardware (names and numbers: `nvml.h` of
+NVIDIA/go-nvml at 2f9e261, 2026-07-01).
 """
 
 import ctypes
 from dataclasses import dataclass
 
+from smoke_training.evidence.gpus import GpuState
+
 SUCCESS = 0
 CLOCK_SM = 1  # nvmlClockType_t
+CORRECTED, UNCORRECTED = 0, 1  # nvmlMemoryErrorType_t
+VOLATILE = 0  # nvmlEccCounterType_t: since the driver was loaded
+RECOVERY_ACTION = 230  # NVML_FI_DEV_GET_GPU_RECOVERY_ACTION
+ACTIONS = ("none", "reset", "reboot", "drain peers", "drain peers and reset", "recover IMEX domain")
 REASONS = {
     0x04: "sw_power_cap",
     0x08: "hw_slowdown",
@@ -47,6 +54,18 @@ class _Utilization(ctypes.Structure):
     _fields_ = (("gpu", ctypes.c_uint), ("memory", ctypes.c_uint))
 
 
+class _Field(ctypes.Structure):  # nvmlFieldValue_t
+    _fields_ = (
+        ("id", ctypes.c_uint),
+        ("scope", ctypes.c_uint),
+        ("timestamp", ctypes.c_longlong),
+        ("latency", ctypes.c_longlong),
+        ("type", ctypes.c_uint),
+        ("status", ctypes.c_uint),
+        ("value", ctypes.c_ulonglong),
+    )
+
+
 class Nvml:
     """The accelerators of this node, or the one with a UUID (`GPU-...`).
 
@@ -76,6 +95,23 @@ class Nvml:
             for name in ("Event", "Throttle")
         )
         return GpuClock(float(mhz.value) if known else None, reason_names(bits.value))
+
+    def state(self) -> GpuState:
+        """Errors, replaced memory, what the driver asks for, and the PCI Express link of the first device."""
+        handle, *_ = self._handles
+        rows = [ctypes.c_uint() for _ in range(4)]  # corrected, uncorrected, pending, failed
+        known = self._asked("nvmlDeviceGetRemappedRows", handle, *map(ctypes.byref, rows))
+        _, uncorrected, pending, failed = (row.value for row in rows)
+        return GpuState(
+            corrected=self._errors(handle, CORRECTED),
+            uncorrected=self._errors(handle, UNCORRECTED),
+            remapped=uncorrected if known else None,
+            remap_pending=bool(pending) if known else None,
+            remap_failed=bool(failed) if known else None,
+            action=self._action(handle),
+            link=self._link(handle, "Curr"),
+            link_most=self._link(handle, "Max"),
+        )
 
     def close(self) -> None:
         """Let go of the library."""
@@ -110,10 +146,43 @@ class Nvml:
         milliwatts = ctypes.c_uint()
         return milliwatts.value / 1000 if self._asked(function, handle, ctypes.byref(milliwatts)) else None
 
+    def _errors(self, handle: ctypes.c_void_p, sort: int) -> int | None:
+        count = ctypes.c_ulonglong()
+        asked = self._asked("nvmlDeviceGetTotalEccErrors", handle, sort, VOLATILE, ctypes.byref(count))
+        return count.value if asked else None
+
+    def _action(self, handle: ctypes.c_void_p) -> str | None:
+        field = _Field(id=RECOVERY_ACTION)
+        asked = self._asked("nvmlDeviceGetFieldValues", handle, 1, ctypes.byref(field))
+        if not asked or field.status != SUCCESS:
+            return None
+        number = field.value & 0xFFFFFFFF  # an unsigned int of a union
+        return ACTIONS[number] if number < len(ACTIONS) else f"action {number}"
+
+    def _link(self, handle: ctypes.c_void_p, which: str) -> tuple[int, int] | None:
+        found = [ctypes.c_uint(), ctypes.c_uint()]
+        asked = [
+            self._asked(f"nvmlDeviceGet{which}PcieLink{what}", handle, ctypes.byref(value))
+            for what, value in zip(("Generation", "Width"), found, strict=True)
+        ]
+        return (found[0].value, found[1].value) if all(asked) else None
+
     def _asked(self, function: str, *arguments: object) -> bool:
         """Whether the driver has this function and answered; the answer is in the arguments."""
         call = getattr(self._library, function, None)
         return call is not None and call(*arguments) == SUCCESS
+
+
+def state_of(uuid: str) -> GpuState | None:
+    """The state of one GPU; None without the driver's library or the device in it."""
+    try:
+        driver = Nvml(uuid)
+    except OSError:
+        return None
+    try:
+        return driver.state()
+    finally:
+        driver.close()
 
 
 def reason_names(bits: int) -> tuple[str, ...]:

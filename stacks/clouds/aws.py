@@ -18,9 +18,9 @@ from components.aws.pools.gpu_pool import AwsGpuPool
 from components.aws.pools.live_size import live_sizes
 from components.aws.pools.offers import HOST_ENGINE_PORT, efa_charts
 from components.aws.storage.disks import AwsDisks
+from components.aws.storage.homes import MOUNTING_ACCOUNT
 from components.aws.storage.tiers import AwsStorage, AwsStorageArgs
 from components.aws.storage.volumes import lustre_source
-from components.aws.tracking.server import SECRET_STORE, AwsTracking
 from components.aws.validation.alert_topic import AwsAlertTopic
 from infra.catalog.aws import facts
 from infra.naming import TAG_PREFIX, changing_tags, lasting_tags
@@ -30,6 +30,7 @@ from infra.stackspec.clouds import AwsSpec
 from infra.stackspec.layouts import MediumLayout, PoolSpec
 from stacks.clouds.aws_pools import cpu_pool_args, pool_args, pool_record
 from stacks.clouds.aws_teams import teams_on_aws
+from stacks.clouds.aws_tracking import tracking_on_aws
 from stacks.parts import (
     Alerts,
     Cluster,
@@ -126,6 +127,7 @@ class AwsCloud:
                 "nat_per_zone": self._on.nat == "per_zone",
                 "flow_log_retention_days": self._spec.data.log_retention_days,
                 "interface_endpoints": self._on.endpoints,
+                "load_balancer": self._on.load_balancer is not None,
             },
             self._on_aws,
         )
@@ -231,10 +233,12 @@ class AwsCloud:
             "checkpoint_retention_days": wanted.checkpoint_retention_days,
             "noncurrent_days": wanted.noncurrent_days,
             "log_retention_days": wanted.log_retention_days,
-            "homes": wanted.homes,
+            "load_balancer": self._on.load_balancer is not None,
             "force_destroy": not wanted.protect and wanted.on_destroy == "discard",
             "deletion_protection": wanted.protect,
         }
+        if wanted.homes:
+            args["homes_mounted_by"] = cluster.eks.roles_without_rights[MOUNTING_ACCOUNT]
         if shared:
             args["lustre"] = {
                 "capacity_gib": shared.capacity_gib,
@@ -260,38 +264,16 @@ class AwsCloud:
         )
 
     def tracking(self, cluster: EksCluster, store: AwsStore) -> Tracking:
-        """MLflow in the cluster, Aurora and Secrets Manager behind it."""
-        wanted, database = self._spec.tracking, self._on.database
-        server = AwsTracking(
-            f"{self._spec.name}-tracking",
-            {
-                "region": self._spec.region,
-                "cluster_name": cluster.eks.cluster_name,
-                "cluster_arn": cluster.eks.cluster_arn,
-                "vpc_id": cluster.network.vpc_id,
-                "subnet_ids": cluster.subnet_ids,
-                "client_security_group_ids": [cluster.eks.security_group_id],
-                "artifact_bucket": store.tiers.artifact_bucket,
-                "artifact_bucket_arn": store.tiers.artifact_bucket_arn,
-                "kms_key_arn": store.tiers.kms_key_arn,
-                "log_retention_days": self._spec.data.log_retention_days,
-                "min_acu": database.min_acu,
-                "max_acu": database.max_acu,
-                "image": wanted.image,
-                "replicas": wanted.replicas,
-                "workers": wanted.workers,
-                "deletion_protection": self._spec.data.protect,
-                "last_snapshot": self._spec.data.on_destroy == "keep",
-            },
-            cluster.on_both,
-        )
-        return Tracking(
-            url=server.url,
-            namespace=server.namespace,
-            admin_secret=server.admin_secret_arn,
-            secret_store=SECRET_STORE,
-            grants=pod_identity(self._spec.region),
-            image=wanted.image,
+        """MLflow, with Aurora and Secrets Manager behind it and on demand a load balancer before it."""
+        return tracking_on_aws(
+            self._spec,
+            self._layout,
+            self._on,
+            eks=cluster.eks,
+            network=cluster.network,
+            tiers=store.tiers,
+            on_aws=self._on_aws,
+            on_both=cluster.on_both,
         )
 
     def teams(self, cluster: EksCluster, store: AwsStore) -> Mapping[str, TeamData]:

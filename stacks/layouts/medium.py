@@ -63,6 +63,7 @@ def medium(cloud: ClusterCloud[ClusterT, StoreT], spec: StackSpec) -> dict[str, 
         "kubeconfig": cluster.kubeconfig,
         "mlflow_url": tracking.url,
         "mlflow_admin_secret": tracking.admin_secret,
+        "mlflow_way_in": _way_in(tracking),
         "checkpoint_uri": store.checkpoint_uri,
         "dataset_uri": store.dataset_uri,
         "artifact_uri": store.artifact_uri,
@@ -71,6 +72,11 @@ def medium(cloud: ClusterCloud[ClusterT, StoreT], spec: StackSpec) -> dict[str, 
         "budget": budget,
         "smoke": smoke,
     }
+
+
+def _way_in(tracking: Tracking) -> Mapping[str, Any] | None:
+    found = tracking.way_in
+    return {"url": found.url, "target": found.target} if found else None
 
 
 def _queueing(spec: StackSpec, cluster: Cluster, pools: Pools, tracking: Tracking) -> Queueing:

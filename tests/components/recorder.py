@@ -11,6 +11,7 @@ from pulumi.runtime import MockCallArgs, MockResourceArgs, Mocks, set_mocks
 ACCOUNT = "111122223333"
 REGION = "eu-central-1"
 _GROUPS = "aws:autoscaling/getAmiIds:getAmiIds"
+_SECRET = "aws:secretsmanager/getSecretVersion:getSecretVersion"
 
 
 @dataclass(frozen=True)
@@ -30,7 +31,10 @@ class Recorder(Mocks):
     computed: Mapping[str, Callable[[MockResourceArgs], Mapping[str, object]]] = field(default_factory=dict)
     asked: list[Asked] = field(default_factory=list)
     answers: Mapping[str, Callable[[Any], Mapping[str, object]]] = field(
-        default_factory=lambda: {_GROUPS: lambda _: {"id": REGION, "names": [], "arns": []}}
+        default_factory=lambda: {
+            _GROUPS: lambda _: {"id": REGION, "names": [], "arns": []},
+            _SECRET: lambda args: {"id": args["secretId"], "secretString": f"value of {args['secretId']}"},
+        }
     )
     """What functions say, by token. By default nothing of the stack exists before it is deployed."""
 

@@ -8,7 +8,9 @@ import pytest
 from infra import cost, stackspec
 from infra.catalog.aws import facts
 from infra.stackspec import StackSpec
+from infra.stackspec.clouds import AwsSpec, LoadBalancerSpec
 from infra.stackspec.layouts import MediumLayout, OnDemand, Reserved, Spot
+from tests.stacks.stack_files import LOAD_BALANCER
 
 TODAY = datetime.date(2026, 11, 21)
 
@@ -100,6 +102,15 @@ def test_what_costs_by_use_is_named_with_its_rate(dev: StackSpec) -> None:
         "FSx for Lustre (4800 GiB, 125 MB/s per TiB)",
     ]
     assert 0 < estimate.minimum < estimate.maximum
+
+
+def test_a_load_balancer_is_paid_by_the_hour_and_by_what_it_carries(dev: StackSpec) -> None:
+    assert isinstance(dev.on, AwsSpec)
+    on = dev.on.model_copy(update={"load_balancer": LoadBalancerSpec.model_validate(LOAD_BALANCER)})
+    estimate = cost.estimate(dev.model_copy(update={"on": on}), TODAY)
+    (item,) = (item for item in estimate.items if item.name == "load balancer (MLflow)")
+    assert item.minimum == item.maximum == pytest.approx(0.0225 * 730)
+    assert "load balancer capacity" in {use.name for use in estimate.not_priced}
 
 
 def test_a_kubernetes_version_in_extended_support_costs_more(dev: StackSpec) -> None:

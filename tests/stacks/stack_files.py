@@ -10,6 +10,19 @@ Values = dict[str, Any]
 DIGEST = "@sha256:" + "a" * 64
 REGIONS = ("us-east-1", "us-east-2", "eu-central-1", "ap-northeast-2")
 RESERVATION = "cr-0123456789abcdef0"
+LOAD_BALANCER: Values = {
+    "host": "mlflow.example.com",
+    "certificate_arn": "arn:aws:acm:us-east-1:123456789012:certificate/0f0e0d0c-0b0a-0908-0706-050403020100",
+    "allowed_cidrs": ["10.20.0.0/16", "192.168.7.0/24"],
+    "oidc": {
+        "issuer": "https://id.example.com/realms/ml",
+        "authorization_endpoint": "https://id.example.com/realms/ml/authorize",
+        "token_endpoint": "https://id.example.com/realms/ml/token",
+        "user_info_endpoint": "https://id.example.com/realms/ml/userinfo",
+        "client_id": "mlflow",
+        "client_secret_arn": "arn:aws:secretsmanager:us-east-1:123456789012:secret:sso/mlflow-AbCd12",
+    },
+}
 
 # Values at paths such as `teams.0.weight`, good ones and bad ones.
 WILD: dict[str, st.SearchStrategy[Any]] = {
@@ -74,6 +87,15 @@ WILD: dict[str, st.SearchStrategy[Any]] = {
     "teams.0.folder": st.sampled_from(["research", "t1", "Old"]),
     "on.efa_driver": st.sampled_from(["device_plugin", "dra", "none"]),
     "on.endpoints": st.lists(st.sampled_from(["sts", "ecr.api", "fsx", "ecr.drk"]), max_size=3),
+    "on.load_balancer": st.sampled_from(
+        [
+            None,
+            LOAD_BALANCER,
+            {**LOAD_BALANCER, "allowed_cidrs": ["0.0.0.0/0"]},
+            {**LOAD_BALANCER, "host": "mlflow"},
+            {**LOAD_BALANCER, "certificate_arn": "arn:aws:acm:eu-west-1"},
+        ]
+    ),
     "on.database": st.fixed_dictionaries(
         {
             "min_acu": st.sampled_from([0, 0.5, 0.7, 4, 256]),

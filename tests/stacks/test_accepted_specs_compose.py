@@ -102,10 +102,10 @@ def test_spec_and_components_agree(case: str) -> None:
 def test_whatever_the_spec_accepts_is_composed() -> None:
     outcomes: Counter[str] = Counter()
 
-    @settings(max_examples=24, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+    @settings(max_examples=16, deadline=None, suppress_health_check=[HealthCheck.too_slow])
     @given(values=stack_files())
     def check(values: Values) -> None:
         outcomes[outcome(values)] += 1
 
     check()
-    assert min(outcomes["composed"], outcomes["refused"]) >= 6, outcomes
+    assert min(outcomes["composed"], outcomes["refused"]) >= 3, outcomes

@@ -2,13 +2,13 @@
 
 import json
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 import pulumi
 import pulumi_aws as aws
 
 from components.aws import iam
 from components.base import Component
-from infra import naming
 from infra.catalog.aws.model import AddonIdentity, EksAddon
 from infra.errors import Problem
 
@@ -46,7 +46,7 @@ def addon_problems(names: Sequence[str], known: Mapping[str, EksAddon]) -> list[
             problems.append(
                 Problem(path, name, "is no EKS add-on of the catalog", f"Choose from {sorted(known)}.")
             )
-        elif any(not (one.managed_policies or one.actions) for one in addon.identities):
+        elif any(not (one.managed_policies or one.actions or one.by_resource) for one in addon.identities):
             rule = "needs AWS permissions that no managed policy gives narrowly enough"
             problems.append(
                 Problem(path, name, rule, "Leave it out and install it with a policy of your own.")
@@ -60,6 +60,14 @@ def addon_problems(names: Sequence[str], known: Mapping[str, EksAddon]) -> list[
     return problems
 
 
+class Installed(NamedTuple):
+    """An add-on, and the roles of its pods that have no rights yet, by service account."""
+
+    addon: aws.eks.Addon
+    roles: Mapping[str, pulumi.Output[str]]
+    """Names of roles: whoever makes what these pods use gives them the rights to that."""
+
+
 def install(
     component: Component,
     name: str,
@@ -69,7 +77,7 @@ def install(
     cluster: aws.eks.Cluster,
     partition: pulumi.Output[str],
     depends_on: Sequence[pulumi.Resource],
-) -> aws.eks.Addon:
+) -> Installed:
     """Install one add-on, with a role of its own if it needs one.
 
     Without `version` EKS takes its default for the cluster, and keeps it.
@@ -78,17 +86,19 @@ def install(
     """
     settings = _SETTINGS.get(addon.name)
     associations, waits = [], list(depends_on)
+    roles: dict[str, pulumi.Output[str]] = {}
     for identity in addon.identities:
         role, permissions = _pod_role(
             component,
-            f"{name}-{addon.name}" + ("-node" if identity.of_stack else ""),
+            f"{name}-{addon.name}" + ("-node" if identity.by_resource else ""),
             addon=addon,
             identity=identity,
             cluster=cluster,
             partition=partition,
         )
         waits += permissions
-        if identity.of_stack:
+        if identity.by_resource:
+            roles[identity.service_account] = role.name
             # EKS associates those accounts with an add-on that it recommends roles for; this one is ours.
             waits.append(
                 aws.eks.PodIdentityAssociation(
@@ -106,7 +116,7 @@ def install(
                     role_arn=role.arn, service_account=identity.service_account
                 )
             )
-    return aws.eks.Addon(
+    made = aws.eks.Addon(
         f"{name}-{addon.name}",
         cluster_name=cluster.name,
         addon_name=addon.name,
@@ -117,6 +127,7 @@ def install(
         resolve_conflicts_on_update="OVERWRITE",
         opts=component.child(pulumi.ResourceOptions(depends_on=waits)),
     )
+    return Installed(made, roles)
 
 
 def _pod_role(
@@ -128,13 +139,11 @@ def _pod_role(
     cluster: aws.eks.Cluster,
     partition: pulumi.Output[str],
 ) -> tuple[aws.iam.Role, list[pulumi.Resource]]:
-    role = aws.iam.Role(
+    role = iam.role(
+        component,
         f"{name}-role",
+        cluster.arn.apply(lambda arn: iam.pod_identity_trust(arn, addon.namespace, identity.service_account)),
         description=f"EKS add-on {addon.name}, service account {addon.namespace}/{identity.service_account}",
-        assume_role_policy=cluster.arn.apply(
-            lambda arn: iam.pod_identity_trust(arn, addon.namespace, identity.service_account)
-        ),
-        opts=component.child(),
     )
     rights: list[pulumi.Resource] = [
         aws.iam.RolePolicyAttachment(
@@ -146,16 +155,8 @@ def _pod_role(
         for policy in identity.managed_policies
     ]
     if identity.actions:
-        document = cluster.name.apply(lambda stack: _rights(identity, stack))
+        document = iam.document(iam.allow(identity.actions, ["*"]))
         rights.append(
             aws.iam.RolePolicy(f"{name}-rights", role=role.name, policy=document, opts=component.child())
         )
     return role, rights
-
-
-def _rights(identity: AddonIdentity, stack: str) -> str:
-    """The rights of an identity; `stack` is the value of the tag of what belongs to the cluster's stack."""
-    statement = iam.allow(identity.actions, ["*"])
-    if identity.of_stack:
-        statement["Condition"] = {"StringEquals": {f"aws:ResourceTag/{naming.TAG_PREFIX}:stack": stack}}
-    return iam.document(statement)

@@ -22,6 +22,8 @@ from infra.catalog.aws.pools import SYSTEM_DISK_GIB
 from infra.errors import UserError
 
 LOG_TYPES = ("api", "audit", "authenticator", "controllerManager", "scheduler")
+# The nodes of the stack's own services have them.
+SYSTEM_LABELS = {"trainstack.dev/pool": "system"}
 _NODE_POLICIES = ("AmazonEKSWorkerNodePolicy", "AmazonEC2ContainerRegistryPullOnly")
 _ADMIN_POLICY = "AmazonEKSClusterAdminPolicy"
 
@@ -74,10 +76,11 @@ class AwsCluster(Component):
         chosen = [facts.eks.addon(addon) for addon in args["addons"]]
         early = [addon for addon in chosen if addon.name in addons.BEFORE_NODES]
         versions = args.get("addon_versions", {})
+        # Plain attributes: handles inside one program, not part of the schema.
+        self.roles_without_rights: dict[str, pulumi.Output[str]] = {}
         first = [self._addon(addon, versions, []) for addon in early]
         role, policies = self._node_role()
         self.node_role_arn = after(role.arn, [*policies, *first])
-        # Plain attributes: handles for `depends_on` inside one program, not part of the schema.
         self.system_node_group = self._system_pool(args)
         nodes.launch_tags(self, f"{name}-system", self.system_node_group, args.get("launch_tags", {}))
         self.addons = [
@@ -118,11 +121,11 @@ class AwsCluster(Component):
             retention_days=args["log_retention_days"],
             key_arn=self._key.arn,
         )
-        role = aws.iam.Role(
+        role = iam.role(
+            self,
             f"{self._prefix}-cluster-role",
+            self._account.apply(lambda account: _cluster_trust(account, args)),
             description=f"Control plane of {args['name']}",
-            assume_role_policy=self._account.apply(lambda account: _cluster_trust(account, args)),
-            opts=self.child(),
         )
         policy = self._attach("cluster", role, "AmazonEKSClusterPolicy")
         public_cidrs = args["endpoint_public_access_cidrs"]
@@ -184,7 +187,7 @@ class AwsCluster(Component):
     def _addon(
         self, addon: EksAddon, versions: Mapping[str, str], depends_on: Sequence[pulumi.Resource]
     ) -> aws.eks.Addon:
-        return addons.install(
+        installed = addons.install(
             self,
             self._prefix,
             addon=addon,
@@ -193,14 +196,16 @@ class AwsCluster(Component):
             partition=self._partition,
             depends_on=depends_on,
         )
+        self.roles_without_rights |= installed.roles
+        return installed.addon
 
     def _node_role(self) -> tuple[aws.iam.Role, list[aws.iam.RolePolicyAttachment]]:
         """What kubelet needs and no more: the CNI and all other pods have roles of their own."""
-        role = aws.iam.Role(
+        role = iam.role(
+            self,
             f"{self._prefix}-node-role",
+            iam.trust("ec2.amazonaws.com"),
             description=f"Nodes of {self._prefix}",
-            assume_role_policy=iam.trust("ec2.amazonaws.com"),
-            opts=self.child(),
         )
         return role, [self._attach("node", role, policy) for policy in _NODE_POLICIES]
 
@@ -218,7 +223,7 @@ class AwsCluster(Component):
         )
         arm = is_graviton(pool["instance_types"][0])
         return aws.eks.NodeGroup(
-            f"{self._prefix}-system",
+            nodes.group_name(f"{self._prefix}-system"),
             cluster_name=self._cluster.name,
             node_role_arn=self.node_role_arn,
             subnet_ids=args["subnet_ids"],
@@ -233,7 +238,7 @@ class AwsCluster(Component):
             scaling_config=size.config,
             update_config=aws.eks.NodeGroupUpdateConfigArgs(max_unavailable=1),
             node_repair_config=aws.eks.NodeGroupNodeRepairConfigArgs(enabled=True),
-            labels={"trainstack.dev/pool": "system"},
+            labels=SYSTEM_LABELS,
             opts=self.child(pulumi.ResourceOptions(ignore_changes=size.ignored)),
         )
 

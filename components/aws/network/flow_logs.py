@@ -38,18 +38,16 @@ def flow_logs(
     group = log_group(
         component, f"{name}-group", log_group_name=group_name, retention_days=retention_days, key_arn=key_arn
     )
-    role = aws.iam.Role(
-        f"{name}-role",
-        description="Lets VPC flow logs write to their log group",
-        assume_role_policy=account.apply(
-            lambda owner: iam.trust(
-                "vpc-flow-logs.amazonaws.com",
-                conditions=iam.from_account(
-                    owner.id, f"arn:{owner.partition}:ec2:{region}:{owner.id}:vpc-flow-log/*"
-                ),
-            )
-        ),
-        opts=component.child(),
+    trusted = account.apply(
+        lambda owner: iam.trust(
+            "vpc-flow-logs.amazonaws.com",
+            conditions=iam.from_account(
+                owner.id, f"arn:{owner.partition}:ec2:{region}:{owner.id}:vpc-flow-log/*"
+            ),
+        )
+    )
+    role = iam.role(
+        component, f"{name}-role", trusted, description="Lets VPC flow logs write to their log group"
     )
     policy = aws.iam.RolePolicy(
         f"{name}-policy", role=role.id, policy=group.arn.apply(_write_to), opts=component.child()

@@ -1,17 +1,17 @@
 """Where the subnets of a VPC lie: pure arithmetic on address blocks.
 
-A VPC is cut into eight equal blocks. Blocks 0-5 are the private subnets of zones a-f, block 6 stays free, and
-block 7 holds the public subnets (an eighth of a block each: load balancers and NAT gateways need few
-addresses, pods need many). A zone's letter decides its block, so zones can be added, removed or reordered
-and no other subnet ever moves.
+A VPC is cut into eight equal blocks. Blocks 0-5 are the private subnets of zones a-f, block 6 is kept for
+those of an internal load balancer, block 7 holds the public ones (an eighth of a block each: load balancers
+and NAT gateways need few addresses, pods need many). A zone's letter decides its block, so zones can be
+added, removed or reordered and no other subnet ever moves.
 
 Pods get their addresses in /28 prefixes (VPC CNI prefix delegation), which need contiguous space. The upper
 half of every private subnet is therefore reserved for prefixes; single addresses (nodes, EFA interfaces,
 endpoints, file systems) come out of the lower half and cannot fragment it.
 Sources: VPC user guide, "Subnet CIDR reservations"; EKS best practices guide, "Prefix mode for Linux".
 
-    /16: private /19 = 8,187 usable addresses, of them 256 prefixes = 4,096 pods per zone; public /22
-    /20: private /23 =   507 usable addresses, of them  16 prefixes =   256 pods per zone; public /26
+    /16: private /19 = 8,187 usable addresses, of them 256 prefixes = 4,096 pods per zone; the others /22
+    /20: private /23 =   507 usable addresses, of them  16 prefixes =   256 pods per zone; the others /26
 """
 
 import ipaddress
@@ -23,7 +23,7 @@ from infra.catalog.pools import once_problems
 from infra.errors import UserError
 
 _BLOCK_BITS = 3
-_PUBLIC_BLOCK = 7
+_BALANCER_BLOCK, _PUBLIC_BLOCK = 6, 7
 _ZONE_LETTERS = "abcdef"
 
 
@@ -35,6 +35,7 @@ class ZoneSubnets:
     private: str
     public: str
     pod_prefixes: str
+    balancer: str
 
 
 def plan_subnets(cidr: str, region: str, zones: Sequence[str]) -> tuple[ZoneSubnets, ...]:
@@ -51,15 +52,16 @@ def plan_subnets(cidr: str, region: str, zones: Sequence[str]) -> tuple[ZoneSubn
     if problems:
         raise UserError(problems)
     blocks = list(ipaddress.IPv4Network(cidr).subnets(prefixlen_diff=_BLOCK_BITS))
-    public = list(blocks[_PUBLIC_BLOCK].subnets(prefixlen_diff=_BLOCK_BITS))
-    return tuple(_zone_subnets(zone, blocks, public) for zone in zones)
+    return tuple(_zone_subnets(zone, blocks) for zone in zones)
 
 
-def _zone_subnets(
-    zone: str, blocks: Sequence[ipaddress.IPv4Network], public: Sequence[ipaddress.IPv4Network]
-) -> ZoneSubnets:
+def _zone_subnets(zone: str, blocks: Sequence[ipaddress.IPv4Network]) -> ZoneSubnets:
     slot = _ZONE_LETTERS.index(zone[-1])
     _, upper_half = blocks[slot].subnets()
+    balancer, public = (
+        str(list(blocks[block].subnets(prefixlen_diff=_BLOCK_BITS))[slot])
+        for block in (_BALANCER_BLOCK, _PUBLIC_BLOCK)
+    )
     return ZoneSubnets(
-        zone=zone, private=str(blocks[slot]), public=str(public[slot]), pod_prefixes=str(upper_half)
+        zone=zone, private=str(blocks[slot]), public=public, pod_prefixes=str(upper_half), balancer=balancer
     )

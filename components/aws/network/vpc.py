@@ -1,6 +1,6 @@
 """The network of a training stack: a VPC in which pods have room and data stays private."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NotRequired, TypedDict
 
 import pulumi
@@ -29,6 +29,8 @@ class AwsNetworkArgs(TypedDict):
     """Days that flow logs are kept: one of the periods CloudWatch Logs knows."""
     interface_endpoints: Sequence[str]
     """Short names of AWS services to reach without NAT, such as `ecr.api`; S3 is always included."""
+    load_balancer: NotRequired[bool]
+    """Whether there are subnets for an internal load balancer. Default: no; they may be added later."""
     kms_key_arn: NotRequired[pulumi.Input[str]]
     """A key for the flow logs that CloudWatch Logs may use; without it the network makes its own."""
 
@@ -48,6 +50,9 @@ class AwsNetwork(Component):
     """The private subnet of each zone."""
     public_subnet_ids: pulumi.Output[Sequence[str]]
     """Public subnets, in the order of `zones`: NAT gateways and internet-facing load balancers only."""
+    balancer_subnet_ids: list[pulumi.Output[str]]
+    """Subnets for an internal load balancer and nothing else, with the ways out of the private ones: whoever
+    has one of their addresses is the load balancer. Empty without `load_balancer`."""
     efa_security_group_id: pulumi.Output[str]
     """Id of the group every EFA interface must carry."""
     endpoint_ids: pulumi.Output[Sequence[str]]
@@ -65,10 +70,14 @@ class AwsNetwork(Component):
         tables = {zone: self._route_table(vpc, f"private-{zone}") for zone in private}
         nat_zones = list(private) if args["nat_per_zone"] else list(private)[:1]
         gateways = {zone: self._nat_gateway(zone, public[zone], internet) for zone in nat_zones}
+        first = gateways[nat_zones[0]]
+        routes = {zone: self._way_out(zone, tables[zone], gateways.get(zone, first)) for zone in private}
         self.private_subnet_id_by_zone = {
-            zone: self._routed(zone, subnet, tables[zone], gateways.get(zone, gateways[nat_zones[0]]))
+            zone: self._routed(f"private-{zone}", subnet, tables[zone], routes[zone])
             for zone, subnet in private.items()
         }
+        wanted = plan if args.get("load_balancer", False) else ()
+        self.balancer_subnet_ids = [self._balancer_subnet(vpc, zone, tables, routes) for zone in wanted]
 
         region = args["region"]
         endpoints = [
@@ -103,6 +112,7 @@ class AwsNetwork(Component):
                 "private_subnet_ids": self.private_subnet_ids,
                 "private_subnet_id_by_zone": self.private_subnet_id_by_zone,
                 "public_subnet_ids": self.public_subnet_ids,
+                "balancer_subnet_ids": self.balancer_subnet_ids,
                 "efa_security_group_id": self.efa_security_group_id,
                 "endpoint_ids": self.endpoint_ids,
             }
@@ -118,28 +128,32 @@ class AwsNetwork(Component):
             opts=self.child(),
         )
 
-    def _public_subnet(self, vpc: aws.ec2.Vpc, zone: ZoneSubnets) -> aws.ec2.Subnet:
+    def _subnet(
+        self,
+        vpc: aws.ec2.Vpc,
+        zone: ZoneSubnets,
+        kind: str,
+        block: str,
+        tags: Mapping[str, str] | None = None,
+    ) -> aws.ec2.Subnet:
+        """No public addresses by itself: NAT gateways and load balancers bring their own."""
+        name = f"{self._prefix}-{kind}-{zone.zone}"
         return aws.ec2.Subnet(
-            f"{self._prefix}-public-{zone.zone}",
+            name,
             vpc_id=vpc.id,
             availability_zone=zone.zone,
-            cidr_block=zone.public,
-            map_public_ip_on_launch=False,  # NAT gateways and load balancers bring their own addresses
-            # How load-balancer controllers find the subnets for internet-facing load balancers.
-            tags={"Name": f"{self._prefix}-public-{zone.zone}", "kubernetes.io/role/elb": "1"},
+            cidr_block=block,
+            map_public_ip_on_launch=False,
+            tags={"Name": name, **(tags or {})},
             opts=self.child(),
         )
 
+    def _public_subnet(self, vpc: aws.ec2.Vpc, zone: ZoneSubnets) -> aws.ec2.Subnet:
+        # How load-balancer controllers find the subnets for internet-facing load balancers.
+        return self._subnet(vpc, zone, "public", zone.public, {"kubernetes.io/role/elb": "1"})
+
     def _private_subnet(self, vpc: aws.ec2.Vpc, zone: ZoneSubnets) -> aws.ec2.Subnet:
-        subnet = aws.ec2.Subnet(
-            f"{self._prefix}-private-{zone.zone}",
-            vpc_id=vpc.id,
-            availability_zone=zone.zone,
-            cidr_block=zone.private,
-            map_public_ip_on_launch=False,
-            tags={"Name": f"{self._prefix}-private-{zone.zone}", "kubernetes.io/role/internal-elb": "1"},
-            opts=self.child(),
-        )
+        subnet = self._subnet(vpc, zone, "private", zone.private, {"kubernetes.io/role/internal-elb": "1"})
         aws.ec2.SubnetCidrReservation(
             f"{self._prefix}-pods-{zone.zone}",
             subnet_id=subnet.id,
@@ -149,6 +163,16 @@ class AwsNetwork(Component):
             opts=self.child(),
         )
         return subnet
+
+    def _balancer_subnet(
+        self,
+        vpc: aws.ec2.Vpc,
+        zone: ZoneSubnets,
+        tables: Mapping[str, aws.ec2.RouteTable],
+        routes: Mapping[str, aws.ec2.Route],
+    ) -> pulumi.Output[str]:
+        subnet = self._subnet(vpc, zone, "balancer", zone.balancer)
+        return self._routed(f"balancer-{zone.zone}", subnet, tables[zone.zone], routes[zone.zone])
 
     def _route_table(self, vpc: aws.ec2.Vpc, purpose: str) -> aws.ec2.RouteTable:
         return aws.ec2.RouteTable(
@@ -200,19 +224,22 @@ class AwsNetwork(Component):
             opts=self.child(pulumi.ResourceOptions(depends_on=internet)),
         )
 
-    def _routed(
-        self, zone: str, subnet: aws.ec2.Subnet, table: aws.ec2.RouteTable, gateway: aws.ec2.NatGateway
-    ) -> pulumi.Output[str]:
-        """The id of a private subnet, usable once its way out exists.
+    def _way_out(self, zone: str, table: aws.ec2.RouteTable, gateway: aws.ec2.NatGateway) -> aws.ec2.Route:
+        """The route from a zone's subnets to its NAT gateway.
 
         Every zone has a route table of its own even with one NAT gateway: changing `nat_per_zone` later then
         changes one route per zone and moves nothing.
         """
-        route = aws.ec2.Route(
+        return aws.ec2.Route(
             f"{self._prefix}-private-{zone}-nat",
             route_table_id=table.id,
             destination_cidr_block=EVERYWHERE,
             nat_gateway_id=gateway.id,
             opts=self.child(),
         )
-        return after(subnet.id, [route, self._associated(f"private-{zone}", subnet, table)])
+
+    def _routed(
+        self, purpose: str, subnet: aws.ec2.Subnet, table: aws.ec2.RouteTable, route: aws.ec2.Route
+    ) -> pulumi.Output[str]:
+        """The id of a subnet, usable once its way out exists."""
+        return after(subnet.id, [route, self._associated(purpose, subnet, table)])

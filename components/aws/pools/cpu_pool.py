@@ -18,6 +18,12 @@ from smoke_training.fabric import Fabric
 _AMI_TYPES = {"x86_64": "AL2023_x86_64_STANDARD", "arm64": "AL2023_ARM_64_STANDARD"}
 _CAPACITY_TYPES = {"on_demand": "ON_DEMAND", "spot": "SPOT"}
 _UPDATED_AT_ONCE_PERCENT = 33
+# What Cluster Autoscaler reads of a group (cloudprovider/aws/aws_manager.go, GetAsgOptions). Its default is
+# half of a node: a job that takes less would be ended, and begin anew on another node.
+_ONLY_EMPTY = {
+    "autoscaling-options/scaledownutilizationthreshold": "0",
+    "autoscaling-options/ignoredaemonsetsutilization": "true",
+}
 
 
 class AwsCpuPoolArgs(TypedDict):
@@ -56,8 +62,9 @@ class AwsCpuPoolArgs(TypedDict):
 
 
 class AwsCpuPool(Component):
-    """An EKS managed node group without a taint: jobs that ask for no GPU run here.
+    """An EKS managed node group for jobs that ask for no GPU; other pods go there only for want of room.
 
+    A node ends when no job is left on it, and not before.
     Raises UserError with every impossible combination.
     """
 
@@ -99,6 +106,7 @@ class AwsCpuPool(Component):
         # A plain attribute: a handle for `depends_on` inside one program, not part of the schema.
         self.node_group = self._node_group(name, args, template, _AMI_TYPES[machine.architecture])
         nodes.launch_tags(self, name, self.node_group, args["launch_tags"])
+        nodes.tell_autoscaler(self, name, self.node_group, _ONLY_EMPTY)
         self.node_group_name = self.node_group.node_group_name
         self.register_outputs({"node_group_name": self.node_group_name, "labels": self.labels})
 
@@ -107,7 +115,7 @@ class AwsCpuPool(Component):
     ) -> aws.eks.NodeGroup:
         size = scaling(args["min_size"], args["max_size"], args["min_size"], args.get("live"))
         return aws.eks.NodeGroup(
-            f"{name}-nodes",
+            nodes.group_name(f"{name}-nodes"),
             cluster_name=args["cluster_name"],
             node_role_arn=args["node_role_arn"],
             subnet_ids=list(args["subnet_ids"]),
@@ -124,5 +132,11 @@ class AwsCpuPool(Component):
             ),
             node_repair_config=aws.eks.NodeGroupNodeRepairConfigArgs(enabled=True),
             labels=self.labels,
+            # No job has to tolerate this. A pod of the system that strayed here would keep the node for ever.
+            taints=[
+                aws.eks.NodeGroupTaintArgs(
+                    key=f"{RESERVED_LABELS}pool", value=args["pool"], effect="PREFER_NO_SCHEDULE"
+                )
+            ],
             opts=self.child(pulumi.ResourceOptions(ignore_changes=size.ignored)),
         )

@@ -25,7 +25,6 @@ _CAPACITY_TYPES = {
 }
 # One drained node ends a job that spans the pool, so going node by node only makes the interruption longer.
 _UPDATED_AT_ONCE_PERCENT = 33
-_AUTOSCALER_RESOURCES = "k8s.io/cluster-autoscaler/node-template/resources"
 
 
 class AwsGpuPool(Component):
@@ -111,7 +110,7 @@ class AwsGpuPool(Component):
         prepaid = args["capacity"] in PREPAID
         size = scaling(args["min_size"], args["max_size"], args["desired_size"], args.get("live"))
         return aws.eks.NodeGroup(
-            f"{self._prefix}-nodes",
+            nodes.group_name(f"{self._prefix}-nodes"),
             cluster_name=args["cluster_name"],
             node_role_arn=args["node_role_arn"],
             subnet_ids=list(args["subnet_ids"]),
@@ -148,20 +147,11 @@ class AwsGpuPool(Component):
         It learns processors, memory and GPUs from EC2 and labels and taints from EKS, but what only a device
         plugin or the kernel provides it cannot know, and would never scale up for a pod that asks for it.
         """
-        group = self.node_group.resources[0].autoscaling_groups[0].name
         offers = {
-            "vpc.amazonaws.com/efa": str(machine.efa_interfaces),
-            "hugepages-2Mi": f"{efa.HUGE_PAGES * efa.HUGE_PAGE_MIB}Mi",
+            "resources/vpc.amazonaws.com/efa": str(machine.efa_interfaces),
+            "resources/hugepages-2Mi": f"{efa.HUGE_PAGES * efa.HUGE_PAGE_MIB}Mi",
         }
-        for resource, amount in offers.items():
-            aws.autoscaling.Tag(
-                f"{self._prefix}-offers-{resource.rsplit('/', 1)[-1]}",
-                autoscaling_group_name=group,
-                tag=aws.autoscaling.TagTagArgs(
-                    key=f"{_AUTOSCALER_RESOURCES}/{resource}", value=amount, propagate_at_launch=False
-                ),
-                opts=self.child(),
-            )
+        nodes.tell_autoscaler(self, f"{self._prefix}-offers", self.node_group, offers)
 
 
 def node_labels(args: AwsGpuPoolArgs, machine: InstanceType) -> dict[str, str]:

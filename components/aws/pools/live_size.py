@@ -7,6 +7,7 @@ from typing import TypedDict
 import pulumi
 import pulumi_aws as aws
 
+from components.aws.pools.nodes import group_name
 from infra.errors import Problem
 
 # EKS calls the Auto Scaling group of a managed node group eks-<node group>-<its own suffix>, and Pulumi ends
@@ -37,7 +38,8 @@ def live_sizes(cluster_name: str, groups: list[str], opts: pulumi.InvokeOptions)
     names = aws.autoscaling.get_ami_ids(filters=[tagged], opts=opts).names
     found = {}
     for group in groups:
-        mine = [name for name in names if re.fullmatch(_GROUP.format(group=re.escape(group)), name)]
+        form = _GROUP.format(group=re.escape(group_name(group)))
+        mine = [name for name in names if re.fullmatch(form, name)]
         if len(mine) == 1:  # two: one of them is being replaced, and its size is nobody's wish
             live = aws.autoscaling.get_group(name=mine[0], opts=opts)
             found[group] = LiveSizeArgs(

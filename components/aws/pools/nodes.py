@@ -7,8 +7,17 @@ import pulumi_aws as aws
 from components.base import Component
 from infra import naming
 
+# The provider adds a dash and seven characters to the name of a node group, of which EKS takes 63 ("can't be
+# longer than 63 characters", EKS user guide, "Create a managed node group").
+_GROUP_NAME = 55
 # The resources an instance brings along that do not take over the tags of the provider.
 _TAGGED_RESOURCES = ("instance", "volume", "network-interface")
+_AUTOSCALER = "k8s.io/cluster-autoscaler/node-template"
+
+
+def group_name(name: str) -> str:
+    """The logical name of a node group; it ends in a digest when those of stack and pool are too long."""
+    return naming.sanitize(name, max_length=_GROUP_NAME)
 
 
 def root_volume(size_gib: int) -> aws.ec2.LaunchTemplateBlockDeviceMappingArgs:
@@ -58,11 +67,34 @@ def launch_tags(
     Source: EC2 Auto Scaling user guide, "Tag Auto Scaling groups and instances" (PropagateAtLaunch).
     """
     return [
-        aws.autoscaling.Tag(
-            f"{name}-tag-{naming.sanitize(key)}",
-            autoscaling_group_name=group.resources[0].autoscaling_groups[0].name,
-            tag=aws.autoscaling.TagTagArgs(key=key, value=value, propagate_at_launch=True),
-            opts=component.child(),
-        )
+        _group_tag(component, f"{name}-tag-{naming.sanitize(key)}", group, key, value, at_launch=True)
         for key, value in tags.items()
     ]
+
+
+def tell_autoscaler(
+    component: Component, name: str, group: aws.eks.NodeGroup, said: Mapping[str, str]
+) -> None:
+    """Say something about a group's nodes to Cluster Autoscaler, such as `resources/vpc.amazonaws.com/efa`.
+
+    Source: kubernetes/autoscaler, cluster-autoscaler/cloudprovider/aws/README.md, "Auto-Discovery Setup".
+    """
+    for key, value in said.items():
+        _group_tag(component, f"{name}-{key.rsplit('/', 1)[-1]}", group, f"{_AUTOSCALER}/{key}", value)
+
+
+def _group_tag(
+    component: Component,
+    name: str,
+    group: aws.eks.NodeGroup,
+    key: str,
+    value: str,
+    *,
+    at_launch: bool = False,
+) -> aws.autoscaling.Tag:
+    return aws.autoscaling.Tag(
+        name,
+        autoscaling_group_name=group.resources[0].autoscaling_groups[0].name,
+        tag=aws.autoscaling.TagTagArgs(key=key, value=value, propagate_at_launch=at_launch),
+        opts=component.child(),
+    )

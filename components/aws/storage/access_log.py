@@ -1,4 +1,4 @@
-"""Where S3 writes down who did what with the objects of a stack's buckets."""
+"""Where AWS writes down who used the objects of a stack's buckets, and who came to its load balancer."""
 
 from collections.abc import Mapping
 from typing import NotRequired, TypedDict
@@ -11,20 +11,26 @@ from components.aws.storage.bucket import restrict, tls_only
 from components.base import Component
 from components.ordering import after
 
+# The folder of a load balancer's log.
+BALANCER_PREFIX = "load-balancer"
+
 
 class AwsAccessLogArgs(TypedDict):
     """How long the log is kept."""
 
     retention_days: int
+    load_balancer: NotRequired[bool]
+    """Whether a load balancer of this account logs here, too, below `BALANCER_PREFIX`. Default: no."""
     force_destroy: NotRequired[bool]
     """Delete the bucket even with a log in it. Default: no."""
 
 
 class AwsAccessLog(Component):
-    """A private bucket that takes S3's server access logs of this account's buckets, and nothing else.
+    """A private bucket for S3's server access logs of this account's buckets, and a load balancer's.
 
-    Encrypted with S3's own keys: the log service cannot write under another (S3 user guide, "Enabling Amazon
-    S3 server access logging"). Logs come late, and S3 does not promise that they are complete.
+    Encrypted with S3's own keys: neither log service can write under another (S3 user guide, "Enabling Amazon
+    S3 server access logging"; Elastic Load Balancing, "Enable access logs for your Application Load
+    Balancer"). Logs come late, and neither service promises that they are complete.
     """
 
     bucket: pulumi.Output[str]
@@ -47,16 +53,27 @@ class AwsAccessLog(Component):
             opts=self.child(),
         )
         document = pulumi.Output.all(bucket.arn, current_account(self)).apply(
-            lambda known: log_policy(*known)
+            lambda known: log_policy(*known, load_balancer=args.get("load_balancer", False))
         )
         policy = restrict(self, name, bucket, document)
         self.bucket = after(bucket.bucket, [policy])
         self.register_outputs({"bucket": self.bucket})
 
 
-def log_policy(bucket_arn: str, account: Account) -> Mapping[str, object]:
-    """S3 may write logs of this account's buckets; nobody speaks without TLS."""
+def log_policy(bucket_arn: str, account: Account, *, load_balancer: bool) -> Mapping[str, object]:
+    """S3 may write logs of this account's buckets; nobody speaks without TLS.
+
+    A load balancer writes below a folder of its account's number (Elastic Load Balancing, "Enable access logs
+    for your Application Load Balancer", read 2026-11-23).
+    """
     objects = f"{bucket_arn}/*"
+    balancers = {
+        "Sid": "LoadBalancersOfThisAccount",
+        "Effect": "Allow",
+        "Principal": {"Service": "logdelivery.elasticloadbalancing.amazonaws.com"},
+        "Action": "s3:PutObject",
+        "Resource": f"{bucket_arn}/{BALANCER_PREFIX}/AWSLogs/{account.id}/*",
+    }
     return {
         "Version": "2012-10-17",
         "Statement": [
@@ -69,5 +86,6 @@ def log_policy(bucket_arn: str, account: Account) -> Mapping[str, object]:
                 "Condition": {"StringEquals": {"aws:SourceAccount": account.id}},
             },
             tls_only([bucket_arn, objects]),
+            *([balancers] if load_balancer else []),
         ],
     }

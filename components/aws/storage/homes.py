@@ -6,11 +6,15 @@ from typing import NotRequired, TypedDict
 import pulumi
 import pulumi_aws as aws
 
+from components.aws import iam
 from components.aws.network.connections import connect, tcp
 from components.base import Component
 from components.ordering import after
 
 NFS_PORT = 2049
+# The account of the driver's pods on the nodes, which mount for all others.
+MOUNTING_ACCOUNT = "efs-csi-node-sa"
+_MOUNTING = ["elasticfilesystem:ClientMount", "elasticfilesystem:ClientWrite"]
 
 
 class AwsHomesArgs(TypedDict):
@@ -22,6 +26,8 @@ class AwsHomesArgs(TypedDict):
     client_security_group_ids: Sequence[pulumi.Input[str]]
     """Security groups of the nodes that mount it."""
     kms_key_arn: pulumi.Input[str]
+    mounting_role: pulumi.Input[str]
+    """Name of the role that mounts: it may do so with this file system and, by this, with no other."""
     protect: NotRequired[bool]
     """Refuse to delete the file system (EFS has no such switch, so Pulumi refuses). Default: yes."""
 
@@ -29,7 +35,7 @@ class AwsHomesArgs(TypedDict):
 class AwsHomes(Component):
     """An encrypted, elastic EFS with daily backups and cold files in Infrequent Access.
 
-    It is mounted over TLS through access points, by IAM roles that may.
+    It is mounted over TLS through access points, by the one role that may.
     """
 
     file_system_id: pulumi.Output[str]
@@ -61,9 +67,17 @@ class AwsHomes(Component):
             policy=pulumi.Output.json_dumps(file_system_policy(system.arn)),
             opts=self.child(),
         )
+        # By its ARN: EFS knows four conditions for clients, none of them about tags (EFS user guide, "Using
+        # IAM to control access to file systems", read 2026-11-23).
+        rights = aws.iam.RolePolicy(
+            f"{name}-mounting",
+            role=args["mounting_role"],
+            policy=system.arn.apply(lambda arn: iam.document(iam.allow(_MOUNTING, [arn]))),
+            opts=self.child(),
+        )
         group, targets = self._mount_targets(name, args, system)
         # A mount fails before there is a target in its zone: what uses the id waits for all of them.
-        self.file_system_id = after(system.id, [policy, *targets])
+        self.file_system_id = after(system.id, [policy, rights, *targets])
         self.security_group_id = group.id
         self.register_outputs(
             {"file_system_id": self.file_system_id, "security_group_id": self.security_group_id}
@@ -106,10 +120,9 @@ def file_system_policy(arn: pulumi.Input[str]) -> Mapping[str, pulumi.Input[obje
     is not denied here, an IAM policy has to allow. Source: EFS user guide, "Using IAM to control file system
     data access" and "Working with Amazon EFS access points". Untested in a real account.
     """
-    mounting = ["elasticfilesystem:ClientMount", "elasticfilesystem:ClientWrite"]
     denials: list[tuple[str, object, object]] = [
         ("TlsOnly", "*", {"Bool": {"aws:SecureTransport": "false"}}),
-        ("ThroughAccessPoints", mounting, {"Null": {"elasticfilesystem:AccessPointArn": "true"}}),
+        ("ThroughAccessPoints", _MOUNTING, {"Null": {"elasticfilesystem:AccessPointArn": "true"}}),
         ("NeverAsRoot", "elasticfilesystem:ClientRootAccess", None),
     ]
     return {

@@ -46,8 +46,10 @@ class AwsStorageArgs(TypedDict):
     """Days the logs of use of buckets, and of failed imports and exports of Lustre, are kept."""
     lustre: NotRequired[LustreArgs]
     """Default: no fast file system."""
-    homes: NotRequired[bool]
-    """Whether to make home folders. Default: no."""
+    homes_mounted_by: NotRequired[pulumi.Input[str]]
+    """Name of the role by which nodes mount home folders. Default: there are none."""
+    load_balancer: NotRequired[bool]
+    """Whether a load balancer writes its log beside those of the buckets. Default: no."""
     force_destroy: NotRequired[bool]
     """Delete buckets together with the objects in them. Default: no."""
     deletion_protection: NotRequired[bool]
@@ -77,6 +79,8 @@ class AwsStorage(Component):
     artifact_bucket: pulumi.Output[str]
     artifact_bucket_arn: pulumi.Output[str]
     kms_key_arn: pulumi.Output[str]
+    log_bucket: pulumi.Output[str]
+    """Where the use of the others is logged."""
 
     def __init__(self, name: str, args: AwsStorageArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__(name, opts)
@@ -88,14 +92,16 @@ class AwsStorage(Component):
             statements=lambda account: storage_key_statements(account, args["region"], f"{name}-lustre"),
         )
         self.kms_key_arn = key.arn
-        self._log = AwsAccessLog(
+        log = AwsAccessLog(
             f"{name}-access-log",
             {
                 "retention_days": args["log_retention_days"],
+                "load_balancer": args.get("load_balancer", False),
                 "force_destroy": args.get("force_destroy", False),
             },
             self.child(),
         )
+        self.log_bucket = log.bucket
         checkpoints = self._bucket(
             f"{name}-checkpoints", args, {"expire_days": args["checkpoint_retention_days"]}
         )
@@ -120,7 +126,7 @@ class AwsStorage(Component):
     def _bucket(self, name: str, args: AwsStorageArgs, purpose: BucketPurpose) -> AwsBucket:
         common: AwsBucketArgs = {
             "kms_key_arn": self.kms_key_arn,
-            "log_bucket": self._log.bucket,
+            "log_bucket": self.log_bucket,
             "noncurrent_days": args["noncurrent_days"],
             "force_destroy": args.get("force_destroy", False),
         }
@@ -148,7 +154,7 @@ class AwsStorage(Component):
         )
 
     def _homes(self, name: str, args: AwsStorageArgs) -> AwsHomes | None:
-        if not args.get("homes", False):
+        if "homes_mounted_by" not in args:
             return None
         return AwsHomes(
             name,
@@ -157,6 +163,7 @@ class AwsStorage(Component):
                 "subnet_ids": args["subnet_ids"],
                 "client_security_group_ids": args["client_security_group_ids"],
                 "kms_key_arn": self.kms_key_arn,
+                "mounting_role": args["homes_mounted_by"],
                 "protect": args.get("deletion_protection", True),
             },
             self.child(),

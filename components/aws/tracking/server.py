@@ -13,7 +13,7 @@ from components.aws.tracking import secret_store
 from components.aws.tracking.database import POSTGRES_PORT, AwsDatabase
 from components.base import Component
 from components.kubernetes.tracking import logins
-from components.kubernetes.tracking.pod import NAME
+from components.kubernetes.tracking.pod import NAME, DoorArgs, MlflowServerArgs
 from components.kubernetes.tracking.server import MlflowServer
 from components.ordering import after
 
@@ -56,6 +56,8 @@ class AwsTrackingArgs(TypedDict):
     """Namespace of the server. Default: mlflow."""
     deletion_protection: NotRequired[bool]
     """Refuse to delete the database; keep deleted secrets restorable for a month. Default: yes."""
+    door: NotRequired[DoorArgs]
+    """The way of a load balancer to the server. Default: none."""
     last_snapshot: NotRequired[bool]
     """Take a snapshot of the database when it is deleted after all. Default: yes."""
 
@@ -94,24 +96,23 @@ class AwsTracking(Component):
         # Whoever is told of it by this component may read it.
         self.admin_secret_arn = after(admin.arn, [reader])
         self.artifact_uri = pulumi.Output.concat("s3://", args["artifact_bucket"], f"/{ARTIFACT_PREFIX}")
-        server = MlflowServer(
-            f"{name}-mlflow-server",
-            {
-                "image": args["image"],
-                "replicas": args["replicas"],
-                "workers": args["workers"],
-                "grants": pod_identity(args["region"]),
-                "secret_store": SECRET_STORE,
-                # EKS gives a pod its rights when it is made: the rights must exist before.
-                "database_uri": after(database_uri(database.endpoint), [role]),
-                "database_secret": database.secret_arn,
-                "admin_secret": admin.arn,
-                "artifacts_destination": self.artifact_uri,
-                "keep_connections": args["min_acu"] > 0,
-                "namespace": args.get("namespace", NAME),
-            },
-            self.child(),
-        )
+        wanted: MlflowServerArgs = {
+            "image": args["image"],
+            "replicas": args["replicas"],
+            "workers": args["workers"],
+            "grants": pod_identity(args["region"]),
+            "secret_store": SECRET_STORE,
+            # EKS gives a pod its rights when it is made: the rights must exist before.
+            "database_uri": after(database_uri(database.endpoint), [role]),
+            "database_secret": database.secret_arn,
+            "admin_secret": admin.arn,
+            "artifacts_destination": self.artifact_uri,
+            "keep_connections": args["min_acu"] > 0,
+            "namespace": args.get("namespace", NAME),
+        }
+        if "door" in args:
+            wanted["door"] = args["door"]
+        server = MlflowServer(f"{name}-mlflow-server", wanted, self.child())
         self.url = server.url
         self.namespace = server.namespace
         self.register_outputs(

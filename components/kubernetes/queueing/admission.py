@@ -1,11 +1,15 @@
 """What the API server refuses in queued namespaces (admissionregistration.k8s.io/v1, as plain data)."""
 
+import json
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from components.kubernetes.queueing.kueue import QUEUE_NAME_LABEL
 from components.kubernetes.queueing.kueue_values import MANAGED, MANAGED_LABEL
+from components.kubernetes.queueing.quotas import GPU, FlavorArgs
 from components.kubernetes.queueing.tenancy import GIVEN_LABEL
-from infra.naming import GROUP_PREFIX
+from infra.catalog.kubernetes.kueue import DEFAULT_QUEUE
+from infra.naming import GROUP_PREFIX, flavor_name
 
 Body = dict[str, Any]
 
@@ -14,6 +18,22 @@ _API_VERSION = "admissionregistration.k8s.io/v1"
 _QUEUED = {"": "pods", "batch": "jobs", "jobset.x-k8s.io": "jobsets", "trainer.kubeflow.org": "trainjobs"}
 # What these make is queued with them.
 _OWNERS = ["Job", "JobSet", "TrainJob"]
+_OWNED = f"object.metadata.?ownerReferences.orValue([]).exists(owner, owner.kind in {_OWNERS})"
+_SUSPENDED_BY_PARENT = "'kueue.x-k8s.io/pod-suspending-parent' in object.metadata.?annotations.orValue({})"
+_MEMBER = f"request.userInfo.groups.exists(group, group.startsWith('{GROUP_PREFIX}'))"
+# The pods of what is created: a pod itself, those of a Job, of a JobSet, of a TrainJob that says what they
+# take.
+_PODS = """
+  has(object.spec.replicatedJobs)
+  ? dyn(object.spec.replicatedJobs.map(job, job.template.spec.template.spec))
+  : has(object.spec.template) ? dyn([object.spec.template.spec])
+  : has(object.spec.containers) ? dyn([object.spec])
+  : has(object.spec.trainer) && has(object.spec.trainer.resourcesPerNode)
+  ? dyn([{'containers': [{'resources': object.spec.trainer.resourcesPerNode}]}])
+  : dyn([])
+"""
+# The policy that depends on the pools.
+FITS = "trainstack-fits"
 # The kinds of volumes that bring no data from outside of the namespace.
 _VOLUMES = (
     "configMap",
@@ -26,9 +46,14 @@ _VOLUMES = (
 )
 
 
-def policies() -> list[Body]:
+def policies(flavors: Sequence[FlavorArgs]) -> list[Body]:
     """Every policy with its binding."""
-    return [*_every_job_is_queued(), *_volumes_are_claimed(), *_what_is_given_stays()]
+    return [
+        *_every_job_is_queued(),
+        *_pods_fit_a_machine(flavors),
+        *_volumes_are_claimed(),
+        *_what_is_given_stays(),
+    ]
 
 
 def _every_job_is_queued() -> list[Body]:
@@ -39,16 +64,50 @@ def _every_job_is_queued() -> list[Body]:
     caches are filled (controller-runtime v0.24.1 pkg/manager/runnable_group.go), so after every restart.
     """
     labelled = f"'{QUEUE_NAME_LABEL}' in object.metadata.?labels.orValue({{}})"
-    owned = f"object.metadata.?ownerReferences.orValue([]).exists(owner, owner.kind in {_OWNERS})"
-    rules = [
+    refusal = {
+        "expression": f"{labelled} || {_OWNED}",
+        "message": f"no queue: Kueue gave it none yet; try again, or name one in label {QUEUE_NAME_LABEL}",
+    }
+    # Kueue leaves to itself what belongs to a Job that it knows, or says that it does: of the namespace's own
+    # people it believes both (kubernetes-sigs/kueue v0.19.2 pkg/controller/jobframework/reconciler.go,
+    # `FindAncestorJobManagedByKueue`; pkg/controller/jobs/pod/pod_webhook.go, `Default`).
+    own = {
+        "expression": f"!({_MEMBER} && ({_OWNED} || {_SUSPENDED_BY_PARENT}))",
+        "message": "only controllers make what belongs to a job: leave ownerReferences out",
+    }
+    return _policy("trainstack-queued", _queued_kinds(), [refusal, own])
+
+
+def _pods_fit_a_machine(flavors: Sequence[FlavorArgs]) -> list[Body]:
+    """A pod asks for no more GPUs than a machine behind its queue has.
+
+    Kueue counts quota: it would admit eight GPUs of one pod to eight machines with one each, where the pod
+    never runs, and keep them from everybody until it evicts the job, again and again. Where a queue has
+    machines of several sizes, only what is too much for the largest is refused.
+    """
+    most = {DEFAULT_QUEUE: max((each["gpus"] for each in flavors if not each.get("own_queue")), default=0)}
+    most |= {flavor_name(each["name"]): each["gpus"] for each in flavors if each.get("own_queue")}
+    asked = f"pod.containers.map(one, int(string(one.?resources.?limits[?'{GPU}'].orValue('0')))).sum()"
+    known = ", ".join(f"{queue} {gpus}" for queue, gpus in most.items())
+    refusal = {
+        "expression": f"{_OWNED} || !(variables.queue in variables.most)"
+        f" || variables.pods.all(pod, {asked} <= variables.most[variables.queue])",
+        "message": "no machine behind its queue has so many GPUs for one pod; most GPUs of one machine by "
+        f"queue: {known}. Label {QUEUE_NAME_LABEL} names another one",
+    }
+    variables = {
+        "most": json.dumps(most),
+        "queue": f"object.metadata.?labels[?'{QUEUE_NAME_LABEL}'].orValue('{DEFAULT_QUEUE}')",
+        "pods": _PODS.strip(),
+    }
+    return _policy(FITS, _queued_kinds(), [refusal], variables)
+
+
+def _queued_kinds() -> list[Body]:
+    return [
         {"apiGroups": [group], "apiVersions": ["*"], "operations": ["CREATE"], "resources": [resource]}
         for group, resource in _QUEUED.items()
     ]
-    refusal = {
-        "expression": f"{labelled} || {owned}",
-        "message": f"no queue: Kueue gave it none yet; try again, or name one in label {QUEUE_NAME_LABEL}",
-    }
-    return _policy("trainstack-queued", rules, refusal)
 
 
 def _volumes_are_claimed() -> list[Body]:
@@ -63,7 +122,7 @@ def _volumes_are_claimed() -> list[Body]:
         "expression": f"object.spec.?volumes.orValue([]).all(volume, {kinds})",
         "message": f"volumes here are of the kinds {', '.join(_VOLUMES)}: mount a claim of the namespace",
     }
-    return _policy("trainstack-volumes", [rule], refusal)
+    return _policy("trainstack-volumes", [rule], [refusal])
 
 
 def _what_is_given_stays() -> list[Body]:
@@ -79,24 +138,27 @@ def _what_is_given_stays() -> list[Body]:
         "resources": ["persistentvolumeclaims", "secrets"],
     }
     given = f"oldObject.metadata.?labels[?'{GIVEN_LABEL}'].hasValue()"
-    member = f"request.userInfo.groups.exists(group, group.startsWith('{GROUP_PREFIX}'))"
     refusal = {
-        "expression": f"!({given} && {member})",
+        "expression": f"!({given} && {_MEMBER})",
         "message": "the stack gave this to the team, and its administrators change it",
     }
-    return _policy("trainstack-given", [rule], refusal)
+    return _policy("trainstack-given", [rule], [refusal])
 
 
-def _policy(name: str, rules: list[Body], refusal: Body) -> list[Body]:
+def _policy(
+    name: str, rules: list[Body], refusals: list[Body], variables: Mapping[str, str] | None = None
+) -> list[Body]:
     """A policy for every queued namespace, and its binding."""
-    policy = {
+    policy: Body = {
         "failurePolicy": "Fail",
         "matchConstraints": {
             "namespaceSelector": {"matchLabels": {MANAGED_LABEL: MANAGED}},
             "resourceRules": rules,
         },
-        "validations": [refusal],
+        "validations": refusals,
     }
+    if variables:
+        policy["variables"] = [{"name": key, "expression": text} for key, text in variables.items()]
     return [
         _object("ValidatingAdmissionPolicy", name, policy),
         _object(

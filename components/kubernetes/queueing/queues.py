@@ -58,7 +58,7 @@ class Queueing(Component):
         flavors, teams, gate = args["flavors"], args["teams"], args["gate"]
         check(flavors, teams, gate)
         created: list[pulumi.Resource] = [self._controller(name, args), *self._namespaces(name, teams)]
-        for body in policies():
+        for body in policies(flavors):
             Manifest(_resource_name(name, body), body, self.child())
         for layer in kueue.layers(flavors, teams, gate):
             opts_of_layer = self.child(pulumi.ResourceOptions(depends_on=created))

@@ -5,7 +5,11 @@ from typing import NotRequired, TypedDict
 
 import pulumi
 from pulumi_kubernetes.core.v1 import ContainerArgsDict, EnvVarArgsDict, PodSpecArgsDict, ProbeArgsDict
-from pulumi_kubernetes.networking.v1 import NetworkPolicyEgressRuleArgsDict, NetworkPolicySpecArgsDict
+from pulumi_kubernetes.networking.v1 import (
+    NetworkPolicyEgressRuleArgsDict,
+    NetworkPolicyPeerArgsDict,
+    NetworkPolicySpecArgsDict,
+)
 
 from components.kubernetes.queueing.tenancy import TRACKING_LABEL
 
@@ -37,6 +41,19 @@ class GrantsArgs(TypedDict):
     """What pods ask for credentials."""
 
 
+class DoorArgs(TypedDict):
+    """A load balancer that brings browsers to the server."""
+
+    host: str
+    """The name in the address that browsers show."""
+    node_port: int
+    """The port of the nodes that it connects to."""
+    cidrs: Sequence[str]
+    """Its own addresses, and nobody else's."""
+    node_labels: Mapping[str, str]
+    """The nodes that it connects to; the server runs on these."""
+
+
 class MlflowServerArgs(TypedDict):
     """Which image, how much of it, and where its data and secrets are."""
 
@@ -61,6 +78,8 @@ class MlflowServerArgs(TypedDict):
     """Hold database connections open between requests. Default: yes; no lets a database pause."""
     namespace: NotRequired[str]
     """Default: mlflow."""
+    door: NotRequired[DoorArgs]
+    """Default: none, people forward a port."""
 
 
 def labels() -> dict[str, str]:
@@ -73,13 +92,21 @@ def service_host(namespace: str) -> str:
     return f"{NAME}.{namespace}.svc.cluster.local"
 
 
-def allowed_hosts(namespace: str) -> str:
-    """The Host headers the server accepts: its names in the cluster, and a port-forward.
+def accepted(namespace: str, door: DoorArgs | None) -> dict[str, str]:
+    """Variables with the Host headers the server accepts: its names in the cluster, a port-forward, the door.
 
     MLflow refuses any other, so that a web page cannot reach it through a name it controls (DNS rebinding).
+    It also refuses changes by a page that comes from elsewhere than this machine, whatever the Host header
+    says (3.17.2, server/security_utils.py, should_block_cors_request), so the door is an origin, too.
     """
     names = (service_host(namespace), f"{NAME}.{namespace}.svc", f"{NAME}.{namespace}")
-    return ",".join([*(f"{name}:{PORT}" for name in names), "localhost:*", "127.0.0.1:*"])
+    hosts = [*(f"{name}:{PORT}" for name in names), "localhost:*", "127.0.0.1:*"]
+    if door is None:
+        return {"ALLOWED_HOSTS": ",".join(hosts)}
+    return {
+        "ALLOWED_HOSTS": ",".join([*hosts, door["host"]]),
+        "MLFLOW_SERVER_CORS_ALLOWED_ORIGINS": f"https://{door['host']}",
+    }
 
 
 def environment(args: MlflowServerArgs) -> list[EnvVarArgsDict]:
@@ -95,7 +122,7 @@ def environment(args: MlflowServerArgs) -> list[EnvVarArgsDict]:
         "ADMIN_SECRET": args["admin_secret"],
         **args["grants"]["environment"],
         "ARTIFACTS_DESTINATION": args["artifacts_destination"],
-        "ALLOWED_HOSTS": allowed_hosts(args.get("namespace", NAME)),
+        **accepted(args.get("namespace", NAME), args.get("door")),
         "HOME": "/tmp",  # noqa: S108 - the pod's own emptyDir; the root is read-only
     }
     if not args.get("keep_connections", True):
@@ -144,7 +171,7 @@ def container(args: MlflowServerArgs) -> ContainerArgsDict:
 
 def pod(args: MlflowServerArgs, account: pulumi.Input[str], program: pulumi.Input[str]) -> PodSpecArgsDict:
     """The pod: what Pod Security's `restricted` asks for, spread over zones, the program from a ConfigMap."""
-    return {
+    spec: PodSpecArgsDict = {
         "service_account_name": account,
         "automount_service_account_token": False,
         # Otherwise Kubernetes sets MLFLOW_PORT=tcp://... for the Service, and MLflow takes it for its option.
@@ -172,10 +199,13 @@ def pod(args: MlflowServerArgs, account: pulumi.Input[str], program: pulumi.Inpu
             {"name": "program", "config_map": {"name": program}},
         ],
     }
+    if "door" in args:
+        spec["node_selector"] = args["door"]["node_labels"]
+    return spec
 
 
-def network_policy(agents: Sequence[AgentArgs]) -> NetworkPolicySpecArgsDict:
-    """In: clients' namespaces. Out: DNS, the database, the cloud over HTTPS, what hands out rights."""
+def network_policy(agents: Sequence[AgentArgs], door: DoorArgs | None) -> NetworkPolicySpecArgsDict:
+    """In: clients' namespaces, the door. Out: DNS, database, the cloud over HTTPS, what hands out rights."""
     dns: NetworkPolicyEgressRuleArgsDict = {
         "to": [{"namespace_selector": {"match_labels": {"kubernetes.io/metadata.name": "kube-system"}}}],
         "ports": [{"port": 53, "protocol": "UDP"}, {"port": 53, "protocol": "TCP"}],
@@ -191,12 +221,18 @@ def network_policy(agents: Sequence[AgentArgs]) -> NetworkPolicySpecArgsDict:
         }
         for agent in agents
     ]
+    through_door: list[NetworkPolicyPeerArgsDict] = [
+        {"ip_block": {"cidr": cidr}} for cidr in (door["cidrs"] if door else ())
+    ]
     return {
         "pod_selector": {"match_labels": labels()},
         "policy_types": ["Ingress", "Egress"],
         "ingress": [
             {
-                "from_": [{"namespace_selector": {"match_labels": {TRACKING_LABEL: "allowed"}}}],
+                "from_": [
+                    {"namespace_selector": {"match_labels": {TRACKING_LABEL: "allowed"}}},
+                    *through_door,
+                ],
                 "ports": [{"port": PORT, "protocol": "TCP"}],
             }
         ],

@@ -5,11 +5,13 @@ from importlib import resources
 
 import pulumi
 import pulumi_kubernetes as k8s
+from pulumi_kubernetes.apps.v1 import DeploymentSpecArgsDict
 
 from components.base import Component
 from components.kubernetes.tracking.pod import (
     NAME,
     PORT,
+    DoorArgs,
     MlflowServerArgs,
     labels,
     network_policy,
@@ -18,12 +20,16 @@ from components.kubernetes.tracking.pod import (
 )
 from components.ordering import after
 
+# How long a pod serves before it counts, in seconds: a load balancer needs two checks, five seconds apart.
+FOUND_S = 15
+
 
 class MlflowServer(Component):
     """The tracking server, locked down: unprivileged, read-only root, no Kubernetes token, closed by default.
 
     Rights in the cloud belong to the service account `mlflow`. Only pods in namespaces labelled
-    `trainstack.dev/tracking=allowed` reach it, and only with a user, who sees what was granted in MLflow.
+    `trainstack.dev/tracking=allowed` reach it, and a load balancer where there is one; and only with a user,
+    who sees what was granted in MLflow.
     """
 
     url: pulumi.Output[str]
@@ -44,7 +50,7 @@ class MlflowServer(Component):
         policy = k8s.networking.v1.NetworkPolicy(
             f"{name}-policy",
             metadata={"name": NAME, "namespace": inside},
-            spec=network_policy(args["grants"]["agents"]),
+            spec=network_policy(args["grants"]["agents"], args.get("door")),
             opts=self.child(),
         )
         # With `min_available` and one replica, no node under it could ever be drained.
@@ -57,24 +63,14 @@ class MlflowServer(Component):
         deployment = k8s.apps.v1.Deployment(
             f"{name}-deployment",
             metadata={"name": NAME, "namespace": inside, "labels": labels()},
-            spec={
-                "replicas": args["replicas"],
-                "selector": {"match_labels": labels()},
-                # A new pod must answer before an old one goes.
-                "strategy": {
-                    "type": "RollingUpdate",
-                    "rolling_update": {"max_surge": 1, "max_unavailable": 0},
-                },
-                "template": {
-                    "metadata": {"labels": labels()},
-                    "spec": pod(args, account.metadata.name, program.metadata.name),
-                },
-            },
+            spec=_rollout(args, account.metadata.name, program.metadata.name),
             # The policy exists before the pod. What a pod reaches until the network enforces it is the CNI's
             # choice: some leave a new pod open for this moment.
             opts=self.child(pulumi.ResourceOptions(depends_on=[policy])),
         )
         service = self._service(name, inside, deployment)
+        if "door" in args:
+            self._door(name, inside, args["door"], deployment)
         host = service_host(args.get("namespace", NAME))
         self.url = after(pulumi.Output.from_input(f"http://{host}:{PORT}"), [deployment, service])
         self.namespace = inside
@@ -121,3 +117,42 @@ class MlflowServer(Component):
             },
             opts=self.child(pulumi.ResourceOptions(depends_on=[deployment])),
         )
+
+    def _door(
+        self, name: str, namespace: pulumi.Input[str], door: DoorArgs, deployment: k8s.apps.v1.Deployment
+    ) -> None:
+        """A port on the nodes that run the server, for a load balancer.
+
+        `Local`: packets keep the load balancer's address, by which the network policy knows them. Passed on
+        by another node, they would have that node's, which is in the range of all pods. Nodes without the
+        server drop them, so the load balancer sees where it runs.
+        """
+        k8s.core.v1.Service(
+            f"{name}-door",
+            metadata={"name": f"{NAME}-door", "namespace": namespace, "labels": labels()},
+            spec={
+                "type": "NodePort",
+                "external_traffic_policy": "Local",
+                "selector": labels(),
+                "ports": [
+                    {"name": "http", "port": PORT, "target_port": "http", "node_port": door["node_port"]}
+                ],
+            },
+            opts=self.child(pulumi.ResourceOptions(depends_on=[deployment])),
+        )
+
+
+def _rollout(
+    args: MlflowServerArgs, account: pulumi.Input[str], program: pulumi.Input[str]
+) -> DeploymentSpecArgsDict:
+    """A new pod must answer before an old one goes."""
+    spec: DeploymentSpecArgsDict = {
+        "replicas": args["replicas"],
+        "selector": {"match_labels": labels()},
+        "strategy": {"type": "RollingUpdate", "rolling_update": {"max_surge": 1, "max_unavailable": 0}},
+        "template": {"metadata": {"labels": labels()}, "spec": pod(args, account, program)},
+    }
+    if "door" in args:
+        # The load balancer has to find the node of a new pod before that of the old one is empty.
+        spec["min_ready_seconds"] = FOUND_S
+    return spec

@@ -193,9 +193,9 @@ class ZoneWithoutEks(Fact):
 class AddonIdentity(BaseModel):
     """What the pods of one service account of an add-on may do in AWS.
 
-    `managed_policies` are the ARN paths after `arn:aws:iam::aws:policy/`. `actions` are further rights, on
-    everything, or with `of_stack` on what carries the stack's tag. Both empty: no source gives them narrowly
-    enough.
+    `managed_policies` are the ARN paths after `arn:aws:iam::aws:policy/`, `actions` further rights on
+    everything. With `by_resource`, whoever makes what it uses gives it the rights to that. Neither: no source
+    gives them narrowly enough.
     """
 
     model_config = CLOSED
@@ -203,7 +203,7 @@ class AddonIdentity(BaseModel):
     service_account: Name
     managed_policies: tuple[Name, ...] = ()
     actions: tuple[Name, ...] = ()
-    of_stack: bool = False
+    by_resource: bool = False
 
 
 class EksAddon(Fact):

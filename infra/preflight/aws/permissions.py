@@ -39,8 +39,10 @@ def deploying(account: Account) -> Iterator[Answer]:
 
 def actions(account: Account) -> list[str]:
     """What the types of this stack take: some have parts only where the spec asks for them."""
-    spec = account.spec
+    spec, balancer = account.spec, account.on.load_balancer
     absent = {
+        "aws:lb/": balancer is None,
+        "aws:autoscaling/attachment:": balancer is None,
         "aws:costexplorer/": spec.budget.anomaly_usd is None,
         "aws:fsx/": spec.data.shared_fs is None,
         "aws:efs/": not spec.data.homes,

@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 
-from infra.catalog.aws import access, facts, money, network, pools
+from infra.catalog.aws import access, facts, load_balancer, money, network, pools
 from infra.catalog.aws.database import capacity_problems
 from infra.catalog.aws.releases import node_image_problems
 from infra.catalog.kubernetes.kueue import guarantee_problems
@@ -37,6 +37,20 @@ def members(spec: StackSpec, cloud: AwsSpec) -> Iterator[Problem]:
     for index, team in enumerate(spec.teams):
         path = f"teams[{index}].members"
         yield from access.member_problems(path, team.members, "on.admin_arns", cloud.admin_arns)
+
+
+def way_in(spec: StackSpec, cloud: AwsSpec) -> Iterator[Problem]:
+    """The load balancer finds its certificate and its secret, and is not open to everybody."""
+    wanted = cloud.load_balancer
+    if wanted is None:
+        return
+    path, region = "on.load_balancer", spec.region
+    yield from load_balancer.client_problems(f"{path}.allowed_cidrs", wanted.allowed_cidrs)
+    yield from load_balancer.place_problems(
+        f"{path}.certificate_arn", wanted.certificate_arn, region, cloud.account_id
+    )
+    secret = wanted.oidc.client_secret_arn
+    yield from load_balancer.place_problems(f"{path}.oidc.client_secret_arn", secret, region)
 
 
 def endpoints(spec: StackSpec, cloud: AwsSpec) -> Iterator[Problem]:
@@ -193,6 +207,7 @@ RULES: tuple[Rule, ...] = (
     database,
     administrators,
     members,
+    way_in,
     endpoints,
     log_retention,
     budget,

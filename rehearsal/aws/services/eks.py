@@ -1,15 +1,17 @@
-"""EKS clusters, access, add-ons and pod identity. Source: Amazon EKS API Reference and User Guide."""
+"""EKS clusters. Source: Amazon EKS API Reference and User Guide."""
 
 import base64
 from collections.abc import Mapping
 
 from rehearsal.aws import facts
 from rehearsal.aws.site import Site
+from rehearsal.aws.table import TABLE
+from rehearsal.core.emulation.refusals import keep
 from rehearsal.core.emulation.site import Hooks
 from rehearsal.core.emulation.templates import draw
 from rehearsal.core.model import Properties, Record
 
-_CLUSTER = "eks/cluster:Cluster"
+_CLUSTER, _LOGS = "eks/cluster:Cluster", "cloudwatch/logGroup:LogGroup"
 
 
 def _cluster_outputs(site: Site, seed: str, inputs: Properties, outputs: Properties) -> Properties:
@@ -61,15 +63,14 @@ def _cluster_updated(site: Site, cluster: Record, inputs: Properties) -> Propert
     return {**merged, "version": inputs.get("version") or cluster.outputs.get("version")}
 
 
-def _addon_outputs(site: Site, seed: str, inputs: Properties, outputs: Properties) -> Properties:
-    cluster = site.find(inputs.get("clusterName"), _CLUSTER)
-    version = cluster.outputs["version"] if cluster else "1.0"
-    return {"addonVersion": inputs.get("addonVersion") or addon_version(str(inputs["addonName"]), version)}
+def _cluster_deleting(site: Site, cluster: Record) -> None:
+    """Logs that come after their group was deleted make it again, without key and retention, and it stays.
 
-
-def addon_version(name: str, kubernetes: str) -> str:
-    """A version in the form of EKS; the current one is not known offline."""
-    return f"v{kubernetes}.0-eksbuild.1" if name in ("kube-proxy",) else "v1.0.0-eksbuild.1"
+    Source: terraform-aws-modules/terraform-aws-eks issues 920 and 2763.
+    """
+    group = f"/aws/eks/{cluster.id}/cluster"
+    if cluster.outputs.get("enabledClusterLogTypes") and site.find(group, _LOGS) is None:
+        keep(site, TABLE.row(f"aws:{_LOGS}"), group, {"name": group})
 
 
 HOOKS: Mapping[str, Hooks[Site]] = {
@@ -77,6 +78,6 @@ HOOKS: Mapping[str, Hooks[Site]] = {
         outputs=_cluster_outputs,
         created=_cluster_created,
         updated=_cluster_updated,
+        deleting=_cluster_deleting,
     ),
-    "eks/addon:Addon": Hooks(outputs=_addon_outputs),
 }

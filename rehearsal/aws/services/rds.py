@@ -8,9 +8,12 @@ from rehearsal.aws.site import Site
 from rehearsal.core.emulation.site import Hooks, refuse
 from rehearsal.core.emulation.templates import draw
 from rehearsal.core.model import Properties, Record
+from rehearsal.dataplane import folders
 
 # Where the values of secrets are kept: document space and, as its keys, ARNs of secrets.
 SECRETS = "secret"
+# The last snapshots of clusters that are gone: document space; keys are scope and name.
+_SNAPSHOTS = "rds-snapshot"
 _PORTS = {"aurora-postgresql": 5432, "aurora-mysql": 3306, "postgres": 5432, "mysql": 3306}
 
 
@@ -49,8 +52,30 @@ def _cluster_deleting(site: Site, cluster: Record) -> None:
             "final_snapshot_identifier is required when skip_final_snapshot is false",
             "finalSnapshotIdentifier",
         )
+    _take_snapshot(site, cluster)
     for secret in cluster.outputs.get("masterUserSecrets") or []:
         site.state.drop_document(SECRETS, secret["secretArn"])
+
+
+def _cluster_deleted(site: Site, cluster: Record) -> None:
+    """A cluster that is made again under this name starts empty."""
+    folders.remove(folders.database(site.state.path.parent, cluster.id))
+
+
+def _take_snapshot(site: Site, cluster: Record) -> None:
+    """The last snapshot outlives the cluster; error words: moto 5.2.5 moto/rds/exceptions.py."""
+    name = cluster.inputs.get("finalSnapshotIdentifier")
+    if cluster.inputs.get("skipFinalSnapshot") or not name:
+        return
+    key = f"{site.scope}|{name}"
+    if site.state.document(_SNAPSHOTS, key) is not None:
+        raise refuse(
+            "DBClusterSnapshotAlreadyExistsFault",
+            f"Cannot create the snapshot because a snapshot with the identifier {name} already exists.",
+            "finalSnapshotIdentifier",
+            "An earlier cluster left it behind: give the snapshot of each life a name of its own.",
+        )
+    site.state.put_document(_SNAPSHOTS, key, {"cluster": cluster.id})
 
 
 def _group_outputs(site: Site, seed: str, inputs: Properties, outputs: Properties) -> Properties:
@@ -79,7 +104,10 @@ def _instance_outputs(site: Site, seed: str, inputs: Properties, outputs: Proper
 
 HOOKS: Mapping[str, Hooks[Site]] = {
     "rds/cluster:Cluster": Hooks(
-        outputs=_cluster_outputs, created=_cluster_created, deleting=_cluster_deleting
+        outputs=_cluster_outputs,
+        created=_cluster_created,
+        deleting=_cluster_deleting,
+        deleted=_cluster_deleted,
     ),
     "rds/subnetGroup:SubnetGroup": Hooks(outputs=_group_outputs),
     "rds/clusterInstance:ClusterInstance": Hooks(outputs=_instance_outputs),

@@ -11,6 +11,7 @@ from rehearsal.core.emulation.naming import auto_name, was_automatic
 from rehearsal.core.emulation.refusals import (
     keep_name,
     refuse_duplicate,
+    refuse_kept,
     refuse_protected,
     refuse_taken,
     refuse_used,
@@ -19,13 +20,27 @@ from rehearsal.core.emulation.replacing import replacing
 from rehearsal.core.emulation.shape import fill_in, foreseen, identifiers, is_programs
 from rehearsal.core.emulation.site import Hooks, S
 from rehearsal.core.emulation.table import Row, Table
-from rehearsal.core.model import UNKNOWN, Call, CheckFailure, Cloud, Diff, Properties, Record, RefusalError
+from rehearsal.core.model import (
+    UNKNOWN,
+    Call,
+    CheckFailure,
+    Cloud,
+    Diff,
+    InitFailedError,
+    Properties,
+    Record,
+    RefusalError,
+)
 from rehearsal.core.properties import changed, without_none
 from rehearsal.core.rules.model import Book
 from rehearsal.core.rules.wording import reason, refusal, unknown_type
 from rehearsal.core.schema import ResourceSchema, Schemas
 from rehearsal.core.state import State
+from rehearsal.core.underway import Underway
 from rehearsal.core.validate import validate
+
+# So long no other request has to be under way before nothing more is expected: a program may take its time.
+_PATIENCE_S = 15.0
 
 
 class TableCloud(Cloud, ABC, Generic[S]):
@@ -55,6 +70,7 @@ class TableCloud(Cloud, ABC, Generic[S]):
         self.package = self.table.package
         self.version = schemas.version
         self._state, self._schemas, self._home = state, schemas, home
+        self._underway = Underway()
 
     # -- vocabulary ------------------------------------------------------------------------------------
 
@@ -99,7 +115,10 @@ class TableCloud(Cloud, ABC, Generic[S]):
         row = self._row(call)
         field = schema.inputs.get(row.name)
         if field is not None and not field.required:
-            name = auto_name(row, call.name, call.random_seed, old, inputs)
+            try:
+                name = auto_name(row, call.name, call.random_seed, old, inputs)
+            except ValueError as error:
+                return inputs, [CheckFailure(row.name, f"could not make instance of '{call.type}': {error}")]
             inputs.update({} if name is None else {row.name: name})
         failures = validate(schema, inputs) or self.misplaced(call, row, inputs)
         if not failures:
@@ -129,14 +148,29 @@ class TableCloud(Cloud, ABC, Generic[S]):
         return Diff(paths, replaces, delete_before_replace=bool(replaces) and (kept or alone))
 
     def create(self, call: Call, inputs: Properties, *, preview: bool) -> tuple[str, Properties]:
-        """Create, after the service has admitted it."""
-        site, row, hooks = self.site(call, inputs, preview=preview), self._row(call), self._hooks(call)
+        """Create, after the service has admitted it, and wait until it is ready.
+
+        Raises InitFailedError, as the provider does after its time limit, for what does not become ready.
+        """
+        site, unready = self.site(call, inputs, preview=preview), self._hooks(call).unready
+        with self._underway.working():
+            identifier, outputs, record = self._create(site, inputs)
+        if unready is not None and record is not None:
+            why = self._underway.wait(call, lambda: unready(site, record), _PATIENCE_S)
+            if why:
+                raise InitFailedError(identifier, outputs, [why])
+        return identifier, outputs
+
+    def _create(self, site: S, inputs: Properties) -> tuple[str, Properties, Record | None]:
+        """Id, outputs and record of a new resource; of a preview no id and no record."""
+        call, row, hooks = site.call, self._row(site.call), self._hooks(site.call)
         with self._state.transaction():
             used = self.resolve(site, row, inputs)
             self._admit(site, row, inputs)
             identifier, outputs = self._compute(site, row, inputs)
-            if preview:
-                return "", self._preview_of(row, inputs, outputs)
+            refuse_kept(site, row, identifier, outputs, self.exists)
+            if site.preview:
+                return "", self._preview_of(row, inputs, outputs), None
             refuse_taken(site, row, identifier, outputs, self.exists)
             record = self._state.insert(
                 package=self.package,
@@ -151,7 +185,7 @@ class TableCloud(Cloud, ABC, Generic[S]):
             self._settle(row, record, used)
             if hooks.created is not None:
                 hooks.created(site, record)
-        return identifier, outputs
+        return identifier, outputs, record
 
     def read(self, call: Call, id: str, inputs: Properties) -> tuple[Properties, Properties] | None:
         """What the state holds, whether this engine made it or not."""
@@ -199,6 +233,8 @@ class TableCloud(Cloud, ABC, Generic[S]):
             keep_name(site, row, record)
             site.drop_hidden(record)
             self._state.remove(record)
+        if hooks.deleted is not None:
+            hooks.deleted(site, record)
 
     # -- the parts of a request ------------------------------------------------------------------------
 

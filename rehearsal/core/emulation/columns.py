@@ -27,6 +27,18 @@ class Blocked:
         return "*" in self.by or user_type in self.by
 
 
+@dataclass(frozen=True)
+class Kept:
+    """Why a name is not free again after the deletion; `{until}` in it is the last day."""
+
+    why: str
+    days: int | str | None = None
+    """For so many days, or as many as this property says; for ever without it."""
+    code: str = ""
+    message: str = ""
+    """Of the refusal; without them, those of a name that is taken."""
+
+
 def blocked(package: str, data: Mapping[str, Any]) -> Blocked:
     """The column `blocked` of a row; its types are written without the package."""
     by, excepted = (full_tokens(package, data.get(key, ())) for key in ("by", "except"))

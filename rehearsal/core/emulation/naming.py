@@ -12,13 +12,21 @@ _SUFFIX = 7
 
 
 def auto_name(row: Row, logical: str, seed: bytes, old: Properties | None, new: Properties) -> str | None:
-    """An automatic name, or None when the program gives one; on updates, an automatic name is kept."""
+    """An automatic name, or None when the program gives one; on updates, an automatic name is kept.
+
+    Raises ValueError for one that is too long, in the provider's words: it cuts no name off
+    (pulumi-terraform-bridge pkg/tfbridge/names.go `FromName`, pulumi sdk/go/common/resource/resource_id.go
+    `NewUniqueName`).
+    """
     if not row.name or at(new, row.name) is not None:
         return None
     if row.name_plain:
         return logical
     given = new.get(f"{row.name}Prefix", new.get("namePrefix"))
     start = given[: row.name_length - _SUFFIX] if isinstance(given, str) else _start(row, logical)
+    if len(start) + _SUFFIX > row.name_length:
+        longest = f"longer than maximum length {row.name_length}"
+        raise ValueError(f"name '{start}' plus {_SUFFIX} random chars is {longest}")
     before = at(old, row.name) if old else None
     if isinstance(before, str) and _is_drawn(start, before):
         return before
@@ -34,7 +42,7 @@ def _start(row: Row, logical: str) -> str:
     prefix = f"{row.name_prefix}{logical}"
     if row.name_lower:
         prefix = re.sub(r"[^a-z0-9-]", "-", prefix.lower())
-    return f"{prefix[: row.name_length - _SUFFIX - 1]}-"
+    return f"{prefix}-"
 
 
 def _is_drawn(start: str, name: str) -> bool:

@@ -1,12 +1,17 @@
 """What a service refuses by the columns of a row: names that are taken, and deletions."""
 
+import time
+from datetime import UTC, datetime
+
+from rehearsal.core.emulation.columns import Kept
 from rehearsal.core.emulation.site import OWNER, Site
 from rehearsal.core.emulation.table import Row
 from rehearsal.core.model import UNKNOWN, Properties, Record, RefusalError
 from rehearsal.core.properties import at
 
 # Names that are not free although their resource is deleted: document space; keys are made by `_kept_key`.
-_KEPT = "kept-names"
+_KEPT = "kept"
+_DAY_S = 86_400
 
 
 def refuse_duplicate(
@@ -22,18 +27,27 @@ def refuse_duplicate(
         if record is not None and other.key == record.key:
             continue
         if [at(other.outputs, name) for name in row.unique] == values:
-            raise _exists(site, row, {**inputs, "id": other.id}, usual, _owner(other))
+            raise _exists(site, row, {**inputs, "id": other.id}, row.exists or usual, _owner(other))
 
 
 def refuse_taken(site: Site, row: Row, id: str, outputs: Properties, usual: tuple[str, str]) -> None:
-    """Refuse an id that another resource of the type has, or had where it is not given again."""
+    """Refuse an id that another resource of the type has."""
     other = site.state.get(site.package, row.token, site.scope, id)
     if other is not None:
-        raise _exists(site, row, {**outputs, "id": id}, usual, _owner(other))
-    kept = site.state.document(_KEPT, _kept_key(row, site.scope, id))
-    if kept is not None:
-        fix = f"It was deleted before, but {kept}: use another name, or let Pulumi choose one."
-        raise _exists(site, row, {**outputs, "id": id}, usual, fix)
+        raise _exists(site, row, {**outputs, "id": id}, row.exists or usual, _owner(other))
+
+
+def refuse_kept(site: Site, row: Row, id: str, outputs: Properties, usual: tuple[str, str]) -> None:
+    """Refuse a name that a deleted resource of the type still has; a preview can tell that, too."""
+    kept = row.kept
+    found = site.state.document(_KEPT, _kept_key(row, site.scope, id, outputs)) if kept else None
+    if kept is None or found is None or (found["until"] is not None and found["until"] < time.time()):
+        return
+    last_day = "" if found["until"] is None else f"{datetime.fromtimestamp(found['until'], UTC):%Y-%m-%d}"
+    why = kept.why.format(until=last_day)
+    fix = f"It was deleted before, but {why}: use another name, or let Pulumi choose one."
+    said = (kept.code, kept.message) if kept.code else row.exists or usual
+    raise _exists(site, row, {**outputs, "id": id}, said, fix)
 
 
 def refuse_protected(row: Row, record: Record) -> None:
@@ -64,13 +78,26 @@ def refuse_used(site: Site, row: Row, record: Record) -> None:
 
 
 def keep_name(site: Site, row: Row, record: Record) -> None:
-    """Remember a name that the service does not give again after the deletion."""
-    if row.kept:
-        site.state.put_document(_KEPT, _kept_key(row, record.scope, record.id), row.kept)
+    """Remember a name that the service does not give again, or not soon, after the deletion."""
+    days = _days(row.kept, record.outputs) if row.kept else 0
+    begun = site.state.unconfirmed(record.urn)
+    taken_back = begun is not None and begun[0].key == record.key  # no engine knows that it was there
+    if days != 0 and not taken_back:
+        keep(site, row, record.id, record.outputs, days and time.time() + days * _DAY_S)
 
 
-def _exists(site: Site, row: Row, properties: Properties, usual: tuple[str, str], fix: str) -> RefusalError:
-    code, message = row.exists or usual
+def keep(site: Site, row: Row, id: str, outputs: Properties, until: float | None = None) -> None:
+    """Take a name that no program has: until a time in seconds of the epoch, or for ever."""
+    site.state.put_document(_KEPT, _kept_key(row, site.scope, id, outputs), {"until": until})
+
+
+def _days(kept: Kept, outputs: Properties) -> int | None:
+    """For how many days a name is kept; None: for ever."""
+    return int(outputs.get(kept.days) or 0) if isinstance(kept.days, str) else kept.days
+
+
+def _exists(site: Site, row: Row, properties: Properties, said: tuple[str, str], fix: str) -> RefusalError:
+    code, message = said
     name = row.display_name(properties) or properties["id"]
     words = {**properties, **site.words, "name": name, "type": row.token, "scope": site.scope}
     return RefusalError(code, message.format(**words), fix)
@@ -85,5 +112,7 @@ def _called(user: Record) -> str:
     return user.urn or f"{user.name} {user.id}".strip()
 
 
-def _kept_key(row: Row, scope: str, id: str) -> str:
-    return f"{row.token}|{scope}|{id}"
+def _kept_key(row: Row, scope: str, id: str, outputs: Properties) -> str:
+    """What may not be there twice; an id that ends differently each time does not say it."""
+    unique = "|".join(str(at(outputs, name)) for name in row.unique)
+    return f"{row.token}|{scope}|{unique or id}"

@@ -18,7 +18,8 @@ Columns of a row in `<cloud>/tables/*.toml` (all but `id` optional; templates ar
 - `unique`: properties that no two may share (without it: the id).
 - `defaults`: values that the service fills in.
 - `protected`: a property that forbids the deletion while it is true, with the code and message.
-- `kept`: why a name is not free again after the deletion.
+- `kept`: `why` a name is not free again after the deletion, for how many `days` (a number, or the property
+  that says it; for ever without), and the service's error if it is another one than for a name that is taken.
 - `blocked`: the refusal to delete while types `by` (or any: `"*"`), but not `except`, refer to it; references
   at the properties `own` do not count.
 - `source`: where this row was read, when the source of the whole file is not enough.
@@ -30,7 +31,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from rehearsal.core.emulation.columns import Blocked, blocked, by_type, covers, full_tokens
+from rehearsal.core.emulation.columns import Blocked, Kept, blocked, by_type, covers, full_tokens
 from rehearsal.core.model import Properties
 from rehearsal.core.properties import at
 
@@ -63,7 +64,7 @@ class Row:
     outputs: Mapping[str, Any] = field(default_factory=dict)
     issues: tuple[str, ...] = ()
     protected: tuple[str, str, str] | None = None
-    kept: str = ""
+    kept: Kept | None = None
     blocked: Blocked | None = None
     source: str = ""
     known: bool = True
@@ -109,6 +110,8 @@ class Table:
         columns: dict[str, Any] = {**self._usual, **listed}
         refs: Mapping[str, str] = columns.pop("refs", {})
         columns["refs"] = dict(zip(refs, full_tokens(self.package, refs.values()), strict=True))
+        if "kept" in columns:
+            columns["kept"] = Kept(**columns["kept"])
         if "blocked" in columns:
             columns["blocked"] = blocked(self.package, columns["blocked"])
         return Row(token=token, **columns)

@@ -2,61 +2,35 @@
 
 Sources: kubernetes.io/docs/concepts/storage/persistent-volumes (storage object in use protection);
 kubernetes-sigs/kueue v0.19.2, apis/kueue/v1beta2/clusterqueue_types.go and resourceflavor_types.go
-(ResourceInUseFinalizerName), pkg/controller/core/resourceflavor_controller.go.
+(ResourceInUseFinalizerName), pkg/controller/core/resourceflavor_controller.go; kubeflow/trainer v2.2.1,
+pkg/controller/clustertrainingruntime_controller.go and trainingruntime_controller.go (a TrainJob that names a
+runtime holds it until it is deleted, whether it ended or not).
 """
 
-import threading
-import time
 from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 from rehearsal.core.model import Call, Record, RefusalError
 from rehearsal.core.properties import at
+from rehearsal.core.underway import Underway
 from rehearsal.kubernetes.clusters import Cluster, namespace_of
 from rehearsal.kubernetes.kinds import parse
 
-_KUEUE = "kueue.x-k8s.io"
-_POLL_S = 0.05
+_KUEUE, _TRAINER = "kueue.x-k8s.io", "trainer.kubeflow.org"
 # After a delete, the engine begins those of what it depended on; so long no other one has to be under way.
 _NEXT_S = 2.0
+_RUNTIMES = ("ClusterTrainingRuntime", "TrainingRuntime")
 _TEMPLATES = ("Deployment", "StatefulSet", "DaemonSet", "ReplicaSet", "Job")
 
 
-class Deletes:
-    """The deletes of all engines that are being worked on; one that waits for others is not."""
-
-    def __init__(self) -> None:
-        self._lock, self._working, self._ended = threading.Lock(), 0, time.monotonic()
-
-    @contextmanager
-    def working(self) -> Iterator[None]:
-        """Work on one."""
-        with self._lock:
-            self._working += 1
-        try:
-            yield
-        finally:
-            with self._lock:
-                self._working, self._ended = self._working - 1, time.monotonic()
-
-    def quiet_since(self) -> float:
-        """When the last one ended; now, while one is worked on."""
-        with self._lock:
-            return time.monotonic() if self._working else self._ended
-
-
-def wait_released(call: Call, cluster: Cluster, record: Record, others: Deletes) -> None:
+def wait_released(call: Call, cluster: Cluster, record: Record, others: Underway) -> None:
     """Wait while a finalizer holds an object and other deletes, which may free it, are under way.
 
     Raises RefusalError, as the provider does after its time limit, when they are over and it is still held.
     Source: pulumi/pulumi-kubernetes provider/pkg/await/condition/deleted.go.
     """
-    began = time.monotonic()
-    while held := _held(cluster, record):
-        last = max(began, others.quiet_since())
-        if call.cancelled.wait(_POLL_S) or time.monotonic() > last + _NEXT_S:
-            raise held
+    if held := others.wait(call, lambda: _held(cluster, record), _NEXT_S):
+        raise held
 
 
 def _held(cluster: Cluster, record: Record) -> RefusalError | None:
@@ -65,6 +39,8 @@ def _held(cluster: Cluster, record: Record) -> RefusalError | None:
     finalizer, users = "", list[str]()
     if (kind.group, kind.kind) == (_KUEUE, "ResourceFlavor"):
         finalizer, users = "kueue.x-k8s.io/resource-in-use", list(_queues_with(cluster, record.name))
+    elif kind.group == _TRAINER and kind.kind in _RUNTIMES:
+        finalizer, users = f"{_TRAINER}/resource-in-use", list(_jobs_of(cluster, record, kind.kind))
     elif kind.kind == "PersistentVolumeClaim" and not kind.group:
         finalizer, users = "kubernetes.io/pvc-protection", list(_pods_with(cluster, record))
     elif kind.kind == "PersistentVolume" and not kind.group:
@@ -85,6 +61,13 @@ def _queues_with(cluster: Cluster, flavor: str) -> Iterator[str]:
             if any(one.get("name") == flavor for one in group.get("flavors") or ()):
                 yield f"ClusterQueue {queue.name}"
                 break
+
+
+def _jobs_of(cluster: Cluster, runtime: Record, kind: str) -> Iterator[str]:
+    for job in cluster.objects("TrainJob", namespace_of(runtime.outputs) or None):
+        named = at(job.inputs, "spec.runtimeRef") or {}
+        if (named.get("kind", _RUNTIMES[0]), named.get("name")) == (kind, runtime.name):
+            yield f"TrainJob {job.id}"
 
 
 def _pods_with(cluster: Cluster, claim: Record) -> Iterator[str]:

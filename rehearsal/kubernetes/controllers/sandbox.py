@@ -5,10 +5,11 @@ from collections.abc import Callable, Iterable, Mapping
 from decimal import Decimal
 from pathlib import Path
 
+from rehearsal.dataplane import folders, images
 from rehearsal.kubernetes.clusters import Cluster
 from rehearsal.kubernetes.controllers.nodes import may_grow, nodes
 from rehearsal.kubernetes.controllers.services import Services
-from rehearsal.kubernetes.controllers.volumes import Account, Volumes, bucket_folder
+from rehearsal.kubernetes.controllers.volumes import Account, Volumes
 from rehearsal.workloads.pod import Node, WaitingError
 from rehearsal.workloads.rewriting import World
 from rehearsal.workloads.scheduling import place, requests
@@ -41,6 +42,7 @@ class Sandbox:
                 f'serviceaccount "{account}" not found',
             )
         node = self.node_of(pod)
+        images.pulled(self._cluster.state, container.get("image"))
         folder = self._home / "pods" / pod.namespace / pod.name
         for name in ("home", "tmp"):
             (folder / name).mkdir(parents=True, exist_ok=True)
@@ -109,15 +111,15 @@ class Sandbox:
     def _buckets(self) -> dict[str, Path]:
         records = (record for token in _BUCKETS for record in self._cluster.state.find(type=token))
         names = (str(record.outputs.get("bucket") or record.id) for record in records)
-        folders = {name: bucket_folder(self._home, name) for name in names}
-        for folder in folders.values():
+        found = {name: folders.bucket(self._home, name) for name in names}
+        for folder in found.values():
             folder.mkdir(parents=True, exist_ok=True)
-        return folders
+        return found
 
     def _databases(self) -> dict[str, Path]:
         found = {}
         for record in self._cluster.state.find(type=_DATABASES):
-            folder = self._home / "databases" / str(record.outputs.get("clusterIdentifier") or record.id)
+            folder = folders.database(self._home, record.id)
             folder.mkdir(parents=True, exist_ok=True)
             for name in ("endpoint", "readerEndpoint"):
                 if record.outputs.get(name):

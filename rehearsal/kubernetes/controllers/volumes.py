@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from rehearsal.core.model import Record
+from rehearsal.dataplane import folders
 from rehearsal.kubernetes.clusters import Cluster
 from rehearsal.workloads.pod import WaitingError
 from rehearsal.workloads.translate import Object, Pod, contents, field_value
@@ -119,12 +120,15 @@ class Volumes:
                     f"the condition; {bound.name} and {other} have the same volumeHandle",
                 )
 
-    def _bound(self, claim: str, pod: Pod) -> Record | None:
-        """The volume that a claim names; None where it names none, and is given a disk of its own."""
+    def _claim(self, claim: str, pod: Pod) -> Record:
         record = self._cluster.get("PersistentVolumeClaim", pod.namespace, claim)
         if record is None:
             raise WaitingError("Unschedulable", f'persistentvolumeclaim "{claim}" not found')
-        name = record.inputs["spec"].get("volumeName")
+        return record
+
+    def _bound(self, claim: str, pod: Pod) -> Record | None:
+        """The volume that a claim names; None where it names none, and is given a disk of its own."""
+        name = self._claim(claim, pod).inputs["spec"].get("volumeName")
         if not name:
             return None
         volume = self._cluster.get("PersistentVolume", "", name)
@@ -136,7 +140,9 @@ class Volumes:
         volume = self._bound(claim, pod)
         if volume is not None:
             return self._attached(volume)
-        local = self._home / "volumes" / pod.namespace / claim
+        # One of the same name in another cluster, or in another life of this one, has another disk.
+        uid = self._claim(claim, pod).outputs["metadata"]["uid"]
+        local = self._home / "volumes" / pod.namespace / f"{claim}-{uid}"
         local.mkdir(parents=True, exist_ok=True)
         return local
 
@@ -177,18 +183,13 @@ class Volumes:
         return local / folder
 
 
-def bucket_folder(home: Path, bucket: str) -> Path:
-    """Where the objects of a bucket lie."""
-    return home / "s3" / bucket
-
-
 def _link(local: Path, association: Mapping[str, Any], home: Path) -> None:
     """Make the linked folder of a Lustre file system show the objects below its S3 prefix."""
     found = re.fullmatch(r"s3://([^/]+)/?(.*)", str(association.get("dataRepositoryPath") or ""))
     path = str(association.get("fileSystemPath") or "").strip("/")
     if not found or not path:
         return
-    target = bucket_folder(home, found[1]) / found[2].strip("/")
+    target = folders.bucket(home, found[1]) / found[2].strip("/")
     target.mkdir(parents=True, exist_ok=True)
     link = local / path
     link.parent.mkdir(parents=True, exist_ok=True)

@@ -28,14 +28,16 @@ def links(plan: Plan, found: Evidence) -> Check:
         return _broken(found, met.broken)
     seen = wires.assess(plan, met.nodes, met.cells, met.backend)
     culprits = _culprits(found, met, seen) if seen.verdict is Verdict.FAIL else ()
+    told, text = met.backend == "nccl", _message(met, seen, culprits)
     return Check(
         status=seen.verdict,
+        required=not told,
         measured=_rates(met, seen),
         expected=seen.reference.expected,
         zone=ZONE,
         noise={"starved_share": starved(met.cells)},
         culprits=culprits,
-        message=_message(met, seen, culprits),
+        message=f"{text}; {wires.UNCALIBRATED}" if told else text,
         next_action=next_step(seen.verdict, culprits, REMEDIES),
     )
 

@@ -36,15 +36,17 @@ def loss(_plan: Plan, found: Evidence) -> Check:
     if lost is None:
         return _uncounted(met.counter, bool(met.cells))
     culprits = _culprits(found, met, lost) if lost.verdict is Verdict.FAIL else ()
+    told = met.counter != "tcp"  # what an adapter's own protocol repeats is not what TCP does
     worst = max((*lost.lines.values(), lost.total), key=lambda rate: rate.estimate)
     return Check(
         status=lost.verdict,
+        required=not told,
         measured=_measured(lost, worst),
         expected=Expected.exactly(0.0, "a clean wire loses nothing", poisson.LOSSY),
         zone=(poisson.CLEAN, poisson.LOSSY),
         noise={"starved_share": starved(met.cells)},
         culprits=culprits,
-        message=_message(lost, worst, culprits),
+        message=_message(lost, worst, culprits) + (f"; {wires.UNCALIBRATED}" if told else ""),
         next_action=next_step(lost.verdict, culprits, REMEDIES),
     )
 

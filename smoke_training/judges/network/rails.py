@@ -35,7 +35,7 @@ def rails(plan: Plan, found: Evidence) -> Check:
     if not record.rails:
         return Check.skipped("The plan names no rails, so there is none to look at by itself.")
     if record.backend == "nccl":
-        return _by_rank(record)
+        return _by_rank(found, record)
     return _by_interface(plan, found, record)
 
 
@@ -180,23 +180,21 @@ def _described(rail: Rail, rate: float | None) -> dict[str, object]:
     return {"name": rail.name, "gbit_s": rate, "error": rail.error, "ends": ends}
 
 
-def _by_rank(record: Rails) -> Check:
+def _by_rank(found: Evidence, record: Rails) -> Check:
     """Groups of one local rank index compared with each other (several ranks a node: untested on hardware).
 
-    With fewer than three groups, or for who within a group is slow, the pairs have to tell.
+    Who within a slow group is slow, the pairs tell.
     """
-    ratios = _to_the_others(record)
-    slow = {name: ratio for name, ratio in ratios.items() if ratio.high < ZONE[1]}
-    bad = {name: ratio.value for name, ratio in slow.items() if ratio.value < ZONE[0]}
+    ratios = _to_the_others({rail.name: [1 / s for s in rail.seconds] for rail in record.rails})
+    bad = {name: ratio.value for name, ratio in ratios.items() if _answer(ratio) is Answer.BAD}
     good = all(ratio.low > ZONE[0] for ratio in ratios.values())
     status = Verdict.FAIL if bad else Verdict.PASS if good else Verdict.INCONCLUSIVE
     if not ratios:
         status = Verdict.SKIPPED
     worst = min((ratio.value for ratio in ratios.values()), default=None)
-    words = "all-reduce among ranks of {} at {:.2f} of the other rails' rate"
     return Check(
         status=status,
-        required=bool(ratios),
+        required=False,
         measured=Measured(
             value=worst,
             unit="ratio to the other rails",
@@ -207,24 +205,41 @@ def _by_rank(record: Rails) -> Check:
         ),
         expected=Expected.unknown("rails are compared with each other"),
         zone=ZONE,
-        culprits=tuple(
-            Culprit("nic", f"*/{name}", Cause.SLOW_LINK, (words.format(name, value),), score=value)
-            for name, value in bad.items()
-        ),
-        message=f"{len(record.rails)} rails, slowest at {worst:.2f} of the others' rate"
+        culprits=tuple(culprit for name, value in bad.items() for culprit in _in_group(found, name, value)),
+        message=f"{len(record.rails)} rails, slowest at {worst:.2f} of the others' rate; {wires.UNCALIBRATED}"
         if worst is not None
         else "Fewer than three rails: nothing to compare with.",
         next_action=None if status in (Verdict.PASS, Verdict.SKIPPED) else RUN_AGAIN,
     )
 
 
-def _to_the_others(record: Rails) -> dict[str, Ratio]:
-    """Rate of every rail over the others' median, repetition by repetition; none below three rails."""
-    timed = [rail for rail in record.rails if rail.seconds]
-    accuse = decision_z(comparisons=len(record.rails))
+def _to_the_others(rates: Mapping[str, Sequence[float]]) -> dict[str, Ratio]:
+    """Every series over the others' median, one repetition after the other; none of fewer than three."""
+    timed = {name: row for name, row in rates.items() if row}
+    accuse = decision_z(comparisons=len(rates))
     found = {}
-    for rail in timed if len(timed) > 2 else ():
-        others = zip(*(other.seconds for other in timed if other is not rail), strict=False)
-        pairs = zip(rail.seconds, map(statistics.median, others), strict=False)
-        found[rail.name] = Ratio.of([math.log(other / own) for own, other in pairs], Z_ACQUIT, accuse)
+    for name, row in timed.items() if len(timed) > 2 else ():
+        others = zip(*(other for key, other in timed.items() if key != name), strict=False)
+        pairs = zip(row, map(statistics.median, others), strict=False)
+        found[name] = Ratio.of([math.log(own / other) for own, other in pairs], Z_ACQUIT, accuse)
     return found
+
+
+def _answer(ratio: Ratio) -> Answer:
+    if ratio.high < ZONE[1] and ratio.value < ZONE[0]:
+        return Answer.BAD
+    return Answer.GOOD if ratio.low > ZONE[0] else Answer.OPEN
+
+
+def _in_group(found: Evidence, name: str, value: float) -> list[Culprit]:
+    """Whose adapter slows the group of a local rank: node by node, its transfers beside its neighbours'."""
+    words = f"all-reduce among ranks of {name} at {value:.2f} of the other rails' rate"
+    answers = dict[Pair, Answer]()
+    for cell in (cell for met in found.all_of(Tournament) for cell in met.cells):
+        lanes = {f"local rank {index}": row for index, row in enumerate(cell.lanes_gbit_s)}
+        if name in (ratios := _to_the_others(lanes)):
+            answers[cell.sender, cell.receiver] = _answer(ratios[name])
+    return [
+        wires.accuse(found, blame.nodes, Cause.SLOW_LINK, (words,), interface=name, score=value)
+        for blame in attribute(answers).accused
+    ] or [Culprit("stack", name, Cause.SLOW_LINK, (words, "no single node stands out"), score=value)]

@@ -26,6 +26,10 @@ from smoke_training.statistics.links import (
     score,
 )
 
+# Zones, visits and limits come from shaped wires under TCP (tests/faults): elsewhere they are told and gate
+# nothing, until accepted runs of that fabric say how much its transfers vary.
+UNCALIBRATED = "reported, not gated: no fabric of accelerators was calibrated"
+
 
 @dataclass(frozen=True, kw_only=True)
 class Assessment:

@@ -7,13 +7,12 @@ from collections.abc import Sequence
 from smoke_training.evidence import Evidence, UndeliveredError
 from smoke_training.evidence.training import NonFinite, Numerics, Parity, Sharded
 from smoke_training.evidence.world import World
+from smoke_training.formulae import rounding
 from smoke_training.judges.common import host_of
 from smoke_training.model import Cause, Check, Culprit, Expected, Measured, Verdict
 from smoke_training.plan import Plan
 
-PARITY_LIMITS = {"float64": 1e-10, "float32": 1e-5}
 PARITY_STEPS = 20
-SHARDED_LIMIT = PARITY_LIMITS["float32"]
 
 
 def finite(plan: Plan, found: Evidence) -> Check:
@@ -142,16 +141,17 @@ def _deviants(record: Numerics, sample: int, cluster: World) -> tuple[Culprit, .
 
 
 def loss_parity(_plan: Plan, found: Evidence) -> Check:
-    """Equal losses on N ranks and on one."""
-    losses = found.need(Parity)
-    limit = PARITY_LIMITS[losses.dtype]
+    """Equal losses on N ranks and on one, which adds up the batches of all."""
+    losses, ranks = found.need(Parity), len(found.need(World).ranks)
+    terms, steps = losses.tokens * ranks, len(losses.many)
+    limit = rounding.training(losses.dtype, terms=terms, steps=steps)
     worst, measured = _losses(losses.many, losses.one)
     good = worst <= limit and len(losses.many) >= PARITY_STEPS
     return Check(
         status=Verdict.PASS if good else Verdict.FAIL,
         measured=measured,
-        expected=_rounding(losses.dtype, limit, PARITY_STEPS),
-        message=f"losses of N ranks and of one rank differ by at most {worst:.2e} (tolerated: {limit:.0e})",
+        expected=_rounding(losses.dtype, limit, terms, steps),
+        message=f"losses of N ranks and of one rank differ by at most {worst:.2e} (rounding: {limit:.0e})",
         next_action=None if good else "Check gradient averaging: batch split, loss scaling, reduction dtype.",
     )
 
@@ -160,14 +160,17 @@ def sharded(_plan: Plan, found: Evidence) -> Check:
     """Sharded parameters train like replicated ones."""
     record = found.need(Sharded)
     worst, measured = _losses(record.losses, record.replicated, _step_times(record))
+    # Of a weight's gradient: over a rank's tokens, then over the ranks.
+    terms, steps = record.tokens + len(record.shard_bytes), len(record.losses)
+    limit = rounding.training(record.dtype, terms=terms, steps=steps)
     kept = sum(record.shard_bytes)
     spread_out = record.parameter_bytes <= kept < record.parameter_bytes * 1.5
-    good = worst <= SHARDED_LIMIT and spread_out
-    text = f"losses of sharded and replicated parameters differ by at most {worst:.1e}"
+    good = worst <= limit and spread_out
+    text = f"losses of sharded and replicated parameters differ by {worst:.1e} (rounding: {limit:.0e})"
     return Check(
         status=Verdict.PASS if good else Verdict.FAIL,
         measured=measured,
-        expected=_rounding(record.dtype, SHARDED_LIMIT, len(record.losses)),
+        expected=_rounding(record.dtype, limit, terms, steps),
         culprits=() if good else (Culprit("stack", "sharding", Cause.UNKNOWN, (text,)),),
         message=text
         if spread_out
@@ -198,8 +201,8 @@ def _losses(
     )
 
 
-def _rounding(dtype: str, limit: float, steps: int) -> Expected:
-    source = f"rounding of {dtype} sums in another order over {steps} steps"
+def _rounding(dtype: str, limit: float, terms: int, steps: int) -> Expected:
+    source = f"rounding of {dtype} sums of {terms} terms in another order over {steps} steps"
     return Expected(value=0.0, kind="derived", floor=limit, source=source)
 
 

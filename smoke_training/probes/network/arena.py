@@ -38,6 +38,7 @@ class Half:
     """
 
     pair: Pair  # sender, receiver
+    lane: int  # local rank
     sending: bool
     gbit_s: float | None  # the receiver knows it
     starved: float | None
@@ -97,6 +98,7 @@ class Arena:
         endpoint.meet()  # a sender is done before its data has left: only now has everything been counted
         return Half(
             pair=pair,
+            lane=self.group.local_rank,
             sending=sends,
             gbit_s=MESSAGES * size * 8 / seconds / 1e9 if seconds else None,
             starved=None if waited is None else waited / elapsed,

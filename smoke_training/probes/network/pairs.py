@@ -116,11 +116,13 @@ def _visit(sent: Sequence[Half], received: Sequence[Half]) -> Visit:
         **sent[0].counted,
         "received_bytes": received[0].counted["received_bytes"],
         "gbit_s": sum(half.gbit_s or 0.0 for half in received),
+        "lanes": tuple(half.gbit_s or 0.0 for half in sorted(received, key=lambda half: half.lane)),
         "starved": max(shares) if shares else None,
     }
 
 
 def _cell(pair: Pair, visits: Sequence[Visit], serial: Sequence[Visit]) -> Cell:
+    lanes = tuple(zip(*(visit["lanes"] for visit in visits), strict=False))
     return Cell(
         sender=pair[0],
         receiver=pair[1],
@@ -128,6 +130,7 @@ def _cell(pair: Pair, visits: Sequence[Visit], serial: Sequence[Visit]) -> Cell:
         **{name: complete([visit[name] for visit in visits]) for name in ("starved", *COUNTED)},
         serial_gbit_s=tuple(visit["gbit_s"] for visit in serial),
         serial_starved=complete([visit["starved"] for visit in serial]) or None,
+        lanes_gbit_s=lanes if len(lanes) > 1 else (),
     )
 
 

@@ -144,9 +144,9 @@ class Replica:
 
     def load(self, state: State) -> None:
         """Continue from a snapshot."""
-        self.network.load_state_dict(_below(state, "model/"))
+        self.network.load_state_dict(below(state, "model/"))
         moments: dict[int, dict[str, Any]] = {}
-        for key, value in _below(state, "optimizer/").items():
+        for key, value in below(state, "optimizer/").items():
             index, _, name = key.partition("/")
             if name:
                 moments.setdefault(int(index), {})[name] = value
@@ -164,5 +164,6 @@ class Replica:
         self.step = state["step"]
 
 
-def _below(state: State, prefix: str) -> State:
+def below(state: State, prefix: str) -> State:
+    """The entries under a prefix, without it."""
     return {key.removeprefix(prefix): value for key, value in state.items() if key.startswith(prefix)}

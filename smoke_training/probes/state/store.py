@@ -199,7 +199,7 @@ def own_state(folder: Path) -> State:
 
 
 def manifest(state: State) -> dict[str, str]:
-    """SHA-256 of every entry's type, shape and raw bytes."""
+    """SHA-256 of every entry's type, shape and raw bytes; of a DTensor's, this rank's shard."""
     return {name: _digest(value) for name, value in state.items()}
 
 
@@ -280,6 +280,7 @@ def _refused(error: BaseException, rank: int, folder: Path, wanted: int) -> OSEr
 
 def _digest(value: Any) -> str:
     """SHA-256 of type, shape and raw bytes, so that equal bytes of another shape are not equal."""
+    value = value.to_local() if hasattr(value, "to_local") else value
     if isinstance(value, torch.Tensor):
         raw = value.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy().tobytes()
         kind, shape = str(value.dtype), tuple(value.shape)

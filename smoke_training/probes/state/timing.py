@@ -1,21 +1,24 @@
-"""What asynchronous checkpoints of a sharded state cost, and whether they come back bit for bit."""
+"""What asynchronous checkpoints of sharded training (FSDP2) cost, and whether it comes back bit for bit."""
 
+import json
+import math
 from collections.abc import Iterator, Sequence
 
 import torch
+from torch import nn
 
 from smoke_training.evidence import Record
 from smoke_training.evidence.state import Checkpoint
 from smoke_training.probes.context import Context
 from smoke_training.probes.group import Group
 from smoke_training.probes.state import store
+from smoke_training.probes.state.replica import below
 from smoke_training.probes.state.store import RefusedError, State, Store
 from smoke_training.probes.stopwatch import complete
 from smoke_training.probes.storage.disk import forgotten
 from smoke_training.probes.storage.throughput import CHECKPOINTS, checkpoint_folder, remove_checkpoints
 
 MIB = 1 << 20
-TENSORS, WIDTH = 4, 1024
 MOST_LISTED = 20  # entries that differ
 
 
@@ -44,7 +47,9 @@ def _measured(context: Context, kept: Store) -> Checkpoint:
     """One checkpoint that warms up, the timed ones, the restore."""
     group, root, timed = context.group, kept.root, list[tuple[float, float, float]]()
     size, last = amount(group, context.full)
-    state = _state(context, size, fill=True)
+    training = Training(group, size, context.plan.seed)
+    training.step()
+    state = training.snapshot()
     for number in range(last + 1):
         group.beat()
         group.barrier()
@@ -53,10 +58,12 @@ def _measured(context: Context, kept: Store) -> Checkpoint:
     folder = store.step_folder(root, last)
     own = store.shards(folder, group.rank)
     resident = forgotten(own)
-    fresh = _state(context, size, fill=False)
+    fresh = Training(group, size, context.plan.seed + 1)
+    room = fresh.snapshot()
     group.barrier()
-    restore_s = group.seconds(lambda: kept.restore(last, fresh))
-    saved, found = (store.manifest({n: v.to_local() for n, v in s.items()}) for s in (state, fresh))
+    restore_s = group.seconds(lambda: kept.restore(last, room))
+    fresh.load(room)
+    saved, found = store.manifest(state), store.manifest(fresh.snapshot())
     different = store.differences(saved, found)
     offered, accepted = kept.torn(last, root)
     ranks = group.gather(
@@ -87,19 +94,68 @@ def _by_rank(names: Sequence[Sequence[str]]) -> tuple[str, ...]:
     return tuple(f"rank {rank}: {name}" for rank, theirs in enumerate(names) for name in theirs)
 
 
-def _state(context: Context, size: int, *, fill: bool) -> State:
-    """Tensors sharded over all ranks by rows, random or zero."""
-    from torch.distributed.device_mesh import init_device_mesh  # noqa: PLC0415 - half a second of imports
-    from torch.distributed.tensor import DTensor, Shard  # noqa: PLC0415
+class Training:
+    """Layers and their optimizer, sharded over all ranks by FSDP2, of about so many bytes for each.
 
-    group = context.group
-    mesh = init_device_mesh(group.device.type, (group.world,))
-    dice = torch.Generator(device="cpu").manual_seed(context.plan.seed + group.rank)
-    rows = size // (TENSORS * WIDTH * 4)
-    state: State = {}
-    for index in range(TENSORS):
-        local = torch.randn(rows, WIDTH, generator=dice) if fill else torch.zeros(rows, WIDTH)
-        state[f"layer-{index}"] = DTensor.from_local(
-            local.to(group.device), mesh, [Shard(0)], run_check=False
+    What of them is kept is what DCP's own `get_state_dict` says and its `set_state_dict` takes back. Tensors
+    are few and large, as those of large models are: of small ones DCP's bookkeeping takes most of the time.
+    """
+
+    def __init__(self, group: Group, size: int, seed: int) -> None:
+        from torch.distributed.device_mesh import init_device_mesh  # noqa: PLC0415 - half a second of imports
+        from torch.distributed.fsdp import fully_shard  # noqa: PLC0415
+
+        self.group, self.width = group, 4096 if group.cuda else 1024
+        # DCP writes what all ranks have alike once, to a disk that other nodes may not see.
+        self.own = f"rank-{group.rank}/"
+        layer_bytes = 12 * self.width**2  # 4 for a weight, with two moments each
+        count = math.ceil(group.world * size / layer_bytes)
+        mesh = init_device_mesh(group.device.type, (group.world,))
+        torch.manual_seed(seed)
+        with group.device:  # billions of numbers are drawn there, not on the CPU
+            layers = [nn.Linear(self.width, self.width, bias=False) for _ in range(count)]
+        for layer in layers:
+            nn.init.normal_(layer.weight, std=self.width**-0.5)  # what goes in comes out as large
+            fully_shard(layer, mesh=mesh)
+        self.model = nn.Sequential(*layers)
+        fully_shard(self.model, mesh=mesh)
+        self.optimizer = torch.optim.AdamW(self.model.parameters(), lr=1e-3)
+
+    def step(self) -> None:
+        """One step, after which no moment is zero."""
+        dice = torch.Generator().manual_seed(self.group.rank)
+        batch = torch.randn(4, self.width, generator=dice).to(self.group.device)
+        self.model(batch).square().mean().backward()
+        self.optimizer.step()
+        self.optimizer.zero_grad()
+
+    def snapshot(self) -> State:
+        """All entries, flat; tensors are those of the training itself."""
+        from torch.distributed.checkpoint.state_dict import get_state_dict  # noqa: PLC0415 - as in `store`
+
+        model, kept = get_state_dict(self.model, self.optimizer)
+        optimizer: State = {**kept}
+        entries = {f"model/{name}": value for name, value in model.items()}
+        for parameter, moments in optimizer["state"].items():
+            entries |= {f"optimizer/{parameter}/{name}": value for name, value in moments.items()}
+        entries["groups"] = json.dumps(optimizer["param_groups"], sort_keys=True)
+        return {
+            name if hasattr(value, "to_local") else self.own + name: value for name, value in entries.items()
+        }
+
+    def load(self, state: State) -> None:
+        """Continue from a snapshot."""
+        from torch.distributed.checkpoint.state_dict import set_state_dict  # noqa: PLC0415
+
+        state = {name.removeprefix(self.own): value for name, value in state.items()}
+        moments = dict[str, State]()
+        for key, value in below(state, "optimizer/").items():
+            parameter, _, name = key.rpartition("/")
+            moments.setdefault(parameter, {})[name] = value
+        optimizer: State = {"state": moments, "param_groups": json.loads(state["groups"])}
+        set_state_dict(
+            self.model,
+            self.optimizer,
+            model_state_dict=below(state, "model/"),
+            optim_state_dict=optimizer,
         )
-    return state

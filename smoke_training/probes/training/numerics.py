@@ -69,6 +69,12 @@ class Watch:
                     self._note(step, name, nan=int(math.isnan(value)), infinite=int(math.isinf(value)))
         self._pending.clear()
 
+    @property
+    def wrong(self) -> bool:
+        """Whether a gradient of this rank was no number, or now and then another than the same work gives."""
+        mine = repeats(self._group.rank, self.own)
+        return bool(self.found) or 0 < 2 * mine.odd < mine.passes
+
     def checksum(self) -> None:
         """Remember the gradients after the reduction of the last pass; outside timed regions."""
         self.samples[self.passes - 1] = [_sums(parameter.grad) for _, parameter in self._named]

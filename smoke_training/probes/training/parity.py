@@ -28,7 +28,7 @@ def measure(context: Context) -> Iterator[Record]:
         many = mean(group, train(group, model, stream, watch.checksum))
     every = [transformer.tokens(size, seed, i, group.device) for i in range(STEPS * group.world)]
     alone = train(group, one, torch.cat(every).chunk(STEPS))
-    yield Parity(dtype="float64", many=many, one=tuple(alone.tolist()))
+    yield Parity(dtype="float64", many=many, one=tuple(alone.tolist()), tokens=size.tokens)
     yield watch.evidence("parity")
 
 

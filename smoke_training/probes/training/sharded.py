@@ -46,6 +46,7 @@ def measure(context: Context) -> Iterator[Record]:
         plain=group.rows(alone),
         shard_bytes=tuple(group.gather(kept)),
         parameter_bytes=parameter_bytes,
+        tokens=size.tokens,
     )
 
 

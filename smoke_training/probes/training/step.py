@@ -68,9 +68,9 @@ class Sampler:
             self._iterate(reader, straggler.LOOK_EVERY if self.compute.wall else straggler.FIRST_LOOK)
             self.spinner.run(self.spins, fitness.SPINS_BETWEEN)
             found = self._found(reader, alone)
-            # One clock for all, so that all stop together.
-            spent = self.group.maxima([time.monotonic() - began])[0]
-            over = len(self.compute.wall) >= straggler.CAP or spent > budget
+            # One clock for all, so that all stop together; after a wrong gradient times decide nothing.
+            spent, wrong = self.group.maxima([time.monotonic() - began, float(self.watch.wrong)])
+            over = len(self.compute.wall) >= straggler.CAP or spent > budget or wrong
             if over or not self.context.sampling.training(found):
                 return found
 

@@ -1,11 +1,15 @@
 """Which nodes a job gets: none with GPUs for one without, the cheapest that fits, spot before on-demand."""
 
+import itertools
+from typing import Any
+
 import pytest
 
 from components.kubernetes.queueing.kueue import QUEUE_NAME_LABEL
-from components.kubernetes.queueing.quotas import FlavorArgs, TeamArgs
-from rehearsal.controlplane.api import Api
+from components.kubernetes.queueing.quotas import GPU, FlavorArgs, TeamArgs
+from rehearsal.controlplane.api import Api, ApiError, Object
 from tests.cluster.queues.lab import flavor, machines, queues
+from tests.cluster.waiting import eventually
 
 TEAM: list[TeamArgs] = [{"name": "Applied ML", "weight": 1, "gpus": {"l4": 4, "a100": 0}}]
 RESEARCH: list[TeamArgs] = [{"name": "Research", "weight": 1, "gpus": {"l4": 2, "a100": 8}}, *TEAM]
@@ -69,6 +73,52 @@ def test_an_expensive_pool_is_reached_only_through_its_queue(api: Api) -> None:
         assert lab.nodes("train")[0].startswith("a100-")
         lab.submit("Research", "report", labels={QUEUE_NAME_LABEL: "a100"})
         assert "untolerated taint" in lab.refusal("report")
+
+
+def test_a_pod_with_more_gpus_than_a_machine_of_its_queue_is_refused(api: Api) -> None:
+    pools: list[FlavorArgs] = [{**A100, "own_queue": True}, L4, CPU]
+    with queues(api, pools, RESEARCH, fits=True) as lab:
+
+        def refusal(name: str, gpus: int, **more: Any) -> str:
+            try:
+                lab.submit("Research", name, gpus=gpus, **more)
+            except ApiError as error:
+                return str(error)
+            return ""
+
+        names = (f"large-{number}" for number in itertools.count())
+        said = eventually(lambda: refusal(next(names), 8), "the policy holds")
+        assert "no machine behind its queue" in said and "default 1, a100 8" in said
+        assert refusal("larger", 16, labels={QUEUE_NAME_LABEL: "a100"})
+        assert not refusal("small", 1)
+        assert not refusal("train", 8, labels={QUEUE_NAME_LABEL: "a100"})
+        assert not refusal("prepare", 0)
+        namespace = lab.namespaces["Research"]
+        for body in (jobset(namespace, 8), train_job(namespace, 8)):
+            with pytest.raises(ApiError, match="no machine behind its queue"):
+                api.create(body, dry_run=True)
+        api.create(jobset(namespace, 1), dry_run=True)
+        with pytest.raises(ApiError, match="ClusterTrainingRuntime"):  # of which there is none here
+            api.create(train_job(namespace, 1), dry_run=True)
+
+
+def jobset(namespace: str, gpus: int) -> Object:
+    container = {"name": "main", "image": "example.com/none:1", "resources": {"limits": {GPU: gpus}}}
+    pod = {"restartPolicy": "Never", "containers": [container]}
+    job = {"name": "node", "replicas": 1, "template": {"spec": {"template": {"spec": pod}}}}
+    return {
+        "apiVersion": "jobset.x-k8s.io/v1alpha2", "kind": "JobSet",
+        "metadata": {"name": "set", "namespace": namespace}, "spec": {"replicatedJobs": [job]},
+    }  # fmt: skip
+
+
+def train_job(namespace: str, gpus: int) -> Object:
+    trainer = {"resourcesPerNode": {"limits": {GPU: str(gpus)}}}
+    return {
+        "apiVersion": "trainer.kubeflow.org/v1alpha1", "kind": "TrainJob",
+        "metadata": {"name": "run", "namespace": namespace},
+        "spec": {"runtimeRef": {"name": "torch-distributed"}, "trainer": trainer},
+    }  # fmt: skip
 
 
 def test_a_job_that_asks_for_gpus_and_tolerates_none_is_told(api: Api) -> None:

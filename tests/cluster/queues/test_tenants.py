@@ -218,6 +218,16 @@ def test_a_pod_past_its_queue_is_refused_or_waits(tenants: Tenants) -> None:
     made = mine.create(pod, dry_run=True)
     assert made["metadata"]["labels"]["kueue.x-k8s.io/queue-name"] == "default"
     assert {"name": "kueue.x-k8s.io/admission"} in made["spec"]["schedulingGates"]
+    # What belongs to a job Kueue leaves to that job, whoever says so.
+    owner = mine.list("v1", "Pod", own)[0]["metadata"]["ownerReferences"]
+    queued = {"labels": {"kueue.x-k8s.io/queue-name": "default"}}
+    for more in (
+        {"ownerReferences": owner},
+        {**queued, "ownerReferences": owner},
+        {**queued, "annotations": {"kueue.x-k8s.io/pod-suspending-parent": "job"}},
+    ):
+        stray = {**pod, "metadata": {**pod["metadata"], **more}}
+        assert "only controllers" in refused_as_invalid(mine.create, stray, dry_run=True)
     with pytest.raises(ApiError, match='serviceaccount "watcher" not found'):
         mine.create({**pod, "spec": {**pod["spec"], "serviceAccountName": "watcher"}}, dry_run=True)
     with pytest.raises(ApiError, match="violates PodSecurity"):

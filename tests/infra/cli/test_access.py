@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 from infra.cli import access
 from infra.cli.app import app
 from infra.errors import UserError
-from infra.outputs import StackOutputs, Team
+from infra.outputs import StackOutputs, Team, WayIn
 
 RUN = CliRunner()
 CONFIG = {"contexts": [{"name": "dev", "context": {"cluster": "dev", "user": "dev"}}]}
@@ -80,6 +80,22 @@ def test_a_port_is_forwarded_and_the_login_is_shown_on_a_terminal(
     assert forwarded.endswith("--namespace=mlflow port-forward service/mlflow 5050:5000")
     config = Path(forwarded.split()[0].removeprefix("--kubeconfig="))
     assert not config.exists(), "it goes with the forward"
+
+
+def test_where_a_load_balancer_is_its_address_is_shown_and_a_port_forwarded_on_request_alone(
+    calls: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    way_in = WayIn(url="https://mlflow.example.com", target="internal-mlflow-1.elb.amazonaws.com")
+    behind = EXPORTED.model_copy(update={"mlflow_way_in": way_in})
+    monkeypatch.setattr(access, "deployed", lambda *_, **__: (behind, None))
+    monkeypatch.setattr(access, "on_terminal", lambda: True)
+    done = opened("--team", "Vision Lab")
+    assert done.exit_code == 0, done.output
+    assert "url       https://mlflow.example.com" in done.stdout and "s3cret-word" in done.stdout
+    assert len(calls.read_text().splitlines()) == 1, "the login is asked for, and no more"
+    done = opened("--team", "Vision Lab", "--port", "5050")
+    assert "url       http://localhost:5050" in done.stdout
+    assert calls.read_text().splitlines()[-1].endswith("port-forward service/mlflow 5050:5000")
 
 
 def test_where_nobody_looks_on_the_login_is_not_shown(calls: Path) -> None:

@@ -26,3 +26,9 @@ def test_a_preview_tells_what_has_no_price_and_which_prices_are_old(
     assert [line for line in told if line.startswith("  old prices")] == old
     assert told[-1].startswith("  not priced: NAT traffic ($0.045 per GB); ")
     assert any("root disks of pool a100 (500 GiB)" in line and "2026-09-21" in line for line in told)
+
+
+def test_the_arn_of_a_secret_is_told_letter_by_letter(capsys: pytest.CaptureFixture[str]) -> None:
+    arn = "arn:aws:secretsmanager:us-east-1:123456789012:secret:sso/mlflow-AbCd12"
+    summary.of_changes("up", Outcome(succeeded=False, errors=[f"there is no {arn}"]))
+    assert arn in capsys.readouterr().out

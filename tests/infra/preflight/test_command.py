@@ -17,8 +17,10 @@ from infra.errors import UserError
 from infra.preflight.aws import CHECKS
 from infra.preflight.aws import account as accounts
 from infra.preflight.deployment import refuse_what_cannot_finish
+from infra.stackspec.clouds import LoadBalancerSpec
 from tests.infra.preflight.asking import ACCOUNT, ME, STACK, Cloud
 from tests.infra.preflight.test_quotas import use, values
+from tests.stacks.stack_files import LOAD_BALANCER
 
 RUN = CliRunner()
 
@@ -103,11 +105,47 @@ def test_a_check_that_does_not_exist() -> None:
 def test_up_begins_nothing_where_it_could_not_finish(cloud: Cloud, number: str) -> None:
     me(cloud, number)
     if number == ACCOUNT:
+        old = {"clusterVersion": "1.35", "versionStatus": "EXTENDED_SUPPORT"}
+        cloud.answers("eks", "describe_cluster_versions", {"clusterVersions": [old]})
+        for _ in range(3):
+            cloud.refuses("iam", "get_role", "NoSuchEntity")
+        left = {"logGroupName": f"/aws/eks/{STACK}/cluster"}
+        cloud.answers("logs", "describe_log_groups", {"logGroups": [left]})
         cloud.answers("eks", "describe_cluster", {"cluster": {"endpoint": "https://127.0.0.1.invalid"}})
-    with pytest.raises(UserError) as caught:
-        refuse_what_cannot_finish(stackspec.load_file(STACK).spec)
-    paths = {problem.path for problem in caught.value.problems}
-    assert paths - {"aws-cli"} == {"way-in" if number == ACCOUNT else "identity"}
+    assert refused() - {"aws-cli"} == (
+        {"kubernetes-version", "principals", "leftovers", "way-in"} if number == ACCOUNT else {"identity"}
+    )
+
+
+def test_up_goes_on_where_it_may_not_ask(cloud: Cloud) -> None:
+    me(cloud).refuses("iam", "get_role", "AccessDenied", "no")
+    cloud.refuses("logs", "describe_log_groups", "AccessDeniedException", "no")
+    for operation in ("describe_cluster_versions", "describe_cluster"):
+        cloud.refuses("eks", operation, "AccessDeniedException", "no")
+    assert refused() <= {"aws-cli"}
+
+
+def test_up_does_not_begin_without_what_a_load_balancer_is_given(cloud: Cloud) -> None:
+    me(cloud).refuses("iam", "get_role", "AccessDenied", "no")
+    cloud.refuses("logs", "describe_log_groups", "AccessDeniedException", "no")
+    for operation in ("describe_cluster_versions", "describe_cluster"):
+        cloud.refuses("eks", operation, "AccessDeniedException", "no")
+    cloud.refuses("acm", "describe_certificate", "ResourceNotFoundException")
+    cloud.refuses("secretsmanager", "describe_secret", "ResourceNotFoundException")
+    assert refused(LOAD_BALANCER) - {"aws-cli"} == {"certificate", "client-secret"}
+
+
+def refused(load_balancer: Any = None) -> set[str]:
+    """The checks for which `up` does not begin."""
+    spec = stackspec.load_file(STACK).spec
+    if load_balancer:
+        wanted = LoadBalancerSpec.model_validate(load_balancer)
+        spec = spec.model_copy(update={"on": spec.on.model_copy(update={"load_balancer": wanted})})
+    try:
+        refuse_what_cannot_finish(spec)
+    except UserError as error:
+        return {problem.path for problem in error.problems}
+    return set()
 
 
 def test_the_documented_policy_allows_every_request_and_nothing_else() -> None:

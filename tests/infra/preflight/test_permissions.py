@@ -8,6 +8,7 @@ from infra.catalog.aws import facts
 from infra.preflight.answers import State
 from infra.preflight.aws import permissions
 from tests.infra.preflight.asking import ACCOUNT, ME, Cloud, account, asked
+from tests.stacks.stack_files import LOAD_BALANCER
 
 _session: Any = importlib.import_module("botocore.session")
 # Actions that are not called as the operation is. Source: Service Authorization Reference, read 2026-11-23.
@@ -18,7 +19,7 @@ NAMES = {
     "s3:PutLifecycleConfiguration": "PutBucketLifecycleConfiguration",
     "budgets:ModifyBudget": "UpdateBudget",
 }
-SERVICES = {"elasticfilesystem": "efs"}
+SERVICES = {"elasticfilesystem": "efs", "elasticloadbalancing": "elbv2"}
 
 
 def simulated(denied: dict[str, dict[str, Any]], **changes: Any) -> list[Any]:
@@ -81,7 +82,10 @@ def test_a_deployer_that_may_not_ask_is_told_what_to_allow() -> None:
 
 def test_nothing_is_asked_for_parts_that_the_stack_does_not_have() -> None:
     without = permissions.actions(account(Cloud(), data__shared_fs=None, data__homes=False))
-    assert not [name for name in without if name.startswith(("ce:", "fsx:", "elasticfilesystem:"))]
+    absent = ("ce:", "fsx:", "elasticfilesystem:", "elasticloadbalancing:", "secretsmanager:GetSecretValue")
+    assert not [name for name in without if name.startswith(absent)]
+    behind = permissions.actions(account(Cloud(), on__load_balancer=LOAD_BALANCER))
+    assert {"elasticloadbalancing:CreateListener", "autoscaling:AttachLoadBalancerTargetGroups"} <= {*behind}
     assert "ce:CreateAnomalyMonitor" in permissions.actions(account(Cloud(), budget__anomaly_usd=100))
 
 

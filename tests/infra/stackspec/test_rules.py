@@ -9,7 +9,10 @@ from infra import stackspec
 from infra.stackspec import StackSpec
 from infra.stackspec.model import FORMS
 from tests.infra.stackspec.stack_files import Values, paths, problems
+from tests.stacks.stack_files import LOAD_BALANCER
 
+_BALANCER = ("on", "load_balancer")
+_CERTIFICATE, _OIDC = LOAD_BALANCER["certificate_arn"], LOAD_BALANCER["oidc"]
 _ADA = "arn:aws:iam::123456789012:user/ada"
 BROKEN: dict[str, tuple[Any, ...]] = {
     "efa on a type without it": (("layout", "pools", 0, "machine"), "g5.xlarge", "layout.pools[0].rdma"),
@@ -152,6 +155,73 @@ BROKEN: dict[str, tuple[Any, ...]] = {
     "a purchase in one word": (("layout", "pools", 0, "purchase"), "spot", "layout.pools[0].purchase"),
     "a database smaller than itself": (("on", "database"), {"min_acu": 8}, "on.database.min_acu"),
     "no teams": (("teams",), [], "teams"),
+    "a load balancer for everybody": (
+        _BALANCER,
+        {**LOAD_BALANCER, "allowed_cidrs": ["10.0.0.0/8", "0.0.0.0/0"]},
+        "on.load_balancer.allowed_cidrs[1]",
+    ),
+    "a load balancer for a range with host bits": (
+        _BALANCER,
+        {**LOAD_BALANCER, "allowed_cidrs": ["10.20.0.1/16"]},
+        "on.load_balancer.allowed_cidrs[0]",
+    ),
+    "a load balancer for a range twice": (
+        _BALANCER,
+        {**LOAD_BALANCER, "allowed_cidrs": ["10.20.0.0/16", "10.20.0.0/16"]},
+        "on.load_balancer.allowed_cidrs[1]",
+    ),
+    "a load balancer for nobody": (
+        _BALANCER,
+        {**LOAD_BALANCER, "allowed_cidrs": []},
+        "on.load_balancer.allowed_cidrs",
+    ),
+    "a host without a domain": (_BALANCER, {**LOAD_BALANCER, "host": "mlflow"}, "on.load_balancer.host"),
+    "a certificate of another region": (
+        _BALANCER,
+        {**LOAD_BALANCER, "certificate_arn": _CERTIFICATE.replace("us-east-1", "us-west-2")},
+        "on.load_balancer.certificate_arn",
+    ),
+    "a certificate of another account": (
+        _BALANCER,
+        {**LOAD_BALANCER, "certificate_arn": _CERTIFICATE.replace("123456789012", "210987654321")},
+        "on.load_balancer.certificate_arn",
+    ),
+    "a certificate of IAM": (
+        _BALANCER,
+        {**LOAD_BALANCER, "certificate_arn": "arn:aws:iam::123456789012:server-certificate/ours"},
+        "on.load_balancer.certificate_arn",
+    ),
+    "an identity provider without TLS": (
+        _BALANCER,
+        {**LOAD_BALANCER, "oidc": {**_OIDC, "token_endpoint": "http://id.example.com/token"}},
+        "on.load_balancer.oidc.token_endpoint",
+    ),
+    "a secret in the stack file": (
+        _BALANCER,
+        {**LOAD_BALANCER, "oidc": {**_OIDC, "client_secret": "hunter2"}},
+        "on.load_balancer.oidc.client_secret",
+    ),
+    "a secret without its last characters": (
+        _BALANCER,
+        {**LOAD_BALANCER, "oidc": {**_OIDC, "client_secret_arn": _OIDC["client_secret_arn"][:-7]}},
+        "on.load_balancer.oidc.client_secret_arn",
+    ),
+    "a secret of another region": (
+        _BALANCER,
+        {
+            **LOAD_BALANCER,
+            "oidc": {
+                **_OIDC,
+                "client_secret_arn": _OIDC["client_secret_arn"].replace("us-east-1", "eu-west-1"),
+            },
+        },
+        "on.load_balancer.oidc.client_secret_arn",
+    ),
+    "a load balancer without a login": (
+        _BALANCER,
+        {key: value for key, value in LOAD_BALANCER.items() if key != "oidc"},
+        "on.load_balancer.oidc",
+    ),
 }
 
 

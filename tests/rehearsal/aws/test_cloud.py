@@ -25,6 +25,16 @@ def test_a_name_is_made_from_the_logical_name_and_kept(aws: Driver) -> None:
     assert aws.diff("Check_Points").changed == ()
 
 
+def test_a_name_that_gets_too_long_is_refused_and_not_cut(aws: Driver) -> None:
+    longest = "a" * (64 - len("-1234567"))
+    assert len(aws.create("iam/role:Role", longest, assumeRolePolicy=EKS_TRUST)["name"]) == 64
+    said = aws.check("iam/role:Role", f"{longest}b", assumeRolePolicy=EKS_TRUST)
+    assert said["name"].startswith("could not make instance of 'aws:iam/role:Role': ")
+    assert "plus 7 random chars is longer than maximum length 64" in said["name"]
+    # One that the program gives is not completed.
+    assert not aws.check("iam/role:Role", f"{longest}b", name="platform", assumeRolePolicy=EKS_TRUST)
+
+
 def test_a_preview_leaves_nothing_and_knows_only_what_was_given(aws: Driver) -> None:
     vpc = aws.create("ec2/vpc:Vpc", preview=True, cidrBlock="10.0.0.0/16")
     assert vpc["id"] == "" and vpc["arn"] is UNKNOWN and vpc["cidrBlock"] == "10.0.0.0/16"

@@ -1,11 +1,13 @@
 """EKS clusters, access, node groups and their launch templates."""
 
+import json
+import threading
 from typing import Any
 
 import pytest
 
 from infra.catalog.aws import facts
-from rehearsal.core.model import RefusalError
+from rehearsal.core.model import InitFailedError, RefusalError
 from tests.rehearsal.aws.harness import EKS_TRUST, Driver
 
 EKS_VERSIONS = list(facts.eks.versions)
@@ -152,3 +154,108 @@ def test_node_groups_need_the_right_image_and_capacity(aws: Driver) -> None:
     assert group["resources"][0]["autoscalingGroups"][0]["name"].startswith("eks-")
     with pytest.raises(RefusalError, match="nodegroups attached"):
         aws.delete("cluster")
+
+
+ADDON, GROUP = "eks/addon:Addon", "eks/nodeGroup:NodeGroup"
+
+
+def _nodes(aws: Driver, name: str, **more: Any) -> None:
+    if "nodes" not in aws.made:
+        aws.create("iam/role:Role", "nodes", assumeRolePolicy=EKS_TRUST.replace("eks.", "ec2."))
+    aws.create(
+        GROUP,
+        name,
+        clusterName="dev",
+        nodeGroupName=name,
+        nodeRoleArn=aws.made["nodes"][3]["arn"],
+        subnetIds=aws.made["cluster"][2]["vpcConfig"]["subnetIds"],
+        **{"scalingConfig": {"minSize": 0, "maxSize": 2, "desiredSize": 1}, **more},
+    )
+
+
+@pytest.fixture
+def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("rehearsal.core.emulation.cloud._PATIENCE_S", 0.2)
+
+
+GPU_TAINT = {"key": "nvidia.com/gpu", "value": "present", "effect": "NO_SCHEDULE"}
+
+
+@pytest.mark.usefixtures("hurried")
+@pytest.mark.parametrize("name", ["coredns", "aws-ebs-csi-driver"])
+def test_an_addon_that_finds_no_node_is_there_and_degraded(aws: Driver, name: str) -> None:
+    aws.cluster()
+    wanted: dict[str, Any] = {"clusterName": "dev", "addonName": name}
+    said = rf"\(dev:{name}\).*'ACTIVE' \(last state: 'DEGRADED', timeout: 20m0s\).*the cluster has no node"
+    with pytest.raises(InitFailedError, match=said) as failed:
+        aws.create(ADDON, "addon", **wanted)
+    assert failed.value.id == f"dev:{name}"
+    assert len(aws.state.find(type=f"aws:{ADDON}")) == 1, "the real provider leaves it, too"
+    aws.cloud.delete(aws.call(f"aws:{ADDON}", "addon"), f"dev:{name}", {})
+    _nodes(aws, "asleep", scalingConfig={"minSize": 0, "maxSize": 2, "desiredSize": 0})
+    _nodes(aws, "gpus", taints=[GPU_TAINT])
+    with pytest.raises(InitFailedError, match=rf"{name} does not tolerate \(nvidia\.com/gpu\)"):
+        aws.create(ADDON, "addon", **wanted)
+    _nodes(aws, "system", taints=[{**GPU_TAINT, "effect": "PREFER_NO_SCHEDULE"}])
+    aws.cloud.delete(aws.call(f"aws:{ADDON}", "addon"), f"dev:{name}", {})
+    aws.create(ADDON, "addon", **wanted)
+
+
+@pytest.mark.usefixtures("hurried")
+def test_an_addon_is_ready_where_it_may_run(aws: Driver) -> None:
+    aws.cluster()
+    for name in ("vpc-cni", "kube-proxy", "eks-pod-identity-agent"):
+        aws.create(ADDON, name, clusterName="dev", addonName=name)
+    _nodes(aws, "gpus", taints=[GPU_TAINT])
+    tolerant = [{"key": "nvidia.com/gpu", "operator": "Exists"}]
+    settings = {
+        "coredns": {"tolerations": tolerant},
+        "aws-ebs-csi-driver": {"controller": {"tolerations": tolerant}},
+    }
+    for name, values in settings.items():
+        aws.create(ADDON, name, clusterName="dev", addonName=name, configurationValues=json.dumps(values))
+
+
+@pytest.mark.usefixtures("hurried")
+@pytest.mark.parametrize(
+    "machines",
+    [
+        ("eks/fargateProfile:FargateProfile", {"clusterName": "dev", "fargateProfileName": "f"}),
+        ("autoscaling/group:Group", {"minSize": 1, "maxSize": 2}),
+    ],
+)
+def test_an_addon_may_run_on_machines_that_are_no_node_group(
+    aws: Driver, machines: tuple[str, dict[str, Any]]
+) -> None:
+    role = aws.cluster()["roleArn"]
+    token, inputs = machines
+    more = {"podExecutionRoleArn": role, "selectors": [{"namespace": "x"}]} if "argate" in token else {}
+    aws.create(token, "machines", **inputs, **more)
+    aws.create(ADDON, "addon", clusterName="dev", addonName="coredns")
+
+
+def test_an_addon_waits_for_the_nodes_that_come_beside_it(aws: Driver) -> None:
+    aws.cluster()
+    made: list[str] = []
+    thread = threading.Thread(
+        target=lambda: made.append(aws.create(ADDON, "addon", clusterName="dev", addonName="coredns")["id"])
+    )
+    thread.start()
+    _nodes(aws, "system")
+    thread.join(10)
+    assert made == ["dev:coredns"]
+
+
+def test_the_role_of_an_addon_lets_its_service_accounts_in(aws: Driver) -> None:
+    issuer = aws.cluster()["identities"][0]["oidcs"][0]["issuer"].removeprefix("https://")
+    federated = f"arn:aws:iam::123456789012:oidc-provider/{issuer}"
+    for name, account in (("good", "aws-node"), ("bad", "ebs-csi-controller-sa")):
+        subject = {"StringEquals": {f"{issuer}:sub": f"system:serviceaccount:kube-system:{account}"}}
+        allow = {"Effect": "Allow", "Action": "sts:AssumeRoleWithWebIdentity", "Condition": subject}
+        trust = json.dumps({"Statement": [{**allow, "Principal": {"Federated": federated}}]})
+        role = aws.create("iam/role:Role", f"{name}-role", name=name, assumeRolePolicy=trust)["arn"]
+        more = {"resolveConflictsOnCreate": "OVERWRITE", "serviceAccountRoleArn": role}
+        aws.create(ADDON, name, **{"clusterName": "dev", "addonName": "vpc-cni", **more})
+        aws.delete(name)
+    (said,) = aws.said
+    assert "service account kube-system/aws-node will get AccessDenied" in said and "(role bad)" in said

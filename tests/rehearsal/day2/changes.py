@@ -28,7 +28,8 @@ EDITS: dict[str, Edit] = {
     "team added": _team_added,
     "alert edit": lambda spec: spec["budget"]["alert_emails"].append("on-call@example.com"),
     "add-on version": lambda spec: spec["on"].update(addon_versions={"coredns": "v1.14.2-eksbuild.5"}),
+    "node image": lambda spec: spec["on"].update(node_image="1.35.7-20260901"),
     "Kubernetes minor": lambda spec: spec["layout"].update(kubernetes_version="1.36"),
 }
-DRAINING = {"Kubernetes minor"}
+DRAINING = {"Kubernetes minor", "node image"}
 """The changes that replace nodes: no other one may."""

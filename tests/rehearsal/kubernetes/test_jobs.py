@@ -121,8 +121,11 @@ def test_a_job_without_pods_outlives_the_rehearsal_and_one_with_pods_does_not(re
     rehearsed.cloud.stop()
     rehearsed.fresh_cloud().restore()
     call = rehearsed.call(JOB, "planned")
-    found = rehearsed.cloud.read(call, key, inputs)
-    assert found
+    # The controller says it a moment after it was started, again or for the first time.
+    deadline = time.monotonic() + 20
+    while not (found := rehearsed.cloud.read(call, key, inputs)) or "conditions" not in found[1]["status"]:
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
     assert [row["type"] for row in found[1]["status"]["conditions"]] == ["Suspended"]
     resumed = {**inputs, "spec": {**inputs["spec"], "suspend": False}}
     resumed["metadata"] = {**inputs["metadata"], "annotations": {}}

@@ -87,3 +87,21 @@ def test_pods_that_start_together_share_a_linked_lustre_folder(rehearsed: Rehear
             thread.join()
         assert not problems
         assert sorted(path.name for path in (home / "s3/lake/runs").iterdir()) == [f"p{i}" for i in range(8)]
+
+
+def test_a_claim_that_is_made_again_has_a_new_disk(rehearsed: Rehearsed, tmp_path: Path) -> None:
+    rehearsed.namespace()
+    cluster = resolve(rehearsed.state, rehearsed.config)
+    assert cluster is not None
+    volumes = Volumes(cluster, tmp_path, lambda *_: {})
+    row = {"name": "disk", "persistentVolumeClaim": {"claimName": "disk"}}
+    pod = Pod("lab", "p", "u", "127.64.0.9", {"volumes": [row]}, {}, {})
+    container = {"name": "main", "volumeMounts": [{"name": "disk", "mountPath": "/disk"}]}
+    wanted = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
+    found: list[Path] = []
+    metadata = {"name": "disk", "namespace": "lab", "annotations": {"pulumi.com/skipAwait": "true"}}
+    for _ in range(2):
+        rehearsed.create(PVC, {"metadata": metadata, "spec": wanted}, "disk")
+        found += volumes.mount(pod, container, tmp_path / "pod")[0].values()
+        rehearsed.cloud.delete(rehearsed.call(PVC, "disk"), "lab/disk", {})
+    assert found[0] != found[1]

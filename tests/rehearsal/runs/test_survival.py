@@ -1,6 +1,8 @@
 """Killed at any moment, a rehearsal goes on where it was: nothing lost, nothing twice."""
 
 import json
+import os
+import shutil
 import signal
 import sqlite3
 import subprocess
@@ -271,3 +273,13 @@ def test_a_state_of_a_newer_version_is_refused_without_a_traceback(rehearsal: Re
     with pytest.raises(control.ControlError, match=r"newer trainstack.*got 99") as refused:
         control.lease(rehearsal.home, {"op": "status"})
     assert "Traceback" not in str(refused.value)
+
+
+def test_a_daemon_ends_when_its_home_is_removed(tmp_path: Path) -> None:
+    home = control.private(tmp_path / "home")
+    request = {"op": "serve", "package": "aws", "environment": {}, "engine": os.getpid()}
+    connection, _ = control.lease(home, request)
+    running = daemon(Rehearsal(home))
+    shutil.rmtree(home)
+    running.wait(timeout=10)
+    connection.close()

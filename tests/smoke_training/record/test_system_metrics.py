@@ -6,8 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from smoke_training import evidence
+from smoke_training.evidence.gpus import GpuState
 from smoke_training.evidence.world import System
 from smoke_training.record import system_metrics
+from smoke_training.runtime import nvml
 from smoke_training.runtime.nvml import GpuClock, GpuReading, Nvml, reason_names
 
 NET = """Inter-|   Receive                                                |  Transmit
@@ -74,8 +76,8 @@ def test_a_sampler_that_never_started_still_gives_its_line() -> None:
 class FakeDriver:
     """Answers as `nvml.h` says: status 0, results through the pointers. The second device has no power."""
 
-    def __init__(self, devices: int) -> None:
-        self.devices, self.closed = devices, False
+    def __init__(self, devices: int, recent: bool = True) -> None:
+        self.devices, self.closed, self.recent = devices, False, recent
 
     def nvmlInit_v2(self) -> int:  # noqa: N802 - the library's name
         return 0
@@ -120,6 +122,28 @@ class FakeDriver:
         bits._obj.value = 0x1 | 0x4 | 0x40
         return 0
 
+    def nvmlDeviceGetTotalEccErrors(self, _handle: Any, sort: Any, counter: Any, count: Any) -> int:  # noqa: N802
+        count._obj.value = {(0, 0): 12, (1, 0): 1}[sort, counter]
+        return 0
+
+    def nvmlDeviceGetRemappedRows(self, _handle: Any, *rows: Any) -> int:  # noqa: N802
+        for row, value in zip(rows, (3, 1, 1, 0), strict=True):
+            row._obj.value = value
+        return 0
+
+    def nvmlDeviceGetFieldValues(self, _handle: Any, count: Any, field: Any) -> int:  # noqa: N802
+        assert (count, field._obj.id) == (1, 230)
+        field._obj.status, field._obj.value = (0, 1) if self.recent else (2, 99)  # of this field alone
+        return 0
+
+    def nvmlDeviceGetCurrPcieLinkGeneration(self, _handle: Any, value: Any) -> int:  # noqa: N802
+        value._obj.value = 4
+        return 0
+
+    def nvmlDeviceGetCurrPcieLinkWidth(self, _handle: Any, value: Any) -> int:  # noqa: N802
+        value._obj.value = 8
+        return 0
+
 
 def test_accelerators_are_read_through_the_drivers_own_structures(monkeypatch: pytest.MonkeyPatch) -> None:
     driver = FakeDriver(devices=2)
@@ -147,6 +171,26 @@ def test_one_device_has_a_clock_and_reasons_by_an_older_name_too(monkeypatch: py
     assert Nvml("GPU-1").clock() == GpuClock(1410.0, ("sw_power_cap", "hw_thermal_slowdown"))
     with pytest.raises(OSError, match="NVML lists no device GPU-2"):
         Nvml("GPU-2")
+
+
+@pytest.mark.parametrize(("recent", "action"), [(True, "reset"), (False, None)])
+def test_errors_and_links_are_read_and_what_a_driver_does_not_know_is_unknown(
+    monkeypatch: pytest.MonkeyPatch, recent: bool, action: str | None
+) -> None:
+    driver = FakeDriver(devices=1, recent=recent)
+    monkeypatch.setattr("ctypes.CDLL", lambda name: driver)
+    assert nvml.state_of("GPU-1") == GpuState(
+        corrected=12,
+        uncorrected=1,
+        remapped=1,
+        remap_pending=True,
+        remap_failed=False,
+        action=action,
+        link=(4, 8),
+        link_most=None,  # this driver has no such function
+    )
+    assert driver.closed
+    assert nvml.state_of("GPU-2") is None
 
 
 def test_bits_of_the_driver_have_names() -> None:

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from tests.stacks.composition.composed import Change, Pair
+from tests.stacks.stack_files import LOAD_BALANCER
 
 
 def _merged(over: Mapping[str, Any]) -> Change:
@@ -60,6 +61,7 @@ MEDIUM_AWS: dict[str, Change] = {
     "private-api": _merged({"layout": {"api_access": []}}),
     "anomalies-watched": _merged({"budget": {"anomaly_usd": 500}}),
     "claimed-devices": _merged({"on": {"efa_driver": "dra"}, "layout": {"pools": {"min_nodes": 1}}}),
+    "load-balancer": _merged({"on": {"load_balancer": LOAD_BALANCER}}),
     "database-pauses": _merged({"on": {"database": {"min_acu": 0}}}),
 }
 VARIANTS: dict[Pair, dict[str, Change]] = {("medium", "aws"): MEDIUM_AWS}

@@ -23,6 +23,8 @@ _MODES = ("CONFIG_MAP", "API_AND_CONFIG_MAP", "API")
 _ACCESS_POLICY = re.compile(r"arn:aws[a-z-]*:eks::aws:cluster-access-policy/Amazon\w+")
 # The marketplace has more add-ons than the catalog: only close names count as misspelled.
 _SLIP = 0.8
+# What EKS installs by itself on a cluster unless it is told not to.
+_SELF_MANAGED = ("vpc-cni", "kube-proxy", "coredns")
 
 
 @BOOK.rule("AWS-EKS-001", _CLUSTER, source="catalog: awsdocs/amazon-eks-user-guide kubernetes-versions.adoc")
@@ -227,3 +229,26 @@ def addon_role_trusts_pods(inputs: Properties, site: World) -> Iterator[Violatio
                 "Let pods.eks.amazonaws.com do sts:AssumeRole and sts:TagSession.",
                 _INVALID,
             )
+
+
+@BOOK.rule_around(
+    "AWS-EKS-016",
+    _ADDON,
+    source="hashicorp/terraform-provider-aws internal/service/eks/addon.go (resourceAddonCreate) and "
+    "issue 20440; nebari-dev/nebari issue 2537; aws/amazon-network-policy-controller-k8s issue 200",
+    advice=True,
+)
+def addon_takes_over(inputs: Properties, site: World) -> Iterator[Violation]:
+    """An add-on that EKS has installed by itself is taken over only where its settings may be replaced."""
+    cluster, name = site.find(inputs.get("clusterName"), "eks/cluster:Cluster"), inputs.get("addonName")
+    if name not in _SELF_MANAGED or inputs.get("resolveConflictsOnCreate", "NONE") != "NONE":
+        return
+    installed = cluster is not None and cluster.outputs.get("bootstrapSelfManagedAddons") is not False
+    if installed and site.current("eks/addon:Addon") is None:
+        yield Violation(
+            "resolveConflictsOnCreate",
+            f"EKS has installed {name} already, and where a setting of it is another one, the add-on fails: "
+            "unexpected state 'CREATE_FAILED', wanted target 'ACTIVE'. last error: ConfigurationConflict: "
+            "Conflicts found when trying to apply. Will not continue due to resolve conflicts mode",
+            "Set it to OVERWRITE, or bootstrapSelfManagedAddons of the cluster to false.",
+        )

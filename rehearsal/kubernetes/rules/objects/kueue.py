@@ -65,19 +65,16 @@ def _flavors_once(inputs: Properties) -> Iterator[Violation]:
     """A flavor is in one group only, and once."""
     seen: set[str] = set()
     for path, group in _groups(inputs):
-        for index, flavor in rows(group.get("flavors")):
-            own = text(flavor.get("name"))
-            if own is not None and own in seen:
-                yield duplicate(f"{path}.flavors[{index}].name", own)
-            seen.add(own or "")
+        for index, own in _named_again(group.get("flavors"), seen):
+            yield duplicate(f"{path}.flavors[{index}].name", own)
 
 
-def _twice(found: list[Any], path: str) -> Iterator[Violation]:
-    seen: set[str] = set()
+def _named_again(found: Any, seen: set[str]) -> Iterator[tuple[int, str]]:
+    """Index and name of items whose name was seen before; adds the names to `seen`."""
     for index, row in rows(found):
         name = text(row.get("name"))
         if name is not None and name in seen:
-            yield duplicate(f"{path}[{index}]", {"name": name})
+            yield index, name
         seen.add(name or "")
 
 
@@ -91,8 +88,9 @@ def _covered(inputs: Properties) -> Iterator[Violation]:
             if unsure(covered) or not isinstance(covered, list) or not isinstance(found, list):
                 continue
             # Seen before the webhook is asked: the items of this list are told apart by their names.
-            if twice := list(_twice(found, f"{path}.flavors[{number}].resources")):
-                yield from twice
+            if again := list(_named_again(found, set())):
+                for index, own in again:
+                    yield duplicate(f"{path}.flavors[{number}].resources[{index}]", {"name": own})
                 continue
             if len(found) != len(covered):
                 detail = "flavors must have the same number of resources as the coveredResources"

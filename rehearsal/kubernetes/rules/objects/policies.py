@@ -19,6 +19,7 @@ ADMISSION_POLICY = "kubernetes:admissionregistration.k8s.io/v1:ValidatingAdmissi
 ADMISSION_BINDING = f"{ADMISSION_POLICY}Binding"
 _PROTOCOLS = ("SCTP", "TCP", "UDP")
 _ACTIONS = ("Audit", "Deny", "Warn")
+_ON_ERRORS = ("Fail", "Ignore")
 _OPERATIONS = ("*", "CONNECT", "CREATE", "DELETE", "UPDATE")
 
 
@@ -111,7 +112,7 @@ def _bounds(inputs: Properties) -> Iterator[Violation]:
 
 @BOOK.rule("K8S-VAP-001", ADMISSION_POLICY, source=_ADMISSION)
 def _says_something(inputs: Properties) -> Iterator[Violation]:
-    """An admission policy says what it is about, and checks or notes something."""
+    """An admission policy says what it is about, checks or notes something, and what an error of it means."""
     if absent(at(inputs, "spec.matchConstraints")):
         yield required("spec.matchConstraints")
     elif absent(at(inputs, "spec.matchConstraints.resourceRules")):
@@ -119,6 +120,9 @@ def _says_something(inputs: Properties) -> Iterator[Violation]:
     if all(absent(at(inputs, f"spec.{key}")) for key in ("validations", "auditAnnotations")):
         detail = "validations or auditAnnotations must contain at least one item"
         yield required("spec.validations", detail)
+    errors = text(at(inputs, "spec.failurePolicy"))
+    if errors not in (None, *_ON_ERRORS):
+        yield unsupported("spec.failurePolicy", errors, _ON_ERRORS)
 
 
 @BOOK.rule("K8S-VAP-004", ADMISSION_POLICY, source=_ADMISSION)

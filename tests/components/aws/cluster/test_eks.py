@@ -232,9 +232,8 @@ def test_drivers_of_file_systems_may_look_and_mount_and_no_more(made: Graph) -> 
     assert rights("aws-fsx-csi-driver-rights")["Action"] == ["fsx:DescribeFileSystems"]
     looking = rights("aws-efs-csi-driver-rights")["Action"]
     assert all(action.split(":")[1].startswith("Describe") for action in looking)
-    mounting = rights("aws-efs-csi-driver-node-rights")
-    assert mounting["Action"] == ["elasticfilesystem:ClientMount", "elasticfilesystem:ClientWrite"]
-    assert mounting["Condition"] == {"StringEquals": {"aws:ResourceTag/trainstack:stack": "dev-aws"}}
+    # What it may mount, the file system says.
+    assert not [name for name in made.all("RolePolicy") if "efs-csi-driver-node" in name]
     association = made.find("PodIdentityAssociation", "aws-efs-csi-driver-node-identity")
     assert association["serviceAccount"] == "efs-csi-node-sa"
     assert "PodIdentityAssociation:dev-aws-aws-efs-csi-driver-node-identity" in made.waits_for(

@@ -24,16 +24,17 @@ zone_lists = st.lists(st.sampled_from(ZONES), min_size=2, max_size=5, unique=Tru
 
 
 def networks(plan: tuple[ZoneSubnets, ...]) -> list[ipaddress.IPv4Network]:
-    return [ipaddress.IPv4Network(block) for zone in plan for block in (zone.private, zone.public)]
+    blocks = [block for zone in plan for block in (zone.private, zone.public, zone.balancer)]
+    return [ipaddress.IPv4Network(block) for block in blocks]
 
 
 def test_a_usual_vpc_is_cut_into_large_private_and_small_public_subnets() -> None:
     plan = plan_subnets("10.0.0.0/16", REGION, ["us-east-1a", "us-east-1b", "us-east-1c"])
 
     assert plan == (
-        ZoneSubnets("us-east-1a", "10.0.0.0/19", "10.0.224.0/22", "10.0.16.0/20"),
-        ZoneSubnets("us-east-1b", "10.0.32.0/19", "10.0.228.0/22", "10.0.48.0/20"),
-        ZoneSubnets("us-east-1c", "10.0.64.0/19", "10.0.232.0/22", "10.0.80.0/20"),
+        ZoneSubnets("us-east-1a", "10.0.0.0/19", "10.0.224.0/22", "10.0.16.0/20", "10.0.192.0/22"),
+        ZoneSubnets("us-east-1b", "10.0.32.0/19", "10.0.228.0/22", "10.0.48.0/20", "10.0.196.0/22"),
+        ZoneSubnets("us-east-1c", "10.0.64.0/19", "10.0.232.0/22", "10.0.80.0/20", "10.0.200.0/22"),
     )
 
 
@@ -55,6 +56,7 @@ def test_every_zone_has_room_for_prefixes_and_for_single_addresses(cidr: str, zo
         assert prefixes.num_addresses // 16 >= 16, "fewer /28 prefixes than 256 pods need"
         assert private.num_addresses - prefixes.num_addresses >= 256
         assert ipaddress.IPv4Network(zone.public).prefixlen <= 28, "AWS accepts no smaller subnet"
+        assert ipaddress.IPv4Network(zone.balancer).prefixlen <= 27, "nor a load balancer a smaller one"
 
 
 @given(cidr=vpcs(), zones=zone_lists, data=st.data())

@@ -13,7 +13,11 @@ ZONES = ["us-east-1a", "us-east-1b", "us-east-1c"]
 
 
 def network(
-    *, nat_per_zone: bool = False, key: str | None = None, services: list[str] | None = None
+    *,
+    nat_per_zone: bool = False,
+    key: str | None = None,
+    services: list[str] | None = None,
+    load_balancer: bool = False,
 ) -> Graph:
     args: AwsNetworkArgs = {
         "region": "us-east-1",
@@ -22,6 +26,7 @@ def network(
         "nat_per_zone": nat_per_zone,
         "flow_log_retention_days": 30,
         "interface_endpoints": ["ecr.api", "sts"] if services is None else services,
+        "load_balancer": load_balancer,
     }
     if key:
         args["kms_key_arn"] = key
@@ -32,12 +37,25 @@ def network(
             "vpc": made.vpc_id,
             "private": made.private_subnet_ids,
             "public": made.public_subnet_ids,
+            "balancers": made.balancer_subnet_ids,
             "by_zone": made.private_subnet_id_by_zone,
             "efa": made.efa_security_group_id,
             "endpoints": made.endpoint_ids,
         }
 
     return deploy_graph(program)
+
+
+def test_a_load_balancer_has_subnets_of_its_own_with_a_way_out_and_no_other_moves(made: Graph) -> None:
+    behind = network(load_balancer=True)
+    subnets = behind.all("Subnet")
+    own = [f"dev-aws-balancer-{zone}" for zone in ZONES]
+    assert behind.outputs["balancers"] == [f"{name}-id" for name in own]
+    assert {name: row for name, row in subnets.items() if name not in own} == made.all("Subnet")
+    tables = {row["subnetId"]: row["routeTableId"] for row in behind.all("RouteTableAssociation").values()}
+    for zone in ZONES:
+        private = tables[f"dev-aws-private-{zone}-id"]
+        assert tables[f"dev-aws-balancer-{zone}-id"] == private, "the identity provider is on the internet"
 
 
 @pytest.fixture(scope="module")

@@ -39,11 +39,17 @@ def pool(**changes: Any) -> Graph:
 
 def test_nothing_keeps_jobs_without_gpus_off_the_nodes() -> None:
     group = pool().find("NodeGroup")
-    assert not group.get("taints")
+    assert [taint["effect"] for taint in group["taints"]] == ["PREFER_NO_SCHEDULE"]
     assert group["amiType"] == "AL2023_x86_64_STANDARD"
     assert group["labels"]["trainstack.dev/pool"] == "cpu"
     assert "k8s.amazonaws.com/accelerator" not in group["labels"]
     assert group["scalingConfig"] == {"minSize": 0, "maxSize": 4, "desiredSize": 0}
+
+
+def test_a_node_ends_only_when_no_job_is_left_on_it() -> None:
+    tags = {tag["tag"]["key"]: tag["tag"]["value"] for tag in pool().all("autoscaling/tag:Tag").values()}
+    options = {key.rsplit("/", 1)[-1]: value for key, value in tags.items() if "/autoscaling-options/" in key}
+    assert options == {"scaledownutilizationthreshold": "0", "ignoredaemonsetsutilization": "true"}
 
 
 def test_disks_are_encrypted_and_pods_do_not_take_the_nodes_role() -> None:

@@ -27,6 +27,19 @@ def test_only_s3_writes_and_only_for_this_account() -> None:
     assert policy["TlsOnly"]["Effect"] == "Deny"
 
 
+def test_a_load_balancer_writes_below_the_number_of_its_account() -> None:
+    def program() -> dict[str, pulumi.Output[Any]]:
+        return {"log": AwsAccessLog("log", {"retention_days": 90, "load_balancer": True}).bucket}
+
+    cloud = deploy(program)[0]
+    policy = statements(cloud.one("aws:s3/bucketPolicy:BucketPolicy").properties["policy"])
+    balancers = policy["LoadBalancersOfThisAccount"]
+    assert balancers["Principal"] == {"Service": "logdelivery.elasticloadbalancing.amazonaws.com"}
+    assert balancers["Action"] == "s3:PutObject"
+    assert balancers["Resource"].endswith(f"/load-balancer/AWSLogs/{ACCOUNT}/*")
+    assert policy["TlsOnly"]["Effect"] == "Deny" and "LogsOfThisAccount" in policy
+
+
 def test_the_log_is_private_and_ends() -> None:
     cloud = made()
     blocks = "aws:s3/bucketPublicAccessBlock:BucketPublicAccessBlock"

@@ -1,5 +1,6 @@
 """The storage tiers: which exist, who reaches them, what is linked to what."""
 
+import json
 from typing import Any, cast
 
 import pulumi
@@ -129,7 +130,7 @@ def test_lustre_ports_are_open_both_ways_between_servers_and_every_client(efa: b
 
 
 def test_homes_are_encrypted_elastic_backed_up_and_mounted_over_tls_in_every_zone() -> None:
-    cloud, outputs = made(homes=True)
+    cloud, outputs = made(homes_mounted_by="driver-role")
     system = cloud.one("aws:efs/fileSystem:FileSystem").properties
     assert (system["encrypted"], system["kmsKeyId"]) == (True, outputs["kms_key_arn"])
     assert system["throughputMode"] == "elastic"
@@ -145,6 +146,12 @@ def test_homes_are_encrypted_elastic_backed_up_and_mounted_over_tls_in_every_zon
     assert past["Action"] == ["elasticfilesystem:ClientMount", "elasticfilesystem:ClientWrite"]
     assert policy["NeverAsRoot"]["Action"] == "elasticfilesystem:ClientRootAccess"
     assert "Condition" not in policy["NeverAsRoot"]
+    mounting = cloud.one("aws:iam/rolePolicy:RolePolicy").properties
+    (allowed,) = json.loads(mounting["policy"])["Statement"]
+    assert mounting["role"] == "driver-role"
+    # No condition but these is known for clients, and one that is not known allows nothing (EFS user guide).
+    assert set(allowed) == {"Effect", "Action", "Resource"}
+    assert (allowed["Action"], allowed["Resource"]) == (past["Action"], [past["Resource"]])
     into = {(outputs["homes_group"], client, "tcp", 2049, 2049) for client in ("sg-nodes", "sg-efa")}
     assert set(rules(cloud, "Ingress")) == into
 

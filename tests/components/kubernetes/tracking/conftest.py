@@ -21,9 +21,15 @@ from moto.server import ThreadedMotoServer
 
 from components.aws.tracking import secret_store
 from components.kubernetes.tracking import serve
-from components.kubernetes.tracking.pod import allowed_hosts
+from components.kubernetes.tracking.pod import DoorArgs, accepted
 
 REGION = "eu-central-1"
+DOOR: DoorArgs = {
+    "host": "mlflow.example.com",
+    "node_port": 30050,
+    "cidrs": ["10.0.192.0/22", "10.0.196.0/22"],
+    "node_labels": {"pool": "system"},
+}
 
 
 @dataclass
@@ -43,7 +49,9 @@ class Server:
         path: str,
         body: Any = None,
         user: tuple[str, str] | None = None,
+        *,
         host: str | None = None,
+        origin: str | None = None,
     ) -> tuple[int, Any]:
         """Status and answer of a request; `user` is the admin unless given, ("", "") is none."""
         name, password = user or (self.user, self.password)
@@ -55,6 +63,8 @@ class Server:
             request.add_header("Authorization", f"Basic {token}")
         if host:
             request.add_header("Host", host)
+        if origin:
+            request.add_header("Origin", origin)
         try:
             with urllib.request.urlopen(request, timeout=30) as answer:
                 status, text = answer.status, answer.read()
@@ -108,7 +118,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
         "HOST": "127.0.0.1",
         "PORT": str(port),
         "WORKERS": "1",
-        "ALLOWED_HOSTS": allowed_hosts("mlflow"),
+        **accepted("mlflow", DOOR),
         "ARTIFACTS_DESTINATION": str(folder / "artifacts"),
         "ADMIN_SECRET": admin_arn,
         "DATABASE_SECRET": database_arn,

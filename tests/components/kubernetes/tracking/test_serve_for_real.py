@@ -6,7 +6,7 @@ import sqlite3
 import psutil
 import pytest
 
-from tests.components.kubernetes.tracking.conftest import Server
+from tests.components.kubernetes.tracking.conftest import DOOR, Server
 
 
 def test_admin_logs_a_run_with_parameters_metrics_and_artifacts(server: Server) -> None:
@@ -58,6 +58,18 @@ def test_only_known_host_names_are_answered(server: Server) -> None:
     assert (status, "Invalid Host header" in text) == (403, True)
     # The kubelet asks by the address of the pod.
     assert server.ask("GET", "/health", user=("", ""), host="10.1.2.3:5000")[0] == 200
+
+
+def test_a_page_that_came_through_the_door_may_change_what_its_user_may(server: Server) -> None:
+    host = DOOR["host"]
+
+    def search(origin: str, user: tuple[str, str] | None = None) -> int:
+        path = "/ajax-api/2.0/mlflow/experiments/search"
+        return server.ask("POST", path, {"max_results": 1}, user, host=host, origin=origin)[0]
+
+    assert search(f"https://{host}") == 200
+    assert search(f"https://{host}", ("", "")) == 401
+    assert search("https://evil.example.com") == search(f"http://{host}") == 403
 
 
 def test_no_secret_on_a_command_line_or_in_the_log(server: Server) -> None:

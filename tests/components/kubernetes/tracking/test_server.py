@@ -8,6 +8,7 @@ from components.kubernetes.queueing.tenancy import TRACKING_LABEL
 from components.kubernetes.tracking.pod import MlflowServerArgs
 from components.kubernetes.tracking.server import MlflowServer
 from tests.components.graph import deploy_graph
+from tests.components.kubernetes.tracking.conftest import DOOR
 from tests.components.recorder import Recorder, deploy
 
 DEPLOYMENT = "kubernetes:apps/v1:Deployment"
@@ -168,3 +169,32 @@ def test_url_is_a_name_the_server_accepts() -> None:
     assert outputs["url"].removeprefix("http://") in allowed.split(",")
     assert outputs["url"] == "http://mlflow.tracking.svc.cluster.local:5000"
     assert "*" not in allowed.split(",")
+
+
+def test_a_door_opens_the_server_to_a_load_balancer_and_to_nobody_else() -> None:
+    cloud, outputs = made(door=DOOR)
+    (policy,) = (
+        one.properties["spec"] for one in cloud.of_type("kubernetes:networking.k8s.io/v1:NetworkPolicy")
+    )
+    (entrance,) = policy["ingress"]
+    clients = {"namespaceSelector": {"matchLabels": {TRACKING_LABEL: "allowed"}}}
+    assert entrance["from"] == [clients, *({"ipBlock": {"cidr": cidr}} for cidr in DOOR["cidrs"])]
+    door = cloud.one("kubernetes:core/v1:Service", "-door").properties["spec"]
+    # With `Cluster`, another node would pass packets on under its own address.
+    assert (door["type"], door["externalTrafficPolicy"]) == ("NodePort", "Local")
+    (port,) = door["ports"]
+    assert (port["nodePort"], port["targetPort"]) == (DOOR["node_port"], "http")
+    inside = cloud.one("kubernetes:core/v1:Service", "-service").properties["spec"]
+    assert (inside["type"], inside["selector"]) == ("ClusterIP", door["selector"])
+    pod, _ = pod_and_container(cloud)
+    assert pod["nodeSelector"] == DOOR["node_labels"], "the load balancer knows these nodes alone"
+    assert cloud.one(DEPLOYMENT).properties["spec"]["minReadySeconds"] == 15
+    assert outputs["url"] == made()[1]["url"]
+
+
+def test_without_a_door_there_is_none() -> None:
+    cloud, _ = made()
+    assert len(cloud.of_type("kubernetes:core/v1:Service")) == 1
+    pod, container = pod_and_container(cloud)
+    assert "nodeSelector" not in pod
+    assert "MLFLOW_SERVER_CORS_ALLOWED_ORIGINS" not in {row["name"] for row in container["env"]}

@@ -30,6 +30,14 @@ _RULE_OF_GROUP = {
     "cidrIpv4": "10.0.0.0/8",
 }
 _CONTAINER = {"image": "i"}
+_PROVIDER = {
+    "issuer": "https://id.example.com",
+    "authorizationEndpoint": "https://id.example.com/authorize",
+    "tokenEndpoint": "https://id.example.com/token",
+    "userInfoEndpoint": "https://id.example.com/me",
+    "clientId": "mlflow",
+    "clientSecret": "s",
+}
 
 BASES: dict[str, dict[str, Any]] = {
     "ec2/vpc:Vpc": {"cidrBlock": "10.9.0.0/16"},
@@ -55,6 +63,22 @@ BASES: dict[str, dict[str, Any]] = {
     },
     "ec2/securityGroup:SecurityGroup": {"name": "web", "vpcId": "$vpc"},
     "vpc/securityGroupIngressRule:SecurityGroupIngressRule": _RULE_OF_GROUP,
+    "lb/loadBalancer:LoadBalancer": {"subnets": ["$a", "$b"], "securityGroups": ["$efa"], "internal": True},
+    "lb/targetGroup:TargetGroup": {"vpcId": "$vpc", "port": 30050, "protocol": "HTTP"},
+    "lb/listener:Listener": {
+        "loadBalancerArn": "arn:b",
+        "port": 443,
+        "protocol": "HTTPS",
+        "certificateArn": "arn:c",
+        "defaultActions": [
+            {"type": "authenticate-oidc", "order": 1, "authenticateOidc": _PROVIDER},
+            {"type": "forward", "order": 2, "targetGroupArn": "arn:g"},
+        ],
+    },
+    "autoscaling/attachment:Attachment": {
+        "autoscalingGroupName": "$workers.name",
+        "lbTargetGroupArn": "arn:g",
+    },
     "ec2/launchTemplate:LaunchTemplate": {
         "name": "pool",
         "instanceType": "p4d.24xlarge",
@@ -89,7 +113,11 @@ BASES: dict[str, dict[str, Any]] = {
         "accessScope": {"type": "cluster"},
         "policyArn": "arn:aws:eks::aws:cluster-access-policy/AmazonEKSClusterAdminPolicy",
     },
-    "eks/addon:Addon": {"clusterName": "$cluster", "addonName": "coredns"},
+    "eks/addon:Addon": {
+        "clusterName": "$cluster",
+        "addonName": "coredns",
+        "resolveConflictsOnCreate": "OVERWRITE",
+    },
     "eks/podIdentityAssociation:PodIdentityAssociation": {
         "clusterName": "$cluster",
         "namespace": "n",

@@ -33,11 +33,15 @@ def _networks(world: World) -> None:
         ("closed", "vpc", "10.0.3.0/24", "a"),
         ("public", "vpc", "10.0.4.0/24", "a"),
         ("given", "vpc", "10.0.5.0/24", "a"),
+        ("narrow", "vpc", "10.0.6.0/28", "a"),
+        ("crowded", "vpc", "10.0.6.16/28", "a"),
     ):
         world.add(
             "ec2/subnet:Subnet", name, vpcId=f"${vpc}", cidrBlock=block, availabilityZone=f"us-east-1{zone}",
             mapPublicIpOnLaunch=name == "given",
         )  # fmt: skip
+    for index in range(7):
+        world.add("ec2/networkInterface:NetworkInterface", f"interface{index}", subnetId="$crowded")
     for name, vpc in (("igw", "vpc"), ("other_igw", "other")):
         world.add("ec2/internetGateway:InternetGateway", name, vpcId=f"${vpc}")
     world.add("ec2/routeTable:RouteTable", "table", vpcId="$vpc")
@@ -103,7 +107,7 @@ def _keys(world: World) -> None:
 
 
 def _clusters(world: World) -> None:
-    for name, mode in (("cluster", "API"), ("old_cluster", "CONFIG_MAP")):
+    for name, mode in (("cluster", "API"), ("old_cluster", "CONFIG_MAP"), ("bare_cluster", "API")):
         world.add(
             "eks/cluster:Cluster",
             name,
@@ -112,6 +116,7 @@ def _clusters(world: World) -> None:
             version="1.33",
             vpcConfig={"subnetIds": ["$a", "$b"]},
             accessConfig={"authenticationMode": mode},
+            bootstrapSelfManagedAddons=name != "bare_cluster",
         )
     for name, principal, kind in (("entry", "admin", "STANDARD"), ("node_entry", "node_role", "EC2_LINUX")):
         entry = {"clusterName": "$cluster", "principalArn": f"${principal}.arn", "type": kind}
@@ -175,6 +180,7 @@ def _others(world: World) -> None:
     capacity = {"serverlessv2ScalingConfiguration": {"minCapacity": 0.5, "maxCapacity": 1}}
     world.add("rds/cluster:Cluster", "aurora", **database, **capacity)
     world.add("rds/cluster:Cluster", "fixed", **database)
+    world.add("autoscaling/group:Group", "workers", minSize=0, maxSize=2)
     world.add(
         "costexplorer/anomalyMonitor:AnomalyMonitor",
         "services",

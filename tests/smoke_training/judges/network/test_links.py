@@ -110,3 +110,12 @@ def test_one_machine_has_no_wires_and_a_wire_that_cannot_be_connected_is_no_excu
 def test_without_evidence_there_is_no_check(rule: Any) -> None:
     with pytest.raises(UndeliveredError):
         rule(plan(nodes=4, rails=["eth0"]), parsed([]))
+
+
+def test_links_of_accelerators_are_compared_with_their_peers_and_gate_nothing() -> None:
+    slow = tournament(3, line(1, 3, 0.3) | line(1, 3, 0.3, sends=False), backend="nccl", interface=None)
+    found = judge(links.links, slow, nodes=3, network_gbit_s=100.0)  # no cell reaches 1 % of the line
+    assert accused(found) == [("node", "1", Cause.SLOW_LINK)]
+    assert (found.status, found.required) == (Verdict.FAIL, False)
+    assert "nobody measured what transfers between accelerators reach" in str(found.expected)
+    assert judge(links.links, tournament(4, backend="nccl"), network_gbit_s=100.0).status is Verdict.PASS

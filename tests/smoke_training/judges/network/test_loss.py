@@ -53,3 +53,10 @@ def test_clean_clusters_are_never_accused_of_losing_packets() -> None:
         met = tournament(3)
         met["cells"] = [cell(pair, 0.957, seed, 0.0001) for pair in itertools.permutations(range(3), 2)]
         assert judge(loss.loss, met, nodes=3).status in (Verdict.PASS, Verdict.INCONCLUSIVE)
+
+
+def test_what_an_adapters_own_protocol_repeats_is_told_and_gates_nothing() -> None:
+    found = judge(loss.loss, tournament(4, lost=line(2, 4, 0.01), backend="nccl", counter="efa"))
+    assert (found.status, found.required) == (Verdict.FAIL, False)
+    assert "no fabric of accelerators was calibrated" in found.message
+    assert judge(loss.loss, tournament(4, backend="nccl", counter="tcp")).required

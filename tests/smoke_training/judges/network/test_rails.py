@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from smoke_training.judges.network import rails
+from smoke_training.judges.network import rails, wires
 from smoke_training.model import Cause, Verdict
 from tests.smoke_training.judges.network.wires import accused, judge, line, tournament
 
@@ -120,4 +120,24 @@ def test_groups_of_local_ranks_are_compared_with_each_other() -> None:
     record = {"kind": "rails", "backend": "nccl", "rails": items}
     assert judge(rails.rails, record, nodes=2).status is Verdict.PASS
     items[2]["seconds"] = [2 * value for value in items[2]["seconds"]]
-    assert accused(judge(rails.rails, record, nodes=2)) == [("nic", "*/local rank 2", Cause.SLOW_LINK)]
+    found = judge(rails.rails, record, nodes=2)
+    assert accused(found) == [("stack", "local rank 2", Cause.SLOW_LINK)]
+    assert not found.required
+    assert wires.UNCALIBRATED in found.message
+
+
+def test_the_adapter_that_slows_the_group_of_its_local_rank_is_named_with_its_node() -> None:
+    dice = random.Random(2)
+    items = [rail(f"local rank {index}", [end(node, 3) for node in range(3)]) for index in range(4)]
+    for index, item in enumerate(items):
+        item["seconds"] = [(0.1 if index == 2 else 0.05) * dice.uniform(1, 1.02) for _ in range(9)]
+    met = tournament(3, backend="nccl", counter="efa", interface=None, streams=4)
+    for cell in met["cells"]:
+        slow = 1 in (cell["sender"], cell["receiver"])
+        cell["lanes_gbit_s"] = [
+            [(0.5 if slow and lane == 2 else 1.0) * dice.uniform(0.98, 1.0) for _ in cell["gbit_s"]]
+            for lane in range(4)
+        ]
+    record = {"kind": "rails", "backend": "nccl", "rails": items}
+    found = judge(rails.rails, record, met, nodes=3)
+    assert accused(found) == [("nic", "1/local rank 2", Cause.SLOW_LINK)]

@@ -134,6 +134,12 @@ def test_sharding_that_changes_losses_or_shards_nothing_fails(changes: dict[str,
     assert status("sharded", sharded(**changes)) is Verdict.FAIL
 
 
+def test_a_larger_model_on_more_ranks_may_round_further_apart() -> None:
+    losses = [(5.0 - step / 10) * (1 + 2.3e-4 * (step == 19)) for step in range(20)]
+    assert status("sharded", sharded(losses=losses)) is Verdict.FAIL
+    assert status("sharded", sharded(losses=losses, tokens=4096)) is Verdict.PASS
+
+
 def test_a_relative_difference_is_symmetric_and_infinite_where_a_loss_is_not_finite() -> None:
     assert judge.relative_difference(1.0, 1.0) == 0
     assert judge.relative_difference(2.0, 1.0) == judge.relative_difference(1.0, 2.0) == pytest.approx(0.5)

@@ -1,4 +1,6 @@
 import os
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -76,3 +78,22 @@ def test_only_old_leftovers_of_this_program_are_removed(tmp_path: Path) -> None:
         os.utime(tmp_path / name, (now - age, now - age))
     files.sweep(tmp_path, storage.PREFIX)
     assert sorted(path.name for path in tmp_path.iterdir()) == [f"{storage.PREFIX}new", "theirs"]
+
+
+def test_a_folder_whose_run_was_killed_goes_at_once_and_one_that_is_held_stays(tmp_path: Path) -> None:
+    mine, left, new = (tmp_path / f"smoke-{name}" for name in ("mine", "left", "new"))
+    for folder in (mine, left, new):
+        folder.mkdir()
+    program = "import os, pathlib, sys; from smoke_training.runtime import files; "
+    program += "files.hold(pathlib.Path(sys.argv[1])); os.kill(os.getpid(), 9)"
+    subprocess.run([sys.executable, "-c", program, str(left)], check=False)
+    descriptor, long_ago = files.hold(mine), time.time() - 2 * files.UNHELD_S
+    for folder in (mine, left):
+        os.utime(folder, (long_ago, long_ago))
+    files.sweep(tmp_path, "smoke-")  # of storage, where only age tells
+    assert left.exists()
+    files.sweep(tmp_path, "smoke-", held=True)
+    assert [folder.exists() for folder in (mine, left, new)] == [True, False, True]
+    os.close(descriptor)
+    files.sweep(tmp_path, "smoke-", held=True)
+    assert [folder.exists() for folder in (mine, new)] == [False, True]

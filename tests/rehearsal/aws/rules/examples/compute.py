@@ -277,6 +277,12 @@ EXAMPLES = {
     "AWS-EKS-029": Example(
         _GROUP, "launchTemplate", {"amiType": "AL2023_ARM_64_NVIDIA"}, {"amiType": "CUSTOM"}
     ),
+    "AWS-EKS-016": Example(
+        "eks/addon:Addon",
+        "resolveConflictsOnCreate",
+        {"resolveConflictsOnCreate": DROP},
+        {"resolveConflictsOnCreate": "NONE", "clusterName": "$bare_cluster"},
+    ),
     "AWS-EKS-030": Example(
         _GROUP, _MARKET, {**_with("lt_block"), _MARKET: "SPOT"}, {**_with("lt_plain"), _MARKET: "SPOT"}
     ),

@@ -1,0 +1,119 @@
+"""Addresses that a cluster takes from its subnets, and those that are left."""
+
+import ipaddress
+from collections.abc import Iterator, Mapping
+
+from rehearsal.aws.rules.book import BOOK, World
+from rehearsal.aws.rules.reading import items, many, named, number, subnets, template_of, text
+from rehearsal.core.model import Properties, Record
+from rehearsal.core.properties import at
+from rehearsal.core.rules.model import Violation
+
+_CLUSTER, _GROUP = "aws:eks/cluster:Cluster", "aws:eks/nodeGroup:NodeGroup"
+_INTERFACE = "ec2/networkInterface:NetworkInterface"
+_ISSUES = "botocore 1.44.5 eks/2017-11-01 Issue (InsufficientFreeAddresses)"
+# What has an address in each subnet that it names, or more; the property where it names them.
+_TAKES: Mapping[str, str] = {
+    "ec2/instance:Instance": "subnetId",
+    "ec2/natGateway:NatGateway": "subnetId",
+    "ec2/vpcEndpoint:VpcEndpoint": "subnetIds",
+    "efs/mountTarget:MountTarget": "subnetId",
+    "fsx/lustreFileSystem:LustreFileSystem": "subnetIds",
+    "lb/loadBalancer:LoadBalancer": "subnets",
+    _INTERFACE: "subnetId",
+}
+# Amazon VPC User Guide, subnet-sizing: the first four addresses of a subnet and the last one.
+_RESERVED = 5
+# One of these stands for the interfaces of all nodes of a group (`services.nodes`).
+_OF_NODES = "aws-K8S"
+# The User Guide (network-reqs) asks for six; the service refuses below five, as it says itself.
+_OF_CLUSTER = 5
+
+
+@BOOK.rule_around(
+    "AWS-EKS-047",
+    _CLUSTER,
+    source="awsdocs/amazon-eks-user-guide network-reqs.adoc; what EKS says: elastic-ipfs/infrastructure "
+    "pull request 221, aws/containers-roadmap issue 1693",
+)
+def subnets_have_addresses(inputs: Properties, site: World) -> Iterator[Violation]:
+    """Each subnet of a cluster has free addresses for the interfaces of its control plane."""
+    short = [
+        f"{named(subnet)} Free IPs: {free}"
+        for subnet in subnets(site, at(inputs, "vpcConfig.subnetIds"))
+        if (free := _free(site, subnet)) is not None and free < _OF_CLUSTER
+    ]
+    if short:
+        yield Violation(
+            "vpcConfig.subnetIds",
+            f"Provided subnets {' '.join(short)}, need at least {_OF_CLUSTER} IPs in each subnet to be free "
+            "for this operation",
+            "Choose larger subnets, or others.",
+            "InvalidRequestException",
+        )
+
+
+@BOOK.rule_around("AWS-EKS-048", _GROUP, source=_ISSUES)
+def nodes_have_addresses(inputs: Properties, site: World) -> Iterator[Violation]:
+    """The subnets of a node group have an address for each interface of the nodes that start now."""
+    nodes, each, free = _demand(inputs, site, "desiredSize")
+    if nodes * each > free:
+        yield Violation(
+            "subnetIds",
+            "InsufficientFreeAddresses: One or more of the subnets associated with your managed node group "
+            f"does not have enough available IP addresses for new nodes: {nodes} nodes with {each} each, "
+            f"{free} left",
+            "Choose larger subnets, or fewer nodes.",
+            "CREATE_FAILED",
+        )
+
+
+@BOOK.rule_around("AWS-EKS-049", _GROUP, source=_ISSUES, advice=True)
+def growth_has_addresses(inputs: Properties, site: World) -> Iterator[Violation]:
+    """They have addresses for a group at its largest, too; pods and what keeps them warm come on top."""
+    now, _, _ = _demand(inputs, site, "desiredSize")
+    nodes, each, free = _demand(inputs, site, "maxSize")
+    if nodes * each > free >= now * each:
+        yield Violation(
+            "scalingConfig.maxSize",
+            f"the group may grow to {nodes} nodes with {each} addresses each, but its subnets have {free} "
+            "left: InsufficientFreeAddresses when it grows",
+            "Choose larger subnets, or a smaller maxSize.",
+        )
+
+
+def _demand(inputs: Properties, site: World, size: str) -> tuple[int, int, int]:
+    """The nodes of a group at a size, the addresses of each without its pods, and those that are left."""
+    found = subnets(site, inputs.get("subnetIds"))
+    left = [_free(site, subnet) for subnet in found]
+    if site.preview or not found or None in left:
+        return 0, 1, 0
+    template = template_of(site, inputs)
+    interfaces = items(template.inputs, "networkInterfaces") if template else []
+    addressed = [one for _, one in interfaces if one.get("interfaceType") != "efa-only"]
+    nodes = int(number(at(inputs, f"scalingConfig.{size}")) or 0)
+    return nodes, max(1, len(addressed)), sum(max(0, one) for one in left if one is not None)
+
+
+def _free(site: World, subnet: Record) -> int | None:
+    """How many addresses of a subnet are left at most; None where its block is not known."""
+    block = text(subnet.outputs.get("cidrBlock"))
+    if block is None:
+        return None
+    size = ipaddress.IPv4Network(block, strict=False).num_addresses
+    return size - _RESERVED - sum(_taken(site, subnet)) - sum(_nodes(site, subnet))
+
+
+def _taken(site: World, subnet: Record) -> Iterator[int]:
+    for token, path in _TAKES.items():
+        for one in site.others(token):
+            stands_for_nodes = token == _INTERFACE and one.outputs.get("description") == _OF_NODES
+            if subnet.id in many(one.outputs.get(path)) and not stands_for_nodes:
+                yield 1
+
+
+def _nodes(site: World, subnet: Record) -> Iterator[int]:
+    """Nodes of other groups that can be nowhere else."""
+    for group in site.others("eks/nodeGroup:NodeGroup"):
+        if group.inputs.get("subnetIds") == [subnet.id]:
+            yield int(number(at(group.inputs, "scalingConfig.desiredSize")) or 0)

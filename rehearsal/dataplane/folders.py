@@ -1,0 +1,24 @@
+"""Where the data of emulated buckets and databases lies on this disk: it goes with them."""
+
+import shutil
+from pathlib import Path
+
+
+def bucket(home: Path, name: str) -> Path:
+    """The objects of a bucket, a file each."""
+    return home / "s3" / name
+
+
+def database(home: Path, identifier: str) -> Path:
+    """The databases of a cluster, a file each."""
+    return home / "databases" / identifier
+
+
+def first_file(folder: Path) -> str | None:
+    """One of the files at any depth, by its path below the folder; None when there is none."""
+    return next((str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()), None)
+
+
+def remove(folder: Path) -> None:
+    """Remove a folder with all that is in it; silent when it is not there."""
+    shutil.rmtree(folder, ignore_errors=True)

@@ -1,0 +1,44 @@
+"""What every GPU does by itself, and what its driver has counted."""
+
+from dataclasses import dataclass
+
+from smoke_training.evidence.registry import Record, kind
+from smoke_training.evidence.training import Rows, Window
+
+
+@dataclass(frozen=True, kw_only=True)
+class GpuState:
+    """What the driver says of one GPU's health; None where it does not say.
+
+    `corrected` and `uncorrected` are ECC errors since the driver was loaded, `remapped` the rows of memory
+    replaced after uncorrectable ones. `action` is what the driver asks for ("none" if nothing). `link` is
+    PCI Express generation and width, `link_most` what GPU and machine could have.
+    """
+
+    corrected: int | None = None
+    uncorrected: int | None = None
+    remapped: int | None = None
+    remap_pending: bool | None = None
+    remap_failed: bool | None = None
+    action: str | None = None
+    link: tuple[int, int] | None = None
+    link_most: tuple[int, int] | None = None
+
+
+@kind("gpus")
+@dataclass(frozen=True, kw_only=True)
+class Gpus(Record):
+    """One product of two square matrices over and over on all GPUs at once; by rank.
+
+    `seconds` are those of blocks of `products`, [rank][block]; `bits` the sum over the bits of the result
+    after each block. `states` were asked for right after the last one.
+    """
+
+    dtype: str
+    size: int  # rows of a matrix
+    products: int
+    seconds: Rows
+    bits: tuple[tuple[int, ...], ...]
+    uuids: tuple[str, ...]
+    windows: tuple[Window, ...]
+    states: tuple[GpuState | None, ...]

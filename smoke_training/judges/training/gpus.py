@@ -1,0 +1,221 @@
+"""Judges of single GPUs: how fast they multiply, whether rightly, and what their drivers counted (pure).
+
+Untested on hardware, but for the rate of one healthy H100.
+"""
+
+import statistics
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+
+from smoke_training.evidence import Evidence
+from smoke_training.evidence.gpus import Gpus, GpuState
+from smoke_training.evidence.world import World
+from smoke_training.expected import compute as expectations
+from smoke_training.judges.common import host_of, next_step
+from smoke_training.judges.training.causes import CLOCK_FAULTS
+from smoke_training.model import Cause, Check, Culprit, Expected, Measured, Verdict
+from smoke_training.plan import Plan
+
+BELOW_SHARE = 0.9  # of the blocks: a GPU that is slow now and then is not slow by itself
+CPUS = "Not measured: the ranks compute on CPUs."
+HEALTHY = "none"
+REMEDIES = {
+    Cause.CLOCK: "Check power and cooling of node {node} (nvidia-smi -q -d PERFORMANCE), or replace it.",
+    "stack": "Look at power caps, clocks (nvidia-smi -q -d PERFORMANCE) and what else uses these GPUs.",
+    "": "Take node {node} out and test its GPUs (dcgmi diag -r 3), then run the validation again.",
+}
+
+
+def compute(plan: Plan, found: Evidence) -> Check:
+    """Every GPU multiplies as fast as its kind does, whatever the others do."""
+    record, cluster = _delivered(found), found.need(World)
+    if record is None:
+        return Check.skipped(CPUS)
+    if len(set(record.uuids)) < len(record.uuids):
+        return Check.skipped("Not judged: ranks share a GPU.")
+    against = expectations.reference(plan, cluster.ranks[0].device, record.dtype)
+    rates = {rank: _rates(record, rank) for rank in range(len(record.seconds))}
+    medians = {rank: statistics.median(row) for rank, row in rates.items()}
+    slowest = min(medians, key=medians.__getitem__)
+    status = Verdict.INCONCLUSIVE
+    if against.expected.floor is not None and medians[slowest] >= against.expected.floor:
+        status = Verdict.PASS
+    slow = [rank for rank, row in rates.items() if _below(row, against.fail_below)]
+    if slow:
+        status = Verdict.FAIL
+    culprits = _slow(record, cluster, medians, slow, against.expected)
+    floor, line = against.expected.floor, against.fail_below
+    return Check(
+        status=status,
+        required=line is not None,  # what no source measured is told, and gates nothing
+        measured=Measured(
+            value=medians[slowest],
+            unit="TFLOPS",
+            n=len(rates[slowest]),
+            estimator="slowest GPU, median of the second half of its blocks of products",
+            detail={"ranks": list(medians.values()), "dtype": record.dtype, "size": record.size},
+        ),
+        expected=against.expected,
+        zone=None if line is None or floor is None else (line, floor),
+        culprits=culprits,
+        message=_message(record, cluster, medians, slow, against.expected),
+        next_action=next_step(status, culprits, REMEDIES, REMEDIES["stack"]),
+    )
+
+
+def _delivered(found: Evidence) -> Gpus | None:
+    """The record; None where the ranks compute on CPUs, which deliver none."""
+    return found.need(Gpus) if found.need(World).ranks[0].backend == "nccl" else None
+
+
+def _rates(record: Gpus, rank: int) -> list[float]:
+    """TFLOPS of a GPU's blocks once it is warm: 2 n^3 operations a product."""
+    row, operations = record.seconds[rank], 2 * record.size**3 * record.products
+    return [operations / seconds / 1e12 for seconds in row[len(row) // 2 :]]
+
+
+def _below(rates: Sequence[float], line: float | None) -> bool:
+    return line is not None and sum(rate < line for rate in rates) >= BELOW_SHARE * len(rates)
+
+
+def _reasons(record: Gpus, rank: int) -> list[str]:
+    return sorted(CLOCK_FAULTS & set(record.windows[rank].clock_reasons))
+
+
+def _slow(
+    record: Gpus, cluster: World, medians: Mapping[int, float], slow: Sequence[int], expected: Expected
+) -> tuple[Culprit, ...]:
+    """The slow GPUs by the ranks that use them; the stack where that is all of several."""
+
+    def words(rank: int) -> str:
+        text = f"rank {rank}: {medians[rank]:.0f} of {expected.value or 0:.0f} TFLOPS"
+        reasons = _reasons(record, rank)
+        return f"{text}, its clock is held down by {', '.join(reasons)}" if reasons else text
+
+    def cause(rank: int) -> Cause:
+        return Cause.CLOCK if _reasons(record, rank) else Cause.SLOW_COMPUTE
+
+    if len(slow) == len(medians) > 1:
+        return (Culprit("stack", "GPUs", cause(slow[0]), tuple(words(rank) for rank in slow[:8])),)
+    return tuple(
+        Culprit("rank", str(rank), cause(rank), (words(rank),), node=host_of(rank, cluster)) for rank in slow
+    )
+
+
+def _message(
+    record: Gpus, cluster: World, medians: Mapping[int, float], slow: Sequence[int], expected: Expected
+) -> str:
+    slowest = min(medians, key=medians.__getitem__)
+    text = f"slowest of {len(medians)} GPUs: {medians[slowest]:.0f} TFLOPS ({record.dtype}) of rank {slowest}"
+    text += f" on node {host_of(slowest, cluster)}"
+    if expected.value is None:
+        return f"{text}; no_reference, not judged: {expected.reason}"
+    text += f" (expected >= {expected.floor or 0:.0f}, {expected.kind}: {expected.source})"
+    if slow:
+        text += f"; {len(slow)} of {len(medians)} are far below it"
+    return f"{text}; {expected.reason}" if expected.reason else text
+
+
+def bits(_plan: Plan, found: Evidence) -> Check:
+    """One product has the same bits every time and on all GPUs."""
+    record, cluster = _delivered(found), found.need(World)
+    if record is None:
+        return Check.skipped(CPUS)
+    blocks, usual = sum(len(row) for row in record.bits), _usual(record)
+    odd = {} if usual is None else {rank: len(row) - row.count(usual) for rank, row in enumerate(record.bits)}
+    culprits = tuple(_wrong(rank, count, record, cluster) for rank, count in odd.items() if count)
+    status = Verdict.FAIL if culprits else Verdict.INCONCLUSIVE if usual is None else Verdict.PASS
+    text = f"{blocks} results of one product on {len(record.bits)} GPUs are the same, bit by bit"
+    if usual is None:
+        text = f"{blocks} results of one product differ so widely that no GPU is to blame"
+    return Check(
+        status=status,
+        measured=Measured(
+            value=None if usual is None else float(sum(odd.values())),
+            unit="results with other bits",
+            n=blocks,
+            estimator="count of results that are not those of most GPUs",
+            reason="no result is that of most GPUs" if usual is None else None,
+        ),
+        expected=Expected.exactly(0.0, "one cuBLAS on GPUs of one kind gives the same bits"),
+        culprits=culprits,
+        message="; ".join(f"rank {item.id}: {item.evidence[0]}" for item in culprits[:8]) or text,
+        next_action=next_step(status, culprits, REMEDIES, "Give all nodes the same GPUs and image."),
+    )
+
+
+def _usual(record: Gpus) -> int | None:
+    """The result of more than half of all work, in which every GPU weighs the same; None without one."""
+    weights = defaultdict[int, Fraction](Fraction)
+    for row in record.bits:
+        for value, count in Counter(row).items():
+            weights[value] += Fraction(count, len(row))
+    value, weight = max(weights.items(), key=lambda item: item[1])
+    return value if 2 * weight > len(record.bits) else None
+
+
+def _wrong(rank: int, count: int, record: Gpus, cluster: World) -> Culprit:
+    words = (
+        f"{count} of {len(record.bits[rank])} results of one product are not, bit by bit, those of most GPUs"
+    )
+    return Culprit("rank", str(rank), Cause.CORRUPTION, (words,), node=host_of(rank, cluster))
+
+
+def state(_plan: Plan, found: Evidence) -> Check:
+    """No driver asks for a reset, and no GPU has run out of spare memory rows.
+
+    An uncorrectable error that was contained, and rows that wait to be replaced, do not hurt further work
+    (NVIDIA GPU Memory Error Management, "Error Recovery and Response Flags"): where the driver says that
+    nothing has to be done they are told only, and where it does not say the check is undecided.
+    """
+    record, cluster = _delivered(found), found.need(World)
+    if record is None:
+        return Check.skipped(CPUS)
+    known = {rank: item for rank, item in enumerate(record.states) if item is not None}
+    if not known:
+        return Check.skipped("Not judged: no driver library (NVML) in the ranks' image.")
+    faults = {rank: why for rank, item in known.items() if (why := _fault(item)) is not None}
+    doubts = {rank: why for rank, item in known.items() if (why := _doubt(item)) is not None}
+    open_ = [rank for rank in doubts if known[rank].action is None]
+    status = Verdict.FAIL if faults else Verdict.INCONCLUSIVE if open_ else Verdict.PASS
+    told = [f"rank {rank} on node {host_of(rank, cluster)}: {why}" for rank, why in (faults | doubts).items()]
+    culprits = tuple(
+        Culprit("rank", str(rank), Cause.CORRUPTION, (why,), node=host_of(rank, cluster))
+        for rank, why in faults.items()
+    )
+    return Check(
+        status=status,
+        measured=Measured(
+            value=float(len(faults)),
+            unit="GPUs",
+            n=len(known),
+            estimator="count of those that have to be reset or replaced",
+            detail={"links": {str(rank): _link(item) for rank, item in known.items()}},
+        ),
+        expected=Expected.exactly(0.0, "NVIDIA GPU Memory Error Management"),
+        culprits=culprits,
+        message="; ".join(told[:8]) or f"the drivers of {len(known)} GPUs ask for nothing",
+        next_action=next_step(status, culprits, REMEDIES, "Reset these GPUs, or replace their nodes."),
+    )
+
+
+def _fault(item: GpuState) -> str | None:
+    if item.remap_failed:
+        return "a failing row of its memory could not be replaced"
+    asks = item.action not in (None, HEALTHY)
+    return f"its driver asks for: {item.action}" if asks else None
+
+
+def _doubt(item: GpuState) -> str | None:
+    parts = [f"{item.uncorrected} uncorrectable memory errors since its driver was loaded"]
+    parts = parts if item.uncorrected else []
+    parts += ["rows of its memory wait to be replaced at the next reset"] if item.remap_pending else []
+    return "; ".join(parts) or None
+
+
+def _link(item: GpuState) -> str | None:
+    """PCI Express, for readers: virtual machines may show less than there is."""
+    if item.link is None or item.link_most is None:
+        return None
+    return "generation {} x{} of generation {} x{}".format(*item.link, *item.link_most)

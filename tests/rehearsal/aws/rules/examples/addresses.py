@@ -1,0 +1,29 @@
+"""Examples of the rules about addresses of subnets."""
+
+from tests.rehearsal.aws.rules.world import Example
+
+_CLUSTER, _GROUP = "eks/cluster:Cluster", "eks/nodeGroup:NodeGroup"
+
+
+def _narrow(**sizes: int) -> dict[str, object]:
+    """A group in a subnet of 16 addresses, of which AWS keeps five."""
+    return {"subnetIds": ["$narrow"], "scalingConfig": {"minSize": 0, **sizes}}
+
+
+EXAMPLES = {
+    "AWS-EKS-047": Example(
+        _CLUSTER,
+        "vpcConfig.subnetIds",
+        {"vpcConfig.subnetIds": ["$crowded", "$b"]},
+        {"vpcConfig.subnetIds": ["$narrow", "$b"]},
+    ),
+    "AWS-EKS-048": Example(
+        _GROUP, "subnetIds", _narrow(desiredSize=12, maxSize=12), _narrow(desiredSize=11, maxSize=11)
+    ),
+    "AWS-EKS-049": Example(
+        _GROUP,
+        "scalingConfig.maxSize",
+        _narrow(desiredSize=2, maxSize=12),
+        _narrow(desiredSize=2, maxSize=11),
+    ),
+}
