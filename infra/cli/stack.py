@@ -107,14 +107,15 @@ def destroy(
 def status(stack: Stack, rehearse: Rehearse = False) -> None:
     """Show the stack and its gate; in a rehearsal also what exists in the emulated clouds and what runs."""
     from infra import outputs  # noqa: PLC0415
+    from infra.cli.results import by_nodes  # noqa: PLC0415
     from infra.cli.session import open_session  # noqa: PLC0415
     from infra.gate import gates, lines  # noqa: PLC0415
 
     session = open_session(stack, rehearse=rehearse)
     found = {key: output.value for key, output in session.engine.outputs().items()}
     resources = [one for one in session.engine.resources() if one.get("custom")]
-    if outputs.KEY in found:
-        exported = outputs.parse(found)
+    exported = outputs.parse(found) if outputs.KEY in found else None
+    if exported:
         typer.echo(
             f"stack      {exported.stack} ({exported.cloud}, {exported.region}, profile {exported.profile})"
         )
@@ -130,8 +131,11 @@ def status(stack: Stack, rehearse: Rehearse = False) -> None:
         typer.echo(f"stack      {stack}: no `up` has finished; {len(resources)} resources exist")
     else:
         typer.echo(f"stack      {stack}: nothing is deployed")
-    for line in lines(gates(resources), session.loaded.spec.validated if resources else ()):
+    validations = gates(resources)
+    for line in lines(validations, session.loaded.spec.validated if resources else ()):
         typer.echo(line)
+    for told in by_nodes(validations, exported, session.rehearsal) if exported else ():
+        typer.echo(f"nodes      {told}")
     if session.rehearsal is None:
         return
     live = session.rehearsal.status()

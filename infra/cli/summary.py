@@ -1,16 +1,15 @@
 """What a person sees when an operation has ended; the last lines of `up` fit one screen."""
 
 import datetime
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from rich.console import Console
 from rich.table import Table
 
 from infra import cost, outputs, stackspec
 from infra.catalog.durations import durations
+from infra.cli.results import UnreadableError, headline, read
 from infra.engine import recovery
 from infra.engine.stack import EngineStack, Outcome
 from infra.forecast import forecast
@@ -50,7 +49,7 @@ def of_deployment(
         of_changes("up", outcome)
         return
     exported = outputs.parse({key: output.value for key, output in engine.outputs().items()})
-    figures = [_figures(run, rehearsal) for run in exported.smoke]
+    figures = [_figures(exported, run, rehearsal) for run in exported.smoke]
     where = "rehearsed in the emulated clouds" if rehearsal else "deployed"
     done = f"[bold green]Stack {exported.stack} is {where}[/] in {outcome.seconds:.0f} s: {_counts(outcome)}"
     console.print(f"\n{done}", soft_wrap=True)
@@ -197,21 +196,12 @@ def _next_steps(console: Console, stack: str, rehearsal: Rehearsal | None) -> No
         console.print(f"      {why}", style="dim", highlight=False)
 
 
-def _figures(run: outputs.Smoke, rehearsal: Rehearsal | None) -> SmokeFigures:
-    """The figures of a run; of a real cloud only where to find them."""
-    if rehearsal is None:
-        passed = f"{run.pool}: passed (the deployment would have failed otherwise)"
-        return SmokeFigures(passed, run.result_uri)
-    path = rehearsal.local_path(run.result_uri)
+def _figures(exported: outputs.StackOutputs, run: outputs.Smoke, rehearsal: Rehearsal | None) -> SmokeFigures:
+    """The figures of a run that let the deployment go on."""
+    location = run.result_uri
     try:
-        result = json.loads(path.read_text())
-    except (OSError, ValueError) as error:
-        return SmokeFigures(f"{run.pool}: the result cannot be read: {error}", str(path))
-    return SmokeFigures(f"{run.pool}: {_headline(result)}", str(path))
-
-
-def _headline(result: dict[str, Any]) -> str:
-    """One line: verdict with its main figures, ranks, duration."""
-    cluster = result["cluster"]
-    where = f"{len(cluster['ranks'])} {cluster['device']} ranks on {cluster['nodes']} nodes"
-    return f"{result['headline']} ({where}, {result['duration_s']:.0f} s)"
+        said = headline(read(location, exported.region, rehearsal))
+        location = str(rehearsal.local_path(location)) if rehearsal else location
+    except UnreadableError as error:
+        said = f"passed (the deployment would have failed otherwise); its result cannot be read: {error}"
+    return SmokeFigures(f"{run.pool}: {said}", location)

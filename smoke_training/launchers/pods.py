@@ -104,6 +104,8 @@ def environment(plan: RunPlan, run: str | None = None) -> list[Body]:
         for name, secret in plan.secret_env.items()
     )
     return [
+        # The node outlives its pods: what a verdict blames has to be found again.
+        {"name": "NODE_NAME", "valueFrom": {"fieldRef": {"fieldPath": "spec.nodeName"}}},
         *place,
         *({"name": name, "value": literal(value)} for name, value in plan.env.items()),
         *secret,

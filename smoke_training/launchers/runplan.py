@@ -169,7 +169,16 @@ class RunPlan:
 
 _ENV = r"[A-Za-z_][A-Za-z0-9_]*"
 # The launcher sets these, differently on every node.
-_RESERVED = {"NODE_RANK", "MASTER_ADDR", "MASTER_PORT", "RANK", "LOCAL_RANK", "WORLD_SIZE", "WORK_DIR"}
+_RESERVED = {
+    "NODE_NAME",
+    "NODE_RANK",
+    "MASTER_ADDR",
+    "MASTER_PORT",
+    "RANK",
+    "LOCAL_RANK",
+    "WORLD_SIZE",
+    "WORK_DIR",
+}
 
 
 def parse(text: str) -> RunPlan:

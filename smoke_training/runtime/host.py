@@ -90,8 +90,8 @@ def lockable_bytes(status: Path = Path("/proc/self/status")) -> int | None:
 
 
 def name() -> str:
-    """Name of this node: the pod's where the container runtime says it, else the machine's."""
-    return os.environ.get("HOSTNAME") or socket.gethostname()
+    """Name of this node: the cluster's where a pod is told it (NODE_NAME), else the machine's own."""
+    return os.environ.get("NODE_NAME") or os.environ.get("HOSTNAME") or socket.gethostname()
 
 
 def usable_cpus() -> int:

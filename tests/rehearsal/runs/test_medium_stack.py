@@ -65,6 +65,9 @@ def test_status_tells_the_last_verdict_and_whether_the_gate_is_open(lived: Life)
     assert "no `up` has finished" in lived.closed
     assert f"validation {said[1]} passed " in lived.opened
     assert "gate       open" in lived.opened
+    named = re.search(r"^nodes      (\S+), (\S+): PASS ", lived.opened, re.MULTILINE)
+    assert named, lived.opened
+    assert f"rank 1 on node {named[2]}" in lived.failed.done.stdout
 
 
 def test_the_failed_and_the_passed_run_are_both_on_record(lived: Life) -> None:
