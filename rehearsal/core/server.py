@@ -143,7 +143,12 @@ class Server:
         with self._lock:
             if self._engines or time.monotonic() - self._idle_since < _IDLE_S:
                 return False
-        return not self._workloads()
+        if not self._workloads():
+            return True
+        # Looking reads the whole state: not again before it could matter.
+        with self._lock:
+            self._idle_since = time.monotonic()
+        return False
 
     # -- conversations ---------------------------------------------------------------------------------
 
