@@ -1,14 +1,16 @@
 """`trainstack versions`: what a stack pins, what is newer, and which nodes taking it would end."""
 
 import datetime
+import functools
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from infra.cli.stack import Stack
+from infra.errors import USAGE_EXIT_CODE, Problem, UserError
 
 if TYPE_CHECKING:
     from infra.releases.pins import Pin
@@ -25,7 +27,8 @@ class Row:
 
     pin: "Pin"
     newest: str | None
-    unknown: str = ""
+    error: Exception | None = None
+    """Why it could not be asked for."""
 
     @property
     def is_newer(self) -> bool:
@@ -36,24 +39,34 @@ class Row:
 
 
 def versions(stack: Stack, *, update: Update = False) -> None:
-    """Show what is newer than the pinned versions, and what taking it would drain. Needs AWS credentials."""
+    """Show what is newer than the pinned versions, and what taking it would drain. Needs AWS credentials.
+
+    Exit codes: 0 everything was asked; 2 not everything could be asked, or bad input.
+    """
     from infra.stackspec.load import CONFIG  # noqa: PLC0415
 
     show(stack, CONFIG, update=update)
 
 
 def show(stack: str, folder: Path, *, update: bool) -> None:
-    """The same for a stack file of a folder. Raises UserError."""
+    """The same for a stack file of a folder. Raises UserError; Exit where not all could be asked."""
     from infra import stackspec  # noqa: PLC0415
-    from infra.releases import stack_file  # noqa: PLC0415
 
     rows = _rows(stackspec.load_file(stack, folder).spec)
     for row in rows:
         typer.echo(_line(row))
     newer = [row for row in rows if row.is_newer]
     typer.echo(f"{len(newer)} newer; {sum(row.newest is None for row in rows)} not known")
-    if not update:
-        return
+    _refuse_logged_out(rows)
+    if update:
+        _update(stack, folder, newer)
+    if any(row.error for row in rows):
+        raise typer.Exit(USAGE_EXIT_CODE)
+
+
+def _update(stack: str, folder: Path, newer: list[Row]) -> None:
+    from infra.releases import stack_file  # noqa: PLC0415
+
     addons = {row.pin.name: str(row.newest) for row in newer if row.pin.kind == "add-on"}
     image = next((row.newest for row in newer if row.pin.kind == "node image"), None)
     path = folder / f"Pulumi.{stack}.yaml"
@@ -62,12 +75,18 @@ def show(stack: str, folder: Path, *, update: bool) -> None:
     typer.echo(f"{written}; `trainstack preview -s {stack}` shows what that changes")
 
 
-def _rows(spec: "StackSpec") -> list[Row]:
-    """Every pin with its newest version. Raises UserError for a stack without EKS, or without credentials."""
-    import boto3  # noqa: PLC0415
+def _refuse_logged_out(rows: list[Row]) -> None:
+    from infra.preflight.aws.account import LOG_IN, LoggedOutError  # noqa: PLC0415
 
+    why = next((row.error for row in rows if isinstance(row.error, LoggedOutError)), None)
+    if why:
+        raise UserError([Problem("credentials", None, f"AWS cannot be asked: {why}", LOG_IN)])
+
+
+def _rows(spec: "StackSpec") -> list[Row]:
+    """Every pin with its newest version. Raises UserError for a stack without EKS."""
     from components.kubernetes.charts import charts  # noqa: PLC0415
-    from infra.errors import Problem, UserError  # noqa: PLC0415
+    from infra.preflight.aws import account  # noqa: PLC0415
     from infra.releases import newest  # noqa: PLC0415
     from infra.releases.pins import pins  # noqa: PLC0415
     from infra.stackspec.clouds import AwsSpec  # noqa: PLC0415
@@ -77,12 +96,16 @@ def _rows(spec: "StackSpec") -> list[Row]:
     if not isinstance(spec.on, AwsSpec) or not isinstance(spec.layout, MediumLayout):
         fix = "Name a stack on AWS with a cluster."
         raise UserError([Problem("stack", spec.name, "only EKS clusters pin versions", fix)])
-    eks, ssm = (boto3.client(service, region_name=spec.region) for service in ("eks", "ssm"))
+
+    @functools.cache
+    def client(service: str) -> Any:
+        return account.clients()(service, spec.region)
+
     known, minor = charts(), spec.layout.kubernetes_version
     ask: dict[str, Callable[[Pin], str | None]] = {
-        "Kubernetes": lambda _: newest.kubernetes(eks),
-        "node image": lambda _: newest.node_image(ssm, minor),
-        "add-on": lambda pin: newest.addon(eks, pin.name, minor, pin.version),
+        "Kubernetes": lambda _: newest.kubernetes(client("eks")),
+        "node image": lambda _: newest.node_image(client("ssm"), minor),
+        "add-on": lambda pin: newest.addon(client("eks"), pin.name, minor, pin.version),
         "chart": lambda pin: newest.chart(known[pin.name].chart, known[pin.name].repository, newest.fetched),
     }
     pinned = {name: chart.version for name, chart in known.items()}
@@ -91,22 +114,22 @@ def _rows(spec: "StackSpec") -> list[Row]:
 
 def _asked(pin: "Pin", ask: "Callable[[Pin], str | None]") -> Row:
     import requests  # noqa: PLC0415
-    from botocore.exceptions import BotoCoreError, ClientError, NoCredentialsError  # noqa: PLC0415
+    from botocore.exceptions import BotoCoreError, ClientError  # noqa: PLC0415
 
-    from infra.errors import Problem, UserError  # noqa: PLC0415
+    from infra.preflight.aws.account import LoggedOutError, logged_in  # noqa: PLC0415
 
     try:
-        return Row(pin, ask(pin))
-    except NoCredentialsError:
-        fix = "Log in first, for example with `aws sso login`, or set AWS_PROFILE."
-        raise UserError([Problem("credentials", None, "AWS cannot be asked without any", fix)]) from None
-    except (BotoCoreError, ClientError, requests.RequestException, ValueError, KeyError) as error:
-        return Row(pin, None, str(error))
+        with logged_in():
+            return Row(pin, ask(pin))
+    except (LoggedOutError, BotoCoreError, ClientError) as error:
+        return Row(pin, None, error)
+    except (requests.RequestException, ValueError, KeyError) as error:
+        return Row(pin, None, error)
 
 
 def _line(row: Row) -> str:
     pin = row.pin
     pinned = pin.version or "EKS's choice"
-    shown = row.newest or f"not known: {row.unknown or 'no version is offered'}"
+    shown = row.newest or f"not known: {row.error or 'no version is offered'}"
     drains = f"  drains {pin.drains}" if row.is_newer else ""
     return f"{pin.kind:11} {pin.name:27} {pinned:22} {shown}{drains}"

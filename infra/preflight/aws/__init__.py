@@ -21,7 +21,7 @@ from infra.preflight.aws import (
     versions,
     way_in,
 )
-from infra.preflight.aws.account import Account, LoggedOutError, answered
+from infra.preflight.aws.account import LOG_IN, Account, LoggedOutError, answered
 
 Check = Callable[[Account], Iterator[Answer]]
 
@@ -56,5 +56,4 @@ def ask(account: Account, only: Collection[str] = tuple(CHECKS)) -> list[Answer]
         checks = (answered(name, check, account) for name, check in CHECKS.items() if name in only)
         return [*who, *(answer for answers in checks for answer in answers)]
     except LoggedOutError as error:
-        fix = "Log in (aws sso login, or aws configure), and set AWS_PROFILE where you have several."
-        return [Answer(IDENTITY, State.UNKNOWN, str(error), fix)]
+        return [Answer(IDENTITY, State.UNKNOWN, str(error), LOG_IN)]

@@ -1,6 +1,7 @@
 """The account that is asked, and what becomes of a question that it does not answer."""
 
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -24,13 +25,22 @@ _LOGGED_OUT = (
     exceptions.NoCredentialsError,
     exceptions.PartialCredentialsError,
     exceptions.CredentialRetrievalError,
+    exceptions.LoginError,
     exceptions.ProfileNotFound,
     exceptions.SSOError,
     exceptions.TokenRetrievalError,
 )
-# What services answer to credentials that expired or never existed.
-_REFUSED = {"ExpiredToken", "ExpiredTokenException", "InvalidClientTokenId", "RequestExpired"}
+# What services answer to credentials that expired or never existed, each with words of its own ("Common Error
+# Types" of their API references).
+_REFUSED = {
+    "ExpiredToken",
+    "ExpiredTokenException",
+    "InvalidClientTokenId",
+    "RequestExpired",
+    "UnrecognizedClientException",
+}
 _DENIED = {"AccessDenied", "AccessDeniedException", "UnauthorizedOperation"}
+LOG_IN = "Log in (aws sso login, or aws configure), and set AWS_PROFILE where you have several."
 
 
 class LoggedOutError(Exception):
@@ -63,12 +73,24 @@ class Account:
 
 def clients() -> Clients:
     """Clients with the environment's credentials. Raises LoggedOutError for a profile that is not there."""
-    try:
+    with logged_in():
         session = boto3.Session()
-    except exceptions.ProfileNotFound as error:
-        raise LoggedOutError(str(error)) from error
     config = Config(connect_timeout=5, read_timeout=20, retries={"mode": "standard", "max_attempts": 4})
     return lambda service, region: session.client(service, region_name=region, config=config)
+
+
+@contextmanager
+def logged_in() -> Iterator[None]:
+    """What is asked within. Raises LoggedOutError where there are no credentials, or they are refused."""
+    try:
+        yield
+    except exceptions.ClientError as error:
+        code, message = _told(error)
+        if code in _REFUSED:
+            raise LoggedOutError(f"{code}: {message}") from error
+        raise
+    except _LOGGED_OUT as error:
+        raise LoggedOutError(str(error)) from error
 
 
 def answered(name: str, check: Callable[[Account], Iterator[Answer]], account: Account) -> Iterator[Answer]:
@@ -77,21 +99,22 @@ def answered(name: str, check: Callable[[Account], Iterator[Answer]], account: A
     Raises LoggedOutError.
     """
     try:
-        yield from check(account)
+        with logged_in():
+            yield from check(account)
     except exceptions.ClientError as error:
         yield unanswered(name, error)
-    except _LOGGED_OUT as error:
-        raise LoggedOutError(str(error)) from error
     except exceptions.BotoCoreError as error:
         yield Answer(name, State.UNKNOWN, str(error), "Look at the connection to AWS, and ask again.")
 
 
 def unanswered(name: str, error: exceptions.ClientError) -> Answer:
-    """What a refused request leaves unknown. Raises LoggedOutError where the credentials are refused."""
-    code, message = error.response["Error"]["Code"], error.response["Error"].get("Message", "")
-    if code in _REFUSED:
-        raise LoggedOutError(f"{code}: {message}") from error
+    """What a refused request leaves unknown."""
+    code, message = _told(error)
     fix = "Ask again; if it stays so, look into the service's status."
     if code in _DENIED:
         fix = f"Allow the request {error.operation_name}; docs/preflight.md has a policy with all of them."
     return Answer(name, State.UNKNOWN, f"{error.operation_name} was refused: {code}: {message}", fix)
+
+
+def _told(error: exceptions.ClientError) -> tuple[str, str]:
+    return error.response["Error"]["Code"], error.response["Error"].get("Message", "")

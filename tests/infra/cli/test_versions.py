@@ -3,36 +3,39 @@
 from pathlib import Path
 from typing import Any
 
-import boto3
 import pytest
 import requests
-from botocore.exceptions import NoCredentialsError
 from typer.testing import CliRunner
 
 from infra import stackspec
 from infra.cli.app import app
 from infra.cli.versions import show
 from infra.errors import UserError
+from infra.preflight.aws import account as accounts
 from infra.releases import newest
 from infra.stackspec.clouds import AwsSpec
 from infra.stackspec.layouts import MediumLayout
 from infra.stackspec.load import CONFIG
+from stacks.clouds.aws import ADDONS
+from tests.infra.preflight.asking import Cloud
 
 SHIPPED = CONFIG / "Pulumi.dev-aws.yaml"
 
 
 @pytest.fixture
 def answers(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(boto3, "client", lambda *_, **__: object())
+    monkeypatch.setattr(accounts, "clients", Cloud)
     monkeypatch.setattr(newest, "kubernetes", lambda _: "1.36")
     monkeypatch.setattr(newest, "node_image", lambda *_: "1.35.9-20261101")
     known = {"coredns": "v1.14.2-eksbuild.9", "kube-proxy": "v1.35.3-eksbuild.2"}
     monkeypatch.setattr(newest, "addon", lambda _, name, *__: known.get(name))
+    monkeypatch.setattr(newest, "chart", lambda *_: "0.18.2")
 
-    def chart(*_: Any) -> str:
-        raise requests.ConnectionError("no way to the repository")
 
-    monkeypatch.setattr(newest, "chart", chart)
+@pytest.fixture
+def charts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Chart repositories answer; AWS is really asked."""
+    monkeypatch.setattr(newest, "chart", lambda *_: "99.0.0")
 
 
 def lines(output: str) -> dict[str, str]:
@@ -50,7 +53,6 @@ def test_it_tells_what_is_newer_and_what_taking_it_would_drain() -> None:
     assert "v1.14.2-eksbuild.9  drains nothing" in said["add-on coredns"]
     assert "drains" not in said["add-on kube-proxy"]
     assert "EKS's choice" in said["add-on metrics-server"] and "not known" in said["add-on metrics-server"]
-    assert "not known: no way to the repository" in said["chart kueue"]
 
 
 @pytest.mark.usefixtures("answers")
@@ -68,13 +70,69 @@ def test_update_writes_addons_and_the_image_and_leaves_kubernetes(
     assert spec.layout.kubernetes_version == "1.35"
 
 
-def test_without_credentials_it_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
-    def none(*_: Any) -> str:
-        raise NoCredentialsError
+@pytest.mark.usefixtures("answers")
+def test_a_repository_that_does_not_answer_is_no_pass(monkeypatch: pytest.MonkeyPatch) -> None:
+    def chart(*_: Any) -> str:
+        raise requests.ConnectionError("no way to the repository")
 
-    monkeypatch.setattr(boto3, "client", lambda *_, **__: object())
-    for name in ("kubernetes", "node_image", "addon"):
-        monkeypatch.setattr(newest, name, none)
+    monkeypatch.setattr(newest, "chart", chart)
     done = CliRunner().invoke(app, ["versions", "-s", "dev-aws"])
+    assert done.exit_code == 2
+    assert "not known: no way to the repository" in lines(done.output)["chart kueue"]
+
+
+@pytest.mark.usefixtures("charts")
+def test_without_credentials_charts_are_shown_and_it_says_what_to_do(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_PROFILE", "AWS_SESSION_TOKEN"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+    for name in ("AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE"):
+        monkeypatch.setenv(name, str(tmp_path / "none"))
+    output = logged_out()
+    assert "not known: Unable to locate credentials" in lines(output)["add-on coredns"]
+
+
+@pytest.mark.usefixtures("charts")
+def test_a_profile_that_does_not_exist(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AWS_PROFILE", "nobody-has-it")
+    assert "(nobody-has-it) could not be found" in logged_out()
+
+
+@pytest.mark.usefixtures("charts")
+@pytest.mark.parametrize("code", ["ExpiredTokenException", "UnrecognizedClientException"])
+def test_credentials_that_aws_refuses(monkeypatch: pytest.MonkeyPatch, code: str) -> None:
+    assert f"not known: {code}: is invalid" in logged_out(refusing(monkeypatch, code))
+
+
+@pytest.mark.usefixtures("charts")
+def test_a_right_that_is_missing_is_no_pass(monkeypatch: pytest.MonkeyPatch) -> None:
+    refusing(monkeypatch, "AccessDeniedException")
+    done = CliRunner().invoke(app, ["versions", "-s", "dev-aws"])
+    assert done.exit_code == 2 and "99.0.0" in lines(done.output)["chart kueue"]
+    assert "AccessDeniedException" in lines(done.output)["Kubernetes control"]
+
+
+def refusing(monkeypatch: pytest.MonkeyPatch, code: str) -> Cloud:
+    """An account that refuses every question of the command."""
+    cloud = Cloud()
+    cloud.refuses("eks", "describe_cluster_versions", code, "is invalid")
+    cloud.refuses("ssm", "get_parameter", code, "is invalid")
+    for _ in ADDONS:
+        cloud.refuses("eks", "describe_addon_versions", code, "is invalid")
+    monkeypatch.setattr(accounts, "clients", lambda: cloud)
+    return cloud
+
+
+def logged_out(cloud: Cloud | None = None) -> str:
+    """What the command shows to one whom AWS does not answer: charts are known, and nothing is written."""
+    before = SHIPPED.read_bytes()
+    done = CliRunner().invoke(app, ["versions", "-s", "dev-aws", "--update"])
     assert isinstance(done.exception, UserError)
-    assert "credentials" in str(done.exception) and "aws sso login" in str(done.exception)
+    (problem,) = done.exception.problems
+    assert problem.path == "credentials" and "aws sso login" in problem.fix
+    assert "99.0.0" in lines(done.output)["chart kueue"]
+    assert SHIPPED.read_bytes() == before
+    assert cloud is None or cloud.is_exhausted()
+    return done.output
