@@ -11,11 +11,15 @@ from infra.stackspec.layouts import PoolSpec
 
 _CHECK = "reservations"
 _TYPES = {"reserved": "default", "block": "capacity-block"}
+# Of every node: Amazon Linux, and no template names a tenancy. An instance is launched only into a
+# reservation "that has matching attributes (instance type, platform, Availability Zone, and tenancy)":
+# EC2 User Guide, capacity-reservations-launch, read 2026-11-23; words of botocore 1.44.5 ec2/2016-11-15.
+_PLATFORM, _TENANCY = "Linux/UNIX", "default"
 _ABSENT = ("InvalidCapacityReservationId.NotFound", "InvalidCapacityReservationId.Malformed")
 
 
 def capacity(account: Account) -> Iterator[Answer]:
-    """Each reservation or Capacity Block has its pool's type and zone, is active, and holds all of it."""
+    """Each reservation or Capacity Block fits its pool and its nodes, is active, and holds all of it."""
     for index, pool in enumerate(account.layout.pools):
         if pool.purchase.kind in ("reserved", "block"):
             yield from _pool(account, f"layout.pools[{index}]", pool, pool.purchase.id)
@@ -52,5 +56,9 @@ def _differences(pool: PoolSpec, found: Mapping[str, Any]) -> Iterator[str]:
         yield f"holds {found['InstanceType']}, not {pool.machine}"
     if found["AvailabilityZone"] not in pool.zones:
         yield f"is in {found['AvailabilityZone']}, not in {', '.join(pool.zones)}"
+    if found["InstancePlatform"] != _PLATFORM:
+        yield f"is for {found['InstancePlatform']}, not for {_PLATFORM}"
+    if found["Tenancy"] != _TENANCY:
+        yield f"is of tenancy {found['Tenancy']}, nodes are of tenancy {_TENANCY}"
     if found["TotalInstanceCount"] < pool.max_nodes:
         yield f"holds {found['TotalInstanceCount']} machines, the pool may grow to {pool.max_nodes}"

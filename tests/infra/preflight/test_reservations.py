@@ -17,6 +17,8 @@ FOUND: dict[str, Any] = {
     "AvailabilityZone": "us-east-1b",
     "TotalInstanceCount": 4,
     "ReservationType": "default",
+    "InstancePlatform": "Linux/UNIX",
+    "Tenancy": "default",
 }
 
 
@@ -52,6 +54,11 @@ def test_a_reservation_that_fits_says_until_when() -> None:
         ({"AvailabilityZone": "us-east-1a"}, "is in us-east-1a, not in us-east-1b"),
         ({"TotalInstanceCount": 3}, "holds 3 machines, the pool may grow to 4"),
         ({"ReservationType": "capacity-block"}, "not bought as reserved"),
+        (
+            {"InstancePlatform": "Red Hat Enterprise Linux"},
+            "is for Red Hat Enterprise Linux, not for Linux/UNIX",
+        ),
+        ({"Tenancy": "dedicated"}, "is of tenancy dedicated, nodes are of tenancy default"),
     ],
 )
 def test_what_does_not_fit_is_told(changes: dict[str, Any], words: str) -> None:
