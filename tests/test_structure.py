@@ -11,7 +11,7 @@ import grimp
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
-PACKAGES = ("infra", "rehearsal", "stacks", "components", "smoke_training")
+PACKAGES = ("infra", "rehearsal", "stacks", "components", "smoke_training", "policies")
 MOST_LINES, MOST_LINES_OF_A_FUNCTION, MOST_FILES = 350, 60, 20
 
 

@@ -3,11 +3,11 @@
 import re
 from typing import Any
 
+from infra.discovery import gathered
 from rehearsal.aws import functions, references
 from rehearsal.aws.rules import BOOK
 from rehearsal.aws.site import MISSING, Site, site_of
 from rehearsal.aws.table import TABLE
-from rehearsal.core.discovery import gathered
 from rehearsal.core.emulation.cloud import TableCloud
 from rehearsal.core.emulation.functions import asking
 from rehearsal.core.emulation.shape import labels_over

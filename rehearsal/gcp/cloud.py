@@ -3,7 +3,7 @@
 import re
 from typing import Any
 
-from rehearsal.core.discovery import gathered
+from infra.discovery import gathered
 from rehearsal.core.emulation.cloud import TableCloud
 from rehearsal.core.emulation.functions import asking
 from rehearsal.core.emulation.refusals import refuse_protected

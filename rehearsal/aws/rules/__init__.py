@@ -1,7 +1,7 @@
 """What AWS refuses, service by service. Limits of single values are rows in `limits/*.toml`."""
 
+from infra.discovery import modules
 from rehearsal.aws.rules.book import BOOK
-from rehearsal.core.discovery import modules
 
 __all__ = ["BOOK"]
 

@@ -5,10 +5,11 @@ needs such a value says nothing. A rule about the resource alone runs when the e
 anything is created; one about the resource and its surroundings (`world`) when it is created or changed.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
 
+from infra import rulebook
 from rehearsal.core.model import Properties, Record
 
 W = TypeVar("W")
@@ -74,36 +75,14 @@ class Rule(Generic[W]):
     advice: bool = False
 
 
-class Book(Generic[W]):
+class Book(rulebook.Book[Rule[W]]):
     """The rules of one cloud by the type they are about; ids are never used twice."""
-
-    def __init__(self, prefix: str) -> None:
-        self._prefix = prefix
-        self._rules: dict[str, Rule[W]] = {}
-        self._by_type: dict[str, list[Rule[W]]] = {}
-
-    @property
-    def rules(self) -> Mapping[str, Rule[W]]:
-        """Every rule by its id."""
-        return self._rules
-
-    def about(self, type: str) -> list[Rule[W]]:
-        """The rules about a resource type."""
-        return self._by_type.get(type, [])
-
-    def add(self, rule: Rule[W]) -> None:
-        """Put a rule into the book. Raises ValueError for an id that is taken or has the wrong prefix."""
-        if not rule.id.startswith(f"{self._prefix}-") or rule.id in self._rules:
-            raise ValueError(f"rule id {rule.id} is taken or does not start with {self._prefix}-")
-        self._rules[rule.id] = rule
-        for token in rule.types:
-            self._by_type.setdefault(token, []).append(rule)
 
     def rule(self, id: str, *types: str, source: str) -> Callable[[Alone], Alone]:
         """Decorate a rule about a resource alone; its docstring is the summary."""
 
         def register(check: Alone) -> Alone:
-            self.add(Rule(id, types, _summary(check.__doc__), source, alone=check))
+            self.add(Rule(id, types, rulebook.one_line(check.__doc__), source, alone=check))
             return check
 
         return register
@@ -114,7 +93,7 @@ class Book(Generic[W]):
         """Decorate a rule about a resource and what exists around it; its docstring is the summary."""
 
         def register(check: "Around[W]") -> "Around[W]":
-            self.add(Rule(id, types, _summary(check.__doc__), source, around=check, advice=advice))
+            self.add(Rule(id, types, rulebook.one_line(check.__doc__), source, around=check, advice=advice))
             return check
 
         return register
@@ -132,7 +111,3 @@ class Book(Generic[W]):
             if rule.around:
                 for violation in rule.around(inputs, world):
                     yield rule, violation
-
-
-def _summary(docstring: str | None) -> str:
-    return " ".join((docstring or "").split())

@@ -1,6 +1,6 @@
 """What Google Cloud refuses, service by service. Limits of single values are rows in `limits/*.toml`."""
 
-from rehearsal.core.discovery import modules
+from infra.discovery import modules
 from rehearsal.gcp.rules.book import BOOK
 
 __all__ = ["BOOK"]

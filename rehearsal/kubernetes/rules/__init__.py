@@ -1,6 +1,6 @@
 """What a Kubernetes API server, and Kueue in it, refuse."""
 
-from rehearsal.core.discovery import modules
+from infra.discovery import modules
 from rehearsal.kubernetes.rules.book import BOOK, alone, around
 
 __all__ = ["BOOK", "alone", "around"]

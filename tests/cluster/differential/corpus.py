@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from google.protobuf import json_format
 
-from rehearsal.core.discovery import modules
+from infra.discovery import modules
 from rehearsal.core.model import Properties
 from rehearsal.kubernetes.api.diffs import diff
 from rehearsal.kubernetes.kinds import HELM_RELEASE, parse

@@ -5,8 +5,8 @@ from collections.abc import Iterator, Mapping
 
 import pytest
 
+from infra.discovery import gathered
 from rehearsal.aws.rules import BOOK
-from rehearsal.core.discovery import gathered
 from rehearsal.core.model import CheckFailure, RefusalError
 from rehearsal.core.schema import Schemas
 from rehearsal.core.validate import validate

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from rehearsal.core.discovery import gathered
+from infra.discovery import gathered
 from rehearsal.core.properties import at
 from rehearsal.gcp import rules
 from rehearsal.gcp.rules import BOOK

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from rehearsal.core.discovery import modules
+from infra.discovery import modules
 from rehearsal.core.model import UNKNOWN, Properties
 from rehearsal.core.state import State
 from rehearsal.kubernetes.clusters import EKS_CLUSTER, PACKAGE, Cluster

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from rehearsal.core.discovery import gathered, modules
+from infra.discovery import gathered, modules
 
 
 @pytest.fixture

@@ -1,0 +1,61 @@
+"""Judges a stack by rules: one outcome for each pair of a rule and a resource that it is about."""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from policies.catalogue import NotApplicableError, Rule, Violation
+from policies.resource import Resource, UndeterminedError
+from policies.stack import Stack
+
+Result = Literal["pass", "fail", "not-applicable", "undetermined"]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a rule says about one resource, or about the stack (`resource` is None)."""
+
+    rule: Rule
+    resource: Resource | None
+    result: Result
+    message: str = ""
+    path: str = ""
+    fix: str = ""
+
+
+def evaluate(stack: Stack, rules: Iterable[Rule]) -> list[Outcome]:
+    """Every outcome, rule by rule. A rule that raises is undetermined and never ends the others."""
+    return [outcome for rule in rules for outcome in _judged(rule, stack)]
+
+
+def _judged(rule: Rule, stack: Stack) -> Iterator[Outcome]:
+    about = stack.all(*rule.kinds)
+    if not about:
+        yield Outcome(rule, None, "not-applicable", f"the stack has none of {', '.join(rule.kinds)}")
+    elif rule.whole is not None:
+        whole = rule.whole
+        yield from _asked(rule, None, lambda: whole(stack))
+    elif rule.around is not None:
+        around = rule.around
+        for resource in about:
+            yield from _asked(rule, resource, lambda one=resource: around(one, stack))  # type: ignore[misc]
+    elif rule.alone is not None:
+        alone = rule.alone
+        for resource in about:
+            yield from _asked(rule, resource, lambda one=resource: alone(one))  # type: ignore[misc]
+
+
+def _asked(rule: Rule, about: Resource | None, ask: Callable[[], Iterable[Violation]]) -> list[Outcome]:
+    found: list[Outcome] = []
+    try:
+        for broken in ask():
+            fix = broken.fix or rule.remediation
+            found.append(Outcome(rule, broken.resource or about, "fail", broken.message, broken.path, fix))
+    except NotApplicableError as error:
+        return [*found, Outcome(rule, about, "not-applicable", str(error))]
+    except UndeterminedError as error:
+        return [*found, Outcome(rule, about, "undetermined", str(error))]
+    except Exception as error:
+        said = f"the rule itself failed with {type(error).__name__}: {error}"
+        return [*found, Outcome(rule, about, "undetermined", said)]
+    return found or [Outcome(rule, about, "pass")]

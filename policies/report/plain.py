@@ -1,0 +1,42 @@
+"""The whole result for a program: every outcome, and the rules behind them. Schema `trainstack.audit/1`."""
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from policies.evaluate import Outcome
+from policies.verdict import ExitCode
+
+SCHEMA = "trainstack.audit/1"
+
+
+def document(outcomes: Sequence[Outcome], resources: int, code: ExitCode) -> str:
+    """The result as a JSON text; an outcome without a resource is about the stack."""
+    rules = {one.rule.id: one.rule for one in outcomes}
+    return json.dumps(
+        {
+            "schema": SCHEMA,
+            "exit_code": int(code),
+            "resources": resources,
+            "rules": {
+                key: {
+                    "severity": rule.severity,
+                    "scope": rule.scope,
+                    "title": rule.title,
+                    "references": list(rule.references),
+                }
+                for key, rule in sorted(rules.items())
+            },
+            "outcomes": [_row(one) for one in outcomes],
+        },
+        indent=1,
+    )
+
+
+def _row(outcome: Outcome) -> dict[str, Any]:
+    about = outcome.resource
+    row: dict[str, Any] = {"rule": outcome.rule.id, "result": outcome.result}
+    if about is not None:
+        row |= {"urn": about.urn, "kind": about.kind, "name": about.name}
+    given = {"message": outcome.message, "path": outcome.path, "fix": outcome.fix}
+    return row | {key: value for key, value in given.items() if value}

@@ -1,0 +1,51 @@
+"""The findings for a reader: the most severe first, the fix below each."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from policies.catalogue import SEVERITIES
+from policies.evaluate import Outcome
+
+_TOLD = ("fail", "undetermined")
+
+
+def lines(outcomes: Sequence[Outcome], resources: int) -> Iterator[str]:
+    """One paragraph for each violation, one line for each rule that could not judge, and the sum."""
+    found = sorted((one for one in outcomes if one.result in _TOLD), key=_order)
+    for one in found:
+        if one.result == "fail":
+            yield f"{one.rule.severity.upper():8} {one.rule.id} {_place(one)}"
+            yield f"         {one.rule.title}"
+            yield f"         found: {one.message}{f' ({one.path})' if one.path else ''}"
+            yield f"         fix:   {one.fix}"
+            yield ""
+    unknown = [one for one in found if one.result == "undetermined"]
+    if unknown:
+        yield "Could not be judged:"
+        yield from (f"  {one.rule.id} {_place(one)}: {one.message}" for one in unknown)
+        yield ""
+    yield _sum(outcomes, resources)
+
+
+def _order(outcome: Outcome) -> tuple[int, str, str]:
+    urn = outcome.resource.urn if outcome.resource else ""
+    return -SEVERITIES.index(outcome.rule.severity), outcome.rule.id, urn
+
+
+def _place(outcome: Outcome) -> str:
+    if outcome.resource is None:
+        return "the stack"
+    return f"{outcome.resource.name} ({outcome.resource.kind})"
+
+
+def _sum(outcomes: Sequence[Outcome], resources: int) -> str:
+    results = Counter(one.result for one in outcomes)
+    by_severity = Counter(one.rule.severity for one in outcomes if one.result == "fail")
+    severe = ", ".join(f"{by_severity[one]} {one}" for one in reversed(SEVERITIES) if by_severity[one])
+    rules = len({one.rule.id for one in outcomes})
+    violations = f"{results['fail']} violations{f' ({severe})' if severe else ''}"
+    return (
+        f"{rules} rules on {resources} resources: {violations}, "
+        f"{results['undetermined']} undetermined, {results['pass']} passed, "
+        f"{results['not-applicable']} not applicable"
+    )

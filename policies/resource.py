@@ -1,0 +1,138 @@
+"""One resource as rules see it, whichever source it comes from, and values that nobody knows."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, NoReturn
+
+Origin = Literal["state", "planned", "live"]
+
+
+class UndeterminedError(Exception):
+    """A rule needs a value that is not known; its outcome is undetermined, never a pass."""
+
+
+class Unknown:
+    """A value that is a secret, or that only the deployment will tell.
+
+    Whoever looks at it gets UndeterminedError: comparing, testing, counting, reading from it and asking for
+    its class all raise. So no rule can take it for a value. Only `is_unknown` and `repr` are safe. What
+    cannot be made to raise is `is` (see PartlyKnown) and a pattern of `match`, which rules do without.
+    """
+
+    __slots__ = ("_path", "_why")
+
+    def __init__(self, path: str, why: str) -> None:
+        self._path, self._why = path, why
+
+    def __repr__(self) -> str:
+        return f"<unknown: {_told(self)}>"
+
+    def _refuse(self, *_: object) -> NoReturn:
+        raise UndeterminedError(_told(self))
+
+    # `isinstance` asks for the class of what is not an instance by its type.
+    __class__ = property(_refuse)  # type: ignore[assignment]
+    __bool__ = __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = __hash__ = _refuse  # type: ignore[assignment]
+    __str__ = __format__ = __int__ = __float__ = __index__ = _refuse  # type: ignore[assignment]
+    __len__ = __iter__ = __contains__ = __getitem__ = __call__ = _refuse
+    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = _refuse
+    __mod__ = __or__ = __ror__ = __and__ = __rand__ = _refuse
+    __getattr__ = _refuse
+
+
+def _told(unknown: Unknown) -> str:
+    read = object.__getattribute__
+    return f"{read(unknown, '_path')} {read(unknown, '_why')}"
+
+
+def is_unknown(value: object) -> bool:
+    """Whether a value is not known; the one question that may be asked of it."""
+    return type(value) is Unknown
+
+
+class PartlyKnown(dict[str, Any]):
+    """Properties of which some are unknown: reading one of those raises UndeterminedError.
+
+    `is` cannot be made to raise (`props.get("encrypted") is True`), so an unknown value is not handed out.
+    """
+
+    def __getitem__(self, key: str) -> Any:
+        return _given(super().__getitem__(key))
+
+    def get(self, key: str, default: Any = None) -> Any:
+        """The value; raises UndeterminedError where it is unknown."""
+        return _given(super().get(key, default))
+
+    def __contains__(self, key: object) -> bool:
+        """Whether it is set; raises UndeterminedError where it is unknown, which may turn out as not set."""
+        found = super().__contains__(key)
+        if found:
+            _given(super().__getitem__(str(key)))
+        return found
+
+    def values(self) -> Any:
+        """Every value; raises UndeterminedError at an unknown one."""
+        return [self[key] for key in self]
+
+    def items(self) -> Any:
+        """Every pair; raises UndeterminedError at an unknown value."""
+        return [(key, self[key]) for key in self]
+
+    def raw(self) -> Mapping[str, Any]:
+        """The same with the unknown values, for who does not judge."""
+        return dict(zip(self, super().values(), strict=True))
+
+
+def _given(value: Any) -> Any:
+    if is_unknown(value):
+        raise UndeterminedError(_told(value))
+    return value
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Resource:
+    """One resource. Properties are plain JSON values in the cloud's camelCase, or unknown.
+
+    Properties that a source does not have are absent, as those that nobody has set; what the cloud computes
+    and nobody sets, such as an ARN, is read with `computed`.
+    """
+
+    kind: str
+    """The Pulumi type, such as aws:eks/nodeGroup:NodeGroup."""
+    urn: str
+    """Names it in findings; a URN, or what the source has instead."""
+    name: str
+    """Its name in the program, or in the cloud."""
+    id: Any = ""
+    """What the cloud calls it; unknown before it exists."""
+    region: Any = ""
+    """Of its provider, unless it names one itself; empty where the kind has none, or no source says."""
+    account: Any = ""
+    """Number of the account, or the project; empty where no source says."""
+    props: Mapping[str, Any] = field(default_factory=dict)
+    tags: Mapping[str, Any] = field(default_factory=dict)
+    """Tags of AWS with those of the provider, labels of Google Cloud and Kubernetes."""
+    parent: str = ""
+    dependencies: Sequence[str] = ()
+    references: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """By property: the URNs of those from which its value comes, as far as the source knows."""
+    protect: bool = False
+    origin: Origin = "state"
+    """Where it comes from; of no concern to rules."""
+
+    def computed(self, name: str) -> Any:
+        """A property that only the cloud sets. Raises UndeterminedError where it is not known yet."""
+        value = self.props.get(name)
+        if value is None and self.origin == "planned":
+            raise UndeterminedError(f"{name} is not known before the deployment")
+        return value
+
+    def items(self, path: str) -> Iterator[tuple[str, Any]]:
+        """(path, item) of a list of objects, of a single object, or of nothing; `a.b` reads below `a`."""
+        value: Any = self.props
+        for part in path.split("."):
+            value = value.get(part) if isinstance(value, dict) else None
+        if isinstance(value, dict):
+            yield path, value
+        elif isinstance(value, list):
+            yield from ((f"{path}[{index}]", item) for index, item in enumerate(value))

@@ -1,0 +1,1 @@
+"""COST: what a stack may spend, and who hears of it."""

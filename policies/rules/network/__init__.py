@@ -1,0 +1,1 @@
+"""NET: networks, and the fabric between accelerators."""

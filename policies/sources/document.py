@@ -1,0 +1,83 @@
+"""Reads a file that another tool wrote as a whole, or says what is wrong with it."""
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from infra.errors import Problem, UserError
+
+MOST_BYTES = 128 * 1024 * 1024
+"""Of one file. A resource takes about 8 KiB in an export, so this is some 15,000 of them."""
+_MOST_PROBLEMS = 20
+
+
+class Complaints:
+    """Everything that is wrong with a file."""
+
+    def __init__(self, file: str) -> None:
+        self._file = file
+        self._found: list[Problem] = []
+
+    def add(self, path: str, value: object, rule: str, fix: str) -> None:
+        """Note one problem; a long value is cut."""
+        shown = value if value is None or len(repr(value)) <= 60 else f"{repr(value)[:60]}..."
+        if len(self._found) < _MOST_PROBLEMS:
+            self._found.append(Problem(f"{self._file}: {path}" if path else self._file, shown, rule, fix))
+
+    def wants(self, holder: Mapping[str, Any], key: str, form: type, path: str, fix: str) -> Any:
+        """The value of a key, or an empty one of the form where it is absent; another form is a complaint."""
+        value = holder.get(key)
+        if value is None:
+            return form()
+        if not isinstance(value, form) or (form is not bool and isinstance(value, bool)):
+            self.add(f"{path}.{key}" if path else key, value, f"must be {_NAMES[form]}", fix)
+            return form()
+        return value
+
+    def end(self) -> None:
+        """Raise UserError if there is any."""
+        if self._found:
+            raise UserError(self._found)
+
+
+_NAMES = {dict: "an object", list: "a list", str: "a text", bool: "true or false", int: "a number"}
+
+
+def refuse(file: str, rule: str, fix: str) -> UserError:
+    """The error about a file as a whole."""
+    return UserError([Problem(file, None, rule, fix)])
+
+
+def content(path: Path, fix: str) -> bytes:
+    """The bytes of a file or pipe. Raises UserError where it cannot be read, is empty or too large."""
+    try:
+        with path.open("rb") as stream:
+            data = stream.read(MOST_BYTES + 1)
+    except OSError as error:
+        raise refuse(str(path), f"cannot be read: {error.strerror}", fix) from None
+    if len(data) > MOST_BYTES:
+        most = f"is larger than {MOST_BYTES >> 20} MiB"
+        raise refuse(str(path), most, "Audit the stack in parts, or leave out what is no state.")
+    if not data.strip():
+        raise refuse(str(path), "is empty", fix)
+    return data
+
+
+def parsed(data: bytes, file: str, fix: str) -> Any:
+    """The JSON value of a file. Raises UserError."""
+    try:
+        return json.loads(data)
+    except RecursionError:
+        raise refuse(file, "is nested too deeply for a state", fix) from None
+    except UnicodeDecodeError as error:
+        raise refuse(file, f"is not text: {error.reason} at byte {error.start}", fix) from None
+    except ValueError as error:
+        raise refuse(file, f"is not valid JSON, or was cut off: {error}", fix) from None
+
+
+def lines(data: bytes, file: str, fix: str) -> Iterator[tuple[int, Any]]:
+    """(line number, JSON value) of a file with one value a line. Raises UserError."""
+    for number, line in enumerate(data.splitlines(), start=1):
+        if line.strip():
+            yield number, parsed(line, f"{file}:{number}", fix)

@@ -1,0 +1,33 @@
+"""What a list of outcomes means for whoever has to go on or stop: the exit codes of `trainstack audit`."""
+
+from collections.abc import Iterable
+from enum import IntEnum
+
+from policies.catalogue import SEVERITIES, Severity
+from policies.evaluate import Outcome
+
+
+class ExitCode(IntEnum):
+    """Frozen: pipelines rely on them."""
+
+    CLEAN = 0
+    INTERNAL_ERROR = 1
+    USAGE = 2
+    VIOLATIONS = 3
+    """At least one, of the severity that fails or above."""
+    UNDETERMINED = 4
+    """No violation, but something of that severity could not be judged."""
+    EXPIRED_WAIVERS = 5
+
+
+def counted(outcome: Outcome, fail_on: Severity) -> bool:
+    """Whether an outcome is of the severity that fails, or above."""
+    return SEVERITIES.index(outcome.rule.severity) >= SEVERITIES.index(fail_on)
+
+
+def verdict(outcomes: Iterable[Outcome], fail_on: Severity) -> ExitCode:
+    """The exit code for these outcomes."""
+    results = {outcome.result for outcome in outcomes if counted(outcome, fail_on)}
+    if "fail" in results:
+        return ExitCode.VIOLATIONS
+    return ExitCode.UNDETERMINED if "undetermined" in results else ExitCode.CLEAN

@@ -1,0 +1,81 @@
+"""Records the examples of the rules: `python -m tests.policies.recording.record [RULE...]`.
+
+Each is made by the real engine in an emulated cloud of its own. Without arguments: those that have changed.
+"""
+
+import json
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from infra.discovery import gathered
+from infra.engine.install import require
+from infra.engine.stack import EngineStack
+from rehearsal.client import Rehearsal
+from rehearsal.projects.project import read
+from rehearsal.projects.workspace import of_project
+from tests.policies.recording.example import Example, Resources, plain, recorded
+
+PROGRAM = Path(__file__).with_name("program")
+CACHE = Path(__file__).resolve().parents[3] / ".trainstack" / "cache"
+EXAMPLES: Mapping[str, Example] = gathered("tests.policies.examples", "EXAMPLES")
+# What a reader of a record needs; the rest is about times and versions.
+_KEPT = (
+    *("urn", "custom", "id", "type", "inputs", "outputs", "parent", "dependencies"),
+    *("propertyDependencies", "provider", "protect"),
+)
+
+
+def made(home: Path, verdict: str, resources: Resources) -> dict[str, Any]:
+    """The export of a stack of these resources, made in a new home; of the fields that matter here."""
+    home.mkdir(parents=True)
+    (home / "cache").symlink_to(CACHE)
+    rehearsal, file = Rehearsal(home / "rehearsal"), home / "example.json"
+    file.write_text(json.dumps(plain(resources)))
+    try:
+        workspace = of_project(read(PROGRAM), verdict, rehearsal, require().path)
+        engine = EngineStack(verdict, {**workspace.variables, "EXAMPLE": str(file)}, workspace.folder)
+        outcome = engine.up()
+        rows = engine.resources()
+    finally:
+        rehearsal.stop()
+    if not outcome.succeeded:
+        raise RuntimeError(f"the example cannot be made: {' '.join(outcome.errors)}")
+    kept = [{key: row[key] for key in _KEPT if row.get(key)} for row in rows]
+    return {"version": 3, "deployment": {"resources": kept}}
+
+
+def record(rule: str, folder: Path) -> dict[str, Any]:
+    """The record of a rule's example, made below a folder."""
+    example = EXAMPLES[rule]
+    return {
+        "digest": example.digest,
+        "pass": made(folder / f"{rule}-pass", "pass", example.passing),
+        "fail": made(folder / f"{rule}-fail", "fail", example.failing),
+    }
+
+
+def changed() -> list[str]:
+    """The rules whose record is not of their example as it is."""
+    return [rule for rule, example in EXAMPLES.items() if digest_of(rule) != example.digest]
+
+
+def digest_of(rule: str) -> str | None:
+    """Of which example a record is; None where there is none."""
+    file = recorded(rule)
+    return str(json.loads(file.read_text())["digest"]) if file.exists() else None
+
+
+def main(rules: Sequence[str]) -> None:
+    """Record the examples of these rules, or of those that have changed."""
+    CACHE.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory() as folder:
+        for rule in rules or changed():
+            recorded(rule).write_text(json.dumps(record(rule, Path(folder)), indent=1) + "\n")
+            print(rule)  # noqa: T201 - a script
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

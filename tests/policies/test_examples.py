@@ -1,0 +1,129 @@
+"""Every rule on recorded resources that pass it, that fail it where they say, and both with holes."""
+
+import copy
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from policies.evaluate import Outcome, evaluate
+from policies.rules import CATALOGUE
+from policies.sources import state
+from policies.stack import Stack
+from tests.policies.recording.example import recorded, rule_of
+from tests.policies.recording.record import EXAMPLES, digest_of, made
+
+LATER = "04da6b54-80e4-46f7-96ec-b56ff0331ba9"
+GONE = object()
+KEYS = sorted(EXAMPLES)
+
+
+@pytest.fixture
+def judged(tmp_path: Path) -> Any:
+    def judge(key: str, export: Any) -> list[Outcome]:
+        file = tmp_path / "export.json"
+        file.write_text(json.dumps(export))
+        return evaluate(Stack(state.read(file)), [CATALOGUE.rules[rule_of(key)]])
+
+    return judge
+
+
+def export_of(key: str, verdict: str) -> Any:
+    return json.loads(recorded(key).read_text())[verdict]
+
+
+def test_every_rule_has_examples_and_every_example_a_rule() -> None:
+    assert {rule_of(key) for key in EXAMPLES} == CATALOGUE.rules.keys()
+
+
+@pytest.mark.parametrize("key", KEYS)
+def test_the_records_are_of_the_examples_as_they_are(key: str) -> None:
+    assert digest_of(key) == EXAMPLES[key].digest, "python -m tests.policies.recording.record"
+
+
+@pytest.mark.parametrize("key", KEYS)
+def test_an_example_passes_or_fails_where_it_says(key: str, judged: Any) -> None:
+    passed = judged(key, export_of(key, "pass"))
+    assert {one.result for one in passed} <= {"pass", "not-applicable"}, passed
+    assert "pass" in {one.result for one in passed}, passed
+    example = EXAMPLES[key]
+    failed = [one for one in judged(key, export_of(key, "fail")) if one.result == "fail"]
+    assert {(one.resource.name if one.resource else "", one.path) for one in failed} == {
+        (example.at, example.path)
+    }
+    assert all(one.fix and one.message for one in failed)
+
+
+@pytest.mark.parametrize("key", KEYS)
+def test_what_is_not_known_never_turns_a_failure_into_a_pass(key: str, judged: Any) -> None:
+    """And no hole makes a rule itself fail: it judges, or says which value it lacks."""
+    for hidden in holes(export_of(key, "fail"), LATER):
+        outcomes = judged(key, hidden)
+        results = {one.result for one in outcomes}
+        faulty = [one.message for one in outcomes if one.message.startswith("the rule itself failed")]
+        assert not faulty
+        assert results & {"fail", "undetermined"}, outcomes
+
+
+@pytest.mark.parametrize("key", KEYS)
+def test_a_rule_judges_resources_that_lack_any_property(key: str, judged: Any) -> None:
+    for verdict in ("pass", "fail"):
+        for lacking in holes(export_of(key, verdict), GONE):
+            faulty = [
+                one.message
+                for one in judged(key, lacking)
+                if one.message.startswith("the rule itself failed")
+            ]
+            assert not faulty
+
+
+def holes(export: Any, instead: Any) -> Iterator[Any]:
+    """The export with one value at a time replaced in inputs and outputs alike, or left out."""
+    rows = export["deployment"]["resources"]
+    for number, row in enumerate(rows):
+        if row["type"].startswith("pulumi:"):
+            continue
+        paths = {
+            path
+            for part in ("inputs", "outputs")
+            for path in leaves(row.get(part) or {})
+            if path[0] != "tagsAll"
+        }
+        for path in sorted(paths, key=str):
+            changed = copy.deepcopy(export)
+            for part in ("inputs", "outputs"):
+                put(changed["deployment"]["resources"][number].get(part) or {}, path, instead)
+            yield changed
+
+
+def leaves(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    if path:
+        yield path
+    pairs = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, below in pairs:
+        yield from leaves(below, (*path, key))
+
+
+def put(value: Any, path: tuple[Any, ...], instead: Any) -> None:
+    *above, last = path
+    for key in above:
+        if (isinstance(value, dict) and key not in value) or (isinstance(value, list) and key >= len(value)):
+            return
+        value = value[key]
+    if (isinstance(value, dict) and last in value) or (isinstance(value, list) and last < len(value)):
+        if instead is GONE:
+            del value[last]
+        else:
+            value[last] = instead
+
+
+def test_an_example_is_recorded_by_the_real_engine(tmp_path: Path, judged: Any) -> None:
+    key = "MLS-COST-07"
+    again = made(tmp_path / "home", "fail", EXAMPLES[key].failing)
+    kept = export_of(key, "fail")
+    assert [row["urn"] for row in again["deployment"]["resources"]] == [
+        row["urn"] for row in kept["deployment"]["resources"]
+    ]
+    assert [one.message for one in judged(key, again)] == [one.message for one in judged(key, kept)]
