@@ -31,9 +31,9 @@ class Unknown:
         raise UndeterminedError(_told(self))
 
     # `isinstance` asks for the class of what is not an instance by its type.
-    __class__ = property(_refuse)  # type: ignore[assignment]
-    __bool__ = __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = __hash__ = _refuse  # type: ignore[assignment]
-    __str__ = __format__ = __int__ = __float__ = __index__ = _refuse  # type: ignore[assignment]
+    __class__ = property(_refuse)
+    __bool__ = __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = __hash__ = _refuse
+    __str__ = __format__ = __int__ = __float__ = __index__ = _refuse
     __len__ = __iter__ = __contains__ = __getitem__ = __call__ = _refuse
     __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = _refuse
     __mod__ = __or__ = __ror__ = __and__ = __rand__ = _refuse
