@@ -111,10 +111,11 @@ class Session:
         _finish(outcome)
 
     def destroy(self, *, confirmed: bool) -> None:
-        """Delete everything; in a rehearsal, no resource and no process is left afterwards."""
+        """Delete everything; in a rehearsal, no resource and no process of the stack is left afterwards."""
         self._confirm(confirmed, "Destroy everything in")
         outcome = self._changing("destroy", self.engine.destroy)
-        if self.rehearsal and outcome.succeeded:
+        # What other stacks have in the same home keeps its daemon.
+        if self.rehearsal and outcome.succeeded and not any(self.rehearsal.status()["resources"].values()):
             self.rehearsal.wait_until_idle()
         summary.of_changes("destroy", outcome)
         _finish(outcome)

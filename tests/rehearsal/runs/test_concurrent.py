@@ -12,6 +12,8 @@ from infra.engine.install import require
 from infra.errors import UserError
 from rehearsal.client import Rehearsal
 from rehearsal.recovery import alone
+from tests.rehearsal.runs import life
+from tests.rehearsal.runs.test_survival import Engine
 
 _PROGRAM = Path(__file__).with_name("killed_program.py")
 # The first run must still be at it when the second one comes.
@@ -94,6 +96,20 @@ def test_two_stacks_go_up_and_down_at_once(project: Project, rehearsal: Rehearsa
             counts = [rehearsal.count(f"urn:pulumi:{stack}::") for stack in stacks]
             assert counts[0] == counts[1] > 20
     assert sum(rehearsal.status()["resources"].values()) == 0
+
+
+def test_a_destroy_does_not_wait_for_what_other_stacks_have_in_the_home(rehearsal: Rehearsal) -> None:
+    rehearsal.environment()
+    other = Engine(rehearsal)
+    try:
+        other.create("kept").result(30)
+        done = life.do(rehearsal.home, "destroy", "--yes")
+        assert done.returncode == 0, done.stderr
+        assert rehearsal.count("::kept") == 1
+    finally:
+        other.kill()
+        other.channel.close()
+        other.lease.close()
 
 
 def test_no_engine_starts_while_a_killed_run_is_put_right(
