@@ -25,6 +25,7 @@ from infra.catalog.aws.model import (
     Quota,
     Region,
     ServicePrice,
+    SimulatedResource,
     ZoneWithoutEks,
 )
 from infra.catalog.aws.releases import AddonRelease, NodeImage, Releases
@@ -179,6 +180,12 @@ class AwsCatalog:
         """What a deployer must be allowed, by Pulumi type."""
         rows = read_rows(self._folder / "permissions.toml", "permission", Permission)
         return by_key(rows, lambda row: row.type, "permissions.toml")
+
+    @cached_property
+    def simulated_resources(self) -> Mapping[str, SimulatedResource]:
+        """What a deployer's actions are simulated with, by the form of its ARN."""
+        rows = read_rows(self._folder / "permissions.toml", "resource", SimulatedResource)
+        return by_key(rows, lambda row: row.arn, "permissions.toml")
 
     @cached_property
     def limits(self) -> Mapping[str, Limit]:

@@ -233,6 +233,17 @@ class Permission(Fact):
     actions: tuple[Name, ...] = Field(min_length=1)
 
 
+class SimulatedResource(Fact):
+    """The ARN of a resource of a Pulumi type, and the IAM actions that are simulated with it.
+
+    `{stack}`, `{region}` and `{account}` in the ARN stand for those of the stack.
+    """
+
+    type: Name
+    arn: Name
+    actions: tuple[Name, ...] = Field(min_length=1)
+
+
 class Duration(Fact):
     """How long creating one resource of a Pulumi type took, in seconds: one figure per published log.
 

@@ -1,6 +1,6 @@
 """What the deployer may do, as IAM itself evaluates its policies."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from infra.catalog.aws import facts
 from infra.preflight.answers import Answer, State
@@ -10,31 +10,51 @@ from infra.preflight.aws.identity import principal
 _CHECK = "permissions"
 _AT_ONCE = 50
 _DEPENDS = "allowed under conditions, of which a simulation knows nothing"
+_ANY = "*"
 
 
 def deploying(account: Account) -> Iterator[Answer]:
     """Every action of the catalog is allowed to the deployer, its organization's policies included.
 
-    Simulated for every resource ("*"): a deployer that may use an action on some resources only is told so.
+    Simulated with a resource as the stack makes them, or with all ("*"): a deployer that may use such an
+    action on some resources only is told so.
     """
     caller = account.client("sts").get_caller_identity()["Arn"]
     me = principal(caller)
     arn = next((one for one in account.on.admin_arns if principal(one) == me), caller)
-    wanted = actions(account)
     denied: dict[str, list[str]] = {}
-    for start in range(0, len(wanted), _AT_ONCE):
-        asked = {"PolicySourceArn": arn, "ActionNames": wanted[start : start + _AT_ONCE]}
-        for row in account.pages("iam", "simulate_principal_policy", "EvaluationResults", **asked):
-            if row["EvalDecision"] != "allowed":
-                denied.setdefault(_by(row), []).append(row["EvalActionName"])
-    for reason, names in denied.items():
-        state = State.UNKNOWN if reason == _DEPENDS else State.SHORT
+    for resource, names in simulated(account).items():
+        for start in range(0, len(names), _AT_ONCE):
+            asked = {
+                "PolicySourceArn": arn,
+                "ActionNames": names[start : start + _AT_ONCE],
+                "ResourceArns": [resource],
+            }
+            for row in account.pages("iam", "simulate_principal_policy", "EvaluationResults", **asked):
+                if row["EvalDecision"] != "allowed":
+                    on = "" if resource == _ANY else f" on {resource}"
+                    denied.setdefault(f"{_by(row)}{on}", []).append(row["EvalActionName"])
+    for reason, refused in denied.items():
+        state = State.UNKNOWN if reason.startswith(_DEPENDS) else State.SHORT
         fix = (
             "Allow them to the deployer; --skip permissions if it may use them on the stack's own resources."
         )
-        yield Answer(_CHECK, state, f"{reason}: {', '.join(names)}", fix)
+        yield Answer(_CHECK, state, f"{reason}: {', '.join(refused)}", fix)
     if not denied:
-        yield Answer(_CHECK, State.READY, f"{len(wanted)} actions are allowed to {me}")
+        yield Answer(_CHECK, State.READY, f"{len(actions(account))} actions are allowed to {me}")
+
+
+def simulated(account: Account) -> Mapping[str, list[str]]:
+    """The actions that the stack takes, by the ARN that each is simulated with; "*" for all resources."""
+    wanted = actions(account)
+    words = {"stack": account.spec.name, "region": account.spec.region, "account": account.on.account_id}
+    found: dict[str, list[str]] = {}
+    for row in facts.simulated_resources.values():
+        names = [action for action in row.actions if action in wanted]
+        if names:
+            found[row.arn.format(**words)] = names
+    limited = {action for names in found.values() for action in names}
+    return {_ANY: [action for action in wanted if action not in limited], **found}
 
 
 def actions(account: Account) -> list[str]:

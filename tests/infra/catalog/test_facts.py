@@ -36,6 +36,7 @@ def every_row() -> dict[str, Iterable[Fact]]:
         "eks.zones": AWS.eks.zones_without.values(),
         "quotas": AWS.quotas.values(),
         "permissions": AWS.permissions.values(),
+        "permissions.resources": AWS.simulated_resources.values(),
         "limits": AWS.limits.values(),
         "cpu_families": AWS.cpu_types.values(),
         "endpoints": AWS.endpoint_gaps.values(),

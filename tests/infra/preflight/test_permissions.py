@@ -1,7 +1,9 @@
 """What the deployer may do, as IAM evaluates it."""
 
+import fnmatch
 import importlib
 import re
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from infra.catalog.aws import facts
@@ -22,21 +24,43 @@ NAMES = {
 SERVICES = {"elasticfilesystem": "efs", "elasticloadbalancing": "elbv2"}
 
 
+Decide = Callable[[str, str], dict[str, Any]]
+
+
 def simulated(denied: dict[str, dict[str, Any]], **changes: Any) -> list[Any]:
     """The answers where these actions are denied, with what IAM says of each."""
+    return decided(lambda action, _: denied.get(action, {}), **changes)
+
+
+def limited(allowed: Mapping[str, str], **changes: Any) -> list[Any]:
+    """The answers to a deployer whose policy allows the actions of some services on such resources alone."""
+
+    def decide(action: str, resource: str) -> dict[str, Any]:
+        pattern = allowed.get(action.partition(":")[0], "*")
+        return {} if fnmatch.fnmatch(resource, pattern) else {"EvalDecision": "implicitDeny"}
+
+    return decided(decide, **changes)
+
+
+def decided(decide: Decide, **changes: Any) -> list[Any]:
+    """The answers where IAM says so of each action and resource, other than that it is allowed."""
     cloud = Cloud().answers("sts", "get_caller_identity", {"Account": ACCOUNT, "Arn": ME, "UserId": "x"})
     deployer = account(cloud, **changes)
-    wanted = permissions.actions(deployer)
-    for start in range(0, len(wanted), 50):
-        names = wanted[start : start + 50]
-        rows = [{"EvalActionName": name, "EvalDecision": "allowed", **denied.get(name, {})} for name in names]
-        cloud.answers(
-            "iam",
-            "simulate_principal_policy",
-            {"EvaluationResults": rows},
-            PolicySourceArn=f"arn:aws:iam::{ACCOUNT}:role/platform",
-            ActionNames=names,
-        )
+    for resource, wanted in permissions.simulated(deployer).items():
+        for start in range(0, len(wanted), 50):
+            names = wanted[start : start + 50]
+            rows = [
+                {"EvalActionName": name, "EvalDecision": "allowed", **decide(name, resource)}
+                for name in names
+            ]
+            cloud.answers(
+                "iam",
+                "simulate_principal_policy",
+                {"EvaluationResults": rows},
+                PolicySourceArn=f"arn:aws:iam::{ACCOUNT}:role/platform",
+                ActionNames=names,
+                ResourceArns=[resource],
+            )
     found = asked(permissions.deploying, deployer)
     assert cloud.is_exhausted()
     return found
@@ -62,9 +86,37 @@ def test_what_is_denied_is_told_with_the_reason() -> None:
     assert set(said.values()) == {State.SHORT}
     assert set(said) == {
         "no policy allows: eks:CreateCluster",
-        "a policy denies: fsx:CreateFileSystem",
+        f"a policy denies on arn:aws:fsx:us-east-1:{ACCOUNT}:file-system/fs-{'0' * 17}: fsx:CreateFileSystem",
         "a policy of the organization does not allow: kms:CreateKey",
     }
+
+
+def test_a_policy_that_is_limited_to_names_of_the_stack_is_enough() -> None:
+    (answer,) = limited(
+        {
+            "s3": "arn:aws:s3:::dev-aws-*",
+            "rds": f"arn:aws:rds:us-east-1:{ACCOUNT}:*:dev-aws-tracking-*",
+            "secretsmanager": f"arn:aws:secretsmanager:us-east-1:{ACCOUNT}:secret:dev-aws-*",
+            "logs": f"arn:aws:logs:*:{ACCOUNT}:log-group:/aws/eks/dev-aws/cluster*",
+            "fsx": f"arn:aws:fsx:us-east-1:{ACCOUNT}:*",
+        }
+    )
+    assert answer.state is State.READY
+
+
+def test_a_policy_that_is_limited_to_other_names_is_told_with_the_resource() -> None:
+    (answer,) = limited({"s3": "arn:aws:s3:::prod-*"})
+    assert answer.state is State.SHORT
+    assert answer.said.startswith(
+        "no policy allows on arn:aws:s3:::dev-aws-storage-checkpoints-0000000: s3:CreateBucket, "
+    )
+
+
+def test_only_actions_that_are_taken_are_simulated_with_a_resource() -> None:
+    taken = {action for row in facts.permissions.values() for action in row.actions}
+    rows = facts.simulated_resources
+    assert {action for row in rows.values() for action in row.actions} <= taken
+    assert {row.type for row in rows.values()} <= set(facts.permissions)
 
 
 def test_a_permission_under_a_condition_is_unknown() -> None:

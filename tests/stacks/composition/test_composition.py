@@ -7,11 +7,13 @@ import datetime
 import functools
 import importlib
 import json
+import re
 
 import pytest
 
 from infra import cost
 from infra.catalog.aws import facts
+from infra.catalog.aws.model import SimulatedResource
 from infra.catalog.durations import durations
 from infra.preflight.needs import needs
 from tests.components.graph import Graph
@@ -154,6 +156,18 @@ def test_the_preflight_knows_what_each_variant_takes_of_an_account(name: str) ->
     assert {key: types.count(token) for key, token in counted.items()} == {
         key: wanted[key] for key in counted
     }
+
+
+@pytest.mark.parametrize("row", facts.simulated_resources.values(), ids=lambda row: row.arn)
+def test_permissions_are_simulated_with_names_that_the_stack_gives(row: SimulatedResource) -> None:
+    """In a path or after a colon; automatic names end in what Pulumi draws, a secret's in what AWS adds."""
+    given = set[str]()
+    for asked in variant(("medium", "aws"), "load-balancer").cloud.asked:
+        texts = (value for value in asked.properties.values() if isinstance(value, str))
+        given |= {f"{asked.name}-0000000", *(word for text in texts for word in re.split("[:/]", text))}
+    arn = row.arn.format(stack="dev", region="us-east-1", account="123456789012")
+    words = [word.removesuffix("-AbCdEf") for word in re.split("[:/]", arn) if word.startswith("dev")]
+    assert set(words) <= given, arn
 
 
 def test_no_file_is_left_of_a_variant_that_is_gone() -> None:
