@@ -4,11 +4,12 @@ import ipaddress
 from collections.abc import Iterator, Mapping
 
 from rehearsal.aws.rules.book import BOOK, World
-from rehearsal.aws.rules.reading import items, many, named, number, subnets, template_of, text
+from rehearsal.aws.rules.reading import document, items, many, named, number, subnets, template_of, text
 from rehearsal.core.model import Properties, Record
 from rehearsal.core.properties import at
 from rehearsal.core.rules.model import Violation
 
+_RESERVATION = "ec2/subnetCidrReservation:SubnetCidrReservation"
 _CLUSTER, _GROUP = "aws:eks/cluster:Cluster", "aws:eks/nodeGroup:NodeGroup"
 _INTERFACE = "ec2/networkInterface:NetworkInterface"
 _ISSUES = "botocore 1.44.5 eks/2017-11-01 Issue (InsufficientFreeAddresses)"
@@ -24,6 +25,11 @@ _TAKES: Mapping[str, str] = {
 }
 # Amazon VPC User Guide, subnet-sizing: the first four addresses of a subnet and the last one.
 _RESERVED = 5
+# The addresses of a block that the CNI gives to a node's pods; the first and the last block of a subnet hold
+# reserved addresses.
+_PREFIX, _UNUSABLE = 16, 2
+# A tag of further subnets for pods, and the setting that takes those of all pods elsewhere: README.md there.
+_FOR_PODS, _ELSEWHERE = "kubernetes.io/role/cni", "AWS_VPC_K8S_CNI_CUSTOM_NETWORK_CFG"
 # One of these stands for the interfaces of all nodes of a group (`services.nodes`).
 _OF_NODES = "aws-K8S"
 # The User Guide (network-reqs) asks for six; the service refuses below five, as it says itself.
@@ -70,7 +76,7 @@ def nodes_have_addresses(inputs: Properties, site: World) -> Iterator[Violation]
 
 @BOOK.rule_around("AWS-EKS-049", _GROUP, source=_ISSUES, advice=True)
 def growth_has_addresses(inputs: Properties, site: World) -> Iterator[Violation]:
-    """They have addresses for a group at its largest, too; pods and what keeps them warm come on top."""
+    """They have addresses for a group at its largest, too."""
     now, _, _ = _demand(inputs, site, "desiredSize")
     nodes, each, free = _demand(inputs, site, "maxSize")
     if nodes * each > free >= now * each:
@@ -82,10 +88,64 @@ def growth_has_addresses(inputs: Properties, site: World) -> Iterator[Violation]
         )
 
 
+@BOOK.rule_around(
+    "AWS-EKS-050",
+    _GROUP,
+    source="aws/amazon-vpc-cni-k8s@b52188387f2e docs/prefix-and-ip-target.md (a node without pods has as "
+    "many prefixes as WARM_PREFIX_TARGET says, one where targets of addresses override it), "
+    "pkg/ipamd/ipamd.go (InsufficientCidrBlocks)",
+    advice=True,
+)
+def pods_have_addresses(inputs: Properties, site: World) -> Iterator[Violation]:
+    """With prefix delegation, subnets hold the blocks that every node takes before its first pod.
+
+    Without it, what a node takes depends on its type's limits, which this catalog does not know.
+    """
+    each = _prefixes(inputs, site)
+    nodes = int(number(at(inputs, "scalingConfig.maxSize")) or 0)
+    rooms = [_prefix_room(site, subnet) for subnet in subnets(site, inputs.get("subnetIds"))]
+    if site.preview or not each or not rooms or None in rooms:
+        return
+    room = sum(one for one in rooms if one is not None)
+    if nodes * each > room:
+        yield Violation(
+            "scalingConfig.maxSize",
+            f"the group may grow to {nodes} nodes, of which each takes {each} /28 for its pods, but its "
+            f"subnets have room for {room}: pods of the last nodes get no address (InsufficientCidrBlocks)",
+            "Choose larger subnets, or a smaller maxSize.",
+        )
+
+
+def _prefixes(inputs: Properties, site: World) -> int:
+    """How many /28 a node takes of its own subnet at its start; 0 without prefix delegation or if unknown."""
+    if any(_FOR_PODS in (one.outputs.get("tags") or {}) for one in site.others("ec2/subnet:Subnet")):
+        return 0
+    for addon in site.others("eks/addon:Addon"):
+        settings = document(addon.inputs.get("configurationValues"))
+        env = settings.get("env") if isinstance(settings, Mapping) else None
+        here = addon.inputs.get("clusterName") == inputs.get("clusterName")
+        if not here or addon.inputs.get("addonName") != "vpc-cni" or not isinstance(env, Mapping):
+            continue
+        if str(env.get("ENABLE_PREFIX_DELEGATION")) != "true" or str(env.get(_ELSEWHERE)) == "true":
+            return 0
+        overridden = {"WARM_IP_TARGET", "MINIMUM_IP_TARGET"} & env.keys()
+        wanted = "" if overridden else str(env.get("WARM_PREFIX_TARGET"))
+        return max(1, int(wanted)) if wanted.isdigit() else 1
+    return 0
+
+
+def _prefix_room(site: World, subnet: Record) -> int | None:
+    """How many /28 a subnet has at most; None where its block is not known."""
+    block, free = _block(subnet), _free(site, subnet)
+    if block is None or free is None:
+        return None
+    return max(0, min(block.num_addresses // _PREFIX - _UNUSABLE, free // _PREFIX))
+
+
 def _demand(inputs: Properties, site: World, size: str) -> tuple[int, int, int]:
     """The nodes of a group at a size, the addresses of each without its pods, and those that are left."""
     found = subnets(site, inputs.get("subnetIds"))
-    left = [_free(site, subnet) for subnet in found]
+    left = [_free_for_interfaces(site, subnet) for subnet in found]
     if site.preview or not found or None in left:
         return 0, 1, 0
     template = template_of(site, inputs)
@@ -95,13 +155,35 @@ def _demand(inputs: Properties, site: World, size: str) -> tuple[int, int, int]:
     return nodes, max(1, len(addressed)), sum(max(0, one) for one in left if one is not None)
 
 
+def _block(subnet: Record) -> ipaddress.IPv4Network | None:
+    block = text(subnet.outputs.get("cidrBlock"))
+    return None if block is None else ipaddress.IPv4Network(block, strict=False)
+
+
 def _free(site: World, subnet: Record) -> int | None:
     """How many addresses of a subnet are left at most; None where its block is not known."""
-    block = text(subnet.outputs.get("cidrBlock"))
+    block = _block(subnet)
     if block is None:
         return None
-    size = ipaddress.IPv4Network(block, strict=False).num_addresses
-    return size - _RESERVED - sum(_taken(site, subnet)) - sum(_nodes(site, subnet))
+    return block.num_addresses - _RESERVED - sum(_taken(site, subnet)) - sum(_nodes(site, subnet))
+
+
+def _free_for_interfaces(site: World, subnet: Record) -> int | None:
+    """Those of them that an interface may be given by itself: none out of a reservation.
+
+    Source: Amazon VPC User Guide, subnet-cidr-reservation ("so that Amazon can't assign them to your network
+    interfaces"; those for prefixes are given as prefixes), read 2026-11-23.
+    """
+    block, free = _block(subnet), _free(site, subnet)
+    if block is None or free is None:
+        return None
+    first, last = int(block[0]) + _RESERVED - 1, int(block[-1]) - 1
+    for one in site.others(_RESERVATION):
+        kept = text(one.outputs.get("cidrBlock"))
+        if one.outputs.get("subnetId") == subnet.id and kept is not None and ":" not in kept:
+            reserved = ipaddress.IPv4Network(kept, strict=False)
+            free -= max(0, min(int(reserved[-1]), last) - max(int(reserved[0]), first) + 1)
+    return free
 
 
 def _taken(site: World, subnet: Record) -> Iterator[int]:

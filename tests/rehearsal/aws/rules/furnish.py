@@ -1,5 +1,6 @@
 """What stands in the world of the examples."""
 
+import json
 from typing import Any
 
 from tests.rehearsal.aws.rules.world import ACCOUNT, World, policy, trust
@@ -35,11 +36,19 @@ def _networks(world: World) -> None:
         ("given", "vpc", "10.0.5.0/24", "a"),
         ("narrow", "vpc", "10.0.6.0/28", "a"),
         ("crowded", "vpc", "10.0.6.16/28", "a"),
+        ("halved", "vpc", "10.0.6.32/28", "a"),
     ):
         world.add(
             "ec2/subnet:Subnet", name, vpcId=f"${vpc}", cidrBlock=block, availabilityZone=f"us-east-1{zone}",
             mapPublicIpOnLaunch=name == "given",
         )  # fmt: skip
+    world.add(
+        "ec2/subnetCidrReservation:SubnetCidrReservation",
+        "half",
+        subnetId="$halved",
+        cidrBlock="10.0.6.40/29",
+        reservationType="prefix",
+    )
     for index in range(7):
         world.add("ec2/networkInterface:NetworkInterface", f"interface{index}", subnetId="$crowded")
     for name, vpc in (("igw", "vpc"), ("other_igw", "other")):
@@ -107,7 +116,8 @@ def _keys(world: World) -> None:
 
 
 def _clusters(world: World) -> None:
-    for name, mode in (("cluster", "API"), ("old_cluster", "CONFIG_MAP"), ("bare_cluster", "API")):
+    modes = {"cluster": "API", "old_cluster": "CONFIG_MAP", "bare_cluster": "API", "delegating": "API"}
+    for name, mode in modes.items():
         world.add(
             "eks/cluster:Cluster",
             name,
@@ -118,6 +128,14 @@ def _clusters(world: World) -> None:
             accessConfig={"authenticationMode": mode},
             bootstrapSelfManagedAddons=name != "bare_cluster",
         )
+    env = {"ENABLE_PREFIX_DELEGATION": "true", "WARM_PREFIX_TARGET": "2"}
+    world.add(
+        "eks/addon:Addon",
+        "delegating_cni",
+        clusterName="$delegating",
+        addonName="vpc-cni",
+        configurationValues=json.dumps({"env": env}),
+    )
     for name, principal, kind in (("entry", "admin", "STANDARD"), ("node_entry", "node_role", "EC2_LINUX")):
         entry = {"clusterName": "$cluster", "principalArn": f"${principal}.arn", "type": kind}
         world.add("eks/accessEntry:AccessEntry", name, **entry)
