@@ -2,13 +2,16 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from policies.catalogue import NotApplicableError, Rule, Violation
 from policies.resource import Resource, UndeterminedError
 from policies.stack import Stack
 
-Result = Literal["pass", "fail", "not-applicable", "undetermined"]
+if TYPE_CHECKING:
+    from policies.waivers.waiver import Waiver
+
+Result = Literal["pass", "fail", "waived", "not-applicable", "undetermined"]
 
 
 @dataclass(frozen=True)
@@ -21,6 +24,8 @@ class Outcome:
     message: str = ""
     path: str = ""
     fix: str = ""
+    waiver: "Waiver | None" = None
+    """By which it is waived; of a violation, the one that has expired."""
 
 
 def evaluate(stack: Stack, rules: Iterable[Rule]) -> list[Outcome]:

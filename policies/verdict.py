@@ -18,6 +18,7 @@ class ExitCode(IntEnum):
     UNDETERMINED = 4
     """No violation, but something of that severity could not be judged."""
     EXPIRED_WAIVERS = 5
+    """Violations, all of which somebody answered for until a day that is over."""
 
 
 def counted(outcome: Outcome, fail_on: Severity) -> bool:
@@ -27,7 +28,10 @@ def counted(outcome: Outcome, fail_on: Severity) -> bool:
 
 def verdict(outcomes: Iterable[Outcome], fail_on: Severity) -> ExitCode:
     """The exit code for these outcomes."""
-    results = {outcome.result for outcome in outcomes if counted(outcome, fail_on)}
-    if "fail" in results:
-        return ExitCode.VIOLATIONS
-    return ExitCode.UNDETERMINED if "undetermined" in results else ExitCode.CLEAN
+    told = [outcome for outcome in outcomes if counted(outcome, fail_on)]
+    failed = [outcome for outcome in told if outcome.result == "fail"]
+    if failed:
+        expired = all(outcome.waiver for outcome in failed)
+        return ExitCode.EXPIRED_WAIVERS if expired else ExitCode.VIOLATIONS
+    undetermined = any(outcome.result == "undetermined" for outcome in told)
+    return ExitCode.UNDETERMINED if undetermined else ExitCode.CLEAN

@@ -1,5 +1,6 @@
 """`trainstack audit`: its exit codes, which are frozen, and what it writes."""
 
+import datetime
 import json
 import subprocess
 import sys
@@ -56,7 +57,7 @@ def test_exit_codes_are_frozen() -> None:
 def test_a_clean_stack(tmp_path: Path) -> None:
     code, said = audit(state(tmp_path, 30))
     assert code == ExitCode.CLEAN
-    assert "0 violations, 0 undetermined, 1 passed" in said
+    assert "0 violations, 0 waived, 0 undetermined, 1 passed" in said
 
 
 def test_a_violation_is_told_with_its_place_and_its_fix(tmp_path: Path) -> None:
@@ -66,7 +67,7 @@ def test_a_violation_is_told_with_its_place_and_its_fix(tmp_path: Path) -> None:
     assert "found: lines are never deleted (retentionInDays)" in said
     assert "fix:   Set it to 365 days or fewer." in said
     assert f"MLS-COST-07 l2 ({LOGS}): retentionInDays is a secret" in said
-    assert "1 violations (1 medium), 1 undetermined, 1 passed" in said
+    assert "1 violations (1 medium), 0 waived, 1 undetermined, 1 passed" in said
 
 
 def test_what_is_less_severe_does_not_count(tmp_path: Path) -> None:
@@ -133,3 +134,33 @@ def test_an_audit_of_a_state_imports_no_sdk(tmp_path: Path) -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_a_waived_violation_is_told_and_does_not_count(tmp_path: Path) -> None:
+    today = datetime.datetime.now(datetime.UTC).date()
+    waivers = tmp_path / "waivers.yaml"
+
+    def waived(until: datetime.date) -> tuple[int, str]:
+        row = {
+            "rule": "MLS-COST-07", "resource": {"urn": f"{URN}l0"}, "owner": "anna", "approvers": ["ben"],
+            "reason": "kept for a court", "ticket": "LAW-7", "compensating_control": "a lifecycle rule",
+            "created": f"{today - datetime.timedelta(60)}", "expires": f"{until}",
+        }  # fmt: skip
+        waivers.write_text(json.dumps({"waivers": [row]}))
+        return audit(state(tmp_path, 0), "--waivers", str(waivers))
+
+    soon = today + datetime.timedelta(3)
+    code, said = waived(soon)
+    assert code == ExitCode.CLEAN
+    assert f"MLS-COST-07 l0 ({LOGS}): kept for a court (LAW-7, anna, until {soon})" in said
+    assert f"Advice: waivers[0] (MLS-COST-07, LAW-7) ends on {soon}" in said
+    assert "0 violations, 1 waived" in said
+    code, said = waived(today - datetime.timedelta(2))
+    assert code == ExitCode.EXPIRED_WAIVERS
+    assert "waived until" in said
+    code, said = audit(state(tmp_path, 0), "--waivers", str(waivers), "--format", "json")
+    (row,) = [one for one in json.loads(said)["outcomes"] if one["result"] == "fail"]
+    assert row["waiver"]["ticket"] == "LAW-7"
+    waivers.write_text("waivers: [")
+    with pytest.raises(UserError, match="not valid YAML"):
+        audit(state(tmp_path, 30), "--waivers", str(waivers))

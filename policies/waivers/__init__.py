@@ -1,0 +1,1 @@
+"""Violations that somebody answers for, until a day."""
