@@ -5,9 +5,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from rich.console import Console
-
 from infra.engine import recovery
+from infra.engine.console import new_console
 from infra.errors import Problem, UserError
 from rehearsal.client import Rehearsal
 
@@ -26,7 +25,7 @@ def alone(clouds: Rehearsal, project: str, stack: str) -> Iterator[None]:
         except OSError:
             raise _busy(stack, "another trainstack command") from None
         for line in recover(clouds, project, stack):
-            Console(emoji=False).print(f"  {line}", markup=False, highlight=False, soft_wrap=True)
+            new_console().print(f"  {line}", markup=False, highlight=False, soft_wrap=True)
         yield
 
 

@@ -11,6 +11,7 @@ from infra import cost, outputs, stackspec
 from infra.catalog.durations import durations
 from infra.cli.results import UnreadableError, headline, read
 from infra.engine import recovery
+from infra.engine.console import new_console
 from infra.engine.stack import EngineStack, Outcome
 from infra.forecast import forecast
 from rehearsal.client import Rehearsal
@@ -44,7 +45,7 @@ def of_deployment(
 
     With `verbose`, also the kinds of resources that the forecast of the real deploy leaves out.
     """
-    console = Console(emoji=False)
+    console = new_console()
     if not outcome.succeeded:
         of_changes("up", outcome)
         return
@@ -70,7 +71,7 @@ def of_preview(
     on: datetime.date,
 ) -> None:
     """What would change, which nodes end, and the price of the stack as the spec has it, as of a day."""
-    console = Console(emoji=False)
+    console = new_console()
     if not outcome.succeeded:
         of_changes("preview", outcome)
         return
@@ -95,7 +96,7 @@ def of_preview(
 
 def of_changes(operation: str, outcome: Outcome) -> None:
     """What an operation changed, or why it failed."""
-    console = Console(emoji=False)
+    console = new_console()
     if outcome.succeeded:
         console.print(
             f"\n[bold green]{operation} done[/] in {outcome.seconds:.0f} s: {_counts(outcome)}",

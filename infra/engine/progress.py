@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.live import Live
 from rich.text import Text
 
+from infra.engine.console import new_console
 from infra.engine.stack import EngineStack, OnEvent, Outcome, plain
 
 # Without a terminal, a line this often (seconds) shows that it goes on.
@@ -35,7 +36,7 @@ class Progress:
 
     def __init__(self, title: str, console: Console | None = None) -> None:
         self._title = title
-        self._console = console or Console(emoji=False)
+        self._console = console or new_console()
         self._start = time.monotonic()
         self._running: dict[str, float] = {}
         self._done = 0

@@ -5,8 +5,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from pulumi.automation.events import EngineEvent, OpType
-from rich.console import Console
 
+from infra.engine.console import new_console
 from infra.engine.install import Cli, require
 from infra.engine.progress import watched
 from infra.engine.stack import EngineStack, OnEvent, Outcome
@@ -36,7 +36,7 @@ def run(folder: Path, stack: str, settings: Sequence[str], arguments: Sequence[s
     workspace = workspaces.of_project(project, stack, rehearsal, cli.path)
     for setting in settings:
         _set(cli, workspace, setting)
-    console = Console(emoji=False)
+    console = new_console()
     for line in workspace.notes:
         console.print(f"  {line}", markup=False, highlight=False, soft_wrap=True)
     with alone(rehearsal, project.name, stack):

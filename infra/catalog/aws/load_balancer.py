@@ -1,29 +1,18 @@
 """What a load balancer of a stack may be given: clients, a certificate, a secret."""
 
-import ipaddress
 from collections.abc import Iterator, Sequence
-from typing import Final
 
+from infra.catalog.aws import network
 from infra.errors import Problem
-
-_WIDEST: Final = 8
-"""Prefix length of the widest range of clients, that of 10.0.0.0/8; our own limit."""
 
 
 def client_problems(path: str, cidrs: Sequence[str]) -> Iterator[Problem]:
     """The ranges that may connect: IPv4, each once, and not everybody."""
     fix = "Name the ranges of offices or VPNs that are connected to the network, such as 10.20.0.0/16."
+    yield from network.client_problems(path, cidrs, "it names everybody", fix)
     for index, cidr in enumerate(cidrs):
-        at = f"{path}[{index}]"
-        try:
-            network = ipaddress.IPv4Network(cidr)
-        except ValueError as error:
-            yield Problem(at, cidr, f"not an IPv4 network ({error})", fix)
-            continue
-        if network.prefixlen < _WIDEST:
-            yield Problem(at, cidr, f"is wider than a /{_WIDEST}", fix)
         if cidr in cidrs[:index]:
-            yield Problem(at, cidr, "the range is named twice", "Name each once.")
+            yield Problem(f"{path}[{index}]", cidr, "the range is named twice", "Name each once.")
 
 
 def place_problems(path: str, arn: str, region: str, account: str | None = None) -> Iterator[Problem]:
