@@ -14,6 +14,7 @@ _LINK = "fsx/dataRepositoryAssociation:DataRepositoryAssociation"
 def furnish(world: World) -> None:
     """Everything that bases and examples name."""
     _networks(world)
+    _taken_addresses(world)
     _roles(world)
     _keys(world)
     _clusters(world)
@@ -42,15 +43,6 @@ def _networks(world: World) -> None:
             "ec2/subnet:Subnet", name, vpcId=f"${vpc}", cidrBlock=block, availabilityZone=f"us-east-1{zone}",
             mapPublicIpOnLaunch=name == "given",
         )  # fmt: skip
-    world.add(
-        "ec2/subnetCidrReservation:SubnetCidrReservation",
-        "half",
-        subnetId="$halved",
-        cidrBlock="10.0.6.40/29",
-        reservationType="prefix",
-    )
-    for index in range(7):
-        world.add("ec2/networkInterface:NetworkInterface", f"interface{index}", subnetId="$crowded")
     for name, vpc in (("igw", "vpc"), ("other_igw", "other")):
         world.add("ec2/internetGateway:InternetGateway", name, vpcId=f"${vpc}")
     world.add("ec2/routeTable:RouteTable", "table", vpcId="$vpc")
@@ -84,6 +76,13 @@ def _networks(world: World) -> None:
         ipProtocol="-1",
         cidrIpv4="0.0.0.0/0",
     )
+
+
+def _taken_addresses(world: World) -> None:
+    for index in range(7):
+        world.add("ec2/networkInterface:NetworkInterface", f"interface{index}", subnetId="$crowded")
+    half = {"subnetId": "$halved", "cidrBlock": "10.0.6.40/29", "reservationType": "prefix"}
+    world.add("ec2/subnetCidrReservation:SubnetCidrReservation", "half", **half)
 
 
 def _roles(world: World) -> None:
