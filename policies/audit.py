@@ -9,10 +9,13 @@ from policies.verdict import ExitCode
 
 @dataclass(frozen=True)
 class Audit:
-    """Outcomes after waivers, with the verdict; `resources` is how many there were."""
+    """Outcomes after waivers, with the verdict."""
 
+    source: str
+    """What was judged: the name of a file."""
     outcomes: Sequence[Outcome]
     resources: int
+    """How many there were."""
     code: ExitCode
     advice: Sequence[str] = ()
     """What to do about waivers before they expire."""

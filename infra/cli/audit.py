@@ -10,7 +10,7 @@ import typer
 from infra.errors import Problem, UserError
 
 if TYPE_CHECKING:
-    from policies.resource import Resource
+    from policies.audit import Audit
 
 
 class Format(StrEnum):
@@ -18,6 +18,9 @@ class Format(StrEnum):
 
     TEXT = "text"
     JSON = "json"
+    SARIF = "sarif"
+    JUNIT = "junit"
+    MARKDOWN = "markdown"
 
 
 class FailOn(StrEnum):
@@ -37,7 +40,10 @@ Preview = Annotated[
     typer.Option("--preview", help="What `pulumi preview --json --show-sames` wrote.", metavar="FILE"),
 ]
 Least = Annotated[FailOn, typer.Option("--fail-on", help="Count what is as severe as this, or more.")]
-Written = Annotated[Format, typer.Option("--format", help="For people, or every outcome as JSON.")]
+Written = Annotated[
+    Format,
+    typer.Option("--format", help="For people, programs (every outcome), code scanning, CI, pull requests."),
+]
 Waivers = Annotated[
     Path | None, typer.Option("--waivers", help="Violations that somebody answers for.", metavar="FILE")
 ]
@@ -65,33 +71,31 @@ def audit(
     from policies.verdict import ExitCode  # noqa: PLC0415 - help comes without the rules
 
     try:
-        code = _audited(_resources(state, preview, allow_empty), waivers, fail_on, format)
+        found = _audited(state, preview, waivers, fail_on, allow_empty)
+        typer.echo(_written(found, format))
     except UserError:
         raise
     except Exception as error:
         typer.echo(f"internal error: {type(error).__name__}: {error}", err=True)
         raise typer.Exit(ExitCode.INTERNAL_ERROR) from None
-    raise typer.Exit(code)
+    raise typer.Exit(found.code)
 
 
-def _resources(state: Path | None, preview: Path | None, allow_empty: bool) -> "list[Resource]":
-    from policies.sources import preview as previews  # noqa: PLC0415
-    from policies.sources import state as states  # noqa: PLC0415
-
-    if state is not None:
-        return states.read(state, allow_empty=allow_empty)
-    return previews.read(preview, allow_empty=allow_empty) if preview is not None else []
-
-
-def _audited(resources: "list[Resource]", waivers: Path | None, fail_on: FailOn, format: Format) -> int:
+def _audited(
+    state: Path | None, preview: Path | None, waivers: Path | None, fail_on: FailOn, allow_empty: bool
+) -> "Audit":
     from policies.audit import Audit  # noqa: PLC0415
     from policies.catalogue import in_order  # noqa: PLC0415
     from policies.evaluate import evaluate  # noqa: PLC0415
-    from policies.report import plain, text  # noqa: PLC0415
     from policies.rules import CATALOGUE  # noqa: PLC0415
+    from policies.sources import preview as previews  # noqa: PLC0415
+    from policies.sources import state as states  # noqa: PLC0415
     from policies.stack import Stack  # noqa: PLC0415
     from policies.verdict import verdict  # noqa: PLC0415
 
+    file = state or preview
+    assert file
+    resources = (states if state else previews).read(file, allow_empty=allow_empty)
     outcomes, advice = evaluate(Stack(resources), in_order(CATALOGUE.rules)), tuple[str, ...]()
     if waivers is not None:
         from policies.waivers.applied import applied  # noqa: PLC0415 - slow to import
@@ -99,10 +103,14 @@ def _audited(resources: "list[Resource]", waivers: Path | None, fail_on: FailOn,
 
         today = datetime.datetime.now(datetime.UTC).date()
         outcomes, advice = applied(outcomes, read(waivers, CATALOGUE.rules, today), today)
-    found = Audit(outcomes, len(resources), verdict(outcomes, fail_on.value), advice)
-    if format is Format.JSON:
-        typer.echo(plain.document(found))
-    else:
-        for line in text.lines(found):
-            typer.echo(line)
-    return found.code
+    return Audit(file.name, outcomes, len(resources), verdict(outcomes, fail_on.value), advice)
+
+
+def _written(found: "Audit", format: Format) -> str:
+    from policies.report import junit, markdown, outcomes, sarif, text  # noqa: PLC0415
+
+    writers = {
+        Format.TEXT: text.document, Format.JSON: outcomes.document, Format.SARIF: sarif.document,
+        Format.JUNIT: junit.document, Format.MARKDOWN: markdown.document,
+    }  # fmt: skip
+    return writers[format](found)

@@ -16,6 +16,7 @@ def document(audit: Audit) -> str:
     return json.dumps(
         {
             "schema": SCHEMA,
+            "source": audit.source,
             "exit_code": int(audit.code),
             "resources": audit.resources,
             "rules": {

@@ -1,0 +1,93 @@
+"""The findings as SARIF 2.1.0 (OASIS standard of 2020-03-27), which code scanning services read."""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import quote
+
+from policies.audit import Audit
+from policies.catalogue import Rule, Severity
+from policies.evaluate import Outcome
+from policies.report.wording import found, of, place, printable
+
+_SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
+_LEVELS: Mapping[Severity, str] = {"critical": "error", "high": "error", "medium": "warning", "low": "note"}
+# GitHub sorts by this number and names its ranges: above 9 critical, 7 to 8.9 high, 4 to 6.9 medium.
+_SECURITY: Mapping[Severity, str] = {"critical": "9.5", "high": "8.0", "medium": "5.5", "low": "2.0"}
+
+
+def document(audit: Audit) -> str:
+    """The SARIF log. What is waived is a suppressed failure; what could not be judged is `open`."""
+    told = of(audit, "fail", "waived", "undetermined")
+    rules = sorted({one.rule.id: one.rule for one in audit.outcomes}.values(), key=lambda rule: rule.id)
+    places = {rule.id: index for index, rule in enumerate(rules)}
+    run = {
+        "tool": {"driver": {"name": "trainstack audit", "rules": [_rule(rule) for rule in rules]}},
+        "columnKind": "utf16CodeUnits",
+        "results": [_result(one, places[one.rule.id], audit.source) for one in told],
+    }
+    return json.dumps({"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}, indent=1)
+
+
+def _rule(rule: Rule) -> dict[str, Any]:
+    return {
+        "id": rule.id,
+        "shortDescription": {"text": rule.title},
+        "fullDescription": {"text": rule.rationale},
+        "help": {"text": rule.remediation},
+        "defaultConfiguration": {"level": _LEVELS[rule.severity]},
+        "properties": {
+            "severity": rule.severity,
+            "security-severity": _SECURITY[rule.severity],
+            "references": list(rule.references),
+        },
+    }
+
+
+def _result(outcome: Outcome, index: int, source: str) -> dict[str, Any]:
+    failed = outcome.result != "undetermined"
+    fix = f". {printable(outcome.fix)}" if outcome.fix else ""
+    result: dict[str, Any] = {
+        "ruleId": outcome.rule.id,
+        "ruleIndex": index,
+        "kind": "fail" if failed else "open",
+        "level": _LEVELS[outcome.rule.severity] if failed else "none",
+        "message": {"text": f"{place(outcome)}: {found(outcome)}{fix}"},
+        "locations": [_location(outcome, source)],
+        "partialFingerprints": {"outcome/v1": _fingerprint(outcome)},
+    }
+    if outcome.result == "waived":
+        result["suppressions"] = [_suppression(outcome)]
+    return result
+
+
+def _location(outcome: Outcome, source: str) -> dict[str, Any]:
+    """The file that was judged, for services that ask for one, and in it the resource."""
+    made: dict[str, Any] = {"physicalLocation": {"artifactLocation": {"uri": quote(source)}}}
+    about = outcome.resource
+    if about is not None:
+        names = {"name": printable(about.name), "fullyQualifiedName": printable(about.urn)}
+        made["logicalLocations"] = [{**names, "kind": "resource"}]
+    return made
+
+
+def _suppression(outcome: Outcome) -> dict[str, Any]:
+    waiver = outcome.waiver
+    assert waiver
+    return {
+        "kind": "external",
+        "status": "accepted",
+        "justification": waiver.reason,
+        "properties": {
+            "ticket": waiver.ticket, "owner": waiver.owner, "approvers": list(waiver.approvers),
+            "expires": f"{waiver.expires}",
+        },
+    }  # fmt: skip
+
+
+def _fingerprint(outcome: Outcome) -> str:
+    """The same for the same finding in the next audit, whatever its words."""
+    urn = outcome.resource.urn if outcome.resource else ""
+    parts = "\0".join((outcome.rule.id, urn, outcome.path)).encode(errors="replace")
+    return hashlib.sha256(parts).hexdigest()[:32]

@@ -1,0 +1,74 @@
+"""What every form of a report says in the same words."""
+
+import re
+from collections import Counter
+from collections.abc import Iterable
+
+from policies.audit import Audit
+from policies.catalogue import SEVERITIES
+from policies.evaluate import Outcome, Result
+
+# Control characters, which steer terminals and which XML forbids, and halves of surrogate pairs.
+_UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
+
+
+def printable(text: str) -> str:
+    """A text from a file that anybody may have written, on one line and without control characters."""
+    return _UNPRINTABLE.sub("\N{REPLACEMENT CHARACTER}", text.replace("\n", " "))
+
+
+def of(audit: Audit, *results: Result) -> list[Outcome]:
+    """The outcomes with these results, the most severe first."""
+    return sorted((one for one in audit.outcomes if one.result in results), key=_order)
+
+
+def place(outcome: Outcome) -> str:
+    """Name and kind of the resource."""
+    if outcome.resource is None:
+        return "the stack"
+    return printable(f"{outcome.resource.name} ({outcome.resource.kind})")
+
+
+def found(outcome: Outcome) -> str:
+    """What was found, and at which property."""
+    return printable(outcome.message) + (f" ({printable(outcome.path)})" if outcome.path else "")
+
+
+def waived(outcome: Outcome) -> str:
+    """Who answers for a violation, why, and until when."""
+    waiver = outcome.waiver
+    assert waiver
+    return printable(f"{waiver.reason} ({waiver.ticket}, {waiver.owner}, until {waiver.expires})")
+
+
+def expired(outcome: Outcome) -> str:
+    """That the waiver of a violation has ended; empty where it had none."""
+    waiver = outcome.waiver
+    return (
+        ""
+        if waiver is None
+        else printable(f"waived until {waiver.expires} ({waiver.ticket}, {waiver.owner})")
+    )
+
+
+def total(audit: Audit) -> str:
+    """How many outcomes of each kind."""
+    results = Counter(one.result for one in audit.outcomes)
+    severe = _by_severity(one for one in audit.outcomes if one.result == "fail")
+    rules = len({one.rule.id for one in audit.outcomes})
+    return (
+        f"{rules} rules on {audit.resources} resources: {results['fail']} violations{severe}, "
+        f"{results['waived']} waived, {results['undetermined']} undetermined, {results['pass']} passed, "
+        f"{results['not-applicable']} not applicable"
+    )
+
+
+def _by_severity(failed: Iterable[Outcome]) -> str:
+    counts = Counter(one.rule.severity for one in failed)
+    told = ", ".join(f"{counts[one]} {one}" for one in reversed(SEVERITIES) if counts[one])
+    return f" ({told})" if told else ""
+
+
+def _order(outcome: Outcome) -> tuple[int, str, str]:
+    urn = outcome.resource.urn if outcome.resource else ""
+    return -SEVERITIES.index(outcome.rule.severity), outcome.rule.id, urn

@@ -1,0 +1,139 @@
+"""The forms of a report: valid for who reads them, whatever a file has for names."""
+
+import datetime
+import json
+import re
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+
+from policies.audit import Audit
+from policies.catalogue import Rule
+from policies.evaluate import Outcome, Result
+from policies.report import junit, markdown, outcomes, sarif, text
+from policies.report.markdown import MOST_CHARACTERS
+from policies.resource import Resource
+from policies.verdict import verdict
+from policies.waivers.waiver import Selector, Waiver
+
+KIND = "aws:fsx/lustreFileSystem:LustreFileSystem"
+HOSTILE = "a\x1b[31m|`<b>\n\ud800]]>&@team"
+RULES = {
+    "MLS-A-01": Rule("MLS-A-01", "critical", (KIND,), "It is closed.", "Because.", "Close it."),
+    "MLS-B-01": Rule("MLS-B-01", "medium", (KIND,), "It is small.", "Because.", "Shrink it."),
+}
+DAY = datetime.date(2026, 11, 23)
+WAIVER = Waiver("MLS-B-01", Selector(), "anna", ("ben",), "it moves", "SEC-1", DAY, DAY, "watched")
+
+
+def outcome(rule: str, result: Result, name: str = "one", **more: Any) -> Outcome:
+    resource = Resource(KIND, f"urn:pulumi:dev::app::{KIND}::{name}", name)
+    fix = RULES[rule].remediation if result in ("fail", "waived") else ""
+    said = "" if result == "pass" else f"it is so: {name}"
+    return Outcome(RULES[rule], resource, result, said, fix=fix, **more)
+
+
+FOUND = [
+    outcome("MLS-B-01", "fail", "second"),
+    outcome("MLS-B-01", "fail", "late", waiver=WAIVER),
+    outcome("MLS-B-01", "waived", "known", waiver=WAIVER),
+    outcome("MLS-A-01", "fail", HOSTILE, path="props.open"),
+    outcome("MLS-A-01", "fail", HOSTILE, path="props.wide"),
+    Outcome(RULES["MLS-A-01"], None, "fail", "the stack has none", fix="Make one."),
+    outcome("MLS-A-01", "undetermined", "later"),
+    outcome("MLS-A-01", "not-applicable", "other"),
+    outcome("MLS-A-01", "pass", "good"),
+]
+
+
+def audited(found: list[Outcome] = FOUND) -> Audit:
+    return Audit("my state.json", found, 7, verdict(found, "low"), ("waivers[0] ends",))
+
+
+def test_a_text_tells_the_most_severe_first_and_steers_no_terminal() -> None:
+    said = text.document(audited())
+    assert [line.split()[1] for line in said.splitlines() if re.match("(CRIT|MED)", line)] == [
+        "MLS-A-01", "MLS-A-01", "MLS-A-01", "MLS-B-01", "MLS-B-01",
+    ]  # fmt: skip
+    assert "\x1b" not in said
+    assert "waived until 2026-11-23 (SEC-1, anna)" in said
+    assert "Could not be judged:\n  MLS-A-01 later" in said
+    assert "Waived:\n  MLS-B-01 known" in said
+    assert "Advice: waivers[0] ends" in said
+    sums = "5 violations (3 critical, 2 medium), 1 waived, 1 undetermined, 1 passed, 1 not applicable"
+    assert said.endswith(f"2 rules on 7 resources: {sums}")
+
+
+def test_json_has_every_outcome() -> None:
+    told = json.loads(outcomes.document(audited()))
+    assert (told["source"], told["exit_code"], told["resources"]) == ("my state.json", 3, 7)
+    assert [row["result"] for row in told["outcomes"]] == [one.result for one in FOUND]
+    assert told["outcomes"][2]["waiver"]["expires"] == "2026-11-23"
+
+
+def test_sarif_tells_findings_as_code_scanning_reads_them() -> None:
+    told = json.loads(sarif.document(audited()))
+    (run,) = told["runs"]
+    rules = run["tool"]["driver"]["rules"]
+    assert [row["id"] for row in rules] == ["MLS-A-01", "MLS-B-01"]
+    results = run["results"]
+    assert len(results) == 7  # passes are in no one's way
+    for row in results:
+        assert rules[row["ruleIndex"]]["id"] == row["ruleId"]
+        (place,) = row["locations"]
+        assert place["physicalLocation"]["artifactLocation"]["uri"] == "my%20state.json"
+        # SARIF 2.1.0, 3.27.10: a kind other than "fail" has the level "none".
+        assert (row["kind"] == "fail") == (row["level"] != "none")
+    assert {row["level"] for row in results if row["kind"] == "fail"} == {"error", "warning"}
+    assert [row["kind"] for row in results].count("open") == 1
+    (waived,) = [row for row in results if "suppressions" in row]
+    assert waived["suppressions"][0]["justification"] == "it moves"
+    prints = [row["partialFingerprints"]["outcome/v1"] for row in results]
+    assert len(set(prints)) == len(prints)
+
+
+def test_a_fingerprint_survives_other_words_for_the_same() -> None:
+    first, second = (
+        json.loads(sarif.document(audited([Outcome(RULES["MLS-A-01"], None, "fail", words)])))
+        for words in ("it is 3", "it is 4")
+    )
+    prints = [one["runs"][0]["results"][0]["partialFingerprints"] for one in (first, second)]
+    assert prints[0] == prints[1]
+
+
+def test_junit_counts_a_case_for_each_resource() -> None:
+    root = ElementTree.fromstring(junit.document(audited()))
+    assert root.attrib == {
+        "name": "trainstack audit", "tests": "8", "failures": "4", "errors": "1", "skipped": "2",
+    }  # fmt: skip
+    first, second = root.findall("testsuite")
+    assert (first.get("name"), first.get("tests")) == ("MLS-A-01 It is closed.", "5")
+    assert (second.get("tests"), second.get("failures"), second.get("skipped")) == ("3", "2", "1")
+    cases = {case.get("name", "").partition(" ")[0]: case for case in root.iter("testcase")}
+    assert [child.tag for child in cases["later"]] == ["error"]
+    assert [child.tag for child in cases["good"]] == []
+    assert (cases["late"][0].text or "").endswith("waived until 2026-11-23 (SEC-1, anna)")
+    assert max(len(case) for case in root.iter("testcase")) == 2  # one resource, at two properties
+
+
+def test_markdown_is_a_table_that_no_name_breaks() -> None:
+    said = markdown.document(audited())
+    assert said.startswith("### Policy audit: violations\n")
+    rows = [line for line in said.splitlines() if line.startswith("| ")]
+    assert len(rows) == 1 + 5
+    assert {len(re.findall(r"(?<!\\)\|", row)) for row in rows} == {6}
+    assert not re.search(r"(?<!\\)[<`@]", said)
+    assert "**Waived: 1**" in said and "**Could not be judged: 1**" in said
+
+
+def test_markdown_is_cut_where_a_comment_would_be_refused() -> None:
+    said = markdown.document(audited([outcome("MLS-A-01", "fail", f"n{n}") for n in range(2000)]))
+    assert len(said) < MOST_CHARACTERS + 200
+    assert said.endswith("The rest is left out: it would be longer than a comment may be.")
+
+
+@pytest.mark.parametrize("form", [text, outcomes, sarif, junit, markdown])
+def test_every_form_tells_of_nothing_and_can_be_written(form: Any) -> None:
+    assert form.document(audited([]))
+    assert form.document(audited()).encode()
