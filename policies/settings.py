@@ -1,6 +1,7 @@
 """What a rule judges by where teams differ: amounts, days, thresholds."""
 
-from dataclasses import dataclass
+import datetime
+from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True)
@@ -15,3 +16,23 @@ class Settings:
     """Logs are kept no longer than this, and never without end."""
     least_log_retention_days: int = 7
     """And long enough to look into an incident of last week."""
+    today: datetime.date = field(default_factory=datetime.date.today)
+    """The day on which support and terms are judged."""
+    node_agents: tuple[str, ...] = (
+        *("nvcr.io/nvidia/k8s-device-plugin", "nvcr.io/nvidia/k8s/dcgm-exporter"),
+        *("*.amazonaws.com/eks/aws-*-csi-driver", "public.ecr.aws/*/aws-*-csi-driver"),
+        *("*.amazonaws.com/eks/aws-efa-k8s-device-plugin", "gke.gcr.io/nvidia-*"),
+        "us-docker.pkg.dev/gce-ai-infra/gpudirect-*",
+    )
+    """Images of daemons that may be privileged and use their node's namespaces: they manage its devices."""
+    host_network_pools: tuple[str, ...] = ()
+    """Pools in which pods may use the node's network and shared memory, where NCCL has no other way: none has
+    with EFA and its device plugin."""
+    team_namespaces: tuple[str, ...] = ("team-*", "*-team")
+    """Names of namespaces in which people start jobs, besides those with a queue or with writers."""
+    most_job_retries: int = 3
+    """What failed four times does not succeed by itself. Kubernetes would try seven times."""
+    control_plane_logs: tuple[str, ...] = ("api", "audit", "authenticator")
+    """Who did what, and who it was. Those of the scheduler and the controllers serve operation only."""
+    admin_secrets: tuple[str, ...] = ("*mlflow*admin*", "*admin*mlflow*", "*tracking*admin*")
+    """Names of secrets with the login of the tracking server's administrator."""

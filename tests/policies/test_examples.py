@@ -1,6 +1,7 @@
 """Every rule on recorded resources that pass it, that fail it where they say, and both with holes."""
 
 import copy
+import datetime
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,6 +11,7 @@ import pytest
 
 from policies.evaluate import Outcome, evaluate
 from policies.rules import CATALOGUE
+from policies.settings import Settings
 from policies.sources import state
 from policies.stack import Stack
 from tests.policies.recording.example import recorded, rule_of
@@ -18,6 +20,7 @@ from tests.policies.recording.record import EXAMPLES, digest_of, made
 LATER = "04da6b54-80e4-46f7-96ec-b56ff0331ba9"
 GONE = object()
 KEYS = sorted(EXAMPLES)
+SETTINGS = Settings(today=datetime.date(2026, 11, 23))
 
 
 @pytest.fixture
@@ -25,7 +28,7 @@ def judged(tmp_path: Path) -> Any:
     def judge(key: str, export: Any) -> list[Outcome]:
         file = tmp_path / "export.json"
         file.write_text(json.dumps(export))
-        return evaluate(Stack(state.read(file)), [CATALOGUE.rules[rule_of(key)]])
+        return evaluate(Stack(state.read(file), SETTINGS), [CATALOGUE.rules[rule_of(key)]])
 
     return judge
 

@@ -1,0 +1,1 @@
+"""GPU: accelerators, their number, how nodes with them run and stop."""

@@ -1,0 +1,84 @@
+"""Whether what a cluster is told is done: network policies that nobody enforces are accepted in silence."""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from policies.catalogue import CATALOGUE, About, NotApplicableError, Violation
+from policies.resource import Resource, UndeterminedError
+from policies.rules.kubernetes.control_plane import EKS, GKE
+from policies.rules.kubernetes.objects import metadata
+from policies.stack import Stack
+
+_ADDON, _CONFIG = "aws:eks/addon:Addon", "kubernetes:core/v1:ConfigMap"
+_POLICY = "kubernetes:networking.k8s.io/v1:NetworkPolicy"
+_CHARTS = ("kubernetes:helm.sh/v3:Release", "kubernetes:helm.sh/v4:Chart", "kubernetes:helm.sh/v3:Chart")
+_ENGINES = ("cilium", "calico", "tigera-operator", "antrea", "aws-vpc-cni")
+
+
+@CATALOGUE.rule_around(
+    About(
+        "MLS-K8S-09",
+        "high",
+        (EKS, GKE),
+        "EKS, and GKE without Dataplane V2, accept network policies and enforce none by default.",
+        'Set enableNetworkPolicy to "true" in the add-on vpc-cni, or datapathProvider to ADVANCED_DATAPATH.',
+        (
+            "EKS User Guide, cni-network-policy-configure and auto-net-pol",
+            "amazon-vpc-cni-k8s docs/network-policy-faq",
+        ),
+    )
+)
+def network_policies_are_enforced(cluster: Resource, stack: Stack) -> Iterator[Violation]:
+    """A cluster enforces the network policies that it has."""
+    if not stack.all(_POLICY):
+        raise NotApplicableError("the stack has no network policies")
+    if any(_is_engine(chart) for chart in stack.all(*_CHARTS)):
+        return
+    if cluster.kind == GKE:
+        yield from _of_gke(cluster.props)
+    elif (cluster.props.get("computeConfig") or {}).get("enabled") is True:
+        yield from _of_auto_mode(stack)
+    else:
+        yield from _of_addon(cluster, stack)
+
+
+def _is_engine(chart: Resource) -> bool:
+    """Whether a chart brings something that enforces policies."""
+    return str(chart.props.get("chart") or chart.name).rpartition("/")[2] in _ENGINES
+
+
+def _of_gke(props: Any) -> Iterator[Violation]:
+    if props.get("enableAutopilot") is True or props.get("datapathProvider") == "ADVANCED_DATAPATH":
+        return
+    if (props.get("networkPolicy") or {}).get("enabled") is not True:
+        yield Violation("nothing enforces the network policies of the stack", "datapathProvider")
+
+
+def _of_auto_mode(stack: Stack) -> Iterator[Violation]:
+    for config in stack.all(_CONFIG):
+        where = (metadata(config).get("namespace"), metadata(config).get("name"))
+        enabled = (config.props.get("data") or {}).get("enable-network-policy-controller")
+        if where == ("kube-system", "amazon-vpc-cni") and enabled == "true":
+            return
+    what = "nothing enforces the network policies of the stack"
+    fix = 'Add the ConfigMap amazon-vpc-cni in kube-system with enable-network-policy-controller: "true".'
+    yield Violation(what, "computeConfig", fix)
+
+
+def _of_addon(cluster: Resource, stack: Stack) -> Iterator[Violation]:
+    addons = stack.users(cluster, _ADDON, "clusterName")
+    own = [addon for addon in addons if addon.props.get("addonName") == "vpc-cni"]
+    if not own:
+        # EKS installs it without the option, unless told otherwise.
+        yield Violation("nothing enforces the network policies: it has no add-on vpc-cni", "name")
+    for addon in own:
+        said = addon.props.get("configurationValues") or "{}"
+        try:
+            values = json.loads(said)
+        except ValueError:
+            # YAML is accepted, too.
+            raise UndeterminedError("the add-on's configurationValues are not JSON") from None
+        if str(values.get("enableNetworkPolicy")).lower() != "true":
+            what = "nothing enforces the network policies: the add-on vpc-cni has no enableNetworkPolicy"
+            yield Violation(what, "configurationValues", resource=addon)

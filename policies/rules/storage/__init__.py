@@ -1,0 +1,1 @@
+"""STO: buckets, file systems, volumes: who reads them, how long they last."""

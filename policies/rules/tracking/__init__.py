@@ -1,0 +1,1 @@
+"""TRK: where runs are written down: MLflow, its server, its logins."""
