@@ -36,3 +36,15 @@ class Settings:
     """Who did what, and who it was. Those of the scheduler and the controllers serve operation only."""
     admin_secrets: tuple[str, ...] = ("*mlflow*admin*", "*admin*mlflow*", "*tracking*admin*")
     """Names of secrets with the login of the tracking server's administrator."""
+    production: bool = True
+    """What a resource is that no tag says anything of: silence must not make a rule milder."""
+    environment_tags: tuple[str, ...] = ("environment", "env", "stage")
+    """Tags that say it, in lower case; the first one that is there counts."""
+    production_names: tuple[str, ...] = ("production", "prod", "live")
+    """Their values that mean production, in lower case."""
+    result_words: tuple[str, ...] = ("checkpoint", "ckpt", "artifact", "mlflow", "model")
+    """A bucket named so, or with a tag that says so, holds what only another training could bring back."""
+    checkpoint_words: tuple[str, ...] = ("checkpoint", "ckpt")
+    """A bucket named so holds checkpoints, which nobody needs long after the run has ended."""
+    abort_uploads_after_days: int = 7
+    """No upload of a checkpoint takes a week; a job that was interrupted for so long uploads anew."""

@@ -1,0 +1,16 @@
+"""Whether a resource is one of production."""
+
+from policies.resource import Resource
+from policies.stack import Stack
+
+
+def is_production(resource: Resource, stack: Stack) -> bool:
+    """What its tags say, or else the settings.
+
+    Raises UndeterminedError where the tag is not known.
+    """
+    tags = {str(key).lower(): key for key in resource.tags}
+    for name in stack.settings.environment_tags:
+        if name in tags:
+            return str(resource.tags[tags[name]]).lower() in stack.settings.production_names
+    return stack.settings.production

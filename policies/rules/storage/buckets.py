@@ -1,0 +1,138 @@
+"""What is set of a bucket: inline, or by a resource of its own; in both generations of the types."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from policies.resource import Resource
+from policies.rules.walking import each
+from policies.stack import Stack
+
+S3 = ("aws:s3/bucket:Bucket", "aws:s3/bucketV2:BucketV2")
+GCS = "gcp:storage/bucket:Bucket"
+_PURPOSE = ("name", "purpose", "content")
+LOG_TARGET = "the service that delivers access logs is the only one that writes to it"
+
+
+def settings_of(bucket: Resource, stack: Stack, name: str) -> list[Resource]:
+    """The resources of a type such as `bucketVersioning`, also with V2, that are about a bucket."""
+    kinds = [
+        f"aws:s3/{name}{generation}:{name[0].upper()}{name[1:]}{generation}" for generation in ("", "V2")
+    ]
+    return [user for kind in kinds for user in stack.users(bucket, kind, "bucket")]
+
+
+def is_log_target(bucket: Resource, stack: Stack) -> bool:
+    """Whether the access logs of another bucket go here."""
+    for kind in ("aws:s3/bucketLogging:BucketLogging", "aws:s3/bucketLoggingV2:BucketLoggingV2"):
+        if any(stack.users(bucket, kind, "targetBucket")):
+            return True
+    return any(
+        stack.referred(other, logging.get("targetBucket"), path.partition("[")[0], bucket.kind) is bucket
+        for other in stack.all(*S3)
+        for key in ("logging", "loggings")
+        for path, logging in each(other.props, key)
+    )
+
+
+def is_for(bucket: Resource, words: tuple[str, ...]) -> bool:
+    """Whether one of the words stands in a bucket's name, or in a tag that says what it is for."""
+
+    def tells(text: Any) -> bool:
+        return any(word in str(text).lower() for word in words)
+
+    key = "name" if bucket.kind == GCS else "bucket"
+    return (
+        tells(bucket.name)
+        or tells(bucket.props.get(key) or "")
+        or any(tells(bucket.tags[key]) for key in bucket.tags if str(key).lower() in _PURPOSE)
+    )
+
+
+def is_versioned(bucket: Resource, stack: Stack) -> bool:
+    """Whether overwritten objects are kept."""
+    if bucket.kind == GCS:
+        return any(one.get("enabled") is True for _, one in each(bucket.props, "versioning"))
+    if bucket.props.get("objectLockEnabled") is True:  # a lock needs versions, and S3 switches them on
+        return True
+    own = settings_of(bucket, stack, "bucketVersioning")
+    if own:
+        return any(
+            found.get("status") == "Enabled"
+            for one in own
+            for _, found in each(one.props, "versioningConfiguration")
+        )
+    return any(
+        found.get("enabled") is True
+        for key in ("versioning", "versionings")
+        for _, found in each(bucket.props, key)
+    )
+
+
+@dataclass(frozen=True)
+class LifecycleRule:
+    """One rule that is on, of any form."""
+
+    whole: bool
+    """Whether it is about every object."""
+    abort_days: int | None
+    expires: bool
+    """Deletes current objects, or makes versions of them."""
+    ends_versions: bool
+    """Deletes versions that are no longer current."""
+
+
+def lifecycle(bucket: Resource, stack: Stack) -> list[LifecycleRule]:
+    """The rules of a bucket that are on."""
+    if bucket.kind == GCS:
+        return [_of_gcs(rule) for _, rule in each(bucket.props, "lifecycleRules")]
+    own = settings_of(bucket, stack, "bucketLifecycleConfiguration")
+    if own:
+        rules = [rule for one in own for _, rule in each(one.props, "rules")]
+        return [_of_configuration(rule) for rule in rules if rule.get("status") == "Enabled"]
+    inline = [rule for _, rule in each(bucket.props, "lifecycleRules")]
+    return [_of_inline(rule) for rule in inline if rule.get("enabled") is True]
+
+
+def _of_configuration(rule: Any) -> LifecycleRule:
+    chosen = rule.get("filter") or {}
+    narrow = [key for key, value in chosen.items() if value not in (None, "", 0, {}, [])]
+    aborts = [one.get("daysAfterInitiation") for _, one in each(rule, "abortIncompleteMultipartUpload")]
+    return LifecycleRule(
+        whole=not narrow and not rule.get("prefix"),
+        abort_days=aborts[0] if aborts else None,
+        expires=any(_ends(one) for _, one in each(rule, "expiration")),
+        ends_versions=any(True for _ in each(rule, "noncurrentVersionExpiration")),
+    )
+
+
+def _of_inline(rule: Any) -> LifecycleRule:
+    return LifecycleRule(
+        whole=not rule.get("prefix") and not rule.get("tags"),
+        abort_days=rule.get("abortIncompleteMultipartUploadDays") or None,
+        expires=any(_ends(one) for key in ("expiration", "expirations") for _, one in each(rule, key)),
+        ends_versions=any(
+            True
+            for key in ("noncurrentVersionExpiration", "noncurrentVersionExpirations")
+            for _ in each(rule, key)
+        ),
+    )
+
+
+def _ends(expiration: Any) -> bool:
+    return bool(expiration.get("days") or expiration.get("date"))
+
+
+def _of_gcs(rule: Any) -> LifecycleRule:
+    action, when = rule.get("action") or {}, rule.get("condition") or {}
+    deletes = action.get("type") == "Delete"
+    state = when.get("withState") or "ANY"
+    # These conditions are only true of versions that are no longer current.
+    of_versions = any(
+        when.get(key) for key in ("numNewerVersions", "daysSinceNoncurrentTime", "noncurrentTimeBefore")
+    )
+    return LifecycleRule(
+        whole=not when.get("matchesPrefixes") and not when.get("matchesSuffixes"),
+        abort_days=when.get("age") if action.get("type") == "AbortIncompleteMultipartUpload" else None,
+        expires=deletes and state != "ARCHIVED" and not of_versions,
+        ends_versions=deletes and state != "LIVE",
+    )

@@ -1,0 +1,119 @@
+"""File systems: keys, copies, and who sees which folder."""
+
+from collections.abc import Iterator
+
+from policies.catalogue import CATALOGUE, About, NotApplicableError, Violation
+from policies.resource import Resource
+from policies.rules.keys import is_own_key
+from policies.rules.storage.backups import is_planned
+from policies.rules.walking import each, raw
+from policies.stack import Stack
+
+_LUSTRE, _GCP_LUSTRE = "aws:fsx/lustreFileSystem:LustreFileSystem", "gcp:lustre/instance:Instance"
+_LINK = "aws:fsx/dataRepositoryAssociation:DataRepositoryAssociation"
+_EFS, _POINT = "aws:efs/fileSystem:FileSystem", "aws:efs/accessPoint:AccessPoint"
+
+
+@CATALOGUE.rule(
+    About(
+        "MLS-STO-05",
+        "high",
+        (_LUSTRE, _GCP_LUSTRE),
+        "A key of your own decides by itself who reads the data, logs each use, and can be taken away.",
+        "Name a key of KMS in the file system; that replaces it, so export its data first.",
+        ("CKV_AWS_190",),
+    )
+)
+def lustre_has_a_key_of_ours(system: Resource) -> Iterator[Violation]:
+    """Lustre file systems are encrypted with a key of KMS that you own."""
+    if system.kind == _LUSTRE and _is_scratch(system):
+        # FSx API Reference, CreateFileSystem: KmsKeyId is for PERSISTENT_1 and PERSISTENT_2 only.
+        raise NotApplicableError("a scratch file system takes no key; FSx encrypts it with its own")
+    name = "kmsKeyId" if system.kind == _LUSTRE else "kmsKey"
+    if not is_own_key(system, name, raw(system.props, name)):
+        yield Violation("it is encrypted with a key of the service", name)
+
+
+@CATALOGUE.rule_around(
+    About(
+        "MLS-STO-06",
+        "high",
+        (_LUSTRE,),
+        "Scratch storage has one copy of each file and no backup; a failed server takes checkpoints with it.",
+        "Link it to a bucket with a DataRepositoryAssociation, or let a persistent one make backups.",
+    )
+)
+def lustre_has_a_second_copy(system: Resource, stack: Stack) -> Iterator[Violation]:
+    """Lustre file systems are linked to a bucket; a persistent one may have backups instead."""
+    if _is_linked(system, stack):
+        return
+    if _is_scratch(system):
+        yield Violation("a scratch file system without a bucket behind it loses what it holds")
+    elif not (system.props.get("automaticBackupRetentionDays") or 0) > 0 and not is_planned(system, stack):
+        said = "it has neither backups nor a bucket behind it"
+        yield Violation(said, "automaticBackupRetentionDays")
+
+
+@CATALOGUE.rule_around(
+    About(
+        "MLS-STO-07",
+        "low",
+        (_LUSTRE,),
+        "A backup without the tags of its file system belongs to nobody, in bills and in clean-ups.",
+        "Set copyTagsToBackups; that replaces the file system.",
+        ("FSBP FSx.2",),
+    )
+)
+def backups_of_lustre_have_its_tags(system: Resource, stack: Stack) -> Iterator[Violation]:
+    """Backups of Lustre file systems carry their tags."""
+    # FSx for Lustre User Guide, "Working with backups": persistent ones that are not linked to S3.
+    if _is_scratch(system):
+        raise NotApplicableError("a scratch file system has no backups")
+    if _is_linked(system, stack):
+        raise NotApplicableError("a file system that is linked to a bucket has no backups")
+    if system.props.get("copyTagsToBackups") is not True:
+        yield Violation("its backups carry no tags", "copyTagsToBackups")
+
+
+def _is_scratch(system: Resource) -> bool:
+    """FSx makes SCRATCH_1 where no type is given (FSx API Reference, CreateFileSystemLustreConfiguration)."""
+    return str(system.props.get("deploymentType") or "SCRATCH_1").startswith("SCRATCH")
+
+
+def _is_linked(system: Resource, stack: Stack) -> bool:
+    return bool(system.props.get("importPath")) or any(stack.users(system, _LINK, "fileSystemId"))
+
+
+@CATALOGUE.rule_around(
+    About(
+        "MLS-STO-08",
+        "high",
+        (_EFS, _POINT),
+        "Homes hold code, notes and tokens: a deleted folder has to come back, and a pod that mounts the root"
+        " as root reads everybody's.",
+        "Encrypt it (that replaces it), add a BackupPolicy, and give access points a folder and a user.",
+        (
+            *("FSBP EFS.2", "FSBP EFS.3", "FSBP EFS.4", "FSBP EFS.8"),
+            *("CKV_AWS_42", "CKV_AWS_329", "CKV_AWS_330", "CKV2_AWS_18"),
+        ),
+    )
+)
+def homes_are_kept_and_kept_apart(one: Resource, stack: Stack) -> Iterator[Violation]:
+    """EFS is encrypted and backed up, and its access points have a folder and a user of their own."""
+    if one.kind == _POINT:
+        folders = [folder.get("path") or "/" for _, folder in each(one.props, "rootDirectory")]
+        if set(folders) <= {"/"}:
+            yield Violation("it shows the root of the file system", "rootDirectory.path")
+        if not any(True for _ in each(one.props, "posixUser")):
+            yield Violation("clients act as whichever user they say, root included", "posixUser")
+        return
+    if one.props.get("encrypted") is not True:
+        yield Violation("it is not encrypted", "encrypted")
+    policies = [
+        found.get("status") == "ENABLED"
+        for user in stack.users(one, "aws:efs/backupPolicy:BackupPolicy", "fileSystemId")
+        for _, found in each(user.props, "backupPolicy")
+    ]
+    # EFS API Reference, CreateFileSystem: backups are off by default, and on in a single zone.
+    if not any(policies or [bool(one.props.get("availabilityZoneName"))]) and not is_planned(one, stack):
+        yield Violation("it has no backups", fix="Add a BackupPolicy with status ENABLED.")

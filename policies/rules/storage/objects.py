@@ -1,0 +1,148 @@
+"""Buckets: who can read them, with which key, and for how long they keep what."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from policies.catalogue import CATALOGUE, About, NotApplicableError, Violation
+from policies.resource import Resource
+from policies.rules.keys import is_own_key
+from policies.rules.storage.buckets import (
+    GCS,
+    LOG_TARGET,
+    S3,
+    is_for,
+    is_log_target,
+    is_versioned,
+    lifecycle,
+    settings_of,
+)
+from policies.rules.walking import each, raw
+from policies.stack import Stack
+
+_BLOCKS = ("blockPublicAcls", "blockPublicPolicy", "ignorePublicAcls", "restrictPublicBuckets")
+_FIX_KEY = "Add a BucketServerSideEncryptionConfiguration with aws:kms and a key of yours."
+_ACCOUNT = "aws:s3/accountPublicAccessBlock:AccountPublicAccessBlock"
+
+
+@CATALOGUE.rule_around(
+    About(
+        "MLS-STO-01",
+        "critical",
+        (*S3, GCS),
+        "Datasets and weights in an open bucket are copied before anybody notices. New buckets of S3 are"
+        " closed, but only a block that the stack sets shows when somebody opens one by hand.",
+        "Add a BucketPublicAccessBlock with all four settings; in Google Cloud, enforce"
+        " publicAccessPrevention.",
+        ("CKV_AWS_53", "CKV2_AWS_6", "CKV_GCP_114"),
+    )
+)
+def no_bucket_is_public(bucket: Resource, stack: Stack) -> Iterator[Violation]:
+    """Every bucket is kept from the public by a block that the stack sets."""
+    if bucket.kind == GCS:
+        if bucket.props.get("publicAccessPrevention") != "enforced":
+            yield Violation("nothing here prevents public access", "publicAccessPrevention")
+        return
+    blocks = [*settings_of(bucket, stack, "bucketPublicAccessBlock"), *stack.all(_ACCOUNT)]
+    if not blocks:
+        yield Violation("the stack sets no block of public access")
+        return
+    for name in _BLOCKS:
+        if not any(block.props.get(name) is True for block in blocks):
+            yield Violation(f"{name} is off", name, resource=blocks[0])
+
+
+@CATALOGUE.rule_around(
+    About(
+        "MLS-STO-02",
+        "high",
+        (*S3, GCS),
+        "A key of your own decides by itself who reads the data, logs each use, and can be taken away.",
+        "Encrypt the bucket with a key of KMS that the stack manages.",
+        ("CKV_AWS_145",),
+    )
+)
+def buckets_have_a_key_of_ours(bucket: Resource, stack: Stack) -> Iterator[Violation]:
+    """Every bucket is encrypted with a key of KMS that you own."""
+    if bucket.kind == GCS:
+        encryption = bucket.props.get("encryption") or {}
+        if not is_own_key(bucket, "encryption", raw(encryption, "defaultKmsKeyName")):
+            yield Violation("it is encrypted with a key of Google", "encryption.defaultKmsKeyName")
+        return
+    if is_log_target(bucket, stack):
+        # S3 User Guide, "Enabling Amazon S3 server access logging": the target takes SSE-S3 only.
+        raise NotApplicableError("access logs are not delivered to a bucket with a key of KMS")
+    found = list(_encryption(bucket, stack))
+    if not found:
+        yield Violation("it is encrypted with a key of S3", fix=_FIX_KEY)
+    for owner, path, default in found:
+        if default.get("sseAlgorithm") not in ("aws:kms", "aws:kms:dsse"):
+            said = f"it is encrypted with a key of S3 ({default.get('sseAlgorithm')})"
+            yield Violation(said, f"{path}.sseAlgorithm", resource=owner)
+        elif not is_own_key(owner, path.split(".")[0].split("[")[0], raw(default, "kmsMasterKeyId")):
+            said = "it is encrypted with the key of AWS for S3 (aws/s3)"
+            yield Violation(said, f"{path}.kmsMasterKeyId", resource=owner)
+
+
+def _encryption(bucket: Resource, stack: Stack) -> Iterator[tuple[Resource, str, Any]]:
+    """(where it is set, path, the default) of a bucket's encryption."""
+    default = "applyServerSideEncryptionByDefault"
+    own = settings_of(bucket, stack, "bucketServerSideEncryptionConfiguration")
+    for one in own:
+        yield from ((one, *found) for found in each(one.props, "rules", default))
+    if not own:
+        first = each(bucket.props, "serverSideEncryptionConfiguration", "rule", default)
+        second = each(bucket.props, "serverSideEncryptionConfigurations", "rules", f"{default}s")
+        yield from ((bucket, *found) for found in (*first, *second))
+
+
+@CATALOGUE.rule_around(
+    About(
+        "MLS-STO-03",
+        "medium",
+        (*S3, GCS),
+        "A job that writes to a wrong path destroys the only copy of a checkpoint; a version brings it back.",
+        "Enable versioning, and let old versions expire.",
+        ("CKV_AWS_21", "CKV_GCP_78"),
+    )
+)
+def results_have_versions(bucket: Resource, stack: Stack) -> Iterator[Violation]:
+    """Buckets of checkpoints and artifacts keep versions of what is overwritten."""
+    words = stack.settings.result_words
+    if not is_for(bucket, words):
+        raise NotApplicableError(f"neither its name nor its tags say {', '.join(words)}")
+    if bucket.kind == GCS and any(
+        one.get("enabled") is True for _, one in each(bucket.props, "hierarchicalNamespace")
+    ):
+        raise NotApplicableError("a bucket with a hierarchical namespace cannot keep versions")
+    if not is_versioned(bucket, stack):
+        yield Violation("what is overwritten or deleted is gone", "versioning")
+
+
+@CATALOGUE.rule_around(
+    About(
+        "MLS-STO-04",
+        "high",
+        (*S3, GCS),
+        "Parts of uploads that a killed job never finished are billed and never listed; checkpoints of"
+        " one large model are terabytes a day.",
+        "Abort unfinished uploads in the whole bucket; let checkpoints and their old versions expire.",
+        ("CKV2_AWS_61",),
+    )
+)
+def buckets_clean_up(bucket: Resource, stack: Stack) -> Iterator[Violation]:
+    """Unfinished uploads are aborted, and checkpoints expire."""
+    if bucket.kind != GCS and is_log_target(bucket, stack):
+        raise NotApplicableError(LOG_TARGET)
+    rules, most = lifecycle(bucket, stack), stack.settings.abort_uploads_after_days
+    aborts = [rule.abort_days for rule in rules if rule.whole and rule.abort_days is not None]
+    if not aborts:
+        yield Violation("parts of unfinished uploads stay for ever", "lifecycleRules")
+    elif min(aborts) > most:
+        said = f"parts of unfinished uploads stay for {min(aborts)} days, more than {most}"
+        yield Violation(said, "lifecycleRules")
+    if is_for(bucket, stack.settings.checkpoint_words):
+        if not any(rule.expires for rule in rules):
+            yield Violation("checkpoints never expire", "lifecycleRules")
+        elif is_versioned(bucket, stack) and not any(rule.ends_versions for rule in rules):
+            said = "expired checkpoints stay for ever as old versions"
+            yield Violation(said, "lifecycleRules")

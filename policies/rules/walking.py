@@ -1,0 +1,30 @@
+"""How rules walk through properties whose form differs between generations of a type."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from policies.resource import PartlyKnown
+
+
+def raw(holder: Mapping[str, Any], key: str) -> Any:
+    """The value of a key even if it is unknown, to follow it or to ask where it comes from."""
+    return holder.raw().get(key) if isinstance(holder, PartlyKnown) else holder.get(key)
+
+
+def each(holder: Any, *keys: str, path: str = "") -> Iterator[tuple[str, Any]]:
+    """(path, object) below the keys; every step may be one object, a list of them, or absent."""
+    if not keys:
+        yield path, holder
+        return
+    value = holder.get(keys[0]) if isinstance(holder, dict) else None
+    below = f"{path}.{keys[0]}" if path else keys[0]
+    if isinstance(value, list):
+        for index, item in enumerate(value):
+            yield from each(item, *keys[1:], path=f"{below}[{index}]")
+    elif isinstance(value, dict):
+        yield from each(value, *keys[1:], path=below)
+
+
+def is_true(value: Any) -> bool:
+    """Whether a switch is on; launch templates write it as a text."""
+    return str(value).lower() == "true"
