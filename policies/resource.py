@@ -110,6 +110,8 @@ class Resource:
     account: Any = ""
     """Number of the account, or the project; empty where no source says."""
     props: Mapping[str, Any] = field(default_factory=dict)
+    asked: Mapping[str, Any] | None = None
+    """What its program asked for, without what the cloud chose; None where the source does not say."""
     tags: Mapping[str, Any] = field(default_factory=dict)
     """Tags of AWS with those of the provider, labels of Google Cloud and Kubernetes."""
     parent: str = ""

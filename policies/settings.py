@@ -48,3 +48,7 @@ class Settings:
     """A bucket named so holds checkpoints, which nobody needs long after the run has ended."""
     abort_uploads_after_days: int = 7
     """No upload of a checkpoint takes a week; a job that was interrupted for so long uploads anew."""
+    dataset_words: tuple[str, ...] = ("dataset", "training-data")
+    """A bucket named so holds what models are trained on."""
+    least_checkpoint_days: int = 14
+    """For as long at least a checkpoint stays: somebody comes back from a holiday and goes on."""

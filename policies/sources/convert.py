@@ -112,7 +112,8 @@ class Converter:
         ]
 
     def _resource(self, row: Mapping[str, Any], provider: Mapping[str, Any]) -> Resource:
-        props = _overlaid(plain(row.get("inputs") or {}), plain(row.get("outputs") or {}))
+        asked = plain(row.get("inputs") or {})
+        props = _overlaid(asked, plain(row.get("outputs") or {}))
         known = plain(row.get("id") or "", "id")
         references = row.get("propertyDependencies") or {}
         return Resource(
@@ -123,6 +124,7 @@ class Converter:
             region=_first(props, "region") or _first(provider, "region"),
             account=_account(props, provider),
             props=props,
+            asked=asked,
             tags=_tags(props, provider),
             parent=row.get("parent") or "",
             dependencies=tuple(row.get("dependencies") or ()),

@@ -1,4 +1,4 @@
-"""Examples of rules about what EKS, Kueue and MLflow do since 2026: K8S-08 and on, GPU-10, IAM-08, TRK-06."""
+"""Examples of rules about what EKS, Kueue and MLflow do since 2026: K8S-08, GPU-10, IAM-08, TRK-06 and on."""
 
 from dataclasses import replace
 from typing import Any
@@ -112,7 +112,21 @@ def _mlflow(*words: str) -> Made:
     )
 
 
+def _versions(**said: str) -> dict[str, Made]:
+    props = {"clusterName": "$cluster.name", "addonName": "kube-proxy", **said}
+    return {**EKS, "addon": Made("aws:eks/addon:Addon", props)}
+
+
+def _chart(version: str) -> dict[str, Made]:
+    props = {"chart": "oci://registry.k8s.io/jobset/charts/jobset", "name": "jobset", "version": version}
+    return {"chart": Made("kubernetes:helm.sh/v3:Release", {**props, "namespace": "default"})}
+
+
 _EXAMPLES = {
+    "MLS-K8S-11": Example(
+        _versions(addonVersion="v1.35.3-eksbuild.2"), _versions(), at="addon", path="addonVersion"
+    ),
+    "MLS-K8S-11.chart": Example(_chart("0.12.0"), _chart("0.12"), at="chart", path="version"),
     "MLS-K8S-08": Example(
         {"queue": cluster_queue(MINE)},
         {"queue": cluster_queue({})},

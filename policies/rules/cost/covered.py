@@ -1,0 +1,93 @@
+"""Whether a budget sees what the pools of a stack cost."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from policies.catalogue import CATALOGUE, About, NotApplicableError, Violation
+from policies.resource import Resource, UndeterminedError
+from policies.stack import Stack
+
+_AWS, _GCP = "aws:budgets/budget:Budget", "gcp:billing/budget:Budget"
+_GROUP, _TEMPLATE = "aws:eks/nodeGroup:NodeGroup", "aws:ec2/launchTemplate:LaunchTemplate"
+_POOL, _GKE = "gcp:container/nodePool:NodePool", "gcp:container/cluster:Cluster"
+_COMPUTE = "Amazon Elastic Compute Cloud - Compute"
+# EKS gives it to every machine of a cluster (EKS User Guide, eks-using-tags, tag-resources-for-billing).
+_BY_EKS = "aws:eks:cluster-name"
+
+
+@CATALOGUE.rule_around(
+    About(
+        "MLS-COST-09",
+        "high",
+        (_GROUP, _POOL),
+        "A budget of a tag that the machines of a pool do not bear stays at nothing while they are billed:"
+        " tags of a node group and of the provider do not reach them.",
+        "Give the budget's tag to instances in tagSpecifications of the launch template; on Google Cloud, to"
+        " resourceLabels of the pool or its cluster.",
+        ("EKS API Reference, TagResource: tags do not propagate", "EKS User Guide, launch-templates"),
+    )
+)
+def budgets_see_the_pools(pool: Resource, stack: Stack) -> Iterator[Violation]:
+    """The machines of a pool bear the tag by which a budget of the stack finds what they cost."""
+    budgets = stack.all(_AWS if pool.kind == _GROUP else _GCP)
+    if not budgets:
+        raise NotApplicableError("the stack has no budget of its cloud")
+    filters = [_wanted(budget) for budget in budgets]
+    if any(wanted == {} for wanted in filters):
+        return
+    borne = _machine_tags(pool, stack) if pool.kind == _GROUP else _labels(pool, stack)
+    seen = [wanted for wanted in filters if wanted and all(_has(borne, *one) for one in wanted.items())]
+    if not seen:
+        keys = sorted({key for wanted in filters for key in wanted or ()})
+        what = f"no budget sees its machines: they lack {', '.join(keys)}" if keys else "no budget sees it"
+        yield Violation(what, "launchTemplate" if pool.kind == _GROUP else "nodeConfig.resourceLabels")
+
+
+def _has(borne: Mapping[str, Any], key: str, values: tuple[Any, ...]) -> bool:
+    return key in borne and (not values or borne[key] in values)
+
+
+def _wanted(budget: Resource) -> dict[str, tuple[Any, ...]] | None:
+    """The values of each tag that a machine needs for a budget to see it; None where no tag makes it."""
+    if budget.kind == _GCP:
+        labels = (budget.props.get("budgetFilter") or {}).get("labels") or {}
+        return {key: (value,) for key, value in labels.items()}
+    if budget.props.get("budgetType") != "COST":
+        return None
+    if budget.props.get("filterExpression"):
+        raise UndeterminedError(f"the filterExpression of {budget.name} is not read")
+    wanted: dict[str, tuple[Any, ...]] = {}
+    for _, chosen in budget.items("costFilters"):
+        values = tuple(chosen.get("values") or ())
+        if chosen.get("name") == "Service" and _COMPUTE not in values:
+            return None
+        if chosen.get("name") == "TagKeyValue":
+            for value in values:
+                # `user:KEY$VALUE`, or one of AWS's own.
+                key, _, name = str(value).removeprefix("user:").partition("$")
+                wanted[key] = (*wanted.get(key, ()), name)
+    return wanted
+
+
+def _machine_tags(group: Resource, stack: Stack) -> dict[str, Any]:
+    """The tags of the machines that a node group starts."""
+    found: dict[str, Any] = {_BY_EKS: group.props.get("clusterName")}
+    for template in stack.all(_TEMPLATE):
+        paths = ("launchTemplate.id", "launchTemplate.name")
+        if any(group in list(stack.users(template, _GROUP, path)) for path in paths):
+            for _, given in template.items("tagSpecifications"):
+                if given.get("resourceType") == "instance":
+                    found |= given.get("tags") or {}
+            return found
+    if group.props.get("launchTemplate"):
+        raise UndeterminedError("its launch template is not in this stack")
+    return found
+
+
+def _labels(pool: Resource, stack: Stack) -> dict[str, Any]:
+    """Those of a node pool, and of its cluster, which GKE gives to its machines."""
+    found: dict[str, Any] = {}
+    for cluster in stack.all(_GKE):
+        if pool in list(stack.users(cluster, _POOL, "cluster")):
+            found |= cluster.props.get("resourceLabels") or {}
+    return found | ((pool.props.get("nodeConfig") or {}).get("resourceLabels") or {})
