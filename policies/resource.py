@@ -25,10 +25,10 @@ class Unknown:
         self._path, self._why = path, why
 
     def __repr__(self) -> str:
-        return f"<unknown: {_told(self)}>"
+        return f"<unknown: {told(self)}>"
 
     def _refuse(self, *_: object) -> NoReturn:
-        raise UndeterminedError(_told(self))
+        raise UndeterminedError(told(self))
 
     # `isinstance` asks for the class of what is not an instance by its type.
     __class__ = property(_refuse)
@@ -40,7 +40,8 @@ class Unknown:
     __getattr__ = _refuse
 
 
-def _told(unknown: Unknown) -> str:
+def told(unknown: Unknown) -> str:
+    """Which value is not known, and why."""
     read = object.__getattribute__
     return f"{read(unknown, '_path')} {read(unknown, '_why')}"
 
@@ -78,14 +79,10 @@ class PartlyKnown(dict[str, Any]):
         """Every pair; raises UndeterminedError at an unknown value."""
         return [(key, self[key]) for key in self]
 
-    def raw(self) -> Mapping[str, Any]:
-        """The same with the unknown values, for who does not judge."""
-        return dict(zip(self, super().values(), strict=True))
-
 
 def _given(value: Any) -> Any:
     if is_unknown(value):
-        raise UndeterminedError(_told(value))
+        raise UndeterminedError(told(value))
     return value
 
 
@@ -128,6 +125,17 @@ class Resource:
         if value is None and self.origin == "planned":
             raise UndeterminedError(f"{name} is not known before the deployment")
         return value
+
+    def raw(self, path: str) -> Any:
+        """The value at a path such as `vpcConfig.subnetIds`, also an unknown one, for `Stack` to follow."""
+        value: Any = self.props
+        for part in path.split("."):
+            if is_unknown(value) or not isinstance(value, dict):
+                break
+            value = dict.get(value, part)
+        else:
+            return value
+        return value if is_unknown(value) else None
 
     def items(self, path: str) -> Iterator[tuple[str, Any]]:
         """(path, item) of a list of objects, of a single object, or of nothing; `a.b` reads below `a`."""

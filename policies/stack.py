@@ -1,14 +1,25 @@
 """All resources of one source, indexed, and what refers to what among them."""
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from policies.resource import Resource, UndeterminedError, is_unknown
+from policies.resource import Resource, UndeterminedError, is_unknown, told
 from policies.settings import Settings
 
-# What other resources name a resource by, besides its id.
-_NAMES = ("arn", "name", "selfLink", "bucket")
+# What other resources name a resource by, besides its id. EKS makes the security group of a cluster itself.
+_NAMES = ("arn", "name", "selfLink", "bucket", "vpcConfig.clusterSecurityGroupId")
+
+
+@dataclass(frozen=True)
+class Sources:
+    """The resources that a value names. Uncertain: it names some of these, and nobody knows yet which."""
+
+    resources: tuple[Resource, ...]
+    foreign: tuple[str, ...] = ()
+    """What it names outside of the stack."""
+    certain: bool = True
 
 
 class Stack:
@@ -31,65 +42,75 @@ class Stack:
         """The resources of these kinds, in the order of the source."""
         return [resource for kind in kinds for resource in self._by_kind.get(kind, ())]
 
-    def referred(self, user: Resource, value: Any, property: str, *kinds: str) -> Resource | None:
-        """The resource of one of `kinds` that `value` names: an id, an ARN or a name in `property` of `user`.
+    def target(self, user: Resource, path: str, *kinds: str) -> Resource | None:
+        """The resource that `user` refers to at a path such as `launchTemplate.id`; see `referred`."""
+        return self.referred(user, user.raw(path), path.split(".", maxsplit=1)[0], *kinds)
 
-        None where the value is not set, or names something outside of the stack. An unknown value is followed
-        where the source says from which resource the property comes; else UndeterminedError is raised.
+    def referred(self, user: Resource, value: Any, property: str, *kinds: str) -> Resource | None:
+        """The resource of one of `kinds` that a value names by id, ARN or name, in `property` of `user`.
+
+        None where nothing is set, or what is named is not in the stack. An unknown value is followed where
+        the source says from which resource the property comes; else UndeterminedError is raised.
         """
         if is_unknown(value):
-            return self._source(user, property, value, kinds)
+            candidates = self._candidates(user, property, kinds)
+            if len(candidates) != 1:
+                raise UndeterminedError(_lacking(property, value))
+            return candidates[0]
         if not isinstance(value, str) or not value:
             return None
         return next((named[value] for named in map(self._named, kinds) if value in named), None)
 
-    def users(self, used: Resource, kind: str, property: str) -> Iterator[Resource]:
-        """The resources of a kind whose `property` names `used`; `a.b` reads below `a`.
+    def sources(self, user: Resource, value: Any, property: str, *kinds: str) -> Sources:
+        """The resources that a list of ids names, which is `value` in the top-level `property` of `user`.
 
-        Raises UndeterminedError where the property of one of them is unknown.
+        Raises UndeterminedError for unknown ids of which the source does not say where they come from.
         """
-        top = property.split(".", maxsplit=1)[0]
-        for user in self.all(kind):
-            for value in _values(user, property):
-                if self.referred(user, value, top, used.kind) is used:
-                    yield user
-                    break
+        values = value if not is_unknown(value) and isinstance(value, list) else [value]
+        given = [one for one in values if not is_unknown(one) and one]
+        found = [(one, self.referred(user, one, property, *kinds)) for one in given]
+        known = [resource for _, resource in found if resource is not None]
+        foreign = tuple(str(one) for one, resource in found if resource is None)
+        unknown = [one for one in values if is_unknown(one)]
+        if not unknown:
+            return Sources(tuple(known), foreign)
+        candidates = [one for one in self._candidates(user, property, kinds) if one not in known]
+        if not candidates:
+            raise UndeterminedError(_lacking(property, unknown[0]))
+        whole = is_unknown(value) and len(candidates) > 1
+        return Sources((*known, *candidates), foreign, not whole and len(candidates) == len(unknown))
 
-    def _source(self, user: Resource, property: str, value: Any, kinds: tuple[str, ...]) -> Resource | None:
-        """The one resource from which an unknown value can come."""
+    def users(self, used: Resource, kind: str, path: str) -> Iterator[Resource]:
+        """The resources of a kind that name `used` at `path`, as one value or in a list.
+
+        Raises UndeterminedError where the value of one of them is unknown, and where it comes from too.
+        """
+        for user in self.all(kind):
+            value = user.raw(path)
+            if value is None:
+                continue
+            found = self.sources(user, value, path.split(".", maxsplit=1)[0], used.kind)
+            if used in found.resources:
+                if not found.certain:
+                    raise UndeterminedError(_lacking(path, value))
+                yield user
+
+    def _candidates(self, user: Resource, property: str, kinds: tuple[str, ...]) -> list[Resource]:
+        """From which resources the values in a property come."""
         known = [self.by_urn[urn] for urn in user.references.get(property, ()) if urn in self.by_urn]
-        candidates = [resource for resource in known if resource.kind in kinds]
-        if len(candidates) != 1:
-            raise UndeterminedError(f"{property} of {user.name}: {value!r}")
-        return candidates[0]
+        return [resource for resource in known if resource.kind in kinds]
 
     def _named(self, kind: str) -> Mapping[str, Resource]:
         if kind not in self._names:
             names: dict[str, Resource] = {}
             for resource in self._by_kind.get(kind, ()):
-                for value in (resource.id, *_known(resource, _NAMES)):
+                for value in (resource.id, *map(resource.raw, _NAMES)):
                     if not is_unknown(value) and isinstance(value, str) and value:
                         names.setdefault(value, resource)
             self._names[kind] = names
         return self._names[kind]
 
 
-def _known(resource: Resource, names: Iterable[str]) -> Iterator[Any]:
-    for name in names:
-        try:
-            yield resource.props.get(name)
-        except UndeterminedError:
-            continue
-
-
-def _values(resource: Resource, property: str) -> Iterator[Any]:
-    """The value of a property, or each of its values where it is a list; also if it is unknown."""
-    raw: Any = resource.props
-    for part in property.split("."):
-        if is_unknown(raw) or not isinstance(raw, dict):
-            break
-        raw = raw.raw().get(part) if hasattr(raw, "raw") else raw.get(part)
-    if is_unknown(raw) or not isinstance(raw, list):
-        yield raw
-    else:
-        yield from raw
+def _lacking(property: str, value: Any) -> str:
+    why = told(value) if is_unknown(value) else f"{property} is not known"
+    return f"{why}, and from which resource it comes is not told"

@@ -3,12 +3,15 @@
 import ipaddress
 from typing import Any
 
-EVERYWHERE = ("0.0.0.0/0", "::/0")
+# Shorter prefixes are nobody's range: two halves of the internet are the internet. The spec of a stack has
+# the same limit (`infra/catalog/aws/network.py`); global IPv6 addresses are 2000::/3.
+_WIDEST = {4: 8, 6: 16}
 
 
 def is_world(cidr: Any) -> bool:
-    """Whether a range is everybody, in whichever of its writings."""
+    """Whether a range is everybody or a large part of the internet, in whichever of its writings."""
     try:
-        return ipaddress.ip_network(cidr, strict=False).prefixlen == 0
+        network = ipaddress.ip_network(cidr, strict=False)
     except ValueError:
         return False
+    return network.prefixlen < _WIDEST[network.version]

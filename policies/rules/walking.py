@@ -8,7 +8,7 @@ from policies.resource import PartlyKnown
 
 def raw(holder: Mapping[str, Any], key: str) -> Any:
     """The value of a key even if it is unknown, to follow it or to ask where it comes from."""
-    return holder.raw().get(key) if isinstance(holder, PartlyKnown) else holder.get(key)
+    return dict.get(holder, key) if isinstance(holder, PartlyKnown) else holder.get(key)
 
 
 def each(holder: Any, *keys: str, path: str = "") -> Iterator[tuple[str, Any]]:

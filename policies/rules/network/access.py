@@ -1,21 +1,14 @@
-"""Who reaches a stack from outside: the API of the cluster, and open ports."""
+"""Who reaches a stack from outside: the API of its cluster, and open ports."""
 
 from collections.abc import Iterator
 from typing import Any
 
 from policies.catalogue import CATALOGUE, About, NotApplicableError, Violation
 from policies.resource import Resource
+from policies.rules.network.openings import DEFAULT, GROUP, INGRESS, RULE, Opening, openings
 from policies.rules.reading import is_world
 
 _EKS, _GKE = "aws:eks/cluster:Cluster", "gcp:container/cluster:Cluster"
-_INGRESS, _GROUP = (
-    "aws:vpc/securityGroupIngressRule:SecurityGroupIngressRule",
-    "aws:ec2/securityGroup:SecurityGroup",
-)
-_RULE, _DEFAULT = (
-    "aws:ec2/securityGroupRule:SecurityGroupRule",
-    "aws:ec2/defaultSecurityGroup:DefaultSecurityGroup",
-)
 _FIREWALL = "gcp:compute/firewall:Firewall"
 _PORTS = {22: "SSH", 5000: "MLflow", 6443: "the Kubernetes API", 8265: "Ray"}
 
@@ -50,7 +43,10 @@ def _open_eks(props: Any) -> Iterator[Violation]:
 
 
 def _open_gke(props: Any) -> Iterator[Violation]:
+    ends = (props.get("controlPlaneEndpointsConfig") or {}).get("ipEndpointsConfig") or {}
     private = props.get("privateClusterConfig") or {}
+    if ends.get("enabled") is False or ends.get("enablePublicEndpoint") is False:
+        return
     if private.get("enablePrivateEndpoint") is True:
         return
     named = props.get("masterAuthorizedNetworksConfig")
@@ -67,54 +63,28 @@ def _open_gke(props: Any) -> Iterator[Violation]:
     About(
         "MLS-NET-07",
         "critical",
-        (_INGRESS, _RULE, _GROUP, _DEFAULT, _FIREWALL),
+        (INGRESS, RULE, GROUP, DEFAULT, _FIREWALL),
         "Scanners find open ports within minutes; MLflow and Ray run what they are sent, by whomever.",
         "Name the ranges that need the port, or reach it by a port-forward.",
         ("CKV_AWS_24",),
     )
 )
-def no_administration_from_everywhere(opening: Resource) -> Iterator[Violation]:
+def no_administration_from_everywhere(resource: Resource) -> Iterator[Violation]:
     """No port for administration, MLflow or Ray is open to the world."""
-    for path, cidr, low, high in _openings(opening):
-        if is_world(cidr):
-            for port, what in _PORTS.items():
-                if low <= port <= high:
-                    yield Violation(f"port {port} ({what}) is open to {cidr}", path)
+    for opening in _openings(resource):
+        for cidr in filter(is_world, opening.ranges):
+            for port in filter(opening.admits, _PORTS):
+                yield Violation(f"port {port} ({_PORTS[port]}) is open to {cidr}", opening.path)
 
 
-_Opening = tuple[str, Any, float, float]
-
-
-def _openings(resource: Resource) -> Iterator[_Opening]:
-    """(path, range, lowest port, highest port) that a resource lets in."""
-    props = resource.props
-    if resource.kind == _INGRESS:
-        yield from _of_rule("", props, [props.get("cidrIpv4"), props.get("cidrIpv6")], "ipProtocol")
-    elif resource.kind == _RULE:
-        if props.get("type") == "ingress":
-            yield from _of_rule("", props, _ranges(props), "protocol")
-    elif resource.kind == _FIREWALL:
+def _openings(resource: Resource) -> Iterator[Opening]:
+    if resource.kind == _FIREWALL:
         yield from _of_firewall(resource)
     else:
-        for path, rule in resource.items("ingress"):
-            yield from _of_rule(path, rule, _ranges(rule), "protocol")
+        yield from openings(resource, "ingress")
 
 
-def _ranges(rule: Any) -> list[Any]:
-    return [*(rule.get("cidrBlocks") or ()), *(rule.get("ipv6CidrBlocks") or ())]
-
-
-def _of_rule(path: str, rule: Any, ranges: list[Any], protocol: str) -> Iterator[_Opening]:
-    every = str(rule.get(protocol)) in ("-1", "all")
-    if not every and str(rule.get(protocol)) not in ("tcp", "6"):
-        return
-    low, high = (0, 65535) if every else (rule.get("fromPort") or 0, rule.get("toPort") or 0)
-    for cidr in ranges:
-        if cidr:
-            yield path, cidr, low, high
-
-
-def _of_firewall(firewall: Resource) -> Iterator[_Opening]:
+def _of_firewall(firewall: Resource) -> Iterator[Opening]:
     props = firewall.props
     if props.get("direction", "INGRESS") != "INGRESS" or props.get("disabled") is True:
         raise NotApplicableError("it lets nothing in")
@@ -122,5 +92,4 @@ def _of_firewall(firewall: Resource) -> Iterator[_Opening]:
         if str(allowed.get("protocol")).lower() in ("tcp", "6", "all"):
             for ports in allowed.get("ports") or ["0-65535"]:
                 low, _, high = str(ports).partition("-")
-                for cidr in props.get("sourceRanges") or ():
-                    yield path, cidr, int(low), int(high or low)
+                yield Opening(path, tuple(props.get("sourceRanges") or ()), int(low), int(high or low))

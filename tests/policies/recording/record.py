@@ -22,10 +22,7 @@ PROGRAM = Path(__file__).with_name("program")
 CACHE = Path(__file__).resolve().parents[3] / ".trainstack" / "cache"
 EXAMPLES: Mapping[str, Example] = gathered("tests.policies.examples", "EXAMPLES")
 # What a reader of a record needs; the rest is about times and versions.
-_KEPT = (
-    *("urn", "custom", "id", "type", "inputs", "outputs", "parent", "dependencies"),
-    *("propertyDependencies", "provider", "protect"),
-)
+_KEPT = ("urn", "custom", "id", "type", "inputs", "outputs", "parent", "dependencies", "provider", "protect")
 
 
 def made(home: Path, verdict: str, resources: Resources) -> dict[str, Any]:
@@ -43,8 +40,14 @@ def made(home: Path, verdict: str, resources: Resources) -> dict[str, Any]:
         rehearsal.stop()
     if not outcome.succeeded:
         raise RuntimeError(f"the example cannot be made: {' '.join(outcome.errors)}")
-    kept = [{key: row[key] for key in _KEPT if row.get(key)} for row in rows]
-    return {"version": 3, "deployment": {"resources": kept}}
+    return {"version": 3, "deployment": {"resources": [trimmed(row) for row in rows]}}
+
+
+def trimmed(row: Mapping[str, Any]) -> dict[str, Any]:
+    """A resource of an export with what a reader of a record needs."""
+    kept = {key: row[key] for key in _KEPT if row.get(key)}
+    sources = {key: urns for key, urns in row.get("propertyDependencies", {}).items() if urns}
+    return {**kept, **({"propertyDependencies": sources} if sources else {})}
 
 
 def record(rule: str, folder: Path) -> dict[str, Any]:

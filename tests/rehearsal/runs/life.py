@@ -58,6 +58,8 @@ class Life:
     """The newest result then."""
     unchanged: Seen
     """Plain `pulumi up --expect-no-changes`."""
+    audited: Done
+    """What the policies said about the exported state."""
     outputs: Mapping[str, Any]
     password: str
     """Of the tracking server's first user."""
@@ -124,6 +126,7 @@ def live(home: Path) -> Life:
     result = json.loads(newest.read_text())
     again = "up", "--skip-preview", "--yes", "--expect-no-changes", "--non-interactive"
     unchanged = _seen(home, native(home, *again))
+    audited = _audited(home)
     outputs = json.loads(native(home, "stack", "output", "--json").stdout)
     secret = Rehearsal(home).secret(outputs["trainstack"]["mlflow_admin_secret"])
     places = [*home.glob("state/**/*.json"), *home.glob("logs/**/*.log"), home / "daemon.log"]
@@ -138,6 +141,7 @@ def live(home: Path) -> Life:
         runs=runs,
         result=result,
         unchanged=unchanged,
+        audited=audited,
         outputs=outputs,
         password=(secret or {}).get("password", ""),
         written=written,
@@ -180,6 +184,13 @@ def passing(home: Path, done: Done) -> Done:
 def _seen(home: Path, done: Done) -> Seen:
     results = {path: path.stat().st_mtime_ns for path in home.glob("s3/*checkpoints*/smoke/*/result.json")}
     return Seen(done, Rehearsal(home).status()["resources"], results, processes(home))
+
+
+def _audited(home: Path) -> Done:
+    """Audit what plain `pulumi stack export` wrote."""
+    export = home.parent / "export.json"
+    done = native(home, "stack", "export", "--stack", STACK, "--file", str(export))
+    return trainstack(home, "audit", "--state", str(export), "--format", "json") if export.exists() else done
 
 
 def _runs(home: Path) -> list[Run]:

@@ -1,5 +1,6 @@
 """The shipped environment, deployed by the real engine in the emulated clouds: one whole life of a stack."""
 
+import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -96,6 +97,13 @@ def test_the_native_cli_sees_the_same_state(lived: Life) -> None:
     assert "exec" in outputs["kubeconfig"]
     committed = (ROOT / "stacks" / "config" / f"Pulumi.{STACK}.yaml").read_text()
     assert "encryptionsalt" not in committed, "a rehearsal must not write into the stack file"
+
+
+def test_the_state_keeps_the_rules_about_networks_and_cost(lived: Life) -> None:
+    assert lived.audited.stderr == ""
+    outcomes = json.loads(lived.audited.stdout)["outcomes"]
+    results = {one["result"] for one in outcomes if one["rule"].startswith(("MLS-COST-", "MLS-NET-"))}
+    assert results == {"pass", "not-applicable"}
 
 
 def test_the_webhooks_of_kueue_were_asked_before_its_first_object(lived: Life) -> None:

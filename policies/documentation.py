@@ -1,0 +1,96 @@
+"""Writes docs/policies.md from the catalogue: `python -m policies.documentation`."""
+
+import datetime
+from collections.abc import Iterator
+from dataclasses import fields
+from pathlib import Path
+
+from policies.catalogue import Rule, in_order
+from policies.rules import CATALOGUE
+from policies.settings import Settings
+
+FILE = Path(__file__).resolve().parents[1] / "docs" / "policies.md"
+GROUPS = {
+    "COST": "cost and budget",
+    "GPU": "accelerators and pools",
+    "IAM": "identity",
+    "K8S": "what runs in a cluster",
+    "NET": "networks and EFA",
+    "REP": "reproducibility",
+    "RES": "residency",
+    "STO": "storage, encryption, retention",
+    "TAG": "tags",
+    "TRK": "tracking",
+}
+_HEAD = """# Policies
+
+<!-- Written by `python -m policies.documentation`; a test holds it against the rules. -->
+
+`trainstack audit` judges a whole stack without any cloud, from its state or from a preview.
+
+    pulumi stack export --stack NAME --file state.json
+    trainstack audit --state state.json
+
+    pulumi preview --stack NAME --json --show-sames > preview.json
+    trainstack audit --preview preview.json
+
+`--format json` writes every outcome (schema `trainstack.audit/1`), `sarif`, `junit` and `markdown` what code
+scanning, CI and pull requests show. `--fail-on high` counts what is as severe. What somebody answers for is
+in a file of [waivers](waivers.md).
+
+| exit code | means |
+|---|---|
+| 0 | clean |
+| 1 | internal error |
+| 2 | wrong usage, or a file that is no state or preview |
+| 3 | violations |
+| 4 | no violation, but something could not be judged |
+| 5 | only violations whose waivers have expired |
+
+A rule that needs a value which is a secret, or which only the deployment will tell, is **undetermined** and
+names the value. It never passes. Secrets are not read, whatever the file shows. Events of a preview
+(PULUMI_ENABLE_STREAMING_JSON_PREVIEW) do not tell what refers to what, so more is undetermined with them than
+with the document.
+"""
+
+
+def document() -> str:
+    """The content of the file. Raises KeyError for a group without a title."""
+    return "\n".join([_HEAD, *_settings(), *_groups()])
+
+
+def _settings() -> Iterator[str]:
+    yield "## Settings\n\n| name | value |\n|---|---|"
+    for field in fields(Settings):
+        value = getattr(Settings(), field.name)
+        if not isinstance(value, datetime.date):
+            shown = ", ".join(f"`{one}`" for one in value) if isinstance(value, tuple) else f"{value:g}"
+            yield f"| `{field.name}` | {shown or 'none'} |"
+    yield "\nTheir reasons are in `policies/settings.py`.\n"
+
+
+def _groups() -> Iterator[str]:
+    rules = in_order(CATALOGUE.rules)
+    for group in sorted({rule.group for rule in rules}):
+        yield f"## {group}: {GROUPS[group]}\n"
+        for rule in rules:
+            if rule.group == group:
+                yield from _section(rule)
+
+
+def _section(rule: Rule) -> Iterator[str]:
+    yield f"### {rule.id}\n"
+    yield f"**{rule.title}**\n"
+    yield f"{rule.rationale}\n"
+    yield f"- severity {rule.severity}, decided by {_DECIDED[rule.scope]}"
+    yield f"- about {', '.join(f'`{kind}`' for kind in rule.kinds)}"
+    yield f"- fix: {rule.remediation}"
+    if rule.references:
+        yield f"- elsewhere: {', '.join(rule.references)}"
+    yield ""
+
+
+_DECIDED = {"resource": "the resource alone", "stack": "the stack around it"}
+
+if __name__ == "__main__":
+    FILE.write_text(document())

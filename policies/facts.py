@@ -1,0 +1,28 @@
+"""What rules ask the catalog; imported when the first asks: it takes longer to load than all rules."""
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from infra.catalog.aws.model import CapacityType, InstanceType, Price
+
+
+def gpu_type(machine: str) -> "InstanceType | None":
+    """A GPU machine type of EC2; None for every other one."""
+    from infra.catalog.aws import facts  # noqa: PLC0415 - see above
+
+    return facts.instance_types.get(machine)
+
+
+def node_price(machine: str, region: str, capacity: "CapacityType") -> "Price | None":
+    """Dollars per hour of a machine of EC2; None where no source gives them."""
+    from infra.catalog.aws import facts  # noqa: PLC0415
+
+    return facts.prices.get((machine, region, capacity))
+
+
+def gke_gpus(machine: str) -> int | None:
+    """How many GPUs are built into a machine type of Google Cloud; None where the catalog knows of none."""
+    from infra.catalog.gcp import facts  # noqa: PLC0415
+
+    known = facts.machine_types.get(machine)
+    return known.count if known else None

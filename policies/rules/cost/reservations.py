@@ -1,0 +1,42 @@
+"""Capacity that is paid for whether or not anybody uses it."""
+
+from collections.abc import Iterator
+
+from policies.catalogue import CATALOGUE, About, Violation
+from policies.resource import Resource
+from policies.rules.pools import TEMPLATE, machines_of, pools_of
+from policies.stack import Stack
+
+_RESERVATION = "aws:ec2/capacityReservation:CapacityReservation"
+_BLOCK = "aws:ec2/capacityBlockReservation:CapacityBlockReservation"
+_TARGET = "capacityReservationSpecification.capacityReservationTarget.capacityReservationId"
+
+
+@CATALOGUE.rule_around(
+    About(
+        "MLS-COST-08",
+        "high",
+        (_RESERVATION, _BLOCK),
+        "A reservation without an end, or one that no pool starts into, bills whole machines for nothing.",
+        "Set endDateType to limited with an endDate, and name the reservation in a pool of its machine type.",
+    )
+)
+def reserved_capacity_ends_and_is_used(reservation: Resource, stack: Stack) -> Iterator[Violation]:
+    """A capacity reservation has an end, and a pool of its machine type starts into it."""
+    # A block is sold with its end.
+    if reservation.kind == _RESERVATION and reservation.props.get("endDateType") != "limited":
+        yield Violation("it has no end", "endDateType")
+    machine = reservation.props.get("instanceType") or reservation.computed("instanceType")
+    by_name = list(stack.users(reservation, TEMPLATE, _TARGET))
+    pools = [
+        group
+        for group, template in pools_of(stack)
+        if machine in machines_of(group, template) and (template in by_name or _is_open(reservation))
+    ]
+    if not pools:
+        yield Violation(f"no pool of {machine} starts into it", "instanceType")
+
+
+def _is_open(reservation: Resource) -> bool:
+    """Whether every machine that fits starts into it; a block has to be named."""
+    return reservation.kind == _RESERVATION and reservation.props.get("instanceMatchCriteria") != "targeted"

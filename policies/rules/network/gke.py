@@ -1,0 +1,46 @@
+"""Networks between nodes of GKE."""
+
+from collections.abc import Iterator
+
+from policies import facts
+from policies.catalogue import CATALOGUE, About, NotApplicableError, Violation
+from policies.resource import Resource
+from policies.rules.pools import NODE_POOL
+
+
+@CATALOGUE.rule(
+    About(
+        "MLS-NET-10",
+        "medium",
+        (NODE_POOL,),
+        "Nodes reach their bandwidth with gVNIC only; without compact placement they are anywhere in a zone.",
+        "Set nodeConfig.gvnic.enabled, and placementPolicy.type to COMPACT.",
+    )
+)
+def gpu_nodes_are_close(pool: Resource) -> Iterator[Violation]:
+    """A GKE pool of several nodes with several GPUs each has gVNIC and compact placement."""
+    if _gpus(pool) < 2:
+        raise NotApplicableError("its nodes have no two GPUs")
+    if _most_nodes(pool) < 2:
+        raise NotApplicableError("it has at most one node")
+    config = pool.props.get("nodeConfig") or {}
+    if (config.get("gvnic") or {}).get("enabled") is not True:
+        yield Violation("its nodes have no gVNIC", "nodeConfig.gvnic.enabled")
+    if (pool.props.get("placementPolicy") or {}).get("type") != "COMPACT":
+        yield Violation("its nodes are placed anywhere", "placementPolicy.type")
+
+
+def _gpus(pool: Resource) -> int:
+    """GPUs of one node: attached ones, or those of the machine type."""
+    config = pool.props.get("nodeConfig") or {}
+    attached = sum(int(one.get("count") or 0) for one in config.get("guestAccelerators") or ())
+    return attached or facts.gke_gpus(str(config.get("machineType"))) or 0
+
+
+def _most_nodes(pool: Resource) -> int:
+    """The maximum size over all its zones; of one that does not scale, its size."""
+    scaling = pool.props.get("autoscaling") or {}
+    zones = max(1, len(pool.props.get("nodeLocations") or ()))
+    if scaling:
+        return int(scaling.get("totalMaxNodeCount") or zones * int(scaling.get("maxNodeCount") or 0))
+    return zones * int(pool.props.get("nodeCount") or pool.props.get("initialNodeCount") or 0)

@@ -1,0 +1,85 @@
+"""What security groups let through, in each of the ways in which Pulumi says it."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from policies.resource import Resource, is_unknown
+from policies.stack import Stack
+
+GROUP, DEFAULT = "aws:ec2/securityGroup:SecurityGroup", "aws:ec2/defaultSecurityGroup:DefaultSecurityGroup"
+RULE = "aws:ec2/securityGroupRule:SecurityGroupRule"
+INGRESS = "aws:vpc/securityGroupIngressRule:SecurityGroupIngressRule"
+EGRESS = "aws:vpc/securityGroupEgressRule:SecurityGroupEgressRule"
+Way = Literal["ingress", "egress"]
+_EVERYTHING = ("-1", "all")
+_TCP = ("tcp", "6")
+
+
+@dataclass(frozen=True)
+class Opening:
+    """TCP ports that a rule opens to ranges; `path` is its place in the resource."""
+
+    path: str
+    ranges: tuple[Any, ...]
+    low: int
+    high: int
+
+    def admits(self, port: int) -> bool:
+        """Whether a TCP port is among them."""
+        return self.low <= port <= self.high
+
+
+def openings(resource: Resource, way: Way) -> Iterator[Opening]:
+    """The TCP ports that a security group's own rules, or a rule on its own, open to ranges of addresses."""
+    props = resource.props
+    if resource.kind in (INGRESS, EGRESS):
+        if resource.kind == (INGRESS if way == "ingress" else EGRESS):
+            ranges = tuple(one for one in (props.get("cidrIpv4"), props.get("cidrIpv6")) if one)
+            yield from _opening("", props, "ipProtocol", ranges)
+    elif resource.kind == RULE:
+        if props.get("type") == way:
+            yield from _opening("", props, "protocol", _ranges(props))
+    else:
+        for path, rule in resource.items(way):
+            yield from _opening(path, rule, "protocol", _ranges(rule))
+
+
+def _ranges(rule: Any) -> tuple[Any, ...]:
+    return (*(rule.get("cidrBlocks") or ()), *(rule.get("ipv6CidrBlocks") or ()))
+
+
+def _opening(path: str, rule: Any, protocol: str, ranges: tuple[Any, ...]) -> Iterator[Opening]:
+    named = str(rule.get(protocol))
+    if named in _EVERYTHING:
+        yield Opening(path, ranges, 0, 65535)
+    elif named in _TCP:
+        yield Opening(path, ranges, int(rule.get("fromPort") or 0), int(rule.get("toPort") or 0))
+
+
+def open_to_itself(group: Resource, stack: Stack, way: Way) -> bool:
+    """Whether a security group lets all traffic through from (or to) itself, by its own id.
+
+    Raises UndeterminedError where a rule's group is unknown.
+    """
+    for _, rule in group.items(way):
+        if str(rule.get("protocol")) in _EVERYTHING and rule.get("self") is True:
+            return True
+    for rule in stack.users(group, RULE, "securityGroupId"):
+        everything = str(rule.props.get("protocol")) in _EVERYTHING
+        own = rule.props.get("self") is True or _names(rule, "sourceSecurityGroupId", group, stack)
+        if rule.props.get("type") == way and everything and own:
+            return True
+    kind = INGRESS if way == "ingress" else EGRESS
+    return any(
+        str(rule.props.get("ipProtocol")) in _EVERYTHING
+        and _names(rule, "referencedSecurityGroupId", group, stack)
+        for rule in stack.users(group, kind, "securityGroupId")
+    )
+
+
+def _names(rule: Resource, property: str, group: Resource, stack: Stack) -> bool:
+    value = rule.raw(property)
+    if not is_unknown(value) and not value:
+        return False
+    return stack.target(rule, property, GROUP) is group

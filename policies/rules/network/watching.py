@@ -1,0 +1,67 @@
+"""Who talked to whom."""
+
+from collections.abc import Iterator
+
+from policies.catalogue import CATALOGUE, About, NotApplicableError, Violation
+from policies.resource import Resource, UndeterminedError
+from policies.stack import Stack
+
+_VPC, _LOG = "aws:ec2/vpc:Vpc", "aws:ec2/flowLog:FlowLog"
+_SUBNET, _GCP_SUBNET = "aws:ec2/subnet:Subnet", "gcp:compute/subnetwork:Subnetwork"
+
+
+@CATALOGUE.rule_around(
+    About(
+        "MLS-NET-08",
+        "medium",
+        (_VPC, _GCP_SUBNET),
+        "Without flow logs nobody can say afterwards where data went, or which job fills the NAT gateway.",
+        "Add a flow log to the VPC, or logConfig to the subnetwork.",
+        ("CKV2_AWS_11", "CKV_GCP_61", "CIS GKE 5.6.1"),
+    )
+)
+def flows_are_logged(network: Resource, stack: Stack) -> Iterator[Violation]:
+    """A VPC, or each of its subnets, has a flow log."""
+    if network.kind == _GCP_SUBNET:
+        if "PROXY" in str(network.props.get("purpose")):
+            raise NotApplicableError("it is for load balancers, and has no flow logs")
+        if not network.props.get("logConfig"):
+            yield Violation("has no flow logs", "logConfig")
+        return
+    if any(stack.users(network, _LOG, "vpcId")):
+        return
+    subnets = list(stack.users(network, _SUBNET, "vpcId"))
+    if not subnets or not all(any(stack.users(subnet, _LOG, "subnetId")) for subnet in subnets):
+        yield Violation("has no flow log")
+
+
+_CLUSTER, _ENDPOINT = "aws:eks/cluster:Cluster", "aws:ec2/vpcEndpoint:VpcEndpoint"
+_NEEDED = ("s3", "ecr.api", "ecr.dkr", "sts", "logs")
+
+
+@CATALOGUE.rule_around(
+    About(
+        "MLS-NET-09",
+        "medium",
+        (_CLUSTER,),
+        "Images, checkpoints, logs and credentials then pass the NAT gateway at its price, or do not arrive.",
+        "Add the missing endpoints to the VPC: a gateway for S3, interfaces for the others.",
+    )
+)
+def private_clusters_reach_their_services(cluster: Resource, stack: Stack) -> Iterator[Violation]:
+    """The VPC of a cluster with a private endpoint has endpoints for S3, ECR, STS and CloudWatch Logs."""
+    if (cluster.props.get("vpcConfig") or {}).get("endpointPrivateAccess") is not True:
+        raise NotApplicableError("its endpoint is not private")
+    vpc = _vpc_of(cluster, stack)
+    services = [str(one.props.get("serviceName")) for one in stack.users(vpc, _ENDPOINT, "vpcId")]
+    missing = [name for name in _NEEDED if not any(one.endswith(f".{name}") for one in services)]
+    if missing:
+        yield Violation(f"{vpc.name} has no endpoint for {', '.join(missing)}")
+
+
+def _vpc_of(cluster: Resource, stack: Stack) -> Resource:
+    subnets = stack.sources(cluster, cluster.raw("vpcConfig.subnetIds"), "vpcConfig", _SUBNET)
+    found = {vpc.urn: vpc for one in subnets.resources if (vpc := stack.target(one, "vpcId", _VPC))}
+    if len(found) != 1:
+        raise UndeterminedError("its VPC is not in this stack")
+    return next(iter(found.values()))

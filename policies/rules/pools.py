@@ -1,0 +1,63 @@
+"""How rules read pools of nodes: node groups of EKS with their launch templates, node pools of GKE."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from policies.resource import Resource, UndeterminedError, is_unknown
+from policies.stack import Stack
+
+NODE_GROUP, TEMPLATE = "aws:eks/nodeGroup:NodeGroup", "aws:ec2/launchTemplate:LaunchTemplate"
+NODE_POOL, GKE_CLUSTER = "gcp:container/nodePool:NodePool", "gcp:container/cluster:Cluster"
+EFA = ("efa", "efa-only")
+
+
+def template_of(group: Resource, stack: Stack) -> Resource | None:
+    """The launch template of a node group, if it has one. Raises UndeterminedError for a foreign one."""
+    for path in ("launchTemplate.id", "launchTemplate.name"):
+        value = group.raw(path)
+        if is_unknown(value) or value:
+            found = stack.target(group, path, TEMPLATE)
+            if found is None:
+                raise UndeterminedError(f"its launch template {value} is not in this stack")
+            return found
+    return None
+
+
+def groups_of(template: Resource, stack: Stack) -> list[Resource]:
+    """The node groups that start their nodes from a launch template."""
+    return [group for group in stack.all(NODE_GROUP) if template_of(group, stack) is template]
+
+
+def machines_of(group: Resource, template: Resource | None) -> list[str]:
+    """The machine types that a node group may start, the preferred one first."""
+    own = template.props.get("instanceType") if template else None
+    given = list(group.props.get("instanceTypes") or ()) or ([own] if own else [])
+    # EKS API Reference, CreateNodegroup: without a type, t3.medium.
+    return [str(machine) for machine in given] or ["t3.medium"]
+
+
+def efa_interfaces(template: Resource) -> list[tuple[str, Any]]:
+    """(path, interface) of the EFA devices of a launch template."""
+    return [found for found in template.items("networkInterfaces") if found[1].get("interfaceType") in EFA]
+
+
+def uses_efa(group: Resource, stack: Stack) -> bool:
+    """Whether the nodes of a node group talk over EFA."""
+    template = template_of(group, stack)
+    return template is not None and bool(efa_interfaces(template))
+
+
+def most_nodes(group: Resource) -> int:
+    """The maximum size of a node group."""
+    return int((group.props.get("scalingConfig") or {}).get("maxSize") or 0)
+
+
+def least_nodes(group: Resource) -> int:
+    """The minimum size of a node group."""
+    return int((group.props.get("scalingConfig") or {}).get("minSize") or 0)
+
+
+def pools_of(stack: Stack) -> Iterator[tuple[Resource, Resource | None]]:
+    """Every node group with its launch template."""
+    for group in stack.all(NODE_GROUP):
+        yield group, template_of(group, stack)

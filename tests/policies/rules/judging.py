@@ -1,0 +1,25 @@
+"""Rules asked about resources that a test writes down, where a recorded example would say too little."""
+
+from typing import Any
+
+from policies.evaluate import Outcome, evaluate
+from policies.resource import Resource
+from policies.rules import CATALOGUE
+from policies.settings import Settings
+from policies.stack import Stack
+
+
+def made(kind: str, name: str, /, **props: Any) -> Resource:
+    """A resource whose id is its name."""
+    tags = props.pop("tags", {})
+    return Resource(kind, f"urn:{name}", name, name, "us-east-1", "1", props, tags)
+
+
+def ask(rule: str, *resources: Resource, settings: Settings | None = None) -> list[Outcome]:
+    """What a rule says about each."""
+    return evaluate(Stack(resources, settings), [CATALOGUE.rules[rule]])
+
+
+def results(rule: str, *resources: Resource) -> list[str]:
+    """The results alone."""
+    return [one.result for one in ask(rule, *resources)]

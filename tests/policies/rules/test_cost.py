@@ -1,0 +1,98 @@
+"""Rules COST in the forms that the recorded examples do not have."""
+
+from typing import Any
+
+from policies.resource import Resource
+from policies.settings import Settings
+from tests.policies.rules.judging import ask, made, results
+
+POOL, TEMPLATE = "aws:eks/nodeGroup:NodeGroup", "aws:ec2/launchTemplate:LaunchTemplate"
+BUDGET, MONITOR = "aws:budgets/budget:Budget", "aws:costexplorer/anomalyMonitor:AnomalyMonitor"
+SUBSCRIPTION = "aws:costexplorer/anomalySubscription:AnomalySubscription"
+RESERVATION = "aws:ec2/capacityReservation:CapacityReservation"
+BLOCK = "aws:ec2/capacityBlockReservation:CapacityBlockReservation"
+
+
+def pool(machine: str = "p4d.24xlarge", least: int = 0, most: int = 4, **more: Any) -> Resource:
+    sizes = {"minSize": least, "maxSize": most}
+    return made(POOL, f"pool-{machine}", instanceTypes=[machine], scalingConfig=sizes, **more)
+
+
+def budget(**alert: Any) -> Resource:
+    usual = {"notificationType": "ACTUAL", "thresholdType": "PERCENTAGE", "threshold": 80}
+    told = {"subscriberEmailAddresses": ["a@example.com"]}
+    return made(BUDGET, "b", limitAmount="1000", notifications=[{**usual, **told, **alert}])
+
+
+def test_a_stack_with_pools_and_no_budget() -> None:
+    (found,) = ask("MLS-COST-01", pool())
+    assert (found.result, found.resource, found.message) == ("fail", None, "it has no budget")
+
+
+def test_a_budget_that_tells_nobody_or_of_forecasts_alone() -> None:
+    assert results("MLS-COST-01", budget(subscriberEmailAddresses=[])) == ["fail"]
+    assert results("MLS-COST-01", budget(notificationType="FORECASTED")) == ["fail"]
+    assert results("MLS-COST-01", budget(subscriberEmailAddresses=[], subscriberSnsTopicArns=["arn"])) == [
+        "pass"
+    ]
+
+
+def test_a_threshold_in_dollars_is_one_of_the_limit() -> None:
+    assert results("MLS-COST-01", budget(thresholdType="ABSOLUTE_VALUE", threshold=800)) == ["pass"]
+    (found,) = ask("MLS-COST-01", budget(thresholdType="ABSOLUTE_VALUE", threshold=900))
+    assert found.message == "its first alert is at 90 %, later than 80 %"
+
+
+def test_the_sum_of_all_pools_is_told_with_the_day_of_its_prices() -> None:
+    (found,) = ask("MLS-COST-02", pool(), settings=Settings(max_usd_per_hour=50))
+    assert found.message == (
+        "87.83 USD an hour at maximum size, by prices of 2026-07-20 and later; the cap is 50.00"
+    )
+    assert found.fix == "Lower maximum sizes by 37.83 USD an hour, or raise the cap."
+
+
+def test_a_machine_without_a_price_is_no_free_machine() -> None:
+    (found,) = ask("MLS-COST-02", pool(), pool("x1e.32xlarge"))
+    assert found.result == "undetermined"
+    assert found.message == "no price of pool-x1e.32xlarge (x1e.32xlarge); the others cost 87.83 USD an hour"
+    (found,) = ask("MLS-COST-02", pool(most=40), pool("x1e.32xlarge"))
+    assert found.result == "fail"
+
+
+def test_nodes_that_always_run() -> None:
+    assert results("MLS-COST-03", pool(least=1)) == ["fail"]
+    assert results("MLS-COST-03", pool(least=1, tags={"environment": "production"})) == ["not-applicable"]
+    assert results("MLS-COST-03", pool("m6i.xlarge", least=1)) == ["not-applicable"]
+    assert results("MLS-COST-03", pool(least=1), made("aws:scheduler/schedule:Schedule", "night")) == ["pass"]
+
+
+def test_a_monitor_without_a_reader_is_none() -> None:
+    monitor = made(MONITOR, "m")
+    assert results("MLS-COST-04", pool(), monitor) == ["fail"]
+    heard = made(SUBSCRIPTION, "s", subscribers=[{"type": "EMAIL", "address": "a@example.com"}])
+    assert results("MLS-COST-04", pool(), monitor, heard) == ["pass"]
+
+
+def test_volumes_of_a_template() -> None:
+    disk = {"deviceName": "/dev/xvda", "ebs": {"volumeType": "gp2"}}
+    (found,) = ask("MLS-COST-06", made(TEMPLATE, "lt", blockDeviceMappings=[disk]))
+    assert (found.result, found.path) == ("fail", "blockDeviceMappings[0].ebs.volumeType")
+    assert results("MLS-COST-06", made(TEMPLATE, "lt")) == ["not-applicable"]
+
+
+def test_reserved_capacity_that_no_pool_uses() -> None:
+    ends = {"endDateType": "limited", "instanceType": "p4d.24xlarge"}
+    unused = made(RESERVATION, "cr", **ends)
+    assert results("MLS-COST-08", unused) == ["fail"]
+    assert results("MLS-COST-08", unused, pool()) == ["pass"]
+    assert results("MLS-COST-08", unused, pool("p5.48xlarge")) == ["fail"]
+    targeted = made(RESERVATION, "cr", instanceMatchCriteria="targeted", **ends)
+    assert results("MLS-COST-08", targeted, pool()) == ["fail"]
+
+
+def test_a_block_has_to_be_named_by_a_pool() -> None:
+    block = made(BLOCK, "cr", instanceType="p4d.24xlarge")
+    assert results("MLS-COST-08", block, pool()) == ["fail"]
+    target = {"capacityReservationTarget": {"capacityReservationId": "cr"}}
+    into = made(TEMPLATE, "lt", capacityReservationSpecification=target)
+    assert results("MLS-COST-08", block, pool(launchTemplate={"id": "lt"}), into) == ["pass"]

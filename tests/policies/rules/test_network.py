@@ -1,0 +1,170 @@
+"""Rules NET in the forms that the recorded examples do not have."""
+
+from typing import Any
+
+import pytest
+
+from policies.resource import Resource, Unknown
+from policies.rules.reading import is_world
+from tests.policies.rules.judging import ask, made, results
+
+GROUP, RULE = "aws:ec2/securityGroup:SecurityGroup", "aws:ec2/securityGroupRule:SecurityGroupRule"
+INGRESS = "aws:vpc/securityGroupIngressRule:SecurityGroupIngressRule"
+TEMPLATE, POOL = "aws:ec2/launchTemplate:LaunchTemplate", "aws:eks/nodeGroup:NodeGroup"
+SUBNET, PLACEMENT = "aws:ec2/subnet:Subnet", "aws:ec2/placementGroup:PlacementGroup"
+CLUSTER, NODE_POOL = "aws:eks/cluster:Cluster", "gcp:container/nodePool:NodePool"
+ALL = {"protocol": "-1", "fromPort": 0, "toPort": 0}
+SELF = {**ALL, "self": True}
+
+
+def template(*groups: object, cards: int = 1, **more: Any) -> Resource:
+    devices = [
+        {
+            "networkCardIndex": card,
+            "deviceIndex": min(card, 1),
+            "interfaceType": "efa",
+            "securityGroups": [*groups],
+        }
+        for card in range(cards)
+    ]
+    return made(TEMPLATE, "lt", networkInterfaces=devices, **more)
+
+
+def pool(**more: Any) -> Resource:
+    return made(POOL, "pool", launchTemplate={"id": "lt"}, scalingConfig={"minSize": 0, "maxSize": 4}, **more)
+
+
+def test_a_group_may_say_itself_that_it_is_open_to_itself() -> None:
+    assert results("MLS-NET-01", template("sg"), made(GROUP, "sg", ingress=[SELF], egress=[SELF])) == ["pass"]
+
+
+def test_a_range_of_everything_does_not_admit_efa() -> None:
+    world = {**ALL, "cidrBlocks": ["0.0.0.0/0"]}
+    group = made(GROUP, "sg", ingress=[SELF], egress=[world])
+    (found,) = ask("MLS-NET-01", template("sg", cards=4), group)
+    assert found.message == "no group of it admits all egress to itself"
+
+
+def test_rules_of_the_older_kind_count() -> None:
+    inwards = made(RULE, "in", type="ingress", securityGroupId="sg", self=True, **ALL)
+    outwards = made(RULE, "out", type="egress", securityGroupId="sg", sourceSecurityGroupId="sg", **ALL)
+    other = made(
+        RULE, "tcp", type="egress", securityGroupId="sg", self=True, protocol="tcp", fromPort=0, toPort=9
+    )
+    assert results("MLS-NET-01", template("sg"), made(GROUP, "sg"), inwards, outwards) == ["pass"]
+    assert results("MLS-NET-01", template("sg"), made(GROUP, "sg"), inwards, other) == ["fail"]
+
+
+def test_the_group_of_a_cluster_is_open_to_itself() -> None:
+    cluster = made(CLUSTER, "c", vpcConfig={"clusterSecurityGroupId": "sg-eks"})
+    assert results("MLS-NET-01", template("sg-eks"), cluster) == ["pass"]
+
+
+def test_a_group_of_another_stack_cannot_be_judged() -> None:
+    (found,) = ask("MLS-NET-01", template("sg-elsewhere"))
+    assert (found.result, found.message) == (
+        "undetermined",
+        "security group sg-elsewhere is not in this stack",
+    )
+
+
+def test_the_layout_of_an_unknown_machine_cannot_be_judged() -> None:
+    (found,) = ask("MLS-NET-02", template("sg", instanceType="hpc7g.16xlarge"))
+    assert (found.result, found.message) == (
+        "undetermined",
+        "the catalog knows no EFA layout of hpc7g.16xlarge",
+    )
+
+
+def test_a_wrong_layout_is_told_in_words() -> None:
+    (found,) = ask("MLS-NET-02", template("sg", cards=4, instanceType="p4d.24xlarge"))
+    assert found.message == (
+        "p4d.24xlarge takes efa at card 0 device 0, efa-only at cards 1-3 device 1, "
+        "but it has efa at card 0 device 0, efa at cards 1-3 device 1"
+    )
+
+
+def test_the_machine_may_be_named_by_the_pool() -> None:
+    named = pool(instanceTypes=["p4d.24xlarge"])
+    assert results("MLS-NET-02", template("sg"), named) == ["fail"]
+    assert results("MLS-NET-02", template("sg")) == ["not-applicable"]
+
+
+def zones(*names: str) -> list[Resource]:
+    return [made(SUBNET, f"subnet-{name}", availabilityZone=name) for name in names]
+
+
+def test_a_pool_over_efa_in_two_zones() -> None:
+    near = (
+        template("sg", placement={"groupName": "near"}),
+        made(PLACEMENT, "near", name="near", strategy="cluster"),
+    )
+    both = pool(subnetIds=["subnet-a", "subnet-b"])
+    (found,) = ask("MLS-NET-03", both, *near, *zones("a", "b"))
+    assert (found.result, found.message) == ("fail", "its subnets are in a, b")
+    assert results("MLS-NET-03", pool(subnetIds=["subnet-a"]), *near, *zones("a", "b")) == ["pass"]
+
+
+def test_placement_of_another_strategy_and_blocks_that_ec2_places() -> None:
+    spread = made(PLACEMENT, "far", name="far", strategy="spread")
+    one = pool(subnetIds=["subnet-a"]), *zones("a")
+    assert results("MLS-NET-03", template("sg", placement={"groupName": "far"}), spread, *one) == ["fail"]
+    block = template("sg", instanceMarketOptions={"marketType": "capacity-block"})
+    assert results("MLS-NET-03", block, *one) == ["pass"]
+
+
+def test_efa_on_a_machine_without_it() -> None:
+    (found,) = ask("MLS-NET-04", template("sg", instanceType="g6.2xlarge"), pool())
+    assert (found.result, found.message) == ("fail", "g6.2xlarge has no EFA")
+
+
+def test_a_foreign_subnet_cannot_be_judged() -> None:
+    assert results("MLS-NET-06", made(POOL, "p", subnetIds=["subnet-elsewhere"])) == ["undetermined"]
+
+
+def test_a_template_that_asks_for_a_public_address() -> None:
+    asking = made(TEMPLATE, "lt", networkInterfaces=[{"associatePublicIpAddress": "true"}])
+    (found,) = ask("MLS-NET-06", asking)
+    assert (found.result, found.path) == ("fail", "networkInterfaces[0].associatePublicIpAddress")
+
+
+@pytest.mark.parametrize(
+    ("props", "result"),
+    [
+        ({"ipProtocol": "-1", "cidrIpv4": "0.0.0.0/0"}, "fail"),
+        ({"ipProtocol": "tcp", "fromPort": 0, "toPort": 65535, "cidrIpv6": "::/0"}, "fail"),
+        ({"ipProtocol": "6", "fromPort": 22, "toPort": 22, "cidrIpv4": "128.0.0.0/1"}, "fail"),
+        ({"ipProtocol": "udp", "fromPort": 22, "toPort": 22, "cidrIpv4": "0.0.0.0/0"}, "pass"),
+        ({"ipProtocol": "tcp", "fromPort": 443, "toPort": 443, "cidrIpv4": "0.0.0.0/0"}, "pass"),
+        ({"ipProtocol": "tcp", "fromPort": 22, "toPort": 22, "cidrIpv4": "10.0.0.0/8"}, "pass"),
+        ({"ipProtocol": "-1", "referencedSecurityGroupId": "sg"}, "pass"),
+        (
+            {
+                "ipProtocol": "tcp",
+                "fromPort": 22,
+                "toPort": 22,
+                "cidrIpv4": Unknown("cidrIpv4", "is a secret"),
+            },
+            "undetermined",
+        ),
+    ],
+)
+def test_openings_of_a_security_group(props: dict[str, Any], result: str) -> None:
+    found = {one.result for one in ask("MLS-NET-07", made(INGRESS, "rule", **props))}
+    assert found == {result}
+
+
+@pytest.mark.parametrize("cidr", ["0.0.0.0/0", "0.0.0.0/1", "::/0", "2000::/3", "0::0/0"])
+def test_what_is_the_world(cidr: str) -> None:
+    assert is_world(cidr)
+
+
+@pytest.mark.parametrize("cidr", ["10.0.0.0/8", "203.0.113.0/24", "fd00::/16", "no range", ""])
+def test_what_is_not_the_world(cidr: str) -> None:
+    assert not is_world(cidr)
+
+
+def test_one_gpu_a_node_needs_no_placement() -> None:
+    small = made(NODE_POOL, "p", nodeConfig={"machineType": "g2-standard-12"}, nodeCount=8)
+    (found,) = ask("MLS-NET-10", small)
+    assert (found.result, found.message) == ("not-applicable", "its nodes have no two GPUs")
