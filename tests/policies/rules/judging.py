@@ -12,7 +12,9 @@ from policies.stack import Stack
 def made(kind: str, name: str, /, **props: Any) -> Resource:
     """A resource whose id is its name."""
     tags = props.pop("tags", {})
-    return Resource(kind, f"urn:{name}", name, name, "us-east-1", "1", props, tags)
+    return Resource(
+        kind, f"urn:{name}", name, id=name, region="us-east-1", account="1", props=props, tags=tags
+    )
 
 
 def ask(rule: str, *resources: Resource, settings: Settings | None = None) -> list[Outcome]:
