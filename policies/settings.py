@@ -52,3 +52,14 @@ class Settings:
     """A bucket named so holds what models are trained on."""
     least_checkpoint_days: int = 14
     """For as long at least a checkpoint stays: somebody comes back from a holiday and goes on."""
+    data_services: tuple[str, ...] = ("s3", "s3express", "secretsmanager", "dynamodb", "rds-data", "rds-db")
+    """Services whose actions reach data: pods may use them, nodes may not."""
+    deputies: tuple[str, ...] = (
+        *("eks.amazonaws.com", "vpc-flow-logs.amazonaws.com", "scheduler.amazonaws.com"),
+        *("sagemaker.amazonaws.com", "bedrock.amazonaws.com"),
+    )
+    """Services that ask, each in its own guide, to be trusted for one account only (confused deputy)."""
+    tracking_words: tuple[str, ...] = ("mlflow",)
+    """What is named so serves the record of experiments."""
+    commit_variables: tuple[str, ...] = ("GIT_SHA", "GIT_COMMIT", "GIT_REVISION", "MLFLOW_GIT_COMMIT")
+    """A training job says by one of them which code it runs."""

@@ -19,7 +19,7 @@ _USERNAME = "MLFLOW_TRACKING_USERNAME"
 _ADMIN = "admin"
 # mlflow 3.17.2, mlflow/cli/__init__.py: `server` and `ui` serve, --app-name names the app that asks; or
 # the app without it is given to a web server.
-_SERVES = re.compile(r"(^|[\s/])mlflow\s+(server|ui)\b|mlflow\.server(\.\w+)?:app\b")
+SERVES = re.compile(r"(^|[\s/])mlflow\s+(server|ui)\b|mlflow\.server(\.\w+)?:app\b")
 _ASKS = re.compile(r"--app-name(=|\s+)\S+")
 _HOST = re.compile(r"\s(--host|--bind|-h|-b)(=|\s+)(\S+)")
 _LOOPBACK = ("127.0.0.1", "localhost", "[::1]", "::1")
@@ -92,23 +92,24 @@ def _mounted(template: PodTemplate) -> Iterator[tuple[str, Any]]:
 )
 def mlflow_asks_who_calls(server: Resource) -> Iterator[Violation]:
     """A server of MLflow asks who calls, or a proxy in its pod does."""
-    serving = [found for found in containers(server) if _SERVES.search(_command(found[1]))]
+    serving = [found for found in containers(server) if SERVES.search(command(found[1]))]
     if not serving:
         raise NotApplicableError("it does not start MLflow by its command")
     for path, container, _ in serving:
         # On the loopback, which is the default, only its own pod reaches it: a proxy there can ask.
-        if not _ASKS.search(_command(container)) and _host(container) not in _LOOPBACK:
+        if not _ASKS.search(command(container)) and _host(container) not in _LOOPBACK:
             yield Violation("it answers everybody", f"{path}.command")
 
 
 def _host(container: Mapping[str, Any]) -> str:
     """Where it listens."""
-    said = _HOST.search(_command(container))
+    said = _HOST.search(command(container))
     if said:
         return said.group(3).rpartition(":")[0] or said.group(3)
     given = (one for one in container.get("env") or () if one and one.get("name") == "MLFLOW_HOST")
     return next((str(one.get("value")) for one in given), _LOOPBACK[0])
 
 
-def _command(container: Mapping[str, Any]) -> str:
+def command(container: Mapping[str, Any]) -> str:
+    """Command and arguments of a container as one text."""
     return " ".join(str(word) for word in (*(container.get("command") or ()), *(container.get("args") or ())))

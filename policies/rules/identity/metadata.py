@@ -1,0 +1,46 @@
+"""The credentials that a machine hands to whoever asks it."""
+
+from collections.abc import Iterator
+
+from policies.catalogue import CATALOGUE, About, NotApplicableError, Violation
+from policies.resource import Resource
+from policies.rules.walking import each
+from policies.stack import Stack
+
+_MACHINES = (
+    *("aws:ec2/launchTemplate:LaunchTemplate", "aws:ec2/instance:Instance"),
+    "aws:ec2/launchConfiguration:LaunchConfiguration",
+)
+
+
+@CATALOGUE.rule_around(
+    About(
+        "MLS-IAM-05",
+        "high",
+        _MACHINES,
+        "A pod, or a server that can be made to fetch a URL, reads the credentials of its node otherwise.",
+        "Set metadataOptions: httpTokens to required, httpPutResponseHopLimit to 1.",
+        ("CKV_AWS_79",),
+    )
+)
+def metadata_is_for_the_node_alone(machine: Resource, stack: Stack) -> Iterator[Violation]:
+    """Machines require IMDSv2 and answer no farther than one hop."""
+    options = next((one for _, one in each(machine.props, "metadataOptions")), {})
+    if options.get("httpEndpoint") == "disabled":
+        raise NotApplicableError("it has no metadata service")
+    usual = [
+        one.props
+        for one in stack.all("aws:ec2/instanceMetadataDefaults:InstanceMetadataDefaults")
+        if not one.region or not machine.region or one.region == machine.region
+    ]
+    tokens, hops = (
+        next((found.get(key) for found in (options, *usual) if found.get(key) not in (None, "", 0)), None)
+        for key in ("httpTokens", "httpPutResponseHopLimit")
+    )
+    # Unset, an image decides: it may leave IMDSv1 open, and those that require IMDSv2 make the limit 2
+    # (EC2 User Guide, "Configure instance metadata options").
+    if tokens != "required":
+        yield Violation("IMDSv1 answers without a token", "metadataOptions.httpTokens")
+    if hops != 1:
+        said = f"{hops} hops reach into pods" if hops else "the image decides how many hops it answers"
+        yield Violation(said, "metadataOptions.httpPutResponseHopLimit")

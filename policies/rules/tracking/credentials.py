@@ -1,0 +1,64 @@
+"""How containers come by their credentials."""
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from policies.catalogue import CATALOGUE, About, Violation
+from policies.resource import Resource
+from policies.rules.kubernetes.pods import KINDS, containers
+from policies.rules.walking import each
+
+_WORDS = {"PASSWORD", "PASSWD", "SECRET", "TOKEN", "CREDENTIAL", "CREDENTIALS", "APIKEY"}
+_PAIRS = ("API_KEY", "ACCESS_KEY", "PRIVATE_KEY")
+# What names a place, not a secret.
+_PLACES = ("FILE", "PATH", "DIR", "NAME", "ARN", "URL", "URI", "TTL", "SECONDS")
+_REFERENCES = ("arn:", "/", "projects/", "$(", "file:")
+_IN_URL = re.compile(r"://[^/\s:@{}$]+:[^/\s@{}$]+@")
+
+
+@CATALOGUE.rule(
+    About(
+        "MLS-TRK-04",
+        "medium",
+        KINDS,
+        "The environment is in crash reports, in /proc and in every child process; a literal is in the state"
+        " and in the API, too.",
+        "Mount the Secret as a file and give the program its path; MLflow reads ~/.mlflow/credentials.",
+        ("CIS EKS 4.4.1", "CKV_K8S_35"),
+    )
+)
+def credentials_are_files(workload: Resource) -> Iterator[Violation]:
+    """Containers read credentials from files, not from their environment or command."""
+    for path, container, _ in containers(workload):
+        for place, source in each(container, "envFrom", "secretRef"):
+            said = f"every value of the Secret {source.get('name')} is in the environment"
+            yield Violation(said, f"{path}.{place}")
+        for place, variable in each(container, "env"):
+            yield from _of_variable(f"{path}.{place}", variable)
+        for key in ("command", "args"):
+            for index, text in enumerate(container.get(key) or ()):
+                if _IN_URL.search(str(text)):
+                    yield Violation("it holds a password", f"{path}.{key}[{index}]")
+
+
+def _of_variable(path: str, variable: Mapping[str, Any]) -> Iterator[Violation]:
+    name = str(variable.get("name")).upper()
+    if any(True for _ in each(variable, "valueFrom", "secretKeyRef")):
+        yield Violation(f"{name} is a Secret in the environment", path)
+        return
+    value = str(variable.get("value") or "")
+    if _IN_URL.search(value):
+        yield Violation(f"{name} holds a password", path)
+    elif _is_credential(name) and value and not value.startswith(_REFERENCES) and not _is_switch(value):
+        yield Violation(f"{name} is a literal", path)
+
+
+def _is_credential(name: str) -> bool:
+    """Whether a variable is named after a credential itself; TOKENIZERS_PARALLELISM is not."""
+    parts = name.split("_")
+    return (bool(_WORDS & set(parts)) or any(pair in name for pair in _PAIRS)) and parts[-1] not in _PLACES
+
+
+def _is_switch(value: str) -> bool:
+    return value.lower() in ("true", "false") or value.isdecimal()

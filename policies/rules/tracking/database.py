@@ -1,0 +1,64 @@
+"""The database behind a tracking server."""
+
+from collections.abc import Iterator
+
+from policies.catalogue import CATALOGUE, About, Violation
+from policies.resource import Resource, UndeterminedError
+from policies.rules.environment import is_production
+from policies.rules.storage.backups import is_planned
+from policies.rules.walking import each
+from policies.stack import Stack
+
+_CLUSTER, _MEMBER = "aws:rds/cluster:Cluster", "aws:rds/clusterInstance:ClusterInstance"
+_INSTANCE, _SQL = "aws:rds/instance:Instance", "gcp:sql/databaseInstance:DatabaseInstance"
+
+
+@CATALOGUE.rule_around(
+    About(
+        "MLS-TRK-02",
+        "high",
+        (_CLUSTER, _MEMBER, _INSTANCE, _SQL),
+        "The database knows which code and data made which model; without it, no result can be explained.",
+        "Encrypt it, give it no public address, keep backups; in production, switch on deletion protection.",
+        ("CKV_AWS_16", "CKV_AWS_17", "CKV_AWS_133", "CKV_AWS_139"),
+    )
+)
+def the_database_is_safe(database: Resource, stack: Stack) -> Iterator[Violation]:
+    """Databases are encrypted, private and backed up, and in production protected from deletion."""
+    props = database.props
+    if database.kind == _SQL:
+        yield from _of_google(database, stack)
+        return
+    if props.get("publiclyAccessible") is True:
+        yield Violation("it has a public address", "publiclyAccessible")
+    if database.kind == _MEMBER:  # its cluster says the rest
+        return
+    copied = props.get("replicateSourceDb") or props.get("replicationSourceIdentifier")
+    # Aurora Serverless v1 is always encrypted.
+    if props.get("storageEncrypted") is not True and props.get("engineMode") != "serverless":
+        if props.get("snapshotIdentifier") or copied:
+            raise UndeterminedError("whether what it is a copy of is encrypted")
+        yield Violation("it is not encrypted", "storageEncrypted")
+    days = props.get("backupRetentionPeriod")
+    # RDS keeps them for a day where nothing is said (RDS API Reference, CreateDBInstance, CreateDBCluster).
+    if days is not None and days < 1 and not copied and not is_planned(database, stack):
+        yield Violation("it has no backups", "backupRetentionPeriod")
+    locked = props.get("deletionProtection") is True or database.protect
+    if not locked and is_production(database, stack):
+        yield Violation("neither protect nor RDS keeps it from being deleted", "deletionProtection")
+
+
+def _of_google(database: Resource, stack: Stack) -> Iterator[Violation]:
+    """Cloud SQL encrypts every instance; a public address is the default, backups are not."""
+    props = database.props
+    public = [one.get("ipv4Enabled") for _, one in each(props, "settings", "ipConfiguration")]
+    if not public or public[0] is not False:
+        yield Violation("it has a public address", "settings.ipConfiguration.ipv4Enabled")
+    backups = [one.get("enabled") for _, one in each(props, "settings", "backupConfiguration")]
+    if True not in backups and not props.get("masterInstanceName"):
+        yield Violation("it has no backups", "settings.backupConfiguration.enabled")
+    locked = props.get("deletionProtection") is not False or any(
+        one.get("deletionProtectionEnabled") is True for _, one in each(props, "settings")
+    )
+    if not locked and not database.protect and is_production(database, stack):
+        yield Violation("nothing keeps it from being deleted", "deletionProtection")
