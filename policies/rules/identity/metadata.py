@@ -1,6 +1,7 @@
 """The credentials that a machine hands to whoever asks it."""
 
 from collections.abc import Iterator
+from typing import Any
 
 from policies.catalogue import CATALOGUE, About, NotApplicableError, Violation
 from policies.resource import Resource
@@ -25,7 +26,7 @@ _MACHINES = (
 )
 def metadata_is_for_the_node_alone(machine: Resource, stack: Stack) -> Iterator[Violation]:
     """Machines require IMDSv2 and answer no farther than one hop."""
-    options = next((one for _, one in each(machine.props, "metadataOptions")), {})
+    options: Any = next((one for _, one in each(machine.props, "metadataOptions")), {})
     if options.get("httpEndpoint") == "disabled":
         raise NotApplicableError("it has no metadata service")
     usual = [
