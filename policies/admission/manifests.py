@@ -1,0 +1,62 @@
+"""ValidatingAdmissionPolicies with their bindings, as plain data (admissionregistration.k8s.io/v1)."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Literal
+
+from policies.admission.expressions import Expression, expressions
+from policies.rules import CATALOGUE
+from policies.settings import Settings
+
+Action = Literal["Deny", "Warn", "Audit"]
+Body = dict[str, Any]
+_API_VERSION = "admissionregistration.k8s.io/v1"
+_ANNOTATION = "trainstack.dev/policy"
+SYSTEM = ("kube-system", "kube-public", "kube-node-lease")
+"""Namespaces of the cluster itself, in which its makers decide."""
+
+
+def manifests(
+    settings: Settings | None = None, actions: Sequence[Action] = ("Deny",), but: Sequence[str] = SYSTEM
+) -> list[Body]:
+    """A policy and a binding for each rule that the API server can ask about one object.
+
+    `actions` is what follows where an object breaks one, `but` names namespaces that none is about.
+    """
+    chosen = expressions(settings or Settings())
+    return [body for expression in chosen for body in _both(expression, actions, but)]
+
+
+def _both(expression: Expression, actions: Sequence[Action], but: Sequence[str]) -> Iterator[Body]:
+    rule, name = CATALOGUE.rules[expression.rule], expression.rule.lower()
+    metadata = {"name": name, "annotations": {_ANNOTATION: rule.id, f"{_ANNOTATION}-severity": rule.severity}}
+    yield {
+        "apiVersion": _API_VERSION,
+        "kind": "ValidatingAdmissionPolicy",
+        "metadata": metadata,
+        "spec": {
+            "failurePolicy": "Fail",
+            "matchConstraints": _constraints(expression, but),
+            # Nothing that is being deleted is held back: its finalizers are removed by updates.
+            "matchConditions": [{"name": "stays", "expression": "!has(object.metadata.deletionTimestamp)"}],
+            "variables": [
+                {"name": key, "expression": value.strip()} for key, value in expression.variables.items()
+            ],
+            "validations": [
+                {"expression": expression.holds, "message": f"{rule.id}: {rule.title} {rule.remediation}"}
+            ],
+        },
+    }
+    yield {
+        "apiVersion": _API_VERSION,
+        "kind": "ValidatingAdmissionPolicyBinding",
+        "metadata": metadata,
+        "spec": {"policyName": name, "validationActions": list(actions)},
+    }
+
+
+def _constraints(expression: Expression, but: Sequence[str]) -> Mapping[str, Any]:
+    outside = {"key": "kubernetes.io/metadata.name", "operator": "NotIn", "values": list(but)}
+    return {
+        "resourceRules": [dict(one) for one in expression.matches],
+        **({"namespaceSelector": {"matchExpressions": [outside]}} if but else {}),
+    }
