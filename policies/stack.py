@@ -1,7 +1,7 @@
 """All resources of one source, indexed, and what refers to what among them."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -22,6 +22,15 @@ class Sources:
     certain: bool = True
 
 
+@dataclass
+class _Uses:
+    """Users by what they use (its `id()`); for whom that is not certain, and for all, why not."""
+
+    certain: dict[int, list[Resource]] = field(default_factory=dict)
+    uncertain: dict[int, str] = field(default_factory=dict)
+    unknown: str = ""
+
+
 class Stack:
     """The resources of a source, and the settings by which they are judged."""
 
@@ -32,6 +41,7 @@ class Stack:
         for resource in self.resources:
             self._by_kind.setdefault(resource.kind, []).append(resource)
         self._names: dict[str, Mapping[str, Resource]] = {}
+        self._uses: dict[tuple[str, str, str], _Uses] = {}
 
     @cached_property
     def by_urn(self) -> Mapping[str, Resource]:
@@ -83,17 +93,36 @@ class Stack:
     def users(self, used: Resource, kind: str, path: str) -> Iterator[Resource]:
         """The resources of a kind that name `used` at `path`, as one value or in a list.
 
-        Raises UndeterminedError where the value of one of them is unknown, and where it comes from too.
+        Raises UndeterminedError, after those that are known, where the value of another one is unknown and
+        so is where it comes from.
         """
+        key = (used.kind, kind, path)
+        if key not in self._uses:
+            self._uses[key] = self._used(*key)
+        uses = self._uses[key]
+        yield from uses.certain.get(id(used), ())
+        lacking = uses.uncertain.get(id(used)) or uses.unknown
+        if lacking:
+            raise UndeterminedError(lacking)
+
+    def _used(self, used: str, kind: str, path: str) -> "_Uses":
+        """Who names which resources of the kind `used`."""
+        uses = _Uses()
         for user in self.all(kind):
             value = user.raw(path)
             if value is None:
                 continue
-            found = self.sources(user, value, path.split(".", maxsplit=1)[0], used.kind)
-            if used in found.resources:
-                if not found.certain:
-                    raise UndeterminedError(_lacking(path, value))
-                yield user
+            try:
+                found = self.sources(user, value, path.split(".", maxsplit=1)[0], used)
+            except UndeterminedError as error:
+                uses.unknown = uses.unknown or str(error)
+                continue
+            for resource in found.resources:
+                if found.certain:
+                    uses.certain.setdefault(id(resource), []).append(user)
+                else:
+                    uses.uncertain.setdefault(id(resource), _lacking(path, value))
+        return uses
 
     def _candidates(self, user: Resource, property: str, kinds: tuple[str, ...]) -> list[Resource]:
         """From which resources the values in a property come."""

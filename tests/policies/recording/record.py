@@ -28,6 +28,7 @@ _KEPT = ("urn", "custom", "id", "type", "inputs", "outputs", "parent", "dependen
 def made(home: Path, verdict: str, resources: Resources) -> dict[str, Any]:
     """The export of a stack of these resources, made in a new home; of the fields that matter here."""
     home.mkdir(parents=True)
+    CACHE.mkdir(parents=True, exist_ok=True)
     (home / "cache").symlink_to(CACHE)
     rehearsal, file = Rehearsal(home / "rehearsal"), home / "example.json"
     file.write_text(json.dumps(plain(resources)))
@@ -73,7 +74,6 @@ def digest_of(rule: str) -> str | None:
 
 def main(rules: Sequence[str]) -> None:
     """Record the examples of these rules, or of those that have changed."""
-    CACHE.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as folder:
         for rule in rules or changed():
             recorded(rule).write_text(json.dumps(record(rule, Path(folder)), indent=1) + "\n")
