@@ -2,8 +2,8 @@
 
     .venv/bin/python benchmarks/audit.py [runs] [path of checkov]
 
-The resources are those of the recorded examples that pass, repeated under new names. With checkov (from its own
-environment: `pip install checkov`) the same count of resources is judged by it, as Terraform, in turns with ours.
+The resources are those of the recorded examples that pass, repeated under new names. With checkov (from an
+environment of its own: `pip install checkov`) it judges as many, buckets as Terraform, in turns with ours.
 """
 
 import json
@@ -71,7 +71,7 @@ def main(runs: int, checkov: str) -> None:
                 text = "".join(BUCKET.format(n=n) for n in islice(count(), wanted))
                 (terraform / "main.tf").write_text(text)
                 commands["checkov"] = [checkov, "-d", str(terraform), "--compact", "--quiet", "-o", "json"]
-            taken = {tool: [] for tool in commands}
+            taken: dict[str, list[float]] = {tool: [] for tool in commands}
             for _ in range(runs):
                 for tool, command in commands.items():
                     taken[tool].append(seconds(command))
