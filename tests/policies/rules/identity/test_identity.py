@@ -1,0 +1,251 @@
+"""Documents in every form, trust that limits nobody, and what is right in another way: identities."""
+
+import json
+from typing import Any
+
+import pytest
+
+from policies.resource import Resource
+from tests.policies.rules.kubernetes.test_pods import one, results
+
+ROLE, POLICY = "aws:iam/role:Role", "aws:iam/policy:Policy"
+NODES, EKS, GKE = (
+    "aws:eks/nodeGroup:NodeGroup",
+    "aws:eks/cluster:Cluster",
+    "gcp:container/cluster:Cluster",
+)
+ADMIN = "arn:aws-us-gov:iam::aws:policy/AdministratorAccess"
+
+
+def made(kind: str, name: str = "it", /, **props: Any) -> Resource:
+    arn = f"arn:aws:x:us-east-1:123456789012:{name}"
+    return Resource(kind, name, name, id=name, region="us-east-1", props={"arn": arn, **props}, asked=props)
+
+
+def document(**statement: Any) -> str:
+    return json.dumps({"Statement": {"Effect": "Allow", **statement}})
+
+
+EVERYTHING = document(Action="*", Resource="*")
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (EVERYTHING, "fail"),
+        (document(Action=["s3:GetObject", "*:*"], Resource=["arn:aws:s3:::a", "*"]), "fail"),
+        (document(Action="*", Resource="arn:aws:*:*:*:*"), "fail"),
+        (document(NotAction="iam:*", Resource="*"), "fail"),
+        (document(Action="*", Resource="arn:aws:s3:::a/*"), "pass"),
+        (document(Action="ec2:*", Resource="*"), "pass"),
+        (document(Effect="Deny", Action="*", Resource="*"), "pass"),
+        (json.dumps({"Statement": [{"Effect": "Allow", "Action": "s3:*", "Resource": "*"}]}), "pass"),
+        ("no document", "undetermined"),
+    ],
+)
+def test_everything_in_all_its_writings(text: str, expected: str) -> None:
+    assert results("MLS-IAM-01", made(POLICY, policy=text)) == {expected}
+    assert results("MLS-IAM-01", made(ROLE, inlinePolicies=[{"policy": text}])) == {expected}
+
+
+def test_administrators_by_attachment() -> None:
+    assert results("MLS-IAM-01", made("aws:iam/policyAttachment:PolicyAttachment", policyArn=ADMIN)) == {
+        "fail"
+    }
+    assert results("MLS-IAM-01", made(ROLE, managedPolicyArns=[ADMIN])) == {"fail"}
+
+
+def test_a_permissions_boundary_grants_nothing_until_it_is_attached() -> None:
+    bound, role = made(POLICY, policy=EVERYTHING), made(ROLE, "r", permissionsBoundary="it")
+    assert results("MLS-IAM-01", bound, role) == {"not-applicable", "pass"}
+    attached = made("aws:iam/rolePolicyAttachment:RolePolicyAttachment", "a", role="r", policyArn="it")
+    assert "fail" in results("MLS-IAM-01", bound, role, attached)
+
+
+def test_the_agent_of_google_has_its_role() -> None:
+    def member(who: str) -> Resource:
+        return made("gcp:projects/iAMBinding:IAMBinding", role="roles/editor", members=[who])
+
+    assert results("MLS-IAM-01", member("serviceAccount:1@cloudservices.gserviceaccount.com")) == {"pass"}
+    assert results("MLS-IAM-01", member("user:a@example.com")) == {"fail"}
+
+
+READS = document(Action=["ecr:*", "S3:GetObject"], Resource="*")
+OF_NODES = made(NODES, "pool", nodeRoleArn="it")
+ENTRY = "aws:eks/accessEntry:AccessEntry"
+
+
+def attached(policy: str) -> Resource:
+    arn = policy if ":" in policy else f"arn:aws:iam::aws:policy/{policy}"
+    return made("aws:iam/rolePolicyAttachment:RolePolicyAttachment", "a", role="it", policyArn=arn)
+
+
+@pytest.mark.parametrize(
+    ("others", "expected"),
+    [
+        ([OF_NODES], "pass"),
+        ([OF_NODES, made("aws:iam/rolePolicy:RolePolicy", "p", role="it", policy=READS)], "fail"),
+        ([made("aws:iam/rolePolicy:RolePolicy", "p", role="it", policy=READS)], "not-applicable"),
+        ([made(EKS, "c", computeConfig={"nodeRoleArn": "it"}), attached("AmazonS3FullAccess")], "fail"),
+        ([made(ENTRY, "e", principalArn="it", type="EC2_LINUX"), attached("ReadOnlyAccess")], "fail"),
+        ([made(ENTRY, "e", principalArn="it"), attached("ReadOnlyAccess")], "not-applicable"),
+        ([OF_NODES, attached("AmazonSSMManagedInstanceCore")], "pass"),
+        ([OF_NODES, attached("AmazonBraketFullAccess")], "undetermined"),
+        ([OF_NODES, attached("arn:aws:iam::123456789012:policy/elsewhere")], "undetermined"),
+    ],
+)
+def test_nodes_reach_no_data(others: list[Resource], expected: str) -> None:
+    assert results("MLS-IAM-02", made(ROLE), *others) == {expected}
+
+
+@pytest.mark.parametrize(
+    ("cluster", "expected"),
+    [
+        (made(GKE, enableAutopilot=True), "pass"),
+        (made(GKE), "fail"),
+        (
+            made(
+                GKE,
+                workloadIdentityConfig={"workloadPool": "p.svc.id.goog"},
+                nodePools=[{"nodeConfig": {"workloadMetadataConfig": {"mode": "GCE_METADATA"}}}],
+            ),
+            "fail",
+        ),
+        (made("gcp:container/nodePool:NodePool"), "pass"),
+    ],
+)
+def test_pods_of_gke_have_identities(cluster: Resource, expected: str) -> None:
+    assert results("MLS-IAM-02", cluster) == {expected}
+
+
+def test_a_key_that_is_switched_off_is_none() -> None:
+    kind = "aws:iam/accessKey:AccessKey"
+    assert results("MLS-IAM-03", made(kind, status="Inactive")) == {"pass"}
+    assert results("MLS-IAM-03", made(kind, status="Active")) == {"fail"}
+
+
+ISSUER = "token.actions.githubusercontent.com"
+FEDERATED = {"Federated": f"arn:aws:iam::123456789012:oidc-provider/{ISSUER}"}
+AUDIENCE = {f"{ISSUER}:aud": "sts.amazonaws.com"}
+
+
+def by_token(**condition: Any) -> dict[str, Any]:
+    return {"Action": "sts:AssumeRoleWithWebIdentity", "Principal": FEDERATED, "Condition": condition}
+
+
+def by(principal: Any, **condition: Any) -> dict[str, Any]:
+    return {"Action": ["sts:AssumeRole", "sts:TagSession"], "Principal": principal, "Condition": condition}
+
+
+SUBJECT = {f"{ISSUER}:sub": "repo:example/training:*"}
+OF_ACCOUNT = {"aws:SourceAccount": "123456789012"}
+
+
+@pytest.mark.parametrize(
+    ("statement", "expected"),
+    [
+        (by_token(StringEquals=AUDIENCE, StringLike=SUBJECT), "pass"),
+        (by_token(StringEquals={**AUDIENCE, **SUBJECT}), "pass"),
+        (by_token(StringEquals=AUDIENCE), "fail"),
+        (by_token(StringLike=SUBJECT), "fail"),
+        (by_token(StringEquals=AUDIENCE, StringLike={f"{ISSUER}:sub": "*"}), "fail"),
+        (by_token(StringEquals=AUDIENCE, StringLike={f"{ISSUER}:sub": "repo:*"}), "fail"),
+        (by_token(StringEquals=AUDIENCE, StringLike={f"{ISSUER}:sub": "system:serviceaccount:*:*"}), "fail"),
+        (by_token(StringEquals=AUDIENCE, StringEqualsIfExists=SUBJECT), "fail"),
+        (by_token(**{"StringEquals": AUDIENCE, "ForAllValues:StringLike": SUBJECT}), "fail"),
+        (by_token(**{"StringEquals": AUDIENCE, "ForAnyValue:StringLike": SUBJECT}), "pass"),
+        (by({"Service": "ec2.amazonaws.com"}), "pass"),
+        (by({"Service": "pods.eks.amazonaws.com"}), "pass"),
+        (by({"Service": ["ec2.amazonaws.com", "vpc-flow-logs.amazonaws.com"]}), "fail"),
+        (by({"Service": "vpc-flow-logs.amazonaws.com"}, StringEquals=OF_ACCOUNT), "pass"),
+        (by("*"), "fail"),
+        (by({"AWS": "*"}, StringEquals={"aws:PrincipalOrgID": "o-1"}), "pass"),
+        (by({"AWS": "arn:aws:iam::210987654321:root"}), "pass"),
+        ({**by("*"), "Effect": "Deny"}, "pass"),
+    ],
+)
+def test_trust(statement: Any, expected: str) -> None:
+    assert results("MLS-IAM-04", made(ROLE, assumeRolePolicy=document(**statement))) == {expected}
+
+
+@pytest.mark.parametrize(
+    ("trusting", "expected"),
+    [
+        (made("gcp:iam/workloadIdentityPoolProvider:WorkloadIdentityPoolProvider", oidc={"a": 1}), "fail"),
+        (made("gcp:serviceaccount/iAMBinding:IAMBinding", members=["allUsers"]), "fail"),
+        (
+            made(
+                "gcp:serviceaccount/iAMMember:IAMMember",
+                member="principalSet://iam.googleapis.com/projects/1/locations/global/workloadIdentityPools/p/*",
+            ),
+            "fail",
+        ),
+        (
+            made("gcp:serviceaccount/iAMMember:IAMMember", member="serviceAccount:p.svc.id.goog[a/b]"),
+            "pass",
+        ),
+    ],
+)
+def test_trust_of_google(trusting: Resource, expected: str) -> None:
+    assert results("MLS-IAM-04", trusting) == {expected}
+
+
+TEMPLATE = "aws:ec2/launchTemplate:LaunchTemplate"
+TIGHT = {"httpTokens": "required", "httpPutResponseHopLimit": 1}
+DEFAULTS = made("aws:ec2/instanceMetadataDefaults:InstanceMetadataDefaults", "usual", **TIGHT)
+
+
+@pytest.mark.parametrize(
+    ("resources", "expected"),
+    [
+        ([made(TEMPLATE)], "fail"),
+        ([made(TEMPLATE), DEFAULTS], "pass"),
+        ([made(TEMPLATE, metadataOptions={"httpTokens": "optional"}), DEFAULTS], "fail"),
+        ([made(TEMPLATE, metadataOptions={"httpTokens": "required"})], "fail"),
+        ([made("aws:ec2/instance:Instance", metadataOptions=TIGHT)], "pass"),
+        ([made(TEMPLATE, metadataOptions={"httpEndpoint": "disabled"})], "not-applicable"),
+    ],
+)
+def test_metadata(resources: list[Resource], expected: str) -> None:
+    assert results("MLS-IAM-05", *resources) == {expected}
+
+
+MASTERS = [{"kind": "Group", "name": "system:masters"}]
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        (made(EKS, accessConfig={"authenticationMode": "API"}), "pass"),
+        (made(EKS), "fail"),
+        (one("rbac.authorization.k8s.io/v1:ClusterRoleBinding", subjects=MASTERS), "fail"),
+        (one("core/v1:ConfigMap", "aws-auth", data={"mapRoles": "- groups: [system:masters]"}), "fail"),
+        (one("core/v1:ConfigMap", "aws-auth", data={"mapRoles": "- groups: [system:nodes]"}), "pass"),
+        (one("core/v1:ConfigMap", "settings", data={"mapRoles": "system:masters"}), "not-applicable"),
+    ],
+)
+def test_access(source: Resource, expected: str) -> None:
+    assert results("MLS-IAM-06", source) == {expected}
+
+
+KEY, GOOGLE_KEY = "aws:kms/key:Key", "gcp:kms/cryptoKey:CryptoKey"
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        (made(KEY), "fail"),
+        (made(KEY, customerMasterKeySpec="RSA_4096"), "not-applicable"),
+        (made(KEY, customKeyStoreId="cks-1"), "not-applicable"),
+        (made(GOOGLE_KEY, purpose="ASYMMETRIC_SIGN"), "not-applicable"),
+        (made(GOOGLE_KEY, versionTemplate={"protectionLevel": "EXTERNAL"}), "not-applicable"),
+        (made(GKE), "fail"),
+        (made(GKE, databaseEncryption={"state": "ENCRYPTED", "keyName": "k"}), "pass"),
+        (
+            made(EKS, encryptionConfig={"provider": {"keyArn": "k"}, "resources": ["secrets"]}),
+            "pass",
+        ),
+    ],
+)
+def test_keys(source: Resource, expected: str) -> None:
+    assert results("MLS-IAM-07", source) == {expected}
