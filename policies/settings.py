@@ -54,6 +54,17 @@ class Settings:
     """For as long at least a checkpoint stays: somebody comes back from a holiday and goes on."""
     data_services: tuple[str, ...] = ("s3", "s3express", "secretsmanager", "dynamodb", "rds-data", "rds-db")
     """Services whose actions reach data: pods may use them, nodes may not."""
+    data_policies: tuple[str, ...] = (
+        *("AmazonS3", "SecretsManager", "AmazonDynamoDB", "AmazonElasticFileSystemClient", "AmazonRDSData"),
+        *("AdministratorAccess", "PowerUserAccess", "ReadOnlyAccess", "AmazonSageMakerFullAccess"),
+    )
+    """Beginnings of names of policies of AWS that grant such actions."""
+    node_policies: tuple[str, ...] = (
+        *("AmazonEKSWorkerNode", "AmazonEC2ContainerRegistry", "AmazonEKS_CNI_Policy"),
+        *("AmazonEBSCSIDriver", "AmazonEFSCSIDriver"),
+        *("AmazonSSMManagedInstanceCore", "CloudWatchAgentServerPolicy"),
+    )
+    """Beginnings of names of those that nodes have. What any other grants is undetermined."""
     deputies: tuple[str, ...] = (
         *("eks.amazonaws.com", "vpc-flow-logs.amazonaws.com", "scheduler.amazonaws.com"),
         *("sagemaker.amazonaws.com", "bedrock.amazonaws.com"),

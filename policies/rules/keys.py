@@ -3,7 +3,6 @@
 from typing import Any
 
 from policies.resource import Resource, UndeterminedError, is_unknown
-from policies.rules.walking import raw
 
 _KEYS = ("aws:kms/key:Key::", "aws:kms/replicaKey:ReplicaKey::", "aws:kms/externalKey:ExternalKey::")
 _ALIASES = ("aws:kms/alias:Alias::", "gcp:kms/cryptoKey:CryptoKey::")
@@ -21,6 +20,6 @@ def is_own_key(owner: Resource, property: str, value: Any) -> bool:
         return any(kind in urn for urn in sources for kind in (*_KEYS, *_ALIASES)) or bool(value)
     if not isinstance(value, str) or not value or "alias/aws/" in value:
         return False
-    if owner.asked is None and raw(owner.props, property) is value:
+    if owner.asked is None and owner.raw(property) is value:
         raise UndeterminedError(f"{property}: whether somebody chose the key, or the service")
     return owner.asked is None or property in tuple(owner.asked)

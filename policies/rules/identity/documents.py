@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from policies.resource import Resource, UndeterminedError, is_unknown
-from policies.rules.walking import each, raw
+from policies.rules.walking import each
 from policies.stack import Stack
 
 ROLE, POLICY = "aws:iam/role:Role", "aws:iam/policy:Policy"
@@ -105,11 +105,11 @@ def grants(role: Resource, stack: Stack) -> Iterator[Grant]:
         yield Grant(role, path, tuple(statements(inline.get("policy"), f"{path}.policy")))
     for own in stack.users(role, ROLE_POLICY, "role"):
         yield Grant(own, "policy", tuple(statements(own.props.get("policy"), "policy")))
-    for value in raw(role.props, "managedPolicyArns") or ():
+    for value in role.raw("managedPolicyArns") or ():
         yield _attached(role, "managedPolicyArns", value, stack)
     for kind, key in ((ROLE_ATTACHMENT, "role"), (ATTACHMENT, "roles")):
         for one in stack.users(role, kind, key):
-            yield _attached(one, "policyArn", raw(one.props, "policyArn"), stack)
+            yield _attached(one, "policyArn", one.raw("policyArn"), stack)
 
 
 def _attached(source: Resource, path: str, value: Any, stack: Stack) -> Grant:

@@ -18,6 +18,7 @@ from policies.rules.identity.documents import (
     statements,
 )
 from policies.rules.walking import each
+from policies.settings import Settings
 from policies.stack import Stack
 
 _OTHERS = ("aws:iam/userPolicy:UserPolicy", "aws:iam/groupPolicy:GroupPolicy")
@@ -90,15 +91,6 @@ _EKS, _NODES, _ENTRY = (
     "aws:eks/accessEntry:AccessEntry",
 )
 _GKE, _NODE_POOL = "gcp:container/cluster:Cluster", "gcp:container/nodePool:NodePool"
-# Policies of AWS by the beginning of their names: those that reach data, and what nodes have.
-_DATA_POLICIES = (
-    *("AmazonS3", "SecretsManager", "AmazonDynamoDB", "AmazonElasticFileSystemClient", "AmazonRDSData"),
-    *("AdministratorAccess", "PowerUserAccess", "ReadOnlyAccess", "AmazonSageMakerFullAccess"),
-)
-_NODE_POLICIES = (
-    *("AmazonEKSWorkerNode", "AmazonEC2ContainerRegistry", "AmazonEKS_CNI_Policy", "AmazonEBSCSIDriver"),
-    *("AmazonSSMManagedInstanceCore", "CloudWatchAgentServerPolicy", "AmazonEFSCSIDriver"),
-)
 
 
 @CATALOGUE.rule_around(
@@ -117,7 +109,7 @@ def data_is_for_pods_not_nodes(source: Resource, stack: Stack) -> Iterator[Viola
         if not _is_of_nodes(source, stack):
             raise NotApplicableError("it is not the role of nodes of EKS")
         for grant in grants(source, stack):
-            yield from _data(grant, stack.settings.data_services)
+            yield from _data(grant, stack.settings)
         return
     if source.kind == _GKE and source.props.get("enableAutopilot") is not True:
         pool = [one.get("workloadPool") for _, one in each(source.props, "workloadIdentityConfig")]
@@ -147,14 +139,14 @@ def _users(role: Resource, stack: Stack, kind: str, name: str) -> list[Resource]
     return told or list(stack.users(role, kind, name))
 
 
-def _data(grant: Grant, services: tuple[str, ...]) -> Iterator[Violation]:
-    if grant.managed.startswith(_DATA_POLICIES):
+def _data(grant: Grant, settings: Settings) -> Iterator[Violation]:
+    if grant.managed.startswith(settings.data_policies):
         said = f"the role of nodes has {grant.managed}"
         yield Violation(said, grant.path, resource=grant.source)
-    elif grant.managed and not grant.managed.startswith(_NODE_POLICIES):
+    elif grant.managed and not grant.managed.startswith(settings.node_policies):
         raise UndeterminedError(f"what {grant.managed} of AWS grants")
     for one in grant.statements:
-        reached = [action for action in one.actions if _service(action) in (*services, "*")]
+        reached = [action for action in one.actions if _service(action) in (*settings.data_services, "*")]
         if one.allows and (reached or one.not_actions):
             shown = ", ".join(reached) or f"all but {', '.join(one.not_actions)}"
             yield Violation(f"the role of nodes may {shown}", one.path, resource=grant.source)

@@ -5,7 +5,7 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from policies.resource import Resource, UndeterminedError, is_unknown
-from policies.rules.walking import each, raw
+from policies.rules.walking import each
 from policies.stack import Stack
 
 _SELECTION = "aws:backup/selection:Selection"
@@ -28,7 +28,7 @@ def is_planned(resource: Resource, stack: Stack) -> bool:
 
 
 def _names(selection: Resource, resource: Resource, stack: Stack, property: str) -> Iterator[bool]:
-    values: Any = raw(selection.props, property)
+    values: Any = selection.raw(property)
     for value in values or ():
         if not is_unknown(value) and "*" in value:
             yield fnmatchcase(str(resource.computed("arn")), value)

@@ -6,7 +6,7 @@ from policies.catalogue import CATALOGUE, About, NotApplicableError, Violation
 from policies.resource import Resource
 from policies.rules.keys import is_own_key
 from policies.rules.storage.backups import is_planned
-from policies.rules.walking import each, raw
+from policies.rules.walking import each
 from policies.stack import Stack
 
 _LUSTRE, _GCP_LUSTRE = "aws:fsx/lustreFileSystem:LustreFileSystem", "gcp:lustre/instance:Instance"
@@ -30,7 +30,7 @@ def lustre_has_a_key_of_ours(system: Resource) -> Iterator[Violation]:
         # FSx API Reference, CreateFileSystem: KmsKeyId is for PERSISTENT_1 and PERSISTENT_2 only.
         raise NotApplicableError("a scratch file system takes no key; FSx encrypts it with its own")
     name = "kmsKeyId" if system.kind == _LUSTRE else "kmsKey"
-    if not is_own_key(system, name, raw(system.props, name)):
+    if not is_own_key(system, name, system.raw(name)):
         yield Violation("it is encrypted with a key of the service", name)
 
 

@@ -4,10 +4,9 @@ from collections.abc import Iterator
 
 from policies.catalogue import CATALOGUE, About, NotApplicableError, Violation
 from policies.resource import Resource, UndeterminedError
-from policies.rules.walking import each, raw
+from policies.rules.pools import NODE_GROUP, machines_of, template_of
 from policies.stack import Stack
 
-_POOL, _TEMPLATE = "aws:eks/nodeGroup:NodeGroup", "aws:ec2/launchTemplate:LaunchTemplate"
 _SUBNET, _LUSTRE = "aws:ec2/subnet:Subnet", "aws:fsx/lustreFileSystem:LustreFileSystem"
 _EFS, _TARGET = "aws:efs/fileSystem:FileSystem", "aws:efs/mountTarget:MountTarget"
 
@@ -16,7 +15,7 @@ _EFS, _TARGET = "aws:efs/fileSystem:FileSystem", "aws:efs/mountTarget:MountTarge
     About(
         "MLS-STO-11",
         "medium",
-        (_POOL,),
+        (NODE_GROUP,),
         "Every byte between zones is billed twice, and the way is longer; a mount of EFS fails where the"
         " zone has no mount target.",
         "Put the pool into the subnet of the file system, or give EFS a mount target in its zone.",
@@ -46,21 +45,17 @@ def _has_accelerators(pool: Resource, stack: Stack) -> bool:
     image = str(pool.props.get("amiType") or "")
     if "NVIDIA" in image or "NEURON" in image:
         return True
-    types = list(pool.props.get("instanceTypes") or ())
-    for _, named in each(pool.props, "launchTemplate"):
-        template = stack.referred(pool, raw(named, "id") or raw(named, "name"), "launchTemplate", _TEMPLATE)
-        if template is None:
-            raise UndeterminedError("the launch template is not in the stack")
-        types.append(template.props.get("instanceType"))
-    return any(one in facts.instance_types for one in types)
+    return any(one in facts.instance_types for one in machines_of(pool, template_of(pool, stack)))
 
 
 def _zones(user: Resource, property: str, stack: Stack) -> set[str]:
-    given = raw(user.props, property)
-    found = set()
-    for value in given if isinstance(given, list) else [given]:
-        subnet = stack.referred(user, value, property, _SUBNET)
-        if subnet is None:
-            raise UndeterminedError(f"{property} of {user.name}: {value!r} is not in the stack")
-        found.add(str(subnet.props.get("availabilityZone") or subnet.computed("availabilityZoneId")))
-    return found
+    found = stack.sources(user, user.raw(property), property, _SUBNET)
+    if found.foreign:
+        raise UndeterminedError(f"{property} of {user.name}: {found.foreign[0]} is not in the stack")
+    subnets = [
+        one.props.get("availabilityZone") or one.computed("availabilityZoneId") for one in found.resources
+    ]
+    zones = set(map(str, subnets))
+    if not found.certain and len(zones) > 1:
+        raise UndeterminedError(f"{property} of {user.name}: which of {', '.join(sorted(zones))} it means")
+    return zones

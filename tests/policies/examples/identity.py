@@ -3,31 +3,12 @@
 import json
 from typing import Any
 
+from tests.policies.recording.bases import CLUSTER, NODE_GROUP, NODE_ROLE, with_changes
 from tests.policies.recording.example import Example, Made
-
-_SUBNETS = {
-    "vpc": Made("aws:ec2/vpc:Vpc", {"cidrBlock": "10.0.0.0/16"}),
-    **{
-        name: Made(
-            "aws:ec2/subnet:Subnet",
-            {
-                "vpcId": "$vpc",
-                "cidrBlock": f"10.0.{number}.0/24",
-                "availabilityZone": f"us-east-1{name}",
-            },
-        )
-        for number, name in enumerate("ab")
-    },
-}
 
 
 def _document(**statement: object) -> str:
     return json.dumps({"Version": "2012-10-17", "Statement": [{"Effect": "Allow", **statement}]})
-
-
-def _role(service: str) -> Made:
-    trust = _document(Action="sts:AssumeRole", Principal={"Service": service})
-    return Made("aws:iam/role:Role", {"assumeRolePolicy": trust})
 
 
 def _policy(action: str, resource: str) -> dict[str, Made]:
@@ -40,30 +21,13 @@ def _member(role: str) -> dict[str, Made]:
     return {"rights": Made("gcp:projects/iAMMember:IAMMember", props)}
 
 
-def _cluster(**props: object) -> dict[str, Made]:
-    network = {"subnetIds": ["$a", "$b"], "endpointPublicAccess": False, "endpointPrivateAccess": True}
-    made = {"roleArn": "$control.arn", "vpcConfig": network, **props}
-    return {
-        **_SUBNETS,
-        "control": _role("eks.amazonaws.com"),
-        "cluster": Made("aws:eks/cluster:Cluster", made),
-    }
-
-
 def _nodes(policy: str) -> dict[str, Made]:
-    pool = {
-        "clusterName": "$cluster.name",
-        "nodeRoleArn": "$node.arn",
-        "subnetIds": ["$a"],
-        "instanceTypes": ["m7i.large"],
-        "scalingConfig": {"minSize": 1, "maxSize": 2, "desiredSize": 1},
-    }
-    attached = {"role": "$node.name", "policyArn": f"arn:aws:iam::aws:policy/{policy}"}
+    attached = {"role": "$nodes.name", "policyArn": f"arn:aws:iam::aws:policy/{policy}"}
     return {
-        **_cluster(),
-        "node": _role("ec2.amazonaws.com"),
+        **CLUSTER,
+        **NODE_ROLE,
         "attached": Made("aws:iam/rolePolicyAttachment:RolePolicyAttachment", attached),
-        "pool": Made("aws:eks/nodeGroup:NodeGroup", pool),
+        "pool": NODE_GROUP.but(instanceTypes=["m7i.large"]),
     }
 
 
@@ -157,14 +121,14 @@ EXAMPLES = {
         _metadata(1), _metadata(2), at="nodes", path="metadataOptions.httpPutResponseHopLimit"
     ),
     "MLS-IAM-06": Example(
-        _cluster(accessConfig={"authenticationMode": "API"}),
-        _cluster(accessConfig={"authenticationMode": "API_AND_CONFIG_MAP"}),
+        with_changes(CLUSTER, "cluster", accessConfig={"authenticationMode": "API"}),
+        with_changes(CLUSTER, "cluster", accessConfig={"authenticationMode": "API_AND_CONFIG_MAP"}),
         at="cluster",
         path="accessConfig.authenticationMode",
     ),
     "MLS-IAM-07": Example(
-        {"key": _KEY, **_cluster(**_ENCRYPTED)},
-        {"key": _KEY, **_cluster()},
+        {"key": _KEY, **with_changes(CLUSTER, "cluster", **_ENCRYPTED)},
+        {"key": _KEY, **CLUSTER},
         at="cluster",
         path="encryptionConfig",
     ),

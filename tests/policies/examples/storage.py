@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from tests.policies.recording.bases import AWS_NETWORK, CLUSTER, NODE_GROUP, NODE_ROLE
 from tests.policies.recording.example import DROP, Example, Made
 
 _KEY = {"key": Made("aws:kms/key:Key", {"enableKeyRotation": True})}
@@ -48,27 +49,12 @@ def _lifecycle(*rules: Mapping[str, Any]) -> dict[str, Made]:
 _ABORT = {"abortIncompleteMultipartUpload": {"daysAfterInitiation": 7}, "filter": {}}
 _EXPIRE = {"expiration": {"days": 30}, "filter": {"prefix": "runs/"}}
 
-_NETWORK = {
-    "vpc": Made("aws:ec2/vpc:Vpc", {"cidrBlock": "10.0.0.0/16"}),
-    **{
-        name: Made(
-            "aws:ec2/subnet:Subnet",
-            {
-                "vpcId": "$vpc",
-                "cidrBlock": f"10.0.{number}.0/24",
-                "availabilityZone": f"us-east-1{name}",
-            },
-        )
-        for number, name in enumerate("ab")
-    },
-}
-
 
 def _lustre(**props: object) -> dict[str, Made]:
     usual = {"subnetIds": "$a", "storageCapacity": 1200, "deploymentType": "PERSISTENT_2"}
     made = {**usual, "perUnitStorageThroughput": 125, **props}
     kept = {name: value for name, value in made.items() if value is not DROP}
-    return {**_NETWORK, **_KEY, "lustre": Made("aws:fsx/lustreFileSystem:LustreFileSystem", kept)}
+    return {**AWS_NETWORK, **_KEY, "lustre": Made("aws:fsx/lustreFileSystem:LustreFileSystem", kept)}
 
 
 _SCRATCH = {"deploymentType": "SCRATCH_2", "perUnitStorageThroughput": DROP}
@@ -115,39 +101,17 @@ def _template(encrypted: str) -> dict[str, Made]:
 def _database(**props: object) -> dict[str, Made]:
     usual = {"engine": "aurora-postgresql", "masterUsername": "mlflow", "manageMasterUserPassword": True}
     return {
-        **_NETWORK,
+        **AWS_NETWORK,
         "subnets": Made("aws:rds/subnetGroup:SubnetGroup", {"subnetIds": ["$a", "$b"]}),
         "database": Made("aws:rds/cluster:Cluster", {**usual, "dbSubnetGroupName": "$subnets.name", **props}),
     }
 
 
-def _trust(service: str) -> str:
-    return (
-        '{"Version": "2012-10-17", "Statement": [{"Effect": "Allow", "Action": "sts:AssumeRole",'
-        f' "Principal": {{"Service": "{service}"}}}}]}}'
-    )
-
-
 def _pool(subnet: str) -> dict[str, Made]:
     """A pool of GPUs in a subnet, and a file system in the zone a."""
-    network = {"subnetIds": ["$a", "$b"], "endpointPublicAccess": False, "endpointPrivateAccess": True}
-    return {
-        **_lustre(),
-        "control": Made("aws:iam/role:Role", {"assumeRolePolicy": _trust("eks.amazonaws.com")}),
-        "node": Made("aws:iam/role:Role", {"assumeRolePolicy": _trust("ec2.amazonaws.com")}),
-        "cluster": Made("aws:eks/cluster:Cluster", {"roleArn": "$control.arn", "vpcConfig": network}),
-        "pool": Made(
-            "aws:eks/nodeGroup:NodeGroup",
-            {
-                "clusterName": "$cluster.name",
-                "nodeRoleArn": "$node.arn",
-                "subnetIds": [subnet],
-                "instanceTypes": ["p5.48xlarge"],
-                "amiType": "AL2023_x86_64_NVIDIA",
-                "scalingConfig": {"minSize": 0, "maxSize": 2, "desiredSize": 0},
-            },
-        ),
-    }
+    machines = {"instanceTypes": ["p5.48xlarge"], "amiType": "AL2023_x86_64_NVIDIA"}
+    pool = NODE_GROUP.but(subnetIds=[subnet], **machines)
+    return {**CLUSTER, **NODE_ROLE, **_lustre(), "pool": pool}
 
 
 EXAMPLES = {
