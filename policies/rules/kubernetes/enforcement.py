@@ -8,12 +8,13 @@ from policies.catalogue import CATALOGUE, About, NotApplicableError, Violation
 from policies.resource import Resource, UndeterminedError
 from policies.rules.kubernetes.control_plane import EKS, GKE
 from policies.rules.kubernetes.objects import metadata
+from policies.rules.walking import is_true
 from policies.stack import Stack
 
 _ADDON, _CONFIG = "aws:eks/addon:Addon", "kubernetes:core/v1:ConfigMap"
 _POLICY = "kubernetes:networking.k8s.io/v1:NetworkPolicy"
 _CHARTS = ("kubernetes:helm.sh/v3:Release", "kubernetes:helm.sh/v4:Chart", "kubernetes:helm.sh/v3:Chart")
-_ENGINES = ("cilium", "calico", "tigera-operator", "antrea", "aws-vpc-cni")
+_ENGINES = ("cilium", "calico", "tigera-operator", "antrea")
 
 
 @CATALOGUE.rule_around(
@@ -44,8 +45,10 @@ def network_policies_are_enforced(cluster: Resource, stack: Stack) -> Iterator[V
 
 
 def _is_engine(chart: Resource) -> bool:
-    """Whether a chart brings something that enforces policies."""
-    return str(chart.props.get("chart") or chart.name).rpartition("/")[2] in _ENGINES
+    """Whether a chart brings something that enforces policies; that of the VPC CNI has to be told to."""
+    name = str(chart.props.get("chart") or chart.name).rpartition("/")[2]
+    values = chart.props.get("values") or {}
+    return name in _ENGINES or (name == "aws-vpc-cni" and is_true(values.get("enableNetworkPolicy")))
 
 
 def _of_gke(props: Any) -> Iterator[Violation]:
@@ -79,6 +82,6 @@ def _of_addon(cluster: Resource, stack: Stack) -> Iterator[Violation]:
         except ValueError:
             # YAML is accepted, too.
             raise UndeterminedError("the add-on's configurationValues are not JSON") from None
-        if str(values.get("enableNetworkPolicy")).lower() != "true":
+        if not is_true(values.get("enableNetworkPolicy")):
             what = "nothing enforces the network policies: the add-on vpc-cni has no enableNetworkPolicy"
             yield Violation(what, "configurationValues", resource=addon)

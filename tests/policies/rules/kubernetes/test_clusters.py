@@ -86,6 +86,7 @@ def addon(values: str) -> Resource:
 
 
 DENY = policy(podSelector={})
+ENFORCED = {"enableNetworkPolicy": "true"}
 AUTO = {"computeConfig": {"enabled": True}}
 CONFIG = {"name": "amazon-vpc-cni", "namespace": "kube-system"}
 
@@ -105,6 +106,8 @@ CONFIG = {"name": "amazon-vpc-cni", "namespace": "kube-system"}
             "pass",
         ),
         ([cluster(EKS), one("helm.sh/v3:Release", chart="cilium")], "pass"),
+        ([cluster(EKS), one("helm.sh/v3:Release", chart="aws-vpc-cni")], "fail"),
+        ([cluster(EKS), one("helm.sh/v3:Release", chart="aws-vpc-cni", values=ENFORCED)], "pass"),
         ([cluster(GKE, networkPolicy={"enabled": True})], "pass"),
         ([cluster(GKE, enableAutopilot=True)], "pass"),
         ([cluster(GKE)], "fail"),
