@@ -1,7 +1,7 @@
 """Writes docs/policies.md from the catalogue: `python -m policies.documentation`."""
 
 import datetime
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import fields
 from pathlib import Path
 
@@ -64,6 +64,8 @@ def _settings() -> Iterator[str]:
     for field in fields(Settings):
         value = getattr(Settings(), field.name)
         if not isinstance(value, datetime.date):
+            if isinstance(value, Mapping):
+                value = tuple(f"{key}: {one}".replace("|", "\\|") for key, one in value.items())
             shown = ", ".join(f"`{one}`" for one in value) if isinstance(value, tuple) else f"{value:g}"
             yield f"| `{field.name}` | {shown or 'none'} |"
     yield "\nTheir reasons are in `policies/settings.py`.\n"

@@ -1,6 +1,7 @@
 """What a rule judges by where teams differ: amounts, days, thresholds."""
 
 import datetime
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 
@@ -74,3 +75,40 @@ class Settings:
     """What is named so serves the record of experiments."""
     commit_variables: tuple[str, ...] = ("GIT_SHA", "GIT_COMMIT", "GIT_REVISION", "MLFLOW_GIT_COMMIT")
     """A training job says by one of them which code it runs."""
+    allowed_accelerators: tuple[str, ...] = (
+        *("a10g", "l4", "l40s", "a100-40", "a100-80", "h100", "h200", "b200", "b300"),
+        *("nvidia-l4", "nvidia-rtx-pro-6000", "nvidia-tesla-a100", "nvidia-a100-80gb"),
+        *(
+            "nvidia-h100-80gb",
+            "nvidia-h100-mega-80gb",
+            "nvidia-h200-141gb",
+            "nvidia-b200",
+            "nvidia-gb200",
+        ),
+    )
+    """As the catalog of AWS and as GKE call them. Those with bf16, in which most models are trained today:
+    older ones (T4, V100) need loss scaling; any other than those of NVIDIA other programs."""
+    max_accelerators: int = 64
+    """Of all pools at their maximum size: eight machines of eight, what `max_usd_per_hour` pays for."""
+    quotas: Mapping[str, float] = field(default_factory=dict)
+    """What the account may run, by key of the catalog's quotas (`ec2_on_demand_p`), in vCPUs. Empty: every
+    account has its own, which `trainstack preflight` asks for."""
+    required_tags: Mapping[str, str] = field(
+        default_factory=lambda: {
+            "owner": ".+",
+            "cost-center": ".+",
+            "environment": "dev|development|test|staging|prod|production|live",
+            "data-class": "public|internal|confidential|restricted",
+            "expires-on": r"\d{4}-\d\d-\d\d|never",
+        }
+    )
+    """Tags or labels of whatever costs money or keeps data, with the form of their values (a regular
+    expression, of which case does not matter): who is asked, who pays, how it is treated, when it may go."""
+    allowed_regions: tuple[str, ...] = ()
+    """Where data may be. Empty: the regions of the stack's clusters, so that a stack is in one place."""
+    approved_registries: tuple[str, ...] = (
+        *("*.dkr.ecr.*.amazonaws.com", "public.ecr.aws", "*-docker.pkg.dev", "gcr.io", "*.gcr.io"),
+        *("registry.k8s.io", "nvcr.io", "ghcr.io", "quay.io"),
+    )
+    """Those of the clouds, of Kubernetes and of NVIDIA, and the two where their projects publish. Not Docker
+    Hub: it limits how often nodes may pull, and names there are taken by whoever comes first."""

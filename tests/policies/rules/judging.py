@@ -9,12 +9,11 @@ from policies.settings import Settings
 from policies.stack import Stack
 
 
-def made(kind: str, name: str, /, **props: Any) -> Resource:
-    """A resource whose id is its name."""
+def made(kind: str, name: str = "it", /, **props: Any) -> Resource:
+    """A resource whose id is its name, in us-east-1 unless it says another `region`."""
     tags = props.pop("tags", {})
-    return Resource(
-        kind, f"urn:{name}", name, id=name, region="us-east-1", account="1", props=props, tags=tags
-    )
+    region = props.get("region", "us-east-1")
+    return Resource(kind, f"urn:{name}", name, id=name, region=region, account="1", props=props, tags=tags)
 
 
 def ask(rule: str, *resources: Resource, settings: Settings | None = None) -> list[Outcome]:
@@ -25,3 +24,9 @@ def ask(rule: str, *resources: Resource, settings: Settings | None = None) -> li
 def results(rule: str, *resources: Resource) -> list[str]:
     """The results alone."""
     return [one.result for one in ask(rule, *resources)]
+
+
+def judged(rule: str, *resources: Resource, **settings: Any) -> dict[str, str]:
+    """By resource: the result, with the path of what is broken; of several the last."""
+    outcomes = ask(rule, *resources, settings=Settings(**settings))
+    return {one.resource.name if one.resource else "": f"{one.result} {one.path}".strip() for one in outcomes}

@@ -1,0 +1,196 @@
+"""Which accelerators a stack may start, and what their nodes need to use them."""
+
+from collections.abc import Iterator
+
+from policies.catalogue import CATALOGUE, About, NotApplicableError, Violation
+from policies.resource import Resource, UndeterminedError
+from policies.rules.accelerators import (
+    POOLS,
+    Devices,
+    EksPool,
+    GkePool,
+    Pool,
+    accelerated,
+    machine_of,
+    pools_of,
+)
+from policies.rules.pools import GKE_CLUSTER, NODE_GROUP, NODE_POOL, TEMPLATE, template_of
+from policies.stack import Stack
+
+_INSTANCE = "aws:ec2/instance:Instance"
+_RELEASE, _DAEMON_SET = "kubernetes:helm.sh/v3:Release", "kubernetes:apps/v1:DaemonSet"
+
+
+@CATALOGUE.rule_around(
+    About(
+        "MLS-GPU-01",
+        "critical",
+        (NODE_GROUP, TEMPLATE, _INSTANCE, NODE_POOL, GKE_CLUSTER),
+        "A machine of the wrong kind costs a hundred times as much, or cannot run what it is meant for.",
+        "Take a machine whose accelerator is allowed, or allow it: allowed_accelerators in the settings.",
+    )
+)
+def only_allowed_accelerators(machine: Resource, stack: Stack) -> Iterator[Violation]:
+    """Machines have accelerators that are on the list of those allowed, or none."""
+    found = list(_started(machine, stack))
+    allowed = stack.settings.allowed_accelerators
+    for devices in found:
+        if devices.name not in allowed:
+            said = "" if devices.name == devices.machine.partition(".")[0] else f" of {devices.machine}"
+            yield Violation(f"accelerator {devices.name}{said} is not on the list", devices.path)
+    if not found:
+        raise NotApplicableError("it starts no machine with accelerators")
+
+
+def _started(machine: Resource, stack: Stack) -> Iterator[Devices]:
+    if machine.kind == NODE_GROUP:
+        if not machine.props.get("instanceTypes") and template_of(machine, stack):
+            raise NotApplicableError("its launch template names the machine, and is judged itself")
+        yield from EksPool(machine, stack).devices()
+    elif machine.kind == GKE_CLUSTER:
+        yield from _provisioned(machine)
+        yield from (devices for pool in _written(machine, stack) for devices in pool.devices())
+    elif machine.kind == NODE_POOL:
+        yield from GkePool(machine, stack, machine.props).devices()
+    else:
+        yield from _of_instance(machine)
+
+
+def _written(cluster: Resource, stack: Stack) -> list[Pool]:
+    try:
+        return pools_of(cluster, stack)
+    except NotApplicableError:
+        return []
+
+
+def _of_instance(machine: Resource) -> Iterator[Devices]:
+    named = machine.props.get("instanceType")
+    if named:
+        found = machine_of("instanceType", named)
+        if found:
+            yield found
+        return
+    wanted = machine.props.get("instanceRequirements") or {}
+    for index, name in enumerate(wanted.get("allowedInstanceTypes") or ()):
+        found = machine_of(f"instanceRequirements.allowedInstanceTypes[{index}]", name)
+        if found:
+            yield found
+    if not wanted.get("allowedInstanceTypes"):
+        # Names of EC2's own vocabulary, such as `a100`. Without names, EC2 takes what has any accelerator.
+        names = wanted.get("acceleratorNames") or ()
+        for index, name in enumerate(names):
+            yield Devices(f"instanceRequirements.acceleratorNames[{index}]", name, name, None)
+        least = (wanted.get("acceleratorCount") or {}).get("min") or 0
+        if not names and (least or wanted.get("acceleratorTypes") or wanted.get("acceleratorManufacturers")):
+            yield Devices("instanceRequirements", "of any kind", "any machine", None)
+
+
+def _provisioned(cluster: Resource) -> Iterator[Devices]:
+    """What node auto-provisioning may start; its other limits are cpu and memory."""
+    scaling = cluster.props.get("clusterAutoscaling") or {}
+    for index, limit in enumerate(scaling.get("resourceLimits") or ()):
+        kind = limit.get("resourceType") or ""
+        if scaling.get("enabled") is not False and kind not in ("", "cpu", "memory") and limit.get("maximum"):
+            yield Devices(f"clusterAutoscaling.resourceLimits[{index}]", kind, kind, None)
+
+
+@CATALOGUE.rule_around(
+    About(
+        "MLS-GPU-08",
+        "medium",
+        POOLS,
+        "Without a driver a node starts, is paid for, and offers no accelerator to any job.",
+        "Set amiType to one with the driver, such as AL2023_x86_64_NVIDIA; on GKE gpuDriverVersion.",
+    )
+)
+def nodes_have_the_driver(holder: Resource, stack: Stack) -> Iterator[Violation]:
+    """Nodes with accelerators have an image with the driver, or are given one."""
+    for pool in accelerated(pools_of(holder, stack)):
+        yield from _aws_driver(pool) if isinstance(pool, EksPool) else _google_driver(pool)
+
+
+def _aws_driver(pool: EksPool) -> Iterator[Violation]:
+    image, names = pool.resource.computed("amiType"), [one.name for one in pool.devices()]
+    template = template_of(pool.resource, pool.stack)
+    if image == "CUSTOM" or (template is not None and template.props.get("imageId")):
+        raise NotApplicableError("what its custom image holds, the stack does not say")
+    # Types of images: NodegroupAMITypes in the EKS API (botocore 1.44.5 eks/2017-11-01).
+    neuron = all(name.startswith(("trn", "inf")) for name in names)
+    # AL2_x86_64_GPU has both drivers (EKS User Guide, accelerated AMIs).
+    words = ("NEURON", "_GPU") if neuron else ("NVIDIA", "_GPU")
+    if not any(word in str(image) for word in words):
+        yield Violation(f"image {image} has no driver for {', '.join(names)}", "amiType")
+
+
+def _google_driver(pool: GkePool) -> Iterator[Violation]:
+    """GKE installs its default driver itself, from 1.30.1-gke.1156000 on, unless it is told not to."""
+    for index, one in enumerate((pool.props.get("nodeConfig") or {}).get("guestAccelerators") or ()):
+        version = (one.get("gpuDriverInstallationConfig") or {}).get("gpuDriverVersion")
+        if version == "INSTALLATION_DISABLED" and not _installer(pool.stack):
+            path = f"{pool.prefix}nodeConfig.guestAccelerators[{index}].gpuDriverInstallationConfig"
+            said = "GKE installs no driver, and nothing else in the stack does"
+            yield Violation(said, f"{path}.gpuDriverVersion")
+
+
+def _installer(stack: Stack) -> bool:
+    """NVIDIA's GPU operator, or Google's DaemonSet, whose usual name this is."""
+    charts = (str(release.props.get("chart")) for release in stack.all(_RELEASE))
+    names = ((daemons.props.get("metadata") or {}).get("name") for daemons in stack.all(_DAEMON_SET))
+    return any("gpu-operator" in chart for chart in charts) or any(
+        "driver-installer" in str(name) for name in names
+    )
+
+
+@CATALOGUE.rule_around(
+    About(
+        "MLS-GPU-09",
+        "high",
+        POOLS,
+        "A distributed job runs at the pace of its slowest node, and fails where one has fewer devices.",
+        "Name machines of one shape only; make another pool for the others.",
+    )
+)
+def one_shape_in_a_pool(holder: Resource, stack: Stack) -> Iterator[Violation]:
+    """The machines of a pool have the same accelerators, as many, with as much memory and network."""
+    for pool in accelerated(pools_of(holder, stack)):
+        if isinstance(pool, EksPool):
+            yield from _mixed(pool)
+        else:
+            devices = pool.devices()
+            yield from (
+                Violation(f"{other.name} beside {devices[0].name}", other.path)
+                for other in devices[1:]
+                if other.name != devices[0].name
+            )
+
+
+def _mixed(pool: EksPool) -> Iterator[Violation]:
+    machines = pool.machines()
+    if len(machines) == 1:
+        return
+    (_, first), *others = machines
+    for path, name in others:
+        if name != first and (wrong := _difference(first, name)):
+            yield Violation(f"{name} has {wrong} of {first}", path)
+
+
+def _difference(first: str, other: str) -> str:
+    """In what a machine differs from another; empty where they are of one shape."""
+    from infra.catalog.aws import facts  # noqa: PLC0415 - longer to load than all rules
+
+    known, devices = facts.instance_types, [machine_of("", name) for name in (first, other)]
+    if None in devices:
+        return "" if devices == [None, None] else "accelerators instead of none, or none instead of those"
+    if first not in known or other not in known:
+        unknown = other if first in known else first
+        raise UndeterminedError(f"instanceTypes: the catalog does not know the shape of {unknown}")
+    a, b = known[first], known[other]
+    if a.accelerator != b.accelerator:
+        return f"{b.accelerator} instead of the {a.accelerator}"
+    if a.accelerator_count != b.accelerator_count:
+        return f"{b.accelerator_count} accelerators instead of the {a.accelerator_count}"
+    if a.accelerator_memory_mib != b.accelerator_memory_mib:
+        return f"{b.accelerator_memory_mib} MiB per accelerator instead of the {a.accelerator_memory_mib}"
+    if a.network_cards != b.network_cards:
+        return f"{b.network_cards} network cards instead of the {a.network_cards}"
+    return ""

@@ -1,0 +1,134 @@
+"""What nodes with accelerators are kept for, what happens when one breaks, and when one is taken away."""
+
+import base64
+import binascii
+from collections.abc import Iterator
+from typing import Any
+
+from policies.catalogue import CATALOGUE, About, Violation
+from policies.resource import Resource
+from policies.rules.accelerators import (
+    POOLS,
+    EksPool,
+    GkePool,
+    Pool,
+    accelerated,
+    all_pools,
+    pools_of,
+)
+from policies.rules.pools import template_of
+from policies.rules.storage.buckets import GCS, S3, is_for
+from policies.stack import Stack
+
+_DIRECTORY = "aws:s3/directoryBucket:DirectoryBucket"
+_FILE_SYSTEMS = (
+    *("aws:fsx/lustreFileSystem:LustreFileSystem", "aws:fsx/openZfsFileSystem:OpenZfsFileSystem"),
+    *("aws:efs/fileSystem:FileSystem", "gcp:filestore/instance:Instance"),
+    *("gcp:lustre/instance:Instance", "gcp:parallelstore/instance:Instance"),
+)
+_SERVICES = ("system", "mlflow", "tracking")
+
+
+@CATALOGUE.rule_around(
+    About(
+        "MLS-GPU-03",
+        "high",
+        POOLS,
+        "A spot node ends with two minutes' notice: a job starts anew, and a service is gone.",
+        "Keep checkpoints in a bucket or shared file system; run services on demand.",
+    )
+)
+def spot_is_for_what_can_continue(holder: Resource, stack: Stack) -> Iterator[Violation]:
+    """Nodes that can be taken away run jobs that continue from checkpoints, and no service."""
+    for pool in pools_of(holder, stack):
+        path = pool.interruptible()
+        if not path:
+            continue
+        if pool.devices():
+            if not _keeps_checkpoints(stack):
+                said = "no bucket for checkpoints and no shared file system outlives its nodes"
+                yield Violation(said, path)
+        elif service := _service(pool):
+            yield Violation(f"its nodes can be taken away, and it is for {service}", path)
+        elif not _on_demand(stack):
+            said = "no pool without accelerators is on demand: the services of the cluster run on this one"
+            yield Violation(said, path)
+
+
+def _keeps_checkpoints(stack: Stack) -> bool:
+    if stack.all(*_FILE_SYSTEMS):
+        return True
+    words = stack.settings.checkpoint_words
+    return any(is_for(bucket, words) for bucket in stack.all(*S3, _DIRECTORY, GCS))
+
+
+def _service(pool: Pool) -> str:
+    """Which of the services a pool is for, by its name and its labels."""
+    words = {pool.resource.name.rpartition("-")[2], *(str(value) for value in pool.labels().values())}
+    return next((service for service in _SERVICES if service in words), "")
+
+
+def _on_demand(stack: Stack) -> bool:
+    return any(not pool.interruptible() and not pool.devices() for pool in all_pools(stack))
+
+
+@CATALOGUE.rule_around(
+    About(
+        "MLS-GPU-06",
+        "medium",
+        POOLS,
+        "A broken node stays in the cluster, is paid for, and fails every job that it is given.",
+        "Set nodeRepairConfig.enabled, on GKE management.autoRepair.",
+        ("CIS GKE 5.5.2",),
+    )
+)
+def broken_nodes_are_repaired(holder: Resource, stack: Stack) -> Iterator[Violation]:
+    """Nodes that break are replaced by the cloud."""
+    for pool in pools_of(holder, stack):
+        if isinstance(pool, GkePool):
+            # GKE repairs unless it is told not to; it cannot where machines are of Flex Start.
+            given = (pool.props.get("management") or {}).get("autoRepair")
+            if given is False and (pool.props.get("nodeConfig") or {}).get("flexStart") is not True:
+                yield Violation("nodes that break stay broken", f"{pool.prefix}management.autoRepair")
+        # EKS does not, unless it is told to (EKS API Reference, NodeRepairConfig).
+        elif (holder.props.get("nodeRepairConfig") or {}).get("enabled") is not True:
+            yield Violation("nodes that break stay broken", "nodeRepairConfig.enabled")
+
+
+@CATALOGUE.rule_around(
+    About(
+        "MLS-GPU-07",
+        "high",
+        POOLS,
+        "Pods without need of accelerators fill nodes without a taint, keep them alive, and jobs wait.",
+        "Taint the pool with nvidia.com/gpu and NO_SCHEDULE, and give it a label that tells its accelerator.",
+    )
+)
+def kept_for_who_needs_them(holder: Resource, stack: Stack) -> Iterator[Violation]:
+    """Nodes with accelerators have a taint that keeps other pods away, and a label to ask for."""
+    for pool in accelerated(pools_of(holder, stack)):
+        if isinstance(pool, EksPool):
+            if not _keeps_away(pool) and not _taints_itself(pool, stack):
+                yield Violation("every pod can be placed on its nodes", "taints")
+            if not pool.labels():
+                yield Violation("no label tells its nodes from others", "labels")
+        # GKE labels nodes with their accelerator. It taints them too if the cluster has a pool without (GKE,
+        # "Run GPUs in Standard node pools").
+        elif not _keeps_away(pool) and not any(not other.devices() for other in all_pools(stack)):
+            path = f"{pool.prefix}nodeConfig.taints"
+            yield Violation("every pod of the cluster is placed on its nodes", path)
+
+
+def _keeps_away(pool: Pool) -> bool:
+    # PREFER_NO_SCHEDULE only asks.
+    return any(taint.get("effect") in ("NO_SCHEDULE", "NO_EXECUTE") for taint in pool.taints())
+
+
+def _taints_itself(pool: EksPool, stack: Stack) -> bool:
+    """Whether the kubelet is started with taints, by the user data of the launch template."""
+    template = template_of(pool.resource, stack)
+    data: Any = template.props.get("userData") if template is not None else None
+    try:
+        return b"register-with-taints" in base64.b64decode(data or "", validate=True)
+    except (binascii.Error, ValueError):
+        return "register-with-taints" in str(data)

@@ -1,0 +1,146 @@
+"""How many accelerators run: at most, at least, and when nobody uses them."""
+
+import json
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from policies.catalogue import CATALOGUE, About, NotApplicableError, Violation
+from policies.resource import Resource, is_unknown
+from policies.rules.accelerators import POOLS, EksPool, GkePool, Pool, accelerated, all_pools, pools_of
+from policies.rules.environment import is_production
+from policies.stack import Stack
+
+_ALARM, _ALERTS = "aws:cloudwatch/metricAlarm:MetricAlarm", "gcp:monitoring/alertPolicy:AlertPolicy"
+_RULES = "kubernetes:monitoring.coreos.com/v1:PrometheusRule"
+_RELEASE, _DEPLOYMENT = "kubernetes:helm.sh/v3:Release", "kubernetes:apps/v1:Deployment"
+# How measures of use are called: NVIDIA's DCGM exporter, CloudWatch's agent with nvidia-smi, Container
+# Insights (node_gpu_utilization), SageMaker (GPUUtilization), GKE (accelerator/duty_cycle), Neuron.
+_MEASURES = (
+    *("dcgm_fi_dev_gpu_util", "dcgm_fi_prof_gr_engine_active", "dcgm_fi_prof_sm_active"),
+    *(
+        "utilization_gpu",
+        "gpu_utilization",
+        "gpuutilization",
+        "accelerator/duty_cycle",
+        "neuroncore_utilization",
+    ),
+)
+
+
+@CATALOGUE.rule_of_stack(
+    About(
+        "MLS-GPU-02",
+        "high",
+        POOLS,
+        "What autoscaling may start is what a mistake costs; what the account may not run never starts.",
+        "Lower the maximum size of a pool, or raise max_accelerators; ask AWS for a larger quota.",
+    )
+)
+def no_more_than_the_cap(stack: Stack) -> Iterator[Violation]:
+    """All pools at their maximum size have no more accelerators than the cap, and fit into the quotas."""
+    pools = [pool for pool in all_pools(stack) if pool.devices()]
+    if not pools:
+        raise NotApplicableError("no pool has accelerators")
+    counted = [(pool, pool.most().number, _per_machine(pool)) for pool in pools]
+    total, most = sum(nodes * each for _, nodes, each in counted), stack.settings.max_accelerators
+    if total > most:
+        parts = ", ".join(f"{pool.name} {nodes} x {each}" for pool, nodes, each in counted)
+        yield Violation(f"{total} accelerators at maximum size, {most} are allowed: {parts}")
+    yield from _over_quota(pools, stack)
+
+
+def _per_machine(pool: Pool) -> int:
+    """Of several machine types the one with most; several kinds in one machine, on GKE, are summed."""
+    counts = [devices.count for devices in pool.devices()]
+    return sum(counts) if isinstance(pool, GkePool) else max(counts)
+
+
+def _over_quota(pools: Iterable[Pool], stack: Stack) -> Iterator[Violation]:
+    from infra.catalog.aws import facts, quotas  # noqa: PLC0415 - longer to load than all rules
+
+    allowed = stack.settings.quotas
+    demands = []
+    for pool in pools if allowed else ():
+        if isinstance(pool, EksPool):
+            given = pool.resource.props.get("capacityType")
+            market = {"SPOT": "spot", "CAPACITY_BLOCK": "capacity_block"}.get(given or "", "on_demand")
+            for machine in {name for _, name in pool.machines()}:
+                key, each = quotas.vcpu_key(machine, market), facts.vcpus(machine)
+                if key is not None and key in allowed and each is not None:
+                    demands.append(quotas.Demand(key, each * pool.most().number, pool.name))
+    for short in quotas.exceeded(demands, allowed):
+        yield Violation(str(short))
+
+
+@CATALOGUE.rule_around(
+    About(
+        "MLS-GPU-04",
+        "medium",
+        POOLS,
+        "A node that always runs is paid for on every night and weekend on which nobody trains.",
+        "Set the minimum size to 0 and let an autoscaler start nodes for jobs.",
+    )
+)
+def nothing_runs_without_a_job(holder: Resource, stack: Stack) -> Iterator[Violation]:
+    """Outside of production, pools with accelerators shrink to nothing."""
+    pools = accelerated(pools_of(holder, stack))
+    if is_production(holder, stack, otherwise=False):
+        raise NotApplicableError("its tags say that it serves production")
+    for pool in pools:
+        least = pool.least()
+        if least.number > 0:
+            yield Violation(f"{least.number} nodes with accelerators always run", least.path)
+
+
+@CATALOGUE.rule_around(
+    About(
+        "MLS-GPU-05",
+        "high",
+        POOLS,
+        "Machines with accelerators that nobody uses are the largest waste of a training stack.",
+        "Let an autoscaler shrink the pool to 0, or raise an alarm on low use of its GPUs.",
+    )
+)
+def idle_accelerators_are_noticed(holder: Resource, stack: Stack) -> Iterator[Violation]:
+    """Nodes with accelerators go when they are idle, or somebody is told."""
+    for pool in accelerated(pools_of(holder, stack)):
+        least = pool.least()
+        if (least.number or not _shrinks(pool)) and not _told(stack):
+            why = f"{least.number} nodes always run" if least.number else "no autoscaler ends idle nodes"
+            yield Violation(f"{why}, and no alarm watches the use of its accelerators", least.path)
+
+
+def _shrinks(pool: Pool) -> bool:
+    """Whether something ends the nodes of a pool that have no pods."""
+    if isinstance(pool, GkePool):
+        return bool(pool.props.get("autoscaling"))
+    for release in pool.stack.all(_RELEASE):
+        if "cluster-autoscaler" in str(release.props.get("chart")):
+            arguments = (release.props.get("values") or {}).get("extraArgs") or {}
+            return str(arguments.get("scale-down-enabled", True)).lower() != "false"
+    # Charts that Pulumi renders itself, and plain manifests.
+    return any("cluster-autoscaler" in str(_name(one)) for one in pool.stack.all(_DEPLOYMENT))
+
+
+def _name(one: Resource) -> Any:
+    return (one.props.get("metadata") or {}).get("name")
+
+
+def _told(stack: Stack) -> bool:
+    """Whether an alarm on the use of GPUs reaches anybody."""
+    for alarm in stack.all(_ALARM):
+        measures = [alarm.props.get("metricName"), alarm.props.get("metricQueries")]
+        acts = alarm.props.get("alarmActions") and alarm.props.get("actionsEnabled") is not False
+        if acts and _measures_gpus(measures):
+            return True
+    for policy in stack.all(_ALERTS):
+        if policy.props.get("enabled") is not False and _measures_gpus(policy.props.get("conditions")):
+            return True
+    return any(_measures_gpus(rules.props.get("spec")) for rules in stack.all(_RULES))
+
+
+def _measures_gpus(value: Any) -> bool:
+    if is_unknown(value):
+        return bool(value)
+    text = json.dumps(value).lower()
+    return any(measure in text for measure in _MEASURES)

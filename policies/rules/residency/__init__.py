@@ -1,0 +1,1 @@
+"""RES: in which regions a stack is, and where its data goes."""

@@ -1,0 +1,181 @@
+"""Where things are that keep or process data, and where they are copied to."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from policies.catalogue import CATALOGUE, About, NotApplicableError, Violation
+from policies.resource import Resource, UndeterminedError, is_unknown
+from policies.rules.walking import each, raw
+from policies.stack import Stack
+
+_CLUSTERS = ("aws:eks/cluster:Cluster", "gcp:container/cluster:Cluster")
+_BUCKETS = ("aws:s3/bucket:Bucket", "aws:s3/bucketV2:BucketV2", "gcp:storage/bucket:Bucket")
+_DATASET = "gcp:bigquery/dataset:Dataset"
+HOLDERS = (
+    *(*_CLUSTERS, *_BUCKETS, "aws:s3/directoryBucket:DirectoryBucket"),
+    *("aws:eks/nodeGroup:NodeGroup", "aws:ec2/instance:Instance", "aws:ebs/volume:Volume"),
+    *("aws:efs/fileSystem:FileSystem", "aws:fsx/lustreFileSystem:LustreFileSystem"),
+    *("aws:fsx/openZfsFileSystem:OpenZfsFileSystem", "aws:fsx/ontapFileSystem:OntapFileSystem"),
+    *("aws:rds/cluster:Cluster", "aws:rds/clusterInstance:ClusterInstance", "aws:rds/instance:Instance"),
+    *("aws:dynamodb/table:Table", "aws:ecr/repository:Repository", "aws:secretsmanager/secret:Secret"),
+    *("aws:kms/key:Key", "aws:cloudwatch/logGroup:LogGroup", "aws:backup/vault:Vault"),
+    *("gcp:container/nodePool:NodePool", "gcp:compute/instance:Instance", "gcp:compute/disk:Disk"),
+    *("gcp:filestore/instance:Instance", "gcp:lustre/instance:Instance"),
+    *("gcp:sql/databaseInstance:DatabaseInstance", "gcp:artifactregistry/repository:Repository"),
+    *(_DATASET, "gcp:kms/keyRing:KeyRing"),
+)
+_HERE = "its own region"
+# By kind: properties that name a region or zone, the ARN of something, or a bucket or dataset by its name;
+# _HERE is for what is a copy itself, in the region where it is made.
+_COPIES: Mapping[str, tuple[str, ...]] = {
+    "aws:s3/bucketReplicationConfig:BucketReplicationConfig": ("rules.destination.bucket",),
+    "aws:s3/bucket:Bucket": ("replicationConfiguration.rules.destination.bucket",),
+    "aws:s3/bucketV2:BucketV2": ("replicationConfigurations.rules.destinations.bucket",),
+    "aws:efs/replicationConfiguration:ReplicationConfiguration": (
+        "destination.region",
+        "destination.availabilityZoneName",
+    ),
+    "aws:ecr/replicationConfiguration:ReplicationConfiguration": (
+        "replicationConfiguration.rules.destinations.region",
+    ),
+    "aws:backup/plan:Plan": ("rules.copyActions.destinationVaultArn",),
+    "aws:secretsmanager/secret:Secret": ("replicas.region",),
+    "aws:dynamodb/table:Table": ("replicas.regionName",),
+    "aws:dynamodb/globalTable:GlobalTable": ("replicas.regionName",),
+    "aws:dynamodb/tableReplica:TableReplica": (_HERE,),
+    "aws:kms/replicaKey:ReplicaKey": (_HERE,),
+    "aws:kms/replicaExternalKey:ReplicaExternalKey": (_HERE,),
+    "aws:rds/instanceAutomatedBackupsReplication:InstanceAutomatedBackupsReplication": (_HERE,),
+    "aws:rds/snapshotCopy:SnapshotCopy": ("destinationRegion", _HERE),
+    "aws:rds/clusterSnapshotCopy:ClusterSnapshotCopy": ("destinationRegion", _HERE),
+    "aws:ebs/snapshotCopy:SnapshotCopy": (_HERE,),
+    "aws:ec2/amiCopy:AmiCopy": (_HERE,),
+    "aws:cloudwatch/logSubscriptionFilter:LogSubscriptionFilter": ("destinationArn",),
+    "aws:ec2/flowLog:FlowLog": ("logDestination",),
+    "aws:cloudtrail/trail:Trail": ("s3BucketName",),
+    "gcp:secretmanager/secret:Secret": ("replication.userManaged.replicas.location", "replication.auto"),
+    "gcp:sql/databaseInstance:DatabaseInstance": ("settings.backupConfiguration.location",),
+    "gcp:filestore/backup:Backup": ("location",),
+    "gcp:logging/projectSink:ProjectSink": ("destination",),
+    "gcp:logging/folderSink:FolderSink": ("destination",),
+    "gcp:logging/organizationSink:OrganizationSink": ("destination",),
+}
+
+
+@CATALOGUE.rule_around(
+    About(
+        "MLS-RES-01",
+        "critical",
+        HOLDERS,
+        "Law and contracts name places for data; one forgotten provider is enough to leave them.",
+        "Make it in an allowed region, or allow the region: allowed_regions in the settings.",
+    )
+)
+def everything_is_in_its_region(holder: Resource, stack: Stack) -> Iterator[Violation]:
+    """What keeps or processes data names a region, and it is one of those that are allowed."""
+    allowed = _allowed(stack)
+    found = list(_places(holder))
+    if not found:
+        yield Violation("no source says in which region it is", "region", "Give its provider a region.")
+    for path, place in found:
+        if region_of(place) not in allowed:
+            yield Violation(f"{place} is not in {', '.join(sorted(allowed))}", path)
+
+
+@CATALOGUE.rule_around(
+    About(
+        "MLS-RES-02",
+        "high",
+        tuple(_COPIES),
+        "A replica, a backup, a key or a log elsewhere holds the same data under another law.",
+        "Copy to an allowed region, or allow the region: allowed_regions in the settings.",
+    )
+)
+def copies_stay(copied: Resource, stack: Stack) -> Iterator[Violation]:
+    """Replicas, copies of backups, keys and logs stay in the allowed regions."""
+    allowed, found = _allowed(stack), False
+    for named in _COPIES[copied.kind]:
+        targets = _places(copied) if named == _HERE else _targets(copied, named)
+        for path, target in targets:
+            found = True
+            place = _place(copied, named, target, stack)
+            if place not in allowed:
+                yield Violation(f"{place} is not in {', '.join(sorted(allowed))}", path)
+    if not found:
+        raise NotApplicableError("it is copied nowhere")
+
+
+def _allowed(stack: Stack) -> frozenset[str]:
+    """The regions of the settings; without them, those of the clusters, where the data is used."""
+    if stack.settings.allowed_regions:
+        return frozenset(stack.settings.allowed_regions)
+    places = [place for cluster in stack.all(*_CLUSTERS) for _, place in _places(cluster)]
+    if not places:
+        raise NotApplicableError("the settings allow no region, and the stack has no cluster to go by")
+    return frozenset(region_of(place) for place in places)
+
+
+def _places(holder: Resource) -> Iterator[tuple[str, Any]]:
+    """(property, region or zone) of a resource. A bucket of two regions is in both."""
+    if holder.kind.startswith("aws:"):
+        # Its own region if it names one, which may not be known; else that of its provider.
+        place = holder.props.get("region") or holder.region
+        if place:
+            yield "region", place
+        return
+    two = (holder.props.get("customPlacementConfig") or {}).get("dataLocations") or ()
+    if two:
+        yield from (("customPlacementConfig.dataLocations", place) for place in two)
+        return
+    for key in ("location", "region", "zone"):
+        if holder.props.get(key):
+            yield key, holder.props[key]
+            return
+    if holder.region:
+        yield "region", holder.region
+
+
+def region_of(place: Any) -> str:
+    """The region of a region or zone, of AWS or of Google Cloud, in lower case; a link ends in it."""
+    name = str(place).rpartition("/")[2].lower()
+    dashes = name.split("-")
+    if len(dashes) == 3 and dashes[2].isalpha() and len(dashes[2]) == 1:
+        return f"{dashes[0]}-{dashes[1]}"  # us-central1-a
+    return name[:-1] if len(dashes) > 2 and name[-1].isalpha() and name[-2].isdigit() else name
+
+
+def _place(copied: Resource, named: str, target: Any, stack: Stack) -> str:
+    """The region of a target. Raises UndeterminedError where only somebody outside of the stack knows."""
+    if named == "replication.auto":
+        return "any region that Google chooses"
+    if not is_unknown(target):
+        text = str(target)
+        if text.startswith("arn:") and text.split(":")[3]:
+            return region_of(text.split(":")[3])
+        if "/locations/" in text:
+            return region_of(text.partition("/locations/")[2].partition("/")[0])
+        if not text.startswith("arn:") and named not in ("s3BucketName", "destination"):
+            return region_of(text)
+        target = text if text.startswith("arn:") else text.rpartition("/")[2]
+    # An ARN of S3 has no region: look for the bucket.
+    bucket = stack.referred(copied, target, named.partition(".")[0], *_BUCKETS, _DATASET)
+    place = next((place for _, place in _places(bucket)), None) if bucket is not None else None
+    if place is None:
+        raise UndeterminedError(f"{named}: in which region {target!r} is, the stack does not say")
+    return region_of(place)
+
+
+def _targets(copied: Resource, named: str) -> Iterator[tuple[str, Any]]:
+    """(path, value) of a property, also if it is unknown. A rule that is Disabled copies nothing."""
+    *above, last = named.split(".")
+    off = [
+        path
+        for depth in range(1, len(above) + 1)
+        for path, one in each(copied.props, *above[:depth])
+        if one.get("status") == "Disabled"
+    ]
+    for path, holder in each(copied.props, *above):
+        value = raw(holder, last)
+        inside = any(path == one or path.startswith(f"{one}.") for one in off)
+        if not inside and (is_unknown(value) or value not in (None, "", [])):
+            yield f"{path}.{last}".lstrip("."), value

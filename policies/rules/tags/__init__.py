@@ -1,0 +1,1 @@
+"""TAG: who owns what, for what it is, and until when."""

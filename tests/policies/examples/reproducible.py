@@ -1,0 +1,56 @@
+"""Examples of the rules REP."""
+
+from typing import Any
+
+from tests.policies.recording.example import DROP, Example, Made
+
+_DIGEST = "sha256:" + "0123456789abcdef" * 4
+
+
+def _deployment(image: str) -> dict[str, Made]:
+    labels = {"app": "mlflow"}
+    pod: dict[str, Any] = {"containers": [{"name": "server", "image": image}]}
+    spec = {"selector": {"matchLabels": labels}, "template": {"metadata": {"labels": labels}, "spec": pod}}
+    # No replicas: nothing has to run for the record.
+    made = {"metadata": {"name": "mlflow", "namespace": "default"}, "spec": {"replicas": 0, **spec}}
+    return {"server": Made("kubernetes:apps/v1:Deployment", made)}
+
+
+_ECR = Made(
+    "aws:ecr/repository:Repository",
+    {
+        "name": "mlflow",
+        "imageTagMutability": "IMMUTABLE",
+        "imageScanningConfiguration": {"scanOnPush": True},
+    },
+)
+_GOOGLE = Made(
+    "gcp:artifactregistry/repository:Repository",
+    {
+        "repositoryId": "mlflow",
+        "location": "us-central1",
+        "format": "DOCKER",
+        "dockerConfig": {"immutableTags": True},
+    },
+)
+
+EXAMPLES = {
+    "MLS-REP-01": Example(
+        _deployment(f"ghcr.io/mlflow/mlflow@{_DIGEST}"),
+        _deployment("ghcr.io/mlflow/mlflow:v3.4.0"),
+        at="server",
+        path="spec.template.spec.containers[0].image",
+    ),
+    "MLS-REP-02": Example(
+        {"images": _ECR},
+        {"images": _ECR.but(imageTagMutability=DROP)},
+        at="images",
+        path="imageTagMutability",
+    ),
+    "MLS-REP-02.gke": Example(
+        {"images": _GOOGLE},
+        {"images": _GOOGLE.but(dockerConfig=DROP)},
+        at="images",
+        path="dockerConfig.immutableTags",
+    ),
+}
