@@ -61,9 +61,22 @@ def _of_digest(data: bytes, file: str, complaints: Complaints) -> _Steps:
             continue
         same += step.get("op") == "same"
         if step.get("op") not in _GONE:
-            rows[str(step.get("urn"))] = (f"{where}.newState", step.get("newState"))
+            rows[str(step.get("urn"))] = (f"{where}.newState", _new_state(step))
     _refuse_partial(file, summary, same)
     return rows
+
+
+def _new_state(step: Mapping[str, Any]) -> Any:
+    """The state after a step, with what stays of the one before.
+
+    The engine tells of a step before it is made, and takes the id over when it makes it, and the outputs too
+    where nothing changes (pkg/resource/deploy/step.go, Apply of SameStep and UpdateStep).
+    """
+    new, old = step.get("newState"), step.get("oldState")
+    stays = {"same": ("id", "outputs"), "update": ("id",)}.get(str(step.get("op")), ())
+    if not isinstance(new, dict) or not isinstance(old, dict):
+        return new
+    return {**{key: old[key] for key in stays if key in old}, **new}
 
 
 def _of_events(data: bytes, file: str, complaints: Complaints) -> _Steps:

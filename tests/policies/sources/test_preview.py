@@ -80,6 +80,19 @@ def test_what_ends_is_not_planned(file: Path, op: str) -> None:
     assert [one.name for one in streamed(file, event(op, None), event("create", BUCKET), SUMMARY)] == ["b"]
 
 
+def test_what_stays_the_same_keeps_its_id_and_outputs_in_the_document(file: Path) -> None:
+    """The document tells a new state without both, as the CLI 3.259.0 writes it."""
+    old = planned(TEMPLATE, "t", id="lt-1", outputs={"name": "t-1", "tags": {"a": "old"}})
+    new = {key: value for key, value in planned(TEMPLATE, "t", inputs={"x": 1}).items() if key != "id"}
+    (same,) = digest(file, {**step("same", new), "oldState": old})
+    assert (same.id, same.props) == ("lt-1", {"x": 1, "name": "t-1", "tags": {"a": "old"}})
+    (updated,) = digest(file, {**step("update", new), "oldState": old})
+    assert (updated.id, updated.props) == ("lt-1", {"x": 1})
+    (replaced,) = digest(file, {**step("replace", new), "oldState": old})
+    with pytest.raises(UndeterminedError, match="id is not known before the deployment"):
+        assert replaced.id == "lt-1"
+
+
 def test_a_replacement_is_one_resource(file: Path) -> None:
     new, old = planned(GROUP, "g", inputs={"a": 2}), planned(GROUP, "g", inputs={"a": 1})
     told = [event("create-replacement", new), event("replace", new), event("delete-replaced", old)]
