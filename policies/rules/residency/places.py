@@ -10,7 +10,7 @@ from policies.stack import Stack
 
 _CLUSTERS = ("aws:eks/cluster:Cluster", "gcp:container/cluster:Cluster")
 _BUCKETS = ("aws:s3/bucket:Bucket", "aws:s3/bucketV2:BucketV2", "gcp:storage/bucket:Bucket")
-_DATASET = "gcp:bigquery/dataset:Dataset"
+_DATASET, _LOGS = "gcp:bigquery/dataset:Dataset", "aws:cloudwatch/logGroup:LogGroup"
 HOLDERS = (
     *(*_CLUSTERS, *_BUCKETS, "aws:s3/directoryBucket:DirectoryBucket"),
     *("aws:eks/nodeGroup:NodeGroup", "aws:ec2/instance:Instance", "aws:ebs/volume:Volume"),
@@ -18,7 +18,7 @@ HOLDERS = (
     *("aws:fsx/openZfsFileSystem:OpenZfsFileSystem", "aws:fsx/ontapFileSystem:OntapFileSystem"),
     *("aws:rds/cluster:Cluster", "aws:rds/clusterInstance:ClusterInstance", "aws:rds/instance:Instance"),
     *("aws:dynamodb/table:Table", "aws:ecr/repository:Repository", "aws:secretsmanager/secret:Secret"),
-    *("aws:kms/key:Key", "aws:cloudwatch/logGroup:LogGroup", "aws:backup/vault:Vault"),
+    *("aws:kms/key:Key", _LOGS, "aws:backup/vault:Vault"),
     *("gcp:container/nodePool:NodePool", "gcp:compute/instance:Instance", "gcp:compute/disk:Disk"),
     *("gcp:filestore/instance:Instance", "gcp:lustre/instance:Instance"),
     *("gcp:sql/databaseInstance:DatabaseInstance", "gcp:artifactregistry/repository:Repository"),
@@ -157,8 +157,8 @@ def _place(copied: Resource, named: str, target: Any, stack: Stack) -> str:
         if not text.startswith("arn:") and named not in ("s3BucketName", "destination"):
             return region_of(text)
         target = text if text.startswith("arn:") else text.rpartition("/")[2]
-    # An ARN of S3 has no region: look for the bucket.
-    bucket = stack.referred(copied, target, named.partition(".")[0], *_BUCKETS, _DATASET)
+    # An ARN of S3 has no region, and that of what is to be made is not known: look for it in the stack.
+    bucket = stack.referred(copied, target, named.partition(".")[0], *_BUCKETS, _DATASET, _LOGS)
     place = next((place for _, place in _places(bucket)), None) if bucket is not None else None
     if place is None:
         raise UndeterminedError(f"{named}: in which region {target!r} is, the stack does not say")

@@ -129,8 +129,8 @@ def _passed_on(group: Resource, stack: Stack) -> _Tags:
             behind in machines
         )  # fmt: skip
         tag = one.props.get("tag") or {}
-        if same and tag.get("propagateAtLaunch") is True:
-            found.add((tag.get("key"), tag.get("value")))
+        if same and tag.get("key") and tag.get("propagateAtLaunch") is True:
+            found.add((str(tag["key"]), tag.get("value")))
     return found
 
 

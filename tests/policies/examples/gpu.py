@@ -2,27 +2,16 @@
 
 from typing import Any
 
-from tests.policies.examples.network import _cluster
+from tests.policies.recording.bases import CLUSTER, NODE_GROUP, NODE_ROLE
 from tests.policies.recording.example import DROP, Example, Made
 
-_NODES_TRUST = (
-    '{"Version": "2012-10-17", "Statement": [{"Effect": "Allow", "Action": "sts:AssumeRole",'
-    ' "Principal": {"Service": "ec2.amazonaws.com"}}]}'
-)
-_EKS = {**_cluster(), "nodes": Made("aws:iam/role:Role", {"assumeRolePolicy": _NODES_TRUST})}
-_POOL = Made(
-    "aws:eks/nodeGroup:NodeGroup",
-    {
-        "clusterName": "$cluster.name",
-        "nodeRoleArn": "$nodes.arn",
-        "subnetIds": ["$a"],
-        "scalingConfig": {"minSize": 0, "desiredSize": 0, "maxSize": 4},
-        "instanceTypes": ["g6.2xlarge"],
-        "amiType": "AL2023_x86_64_NVIDIA",
-        "labels": {"pool": "l4"},
-        "taints": [{"key": "nvidia.com/gpu", "value": "present", "effect": "NO_SCHEDULE"}],
-        "nodeRepairConfig": {"enabled": True},
-    },
+_EKS = {**CLUSTER, **NODE_ROLE}
+_POOL = NODE_GROUP.but(
+    instanceTypes=["g6.2xlarge"],
+    amiType="AL2023_x86_64_NVIDIA",
+    labels={"pool": "l4"},
+    taints=[{"key": "nvidia.com/gpu", "value": "present", "effect": "NO_SCHEDULE"}],
+    nodeRepairConfig={"enabled": True},
 )
 _SYSTEM = _POOL.but(
     instanceTypes=["m6i.xlarge"],
