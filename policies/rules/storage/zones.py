@@ -4,7 +4,8 @@ from collections.abc import Iterator
 
 from policies.catalogue import CATALOGUE, About, NotApplicableError, Violation
 from policies.resource import Resource, UndeterminedError
-from policies.rules.pools import NODE_GROUP, machines_of, template_of
+from policies.rules.accelerators import EksPool
+from policies.rules.pools import NODE_GROUP
 from policies.stack import Stack
 
 _SUBNET, _LUSTRE = "aws:ec2/subnet:Subnet", "aws:fsx/lustreFileSystem:LustreFileSystem"
@@ -40,12 +41,8 @@ def accelerators_are_beside_their_data(pool: Resource, stack: Stack) -> Iterator
 
 
 def _has_accelerators(pool: Resource, stack: Stack) -> bool:
-    from infra.catalog.aws import facts  # noqa: PLC0415 - takes longer to load than all rules
-
     image = str(pool.props.get("amiType") or "")
-    if "NVIDIA" in image or "NEURON" in image:
-        return True
-    return any(one in facts.instance_types for one in machines_of(pool, template_of(pool, stack)))
+    return "NVIDIA" in image or "NEURON" in image or bool(EksPool(pool, stack).devices())
 
 
 def _zones(user: Resource, property: str, stack: Stack) -> set[str]:
