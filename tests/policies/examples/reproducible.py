@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from tests.policies.recording.bases import CLUSTER, NODE_GROUP, NODE_ROLE, with_changes
 from tests.policies.recording.example import DROP, Example, Made
 
 _DIGEST = "sha256:" + "0123456789abcdef" * 4
@@ -34,6 +35,13 @@ _GOOGLE = Made(
     },
 )
 
+_POOL = NODE_GROUP.but(amiType="AL2023_x86_64_STANDARD", releaseVersion="1.35.6-20260714")
+
+
+def _nodes(pool: Made) -> dict[str, Made]:
+    return {**with_changes(CLUSTER, "cluster", version="1.35"), **NODE_ROLE, "pool": pool}
+
+
 EXAMPLES = {
     "MLS-REP-01": Example(
         _deployment(f"ghcr.io/mlflow/mlflow@{_DIGEST}"),
@@ -52,5 +60,8 @@ EXAMPLES = {
         {"images": _GOOGLE.but(dockerConfig=DROP)},
         at="images",
         path="dockerConfig.immutableTags",
+    ),
+    "MLS-REP-03": Example(
+        _nodes(_POOL), _nodes(_POOL.but(releaseVersion=DROP)), at="pool", path="releaseVersion"
     ),
 }

@@ -1,0 +1,47 @@
+"""Versions of what nodes and control planes run. Those of charts and add-ons: kubernetes/versions.py."""
+
+from collections.abc import Iterator
+
+from policies.catalogue import CATALOGUE, About, NotApplicableError, Violation
+from policies.resource import Resource
+from policies.rules.pools import NODE_GROUP, TEMPLATE
+
+_CLUSTER = "aws:eks/cluster:Cluster"
+# A launch template can name an image by a parameter that moves (EC2 User Guide, "Use a Systems Manager
+# parameter to find an AMI"), and a node group a version of its template by one of these words.
+_PARAMETER, _WORDS = "resolve:ssm:", ("$Latest", "$Default")
+
+
+@CATALOGUE.rule(
+    About(
+        "MLS-REP-03",
+        "medium",
+        (_CLUSTER, NODE_GROUP, TEMPLATE),
+        "A node that starts tomorrow with another kernel, driver or NCCL makes one job run on two systems.",
+        "Set version of the cluster, releaseVersion of the node group, and one image in a launch template.",
+    )
+)
+def nodes_are_what_was_tried(made: Resource) -> Iterator[Violation]:
+    """Control planes and nodes run a version that the program names."""
+    if made.asked is None:
+        raise NotApplicableError("the source does not say what was asked for")
+    if made.kind == _CLUSTER:
+        if not made.asked.get("version"):
+            yield Violation("EKS chooses its version", "version", "Set version.")
+    elif made.kind == NODE_GROUP:
+        yield from _group(made)
+    elif not made.asked.get("imageId"):
+        raise NotApplicableError("it names no image")
+    elif str(made.asked["imageId"]).startswith(_PARAMETER):
+        yield Violation(f"{made.asked['imageId']} is another image tomorrow", "imageId")
+
+
+def _group(group: Resource) -> Iterator[Violation]:
+    # The default is the latest release (EKS API Reference, CreateNodegroup, releaseVersion).
+    asked = group.asked or {}
+    custom = asked.get("amiType") == "CUSTOM"  # then the launch template names the image
+    if not custom and not asked.get("releaseVersion"):
+        yield Violation("EKS chooses the release of its image", "releaseVersion", "Set releaseVersion.")
+    template = asked.get("launchTemplate") or {}
+    if template.get("version") in _WORDS:
+        yield Violation(f"{template['version']} is another template tomorrow", "launchTemplate.version")
