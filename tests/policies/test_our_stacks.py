@@ -1,4 +1,4 @@
-"""The shipped environment keeps the rules about networks and cost, as the real engine previews it."""
+"""The shipped environment keeps the rules of these groups, as the real engine previews it."""
 
 import json
 from collections import Counter
@@ -11,7 +11,7 @@ import pytest
 from tests.rehearsal.runs import life
 from tests.rehearsal.runs.life import STACK, native, trainstack
 
-KEPT = ("MLS-COST-", "MLS-NET-")
+KEPT = ("MLS-COST-", "MLS-GPU-", "MLS-NET-", "MLS-REP-", "MLS-RES-")
 
 
 @pytest.fixture(scope="module")

@@ -3,8 +3,10 @@
 from collections.abc import Iterator
 
 from policies.catalogue import CATALOGUE, About, NotApplicableError, Violation
-from policies.resource import Resource
+from policies.resource import Resource, is_unknown
 from policies.rules.pools import NODE_GROUP, TEMPLATE
+from policies.rules.walking import raw
+from policies.stack import Stack
 
 _CLUSTER = "aws:eks/cluster:Cluster"
 # A launch template can name an image by a parameter that moves (EC2 User Guide, "Use a Systems Manager
@@ -12,7 +14,7 @@ _CLUSTER = "aws:eks/cluster:Cluster"
 _PARAMETER, _WORDS = "resolve:ssm:", ("$Latest", "$Default")
 
 
-@CATALOGUE.rule(
+@CATALOGUE.rule_around(
     About(
         "MLS-REP-03",
         "medium",
@@ -21,7 +23,7 @@ _PARAMETER, _WORDS = "resolve:ssm:", ("$Latest", "$Default")
         "Set version of the cluster, releaseVersion of the node group, and one image in a launch template.",
     )
 )
-def nodes_are_what_was_tried(made: Resource) -> Iterator[Violation]:
+def nodes_are_what_was_tried(made: Resource, stack: Stack) -> Iterator[Violation]:
     """Control planes and nodes run a version that the program names."""
     if made.asked is None:
         raise NotApplicableError("the source does not say what was asked for")
@@ -29,19 +31,22 @@ def nodes_are_what_was_tried(made: Resource) -> Iterator[Violation]:
         if not made.asked.get("version"):
             yield Violation("EKS chooses its version", "version", "Set version.")
     elif made.kind == NODE_GROUP:
-        yield from _group(made)
+        yield from _group(made, stack)
     elif not made.asked.get("imageId"):
         raise NotApplicableError("it names no image")
     elif str(made.asked["imageId"]).startswith(_PARAMETER):
         yield Violation(f"{made.asked['imageId']} is another image tomorrow", "imageId")
 
 
-def _group(group: Resource) -> Iterator[Violation]:
+def _group(group: Resource, stack: Stack) -> Iterator[Violation]:
     # The default is the latest release (EKS API Reference, CreateNodegroup, releaseVersion).
     asked = group.asked or {}
     custom = asked.get("amiType") == "CUSTOM"  # then the launch template names the image
     if not custom and not asked.get("releaseVersion"):
         yield Violation("EKS chooses the release of its image", "releaseVersion", "Set releaseVersion.")
-    template = asked.get("launchTemplate") or {}
-    if template.get("version") in _WORDS:
-        yield Violation(f"{template['version']} is another template tomorrow", "launchTemplate.version")
+    version = raw(asked.get("launchTemplate") or {}, "version")
+    if is_unknown(version):
+        # What comes from a template that is to be made is a number; from where else, is undetermined.
+        stack.referred(group, version, "launchTemplate", TEMPLATE)
+    elif version in _WORDS:
+        yield Violation(f"{version} is another template tomorrow", "launchTemplate.version")

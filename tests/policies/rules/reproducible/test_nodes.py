@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from policies.resource import Resource
+from policies.resource import PartlyKnown, Resource, Unknown
 from tests.policies.rules.judging import judged, made
 
 CLUSTER, GROUP = "aws:eks/cluster:Cluster", "aws:eks/nodeGroup:NodeGroup"
@@ -37,3 +37,12 @@ def asked(kind: str, **props: Any) -> Resource:
 )
 def test_what_nodes_run_is_named(resource: Resource, said: str) -> None:
     assert judged("MLS-REP-03", resource) == {"it": said}
+
+
+def test_a_version_that_comes_from_a_template_is_a_number() -> None:
+    later = Unknown("launchTemplate.version", "is not known before the deployment")
+    group = asked(GROUP, amiType="CUSTOM", launchTemplate=PartlyKnown(id="lt", version=later))
+    told = replace(group, references={"launchTemplate": ["urn:lt"]})
+    template = made(TEMPLATE, "lt")
+    assert judged("MLS-REP-03", group, template)["it"] == "undetermined"
+    assert judged("MLS-REP-03", told, template)["it"] == "pass"
