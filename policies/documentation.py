@@ -36,7 +36,13 @@ _HEAD = """# Policies
 
 `--format json` writes every outcome (schema `trainstack.audit/1`), `sarif`, `junit` and `markdown` what code
 scanning, CI and pull requests show. `--fail-on high` counts what is as severe. What somebody answers for is
-in a file of [waivers](waivers.md).
+in a file of [waivers](waivers.md). For an environment or a client, `--config FILE` says what differs:
+
+    settings:
+      production: false            # any of those below
+    enforcement:                   # mandatory, advisory (told, and not counted) or disabled
+      COST: advisory               # a group
+      MLS-COST-02: mandatory       # or a rule, which counts more
 
 | exit code | means |
 |---|---|
@@ -64,6 +70,8 @@ def _settings() -> Iterator[str]:
     for field in fields(Settings):
         value = getattr(Settings(), field.name)
         if not isinstance(value, datetime.date):
+            if isinstance(value, bool):
+                value = (str(value).lower(),)
             if isinstance(value, Mapping):
                 value = tuple(f"{key}: {one}".replace("|", "\\|") for key, one in value.items())
             shown = ", ".join(f"`{one}`" for one in value) if isinstance(value, tuple) else f"{value:g}"

@@ -1,10 +1,11 @@
 """Judges a stack by rules: one outcome for each pair of a rule and a resource that it is about."""
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 from policies.catalogue import NotApplicableError, Rule, Violation
+from policies.configuration import Enforcement
 from policies.resource import Resource, UndeterminedError
 from policies.stack import Stack
 
@@ -26,11 +27,24 @@ class Outcome:
     fix: str = ""
     waiver: "Waiver | None" = None
     """By which it is waived; of a violation, the one that has expired."""
+    advisory: bool = False
+    """Told, and not counted: the rule does not bind here."""
 
 
-def evaluate(stack: Stack, rules: Iterable[Rule]) -> list[Outcome]:
+def evaluate(
+    stack: Stack, rules: Iterable[Rule], enforced: Callable[[str], Enforcement] = lambda _: "mandatory"
+) -> list[Outcome]:
     """Every outcome, rule by rule. A rule that raises is undetermined and never ends the others."""
-    return [outcome for rule in rules for outcome in _judged(rule, stack)]
+    return [outcome for rule in rules for outcome in _enforced(rule, stack, enforced(rule.id))]
+
+
+def _enforced(rule: Rule, stack: Stack, how: Enforcement) -> Iterator[Outcome]:
+    if how == "disabled":
+        yield Outcome(rule, None, "not-applicable", "the configuration switches the rule off")
+    elif how == "advisory":
+        yield from (replace(outcome, advisory=True) for outcome in _judged(rule, stack))
+    else:
+        yield from _judged(rule, stack)
 
 
 def _judged(rule: Rule, stack: Stack) -> Iterator[Outcome]:

@@ -3,11 +3,14 @@
 import datetime
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any, ClassVar
 
 
 @dataclass(frozen=True)
 class Settings:
     """The values that hold where nobody says anything else; each is a decision, with its reason."""
+
+    __pydantic_config__: ClassVar[Any] = {"extra": "forbid"}
 
     alert_at_percent: float = 80.0
     """A budget warns at this share of its limit or earlier: a month's last fifth is six days to react."""

@@ -22,8 +22,8 @@ class ExitCode(IntEnum):
 
 
 def counted(outcome: Outcome, fail_on: Severity) -> bool:
-    """Whether an outcome is of the severity that fails, or above."""
-    return SEVERITIES.index(outcome.rule.severity) >= SEVERITIES.index(fail_on)
+    """Whether an outcome is of a rule that binds, and of the severity that fails, or above."""
+    return not outcome.advisory and SEVERITIES.index(outcome.rule.severity) >= SEVERITIES.index(fail_on)
 
 
 def verdict(outcomes: Iterable[Outcome], fail_on: Severity) -> ExitCode:

@@ -1,6 +1,5 @@
 """`trainstack audit`: the rules of the policy pack on an exported state or a preview."""
 
-import datetime
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -11,6 +10,7 @@ from infra.errors import Problem, UserError
 
 if TYPE_CHECKING:
     from policies.audit import Audit
+    from policies.resource import Resource
 
 
 class Format(StrEnum):
@@ -47,6 +47,12 @@ Written = Annotated[
 Waivers = Annotated[
     Path | None, typer.Option("--waivers", help="Violations that somebody answers for.", metavar="FILE")
 ]
+Config = Annotated[
+    Path | None,
+    typer.Option(
+        "--config", help="Settings and rules that differ for an environment or a client.", metavar="FILE"
+    ),
+]
 AllowEmpty = Annotated[bool, typer.Option("--allow-empty", help="A stack without resources is no error.")]
 
 
@@ -57,6 +63,7 @@ def audit(
     fail_on: Least = FailOn.LOW,
     format: Written = Format.TEXT,
     waivers: Waivers = None,
+    config: Config = None,
     allow_empty: AllowEmpty = False,
 ) -> None:
     """Judge a stack by the rules of the policy pack (docs/policies.md), without any cloud.
@@ -71,7 +78,10 @@ def audit(
     from policies.verdict import ExitCode  # noqa: PLC0415 - help comes without the rules
 
     try:
-        found = _audited(state, preview, waivers, fail_on, allow_empty)
+        source = state or preview
+        assert source
+        resources = _read(source, allow_empty, planned=preview is not None)
+        found = _audited(source.name, resources, waivers, config, fail_on)
         typer.echo(_written(found, format))
     except UserError:
         raise
@@ -81,29 +91,35 @@ def audit(
     raise typer.Exit(found.code)
 
 
+def _read(file: Path, allow_empty: bool, *, planned: bool) -> "list[Resource]":
+    from policies.sources import preview, state  # noqa: PLC0415
+
+    read = preview.read if planned else state.read
+    return read(file, allow_empty=allow_empty)
+
+
 def _audited(
-    state: Path | None, preview: Path | None, waivers: Path | None, fail_on: FailOn, allow_empty: bool
+    source: str, resources: "list[Resource]", waivers: Path | None, config: Path | None, fail_on: FailOn
 ) -> "Audit":
+    from policies import configuration  # noqa: PLC0415
     from policies.audit import Audit  # noqa: PLC0415
     from policies.catalogue import in_order  # noqa: PLC0415
     from policies.evaluate import evaluate  # noqa: PLC0415
     from policies.rules import CATALOGUE  # noqa: PLC0415
-    from policies.sources import preview as previews  # noqa: PLC0415
-    from policies.sources import state as states  # noqa: PLC0415
     from policies.stack import Stack  # noqa: PLC0415
     from policies.verdict import verdict  # noqa: PLC0415
 
-    file = state or preview
-    assert file
-    resources = (states if state else previews).read(file, allow_empty=allow_empty)
-    outcomes, advice = evaluate(Stack(resources), in_order(CATALOGUE.rules)), tuple[str, ...]()
+    rules = CATALOGUE.rules
+    how = configuration.read(config, rules) if config else configuration.Configuration()
+    outcomes = evaluate(Stack(resources, how.settings), in_order(rules), how.enforced)
+    advice: tuple[str, ...] = ()
     if waivers is not None:
         from policies.waivers.applied import applied  # noqa: PLC0415 - slow to import
         from policies.waivers.document import read  # noqa: PLC0415
 
-        today = datetime.datetime.now(datetime.UTC).date()
-        outcomes, advice = applied(outcomes, read(waivers, CATALOGUE.rules, today), today)
-    return Audit(file.name, outcomes, len(resources), verdict(outcomes, fail_on.value), advice)
+        today = how.settings.today
+        outcomes, advice = applied(outcomes, read(waivers, rules, today), today)
+    return Audit(source, outcomes, len(resources), verdict(outcomes, fail_on.value), advice)
 
 
 def _written(found: "Audit", format: Format) -> str:

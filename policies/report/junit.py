@@ -32,14 +32,20 @@ def document(audit: Audit) -> str:
     return tostring(root, encoding="unicode", xml_declaration=True)
 
 
+def _element(outcome: Outcome) -> tuple[str, str] | None:
+    """The element and the counter of an outcome; none of a pass. What does not bind fails no pipeline."""
+    told = _ELEMENTS.get(outcome.result)
+    return _ELEMENTS["waived"] if told and outcome.advisory else told
+
+
 def _key(outcome: Outcome) -> tuple[str, str]:
     return outcome.rule.id, outcome.resource.urn if outcome.resource else ""
 
 
 def _count(element: Element, outcomes: Sequence[Outcome]) -> None:
     """A resource that breaks a rule twice is one case, and counts by the first of its outcomes."""
-    first = {_key(one): one.result for one in reversed(outcomes)}
-    counts = Counter(_ELEMENTS[result][1] for result in first.values() if result in _ELEMENTS)
+    first = {_key(one): _element(one) for one in reversed(outcomes)}
+    counts = Counter(told[1] for told in first.values() if told)
     element.set("tests", str(len(first)))
     for name in ("failures", "errors", "skipped"):
         element.set(name, str(counts[name]))
@@ -49,9 +55,10 @@ def _case(suite: Element, outcomes: list[Outcome]) -> None:
     """One case, with an element for each outcome that is no pass."""
     case = SubElement(suite, "testcase", classname=outcomes[0].rule.id, name=place(outcomes[0]))
     for one in outcomes:
-        if one.result in _ELEMENTS:
+        told = _element(one)
+        if told:
             said = waived(one) if one.result == "waived" else found(one)
-            child = SubElement(case, _ELEMENTS[one.result][0], message=said)
+            child = SubElement(case, told[0], message=said)
             if one.result == "fail":
                 child.set("type", one.rule.severity)
                 child.text = "\n".join(filter(None, (f"fix: {printable(one.fix)}", expired(one))))

@@ -41,6 +41,8 @@ def _row(outcome: Outcome) -> dict[str, Any]:
     if about is not None:
         row |= {"urn": about.urn, "kind": about.kind, "name": about.name}
     given = {"message": outcome.message, "path": outcome.path, "fix": outcome.fix}
+    if outcome.advisory:
+        row["advisory"] = True
     if outcome.waiver is not None:
         waiver = asdict(outcome.waiver)
         row["waiver"] = {**waiver, **{day: f"{waiver[day]}" for day in ("created", "expires")}}

@@ -52,7 +52,7 @@ def _result(outcome: Outcome, index: int, source: str) -> dict[str, Any]:
         "ruleId": outcome.rule.id,
         "ruleIndex": index,
         "kind": "fail" if failed else "open",
-        "level": _LEVELS[outcome.rule.severity] if failed else "none",
+        "level": _level(outcome) if failed else "none",
         "message": {"text": f"{place(outcome)}: {found(outcome)}{fix}"},
         "locations": [_location(outcome, source)],
         "partialFingerprints": {"outcome/v1": _fingerprint(outcome)},
@@ -60,6 +60,10 @@ def _result(outcome: Outcome, index: int, source: str) -> dict[str, Any]:
     if outcome.result == "waived":
         result["suppressions"] = [_suppression(outcome)]
     return result
+
+
+def _level(outcome: Outcome) -> str:
+    return "note" if outcome.advisory else _LEVELS[outcome.rule.severity]
 
 
 def _location(outcome: Outcome, source: str) -> dict[str, Any]:

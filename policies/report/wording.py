@@ -30,8 +30,9 @@ def place(outcome: Outcome) -> str:
 
 
 def found(outcome: Outcome) -> str:
-    """What was found, and at which property."""
-    return printable(outcome.message) + (f" ({printable(outcome.path)})" if outcome.path else "")
+    """What was found, and at which property; whether it counts."""
+    where = f" ({printable(outcome.path)})" if outcome.path else ""
+    return f"{'advisory: ' if outcome.advisory else ''}{printable(outcome.message)}{where}"
 
 
 def waived(outcome: Outcome) -> str:

@@ -3,29 +3,26 @@
 import datetime
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
-from ruamel.yaml import YAML
-from ruamel.yaml.error import YAMLError
 
 from infra.errors import Problem, UserError
+from policies import yaml_file
 from policies.catalogue import Rule
 from policies.waivers.waiver import APPROVERS, MOST_DAYS, Waiver
 
 _KEY = "waivers"
-_MOST_BYTES = 1 << 20
 _FIX = "docs/waivers.md has an example of each field."
 _WAIVERS = TypeAdapter(tuple[Waiver, ...])
 
 
 def read(path: Path, rules: Mapping[str, Rule], today: datetime.date) -> tuple[Waiver, ...]:
     """The waivers in a file. Raises UserError with all its faults; `rules` are those that can be waived."""
-    rows = _rows(path)
+    rows = yaml_file.load(path, frozenset({_KEY}), _FIX).get(_KEY)
     try:
         found = _WAIVERS.validate_python(rows)
     except ValidationError as error:
-        raise UserError(_fault(path, fault) for fault in error.errors()) from None
+        raise yaml_file.faults(path, _KEY, error, _FIX) from None
     problems = [
         Problem(f"{path}: {_KEY}[{index}].{key}", value, rule, fix)
         for index, waiver in enumerate(found)
@@ -34,31 +31,6 @@ def read(path: Path, rules: Mapping[str, Rule], today: datetime.date) -> tuple[W
     if problems:
         raise UserError(problems)
     return found
-
-
-def _rows(path: Path) -> Any:
-    try:
-        content = path.read_bytes()
-        if len(content) > _MOST_BYTES:
-            raise UserError([Problem(str(path), None, f"is larger than {_MOST_BYTES >> 20} MiB", _FIX)])
-        document = YAML(typ="safe", pure=True).load(content.decode())
-    except OSError as error:
-        fix = "Name a file of waivers, or none."
-        raise UserError([Problem(str(path), None, f"cannot be read: {error.strerror}", fix)]) from None
-    except (YAMLError, UnicodeDecodeError, ValueError, RecursionError) as error:
-        said = " ".join(str(error).split())
-        raise UserError([Problem(str(path), None, f"is not valid YAML: {said}", _FIX)]) from None
-    if not isinstance(document, dict) or set(document) != {_KEY} or not isinstance(document[_KEY], list):
-        raise UserError(
-            [Problem(str(path), None, f"must be an object with a list `{_KEY}`, nothing else", _FIX)]
-        )
-    return document[_KEY]
-
-
-def _fault(path: Path, fault: Any) -> Problem:
-    where = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in fault["loc"])
-    value = None if fault["type"] == "missing" else fault["input"]
-    return Problem(f"{path}: {_KEY}{where}", value, fault["msg"].lower(), _FIX)
 
 
 def _faults(

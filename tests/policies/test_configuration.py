@@ -1,0 +1,115 @@
+"""How an environment or a client is judged, and files that are refused."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from infra.errors import UserError
+from policies.audit import Audit
+from policies.catalogue import About, Catalogue, Violation
+from policies.configuration import Configuration, read
+from policies.evaluate import evaluate
+from policies.report import junit, outcomes, sarif, text
+from policies.resource import Resource
+from policies.settings import Settings
+from policies.stack import Stack
+from policies.verdict import ExitCode, verdict
+
+KIND = "aws:s3/bucket:Bucket"
+BUCKET = Resource(KIND, f"urn:pulumi:dev::app::{KIND}::data", "data")
+BOOK = Catalogue("MLS")
+for _number in (1, 2):
+
+    @BOOK.rule(About(f"MLS-STO-0{_number}", "high", (KIND,), "", "Close it."))
+    def closed(bucket: Resource):  # type: ignore[no-untyped-def]
+        """It is closed."""
+        yield Violation(f"{bucket.name} is open")
+
+
+@pytest.fixture
+def configured(tmp_path: Path) -> Callable[[str], Configuration]:
+    def write(content: str) -> Configuration:
+        file = tmp_path / "dev.yaml"
+        file.write_text(content)
+        return read(file, BOOK.rules)
+
+    return write
+
+
+def judged(how: Configuration) -> Audit:
+    found = evaluate(Stack([BUCKET], how.settings), BOOK.rules.values(), how.enforced)
+    return Audit("state.json", found, 1, verdict(found, "low"))
+
+
+def test_without_a_file_every_rule_binds() -> None:
+    found = judged(Configuration())
+    assert [one.result for one in found.outcomes] == ["fail", "fail"]
+    assert found.code is ExitCode.VIOLATIONS
+
+
+def test_what_is_advisory_is_told_and_does_not_count(configured: Callable[[str], Configuration]) -> None:
+    found = judged(configured("enforcement: {STO: advisory}"))
+    assert [one.result for one in found.outcomes] == ["fail", "fail"]
+    assert found.code is ExitCode.CLEAN
+    assert "found: advisory: data is open" in text.document(found)
+    assert json.loads(outcomes.document(found))["outcomes"][0]["advisory"] is True
+    levels = [row["level"] for row in json.loads(sarif.document(found))["runs"][0]["results"]]
+    assert levels == ["note", "note"]
+    root = ElementTree.fromstring(junit.document(found))
+    assert (root.get("failures"), root.get("skipped")) == ("0", "2")
+
+
+def test_a_rule_counts_more_than_its_group(configured: Callable[[str], Configuration]) -> None:
+    found = judged(configured("enforcement: {STO: disabled, MLS-STO-02: mandatory}"))
+    assert [one.result for one in found.outcomes] == ["not-applicable", "fail"]
+    assert "switches the rule off" in found.outcomes[0].message
+    assert found.code is ExitCode.VIOLATIONS
+
+
+def test_settings_differ_where_the_file_says_so(configured: Callable[[str], Configuration]) -> None:
+    found = configured("settings: {production: false, max_usd_per_hour: 40, allowed_regions: [eu-west-1]}")
+    usual = Settings()
+    assert found.settings.production is False
+    assert (found.settings.max_usd_per_hour, found.settings.allowed_regions) == (40, ("eu-west-1",))
+    assert found.settings.required_tags == usual.required_tags
+    assert configured("{}").enforcement == {}
+
+
+@pytest.mark.parametrize(
+    ("content", "where", "rule"),
+    [
+        ("enforcement: {MLS-STO-99: advisory}", "enforcement.MLS-STO-99", "is no rule and no group"),
+        ("enforcement: {XYZ: advisory}", "enforcement.XYZ", "is no rule and no group"),
+        ("enforcement: {STO: soft}", "enforcement.STO", "input should be"),
+        ("settings: {colour: red}", "settings.colour", "unexpected keyword argument"),
+        ("settings: {production: maybe}", "settings.production", "valid boolean"),
+        ("settings: {max_usd_per_hour: -1}", "settings.max_usd_per_hour", "must not be negative"),
+        ("settings: {required_tags: {owner: '('}}", "settings.required_tags.owner", "regular expression"),
+        (
+            "settings: {least_log_retention_days: 400}",
+            "settings.least_log_retention_days",
+            "must not be above",
+        ),
+        ("settings: 3", "settings", "dictionary"),
+        ("levels: {}", "", "must be an object with enforcement and settings"),
+        ("[]", "", "must be an object"),
+        ("settings: {", "", "is not valid YAML"),
+    ],
+)
+def test_a_file_with_a_fault_is_refused_whole(
+    configured: Callable[[str], Configuration], content: str, where: str, rule: str
+) -> None:
+    with pytest.raises(UserError) as raised:
+        configured(content)
+    (problem,) = raised.value.problems
+    assert problem.path.endswith(f"dev.yaml: {where}" if where else "dev.yaml")
+    assert rule in problem.rule
+
+
+def test_faults_of_both_parts_are_told_at_once(configured: Callable[[str], Configuration]) -> None:
+    with pytest.raises(UserError) as raised:
+        configured("{settings: {colour: red}, enforcement: {STO: soft}}")
+    assert len(raised.value.problems) == 2
