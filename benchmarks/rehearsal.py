@@ -116,7 +116,9 @@ def bare(folder: Path, count: int, size: int = 0) -> tuple[float, float]:
     environment = {**os.environ, **Rehearsal(folder / "home").environment()}
     environment["PATH"] = f"{require().folder}:{environment['PATH']}"
     launcher = next((folder / "home").glob("pulumi/plugins/resource-aws-*/pulumi-resource-aws"))
-    launcher.write_text(f'#!/bin/sh\nexec {sys.executable} {ROOT / "benchmarks/empty_provider.py"} "$@"\n')
+    launcher.write_text(
+        f'#!/bin/sh\nexec {sys.executable} {ROOT / "benchmarks/compared/empty_provider.py"} "$@"\n'
+    )
     timed(["pulumi", "stack", "init", "dev", "--non-interactive"], environment, folder)
     options = ["--yes", "--skip-preview", "--non-interactive"]
     up, _ = timed(["pulumi", "up", *options], environment, folder)

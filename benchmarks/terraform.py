@@ -37,7 +37,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-from benchmarks.plain_resources import KINDS, REGION, Calls, Resource, plain_resources  # noqa: E402
+from benchmarks.compared.plain_resources import KINDS, REGION, Calls, Resource, plain_resources  # noqa: E402
 from infra.engine.install import require  # noqa: E402
 from rehearsal.client import Rehearsal  # noqa: E402
 

@@ -57,6 +57,7 @@ _ENCRYPTED = (
     ("creation", ("urn",), ("config",)),
     ("document", ("space", "key"), ("value",)),
 )
+_PATIENCE_S = 30.0
 _DISK_ERRORS = frozenset({sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR})
 
 
@@ -74,7 +75,9 @@ class Database:
         self._vault = Vault(path.parent)
         self.seal, self.unseal = self._vault.seal, self._vault.unseal
         path.touch(mode=0o600)  # SQLite gives its other files the same mode
-        self.connection = sqlite3.connect(path, check_same_thread=False, isolation_level=None, timeout=30)
+        self.connection = sqlite3.connect(
+            path, check_same_thread=False, isolation_level=None, timeout=_PATIENCE_S
+        )
         try:
             self._open(daemon)
         except BaseException:
@@ -119,16 +122,19 @@ class Database:
                     self.connection.execute("ROLLBACK")
 
     def _open(self, daemon: bool) -> None:
-        # WAL: a commit survives `kill -9` of this process; only a power cut could lose the last one.
-        self.connection.execute("PRAGMA journal_mode = WAL")
+        self._keep_a_log()
         self.connection.execute("PRAGMA synchronous = NORMAL")
         self.connection.execute("PRAGMA foreign_keys = ON")
-        version = int(self.connection.execute("PRAGMA user_version").fetchone()[0])
+        # In one statement: another process may be making the file right now.
+        version, tables = self.connection.execute(
+            "SELECT user_version, EXISTS (SELECT 1 FROM sqlite_master WHERE name = 'resource')"
+            " FROM pragma_user_version"
+        ).fetchone()
         if version > VERSION:
             rule = f"was written by a newer trainstack (this one knows versions up to {VERSION})"
             raise UserError([Problem(str(self.path), version, rule, self._afresh("Use that trainstack"))])
         if version < VERSION:
-            self._create_or_migrate(daemon)
+            self._create_or_migrate(daemon, old=bool(tables))
         sealed = self.connection.execute("SELECT sealed FROM probe").fetchone()[0]
         try:
             self.unseal(sealed)
@@ -137,13 +143,25 @@ class Database:
             fix = self._afresh("Put the former passphrase back")
             raise UserError([Problem(str(self.path), None, rule, fix)]) from error
 
+    def _keep_a_log(self) -> None:
+        """WAL: a commit survives `kill -9` of this process; only a power cut could lose the last one."""
+        until = time.monotonic() + _PATIENCE_S
+        while True:
+            try:
+                self.connection.execute("PRAGMA journal_mode = WAL")
+                return
+            except sqlite3.OperationalError as error:
+                # SQLite waits for no other process that does the same to a new file.
+                if (error.sqlite_errorcode & 0xFF) != sqlite3.SQLITE_BUSY or time.monotonic() > until:
+                    raise
+            time.sleep(0.01)
+
     def _afresh(self, otherwise: str) -> str:
         return f"{otherwise}, or remove {self.path.parent} to start from nothing."
 
-    def _create_or_migrate(self, daemon: bool) -> None:
-        """Make the tables; of a file without version, encrypt the values. Does no harm when done twice."""
+    def _create_or_migrate(self, daemon: bool, *, old: bool) -> None:
+        """Make the tables; of an old file, encrypt the values. Does no harm when done twice."""
         with contextlib.ExitStack() as stack:
-            old = self.connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'resource'").fetchone()
             if old and not daemon:
                 stack.enter_context(self._without_daemon())
             with self.transaction():
@@ -154,10 +172,12 @@ class Database:
                 self.connection.execute(
                     "INSERT INTO probe SELECT ? WHERE NOT EXISTS (SELECT 1 FROM probe)", (self.seal("probe"),)
                 )
+                if not old:
+                    self.connection.execute(f"PRAGMA user_version = {VERSION}")
             if old:  # what was plain text lies in free pages and in the log still
                 self.connection.execute("VACUUM")
                 self.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-            self.connection.execute(f"PRAGMA user_version = {VERSION}")
+                self.connection.execute(f"PRAGMA user_version = {VERSION}")
 
     @contextmanager
     def _without_daemon(self) -> Iterator[None]:

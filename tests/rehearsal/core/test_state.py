@@ -6,6 +6,7 @@ import sqlite3
 import subprocess
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -156,6 +157,22 @@ def test_it_is_not_migrated_below_a_running_daemon(tmp_path: Path) -> None:
     with daemon, pytest.raises(UserError, match="trainstack rehearse stop"):
         State(path)
     assert b"hunter2" in path.read_bytes()
+
+
+def test_it_can_be_read_in_every_moment_in_which_a_daemon_makes_it(tmp_path: Path) -> None:
+    for number in range(20):
+        home = tmp_path / f"{number}"
+        control.private(home)
+        with control.exclusive(home / "daemon.lock", time.monotonic()), ThreadPoolExecutor(1) as threads:
+            making = threads.submit(State, home / "state.sqlite", daemon=True)
+            while True:
+                last = making.done()
+                reader = State(home / "state.sqlite")
+                assert reader.find() == []
+                reader.close()
+                if last:
+                    break
+            making.result().close()
 
 
 def test_a_newer_database_is_refused(tmp_path: Path) -> None:
