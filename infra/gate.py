@@ -73,6 +73,12 @@ def lines(found: Sequence[Gate], wanted: Iterable[str]) -> Iterator[str]:
         yield "gate       open"
 
 
+def undecided(errors: Iterable[str]) -> bool:
+    """Whether validations closed the gate, by an engine's errors, and none of them for what it found."""
+    reasons = [found[1] for text in errors for found in _WORDS.finditer(text)]
+    return bool(reasons) and all(reason.startswith("INCONCLUSIVE") for reason in reasons)
+
+
 def _gate(job: Resource, watcher: Resource | None) -> Gate:
     metadata, spec = job["inputs"]["metadata"], job["inputs"]["spec"]
     state, reason, seen = _ended(metadata["name"], watcher)

@@ -20,7 +20,7 @@ from infra.engine.plan import Plan
 from infra.engine.progress import watched
 from infra.engine.stack import EngineStack, OnEvent, Outcome
 from infra.errors import USAGE_EXIT_CODE, Problem, UserError
-from infra.gate import validation_jobs
+from infra.gate import undecided, validation_jobs
 from infra.preflight.needs import needs
 from rehearsal import homes
 from rehearsal.client import Rehearsal
@@ -69,6 +69,10 @@ class Session:
             refuse_what_cannot_finish(self.loaded.spec)
         self._confirm(confirmed, "Deploy", show=self.engine.preview)
         outcome = self._changing("up", self._deployed)
+        if self.rehearsal and self.faults.smoke is None and undecided(outcome.errors):
+            # Here its ranks share this machine with the clouds, the engine and whoever else uses it.
+            typer.echo("The validation is undecided, for this machine did other work. It runs once more.")
+            outcome = self._changing("up", self._deployed)
         summary.of_deployment(self.loaded, self.engine, outcome, self.rehearsal, verbose=verbose)
         _finish(outcome)
 

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from infra.gate import gates, lines
+from infra.gate import gates, lines, undecided
 
 PREFIX = "urn:pulumi:dev-aws::trainstack::"
 FAILURE = (
@@ -72,3 +72,12 @@ def test_it_is_open_when_every_pool_of_the_spec_has_passed() -> None:
     assert told[-1] == closed and "FAIL straggler" in told[1]
     assert list(lines(gates(passed), ["a100", "h100"]))[1:] == ["validation none of pool h100 yet", closed]
     assert list(lines([], [])) == []
+
+
+def test_only_what_nobody_could_decide_is_undecided() -> None:
+    open_question = FAILURE.replace("FAIL straggler", "INCONCLUSIVE straggler undecided after all samples:")
+    assert undecided(["created but failed to initialize", open_question])
+    assert not undecided([FAILURE])
+    assert not undecided([open_question, FAILURE])
+    assert not undecided(["[BackoffLimitExceeded] Job has reached the specified backoff limit"])
+    assert not undecided([])

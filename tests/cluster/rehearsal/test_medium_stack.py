@@ -46,7 +46,6 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 @pytest.fixture(scope="module")
 def lived(home: Path) -> Life:
     passed = _killing(home, ("kube-apiserver",), lambda: _validates(home), "up", "--yes", "--cluster", "real")
-    passed = life.passing(home, passed)
     refreshed = life.do(home, "refresh", "--yes")
     audit = (home / "control-plane" / "audit.log").read_text()
     before = Rehearsal(home).status()["resources"]["kubernetes"]
