@@ -68,7 +68,8 @@ def test_status_tells_the_last_verdict_and_whether_the_gate_is_open(lived: Life)
     assert "gate       open" in lived.opened
     named = re.search(r"^nodes      (\S+), (\S+): PASS ", lived.opened, re.MULTILINE)
     assert named, lived.opened
-    assert f"rank 1 on node {named[2]}" in lived.failed.done.stdout
+    # Which pod is on which of the nodes, the scheduler decides each time.
+    assert any(f"rank 1 on node {name}" in lived.failed.done.stdout for name in named.groups())
 
 
 def test_the_failed_and_the_passed_run_are_both_on_record(lived: Life) -> None:
