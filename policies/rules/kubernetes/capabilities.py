@@ -1,11 +1,11 @@
 """EKS capabilities: controllers that AWS runs outside of the cluster, and what they make by themselves."""
 
-import json
 from collections.abc import Iterator
 from typing import Any
 
 from policies.catalogue import CATALOGUE, About, NotApplicableError, Violation
 from policies.resource import Resource, UndeterminedError
+from policies.rules.identity.documents import Statement, statements
 from policies.stack import Stack
 
 _CAPABILITY, _ROLE = "aws:eks/capability:Capability", "aws:iam/role:Role"
@@ -57,7 +57,7 @@ def capabilities_are_no_administrators(capability: Resource, stack: Stack) -> It
         if str(name).rpartition("/")[2] in _BROAD:
             yield Violation(f"its role has the policy {str(name).rpartition('/')[2]}", "roleArn")
     for document in _inline(owner, stack):
-        if any(_is_everything(statement) for statement in _statements(document)):
+        if any(_is_everything(statement) for statement in statements(document, "policy")):
             yield Violation("its role may do everything", "roleArn")
 
 
@@ -80,13 +80,5 @@ def _inline(role: Resource, stack: Stack) -> Iterator[Any]:
         yield one.props.get("policy")
 
 
-def _statements(document: Any) -> list[Any]:
-    found = json.loads(document) if isinstance(document, str) else document or {}
-    statements = found.get("Statement") or []
-    return statements if isinstance(statements, list) else [statements]
-
-
-def _is_everything(statement: Any) -> bool:
-    actions = statement.get("Action") or []
-    every = actions if isinstance(actions, list) else [actions]
-    return statement.get("Effect") == "Allow" and ("*" in every or "*:*" in every or "iam:*" in every)
+def _is_everything(statement: Statement) -> bool:
+    return statement.allows and not {"*", "*:*", "iam:*"}.isdisjoint(statement.actions)
