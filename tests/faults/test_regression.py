@@ -49,9 +49,10 @@ def test_a_wire_that_lost_a_twelfth_passes_and_has_regressed() -> None:
         o.check("baseline.regression")["measured"]["detail"]["figures"][0] for o in (after, again)
     )
     assert same["regression"] is False, still
+    # A comparison says what it would surely have seen. On a machine that paused, less than that is no finding.
+    unseen = max(figure["detectable_loss"] for figure in (compared, still))
+    if unseen > LOST:
+        pytest.skip(f"this machine is too busy: only losses from {unseen:.1%} are seen")
     assert compared["ratio"] == pytest.approx(1 - LOST, abs=BLUR)
     assert still["ratio"] == pytest.approx(1.0, abs=BLUR)
-    # The comparison itself says what it would surely have seen; less than that it may see or not.
-    if not found["regression"] and compared["detectable_loss"] > LOST:
-        pytest.skip(f"this machine is too busy: only losses from {compared['detectable_loss']:.1%} are seen")
     assert (found["regression"], found["regressed"]) == (True, [LINKS]), compared
