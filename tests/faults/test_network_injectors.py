@@ -50,7 +50,7 @@ def test_lost_packets_are_dropped_by_the_kernel_and_sent_again_by_tcp(lab: Lab, 
         assert 0.004 < shares[0] < 0.03
         assert (shares[1] > 0.004) is both
         assert "segments sent again" in loss.prove(run)
-    # A full queue of a wire and a sender that was paused send segments again, too: some, not in every transfer.
+    # A full queue and a sender that was paused send segments again, too, but not in every transfer.
     assert min(sent_again(lab) for _ in range(3)) < 0.004
 
 

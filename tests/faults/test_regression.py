@@ -49,7 +49,7 @@ def test_a_wire_that_lost_a_twelfth_passes_and_has_regressed() -> None:
         o.check("baseline.regression")["measured"]["detail"]["figures"][0] for o in (after, again)
     )
     assert same["regression"] is False, still
-    # A comparison says what it would surely have seen. On a machine that paused, less than that is no finding.
+    # A comparison says what it would surely have seen. Less than that, on a machine that paused, is noise.
     unseen = max(figure["detectable_loss"] for figure in (compared, still))
     if unseen > LOST:
         pytest.skip(f"this machine is too busy: only losses from {unseen:.1%} are seen")
