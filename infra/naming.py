@@ -62,7 +62,22 @@ def lasting_tags(*, stack: str, profile: str) -> dict[str, str]:
     return {f"{TAG_PREFIX}:stack": stack, f"{TAG_PREFIX}:profile": profile}
 
 
-def changing_tags(*, owner: str, cost_center: str, extra: Mapping[str, str]) -> dict[str, str]:
+def changing_tags(
+    *,
+    owner: str,
+    cost_center: str,
+    environment: str,
+    data_class: str,
+    expires_on: str,
+    extra: Mapping[str, str],
+) -> dict[str, str]:
     """The tags of every resource of a stack that may change; `extra` adds keys but changes no other tag."""
     added = {key: value for key, value in extra.items() if not key.startswith(f"{TAG_PREFIX}:")}
-    return {**added, "owner": owner, "cost-center": cost_center}
+    return {
+        **added,
+        "owner": owner,
+        "cost-center": cost_center,
+        "environment": environment,
+        "data-class": data_class,
+        "expires-on": expires_on,
+    }

@@ -1,5 +1,6 @@
 """YAML in which every value knows the line it stands on and the comment that gives its reason."""
 
+import datetime
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -119,6 +120,8 @@ def _plain(value: Any) -> Any:
         return {str(key): _plain(item) for key, item in value.items()}
     if isinstance(value, Sequence) and not isinstance(value, str):
         return [_plain(item) for item in value]
+    if isinstance(value, datetime.date):
+        return value.isoformat()  # YAML takes 2027-03-31 for more than a text; a spec does not
     # ruamel's scalar types keep their spelling; a spec holds plain ones.
     for plain in (bool, int, float, str):
         if isinstance(value, plain):

@@ -87,6 +87,9 @@ SecretArn = Annotated[
 Cidr = Annotated[str, _form(r"^\d+\.\d+\.\d+\.\d+/\d+$", "an IPv4 range such as 10.0.0.0/16")]
 """An IPv4 range; whether it is a good one is for the rules to say."""
 
+LastDay = Annotated[str, _form(r"^(\d{4}-\d{2}-\d{2}|never)$", "a day such as 2027-03-31, or never")]
+"""The day on which something ends; whether there is such a day is for the rules to say."""
+
 Usd = Annotated[float, Field(gt=0)]
 """US dollars, more than zero."""
 

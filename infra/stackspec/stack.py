@@ -7,7 +7,7 @@ from pydantic import Field
 from infra.naming import team_folder
 from infra.stackspec.clouds import CloudSpec
 from infra.stackspec.layouts import Layout, MediumLayout
-from infra.stackspec.model import Days, Email, Image, Model, Name, Usd
+from infra.stackspec.model import Days, Email, Image, LastDay, Model, Name, Usd
 
 
 class SharedFileSystemSpec(Model):
@@ -157,6 +157,16 @@ class StackSpec(Model):
 
     cost_center: Annotated[str, Field(min_length=1, max_length=64)]
     """Who pays; a tag on every resource."""
+
+    environment: Literal["dev", "test", "staging", "prod"]
+    """What the stack is for; a tag on every resource, by which policies know what is production."""
+
+    data_class: Literal["public", "internal", "confidential", "restricted"]
+    """The strictest class of what lies in it, data and models; a tag on every resource."""
+
+    expires_on: LastDay
+    """The last day on which somebody needs the stack, such as `2027-03-31`, or `never`; a tag on every
+    resource. Nothing is deleted on that day: it tells who finds the stack later whom to ask."""
 
     tags: dict[str, str] = Field(default_factory=dict)
     """Further tags for every resource."""

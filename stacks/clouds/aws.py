@@ -86,7 +86,14 @@ class AwsCloud:
         # What a stack is called lasts as long as the stack; who owns and pays for it, and its further tags,
         # may change while jobs run.
         self._tags = lasting_tags(stack=spec.name, profile=spec.profile)
-        self._launch_tags = changing_tags(owner=spec.owner, cost_center=spec.cost_center, extra=spec.tags)
+        self._launch_tags = changing_tags(
+            owner=spec.owner,
+            cost_center=spec.cost_center,
+            environment=spec.environment,
+            data_class=spec.data_class,
+            expires_on=spec.expires_on,
+            extra=spec.tags,
+        )
         self._node_image = facts.releases.node_image(layout.kubernetes_version, on.node_image)
         self._provider = aws_provider(
             f"{spec.name}-aws",

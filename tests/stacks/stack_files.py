@@ -27,6 +27,8 @@ LOAD_BALANCER: Values = {
 # Values at paths such as `teams.0.weight`, good ones and bad ones.
 WILD: dict[str, st.SearchStrategy[Any]] = {
     "cost_center": st.sampled_from(["research", "", "x" * 65]),
+    "environment": st.sampled_from(["dev", "prod", "Production"]),
+    "expires_on": st.sampled_from(["never", "2027-03-31", "2027-02-30", "soon"]),
     "tags": st.sampled_from([{}, {"project": "a"}, {"owner": "somebody else"}]),
     "layout.kubernetes_version": st.sampled_from(["1.33", "1.34", "1.35", "1.19", "1.x"]),
     "layout.api_access": st.lists(
@@ -183,6 +185,9 @@ def stack_files(draw: st.DrawFn) -> Values:
     spec: Values = {
         "owner": "a@example.com",
         "cost_center": "research",
+        "environment": "dev",
+        "data_class": "internal",
+        "expires_on": "2027-03-31",
         "layout": {"zones": zones, "pools": made},
         "on": {
             "account_id": "123456789012",

@@ -1,5 +1,6 @@
 """Rules of every stack, whatever its size and its cloud."""
 
+import datetime
 from collections.abc import Callable, Iterator
 
 from infra.catalog.kubernetes.kueue import name_problems
@@ -67,10 +68,21 @@ def smoke_schedule(spec: StackSpec) -> Iterator[Problem]:
         yield Problem("smoke.schedule", wanted, rule, fix, against="smoke.enabled")
 
 
+def last_day(spec: StackSpec) -> Iterator[Problem]:
+    """The day on which the stack may go is one of the calendar."""
+    if spec.expires_on != "never":
+        try:
+            datetime.date.fromisoformat(spec.expires_on)
+        except ValueError:
+            fix = "Write year, month and day, such as 2027-03-31, or never."
+            yield Problem("expires_on", spec.expires_on, "there is no such day", fix)
+
+
 RULES: tuple[Rule, ...] = (
     team_names,
     team_members,
     team_folders,
     accepted_verdicts,
     smoke_schedule,
+    last_day,
 )

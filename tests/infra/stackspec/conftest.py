@@ -14,6 +14,9 @@ def values() -> Values:
         "spec": {
             "owner": "a@example.com",
             "cost_center": "research",
+            "environment": "dev",
+            "data_class": "internal",
+            "expires_on": "2027-03-31",
             "layout": {
                 "zones": ["us-east-1a", "us-east-1b"],
                 "pools": [

@@ -24,6 +24,7 @@ EDITS: dict[str, Edit] = {
     "pool grown": _first_pool(max_nodes=6),
     "pool shrunk": _first_pool(max_nodes=3),
     "owner": lambda spec: spec.update(owner="new-owner@example.com"),
+    "environment": lambda spec: spec.update(environment="test", data_class="public", expires_on="2027-03-31"),
     "budget": lambda spec: spec["budget"].update(monthly_usd=70000),
     "team added": _team_added,
     "alert edit": lambda spec: spec["budget"]["alert_emails"].append("on-call@example.com"),

@@ -1,4 +1,4 @@
-"""Nine changes of a stack that runs, each with the list of what it does, and the nodes that it ends.
+"""Ten changes of a stack that runs, each with the list of what it does, and the nodes that it ends.
 
 `python -m tests.rehearsal.day2.test_day2` writes the lists anew after a change that is meant.
 """
