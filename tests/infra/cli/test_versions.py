@@ -52,7 +52,9 @@ def test_it_tells_what_is_newer_and_what_taking_it_would_drain() -> None:
     assert f"drains {nodes}, after the control plane" in said["Kubernetes control"]
     assert "v1.14.2-eksbuild.9  drains nothing" in said["add-on coredns"]
     assert "drains" not in said["add-on kube-proxy"]
-    assert "v0.8.1-eksbuild.6" in said["add-on metrics-server"] and "not known" in said["add-on metrics-server"]
+    assert (
+        "v0.8.1-eksbuild.6" in said["add-on metrics-server"] and "not known" in said["add-on metrics-server"]
+    )
 
 
 @pytest.mark.usefixtures("answers")
@@ -60,7 +62,9 @@ def test_what_nobody_read_for_a_version_of_kubernetes_is_the_choice_of_eks(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / SHIPPED.name
-    path.write_text(SHIPPED.read_text().replace("layout:\n", 'layout:\n      kubernetes_version: "1.34"\n', 1))
+    path.write_text(
+        SHIPPED.read_text().replace("layout:\n", 'layout:\n      kubernetes_version: "1.34"\n', 1)
+    )
     show("dev-aws", tmp_path, update=False)
     assert "EKS's choice" in lines(capsys.readouterr().out)["add-on metrics-server"]
 
