@@ -1,10 +1,34 @@
-"""What an audit found: what every form of a report is made from."""
+"""What an audit found, and what it was made from: all that reports and evidence are made of."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import datetime
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
+from policies.baseline import Known, stacks_of
+from policies.catalogue import Severity
+from policies.configuration import Configuration
 from policies.evaluate import Outcome
+from policies.resource import Resource
 from policies.verdict import ExitCode
+
+if TYPE_CHECKING:
+    from policies.waivers.waiver import Waiver
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """All that decides what an audit finds, besides the rules: the same again gives the same again."""
+
+    kind: str
+    """What was judged: state, preview, or another source."""
+    at: datetime.datetime
+    """The time of the audit, in UTC."""
+    files: Mapping[str, str]
+    """SHA-256 of every file that was read, by what it is: its kind, waivers, config, baseline."""
+    resources: Sequence[Resource]
+    configuration: Configuration = field(default_factory=Configuration)
+    waivers: "Sequence[Waiver]" = ()
 
 
 @dataclass(frozen=True)
@@ -19,3 +43,14 @@ class Audit:
     code: ExitCode
     advice: Sequence[str] = ()
     """What to do about waivers before they expire."""
+    fail_on: Severity = "low"
+    """The least severity that counts."""
+    resolved: Sequence[Known] | None = None
+    """Violations of the baseline that are gone; None without a baseline."""
+    inputs: Inputs | None = None
+
+    @property
+    def stacks(self) -> frozenset[str]:
+        """PROJECT/STACK of what was judged, as far as its URNs say."""
+        told = [one.resource for one in self.outcomes if one.resource]
+        return stacks_of(one.urn for one in (self.inputs.resources if self.inputs else told))

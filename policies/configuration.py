@@ -1,5 +1,6 @@
 """How an environment or a client is judged: settings that differ, and rules that do not bind there."""
 
+import datetime
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -27,13 +28,19 @@ class Configuration:
         return self.enforcement.get(rule) or self.enforcement.get(rule.split("-")[1]) or "mandatory"
 
 
-def read(path: Path, rules: Mapping[str, Any]) -> Configuration:
-    """The configuration in a file. Raises UserError with all its faults; `rules` are all there are, by id."""
+def read(path: Path, rules: Mapping[str, Any], today: datetime.date | None = None) -> Configuration:
+    """The configuration in a file. Raises UserError with all its faults; `rules` are all there are, by id.
+
+    `today` is the day on which is judged, unless the file names one.
+    """
     from pydantic import TypeAdapter, ValidationError  # noqa: PLC0415 - an audit without a file needs none
 
     from policies import yaml_file  # noqa: PLC0415
 
     found = yaml_file.load(path, frozenset({"settings", "enforcement"}), _FIX)
+    given = found.get("settings") or {}
+    if today and isinstance(given, dict):
+        found["settings"] = {"today": today, **given}
     problems: list[Problem] = []
     made: dict[str, Any] = {}
     for key, form in (("settings", Settings), ("enforcement", dict[str, Enforcement])):

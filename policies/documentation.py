@@ -1,11 +1,12 @@
 """Writes docs/policies.md from the catalogue: `python -m policies.documentation`."""
 
 import datetime
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
 
 from policies.catalogue import Rule, in_order
+from policies.frameworks.framework import Reference, by_rule, frameworks, without_control
 from policies.rules import CATALOGUE
 from policies.settings import Settings
 
@@ -34,9 +35,11 @@ _HEAD = """# Policies
     pulumi preview --stack NAME --json --show-sames > preview.json
     trainstack audit --preview preview.json
 
-`--format json` writes every outcome (schema `trainstack.audit/1`), `sarif`, `junit` and `markdown` what code
-scanning, CI and pull requests show. `--fail-on high` counts what is as severe. What somebody answers for is
-in a file of [waivers](waivers.md). For an environment or a client, `--config FILE` says what differs:
+`--format json` writes every outcome (schema `trainstack.audit/1`), `html` a page for people, `sarif`, `junit`
+and `markdown` what code scanning, CI and pull requests show. `--fail-on high` counts what is as severe.
+`--baseline` with a former report counts only what is new, `--evidence DIR` keeps what an
+[auditor](evidence.md) asks for. What somebody answers for is in a file of [waivers](waivers.md). For an
+environment or a client, `--config FILE` says what differs:
 
     settings:
       production: false            # any of those below
@@ -57,6 +60,9 @@ A rule that needs a value which is a secret, or which only the deployment will t
 names the value. It never passes. Secrets are not read, whatever the file shows. Events of a preview
 (PULUMI_ENABLE_STREAMING_JSON_PREVIEW) do not tell what refers to what, so more is undetermined with them than
 with the document.
+
+The controls that a rule is evidence for are those of `policies/frameworks/tables/`; one with a question mark
+is to be confirmed.
 """
 
 
@@ -81,14 +87,15 @@ def _settings() -> Iterator[str]:
 
 def _groups() -> Iterator[str]:
     rules = in_order(CATALOGUE.rules)
+    controls = by_rule(frameworks(CATALOGUE.rules))
     for group in sorted({rule.group for rule in rules}):
         yield f"## {group}: {GROUPS[group]}\n"
         for rule in rules:
             if rule.group == group:
-                yield from _section(rule)
+                yield from _section(rule, controls.get(rule.id, ()))
 
 
-def _section(rule: Rule) -> Iterator[str]:
+def _section(rule: Rule, controls: Sequence[Reference]) -> Iterator[str]:
     yield f"### {rule.id}\n"
     yield f"**{rule.title}**\n"
     yield f"{rule.rationale}\n"
@@ -97,6 +104,8 @@ def _section(rule: Rule) -> Iterator[str]:
     yield f"- fix: {rule.remediation}"
     if rule.references:
         yield f"- elsewhere: {', '.join(rule.references)}"
+    told = [f"{one.framework} {one.control}{'' if one.verified else '?'}" for one in controls]
+    yield f"- evidence for: {', '.join(told) or f'no control. {without_control()[rule.id]}'}"
     yield ""
 
 

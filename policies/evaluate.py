@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from policies.waivers.waiver import Waiver
 
 Result = Literal["pass", "fail", "waived", "not-applicable", "undetermined"]
+SWITCHED_OFF = "the configuration switches the rule off"
 
 
 @dataclass(frozen=True)
@@ -29,6 +30,8 @@ class Outcome:
     """By which it is waived; of a violation, the one that has expired."""
     advisory: bool = False
     """Told, and not counted: the rule does not bind here."""
+    known: bool = False
+    """The baseline has it too; a violation that is known is told, and not counted."""
 
 
 def evaluate(
@@ -40,7 +43,7 @@ def evaluate(
 
 def _enforced(rule: Rule, stack: Stack, how: Enforcement) -> Iterator[Outcome]:
     if how == "disabled":
-        yield Outcome(rule, None, "not-applicable", "the configuration switches the rule off")
+        yield Outcome(rule, None, "not-applicable", SWITCHED_OFF)
     elif how == "advisory":
         yield from (replace(outcome, advisory=True) for outcome in _judged(rule, stack))
     else:

@@ -116,6 +116,8 @@ class Resource:
     references: Mapping[str, Sequence[str]] = field(default_factory=dict)
     """By property: the URNs of those from which its value comes, as far as the source knows."""
     protect: bool = False
+    plugin: str = ""
+    """Version of the plug-in that made it; empty where no source says."""
     origin: Origin = "state"
     """Where it comes from; of no concern to rules."""
 

@@ -22,8 +22,9 @@ class ExitCode(IntEnum):
 
 
 def counted(outcome: Outcome, fail_on: Severity) -> bool:
-    """Whether an outcome is of a rule that binds, and of the severity that fails, or above."""
-    return not outcome.advisory and SEVERITIES.index(outcome.rule.severity) >= SEVERITIES.index(fail_on)
+    """Whether an outcome is new, of a rule that binds, and of the severity that fails, or above."""
+    binds = not (outcome.advisory or (outcome.known and outcome.result == "fail"))
+    return binds and SEVERITIES.index(outcome.rule.severity) >= SEVERITIES.index(fail_on)
 
 
 def verdict(outcomes: Iterable[Outcome], fail_on: Severity) -> ExitCode:

@@ -1,5 +1,8 @@
 """`trainstack audit`: the rules of the policy pack on an exported state or a preview."""
 
+import datetime
+import hashlib
+from collections.abc import Mapping
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -9,8 +12,9 @@ import typer
 from infra.errors import Problem, UserError
 
 if TYPE_CHECKING:
-    from policies.audit import Audit
+    from policies.audit import Audit, Inputs
     from policies.resource import Resource
+    from policies.waivers.waiver import Waiver
 
 
 class Format(StrEnum):
@@ -21,6 +25,7 @@ class Format(StrEnum):
     SARIF = "sarif"
     JUNIT = "junit"
     MARKDOWN = "markdown"
+    HTML = "html"
 
 
 class FailOn(StrEnum):
@@ -53,6 +58,30 @@ Config = Annotated[
         "--config", help="Settings and rules that differ for an environment or a client.", metavar="FILE"
     ),
 ]
+Baseline = Annotated[
+    Path | None,
+    typer.Option(
+        "--baseline",
+        help="A former report (json) or results.jsonl: only new violations count.",
+        metavar="FILE",
+    ),
+]
+Evidence = Annotated[
+    Path | None,
+    typer.Option(
+        "--evidence",
+        help="Keep all of it as a folder, or as FILE.zip (docs/evidence.md).",
+        metavar="DIR|FILE.zip",
+    ),
+]
+At = Annotated[
+    datetime.datetime | None,
+    typer.Option(
+        "--at",
+        help="The time in UTC at which is judged; now, if not given.",
+        formats=["%Y-%m-%dT%H:%M:%SZ", "%Y-%m-%d"],
+    ),
+]
 AllowEmpty = Annotated[bool, typer.Option("--allow-empty", help="A stack without resources is no error.")]
 
 
@@ -64,6 +93,9 @@ def audit(
     format: Written = Format.TEXT,
     waivers: Waivers = None,
     config: Config = None,
+    baseline: Baseline = None,
+    evidence: Evidence = None,
+    at: At = None,
     allow_empty: AllowEmpty = False,
 ) -> None:
     """Judge a stack by the rules of the policy pack (docs/policies.md), without any cloud.
@@ -75,13 +107,21 @@ def audit(
     if (state is None) == (preview is None):
         given = None if state is None else "both"
         raise UserError([Problem("--state, --preview", given, "one of them is needed", "Name one file.")])
-    from policies.verdict import ExitCode  # noqa: PLC0415 - help comes without the rules
+    from policies.evidence import bundle, written  # noqa: PLC0415 - help comes without the rules
+    from policies.verdict import ExitCode  # noqa: PLC0415
 
     try:
         source = state or preview
         assert source
+        if evidence is not None:
+            written.refuse_taken(evidence)
         resources = _read(source, allow_empty, planned=preview is not None)
-        found = _audited(source.name, resources, waivers, config, fail_on)
+        kind = "preview" if preview else "state"
+        files = {kind: source, "waivers": waivers, "config": config, "baseline": baseline}
+        present = {what: file for what, file in files.items() if file is not None}
+        found = _audited(_inputs(kind, resources, present, at, keep=evidence is not None), present, fail_on)
+        if evidence is not None:
+            written.write(evidence, bundle.files(found))
         typer.echo(_written(found, format))
     except UserError:
         raise
@@ -98,10 +138,35 @@ def _read(file: Path, allow_empty: bool, *, planned: bool) -> "list[Resource]":
     return read(file, allow_empty=allow_empty)
 
 
-def _audited(
-    source: str, resources: "list[Resource]", waivers: Path | None, config: Path | None, fail_on: FailOn
-) -> "Audit":
+def _inputs(
+    kind: str,
+    resources: "list[Resource]",
+    files: Mapping[str, Path],
+    at: datetime.datetime | None,
+    *,
+    keep: bool,
+) -> "Inputs":
     from policies import configuration  # noqa: PLC0415
+    from policies.audit import Inputs  # noqa: PLC0415
+    from policies.rules import CATALOGUE  # noqa: PLC0415
+    from policies.settings import Settings  # noqa: PLC0415
+
+    now = (at or datetime.datetime.now(datetime.UTC)).replace(tzinfo=datetime.UTC)
+    today = now.date() if at else datetime.date.today()
+    how = configuration.Configuration(Settings(today=today))
+    if "config" in files:
+        how = configuration.read(files["config"], CATALOGUE.rules, today)
+    answered: tuple[Waiver, ...] = ()
+    if "waivers" in files:
+        from policies.waivers import document  # noqa: PLC0415 - slow to import
+
+        answered = document.read(files["waivers"], CATALOGUE.rules, how.settings.today)
+    digests = {what: _digest(file) for what, file in files.items()} if keep else {}
+    return Inputs(kind, now, digests, resources, how, answered)
+
+
+def _audited(inputs: "Inputs", files: Mapping[str, Path], fail_on: FailOn) -> "Audit":
+    from policies import baseline  # noqa: PLC0415
     from policies.audit import Audit  # noqa: PLC0415
     from policies.catalogue import in_order  # noqa: PLC0415
     from policies.evaluate import evaluate  # noqa: PLC0415
@@ -109,22 +174,38 @@ def _audited(
     from policies.stack import Stack  # noqa: PLC0415
     from policies.verdict import verdict  # noqa: PLC0415
 
-    rules = CATALOGUE.rules
-    how = configuration.read(config, rules) if config else configuration.Configuration()
-    outcomes = evaluate(Stack(resources, how.settings), in_order(rules), how.enforced)
+    how = inputs.configuration
+    outcomes = evaluate(Stack(inputs.resources, how.settings), in_order(CATALOGUE.rules), how.enforced)
     advice: tuple[str, ...] = ()
-    if waivers is not None:
-        from policies.waivers.applied import applied  # noqa: PLC0415 - slow to import
-        from policies.waivers.document import read  # noqa: PLC0415
+    if "waivers" in files:
+        from policies.waivers.applied import applied  # noqa: PLC0415
 
-        today = how.settings.today
-        outcomes, advice = applied(outcomes, read(waivers, rules, today), today)
-    return Audit(source, outcomes, len(resources), verdict(outcomes, fail_on.value), advice)
+        outcomes, advice = applied(outcomes, inputs.waivers, how.settings.today)
+    resolved = None
+    if "baseline" in files:
+        former = baseline.read(files["baseline"], inputs.resources)
+        outcomes = former.marked(outcomes)
+        resolved = former.resolved(outcomes)
+    code = verdict(outcomes, fail_on.value)
+    name = files[inputs.kind].name
+    return Audit(name, outcomes, len(inputs.resources), code, advice, fail_on.value, resolved, inputs)
+
+
+def _digest(file: Path) -> str:
+    """SHA-256 of a file. Raises UserError where it cannot be read twice, as a pipe cannot."""
+    if not file.is_file():
+        fix = "Write it to a file first, so that evidence can name its digest."
+        raise UserError([Problem(str(file), None, "is no file", fix)])
+    return hashlib.sha256(file.read_bytes()).hexdigest()
 
 
 def _written(found: "Audit", format: Format) -> str:
     from policies.report import junit, markdown, outcomes, sarif, text  # noqa: PLC0415
 
+    if format is Format.HTML:
+        from policies.report import page  # noqa: PLC0415 - slow to import
+
+        return page.document(found)
     writers = {
         Format.TEXT: text.document, Format.JSON: outcomes.document, Format.SARIF: sarif.document,
         Format.JUNIT: junit.document, Format.MARKDOWN: markdown.document,

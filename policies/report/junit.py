@@ -6,8 +6,10 @@ from itertools import groupby
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 from policies.audit import Audit
+from policies.catalogue import Severity
 from policies.evaluate import Outcome
 from policies.report.wording import expired, found, place, printable, waived
+from policies.verdict import counted
 
 # Of a case that did not pass: the element, and the counter of its suite.
 _ELEMENTS = {
@@ -16,46 +18,52 @@ _ELEMENTS = {
     "waived": ("skipped", "skipped"),
     "not-applicable": ("skipped", "skipped"),
 }
+_COUNTERS = ("failures", "errors", "skipped")
+"""The worst first."""
 
 
 def document(audit: Audit) -> str:
-    """The XML text. What could not be judged is an error; what is waived or not applicable is skipped."""
+    """The XML text. What could not be judged is an error; what is waived or does not count is skipped."""
     root = Element("testsuites", name="trainstack audit")
-    _count(root, audit.outcomes)
+    _count(root, audit.outcomes, audit.fail_on)
     for rule, outcomes in groupby(sorted(audit.outcomes, key=_key), lambda one: one.rule.id):
         rows = list(outcomes)
         suite = SubElement(root, "testsuite", name=f"{rule} {rows[0].rule.title}")
-        _count(suite, rows)
+        _count(suite, rows, audit.fail_on)
         for _, same in groupby(rows, _key):
-            _case(suite, list(same))
+            _case(suite, list(same), audit.fail_on)
     indent(root)
     return tostring(root, encoding="unicode", xml_declaration=True)
 
 
-def _element(outcome: Outcome) -> tuple[str, str] | None:
-    """The element and the counter of an outcome; none of a pass. What does not bind fails no pipeline."""
+def _element(outcome: Outcome, fail_on: Severity) -> tuple[str, str] | None:
+    """The element and the counter of an outcome; none of a pass. What does not count fails no pipeline."""
     told = _ELEMENTS.get(outcome.result)
-    return _ELEMENTS["waived"] if told and outcome.advisory else told
+    return told if not told or counted(outcome, fail_on) else _ELEMENTS["waived"]
 
 
 def _key(outcome: Outcome) -> tuple[str, str]:
     return outcome.rule.id, outcome.resource.urn if outcome.resource else ""
 
 
-def _count(element: Element, outcomes: Sequence[Outcome]) -> None:
-    """A resource that breaks a rule twice is one case, and counts by the first of its outcomes."""
-    first = {_key(one): _element(one) for one in reversed(outcomes)}
-    counts = Counter(told[1] for told in first.values() if told)
-    element.set("tests", str(len(first)))
-    for name in ("failures", "errors", "skipped"):
+def _count(element: Element, outcomes: Sequence[Outcome], fail_on: Severity) -> None:
+    """A resource that breaks a rule twice is one case, and counts by the worst of its outcomes."""
+    cases: dict[tuple[str, str], set[str]] = {}
+    for one in outcomes:
+        told = _element(one, fail_on)
+        cases.setdefault(_key(one), set()).update(told[1:] if told else ())
+    counts = Counter(next((name for name in _COUNTERS if name in told), "") for told in cases.values())
+    element.set("tests", str(len(cases)))
+    for name in _COUNTERS:
         element.set(name, str(counts[name]))
 
 
-def _case(suite: Element, outcomes: list[Outcome]) -> None:
-    """One case, with an element for each outcome that is no pass."""
+def _case(suite: Element, outcomes: list[Outcome], fail_on: Severity) -> None:
+    """One case, with an element for each outcome that is no pass; what fails is not skipped as well."""
     case = SubElement(suite, "testcase", classname=outcomes[0].rule.id, name=place(outcomes[0]))
-    for one in outcomes:
-        told = _element(one)
+    failing = [one for one in outcomes if counted(one, fail_on) and one.result in ("fail", "undetermined")]
+    for one in failing or outcomes:
+        told = _element(one, fail_on)
         if told:
             said = waived(one) if one.result == "waived" else found(one)
             child = SubElement(case, told[0], message=said)

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 
 from policies.audit import Audit
 from policies.evaluate import Outcome
-from policies.report.wording import expired, found, of, place, printable, total, waived
+from policies.report.wording import expired, found, of, place, printable, resolved, total, waived
 
 # GitHub takes 65,536 characters (an answer of its API: "body is too long (maximum is 65536 characters)").
 MOST_CHARACTERS = 60_000
@@ -37,6 +37,10 @@ def _lines(audit: Audit) -> Iterator[str]:
         yield ""
     yield from _list("Could not be judged", [(one, found(one)) for one in of(audit, "undetermined")])
     yield from _list("Waived", [(one, waived(one)) for one in of(audit, "waived")])
+    if audit.resolved:
+        yield from (f"**Resolved since the baseline: {len(audit.resolved)}**", "")
+        yield from (f"- {_plain(said)}" for said in resolved(audit))
+        yield ""
     yield from (f"- {_plain(printable(said))}" for said in audit.advice)
 
 

@@ -2,21 +2,27 @@
 
 import json
 from dataclasses import asdict
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from policies.audit import Audit
+from policies.baseline import SCHEMA
 from policies.evaluate import Outcome
+from policies.frameworks.framework import by_rule, frameworks
 
-SCHEMA = "trainstack.audit/1"
+if TYPE_CHECKING:
+    from policies.waivers.waiver import Waiver
 
 
 def document(audit: Audit) -> str:
     """The result as a JSON text; an outcome without a resource is about the stack."""
     rules = {one.rule.id: one.rule for one in audit.outcomes}
+    controls = by_rule(frameworks(rules))
+    resolved = {} if audit.resolved is None else {"resolved": [asdict(one) for one in audit.resolved]}
     return json.dumps(
         {
             "schema": SCHEMA,
             "source": audit.source,
+            "stacks": sorted(audit.stacks),
             "exit_code": int(audit.code),
             "resources": audit.resources,
             "rules": {
@@ -25,25 +31,35 @@ def document(audit: Audit) -> str:
                     "scope": rule.scope,
                     "title": rule.title,
                     "references": list(rule.references),
+                    "controls": [
+                        {"framework": one.framework, "control": one.control, "status": one.status}
+                        for one in controls.get(key, ())
+                    ],
                 }
                 for key, rule in sorted(rules.items())
             },
-            "outcomes": [_row(one) for one in audit.outcomes],
+            "outcomes": [row(one) for one in audit.outcomes],
             "advice": list(audit.advice),
+            **resolved,
         },
         indent=1,
     )
 
 
-def _row(outcome: Outcome) -> dict[str, Any]:
+def row(outcome: Outcome) -> dict[str, Any]:
+    """One outcome as an object."""
     about = outcome.resource
-    row: dict[str, Any] = {"rule": outcome.rule.id, "result": outcome.result}
+    made: dict[str, Any] = {"rule": outcome.rule.id, "result": outcome.result}
     if about is not None:
-        row |= {"urn": about.urn, "kind": about.kind, "name": about.name}
+        made |= {"urn": about.urn, "kind": about.kind, "name": about.name}
     given = {"message": outcome.message, "path": outcome.path, "fix": outcome.fix}
-    if outcome.advisory:
-        row["advisory"] = True
+    made |= {key: True for key in ("advisory", "known") if getattr(outcome, key)}
     if outcome.waiver is not None:
-        waiver = asdict(outcome.waiver)
-        row["waiver"] = {**waiver, **{day: f"{waiver[day]}" for day in ("created", "expires")}}
-    return row | {key: value for key, value in given.items() if value}
+        made["waiver"] = waiver(outcome.waiver)
+    return made | {key: value for key, value in given.items() if value}
+
+
+def waiver(given: "Waiver") -> dict[str, Any]:
+    """A waiver as an object."""
+    made = asdict(given)
+    return {**made, **{day: f"{made[day]}" for day in ("created", "expires")}}

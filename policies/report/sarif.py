@@ -2,14 +2,17 @@
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import quote
 
 from policies.audit import Audit
+from policies.baseline import Known
 from policies.catalogue import Rule, Severity
 from policies.evaluate import Outcome
+from policies.frameworks.framework import Reference, by_rule, frameworks
 from policies.report.wording import found, of, place, printable
+from policies.resource import Resource
 
 _SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 _LEVELS: Mapping[Severity, str] = {"critical": "error", "high": "error", "medium": "warning", "low": "note"}
@@ -21,16 +24,23 @@ def document(audit: Audit) -> str:
     """The SARIF log. What is waived is a suppressed failure; what could not be judged is `open`."""
     told = of(audit, "fail", "waived", "undetermined")
     rules = sorted({one.rule.id: one.rule for one in audit.outcomes}.values(), key=lambda rule: rule.id)
+    controls = by_rule(frameworks({rule.id: rule for rule in rules}))
     places = {rule.id: index for index, rule in enumerate(rules)}
-    run = {
-        "tool": {"driver": {"name": "trainstack audit", "rules": [_rule(rule) for rule in rules]}},
-        "columnKind": "utf16CodeUnits",
-        "results": [_result(one, places[one.rule.id], audit.source) for one in told],
+    driver = {
+        "name": "trainstack audit",
+        "rules": [_rule(rule, controls.get(rule.id, ())) for rule in rules],
     }
+    run: dict[str, Any] = {
+        "tool": {"driver": driver},
+        "columnKind": "utf16CodeUnits",
+        "results": [_result(one, places[one.rule.id], audit) for one in told],
+    }
+    for one in audit.resolved or ():
+        run["results"].append(_absent(one, places[one.rule], audit.source))
     return json.dumps({"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}, indent=1)
 
 
-def _rule(rule: Rule) -> dict[str, Any]:
+def _rule(rule: Rule, controls: Sequence[Reference]) -> dict[str, Any]:
     return {
         "id": rule.id,
         "shortDescription": {"text": rule.title},
@@ -41,11 +51,12 @@ def _rule(rule: Rule) -> dict[str, Any]:
             "severity": rule.severity,
             "security-severity": _SECURITY[rule.severity],
             "references": list(rule.references),
+            "controls": [f"{one.framework} {one.control} ({one.status})" for one in controls],
         },
     }
 
 
-def _result(outcome: Outcome, index: int, source: str) -> dict[str, Any]:
+def _result(outcome: Outcome, index: int, audit: Audit) -> dict[str, Any]:
     failed = outcome.result != "undetermined"
     fix = f". {printable(outcome.fix)}" if outcome.fix else ""
     result: dict[str, Any] = {
@@ -54,9 +65,11 @@ def _result(outcome: Outcome, index: int, source: str) -> dict[str, Any]:
         "kind": "fail" if failed else "open",
         "level": _level(outcome) if failed else "none",
         "message": {"text": f"{place(outcome)}: {found(outcome)}{fix}"},
-        "locations": [_location(outcome, source)],
+        "locations": [_location(outcome.resource, audit.source)],
         "partialFingerprints": {"outcome/v1": _fingerprint(outcome)},
     }
+    if audit.resolved is not None:
+        result["baselineState"] = "unchanged" if outcome.known else "new"
     if outcome.result == "waived":
         result["suppressions"] = [_suppression(outcome)]
     return result
@@ -66,10 +79,23 @@ def _level(outcome: Outcome) -> str:
     return "note" if outcome.advisory else _LEVELS[outcome.rule.severity]
 
 
-def _location(outcome: Outcome, source: str) -> dict[str, Any]:
+def _absent(known: Known, index: int, source: str) -> dict[str, Any]:
+    """A violation of the baseline that is gone."""
+    return {
+        "ruleId": known.rule,
+        "ruleIndex": index,
+        "kind": "pass",
+        "level": "none",
+        "baselineState": "absent",
+        "message": {"text": printable(f"{known.urn or 'the stack'}: {known.message}")},
+        "locations": [_location(None, source)],
+        "partialFingerprints": {"outcome/v1": _hashed(known.rule, known.urn, known.path)},
+    }
+
+
+def _location(about: Resource | None, source: str) -> dict[str, Any]:
     """The file that was judged, for services that ask for one, and in it the resource."""
-    made: dict[str, Any] = {"physicalLocation": {"artifactLocation": {"uri": quote(source)}}}
-    about = outcome.resource
+    made: dict[str, Any] = {"physicalLocation": {"artifactLocation": {"uri": quote(printable(source))}}}
     if about is not None:
         names = {"name": printable(about.name), "fullyQualifiedName": printable(about.urn)}
         made["logicalLocations"] = [{**names, "kind": "resource"}]
@@ -92,6 +118,9 @@ def _suppression(outcome: Outcome) -> dict[str, Any]:
 
 def _fingerprint(outcome: Outcome) -> str:
     """The same for the same finding in the next audit, whatever its words."""
-    urn = outcome.resource.urn if outcome.resource else ""
-    parts = "\0".join((outcome.rule.id, urn, outcome.path)).encode(errors="replace")
+    return _hashed(outcome.rule.id, outcome.resource.urn if outcome.resource else "", outcome.path)
+
+
+def _hashed(*names: str) -> str:
+    parts = "\0".join(names).encode(errors="replace")
     return hashlib.sha256(parts).hexdigest()[:32]

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from policies.audit import Audit
-from policies.report.wording import expired, found, of, place, printable, total, waived
+from policies.report.wording import expired, found, of, place, printable, resolved, total, waived
 
 
 def document(audit: Audit) -> str:
@@ -12,7 +12,8 @@ def document(audit: Audit) -> str:
 
 
 def _lines(audit: Audit) -> Iterator[str]:
-    for one in of(audit, "fail"):
+    failed = of(audit, "fail")
+    for one in (one for one in failed if not one.known):
         yield f"{one.rule.severity.upper():8} {one.rule.id} {place(one)}"
         yield f"         {one.rule.title}"
         yield f"         found: {found(one)}"
@@ -21,6 +22,7 @@ def _lines(audit: Audit) -> Iterator[str]:
             yield f"         {expired(one)}"
         yield ""
     for title, rows in (
+        ("Known from the baseline:", [(one, found(one)) for one in failed if one.known]),
         ("Could not be judged:", [(one, found(one)) for one in of(audit, "undetermined")]),
         ("Waived:", [(one, waived(one)) for one in of(audit, "waived")]),
     ):
@@ -28,6 +30,10 @@ def _lines(audit: Audit) -> Iterator[str]:
             yield title
             yield from (f"  {one.rule.id} {place(one)}: {said}" for one, said in rows)
             yield ""
+    if audit.resolved:
+        yield "Resolved since the baseline:"
+        yield from (f"  {said}" for said in resolved(audit))
+        yield ""
     if audit.advice:
         yield from (f"Advice: {printable(said)}" for said in audit.advice)
         yield ""

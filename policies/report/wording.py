@@ -32,7 +32,8 @@ def place(outcome: Outcome) -> str:
 def found(outcome: Outcome) -> str:
     """What was found, and at which property; whether it counts."""
     where = f" ({printable(outcome.path)})" if outcome.path else ""
-    return f"{'advisory: ' if outcome.advisory else ''}{printable(outcome.message)}{where}"
+    how = "advisory: " if outcome.advisory else "known: " if outcome.known else ""
+    return f"{how}{printable(outcome.message)}{where}"
 
 
 def waived(outcome: Outcome) -> str:
@@ -40,6 +41,11 @@ def waived(outcome: Outcome) -> str:
     waiver = outcome.waiver
     assert waiver
     return printable(f"{waiver.reason} ({waiver.ticket}, {waiver.owner}, until {waiver.expires})")
+
+
+def resolved(audit: Audit) -> list[str]:
+    """The violations of the baseline that are gone."""
+    return [printable(f"{one.rule} {one.urn or 'the stack'}: {one.message}") for one in audit.resolved or ()]
 
 
 def expired(outcome: Outcome) -> str:
@@ -57,8 +63,10 @@ def total(audit: Audit) -> str:
     results = Counter(one.result for one in audit.outcomes)
     severe = _by_severity(one for one in audit.outcomes if one.result == "fail")
     rules = len({one.rule.id for one in audit.outcomes})
+    known = sum(one.known for one in audit.outcomes if one.result == "fail")
+    against = "" if audit.resolved is None else f", {known} of them known, {len(audit.resolved)} resolved"
     return (
-        f"{rules} rules on {audit.resources} resources: {results['fail']} violations{severe}, "
+        f"{rules} rules on {audit.resources} resources: {results['fail']} violations{severe}{against}, "
         f"{results['waived']} waived, {results['undetermined']} undetermined, {results['pass']} passed, "
         f"{results['not-applicable']} not applicable"
     )

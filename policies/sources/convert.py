@@ -130,6 +130,7 @@ class Converter:
             dependencies=tuple(row.get("dependencies") or ()),
             references={key: tuple(urns or ()) for key, urns in references.items()},
             protect=bool(row.get("protect")),
+            plugin=_first(provider, "version"),
             origin=self._origin,
         )
 

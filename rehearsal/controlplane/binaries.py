@@ -59,7 +59,7 @@ class Binary(Required):
 
 @dataclass(frozen=True)
 class Files(Required):
-    """Folders of a module's source that are used as they are: charts, manifests."""
+    """Folders of a module's source that are used as they are: charts, manifests, schemas."""
 
     paths: tuple[str, ...]
 
@@ -87,6 +87,8 @@ FILES = {
     "nvidia-device-plugin": Files(
         "charts", "github.com/NVIDIA/k8s-device-plugin", ("deployments/helm/nvidia-device-plugin",)
     ),
+    "cyclonedx": Files("schemas", "github.com/CycloneDX/cyclonedx-go", ("schema",)),
+    "sarif": Files("schemas", "github.com/owenrumney/go-sarif/v3", ("pkg/report/v210/sarif",)),
 }
 
 
@@ -122,7 +124,7 @@ def require(tell: Tell = lambda text: None) -> dict[str, Path]:
 
 
 def require_charts() -> None:
-    """Keep the charts of which no binary runs in the control plane. Raises SetupError."""
+    """Keep the charts and schemas of which no binary runs in the control plane. Raises SetupError."""
     FOLDER.mkdir(parents=True, exist_ok=True)
     with exclusive(HOME / "build.lock", time.monotonic() + _PATIENCE_S):
         _keep(name for name in FILES if not kept(name))

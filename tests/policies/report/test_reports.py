@@ -3,15 +3,16 @@
 import datetime
 import json
 import re
+from dataclasses import replace
 from typing import Any
 from xml.etree import ElementTree
 
 import pytest
 
 from policies.audit import Audit
-from policies.catalogue import Rule
+from policies.catalogue import Rule, Severity
 from policies.evaluate import Outcome, Result
-from policies.report import junit, markdown, outcomes, sarif, text
+from policies.report import junit, markdown, outcomes, page, sarif, text
 from policies.report.markdown import MOST_CHARACTERS
 from policies.resource import Resource
 from policies.verdict import verdict
@@ -117,6 +118,25 @@ def test_junit_counts_a_case_for_each_resource() -> None:
     assert max(len(case) for case in root.iter("testcase")) == 2  # one resource, at two properties
 
 
+def test_junit_fails_for_what_counts_and_nothing_else() -> None:
+    """A build must not fail where the exit code is 0."""
+
+    def counters(fail_on: Severity, found: list[Outcome] = FOUND) -> dict[str, str]:
+        audit = Audit("state.json", found, 7, verdict(found, fail_on), fail_on=fail_on)
+        root = ElementTree.fromstring(junit.document(audit))
+        assert len(list(root.iter("failure"))) + len(list(root.iter("error"))) >= int(
+            root.get("failures", "")
+        )
+        return {name: root.get(name, "") for name in ("failures", "errors", "skipped")}
+
+    assert counters("low") == {"failures": "4", "errors": "1", "skipped": "2"}
+    assert counters("critical") == {"failures": "2", "errors": "1", "skipped": "4"}
+    known, new = (outcome("MLS-B-01", "fail", "one", path=path) for path in ("a", "b"))
+    for both in ([replace(known, known=True), new], [new, replace(known, known=True)]):
+        assert counters("low", both) == {"failures": "1", "errors": "0", "skipped": "0"}
+    assert counters("low", [replace(known, known=True)]) == {"failures": "0", "errors": "0", "skipped": "1"}
+
+
 def test_markdown_is_a_table_that_no_name_breaks() -> None:
     said = markdown.document(audited())
     assert said.startswith("### Policy audit: violations\n")
@@ -133,7 +153,7 @@ def test_markdown_is_cut_where_a_comment_would_be_refused() -> None:
     assert said.endswith("The rest is left out: it would be longer than a comment may be.")
 
 
-@pytest.mark.parametrize("form", [text, outcomes, sarif, junit, markdown])
+@pytest.mark.parametrize("form", [text, outcomes, sarif, junit, markdown, page])
 def test_every_form_tells_of_nothing_and_can_be_written(form: Any) -> None:
     assert form.document(audited([]))
     assert form.document(audited()).encode()

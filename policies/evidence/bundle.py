@@ -1,0 +1,153 @@
+"""The files of a bundle. The same inputs, time and rules give the same bytes, on every machine."""
+
+import csv
+import hashlib
+import io
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, get_args
+
+from policies.audit import Audit, Inputs
+from policies.catalogue import SEVERITIES
+from policies.evaluate import Outcome, Result
+from policies.evidence import parts, population
+from policies.frameworks.coverage import covered
+from policies.frameworks.framework import frameworks, without_control
+from policies.report import page
+from policies.report.outcomes import waiver
+from policies.resource import is_unknown
+
+SCHEMA = "trainstack.evidence/1"
+MANIFEST = "manifest.sha256"
+_ROOT = Path(__file__).resolve().parents[2]
+_RULES = ("policies/**/*.py", "policies/**/*.toml", "infra/catalog/**/*.py", "infra/catalog/**/*.toml")
+"""What decides an outcome, besides what is audited."""
+
+
+def files(audit: Audit) -> dict[str, bytes]:
+    """Content by name. The audit has its inputs."""
+    inputs = audit.inputs
+    assert inputs
+    made = {
+        "evidence.json": _json(_told(audit, inputs)),
+        "results.jsonl": b"".join(_line(row) for row in population.rows(audit, inputs)),
+        "waivers.json": _json({"waivers": list(_waivers(audit, inputs))}),
+        "frameworks.csv": _frameworks(audit),
+        "parts.cdx.json": _json(parts.document(audit, inputs)),
+        "report.html": page.document(audit).encode(),
+    }
+    digests = {name: hashlib.sha256(content).hexdigest() for name, content in sorted(made.items())}
+    made[MANIFEST] = "".join(f"{digest}  {name}\n" for name, digest in digests.items()).encode()
+    return made
+
+
+def _told(audit: Audit, inputs: Inputs) -> dict[str, Any]:
+    rules = {one.rule.id: one.rule for one in audit.outcomes}
+    return {
+        "schema": SCHEMA,
+        "at": parts.moment(inputs),
+        "source": {
+            "kind": inputs.kind,
+            "name": audit.source,
+            "stacks": sorted(audit.stacks),
+            "accounts": sorted({str(one.account) for one in inputs.resources if _named(one.account)}),
+            "resources": audit.resources,
+        },
+        "files": {what: {"sha256": digest} for what, digest in sorted(inputs.files.items())},
+        "versions": {
+            "trainstack": parts.version(),
+            "rules": {"count": len(rules), "sha256": _rules_digest()},
+        },
+        "settings": _settings(inputs),
+        "enforcement": dict(sorted(inputs.configuration.enforcement.items())),
+        "fail_on": audit.fail_on,
+        "counts": {
+            "results": {one: sum(o.result == one for o in audit.outcomes) for one in get_args(Result)},
+            "violations": _by_severity(audit.outcomes),
+            "known": sum(one.known and one.result == "fail" for one in audit.outcomes),
+            "advisory": sum(one.advisory and one.result == "fail" for one in audit.outcomes),
+        },
+        "baseline": None if audit.resolved is None else {"resolved": [asdict(one) for one in audit.resolved]},
+        "advice": list(audit.advice),
+        "verdict": {"exit_code": int(audit.code), "name": audit.code.name.lower().replace("_", " ")},
+        "frameworks": [
+            {
+                "framework": one.key, "name": one.name, "source": one.source, "read": f"{one.read}",
+                "wording": one.wording,
+            }
+            for one in frameworks(rules)
+        ],
+    }  # fmt: skip
+
+
+def _named(value: Any) -> bool:
+    return not is_unknown(value) and bool(value)
+
+
+def _settings(inputs: Inputs) -> dict[str, Any]:
+    told = asdict(inputs.configuration.settings)
+    return {key: f"{value}" if key == "today" else value for key, value in sorted(told.items())}
+
+
+def _by_severity(outcomes: Sequence[Outcome]) -> dict[str, int]:
+    counts = Counter(one.rule.severity for one in outcomes if one.result == "fail")
+    return {severity: counts[severity] for severity in reversed(SEVERITIES)}
+
+
+def _waivers(audit: Audit, inputs: Inputs) -> Iterator[Mapping[str, Any]]:
+    today = inputs.configuration.settings.today
+    for one in inputs.waivers:
+        urns = [o.resource.urn if o.resource else "" for o in audit.outcomes if o.waiver is one]
+        yield {**waiver(one), "holds": one.holds(today), "waives": sorted(urns) if one.holds(today) else []}
+
+
+_COLUMNS = ("framework", "control", "control_title", "rule", "severity", "rule_title")
+_COUNTS: Mapping[str, Result] = {
+    "passed": "pass", "failed": "fail", "waived": "waived", "undetermined": "undetermined",
+    "not_applicable": "not-applicable",
+}  # fmt: skip
+
+
+def _frameworks(audit: Audit) -> bytes:
+    """A line for each control and rule; rules without a control follow, with the reason."""
+    rules = {one.rule.id: one.rule for one in audit.outcomes}
+    counts = covered(audit.outcomes)
+    rows = [
+        (
+            (one.name, each.control, one.controls[each.control]),
+            each.rule,
+            (each.status, each.verified, each.why),
+        )
+        for one in frameworks(rules)
+        for each in one.references
+    ]
+    rows += [(("", "", ""), rule, ("no control", "", why)) for rule, why in sorted(without_control().items())]
+    told = io.StringIO()
+    writer = csv.writer(told, lineterminator="\n")
+    writer.writerow([*_COLUMNS, *_COUNTS, "status", "verified_by", "why"])
+    for control, rule, status in rows:
+        if rule in rules:
+            about = (rule, rules[rule].severity, rules[rule].title)
+            writer.writerow([*control, *about, *(counts[rule][one] for one in _COUNTS.values()), *status])
+    return told.getvalue().encode()
+
+
+def _rules_digest() -> str:
+    """Of the files that decide an outcome, by name and content."""
+    paths = sorted(path.relative_to(_ROOT).as_posix() for form in _RULES for path in _ROOT.glob(form))
+    digest = hashlib.sha256()
+    for path in paths:
+        content = (_ROOT / path).read_bytes()
+        digest.update(f"{path}\0{len(content)}\0".encode() + content)
+    return digest.hexdigest()
+
+
+def _json(value: Any) -> bytes:
+    return (json.dumps(value, indent=1) + "\n").encode()
+
+
+def _line(row: Mapping[str, Any]) -> bytes:
+    return (json.dumps(row, separators=(",", ":")) + "\n").encode()

@@ -1,0 +1,223 @@
+"""The page for people: what a manager decides on first, then every finding, every rule, every control.
+
+One file that asks no other host for anything, and says so to the browser; readable without its script.
+"""
+
+import base64
+import functools
+import hashlib
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+from policies.audit import Audit
+from policies.catalogue import SEVERITIES, Rule
+from policies.evaluate import Outcome, Result
+from policies.frameworks.coverage import covered
+from policies.frameworks.framework import Framework, by_rule, frameworks, without_control
+from policies.report.wording import expired, found, of, place, printable, resolved, total, waived
+from policies.resource import Resource, UndeterminedError
+from policies.verdict import ExitCode, counted
+from smoke_training.record.html import style
+
+_FOLDER = Path(__file__).parent
+_WORST, _NAMES = 5, 2
+_NOBODY = "nobody is named"
+
+
+@dataclass(frozen=True)
+class Worst:
+    """A rule that is broken, of those that count."""
+
+    rule: Rule
+    places: Sequence[str]
+    more: int
+    fixes: Sequence[str]
+    owners: Sequence[str]
+
+
+@dataclass(frozen=True)
+class Covered:
+    """What an audit says of one control."""
+
+    control: str
+    title: str
+    rules: Sequence[str]
+    counts: Counter[Result]
+    status: str
+
+    @property
+    def asked(self) -> bool:
+        """Whether anything was judged."""
+        return any(self.counts[one] for one in ("pass", "fail", "waived", "undetermined"))
+
+
+def document(audit: Audit) -> str:
+    """The whole page; the same audit gives the same text."""
+    rules = {one.rule.id: one.rule for one in audit.outcomes}
+    known = frameworks(rules)
+    counts = covered(audit.outcomes)
+    given = [(one, list(_covered(one, counts))) for one in known]
+    script = (_FOLDER / "page.js").read_text(encoding="utf-8")
+    sheet = style.sheet() + (_FOLDER / "page.css").read_text(encoding="utf-8")
+    text = (
+        _environment()
+        .get_template("page.html.j2")
+        .render(
+            {
+                "policy": f"default-src 'none'; style-src {_hashed(sheet)}; script-src {_hashed(script)}",
+                "sheet": sheet,
+                "script": script,
+                "verdict": _verdict(audit),
+                "good": audit.code is ExitCode.CLEAN,
+                "facts": _facts(audit, given),
+                "total": total(audit),
+                "severities": _severities(audit),
+                "worst": list(_worst(audit)),
+                "waivers": list(_ending(audit)),
+                "undetermined": [(one.rule.id, place(one), found(one)) for one in of(audit, "undetermined")],
+                "resolved": resolved(audit),
+                "compared": audit.resolved is not None,
+                "findings": [_finding(one) for one in of(audit, "fail", "waived", "undetermined")],
+                "frameworks": given,
+                "rules": [(rule, counts[key]) for key, rule in sorted(rules.items())],
+                "controls": by_rule(known),
+                "without": without_control(),
+            }
+        )
+    )
+    return text.encode(errors="replace").decode()
+
+
+@functools.cache
+def _environment() -> Environment:
+    return Environment(
+        loader=FileSystemLoader(_FOLDER), autoescape=True, undefined=StrictUndefined, trim_blocks=True,
+        lstrip_blocks=True, keep_trailing_newline=True,
+    )  # fmt: skip
+
+
+def _hashed(content: str) -> str:
+    """How a content security policy names what it lets through."""
+    return f"'sha256-{base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()}'"
+
+
+def _verdict(audit: Audit) -> str:
+    failed = [one for one in audit.outcomes if one.result == "fail" and counted(one, audit.fail_on)]
+    doubtful = [one for one in audit.outcomes if one.result == "undetermined" and counted(one, audit.fail_on)]
+    least = "" if audit.fail_on == SEVERITIES[0] else f" of severity {audit.fail_on} or above"
+    match audit.code:
+        case ExitCode.CLEAN:
+            return f"Clean: nothing{least} is violated, and everything{least} could be judged."
+        case ExitCode.UNDETERMINED:
+            return f"Not proved: nothing{least} is violated, but {len(doubtful)} answers are missing."
+        case ExitCode.EXPIRED_WAIVERS:
+            return f"Waivers have ended: {len(failed)} violations{least}, and somebody answered for each."
+        case _:
+            told = Counter(one.rule.severity for one in failed)
+            worst = ", ".join(f"{told[one]} {one}" for one in reversed(SEVERITIES) if told[one])
+            return f"Violated: {worst}. Each has to be mended, or somebody has to answer for it."
+
+
+def _facts(audit: Audit, given: Sequence[tuple[Framework, Sequence[Covered]]]) -> Mapping[str, str]:
+    made = {"Judged": printable(audit.source)}
+    made["Stack"] = printable(", ".join(sorted(audit.stacks))) or "not told"
+    if audit.inputs:
+        made["From"] = audit.inputs.kind
+        made["At"] = f"{audit.inputs.at:%Y-%m-%d %H:%M} UTC"
+    made["Resources"] = f"{audit.resources}"
+    made["Rules"] = f"{len({one.rule.id for one in audit.outcomes})}"
+    made["What counts"] = f"severity {audit.fail_on} and above"
+    made["Waivers ended or ending"] = f"{len(list(_ending(audit)))}"
+    made["Could not be judged"] = f"{len(of(audit, 'undetermined'))}"
+    controls = [one for _, rows in given for one in rows]
+    made["Controls with violations"] = f"{sum(one.counts['fail'] > 0 for one in controls)} of {len(controls)}"
+    return made
+
+
+def _severities(audit: Audit) -> list[tuple[str, list[int]]]:
+    """Of each severity: violations that count, known ones, waived, not judged."""
+    made: list[tuple[str, list[int]]] = []
+    for severity in reversed(SEVERITIES):
+        rows = [one for one in audit.outcomes if one.rule.severity == severity]
+        failed = [one for one in rows if one.result == "fail"]
+        new = [one for one in failed if counted(one, SEVERITIES[0])]
+        tally = Counter(one.result for one in rows)
+        made.append(
+            (
+                severity,
+                [len(new), len(failed) - len(new), tally["waived"], tally["undetermined"], tally["pass"]],
+            )
+        )
+    return made
+
+
+def _worst(audit: Audit) -> Iterator[Worst]:
+    """The rules that are broken, the most severe first, and of those the most often broken."""
+    failed = [one for one in of(audit, "fail") if counted(one, audit.fail_on)]
+    groups = [list(rows) for _, rows in groupby(failed, lambda one: one.rule.id)]
+    groups.sort(key=lambda rows: (-SEVERITIES.index(rows[0].rule.severity), -len(rows)))
+    for rows in groups[:_WORST]:
+        places = list(dict.fromkeys(map(place, rows)))
+        fixes = list(dict.fromkeys(printable(one.fix) for one in rows))
+        owners = dict.fromkeys(map(_owner, rows))
+        named = [one for one in owners if one != _NOBODY] or [_NOBODY]
+        yield Worst(rows[0].rule, places[:_NAMES], len(places[_NAMES:]), fixes[:_NAMES], named)
+
+
+def _owner(outcome: Outcome) -> str:
+    """Who answered for it once, or whom the resource names."""
+    if outcome.waiver:
+        return printable(outcome.waiver.owner)
+    return _tagged(outcome.resource) if outcome.resource else _NOBODY
+
+
+def _tagged(resource: Resource) -> str:
+    try:
+        return printable(str(resource.tags.get("owner") or _NOBODY))
+    except UndeterminedError:
+        return "not known"
+
+
+def _ending(audit: Audit) -> Iterator[Sequence[str]]:
+    """(rule, ticket, owner, last day, how it stands) of waivers that have ended or end soon."""
+    if audit.inputs is None:
+        return
+    today = audit.inputs.configuration.settings.today
+    for one in sorted(audit.inputs.waivers, key=lambda one: one.expires):
+        if not one.holds(today) or one.ends_soon(today):
+            days = (one.expires - today).days
+            how = "has ended" if days < 0 else f"ends in {days} days"
+            yield (*map(printable, (one.rule, one.ticket, one.owner)), f"{one.expires}", how)
+
+
+def _finding(outcome: Outcome) -> Mapping[str, Any]:
+    return {
+        "severity": outcome.rule.severity,
+        "result": "known" if outcome.known and outcome.result == "fail" else outcome.result,
+        "rule": outcome.rule,
+        "place": place(outcome),
+        "urn": printable(outcome.resource.urn) if outcome.resource else "",
+        "found": found(outcome),
+        "fix": printable(outcome.fix),
+        "waiver": waived(outcome) if outcome.result == "waived" else expired(outcome),
+        "owner": _owner(outcome),
+    }
+
+
+def _covered(framework: Framework, counts: Mapping[str, Counter[Result]]) -> Iterator[Covered]:
+    for control, rows in groupby(framework.references, lambda one: one.control):
+        told = [one for one in rows if one.rule in counts]
+        results: Counter[Result] = Counter()
+        for one in {one.rule for one in told}:
+            results += counts[one]
+        statuses = {one.status for one in told}
+        status = statuses.pop() if len(statuses) == 1 else "partly verified, partly to be confirmed"
+        names = list(dict.fromkeys(one.rule for one in told))
+        if told:
+            yield Covered(control, framework.controls[control], names, results, status)

@@ -1,0 +1,64 @@
+"""Frameworks: every rule is evidence for a control that exists, or says why for none."""
+
+import datetime
+
+import pytest
+
+from policies.evaluate import Outcome
+from policies.frameworks.coverage import covered
+from policies.frameworks.framework import TO_BE_CONFIRMED, Framework, by_rule, frameworks, without_control
+from policies.resource import Resource
+from policies.rules import CATALOGUE
+
+FOUND = frameworks(CATALOGUE.rules)
+
+
+def test_every_rule_is_evidence_for_a_control_or_says_why_for_none() -> None:
+    told, silent = by_rule(FOUND), without_control()
+    assert told.keys() | silent.keys() == CATALOGUE.rules.keys()
+    assert not told.keys() & silent.keys()
+    assert all(silent.values())
+
+
+@pytest.mark.parametrize("framework", FOUND, ids=lambda one: one.key)
+def test_a_framework_has_a_source_and_every_control_of_it_exists(framework: Framework) -> None:
+    assert framework.name and framework.source and framework.wording
+    assert datetime.date(2026, 1, 1) <= framework.read <= datetime.date.today()
+    assert {one.control for one in framework.references} == framework.controls.keys()
+    for one in framework.references:
+        assert one.rule in CATALOGUE.rules and one.why.endswith("."), one
+        assert (one.status == TO_BE_CONFIRMED) == (not one.verified)
+
+
+def test_a_control_has_a_rule_once_for_each_reason() -> None:
+    pairs = [(one.framework, one.control, one.rule, one.why) for f in FOUND for one in f.references]
+    assert len(pairs) == len(set(pairs))
+    rules = [pair[:3] for pair in pairs]
+    assert len(rules) == len(set(rules)), sorted(one for one in rules if rules.count(one) > 1)
+
+
+def test_benchmarks_take_the_references_of_the_rules() -> None:
+    """There is one place that says what a rule is called elsewhere."""
+    (eks,) = (one for one in FOUND if one.key == "cis-eks")
+    own = {
+        (rule.id, told.removeprefix("CIS EKS "))
+        for rule in CATALOGUE.rules.values()
+        for told in rule.references
+        if told.startswith("CIS EKS ")
+    }
+    assert {(one.rule, one.control) for one in eks.references} == own
+
+
+def test_what_nobody_found_elsewhere_is_to_be_confirmed() -> None:
+    (sold,) = (one for one in FOUND if one.key == "iso42001")
+    assert {one.status for one in sold.references} == {TO_BE_CONFIRMED}
+    (listed,) = (one for one in FOUND if one.key == "fsbp")
+    doubtful = {one.control for one in listed.references if one.status == TO_BE_CONFIRMED}
+    assert doubtful == {"EFS.8", "FSx.2"}
+
+
+def test_a_resource_counts_by_the_worst_that_a_rule_says_of_it() -> None:
+    rule = CATALOGUE.rules["MLS-NET-07"]
+    one, other = (Resource("a:a/a:A", f"urn:{name}", name) for name in "ab")
+    counts = covered([Outcome(rule, one, "waived"), Outcome(rule, one, "fail"), Outcome(rule, other, "pass")])
+    assert counts == {rule.id: {"fail": 1, "pass": 1}}
