@@ -51,6 +51,6 @@ class Audit:
 
     @property
     def stacks(self) -> frozenset[str]:
-        """PROJECT/STACK of what was judged, as far as its URNs say."""
+        """PROJECT/STACK or the account of what was judged, as far as its URNs say."""
         told = [one.resource for one in self.outcomes if one.resource]
         return stacks_of(one.urn for one in (self.inputs.resources if self.inputs else told))

@@ -130,7 +130,7 @@ def _objects(rows: Iterable[tuple[str, Any]], complaints: Complaints) -> _Rows:
 
 
 def _named(stacks: frozenset[str]) -> str:
-    return " and ".join(sorted(stacks)) or "no stack of Pulumi"
+    return " and ".join(sorted(stacks)) or "none that it names"
 
 
 def _key(outcome: Outcome) -> tuple[str, str]:
@@ -138,6 +138,13 @@ def _key(outcome: Outcome) -> tuple[str, str]:
 
 
 def stacks_of(urns: Iterable[str]) -> frozenset[str]:
-    """PROJECT/STACK of every URN of Pulumi among these."""
-    parts = (urn.split("::", 2) for urn in urns if urn.startswith("urn:pulumi:"))
-    return frozenset(f"{one[1]}/{one[0].removeprefix('urn:pulumi:')}" for one in parts if len(one) == 3)
+    """PROJECT/STACK of every URN of Pulumi among these, and the account of what was read from one."""
+    return frozenset(filter(None, map(_stack_of, urns)))
+
+
+def _stack_of(urn: str) -> str:
+    if urn.startswith("live:"):
+        return f"account {urn.split(':')[1]}"
+    stack, _, rest = urn.partition("::")
+    project, _, _ = rest.partition("::")
+    return f"{project}/{stack.removeprefix('urn:pulumi:')}" if stack.startswith("urn:pulumi:") else ""

@@ -104,7 +104,7 @@ def _section(rule: Rule, controls: Sequence[Reference]) -> Iterator[str]:
     yield f"- fix: {rule.remediation}"
     if rule.references:
         yield f"- elsewhere: {', '.join(rule.references)}"
-    told = [f"{one.framework} {one.control}{'' if one.verified else '?'}" for one in controls]
+    told = [f"{one.label}{'' if one.verified else '?'}" for one in controls]
     yield f"- evidence for: {', '.join(told) or f'no control. {without_control()[rule.id]}'}"
     yield ""
 

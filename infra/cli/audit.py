@@ -107,7 +107,7 @@ def audit(
     if (state is None) == (preview is None):
         given = None if state is None else "both"
         raise UserError([Problem("--state, --preview", given, "one of them is needed", "Name one file.")])
-    from policies.evidence import bundle, written  # noqa: PLC0415 - help comes without the rules
+    from policies.evidence import written  # noqa: PLC0415 - help comes without the rules
     from policies.verdict import ExitCode  # noqa: PLC0415
 
     try:
@@ -121,6 +121,8 @@ def audit(
         present = {what: file for what, file in files.items() if file is not None}
         found = _audited(_inputs(kind, resources, present, at, keep=evidence is not None), present, fail_on)
         if evidence is not None:
+            from policies.evidence import bundle  # noqa: PLC0415 - slow to import
+
             written.write(evidence, bundle.files(found))
         typer.echo(_written(found, format))
     except UserError:

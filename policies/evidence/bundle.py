@@ -114,24 +114,23 @@ _COUNTS: Mapping[str, Result] = {
 def _frameworks(audit: Audit) -> bytes:
     """A line for each control and rule; rules without a control follow, with the reason."""
     rules = {one.rule.id: one.rule for one in audit.outcomes}
-    counts = covered(audit.outcomes)
-    rows = [
-        (
-            (one.name, each.control, one.controls[each.control]),
-            each.rule,
-            (each.status, each.verified, each.why),
-        )
-        for one in frameworks(rules)
-        for each in one.references
-    ]
-    rows += [(("", "", ""), rule, ("no control", "", why)) for rule, why in sorted(without_control().items())]
     told = io.StringIO()
     writer = csv.writer(told, lineterminator="\n")
     writer.writerow([*_COLUMNS, *_COUNTS, "status", "verified_by", "why"])
-    for control, rule, status in rows:
+
+    def line(control: Sequence[str], rule: str, tally: Counter[Result], *status: str) -> None:
+        about = (rule, rules[rule].severity, rules[rule].title)
+        writer.writerow([*control, *about, *(tally[one] for one in _COUNTS.values()), *status])
+
+    for one in frameworks(rules):
+        counts = covered(audit.outcomes, one.cloud)
+        for each in (each for each in one.references if each.rule in rules):
+            control = (one.name, each.control, one.controls[each.control])
+            line(control, each.rule, counts[each.rule], each.status, each.verified, each.why)
+    counts = covered(audit.outcomes)
+    for rule, why in sorted(without_control().items()):
         if rule in rules:
-            about = (rule, rules[rule].severity, rules[rule].title)
-            writer.writerow([*control, *about, *(counts[rule][one] for one in _COUNTS.values()), *status])
+            line(("", "", ""), rule, counts[rule], "no control", "", why)
     return told.getvalue().encode()
 
 

@@ -31,6 +31,11 @@ class Reference:
     """Where somebody found the same; empty where that is to be confirmed."""
 
     @property
+    def label(self) -> str:
+        """Framework and control, such as soc2 CC6.6."""
+        return f"{self.framework} {self.control}"
+
+    @property
     def status(self) -> str:
         """What every report shows."""
         return "verified" if self.verified else TO_BE_CONFIRMED
@@ -50,6 +55,8 @@ class Framework:
     controls: Mapping[str, str]
     """Title by id."""
     references: tuple[Reference, ...]
+    cloud: str = ""
+    """The only one that it is about; empty where it is about any."""
 
 
 def frameworks(rules: Mapping[str, Rule]) -> tuple[Framework, ...]:
@@ -85,6 +92,7 @@ def _read(path: Path, rules: Mapping[str, Rule]) -> Framework:
         table["wording"],
         table["controls"],
         tuple(references),
+        table.get("cloud", ""),
     )
 
 

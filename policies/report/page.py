@@ -62,7 +62,7 @@ def document(audit: Audit) -> str:
     rules = {one.rule.id: one.rule for one in audit.outcomes}
     known = frameworks(rules)
     counts = covered(audit.outcomes)
-    given = [(one, list(_covered(one, counts))) for one in known]
+    given = [(one, list(_covered(one, covered(audit.outcomes, one.cloud)))) for one in known]
     script = (_FOLDER / "page.js").read_text(encoding="utf-8")
     sheet = style.sheet() + (_FOLDER / "page.css").read_text(encoding="utf-8")
     text = (

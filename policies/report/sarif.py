@@ -51,7 +51,7 @@ def _rule(rule: Rule, controls: Sequence[Reference]) -> dict[str, Any]:
             "severity": rule.severity,
             "security-severity": _SECURITY[rule.severity],
             "references": list(rule.references),
-            "controls": [f"{one.framework} {one.control} ({one.status})" for one in controls],
+            "controls": [f"{one.label} ({one.status})" for one in controls],
         },
     }
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from infra.errors import UserError
-from policies.baseline import Baseline, Known
+from policies.baseline import Baseline, Known, read
 from policies.catalogue import Rule
 from policies.evaluate import Outcome
 from policies.resource import Resource
@@ -97,6 +97,18 @@ def test_the_report_of_another_stack_is_refused(tmp_path: Path, form: str) -> No
     before = taken(tmp_path, form, logs("one", 0, stack="live"))
     with pytest.raises(UserError, match="is about app/live, and this audit about app/dev"):
         audit(state(tmp_path, logs("one", 0)), "--baseline", str(before))
+
+
+def test_the_report_of_another_account_is_refused(tmp_path: Path) -> None:
+    groups = [
+        Resource(GROUP.kind, f"live:{account}:eu-west-1:{GROUP.kind}:sg", "sg") for account in ("111", "222")
+    ]
+    before = tmp_path / "before.json"
+    rows = [{"rule": RULE.id, "urn": groups[0].urn, "result": "fail"}]
+    before.write_text(json.dumps({"schema": "trainstack.audit/1", "outcomes": rows}))
+    assert len(read(before, groups[:1]).findings) == 1
+    with pytest.raises(UserError, match="is about account 111, and this audit about account 222"):
+        read(before, groups[1:])
 
 
 @pytest.mark.parametrize(

@@ -62,3 +62,13 @@ def test_a_resource_counts_by_the_worst_that_a_rule_says_of_it() -> None:
     one, other = (Resource("a:a/a:A", f"urn:{name}", name) for name in "ab")
     counts = covered([Outcome(rule, one, "waived"), Outcome(rule, one, "fail"), Outcome(rule, other, "pass")])
     assert counts == {rule.id: {"fail": 1, "pass": 1}}
+
+
+def test_a_benchmark_of_a_cloud_counts_nothing_of_another_one() -> None:
+    rule = CATALOGUE.rules["MLS-REP-01"]
+    kinds = ("aws:eks/cluster:Cluster", "kubernetes:core/v1:Pod", "gcp:container/cluster:Cluster")
+    node, pod, other = (Outcome(rule, Resource(kind, f"urn:{kind}", kind), "pass") for kind in kinds)
+    assert covered([node, pod], "aws") == {rule.id: {"pass": 2}}
+    assert covered([node, pod], "gcp") == {rule.id: {}}
+    assert covered([node, pod, other], "gcp") == {rule.id: {"pass": 2}}
+    assert covered([node, pod, other]) == {rule.id: {"pass": 3}}
