@@ -76,8 +76,11 @@ class Settings:
     """Services that ask, each in its own guide, to be trusted for one account only (confused deputy)."""
     tracking_words: tuple[str, ...] = ("mlflow",)
     """What is named so serves the record of experiments."""
-    commit_variables: tuple[str, ...] = ("GIT_SHA", "GIT_COMMIT", "GIT_REVISION", "MLFLOW_GIT_COMMIT")
-    """A training job says by one of them which code it runs."""
+    commit_variables: tuple[str, ...] = (
+        *("GIT_SHA", "GIT_COMMIT", "GIT_REVISION", "MLFLOW_GIT_COMMIT"),
+        "CODE_SHA256",
+    )
+    """A training job says by one of them which code it runs; by the last one where that is no commit."""
     allowed_accelerators: tuple[str, ...] = (
         *("a10g", "l4", "l40s", "a100-40", "a100-80", "h100", "h200", "b200", "b300"),
         *("nvidia-l4", "nvidia-rtx-pro-6000", "nvidia-tesla-a100", "nvidia-a100-80gb"),

@@ -25,6 +25,8 @@ class Cluster:
     """A kubeconfig without a secret."""
     inside: pulumi.ResourceOptions
     """Options for what is made in the cluster: its Kubernetes provider."""
+    control_plane: Sequence[str]
+    """Address ranges from which the API server connects to pods."""
 
 
 @dataclass(frozen=True)

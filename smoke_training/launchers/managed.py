@@ -111,9 +111,9 @@ def _start(place: str) -> str:
 def _managed(plan: RunPlan, service: str, place: Place | None, missing: str) -> Place:
     """What the plan says for the service; RunPlanError for what the service has no place for."""
     problems = [
-        f"mounts[{index}]: {service} mounts no claims and no ConfigMaps; use its own storage"
+        f"mounts[{index}]: {service} mounts no claims, ConfigMaps and Secrets; use its own storage"
         for index, mount in enumerate(plan.mounts)
-        if mount.claim or mount.config_map
+        if mount.claim or mount.config_map or mount.secret
     ]
     if not plan.instance_type:
         problems.append(f"instance_type: missing; {service} buys the machines itself")

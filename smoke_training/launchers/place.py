@@ -8,7 +8,7 @@ that run once per node find NODE_RANK, MASTER_ADDR and MASTER_PORT in their envi
 
 import shlex
 
-from smoke_training.launchers.runplan import PER_NODE, RunPlan, RunPlanError
+from smoke_training.launchers.runplan import PER_NODE, RunPlan
 
 # Run with the node's command as arguments, once NODE_RANK and MASTER_ADDR are known.
 JOIN = 'export NODE_RANK MASTER_ADDR PET_NODE_RANK="$NODE_RANK" PET_MASTER_ADDR="$MASTER_ADDR"; exec "$@"'
@@ -20,12 +20,7 @@ def joining_command(plan: RunPlan) -> list[str]:
 
 
 def joining_environment(plan: RunPlan) -> dict[str, str]:
-    """What `joining_command` reads and what is the same on every node, the plan's own variables after it.
-
-    Raises RunPlanError for variables from Secrets, of which only the pods of Kubernetes know.
-    """
-    if plan.secret_env:
-        raise RunPlanError(["secret_env: there are no Secrets here; give the variables in another way"])
+    """What `joining_command` reads and what is the same on every node, the plan's own variables after it."""
     found = {"MASTER_PORT": str(plan.master_port)}
     if plan.command_per != PER_NODE:
         found |= {

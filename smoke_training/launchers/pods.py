@@ -99,16 +99,11 @@ def resources(plan: RunPlan) -> Body:
 def environment(plan: RunPlan, run: str | None = None) -> list[Body]:
     """The plan's own variables; `run` is the run's name where Kubernetes completes it, else the plan's."""
     place = [{"name": "WORK_DIR", "value": f"{plan.work_root}/{run or plan.name}"}] if plan.work_root else []
-    secret = (
-        {"name": name, "valueFrom": {"secretKeyRef": {"name": secret, "key": name}}}
-        for name, secret in plan.secret_env.items()
-    )
     return [
         # The node outlives its pods: what a verdict blames has to be found again.
         {"name": "NODE_NAME", "valueFrom": {"fieldRef": {"fieldPath": "spec.nodeName"}}},
         *place,
         *({"name": name, "value": literal(value)} for name, value in plan.env.items()),
-        *secret,
     ]
 
 
@@ -209,6 +204,8 @@ def _source(mount: Mount) -> Body:
         return {"persistentVolumeClaim": {"claimName": mount.claim}}
     if mount.config_map:
         return {"configMap": {"name": mount.config_map}}
+    if mount.secret:
+        return {"secret": {"secretName": mount.secret}}
     if mount.memory_gib:
         return {"emptyDir": {"medium": "Memory", "sizeLimit": f"{mount.memory_gib}Gi"}}
     return {"emptyDir": {}}

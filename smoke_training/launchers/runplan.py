@@ -12,7 +12,7 @@ from typing import Annotated
 
 from smoke_training.reader import Count, DocumentError, Rule, Whole, parsed, read
 
-SCHEMA = "trainstack.run-plan/2"
+SCHEMA = "trainstack.run-plan/3"
 PER_RANK, PER_NODE = "rank", "node"
 _NAME = r"[a-z]([-a-z0-9]{0,38}[a-z0-9])?"
 
@@ -34,16 +34,19 @@ class RunPlanError(DocumentError):
 
 @dataclass(frozen=True, kw_only=True)
 class Mount:
-    """A folder in every container: a claim, a ConfigMap, or (with neither) space that ends with the pod."""
+    """A folder in every container: a claim, a ConfigMap, a Secret, or else space that ends with the pod."""
 
     name: str
     path: str
     claim: str | None = None
     config_map: str | None = None
+    secret: str | None = None
+    """The Secret whose keys are the files. Not in the environment, which every child process and crash report
+    has."""
     sub_path: str | None = None
     read_only: bool = False
     memory_gib: int | None = None
-    """Kept in memory, at most this many GiB; only without a claim or ConfigMap. Null: on the node's disk."""
+    """Kept in memory, at most this many GiB; only of such space. Null: on the node's disk."""
 
 
 def shared_memory(memory_gib: int) -> Mount:
@@ -117,9 +120,6 @@ class RunPlan:
     cpu: Count
     memory_gib: Count
     env: Mapping[str, str] = field(default_factory=dict)
-    secret_env: Mapping[str, str] = field(default_factory=dict)
-    """Variables that come from Secrets of the namespace: the Secret's name, which has a key of the same name
-    as the variable. Only on Kubernetes."""
     mounts: tuple[Mount, ...] = ()
     root_folder: str | None = None
     """A folder that root makes for all to write to before a node starts; a new file system is root's."""
@@ -167,6 +167,8 @@ class RunPlan:
         return self.startup_timeout_s + self.timeout_s
 
 
+# What a folder can be; one of them.
+_CONTENTS = ("claim", "config_map", "secret", "memory_gib")
 _ENV = r"[A-Za-z_][A-Za-z0-9_]*"
 # The launcher sets these, differently on every node.
 _RESERVED = {
@@ -205,9 +207,7 @@ def check(plan: RunPlan) -> None:
     problems: list[str] = []
     read(RunPlan, vars(plan), problems)
     problems += [*_command_problems(plan), *_mount_problems(plan)]
-    for name in plan.env.keys() & plan.secret_env.keys():
-        problems.append(f"secret_env.{name}: is in env, too; name it once")
-    for name in (*plan.env, *plan.secret_env):
+    for name in plan.env:
         if not re.fullmatch(_ENV, name):
             problems.append(f"env.{name}: not a name of an environment variable")
         elif name in _RESERVED or name.startswith("PET_"):
@@ -238,7 +238,7 @@ def _mount_problems(plan: RunPlan) -> list[str]:
     for index, mount in enumerate(plan.mounts):
         if not mount.path.startswith("/"):
             problems.append(f"mounts[{index}].path: got {mount.path!r}; must begin with /")
-        kinds = [key for key in ("claim", "config_map", "memory_gib") if getattr(mount, key) is not None]
+        kinds = [key for key in _CONTENTS if getattr(mount, key) is not None]
         if len(kinds) > 1:
             problems.append(f"mounts[{index}]: {' and '.join(kinds)} exclude each other")
     return problems

@@ -16,7 +16,7 @@ def sbatch(plan: RunPlan) -> str:
     A squash file of the image is run by pyxis (github.com/NVIDIA/pyxis); what are claims elsewhere are taken
     to be folders that every node has. Raises RunPlanError for mounts that only Kubernetes has.
     """
-    _refuse_config_maps(plan, "Slurm")
+    _refuse_objects(plan, "Slurm")
     lines = [
         _HEAD,
         *(f"#SBATCH --{option}" for option in _options(plan)),
@@ -35,7 +35,7 @@ def sbatch(plan: RunPlan) -> str:
 
 def torchrun(plan: RunPlan) -> str:
     """A script that is started once on every node, by whatever means there are."""
-    _refuse_config_maps(plan, "a script")
+    _refuse_objects(plan, "a script")
     lines = [_HEAD]
     if plan.nodes > 1:
         lines += [
@@ -85,12 +85,13 @@ def _container(plan: RunPlan) -> Iterator[str]:
         yield f"--container-mounts={shlex.quote(','.join(shared))}"
 
 
-def _refuse_config_maps(plan: RunPlan, place: str) -> None:
+def _refuse_objects(plan: RunPlan, place: str) -> None:
     fix = "put the files into the image or on shared storage"
     found = [
-        f"mounts[{index}].config_map: {place} has no ConfigMaps; {fix}"
+        f"mounts[{index}].{kind}: {place} has no {what}; {fix}"
         for index, mount in enumerate(plan.mounts)
-        if mount.config_map
+        for kind, what in (("config_map", "ConfigMaps"), ("secret", "Secrets"))
+        if getattr(mount, kind)
     ]
     if found:
         raise RunPlanError(found)

@@ -9,9 +9,9 @@ CODE_FILE, PLAN_FILE = "smoke_training.zip", "plan.json"
 CHECKPOINTS = "/checkpoints"
 RUNS = f"{CHECKPOINTS}/smoke"
 USER_ID = 1000
-# The one experiment of the tracking server that a validation writes to, and the variables of its login.
+HOME = "/tmp"  # noqa: S108 a volume of its own
+# The one experiment of the tracking server that a validation writes to.
 EXPERIMENT = "smoke-validation"
-LOGIN = ("MLFLOW_TRACKING_USERNAME", "MLFLOW_TRACKING_PASSWORD")
 CONTROL_PORT_OFFSET = 1  # above the port of torchrun's rendezvous: node 0's launcher hears the others there
 
 
@@ -27,6 +27,8 @@ class Files:
     """Claim for results and checkpoints; null: they go with the pods."""
     claim_folder: str | None = None
     """Folder of the claim to write to; null: its root."""
+    login: str | None = None
+    """Secret with the key `credentials`, the file in which MLflow's clients look for a login; null: none."""
 
 
 def validation(run: RunPlan, files: Files) -> RunPlan:
@@ -38,8 +40,9 @@ def validation(run: RunPlan, files: Files) -> RunPlan:
     env = {
         "TERMINATION_MESSAGE_PATH": "/dev/termination-log",
         # The user has no entry in the image's /etc/passwd.
-        "HOME": "/tmp",  # noqa: S108 a volume of its own
+        "HOME": HOME,
         "USER": "trainstack",
+        "MLFLOW_EXPERIMENT_NAME": EXPERIMENT,
         **run.env,
     }
     if run.devices:
@@ -61,9 +64,12 @@ def validation(run: RunPlan, files: Files) -> RunPlan:
 
 def _mounts(run: RunPlan, files: Files) -> tuple[Mount, ...]:
     code = Mount(name="code", path=files.code, config_map=files.config_map, read_only=True)
+    # Where MLflow's own clients look (mlflow 3.17, utils/credentials.py).
+    login = Mount(name="login", path=f"{HOME}/.mlflow", secret=files.login, read_only=True)
     return (
         *((code,) if files.config_map else ()),
         Mount(name="checkpoints", path=CHECKPOINTS, claim=files.claim, sub_path=files.claim_folder),
         shared_memory(run.memory_gib),
-        Mount(name="scratch", path="/tmp"),  # noqa: S108 a volume of its own
+        Mount(name="scratch", path=HOME),
+        *((login,) if files.login else ()),
     )

@@ -4,6 +4,7 @@ The training image does not ship the mlflow package, and one run with a few hund
 """
 
 import base64
+import configparser
 import http.client
 import importlib
 import json
@@ -15,6 +16,7 @@ import urllib.request
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, TypeVar
 
 from smoke_training.reader import parsed
@@ -24,6 +26,7 @@ T = TypeVar("T")
 # log-batch takes at most 1000 entries in all, of them at most 100 params and 100 tags.
 AT_MOST = {"metrics": 800, "params": 100, "tags": 100}
 REQUEST_TIMEOUT_S = 30.0
+LOGIN = ("MLFLOW_TRACKING_USERNAME", "MLFLOW_TRACKING_PASSWORD")
 NOT_SET = "MLFLOW_TRACKING_URI is not set"
 
 
@@ -236,12 +239,23 @@ def connect(environment: Mapping[str, str], seconds: float) -> Tracking:
 
 
 def _credentials(environment: Mapping[str, str]) -> tuple[str, str] | None:
-    """User and password from Secrets Manager, else from the environment, else none."""
+    """User and password: from Secrets Manager, else from the environment or the file of MLflow's clients."""
     arn = environment.get("MLFLOW_CREDENTIALS_SECRET_ARN")
     if arn:
         return _from_secret(arn, environment.get("AWS_REGION"))
-    user, password = environment.get("MLFLOW_TRACKING_USERNAME"), environment.get("MLFLOW_TRACKING_PASSWORD")
+    kept = _from_file(Path(environment.get("HOME", "/nonexistent")) / ".mlflow" / "credentials")
+    user, password = (environment.get(name) or kept.get(name.lower()) for name in LOGIN)
     return (user, password) if user and password else None
+
+
+def _from_file(path: Path) -> Mapping[str, str]:
+    """What such a file says (mlflow 3.17, utils/credentials.py); nothing where there is none."""
+    config = configparser.ConfigParser()
+    try:
+        config.read(path)
+    except (configparser.Error, OSError, UnicodeDecodeError) as error:
+        raise TrackingError(f"credentials {path}: {type(error).__name__}") from error
+    return dict(config["mlflow"]) if config.has_section("mlflow") else {}
 
 
 def _from_secret(arn: str, region: str | None) -> tuple[str, str]:

@@ -118,6 +118,9 @@ class AwsCloud:
             name=eks.cluster_name,
             kubeconfig=login,
             inside=pulumi.ResourceOptions(providers=[kubernetes]),
+            # Through interfaces in the cluster's subnets (EKS best practices guide, "VPC and subnet
+            # considerations": the control plane connects to webhooks through them).
+            control_plane=[self._layout.network_cidr],
             eks=eks,
             network=network,
             subnet_ids=[network.private_subnet_id_by_zone[zone] for zone in self._layout.zones],

@@ -87,6 +87,7 @@ def _queueing(spec: StackSpec, cluster: Cluster, pools: Pools, tracking: Trackin
             # What trains when the stack is validated trains for teams, too.
             "image": spec.smoke.image,
             "ready_image": tracking.image,
+            "control_plane": cluster.control_plane,
         },
         cluster.inside,
     )
@@ -101,6 +102,7 @@ def _queueing(spec: StackSpec, cluster: Cluster, pools: Pools, tracking: Trackin
                 "drain": spec.smoke.drain,
             },
             "ready_image": tracking.image,
+            "control_plane": cluster.control_plane,
         },
         pulumi.ResourceOptions.merge(cluster.inside, pulumi.ResourceOptions(depends_on=[trainer])),
     )

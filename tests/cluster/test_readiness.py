@@ -51,6 +51,7 @@ def composed() -> Graph:
     args: Any = {
         "flavors": [{**node, "gpus": 0}], "teams": [{"name": "readiness", "weight": 1}], "gate": NO_GATE,
         "ready_image": IMAGE,
+        "control_plane": ["10.0.0.0/16"],
     }  # fmt: skip
     return deploy_graph(lambda: {"cohort": Queueing("q", args).cohort})
 

@@ -135,7 +135,7 @@ def _what_is_given_stays() -> list[Body]:
         "apiGroups": [""],
         "apiVersions": ["v1"],
         "operations": ["UPDATE", "DELETE"],
-        "resources": ["persistentvolumeclaims", "secrets"],
+        "resources": ["persistentvolumeclaims", "secrets", "configmaps"],
     }
     given = f"oldObject.metadata.?labels[?'{GIVEN_LABEL}'].hasValue()"
     refusal = {

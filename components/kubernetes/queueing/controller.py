@@ -1,21 +1,29 @@
 """Kueue, and the Job that ends once Kueue's webhooks answer: nothing of its kinds is made before."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pulumi
-from pulumi_kubernetes import batch, core, meta
+from pulumi_kubernetes import batch
 
 from components.kubernetes.charts import charts, release
+from components.kubernetes.fence import controllers
 from components.kubernetes.queueing.kueue import Body
+from components.kubernetes.queueing.kueue_values import PORTS
 from components.kubernetes.waiting.webhooks import Asked, Child, webhooks_answer
 
 NAME = "kueue-ready"
 
 
 def controller(
-    name: str, values: Mapping[str, Any], flavor: Body, image: pulumi.Input[str], child: Child
+    name: str,
+    values: Mapping[str, Any],
+    flavor: Body,
+    *,
+    image: pulumi.Input[str],
+    control_plane: Sequence[str],
+    child: Child,
 ) -> batch.v1.Job:
     """Kueue's release; what depends on the returned Job finds its webhooks answering.
 
@@ -25,10 +33,8 @@ def controller(
     same certificate in the same two configurations.
     """
     chart = charts()["kueue"]
-    namespace = core.v1.Namespace(
-        f"{name}-namespace", metadata=meta.v1.ObjectMetaArgs(name=chart.namespace), opts=child()
-    )
-    inside = child(pulumi.ResourceOptions(depends_on=[namespace]))
+    fence = controllers(name, chart.namespace, PORTS, control_plane, child)
+    inside = child(pulumi.ResourceOptions(depends_on=fence))
     asked = Asked(
         account=NAME,
         namespace=chart.namespace,

@@ -4,10 +4,16 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from components.kubernetes.fence import Ports
+
 # Only namespaces with this label are managed, and in those every job and pod is: nothing starts past the
 # quota. Its webhooks watch the same namespaces, so a Kueue that is down stops no pod of the platform.
 MANAGED_LABEL = "trainstack.dev/queueing"
 MANAGED = "required"
+# The API group visibility.kueue.x-k8s.io comes from the controller, too: while it does not answer, no
+# namespace can be deleted.
+_WEBHOOKS, _VISIBILITY, _METRICS = 9443, 8082, 8443
+PORTS = Ports(api_server=(_WEBHOOKS, _VISIBILITY), metrics=(_METRICS,))
 # Time for a new GPU node to boot and pull a training image of some 10 GB. Kueue's own default (30 min since
 # 0.19) is not relied on: too short and a slow node means an endless loop of evictions, too long and a job
 # that cannot get all its pods holds its GPUs.
@@ -42,8 +48,8 @@ def manager_config(claimed: Mapping[str, str]) -> dict[str, Any]:
         "apiVersion": "config.kueue.x-k8s.io/v1beta2",
         "kind": "Configuration",
         "health": {"healthProbeBindAddress": ":8081"},
-        "metrics": {"bindAddress": ":8443", "enableClusterQueueResources": True},
-        "webhook": {"port": 9443},
+        "metrics": {"bindAddress": f":{_METRICS}", "enableClusterQueueResources": True},
+        "webhook": {"port": _WEBHOOKS},
         "leaderElection": {"leaderElect": True, "resourceName": "c1f6bfd2.kueue.x-k8s.io"},
         "clientConnection": {"qps": 300, "burst": 500},
         "internalCertManagement": {

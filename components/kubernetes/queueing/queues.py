@@ -28,6 +28,8 @@ class QueueingArgs(TypedDict):
     """What the deploy validation needs."""
     ready_image: pulumi.Input[str]
     """Image with Python, by digest, that the platform's own nodes run: of the pod that waits for webhooks."""
+    control_plane: Sequence[str]
+    """Address ranges from which the API server calls webhooks."""
     service_monitor: NotRequired[bool]
     """True when the cluster has the Prometheus operator's ServiceMonitor; default False."""
 
@@ -91,7 +93,14 @@ class Queueing(Component):
             claimed={each["resource"]: each["device_class"] for each in fabrics if "device_class" in each},
         )
         flavor = next(body for body in kueue.flavors(args["flavors"]) if body["kind"] == "ResourceFlavor")
-        return controller(f"{name}-kueue", values, flavor, args["ready_image"], self.child)
+        return controller(
+            f"{name}-kueue",
+            values,
+            flavor,
+            image=args["ready_image"],
+            control_plane=args["control_plane"],
+            child=self.child,
+        )
 
     def _namespaces(self, name: str, teams: Sequence[TeamArgs]) -> list[pulumi.Resource]:
         made = tenant_namespace(f"{name}-smoke", kueue.GATE_NAMESPACE, {}, self.child())

@@ -8,6 +8,7 @@ import pulumi
 from pulumi_kubernetes import batch, core, meta
 
 from components.base import Component
+from components.kubernetes.fence import closed
 from components.kubernetes.volumes import SharedVolume, VolumeArgs
 from components.kubernetes.waiting.job import digest
 from components.ordering import after
@@ -51,6 +52,8 @@ class SharedFolders(Component):
             opts=self.child(),
         )
         inside = pulumi.ResourceOptions(depends_on=[space])
+        # The node mounts the file system; its pod talks to nobody.
+        alone = closed(f"{name}-policy", NAMESPACE, "closed", self.child(inside), out=False)
         text = Path(__file__).with_name("make_folders.py").read_text(encoding="utf-8")
         program = core.v1.ConfigMap(
             f"{name}-program",
@@ -79,7 +82,7 @@ class SharedFolders(Component):
                 "annotations": {"pulumi.com/replaceUnready": "true"},
             },
             spec=spec,
-            opts=self.child(),
+            opts=self.child(pulumi.ResourceOptions(depends_on=[alone])),
         )
         self.folders = after(pulumi.Output.from_input([*args["folders"], *args["read_only"]]), [job])
         self.register_outputs({"folders": self.folders})

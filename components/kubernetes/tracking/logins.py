@@ -5,9 +5,10 @@ from collections.abc import Sequence
 from typing import TypedDict
 
 import pulumi
-from pulumi_kubernetes import meta, rbac
+from pulumi_kubernetes import core, meta, rbac
 
 from components.base import Component
+from components.kubernetes.fence import restricted
 from components.kubernetes.queueing.tenancy import GIVEN, GIVEN_LABEL, TRACKING_LABEL
 from components.kubernetes.tracking.pod import GrantsArgs
 from components.kubernetes.waiting.home import closed_home
@@ -17,6 +18,8 @@ from components.ordering import after
 
 NAMESPACE = "trainstack-logins"
 ACCOUNT = "logins"
+# ConfigMap in each of the namespaces.
+TRACKING = "mlflow"
 # The server answers when this begins; a database that pauses takes a quarter of a minute to wake up.
 LIMIT_S = 300
 # Python with the library of the cloud.
@@ -61,8 +64,8 @@ class MlflowLogins(Component):
     """
 
     secret: pulumi.Output[str]
-    """Name of the Secret in each of the namespaces; what uses it comes after it is there. Its keys are the
-    variables that MLflow's clients read."""
+    """Name of the Secret in each of the namespaces; what uses it comes after it is there. Its key
+    `credentials` is the file that MLflow's clients read."""
 
     def __init__(self, name: str, args: MlflowLoginsArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__(name, opts)
@@ -88,15 +91,26 @@ class MlflowLogins(Component):
         )
         needs = [*self._home(name), *self._rights(name, args["logins"])]
         job = waiting_job(f"{name}-job", waits, needs, self.child)
+        self._where(name, args)
         self.secret = after(pulumi.Output.from_input(SECRET), [job])
         self.register_outputs({"secret": self.secret})
 
     def _home(self, name: str) -> list[pulumi.Resource]:
         """The Job's namespace, from which the server is reached, and which nobody reaches."""
-        modes = ("enforce", "audit", "warn")
-        labels = {f"pod-security.kubernetes.io/{mode}": "restricted" for mode in modes}
-        labels[TRACKING_LABEL] = "allowed"
+        labels = {**restricted(), TRACKING_LABEL: "allowed"}
         return closed_home(name, NAMESPACE, ACCOUNT, labels, self.child)
+
+    def _where(self, name: str, args: MlflowLoginsArgs) -> None:
+        """What is no secret, for pods to take their variables from."""
+        for login in args["logins"]:
+            core.v1.ConfigMap(
+                f"{name}-{login['namespace']}-tracking",
+                metadata=meta.v1.ObjectMetaArgs(
+                    name=TRACKING, namespace=login["namespace"], labels={GIVEN_LABEL: GIVEN}
+                ),
+                data={"MLFLOW_TRACKING_URI": args["url"], "MLFLOW_EXPERIMENT_NAME": login["experiment"]},
+                opts=self.child(),
+            )
 
     def _rights(self, name: str, logins: Sequence[LoginArgs]) -> list[pulumi.Resource]:
         """Read and replace the one Secret; a new one can be limited to no name."""

@@ -11,6 +11,7 @@ from pulumi_kubernetes.networking.v1 import (
     NetworkPolicySpecArgsDict,
 )
 
+from components.kubernetes.fence import out_to_dns
 from components.kubernetes.queueing.tenancy import TRACKING_LABEL
 
 NAME = "mlflow"
@@ -206,10 +207,6 @@ def pod(args: MlflowServerArgs, account: pulumi.Input[str], program: pulumi.Inpu
 
 def network_policy(agents: Sequence[AgentArgs], door: DoorArgs | None) -> NetworkPolicySpecArgsDict:
     """In: clients' namespaces, the door. Out: DNS, database, the cloud over HTTPS, what hands out rights."""
-    dns: NetworkPolicyEgressRuleArgsDict = {
-        "to": [{"namespace_selector": {"match_labels": {"kubernetes.io/metadata.name": "kube-system"}}}],
-        "ports": [{"port": 53, "protocol": "UDP"}, {"port": 53, "protocol": "TCP"}],
-    }
     database_and_cloud: NetworkPolicyEgressRuleArgsDict = {
         "to": [{"ip_block": {"cidr": "0.0.0.0/0"}}],
         "ports": [{"port": 5432, "protocol": "TCP"}, {"port": 443, "protocol": "TCP"}],
@@ -236,5 +233,5 @@ def network_policy(agents: Sequence[AgentArgs], door: DoorArgs | None) -> Networ
                 "ports": [{"port": PORT, "protocol": "TCP"}],
             }
         ],
-        "egress": [dns, database_and_cloud, *rights],
+        "egress": [out_to_dns(), database_and_cloud, *rights],
     }

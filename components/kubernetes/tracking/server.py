@@ -8,6 +8,7 @@ import pulumi_kubernetes as k8s
 from pulumi_kubernetes.apps.v1 import DeploymentSpecArgsDict
 
 from components.base import Component
+from components.kubernetes.fence import closed, restricted
 from components.kubernetes.tracking.pod import (
     NAME,
     PORT,
@@ -46,6 +47,7 @@ class MlflowServer(Component):
             automount_service_account_token=False,
             opts=self.child(),
         )
+        closed(f"{name}-closed", inside, "closed", self.child(), out=False)
         program = self._program(name, inside, args["secret_store"])
         policy = k8s.networking.v1.NetworkPolicy(
             f"{name}-policy",
@@ -77,14 +79,9 @@ class MlflowServer(Component):
         self.register_outputs({"url": self.url, "namespace": self.namespace})
 
     def _namespace(self, name: str, namespace: str) -> k8s.core.v1.Namespace:
-        # Pod Security at its strictest: Kubernetes itself refuses a pod that asks for more.
-        modes = ("enforce", "audit", "warn")
         return k8s.core.v1.Namespace(
             f"{name}-namespace",
-            metadata={
-                "name": namespace,
-                "labels": {f"pod-security.kubernetes.io/{mode}": "restricted" for mode in modes},
-            },
+            metadata={"name": namespace, "labels": restricted()},
             opts=self.child(),
         )
 

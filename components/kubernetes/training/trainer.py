@@ -2,15 +2,15 @@
 
 import dataclasses
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypedDict
 
 import pulumi
-from pulumi_kubernetes import core, meta
 
 from components.base import Component
 from components.kubernetes.accelerators import POOL_LABEL
 from components.kubernetes.charts import charts, release
+from components.kubernetes.fence import Ports, controllers
 from components.kubernetes.manifest import Manifest
 from components.kubernetes.offers import NodeOffer, claimed, devices
 from components.kubernetes.waiting.webhooks import Asked, webhooks_answer
@@ -18,6 +18,9 @@ from components.ordering import after
 from smoke_training.launchers import kubeflow
 from smoke_training.launchers.runplan import RunPlan, shared_memory
 
+JOBSET_PORTS = Ports(api_server=(9443,), metrics=(8443,))
+# Nobody reports to its server of states (10443): that feature, TrainJobStatus, is off.
+PORTS = Ports(api_server=(9443,), metrics=(8443,))
 CHART, NAME = "kubeflow-trainer", "trainer-ready"
 # A TrainJob says itself how long it may run, and what its pods take where its runtime does not.
 _PLAN = RunPlan(name=kubeflow.RUNTIME, image="", command=(), nodes=1, cpu=1, memory_gib=1, timeout_s=1)
@@ -43,6 +46,8 @@ class TrainerArgs(TypedDict):
     """Image, by digest, of TrainJobs that name none."""
     ready_image: pulumi.Input[str]
     """Image with Python, by digest, that the platform's own nodes run: of the pod that waits for webhooks."""
+    control_plane: Sequence[str]
+    """Address ranges from which the API server calls webhooks."""
 
 
 class Trainer(Component):
@@ -61,8 +66,10 @@ class Trainer(Component):
     def __init__(self, name: str, args: TrainerArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__(name, opts)
         chart = charts()[CHART]
-        jobset = release(f"{name}-jobset", "jobset", JOBSET_VALUES, self._inside(name, "jobset"))
-        inside = self._inside(name, CHART)
+        ranges = args["control_plane"]
+        of_jobset = self._inside(name, "jobset", JOBSET_PORTS, ranges)
+        jobset = release(f"{name}-jobset", "jobset", JOBSET_VALUES, of_jobset)
+        inside = self._inside(name, CHART, PORTS, ranges)
         # It looks for JobSet's kind when it starts.
         after_jobset = pulumi.ResourceOptions.merge(inside, pulumi.ResourceOptions(depends_on=[jobset]))
         installed = release(f"{name}-{CHART}", CHART, VALUES, after_jobset)
@@ -82,11 +89,13 @@ class Trainer(Component):
         self.runtimes = after(pulumi.Output.from_input(names), made)
         self.register_outputs({"runtimes": self.runtimes})
 
-    def _inside(self, name: str, chart: str) -> pulumi.ResourceOptions:
+    def _inside(
+        self, name: str, chart: str, ports: Ports, control_plane: Sequence[str]
+    ) -> pulumi.ResourceOptions:
         """Options for what comes into the namespace of a chart."""
-        metadata = meta.v1.ObjectMetaArgs(name=charts()[chart].namespace)
-        namespace = core.v1.Namespace(f"{name}-{chart}-namespace", metadata=metadata, opts=self.child())
-        return self.child(pulumi.ResourceOptions(depends_on=[namespace]))
+        space = charts()[chart].namespace
+        fence = controllers(f"{name}-{chart}", space, ports, control_plane, self.child)
+        return self.child(pulumi.ResourceOptions(depends_on=fence))
 
 
 def runtimes(pools: Mapping[str, NodeOffer], image: str) -> Iterator[dict[str, Any]]:

@@ -60,7 +60,7 @@ class SmokeTest(Component):
         )
         self.digest = plan.apply(lambda text: digest(text, run))
         job_name = self.digest.apply(lambda found: f"smoke-{found}")
-        values = {**slot_values(args), NAME: job_name, CONFIG: job_name}
+        values = {**slot_values(args, code), NAME: job_name, CONFIG: job_name}
         service, job = (filled(body, values) for body in kubernetes.job(run))
 
         metadata = meta.v1.ObjectMetaArgs(name=job_name, namespace=args["namespace"])

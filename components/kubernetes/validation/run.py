@@ -15,14 +15,17 @@ from components.kubernetes.validation.args import SmokeTestArgs
 from components.kubernetes.validation.bundle import Bundle
 from components.kubernetes.validation.home import SERVICE_ACCOUNT
 from smoke_training.launchers.runplan import RunPlan
-from smoke_training.launchers.validation import CODE_FILE, LOGIN, PLAN_FILE, Files, validation
+from smoke_training.launchers.validation import CODE_FILE, PLAN_FILE, Files, validation
 
 PLAN_SCHEMA = "trainstack.smoke-plan/1"
 DIGEST_LENGTH = 10
 # From admission to the first step: a new node boots and pulls a training image (Kueue itself gives up and
 # queues again after `kueue_values.PODS_READY_TIMEOUT`).
 STARTUP_TIMEOUT_S = 1200
-NAME, CONFIG = "name", "config"  # slots for the name of the run's Job and of its ConfigMap
+# Slots for the name of the run's Job and of its ConfigMap, and for the digest of its code.
+NAME, CONFIG, CODE = "name", "config", "code"
+# There is no commit: what runs is the sources of this checkout, as one file.
+CODE_VARIABLE = "CODE_SHA256"
 
 
 def smoke_run(args: SmokeTestArgs, name: str) -> RunPlan:
@@ -38,8 +41,7 @@ def smoke_run(args: SmokeTestArgs, name: str) -> RunPlan:
         device_claims={fabric["kind"]: claim_template(args)} if fabric and claimed(fabric) else {},
         cpu=node["cpu"],
         memory_gib=node["memory_gib"],
-        env={key: slot(key) for key in _environment(args)},
-        secret_env=dict.fromkeys(LOGIN, slot("login_secret")),
+        env={**{key: slot(key) for key in _environment(args)}, CODE_VARIABLE: slot(CODE)},
         namespace=slot("namespace"),
         service_account=SERVICE_ACCOUNT,
         queue=slot("queue"),
@@ -49,9 +51,9 @@ def smoke_run(args: SmokeTestArgs, name: str) -> RunPlan:
         timeout_s=args["timeout_s"],
         startup_timeout_s=args.get("startup_timeout_s", STARTUP_TIMEOUT_S),
     )
-    files = Files(config_map=slot(CONFIG))
+    files = Files(config_map=slot(CONFIG), login=slot("login_secret"))
     if "pvc_name" in args:
-        files = Files(config_map=slot(CONFIG), claim=slot("claim"), claim_folder=args.get("pvc_folder"))
+        files = dataclasses.replace(files, claim=slot("claim"), claim_folder=args.get("pvc_folder"))
     return validation(run, files)
 
 
@@ -60,11 +62,12 @@ def claim_template(args: SmokeTestArgs) -> str:
     return f"smoke-{args['pool']}"
 
 
-def slot_values(args: SmokeTestArgs) -> dict[str, pulumi.Input[str]]:
+def slot_values(args: SmokeTestArgs, code: Bundle) -> dict[str, pulumi.Input[str]]:
     """What stands in the slots of a run but for NAME and CONFIG."""
     return {
         **{key: args[key] for key in ("image", "namespace", "queue", "priority", "login_secret")},
         "claim": args.get("pvc_name", ""),
+        CODE: code.sha256,
         **_environment(args),
     }
 

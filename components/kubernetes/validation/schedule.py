@@ -61,7 +61,7 @@ class SmokeSchedule(Component):
         metadata = meta.v1.ObjectMetaArgs(name=config_name, namespace=run["namespace"])
         config = code_and_plan(f"{name}-code", metadata, code, plan, self.child())
         service, cron = (
-            filled(body, {**slot_values(run), CONFIG: config_name})
+            filled(body, {**slot_values(run, code), CONFIG: config_name})
             for body in kubernetes.cron_job(smoke_run(run, own), args["schedule"])
         )
         reached = core.v1.Service(

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import pulumi
 from pulumi_kubernetes import batch, meta, rbac
 
+from components.kubernetes.fence import restricted
 from components.kubernetes.waiting.home import closed_home
 from components.kubernetes.waiting.job import Waiting, waiting_job
 
@@ -30,8 +31,7 @@ def rights(
     name: str, namespace: pulumi.Input[str], child: Callable[..., pulumi.ResourceOptions]
 ) -> list[pulumi.Resource]:
     """The watchers' namespace, closed to all, and an account that may read runs in `namespace` only."""
-    labels = {f"pod-security.kubernetes.io/{mode}": "restricted" for mode in ("enforce", "warn")}
-    closed, account = closed_home(f"{name}-watch", NAMESPACE, NAME, labels, child)
+    closed, account = closed_home(f"{name}-watch", NAMESPACE, NAME, restricted(), child)
     role = rbac.v1.Role(
         f"{name}-watch-role",
         metadata=meta.v1.ObjectMetaArgs(name=NAME, namespace=namespace),

@@ -3,7 +3,9 @@
 from collections.abc import Callable, Mapping
 
 import pulumi
-from pulumi_kubernetes import core, meta, networking
+from pulumi_kubernetes import core, meta
+
+from components.kubernetes.fence import closed
 
 
 def closed_home(
@@ -24,15 +26,8 @@ def closed_home(
     )
     inside = child(pulumi.ResourceOptions(depends_on=[space]))
     metadata = meta.v1.ObjectMetaArgs(name=account, namespace=namespace)
-    closed = networking.v1.NetworkPolicy(
-        f"{prefix}-policy",
-        metadata=metadata,
-        spec=networking.v1.NetworkPolicySpecArgs(
-            pod_selector=meta.v1.LabelSelectorArgs(), policy_types=["Ingress"]
-        ),
-        opts=inside,
-    )
+    policy = closed(f"{prefix}-policy", namespace, account, inside)
     made = core.v1.ServiceAccount(
         f"{prefix}-account", metadata=metadata, automount_service_account_token=False, opts=inside
     )
-    return [closed, made]
+    return [policy, made]

@@ -1,7 +1,7 @@
 """Gives every team a user of the tracking server, with an experiment, and leaves the login in its namespace.
 
 Runs in a pod of its own whenever a team comes or goes, with the server's first user, whose secret it fetches
-itself. A login is a Secret that members of the namespace read, and pods take their variables from: passwords
+itself. A login is a Secret that members of the namespace read, and pods mount as MLflow's file: passwords
 are made here and are nowhere else, neither on a command line, nor in a log, nor in the state of Pulumi. What
 works already stays as it is. Exit codes: 0 every login works, 1 one does not; the reason is the container's
 termination message. Standard library only; `secret_store.py` beside it is the cloud's store of secrets.
@@ -33,6 +33,8 @@ _URL, _USER, _WORD, _EXPERIMENT = (
     "MLFLOW_TRACKING_PASSWORD",
     "MLFLOW_EXPERIMENT_NAME",
 )
+# The file that MLflow's clients read below ~/.mlflow (mlflow 3.17, utils/credentials.py).
+_FILE = "credentials"
 
 
 class RefusedError(Exception):
@@ -142,10 +144,14 @@ def give(logins: Logins, admin: Mlflow, url: str, login: Mapping[str, str], labe
     kept = found.get(_USER) == user and Mlflow(url, user, found.get(_WORD, "")).works()
     password = found[_WORD] if kept else new_password(admin, user)
     grant(admin, user, experiment, login["permission"])
-    values = {**known, _WORD: password}
+    values = {**known, _WORD: password, _FILE: _file(user, password)}
     if values != found:
         logins.store(namespace, values, labels)
     return f"{user} logs in from {namespace}" + (" as before" if values == found else "")
+
+
+def _file(user: str, password: str) -> str:
+    return f"[mlflow]\n{_USER.lower()} = {user}\n{_WORD.lower()} = {password}\n"
 
 
 def give_all(

@@ -2,7 +2,7 @@
 
 import contextlib
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +38,7 @@ class Volumes:
         self._refuse_same_handle(pod, volumes)
         paths: dict[str, Path] = {}
         files: set[str] = set()
+        claimed: set[str] = set()
         for mount in container.get("volumeMounts") or ():
             volume = volumes.get(mount["name"])
             if volume is None:
@@ -49,6 +50,9 @@ class Volumes:
                 (local / part).mkdir(parents=True, exist_ok=True)
             paths[target] = local / part if part else local
             files.update([target] if part in names else [f"{target}/{name}" for name in names])
+            if volume.get("persistentVolumeClaim"):
+                claimed.add(target)
+        _nest(paths, claimed)
         return paths, frozenset(files)
 
     def _make(self, volume: Object, pod: Pod, folder: Path) -> tuple[Path, frozenset[str]]:
@@ -181,6 +185,21 @@ class Volumes:
         if not (local / folder).is_dir():
             raise _unmountable(volume, f"mount.lustre: /{folder}: No such file or directory")
         return local / folder
+
+
+def _nest(paths: Mapping[str, Path], claimed: Collection[str]) -> None:
+    """A volume below another one is found through that one, too, as where a program looks below its HOME.
+
+    Not below a claim: pods share it that mount other things there.
+    """
+    for inner, local in paths.items():
+        above = [outer for outer in paths if inner.startswith(f"{outer}/") and outer not in claimed]
+        if above:
+            outer = max(above, key=len)
+            link = paths[outer] / inner.removeprefix(f"{outer}/")
+            link.parent.mkdir(parents=True, exist_ok=True)
+            if not link.is_symlink():
+                link.symlink_to(local)
 
 
 def _link(local: Path, association: Mapping[str, Any], home: Path) -> None:

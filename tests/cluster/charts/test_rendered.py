@@ -1,6 +1,5 @@
 """Charts with our values, before the API server: all objects where the source is here, else what pods get."""
 
-import functools
 import json
 from collections.abc import Mapping
 from pathlib import Path
@@ -9,12 +8,11 @@ from typing import Any
 import pytest
 
 from components.kubernetes.charts import charts
-from infra.stackspec.layouts import MediumLayout
-from rehearsal.controlplane import binaries, helm
+from rehearsal.controlplane import binaries
 from rehearsal.controlplane.api import Api, ApiError, Object
+from tests.cluster.our_objects import rendered
 from tests.components.charts.documented_values import FOLDER, handed_on, of_source, unknown
 from tests.components.charts.installed import installed, keys, misspelt
-from tests.stacks.composition.composed import stack_spec
 
 RENDERED = sorted(name for name in binaries.FILES if name in charts())
 NOTED = sorted(path.stem for path in FOLDER.glob("*.toml"))
@@ -34,20 +32,6 @@ def chart(request: pytest.FixtureRequest) -> str:
 def source(chart: str) -> Path:
     (folder,) = binaries.files_of(chart)
     return folder
-
-
-@functools.cache
-def kubernetes_version() -> str:
-    layout = stack_spec(("medium", "aws")).layout
-    assert isinstance(layout, MediumLayout)
-    return f"v{layout.kubernetes_version}.0"
-
-
-def render(chart: str, values: Mapping[str, Any]) -> list[Object]:
-    found = binaries.ready()
-    assert found
-    release = helm.Release(chart, charts()[chart].namespace)
-    return helm.render(found["helm"], source(chart), release, values, kubernetes_version())
 
 
 def refusals(api: Api, objects: list[Object]) -> list[str]:
@@ -83,7 +67,7 @@ def test_every_misspelt_value_is_seen(chart: str) -> None:
 
 
 def test_the_api_server_takes_every_object(chart: str, api: Api) -> None:
-    objects = [body for release in installed()[chart] for body in render(chart, release["values"])]
+    objects = [body for release in installed()[chart] for body in rendered(chart, release["values"])]
     assert {"Deployment", "DaemonSet"} & {body["kind"] for body in objects}
     different = {json.dumps(body, sort_keys=True): body for body in objects}
     assert refusals(api, list(different.values())) == []
@@ -93,7 +77,7 @@ def test_the_api_server_refuses_every_misspelt_value_of_a_pod(chart: str, api: A
     release, *_ = installed()[chart]
     for path in keys(release["values"]):
         if handed_on(path):
-            objects = render(chart, misspelt(release["values"], path))
+            objects = rendered(chart, misspelt(release["values"], path))
             pods = [body for body in objects if body["kind"] in ("Deployment", "DaemonSet")]
             assert refusals(api, pods), path
 

@@ -211,7 +211,13 @@ def queues(
     """
     suffix = uuid.uuid4().hex[:6]
     renamed: Any = [{**team, "name": f"{team['name']} {suffix}"} for team in teams]
-    args: QueueingArgs = {"flavors": flavors, "teams": renamed, "gate": gate, "ready_image": IMAGE}
+    args: QueueingArgs = {
+        "flavors": flavors,
+        "teams": renamed,
+        "gate": gate,
+        "ready_image": IMAGE,
+        "control_plane": ["10.0.0.0/16"],
+    }
     graph = deploy_graph(lambda: {"cohort": Queueing("q", args).cohort})
     bodies = [
         body for body in manifests(graph)

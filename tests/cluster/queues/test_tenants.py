@@ -107,7 +107,8 @@ def given(namespace: str) -> list[Object]:
 
     login = secret(namespace)
     login["metadata"] = {"name": "given", "namespace": namespace, "labels": {"trainstack.dev/given": "yes"}}
-    return [*manifests(deploy_graph(program)), login]
+    where = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": login["metadata"], "data": {"a": "b"}}
+    return [*manifests(deploy_graph(program)), login, where]
 
 
 def secret(namespace: str) -> Object:
@@ -269,7 +270,7 @@ def test_members_mount_what_was_given_and_can_neither_change_nor_add_to_it(tenan
     writable = {"spec": {"mountOptions": ["flock"]}}
     refused(mine.patch, "v1", "PersistentVolume", f"{own}-datasets", writable)
     assert "exceeded quota: claims" in refused(mine.create, claim(own, "more"), dry_run=True)
-    for kind, name in (("PersistentVolumeClaim", "checkpoints"), ("Secret", "given")):
+    for kind, name in (("PersistentVolumeClaim", "checkpoints"), ("Secret", "given"), ("ConfigMap", "given")):
         assert "the stack gave this" in refused_as_invalid(mine.delete, "v1", kind, name, own)
         label = {"metadata": {"labels": {"trainstack.dev/given": None}}}
         assert "the stack gave this" in refused_as_invalid(mine.patch, "v1", kind, name, label, own)

@@ -48,6 +48,22 @@ def mounted(rehearsed: Rehearsed, home: Path, *claims: str) -> None:
     assert paths.keys() == {f"/{one}" for one in claims}
 
 
+def test_a_volume_below_another_one_is_found_through_it(rehearsed: Rehearsed, tmp_path: Path) -> None:
+    """A program looks for ~/.mlflow/credentials below the folder that HOME names."""
+    rehearsed.namespace()
+    login = {"metadata": {"name": "login", "namespace": "lab"}, "data": {"credentials": "bG9naW4="}}
+    rehearsed.create("kubernetes:core/v1:Secret", login, "login")
+    cluster = resolve(rehearsed.state, rehearsed.config)
+    assert cluster is not None
+    rows = [{"name": "home", "emptyDir": {}}, {"name": "login", "secret": {"secretName": "login"}}]
+    mounts = [{"name": "login", "mountPath": "/tmp/.mlflow"}, {"name": "home", "mountPath": "/tmp"}]
+    pod = Pod("lab", "p", "u", "127.64.0.9", {"volumes": rows}, {}, {})
+    for _ in range(2):  # a container that starts again finds its volumes as they are
+        volumes = Volumes(cluster, tmp_path, lambda *_: {})
+        paths, _files = volumes.mount(pod, {"volumeMounts": mounts}, tmp_path / "pod")
+        assert (paths["/tmp"] / ".mlflow" / "credentials").read_text() == "login"
+
+
 def test_a_pod_waits_for_a_second_volume_of_the_same_handle(rehearsed: Rehearsed, tmp_path: Path) -> None:
     rehearsed.namespace()
     lustre_claims(rehearsed, work="fs-1", again="fs-1", other="fs-1::other")

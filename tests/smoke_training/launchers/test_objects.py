@@ -12,9 +12,9 @@ from rehearsal.core.schema import Schemas
 from rehearsal.core.validate import validate
 from rehearsal.kubernetes.rules import alone
 from rehearsal.kubernetes.rules.objects.schema import misfits
-from smoke_training.launchers import kubeflow, kubernetes, managed, runplan, shell
+from smoke_training.launchers import kubeflow, kubernetes, managed, shell
 from smoke_training.launchers.pods import EFA_HUGE_PAGES
-from smoke_training.launchers.runplan import RunPlan, RunPlanError
+from smoke_training.launchers.runplan import Mount, RunPlan, RunPlanError
 from tests.smoke_training.launchers import plans
 
 Body = dict[str, Any]
@@ -217,23 +217,18 @@ def test_devices_are_asked_for_once() -> None:
     assert pod["spec"]["resourceClaims"] == [{"name": "efa", "resourceClaimTemplateName": "smoke-efa"}]
 
 
-SECRET = {"MLFLOW_TRACKING_PASSWORD": "mlflow-login"}
+LOGIN = Mount(name="login", path="/root/.mlflow", secret="mlflow-login", read_only=True)
 
 
 @pytest.mark.parametrize("make", [kubernetes.job, kubernetes.jobset, kubeflow.train_job])
-def test_a_variable_from_a_secret_is_named_and_not_copied(make: Callable[[RunPlan], list[Body]]) -> None:
-    rendered = json.dumps(make(replace(plans.training(), secret_env=SECRET)))
-    (name, secret), *_ = SECRET.items()
-    reference = {"name": name, "valueFrom": {"secretKeyRef": {"name": secret, "key": name}}}
-    assert json.dumps(reference) in rendered
+def test_a_secret_is_mounted_and_in_no_variable(make: Callable[[RunPlan], list[Body]]) -> None:
+    rendered = json.dumps(make(replace(plans.training(), mounts=(LOGIN,))))
+    assert json.dumps({"name": "login", "secret": {"secretName": "mlflow-login"}}) in rendered
+    assert json.dumps({"name": "login", "mountPath": "/root/.mlflow", "readOnly": True}) in rendered
+    assert "secretKeyRef" not in rendered
 
 
 @pytest.mark.parametrize("make", [shell.sbatch, shell.torchrun, managed.sagemaker])
-def test_where_there_are_no_secrets_such_a_variable_is_refused(make: Callable[[RunPlan], object]) -> None:
-    with pytest.raises(RunPlanError, match="secret_env: there are no Secrets here"):
-        make(replace(plans.managed(), secret_env=SECRET))
-
-
-def test_a_variable_has_one_value() -> None:
-    with pytest.raises(RunPlanError, match="is in env, too"):
-        runplan.check(replace(plans.training(), secret_env={"NCCL_DEBUG": "mlflow-login"}))
+def test_where_there_are_no_secrets_none_is_mounted(make: Callable[[RunPlan], object]) -> None:
+    with pytest.raises(RunPlanError, match="Secrets"):
+        make(replace(plans.managed(), mounts=(LOGIN,)))

@@ -55,7 +55,7 @@ def test_values_that_no_place_can_run_are_refused_together() -> None:
         env={"NODE_RANK": "0", "PET_NNODES": "2", "1BAD": "x"},
         mounts=(
             Mount(name="a", path="data"),
-            Mount(name="a", path="/x", claim="c", config_map="m"),
+            Mount(name="a", path="/x", claim="c", config_map="m", secret="s"),
         ),
     )
     with pytest.raises(RunPlanError) as caught:
@@ -63,7 +63,7 @@ def test_values_that_no_place_can_run_are_refused_together() -> None:
     found = "\n".join(caught.value.problems)
     for path in (
         "name: ", "nodes: ", "image: ", "command[0]: ", "env.NODE_RANK: ", "env.PET_NNODES: ", "env.1BAD: ",
-        "mounts[0].path: ", "mounts[1].name: ", "mounts[1]: claim and config_map",
+        "mounts[0].path: ", "mounts[1].name: ", "mounts[1]: claim and config_map and secret",
     ):  # fmt: skip
         assert path in found, path
 
@@ -74,7 +74,7 @@ def test_ranks_default_to_the_gpus_or_to_one() -> None:
     assert replace(plans.training(), ranks_per_node=4).ranks == 4
 
 
-@pytest.mark.parametrize("text", ["", "[]", "{}", '{"schema": "trainstack.run-plan/1"}'])
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"schema": "trainstack.run-plan/2"}'])
 def test_a_text_that_is_no_plan_is_refused(text: str) -> None:
     with pytest.raises(RunPlanError):
         runplan.parse(text)

@@ -20,6 +20,7 @@ def args() -> QueueingArgs:
         "teams": teams(research=3, product=1),
         "gate": GATE,
         "ready_image": IMAGE,
+        "control_plane": ["10.0.0.0/16"],
     }
 
 
@@ -139,7 +140,7 @@ def test_what_is_asked_is_what_becomes_of_the_first_flavor(made: Graph) -> None:
 def test_the_pod_that_asks_is_in_no_queue_and_may_do_nothing_else(made: Graph) -> None:
     job = made.find("Job", "kueue-ready")
     assert job["metadata"]["namespace"] == "kueue-system"
-    assert "labels" not in made.find("Namespace", "kueue-namespace")["metadata"]
+    assert "trainstack.dev/queueing" not in made.find("Namespace", "kueue-namespace")["metadata"]["labels"]
     assert made.find("ClusterRole")["rules"] == [
         {"apiGroups": ["kueue.x-k8s.io"], "resources": ["resourceflavors"], "verbs": ["create"]}
     ]

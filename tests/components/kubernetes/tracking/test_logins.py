@@ -4,17 +4,19 @@ import base64
 import json
 import time
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pulumi
 import pytest
+from mlflow.utils.credentials import read_mlflow_creds
 
 from components.kubernetes.tracking.logins import LoginArgs, MlflowLogins
 from components.kubernetes.waiting import logins as program
 from components.kubernetes.waiting.api_server import ApiServer
 from components.kubernetes.waiting.logins import Logins, Mlflow, RefusedError, give, give_all
-from smoke_training.launchers.validation import EXPERIMENT, LOGIN
+from smoke_training.launchers.validation import EXPERIMENT
 from smoke_training.record import tracking
 from tests.components.graph import Graph, deploy_graph
 from tests.components.kubernetes.tracking.conftest import Server
@@ -85,10 +87,25 @@ def started(server: Server, secrets: Secrets, login: Mapping[str, str], experime
 
 def test_a_team_records_runs_with_what_its_secret_holds(server: Server, given: Secrets) -> None:
     names = ("TRACKING_URI", "TRACKING_USERNAME", "TRACKING_PASSWORD", "EXPERIMENT_NAME")
-    assert given.of("team-vision").keys() == {f"MLFLOW_{name}" for name in names}
+    assert given.of("team-vision").keys() == {f"MLFLOW_{name}" for name in names} | {"credentials"}
     assert given.of("team-vision")["MLFLOW_EXPERIMENT_NAME"] == "team-vision"
     status, made = started(server, given, VISION, "team-vision")
     assert status == 200, made
+
+
+def _mounted(secrets: Secrets, namespace: str, home: Path) -> None:
+    (home / ".mlflow").mkdir()
+    (home / ".mlflow" / "credentials").write_text(secrets.of(namespace)["credentials"])
+
+
+def test_mlflows_own_client_finds_the_login_below_its_home(
+    given: Secrets, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _mounted(given, "team-vision", tmp_path)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    for name in ("MLFLOW_TRACKING_USERNAME", "MLFLOW_TRACKING_PASSWORD"):
+        monkeypatch.delenv(name, raising=False)
+    assert tuple(read_mlflow_creds()) == user(given, "team-vision")
 
 
 def test_a_team_sees_nothing_of_another(server: Server, given: Secrets) -> None:
@@ -105,11 +122,11 @@ def test_a_team_sees_nothing_of_another(server: Server, given: Secrets) -> None:
 
 
 def test_the_validation_records_with_its_own_user_and_can_delete_nothing(
-    server: Server, given: Secrets
+    server: Server, given: Secrets, tmp_path: Path
 ) -> None:
-    environment = {key: text for key, text in given.of("trainstack-smoke").items() if key in LOGIN}
+    _mounted(given, "trainstack-smoke", tmp_path)
     result = results.passed(run_id="7" * 16)
-    environment["MLFLOW_TRACKING_URI"] = server.url
+    environment = {"HOME": str(tmp_path), "MLFLOW_TRACKING_URI": server.url}
     outcome = tracking.record(result, parsed(lines()), environment, time.monotonic() + 60)
     assert outcome["synced"] is True, outcome
     validation = user(given, "trainstack-smoke")
@@ -182,6 +199,14 @@ def test_the_account_writes_one_secret_in_the_namespaces_of_the_logins() -> None
         assert new["verbs"] == ["create"]
     assert not made.all("ClusterRole") and not made.all("Secret")
     assert made.outputs["secret"] == "mlflow-login"
+
+
+def test_what_is_no_secret_lies_beside_the_login() -> None:
+    made = component({"user": "a", "namespace": "team-a", "experiment": "runs", "permission": "MANAGE"})
+    found = made.find("ConfigMap", "team-a-tracking")
+    assert (found["metadata"]["name"], found["metadata"]["namespace"]) == ("mlflow", "team-a")
+    assert found["metadata"]["labels"] == LABELS
+    assert found["data"] == {"MLFLOW_TRACKING_URI": "http://mlflow", "MLFLOW_EXPERIMENT_NAME": "runs"}
 
 
 def test_no_password_is_in_what_is_asked_of_the_cluster() -> None:

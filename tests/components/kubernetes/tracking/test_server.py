@@ -11,6 +11,7 @@ from tests.components.graph import deploy_graph
 from tests.components.kubernetes.tracking.conftest import DOOR
 from tests.components.recorder import Recorder, deploy
 
+POLICY = "kubernetes:networking.k8s.io/v1:NetworkPolicy"
 DEPLOYMENT = "kubernetes:apps/v1:Deployment"
 DEFAULTS = {
     "image": "registry.example/mlflow@sha256:0",
@@ -114,7 +115,7 @@ def test_everything_selects_the_same_pods() -> None:
     labels = spec["template"]["metadata"]["labels"]
     assert spec["selector"]["matchLabels"] == labels
     assert cloud.one("kubernetes:core/v1:Service").properties["spec"]["selector"] == labels
-    policy = cloud.one("kubernetes:networking.k8s.io/v1:NetworkPolicy").properties["spec"]
+    policy = cloud.one(POLICY, "-policy").properties["spec"]
     assert policy["podSelector"]["matchLabels"] == labels
     budget = cloud.one("kubernetes:policy/v1:PodDisruptionBudget").properties["spec"]
     assert budget["selector"]["matchLabels"] == labels
@@ -131,7 +132,7 @@ def test_memory_grows_with_the_workers_and_is_both_asked_for_and_the_limit() -> 
 
 
 def test_only_labelled_namespaces_get_in_and_only_dns_postgres_https_and_the_agent_get_out() -> None:
-    policy = made()[0].one("kubernetes:networking.k8s.io/v1:NetworkPolicy").properties["spec"]
+    policy = made()[0].one(POLICY, "-policy").properties["spec"]
     assert sorted(policy["policyTypes"]) == ["Egress", "Ingress"]
     (entrance,) = policy["ingress"]
     assert entrance["from"] == [{"namespaceSelector": {"matchLabels": {TRACKING_LABEL: "allowed"}}}]
@@ -147,6 +148,11 @@ def test_only_labelled_namespaces_get_in_and_only_dns_postgres_https_and_the_age
         ("0.0.0.0/0", 443),
         ("169.254.170.23/32", 80),
     }, "the instance metadata service (port 80 of 169.254.169.254) must stay out of reach"
+
+
+def test_a_pod_that_is_no_server_talks_to_nobody() -> None:
+    spec = made()[0].one(POLICY, "-closed").properties["spec"]
+    assert spec == {"podSelector": {}, "policyTypes": ["Ingress", "Egress"]}
 
 
 def test_probes_ask_what_needs_no_user() -> None:
@@ -173,9 +179,7 @@ def test_url_is_a_name_the_server_accepts() -> None:
 
 def test_a_door_opens_the_server_to_a_load_balancer_and_to_nobody_else() -> None:
     cloud, outputs = made(door=DOOR)
-    (policy,) = (
-        one.properties["spec"] for one in cloud.of_type("kubernetes:networking.k8s.io/v1:NetworkPolicy")
-    )
+    policy = cloud.one(POLICY, "-policy").properties["spec"]
     (entrance,) = policy["ingress"]
     clients = {"namespaceSelector": {"matchLabels": {TRACKING_LABEL: "allowed"}}}
     assert entrance["from"] == [clients, *({"ipBlock": {"cidr": cidr}} for cidr in DOOR["cidrs"])]

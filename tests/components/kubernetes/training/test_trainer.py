@@ -7,7 +7,7 @@ import pulumi
 import pytest
 
 from components.aws.pools.offers import node_offer
-from components.kubernetes.training.trainer import Trainer, runtimes
+from components.kubernetes.training.trainer import Trainer, TrainerArgs, runtimes
 from infra.catalog.aws import facts
 from tests.components.graph import Graph, deploy_graph
 
@@ -19,7 +19,13 @@ P4D = facts.instance_type("p4d.24xlarge")
 def made() -> Graph:
     def program() -> Mapping[str, pulumi.Input[Any]]:
         pools = {"a100": node_offer(P4D, "device_plugin")}
-        trainer = Trainer("dev-trainer", {"pools": pools, "image": IMAGE, "ready_image": IMAGE})
+        args: TrainerArgs = {
+            "pools": pools,
+            "image": IMAGE,
+            "ready_image": IMAGE,
+            "control_plane": ["10.0.0.0/16"],
+        }
+        trainer = Trainer("dev-trainer", args)
         return {"runtimes": trainer.runtimes}
 
     return deploy_graph(program)

@@ -153,6 +153,14 @@ def test_pods_run_unprivileged_and_without_a_token(made: Graph, pod: Mapping[str
     )
 
 
+def test_the_login_is_a_file_below_its_home_and_in_no_variable(made: Graph, pod: Mapping[str, Any]) -> None:
+    (volume,) = [volume for volume in pod["volumes"] if "secret" in volume]
+    assert volume["secret"] == {"secretName": "mlflow-login"}
+    (mount,) = [one for one in container(made)["volumeMounts"] if one["name"] == volume["name"]]
+    assert mount["mountPath"] == f"{environment(made)['HOME']}/.mlflow" and mount["readOnly"]
+    assert not any("secretKeyRef" in row.get("valueFrom", {}) for row in container(made)["env"])
+
+
 def test_the_container_follows_the_launchers_contract(made: Graph) -> None:
     name = made.outputs["job"]
     program, *arguments = container(made)["command"]
@@ -166,11 +174,8 @@ def test_the_container_follows_the_launchers_contract(made: Graph) -> None:
     assert env["TERMINATION_MESSAGE_PATH"] == "/dev/termination-log"
     assert env["MLFLOW_TRACKING_URI"] == "http://mlflow.mlflow.svc.cluster.local:5000"
     assert env["REGION"] == "here"
-    login = [row for row in container(made)["env"] if row["name"].startswith("MLFLOW_TRACKING_")][1:]
-    assert [row["valueFrom"]["secretKeyRef"] for row in login] == [
-        {"name": "mlflow-login", "key": "MLFLOW_TRACKING_USERNAME"},
-        {"name": "mlflow-login", "key": "MLFLOW_TRACKING_PASSWORD"},
-    ]
+    assert env["MLFLOW_EXPERIMENT_NAME"] == "smoke-validation"
+    assert env["CODE_SHA256"] == bundle().sha256
     (rank,) = [entry for entry in container(made)["env"] if entry["name"] == "NODE_RANK"]
     assert rank["valueFrom"]["fieldRef"]["fieldPath"] == (
         "metadata.annotations['batch.kubernetes.io/job-completion-index']"
@@ -226,6 +231,7 @@ def test_shared_memory_is_large_and_scratch_is_writable(made: Graph, pod: Mappin
         "/checkpoints": "checkpoints",
         "/dev/shm": "shared-memory",
         "/tmp": "scratch",
+        "/tmp/.mlflow": "login",
     }
     assert "initContainers" not in pod
 
