@@ -18,6 +18,6 @@ def compose(spec: StackSpec) -> dict[str, Any]:
     """
     match spec.layout, spec.on:
         case MediumLayout() as layout, AwsSpec() as on:
-            return medium(AwsCloud(spec, layout, on), spec)
+            return medium(AwsCloud(spec, layout, on), spec, layout)
     rule = "this profile does not exist on this cloud"
     raise UserError([Problem("profile", f"{spec.profile} on {spec.cloud}", rule, f"There are: {pairs()}.")])

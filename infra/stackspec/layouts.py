@@ -125,6 +125,10 @@ class MediumLayout(Model):
     idle_minutes: Annotated[int, Field(ge=5, le=240)]
     """How long a node may be unneeded before it is given back, in minutes."""
 
+    admission: Literal["deny", "warn"] | None
+    """What the API server does with an object that breaks a policy (docs/admission.md): `deny` refuses it,
+    `warn` tells whoever made it, and the audit log; null: `deny` in `staging` and `prod`, else `warn`."""
+
     system_pool: SystemPoolSpec
     """The pool for everything that is not training."""
 

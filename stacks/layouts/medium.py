@@ -10,12 +10,14 @@ from components.kubernetes.queueing.queues import Queueing
 from components.kubernetes.queueing.quotas import FlavorArgs
 from components.kubernetes.training.trainer import Trainer
 from infra.stackspec import StackSpec
+from infra.stackspec.layouts import MediumLayout
+from stacks.admission import admission
 from stacks.parts import Cluster, ClusterCloud, ClusterT, Pool, Pools, StoreT, Tracking
 from stacks.teams import logins, teams_at_work, visitors
 from stacks.validation import PODS, validations
 
 
-def medium(cloud: ClusterCloud[ClusterT, StoreT], spec: StackSpec) -> dict[str, Any]:
+def medium(cloud: ClusterCloud[ClusterT, StoreT], spec: StackSpec, layout: MediumLayout) -> dict[str, Any]:
     """Declare the stack; its outputs are those of `infra.outputs.StackOutputs`."""
     cluster = cloud.cluster()
     pools = cloud.pools(cluster)
@@ -26,7 +28,8 @@ def medium(cloud: ClusterCloud[ClusterT, StoreT], spec: StackSpec) -> dict[str, 
         devices["host_engine_port"] = pools.host_engine_port
     accelerators = Accelerators(f"{spec.name}-accelerators", devices, cluster.inside)
     tracking = cloud.tracking(cluster, store)
-    queueing = _queueing(spec, cluster, pools, tracking)
+    policed = admission(spec, layout, cluster)
+    queueing = _queueing(spec, cluster, pools, tracking, policed)
     teams = teams_at_work(
         spec,
         cloud.teams(cluster, store),
@@ -79,7 +82,10 @@ def _way_in(tracking: Tracking) -> Mapping[str, Any] | None:
     return {"url": found.url, "target": found.target} if found else None
 
 
-def _queueing(spec: StackSpec, cluster: Cluster, pools: Pools, tracking: Tracking) -> Queueing:
+def _queueing(
+    spec: StackSpec, cluster: Cluster, pools: Pools, tracking: Tracking, policed: pulumi.Resource
+) -> Queueing:
+    """What queues jobs, and with that all namespaces of jobs, after the policies about what is in them."""
     trainer = Trainer(
         f"{spec.name}-trainer",
         {
@@ -89,7 +95,7 @@ def _queueing(spec: StackSpec, cluster: Cluster, pools: Pools, tracking: Trackin
             "ready_image": tracking.image,
             "control_plane": cluster.control_plane,
         },
-        cluster.inside,
+        pulumi.ResourceOptions.merge(cluster.inside, pulumi.ResourceOptions(depends_on=[policed])),
     )
     return Queueing(
         f"{spec.name}-queueing",

@@ -1,4 +1,7 @@
-"""The shipped environment keeps the rules of these groups, as the real engine previews it."""
+"""The shipped environment keeps every rule, as the real engine previews it; nothing is waived.
+
+tests/rehearsal/runs/test_medium_stack.py asks the same of the state of a rehearsed deployment.
+"""
 
 import json
 from collections import Counter
@@ -8,10 +11,17 @@ from typing import Any
 
 import pytest
 
+from policies.rules import CATALOGUE
 from tests.rehearsal.runs import life
 from tests.rehearsal.runs.life import STACK, native, trainstack
 
-KEPT = ("MLS-COST-", "MLS-GPU-", "MLS-NET-", "MLS-REP-", "MLS-RES-")
+# Rules that a preview leaves open, with the reason; a state tells.
+OPEN = {
+    "MLS-IAM-01": "policies name buckets, secrets and the topic, which have no ARN yet",
+    "MLS-IAM-04": "trust is for one cluster, which has no ARN yet",
+    "MLS-IAM-06": "the ConfigMap of a schedule is named after its plan, which names the topic",
+    "MLS-TRK-04": "addresses of database and secrets, and the id of the watched Job, are not known yet",
+}
 
 
 @pytest.fixture(scope="module")
@@ -37,12 +47,23 @@ def judged(home: Path, file: Path) -> Any:
 
 
 def results(found: Any) -> dict[str, int]:
-    return Counter(one["result"] for one in found["outcomes"] if one["rule"].startswith(KEPT))
+    return Counter(one["result"] for one in found["outcomes"])
 
 
-def test_the_document_of_a_preview_leaves_nothing_open(home: Path, previews: tuple[Path, Path]) -> None:
+def told(found: Any, result: str) -> list[str]:
+    return [
+        f"{one['rule']} {one.get('name')}: {one['message']}"
+        for one in found["outcomes"]
+        if one["result"] == result
+    ]
+
+
+def test_every_rule_holds_in_the_document_of_a_preview(home: Path, previews: tuple[Path, Path]) -> None:
     found = judged(home, previews[0])
-    assert results(found).keys() == {"pass", "not-applicable"}
+    assert told(found, "fail") == [] and told(found, "waived") == []
+    assert {line.split()[0] for line in told(found, "undetermined")} == OPEN.keys()
+    assert found["exit_code"] == (4 if OPEN else 0)
+    assert found["rules"] == len(CATALOGUE.rules)
     assert found["resources"] > 300
 
 

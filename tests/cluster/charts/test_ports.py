@@ -82,9 +82,7 @@ def test_what_else_the_pods_serve_is_for_probes_or_for_nobody(chart: str) -> Non
 
 
 def test_the_policies_say_these_ports(chart: str) -> None:
-    (namespace,) = {
-        body["metadata"]["namespace"] for body in of_charts()[chart] if body["kind"] == "Deployment"
-    }
+    namespace = charts()[chart].namespace
     (policy,) = [
         body["spec"]
         for body in of_program()

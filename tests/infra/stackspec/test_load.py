@@ -8,6 +8,7 @@ from infra import stackspec
 from infra.errors import UserError
 from infra.stackspec.clouds import AwsSpec
 from infra.stackspec.layouts import MediumLayout
+from infra.stackspec.load import CONFIG
 from tests.infra.stackspec.stack_files import Values, paths, problems
 
 
@@ -16,6 +17,12 @@ def test_the_profile_supplies_what_the_file_leaves_out(values: Values) -> None:
     assert loaded.spec.name == "dev"
     assert isinstance(loaded.spec.on, AwsSpec) and loaded.spec.on.nat == "single"
     assert loaded.spec.smoke.accept == ("PASS",)
+
+
+def test_a_day_needs_no_quotes(tmp_path: Path) -> None:
+    shipped = (CONFIG / "Pulumi.dev-aws.yaml").read_text()
+    (tmp_path / "Pulumi.dev.yaml").write_text(shipped.replace("expires_on: never", "expires_on: 2027-03-31"))
+    assert stackspec.load_file("dev", tmp_path).spec.expires_on == "2027-03-31"
 
 
 def test_the_file_overrides_the_profile_and_explain_knows_who_said_what(values: Values) -> None:

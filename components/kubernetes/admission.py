@@ -1,0 +1,45 @@
+"""Policies of the API server about objects that anybody makes (admissionregistration.k8s.io/v1)."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, TypedDict
+
+import pulumi
+
+from components.base import Component
+from components.kubernetes.manifest import Manifest
+from components.ordering import after
+
+
+class AdmissionPoliciesArgs(TypedDict):
+    """Arguments of `AdmissionPolicies`."""
+
+    objects: Sequence[Mapping[str, Any]]
+    """ValidatingAdmissionPolicies, and ValidatingAdmissionPolicyBindings of these."""
+
+
+class AdmissionPolicies(Component):
+    """Policies with their bindings; a binding comes after all policies.
+
+    API servers learn of a policy a moment after it was made: what has to be judged comes well after this.
+    """
+
+    policies: pulumi.Output[list[str]]
+    """Names of the policies; what uses them comes after they are in force."""
+
+    def __init__(
+        self, name: str, args: AdmissionPoliciesArgs, opts: pulumi.ResourceOptions | None = None
+    ) -> None:
+        super().__init__(name, opts)
+        policies = [body for body in args["objects"] if body["kind"] == "ValidatingAdmissionPolicy"]
+        bindings = [body for body in args["objects"] if body not in policies]
+        made = [Manifest(_called(name, body), body, self.child()) for body in policies]
+        bound = self.child(pulumi.ResourceOptions(depends_on=made))
+        made += [Manifest(_called(name, body), body, bound) for body in bindings]
+        names = [body["metadata"]["name"] for body in policies]
+        self.policies = after(pulumi.Output.from_input(names), made)
+        self.register_outputs({"policies": self.policies})
+
+
+def _called(name: str, body: Mapping[str, Any]) -> str:
+    part = "binding" if body["kind"].endswith("Binding") else "policy"
+    return f"{name}-{body['metadata']['name']}-{part}"
