@@ -1,11 +1,15 @@
 """Namespaces of ours: what their pods may be, and whom they talk to (Pod Security, networking.k8s.io/v1)."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import pulumi
 from pulumi_kubernetes import core, networking
-from pulumi_kubernetes.networking.v1 import NetworkPolicyEgressRuleArgsDict, NetworkPolicyIngressRuleArgsDict
+from pulumi_kubernetes.networking.v1 import (
+    NetworkPolicyEgressRuleArgsDict,
+    NetworkPolicyIngressRuleArgsDict,
+    NetworkPolicyPortArgsDict,
+)
 
 # Pods of namespaces with this label may read the metrics of the platform's controllers.
 METRICS_LABEL = "trainstack.dev/metrics"
@@ -76,7 +80,7 @@ def controllers(
 
 
 def _into(ports: Ports, control_plane: Sequence[str]) -> list[NetworkPolicyIngressRuleArgsDict]:
-    def tcp(numbers: Sequence[int]) -> list[Mapping[str, object]]:
+    def tcp(numbers: Sequence[int]) -> list[NetworkPolicyPortArgsDict]:
         return [{"port": number, "protocol": "TCP"} for number in numbers]
 
     return [

@@ -1,6 +1,6 @@
 """What the shipped stack puts into its cluster breaks no policy that it deploys there, where they refuse."""
 
-import json
+import copy
 import uuid
 from collections.abc import Iterator
 from dataclasses import replace
@@ -8,7 +8,6 @@ from functools import partial
 
 import pytest
 
-from components.kubernetes.training.trainer import runtimes
 from policies.admission.manifests import SYSTEM
 from rehearsal.controlplane.api import Api, ApiError, Object
 from smoke_training.launchers import kubeflow, kubernetes
@@ -77,7 +76,7 @@ def placed(body: Object, namespace: str) -> Object:
     found = {**body, "metadata": {**kept, "namespace": namespace, "generateName": "case-"}}
     if body["kind"] == "Pod":
         found["spec"] = {**body["spec"], "serviceAccountName": "default"}
-    return json.loads(json.dumps(found))
+    return copy.deepcopy(found)
 
 
 def test_what_the_stack_and_its_charts_make_is_admitted(api: Api, policed: str) -> None:
@@ -104,9 +103,9 @@ def test_runs_as_the_launchers_render_them_are_admitted(api: Api, policed: str) 
 
 def test_pods_of_the_runtimes_are_admitted(api: Api, policed: str) -> None:
     """As Trainer makes them: the runtime's pod with what the TrainJob says of its image and command."""
-    runtime_of_pools = [body for body in of_program() if body["kind"] == "ClusterTrainingRuntime"]
-    assert len(runtime_of_pools) > 1 and runtimes
-    for runtime in runtime_of_pools:
+    runtimes = [body for body in of_program() if body["kind"] == "ClusterTrainingRuntime"]
+    assert len(runtimes) > 1
+    for runtime in runtimes:
         (job,) = runtime["spec"]["template"]["spec"]["replicatedJobs"]
         template = job["template"]["spec"]["template"]
         container = {**template["spec"]["containers"][0], "command": ["torchrun", "train.py"]}
