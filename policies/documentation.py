@@ -35,6 +35,10 @@ _HEAD = """# Policies
     pulumi preview --stack NAME --json --show-sames > preview.json
     trainstack audit --preview preview.json
 
+The Pulumi engine itself asks the same rules, in any project, as a [policy pack](policy-pack.md):
+
+    pulumi preview --policy-pack policies
+
 `--format json` writes every outcome (schema `trainstack.audit/1`), `html` a page for people, `sarif`, `junit`
 and `markdown` what code scanning, CI and pull requests show. `--fail-on high` counts what is as severe.
 `--baseline` with a former report counts only what is new, `--evidence DIR` keeps what an

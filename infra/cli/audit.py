@@ -14,7 +14,6 @@ from infra.errors import Problem, UserError
 if TYPE_CHECKING:
     from policies.audit import Audit, Inputs
     from policies.resource import Resource
-    from policies.waivers.waiver import Waiver
 
 
 class Format(StrEnum):
@@ -148,41 +147,24 @@ def _inputs(
     *,
     keep: bool,
 ) -> "Inputs":
-    from policies import configuration  # noqa: PLC0415
     from policies.audit import Inputs  # noqa: PLC0415
-    from policies.rules import CATALOGUE  # noqa: PLC0415
-    from policies.settings import Settings  # noqa: PLC0415
+    from policies.judge import Judge  # noqa: PLC0415
 
     now = (at or datetime.datetime.now(datetime.UTC)).replace(tzinfo=datetime.UTC)
     today = now.date() if at else datetime.date.today()
-    how = configuration.Configuration(Settings(today=today))
-    if "config" in files:
-        how = configuration.read(files["config"], CATALOGUE.rules, today)
-    answered: tuple[Waiver, ...] = ()
-    if "waivers" in files:
-        from policies.waivers import document  # noqa: PLC0415 - slow to import
-
-        answered = document.read(files["waivers"], CATALOGUE.rules, how.settings.today)
+    judge = Judge.read(files.get("config"), files.get("waivers"), today)
     digests = {what: _digest(file) for what, file in files.items()} if keep else {}
-    return Inputs(kind, now, digests, resources, how, answered)
+    return Inputs(kind, now, digests, resources, judge.how, judge.waivers or ())
 
 
 def _audited(inputs: "Inputs", files: Mapping[str, Path], fail_on: FailOn) -> "Audit":
     from policies import baseline  # noqa: PLC0415
     from policies.audit import Audit  # noqa: PLC0415
-    from policies.catalogue import in_order  # noqa: PLC0415
-    from policies.evaluate import evaluate  # noqa: PLC0415
-    from policies.rules import CATALOGUE  # noqa: PLC0415
-    from policies.stack import Stack  # noqa: PLC0415
+    from policies.judge import Judge  # noqa: PLC0415
     from policies.verdict import verdict  # noqa: PLC0415
 
-    how = inputs.configuration
-    outcomes = evaluate(Stack(inputs.resources, how.settings), in_order(CATALOGUE.rules), how.enforced)
-    advice: tuple[str, ...] = ()
-    if "waivers" in files:
-        from policies.waivers.applied import applied  # noqa: PLC0415
-
-        outcomes, advice = applied(outcomes, inputs.waivers, how.settings.today)
+    judge = Judge(inputs.configuration, inputs.waivers if "waivers" in files else None)
+    outcomes, advice = judge.judged(inputs.resources)
     resolved = None
     if "baseline" in files:
         former = baseline.read(files["baseline"], inputs.resources)

@@ -3,15 +3,18 @@
 The CLI starts `pulumi-language-python` (a launcher of this module, put beside the CLI by
 `infra.engine.install`), reads a port from its first line of output and asks it, over gRPC, to run the
 program. The program itself is executed by `pulumi-language-python-exec`, Pulumi's own script, which ships in
-the module that the CLI is built from.
+the module that the CLI is built from. It also starts policy packs and other plugins
+that are written in Python.
 """
 
 import json
 import os
+import selectors
 import signal
 import subprocess
 import sys
 import threading
+from collections.abc import Iterator
 from importlib.metadata import distributions, version
 from pathlib import Path
 
@@ -123,6 +126,34 @@ class LanguageHost(language_pb2_grpc.LanguageRuntimeServicer):
         how = f"signal {signal.Signals(-code).name}" if code < 0 else f"code {code}"
         return language_pb2.RunResponse(error=f"Program exited with {how}")
 
+    def RunPlugin(
+        self, request: language_pb2.RunPluginRequest, context: grpc.ServicerContext
+    ) -> Iterator[language_pb2.RunPluginResponse]:
+        """Run a folder with a `__main__.py`, such as a policy pack, until it ends or the engine ends it.
+
+        What it prints is handed on as it comes: its first line says where it listens.
+        """
+        # source: sdk/python/cmd/pulumi-language-python/main.go of Pulumi 3.259, RunPlugin
+        plugin = subprocess.Popen(
+            [interpreter(request.info), request.info.program_directory, *request.args],
+            cwd=request.pwd,
+            env=dict(pair.split("=", 1) for pair in request.env),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
+        )
+        with self._lock:
+            self._running.add(plugin)
+        context.add_callback(plugin.terminate)
+        try:
+            yield from _printed(plugin)
+        finally:
+            plugin.terminate()
+            code = _ended(plugin)
+            with self._lock:
+                self._running.discard(plugin)
+        yield language_pb2.RunPluginResponse(exitcode=code)
+
     def _command(self, request: language_pb2.RunRequest) -> list[str]:
         program = Path(request.info.program_directory, request.info.entry_point)
         settings = {
@@ -158,10 +189,33 @@ class LanguageHost(language_pb2_grpc.LanguageRuntimeServicer):
         for program in running:
             program.terminate()
         for program in running:
-            try:
-                program.wait(_GRACE_S)
-            except subprocess.TimeoutExpired:
-                program.kill()
+            _ended(program)
+
+
+def _ended(program: subprocess.Popen[bytes]) -> int:
+    """The exit code of a program that was asked to end; killed where it does not."""
+    try:
+        return program.wait(_GRACE_S)
+    except subprocess.TimeoutExpired:
+        program.kill()
+        return program.wait()
+
+
+def _printed(program: subprocess.Popen[bytes]) -> Iterator[language_pb2.RunPluginResponse]:
+    """What a program prints, as it comes, until both of its streams have ended."""
+    with selectors.DefaultSelector() as streams:
+        for stream, name in ((program.stdout, "stdout"), (program.stderr, "stderr")):
+            assert stream
+            streams.register(stream, selectors.EVENT_READ, name)
+        while streams.get_map():
+            for ready, _ in streams.select():
+                part = os.read(ready.fd, 65536)
+                if not part:
+                    streams.unregister(ready.fileobj)
+                elif ready.data == "stdout":
+                    yield language_pb2.RunPluginResponse(stdout=part)
+                else:
+                    yield language_pb2.RunPluginResponse(stderr=part)
 
 
 def main() -> int:
@@ -173,7 +227,7 @@ def main() -> int:
     host = LanguageHost(
         addresses[-1] if addresses else "", Path(os.environ["TRAINSTACK_ENGINE_BIN"]) / EXEC_SCRIPT
     )
-    server, port = loopback_server(8)
+    server, port = loopback_server(32)  # a program or plugin that runs holds a thread
     language_pb2_grpc.add_LanguageRuntimeServicer_to_server(host, server)
     server.start()
     print(port, flush=True)  # noqa: T201 - the protocol: the first line is the port

@@ -83,19 +83,23 @@ class OwnUserOnly(grpc.ServerInterceptor):
         ],
         handler_call_details: grpc.HandlerCallDetails,
     ) -> "grpc.RpcMethodHandler[_Request, _Response] | None":
-        """The method with the check before it; methods that stream are not served."""
+        """The method with the check before it; methods that take a stream are not served."""
         handler: Any = continuation(handler_call_details)
-        if handler is None or handler.unary_unary is None:
+        if handler is None or handler.request_streaming:
             return None
+        answer = handler.unary_stream if handler.response_streaming else handler.unary_unary
 
         def checked(request: Any, context: grpc.ServicerContext) -> Any:
             if not is_own(self.address, _address(context.peer())):
                 context.abort(grpc.StatusCode.PERMISSION_DENIED, "this server answers its own user only")
-            return handler.unary_unary(request, context)
+            return answer(request, context)
 
-        return grpc.unary_unary_rpc_method_handler(
-            checked, handler.request_deserializer, handler.response_serializer
+        served = (
+            grpc.unary_stream_rpc_method_handler
+            if handler.response_streaming
+            else grpc.unary_unary_rpc_method_handler
         )
+        return served(checked, handler.request_deserializer, handler.response_serializer)
 
 
 def loopback_server(threads: int, name: str = "") -> tuple[grpc.Server, int]:

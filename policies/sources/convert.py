@@ -21,6 +21,14 @@ _READABLE = (  # references to resources, assets and archives: what is beside th
     "0def7320c3a5731c473e5ecbe6d01bc7",
 )
 _LATER = "04da6b54-80e4-46f7-96ec-b56ff0331ba9"
+# What is no text has marks of its own towards plugins (sdk/go/common/resource/plugin/rpc.go).
+_LATER_OF_FORMS = frozenset(
+    (
+        *("1c4a061d-8072-4f0a-a4cb-0ff528b18fe7", "3eeb2bf0-c639-47a8-9e75-3b44932eb421"),
+        *("6a19a0b0-7e62-4c92-b797-7f8e31da9cc2", "030794c1-ac77-496b-92df-f27374a8bd58"),
+        *("e48ece36-62e2-4504-bad9-02848725956a", "dd056dcd-154b-4c76-9bd3-c8f88648b5ff"),
+    )
+)
 _REDACTED = "[secret]"
 _PROVIDER = "pulumi:providers:"
 _AWAITED = "is not known before the deployment"
@@ -31,7 +39,7 @@ _FIX = "Write the file again with the Pulumi CLI, and do not edit it."
 def plain(value: Any, path: str = "") -> Any:
     """A serialized value without marks: secrets, and what a preview does not know, become `Unknown`."""
     if isinstance(value, str):
-        if _LATER in value:
+        if is_later(value):
             return Unknown(path, _AWAITED)
         return Unknown(path, _HIDDEN) if value == _REDACTED else value
     if isinstance(value, dict):
@@ -43,6 +51,11 @@ def plain(value: Any, path: str = "") -> Any:
     if isinstance(value, list):
         return [plain(one, f"{path}[{index}]") for index, one in enumerate(value)]
     return value
+
+
+def is_later(text: str) -> bool:
+    """Whether a serialized text stands for, or contains, what only the deployment will tell."""
+    return _LATER in text or text in _LATER_OF_FORMS
 
 
 def _marked(value: Mapping[str, Any], path: str) -> Any:

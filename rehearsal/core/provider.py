@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import TypeVar
 
 import grpc
-from google.protobuf import any_pb2, empty_pb2
+from google.protobuf import any_pb2, empty_pb2, struct_pb2
 from pulumi.runtime.proto import (
     engine_pb2,
     engine_pb2_grpc,
@@ -19,7 +19,16 @@ from pulumi.runtime.proto import (
     status_pb2,
 )
 
-from rehearsal.core.model import Call, Cloud, Diff, InitFailedError, Instance, Properties, RefusalError
+from rehearsal.core.model import (
+    UNKNOWN,
+    Call,
+    Cloud,
+    Diff,
+    InitFailedError,
+    Instance,
+    Properties,
+    RefusalError,
+)
 from rehearsal.core.properties import at, head
 from rehearsal.core.wire import from_struct, to_struct
 
@@ -47,6 +56,10 @@ _FROM_ENVIRONMENT: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     },
 }
 
+# Made with pulumi-terraform-bridge: outputs hold Terraform's attribute `id` as well, the only place where
+# policy packs find an id. Source: "Resource IDs" in the bridge's docs; no such thing in pulumi-kubernetes.
+_BRIDGED = frozenset({"aws", "gcp", "random", "tls"})
+
 _Request = TypeVar("_Request")
 _Response = TypeVar("_Response")
 _Method = Callable[["Provider", _Request, grpc.ServicerContext], _Response]
@@ -63,7 +76,8 @@ def _guarded(method: _Method[_Request, _Response]) -> _Method[_Request, _Respons
         except RefusalError as refusal:
             context.abort(grpc.StatusCode.FAILED_PRECONDITION, str(refusal))
         except InitFailedError as failed:
-            context.set_trailing_metadata((("grpc-status-details-bin", _init_failed(failed)),))
+            told = _init_failed(failed, self._with_id(failed.id, failed.outputs))
+            context.set_trailing_metadata((("grpc-status-details-bin", told),))
             context.abort(grpc.StatusCode.UNKNOWN, str(failed))
         except Exception as error:
             if not context.is_active():
@@ -132,6 +146,18 @@ class Provider(provider_pb2_grpc.ResourceProviderServicer):
             self._tell(severity, message, urn)
 
         return Call(self._instance, type, urn, self._cancelled, log, timeout or None, seed)
+
+    def _with_id(self, identifier: object, outputs: Properties) -> struct_pb2.Struct:
+        """The outputs as the engine gets them."""
+        known = {"id": identifier} if self._cloud.package in _BRIDGED else {}
+        return to_struct({**outputs, **known})
+
+    def _own(self, outputs: struct_pb2.Struct) -> Properties:
+        """Outputs that the engine kept, as the cloud gave them."""
+        found = from_struct(outputs)
+        if self._cloud.package in _BRIDGED:
+            found.pop("id", None)
+        return found
 
     def _tell(self, severity: str, message: str, urn: str) -> None:
         """Show a message beside a resource; an engine that is gone is not an error."""
@@ -237,7 +263,7 @@ class Provider(provider_pb2_grpc.ResourceProviderServicer):
         """What an update would change."""
         old, new = from_struct(request.old_inputs), from_struct(request.news)
         call = self._call(request.urn, request.type)
-        diff = self._cloud.diff(call, request.id, old, from_struct(request.olds), new)
+        diff = self._cloud.diff(call, request.id, old, self._own(request.olds), new)
         return _diff_response(diff, old, new)
 
     @_guarded
@@ -248,21 +274,21 @@ class Provider(provider_pb2_grpc.ResourceProviderServicer):
         call = self._call(request.urn, request.type, request.timeout)
         inputs = from_struct(request.properties)
         identifier, outputs = self._cloud.create(call, inputs, preview=request.preview)
-        return provider_pb2.CreateResponse(id=identifier, properties=to_struct(outputs))
+        told = self._with_id(identifier or UNKNOWN, outputs)
+        return provider_pb2.CreateResponse(id=identifier, properties=told)
 
     @_guarded
     def Read(
         self, request: provider_pb2.ReadRequest, context: grpc.ServicerContext
     ) -> provider_pb2.ReadResponse:
         """What exists now; an empty answer when it is gone."""
-        call = replace(self._call(request.urn, request.type), remembered=from_struct(request.properties))
+        call = replace(self._call(request.urn, request.type), remembered=self._own(request.properties))
         found = self._cloud.read(call, request.id, from_struct(request.inputs))
         if found is None:
             return provider_pb2.ReadResponse()
         inputs, outputs = found
-        return provider_pb2.ReadResponse(
-            id=request.id, inputs=to_struct(inputs), properties=to_struct(outputs)
-        )
+        told = self._with_id(request.id, outputs)
+        return provider_pb2.ReadResponse(id=request.id, inputs=to_struct(inputs), properties=told)
 
     @_guarded
     def Update(
@@ -272,17 +298,17 @@ class Provider(provider_pb2_grpc.ResourceProviderServicer):
         outputs = self._cloud.update(
             self._call(request.urn, request.type, request.timeout),
             request.id,
-            from_struct(request.olds),
+            self._own(request.olds),
             from_struct(request.news),
             preview=request.preview,
         )
-        return provider_pb2.UpdateResponse(properties=to_struct(outputs))
+        return provider_pb2.UpdateResponse(properties=self._with_id(request.id, outputs))
 
     @_guarded
     def Delete(self, request: provider_pb2.DeleteRequest, context: grpc.ServicerContext) -> empty_pb2.Empty:
         """Delete; what is gone already is not an error."""
         call = self._call(request.urn, request.type, request.timeout)
-        self._cloud.delete(call, request.id, from_struct(request.properties))
+        self._cloud.delete(call, request.id, self._own(request.properties))
         return empty_pb2.Empty()
 
     @_guarded
@@ -296,13 +322,13 @@ class Provider(provider_pb2_grpc.ResourceProviderServicer):
         return response
 
 
-def _init_failed(failed: InitFailedError) -> bytes:
+def _init_failed(failed: InitFailedError, properties: struct_pb2.Struct) -> bytes:
     """The status detail by which the engine keeps a resource that exists but is not ready."""
     detail = any_pb2.Any()
     detail.Pack(
         provider_pb2.ErrorResourceInitFailed(
             id=failed.id,
-            properties=to_struct(failed.outputs),
+            properties=properties,
             reasons=failed.reasons,
             inputs=None if failed.inputs is None else to_struct(failed.inputs),
         )

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from infra.cli.app import app
 from infra.errors import UserError
-from policies import evaluate
+from policies import judge
 from policies.verdict import ExitCode
 
 LOGS = "aws:cloudwatch/logGroup:LogGroup"
@@ -109,7 +109,7 @@ def test_an_empty_stack_is_an_error_unless_it_is_expected(tmp_path: Path) -> Non
 
 
 def test_an_internal_error_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(evaluate, "evaluate", lambda *_: 1 / 0)
+    monkeypatch.setattr(judge, "evaluate", lambda *_: 1 / 0)
     code, said = audit(state(tmp_path, 30))
     assert code == ExitCode.INTERNAL_ERROR
     assert "internal error: ZeroDivisionError" in said

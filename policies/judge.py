@@ -1,0 +1,59 @@
+"""Judges resources as a configuration and waivers say; both are read once, and refused whole."""
+
+import datetime
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from policies import configuration
+from policies.catalogue import Rule, in_order
+from policies.evaluate import Outcome, evaluate
+from policies.resource import Resource
+from policies.rules import CATALOGUE
+from policies.settings import Settings
+from policies.stack import Stack
+
+if TYPE_CHECKING:
+    from policies.waivers.waiver import Waiver
+
+
+@dataclass(frozen=True)
+class Judge:
+    """The rules, and how they bind; `waivers` is None where no file of them was given."""
+
+    how: configuration.Configuration = field(default_factory=configuration.Configuration)
+    waivers: "Sequence[Waiver] | None" = None
+
+    @staticmethod
+    def read(config: Path | None, waivers: Path | None, today: datetime.date) -> "Judge":
+        """As two files say. Raises UserError with all faults of the first that has any."""
+        rules = CATALOGUE.rules
+        how = configuration.Configuration(Settings(today=today))
+        if config is not None:
+            how = configuration.read(config, rules, today)
+        if waivers is None:
+            return Judge(how)
+        from policies.waivers import document  # noqa: PLC0415 - slow to import
+
+        return Judge(how, document.read(waivers, rules, how.settings.today))
+
+    @cached_property
+    def rules(self) -> Sequence[Rule]:
+        """All of them, in order."""
+        return in_order(CATALOGUE.rules)
+
+    def outcomes(self, resources: Iterable[Resource], rules: Iterable[Rule] | None = None) -> list[Outcome]:
+        """What the rules say before waivers; all of them, or `rules`."""
+        asked = self.rules if rules is None else rules
+        return evaluate(Stack(resources, self.how.settings), asked, self.how.enforced)
+
+    def judged(self, resources: Iterable[Resource]) -> tuple[list[Outcome], tuple[str, ...]]:
+        """(outcomes after waivers, advice about the waivers)."""
+        outcomes = self.outcomes(resources)
+        if self.waivers is None:
+            return outcomes, ()
+        from policies.waivers.applied import applied  # noqa: PLC0415 - slow to import
+
+        return applied(outcomes, self.waivers, self.how.settings.today)

@@ -1,0 +1,171 @@
+"""Which policy says what, and when; the same verdicts as from an export."""
+
+import datetime
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from policies.evaluate import Outcome
+from policies.judge import Judge
+from policies.pack.dispatcher import POLICIES, Answer, Pack
+from policies.sources import state
+from tests.policies.pack.told import rows
+from tests.policies.recording.example import RECORDED
+
+LATER = "04da6b54-80e4-46f7-96ec-b56ff0331ba9"
+URN = "urn:pulumi:dev::app::"
+KEY, RULE = "aws:kms/key:Key", "MLS-IAM-07"
+PROVIDER = {
+    "urn": f"{URN}pulumi:providers:aws::default",
+    "type": "pulumi:providers:aws",
+    "properties": {"region": "us-east-1"},
+}
+
+
+@pytest.fixture(scope="module")
+def judge() -> Judge:
+    return Judge()
+
+
+def row(kind: str, name: str = "it", /, **properties: Any) -> dict[str, Any]:
+    return {"urn": f"{URN}{kind}::{name}", "type": kind, "provider": PROVIDER, "properties": properties}
+
+
+def said(answer: Answer) -> set[tuple[str, str, bool]]:
+    return {(one.policy.name, one.message.partition(":")[0], one.advisory) for one in answer.findings}
+
+
+def rules(answer: Answer) -> set[str]:
+    return {rule for _, rule, _ in said(answer)}
+
+
+def told(outcomes: list[Outcome]) -> list[tuple[str, str, str, str, str]]:
+    return sorted(
+        (one.rule.id, one.resource.urn if one.resource else "", one.result, one.path, one.message)
+        for one in outcomes
+    )
+
+
+@pytest.mark.parametrize("file", sorted(RECORDED.glob("*.json")), ids=lambda file: file.stem)
+def test_the_engine_and_an_export_tell_the_same(file: Path, tmp_path: Path, judge: Judge) -> None:
+    for verdict in ("pass", "fail"):
+        export = json.loads(file.read_text())[verdict]
+        exported = tmp_path / "export.json"
+        exported.write_text(json.dumps(export))
+        pack = Pack(judge)
+        before = [one for told in rows(export, "inputs") for one in pack.before(told).findings]
+        resources = pack.told.after(rows(export, "outputs"))
+        assert told(judge.outcomes(resources)) == told(judge.outcomes(state.read(exported)))
+        # What is said before a step is said at the end as well.
+        after = pack.after(rows(export, "outputs")).findings
+        repeated = [(one.urn, one.message) for one in after if one.repeats]
+        assert sorted((one.urn, one.message) for one in before) == sorted(repeated)
+
+
+def test_what_a_program_asks_for_is_refused_before_its_step(judge: Judge) -> None:
+    pack = Pack(judge)
+    assert ("medium-resource", RULE, False) in said(pack.before(row(KEY, enableKeyRotation=False)))
+    ended = pack.after([row(KEY, enableKeyRotation=False, id="k-1")])
+    assert {one.repeats for one in ended.findings if RULE in one.message} == {POLICIES["resource", "medium"]}
+
+
+def test_what_a_cloud_may_set_is_left_to_the_end(judge: Judge) -> None:
+    pack = Pack(judge)
+    assert RULE not in rules(pack.before(row(KEY)))
+    assert RULE not in rules(pack.after([row(KEY, enableKeyRotation=True, id="k-1")]))
+    opened = pack.after([row(KEY, enableKeyRotation=False, id="k-1")])
+    assert ("medium-stack", RULE, False) in said(opened)
+
+
+def test_what_is_not_known_is_told_and_is_no_pass(judge: Judge) -> None:
+    pack = Pack(judge)
+    pack.told.planned = True
+    assert RULE not in rules(pack.before(row(KEY, enableKeyRotation=LATER)))
+    answer = pack.after([row(KEY, enableKeyRotation=LATER, id=LATER)])
+    assert ("medium-stack", RULE, True) in said(answer)
+    (found,) = [one for one in answer.findings if one.message.startswith(RULE)]
+    assert "could not be judged" in found.message
+    assert "enableKeyRotation is not known before the deployment" in found.message
+    assert POLICIES["stack", "medium"] not in answer.idle
+
+
+@pytest.mark.parametrize(
+    "secret",
+    [
+        {"4dabf18193072939515e22adb298388d": "1b47061264138c4ac30d75fd1eb44270", "value": True},
+        "1c4a061d-8072-4f0a-a4cb-0ff528b18fe7",
+    ],
+    ids=["a secret", "a truth to come"],
+)
+def test_marks_of_the_protocol_are_no_values(judge: Judge, secret: Any) -> None:
+    pack = Pack(judge)
+    pack.before(row(KEY, enableKeyRotation=secret))
+    answer = pack.after([row(KEY, id="k-1", enableKeyRotation=secret)])
+    assert ("medium-stack", RULE, True) in said(answer)
+
+
+def test_a_preview_keeps_what_is_asked_for_where_the_answer_is_awaited(judge: Judge) -> None:
+    pack = Pack(judge)
+    pack.told.planned = True
+    pack.before(row(KEY, enableKeyRotation=False, policy="{}"))
+    (key,) = pack.told.after([row(KEY, id=LATER, policy={"a": [LATER]}, description="d")])
+    assert key.props == {"enableKeyRotation": False, "policy": "{}", "description": "d"}
+    assert (key.origin, key.region) == ("planned", "us-east-1")
+
+
+def test_a_policy_without_a_rule_for_it_is_not_applicable(judge: Judge) -> None:
+    answer = Pack(judge).before(row("aws:sns/topic:Topic"))
+    assert not answer.findings
+    assert set(answer.idle) == {one for (scope, _), one in POLICIES.items() if scope == "resource"}
+
+
+def test_a_rule_that_raises_is_undetermined(judge: Judge, monkeypatch: pytest.MonkeyPatch) -> None:
+    (broken,) = [rule for rule in judge.rules if rule.id == RULE]
+
+    def alone(_: Any) -> Any:
+        raise ZeroDivisionError("by nothing")
+
+    monkeypatch.setitem(broken.__dict__, "alone", alone)
+    pack = Pack(judge)
+    assert RULE not in rules(pack.before(row(KEY, enableKeyRotation=False)))
+    (found,) = [one for one in pack.after([row(KEY, "data")]).findings if one.message.startswith(RULE)]
+    assert found.advisory
+    assert found.urn.endswith("::data")
+    assert "the rule itself failed with ZeroDivisionError: by nothing" in found.message
+
+
+def test_a_rule_with_a_waiver_is_judged_when_all_is_known(tmp_path: Path) -> None:
+    today = datetime.date.today()
+    file = tmp_path / "waivers.yaml"
+    file.write_text(
+        json.dumps(
+            {
+                "waivers": [
+                    {
+                        "rule": RULE,
+                        "resource": {"urn": f"{URN}{KEY}::scratch"},
+                        "owner": "anna",
+                        "approvers": ["ben"],
+                        "reason": "scratch space",
+                        "ticket": "SEC-1",
+                        "created": f"{today}",
+                        "expires": f"{today + datetime.timedelta(days=2)}",
+                        "compensating_control": "no data stays there",
+                    }
+                ]
+            }
+        )
+    )
+    pack = Pack(Judge.read(None, file, today))
+    scratch, data = row(KEY, "scratch", enableKeyRotation=False), row(KEY, "data", enableKeyRotation=False)
+    before = [one for told in (scratch, data) for one in pack.before(told).findings]
+    assert not [one for one in before if one.message.startswith(RULE)]
+    answer = pack.after([scratch, data])
+    found = {one.urn: one for one in answer.findings if one.message.startswith(RULE)}
+    assert found[scratch["urn"]].advisory and "waived" in found[scratch["urn"]].message
+    assert "scratch space (SEC-1, anna, until" in found[scratch["urn"]].message
+    assert not found[data["urn"]].advisory
+    (advice,) = [one.message for one in answer.findings if one.policy.name == "audit"]
+    assert f"waivers[0] ({RULE}, SEC-1) ends on" in advice
