@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from policies.report import page as page_module
 from tests.policies.audited import LOGS, SECRET, audit, logs, state, urn
 
 HOSTILE = "</td><script>alert(1)</script><img src=x onerror=alert(2)>\"'{{7*7}}\x1b[31m\ud800"
@@ -131,3 +132,9 @@ def test_a_clean_stack_is_said_to_be_clean(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("days", "said"), [(SECRET, "Not proved"), (30, "Clean")])
 def test_the_verdict_says_what_the_exit_code_means(tmp_path: Path, days: object, said: str) -> None:
     assert said in Page(audit(state(tmp_path, logs("one", days)), "--format", "html")[1]).text
+
+
+def test_it_has_the_colours_whose_contrast_is_known() -> None:
+    """Those of the page about a training run; its tests hold every pair against WCAG."""
+    own = Path(page_module.__file__).with_name("page.css").read_text()
+    assert not re.search(r"#[0-9a-fA-F]{3,8}\b|rgb|hsl", own)
