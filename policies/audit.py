@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from policies.baseline import Known, stacks_of
 from policies.catalogue import Severity
 from policies.configuration import Configuration
+from policies.coverage import WHOLE, Coverage
 from policies.evaluate import Outcome
 from policies.resource import Resource
 from policies.verdict import ExitCode
@@ -29,6 +30,7 @@ class Inputs:
     resources: Sequence[Resource]
     configuration: Configuration = field(default_factory=Configuration)
     waivers: "Sequence[Waiver]" = ()
+    coverage: Coverage = WHOLE
 
 
 @dataclass(frozen=True)

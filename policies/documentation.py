@@ -27,13 +27,16 @@ _HEAD = """# Policies
 
 <!-- Written by `python -m policies.documentation`; a test holds it against the rules. -->
 
-`trainstack audit` judges a whole stack without any cloud, from its state or from a preview.
+`trainstack audit` judges a whole stack without any cloud, from its state or from a preview, or
+[an account](live.md).
 
     pulumi stack export --stack NAME --file state.json
     trainstack audit --state state.json
 
     pulumi preview --stack NAME --json --show-sames > preview.json
     trainstack audit --preview preview.json
+
+    trainstack audit --live aws --region us-east-1         # or --snapshot FILE, see live.md
 
 The Pulumi engine itself asks the same rules, in any project, as a [policy pack](policy-pack.md):
 

@@ -51,9 +51,12 @@ def _enforced(rule: Rule, stack: Stack, how: Enforcement) -> Iterator[Outcome]:
 
 
 def _judged(rule: Rule, stack: Stack) -> Iterator[Outcome]:
-    about = stack.all(*rule.kinds)
+    about = stack.told(*rule.kinds)
+    if not (about and rule.whole):
+        yield from _unread(rule, stack)
     if not about:
-        yield Outcome(rule, None, "not-applicable", f"the stack has none of {', '.join(rule.kinds)}")
+        if not any(map(stack.coverage.gap, rule.kinds)):
+            yield Outcome(rule, None, "not-applicable", f"the stack has none of {', '.join(rule.kinds)}")
     elif rule.whole is not None:
         whole = rule.whole
         yield from _asked(rule, None, lambda: whole(stack))
@@ -65,6 +68,17 @@ def _judged(rule: Rule, stack: Stack) -> Iterator[Outcome]:
         alone = rule.alone
         for resource in about:
             yield from _asked(rule, resource, lambda one=resource: alone(one))  # type: ignore[misc]
+
+
+def _unread(rule: Rule, stack: Stack) -> Iterator[Outcome]:
+    """That some of what a rule is about was not read. What a source never tells is another source's."""
+    refused = dict.fromkeys(filter(None, map(stack.coverage.refusal, rule.kinds)))
+    for why in refused:
+        yield Outcome(rule, None, "undetermined", why)
+    if not refused and not stack.told(*rule.kinds):
+        beyond = next(filter(None, map(stack.coverage.out_of_reach, rule.kinds)), "")
+        if beyond:
+            yield Outcome(rule, None, "not-applicable", beyond)
 
 
 def _asked(rule: Rule, about: Resource | None, ask: Callable[[], Iterable[Violation]]) -> list[Outcome]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from policies import configuration
 from policies.catalogue import Rule, in_order
+from policies.coverage import WHOLE, Coverage
 from policies.evaluate import Outcome, evaluate
 from policies.resource import Resource
 from policies.rules import CATALOGUE
@@ -44,14 +45,21 @@ class Judge:
         """All of them, in order."""
         return in_order(CATALOGUE.rules)
 
-    def outcomes(self, resources: Iterable[Resource], rules: Iterable[Rule] | None = None) -> list[Outcome]:
+    def outcomes(
+        self,
+        resources: Iterable[Resource],
+        rules: Iterable[Rule] | None = None,
+        coverage: Coverage = WHOLE,
+    ) -> list[Outcome]:
         """What the rules say before waivers; all of them, or `rules`."""
         asked = self.rules if rules is None else rules
-        return evaluate(Stack(resources, self.how.settings), asked, self.how.enforced)
+        return evaluate(Stack(resources, self.how.settings, coverage), asked, self.how.enforced)
 
-    def judged(self, resources: Iterable[Resource]) -> tuple[list[Outcome], tuple[str, ...]]:
+    def judged(
+        self, resources: Iterable[Resource], coverage: Coverage = WHOLE
+    ) -> tuple[list[Outcome], tuple[str, ...]]:
         """(outcomes after waivers, advice about the waivers)."""
-        outcomes = self.outcomes(resources)
+        outcomes = self.outcomes(resources, coverage=coverage)
         if self.waivers is None:
             return outcomes, ()
         from policies.waivers.applied import applied  # noqa: PLC0415 - slow to import

@@ -115,9 +115,12 @@ class Resource:
     dependencies: Sequence[str] = ()
     references: Mapping[str, Sequence[str]] = field(default_factory=dict)
     """By property: the URNs of those from which its value comes, as far as the source knows."""
-    protect: bool = False
     plugin: str = ""
     """Version of the plug-in that made it; empty where no source says."""
+    protect: Any = False
+    """Unknown where only a program could say so."""
+    chosen: Mapping[str, bool] = field(default_factory=dict)
+    """By property that names a key: whether somebody made the key; where `asked` cannot tell."""
     origin: Origin = "state"
     """Where it comes from; of no concern to rules."""
 

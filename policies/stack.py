@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
+from policies.coverage import WHOLE, Coverage
 from policies.resource import Resource, UndeterminedError, is_unknown, told
 from policies.settings import Settings
 
@@ -32,11 +33,18 @@ class _Uses:
 
 
 class Stack:
-    """The resources of a source, and the settings by which they are judged."""
+    """The resources of a source, and the settings by which they are judged.
 
-    def __init__(self, resources: Iterable[Resource], settings: Settings | None = None) -> None:
+    Where `coverage` says that a source could not tell of a kind, whatever depends on there being none, or no
+    other one, raises UndeterminedError: the rules need not know.
+    """
+
+    def __init__(
+        self, resources: Iterable[Resource], settings: Settings | None = None, coverage: Coverage = WHOLE
+    ) -> None:
         self.resources = tuple(resources)
         self.settings = settings or Settings()
+        self.coverage = coverage
         self._by_kind: dict[str, list[Resource]] = {}
         for resource in self.resources:
             self._by_kind.setdefault(resource.kind, []).append(resource)
@@ -49,8 +57,22 @@ class Stack:
         return {resource.urn: resource for resource in self.resources}
 
     def all(self, *kinds: str) -> list[Resource]:
-        """The resources of these kinds, in the order of the source."""
+        """The resources of these kinds, in the order of the source.
+
+        Raises UndeterminedError where the source could not tell all of them.
+        """
+        for kind in kinds:
+            self._needs(kind)
+        return self.told(*kinds)
+
+    def told(self, *kinds: str) -> list[Resource]:
+        """Those of these kinds that the source told of, which need not be all."""
         return [resource for kind in kinds for resource in self._by_kind.get(kind, ())]
+
+    def _needs(self, kind: str, of: str | None = None) -> None:
+        why = self.coverage.gap(kind, of)
+        if why:
+            raise UndeterminedError(why)
 
     def target(self, user: Resource, path: str, *kinds: str) -> Resource | None:
         """The resource that `user` refers to at a path such as `launchTemplate.id`; see `referred`."""
@@ -60,7 +82,8 @@ class Stack:
         """The resource of one of `kinds` that a value names by id, ARN or name, in `property` of `user`.
 
         None where nothing is set, or what is named is not in the stack. An unknown value is followed where
-        the source says from which resource the property comes; else UndeterminedError is raised.
+        the source says from which resource the property comes; else UndeterminedError is raised, as where the
+        source could not tell of those that it may name.
         """
         if is_unknown(value):
             candidates = self._candidates(user, property, kinds)
@@ -69,7 +92,11 @@ class Stack:
             return candidates[0]
         if not isinstance(value, str) or not value:
             return None
-        return next((named[value] for named in map(self._named, kinds) if value in named), None)
+        found = next((named[value] for named in map(self._named, kinds) if value in named), None)
+        if found is None:
+            for kind in kinds:
+                self._needs(kind)
+        return found
 
     def sources(self, user: Resource, value: Any, property: str, *kinds: str) -> Sources:
         """The resources that a list of ids names, which is `value` in the top-level `property` of `user`.
@@ -94,7 +121,7 @@ class Stack:
         """The resources of a kind that name `used` at `path`, as one value or in a list.
 
         Raises UndeterminedError, after those that are known, where the value of another one is unknown and
-        so is where it comes from.
+        so is where it comes from, or where the source could not tell of others.
         """
         key = (used.kind, kind, path)
         if key not in self._uses:
@@ -104,11 +131,12 @@ class Stack:
         lacking = uses.uncertain.get(id(used)) or uses.unknown
         if lacking:
             raise UndeterminedError(lacking)
+        self._needs(kind, "" if is_unknown(used.id) else str(used.id))
 
     def _used(self, used: str, kind: str, path: str) -> "_Uses":
         """Who names which resources of the kind `used`."""
         uses = _Uses()
-        for user in self.all(kind):
+        for user in self.told(kind):
             value = user.raw(path)
             if value is None:
                 continue

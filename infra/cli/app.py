@@ -2,7 +2,7 @@
 
 import typer
 
-from infra.cli import access, audit, cluster, preflight, rehearse, smoke, stack, validate, versions
+from infra.cli import access, audit, cluster, collect, preflight, rehearse, smoke, stack, validate, versions
 
 app = typer.Typer(
     name="trainstack",
@@ -21,6 +21,7 @@ app.command()(stack.explain)
 app.command()(validate.validate)
 app.command()(versions.versions)
 app.command()(audit.audit)
+app.command()(collect.collect)
 app.command()(cluster.cluster)
 app.command()(access.kubeconfig)
 app.command("open")(access.open_service)

@@ -1,18 +1,21 @@
-"""`trainstack audit`: the rules of the policy pack on an exported state or a preview."""
+"""`trainstack audit`: the rules of the policy pack on a state, a preview, or an account."""
 
 import datetime
 import hashlib
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from infra.cli.collect import Cloud, Region
 from infra.errors import Problem, UserError
 
 if TYPE_CHECKING:
     from policies.audit import Audit, Inputs
+    from policies.coverage import Coverage
     from policies.resource import Resource
 
 
@@ -42,6 +45,12 @@ State = Annotated[
 Preview = Annotated[
     Path | None,
     typer.Option("--preview", help="What `pulumi preview --json --show-sames` wrote.", metavar="FILE"),
+]
+Live = Annotated[
+    Cloud | None, typer.Option("--live", help="Ask an account now, with the credentials of this shell.")
+]
+Snapshot = Annotated[
+    Path | None, typer.Option("--snapshot", help="What `trainstack collect` wrote.", metavar="FILE")
 ]
 Least = Annotated[FailOn, typer.Option("--fail-on", help="Count what is as severe as this, or more.")]
 Written = Annotated[
@@ -87,7 +96,10 @@ AllowEmpty = Annotated[bool, typer.Option("--allow-empty", help="A stack without
 def audit(
     state: State = None,
     preview: Preview = None,
+    live: Live = None,
+    snapshot: Snapshot = None,
     *,
+    region: Region = None,
     fail_on: Least = FailOn.LOW,
     format: Written = Format.TEXT,
     waivers: Waivers = None,
@@ -97,28 +109,27 @@ def audit(
     at: At = None,
     allow_empty: AllowEmpty = False,
 ) -> None:
-    """Judge a stack by the rules of the policy pack (docs/policies.md), without any cloud.
+    """Judge a stack, or an account, by the rules of the policy pack (docs/policies.md).
 
     Exit codes: 0 clean, 1 internal error, 2 usage or a file that cannot be read, 3 violations, 4 nothing
     but undetermined, 5 violations whose waivers have expired and no others. Only what is as severe as
     --fail-on counts.
     """
-    if (state is None) == (preview is None):
-        given = None if state is None else "both"
-        raise UserError([Problem("--state, --preview", given, "one of them is needed", "Name one file.")])
+    _refuse_other_than_one(state, preview, live, snapshot)
     from policies.evidence import written  # noqa: PLC0415 - help comes without the rules
     from policies.verdict import ExitCode  # noqa: PLC0415
 
     try:
-        source = state or preview
-        assert source
         if evidence is not None:
             written.refuse_taken(evidence)
-        resources = _read(source, allow_empty, planned=preview is not None)
-        kind = "preview" if preview else "state"
-        files = {kind: source, "waivers": waivers, "config": config, "baseline": baseline}
+        if live or snapshot:
+            source = _of_account(live, region, snapshot, allow_empty)
+        else:
+            source = _of_stack(state, preview, allow_empty)
+        files = {**source.files, "waivers": waivers, "config": config, "baseline": baseline}
         present = {what: file for what, file in files.items() if file is not None}
-        found = _audited(_inputs(kind, resources, present, at, keep=evidence is not None), present, fail_on)
+        inputs = _inputs(source, present, at, keep=evidence is not None)
+        found = _audited(source.name, inputs, present, fail_on)
         if evidence is not None:
             from policies.evidence import bundle  # noqa: PLC0415 - slow to import
 
@@ -132,20 +143,49 @@ def audit(
     raise typer.Exit(found.code)
 
 
-def _read(file: Path, allow_empty: bool, *, planned: bool) -> "list[Resource]":
-    from policies.sources import preview, state  # noqa: PLC0415
+@dataclass(frozen=True)
+class _Source:
+    """What is judged, and from which file."""
 
-    read = preview.read if planned else state.read
-    return read(file, allow_empty=allow_empty)
+    kind: str
+    name: str
+    resources: "list[Resource]"
+    coverage: "Coverage"
+    files: Mapping[str, Path] = field(default_factory=dict)
+
+
+def _refuse_other_than_one(*sources: object) -> None:
+    given = [one for one in sources if one is not None]
+    if len(given) != 1:
+        names, value = "--state, --preview, --live, --snapshot", "several" if given else None
+        raise UserError([Problem(names, value, "one of them is needed", "Name one.")])
+
+
+def _of_stack(state: Path | None, preview: Path | None, allow_empty: bool) -> _Source:
+    from policies.coverage import WHOLE  # noqa: PLC0415
+    from policies.sources import preview as previews  # noqa: PLC0415
+    from policies.sources import state as states  # noqa: PLC0415
+
+    kind, file, read = ("preview", preview, previews.read) if preview else ("state", state, states.read)
+    assert file
+    return _Source(kind, file.name, read(file, allow_empty=allow_empty), WHOLE, {kind: file})
+
+
+def _of_account(cloud: Cloud | None, region: str | None, file: Path | None, allow_empty: bool) -> _Source:
+    from infra.cli.collect import collected  # noqa: PLC0415
+    from policies.sources.live import records  # noqa: PLC0415
+
+    if cloud:
+        found, files = records.account(collected(cloud, region)), {}
+    else:
+        assert file
+        found, files = records.read(file, allow_empty=allow_empty), {"snapshot": file}
+    kind = "snapshot" if file else "live"
+    return _Source(kind, found.snapshot.source, found.resources, found.coverage, files)
 
 
 def _inputs(
-    kind: str,
-    resources: "list[Resource]",
-    files: Mapping[str, Path],
-    at: datetime.datetime | None,
-    *,
-    keep: bool,
+    source: _Source, files: Mapping[str, Path], at: datetime.datetime | None, *, keep: bool
 ) -> "Inputs":
     from policies.audit import Inputs  # noqa: PLC0415
     from policies.judge import Judge  # noqa: PLC0415
@@ -154,24 +194,25 @@ def _inputs(
     today = now.date() if at else datetime.date.today()
     judge = Judge.read(files.get("config"), files.get("waivers"), today)
     digests = {what: _digest(file) for what, file in files.items()} if keep else {}
-    return Inputs(kind, now, digests, resources, judge.how, judge.waivers or ())
+    return Inputs(
+        source.kind, now, digests, source.resources, judge.how, judge.waivers or (), source.coverage
+    )
 
 
-def _audited(inputs: "Inputs", files: Mapping[str, Path], fail_on: FailOn) -> "Audit":
+def _audited(name: str, inputs: "Inputs", files: Mapping[str, Path], fail_on: FailOn) -> "Audit":
     from policies import baseline  # noqa: PLC0415
     from policies.audit import Audit  # noqa: PLC0415
     from policies.judge import Judge  # noqa: PLC0415
     from policies.verdict import verdict  # noqa: PLC0415
 
     judge = Judge(inputs.configuration, inputs.waivers if "waivers" in files else None)
-    outcomes, advice = judge.judged(inputs.resources)
+    outcomes, advice = judge.judged(inputs.resources, inputs.coverage)
     resolved = None
     if "baseline" in files:
         former = baseline.read(files["baseline"], inputs.resources)
         outcomes = former.marked(outcomes)
         resolved = former.resolved(outcomes)
     code = verdict(outcomes, fail_on.value)
-    name = files[inputs.kind].name
     return Audit(name, outcomes, len(inputs.resources), code, advice, fail_on.value, resolved, inputs)
 
 

@@ -70,7 +70,7 @@ def _stored(uri: str, region: str) -> bytes:
         raise UnreadableError("it lies in a volume of the cluster")
     from botocore import exceptions  # noqa: PLC0415 - slow to import
 
-    from infra.preflight.aws.account import LoggedOutError, clients  # noqa: PLC0415
+    from infra.aws_login import LoggedOutError, clients  # noqa: PLC0415
 
     try:
         found = clients()("s3", region).get_object(Bucket=place.netloc, Key=place.path.lstrip("/"))

@@ -76,7 +76,7 @@ def _update(stack: str, folder: Path, newer: list[Row]) -> None:
 
 
 def _refuse_logged_out(rows: list[Row]) -> None:
-    from infra.preflight.aws.account import LOG_IN, LoggedOutError  # noqa: PLC0415
+    from infra.aws_login import LOG_IN, LoggedOutError  # noqa: PLC0415
 
     why = next((row.error for row in rows if isinstance(row.error, LoggedOutError)), None)
     if why:
@@ -86,7 +86,7 @@ def _refuse_logged_out(rows: list[Row]) -> None:
 def _rows(spec: "StackSpec") -> list[Row]:
     """Every pin with its newest version. Raises UserError for a stack without EKS."""
     from components.kubernetes.charts import charts  # noqa: PLC0415
-    from infra.preflight.aws import account  # noqa: PLC0415
+    from infra import aws_login  # noqa: PLC0415
     from infra.releases import newest  # noqa: PLC0415
     from infra.releases.pins import pins  # noqa: PLC0415
     from infra.stackspec.clouds import AwsSpec  # noqa: PLC0415
@@ -99,7 +99,7 @@ def _rows(spec: "StackSpec") -> list[Row]:
 
     @functools.cache
     def client(service: str) -> Any:
-        return account.clients()(service, spec.region)
+        return aws_login.clients()(service, spec.region)
 
     known, minor = charts(), spec.layout.kubernetes_version
     ask: dict[str, Callable[[Pin], str | None]] = {
@@ -116,7 +116,7 @@ def _asked(pin: "Pin", ask: "Callable[[Pin], str | None]") -> Row:
     import requests  # noqa: PLC0415
     from botocore.exceptions import BotoCoreError, ClientError  # noqa: PLC0415
 
-    from infra.preflight.aws.account import LoggedOutError, logged_in  # noqa: PLC0415
+    from infra.aws_login import LoggedOutError, logged_in  # noqa: PLC0415
 
     try:
         with logged_in():

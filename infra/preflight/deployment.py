@@ -1,9 +1,10 @@
 """What a deployment asks of the real account before it begins."""
 
+from infra import aws_login
 from infra.errors import Problem, UserError
 from infra.preflight.answers import State
 from infra.preflight.aws import IDENTITY, ask
-from infra.preflight.aws import account as accounts
+from infra.preflight.aws.account import Account
 from infra.stackspec import StackSpec
 from infra.stackspec.clouds import AwsSpec
 from infra.stackspec.layouts import MediumLayout
@@ -20,13 +21,13 @@ _BEFORE_UP = (
 )
 
 
-def account_of(spec: StackSpec) -> accounts.Account:
+def account_of(spec: StackSpec) -> Account:
     """The account that a stack is meant for, with the credentials of the environment. Raises UserError."""
     if not isinstance(spec.layout, MediumLayout) or not isinstance(spec.on, AwsSpec):
         raise UserError([Problem("trainstack:cloud", spec.cloud, "no checks are known for it", "Use aws.")])
     try:
-        return accounts.Account(spec, spec.layout, spec.on, accounts.clients())
-    except accounts.LoggedOutError as error:
+        return Account(spec, spec.layout, spec.on, aws_login.clients())
+    except aws_login.LoggedOutError as error:
         raise UserError([Problem("AWS_PROFILE", None, str(error), "Name a profile that exists.")]) from None
 
 

@@ -84,7 +84,8 @@ class Waiver:
 def stack_of(resource: Resource) -> str:
     """Name of the stack that a URN names; empty where the source has none."""
     parts = resource.urn.split("::")
-    return parts[0].removeprefix("urn:pulumi:") if len(parts) > 1 else ""
+    start, ours, name = parts[0].partition("urn:pulumi:")
+    return name if ours and not start and len(parts) > 1 else ""
 
 
 def _like(pattern: str, text: str) -> bool:

@@ -6,6 +6,7 @@ Untested in a real account: requests and answers are held against the service mo
 from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Final
 
+from infra.aws_login import LOG_IN, LoggedOutError
 from infra.preflight.answers import Answer, State
 from infra.preflight.aws import (
     alerts,
@@ -21,7 +22,7 @@ from infra.preflight.aws import (
     versions,
     way_in,
 )
-from infra.preflight.aws.account import LOG_IN, Account, LoggedOutError, answered
+from infra.preflight.aws.account import Account, answered
 
 Check = Callable[[Account], Iterator[Answer]]
 

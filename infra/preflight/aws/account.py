@@ -1,14 +1,12 @@
 """The account that is asked, and what becomes of a question that it does not answer."""
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-import boto3
 from botocore import exceptions
-from botocore.config import Config
 
+from infra.aws_login import DENIED, Clients, logged_in, told
 from infra.naming import TAG_PREFIX
 from infra.preflight.answers import Answer, State
 from infra.preflight.machine import Machine
@@ -16,35 +14,7 @@ from infra.stackspec import StackSpec
 from infra.stackspec.clouds import AwsSpec
 from infra.stackspec.layouts import MediumLayout
 
-Clients = Callable[[str, str], Any]
-"""A client of a service in a region."""
-
 STACK_TAG = f"{TAG_PREFIX}:stack"
-# What the SDK raises where there are no credentials, or some that it cannot refresh.
-_LOGGED_OUT = (
-    exceptions.NoCredentialsError,
-    exceptions.PartialCredentialsError,
-    exceptions.CredentialRetrievalError,
-    exceptions.LoginError,
-    exceptions.ProfileNotFound,
-    exceptions.SSOError,
-    exceptions.TokenRetrievalError,
-)
-# What services answer to credentials that expired or never existed, each with words of its own ("Common Error
-# Types" of their API references).
-_REFUSED = {
-    "ExpiredToken",
-    "ExpiredTokenException",
-    "InvalidClientTokenId",
-    "RequestExpired",
-    "UnrecognizedClientException",
-}
-_DENIED = {"AccessDenied", "AccessDeniedException", "UnauthorizedOperation"}
-LOG_IN = "Log in (aws sso login, or aws configure), and set AWS_PROFILE where you have several."
-
-
-class LoggedOutError(Exception):
-    """There are no credentials that the account accepts."""
 
 
 @dataclass(frozen=True)
@@ -71,28 +41,6 @@ class Account:
         return any(tag["Key"] == STACK_TAG and tag["Value"] == self.spec.name for tag in tags)
 
 
-def clients() -> Clients:
-    """Clients with the environment's credentials. Raises LoggedOutError for a profile that is not there."""
-    with logged_in():
-        session = boto3.Session()
-    config = Config(connect_timeout=5, read_timeout=20, retries={"mode": "standard", "max_attempts": 4})
-    return lambda service, region: session.client(service, region_name=region, config=config)
-
-
-@contextmanager
-def logged_in() -> Iterator[None]:
-    """What is asked within. Raises LoggedOutError where there are no credentials, or they are refused."""
-    try:
-        yield
-    except exceptions.ClientError as error:
-        code, message = _told(error)
-        if code in _REFUSED:
-            raise LoggedOutError(f"{code}: {message}") from error
-        raise
-    except _LOGGED_OUT as error:
-        raise LoggedOutError(str(error)) from error
-
-
 def answered(name: str, check: Callable[[Account], Iterator[Answer]], account: Account) -> Iterator[Answer]:
     """The answers of a check; where it could not be made, that it could not, and why.
 
@@ -109,12 +57,8 @@ def answered(name: str, check: Callable[[Account], Iterator[Answer]], account: A
 
 def unanswered(name: str, error: exceptions.ClientError) -> Answer:
     """What a refused request leaves unknown."""
-    code, message = _told(error)
+    code, message = told(error)
     fix = "Ask again; if it stays so, look into the service's status."
-    if code in _DENIED:
+    if code in DENIED:
         fix = f"Allow the request {error.operation_name}; docs/preflight.md has a policy with all of them."
     return Answer(name, State.UNKNOWN, f"{error.operation_name} was refused: {code}: {message}", fix)
-
-
-def _told(error: exceptions.ClientError) -> tuple[str, str]:
-    return error.response["Error"]["Code"], error.response["Error"].get("Message", "")

@@ -11,10 +11,10 @@ import pytest
 from botocore.response import StreamingBody
 from botocore.stub import Stubber
 
+from infra import aws_login
 from infra.cli.results import by_nodes, headline, read
 from infra.gate import Gate
 from infra.outputs import Smoke
-from infra.preflight.aws import account
 from rehearsal.client import Rehearsal
 from tests.infra.cli.test_access import EXPORTED
 
@@ -41,7 +41,7 @@ def s3(monkeypatch: pytest.MonkeyPatch) -> Iterator[Stubber]:
     client = boto3.client(
         "s3", region_name="us-east-1", aws_access_key_id="-", aws_secret_access_key="-"
     )  # fmt: skip
-    monkeypatch.setattr(account, "clients", lambda: lambda service, region: client)
+    monkeypatch.setattr(aws_login, "clients", lambda: lambda service, region: client)
     with Stubber(client) as stub:
         yield stub
 

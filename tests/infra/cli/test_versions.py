@@ -7,11 +7,10 @@ import pytest
 import requests
 from typer.testing import CliRunner
 
-from infra import stackspec
+from infra import aws_login, stackspec
 from infra.cli.app import app
 from infra.cli.versions import show
 from infra.errors import UserError
-from infra.preflight.aws import account as accounts
 from infra.releases import newest
 from infra.stackspec.clouds import AwsSpec
 from infra.stackspec.layouts import MediumLayout
@@ -24,7 +23,7 @@ SHIPPED = CONFIG / "Pulumi.dev-aws.yaml"
 
 @pytest.fixture
 def answers(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(accounts, "clients", Cloud)
+    monkeypatch.setattr(aws_login, "clients", Cloud)
     monkeypatch.setattr(newest, "kubernetes", lambda _: "1.36")
     monkeypatch.setattr(newest, "node_image", lambda *_: "1.35.9-20261101")
     known = {"coredns": "v1.14.2-eksbuild.9", "kube-proxy": "v1.35.3-eksbuild.2"}
@@ -135,7 +134,7 @@ def refusing(monkeypatch: pytest.MonkeyPatch, code: str) -> Cloud:
     cloud.refuses("ssm", "get_parameter", code, "is invalid")
     for _ in ADDONS:
         cloud.refuses("eks", "describe_addon_versions", code, "is invalid")
-    monkeypatch.setattr(accounts, "clients", lambda: cloud)
+    monkeypatch.setattr(aws_login, "clients", lambda: cloud)
     return cloud
 
 

@@ -10,12 +10,11 @@ import pytest
 from ruamel.yaml import YAML
 from typer.testing import CliRunner
 
-from infra import stackspec
+from infra import aws_login, stackspec
 from infra.cli.app import app
 from infra.engine.golang import ROOT
 from infra.errors import UserError
 from infra.preflight.aws import CHECKS
-from infra.preflight.aws import account as accounts
 from infra.preflight.deployment import refuse_what_cannot_finish
 from infra.stackspec.clouds import LoadBalancerSpec
 from tests.infra.preflight.asking import ACCOUNT, ME, STACK, Cloud
@@ -29,7 +28,7 @@ RUN = CliRunner()
 def cloud(monkeypatch: pytest.MonkeyPatch) -> Iterator[Cloud]:
     """The account that the command asks."""
     cloud = Cloud()
-    monkeypatch.setattr(accounts, "clients", lambda: cloud)
+    monkeypatch.setattr(aws_login, "clients", lambda: cloud)
     yield cloud
     assert cloud.is_exhausted()
 

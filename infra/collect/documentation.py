@@ -1,0 +1,68 @@
+"""Writes docs/live.md, with the rights that a collector needs: `python -m infra.collect.documentation`."""
+
+import functools
+import json
+from pathlib import Path
+
+import botocore.session
+
+from infra.collect.aws import right_of
+from policies.sources.live.tables import tables
+
+FILE = Path(__file__).resolve().parents[2] / "docs" / "live.md"
+_HEAD = """# Audit of an account
+
+<!-- Written by `python -m infra.collect.documentation`; a test holds it against what a collector asks. -->
+
+`trainstack collect` asks an AWS account what it has in a region and writes the answers down.
+`trainstack audit` judges them by the same rules as a state.
+
+    trainstack collect --live aws --region us-east-1 --out snapshot.json
+    trainstack audit --snapshot snapshot.json
+
+    trainstack audit --live aws --region us-east-1     # both at once
+
+Credentials are those of the environment. Nothing is changed. A snapshot is a JSON file
+(`trainstack.snapshot/1`) for its owner alone (mode 0600): what each operation of the API answered, and which
+were refused. It has no secrets: values of secrets are not asked for, user data of machines is reduced to
+whether it sets taints, and settings of EKS add-ons lose values that are named like secrets. Names, addresses
+of subscribers and policies are in it.
+
+## What an account cannot tell
+
+- **Refused is not absent.** Where an operation was refused, every rule that depends on there being none, or
+  no other, is undetermined and names the right that was missing. Throttled requests are repeated first.
+- **What only a program has** (`protect`, `forceDestroy`, `skipFinalSnapshot`) is unknown, so rules that need
+  it are undetermined. Rules about what a program asked for, such as pinned versions, are not applicable.
+- **What is in a cluster** is not told: rules about objects of Kubernetes are not applicable, and others that
+  look for some are undetermined. Audit the state for these.
+- A launch template is judged by its latest version, as in a state.
+- Service-linked roles, copies of launch templates that EKS makes, and keys that AWS owns are left out.
+- One snapshot is of one region. What has no region (IAM, budgets, anomalies of cost) is in each.
+
+Untested in a real account: questions, answers and rights are held against the service models of botocore, an
+emulation, and policies that AWS manages.
+"""
+_RIGHTS = """## Rights
+
+This policy allows everything that is asked, and nothing else. Without a part of it the rest is still told.
+
+```json
+"""
+
+
+def rights() -> list[str]:
+    """Every action that a collector needs. Who asks need not be allowed to ask who that is."""
+    service = functools.cache(botocore.session.get_session().get_service_model)
+    return sorted({right_of(one, service(one.service)) for one in tables("aws").questions.values()})
+
+
+def document() -> str:
+    """The content of the file."""
+    statement = {"Sid": "TrainstackAudit", "Effect": "Allow", "Action": rights(), "Resource": "*"}
+    policy = json.dumps({"Version": "2012-10-17", "Statement": [statement]}, indent=2)
+    return f"{_HEAD}\n{_RIGHTS}{policy}\n```\n"
+
+
+if __name__ == "__main__":
+    FILE.write_text(document())

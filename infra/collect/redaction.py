@@ -1,0 +1,53 @@
+"""What a snapshot does not keep: user data, and settings that are named like secrets."""
+
+import base64
+import binascii
+import json
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from policies.sources.live.aws.machines import WORDS
+
+GONE = "(redacted)"
+_SECRET = re.compile(r"passw|secret|token|credential|api_?key|access_?key|private_?key", re.IGNORECASE)
+
+
+def redacted(answer: Any) -> Any:
+    """An answer without what may be secret in fields that people fill as they like."""
+    if isinstance(answer, dict):
+        return {
+            key: _FIELDS[key](value) if key in _FIELDS and isinstance(value, str) else redacted(value)
+            for key, value in answer.items()
+        }
+    return [redacted(one) for one in answer] if isinstance(answer, list) else answer
+
+
+def _user_data(value: str) -> dict[str, Any]:
+    """Only which of WORDS it has: scripts of nodes hold logins and join tokens."""
+    try:
+        plain = base64.b64decode(value, validate=True).decode(errors="replace")
+    except binascii.Error:
+        plain = value
+    return {"words": [word for word in WORDS if word in plain]}
+
+
+def _settings(value: str) -> str:
+    """Settings of an add-on without values whose name is that of a secret; whole if they are not JSON."""
+    try:
+        return json.dumps(_without(json.loads(value)))
+    except ValueError:
+        return GONE if _SECRET.search(value) else value
+
+
+def _without(value: Any) -> Any:
+    if isinstance(value, dict):
+        named = _SECRET.search(str(value.get("name", ""))) is not None
+        return {
+            key: GONE if _SECRET.search(key) or (named and key == "value") else _without(one)
+            for key, one in value.items()
+        }
+    return [_without(one) for one in value] if isinstance(value, list) else value
+
+
+_FIELDS: Mapping[str, Callable[[str], Any]] = {"UserData": _user_data, "configurationValues": _settings}

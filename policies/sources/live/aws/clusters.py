@@ -1,0 +1,172 @@
+"""EKS: clusters, node groups, add-ons, access entries, pod identities, capabilities.
+
+Shapes: internal/service/eks/{cluster,node_group,addon,access_entry,pod_identity_association,capability}.go of
+terraform-provider-aws.
+"""
+
+from typing import Any
+
+from policies.sources.live.form import Each, Kind, One, View
+from policies.sources.live.question import Question
+
+
+def _parts(listed: str, key: str, described: str, field: str, parameter: str) -> tuple[Question, Question]:
+    """The questions that list what is in a cluster, and describe each."""
+    of = f"eks.{listed}"
+    cluster = {"clusterName": "asked.clusterName"}
+    return (
+        Question("eks", listed, key, of="eks.ListClusters", by={"clusterName": "it"}),
+        Question("eks", described, field, of=of, by={**cluster, parameter: "it"}),
+    )
+
+
+QUESTIONS = (
+    Question("eks", "ListClusters", "clusters"),
+    Question("eks", "DescribeCluster", "cluster", of="eks.ListClusters", by={"name": "it"}),
+    *_parts("ListNodegroups", "nodegroups", "DescribeNodegroup", "nodegroup", "nodegroupName"),
+    *_parts("ListAddons", "addons", "DescribeAddon", "addon", "addonName"),
+    *_parts("ListAccessEntries", "accessEntries", "DescribeAccessEntry", "accessEntry", "principalArn"),
+    *_parts(
+        "ListPodIdentityAssociations", "associations[].associationId", "DescribePodIdentityAssociation",
+        "association", "associationId",
+    ),
+    *_parts(
+        "ListCapabilities", "capabilities[].capabilityName", "DescribeCapability", "capability",
+        "capabilityName",
+    ),
+)  # fmt: skip
+_CLUSTER = "{asked.clusterName}"
+
+
+def _encryption(view: View) -> Any:
+    """Of a list, the first: there is at most one (flattenEncryptionConfig)."""
+    rows = view.at("encryptionConfig") or ()
+    return next(
+        (
+            {"provider": {"keyArn": (one.get("provider") or {}).get("keyArn")}, "resources": one["resources"]}
+            for one in rows
+        ),
+        None,
+    )
+
+
+def _logs(view: View) -> Any:
+    rows = view.at("logging.clusterLogging") or ()
+    return sorted(name for one in rows if one.get("enabled") for name in one.get("types") or ()) or None
+
+
+_VPC = (
+    *("clusterSecurityGroupId", "endpointPrivateAccess", "endpointPublicAccess", "publicAccessCidrs"),
+    *("securityGroupIds", "subnetIds", "vpcId"),
+)
+
+
+def _same(*names: str) -> dict[str, str]:
+    """Properties that the API calls as the provider does."""
+    return {name: name for name in names}
+
+
+KINDS = (
+    Kind(
+        "aws:eks/cluster:Cluster",
+        "eks.DescribeCluster",
+        "{name}",
+        {
+            **_same("arn", "deletionProtection", "endpoint", "name", "platformVersion", "roleArn", "status"),
+            "accessConfig": One("accessConfig", _same("authenticationMode")),
+            "computeConfig": One("computeConfig", _same("enabled", "nodePools", "nodeRoleArn")),
+            "enabledClusterLogTypes": _logs,
+            "encryptionConfig": _encryption,
+            "kubernetesNetworkConfig": One(
+                "kubernetesNetworkConfig",
+                {
+                    **_same("ipFamily", "serviceIpv4Cidr"),
+                    "elasticLoadBalancing": One("elasticLoadBalancing", _same("enabled")),
+                },
+            ),
+            "storageConfig": One("storageConfig", {"blockStorage": One("blockStorage", _same("enabled"))}),
+            "upgradePolicy": One("upgradePolicy", _same("supportType")),
+            "version": "version",
+            "vpcConfig": One("resourcesVpcConfig", _same(*_VPC)),
+            "zonalShiftConfig": One("zonalShiftConfig", _same("enabled")),
+        },
+        tags="tags",
+        when=lambda view: view.at("status") != "DELETING",
+    ),
+    Kind(
+        "aws:eks/nodeGroup:NodeGroup",
+        "eks.DescribeNodegroup",
+        f"{_CLUSTER}:{{nodegroupName}}",
+        {
+            **_same("amiType", "capacityType", "clusterName", "diskSize", "instanceTypes", "labels"),
+            **_same("releaseVersion", "status", "version"),
+            "arn": "nodegroupArn",
+            "launchTemplate": One("launchTemplate", _same("id", "name", "version")),
+            "nodeGroupName": "nodegroupName",
+            "nodeRepairConfig": One("nodeRepairConfig", _same("enabled")),
+            "nodeRoleArn": "nodeRole",
+            "resources": lambda view: [
+                {
+                    "autoscalingGroups": [
+                        {"name": one.get("name")} for one in view.at("resources.autoScalingGroups") or ()
+                    ]
+                }
+            ],
+            "scalingConfig": One("scalingConfig", _same("desiredSize", "maxSize", "minSize")),
+            "subnetIds": "subnets",
+            "taints": Each("taints", _same("effect", "key", "value")),
+            "updateConfig": One("updateConfig", _same("maxUnavailable", "maxUnavailablePercentage")),
+        },
+        name="{nodegroupName}",
+        tags="tags",
+        when=lambda view: view.at("status") != "DELETING",
+        owner=_CLUSTER,
+    ),
+    Kind(
+        "aws:eks/addon:Addon",
+        "eks.DescribeAddon",
+        f"{_CLUSTER}:{{addonName}}",
+        {
+            **_same(
+                "addonName", "addonVersion", "clusterName", "configurationValues", "serviceAccountRoleArn"
+            ),
+            "arn": "addonArn",
+        },
+        tags="tags",
+        owner=_CLUSTER,
+    ),
+    Kind(
+        "aws:eks/accessEntry:AccessEntry",
+        "eks.DescribeAccessEntry",
+        f"{_CLUSTER}:{{principalArn}}",
+        {
+            **_same("clusterName", "kubernetesGroups", "principalArn", "type"),
+            "accessEntryArn": "accessEntryArn",
+            "userName": "username",
+        },
+        tags="tags",
+        owner=_CLUSTER,
+    ),
+    Kind(
+        "aws:eks/podIdentityAssociation:PodIdentityAssociation",
+        "eks.DescribePodIdentityAssociation",
+        "{associationId}",
+        {
+            **_same("associationId", "clusterName", "namespace", "roleArn", "serviceAccount"),
+            "associationArn": "associationArn",
+        },
+        tags="tags",
+        owner=_CLUSTER,
+        imported=f"{_CLUSTER},{{associationId}}",
+    ),
+    Kind(
+        "aws:eks/capability:Capability",
+        "eks.DescribeCapability",
+        f"{_CLUSTER},{{capabilityName}}",
+        _same(
+            "arn", "capabilityName", "clusterName", "deletePropagationPolicy", "roleArn", "type", "version"
+        ),
+        tags="tags",
+        owner=_CLUSTER,
+    ),
+)

@@ -1,0 +1,133 @@
+"""Databases: RDS and DynamoDB.
+
+Shapes: internal/service/rds/{instance,cluster,cluster_instance}.go, instance_automated_backups_replication.go
+and internal/service/dynamodb/{table,global_table}.go of terraform-provider-aws.
+"""
+
+from policies.sources.live.form import Each, Joined, Kind
+from policies.sources.live.question import Question
+
+QUESTIONS = (
+    Question("rds", "DescribeDBInstances", "DBInstances"),
+    Question("rds", "DescribeDBClusters", "DBClusters"),
+    Question("rds", "DescribeDBInstanceAutomatedBackups", "DBInstanceAutomatedBackups"),
+    Question("dynamodb", "ListTables", "TableNames"),
+    Question("dynamodb", "DescribeTable", "Table", of="dynamodb.ListTables", by={"TableName": "it"}),
+    Question("dynamodb", "ListTagsOfResource", "Tags", of="dynamodb.DescribeTable",
+             by={"ResourceArn": "TableArn"}),
+    Question("dynamodb", "ListGlobalTables", "GlobalTables"),
+)  # fmt: skip
+_GONE = ("deleting", "deleted")
+# The API tells Aurora, Neptune and DocumentDB alike; the latter two are types of their own.
+_OTHERS = ("neptune", "docdb")
+
+
+def _instance(kind: str, of_cluster: bool) -> Kind:
+    own = {
+        "allocatedStorage": "AllocatedStorage",
+        "backupRetentionPeriod": "BackupRetentionPeriod",
+        "deletionProtection": "DeletionProtection",
+        "multiAz": "MultiAZ",
+        "replicateSourceDb": "ReadReplicaSourceDBInstanceIdentifier",
+        "storageType": "StorageType",
+        "username": "MasterUsername",
+    }
+    return Kind(
+        kind,
+        "rds.DescribeDBInstances",
+        "{DBInstanceIdentifier}",
+        {
+            **({"clusterIdentifier": "DBClusterIdentifier"} if of_cluster else own),
+            "arn": "DBInstanceArn",
+            "availabilityZone": "AvailabilityZone",
+            "copyTagsToSnapshot": "CopyTagsToSnapshot",
+            "dbSubnetGroupName": "DBSubnetGroup.DBSubnetGroupName",
+            "engine": "Engine",
+            "identifier": "DBInstanceIdentifier",
+            "instanceClass": "DBInstanceClass",
+            "kmsKeyId": "KmsKeyId",
+            "publiclyAccessible": "PubliclyAccessible",
+            "storageEncrypted": "StorageEncrypted",
+        },
+        tags="TagList",
+        when=lambda view: (
+            bool(view.at("DBClusterIdentifier")) is of_cluster
+            and view.at("DBInstanceStatus") not in _GONE
+            and view.at("Engine") not in _OTHERS
+        ),
+        untold=() if of_cluster else ("skipFinalSnapshot", "snapshotIdentifier"),
+        keys=("kmsKeyId",),
+    )
+
+
+KINDS = (
+    _instance("aws:rds/instance:Instance", of_cluster=False),
+    _instance("aws:rds/clusterInstance:ClusterInstance", of_cluster=True),
+    Kind(
+        "aws:rds/cluster:Cluster",
+        "rds.DescribeDBClusters",
+        "{DBClusterIdentifier}",
+        {
+            "arn": "DBClusterArn",
+            "backupRetentionPeriod": "BackupRetentionPeriod",
+            "clusterIdentifier": "DBClusterIdentifier",
+            "clusterResourceId": "DbClusterResourceId",
+            "copyTagsToSnapshot": "CopyTagsToSnapshot",
+            "dbSubnetGroupName": "DBSubnetGroup",
+            "deletionProtection": "DeletionProtection",
+            "endpoint": "Endpoint",
+            "engine": "Engine",
+            "engineMode": "EngineMode",
+            "kmsKeyId": "KmsKeyId",
+            "masterUsername": "MasterUsername",
+            "port": "Port",
+            "replicationSourceIdentifier": "ReplicationSourceIdentifier",
+            "storageEncrypted": "StorageEncrypted",
+        },
+        tags="TagList",
+        when=lambda view: view.at("Status") not in _GONE and view.at("Engine") not in _OTHERS,
+        untold=("skipFinalSnapshot", "snapshotIdentifier"),
+        keys=("kmsKeyId",),
+    ),
+    Kind(
+        "aws:rds/instanceAutomatedBackupsReplication:InstanceAutomatedBackupsReplication",
+        "rds.DescribeDBInstanceAutomatedBackups",
+        "{DBInstanceAutomatedBackupsArn}",
+        {
+            "kmsKeyId": "KmsKeyId",
+            "retentionPeriod": "BackupRetentionPeriod",
+            "sourceDbInstanceArn": "DBInstanceArn",
+        },
+        # Those of instances here are no copies; those of another region, that are replicated here, are.
+        when=lambda view: view.at("Region") not in (None, view.at("region")),
+    ),
+    Kind(
+        "aws:dynamodb/table:Table",
+        "dynamodb.DescribeTable",
+        "{TableName}",
+        {
+            "arn": "TableArn",
+            "billingMode": "BillingModeSummary.BillingMode",
+            "deletionProtectionEnabled": "DeletionProtectionEnabled",
+            "hashKey": lambda view: next(
+                (one["AttributeName"] for one in view.at("KeySchema") or () if one.get("KeyType") == "HASH"),
+                None,
+            ),
+            "name": "TableName",
+            "replicas": Each("Replicas", {"regionName": "RegionName"}),
+            "tableClass": "TableClassSummary.TableClass",
+        },
+        tags="tagging",
+        joined={"tagging": Joined("dynamodb.ListTagsOfResource", {"ResourceArn": "TableArn"}, listed=True)},
+        when=lambda view: view.at("TableStatus") != "DELETING",
+    ),
+    Kind(
+        "aws:dynamodb/globalTable:GlobalTable",
+        "dynamodb.ListGlobalTables",
+        "{GlobalTableName}",
+        {
+            "name": "GlobalTableName",
+            "replicas": Each("ReplicationGroup", {"regionName": "RegionName"}),
+        },
+    ),
+)

@@ -1,0 +1,329 @@
+"""Machines: launch templates, instances, volumes, placement, reservations, and what holds by default.
+
+Shapes: internal/service/ec2/ec2_{launch_template,instance,placement_group,capacity_reservation}.go,
+ebs_volume.go and internal/service/autoscaling of terraform-provider-aws.
+"""
+
+from typing import Any
+
+from policies.resource import Unknown
+from policies.sources.live.form import Each, Joined, Kind, One, Shape, View, shaped, text
+from policies.sources.live.question import Question
+
+_LATEST, _VOLUMES = "ec2.DescribeLaunchTemplateVersions", "ec2.DescribeVolumes"
+QUESTIONS = (
+    Question("ec2", "DescribeLaunchTemplates", "LaunchTemplates"),
+    # The provider reads the latest version (findLaunchTemplateVersionByTwoPartKey).
+    Question("ec2", "DescribeLaunchTemplateVersions", "LaunchTemplateVersions",
+             given={"Versions": ["$Latest"]}, of="ec2.DescribeLaunchTemplates",
+             by={"LaunchTemplateId": "LaunchTemplateId"}),
+    Question("ec2", "DescribeInstances", "Reservations[].Instances[]"),
+    Question("ec2", "DescribeVolumes", "Volumes"),
+    Question("ec2", "DescribePlacementGroups", "PlacementGroups"),
+    Question("ec2", "DescribeCapacityReservations", "CapacityReservations"),
+    Question("ec2", "GetEbsEncryptionByDefault"),
+    Question("ec2", "GetInstanceMetadataDefaults"),
+    Question("autoscaling", "DescribeLaunchConfigurations", "LaunchConfigurations"),
+    Question("autoscaling", "DescribeTags", "Tags"),
+    Question("autoscaling", "DescribeScheduledActions", "ScheduledUpdateGroupActions"),
+)  # fmt: skip
+# What a rule looks for in user data; a collector keeps which of these words it has, and nothing else.
+WORDS = ("register-with-taints",)
+_DATA = "latest.LaunchTemplateData"
+
+
+def _user_data(view: View) -> Any:
+    """Which of WORDS it has; otherwise unknown, for it may hold secrets and is not kept."""
+    found = view.at(f"{_DATA}.UserData")
+    if found is None:
+        return None
+    words = found.get("words") if isinstance(found, dict) else None
+    return " ".join(words) if words else Unknown("userData", "is not kept in a snapshot")
+
+
+def _tag_specifications(view: View) -> Any:
+    return [
+        {
+            "resourceType": one.get("ResourceType"),
+            "tags": {tag["Key"]: tag["Value"] for tag in one.get("Tags") or ()},
+        }
+        for one in view.at(f"{_DATA}.TagSpecifications") or ()
+    ] or None
+
+
+_METADATA: Shape = {
+    "httpEndpoint": "HttpEndpoint",
+    "httpTokens": "HttpTokens",
+    "httpPutResponseHopLimit": "HttpPutResponseHopLimit",
+    "httpProtocolIpv6": "HttpProtocolIpv6",
+    "instanceMetadataTags": "InstanceMetadataTags",
+}
+_EBS: Shape = {
+    "deleteOnTermination": text("DeleteOnTermination"),
+    "encrypted": text("Encrypted"),
+    "iops": "Iops",
+    "kmsKeyId": "KmsKeyId",
+    "snapshotId": "SnapshotId",
+    "throughput": "Throughput",
+    "volumeSize": "VolumeSize",
+    "volumeType": "VolumeType",
+}
+_TARGET: Shape = {
+    "capacityReservationId": "CapacityReservationId",
+    "capacityReservationResourceGroupArn": "CapacityReservationResourceGroupArn",
+}
+_INTERFACE: Shape = {
+    "associatePublicIpAddress": text("AssociatePublicIpAddress"),
+    "deleteOnTermination": text("DeleteOnTermination"),
+    "description": "Description",
+    "deviceIndex": "DeviceIndex",
+    "interfaceType": "InterfaceType",
+    "networkCardIndex": "NetworkCardIndex",
+    "networkInterfaceId": "NetworkInterfaceId",
+    "securityGroups": "Groups",
+    "subnetId": "SubnetId",
+}
+_REQUIREMENTS: Shape = {
+    "acceleratorCount": One("AcceleratorCount", {"min": "Min", "max": "Max"}),
+    "acceleratorManufacturers": "AcceleratorManufacturers",
+    "acceleratorNames": "AcceleratorNames",
+    "acceleratorTypes": "AcceleratorTypes",
+    "allowedInstanceTypes": "AllowedInstanceTypes",
+    "excludedInstanceTypes": "ExcludedInstanceTypes",
+}
+_TEMPLATE: Shape = {
+    "name": "LaunchTemplateName",
+    "defaultVersion": "DefaultVersionNumber",
+    "latestVersion": "LatestVersionNumber",
+    "blockDeviceMappings": Each(
+        f"{_DATA}.BlockDeviceMappings",
+        {"deviceName": "DeviceName", "noDevice": "NoDevice", "ebs": One("Ebs", _EBS)},
+    ),
+    "capacityReservationSpecification": One(
+        f"{_DATA}.CapacityReservationSpecification",
+        {
+            "capacityReservationPreference": "CapacityReservationPreference",
+            "capacityReservationTarget": One("CapacityReservationTarget", _TARGET),
+        },
+    ),
+    "imageId": f"{_DATA}.ImageId",
+    "instanceMarketOptions": One(f"{_DATA}.InstanceMarketOptions", {"marketType": "MarketType"}),
+    "instanceRequirements": One(f"{_DATA}.InstanceRequirements", _REQUIREMENTS),
+    "instanceType": f"{_DATA}.InstanceType",
+    "keyName": f"{_DATA}.KeyName",
+    "metadataOptions": One(f"{_DATA}.MetadataOptions", _METADATA),
+    "networkInterfaces": Each(f"{_DATA}.NetworkInterfaces", _INTERFACE),
+    "placement": One(
+        f"{_DATA}.Placement",
+        {"availabilityZone": "AvailabilityZone", "groupName": "GroupName", "tenancy": "Tenancy"},
+    ),
+    "tagSpecifications": _tag_specifications,
+    "userData": _user_data,
+    "vpcSecurityGroupIds": f"{_DATA}.SecurityGroupIds",
+}
+_DISK: Shape = {
+    "encrypted": "Encrypted",
+    "iops": "Iops",
+    "kmsKeyId": "KmsKeyId",
+    "throughput": "Throughput",
+    "volumeSize": "Size",
+    "volumeType": "VolumeType",
+}
+
+
+def _disks(of_root: bool) -> Any:
+    """The volumes of an instance, of which the answer about volumes tells the rest (readBlockDevices)."""
+
+    def read(view: View) -> Any:
+        made = []
+        for row in view.at("BlockDeviceMappings") or ():
+            ebs, device = row.get("Ebs") or {}, row.get("DeviceName")
+            if (device == view.at("RootDeviceName")) is not of_root:
+                continue
+            volume = view.look.first(_VOLUMES, "VolumeId", ebs.get("VolumeId"))
+            disk = {} if volume is None else shaped(view.below(volume), _DISK)
+            if volume is None:
+                disk["encrypted"] = Unknown("encrypted", f"is not known: {ebs.get('VolumeId')} was not told")
+            disk |= {"deviceName": device, "volumeId": ebs.get("VolumeId")}
+            disk["deleteOnTermination"] = ebs.get("DeleteOnTermination")
+            made.append(disk)
+        return (made[0] if of_root else made) if made else None
+
+    return read
+
+
+_LIVING = ("pending", "running", "stopping", "stopped")
+
+
+def _reservation(kind: str, block: bool) -> Kind:
+    return Kind(
+        kind,
+        "ec2.DescribeCapacityReservations",
+        "{CapacityReservationId}",
+        {
+            "arn": "CapacityReservationArn",
+            "availabilityZone": "AvailabilityZone",
+            "endDate": "EndDate",
+            "endDateType": "EndDateType",
+            "instanceCount": "TotalInstanceCount",
+            "instancePlatform": "InstancePlatform",
+            "instanceType": "InstanceType",
+            **({} if block else {"instanceMatchCriteria": "InstanceMatchCriteria"}),
+        },
+        tags="Tags",
+        when=lambda view: (
+            (view.at("ReservationType") == "capacity-block") is block
+            and view.at("State") not in ("cancelled", "expired", "failed", "payment-failed", "unsupported")
+        ),
+    )
+
+
+KINDS = (
+    Kind(
+        "aws:ec2/launchTemplate:LaunchTemplate",
+        "ec2.DescribeLaunchTemplates",
+        "{LaunchTemplateId}",
+        _TEMPLATE,
+        name="{LaunchTemplateName}",
+        arn="arn:{partition}:ec2:{region}:{account}:launch-template/{LaunchTemplateId}",
+        tags="Tags",
+        joined={"latest": Joined(_LATEST, {"LaunchTemplateId": "LaunchTemplateId"})},
+        # EKS makes one of its own from each of them (EKS User Guide, launch-templates).
+        when=lambda view: not any(tag.get("Key", "").startswith("eks:") for tag in view.at("Tags") or ()),
+    ),
+    Kind(
+        "aws:ec2/instance:Instance",
+        "ec2.DescribeInstances",
+        "{InstanceId}",
+        {
+            "ami": "ImageId",
+            "associatePublicIpAddress": lambda view: bool(view.at("PublicIpAddress")),
+            "availabilityZone": "Placement.AvailabilityZone",
+            "ebsBlockDevices": _disks(of_root=False),
+            "instanceType": "InstanceType",
+            "keyName": "KeyName",
+            "metadataOptions": One("MetadataOptions", _METADATA),
+            "placementGroup": "Placement.GroupName",
+            "rootBlockDevice": _disks(of_root=True),
+            "subnetId": "SubnetId",
+            "tenancy": "Placement.Tenancy",
+            "vpcSecurityGroupIds": lambda view: (
+                [one.get("GroupId") for one in view.at("SecurityGroups") or ()] or None
+            ),
+        },
+        arn="arn:{partition}:ec2:{region}:{account}:instance/{InstanceId}",
+        tags="Tags",
+        when=lambda view: view.at("State.Name") in _LIVING,
+    ),
+    Kind(
+        "aws:ebs/volume:Volume",
+        _VOLUMES,
+        "{VolumeId}",
+        {
+            "availabilityZone": "AvailabilityZone",
+            "encrypted": "Encrypted",
+            "iops": "Iops",
+            "kmsKeyId": "KmsKeyId",
+            "multiAttachEnabled": "MultiAttachEnabled",
+            "size": "Size",
+            "snapshotId": lambda view: view.at("SnapshotId") or None,
+            "throughput": "Throughput",
+            "type": "VolumeType",
+        },
+        arn="arn:{partition}:ec2:{region}:{account}:volume/{VolumeId}",
+        tags="Tags",
+        when=lambda view: view.at("State") not in ("deleting", "deleted"),
+        keys=("kmsKeyId",),
+    ),
+    Kind(
+        "aws:ec2/placementGroup:PlacementGroup",
+        "ec2.DescribePlacementGroups",
+        "{GroupName}",
+        {
+            "arn": "GroupArn",
+            "name": "GroupName",
+            "partitionCount": "PartitionCount",
+            "placementGroupId": "GroupId",
+            "spreadLevel": "SpreadLevel",
+            "strategy": "Strategy",
+        },
+        arn="arn:{partition}:ec2:{region}:{account}:placement-group/{GroupName}",
+        tags="Tags",
+        when=lambda view: view.at("State") not in ("deleting", "deleted"),
+    ),
+    _reservation("aws:ec2/capacityReservation:CapacityReservation", block=False),
+    _reservation("aws:ec2/capacityBlockReservation:CapacityBlockReservation", block=True),
+    Kind(
+        "aws:ebs/encryptionByDefault:EncryptionByDefault",
+        "ec2.GetEbsEncryptionByDefault",
+        "{region}",
+        {"enabled": "EbsEncryptionByDefault"},
+    ),
+    Kind(
+        "aws:ec2/instanceMetadataDefaults:InstanceMetadataDefaults",
+        "ec2.GetInstanceMetadataDefaults",
+        "{region}",
+        {
+            "httpEndpoint": "AccountLevel.HttpEndpoint",
+            "httpTokens": "AccountLevel.HttpTokens",
+            "httpPutResponseHopLimit": "AccountLevel.HttpPutResponseHopLimit",
+            "instanceMetadataTags": "AccountLevel.InstanceMetadataTags",
+        },
+    ),
+    Kind(
+        "aws:ec2/launchConfiguration:LaunchConfiguration",
+        "autoscaling.DescribeLaunchConfigurations",
+        "{LaunchConfigurationName}",
+        {
+            "arn": "LaunchConfigurationARN",
+            "associatePublicIpAddress": "AssociatePublicIpAddress",
+            "ebsBlockDevices": Each(
+                "BlockDeviceMappings",
+                {
+                    "deviceName": "DeviceName",
+                    "noDevice": "NoDevice",
+                    "deleteOnTermination": "Ebs.DeleteOnTermination",
+                    "encrypted": "Ebs.Encrypted",
+                    "snapshotId": "Ebs.SnapshotId",
+                    "volumeSize": "Ebs.VolumeSize",
+                    "volumeType": "Ebs.VolumeType",
+                },
+            ),
+            "imageId": "ImageId",
+            "instanceType": "InstanceType",
+            "metadataOptions": One(
+                "MetadataOptions",
+                {key: _METADATA[key] for key in ("httpEndpoint", "httpTokens", "httpPutResponseHopLimit")},
+            ),
+            "name": "LaunchConfigurationName",
+        },
+    ),
+    Kind(
+        "aws:autoscaling/tag:Tag",
+        "autoscaling.DescribeTags",
+        "{ResourceId},{Key}",
+        {
+            "autoscalingGroupName": "ResourceId",
+            "tag": lambda view: {
+                "key": view.at("Key"),
+                "value": view.at("Value"),
+                "propagateAtLaunch": view.at("PropagateAtLaunch"),
+            },
+        },
+    ),
+    Kind(
+        "aws:autoscaling/schedule:Schedule",
+        "autoscaling.DescribeScheduledActions",
+        "{ScheduledActionName}",
+        {
+            "arn": "ScheduledActionARN",
+            "autoscalingGroupName": "AutoScalingGroupName",
+            "desiredCapacity": "DesiredCapacity",
+            "maxSize": "MaxSize",
+            "minSize": "MinSize",
+            "recurrence": "Recurrence",
+            "scheduledActionName": "ScheduledActionName",
+        },
+        imported="{AutoScalingGroupName}/{ScheduledActionName}",
+    ),
+)

@@ -1,0 +1,184 @@
+"""Networks: VPCs, subnets, security groups, endpoints, NAT gateways, flow logs.
+
+Shapes: internal/service/ec2/{vpc_,vpc_subnet,vpc_security_group,vpc_endpoint,vpc_nat_gateway,vpc_flow_log}.go
+of terraform-provider-aws.
+"""
+
+from typing import Any
+
+from policies.sources.live.form import Joined, Kind, Shape, View
+from policies.sources.live.question import Question
+
+QUESTIONS = (
+    Question("ec2", "DescribeVpcs", "Vpcs"),
+    Question("ec2", "DescribeVpcAttribute", given={"Attribute": "enableDnsHostnames"},
+             of="ec2.DescribeVpcs", by={"VpcId": "VpcId"}, label="hostnames"),
+    Question("ec2", "DescribeSubnets", "Subnets"),
+    Question("ec2", "DescribeSecurityGroups", "SecurityGroups"),
+    Question("ec2", "DescribeSecurityGroupRules", "SecurityGroupRules"),
+    Question("ec2", "DescribeVpcEndpoints", "VpcEndpoints"),
+    Question("ec2", "DescribeNatGateways", "NatGateways"),
+    Question("ec2", "DescribeFlowLogs", "FlowLogs"),
+)  # fmt: skip
+
+
+def _arn(kind: str, id: str) -> str:
+    return f"arn:{{partition}}:ec2:{{region}}:{{account}}:{kind}/{{{id}}}"
+
+
+def _starts(path: str, *starts: str) -> Any:
+    return lambda view: str(view.at(path)).startswith(starts)
+
+
+def _is(path: str, value: Any) -> Any:
+    return lambda view: view.at(path) == value
+
+
+def _isnt(path: str, *values: Any) -> Any:
+    return lambda view: view.at(path) not in values
+
+
+def _logged(prefix: str) -> Any:
+    def read(view: View) -> Any:
+        value = view.at("ResourceId")
+        return value if str(value).startswith(prefix) else None
+
+    return read
+
+
+def _referenced(view: View) -> Any:
+    """`ACCOUNT/GROUP` for a group of another account (flattenReferencedSecurityGroup)."""
+    group, user = view.at("ReferencedGroupInfo.GroupId"), view.at("ReferencedGroupInfo.UserId")
+    return f"{user}/{group}" if group and user and user != view.at("account") else group
+
+
+_RULE: Shape = {
+    "securityGroupRuleId": "SecurityGroupRuleId",
+    "securityGroupId": "GroupId",
+    "ipProtocol": "IpProtocol",
+    # Of every protocol there are no ports: the provider leaves them out (`-1` in the answer).
+    "fromPort": lambda view: None if view.at("IpProtocol") == "-1" else view.at("FromPort"),
+    "toPort": lambda view: None if view.at("IpProtocol") == "-1" else view.at("ToPort"),
+    "cidrIpv4": "CidrIpv4",
+    "cidrIpv6": "CidrIpv6",
+    "prefixListId": "PrefixListId",
+    "referencedSecurityGroupId": _referenced,
+    "description": "Description",
+}
+
+
+def _rule(way: str, outgoing: bool) -> Kind:
+    return Kind(
+        f"aws:vpc/securityGroup{way}Rule:SecurityGroup{way}Rule",
+        "ec2.DescribeSecurityGroupRules",
+        "{SecurityGroupRuleId}",
+        _RULE,
+        arn=_arn("security-group-rule", "SecurityGroupRuleId"),
+        tags="Tags",
+        when=_is("IsEgress", outgoing),
+    )
+
+
+_GROUP = {"description": "Description", "name": "GroupName", "ownerId": "OwnerId", "vpcId": "VpcId"}
+
+
+def _group(kind: str, when: Any) -> Kind:
+    return Kind(
+        kind,
+        "ec2.DescribeSecurityGroups",
+        "{GroupId}",
+        _GROUP,
+        name="{GroupName}",
+        arn=_arn("security-group", "GroupId"),
+        tags="Tags",
+        when=when,
+    )
+
+
+KINDS = (
+    Kind(
+        "aws:ec2/vpc:Vpc",
+        "ec2.DescribeVpcs",
+        "{VpcId}",
+        {
+            "cidrBlock": "CidrBlock",
+            "dhcpOptionsId": "DhcpOptionsId",
+            "enableDnsHostnames": "hostnames.EnableDnsHostnames.Value",
+            "instanceTenancy": "InstanceTenancy",
+            "ownerId": "OwnerId",
+        },
+        arn=_arn("vpc", "VpcId"),
+        tags="Tags",
+        joined={"hostnames": Joined("ec2.DescribeVpcAttribute/hostnames", {"VpcId": "VpcId"})},
+    ),
+    Kind(
+        "aws:ec2/subnet:Subnet",
+        "ec2.DescribeSubnets",
+        "{SubnetId}",
+        {
+            "assignIpv6AddressOnCreation": "AssignIpv6AddressOnCreation",
+            "availabilityZone": "AvailabilityZone",
+            "availabilityZoneId": "AvailabilityZoneId",
+            "cidrBlock": "CidrBlock",
+            "mapPublicIpOnLaunch": "MapPublicIpOnLaunch",
+            "ownerId": "OwnerId",
+            "vpcId": "VpcId",
+        },
+        arn=_arn("subnet", "SubnetId"),
+        tags="Tags",
+    ),
+    _group("aws:ec2/securityGroup:SecurityGroup", _isnt("GroupName", "default")),
+    _group("aws:ec2/defaultSecurityGroup:DefaultSecurityGroup", _is("GroupName", "default")),
+    _rule("Ingress", False),
+    _rule("Egress", True),
+    Kind(
+        "aws:ec2/vpcEndpoint:VpcEndpoint",
+        "ec2.DescribeVpcEndpoints",
+        "{VpcEndpointId}",
+        {
+            "ipAddressType": "IpAddressType",
+            "policy": "PolicyDocument",
+            "privateDnsEnabled": "PrivateDnsEnabled",
+            "routeTableIds": "RouteTableIds",
+            "securityGroupIds": lambda view: [one.get("GroupId") for one in view.at("Groups") or ()] or None,
+            "serviceName": "ServiceName",
+            "state": "State",
+            "subnetIds": "SubnetIds",
+            "vpcEndpointType": "VpcEndpointType",
+            "vpcId": "VpcId",
+        },
+        arn=_arn("vpc-endpoint", "VpcEndpointId"),
+        tags="Tags",
+        when=_isnt("State", "deleted", "deleting", "Deleted", "Deleting"),
+    ),
+    Kind(
+        "aws:ec2/natGateway:NatGateway",
+        "ec2.DescribeNatGateways",
+        "{NatGatewayId}",
+        {
+            "availabilityMode": "AvailabilityMode",
+            "connectivityType": "ConnectivityType",
+            "subnetId": "SubnetId",
+            "vpcId": "VpcId",
+        },
+        tags="Tags",
+        when=_isnt("State", "deleted", "deleting", "failed"),
+    ),
+    Kind(
+        "aws:ec2/flowLog:FlowLog",
+        "ec2.DescribeFlowLogs",
+        "{FlowLogId}",
+        {
+            "vpcId": _logged("vpc-"),
+            "subnetId": _logged("subnet-"),
+            "eniId": _logged("eni-"),
+            "iamRoleArn": "DeliverLogsPermissionArn",
+            "logDestination": "LogDestination",
+            "logDestinationType": "LogDestinationType",
+            "maxAggregationInterval": "MaxAggregationInterval",
+            "trafficType": "TrafficType",
+        },
+        arn=_arn("vpc-flow-log", "FlowLogId"),
+        tags="Tags",
+    ),
+)

@@ -1,0 +1,83 @@
+"""An emulated account, and answers of our own for what the emulation lacks or never refuses."""
+
+import functools
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from types import SimpleNamespace
+from typing import Any
+
+import boto3
+from moto import mock_aws
+
+Answer = Callable[[Mapping[str, Any]], Any]
+REGION = "us-east-1"
+KEYS = {"aws_access_key_id": "testing", "aws_secret_access_key": "testing"}
+# Operations that moto 5.2.5 does not know.
+LACKING = (
+    "autoscaling.DescribeScheduledActions",
+    "budgets.DescribeBudgetActionsForAccount",
+    "ce.GetAnomalyMonitors",
+    "ce.GetAnomalySubscriptions",
+    "dynamodb.ListGlobalTables",
+    "ec2.DescribeCapacityReservations",
+    "ec2.DescribePlacementGroups",
+    "ec2.GetInstanceMetadataDefaults",
+    "efs.DescribeReplicationConfigurations",
+    "eks.ListAccessEntries",
+    "eks.ListAddons",
+    "eks.ListCapabilities",
+    "eks.ListPodIdentityAssociations",
+    "fsx.DescribeDataRepositoryAssociations",
+)
+
+
+def denied(_: Mapping[str, Any]) -> Any:
+    """What a service says to who has not the right."""
+    raise_with = {"Error": {"Code": "AccessDeniedException", "Message": "no identity-based policy allows it"}}
+    return 403, raise_with
+
+
+class Account:
+    """Clients of an emulated account; `said` answers for an operation such as `ec2.DescribeVolumes`."""
+
+    def __init__(self, said: Mapping[str, Answer] | None = None) -> None:
+        self.said: dict[str, Answer] = {**{name: lambda _: (200, {}) for name in LACKING}, **(said or {})}
+        self.asked: list[str] = []
+
+    def __call__(self, service: str, region: str) -> Any:
+        client = made(service, region)
+        _NOW[0] = self
+        return client
+
+    def answer(self, name: str, params: Mapping[str, Any]) -> Any:
+        """What is said instead of asking the emulation; None where it is asked."""
+        self.asked.append(name)
+        if name not in self.said:
+            return None
+        status, said = self.said[name](params)
+        return SimpleNamespace(status_code=status), said
+
+
+_NOW: list[Account] = [Account()]
+_SESSION = boto3.Session(**KEYS)
+
+
+@functools.cache
+def made(service: str, region: str) -> Any:
+    """A client that asks the latest Account first; kept, for clients take long to make."""
+    client = _SESSION.client(service, region_name=region)
+    hyphenated = client.meta.service_model.service_id.hyphenize()
+
+    def handle(model: Any, params: Mapping[str, Any], **_: Any) -> Any:
+        return _NOW[0].answer(f"{service}.{model.name}", params)
+
+    client.meta.events.register(f"before-call.{hyphenated}", handle)
+    return client
+
+
+@contextmanager
+def emulated() -> Iterator[Callable[[str], Any]]:
+    """An empty account; gives clients to fill it with."""
+    with mock_aws():
+        _NOW[0] = Account()
+        yield lambda service: made(service, REGION)
