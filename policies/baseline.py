@@ -87,17 +87,18 @@ def read(path: Path, resources: Iterable[Resource]) -> Baseline:
     """The findings in a report. Raises UserError for a file that is none, or is of another stack."""
     file = str(path)
     complaints = Complaints(file)
-    stacks, rows = _rows(content(path, _FIX), file, complaints)
-    findings = []
+    named, rows = _rows(content(path, _FIX), file, complaints)
+    findings: list[Known] = []
+    urns: set[str] = set()
     for where, row in rows:
         told = {key: complaints.wants(row, key, str, where, _FIX) for key in _TEXTS}
         if told["result"] not in get_args(Result) or not told["rule"]:
             complaints.add(where, row.get("result"), "must have a rule and its result", _FIX)
-        stacks |= stacks_of([told["urn"]])
+        urns.add(told["urn"])
         if told["result"] in OPEN:
             findings.append(Known(**told))
     complaints.end()
-    ours = stacks_of(one.urn for one in resources)
+    stacks, ours = named or stacks_of(urns), stacks_of(one.urn for one in resources)
     if stacks != ours:
         said = f"is about {_named(stacks)}, and this audit about {_named(ours)}"
         raise refuse(file, said, "Take the report of a former audit of the same stack.")
@@ -138,13 +139,15 @@ def _key(outcome: Outcome) -> tuple[str, str]:
 
 
 def stacks_of(urns: Iterable[str]) -> frozenset[str]:
-    """PROJECT/STACK of every URN of Pulumi among these, and the account of what was read from one."""
-    return frozenset(filter(None, map(_stack_of, urns)))
+    """PROJECT/STACK of every URN of Pulumi among these, and account and region of what was read from one."""
+    found = frozenset(filter(None, map(_stack_of, urns)))
+    regional = {one.rpartition(" ")[0] for one in found if one.count(" ") == 2}
+    return found - regional  # what is in no region, such as a role, is in the snapshot of each
 
 
 def _stack_of(urn: str) -> str:
     if urn.startswith("live:"):
-        return f"account {urn.split(':')[1]}"
+        return " ".join(("account", *urn.split(":", 3)[1:3])).strip()
     stack, _, rest = urn.partition("::")
     project, _, _ = rest.partition("::")
     return f"{project}/{stack.removeprefix('urn:pulumi:')}" if stack.startswith("urn:pulumi:") else ""

@@ -122,6 +122,7 @@ def audit(
     try:
         if evidence is not None:
             written.refuse_taken(evidence)
+            _refuse_passing(live)
         if live or snapshot:
             source = _of_account(live, region, snapshot, allow_empty)
         else:
@@ -159,6 +160,13 @@ def _refuse_other_than_one(*sources: object) -> None:
     if len(given) != 1:
         names, value = "--state, --preview, --live, --snapshot", "several" if given else None
         raise UserError([Problem(names, value, "one of them is needed", "Name one.")])
+
+
+def _refuse_passing(live: Cloud | None) -> None:
+    """What nobody keeps cannot be judged again, so it is no evidence."""
+    if live:
+        fix = "Run trainstack collect, and audit its --snapshot; keep both."
+        raise UserError([Problem("--evidence", None, "needs a source that is kept, not --live", fix)])
 
 
 def _of_stack(state: Path | None, preview: Path | None, allow_empty: bool) -> _Source:

@@ -55,6 +55,8 @@ def _told(audit: Audit, inputs: Inputs) -> dict[str, Any]:
             "stacks": sorted(audit.stacks),
             "accounts": sorted({str(one.account) for one in inputs.resources if _named(one.account)}),
             "resources": audit.resources,
+            "could_not_be_read": _plain(inputs.coverage.refused),
+            "never_told": dict(sorted(inputs.coverage.beyond.items())),
         },
         "files": {what: {"sha256": digest} for what, digest in sorted(inputs.files.items())},
         "versions": {
@@ -85,6 +87,10 @@ def _told(audit: Audit, inputs: Inputs) -> dict[str, Any]:
 
 def _named(value: Any) -> bool:
     return not is_unknown(value) and bool(value)
+
+
+def _plain(refused: Mapping[str, Mapping[str, str]]) -> dict[str, dict[str, str]]:
+    return {kind: dict(sorted(rows.items())) for kind, rows in sorted(refused.items())}
 
 
 def _settings(inputs: Inputs) -> dict[str, Any]:

@@ -99,16 +99,33 @@ def test_the_report_of_another_stack_is_refused(tmp_path: Path, form: str) -> No
         audit(state(tmp_path, logs("one", 0)), "--baseline", str(before))
 
 
-def test_the_report_of_another_account_is_refused(tmp_path: Path) -> None:
-    groups = [
-        Resource(GROUP.kind, f"live:{account}:eu-west-1:{GROUP.kind}:sg", "sg") for account in ("111", "222")
-    ]
+def live(account: str, region: str, name: str = "sg") -> Resource:
+    return Resource(GROUP.kind, f"live:{account}:{region}:{GROUP.kind}:{name}", name)
+
+
+@pytest.mark.parametrize(
+    ("other", "said"),
+    [
+        (
+            live("222", "us-east-1"),
+            "is about account 111 us-east-1, and this audit about account 222 us-east-1",
+        ),
+        (
+            live("111", "eu-west-1"),
+            "is about account 111 us-east-1, and this audit about account 111 eu-west-1",
+        ),
+    ],
+)
+def test_the_report_of_another_account_or_region_is_refused(
+    tmp_path: Path, other: Resource, said: str
+) -> None:
+    group, role = live("111", "us-east-1"), live("111", "", "role")
     before = tmp_path / "before.json"
-    rows = [{"rule": RULE.id, "urn": groups[0].urn, "result": "fail"}]
+    rows = [{"rule": RULE.id, "urn": one.urn, "result": "fail"} for one in (role, group)]
     before.write_text(json.dumps({"schema": "trainstack.audit/1", "outcomes": rows}))
-    assert len(read(before, groups[:1]).findings) == 1
-    with pytest.raises(UserError, match="is about account 111, and this audit about account 222"):
-        read(before, groups[1:])
+    assert len(read(before, [group]).findings) == 2
+    with pytest.raises(UserError, match=said):
+        read(before, [other, live(other.urn.split(":")[1], "", "role")])
 
 
 @pytest.mark.parametrize(

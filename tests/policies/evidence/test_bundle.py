@@ -11,9 +11,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from typer.testing import CliRunner
 
+from infra.cli.app import app
 from infra.errors import UserError
 from policies.rules import CATALOGUE
+from policies.sources.live import snapshot
+from policies.sources.live.question import Answers, Refusal
+from policies.sources.live.snapshot import Snapshot
 from policies.verdict import ExitCode
 from tests.policies.audited import AT, LOGS, SECRET, audit, logs, provider, row, state, urn
 
@@ -205,6 +210,27 @@ def test_nothing_is_left_of_a_bundle_that_could_not_be_written(
     with pytest.raises(UserError, match="cannot be written: No space left on device"):
         audit(file, "--evidence", str(tmp_path / "bundle"))
     assert [path.name for path in tmp_path.iterdir()] == ["state.json"]
+
+
+def test_a_snapshot_of_an_account_says_what_could_not_be_read(tmp_path: Path) -> None:
+    refused = Refusal("AccessDenied", "not allowed", "logs:DescribeLogGroups")
+    heard = Snapshot(
+        "aws", "111122223333", "us-east-1", AT, {"logs.DescribeLogGroups": Answers((), (refused,))}
+    )
+    snapshot.write(heard, tmp_path / "snapshot.json")
+    command = ["audit", "--snapshot", str(tmp_path / "snapshot.json"), "--at", AT]
+    done = CliRunner().invoke(app, [*command, "--evidence", str(tmp_path / "bundle")])
+    assert done.exit_code in (ExitCode.UNDETERMINED, ExitCode.VIOLATIONS), done.output
+    source = told(tmp_path / "bundle")["source"]
+    assert source["kind"] == "snapshot" and source["could_not_be_read"] and source["never_told"]
+    assert told(tmp_path / "bundle")["files"].keys() == {"snapshot"}
+
+
+def test_what_is_not_kept_is_no_evidence(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="needs a source that is kept, not --live"):
+        CliRunner().invoke(
+            app, ["audit", "--live", "aws", "--evidence", str(tmp_path / "new")], catch_exceptions=False
+        )
 
 
 def test_the_time_decides_which_waivers_hold(tmp_path: Path) -> None:
