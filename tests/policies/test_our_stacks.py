@@ -3,7 +3,9 @@
 tests/rehearsal/runs/test_medium_stack.py asks the same of the state of a rehearsed deployment.
 """
 
+import fnmatch
 import json
+import tomllib
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,8 +14,13 @@ from typing import Any
 import pytest
 
 from policies.rules import CATALOGUE
+from policies.settings import Settings
+from policies.sources import preview
+from tests.policies.mutants.mutation import fates
 from tests.rehearsal.runs import life
 from tests.rehearsal.runs.life import STACK, native, trainstack
+
+SURVIVORS = Path(__file__).parent / "mutants" / "survivors.toml"
 
 # Rules that a preview leaves open, with the reason; a state tells.
 OPEN = {
@@ -63,7 +70,7 @@ def test_every_rule_holds_in_the_document_of_a_preview(home: Path, previews: tup
     assert told(found, "fail") == [] and told(found, "waived") == []
     assert {line.split()[0] for line in told(found, "undetermined")} == OPEN.keys()
     assert found["exit_code"] == (4 if OPEN else 0)
-    assert found["rules"] == len(CATALOGUE.rules)
+    assert found["rules"].keys() == CATALOGUE.rules.keys()
     assert found["resources"] > 300
 
 
@@ -72,3 +79,16 @@ def test_events_tell_less_and_nothing_else(home: Path, previews: tuple[Path, Pat
     assert less["resources"] == whole["resources"]
     assert results(less).keys() == {"pass", "not-applicable", "undetermined"}
     assert results(less)["pass"] < results(whole)["pass"]
+
+
+def test_what_is_made_worse_is_told_or_there_is_a_reason(previews: tuple[Path, Path]) -> None:
+    found = fates(preview.read(previews[0]), CATALOGUE.rules, Settings())
+    assert len(found.told) >= 300
+    reasons = tomllib.loads(SURVIVORS.read_text())["survivors"]
+    argued = [pattern for reason in reasons for pattern in reason["mutants"] if reason["why"]]
+    assert {name for name in found.survived if not matching(name, argued)} == set()
+    assert [one for one in argued if not any(matching(name, [one]) for name in found.survived)] == []
+
+
+def matching(name: str, patterns: list[str]) -> bool:
+    return any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns)

@@ -29,6 +29,11 @@ def efa_devices_reach_each_other(template: Resource, stack: Stack) -> Iterator[V
     devices = efa_interfaces(template)
     if not devices:
         raise NotApplicableError("it has no EFA device")
+    named = any(interface.get("securityGroups") for _, interface in devices)
+    for path, interface in devices:
+        if named and not interface.get("securityGroups"):
+            said = "it has no group, and others of the template have: it gets the default group of the VPC"
+            yield Violation(said, f"{path}.securityGroups")
     for way, preposition in _WAYS:
         for path, interface in devices:
             if not _admitted(template, interface.get("securityGroups"), stack, way):

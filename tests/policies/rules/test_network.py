@@ -45,6 +45,14 @@ def test_a_range_of_everything_does_not_admit_efa() -> None:
     assert found.message == "no group of it admits all egress to itself"
 
 
+def test_one_device_without_a_group_is_cut_off_from_the_others() -> None:
+    devices = template("sg", cards=2).props["networkInterfaces"]
+    del devices[1]["securityGroups"]
+    group = made(GROUP, "sg", ingress=[SELF], egress=[SELF])
+    (found,) = ask("MLS-NET-01", made(TEMPLATE, "lt", networkInterfaces=devices), group)
+    assert (found.result, found.path) == ("fail", "networkInterfaces[1].securityGroups")
+
+
 def test_rules_of_the_older_kind_count() -> None:
     inwards = made(RULE, "in", type="ingress", securityGroupId="sg", self=True, **ALL)
     outwards = made(RULE, "out", type="egress", securityGroupId="sg", sourceSecurityGroupId="sg", **ALL)
