@@ -14,6 +14,7 @@ from policies.resource import Resource
 from policies.verdict import ExitCode
 
 if TYPE_CHECKING:
+    from policies.sources.live.join import Difference
     from policies.waivers.waiver import Waiver
 
 
@@ -50,6 +51,8 @@ class Audit:
     resolved: Sequence[Known] | None = None
     """Violations of the baseline that are gone; None without a baseline."""
     inputs: Inputs | None = None
+    differences: "Sequence[Difference] | None" = None
+    """In which an account differs from its state; None where only one of them was read."""
 
     @property
     def stacks(self) -> frozenset[str]:

@@ -3,7 +3,7 @@
 import datetime
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from policies.audit import Audit, Inputs
     from policies.coverage import Coverage
     from policies.resource import Resource
+    from policies.sources.live.join import Join
 
 
 class Format(StrEnum):
@@ -51,6 +52,14 @@ Live = Annotated[
 ]
 Snapshot = Annotated[
     Path | None, typer.Option("--snapshot", help="What `trainstack collect` wrote.", metavar="FILE")
+]
+ImportFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--import-file",
+        help="Write what is unmanaged, for `pulumi import --file`; with a state and an account.",
+        metavar="FILE",
+    ),
 ]
 Least = Annotated[FailOn, typer.Option("--fail-on", help="Count what is as severe as this, or more.")]
 Written = Annotated[
@@ -100,6 +109,7 @@ def audit(
     snapshot: Snapshot = None,
     *,
     region: Region = None,
+    import_file: ImportFile = None,
     fail_on: Least = FailOn.LOW,
     format: Written = Format.TEXT,
     waivers: Waivers = None,
@@ -115,7 +125,10 @@ def audit(
     but undetermined, 5 violations whose waivers have expired and no others. Only what is as severe as
     --fail-on counts.
     """
-    _refuse_other_than_one(state, preview, live, snapshot)
+    _refuse_other_sources(state, preview, live, snapshot)
+    if import_file is not None and not (state and (live or snapshot)):
+        fix = "Name --state, and --live or --snapshot."
+        raise UserError([Problem("--import-file", None, "needs a state and an account", fix)])
     from policies.evidence import written  # noqa: PLC0415 - help comes without the rules
     from policies.verdict import ExitCode  # noqa: PLC0415
 
@@ -124,13 +137,17 @@ def audit(
             written.refuse_taken(evidence)
             _refuse_passing(live)
         if live or snapshot:
-            source = _of_account(live, region, snapshot, allow_empty)
+            source = _of_account(live, region, snapshot, state, allow_empty)
         else:
             source = _of_stack(state, preview, allow_empty)
         files = {**source.files, "waivers": waivers, "config": config, "baseline": baseline}
         present = {what: file for what, file in files.items() if file is not None}
         inputs = _inputs(source, present, at, keep=evidence is not None)
         found = _audited(source.name, inputs, present, fail_on)
+        if source.join is not None:
+            found = replace(found, differences=source.join.differences)
+            if import_file is not None:
+                import_file.write_text(source.join.import_file())
         if evidence is not None:
             from policies.evidence import bundle  # noqa: PLC0415 - slow to import
 
@@ -153,13 +170,16 @@ class _Source:
     resources: "list[Resource]"
     coverage: "Coverage"
     files: Mapping[str, Path] = field(default_factory=dict)
+    join: "Join | None" = None
 
 
-def _refuse_other_than_one(*sources: object) -> None:
-    given = [one for one in sources if one is not None]
-    if len(given) != 1:
+def _refuse_other_sources(state: object, preview: object, live: object, snapshot: object) -> None:
+    given = [one for one in (state, preview, live, snapshot) if one is not None]
+    joined = state is not None and preview is None and len(given) == 2
+    if len(given) != 1 and not joined:
         names, value = "--state, --preview, --live, --snapshot", "several" if given else None
-        raise UserError([Problem(names, value, "one of them is needed", "Name one.")])
+        fix = "Name one; or a state, and an account to hold it against."
+        raise UserError([Problem(names, value, "one of them is needed", fix)])
 
 
 def _refuse_passing(live: Cloud | None) -> None:
@@ -179,17 +199,25 @@ def _of_stack(state: Path | None, preview: Path | None, allow_empty: bool) -> _S
     return _Source(kind, file.name, read(file, allow_empty=allow_empty), WHOLE, {kind: file})
 
 
-def _of_account(cloud: Cloud | None, region: str | None, file: Path | None, allow_empty: bool) -> _Source:
+def _of_account(
+    cloud: Cloud | None, region: str | None, file: Path | None, state: Path | None, allow_empty: bool
+) -> _Source:
+    """An account; with a state, as that knows it."""
     from infra.cli.collect import collected  # noqa: PLC0415
-    from policies.sources.live import records  # noqa: PLC0415
+    from policies.sources import state as states  # noqa: PLC0415
+    from policies.sources.live import join, records  # noqa: PLC0415
 
+    managed = states.read(state, allow_empty=allow_empty) if state else []
     if cloud:
         found, files = records.account(collected(cloud, region)), {}
     else:
         assert file
         found, files = records.read(file, allow_empty=allow_empty), {"snapshot": file}
-    kind = "snapshot" if file else "live"
-    return _Source(kind, found.snapshot.source, found.resources, found.coverage, files)
+    kind, name = "snapshot" if file else "live", found.snapshot.source
+    if state is None:
+        return _Source(kind, name, found.resources, found.coverage, files)
+    both = join.joined(managed, found)
+    return _Source(kind, name, list(both.resources), found.coverage, {**files, "state": state}, both)
 
 
 def _inputs(

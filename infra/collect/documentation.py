@@ -28,6 +28,19 @@ were refused. It has no secrets: values of secrets are not asked for, user data 
 whether it sets taints, and settings of EKS add-ons lose values that are named like secrets. Names, addresses
 of subscribers and policies are in it.
 
+## An account against its state
+
+    trainstack audit --state state.json --snapshot snapshot.json --import-file import.json
+
+The account is judged, with what only the state knows: URNs, `protect`, what the program asked for. Besides,
+this tells, without counting it in the exit code:
+
+- **missing**: in the state, and not in the account, of what the account could tell.
+- **drifted**: a property that the program asked for is otherwise in the account. Sizes that autoscalers move,
+  tags and user data are not compared.
+- **unmanaged**: tagged as of the stack (`trainstack:stack`), and not in its state. What services and
+  controllers make for others is left out. `pulumi import --file import.json` takes the file.
+
 ## What an account cannot tell
 
 - **Refused is not absent.** Where an operation was refused, every rule that depends on there being none, or

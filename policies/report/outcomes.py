@@ -41,9 +41,27 @@ def document(audit: Audit) -> str:
             "outcomes": [row(one) for one in audit.outcomes],
             "advice": list(audit.advice),
             **resolved,
+            **_differences(audit),
         },
         indent=1,
     )
+
+
+def _differences(audit: Audit) -> dict[str, Any]:
+    if audit.differences is None:
+        return {}
+    rows = [
+        {
+            "what": one.what,
+            "urn": one.resource.urn,
+            "kind": one.resource.kind,
+            "id": str(one.resource.id),
+            "message": one.message,
+            **({"path": one.path} if one.path else {}),
+        }
+        for one in audit.differences
+    ]
+    return {"differences": rows}
 
 
 def row(outcome: Outcome) -> dict[str, Any]:

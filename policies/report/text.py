@@ -34,6 +34,13 @@ def _lines(audit: Audit) -> Iterator[str]:
         yield "Resolved since the baseline:"
         yield from (f"  {said}" for said in resolved(audit))
         yield ""
+    if audit.differences:
+        yield "State and account differ (not counted in the exit code):"
+        for different in audit.differences:
+            about, path = different.resource, f" ({different.path})" if different.path else ""
+            said = f"{different.what:9} {about.name} ({about.kind}): {different.message}{path}"
+            yield f"  {printable(said)}"
+        yield ""
     if audit.advice:
         yield from (f"Advice: {printable(said)}" for said in audit.advice)
         yield ""

@@ -35,6 +35,8 @@ class Live:
     """Whether a service or a controller made it for somebody, and not a program."""
     properties: frozenset[str]
     """Those that the tables read: of any other one, silence means nothing."""
+    untold: frozenset[str]
+    """Those that only a program has."""
 
 
 @dataclass(frozen=True)
@@ -90,7 +92,8 @@ def _live(kind: Kind, view: View) -> Live:
         origin="live",
     )
     made = isinstance(tags, dict) and any(key.startswith(_MADE_BY) for key in tags)
-    return Live(resource, view.filled(kind.imported or kind.id), made, frozenset(kind.props))
+    imported = view.filled(kind.imported or kind.id)
+    return Live(resource, imported, made, frozenset(kind.props), frozenset(kind.untold))
 
 
 def _tags(view: View, kind: Kind) -> dict[str, Any] | Refusal:
