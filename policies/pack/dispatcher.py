@@ -77,12 +77,10 @@ class Pack:
         What is only absent may still be set by the cloud, and a waiver may name what is not known yet: about
         these the end decides.
         """
-        resources = self.told.before(row)
-        outcomes = [
-            outcome
-            for resource in resources
-            for outcome in self.judge.outcomes([resource], self._alone.get(resource.kind, ()))
-        ]
+        self.told.note(row)
+        rules = self._alone.get(row["type"], ())
+        resources = self.told.before(row) if rules else []
+        outcomes = [outcome for one in resources for outcome in self.judge.outcomes([one], rules)]
         broken = [
             one
             for one in outcomes

@@ -41,6 +41,7 @@ class Analyzer(analyzer_pb2_grpc.AnalyzerServicer):
     def __init__(self) -> None:
         self._pack = Pack()
         self._levels: Mapping[str, analyzer_pb2.EnforcementLevel.ValueType] = {}
+        self._providers: dict[bytes, Row] = {}
         self._lock = threading.Lock()
 
     def Handshake(
@@ -91,14 +92,14 @@ class Analyzer(analyzer_pb2_grpc.AnalyzerServicer):
     ) -> analyzer_pb2.AnalyzeResponse:
         """Judge one resource before its step."""
         with self._lock:
-            return self._written(self._pack.before(_row(request)))
+            return self._written(self._pack.before(self._row(request)))
 
     def AnalyzeStack(
         self, request: analyzer_pb2.AnalyzeStackRequest, context: grpc.ServicerContext
     ) -> analyzer_pb2.AnalyzeResponse:
         """Judge all resources, after the last step."""
         with self._lock:
-            return self._written(self._pack.after([_row(one) for one in request.resources]))
+            return self._written(self._pack.after([self._row(one) for one in request.resources]))
 
     def Remediate(
         self, request: analyzer_pb2.AnalyzeRequest, context: grpc.ServicerContext
@@ -118,6 +119,29 @@ class Analyzer(analyzer_pb2_grpc.AnalyzerServicer):
                 for policy in answer.idle
             ],
         )
+
+    def _row(self, told: analyzer_pb2.AnalyzeRequest | analyzer_pb2.AnalyzerResource) -> Row:
+        """A resource as `policies.sources.engine` reads it."""
+        row: dict[str, Any] = {
+            "urn": told.urn,
+            "type": told.type,
+            "parent": told.options.parent,
+            "protect": told.options.protect,
+            "properties": _object(told.properties),
+        }
+        if told.provider.urn:
+            # The engine tells it with every resource, and one of Kubernetes has a long setting.
+            serialized = told.provider.SerializeToString()
+            if serialized not in self._providers:
+                given = _object(told.provider.properties)
+                made = {"urn": told.provider.urn, "type": told.provider.type, "properties": given}
+                self._providers[serialized] = made
+            row["provider"] = self._providers[serialized]
+        if isinstance(told, analyzer_pb2.AnalyzerResource):
+            row["dependencies"] = list(told.dependencies)
+            named = told.propertyDependencies.items()
+            row["propertyDependencies"] = {key: list(one.urns) for key, one in named}
+        return row
 
     def _is_told(self, finding: Finding) -> bool:
         """Whether its policy is on, and it is not said already as strictly."""
@@ -177,26 +201,6 @@ def _described(policy: Policy) -> analyzer_pb2.PolicyInfo:
     if policy is AUDIT:
         made.configSchema.properties.update(_SETTINGS)
     return made
-
-
-def _row(
-    told: analyzer_pb2.AnalyzeRequest | analyzer_pb2.AnalyzerResource,
-) -> Row:
-    """A resource as `policies.sources.engine` reads it."""
-    row: dict[str, Any] = {
-        "urn": told.urn,
-        "type": told.type,
-        "parent": told.options.parent,
-        "protect": told.options.protect,
-        "properties": _object(told.properties),
-    }
-    if told.provider.urn:
-        given = _object(told.provider.properties)
-        row["provider"] = {"urn": told.provider.urn, "type": told.provider.type, "properties": given}
-    if isinstance(told, analyzer_pb2.AnalyzerResource):
-        row["dependencies"] = list(told.dependencies)
-        row["propertyDependencies"] = {key: list(one.urns) for key, one in told.propertyDependencies.items()}
-    return row
 
 
 def _object(struct: struct_pb2.Struct) -> dict[str, Any]:

@@ -26,9 +26,12 @@ class Told:
         """Whether it previews, so that it does not know everything yet."""
         self._inputs: dict[str, Mapping[str, Any]] = {}
 
+    def note(self, row: Row) -> None:
+        """Keep the inputs of a resource, which the engine tells before its step alone."""
+        self._inputs[row["urn"]] = row["properties"]
+
     def before(self, row: Row) -> list[Resource]:
         """The resource of a row with its inputs, before its step; none where no cloud has it."""
-        self._inputs[row["urn"]] = row["properties"]
         return _converted([(row, row["properties"], {})], "planned")
 
     def after(self, rows: Iterable[Row]) -> list[Resource]:

@@ -8,7 +8,7 @@ import pytest
 from google.protobuf import empty_pb2, struct_pb2
 from pulumi.runtime.proto import analyzer_pb2
 
-from policies.pack.server import Analyzer, _row
+from policies.pack.server import Analyzer
 
 KEY = "aws:kms/key:Key"
 URN = f"urn:pulumi:dev::app::{KEY}::it"
@@ -111,15 +111,7 @@ def test_files_lie_beside_the_project(tmp_path: Path, monkeypatch: pytest.Monkey
 
 def test_whole_numbers_are_whole() -> None:
     analyzer = Analyzer()
-    (key,) = analyzer._pack.told.before(
-        _row(
-            analyzer_pb2.AnalyzeRequest(
-                type=KEY,
-                urn=URN,
-                properties=struct({"days": 7, "rate": 0.5, "tags": {"a": "b"}, "parts": [1, None, True]}),
-                provider=PROVIDER,
-            )
-        )
-    )
-    assert key.props == {"days": 7, "rate": 0.5, "tags": {"a": "b"}, "parts": [1, None, True]}
-    assert type(key.props["days"]) is int
+    told(analyzer, deletionWindowInDays=7, rate=0.5, tags={"a": "b"}, parts=[1, None, True])
+    (props,) = analyzer._pack.told._inputs.values()
+    assert props == {"deletionWindowInDays": 7, "rate": 0.5, "tags": {"a": "b"}, "parts": [1, None, True]}
+    assert type(props["deletionWindowInDays"]) is int
