@@ -1,6 +1,7 @@
 """Rehearses every Pulumi project in Python below a folder, such as a checkout of github.com/pulumi/examples.
 
     .venv/bin/python benchmarks/public_examples.py DIR [pattern] [--seconds 120] [--reports FOLDER]
+    .venv/bin/python benchmarks/public_examples.py DIR [pattern] --audit FILE [--form document|events]
 
 Each project (of those whose folder matches the pattern, such as `aws-py-*`) is rehearsed in a home of its own
 that is removed afterwards, with what anybody sets first: region, project and zone; a setting that it then
@@ -8,11 +9,17 @@ misses is made up. A project `passes` when it is created, left alone by a second
 rest. It is `refused`, and told why, when it needs what only its user has (a package, a file, a meaningful
 setting) or forbids its own deletion; `not emulated` names what the rehearsal lacks; of an `unsteady` one
 a second, unchanged update changes something.
+
+With `--audit` it is only created, and its state audited by the whole policy pack; with `--form` it is
+not even created, and its preview audited. FILE gets a line of JSON for each outcome that is neither a
+pass nor not applicable. A project is `audited`, or `crashed`: the audit ended in an internal error or could
+not read what the engine wrote, or a rule failed by itself. One whose `up` ends half-way is `partial`.
 """
 
 import argparse
 import collections
 import fnmatch
+import json
 import os
 import re
 import signal
@@ -77,18 +84,27 @@ class Verdict:
     report: str
 
 
-def main(folder: Path, pattern: str, timeout_s: float, reports: Path | None) -> int:
+@dataclass(frozen=True)
+class Audited:
+    """What is audited of each project, and the file that gets the outcomes."""
+
+    file: Path
+    form: str
+    """`state`, or a form of preview: `document`, `events`."""
+
+
+def main(folder: Path, pattern: str, timeout_s: float, reports: Path | None, audited: Audited | None) -> int:
     verdicts = []
     for project in found(folder, pattern):
         name = str(project.relative_to(folder))
-        verdicts.append(rehearse(project, name, timeout_s))
+        verdicts.append(rehearse(project, name, timeout_s, audited))
         if reports:
             reports.mkdir(parents=True, exist_ok=True)
             (reports / f"{name.replace('/', '.')}.txt").write_text(verdicts[-1].report)
         print(told(verdicts[-1]), flush=True)
     counts = collections.Counter(verdict.kind for verdict in verdicts)
     print(", ".join(f"{count} {kind}" for kind, count in counts.most_common()) or "no project")
-    return 1 if any(counts[kind] for kind in ("fails", "unsteady", "timeout")) else 0
+    return 1 if any(counts[kind] for kind in ("fails", "unsteady", "timeout", "crashed")) else 0
 
 
 def found(folder: Path, pattern: str) -> list[Path]:
@@ -104,8 +120,8 @@ def found(folder: Path, pattern: str) -> list[Path]:
     return result
 
 
-def rehearse(project: Path, name: str, timeout_s: float) -> Verdict:
-    """Run one project's life; no process of it is left."""
+def rehearse(project: Path, name: str, timeout_s: float, audited: Audited | None = None) -> Verdict:
+    """Run one project's life, or as much as an audit needs; no process of it is left."""
     start = time.perf_counter()
     with tempfile.TemporaryDirectory(prefix="trainstack-example-", ignore_cleanup_errors=True) as work:
         # The SDKs' schemas are read once for all.
@@ -113,7 +129,14 @@ def rehearse(project: Path, name: str, timeout_s: float) -> Verdict:
         home = Path(work) / "home"
         settings, made_up = list(SETTINGS), dict[str, str]()
         while True:
-            kind, why, text = _once(project, home, settings, timeout_s)
+            run = _command(project, settings)
+            try:
+                if audited:
+                    kind, why, text = _audited_once(run, name, home, timeout_s, audited)
+                else:
+                    kind, why, text = _once(run, home, timeout_s)
+            finally:
+                _end(home)
             missing = [key for key in _MISSING.findall(re.sub(r"\s+", " ", text)) if key not in made_up]
             if kind != "refused" or not missing or len(made_up) >= _MOST_SETTINGS:
                 break
@@ -124,32 +147,88 @@ def rehearse(project: Path, name: str, timeout_s: float) -> Verdict:
     return Verdict(name, kind, why, time.perf_counter() - start, text)
 
 
-def _once(project: Path, home: Path, settings: list[str], timeout_s: float) -> tuple[str, str, str]:
+def _once(run: list[str], home: Path, timeout_s: float) -> tuple[str, str, str]:
     """Outcome, reason and report of one run."""
-    command = [str(Path(sys.executable).with_name("trainstack")), "rehearse", "run", str(project)]
+    code, text = _trainstack(run, home, timeout_s)
+    return ("timeout", _last_line(text), text) if code is None else (*judged(code, text), text)
+
+
+def _audited_once(
+    run: list[str], name: str, home: Path, timeout_s: float, audited: Audited
+) -> tuple[str, str, str]:
+    """The same of an audit. Outcomes go to the file."""
+    file = home.parent / "audited.json"
+    if audited.form == "state":
+        code, text = _trainstack([*run, "--", "up", "--yes", "--skip-preview"], home, timeout_s)
+        _trainstack([*run, "--", "stack", "export", "--file", str(file)], home, timeout_s)
+    else:
+        streamed = {"PULUMI_ENABLE_STREAMING_JSON_PREVIEW": "true"} if audited.form == "events" else {}
+        preview = [*run, "--", "preview", "--json", "--show-sames"]
+        code, text = _trainstack(preview, home, timeout_s, streamed)
+        # Before what the engine writes may stand notes of the rehearsal, and after it warnings.
+        written = re.search(r"^\{.*^?\}$", text, re.MULTILINE | re.DOTALL)
+        file.write_text(written[0] if written else "")
+    kind, why = ("timeout", _last_line(text)) if code is None else judged(code, text)
+    if kind != "passes" and (audited.form != "state" or not file.exists() or _MISSING.search(text)):
+        return kind, why, text
+    option = "--state" if audited.form == "state" else "--preview"
+    audit = ["audit", option, str(file), "--format", "json", "--allow-empty"]
+    said, told = _trainstack(audit, home, timeout_s)
+    if said not in (0, 3, 4):
+        return "crashed", _last_line(told), text + told
+    outcomes = json.loads(told)["outcomes"]
+    counts = collections.Counter(row["result"] for row in outcomes)
+    rows = [row for row in outcomes if row["result"] not in ("pass", "not-applicable")]
+    with audited.file.open("a") as stream:
+        for row in ({"result": "counts", "counts": counts}, *rows):
+            stream.write(json.dumps({"project": name, "up": kind, **row}) + "\n")
+    if any("the rule itself failed" in row["message"] for row in rows):
+        return "crashed", "a rule failed by itself", text + told
+    return ("audited" if kind == "passes" else "partial"), f"{dict(counts)} {why}".rstrip(), text
+
+
+def _command(project: Path, settings: list[str]) -> list[str]:
+    command = ["rehearse", "run", str(project)]
     if stack := _stack(project):
         command += ["--stack", stack]
     for setting in settings:
         command += ["--config", setting]
+    return command
+
+
+def _trainstack(
+    arguments: list[str], home: Path, timeout_s: float, environment: dict[str, str] | None = None
+) -> tuple[int | None, str]:
+    """Exit code, None where it took too long, and what it wrote."""
     process = subprocess.Popen(
-        command,
+        [str(Path(sys.executable).with_name("trainstack")), *arguments],
         # Some programs name what they make after the user who is logged in.
-        env={"USER": "somebody", **os.environ, "TRAINSTACK_REHEARSAL_HOME": str(home), "COLUMNS": "400"},
+        env={
+            "USER": "somebody",
+            **os.environ,
+            "TRAINSTACK_REHEARSAL_HOME": str(home),
+            "COLUMNS": "400",
+            **(environment or {}),
+        },
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
     )
+    code = None
     try:
         text = process.communicate(timeout=timeout_s)[0]
-        kind, why = judged(process.returncode, text)
+        code = process.returncode
     except subprocess.TimeoutExpired as expired:
         text = expired.output.decode(errors="replace") if expired.output else ""
-        kind, why = "timeout", _last_line(text)
         process.send_signal(signal.SIGINT)  # in an orderly way, if it still can
     finally:
-        _end(process, home)
-    return kind, why, text
+        try:
+            process.wait(_GRACE_S)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+    return code, text
 
 
 def _value(key: str) -> str:
@@ -193,13 +272,8 @@ def _last_line(text: str) -> str:
     return lines[-1] if lines else "no output"
 
 
-def _end(process: subprocess.Popen[str], home: Path) -> None:
-    """End what runs for this home: the command, its engine and program, the daemon and its workloads."""
-    try:
-        process.wait(_GRACE_S)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.wait()
+def _end(home: Path) -> None:
+    """End what runs for this home: its engine and program, the daemon and its workloads."""
     ours = [one for one in psutil.process_iter() if _belongs(one, home)]
     for one in ours:
         one.terminate()
@@ -224,9 +298,17 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("pattern", nargs="?", default="*")
     parser.add_argument("--seconds", type=float, default=_TIMEOUT_S, help="the most that one may take")
     parser.add_argument("--reports", type=Path, help="a folder for the whole report of each")
+    parser.add_argument(
+        "--audit", type=Path, metavar="FILE", help="audit each; lines of JSON are added to it"
+    )
+    forms = ("state", "document", "events")
+    parser.add_argument(
+        "--form", choices=forms, default="state", help="what is audited: the state or a preview"
+    )
     return parser.parse_args()
 
 
 if __name__ == "__main__":
     given = _arguments()
-    sys.exit(main(given.folder.resolve(), given.pattern, given.seconds, given.reports))
+    audits = Audited(given.audit, given.form) if given.audit else None
+    sys.exit(main(given.folder.resolve(), given.pattern, given.seconds, given.reports, audits))

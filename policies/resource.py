@@ -121,6 +121,10 @@ class Resource:
     """Unknown where only a program could say so."""
     chosen: Mapping[str, bool] = field(default_factory=dict)
     """By property that names a key: whether somebody made the key; where `asked` cannot tell."""
+    init_errors: Sequence[str] = ()
+    """What went wrong when it was made or changed last: it exists, and is not what it was to be."""
+    modified: Any = None
+    """When the engine made or changed it last (datetime, UTC); unknown before; None where no source says."""
     origin: Origin = "state"
     """Where it comes from; of no concern to rules."""
 

@@ -74,6 +74,9 @@ class Settings:
         *("sagemaker.amazonaws.com", "bedrock.amazonaws.com"),
     )
     """Services that ask, each in its own guide, to be trusted for one account only (confused deputy)."""
+    most_validation_days: int = 90
+    """A validation of training that no schedule repeats tells of today for a quarter: drivers are pinned,
+    firmware, cables and hosts are not."""
     tracking_words: tuple[str, ...] = ("mlflow",)
     """What is named so serves the record of experiments."""
     commit_variables: tuple[str, ...] = (

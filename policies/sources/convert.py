@@ -5,6 +5,7 @@ The forms are those of the CLI 3.259.0: `ResourceV3` (sdk/go/common/apitype/core
 sdk/go/common/resource/sig/sig.go and pkg/resource/stack/deployment.go.
 """
 
+import datetime
 import json
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -85,13 +86,16 @@ class Converter:
         if urn.count("::") < 3 or not urn.startswith("urn:pulumi:"):
             self._complaints.add(f"{path}.urn", row.get("urn"), "must be the URN of a resource", _FIX)
             return
-        for key in ("id", "type", "parent", "provider"):
+        for key in ("id", "type", "parent", "provider", "modified"):
             self._complaints.wants(row, key, str, path, _FIX)
         for key in ("inputs", "outputs", "propertyDependencies"):
             self._complaints.wants(row, key, dict, path, _FIX)
         for key in ("protect", "delete", "custom"):
             self._complaints.wants(row, key, bool, path, _FIX)
         self._texts(row.get("dependencies"), f"{path}.dependencies")
+        self._texts(row.get("initErrors"), f"{path}.initErrors")
+        if isinstance(row.get("modified"), str) and _time(row["modified"]) is None:
+            self._complaints.add(f"{path}.modified", row["modified"], "must be a time", _FIX)
         given = row.get("propertyDependencies")
         for key, value in (given if isinstance(given, dict) else {}).items():
             self._texts(value, f"{path}.propertyDependencies.{key}")
@@ -143,9 +147,23 @@ class Converter:
             dependencies=tuple(row.get("dependencies") or ()),
             references={key: tuple(urns or ()) for key, urns in references.items()},
             protect=bool(row.get("protect")),
+            init_errors=tuple(row.get("initErrors") or ()),
+            modified=_time(row.get("modified")) or self._later("modified"),
             plugin=_first(provider, "version"),
             origin=self._origin,
         )
+
+    def _later(self, name: str) -> Unknown | None:
+        return Unknown(name, _AWAITED) if self._origin == "planned" else None
+
+
+def _time(text: str | None) -> datetime.datetime | None:
+    """The time that the engine writes (RFC 3339, with nanoseconds); None where it is none."""
+    try:
+        found = datetime.datetime.fromisoformat(text or "")
+    except ValueError:
+        return None
+    return found.replace(tzinfo=found.tzinfo or datetime.UTC).astimezone(datetime.UTC)
 
 
 def _kind(row: Mapping[str, Any]) -> str:

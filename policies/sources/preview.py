@@ -73,7 +73,8 @@ def _new_state(step: Mapping[str, Any]) -> Any:
     where nothing changes (pkg/resource/deploy/step.go, Apply of SameStep and UpdateStep).
     """
     new, old = step.get("newState"), step.get("oldState")
-    stays = {"same": ("id", "outputs"), "update": ("id",)}.get(str(step.get("op")), ())
+    same = ("id", "outputs", "initErrors", "modified")
+    stays = {"same": same, "update": ("id",)}.get(str(step.get("op")), ())
     if not isinstance(new, dict) or not isinstance(old, dict):
         return new
     return {**{key: old[key] for key in stays if key in old}, **new}

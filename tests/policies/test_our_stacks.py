@@ -27,6 +27,7 @@ OPEN = {
     "MLS-IAM-01": "policies name buckets, secrets and the topic, which have no ARN yet",
     "MLS-IAM-04": "trust is for one cluster, which has no ARN yet",
     "MLS-IAM-06": "the ConfigMap of a schedule is named after its plan, which names the topic",
+    "MLS-REP-04": "the validation has not run",
     "MLS-TRK-04": "addresses of database and secrets, and the id of the watched Job, are not known yet",
 }
 

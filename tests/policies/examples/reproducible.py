@@ -1,5 +1,6 @@
 """Examples of the rules REP."""
 
+from dataclasses import replace
 from typing import Any
 
 from tests.policies.recording.bases import CLUSTER, NODE_GROUP, NODE_ROLE, with_changes
@@ -42,6 +43,32 @@ def _nodes(pool: Made) -> dict[str, Made]:
     return {**with_changes(CLUSTER, "cluster", version="1.35"), **NODE_ROLE, "pool": pool}
 
 
+def _job(name: str, namespace: str, **metadata: Any) -> Made:
+    """A Job that nobody waits for: nothing has to run for the record."""
+    pod = {"restartPolicy": "Never", "containers": [{"name": "it", "image": f"ghcr.io/it@{_DIGEST}"}]}
+    return Made(
+        "kubernetes:batch/v1:Job",
+        {
+            "metadata": {
+                "name": name,
+                "namespace": namespace,
+                "annotations": {"pulumi.com/skipAwait": "true"},
+                **metadata,
+            },
+            "spec": {"suspend": True, "template": {"spec": pod}},
+        },
+    )
+
+
+def _validation(watched: str) -> dict[str, Made]:
+    named = {"metadata": {"name": "trainstack-watch"}}
+    return {
+        "watchers": Made("kubernetes:core/v1:Namespace", named),
+        "run": _job("smoke-b2", "default", labels={"trainstack.dev/run": "smoke-b2"}),
+        "watch": replace(_job(watched, "trainstack-watch"), after=["watchers"]),
+    }
+
+
 EXAMPLES = {
     "MLS-REP-01": Example(
         _deployment(f"ghcr.io/mlflow/mlflow@{_DIGEST}"),
@@ -64,4 +91,5 @@ EXAMPLES = {
     "MLS-REP-03": Example(
         _nodes(_POOL), _nodes(_POOL.but(releaseVersion=DROP)), at="pool", path="releaseVersion"
     ),
+    "MLS-REP-04": Example(_validation("smoke-b2"), _validation("smoke-a1"), at="run", path="metadata.name"),
 }

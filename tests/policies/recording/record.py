@@ -21,8 +21,11 @@ from tests.policies.recording.example import Example, Resources, plain, recorded
 PROGRAM = Path(__file__).with_name("program")
 CACHE = Path(__file__).resolve().parents[3] / ".trainstack" / "cache"
 EXAMPLES: Mapping[str, Example] = gathered("tests.policies.examples", "EXAMPLES")
-# What a reader of a record needs; the rest is about times and versions.
-_KEPT = ("urn", "custom", "id", "type", "inputs", "outputs", "parent", "dependencies", "provider", "protect")
+# What a reader of a record needs; the rest is about versions.
+_KEPT = (
+    *("urn", "custom", "id", "type", "inputs", "outputs", "parent", "dependencies", "provider", "protect"),
+    *("initErrors", "modified"),
+)
 
 
 def made(home: Path, verdict: str, resources: Resources) -> dict[str, Any]:

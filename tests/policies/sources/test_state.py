@@ -1,5 +1,6 @@
 """Exports of stacks: what becomes of their resources, and files that are none."""
 
+import datetime
 import json
 from pathlib import Path
 from typing import Any
@@ -77,6 +78,13 @@ def test_values_in_a_form_of_the_future_are_not_known(file: Path) -> None:
         found.props.get("x")
 
 
+def test_what_the_engine_noted_of_the_last_change_is_kept(file: Path) -> None:
+    noted = {"initErrors": ["timed out"], "modified": "2026-11-23T21:00:00.123456789+01:00"}
+    (found,) = read(file, row("b", **noted))
+    assert found.init_errors == ("timed out",)
+    assert found.modified == datetime.datetime(2026, 11, 23, 20, 0, 0, 123456, tzinfo=datetime.UTC)
+
+
 def test_what_is_no_resource_of_a_cloud_is_left_out(file: Path) -> None:
     component = {"urn": f"{URN}app:index:Thing::t", "type": "app:index:Thing"}
     assert [one.name for one in read(file, provider(), component, row("gone", delete=True), row("b"))] == [
@@ -129,6 +137,8 @@ WRONG: dict[str, tuple[Any, str]] = {
     "inputs": (row("b", inputs=[]), "deployment.resources[1].inputs: must be an object"),
     "delete": (row("b", delete="no"), "deployment.resources[1].delete: must be true or false"),
     "dependencies": (row("b", dependencies=[1]), "deployment.resources[1].dependencies: must be a list"),
+    "errors": (row("b", initErrors="no"), "deployment.resources[1].initErrors: must be a list of texts"),
+    "time": (row("b", modified="yesterday"), "deployment.resources[1].modified: must be a time"),
     "of properties": (row("b", propertyDependencies={"a": "b"}), "propertyDependencies.a: must be a list"),
 }
 

@@ -1,0 +1,58 @@
+"""What the state says about the validation of training."""
+
+import datetime
+from collections.abc import Iterator
+
+from policies.catalogue import CATALOGUE, About, NotApplicableError, Violation
+from policies.resource import Resource, UndeterminedError, is_unknown, told
+from policies.rules.kubernetes.objects import metadata, same_namespace
+from policies.stack import Stack
+
+_JOB, _CRON_JOB = "kubernetes:batch/v1:Job", "kubernetes:batch/v1:CronJob"
+# Every object of a validation has the label (smoke_training/launchers/pods.py). Its watcher is a Job of the
+# same name there (components/kubernetes/validation/watcher.py); the name says what is validated.
+_LABEL, _WATCHERS = "trainstack.dev/run", "trainstack-watch"
+
+
+@CATALOGUE.rule_around(
+    About(
+        "MLS-REP-04",
+        "high",
+        (_JOB,),
+        "Whoever trains on nodes that nobody has tried finds the slow link after a week, in the bill.",
+        "Run `trainstack up`: it validates again what has not passed. See `trainstack status`.",
+    )
+)
+def training_was_validated(run: Resource, stack: Stack) -> Iterator[Violation]:
+    """A validation has passed of what it validates now, and not long ago unless a schedule repeats it."""
+    if not (metadata(run).get("labels") or {}).get(_LABEL):
+        raise NotApplicableError("it is no validation of training")
+    watcher = _watcher(run, stack)
+    if watcher is None:
+        yield Violation("nothing in the stack has seen it end", "metadata.name")
+    elif watcher.init_errors:
+        said = watcher.init_errors[-1].splitlines()[0]
+        yield Violation(f"it did not pass: {said}", "metadata.name")
+    else:
+        yield from _aged(run, watcher, stack)
+
+
+def _watcher(run: Resource, stack: Stack) -> Resource | None:
+    """The Job that waited for this run."""
+    name = metadata(run).get("name")
+    for job in stack.all(_JOB):
+        if metadata(job).get("namespace") == _WATCHERS and metadata(job).get("name") == name:
+            return job
+    return None
+
+
+def _aged(run: Resource, watcher: Resource, stack: Stack) -> Iterator[Violation]:
+    if is_unknown(watcher.modified):
+        raise UndeterminedError(told(watcher.modified))
+    if watcher.modified is None:
+        raise UndeterminedError("when it ended is not told")
+    if any(same_namespace(run, schedule) for schedule in stack.all(_CRON_JOB)):
+        return  # it is repeated, and whoever is to know is told
+    ended = watcher.modified.date()
+    if stack.settings.today - ended > datetime.timedelta(days=stack.settings.most_validation_days):
+        yield Violation(f"it passed on {ended}, and no schedule repeats it", "metadata.name")
