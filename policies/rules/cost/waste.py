@@ -9,27 +9,22 @@ from policies.stack import Stack
 
 _NAT, _AWS_SUBNET = "aws:ec2/natGateway:NatGateway", "aws:ec2/subnet:Subnet"
 _VPC, _ENDPOINT = "aws:ec2/vpc:Vpc", "aws:ec2/vpcEndpoint:VpcEndpoint"
-_ROUTER_NAT, _GCP_SUBNET = "gcp:compute/routerNat:RouterNat", "gcp:compute/subnetwork:Subnetwork"
 
 
 @CATALOGUE.rule_around(
     About(
         "MLS-COST-05",
         "medium",
-        (_NAT, _GCP_SUBNET),
+        # Not Google's: Cloud NAT switches Private Google Access on by itself for the ranges it serves, and is
+        # never on the way to buckets (Cloud NAT product interactions).
+        (_NAT,),
         "A NAT gateway bills every gigabyte, and training data are many; the way beside it is free.",
-        "Add a gateway endpoint for S3 to the VPC, or set privateIpGoogleAccess on the subnetwork.",
+        "Add a gateway endpoint for S3 to the VPC.",
     )
 )
-def buckets_are_not_behind_nat(resource: Resource, stack: Stack) -> Iterator[Violation]:
+def buckets_are_not_behind_nat(gateway: Resource, stack: Stack) -> Iterator[Violation]:
     """Where there is a NAT gateway, buckets are reached without it."""
-    if resource.kind == _GCP_SUBNET:
-        if not stack.all(_ROUTER_NAT):
-            raise NotApplicableError("the stack has no NAT gateway")
-        if resource.props.get("privateIpGoogleAccess") is not True:
-            yield Violation("buckets are reached through NAT", "privateIpGoogleAccess")
-        return
-    subnet = stack.target(resource, "subnetId", _AWS_SUBNET)
+    subnet = stack.target(gateway, "subnetId", _AWS_SUBNET)
     vpc = stack.target(subnet, "vpcId", _VPC) if subnet else None
     if vpc is None:
         raise UndeterminedError("its VPC is not in this stack")

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from tests.policies.recording.bases import AWS_NETWORK, EFA_POOL, google_network, with_changes
+from tests.policies.recording.bases import AWS_NETWORK, EFA_POOL, with_changes
 from tests.policies.recording.example import DROP, Example, Made
 
 _LOGS = Made("aws:cloudwatch/logGroup:LogGroup", {"name": "/train/flow", "retentionInDays": 30})
@@ -60,20 +60,6 @@ _TO_S3 = Made(
 )
 
 
-def _google_nat(direct: bool) -> dict[str, Made]:
-    nat = {
-        "router": "$router.name",
-        "region": "us-central1",
-        "natIpAllocateOption": "AUTO_ONLY",
-        "sourceSubnetworkIpRangesToNat": "ALL_SUBNETWORKS_ALL_IP_RANGES",
-    }
-    return {
-        **google_network(privateIpGoogleAccess=direct),
-        "router": Made("gcp:compute/router:Router", {"network": "$net.name", "region": "us-central1"}),
-        "nat": Made("gcp:compute/routerNat:RouterNat", nat),
-    }
-
-
 def _volume(kind: str) -> dict[str, Made]:
     return {
         "disk": Made("aws:ebs/volume:Volume", {"availabilityZone": "us-east-1a", "size": 100, "type": kind})
@@ -102,7 +88,6 @@ EXAMPLES = {
     "MLS-COST-03": Example(_pool(0, 4), _pool(1, 4), at="pool", path="scalingConfig.minSize"),
     "MLS-COST-04": Example(_budget(_alert(80), _alert(100, "FORECASTED")), _budget(_alert(80)), at=""),
     "MLS-COST-05": Example({**_NAT, "to-s3": _TO_S3}, _NAT, at="nat"),
-    "MLS-COST-05.gcp": Example(_google_nat(True), _google_nat(False), at="sub", path="privateIpGoogleAccess"),
     "MLS-COST-06": Example(_volume("gp3"), _volume("gp2"), at="disk", path="type"),
     "MLS-COST-07": Example(
         {"logs": _LOGS}, {"logs": _LOGS.but(retentionInDays=DROP)}, at="logs", path="retentionInDays"

@@ -96,3 +96,11 @@ def test_a_block_has_to_be_named_by_a_pool() -> None:
     target = {"capacityReservationTarget": {"capacityReservationId": "cr"}}
     into = made(TEMPLATE, "lt", capacityReservationSpecification=target)
     assert results("MLS-COST-08", block, pool(launchTemplate={"id": "lt"}), into) == ["pass"]
+
+
+def test_cloud_nat_is_never_on_the_way_to_buckets_of_google() -> None:
+    subnet = made("gcp:compute/subnetwork:Subnetwork", privateIpGoogleAccess=False)
+    nat = made(
+        "gcp:compute/routerNat:RouterNat", sourceSubnetworkIpRangesToNat="ALL_SUBNETWORKS_ALL_IP_RANGES"
+    )
+    assert results("MLS-COST-05", subnet, nat) == ["not-applicable"]
