@@ -17,6 +17,7 @@ from policies.rules import CATALOGUE
 from policies.settings import Settings
 from policies.sources import preview
 from tests.policies.mutants.mutation import fates
+from tests.policies.pack.told import of_engine, verdicts_of_audit, verdicts_of_pack
 from tests.rehearsal.runs import life
 from tests.rehearsal.runs.life import STACK, native, trainstack
 
@@ -39,11 +40,12 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 @pytest.fixture(scope="module")
 def previews(home: Path) -> tuple[Path, Path]:
-    """A preview as a document, and as events."""
+    """A preview as a document, and as events under the policy pack, which finds no violation either."""
     digest, events = home.parent / "preview.json", home.parent / "events.jsonl"
-    command = ("preview", "--stack", STACK, "--json", "--show-sames", ">")
+    command = ("preview", "--stack", STACK, "--json", "--show-sames")
     streaming = "PULUMI_ENABLE_STREAMING_JSON_PREVIEW=true"
-    done = native(home, *command, f"{digest}\n{streaming} pulumi", *command, str(events))
+    judged = (*command, "--policy-pack", "policies", ">", str(events))
+    done = native(home, *command, f"> {digest}\n{streaming} pulumi", *judged)
     assert done.returncode == 0, done.stderr
     return digest, events
 
@@ -80,6 +82,11 @@ def test_events_tell_less_and_nothing_else(home: Path, previews: tuple[Path, Pat
     assert less["resources"] == whole["resources"]
     assert results(less).keys() == {"pass", "not-applicable", "undetermined"}
     assert results(less)["pass"] < results(whole)["pass"]
+
+
+def test_the_policy_pack_tells_the_same(home: Path, previews: tuple[Path, Path]) -> None:
+    told = verdicts_of_pack(of_engine(previews[1].read_text().splitlines()))
+    assert told == verdicts_of_audit(judged(home, previews[0]))
 
 
 def test_what_is_made_worse_is_told_or_there_is_a_reason(previews: tuple[Path, Path]) -> None:
