@@ -53,6 +53,10 @@ environment or a client, `--config FILE` says what differs:
     enforcement:                   # mandatory, advisory (told, and not counted) or disabled
       COST: advisory               # a group
       MLS-COST-02: mandatory       # or a rule, which counts more
+    environments:                  # laid over it, with --environment NAME; then one has to be named
+      production:
+        settings: {production: true, allowed_regions: [eu-west-1]}
+        enforcement: {COST: mandatory}
 
 | exit code | means |
 |---|---|

@@ -7,6 +7,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from infra.errors import Problem, UserError
 from policies import configuration
 from policies.catalogue import Rule, in_order
 from policies.coverage import WHOLE, Coverage
@@ -28,12 +29,20 @@ class Judge:
     waivers: "Sequence[Waiver] | None" = None
 
     @staticmethod
-    def read(config: Path | None, waivers: Path | None, today: datetime.date) -> "Judge":
-        """As two files say. Raises UserError with all faults of the first that has any."""
+    def read(
+        config: Path | None, waivers: Path | None, today: datetime.date, environment: str | None = None
+    ) -> "Judge":
+        """As two files say, for one of the environments of the first, where it has some.
+
+        Raises UserError with all faults of the first file that has any.
+        """
         rules = CATALOGUE.rules
         how = configuration.Configuration(Settings(today=today))
         if config is not None:
-            how = configuration.read(config, rules, today)
+            how = configuration.read(config, rules, today, environment)
+        elif environment:
+            what = "is needed: it says how an environment is judged"
+            raise UserError([Problem("config", None, what, "Name a file, or no environment.")])
         if waivers is None:
             return Judge(how)
         from policies.waivers import document  # noqa: PLC0415 - slow to import

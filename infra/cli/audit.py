@@ -75,6 +75,10 @@ Config = Annotated[
         "--config", help="Settings and rules that differ for an environment or a client.", metavar="FILE"
     ),
 ]
+Environment = Annotated[
+    str | None,
+    typer.Option("--environment", help="Which of the environments of the configuration.", metavar="NAME"),
+]
 Baseline = Annotated[
     Path | None,
     typer.Option(
@@ -114,6 +118,7 @@ def audit(
     format: Written = Format.TEXT,
     waivers: Waivers = None,
     config: Config = None,
+    environment: Environment = None,
     baseline: Baseline = None,
     evidence: Evidence = None,
     at: At = None,
@@ -142,7 +147,7 @@ def audit(
             source = _of_stack(state, preview, allow_empty)
         files = {**source.files, "waivers": waivers, "config": config, "baseline": baseline}
         present = {what: file for what, file in files.items() if file is not None}
-        inputs = _inputs(source, present, at, keep=evidence is not None)
+        inputs = _inputs(source, present, environment, at, keep=evidence is not None)
         found = _audited(source.name, inputs, present, fail_on)
         if source.join is not None:
             found = replace(found, differences=source.join.differences)
@@ -221,14 +226,19 @@ def _of_account(
 
 
 def _inputs(
-    source: _Source, files: Mapping[str, Path], at: datetime.datetime | None, *, keep: bool
+    source: _Source,
+    files: Mapping[str, Path],
+    environment: str | None,
+    at: datetime.datetime | None,
+    *,
+    keep: bool,
 ) -> "Inputs":
     from policies.audit import Inputs  # noqa: PLC0415
     from policies.judge import Judge  # noqa: PLC0415
 
     now = (at or datetime.datetime.now(datetime.UTC)).replace(tzinfo=datetime.UTC)
     today = now.date() if at else datetime.date.today()
-    judge = Judge.read(files.get("config"), files.get("waivers"), today)
+    judge = Judge.read(files.get("config"), files.get("waivers"), today, environment)
     digests = {what: _digest(file) for what, file in files.items()} if keep else {}
     return Inputs(
         source.kind, now, digests, source.resources, judge.how, judge.waivers or (), source.coverage

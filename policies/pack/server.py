@@ -28,6 +28,7 @@ _ALL = (*POLICIES.values(), AUDIT)
 _NAME = "trainstack"
 _SETTINGS = {
     "config": {"type": "string", "description": "Settings and rules that differ: see docs/policies.md."},
+    "environment": {"type": "string", "description": "Which of the environments of the configuration."},
     "waivers": {
         "type": "string",
         "description": "What somebody answers for: see docs/waivers.md.",
@@ -73,9 +74,10 @@ class Analyzer(analyzer_pb2_grpc.AnalyzerServicer):
         given = _object(told[AUDIT.name].properties) if AUDIT.name in told else {}
         try:
             _refuse_unknown(told, given)
-            files = {key: _project() / value for key, value in given.items()}
-            today = datetime.date.today()
-            self._pack = Pack(Judge.read(files.get("config"), files.get("waivers"), today), self._pack.told)
+            files = {key: _project() / given[key] for key in ("config", "waivers") if key in given}
+            today, environment = datetime.date.today(), given.get("environment")
+            judge = Judge.read(files.get("config"), files.get("waivers"), today, environment)
+            self._pack = Pack(judge, self._pack.told)
         except UserError as error:
             context.abort(grpc.StatusCode.INVALID_ARGUMENT, str(error))
         return empty_pb2.Empty()

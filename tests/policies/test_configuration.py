@@ -30,11 +30,11 @@ for _number in (1, 2):
 
 
 @pytest.fixture
-def configured(tmp_path: Path) -> Callable[[str], Configuration]:
-    def write(content: str) -> Configuration:
+def configured(tmp_path: Path) -> Callable[..., Configuration]:
+    def write(content: str, environment: str | None = None) -> Configuration:
         file = tmp_path / "dev.yaml"
         file.write_text(content)
-        return read(file, BOOK.rules)
+        return read(file, BOOK.rules, environment=environment)
 
     return write
 
@@ -50,7 +50,7 @@ def test_without_a_file_every_rule_binds() -> None:
     assert found.code is ExitCode.VIOLATIONS
 
 
-def test_what_is_advisory_is_told_and_does_not_count(configured: Callable[[str], Configuration]) -> None:
+def test_what_is_advisory_is_told_and_does_not_count(configured: Callable[..., Configuration]) -> None:
     found = judged(configured("enforcement: {STO: advisory}"))
     assert [one.result for one in found.outcomes] == ["fail", "fail"]
     assert found.code is ExitCode.CLEAN
@@ -62,14 +62,14 @@ def test_what_is_advisory_is_told_and_does_not_count(configured: Callable[[str],
     assert (root.get("failures"), root.get("skipped")) == ("0", "2")
 
 
-def test_a_rule_counts_more_than_its_group(configured: Callable[[str], Configuration]) -> None:
+def test_a_rule_counts_more_than_its_group(configured: Callable[..., Configuration]) -> None:
     found = judged(configured("enforcement: {STO: disabled, MLS-STO-02: mandatory}"))
     assert [one.result for one in found.outcomes] == ["not-applicable", "fail"]
     assert "switches the rule off" in found.outcomes[0].message
     assert found.code is ExitCode.VIOLATIONS
 
 
-def test_settings_differ_where_the_file_says_so(configured: Callable[[str], Configuration]) -> None:
+def test_settings_differ_where_the_file_says_so(configured: Callable[..., Configuration]) -> None:
     found = configured("settings: {production: false, max_usd_per_hour: 40, allowed_regions: [eu-west-1]}")
     usual = Settings()
     assert found.settings.production is False
@@ -94,13 +94,13 @@ def test_settings_differ_where_the_file_says_so(configured: Callable[[str], Conf
             "must not be above",
         ),
         ("settings: 3", "settings", "dictionary"),
-        ("levels: {}", "", "must be an object with enforcement and settings"),
+        ("levels: {}", "", "must be an object with enforcement and environments and settings"),
         ("[]", "", "must be an object"),
         ("settings: {", "", "is not valid YAML"),
     ],
 )
 def test_a_file_with_a_fault_is_refused_whole(
-    configured: Callable[[str], Configuration], content: str, where: str, rule: str
+    configured: Callable[..., Configuration], content: str, where: str, rule: str
 ) -> None:
     with pytest.raises(UserError) as raised:
         configured(content)
@@ -109,7 +109,52 @@ def test_a_file_with_a_fault_is_refused_whole(
     assert rule in problem.rule
 
 
-def test_faults_of_both_parts_are_told_at_once(configured: Callable[[str], Configuration]) -> None:
+def test_faults_of_both_parts_are_told_at_once(configured: Callable[..., Configuration]) -> None:
     with pytest.raises(UserError) as raised:
         configured("{settings: {colour: red}, enforcement: {STO: soft}}")
     assert len(raised.value.problems) == 2
+
+
+CLIENT = """
+settings: {production: false, max_accelerators: 16}
+enforcement: {STO: advisory}
+environments:
+  dev:
+  live:
+    settings: {production: true}
+    enforcement: {MLS-STO-01: mandatory}
+"""
+
+
+def test_an_environment_is_laid_over_what_holds_for_all(configured: Callable[..., Configuration]) -> None:
+    live, dev = configured(CLIENT, "live"), configured(CLIENT, "dev")
+    assert (live.settings.production, live.settings.max_accelerators) == (True, 16)
+    assert (live.enforced("MLS-STO-01"), live.enforced("MLS-STO-02")) == ("mandatory", "advisory")
+    assert (dev.settings.production, dev.enforced("MLS-STO-01")) == (False, "advisory")
+
+
+@pytest.mark.parametrize(
+    ("content", "environment", "path", "rule"),
+    [
+        (CLIENT, None, "environment", "must be one of dev, live"),
+        (CLIENT, "prod", "environment", "must be one of dev, live"),
+        ("settings: {}", "dev", "environment", "has no environments"),
+        ("environments: [dev]", "dev", "environments", "must be an object"),
+        ("environments: {dev: {colour: red}}", "dev", "environments", "nothing else"),
+        (
+            CLIENT.replace("MLS-STO-01", "MLS-STO-9"),
+            "dev",
+            "environments.live.enforcement.MLS-STO-9",
+            "no rule",
+        ),
+        (CLIENT.replace("16", "-1"), "dev", "settings.max_accelerators", "negative"),
+    ],
+)
+def test_environments_with_a_fault_are_refused(
+    configured: Callable[..., Configuration], content: str, environment: str | None, path: str, rule: str
+) -> None:
+    with pytest.raises(UserError) as raised:
+        configured(content, environment)
+    (problem,) = raised.value.problems
+    assert problem.path.endswith(path)
+    assert rule in problem.rule

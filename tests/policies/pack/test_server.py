@@ -68,7 +68,7 @@ def test_the_engine_learns_of_one_policy_for_each_severity_and_scope() -> None:
     advisory = [policy.name for policy in info.policies if policy.enforcementLevel == LEVEL.ADVISORY]
     assert advisory == ["audit"]
     (audit,) = [policy for policy in info.policies if policy.name == "audit"]
-    assert set(audit.configSchema.properties.fields) == {"config", "waivers"}
+    assert set(audit.configSchema.properties.fields) == {"config", "environment", "waivers"}
 
 
 def test_what_was_said_before_a_step_is_not_said_again() -> None:
@@ -97,7 +97,7 @@ def test_every_fault_of_a_configuration_is_told() -> None:
         configured({"hgih-stack": (LEVEL.ADVISORY, {}), "audit": (LEVEL.ADVISORY, {"waiver": "w.yaml"})})
     lines = str(refused.value).splitlines()
     assert lines[0].startswith("policy hgih-stack: is not in the pack. It has critical-resource, ")
-    assert lines[1] == "policy audit: waiver: is no setting. It has config and waivers."
+    assert lines[1] == "policy audit: waiver: is no setting. It has config and environment and waivers."
 
 
 def test_files_lie_beside_the_project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
