@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from rehearsal.core.model import UNKNOWN, Properties
 from rehearsal.core.rules.model import Violation
-from rehearsal.kubernetes.rules import grammar
+from rehearsal.kubernetes.rules import grammar, selectors
 from rehearsal.kubernetes.rules.book import BOOK
 from rehearsal.kubernetes.rules.reading import Object, absent, at, mapping, rows, text, texts, whole
 from rehearsal.kubernetes.rules.words import duplicate, forbidden, invalid, required, unsupported
@@ -92,6 +92,16 @@ def _directions_named(inputs: Properties) -> Iterator[Violation]:
             yield unsupported(f"spec.policyTypes[{index}]", item, ("Ingress", "Egress"))
 
 
+@BOOK.rule("K8S-NET-005", NETWORK_POLICY, source=selectors.SOURCE)
+def _selected(inputs: Properties) -> Iterator[Violation]:
+    """A network policy selects pods and namespaces by labels that there can be."""
+    yield from selectors.selector("spec.podSelector", at(inputs, "spec.podSelector"))
+    for path, key, rule in _directions(inputs):
+        for index, peer in rows(rule.get(key)):
+            for kind in ("podSelector", "namespaceSelector"):
+                yield from selectors.selector(f"{path}.{key}[{index}].{kind}", peer.get(kind))
+
+
 @BOOK.rule("K8S-PDB-001", BUDGET, source=_POLICY)
 def _one_bound(inputs: Properties) -> Iterator[Violation]:
     """A disruption budget says what must remain or what may go, not both."""
@@ -145,6 +155,14 @@ def _matched(inputs: Properties) -> Iterator[Violation]:
                 yield unsupported(f"{path}.operations[{place}]", word, _OPERATIONS)
 
 
+@BOOK.rule("K8S-VAP-005", ADMISSION_POLICY, source=selectors.SOURCE)
+def _where(inputs: Properties) -> Iterator[Violation]:
+    """An admission policy selects namespaces and objects by labels that there can be."""
+    for kind in ("namespaceSelector", "objectSelector"):
+        path = f"spec.matchConstraints.{kind}"
+        yield from selectors.selector(path, at(inputs, path))
+
+
 @BOOK.rule("K8S-VAP-002", ADMISSION_POLICY, source=_ADMISSION)
 def _expressions(inputs: Properties) -> Iterator[Violation]:
     """Validations, variables and conditions have expressions, and names where they need them."""
@@ -156,7 +174,8 @@ def _expressions(inputs: Properties) -> Iterator[Violation]:
                 yield required(f"{path}.expression", "expression is not specified")
             if named and absent(row.get("name")):
                 yield required(f"{path}.name", "name is not specified")
-            elif own and own in seen:
+            # Of variables of one name the last one counts.
+            elif group == "matchConditions" and own and own in seen:
                 yield duplicate(f"{path}.name", own)
             seen.add(own or "")
 

@@ -21,6 +21,7 @@ from rehearsal.kubernetes.rules.objects.storage import CLASS
 from tests.rehearsal.kubernetes.rules.building import (
     GONE,
     Example,
+    but,
     cron_job,
     named,
     pod,
@@ -65,6 +66,7 @@ POLICY = named(
         "validations": [{"expression": "true"}],
     }
 )
+NOT_THERE = {"key": "team", "operator": "NotIn", "values": ["a"]}
 BINDS = named(spec={"policyName": "p", "validationActions": ["Deny"]})
 CLASSED = named(provisioner="ebs.csi.aws.com", parameters={"type": "gp3"})
 SEALED = spaced(data={"a": "1"}, immutable=True)
@@ -245,6 +247,13 @@ EXAMPLES = [
         {f"{BLOCK}.ipBlock.except": ["10.1.0.0/16"]},
     ),
     Example("K8S-NET-004", NETWORK_POLICY, PEERS, {"spec.policyTypes": ["In"]}, "spec.policyTypes[0]"),
+    Example(
+        "K8S-NET-005",
+        NETWORK_POLICY,
+        but(PEERS, {"spec.podSelector": {"matchLabels": {"app": "web"}}}),
+        {"spec.podSelector.matchLabels.app": "web server"},
+        "spec.podSelector.matchLabels",
+    ),
     Example("K8S-PDB-001", BUDGET, spaced(spec={"minAvailable": 1}), {"spec.maxUnavailable": 1}, "spec"),
     Example(
         "K8S-PDB-002",
@@ -268,6 +277,13 @@ EXAMPLES = [
         POLICY,
         {"spec.validations.0.expression": " "},
         "spec.validations[0].expression",
+    ),
+    Example(
+        "K8S-VAP-005",
+        ADMISSION_POLICY,
+        but(POLICY, {"spec.matchConstraints.namespaceSelector": {"matchExpressions": [NOT_THERE]}}),
+        {"spec.matchConstraints.namespaceSelector.matchExpressions.0.operator": "Not"},
+        "spec.matchConstraints.namespaceSelector.matchExpressions[0].operator",
     ),
     Example(
         "K8S-VAP-003",
