@@ -9,27 +9,25 @@ from dataclasses import replace
 from typing import TypeVar
 
 import grpc
-from google.protobuf import any_pb2, empty_pb2, struct_pb2
+from google.protobuf import empty_pb2, struct_pb2
 from pulumi.runtime.proto import (
     engine_pb2,
     engine_pb2_grpc,
     plugin_pb2,
     provider_pb2,
     provider_pb2_grpc,
-    status_pb2,
 )
 
+from rehearsal.core import answers
 from rehearsal.core.model import (
     UNKNOWN,
     Call,
     Cloud,
-    Diff,
     InitFailedError,
     Instance,
     Properties,
     RefusalError,
 )
-from rehearsal.core.properties import at, head
 from rehearsal.core.wire import from_struct, to_struct
 
 _LOG = logging.getLogger("rehearsal")
@@ -76,7 +74,7 @@ def _guarded(method: _Method[_Request, _Response]) -> _Method[_Request, _Respons
         except RefusalError as refusal:
             context.abort(grpc.StatusCode.FAILED_PRECONDITION, str(refusal))
         except InitFailedError as failed:
-            told = _init_failed(failed, self._with_id(failed.id, failed.outputs))
+            told = answers.init_failed(failed, self._with_id(failed.id, failed.outputs))
             context.set_trailing_metadata((("grpc-status-details-bin", told),))
             context.abort(grpc.StatusCode.UNKNOWN, str(failed))
         except Exception as error:
@@ -264,7 +262,7 @@ class Provider(provider_pb2_grpc.ResourceProviderServicer):
         old, new = from_struct(request.old_inputs), from_struct(request.news)
         call = self._call(request.urn, request.type)
         diff = self._cloud.diff(call, request.id, old, self._own(request.olds), new)
-        return _diff_response(diff, old, new)
+        return answers.diff(diff, old, new)
 
     @_guarded
     def Create(
@@ -320,41 +318,3 @@ class Provider(provider_pb2_grpc.ResourceProviderServicer):
         response = provider_pb2.InvokeResponse()
         getattr(response, "return").CopyFrom(to_struct(result))
         return response
-
-
-def _init_failed(failed: InitFailedError, properties: struct_pb2.Struct) -> bytes:
-    """The status detail by which the engine keeps a resource that exists but is not ready."""
-    detail = any_pb2.Any()
-    detail.Pack(
-        provider_pb2.ErrorResourceInitFailed(
-            id=failed.id,
-            properties=properties,
-            reasons=failed.reasons,
-            inputs=None if failed.inputs is None else to_struct(failed.inputs),
-        )
-    )
-    code = int(grpc.StatusCode.UNKNOWN.value[0])
-    return status_pb2.Status(code=code, message=str(failed), details=[detail]).SerializeToString()
-
-
-def _diff_response(diff: Diff, old: Properties, new: Properties) -> provider_pb2.DiffResponse:
-    kinds = provider_pb2.PropertyDiff
-    detailed = {}
-    for path in dict.fromkeys((*diff.changed, *diff.replaces)):
-        replaces = path in diff.replaces
-        if at(old, path) is None:
-            kind = kinds.ADD_REPLACE if replaces else kinds.ADD
-        elif at(new, path) is None:
-            kind = kinds.DELETE_REPLACE if replaces else kinds.DELETE
-        else:
-            kind = kinds.UPDATE_REPLACE if replaces else kinds.UPDATE
-        detailed[path] = kinds(kind=kind, inputDiff=True)
-    some = provider_pb2.DiffResponse.DIFF_SOME
-    return provider_pb2.DiffResponse(
-        changes=some if detailed else provider_pb2.DiffResponse.DIFF_NONE,
-        diffs=list(dict.fromkeys(head(path) for path in detailed)),
-        replaces=list(dict.fromkeys(head(path) for path in diff.replaces)),
-        deleteBeforeReplace=diff.delete_before_replace,
-        hasDetailedDiff=True,
-        detailedDiff=detailed,
-    )

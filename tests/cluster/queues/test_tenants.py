@@ -107,7 +107,7 @@ def given(namespace: str) -> list[Object]:
 
     login = secret(namespace)
     login["metadata"] = {"name": "given", "namespace": namespace, "labels": {"trainstack.dev/given": "yes"}}
-    where = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": login["metadata"], "data": {"a": "b"}}
+    where = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": login["metadata"]}
     return [*manifests(deploy_graph(program)), login, where]
 
 
@@ -264,11 +264,10 @@ def test_members_mount_what_was_given_and_can_neither_change_nor_add_to_it(tenan
         assert found["spec"]["volumeName"] == f"{own}-{name}"
         eventually(partial(bound, name), "the claim is bound")
     # What is mounted read-only stays so, whatever the pod says: members do not change the volume.
-    volumes = [{"name": name, "persistentVolumeClaim": {"claimName": name}} for name in VOLUMES]
-    mine.create(job(own, volumes=volumes), dry_run=True)
+    mounted = [{"name": name, "persistentVolumeClaim": {"claimName": name}} for name in VOLUMES]
+    mine.create(job(own, volumes=mounted), dry_run=True)
     assert tenants.lab.api.get("v1", "PersistentVolume", f"{own}-datasets")["spec"]["mountOptions"][1] == "ro"
-    writable = {"spec": {"mountOptions": ["flock"]}}
-    refused(mine.patch, "v1", "PersistentVolume", f"{own}-datasets", writable)
+    refused(mine.patch, "v1", "PersistentVolume", f"{own}-datasets", {"spec": {"mountOptions": ["flock"]}})
     assert "exceeded quota: claims" in refused(mine.create, claim(own, "more"), dry_run=True)
     for kind, name in (("PersistentVolumeClaim", "checkpoints"), ("Secret", "given"), ("ConfigMap", "given")):
         assert "the stack gave this" in refused_as_invalid(mine.delete, "v1", kind, name, own)
