@@ -6,6 +6,12 @@ if TYPE_CHECKING:
     from infra.catalog.aws.model import CapacityType, InstanceType, Price
 
 
+def prepare() -> None:
+    """Read ahead what rules ask of AWS, for a process that waits before it judges."""
+    gpu_type("")
+    node_price("", "", "on_demand")
+
+
 def gpu_type(machine: str) -> "InstanceType | None":
     """A GPU machine type of EC2; None for every other one."""
     from infra.catalog.aws import facts  # noqa: PLC0415 - see above

@@ -15,6 +15,7 @@ from pulumi.runtime.proto import analyzer_pb2, analyzer_pb2_grpc, plugin_pb2
 
 from infra.engine.peers import loopback_server
 from infra.errors import Problem, UserError
+from policies import facts
 from policies.judge import Judge
 from policies.pack.dispatcher import AUDIT, POLICIES, Answer, Finding, Pack, Policy
 from policies.sources.engine import Row
@@ -234,4 +235,6 @@ def serve() -> None:
     analyzer_pb2_grpc.add_AnalyzerServicer_to_server(Analyzer(), server)
     server.start()
     print(port, flush=True)  # noqa: T201 - the protocol
+    # The program takes seconds to start, and nothing is asked meanwhile.
+    facts.prepare()
     server.wait_for_termination()
