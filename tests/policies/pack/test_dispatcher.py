@@ -17,6 +17,8 @@ from tests.policies.recording.example import RECORDED
 LATER = "04da6b54-80e4-46f7-96ec-b56ff0331ba9"
 URN = "urn:pulumi:dev::app::"
 KEY, RULE = "aws:kms/key:Key", "MLS-IAM-07"
+# The engine tells a pack neither when a resource was made nor what went wrong then.
+UNTOLD = frozenset({"MLS-REP-04"})
 PROVIDER = {
     "urn": f"{URN}pulumi:providers:aws::default",
     "type": "pulumi:providers:aws",
@@ -57,7 +59,13 @@ def test_the_engine_and_an_export_tell_the_same(file: Path, tmp_path: Path, judg
         pack = Pack(judge)
         before = [one for told in rows(export, "inputs") for one in pack.before(told).findings]
         resources = pack.told.after(rows(export, "outputs"))
-        assert told(judge.outcomes(resources)) == told(judge.outcomes(state.read(exported)))
+        less, whole = judge.outcomes(resources), judge.outcomes(state.read(exported))
+        opened = [one for one in less if one.rule.id in UNTOLD and one.result == "undetermined"]
+        but_for = {(one.rule.id, one.resource) for one in opened}
+        rest = [one for one in less if (one.rule.id, one.resource) not in but_for]
+        assert {*told(rest)} <= {*told(whole)}
+        missing = {*told(whole)} - {*told(rest)}
+        assert {entry[:2] for entry in missing} == {entry[:2] for entry in told(opened)}
         # What is said before a step is said at the end as well.
         after = pack.after(rows(export, "outputs")).findings
         repeated = [(one.urn, one.message) for one in after if one.repeats]
