@@ -166,7 +166,7 @@ def _audited_once(
         preview = [*run, "--", "preview", "--json", "--show-sames"]
         code, text = _trainstack(preview, home, timeout_s, streamed)
         # Before what the engine writes may stand notes of the rehearsal, and after it warnings.
-        written = re.search(r"^\{.*^?\}$", text, re.MULTILINE | re.DOTALL)
+        written = re.search(r"^\{.*\}$", text, re.MULTILINE | re.DOTALL)
         file.write_text(written[0] if written else "")
     kind, why = ("timeout", _last_line(text)) if code is None else judged(code, text)
     if kind != "passes" and (audited.form != "state" or not file.exists() or _MISSING.search(text)):

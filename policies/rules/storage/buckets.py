@@ -34,6 +34,12 @@ def is_log_target(bucket: Resource, stack: Stack) -> bool:
     )
 
 
+def is_website(bucket: Resource, stack: Stack) -> bool:
+    """Whether S3 serves it as a website, to readers without a name."""
+    own = bool(settings_of(bucket, stack, "bucketWebsiteConfiguration"))
+    return own or any(True for key in ("website", "websites") for _ in each(bucket.props, key))
+
+
 def is_for(bucket: Resource, words: tuple[str, ...]) -> bool:
     """Whether one of the words stands in a bucket's name, or in a tag that says what it is for."""
 

@@ -13,6 +13,7 @@ from policies.rules.storage.buckets import (
     is_for,
     is_log_target,
     is_versioned,
+    is_website,
     lifecycle,
     settings_of,
 )
@@ -71,6 +72,9 @@ def buckets_have_a_key_of_ours(bucket: Resource, stack: Stack) -> Iterator[Viola
     if is_log_target(bucket, stack):
         # S3 User Guide, "Enabling Amazon S3 server access logging": the target takes SSE-S3 only.
         raise NotApplicableError("access logs are not delivered to a bucket with a key of KMS")
+    if is_website(bucket, stack):
+        # S3 User Guide, "Website endpoints": only what is publicly readable; KMS knows no anonymous reader.
+        raise NotApplicableError("a website is read without a login, which a key of KMS does not allow")
     found = list(_encryption(bucket, stack))
     if not found:
         yield Violation("it is encrypted with a key of S3", fix=_FIX_KEY)

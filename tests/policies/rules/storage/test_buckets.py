@@ -212,3 +212,10 @@ def test_versions_of_google_end_with_any_state_only(condition: Any, expected: st
     abort = {"action": {"type": "AbortIncompleteMultipartUpload"}, "condition": {"age": 7}}
     rules = [abort, {"action": {"type": "Delete"}, "condition": condition}]
     assert results("MLS-STO-04", gcs(versioning={"enabled": True}, lifecycleRules=rules)) == {expected}
+
+
+@pytest.mark.parametrize("inline", [True, False])
+def test_a_website_that_everybody_reads_cannot_have_a_key_of_kms(inline: bool) -> None:
+    bucket = s3("site", website={"indexDocument": "index.html"}) if inline else s3("site")
+    own = about("BucketWebsiteConfiguration", "site", indexDocument={"suffix": "index.html"})
+    assert results("MLS-STO-02", bucket, *([] if inline else [own])) == {"not-applicable"}
