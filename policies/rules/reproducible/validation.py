@@ -25,7 +25,12 @@ _LABEL, _WATCHERS = "trainstack.dev/run", "trainstack-watch"
 )
 def training_was_validated(run: Resource, stack: Stack) -> Iterator[Violation]:
     """A validation has passed of what it validates now, and not long ago unless a schedule repeats it."""
-    if not (metadata(run).get("labels") or {}).get(_LABEL):
+    if metadata(run).get("namespace") == _WATCHERS:
+        # Without its label a validation would be missed by this rule; who watches it is not.
+        if not any(_is_validation(job) and _same_name(job, run) for job in stack.all(_JOB)):
+            yield Violation("what it watches is no validation of this stack", "metadata.name")
+        return
+    if not _is_validation(run):
         raise NotApplicableError("it is no validation of training")
     watcher = _watcher(run, stack)
     if watcher is None:
@@ -37,11 +42,18 @@ def training_was_validated(run: Resource, stack: Stack) -> Iterator[Violation]:
         yield from _aged(run, watcher, stack)
 
 
+def _is_validation(job: Resource) -> bool:
+    return bool((metadata(job).get("labels") or {}).get(_LABEL))
+
+
+def _same_name(one: Resource, other: Resource) -> bool:
+    return bool(metadata(one).get("name") == metadata(other).get("name"))
+
+
 def _watcher(run: Resource, stack: Stack) -> Resource | None:
     """The Job that waited for this run."""
-    name = metadata(run).get("name")
     for job in stack.all(_JOB):
-        if metadata(job).get("namespace") == _WATCHERS and metadata(job).get("name") == name:
+        if metadata(job).get("namespace") == _WATCHERS and _same_name(job, run):
             return job
     return None
 

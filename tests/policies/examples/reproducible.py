@@ -60,13 +60,11 @@ def _job(name: str, namespace: str, **metadata: Any) -> Made:
     )
 
 
-def _validation(watched: str) -> dict[str, Made]:
-    named = {"metadata": {"name": "trainstack-watch"}}
-    return {
-        "watchers": Made("kubernetes:core/v1:Namespace", named),
-        "run": _job("smoke-b2", "default", labels={"trainstack.dev/run": "smoke-b2"}),
-        "watch": replace(_job(watched, "trainstack-watch"), after=["watchers"]),
-    }
+_RUN = {
+    "watchers": Made("kubernetes:core/v1:Namespace", {"metadata": {"name": "trainstack-watch"}}),
+    "run": _job("smoke-b2", "default", labels={"trainstack.dev/run": "smoke-b2"}),
+}
+_WATCH = {"watch": replace(_job("smoke-b2", "trainstack-watch"), after=["watchers"])}
 
 
 EXAMPLES = {
@@ -91,5 +89,5 @@ EXAMPLES = {
     "MLS-REP-03": Example(
         _nodes(_POOL), _nodes(_POOL.but(releaseVersion=DROP)), at="pool", path="releaseVersion"
     ),
-    "MLS-REP-04": Example(_validation("smoke-b2"), _validation("smoke-a1"), at="run", path="metadata.name"),
+    "MLS-REP-04": Example({**_RUN, **_WATCH}, _RUN, at="run", path="metadata.name"),
 }

@@ -49,6 +49,13 @@ def test_a_validation_counts_when_its_watcher_ended_well_and_not_long_ago(
 
 def test_the_reason_is_told_and_other_jobs_are_of_no_concern() -> None:
     failed = watcher(init_errors=("validation runs/smoke-b2 did not pass: FAIL: rank 1",))
-    of_run, of_watcher = ask("MLS-REP-04", RUN, failed)
+    of_run, of_watcher, of_other = ask("MLS-REP-04", RUN, failed, made(JOB, metadata={"name": "smoke-b2"}))
     assert of_run.message == "it did not pass: validation runs/smoke-b2 did not pass: FAIL: rank 1"
-    assert of_watcher.result == "not-applicable"
+    assert (of_watcher.result, of_other.result) == ("pass", "not-applicable")
+
+
+def test_a_validation_that_lost_its_label_is_missed_by_its_watcher() -> None:
+    plain = made(JOB, "run", metadata={"name": "smoke-b2", "namespace": "runs"})
+    assert judged("MLS-REP-04", plain, watcher(), today=TODAY) == {
+        "run": "not-applicable", "watch": "fail metadata.name",
+    }  # fmt: skip
