@@ -79,6 +79,12 @@ def undecided(errors: Iterable[str]) -> bool:
     return bool(reasons) and all(reason.startswith("INCONCLUSIVE") for reason in reasons)
 
 
+def why(errors: Sequence[str]) -> str:
+    """Why a validation did not pass: the words of its watcher in an engine's errors, else the last one."""
+    said = [found[1] for text in errors if (found := _WORDS.search(text))]
+    return (said or [errors[-1].partition("\n")[0]])[0]
+
+
 def _gate(job: Resource, watcher: Resource | None) -> Gate:
     metadata, spec = job["inputs"]["metadata"], job["inputs"]["spec"]
     state, reason, seen = _ended(metadata["name"], watcher)
@@ -99,8 +105,7 @@ def _ended(run: str, watcher: Resource | None) -> tuple[State, str, Resource | N
     errors = [str(text) for text in watcher.get("initErrors") or ()]
     if not errors:
         return "passed", "", watcher
-    said = [found[1] for text in errors if (found := _WORDS.search(text))]
-    return "failed", (said or [errors[-1].partition("\n")[0]])[0], watcher
+    return "failed", why(errors), watcher
 
 
 def _pool(pod: Mapping[str, Any]) -> str:

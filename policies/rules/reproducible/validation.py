@@ -3,6 +3,7 @@
 import datetime
 from collections.abc import Iterator
 
+from infra.gate import why
 from policies.catalogue import CATALOGUE, About, NotApplicableError, Violation
 from policies.resource import Resource, UndeterminedError, is_unknown, told
 from policies.rules.kubernetes.objects import metadata, same_namespace
@@ -36,8 +37,7 @@ def training_was_validated(run: Resource, stack: Stack) -> Iterator[Violation]:
     if watcher is None:
         yield Violation("nothing in the stack has seen it end", "metadata.name")
     elif watcher.init_errors:
-        said = watcher.init_errors[-1].splitlines()[0]
-        yield Violation(f"it did not pass: {said}", "metadata.name")
+        yield Violation(f"it did not pass: {why(watcher.init_errors)}", "metadata.name")
     else:
         yield from _aged(run, watcher, stack)
 

@@ -48,9 +48,11 @@ def test_a_validation_counts_when_its_watcher_ended_well_and_not_long_ago(
 
 
 def test_the_reason_is_told_and_other_jobs_are_of_no_concern() -> None:
-    failed = watcher(init_errors=("validation runs/smoke-b2 did not pass: FAIL: rank 1",))
+    failed = watcher(
+        init_errors=("Last lines:\nvalidation runs/smoke-b2 did not pass: FAIL: rank 1\n", "timed out")
+    )
     of_run, of_watcher, of_other = ask("MLS-REP-04", RUN, failed, made(JOB, metadata={"name": "smoke-b2"}))
-    assert of_run.message == "it did not pass: validation runs/smoke-b2 did not pass: FAIL: rank 1"
+    assert of_run.message == "it did not pass: FAIL: rank 1"
     assert (of_watcher.result, of_other.result) == ("pass", "not-applicable")
 
 
