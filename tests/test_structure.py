@@ -1,6 +1,7 @@
 """The shape of the tree: short files and functions, folders that can be taken in, no circles of imports."""
 
 import ast
+import re
 import subprocess
 from collections import Counter
 from collections.abc import Iterator
@@ -47,6 +48,11 @@ def test_no_function_is_longer_than_a_screen() -> None:
         and (length := (node.end_lineno or 0) - node.lineno + 1) > MOST_LINES_OF_A_FUNCTION
     }
     assert long == {}
+
+
+def test_no_file_has_a_name_that_nobody_gave() -> None:
+    """As a home that was made from the text of an object: with blanks, brackets, an address."""
+    assert [str(path) for path in tracked() if not re.fullmatch(r"[\w./@+-]+", str(path))] == []
 
 
 def test_no_folder_holds_more_than_a_reader_can_take_in() -> None:
