@@ -135,7 +135,7 @@ def _named(stacks: frozenset[str]) -> str:
 
 
 def _key(outcome: Outcome) -> tuple[str, str]:
-    return outcome.rule.id, outcome.resource.urn if outcome.resource else ""
+    return outcome.rule.id, outcome.urn
 
 
 def stacks_of(urns: Iterable[str]) -> frozenset[str]:

@@ -33,6 +33,11 @@ class Outcome:
     known: bool = False
     """The baseline has it too; a violation that is known is told, and not counted."""
 
+    @property
+    def urn(self) -> str:
+        """Of the resource; empty where it is about the stack."""
+        return self.resource.urn if self.resource else ""
+
 
 def evaluate(
     stack: Stack, rules: Iterable[Rule], enforced: Callable[[str], Enforcement] = lambda _: "mandatory"

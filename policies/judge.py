@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Judge:
-    """The rules, and how they bind; `waivers` is None where no file of them was given."""
+    """The rules, how they bind, and what is waived."""
 
     how: configuration.Configuration = field(default_factory=configuration.Configuration)
-    waivers: "Sequence[Waiver] | None" = None
+    waivers: "Sequence[Waiver]" = ()
 
     @staticmethod
     def read(
@@ -69,7 +69,7 @@ class Judge:
     ) -> tuple[list[Outcome], tuple[str, ...]]:
         """(outcomes after waivers, advice about the waivers)."""
         outcomes = self.outcomes(resources, coverage=coverage)
-        if self.waivers is None:
+        if not self.waivers:
             return outcomes, ()
         from policies.waivers.applied import applied  # noqa: PLC0415 - slow to import
 

@@ -80,6 +80,11 @@ class PartlyKnown(dict[str, Any]):
         return [(key, self[key]) for key in self]
 
 
+def partly(made: dict[str, Any]) -> dict[str, Any]:
+    """An object that does not hand out what is unknown in it."""
+    return PartlyKnown(made) if any(map(is_unknown, made.values())) else made
+
+
 def _given(value: Any) -> Any:
     if is_unknown(value):
         raise UndeterminedError(told(value))

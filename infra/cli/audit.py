@@ -135,6 +135,7 @@ def audit(
         fix = "Name --state, and --live or --snapshot."
         raise UserError([Problem("--import-file", None, "needs a state and an account", fix)])
     from policies.evidence import written  # noqa: PLC0415 - help comes without the rules
+    from policies.sources.document import write_whole  # noqa: PLC0415
     from policies.verdict import ExitCode  # noqa: PLC0415
 
     try:
@@ -152,7 +153,7 @@ def audit(
         if source.join is not None:
             found = replace(found, differences=source.join.differences)
             if import_file is not None:
-                import_file.write_text(source.join.import_file())
+                write_whole(import_file, source.join.import_file(), "Name another file.")
         if evidence is not None:
             from policies.evidence import bundle  # noqa: PLC0415 - slow to import
 
@@ -240,9 +241,7 @@ def _inputs(
     today = now.date() if at else datetime.date.today()
     judge = Judge.read(files.get("config"), files.get("waivers"), today, environment)
     digests = {what: _digest(file) for what, file in files.items()} if keep else {}
-    return Inputs(
-        source.kind, now, digests, source.resources, judge.how, judge.waivers or (), source.coverage
-    )
+    return Inputs(source.kind, now, digests, source.resources, judge.how, judge.waivers, source.coverage)
 
 
 def _audited(name: str, inputs: "Inputs", files: Mapping[str, Path], fail_on: FailOn) -> "Audit":
@@ -251,7 +250,7 @@ def _audited(name: str, inputs: "Inputs", files: Mapping[str, Path], fail_on: Fa
     from policies.judge import Judge  # noqa: PLC0415
     from policies.verdict import verdict  # noqa: PLC0415
 
-    judge = Judge(inputs.configuration, inputs.waivers if "waivers" in files else None)
+    judge = Judge(inputs.configuration, inputs.waivers)
     outcomes, advice = judge.judged(inputs.resources, inputs.coverage)
     resolved = None
     if "baseline" in files:

@@ -106,7 +106,7 @@ def _by_severity(outcomes: Sequence[Outcome]) -> dict[str, int]:
 def _waivers(audit: Audit, inputs: Inputs) -> Iterator[Mapping[str, Any]]:
     today = inputs.configuration.settings.today
     for one in inputs.waivers:
-        urns = [o.resource.urn if o.resource else "" for o in audit.outcomes if o.waiver is one]
+        urns = [o.urn for o in audit.outcomes if o.waiver is one]
         yield {**waiver(one), "holds": one.holds(today), "waives": sorted(urns) if one.holds(today) else []}
 
 

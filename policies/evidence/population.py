@@ -19,7 +19,7 @@ def rows(audit: Audit, inputs: Inputs) -> Iterator[dict[str, Any]]:
     off = {one.rule.id for one in audit.outcomes if one.message == SWITCHED_OFF}
     found: dict[tuple[str, str], list[Outcome]] = {}
     for one in audit.outcomes:
-        found.setdefault((one.resource.urn if one.resource else "", one.rule.id), []).append(one)
+        found.setdefault((one.urn, one.rule.id), []).append(one)
     for rule in rules:
         yield from map(row, found.get(("", rule.id), ()))
     for resource in sorted(inputs.resources, key=lambda one: one.urn):

@@ -21,7 +21,7 @@ def covered(outcomes: Iterable[Outcome], cloud: str = "") -> Mapping[str, Counte
     worst: dict[str, dict[str, Result]] = {one.rule.id: {} for one in given}
     for one in given:
         if _cloud(one) not in others:
-            urn = one.resource.urn if one.resource else ""
+            urn = one.urn
             so_far = worst[one.rule.id].setdefault(urn, one.result)
             worst[one.rule.id][urn] = min(so_far, one.result, key=_WORST.index)
     return {rule: Counter(found.values()) for rule, found in worst.items()}

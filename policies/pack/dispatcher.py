@@ -99,7 +99,7 @@ class Pack:
     @cached_property
     def _alone(self) -> Mapping[str, Sequence[Rule]]:
         """By kind: the rules about one resource alone that no waiver names."""
-        waivable = {waiver.rule for waiver in self.judge.waivers or ()}
+        waivable = {waiver.rule for waiver in self.judge.waivers}
         rules = [rule for rule in self.judge.rules if rule.alone and rule.id not in waivable]
         kinds = {kind for rule in rules for kind in rule.kinds}
         return {kind: [rule for rule in rules if kind in rule.kinds] for kind in kinds}
@@ -126,7 +126,7 @@ def _is_asked(resource: Resource, path: str) -> bool:
 
 
 def _key(outcome: Outcome) -> _Key:
-    urn = outcome.resource.urn if outcome.resource else ""
+    urn = outcome.urn
     return outcome.rule.id, urn, outcome.path, outcome.message
 
 
@@ -135,7 +135,7 @@ def _finding(outcome: Outcome, scope: Scope, is_said: bool) -> Finding:
     return Finding(
         POLICIES[scope, severity],
         "\n".join(_lines(outcome)),
-        outcome.resource.urn if outcome.resource else "",
+        outcome.urn,
         advisory=outcome.advisory or outcome.result != "fail",
         repeats=POLICIES["resource", severity] if is_said else None,
     )

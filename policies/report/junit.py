@@ -43,7 +43,7 @@ def _element(outcome: Outcome, fail_on: Severity) -> tuple[str, str] | None:
 
 
 def _key(outcome: Outcome) -> tuple[str, str]:
-    return outcome.rule.id, outcome.resource.urn if outcome.resource else ""
+    return outcome.rule.id, outcome.urn
 
 
 def _count(element: Element, outcomes: Sequence[Outcome], fail_on: Severity) -> None:

@@ -118,7 +118,7 @@ def _suppression(outcome: Outcome) -> dict[str, Any]:
 
 def _fingerprint(outcome: Outcome) -> str:
     """The same for the same finding in the next audit, whatever its words."""
-    return _hashed(outcome.rule.id, outcome.resource.urn if outcome.resource else "", outcome.path)
+    return _hashed(outcome.rule.id, outcome.urn, outcome.path)
 
 
 def _hashed(*names: str) -> str:

@@ -79,5 +79,5 @@ def _by_severity(failed: Iterable[Outcome]) -> str:
 
 
 def _order(outcome: Outcome) -> tuple[int, str, str]:
-    urn = outcome.resource.urn if outcome.resource else ""
+    urn = outcome.urn
     return -SEVERITIES.index(outcome.rule.severity), outcome.rule.id, urn

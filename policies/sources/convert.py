@@ -10,7 +10,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from policies.resource import Origin, PartlyKnown, Resource, Unknown, is_unknown
+from policies.resource import Origin, Resource, Unknown, is_unknown, partly
 from policies.sources.document import Complaints
 
 _MARK = "4dabf18193072939515e22adb298388d"
@@ -48,7 +48,7 @@ def plain(value: Any, path: str = "") -> Any:
             return _marked(value, path)
         below = f"{path}." if path else ""
         made = {key: plain(one, below + key) for key, one in value.items() if not key.startswith("__")}
-        return PartlyKnown(made) if any(is_unknown(one) for one in made.values()) else made
+        return partly(made)
     if isinstance(value, list):
         return [plain(one, f"{path}[{index}]") for index, one in enumerate(value)]
     return value
@@ -172,8 +172,7 @@ def _kind(row: Mapping[str, Any]) -> str:
 
 def _overlaid(below: dict[str, Any], above: dict[str, Any]) -> dict[str, Any]:
     """What the cloud answered, and where it said nothing, what it was given; `**` keeps what is unknown."""
-    made = {**below, **above}
-    return PartlyKnown(made) if any(is_unknown(value) for value in made.values()) else made
+    return partly({**below, **above})
 
 
 def _raw(holder: Mapping[str, Any], key: str) -> Any:
@@ -209,7 +208,7 @@ def _tags(props: Mapping[str, Any], provider: Mapping[str, Any]) -> Mapping[str,
     for value in (usual, _json(_raw(provider, "defaultLabels")), _raw(props, "labels"), labels):
         merged |= _object(value)
     merged |= _object(_raw(props, "tags"))
-    return PartlyKnown(merged) if any(is_unknown(value) for value in merged.values()) else merged
+    return partly(merged)
 
 
 def _object(value: Any) -> dict[str, Any]:

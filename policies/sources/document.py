@@ -1,6 +1,8 @@
-"""Reads a file that another tool wrote as a whole, or says what is wrong with it."""
+"""Files as a whole: what another tool wrote, or what is wrong with it, and what an audit writes."""
 
+import contextlib
 import json
+import uuid
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -47,6 +49,20 @@ _NAMES = {dict: "an object", list: "a list", str: "a text", bool: "true or false
 def refuse(file: str, rule: str, fix: str) -> UserError:
     """The error about a file as a whole."""
     return UserError([Problem(file, None, rule, fix)])
+
+
+def write_whole(path: Path, text: str, fix: str) -> None:
+    """Write a file whole or not at all, for its owner alone. Raises UserError."""
+    draft = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
+    try:
+        draft.touch(mode=0o600, exist_ok=False)
+        draft.write_text(text)
+        draft.replace(path)
+    except OSError as error:
+        raise refuse(str(path), f"cannot be written: {error.strerror}", fix) from None
+    finally:
+        with contextlib.suppress(OSError):
+            draft.unlink()
 
 
 def content(path: Path, fix: str) -> bytes:

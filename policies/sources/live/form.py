@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from policies.resource import PartlyKnown, Unknown, is_unknown
+from policies.resource import Unknown, partly
 from policies.sources.live.question import Answers, Item, Refusal
 
 _FIELD = re.compile(r"\{([\w.]+)\}")
@@ -161,11 +161,6 @@ def shaped(view: View, shape: Shape, path: str = "") -> dict[str, Any]:
         if value is not None:
             made[name] = value
     return partly(made)
-
-
-def partly(made: dict[str, Any]) -> dict[str, Any]:
-    """An object that does not hand out what is unknown in it."""
-    return PartlyKnown(made) if any(is_unknown(value) for value in made.values()) else made
 
 
 def _read(view: View, how: str | Reader | Each | One, path: str) -> Any:

@@ -10,8 +10,7 @@ from typing import Any, Literal
 
 from infra.errors import Problem, UserError
 from infra.naming import TAG_PREFIX
-from policies.resource import Resource, is_unknown
-from policies.sources.live.form import partly
+from policies.resource import Resource, is_unknown, partly
 from policies.sources.live.records import Account, Live
 from policies.sources.live.tables import tables
 

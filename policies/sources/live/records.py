@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any
 
 from policies.coverage import Coverage
-from policies.resource import Resource, Unknown
+from policies.resource import Resource, Unknown, partly
 from policies.sources.convert import refuse_empty
 from policies.sources.live import snapshot
-from policies.sources.live.form import Kind, Look, RefusedError, View, partly, shaped, views
+from policies.sources.live.form import Kind, Look, RefusedError, View, shaped, views
 from policies.sources.live.question import Answers, Item, Question, Refusal
 from policies.sources.live.snapshot import Snapshot
 from policies.sources.live.tables import Tables, tables

@@ -5,13 +5,12 @@ It is the same for every cloud: questions by name, each with items and refusals.
 
 import datetime
 import json
-import tempfile
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from policies.sources.document import Complaints, content, parsed, refuse
+from policies.sources.document import Complaints, content, parsed, refuse, write_whole
 from policies.sources.live.question import Answers, Item, Refusal
 from policies.sources.live.tables import CLOUDS
 
@@ -54,12 +53,7 @@ def document(snapshot: Snapshot) -> str:
 
 def write(snapshot: Snapshot, path: Path) -> None:
     """Write the document whole or not at all, for its owner alone. Raises UserError."""
-    try:
-        with tempfile.NamedTemporaryFile("w", dir=path.parent, prefix=f".{path.name}.", delete=False) as file:
-            file.write(document(snapshot))  # tempfile gives it to its owner alone (mode 0600)
-        Path(file.name).replace(path)
-    except OSError as error:
-        raise refuse(str(path), f"cannot be written: {error.strerror}", "Name another file.") from None
+    write_whole(path, document(snapshot), "Name another file.")
 
 
 def _item(item: Item) -> dict[str, Any]:

@@ -247,5 +247,5 @@ def fates(resources: list[Resource], rules: Mapping[str, Rule], settings: Settin
 
 
 def _key(outcome: Outcome) -> tuple[str, str, str, str]:
-    urn = outcome.resource.urn if outcome.resource else ""
+    urn = outcome.urn
     return outcome.rule.id, urn, outcome.result, outcome.message

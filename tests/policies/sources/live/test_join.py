@@ -112,7 +112,10 @@ def test_the_command_joins_and_writes_an_import_file(service: Any, tmp_path: Pat
         ("unmanaged", forgotten),
     ]
     assert [one["id"] for one in json.loads(imports.read_text())["resources"]] == [forgotten]
+    assert imports.stat().st_mode & 0o777 == 0o600
     assert "unmanaged" in CliRunner().invoke(app, words).output
+    refused = CliRunner().invoke(app, [*words[:-1], str(tmp_path / "none" / "import.json")]).exception
+    assert isinstance(refused, UserError) and "cannot be written" in str(refused)
 
 
 def test_a_state_of_another_account_is_refused(service: Any) -> None:
