@@ -31,6 +31,7 @@ QUESTIONS = (
         "GetBucketLifecycleConfiguration", "", "GetLifecycleConfiguration", "NoSuchLifecycleConfiguration"
     ),
     _of_bucket("GetBucketLogging", "LoggingEnabled"),
+    _of_bucket("GetBucketWebsite", unset="NoSuchWebsiteConfiguration"),
     _of_bucket(
         "GetPublicAccessBlock", "PublicAccessBlockConfiguration", "GetBucketPublicAccessBlock",
         "NoSuchPublicAccessBlockConfiguration",
@@ -164,6 +165,17 @@ KINDS = (
         "GetBucketLogging",
         {"targetBucket": "TargetBucket", "targetPrefix": "TargetPrefix"},
         when=lambda view: bool(view.at("TargetBucket")),
+    ),
+    _setting(
+        "bucketWebsiteConfiguration",
+        "GetBucketWebsite",
+        {
+            "indexDocument": One("IndexDocument", {"suffix": "Suffix"}),
+            "errorDocument": One("ErrorDocument", {"key": "Key"}),
+            "redirectAllRequestsTo": One(
+                "RedirectAllRequestsTo", {"hostName": "HostName", "protocol": "Protocol"}
+            ),
+        },
     ),
     _setting("bucketPublicAccessBlock", "GetPublicAccessBlock", _BLOCKS),
     _setting(

@@ -3,6 +3,7 @@
 _OLD = (
     *("bucket", "bucketLogging", "bucketVersioning", "bucketServerSideEncryptionConfiguration"),
     *("bucketLifecycleConfiguration", "bucketReplicationConfig", "bucketPublicAccessBlock"),
+    "bucketWebsiteConfiguration",
 )
 ELSEWHERE = frozenset(
     (

@@ -100,7 +100,9 @@ KINDS = (
         },
         name="{Name}",
         tags="Tags",
-        when=lambda view: not view.at("DeletedDate"),
+        # One that a service made, such as the login of a database, is kept and tagged by that service alone
+        # (Secrets Manager User Guide, secrets managed by other services).
+        when=lambda view: not view.at("DeletedDate") and not view.at("OwningService"),
         untold=("recoveryWindowInDays",),
         keys=("kmsKeyId",),
     ),

@@ -177,10 +177,11 @@ def test_a_table_makes_properties_that_the_sdk_has(name: str) -> None:
 
 def test_every_type_that_a_rule_names_is_told_or_has_another_form() -> None:
     told = {*KINDS, *AWS.elsewhere}
-    named = {
-        found
-        for file in RULES.rglob("*.py")
-        for found in re.findall(r'"(aws:[a-z0-9]+/[A-Za-z0-9]+:[A-Za-z0-9]+)"', file.read_text())
-    }
+    rules = [file.read_text() for file in RULES.rglob("*.py")]
+    token = r'"(aws:[a-z0-9]+/[A-Za-z0-9]+:[A-Za-z0-9]+)"'
+    named = {found for text in rules for found in re.findall(token, text)}
+    settings = {found for text in rules for found in re.findall(r'settings_of\([^"]*"(\w+)"\)', text)}
+    assert "bucketWebsiteConfiguration" in settings
+    named |= {f"aws:s3/{one}{old}:{one[0].upper()}{one[1:]}{old}" for one in settings for old in ("", "V2")}
     assert len(named) > 60
     assert named <= told, named - told
