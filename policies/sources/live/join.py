@@ -11,6 +11,7 @@ from typing import Any, Literal
 from infra.errors import Problem, UserError
 from infra.naming import TAG_PREFIX
 from policies.resource import Resource, is_unknown, partly
+from policies.sources.live.form import Each, One
 from policies.sources.live.records import Account, Live
 from policies.sources.live.tables import tables
 
@@ -127,11 +128,20 @@ def _missing(state: Sequence[Resource], met: set[str], account: Account) -> Iter
 def _drifts(managed: Resource, live: Live) -> Iterator[Difference]:
     """Properties that the program asked for, and that the account has otherwise."""
     asked = dict(managed.asked or {})  # also of what is partly known: values, as they are
-    for name in sorted(live.properties & asked.keys()):
-        wanted, found = asked[name], live.resource.raw(name)
+    for name in sorted(live.shape.keys() & asked.keys()):
+        wanted, found = _told(asked[name], live.shape[name]), live.resource.raw(name)
         for path, before, now in _differing(wanted, found, name):
             message = f"it is {_short(now)}, and the program asked for {_short(before)}"
             yield Difference("drifted", managed, message, path)
+
+
+def _told(wanted: Any, how: Any) -> Any:
+    """What a program asked for, without what tables do not read of it."""
+    if isinstance(wanted, list):
+        return [_told(one, how) for one in wanted]
+    if not isinstance(wanted, dict) or not isinstance(how, Each | One):
+        return wanted
+    return {name: _told(dict.get(wanted, name), how.shape[name]) for name in wanted if name in how.shape}
 
 
 def _differing(wanted: Any, found: Any, path: str) -> Iterator[tuple[str, Any, Any]]:

@@ -9,7 +9,7 @@ from policies.coverage import Coverage
 from policies.resource import Resource, Unknown, partly
 from policies.sources.convert import refuse_empty
 from policies.sources.live import snapshot
-from policies.sources.live.form import Kind, Look, RefusedError, View, shaped, views
+from policies.sources.live.form import Kind, Look, RefusedError, Shape, View, shaped, views
 from policies.sources.live.question import Answers, Item, Question, Refusal
 from policies.sources.live.snapshot import Snapshot
 from policies.sources.live.tables import Tables, tables
@@ -33,8 +33,8 @@ class Live:
     """What `pulumi import` takes for it."""
     made_by_service: bool
     """Whether a service or a controller made it for somebody, and not a program."""
-    properties: frozenset[str]
-    """Those that the tables read: of any other one, silence means nothing."""
+    shape: Shape
+    """What the tables read of it: of anything else, silence means nothing."""
     untold: frozenset[str]
     """Those that only a program has."""
 
@@ -93,7 +93,7 @@ def _live(kind: Kind, view: View) -> Live:
     )
     made = isinstance(tags, dict) and any(key.startswith(_MADE_BY) for key in tags)
     imported = view.filled(kind.imported or kind.id)
-    return Live(resource, imported, made, frozenset(kind.props), frozenset(kind.untold))
+    return Live(resource, imported, made, kind.props, frozenset(kind.untold))
 
 
 def _tags(view: View, kind: Kind) -> dict[str, Any] | Refusal:
