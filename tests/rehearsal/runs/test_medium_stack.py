@@ -1,5 +1,6 @@
 """The shipped environment, deployed by the real engine in the emulated clouds: one whole life of a stack."""
 
+import datetime
 import json
 import re
 from collections.abc import Iterator
@@ -8,6 +9,11 @@ from pathlib import Path
 import pytest
 
 from infra.engine import install
+from policies.settings import Settings
+from policies.sources import state
+from policies.sources.live.join import joined
+from tests.policies.sources.live.remade.verdicts import compared
+from tests.policies.sources.live.remade.whole import lost, twins
 from tests.rehearsal.runs import life
 from tests.rehearsal.runs.life import ROOT, STACK, Interruption, Life, trainstack
 
@@ -106,6 +112,16 @@ def test_the_state_keeps_every_rule_without_a_waiver(lived: Life) -> None:
     broken = [one for one in outcomes if one["result"] not in ("pass", "not-applicable")]
     assert broken == []
     assert lived.audited.returncode == 0
+
+
+def test_an_account_with_the_same_resources_says_the_same(home: Path, lived: Life) -> None:
+    """Made again in an emulated account from the state: no verdict differs, and nothing has drifted."""
+    same = twins(state.read(home.parent / "export.json"))
+    found = compared(same, Settings(today=datetime.datetime.now(datetime.UTC).date()))
+    assert (found.alone, found.joined) == ([], [])
+    assert len([rule for rule, result in found.said if result == "pass"]) > 40
+    differences = joined(same.state, same.account).differences
+    assert [f"{one.what} {one.resource.kind} {one.path}" for one in differences if not lost(one)] == []
 
 
 def test_the_webhooks_of_kueue_were_asked_before_its_first_object(lived: Life) -> None:
