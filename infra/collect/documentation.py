@@ -33,7 +33,8 @@ of subscribers and policies are in it.
     trainstack audit --state state.json --snapshot snapshot.json --import-file import.json
 
 The account is judged, with what only the state knows: URNs, `protect`, what the program asked for. Besides,
-this tells, without counting it in the exit code:
+this tells, without counting it in the exit code, in every form of the report (of SARIF in `properties` of the
+run, of JUnit in a suite without a case):
 
 - **missing**: in the state, and not in the account, of what the account could tell.
 - **drifted**: a property that the program asked for is otherwise in the account. Sizes that autoscalers move,

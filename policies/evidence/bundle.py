@@ -17,7 +17,7 @@ from policies.evidence import parts, population
 from policies.frameworks.coverage import covered
 from policies.frameworks.framework import frameworks, without_control
 from policies.report import page
-from policies.report.outcomes import waiver
+from policies.report.outcomes import differences, waiver
 from policies.resource import is_unknown
 
 SCHEMA = "trainstack.evidence/1"
@@ -39,6 +39,8 @@ def files(audit: Audit) -> dict[str, bytes]:
         "parts.cdx.json": _json(parts.document(audit, inputs)),
         "report.html": page.document(audit).encode(),
     }
+    if audit.differences is not None:
+        made["differences.json"] = _json({"differences": differences(audit)})
     digests = {name: hashlib.sha256(content).hexdigest() for name, content in sorted(made.items())}
     made[MANIFEST] = "".join(f"{digest}  {name}\n" for name, digest in digests.items()).encode()
     return made

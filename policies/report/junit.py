@@ -8,7 +8,7 @@ from xml.etree.ElementTree import Element, SubElement, indent, tostring
 from policies.audit import Audit
 from policies.catalogue import Severity
 from policies.evaluate import Outcome
-from policies.report.wording import expired, found, place, printable, waived
+from policies.report.wording import DIFFER, differences, expired, found, place, printable, waived
 from policies.verdict import counted
 
 # Of a case that did not pass: the element, and the counter of its suite.
@@ -32,6 +32,11 @@ def document(audit: Audit) -> str:
         _count(suite, rows, audit.fail_on)
         for _, same in groupby(rows, _key):
             _case(suite, list(same), audit.fail_on)
+    if audit.differences:  # told in a suite without a case, which nothing counts
+        suite = SubElement(root, "testsuite", name=DIFFER)
+        _count(suite, [], audit.fail_on)
+        told = SubElement(suite, "system-out")
+        told.text = "\n".join(f"{what} {said}" for what, said in differences(audit))
     indent(root)
     return tostring(root, encoding="unicode", xml_declaration=True)
 

@@ -5,7 +5,18 @@ from collections.abc import Iterator, Sequence
 
 from policies.audit import Audit
 from policies.evaluate import Outcome
-from policies.report.wording import expired, found, of, place, printable, resolved, total, waived
+from policies.report.wording import (
+    DIFFER,
+    differences,
+    expired,
+    found,
+    of,
+    place,
+    printable,
+    resolved,
+    total,
+    waived,
+)
 
 # GitHub takes 65,536 characters (an answer of its API: "body is too long (maximum is 65536 characters)").
 MOST_CHARACTERS = 60_000
@@ -40,6 +51,10 @@ def _lines(audit: Audit) -> Iterator[str]:
     if audit.resolved:
         yield from (f"**Resolved since the baseline: {len(audit.resolved)}**", "")
         yield from (f"- {_plain(said)}" for said in resolved(audit))
+        yield ""
+    if audit.differences:
+        yield from (f"**{_plain(DIFFER)}: {len(audit.differences)}**", "")
+        yield from (f"- {what} {_plain(said)}" for what, said in differences(audit))
         yield ""
     yield from (f"- {_plain(printable(said))}" for said in audit.advice)
 

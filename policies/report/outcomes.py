@@ -41,16 +41,15 @@ def document(audit: Audit) -> str:
             "outcomes": [row(one) for one in audit.outcomes],
             "advice": list(audit.advice),
             **resolved,
-            **_differences(audit),
+            **({} if audit.differences is None else {"differences": differences(audit)}),
         },
         indent=1,
     )
 
 
-def _differences(audit: Audit) -> dict[str, Any]:
-    if audit.differences is None:
-        return {}
-    rows = [
+def differences(audit: Audit) -> list[dict[str, str]]:
+    """In which an account differs from its state, each as an object."""
+    return [
         {
             "what": one.what,
             "urn": one.resource.urn,
@@ -59,9 +58,8 @@ def _differences(audit: Audit) -> dict[str, Any]:
             "message": one.message,
             **({"path": one.path} if one.path else {}),
         }
-        for one in audit.differences
+        for one in audit.differences or ()
     ]
-    return {"differences": rows}
 
 
 def row(outcome: Outcome) -> dict[str, Any]:

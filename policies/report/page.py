@@ -20,7 +20,17 @@ from policies.catalogue import SEVERITIES, Rule
 from policies.evaluate import Outcome, Result
 from policies.frameworks.coverage import covered
 from policies.frameworks.framework import Framework, by_rule, frameworks, without_control
-from policies.report.wording import expired, found, of, place, printable, resolved, total, waived
+from policies.report.wording import (
+    differences,
+    expired,
+    found,
+    of,
+    place,
+    printable,
+    resolved,
+    total,
+    waived,
+)
 from policies.resource import Resource, UndeterminedError
 from policies.verdict import ExitCode, counted
 from smoke_training.record.html import style
@@ -83,6 +93,8 @@ def document(audit: Audit) -> str:
                 "undetermined": [(one.rule.id, place(one), found(one)) for one in of(audit, "undetermined")],
                 "resolved": resolved(audit),
                 "compared": audit.resolved is not None,
+                "differences": differences(audit),
+                "joined": audit.differences is not None,
                 "findings": [_finding(one) for one in of(audit, "fail", "waived", "undetermined")],
                 "frameworks": given,
                 "rules": [(rule, counts[key]) for key, rule in sorted(rules.items())],

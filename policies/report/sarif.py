@@ -11,6 +11,7 @@ from policies.baseline import Known
 from policies.catalogue import Rule, Severity
 from policies.evaluate import Outcome
 from policies.frameworks.framework import Reference, by_rule, frameworks
+from policies.report.outcomes import differences
 from policies.report.wording import found, of, place, printable
 from policies.resource import Resource
 
@@ -37,6 +38,8 @@ def document(audit: Audit) -> str:
     }
     for one in audit.resolved or ():
         run["results"].append(_absent(one, places[one.rule], audit.source))
+    if audit.differences is not None:  # no results: a service would make alerts of them
+        run["properties"] = {"differences": differences(audit)}
     return json.dumps({"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}, indent=1)
 
 

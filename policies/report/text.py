@@ -3,7 +3,18 @@
 from collections.abc import Iterator
 
 from policies.audit import Audit
-from policies.report.wording import expired, found, of, place, printable, resolved, total, waived
+from policies.report.wording import (
+    DIFFER,
+    differences,
+    expired,
+    found,
+    of,
+    place,
+    printable,
+    resolved,
+    total,
+    waived,
+)
 
 
 def document(audit: Audit) -> str:
@@ -35,11 +46,8 @@ def _lines(audit: Audit) -> Iterator[str]:
         yield from (f"  {said}" for said in resolved(audit))
         yield ""
     if audit.differences:
-        yield "State and account differ (not counted in the exit code):"
-        for different in audit.differences:
-            about, path = different.resource, f" ({different.path})" if different.path else ""
-            said = f"{different.what:9} {about.name} ({about.kind}): {different.message}{path}"
-            yield f"  {printable(said)}"
+        yield f"{DIFFER}:"
+        yield from (f"  {what:9} {said}" for what, said in differences(audit))
         yield ""
     if audit.advice:
         yield from (f"Advice: {printable(said)}" for said in audit.advice)

@@ -8,6 +8,7 @@ from policies.audit import Audit
 from policies.catalogue import SEVERITIES
 from policies.evaluate import Outcome, Result
 
+DIFFER = "State and account differ (not counted in the exit code)"
 # Control characters, which steer terminals and which XML forbids, and halves of surrogate pairs.
 _UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
 
@@ -31,7 +32,7 @@ def place(outcome: Outcome) -> str:
 
 def found(outcome: Outcome) -> str:
     """What was found, and at which property; whether it counts."""
-    where = f" ({printable(outcome.path)})" if outcome.path else ""
+    where = printable(_at(outcome.path))
     how = "advisory: " if outcome.advisory else "known: " if outcome.known else ""
     return f"{how}{printable(outcome.message)}{where}"
 
@@ -46,6 +47,18 @@ def waived(outcome: Outcome) -> str:
 def resolved(audit: Audit) -> list[str]:
     """The violations of the baseline that are gone."""
     return [printable(f"{one.rule} {one.urn or 'the stack'}: {one.message}") for one in audit.resolved or ()]
+
+
+def differences(audit: Audit) -> list[tuple[str, str]]:
+    """(missing, drifted or unmanaged; which resource and how) of each difference of state and account."""
+    return [
+        (one.what, printable(f"{one.resource.name} ({one.resource.kind}): {one.message}{_at(one.path)}"))
+        for one in audit.differences or ()
+    ]
+
+
+def _at(path: str) -> str:
+    return f" ({path})" if path else ""
 
 
 def expired(outcome: Outcome) -> str:

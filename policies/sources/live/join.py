@@ -121,6 +121,8 @@ def _missing(state: Sequence[Resource], met: set[str], account: Account) -> Iter
     for one in state:
         kind = told.get(one.kind)
         elsewhere = not kind or (not kind.everywhere and one.region and one.region != heard.region)
+        if is_unknown(one.id):
+            continue  # it was not made, as far as the state knows
         if one.urn not in met and not elsewhere and not account.coverage.refusal(one.kind):
             yield Difference("missing", one, "it is in the state, and not in the account")
 

@@ -17,8 +17,9 @@ from infra.cli.app import app
 from infra.errors import UserError
 from policies.rules import CATALOGUE
 from policies.sources.live import snapshot
-from policies.sources.live.question import Answers, Refusal
+from policies.sources.live.question import Answers, Item, Refusal
 from policies.sources.live.snapshot import Snapshot
+from policies.sources.live.tables import tables
 from policies.verdict import ExitCode
 from tests.policies.audited import AT, LOGS, SECRET, audit, logs, provider, row, state, urn
 
@@ -224,6 +225,22 @@ def test_a_snapshot_of_an_account_says_what_could_not_be_read(tmp_path: Path) ->
     source = told(tmp_path / "bundle")["source"]
     assert source["kind"] == "snapshot" and source["could_not_be_read"] and source["never_told"]
     assert told(tmp_path / "bundle")["files"].keys() == {"snapshot"}
+    assert not (tmp_path / "bundle" / "differences.json").exists()
+
+
+def test_where_a_state_and_its_account_differ_is_kept(tmp_path: Path) -> None:
+    asked = {**row(LOGS, "lost", retentionInDays=30), "inputs": {"name": "lost"}}
+    other = Answers((Item({"logGroupName": "other", "retentionInDays": 7}),))
+    heard_of = {**dict.fromkeys(tables("aws").questions, Answers()), "logs.DescribeLogGroups": other}
+    heard = tmp_path / "snapshot.json"
+    snapshot.write(Snapshot("aws", "111122223333", "us-east-1", AT, heard_of), heard)
+    files = "--state", str(state(tmp_path, asked)), "--snapshot", str(heard)
+    done = CliRunner().invoke(app, ["audit", *files, "--at", AT, "--evidence", str(tmp_path / "bundle")])
+    assert done.exit_code == ExitCode.VIOLATIONS, done.output
+    (one,) = json.loads((tmp_path / "bundle" / "differences.json").read_text())["differences"]
+    assert (one["what"], one["urn"]) == ("missing", urn(LOGS, "lost"))
+    assert "differences.json" in (tmp_path / "bundle" / "manifest.sha256").read_text()
+    assert told(tmp_path / "bundle")["files"].keys() == {"snapshot", "state"}
 
 
 def test_what_is_not_kept_is_no_evidence(tmp_path: Path) -> None:

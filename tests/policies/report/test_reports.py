@@ -15,6 +15,7 @@ from policies.evaluate import Outcome, Result
 from policies.report import junit, markdown, outcomes, page, sarif, text
 from policies.report.markdown import MOST_CHARACTERS
 from policies.resource import Resource
+from policies.sources.live.join import Difference
 from policies.verdict import verdict
 from policies.waivers.waiver import Selector, Waiver
 
@@ -153,7 +154,41 @@ def test_markdown_is_cut_where_a_comment_would_be_refused() -> None:
     assert said.endswith("The rest is left out: it would be longer than a comment may be.")
 
 
-@pytest.mark.parametrize("form", [text, outcomes, sarif, junit, markdown, page])
+FORMS = [text, outcomes, sarif, junit, markdown, page]
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_every_form_tells_where_state_and_account_differ(form: Any) -> None:
+    """And counts it nowhere: everything else is said as without it."""
+    lost = Resource(KIND, f"urn:pulumi:dev::app::{KIND}::lost", f"lost {HOSTILE}", id="fs-9")
+    moved = Resource(KIND, f"urn:pulumi:dev::app::{KIND}::moved", "moved", id="fs-8")
+    said = "it is 20, and the program asked for 10"
+    told = (Difference("missing", lost, "it is gone"), Difference("drifted", moved, said, "storageCapacity"))
+    found = form.document(replace(audited(), differences=told))
+    assert found.encode()
+    without = form.document(audited())
+    for word in ("missing", "drifted", "it is gone", "storageCapacity"):
+        assert found.count(word) > without.count(word), word
+    assert "\x1b" not in found
+    assert form.document(replace(audited(), differences=())).count("drifted") == without.count("drifted") + (
+        form is page  # which says that there is none
+    )
+
+
+def test_differences_are_no_results_and_no_cases() -> None:
+    lost = Difference("missing", Resource(KIND, "urn:lost", "lost", id="fs-9"), "it is gone")
+    joined = replace(audited(), differences=(lost,))
+    assert (
+        json.loads(sarif.document(joined))["runs"][0]["results"]
+        == (json.loads(sarif.document(audited()))["runs"][0]["results"])
+    )
+    root, plain = (ElementTree.fromstring(junit.document(one)) for one in (joined, audited()))
+    assert root.attrib == plain.attrib
+    assert len(root.findall(".//testcase")) == len(plain.findall(".//testcase"))
+    assert [one.text for one in root.iter("system-out")] == [f"missing lost ({KIND}): it is gone"]
+
+
+@pytest.mark.parametrize("form", FORMS)
 def test_every_form_tells_of_nothing_and_can_be_written(form: Any) -> None:
     assert form.document(audited([]))
     assert form.document(audited()).encode()

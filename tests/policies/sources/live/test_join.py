@@ -13,7 +13,7 @@ from infra.cli.app import app
 from infra.collect.aws import collect
 from infra.errors import UserError
 from policies.evaluate import evaluate
-from policies.resource import Resource
+from policies.resource import Resource, Unknown
 from policies.rules import CATALOGUE
 from policies.sources.live import snapshot
 from policies.sources.live.join import joined
@@ -78,6 +78,8 @@ def test_what_differs_is_told_once_each(service: Any) -> None:
 def test_what_could_not_be_read_or_asked_is_not_missing(service: Any) -> None:
     elsewhere = replace(managed("vol-2", **ASKED), region="eu-west-1")
     told = asked({"ec2.DescribeVolumes": denied})
+    never_made = replace(managed("", **ASKED), id=Unknown("id", "is not known before it exists"))
+    assert not joined([never_made], asked()).differences
     state = [managed("vol-1", **ASKED), elsewhere, managed("x", "aws:route53/zone:Zone", name="x")]
     assert not joined(state, told).differences
 
