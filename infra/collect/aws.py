@@ -84,7 +84,9 @@ class _Asking:
         look = Look(self._account, self._region, answers)
         for item in answers[question.of].items:
             view = View(item, look)
-            yield {name: view.at(path) for name, path in question.by.items()}
+            asked = {name: view.at(path) for name, path in question.by.items()}
+            if not any(value in (None, [None]) for value in asked.values()):  # an item may not have it
+                yield asked
 
     def _client(self, question: Question) -> Any:
         key = (question.service, question.region or self._region)

@@ -50,7 +50,8 @@ run, of JUnit in a suite without a case):
   it are undetermined. Rules about what a program asked for, such as pinned versions, are not applicable.
 - **What is in a cluster** is not told: rules about objects of Kubernetes are not applicable, and others that
   look for some are undetermined. Audit the state for these.
-- A launch template is judged by its latest version, as in a state.
+- A launch template is judged by its latest version, as in a state. A version that nodes of EKS have and that
+  is no more the latest is judged as well, and they by it. What other Auto Scaling groups start is not asked.
 - Service-linked roles, copies of launch templates that EKS makes, and keys that AWS owns are left out.
 - One snapshot is of one region. What has no region (IAM, budgets, anomalies of cost) is in each.
 

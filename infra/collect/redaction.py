@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from policies.sources.live.aws.machines import WORDS
+from policies.sources.live.aws.templates import WORDS
 
 GONE = "(redacted)"
 _SECRET = re.compile(r"passw|secret|token|credential|api_?key|access_?key|private_?key", re.IGNORECASE)

@@ -16,11 +16,19 @@ def template_of(group: Resource, stack: Stack) -> Resource | None:
     for path in ("launchTemplate.id", "launchTemplate.name"):
         value = group.raw(path)
         if is_unknown(value) or value:
-            found = stack.target(group, path, TEMPLATE)
+            found = _running(group, stack) or stack.target(group, path, TEMPLATE)
             if found is None:
                 raise UndeterminedError(f"its launch template {value} is not in this stack")
             return found
     return None
+
+
+def _running(group: Resource, stack: Stack) -> Resource | None:
+    """The version that its nodes have, where an account tells of that one by itself."""
+    names = [group.raw(f"launchTemplate.{name}") for name in ("id", "version")]
+    if any(map(is_unknown, names)) or not all(names):
+        return None
+    return stack.referred(group, ":".join(map(str, names)), "launchTemplate", TEMPLATE)
 
 
 def groups_of(template: Resource, stack: Stack) -> list[Resource]:

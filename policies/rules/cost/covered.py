@@ -5,10 +5,11 @@ from typing import Any
 
 from policies.catalogue import CATALOGUE, About, NotApplicableError, Violation
 from policies.resource import Resource, UndeterminedError
+from policies.rules.pools import template_of
 from policies.stack import Stack
 
 _AWS, _GCP = "aws:budgets/budget:Budget", "gcp:billing/budget:Budget"
-_GROUP, _TEMPLATE = "aws:eks/nodeGroup:NodeGroup", "aws:ec2/launchTemplate:LaunchTemplate"
+_GROUP = "aws:eks/nodeGroup:NodeGroup"
 _POOL, _GKE = "gcp:container/nodePool:NodePool", "gcp:container/cluster:Cluster"
 _COMPUTE = "Amazon Elastic Compute Cloud - Compute"
 # EKS gives it to every machine of a cluster (EKS User Guide, eks-using-tags, tag-resources-for-billing).
@@ -72,15 +73,10 @@ def _wanted(budget: Resource) -> dict[str, tuple[Any, ...]] | None:
 def _machine_tags(group: Resource, stack: Stack) -> dict[str, Any]:
     """The tags of the machines that a node group starts."""
     found: dict[str, Any] = {_BY_EKS: group.props.get("clusterName")}
-    for template in stack.all(_TEMPLATE):
-        paths = ("launchTemplate.id", "launchTemplate.name")
-        if any(group in list(stack.users(template, _GROUP, path)) for path in paths):
-            for _, given in template.items("tagSpecifications"):
-                if given.get("resourceType") == "instance":
-                    found |= given.get("tags") or {}
-            return found
-    if group.props.get("launchTemplate"):
-        raise UndeterminedError("its launch template is not in this stack")
+    template = template_of(group, stack)
+    for _, given in template.items("tagSpecifications") if template else ():
+        if given.get("resourceType") == "instance":
+            found |= given.get("tags") or {}
     return found
 
 

@@ -204,8 +204,8 @@ class Kind:
     """Template of its ARN, where the answer has none under `arn` in `props`."""
     tags: str = ""
     """The path of its tags."""
-    joined: Mapping[str, Joined] = field(default_factory=dict)
-    """By the name under which paths find it."""
+    joined: Mapping[str, Joined | Reader] = field(default_factory=dict)
+    """By the name under which paths find it: the answer to another question, or what a function finds."""
     when: Reader = bool
     """Which items are of this type; a View is true."""
     owner: str = ""
@@ -220,6 +220,8 @@ class Kind:
     """Template of what `pulumi import` takes, where it is not the id."""
     everywhere: bool = False
     """Whether it has no region."""
+    aside: bool = False
+    """Whether no program has it by itself: it is another form of what is told already."""
 
 
 def views(kind: Kind, look: Look) -> Iterator[View]:
@@ -234,7 +236,9 @@ def views(kind: Kind, look: Look) -> Iterator[View]:
         yield from filter(kind.when, rows)
 
 
-def _join(view: View, joined: Joined) -> Any:
+def _join(view: View, joined: Joined | Reader) -> Any:
+    if not isinstance(joined, Joined):
+        return joined(view)
     asked = {key: view.at(path) for key, path in joined.by.items()}
     ask = view.look.every if joined.listed else view.look.one
     return ask(joined.question, asked)

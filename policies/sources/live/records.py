@@ -32,7 +32,7 @@ class Live:
     imported: str
     """What `pulumi import` takes for it."""
     made_by_service: bool
-    """Whether a service or a controller made it for somebody, and not a program."""
+    """Whether no program has it: a service or a controller made it for somebody, or it is told besides."""
     shape: Shape
     """What the tables read of it: of anything else, silence means nothing."""
     untold: frozenset[str]
@@ -56,8 +56,9 @@ class Account:
 def account(heard: Snapshot) -> Account:
     """The resources of a snapshot, and of which kinds it could not tell."""
     known, look = tables(heard.cloud), Look(heard.account, heard.region, heard.answers)
-    found = [_live(kind, view) for kind in known.kinds for view in views(kind, look)]
-    return Account(heard, tuple(found), _coverage(known, heard.answers))
+    told = (_live(kind, view) for kind in known.kinds for view in views(kind, look))
+    found = {one.resource.urn: one for one in told}  # two questions may bring the same
+    return Account(heard, tuple(found.values()), _coverage(known, heard.answers))
 
 
 def read(path: Path, *, allow_empty: bool = False) -> Account:
@@ -91,7 +92,7 @@ def _live(kind: Kind, view: View) -> Live:
         chosen=_chosen(kind, view, props),
         origin="live",
     )
-    made = isinstance(tags, dict) and any(key.startswith(_MADE_BY) for key in tags)
+    made = kind.aside or (isinstance(tags, dict) and any(key.startswith(_MADE_BY) for key in tags))
     imported = view.filled(kind.imported or kind.id)
     return Live(resource, imported, made, kind.props, frozenset(kind.untold))
 

@@ -97,6 +97,28 @@ def test_what_is_refused_of_one_bucket_is_known_of_others(service: Any, refused:
     assert not found.coverage.gap(kind, "other")
 
 
+def test_an_item_without_a_parameter_is_not_asked_about(service: Any) -> None:
+    """Of node groups, only those with a launch template are asked for the version that they run."""
+
+    def groups(params: Mapping[str, Any]) -> Any:
+        name = params["url_path"].rpartition("/")[2]
+        own = {"launchTemplate": {"id": "lt-1", "version": "2"}} if name == "own" else {}
+        return 200, {"nodegroup": {"nodegroupName": name, "clusterName": "dev", **own}}
+
+    said = {
+        "eks.ListClusters": lambda _: (200, {"clusters": ["dev"]}),
+        "eks.ListNodegroups": lambda _: (200, {"nodegroups": ["own", "plain"]}),
+        "eks.DescribeNodegroup": groups,
+        "ec2.DescribeLaunchTemplateVersions": lambda params: (200, {"LaunchTemplateVersions": [
+            {"LaunchTemplateId": params["body"]["LaunchTemplateId"], "VersionNumber": 2}
+        ]}),
+    }  # fmt: skip
+    heard = collect(REGION, Account(said)).answers["ec2.DescribeLaunchTemplateVersions/running"]
+    (item,) = heard.items
+    assert item.asked == {"LaunchTemplateId": "lt-1", "Versions": ["2"]}
+    assert not heard.refusals
+
+
 def test_what_is_gone_between_two_questions_is_no_refusal(service: Any) -> None:
     service("s3").create_bucket(Bucket=BUCKET)
     gone = {"Error": {"Code": "NoSuchBucket", "Message": "gone"}}

@@ -1,22 +1,18 @@
-"""Machines: launch templates, instances, volumes, placement, reservations, and what holds by default.
+"""Machines: instances, volumes, placement, reservations, and what holds by default.
 
-Shapes: internal/service/ec2/ec2_{launch_template,instance,placement_group,capacity_reservation}.go,
+Shapes: internal/service/ec2/ec2_{instance,placement_group,capacity_reservation}.go,
 ebs_volume.go and internal/service/autoscaling of terraform-provider-aws.
 """
 
 from typing import Any
 
 from policies.resource import Unknown
-from policies.sources.live.form import Each, Joined, Kind, One, Shape, View, shaped, text
+from policies.sources.live.aws.templates import METADATA
+from policies.sources.live.form import Each, Kind, One, Shape, View, shaped
 from policies.sources.live.question import Question
 
-_LATEST, _VOLUMES = "ec2.DescribeLaunchTemplateVersions", "ec2.DescribeVolumes"
+_VOLUMES = "ec2.DescribeVolumes"
 QUESTIONS = (
-    Question("ec2", "DescribeLaunchTemplates", "LaunchTemplates"),
-    # The provider reads the latest version (findLaunchTemplateVersionByTwoPartKey).
-    Question("ec2", "DescribeLaunchTemplateVersions", "LaunchTemplateVersions",
-             given={"Versions": ["$Latest"]}, of="ec2.DescribeLaunchTemplates",
-             by={"LaunchTemplateId": "LaunchTemplateId"}),
     Question("ec2", "DescribeInstances", "Reservations[].Instances[]"),
     Question("ec2", "DescribeVolumes", "Volumes"),
     Question("ec2", "DescribePlacementGroups", "PlacementGroups"),
@@ -27,100 +23,6 @@ QUESTIONS = (
     Question("autoscaling", "DescribeTags", "Tags"),
     Question("autoscaling", "DescribeScheduledActions", "ScheduledUpdateGroupActions"),
 )  # fmt: skip
-# What a rule looks for in user data; a collector keeps which of these words it has, and nothing else.
-WORDS = ("register-with-taints",)
-_DATA = "latest.LaunchTemplateData"
-
-
-def _user_data(view: View) -> Any:
-    """Which of WORDS it has; otherwise unknown, for it may hold secrets and is not kept."""
-    found = view.at(f"{_DATA}.UserData")
-    if found is None:
-        return None
-    words = found.get("words") if isinstance(found, dict) else None
-    return " ".join(words) if words else Unknown("userData", "is not kept in a snapshot")
-
-
-def _tag_specifications(view: View) -> Any:
-    return [
-        {
-            "resourceType": one.get("ResourceType"),
-            "tags": {tag["Key"]: tag["Value"] for tag in one.get("Tags") or ()},
-        }
-        for one in view.at(f"{_DATA}.TagSpecifications") or ()
-    ] or None
-
-
-_METADATA: Shape = {
-    "httpEndpoint": "HttpEndpoint",
-    "httpTokens": "HttpTokens",
-    "httpPutResponseHopLimit": "HttpPutResponseHopLimit",
-    "httpProtocolIpv6": "HttpProtocolIpv6",
-    "instanceMetadataTags": "InstanceMetadataTags",
-}
-_EBS: Shape = {
-    "deleteOnTermination": text("DeleteOnTermination"),
-    "encrypted": text("Encrypted"),
-    "iops": "Iops",
-    "kmsKeyId": "KmsKeyId",
-    "snapshotId": "SnapshotId",
-    "throughput": "Throughput",
-    "volumeSize": "VolumeSize",
-    "volumeType": "VolumeType",
-}
-_TARGET: Shape = {
-    "capacityReservationId": "CapacityReservationId",
-    "capacityReservationResourceGroupArn": "CapacityReservationResourceGroupArn",
-}
-_INTERFACE: Shape = {
-    "associatePublicIpAddress": text("AssociatePublicIpAddress"),
-    "deleteOnTermination": text("DeleteOnTermination"),
-    "description": "Description",
-    "deviceIndex": "DeviceIndex",
-    "interfaceType": "InterfaceType",
-    "networkCardIndex": "NetworkCardIndex",
-    "networkInterfaceId": "NetworkInterfaceId",
-    "securityGroups": "Groups",
-    "subnetId": "SubnetId",
-}
-_REQUIREMENTS: Shape = {
-    "acceleratorCount": One("AcceleratorCount", {"min": "Min", "max": "Max"}),
-    "acceleratorManufacturers": "AcceleratorManufacturers",
-    "acceleratorNames": "AcceleratorNames",
-    "acceleratorTypes": "AcceleratorTypes",
-    "allowedInstanceTypes": "AllowedInstanceTypes",
-    "excludedInstanceTypes": "ExcludedInstanceTypes",
-}
-_TEMPLATE: Shape = {
-    "name": "LaunchTemplateName",
-    "defaultVersion": "DefaultVersionNumber",
-    "latestVersion": "LatestVersionNumber",
-    "blockDeviceMappings": Each(
-        f"{_DATA}.BlockDeviceMappings",
-        {"deviceName": "DeviceName", "noDevice": "NoDevice", "ebs": One("Ebs", _EBS)},
-    ),
-    "capacityReservationSpecification": One(
-        f"{_DATA}.CapacityReservationSpecification",
-        {
-            "capacityReservationPreference": "CapacityReservationPreference",
-            "capacityReservationTarget": One("CapacityReservationTarget", _TARGET),
-        },
-    ),
-    "imageId": f"{_DATA}.ImageId",
-    "instanceMarketOptions": One(f"{_DATA}.InstanceMarketOptions", {"marketType": "MarketType"}),
-    "instanceRequirements": One(f"{_DATA}.InstanceRequirements", _REQUIREMENTS),
-    "instanceType": f"{_DATA}.InstanceType",
-    "keyName": f"{_DATA}.KeyName",
-    "metadataOptions": One(f"{_DATA}.MetadataOptions", _METADATA),
-    "networkInterfaces": Each(f"{_DATA}.NetworkInterfaces", _INTERFACE),
-    "placement": One(
-        f"{_DATA}.Placement",
-        {"availabilityZone": "AvailabilityZone", "groupName": "GroupName", "tenancy": "Tenancy"},
-    ),
-    "tagSpecifications": _tag_specifications,
-    "userData": _user_data,
-    "vpcSecurityGroupIds": f"{_DATA}.SecurityGroupIds",
-}
 _DISK: Shape = {
     "encrypted": "Encrypted",
     "iops": "Iops",
@@ -180,18 +82,6 @@ def _reservation(kind: str, block: bool) -> Kind:
 
 KINDS = (
     Kind(
-        "aws:ec2/launchTemplate:LaunchTemplate",
-        "ec2.DescribeLaunchTemplates",
-        "{LaunchTemplateId}",
-        _TEMPLATE,
-        name="{LaunchTemplateName}",
-        arn="arn:{partition}:ec2:{region}:{account}:launch-template/{LaunchTemplateId}",
-        tags="Tags",
-        joined={"latest": Joined(_LATEST, {"LaunchTemplateId": "LaunchTemplateId"})},
-        # EKS makes one of its own from each of them (EKS User Guide, launch-templates).
-        when=lambda view: not any(tag.get("Key", "").startswith("eks:") for tag in view.at("Tags") or ()),
-    ),
-    Kind(
         "aws:ec2/instance:Instance",
         "ec2.DescribeInstances",
         "{InstanceId}",
@@ -202,7 +92,7 @@ KINDS = (
             "ebsBlockDevices": _disks(of_root=False),
             "instanceType": "InstanceType",
             "keyName": "KeyName",
-            "metadataOptions": One("MetadataOptions", _METADATA),
+            "metadataOptions": One("MetadataOptions", METADATA),
             "placementGroup": "Placement.GroupName",
             "rootBlockDevice": _disks(of_root=True),
             "subnetId": "SubnetId",
@@ -293,7 +183,7 @@ KINDS = (
             "instanceType": "InstanceType",
             "metadataOptions": One(
                 "MetadataOptions",
-                {key: _METADATA[key] for key in ("httpEndpoint", "httpTokens", "httpPutResponseHopLimit")},
+                {key: METADATA[key] for key in ("httpEndpoint", "httpTokens", "httpPutResponseHopLimit")},
             ),
             "name": "LaunchConfigurationName",
         },

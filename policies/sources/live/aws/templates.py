@@ -1,0 +1,171 @@
+"""Launch templates: the latest version of each, and those that nodes are started from.
+
+Shapes: internal/service/ec2/ec2_launch_template.go of terraform-provider-aws.
+"""
+
+from typing import Any
+
+from policies.resource import Unknown
+from policies.sources.live.form import Each, Joined, Kind, One, Reader, Shape, View, text
+from policies.sources.live.question import Question
+
+_TEMPLATES, _VERSIONS = "ec2.DescribeLaunchTemplates", "DescribeLaunchTemplateVersions"
+_LATEST, _RUNNING = f"ec2.{_VERSIONS}", f"ec2.{_VERSIONS}/running"
+QUESTIONS = (
+    Question("ec2", "DescribeLaunchTemplates", "LaunchTemplates"),
+    # The provider reads the latest version (findLaunchTemplateVersionByTwoPartKey).
+    Question("ec2", _VERSIONS, "LaunchTemplateVersions", given={"Versions": ["$Latest"]}, of=_TEMPLATES,
+             by={"LaunchTemplateId": "LaunchTemplateId"}),
+    # EKS tells which version the nodes of a group have.
+    Question("ec2", _VERSIONS, "LaunchTemplateVersions", of="eks.DescribeNodegroup", label="running",
+             by={"LaunchTemplateId": "launchTemplate.id", "Versions": "[launchTemplate.version]"}),
+)  # fmt: skip
+# What a rule looks for in user data; a collector keeps which of these words it has, and nothing else.
+WORDS = ("register-with-taints",)
+
+
+def _user_data(data: str) -> Reader:
+    """Which of WORDS it has; otherwise unknown, for it may hold secrets and is not kept."""
+
+    def read(view: View) -> Any:
+        found = view.at(f"{data}.UserData")
+        if found is None:
+            return None
+        words = found.get("words") if isinstance(found, dict) else None
+        return " ".join(words) if words else Unknown("userData", "is not kept in a snapshot")
+
+    return read
+
+
+def _tag_specifications(data: str) -> Reader:
+    def read(view: View) -> Any:
+        return [
+            {
+                "resourceType": one.get("ResourceType"),
+                "tags": {tag["Key"]: tag["Value"] for tag in one.get("Tags") or ()},
+            }
+            for one in view.at(f"{data}.TagSpecifications") or ()
+        ] or None
+
+    return read
+
+
+METADATA: Shape = {
+    "httpEndpoint": "HttpEndpoint",
+    "httpTokens": "HttpTokens",
+    "httpPutResponseHopLimit": "HttpPutResponseHopLimit",
+    "httpProtocolIpv6": "HttpProtocolIpv6",
+    "instanceMetadataTags": "InstanceMetadataTags",
+}
+_EBS: Shape = {
+    "deleteOnTermination": text("DeleteOnTermination"),
+    "encrypted": text("Encrypted"),
+    "iops": "Iops",
+    "kmsKeyId": "KmsKeyId",
+    "snapshotId": "SnapshotId",
+    "throughput": "Throughput",
+    "volumeSize": "VolumeSize",
+    "volumeType": "VolumeType",
+}
+_TARGET: Shape = {
+    "capacityReservationId": "CapacityReservationId",
+    "capacityReservationResourceGroupArn": "CapacityReservationResourceGroupArn",
+}
+_INTERFACE: Shape = {
+    "associatePublicIpAddress": text("AssociatePublicIpAddress"),
+    "deleteOnTermination": text("DeleteOnTermination"),
+    "description": "Description",
+    "deviceIndex": "DeviceIndex",
+    "interfaceType": "InterfaceType",
+    "networkCardIndex": "NetworkCardIndex",
+    "networkInterfaceId": "NetworkInterfaceId",
+    "securityGroups": "Groups",
+    "subnetId": "SubnetId",
+}
+_REQUIREMENTS: Shape = {
+    "acceleratorCount": One("AcceleratorCount", {"min": "Min", "max": "Max"}),
+    "acceleratorManufacturers": "AcceleratorManufacturers",
+    "acceleratorNames": "AcceleratorNames",
+    "acceleratorTypes": "AcceleratorTypes",
+    "allowedInstanceTypes": "AllowedInstanceTypes",
+    "excludedInstanceTypes": "ExcludedInstanceTypes",
+}
+
+
+def _template(data: str) -> Shape:
+    """What a version says, whose data are at a path."""
+    return {
+        "name": "LaunchTemplateName",
+        "blockDeviceMappings": Each(
+            f"{data}.BlockDeviceMappings",
+            {"deviceName": "DeviceName", "noDevice": "NoDevice", "ebs": One("Ebs", _EBS)},
+        ),
+        "capacityReservationSpecification": One(
+            f"{data}.CapacityReservationSpecification",
+            {
+                "capacityReservationPreference": "CapacityReservationPreference",
+                "capacityReservationTarget": One("CapacityReservationTarget", _TARGET),
+            },
+        ),
+        "imageId": f"{data}.ImageId",
+        "instanceMarketOptions": One(f"{data}.InstanceMarketOptions", {"marketType": "MarketType"}),
+        "instanceRequirements": One(f"{data}.InstanceRequirements", _REQUIREMENTS),
+        "instanceType": f"{data}.InstanceType",
+        "keyName": f"{data}.KeyName",
+        "metadataOptions": One(f"{data}.MetadataOptions", METADATA),
+        "networkInterfaces": Each(f"{data}.NetworkInterfaces", _INTERFACE),
+        "placement": One(
+            f"{data}.Placement",
+            {"availabilityZone": "AvailabilityZone", "groupName": "GroupName", "tenancy": "Tenancy"},
+        ),
+        "tagSpecifications": _tag_specifications(data),
+        "userData": _user_data(data),
+        "vpcSecurityGroupIds": f"{data}.SecurityGroupIds",
+    }
+
+
+def _ours(path: str) -> Reader:
+    """EKS makes one of its own from each of them (EKS User Guide, launch-templates)."""
+    return lambda view: not any(tag.get("Key", "").startswith("eks:") for tag in view.at(path) or ())
+
+
+def _of(view: View) -> Any:
+    """The template of a version."""
+    return view.look.first(_TEMPLATES, "LaunchTemplateId", view.at("LaunchTemplateId"))
+
+
+def _older(view: View) -> bool:
+    """Whether it is no more the latest version; of a template that is not told, nobody knows."""
+    latest = view.at("template.LatestVersionNumber")
+    return latest is not None and view.at("VersionNumber") != latest
+
+
+_TYPE = "aws:ec2/launchTemplate:LaunchTemplate"
+KINDS = (
+    Kind(
+        _TYPE,
+        _TEMPLATES,
+        "{LaunchTemplateId}",
+        {
+            **_template("latest.LaunchTemplateData"),
+            "defaultVersion": "DefaultVersionNumber",
+            "latestVersion": "LatestVersionNumber",
+        },
+        name="{LaunchTemplateName}",
+        arn="arn:{partition}:ec2:{region}:{account}:launch-template/{LaunchTemplateId}",
+        tags="Tags",
+        joined={"latest": Joined(_LATEST, {"LaunchTemplateId": "LaunchTemplateId"})},
+        when=_ours("Tags"),
+    ),
+    Kind(
+        _TYPE,
+        _RUNNING,
+        "{LaunchTemplateId}:{VersionNumber}",
+        _template("LaunchTemplateData"),
+        name="{LaunchTemplateName}:{VersionNumber}",
+        tags="template.Tags",
+        joined={"template": _of},
+        when=lambda view: _older(view) and _ours("template.Tags")(view),
+        aside=True,
+    ),
+)
