@@ -1,30 +1,40 @@
 """What exists already is taken over: `pulumi import`, the option `import_`, `Resource.get`."""
 
-from collections.abc import Callable
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
 
 import pulumi
 import pulumi_aws as aws
 import pytest
 from pulumi import ResourceOptions, automation
 from pulumi.automation import CommandError
-from pulumi.automation._stack import ImportResource
 
+from policies.sources.live.join import Join, joined
+from policies.sources.live.question import Answers, Item
+from policies.sources.live.records import account
+from policies.sources.live.snapshot import Snapshot
+from policies.sources.live.tables import tables
 from rehearsal.client import Rehearsal
 from tests.rehearsal.runs.updates import counts
 
 Select = Callable[[Callable[[], None]], automation.Stack]
 
 
-def program(**imports: str) -> Callable[[], None]:
-    """A network and a bucket; `imports` are the ids of those that exist already."""
+def program(names: Mapping[str, str] | None = None, **imports: str) -> Callable[[], None]:
+    """A network and a bucket, by other names; `imports` are the ids of those that exist already."""
+    called = {"vpc": "vpc", "subnet": "subnet", "bucket": "bucket", **(names or {})}
 
     def run() -> None:
         def options(name: str) -> ResourceOptions:
             return ResourceOptions(import_=imports.get(name))
 
-        vpc = aws.ec2.Vpc("vpc", cidr_block="10.0.0.0/16", tags={"team": "a"}, opts=options("vpc"))
-        subnet = aws.ec2.Subnet("subnet", vpc_id=vpc.id, cidr_block="10.0.0.0/24", opts=options("subnet"))
-        bucket = aws.s3.Bucket("bucket", bucket="adopted-by-somebody", opts=options("bucket"))
+        vpc = aws.ec2.Vpc(called["vpc"], cidr_block="10.0.0.0/16", tags={"team": "a"}, opts=options("vpc"))
+        subnet = aws.ec2.Subnet(
+            called["subnet"], vpc_id=vpc.id, cidr_block="10.0.0.0/24", opts=options("subnet")
+        )
+        bucket = aws.s3.Bucket(called["bucket"], bucket="adopted-by-somebody", opts=options("bucket"))
         for name, made in {"vpc": vpc, "subnet": subnet, "bucket": bucket}.items():
             pulumi.export(name, made.id)
 
@@ -41,13 +51,33 @@ def forgotten(stack: automation.Stack) -> dict[str, str]:
     return {name: str(outputs[name].value) for name in ("vpc", "subnet", "bucket")}
 
 
-def test_pulumi_import_takes_over_what_exists(rehearsal: Rehearsal, stack: Select) -> None:
+def unmanaged(ids: Mapping[str, str]) -> Join:
+    """What an audit says of an account that has these, tagged as of a stack, and of a state without them."""
+    tags = [{"Key": "trainstack:stack", "Value": "dev"}]
+    rows: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
+        "ec2.DescribeVpcs": ({"VpcId": ids["vpc"], "Tags": tags}, {}),
+        "ec2.DescribeSubnets": ({"SubnetId": ids["subnet"], "Tags": tags}, {}),
+        "s3.ListBuckets": ({"Name": ids["bucket"]}, {}),
+        "s3.GetBucketTagging": (tags[0], {"Bucket": ids["bucket"]}),
+    }
+    said = {name: Answers((Item(answer, asked),)) for name, (answer, asked) in rows.items()}
+    heard = {**dict.fromkeys(tables("aws").questions, Answers()), **said}
+    return joined([], account(Snapshot("aws", "123456789012", "us-east-1", "2026-11-23T00:00:00Z", heard)))
+
+
+def test_pulumi_import_takes_over_what_an_audit_found_unmanaged(
+    rehearsal: Rehearsal, stack: Select, tmp_path: Path
+) -> None:
     made = stack(program())
     ids = forgotten(made)
-    types = {"vpc": "aws:ec2/vpc:Vpc", "subnet": "aws:ec2/subnet:Subnet", "bucket": "aws:s3/bucket:Bucket"}
-    wanted = [ImportResource(id=ids[name], type=types[name], name=name) for name in ids]
-    made.import_resources(resources=wanted, protect=False, generate_code=False)
-    again = made.up()
+    file = tmp_path / "import.json"
+    file.write_text(unmanaged(ids).import_file())
+    made._run_pulumi_cmd_sync(
+        ["import", "--file", str(file), "--yes", "--protect=false", "--generate-code=false"]
+    )
+    named = {one["id"]: one["name"] for one in json.loads(file.read_text())["resources"]}
+    assert named.keys() == {*ids.values()}
+    again = stack(program({name: named[found] for name, found in ids.items()})).up()
     assert counts(again.summary.resource_changes) == {"same": 4}
     assert {name: again.outputs[name].value for name in ids} == ids
     made.destroy()
