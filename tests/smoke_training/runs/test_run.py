@@ -31,11 +31,11 @@ def test_a_healthy_job_passes_after_a_kill_and_a_proven_resume(
     other, _, other_output = job.nodes[1].finish(20)
     result = job.result()
     assert (other, result["exit_code"]) == (0, code), output + other_output
-    # On a machine that others keep busy, INCONCLUSIVE is the right answer about speed and nothing else.
+    # Of a machine that others share, INCONCLUSIVE is a right answer about speed and nothing else: ranks that
+    # all get slower for a while show in no counter of the kernel. That a quiet one passes, an `up` tells.
     undecided = {item["id"] for item in result["checks"] if item["required"] and item["status"] != "PASS"}
-    busy = check(result, "training.scaling_efficiency")["noise"]["queue_share"] > 0.1
-    assert result["verdict"] == "PASS" or (result["verdict"] == "INCONCLUSIVE" and busy), output
-    assert undecided <= ({"training.scaling_efficiency", "training.straggler"} if busy else set())
+    assert undecided <= {"training.scaling_efficiency", "training.straggler"}, output
+    assert result["verdict"] == ("INCONCLUSIVE" if undecided else "PASS"), output
     measured = [event["what"] for event in events if event["event"] == "measured"]
     order = ("world", "collective", "training", "parity", "reference", "usage", "resume", "finished")
     assert [what for what in dict.fromkeys(measured) if what in order] == list(order)
