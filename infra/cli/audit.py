@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from infra.cli.collect import Cloud, Region
+from infra.cli.collect import Cloud, Project, Region
 from infra.errors import Problem, UserError
 
 if TYPE_CHECKING:
@@ -113,6 +113,7 @@ def audit(
     snapshot: Snapshot = None,
     *,
     region: Region = None,
+    project: Project = None,
     import_file: ImportFile = None,
     fail_on: Least = FailOn.LOW,
     format: Written = Format.TEXT,
@@ -143,7 +144,7 @@ def audit(
             written.refuse_taken(evidence)
             _refuse_passing(live)
         if live or snapshot:
-            source = _of_account(live, region, snapshot, state, allow_empty)
+            source = _of_account(live, (region, project), snapshot, state, allow_empty)
         else:
             source = _of_stack(state, preview, allow_empty)
         files = {**source.files, "waivers": waivers, "config": config, "baseline": baseline}
@@ -206,7 +207,11 @@ def _of_stack(state: Path | None, preview: Path | None, allow_empty: bool) -> _S
 
 
 def _of_account(
-    cloud: Cloud | None, region: str | None, file: Path | None, state: Path | None, allow_empty: bool
+    cloud: Cloud | None,
+    where: tuple[str | None, str | None],
+    file: Path | None,
+    state: Path | None,
+    allow_empty: bool,
 ) -> _Source:
     """An account; with a state, as that knows it."""
     from infra.cli.collect import collected  # noqa: PLC0415
@@ -215,7 +220,7 @@ def _of_account(
 
     managed = states.read(state, allow_empty=allow_empty) if state else []
     if cloud:
-        found, files = records.account(collected(cloud, region)), {}
+        found, files = records.account(collected(cloud, *where)), {}
     else:
         assert file
         found, files = records.read(file, allow_empty=allow_empty), {"snapshot": file}

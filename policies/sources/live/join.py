@@ -16,8 +16,11 @@ from policies.sources.live.tables import tables
 
 What = Literal["unmanaged", "missing", "drifted"]
 _STACK_TAG = f"{TAG_PREFIX}:stack"
-# Autoscalers move the size on; a snapshot does not keep user data; the provider adds tags of its own.
-_UNCOMPARED = ("scalingConfig.desiredSize", "userData", "tags", "tagsAll", "region")
+# Autoscalers move sizes on; a snapshot does not keep user data; the provider adds tags, and GKE taints.
+_UNCOMPARED = (
+    *("scalingConfig.desiredSize", "nodeCount", "userData", "tags", "tagsAll", "region"),
+    "nodeConfig.taints",
+)
 _REDACTED = "(redacted)"
 
 
