@@ -30,9 +30,9 @@ _SECONDS = (5, 60)
 """To connect, and between two pieces of an answer."""
 _TOKEN = "nextPageToken"  # noqa: S105 - the name of a field
 _NAMED = re.compile(r"\{(\w+)\}")
-HALF, DISABLED = "IncompleteAnswer", "SERVICE_DISABLED"
+HALF, UNREADABLE, DISABLED = "IncompleteAnswer", "UnreadableAnswer", "SERVICE_DISABLED"
 # Of one type alone: others may still be answered.
-_PARTIAL = ("PERMISSION_DENIED", "INVALID_ARGUMENT", "NOT_FOUND")
+_PARTIAL = ("PERMISSION_DENIED", "INVALID_ARGUMENT", "NOT_FOUND", HALF)
 
 
 class UnansweredError(Exception):
@@ -84,8 +84,10 @@ class _Asking:
                 )
         except _RefusedError as error:
             code, message, ours = error.code, error.message, error.ours
-        except (requests.RequestException, ValueError, JMESPathError) as error:
-            code, message, ours = HALF, f"{type(error).__name__}: {error}", True
+        except JMESPathError as error:
+            code, message, ours = HALF, str(error), True
+        except (requests.RequestException, ValueError) as error:
+            code, message, ours = UNREADABLE, f"{type(error).__name__}: {error}", True
         if code in question.unset and ours:
             return Answers()
         refusal = Refusal(code, message, question.right, asked)
@@ -119,7 +121,7 @@ class _Asking:
             further = {"pageToken": token}
 
     def _answer(self, method: Method, given: Mapping[str, Any]) -> dict[str, Any]:
-        """One answer. Raises _RefusedError or LoggedOutError; RequestException, ValueError for half of one."""
+        """One answer. Raises _RefusedError, LoggedOutError, and RequestException or ValueError."""
         in_path = set(_NAMED.findall(method.address))
         address = _NAMED.sub(lambda name: quote(str(given[name[1]]), safe="/:"), method.address)
         rest = {name: value for name, value in given.items() if name not in in_path}

@@ -66,14 +66,18 @@ def _of_asset(key: str, value: Any) -> Any:
         return value
     if key in _LOGINS or (isinstance(value, str) and _SECRET.search(key)):
         return GONE
-    if key in _METADATA and isinstance(value, dict):
-        rows = value.get("items")
-        if isinstance(rows, list):  # of a machine: a list of names with values
-            return {
-                "items": [{"key": one.get("key"), "value": GONE} for one in rows if isinstance(one, dict)]
-            }
-        return dict.fromkeys(value, GONE)
+    if key in _METADATA and isinstance(value, dict | list):
+        return _names(value)
     return redacted_asset(value)
+
+
+def _names(value: Any) -> Any:
+    """Which entries there are: in an object, in a list of names with values, or in one below `items`."""
+    if isinstance(value, list):
+        return [{**one, "value": GONE} for one in value if isinstance(one, dict)]
+    if isinstance(value.get("items"), list):
+        return {"items": _names(value["items"])}
+    return dict.fromkeys(value, GONE)
 
 
 # `masterAuth` of a cluster has its password and client key; CSEKs of disks are raw or wrapped by RSA.

@@ -85,7 +85,7 @@ def test_an_account_needs_credentials_and_a_region(monkeypatch: pytest.MonkeyPat
         ('{"version": 3, "deployment": {}}', "is the export of a stack.*--state"),
         ('{"schema": "other/1"}', "is not what `trainstack collect` writes"),
         (json.dumps({**WRITTEN, "schema": "trainstack.snapshot/2"}), "must be trainstack.snapshot/1"),
-        (json.dumps({**WRITTEN, "cloud": "other"}), "cloud: must be aws"),
+        (json.dumps({**WRITTEN, "cloud": "other"}), "cloud: must be aws or gcp"),
         (json.dumps({**WRITTEN, "account": 1}), "account: must be a text"),
         (json.dumps({**WRITTEN, "answers": {"a": {"items": [{}]}}}), r"answers.a.items\[0\]: must be"),
         (json.dumps({**WRITTEN, "answers": {"a": {"refusals": [{"code": 1}]}}}), r"refusals\[0\].code"),

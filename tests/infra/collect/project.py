@@ -24,6 +24,10 @@ Reply = tuple[int, Any]
 Answer = Callable[[Mapping[str, Any]], Reply]
 
 
+class Cut(bytes):
+    """A body of which a part does not arrive."""
+
+
 def refused(status: int, code: str, message: str = "", **info: Any) -> Reply:
     """How Google refuses (google.rpc.Status)."""
     details = [{"@type": "type.googleapis.com/google.rpc.ErrorInfo", **info}] if info else []
@@ -137,6 +141,7 @@ class _Memory(BaseAdapter):
         body = request.body if isinstance(request.body, bytes) else b""
         status, said = self._project.answer(str(request.method), str(request.url), body)
         made = requests.Response()
+        made.request, made.url = request, str(request.url)
         made.status_code, made._content = status, _bytes(said)
         return made
 
@@ -164,7 +169,7 @@ def _handler(project: Project) -> type[BaseHTTPRequestHandler]:
             status, said = project.answer(self.command, address, self.rfile.read(length))
             body = _bytes(said)
             self.send_response(status)
-            cut = isinstance(said, bytes)  # announces more than it sends
+            cut = isinstance(said, Cut)  # announces more than it sends
             self.send_header("Content-Length", str(len(body) + 100 * cut))
             self.end_headers()
             self.wfile.write(body)

@@ -14,7 +14,7 @@ from policies.settings import Settings
 from policies.sources.live.records import Account, account
 from policies.stack import Stack
 from tests.infra.collect.project import BILLING, ID, NUMBER, Project, denied
-from tests.policies.sources.live.google_assets import held
+from tests.policies.sources.live.google_fields import held
 from tests.policies.sources.live.sdk_shapes import state_of, strange
 
 _HERE = f"projects/{ID}/locations/us-central1"

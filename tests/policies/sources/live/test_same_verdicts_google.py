@@ -15,7 +15,8 @@ from policies.sources.live.records import account
 from policies.stack import Stack
 from tests.infra.collect.project import ID
 from tests.policies.recording.example import RECORDED, recorded, rule_of
-from tests.policies.sources.live.google_assets import MAKERS, UNSEEN, filled, held
+from tests.policies.sources.live.google_assets import MAKERS, UNSEEN, filled
+from tests.policies.sources.live.google_fields import held
 
 SETTINGS = Settings(today=datetime.date(2026, 11, 23))
 # What only a program, or a cluster, could say: a project leaves it open, and names it.

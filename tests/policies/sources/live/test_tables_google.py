@@ -19,7 +19,7 @@ from policies.sources.live.question import Question
 from policies.sources.live.tables import tables
 from policies.stack import Stack
 from tests.policies.recording.example import RECORDED
-from tests.policies.sources.live.google_assets import SCHEMAS, documents
+from tests.policies.sources.live.google_fields import SCHEMAS, documents
 from tests.policies.sources.live.sdk_shapes import held_against, named, state_of
 
 GCP = tables("gcp")
