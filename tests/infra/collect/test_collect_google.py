@@ -222,7 +222,7 @@ def test_secrets_are_not_kept(project: Project) -> None:
     items = [{"key": "startup-script", "value": "join s3cr3t"}, {"key": "ssh-keys", "value": "s3cr3t"}]
     machine = {"name": "m", "labels": {"token-owner": "ml"}, "metadata": {"items": items}}
     cluster = {
-        "name": "c", "location": "us-central1", "masterAuth": {"password": "s3cr3t"},
+        "name": "c", "location": "us-central1", "masterAuth": {"clientKey": "s3cr3t"},
         "nodePools": [{"config": {"metadata": {"kube-env": "s3cr3t"}}}],
     }  # fmt: skip
     database = {"name": "d", "rootPassword": "s3cr3t", "replicaConfiguration": {"password": "s3cr3t"}}

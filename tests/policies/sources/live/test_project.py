@@ -100,6 +100,9 @@ def _identities(project: Project) -> None:
     mail = f"{NUMBER}-compute@developer.gserviceaccount.com"
     data = {"name": f"projects/{ID}/serviceAccounts/{mail}", "email": mail}
     asset(project, "iam.googleapis.com/ServiceAccount", f"projects/{ID}/serviceAccounts/11", data)
+    for name, kind in (("ours", "USER_MANAGED"), ("google", "SYSTEM_MANAGED")):
+        path = f"projects/{ID}/serviceAccounts/{mail}/keys/{name}"
+        asset(project, "iam.googleapis.com/ServiceAccountKey", path, {"name": path, "keyType": kind})
     key = {"accessId": "GOOG1", "serviceAccountEmail": mail, "state": "ACTIVE"}
     project.rows[f"storage/storage/v1/projects/{ID}/hmacKeys"] = [key]
     members = [f"serviceAccount:{NUMBER}@cloudservices.gserviceaccount.com"]
@@ -210,6 +213,7 @@ def test_what_nobody_can_change_or_use_is_left_out(told: Account) -> None:
     assert [path.rpartition("/")[2] for path in buckets] == ["_Default", "audit"]
     assert not ids(told, "gcp:logging/organizationSink:OrganizationSink")
     assert [path.rpartition("/")[2] for path in ids(told, "gcp:kms/cryptoKey:CryptoKey")] == ["kept"]
+    assert [path.rpartition("/")[2] for path in ids(told, "gcp:serviceaccount/key:Key")] == ["ours"]
     assert len(ids(told, "gcp:iam/workloadIdentityPoolProvider:WorkloadIdentityPoolProvider")) == 2
 
 
@@ -286,3 +290,36 @@ def test_pools_of_autopilot_are_of_google() -> None:
     told = account(collect(ID, own.session()))
     assert [one.kind for one in told.resources] == ["gcp:container/cluster:Cluster"]
     assert told.resources[0].props["enableAutopilot"] is True
+
+
+@pytest.mark.parametrize(
+    ("named", "said"),
+    [
+        ({"masterAuthorizedNetworksConfig": {"enabled": True}}, "pass"),
+        ({"masterAuthorizedNetworksConfig": {"cidrBlocks": [{"cidrBlock": "192.0.2.0/24"}]}}, "fail"),
+        ({"masterAuthorizedNetworksConfig": {}}, "fail"),
+        ({"controlPlaneEndpointsConfig": {"ipEndpointsConfig": {"enabled": False}}}, "pass"),
+        ({"controlPlaneEndpointsConfig": {"ipEndpointsConfig": {"enablePublicEndpoint": False}}}, "pass"),
+        ({"controlPlaneEndpointsConfig": {"ipEndpointsConfig": {"enablePublicEndpoint": True}}}, "fail"),
+        (
+            {
+                "controlPlaneEndpointsConfig": {
+                    "ipEndpointsConfig": {
+                        "authorizedNetworksConfig": {
+                            "enabled": True,
+                            "cidrBlocks": [{"cidrBlock": "0.0.0.0/0"}],
+                        }
+                    }
+                }
+            },
+            "fail",
+        ),
+    ],
+)
+def test_who_reaches_the_endpoint_of_a_cluster(named: dict[str, Any], said: str) -> None:
+    """Networks that are named and not switched on keep nobody away."""
+    own = Project()
+    path = f"projects/{ID}/locations/us-central1/clusters/c"
+    asset(own, "container.googleapis.com/Cluster", path, {"name": "c", "location": "us-central1", **named})
+    assert not held(own)
+    assert results(account(collect(ID, own.session())), "MLS-NET-05") == {path: said}
