@@ -72,6 +72,10 @@ names the value. It never passes. Secrets are not read, whatever the file shows.
 (PULUMI_ENABLE_STREAMING_JSON_PREVIEW) do not tell what refers to what, so more is undetermined with them than
 with the document.
 
+Rules of stacks **for training** leave others alone: those without accelerators (in machines that the stack
+starts, or that its pods ask for), queues of jobs, operators and jobs of training. Where the type of a machine
+decides and nobody knows it, such a rule is undetermined.
+
 The controls that a rule is evidence for are those of `policies/frameworks/tables/`; one with a question mark
 is to be confirmed.
 """
