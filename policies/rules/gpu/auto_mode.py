@@ -34,8 +34,8 @@ _UNITS = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
         "Run it on a managed node group, or let podFailurePolicy ignore DisruptionTarget and go on from a"
         " checkpoint, or give it a shorter deadline; expireAfter of its pool is at most 504h.",
         (
-            "EKS User Guide, automode: 21-day maximum node lifetime (awsdocs/amazon-eks-user-guide#1053)",
-            "EKS User Guide, create-node-pool: terminates instances after 336 hours",
+            "EKS User Guide, automode: 21-day maximum (awsdocs/amazon-eks-user-guide@03bdcd18 automode.adoc)",
+            "EKS User Guide, create-node-pool: after 336 hours (the same @01385604 create-node-pool.adoc)",
         ),
     )
 )
