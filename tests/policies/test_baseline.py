@@ -14,7 +14,7 @@ from policies.verdict import ExitCode
 from tests.policies.audited import LOGS, SECRET, audit, logs, state, urn
 
 GROUP = Resource("aws:ec2/securityGroup:SecurityGroup", "urn:pulumi:dev::app::x::sg", "sg")
-RULE = Rule("MLS-NET-07", "critical", (GROUP.kind,), "Closed.", "Because.", "Close it.")
+RULE = Rule("MLS-NET-07", "critical", (GROUP.kind,), "Because.", "Close it.", title="Closed.")
 
 
 @pytest.fixture(params=["json", "evidence"])

@@ -99,7 +99,8 @@ def _is_public(service: Resource, stack: Stack) -> bool:
         return False
     if older:
         return str(older).lower() in _NOT
-    return chosen != _CONTROLLER_CLASS and notes.get(f"{_AWS}type") not in _CONTROLLER_TYPES
+    by_controller = chosen == _CONTROLLER_CLASS or notes.get(f"{_AWS}type") in _CONTROLLER_TYPES
+    return not by_controller
 
 
 def _is_auto(cluster: Resource) -> bool:

@@ -21,8 +21,8 @@ from policies.waivers.waiver import Selector, Waiver
 KIND = "aws:fsx/lustreFileSystem:LustreFileSystem"
 HOSTILE = "a\x1b[31m|`<b>\n\ud800]]>&@team"
 RULES = {
-    "MLS-A-01": Rule("MLS-A-01", "critical", (KIND,), "It is closed.", "Because.", "Close it."),
-    "MLS-B-01": Rule("MLS-B-01", "medium", (KIND,), "It is small.", "Because.", "Shrink it."),
+    "MLS-A-01": Rule("MLS-A-01", "critical", (KIND,), "Because.", "Close it.", title="It is closed."),
+    "MLS-B-01": Rule("MLS-B-01", "medium", (KIND,), "Because.", "Shrink it.", title="It is small."),
 }
 DAY = datetime.date(2026, 11, 23)
 WAIVER = Waiver("MLS-B-01", Selector(), "anna", ("ben",), "it moves", "SEC-1", DAY, DAY, "watched")
