@@ -266,7 +266,8 @@ def _digest(file: Path) -> str:
     if not file.is_file():
         fix = "Write it to a file first, so that evidence can name its digest."
         raise UserError([Problem(str(file), None, "is no file", fix)])
-    return hashlib.sha256(file.read_bytes()).hexdigest()
+    with file.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 def _written(found: "Audit", format: Format) -> str:
