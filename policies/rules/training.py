@@ -22,8 +22,9 @@ _OPERATORS = (
     *("kueue", "jobset", "kubeflow-trainer", "training-operator", "mpi-operator", "kuberay-operator"),
     *("volcano", "gpu-operator", "nvidia-device-plugin", "neuron-helm-chart"),
 )
-# Labels by which Karpenter and EKS Auto Mode choose machines (karpenter.sh, Well-Known Labels).
-_MACHINES = ("instance-type", "instance-family")
+# Labels by which Karpenter and EKS Auto Mode choose machines (awsdocs/amazon-eks-user-guide@01385604
+# latest/ug/automode/create-node-pool.adoc, supported labels); a category is a family without its generation.
+_MACHINES = {"instance-type": "", "instance-family": "", "instance-category": "1"}
 _DEVICES = ("instance-gpu-", "instance-accelerator-")
 
 
@@ -78,5 +79,6 @@ def _chooses_accelerators(requirement: Any) -> bool:
     if requirement.get("operator") in ("NotIn", "DoesNotExist", "Lt"):
         return False
     if label in _MACHINES:
-        return any(machine_of(label, str(name)) for name in requirement.get("values") or ())
+        end = _MACHINES[label]
+        return any(machine_of(label, str(name) + end) for name in requirement.get("values") or ())
     return label.startswith(_DEVICES)

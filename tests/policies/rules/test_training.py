@@ -85,6 +85,9 @@ SIGNS = {
     "families on demand": [
         karpenter({"key": "karpenter.k8s.aws/instance-family", "operator": "In", "values": ["m6i", "g6"]})
     ],
+    "categories on demand": [
+        karpenter({"key": "eks.amazonaws.com/instance-category", "operator": "In", "values": ["c", "p"]})
+    ],
     "machines on demand": [
         karpenter({"key": "node.kubernetes.io/instance-type", "operator": "In", "values": ["p5.48xlarge"]})
     ],
