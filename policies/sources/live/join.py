@@ -59,6 +59,8 @@ def joined(state: Sequence[Resource], account: Account) -> Join:
     for live in account.found:
         own = live.resource
         managed = known.get((own.kind, str(own.id))) or arns.get((own.kind, str(own.raw("arn"))))
+        if managed is None and live.spared:
+            continue
         if managed is None:
             resources.append(own)
             if not live.made_by_service and (name := _stack(own)) and (not names or name in names):
@@ -76,7 +78,8 @@ def joined(state: Sequence[Resource], account: Account) -> Join:
 
 
 def _refuse_other_account(state: Sequence[Resource], account: Account) -> None:
-    told = {str(one.account) for one in state if one.kind.startswith("aws:") and one.account}
+    own = f"{account.snapshot.cloud}:"
+    told = {str(one.account) for one in state if one.kind.startswith(own) and one.account}
     if told and account.snapshot.account not in told:
         said = f"is of account {', '.join(sorted(told))}, and the answers are of {account.snapshot.account}"
         raise UserError([Problem("--state", None, said, "Take the snapshot of the account of the stack.")])
