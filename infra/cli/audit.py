@@ -152,6 +152,7 @@ def audit(
         if source.join is not None:
             found = replace(found, differences=source.join.differences)
             if import_file is not None:
+                _refuse_imports(source.cloud)
                 write_whole(import_file, source.join.import_file(), "Name another file.")
         if evidence is not None:
             from policies.evidence import bundle  # noqa: PLC0415 - slow to import
@@ -176,6 +177,8 @@ class _Source:
     coverage: "Coverage"
     files: Mapping[str, Path] = field(default_factory=dict)
     join: "Join | None" = None
+    cloud: str = ""
+    """Of an account or a cluster."""
 
 
 def _refuse_other_sources(state: object, preview: object, live: object, snapshot: object) -> None:
@@ -192,6 +195,13 @@ def _refuse_passing(live: Cloud | None) -> None:
     if live:
         fix = "Run trainstack collect, and audit its --snapshot; keep both."
         raise UserError([Problem("--evidence", None, "needs a source that is kept, not --live", fix)])
+
+
+def _refuse_imports(cloud: str) -> None:
+    """Objects of a cluster do not name their stack, so what is unmanaged is not known."""
+    if cloud == Cloud.KUBERNETES:
+        rule, fix = "a cluster does not say which stack an object is of", "Leave out --import-file."
+        raise UserError([Problem("--import-file", None, rule, fix)])
 
 
 def _of_stack(state: Path | None, preview: Path | None, allow_empty: bool) -> _Source:
@@ -226,7 +236,8 @@ def _of_account(
     if state is None:
         return _Source(kind, name, found.resources, found.coverage, files)
     both = join.joined(managed, found)
-    return _Source(kind, name, list(both.resources), found.coverage, {**files, "state": state}, both)
+    read = {**files, "state": state}
+    return _Source(kind, name, list(both.resources), found.coverage, read, both, found.snapshot.cloud)
 
 
 def _inputs(

@@ -2,7 +2,7 @@
 
 import datetime
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from infra.collect.kubectl import Answer, Cluster, connected, unanswered
@@ -42,18 +42,25 @@ def collect(context: str | None = None) -> Snapshot:
 
 
 @dataclass(frozen=True)
-class _Served:
-    """A version of a kind, as the cluster serves it."""
+class _Version:
+    """A version in which a cluster serves a kind."""
 
-    version: str
+    name: str
     plural: str
-    stale: bool
-    """Whether the server behind it does not answer: what it serves is from memory."""
 
 
-def _discovered(cluster: Cluster) -> Mapping[tuple[str, str], list[_Served]]:
-    """By group and kind: what can be listed, the version that the server prefers first."""
-    found: dict[tuple[str, str], list[_Served]] = {}
+@dataclass
+class _Served:
+    """What can be listed in a cluster."""
+
+    kinds: dict[tuple[str, str], list[_Version]] = field(default_factory=dict)
+    """By group and kind: its versions, the one that the server prefers first."""
+    silent: set[str] = field(default_factory=set)
+    """Groups of which a server behind the API server does not answer."""
+
+
+def _discovered(cluster: Cluster) -> _Served:
+    found = _Served()
     for path in DISCOVERY:
         said = cluster.get(path, _SERVED)
         if said.status != 200 or "items" not in said.body:
@@ -61,12 +68,13 @@ def _discovered(cluster: Cluster) -> Mapping[tuple[str, str], list[_Served]]:
         for group in said.body["items"]:
             name = group["metadata"].get("name") or ""
             for version in group.get("versions") or ():
-                stale = version.get("freshness") == "Stale"
+                if version.get("freshness") == "Stale":
+                    found.silent.add(name)
                 for row in version.get("resources") or ():
                     kind = (row.get("responseKind") or {}).get("kind")
                     if "list" in (row.get("verbs") or ()):
-                        one = _Served(version["version"], row["resource"], stale)
-                        found.setdefault((name, kind), []).append(one)
+                        one = _Version(version["version"], row["resource"])
+                        found.kinds.setdefault((name, kind), []).append(one)
     return found
 
 
@@ -74,15 +82,18 @@ class _RefusedError(Exception):
     """A list that was not answered; its argument is the Answer."""
 
 
-def _heard(cluster: Cluster, sort: Sort, served: Mapping[tuple[str, str], list[_Served]]) -> Answers:
-    there = served.get((sort.group, sort.kind), [])
-    if not there:
-        return Answers()
-    known = next((one for one in there if one.version in sort.versions), None)
-    if known is None:
-        versions = ", ".join(one.version for one in there)
+def _heard(cluster: Cluster, sort: Sort, served: _Served) -> Answers:
+    there = served.kinds.get((sort.group, sort.kind), [])
+    known = next((one for one in there if one.name in sort.versions), None)
+    if known is None and sort.group in served.silent:
+        said = "the server of the group does not answer"
+        return Answers((), (Refusal("Stale", said, sort.right),))
+    if known is None and there:
+        versions = ", ".join(one.name for one in there)
         said = f"the cluster serves {versions}, and rules read {', '.join(sort.versions)}"
         return Answers((), (Refusal("OtherVersion", said, sort.right),))
+    if known is None:
+        return Answers()
     try:
         return Answers(tuple(Item(one) for one in _objects(cluster, sort, known)))
     except _RefusedError as error:
@@ -90,8 +101,8 @@ def _heard(cluster: Cluster, sort: Sort, served: Mapping[tuple[str, str], list[_
         return Answers((), (Refusal(answer.code, answer.message, sort.right),))
 
 
-def _objects(cluster: Cluster, sort: Sort, served: _Served) -> list[Any]:
-    version = f"{sort.group}/{served.version}" if sort.group else served.version
+def _objects(cluster: Cluster, sort: Sort, served: _Version) -> list[Any]:
+    version = f"{sort.group}/{served.name}" if sort.group else served.name
     path = f"/{'apis' if sort.group else 'api'}/{version}/{served.plural}"
     accept = _WHOLE if sort.whole else _METADATA
     # Items of a list do not say what they are.

@@ -11,15 +11,23 @@ SECRET = "[secret]"  # noqa: S105 - the word by which the Pulumi CLI hides one
 _READ_MAPS = ("aws-auth", "amazon-vpc-cni")
 # Has a copy of the object as it was applied, its secrets included.
 _COPY = "kubectl.kubernetes.io/last-applied-configuration"
-_WORDS = r"passw|secret|token|credential|api[_-]?key|access[_-]?key|private[_-]?key|authorization"
-_NAMED = re.compile(_WORDS, re.IGNORECASE)
-# `--db-password=x`, `TOKEN=x`, `token: x` in commands, scripts and texts; `$TOKEN` names another value.
+_WORDS = r"passw|secret|token|credential|api[_-]?key|access[_-]?key|private[_-]?key"
+_NAMED = re.compile(rf"{_WORDS}|^authorization$", re.IGNORECASE)
+_QUOTE = r"""\\*["']?"""
+# `--db-password=x`, `TOKEN=x`, `"token": "x"` in commands, scripts and texts; `$TOKEN` names another value.
 _GIVEN = re.compile(
-    rf"""((?:[\w-]*(?:{_WORDS})[\w-]*)["']?\s*[=:]\s*)(?!["']?\$|["']?\{{)("[^"]*"|'[^']*'|[^\s"'&;|]+)""",
+    rf"""([\w-]*(?:{_WORDS})[\w-]*{_QUOTE}\s*[=:]\s*)(?!{_QUOTE}(?:[$\{{\[]|(?:true|false|null)\b))"""
+    rf"""(\\*"[^"]*"|'[^']*'|[^\s"'&;|,}}]+)""",
     re.IGNORECASE,
 )
 _OPTION = re.compile(rf"--?[\w-]*(?:{_WORDS})[\w-]*", re.IGNORECASE)
-_LOGIN = re.compile(r"(://[^/\s:@]*:)[^/\s@]+@")
+_HEADER = re.compile(r"\b((?:Basic|Bearer)\s+)[^\s\"'$]+")
+# A password in a URL, but no word that a program replaces: `{password}`, `$PASSWORD`.
+_LOGIN = re.compile(r"(://[^/\s:@]*:)(?!\{\w+\}@|\$\w+@|\$[{(]\w+[)}]@)[^/\s@]+@")
+# Values that name a secret, and are none; what else begins so may be either. Variables that have its path.
+_REFERENCE = re.compile(r"arn:.*|projects/.*|\$\(\w+\)|true|false")
+_UNCLEAR = ("/", "file:", "$(")
+_PATH = re.compile(r".*(FILE|PATH|DIR)", re.IGNORECASE)
 # Maps in which people may put what they like, by its name.
 _MAPS = ("annotations", "options", "parameters", "rayStartParams", "volumeAttributes")
 
@@ -48,23 +56,39 @@ def _metadata(given: dict[str, Any]) -> dict[str, Any]:
 
 def _without(value: Any) -> Any:
     if isinstance(value, str):
-        return _LOGIN.sub(rf"\1{GONE}@", _GIVEN.sub(rf"\1{GONE}", value))
+        for pattern, put in ((_GIVEN, GONE), (_HEADER, GONE), (_LOGIN, f"{GONE}@")):
+            value = pattern.sub(rf"\1{put}", value)
+        return value
     if isinstance(value, list):
         are_words = all(isinstance(one, str) for one in value)
         return _words(value) if are_words else [_without(one) for one in value]
     if not isinstance(value, dict):
         return value
-    hidden = isinstance(value.get("value"), str) and _NAMED.search(str(value.get("name", "")))
     found = {
         key: _map(one) if key in _MAPS and isinstance(one, dict) else _without(one)
         for key, one in value.items()
     }
-    return {**found, "value": SECRET} if hidden else found
+    if isinstance(value.get("value"), str) and _NAMED.search(str(value.get("name", ""))):
+        found["value"] = _credential(str(value["name"]), value["value"])
+    return found
+
+
+def _credential(name: str, value: str) -> str:
+    """What stays of a value that is named like a secret: what rules ask about it, and not the value.
+
+    They ask whether it is a literal, and whether it has a login. Of a number or a path, which may be a
+    secret and may be none, nothing stays.
+    """
+    if not value or _REFERENCE.fullmatch(value) or (_PATH.fullmatch(name) and value.startswith("/")):
+        return value
+    if value.isdecimal() or value.startswith(_UNCLEAR):
+        return SECRET
+    return f"://{GONE}:{GONE}@" if _LOGIN.search(value) else GONE
 
 
 def _map(given: dict[str, Any]) -> dict[str, Any]:
     return {
-        key: SECRET if isinstance(value, str) and _NAMED.search(key) else _without(value)
+        key: SECRET if isinstance(value, str) and _NAMED.search(key.rpartition("/")[2]) else _without(value)
         for key, value in given.items()
     }
 

@@ -15,7 +15,7 @@ from policies.sources.live.question import Answers, Item, Refusal
 from policies.sources.live.tables import CLOUDS
 
 SCHEMA = "trainstack.snapshot/1"
-_FIX = f"Write it with: trainstack collect --live {'|'.join(CLOUDS)} --out FILE"
+_FIX = "Write it with: trainstack collect --live CLOUD --out FILE"
 
 
 @dataclass(frozen=True)
