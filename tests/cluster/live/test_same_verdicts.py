@@ -1,29 +1,23 @@
 """Recorded states, as a real API server would keep their objects: a rule says of both the same."""
 
-import datetime
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from infra.collect.manifests import kept
-from policies.coverage import Coverage
-from policies.evaluate import evaluate
-from policies.resource import Resource
 from policies.rules import CATALOGUE
-from policies.settings import Settings
 from policies.sources import state
 from policies.sources.live.kubernetes.sorts import SORTS
 from policies.sources.live.question import Answers, Item
 from policies.sources.live.records import account
 from policies.sources.live.snapshot import Snapshot
-from policies.stack import Stack
 from rehearsal.controlplane.api import Api, Object
+from tests.cluster.live.comparing import place, verdicts
 from tests.policies.recording.example import RECORDED, rule_of
 
-SETTINGS = Settings(today=datetime.date(2026, 11, 23))
 # What a state has beside objects that rules look at.
 BESIDE = ("kubernetes:apiextensions.k8s.io/v1:CustomResourceDefinition", "kubernetes:core/v1:Secret")
 # Kinds that the control plane here does not serve.
@@ -80,11 +74,8 @@ def test_a_rule_says_of_objects_what_it_says_of_the_state(
     made = [row for row in rows(RECORDED / f"{key}.json", verdict) if row["type"] in TYPES]
     told = account(snapshot(api, made))
     assert {place(one) for one in told.resources} == {place(one) for one in managed}
-    by_state, by_cluster = (
-        results(key, found, coverage)
-        for found, coverage in ((managed, Coverage()), (told.resources, told.coverage))
-    )
-    assert by_cluster == by_state
+    rules = [CATALOGUE.rules[rule_of(key)]]
+    assert verdicts(rules, told.resources, told.coverage) == verdicts(rules, managed)
 
 
 def snapshot(api: Api, made: list[Any]) -> Snapshot:
@@ -98,15 +89,3 @@ def snapshot(api: Api, made: list[Any]) -> Snapshot:
         question = TYPES[row["type"]].question
         answers[question] = Answers((*answers[question].items, Item(kept(filled))))
     return Snapshot("kubernetes", "cluster", "https://example.com", "2026-11-24T00:00:00Z", answers)
-
-
-def place(one: Resource) -> tuple[str, Any, Any]:
-    about: Mapping[str, Any] = one.props["metadata"]
-    return one.kind, about.get("namespace"), about.get("name")
-
-
-def results(key: str, found: list[Resource], coverage: Coverage) -> set[Any]:
-    outcomes = evaluate(Stack(found, SETTINGS, coverage), [CATALOGUE.rules[rule_of(key)]])
-    return {
-        (place(one.resource) if one.resource else None, one.result, one.message, one.path) for one in outcomes
-    }
