@@ -134,7 +134,6 @@ def audit(
         fix = "Name --state, and --live or --snapshot."
         raise UserError([Problem("--import-file", None, "needs a state and an account", fix)])
     from policies.evidence import written  # noqa: PLC0415 - help comes without the rules
-    from policies.sources.document import write_whole  # noqa: PLC0415
     from policies.verdict import ExitCode  # noqa: PLC0415
 
     try:
@@ -151,9 +150,7 @@ def audit(
         found = _audited(source.name, inputs, present, fail_on)
         if source.join is not None:
             found = replace(found, differences=source.join.differences)
-            if import_file is not None:
-                _refuse_imports(source.cloud)
-                write_whole(import_file, source.join.import_file(), "Name another file.")
+            _write_imports(source.cloud, source.join, import_file)
         if evidence is not None:
             from policies.evidence import bundle  # noqa: PLC0415 - slow to import
 
@@ -197,11 +194,16 @@ def _refuse_passing(live: Cloud | None) -> None:
         raise UserError([Problem("--evidence", None, "needs a source that is kept, not --live", fix)])
 
 
-def _refuse_imports(cloud: str) -> None:
-    """Objects of a cluster do not name their stack, so what is unmanaged is not known."""
+def _write_imports(cloud: str, join: "Join", file: Path | None) -> None:
+    """What is unmanaged; of a cluster that is not known, as its objects do not name their stack."""
+    from policies.sources.document import write_whole  # noqa: PLC0415
+
+    if file is None:
+        return
     if cloud == Cloud.KUBERNETES:
         rule, fix = "a cluster does not say which stack an object is of", "Leave out --import-file."
         raise UserError([Problem("--import-file", None, rule, fix)])
+    write_whole(file, join.import_file(), "Name another file.")
 
 
 def _of_stack(state: Path | None, preview: Path | None, allow_empty: bool) -> _Source:

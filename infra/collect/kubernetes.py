@@ -66,12 +66,12 @@ def _discovered(cluster: Cluster) -> _Served:
         if said.status != 200 or "items" not in said.body:
             raise unanswered(cluster, said)
         for group in said.body["items"]:
-            name = group["metadata"].get("name") or ""
+            name = str(group["metadata"].get("name") or "")
             for version in group.get("versions") or ():
                 if version.get("freshness") == "Stale":
                     found.silent.add(name)
                 for row in version.get("resources") or ():
-                    kind = (row.get("responseKind") or {}).get("kind")
+                    kind = str((row.get("responseKind") or {}).get("kind"))
                     if "list" in (row.get("verbs") or ()):
                         one = _Version(version["version"], row["resource"])
                         found.kinds.setdefault((name, kind), []).append(one)
