@@ -37,6 +37,7 @@ _HEAD = """# Policies
     trainstack audit --preview preview.json
 
     trainstack audit --live aws --region us-east-1         # or --snapshot FILE, see live.md
+    trainstack audit --live kubernetes
 
 The Pulumi engine itself asks the same rules, in any project, as a [policy pack](policy-pack.md):
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import botocore.session
 
 from infra.collect.aws import right_of
+from infra.collect.cluster_rights import section
 from policies.sources.live.tables import tables
 
 FILE = Path(__file__).resolve().parents[2] / "docs" / "live.md"
@@ -14,8 +15,8 @@ _HEAD = """# Audit of an account
 
 <!-- Written by `python -m infra.collect.documentation`; a test holds it against what a collector asks. -->
 
-`trainstack collect` asks an AWS account what it has in a region and writes the answers down.
-`trainstack audit` judges them by the same rules as a state.
+`trainstack collect` asks an AWS account what it has in a region, or a [cluster](#kubernetes), and writes the
+answers down. `trainstack audit` judges them by the same rules as a state.
 
     trainstack collect --live aws --region us-east-1 --out snapshot.json
     trainstack audit --snapshot snapshot.json
@@ -48,7 +49,7 @@ this tells, without counting it in the exit code:
 - **What only a program has** (`protect`, `forceDestroy`, `skipFinalSnapshot`) is unknown, so rules that need
   it are undetermined. Rules about what a program asked for, such as pinned versions, are not applicable.
 - **What is in a cluster** is not told: rules about objects of Kubernetes are not applicable, and others that
-  look for some are undetermined. Audit the state for these.
+  look for some are undetermined. Audit the state for these, or [the cluster](#kubernetes).
 - A launch template is judged by its latest version, as in a state.
 - Service-linked roles, copies of launch templates that EKS makes, and keys that AWS owns are left out.
 - One snapshot is of one region. What has no region (IAM, budgets, anomalies of cost) is in each.
@@ -74,7 +75,7 @@ def document() -> str:
     """The content of the file."""
     statement = {"Sid": "TrainstackAudit", "Effect": "Allow", "Action": rights(), "Resource": "*"}
     policy = json.dumps({"Version": "2012-10-17", "Statement": [statement]}, indent=2)
-    return f"{_HEAD}\n{_RIGHTS}{policy}\n```\n"
+    return f"{_HEAD}\n{_RIGHTS}{policy}\n```\n\n{section()}"
 
 
 if __name__ == "__main__":

@@ -41,12 +41,12 @@ _UNITS = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
 )
 def jobs_end_before_the_nodes_of_auto_mode(job: Resource, stack: Stack) -> Iterator[Violation]:
     """A job with GPUs in a cluster with EKS Auto Mode ends before its nodes do, or goes on on others."""
-    pools = [pool for pool in stack.all(_POOL) if _is_of_auto_mode(pool)]
-    if not pools and not any(_is_auto(cluster) for cluster in stack.all(_EKS)):
-        raise NotApplicableError("no nodes are of EKS Auto Mode")
     using = [one for one in templates(job) if _asks_for_gpus(one)]
     if not using:
         raise NotApplicableError("it asks for no GPU")
+    pools = [pool for pool in stack.all(_POOL) if _is_of_auto_mode(pool)]
+    if not pools and not any(_is_auto(cluster) for cluster in stack.all(_EKS)):
+        raise NotApplicableError("no nodes are of EKS Auto Mode")
     for template in using:
         life = _life(template, pools)
         for ends in ends_of(job):

@@ -220,6 +220,8 @@ class Kind:
     """Template of what `pulumi import` takes, where it is not the id."""
     everywhere: bool = False
     """Whether it has no region."""
+    spared: Reader | None = None
+    """Whether it is part of what the cloud is made of, and nobody's to change: then it is not judged."""
 
 
 def views(kind: Kind, look: Look) -> Iterator[View]:
