@@ -21,6 +21,8 @@ class Sort:
     def plural(self) -> str:
         """As its path and its rights name it (apimachinery pkg/api/meta/restmapper.go)."""
         name = self.kind.lower()
+        if name.endswith("params"):  # as the CRDs of the load balancers say (elbv2.k8s.aws, eks.amazonaws.com)
+            return name
         if name.endswith("s"):
             return f"{name}es"
         return f"{name.removesuffix('y')}ies" if name.endswith("y") else f"{name}s"
