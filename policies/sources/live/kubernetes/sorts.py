@@ -21,7 +21,7 @@ class Sort:
     def plural(self) -> str:
         """As its path and its rights name it (apimachinery pkg/api/meta/restmapper.go)."""
         name = self.kind.lower()
-        if name.endswith("params"):  # as the CRDs of the load balancers say (elbv2.k8s.aws, eks.amazonaws.com)
+        if name.endswith("params"):  # as the CRDs of elbv2.k8s.aws and eks.amazonaws.com say
             return name
         if name.endswith("s"):
             return f"{name}es"
