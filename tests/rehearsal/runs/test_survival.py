@@ -109,10 +109,12 @@ def test_a_plugin_stopped_before_it_saw_why_its_calls_failed_tells_it_too(rehear
     """The engine interrupts its plug-ins and takes what they still say: `Close` in plugin.go."""
     environment = {**os.environ, **rehearsal.environment()}
     (launcher,) = rehearsal.home.glob("pulumi/plugins/resource-aws-v*/pulumi-resource-aws")
-    words = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, "env": environment}
     for ended in (False, True):
         connection, _ = control.lease(rehearsal.home, {"op": "status"})
-        plugin = subprocess.Popen([launcher], **words)  # type: ignore[call-overload]
+        plugin = subprocess.Popen(
+            [launcher], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
+        )
+        assert plugin.stdout is not None
         assert int(plugin.stdout.readline()) > 0
         plugin.send_signal(signal.SIGSTOP)
         if ended:
