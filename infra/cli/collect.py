@@ -1,6 +1,7 @@
 """`trainstack collect`: what an account has, written down, to be judged now or later."""
 
 import re
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -14,13 +15,14 @@ if TYPE_CHECKING:
 
 
 class Cloud(StrEnum):
-    """Whose accounts can be asked."""
+    """What can be asked."""
 
     AWS = "aws"
     GCP = "gcp"
+    KUBERNETES = "kubernetes"
 
 
-Live = Annotated[Cloud, typer.Option("--live", help="The cloud to ask, with the credentials of this shell.")]
+Live = Annotated[Cloud, typer.Option("--live", help="What to ask, with the credentials of this shell.")]
 Region = Annotated[
     str | None, typer.Option("--region", help="Which region to ask about; else that of the environment.")
 ]
@@ -28,20 +30,50 @@ Project = Annotated[
     str | None,
     typer.Option("--project", help="Which project of Google Cloud to ask; else that of the environment."),
 ]
+Context = Annotated[
+    str | None,
+    typer.Option("--context", help="Which context of the kubeconfig to ask; else its current one."),
+]
 Out = Annotated[Path, typer.Option("--out", help="Where to write the snapshot.", metavar="FILE")]
 
 
-def collect(live: Live, out: Out, region: Region = None, project: Project = None) -> None:
-    """Write down what a region of AWS, or a project of Google Cloud, answers, for `trainstack audit`.
+@dataclass(frozen=True)
+class Place:
+    """What of a cloud is asked about; what is not given, the environment says."""
+
+    region: str | None = None
+    project: str | None = None
+    context: str | None = None
+
+    @property
+    def options(self) -> dict[str, str | None]:
+        """By the name of its option."""
+        return {"--region": self.region, "--project": self.project, "--context": self.context}
+
+
+# The option that a cloud takes, and why it takes no other.
+_OPTIONS = {
+    Cloud.AWS: ("--region", "an account of AWS is asked about a region"),
+    Cloud.GCP: ("--project", "a project of Google Cloud is asked about all regions"),
+    Cloud.KUBERNETES: ("--context", "a cluster is asked about all of it"),
+}
+
+
+def collect(
+    live: Live, out: Out, region: Region = None, project: Project = None, context: Context = None
+) -> None:
+    """Write down what an account of AWS, a project of Google Cloud, or a cluster has, for `trainstack audit`.
 
     Only reads: docs/live.md has the rights that allow no more. What is refused is written down as such.
     """
     from policies.sources.live import snapshot  # noqa: PLC0415 - help comes without them
     from policies.sources.live.records import account  # noqa: PLC0415
 
-    found = collected(live, region, project)
+    found = collected(live, Place(region, project, context))
     snapshot.write(found, out)
-    typer.echo(f"{out}: {len(account(found).resources)} resources of account {found.account}, {found.region}")
+    whose = "cluster" if live is Cloud.KUBERNETES else "account"
+    count = len(account(found).resources)
+    typer.echo(f"{out}: {count} resources of {whose} {found.account}, {found.region}")
     refused = sorted({f"{one}" for heard in found.answers.values() for one in heard.refusals})
     for said in refused:
         typer.echo(f"  {said}")
@@ -49,16 +81,19 @@ def collect(live: Live, out: Out, region: Region = None, project: Project = None
         typer.echo("Rules that need these are undetermined; docs/live.md has the rights that allow them.")
 
 
-def collected(cloud: Cloud, region: str | None, project: str | None) -> "Snapshot":
-    """What an account or a project answers now. Raises UserError where there is none to ask."""
-    name, given, other = (
-        ("--project", project, "AWS is asked about a region")
-        if cloud is Cloud.AWS
-        else ("--region", region, "a project of Google Cloud is asked about all regions")
-    )
-    if given is not None:
-        raise UserError([Problem(name, given, other, f"Leave out {name}.")])
-    return _of_aws(region) if cloud is Cloud.AWS else _of_google(project)
+def collected(cloud: Cloud, place: Place) -> "Snapshot":
+    """What an account, a project or a cluster answers now. Raises UserError where there is none to ask."""
+    option, rule = _OPTIONS[cloud]
+    others = {name: value for name, value in place.options.items() if value is not None and name != option}
+    if others:
+        raise UserError([Problem(name, value, rule, f"Leave out {name}.") for name, value in others.items()])
+    if cloud is Cloud.AWS:
+        return _of_aws(place.region)
+    if cloud is Cloud.GCP:
+        return _of_google(place.project)
+    from infra.collect import kubernetes  # noqa: PLC0415
+
+    return kubernetes.collect(place.context)
 
 
 def _of_aws(region: str | None) -> "Snapshot":

@@ -224,6 +224,8 @@ class Kind:
     """Whether it has no region, or names one itself."""
     made: Reader | None = None
     """Whether a service made it for somebody, where no tag tells."""
+    spared: Reader | None = None
+    """Whether it is part of what the cloud is made of, and nobody's to change: then it is not judged."""
 
 
 def views(kind: Kind, look: Look) -> Iterator[View]:

@@ -37,6 +37,8 @@ class Live:
     """Those that the tables read: of any other one, silence means nothing."""
     untold: frozenset[str]
     """Those that only a program has."""
+    spared: bool = False
+    """Whether it is judged only where a program manages it."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +52,7 @@ class Account:
     @property
     def resources(self) -> list[Resource]:
         """As rules see them."""
-        return [one.resource for one in self.found]
+        return [one.resource for one in self.found if not one.spared]
 
 
 def account(heard: Snapshot) -> Account:
@@ -94,7 +96,8 @@ def _live(kind: Kind, view: View) -> Live:
     made = isinstance(tags, dict) and any(key.startswith(_MADE_BY) for key in tags)
     made = made or bool(kind.made and kind.made(view))
     imported = view.filled(kind.imported or kind.id)
-    return Live(resource, imported, made, frozenset(kind.props), frozenset(kind.untold))
+    spared = bool(kind.spared and kind.spared(view))
+    return Live(resource, imported, made, frozenset(kind.props), frozenset(kind.untold), spared)
 
 
 def _tags(view: View, kind: Kind) -> dict[str, Any] | Refusal:

@@ -24,8 +24,9 @@ class Snapshot:
 
     cloud: str
     account: str
-    """Number of the account, or the project."""
+    """Number of the account, or the project; the identity of a cluster."""
     region: str
+    """The address of a cluster."""
     taken: str
     """When, in UTC (ISO 8601)."""
     answers: Mapping[str, Answers]

@@ -78,6 +78,25 @@ def test_an_account_needs_credentials_and_a_region(monkeypatch: pytest.MonkeyPat
         run("audit", "--live", "aws")
 
 
+def test_a_place_is_one_of_what_is_asked() -> None:
+    with pytest.raises(UserError, match="--region: a cluster is asked about all of it"):
+        run("audit", "--live", "kubernetes", "--region", REGION)
+    with pytest.raises(UserError, match="--context: an account of AWS is asked about a region"):
+        run("collect", "--live", "aws", "--context", "dev", "--out", "x")
+
+
+def test_what_a_cluster_has_beside_a_state_is_not_imported(tmp_path: Path) -> None:
+    state, heard, imports = (tmp_path / name for name in ("state.json", "snapshot.json", "import.json"))
+    row = {"urn": "urn:pulumi:dev::app::kubernetes:core/v1:Namespace::a", "custom": True, "id": "a"}
+    state.write_text(json.dumps({"version": 3, "deployment": {"resources": [row]}}))
+    heard.write_text(json.dumps({**WRITTEN, "cloud": "kubernetes"}))
+    words = ("audit", "--state", str(state), "--snapshot", str(heard))
+    with pytest.raises(UserError, match="--import-file: a cluster does not say which stack an object is of"):
+        run(*words, "--import-file", str(imports))
+    assert not imports.exists()
+    assert run(*words)[0] == 4
+
+
 @pytest.mark.parametrize(
     ("content", "said"),
     [

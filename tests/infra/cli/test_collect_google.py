@@ -98,7 +98,7 @@ def test_a_project_that_cannot_be_asked_is_an_error(
             ("gcp", "--region", "us-central1"),
             "--region: a project .* is asked about all regions",
         ),
-        (("aws", "--project", ID), "--project: AWS is asked about a region"),
+        (("aws", "--project", ID), "--project: an account of AWS is asked about a region"),
     ],
 )
 def test_what_does_not_go_together_is_refused(project: Project, words: tuple[str, ...], said: str) -> None:

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 import requests
-from google.auth import credentials
 from google.auth.exceptions import RefreshError
 from google.auth.transport.requests import AuthorizedSession
+from google.oauth2.credentials import Credentials
 
 from infra.collect.gcp import HALF, UNREADABLE, UnansweredError, collect
 from infra.collect.redaction import redacted_asset
@@ -202,16 +202,14 @@ def test_a_project_that_nobody_pays_for_has_no_budget(project: Project) -> None:
     assert not [path for path, _ in project.asked if path.startswith("billingbudgets")]
 
 
-class Expired(credentials.Credentials):  # type: ignore[misc]
-    """Credentials that cannot be renewed."""
-
-    def refresh(self, request: Any) -> None:
-        raise RefreshError("invalid_grant: Token has been expired or revoked.")
+def _expired(request: Any, scopes: Any) -> Any:
+    """What renews credentials, and cannot."""
+    raise RefreshError("invalid_grant: Token has been expired or revoked.")
 
 
 def test_credentials_that_end_end_the_whole(project: Project) -> None:
     with pytest.raises(LoggedOutError, match="expired or revoked"):
-        collect(ID, AuthorizedSession(Expired()))
+        collect(ID, AuthorizedSession(Credentials(None, refresh_handler=_expired)))
     project.said[BUCKET] = lambda _: refused(401, "UNAUTHENTICATED", "Request had invalid credentials")
     with pytest.raises(LoggedOutError, match="invalid credentials"):
         collect(ID, project.session())

@@ -4,7 +4,8 @@ import re
 
 from moto.iam.aws_managed_policies import aws_managed_policies_data
 
-from infra.collect.documentation import FILE, document, google_rights, rights
+from infra.collect import google_rights
+from infra.collect.documentation import FILE, document, rights
 from infra.collect.gcp import collect
 from policies.sources.live.tables import tables
 from tests.infra.collect.project import BILLING, ID, Project, denied
@@ -32,7 +33,7 @@ def test_services_are_those_that_policies_of_aws_name() -> None:
 
 
 def test_rights_of_google_only_read_and_are_of_services_that_are_asked() -> None:
-    granted = google_rights()
+    granted = google_rights.rights()
     asked = {one.right for one in tables("gcp").questions.values()}
     assert {right for found in granted.values() for right in found} == asked
     assert all(re.fullmatch(r"[a-z]+\.[a-zA-Z]+\.(get|list)[A-Za-z]*", right) for right in asked)
@@ -57,5 +58,5 @@ def test_a_project_can_be_told_with_the_rights_of_its_role() -> None:
     answers = collect(ID, project.session()).answers
     open_ = {name for name, heard in answers.items() if heard.refusals}
     assert open_ == set(refused.values())
-    granted = set(google_rights()["project"])
+    granted = set(google_rights.rights()["project"])
     assert all((names[name].right in granted) is (name not in open_) for name in names if answers[name].items)

@@ -38,7 +38,7 @@ _SINK_PROPS: Shape = {
 
 
 def _changeable(view: View) -> bool:
-    return view.at("name") != _FIXED
+    return bool(view.at("name") != _FIXED)
 
 
 def _sink_above(level: str, token: str, whose: dict[str, Reader]) -> Kind:

@@ -52,9 +52,9 @@ def _machines(project: Project) -> None:
 
 
 def _files(project: Project) -> None:
-    share = {"name": f"projects/{ID}/locations/us-central1-a/instances/homes", "tier": "ZONAL", "labels": {}}
-    asset(project, "file.googleapis.com/Instance", share["name"], share)
-    backup = {"name": f"{_HERE}/backups/b", "sourceInstance": share["name"]}
+    name = f"projects/{ID}/locations/us-central1-a/instances/homes"
+    asset(project, "file.googleapis.com/Instance", name, {"name": name, "tier": "ZONAL", "labels": {}})
+    backup = {"name": f"{_HERE}/backups/b", "sourceInstance": name}
     asset(project, "file.googleapis.com/Backup", backup["name"], backup)
     for name, more in (("open", {}), ("keyed", {"kmsKey": f"{_HERE}/keyRings/r/cryptoKeys/k"})):
         path = f"projects/{ID}/locations/us-central1-a/instances/{name}"
@@ -67,10 +67,11 @@ def _files(project: Project) -> None:
 
 
 def _secrets(project: Project) -> None:
-    for name, replication in (
-        ("anywhere", {"automatic": {}}),
-        ("here", {"userManaged": {"replicas": [{"location": "us-central1"}]}}),
-    ):
+    replications: dict[str, dict[str, Any]] = {
+        "anywhere": {"automatic": {}},
+        "here": {"userManaged": {"replicas": [{"location": "us-central1"}]}},
+    }
+    for name, replication in replications.items():
         path = f"projects/{NUMBER}/secrets/{name}"
         data = {"name": path, "replication": replication, "annotations": {"note": "s3cr3t"}}
         asset(project, "secretmanager.googleapis.com/Secret", path, data)
