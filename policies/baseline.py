@@ -8,14 +8,15 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, BinaryIO, get_args
 
 from policies.evaluate import SWITCHED_OFF, Outcome, Result
 from policies.resource import Resource
-from policies.sources.document import Complaints, content, lines, parsed, refuse
+from policies.sources.document import Complaints, each_line, first_line, lines, opened, parsed, refuse, whole
 
 SCHEMA = "trainstack.audit/1"
 _FIX = "Write it with: trainstack audit ... --format json, or take results.jsonl of an evidence bundle."
+_SMALLER = "Take results.jsonl of its evidence bundle, which may be of any size."
 OPEN: tuple[Result, ...] = ("fail", "waived", "undetermined")
 """What a report shows as a finding."""
 _TEXTS = ("rule", "urn", "result", "message", "path")
@@ -87,16 +88,17 @@ def read(path: Path, resources: Iterable[Resource]) -> Baseline:
     """The findings in a report. Raises UserError for a file that is none, or is of another stack."""
     file = str(path)
     complaints = Complaints(file)
-    named, rows = _rows(content(path, _FIX), file, complaints)
     findings: list[Known] = []
     urns: set[str] = set()
-    for where, row in rows:
-        told = {key: complaints.wants(row, key, str, where, _FIX) for key in _TEXTS}
-        if told["result"] not in get_args(Result) or not told["rule"]:
-            complaints.add(where, row.get("result"), "must have a rule and its result", _FIX)
-        urns.add(told["urn"])
-        if told["result"] in OPEN:
-            findings.append(Known(**told))
+    with opened(path, _FIX) as stream:
+        named, rows = _rows(stream, file, complaints)
+        for where, row in rows:
+            told = {key: complaints.wants(row, key, str, where, _FIX) for key in _TEXTS}
+            if told["result"] not in get_args(Result) or not told["rule"]:
+                complaints.add(where, row.get("result"), "must have a rule and its result", _FIX)
+            urns.add(told["urn"])
+            if told["result"] in OPEN:
+                findings.append(Known(**told))
     complaints.end()
     stacks, ours = named or stacks_of(urns), stacks_of(one.urn for one in resources)
     if stacks != ours:
@@ -108,13 +110,16 @@ def read(path: Path, resources: Iterable[Resource]) -> Baseline:
 _Rows = Iterator[tuple[str, dict[str, Any]]]
 
 
-def _rows(data: bytes, file: str, complaints: Complaints) -> tuple[frozenset[str], _Rows]:
-    """The stacks that a report names, and (place, row) of each of its outcomes."""
-    first = data.lstrip().split(b"\n", 1)[0]
-    if b'"rule"' in first and b'"schema"' not in first:
-        told = ((f"line {number}", row) for number, row in lines(data, file, _FIX))
-        return frozenset(), _objects(told, complaints)
-    report = parsed(data, file, _FIX)
+def _rows(stream: BinaryIO, file: str, complaints: Complaints) -> tuple[frozenset[str], _Rows]:
+    """The stacks that a report names, and (place, row) of each of its outcomes.
+
+    Results of a bundle are read line by line: they have a row for each resource and rule, and no end.
+    """
+    begun = first_line(stream)
+    if b'"rule"' in begun and b'"schema"' not in begun:
+        told = lines(each_line(stream, file, begun), file, _FIX)
+        return frozenset(), _objects(((f"line {number}", row) for number, row in told), complaints)
+    report = parsed(whole(stream, file, _FIX, begun, _SMALLER), file, _FIX)
     if not isinstance(report, dict) or report.get("schema") != SCHEMA:
         raise refuse(file, f"is no report of {SCHEMA}", _FIX)
     stacks = frozenset(map(str, complaints.wants(report, "stacks", list, "", _FIX)))

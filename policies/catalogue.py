@@ -5,8 +5,8 @@ raises NotApplicableError with the reason; a value that is not known raises Unde
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
-from typing import Literal, get_args
+from dataclasses import dataclass, field
+from typing import Any, Literal, get_args
 
 from infra import rulebook
 from policies.resource import Resource
@@ -42,20 +42,27 @@ Whole = Callable[[Stack], Iterator[Violation]]
 
 
 @dataclass(frozen=True)
-class Rule:
-    """One rule. `kinds` are the types it is about; one of the whole stack applies where any of them is."""
+class About:
+    """What a rule says about itself besides its title, which is the docstring of its function."""
 
     id: str
     severity: Severity
     kinds: tuple[str, ...]
-    title: str
-    """What holds where the rule passes, in a sentence."""
+    """The types it is about; one of the whole stack applies where any of them is."""
     rationale: str
     """Why anybody should want it."""
     remediation: str
     """What to do where it fails."""
     references: tuple[str, ...] = ()
     """The same in other catalogues, such as "CKV_AWS_24"; only what somebody has read there."""
+
+
+@dataclass(frozen=True)
+class Rule(About):
+    """One rule, with the one of its functions that it has."""
+
+    title: str = field(kw_only=True)
+    """What holds where the rule passes, in a sentence."""
     alone: Alone | None = None
     around: Around | None = None
     whole: Whole | None = None
@@ -74,18 +81,6 @@ class Rule:
     def group(self) -> str:
         """The part of the id that names its subject, such as NET."""
         return self.id.split("-")[1]
-
-
-@dataclass(frozen=True)
-class About:
-    """What a rule says about itself besides its title, which is the docstring of its function."""
-
-    id: str
-    severity: Severity
-    kinds: tuple[str, ...]
-    rationale: str
-    remediation: str
-    references: tuple[str, ...] = ()
 
 
 class Catalogue(rulebook.Book[Rule]):
@@ -119,26 +114,8 @@ class Catalogue(rulebook.Book[Rule]):
         return register
 
 
-def _rule(
-    about: About,
-    title: str | None,
-    *,
-    alone: Alone | None = None,
-    around: Around | None = None,
-    whole: Whole | None = None,
-) -> Rule:
-    return Rule(
-        about.id,
-        about.severity,
-        about.kinds,
-        rulebook.one_line(title),
-        about.rationale,
-        about.remediation,
-        about.references,
-        alone,
-        around,
-        whole,
-    )
+def _rule(about: About, title: str | None, **check: Any) -> Rule:
+    return Rule(**vars(about), title=rulebook.one_line(title), **check)
 
 
 CATALOGUE = Catalogue("MLS")

@@ -37,6 +37,8 @@ _HEAD = """# Policies
     trainstack audit --preview preview.json
 
     trainstack audit --live aws --region us-east-1         # or --snapshot FILE, see live.md
+    trainstack audit --live gcp --project PROJECT
+    trainstack audit --live kubernetes
 
 The Pulumi engine itself asks the same rules, in any project, as a [policy pack](policy-pack.md):
 
@@ -71,6 +73,10 @@ A rule that needs a value which is a secret, or which only the deployment will t
 names the value. It never passes. Secrets are not read, whatever the file shows. Events of a preview
 (PULUMI_ENABLE_STREAMING_JSON_PREVIEW) do not tell what refers to what, so more is undetermined with them than
 with the document.
+
+Rules of stacks **for training** leave others alone: those without accelerators (in machines that the stack
+starts, or that its pods ask for), queues of jobs, operators and jobs of training. Where the type of a machine
+decides and nobody knows it, such a rule is undetermined.
 
 The controls that a rule is evidence for are those of `policies/frameworks/tables/`; one with a question mark
 is to be confirmed.

@@ -73,7 +73,13 @@ class Settings:
         *("eks.amazonaws.com", "vpc-flow-logs.amazonaws.com", "scheduler.amazonaws.com"),
         *("sagemaker.amazonaws.com", "bedrock.amazonaws.com"),
     )
-    """Services that ask, each in its own guide, to be trusted for one account only (confused deputy)."""
+    """Services that ask, each in its own guide, to be trusted for one account only (confused deputy).
+
+    Read on 2026-11-24: the page on it in awsdocs/amazon-eks-user-guide@5534e8cc latest/ug/security, in
+    awsdocs/amazon-sagemaker-developer-guide@4e43e48e doc_source and in the EventBridge Scheduler User Guide;
+    awsdocs/amazon-vpc-user-guide@06e98d97 doc_source/flow-logs-cwl.md. Of Bedrock only the contents of its
+    guide, which have such a page: what it says is to be confirmed.
+    """
     most_validation_days: int = 90
     """A validation of training that no schedule repeats tells of today for a quarter: drivers are pinned,
     firmware, cables and hosts are not."""

@@ -7,6 +7,7 @@ lease ends with the connection, however this process dies.
 import os
 import select
 import signal
+import socket
 import sys
 from pathlib import Path
 from types import FrameType
@@ -30,15 +31,27 @@ def main(package: str, home: str) -> int:
     except control.ControlError as error:
         sys.stderr.write(f"{error}\n")
         return 1
+
+    def leave(_signal: int, _frame: FrameType | None) -> None:
+        # An engine whose calls failed may stop its plug-ins before the loop below saw why they failed.
+        os._exit(_daemon_ended(connection.socket, 0))
+
+    signal.signal(signal.SIGINT, leave)
+    signal.signal(signal.SIGTERM, leave)
     sys.stdout.write(f"{answer['port']}\n")
     sys.stdout.flush()
-    while os.getppid() == engine:
-        # A killed engine sends no signal; the daemon never writes here, so readable means it is gone.
-        readable, _, _ = select.select([connection.socket], [], [], 0.5)
-        if readable:
-            sys.stderr.write("the rehearsal's daemon was ended; run the command again\n")
+    while os.getppid() == engine:  # a killed engine sends no signal
+        if _daemon_ended(connection.socket, 0.5):
             return 1
     return 0
+
+
+def _daemon_ended(connection: socket.socket, seconds: float) -> bool:
+    """Whether the daemon, which never writes here, is gone within `seconds`; the user is told."""
+    readable, _, _ = select.select([connection], [], [], seconds)
+    if readable:
+        os.write(sys.stderr.fileno(), b"the rehearsal's daemon was ended; run the command again\n")
+    return bool(readable)
 
 
 def _leave(_signal: int, _frame: FrameType | None) -> None:

@@ -3,6 +3,7 @@
 import ast
 import re
 import subprocess
+import tomllib
 from collections import Counter
 from collections.abc import Iterator
 from functools import cache
@@ -71,3 +72,25 @@ def test_no_file_imports_itself_by_way_of_others() -> None:
         if graph.find_shortest_chain(importer=imported, imported=module)
     ]
     assert circles == []
+
+
+@pytest.mark.parametrize("sdk", ["pulumi_aws", "pulumi_gcp"])
+def test_no_service_of_a_cloud_that_is_used_escapes_the_type_checker(sdk: str) -> None:
+    overrides = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["mypy"]["overrides"]
+    (checked,) = (one["module"] for one in overrides if one.get("follow_imports") == "normal")
+    trees = [ast.parse(text) for path in python() if sdk in (text := (ROOT / path).read_text())]
+    used = {service for tree in trees for service in _services(tree, sdk)}
+    assert len(used) > 3
+    assert used == {name.split(".")[1] for name in checked if re.fullmatch(rf"{sdk}\.\w+\.\*", name)}
+
+
+def _services(tree: ast.Module, sdk: str) -> Iterator[str]:
+    """The services of an SDK that a module reads: `aws.ec2`, or by `from pulumi_aws.s3 import`."""
+    nodes = list(ast.walk(tree))
+    imported = [alias for node in nodes if isinstance(node, ast.Import) for alias in node.names]
+    names = {alias.asname or alias.name for alias in imported if alias.name == sdk}
+    for node in nodes:
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith(f"{sdk}."):
+            yield str(node.module).split(".")[1]
+        elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in names:
+            yield from () if node.attr[0].isupper() or node.attr.startswith("get_") else (node.attr,)

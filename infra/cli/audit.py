@@ -1,4 +1,4 @@
-"""`trainstack audit`: the rules of the policy pack on a state, a preview, or an account."""
+"""`trainstack audit`: the rules of the policy pack on a state, a preview, an account, or a cluster."""
 
 import datetime
 import hashlib
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from infra.cli.collect import Cloud, Region
+from infra.cli.collect import Cloud, Context, Place, Project, Region
 from infra.errors import Problem, UserError
 
 if TYPE_CHECKING:
@@ -47,9 +47,7 @@ Preview = Annotated[
     Path | None,
     typer.Option("--preview", help="What `pulumi preview --json --show-sames` wrote.", metavar="FILE"),
 ]
-Live = Annotated[
-    Cloud | None, typer.Option("--live", help="Ask an account now, with the credentials of this shell.")
-]
+Live = Annotated[Cloud | None, typer.Option("--live", help="Ask it now, with the credentials of this shell.")]
 Snapshot = Annotated[
     Path | None, typer.Option("--snapshot", help="What `trainstack collect` wrote.", metavar="FILE")
 ]
@@ -113,6 +111,8 @@ def audit(
     snapshot: Snapshot = None,
     *,
     region: Region = None,
+    project: Project = None,
+    context: Context = None,
     import_file: ImportFile = None,
     fail_on: Least = FailOn.LOW,
     format: Written = Format.TEXT,
@@ -124,7 +124,7 @@ def audit(
     at: At = None,
     allow_empty: AllowEmpty = False,
 ) -> None:
-    """Judge a stack, or an account, by the rules of the policy pack (docs/policies.md).
+    """Judge a stack, an account, or a cluster by the rules of the policy pack (docs/policies.md).
 
     Exit codes: 0 clean, 1 internal error, 2 usage or a file that cannot be read, 3 violations, 4 nothing
     but undetermined, 5 violations whose waivers have expired and no others. Only what is as severe as
@@ -135,7 +135,6 @@ def audit(
         fix = "Name --state, and --live or --snapshot."
         raise UserError([Problem("--import-file", None, "needs a state and an account", fix)])
     from policies.evidence import written  # noqa: PLC0415 - help comes without the rules
-    from policies.sources.document import write_whole  # noqa: PLC0415
     from policies.verdict import ExitCode  # noqa: PLC0415
 
     try:
@@ -143,7 +142,7 @@ def audit(
             written.refuse_taken(evidence)
             _refuse_passing(live)
         if live or snapshot:
-            source = _of_account(live, region, snapshot, state, allow_empty)
+            source = _of_account(live, Place(region, project, context), snapshot, state, allow_empty)
         else:
             source = _of_stack(state, preview, allow_empty)
         files = {**source.files, "waivers": waivers, "config": config, "baseline": baseline}
@@ -152,8 +151,7 @@ def audit(
         found = _audited(source.name, inputs, present, fail_on)
         if source.join is not None:
             found = replace(found, differences=source.join.differences)
-            if import_file is not None:
-                write_whole(import_file, source.join.import_file(), "Name another file.")
+            _write_imports(source.cloud, source.join, import_file)
         if evidence is not None:
             from policies.evidence import bundle  # noqa: PLC0415 - slow to import
 
@@ -177,6 +175,8 @@ class _Source:
     coverage: "Coverage"
     files: Mapping[str, Path] = field(default_factory=dict)
     join: "Join | None" = None
+    cloud: str = ""
+    """Of an account or a cluster."""
 
 
 def _refuse_other_sources(state: object, preview: object, live: object, snapshot: object) -> None:
@@ -195,6 +195,18 @@ def _refuse_passing(live: Cloud | None) -> None:
         raise UserError([Problem("--evidence", None, "needs a source that is kept, not --live", fix)])
 
 
+def _write_imports(cloud: str, join: "Join", file: Path | None) -> None:
+    """What is unmanaged; of a cluster that is not known, as its objects do not name their stack."""
+    from policies.sources.document import write_whole  # noqa: PLC0415
+
+    if file is None:
+        return
+    if cloud == Cloud.KUBERNETES:
+        rule, fix = "a cluster does not say which stack an object is of", "Leave out --import-file."
+        raise UserError([Problem("--import-file", None, rule, fix)])
+    write_whole(file, join.import_file(), "Name another file.")
+
+
 def _of_stack(state: Path | None, preview: Path | None, allow_empty: bool) -> _Source:
     from policies.coverage import WHOLE  # noqa: PLC0415
     from policies.sources import preview as previews  # noqa: PLC0415
@@ -206,16 +218,20 @@ def _of_stack(state: Path | None, preview: Path | None, allow_empty: bool) -> _S
 
 
 def _of_account(
-    cloud: Cloud | None, region: str | None, file: Path | None, state: Path | None, allow_empty: bool
+    cloud: Cloud | None,
+    where: Place,
+    file: Path | None,
+    state: Path | None,
+    allow_empty: bool,
 ) -> _Source:
-    """An account; with a state, as that knows it."""
+    """An account or a cluster; with a state, as that knows it."""
     from infra.cli.collect import collected  # noqa: PLC0415
     from policies.sources import state as states  # noqa: PLC0415
     from policies.sources.live import join, records  # noqa: PLC0415
 
     managed = states.read(state, allow_empty=allow_empty) if state else []
     if cloud:
-        found, files = records.account(collected(cloud, region)), {}
+        found, files = records.account(collected(cloud, where)), {}
     else:
         assert file
         found, files = records.read(file, allow_empty=allow_empty), {"snapshot": file}
@@ -223,7 +239,8 @@ def _of_account(
     if state is None:
         return _Source(kind, name, found.resources, found.coverage, files)
     both = join.joined(managed, found)
-    return _Source(kind, name, list(both.resources), found.coverage, {**files, "state": state}, both)
+    read = {**files, "state": state}
+    return _Source(kind, name, list(both.resources), found.coverage, read, both, found.snapshot.cloud)
 
 
 def _inputs(
@@ -266,7 +283,8 @@ def _digest(file: Path) -> str:
     if not file.is_file():
         fix = "Write it to a file first, so that evidence can name its digest."
         raise UserError([Problem(str(file), None, "is no file", fix)])
-    return hashlib.sha256(file.read_bytes()).hexdigest()
+    with file.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 def _written(found: "Audit", format: Format) -> str:

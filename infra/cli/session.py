@@ -16,6 +16,7 @@ from infra.drains import drains
 from infra.engine import recovery
 from infra.engine.golang import ROOT
 from infra.engine.install import require
+from infra.engine.packs import NO_PACKS, Packs
 from infra.engine.plan import Plan
 from infra.engine.progress import watched
 from infra.engine.stack import EngineStack, OnEvent, Outcome
@@ -31,6 +32,7 @@ from rehearsal.projects.workspace import Workspace, of_checkout
 from rehearsal.recovery import alone
 
 FAILED_EXIT_CODE = 1
+VIOLATIONS_EXIT_CODE = 3  # as in an audit
 INTERRUPTED_EXIT_CODE = 130
 
 
@@ -57,8 +59,10 @@ class Session:
     faults: rehearsal_faults.Faults = field(default_factory=rehearsal_faults.Faults)
 
     def up(self, *, confirmed: bool, verbose: bool = False) -> None:
-        """Deploy; ends the process with 1 when the deployment or its validation fails.
+        """Deploy; ends the process with 1 when the deployment or its validation fails, 3 for policies.
 
+        With policy packs it is previewed first: they judge the stack as a whole after the last step, and in a
+        deployment what they forbid exists by then.
         Raises UserError for what could not succeed in this account.
         """
         if self.rehearsal:
@@ -67,6 +71,8 @@ class Session:
             from infra.preflight.deployment import refuse_what_cannot_finish  # noqa: PLC0415 - imports an SDK
 
             refuse_what_cannot_finish(self.loaded.spec)
+        if confirmed and self.engine.packs:
+            self._judge()
         self._confirm(confirmed, "Deploy", show=self.engine.preview)
         outcome = self._changing("up", self._deployed)
         if self.rehearsal and self.faults.smoke is None and undecided(outcome.errors):
@@ -75,6 +81,13 @@ class Session:
             outcome = self._changing("up", self._deployed)
         summary.of_deployment(self.loaded, self.engine, outcome, self.rehearsal, verbose=verbose)
         _finish(outcome)
+
+    def _judge(self) -> None:
+        """End the process where a policy forbids what would be deployed, or the packs cannot be asked."""
+        outcome = self._watched("preview for policies", self.engine.preview)
+        if not outcome.succeeded:
+            summary.of_changes("preview", outcome)
+            _finish(outcome)
 
     def _refuse_beyond_quotas(self) -> None:
         """A scenario's quotas end a rehearsed deployment before it begins, in the words of the cloud."""
@@ -161,7 +174,8 @@ def _finish(outcome: Outcome) -> None:
     if outcome.interrupted:
         raise typer.Exit(INTERRUPTED_EXIT_CODE)
     if not outcome.succeeded:
-        raise typer.Exit(USAGE_EXIT_CODE if outcome.refused else FAILED_EXIT_CODE)
+        violated = VIOLATIONS_EXIT_CODE if outcome.violated else FAILED_EXIT_CODE
+        raise typer.Exit(USAGE_EXIT_CODE if outcome.refused else violated)
 
 
 def open_session(
@@ -171,6 +185,7 @@ def open_session(
     faults: Sequence[str] = (),
     scenario: Path | None = None,
     kinds: Kinds = Kinds(),
+    packs: Packs = NO_PACKS,
 ) -> Session:
     """Check the spec, then open the stack. Raises UserError and SetupError before anything is started."""
     loaded = stackspec.load_file(stack)
@@ -182,10 +197,11 @@ def open_session(
         if faults or scenario:
             fix = "Add --rehearse, or leave the fault out."
             raise UserError([Problem("--fault", [*faults], "faults exist only in a rehearsal", fix)])
-        return Session(loaded, EngineStack(stack, dict(os.environ)))
+        return Session(loaded, EngineStack(stack, dict(os.environ), packs=packs))
     parsed = rehearsal_faults.parse(faults, scenario)
     homes.of_checkout().choose(kinds.cluster, kinds.provider)
     workspace = checkout_workspace(stack)
     for line in workspace.notes:
         typer.echo(f"  {line}")
-    return Session(loaded, EngineStack(stack, workspace.variables), homes.of_checkout(), parsed)
+    engine = EngineStack(stack, workspace.variables, packs=packs)
+    return Session(loaded, engine, homes.of_checkout(), parsed)

@@ -43,6 +43,14 @@ Scenario = Annotated[
     Path | None,
     typer.Option("--faults", help="With --rehearse: a YAML file of faults, capacity and quotas."),
 ]
+PolicyPack = Annotated[
+    list[Path] | None,
+    typer.Option("--policy-pack", help="A policy pack that has to agree, as in Pulumi. Ours is `policies`."),
+]
+PolicyPackConfig = Annotated[
+    list[Path] | None,
+    typer.Option("--policy-pack-config", help="Pulumi's configuration (JSON) of the pack in the same place."),
+]
 
 
 def up(
@@ -55,27 +63,44 @@ def up(
     cluster: Cluster = None,
     provider: Provider = None,
     verbose: Verbose = False,
+    policy_pack: PolicyPack = None,
+    policy_pack_config: PolicyPackConfig = None,
 ) -> None:
-    """Create and change what the stack file asks for, then validate it by a real training run."""
-    from infra.cli.session import Kinds, open_session  # noqa: PLC0415
+    """Create and change what the stack file asks for, then validate it by a real training run.
 
+    Exit codes: 0 done, 1 it failed, 2 usage or a refused input, 3 a policy forbids it, 130 interrupted.
+    """
+    from infra.cli.session import Kinds, open_session  # noqa: PLC0415
+    from infra.engine.packs import Packs  # noqa: PLC0415
+
+    packs = Packs.read(policy_pack or (), policy_pack_config or ())
     kinds = Kinds(cluster, provider)
-    session = open_session(stack, rehearse=rehearse, faults=fault or (), scenario=faults, kinds=kinds)
+    session = open_session(
+        stack, rehearse=rehearse, faults=fault or (), scenario=faults, kinds=kinds, packs=packs
+    )
     session.up(confirmed=yes, verbose=verbose)
 
 
 def preview(
     stack: Stack,
+    *,
     rehearse: Rehearse = False,
     faults: Scenario = None,
     cluster: Cluster = None,
     provider: Provider = None,
+    policy_pack: PolicyPack = None,
+    policy_pack_config: PolicyPackConfig = None,
 ) -> None:
-    """Say what `up` would do, and what the stack would cost."""
-    from infra.cli.session import Kinds, open_session  # noqa: PLC0415
+    """Say what `up` would do, and what the stack would cost.
 
+    Exit codes: 0 done, 1 it failed, 2 usage or a refused input, 3 a policy forbids it, 130 interrupted.
+    """
+    from infra.cli.session import Kinds, open_session  # noqa: PLC0415
+    from infra.engine.packs import Packs  # noqa: PLC0415
+
+    packs = Packs.read(policy_pack or (), policy_pack_config or ())
     kinds = Kinds(cluster, provider)
-    open_session(stack, rehearse=rehearse, scenario=faults, kinds=kinds).preview()
+    open_session(stack, rehearse=rehearse, scenario=faults, kinds=kinds, packs=packs).preview()
 
 
 def refresh(

@@ -12,6 +12,7 @@ from infra.catalog.durations import durations
 from infra.cli.results import UnreadableError, headline, read
 from infra.engine import recovery
 from infra.engine.console import new_console
+from infra.engine.progress import short
 from infra.engine.stack import EngineStack, Outcome
 from infra.forecast import forecast
 from rehearsal.client import Rehearsal
@@ -49,6 +50,7 @@ def of_deployment(
     if not outcome.succeeded:
         of_changes("up", outcome)
         return
+    _say_findings(console, outcome)
     exported = outputs.parse({key: output.value for key, output in engine.outputs().items()})
     figures = [_figures(exported, run, rehearsal) for run in exported.smoke]
     where = "rehearsed in the emulated clouds" if rehearsal else "deployed"
@@ -76,6 +78,7 @@ def of_preview(
         of_changes("preview", outcome)
         return
     console.print(f"\n[bold]Would change[/] stack {loaded.spec.name}: {_counts(outcome)}", soft_wrap=True)
+    _say_findings(console, outcome)
     for line in drained:
         console.print(f"  nodes end: {line}", style="bold yellow", markup=False, soft_wrap=True)
     estimate = cost.estimate(loaded.spec, on)
@@ -104,12 +107,31 @@ def of_changes(operation: str, outcome: Outcome) -> None:
         )
         return
     what = "interrupted" if outcome.interrupted else "failed"
-    console.print(
-        f"\n[bold red]{operation} {what}[/] after {outcome.seconds:.0f} s: {_counts(outcome)}", soft_wrap=True
-    )
-    for error in outcome.errors:
+    is_planned = operation == "preview"
+    counts = "" if is_planned else f": {_counts(outcome)}"
+    console.print(f"\n[bold red]{operation} {what}[/] after {outcome.seconds:.0f} s{counts}", soft_wrap=True)
+    _say_findings(console, outcome)
+    for error in filter(None, outcome.errors):
         console.print(f"  {error}", markup=False, highlight=False, soft_wrap=True)
-    console.print("  The state is consistent; run the same command again to go on from here.")
+    if is_planned:
+        console.print("  Nothing was changed.")
+    else:
+        console.print("  The state is consistent; run the same command again to go on from here.")
+
+
+def _say_findings(console: Console, outcome: Outcome) -> None:
+    """What policies said in their own words; those that bind come last, next to the end of the output."""
+    alike: dict[tuple[bool, str, str], list[str]] = {}
+    for one in outcome.findings:
+        names = alike.setdefault((one.level == "mandatory", one.policy, one.text), [])
+        names += [short(one.urn)] if one.urn else []
+    for binds, policy, text in sorted(alike):
+        lines = [f"{'mandatory' if binds else 'advisory'}, {policy}", *text.splitlines()]
+        names = alike[binds, policy, text]
+        lines += [f"on {', '.join(names)}"] if names else []
+        style = "bold red" if binds else "dim"
+        said = "  " + "\n      ".join(lines)
+        console.print(said, style=style, markup=False, highlight=False, soft_wrap=True)
 
 
 def _counts(outcome: Outcome) -> str:

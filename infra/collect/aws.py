@@ -4,7 +4,7 @@ Untested in a real account: questions and answers are held against the service m
 """
 
 import datetime
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -14,8 +14,8 @@ from botocore.parsers import ResponseParserError
 
 from infra import aws_login
 from infra.aws_login import LoggedOutError, logged_in, told
+from infra.collect.asking import Asked, everything
 from infra.collect.redaction import redacted
-from policies.sources.live.form import Look, View
 from policies.sources.live.question import ACCOUNT, REGION, Answers, Item, Question, Refusal
 from policies.sources.live.snapshot import Snapshot
 from policies.sources.live.tables import tables
@@ -44,7 +44,7 @@ def collect(region: str, clients: aws_login.Clients | None = None) -> Snapshot:
     asking = _Asking(account, region, clients)
     taken = datetime.datetime.now(datetime.UTC).replace(microsecond=0)
     with ThreadPoolExecutor(_AT_ONCE) as pool:
-        answers = asking.everything(tables("aws").questions, pool)
+        answers = everything(tables("aws").questions, account, region, lambda asked: asking.all(asked, pool))
     return Snapshot("aws", account, region, f"{taken:%Y-%m-%dT%H:%M:%SZ}", answers)
 
 
@@ -54,39 +54,11 @@ class _Asking:
         self._made: dict[tuple[str, str], Any] = {}
         self._where = {ACCOUNT: account, REGION: region}
 
-    def everything(self, questions: Mapping[str, Question], pool: ThreadPoolExecutor) -> dict[str, Answers]:
-        """The answers to all questions, those first that others are asked about."""
-        answers: dict[str, Answers] = {}
-        waiting = dict(questions)
-        while waiting:
-            ready = [one for one in waiting.values() if one.of not in waiting]
-            asked = [
-                (question, parameters)
-                for question in ready
-                for parameters in self._parameters(question, answers)
-            ]
-            for question, _ in asked:  # clients are made one at a time: sessions are not safe for threads
-                self._client(question)
-            heard = list(pool.map(lambda pair: self._heard(*pair), asked))
-            for question in ready:
-                own = [found for (other, _), found in zip(asked, heard, strict=True) if other is question]
-                answers[question.name] = Answers(
-                    tuple(item for found in own for item in found.items),
-                    tuple(refusal for found in own for refusal in found.refusals),
-                )
-                del waiting[question.name]
-        return answers
-
-    def _parameters(self, question: Question, answers: Mapping[str, Answers]) -> Iterator[dict[str, Any]]:
-        if not question.of:
-            yield {}
-            return
-        look = Look(self._account, self._region, answers)
-        for item in answers[question.of].items:
-            view = View(item, look)
-            asked = {name: view.at(path) for name, path in question.by.items()}
-            if not any(value in (None, [None]) for value in asked.values()):  # an item may not have it
-                yield asked
+    def all(self, asked: Sequence[Asked], pool: ThreadPoolExecutor) -> list[Answers]:
+        """The answers to several questions, in their order."""
+        for question, _ in asked:  # clients are made one at a time: sessions are not safe for threads
+            self._client(question)
+        return list(pool.map(lambda pair: self._heard(*pair), asked))
 
     def _client(self, question: Question) -> Any:
         key = (question.service, question.region or self._region)

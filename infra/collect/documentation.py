@@ -6,6 +6,7 @@ from pathlib import Path
 
 import botocore.session
 
+from infra.collect import cluster_rights, google_rights
 from infra.collect.aws import right_of
 from policies.sources.live.tables import tables
 
@@ -14,19 +15,22 @@ _HEAD = """# Audit of an account
 
 <!-- Written by `python -m infra.collect.documentation`; a test holds it against what a collector asks. -->
 
-`trainstack collect` asks an AWS account what it has in a region and writes the answers down.
-`trainstack audit` judges them by the same rules as a state.
+`trainstack collect` asks an AWS account what it has in a region, a project of [Google Cloud](#google-cloud)
+what it has anywhere, or a [cluster](#kubernetes), and writes the answers down. `trainstack audit` judges them
+by the same rules as a state.
 
     trainstack collect --live aws --region us-east-1 --out snapshot.json
     trainstack audit --snapshot snapshot.json
 
     trainstack audit --live aws --region us-east-1     # both at once
+    trainstack audit --live gcp --project PROJECT
 
 Credentials are those of the environment. Nothing is changed. A snapshot is a JSON file
 (`trainstack.snapshot/1`) for its owner alone (mode 0600): what each operation of the API answered, and which
 were refused. It has no secrets: values of secrets are not asked for, user data of machines is reduced to
-whether it sets taints, and settings of EKS add-ons lose values that are named like secrets. Names, addresses
-of subscribers and policies are in it.
+whether it sets taints, settings of EKS add-ons lose values that are named like secrets, and metadata of
+machines of Google Cloud and annotations lose all of theirs. Names, addresses of subscribers and policies are
+in it.
 
 ## An account against its state
 
@@ -49,7 +53,7 @@ run, of JUnit in a suite without a case):
 - **What only a program has** (`protect`, `forceDestroy`, `skipFinalSnapshot`) is unknown, so rules that need
   it are undetermined. Rules about what a program asked for, such as pinned versions, are not applicable.
 - **What is in a cluster** is not told: rules about objects of Kubernetes are not applicable, and others that
-  look for some are undetermined. Audit the state for these.
+  look for some are undetermined. Audit the state for these, or [the cluster](#kubernetes).
 - A launch template is judged by its latest version, as in a state. A version that nodes of EKS have and that
   is no more the latest is judged as well, and they by it. What other Auto Scaling groups start is not asked.
 - Service-linked roles, copies of launch templates that EKS makes, and keys that AWS owns are left out.
@@ -60,14 +64,15 @@ emulation, and policies that AWS manages.
 """
 _RIGHTS = """## Rights
 
-This policy allows everything that is asked, and nothing else. Without a part of it the rest is still told.
+This policy of AWS allows everything that is asked, and nothing else. Without a part of it the rest is still
+told.
 
 ```json
 """
 
 
 def rights() -> list[str]:
-    """Every action that a collector needs. Who asks need not be allowed to ask who that is."""
+    """Every action that a collector needs of AWS. Who asks need not be allowed to ask who that is."""
     service = functools.cache(botocore.session.get_session().get_service_model)
     return sorted({right_of(one, service(one.service)) for one in tables("aws").questions.values()})
 
@@ -76,7 +81,7 @@ def document() -> str:
     """The content of the file."""
     statement = {"Sid": "TrainstackAudit", "Effect": "Allow", "Action": rights(), "Resource": "*"}
     policy = json.dumps({"Version": "2012-10-17", "Statement": [statement]}, indent=2)
-    return f"{_HEAD}\n{_RIGHTS}{policy}\n```\n"
+    return f"{_HEAD}\n{_RIGHTS}{policy}\n```\n\n{google_rights.section()}\n{cluster_rights.section()}"
 
 
 if __name__ == "__main__":

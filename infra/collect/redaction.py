@@ -1,4 +1,4 @@
-"""What a snapshot does not keep: user data, and settings that are named like secrets."""
+"""What a snapshot does not keep: user data, metadata of machines, and what is named like a secret."""
 
 import base64
 import binascii
@@ -50,4 +50,38 @@ def _without(value: Any) -> Any:
     return [_without(one) for one in value] if isinstance(value, list) else value
 
 
+def redacted_asset(answer: Any) -> Any:
+    """An answer of Google Cloud without metadata of machines, logins, and what is named like a secret.
+
+    Metadata has start-up scripts, SSH keys and join tokens: of each entry the name alone stays. Labels and
+    descriptions stay.
+    """
+    if isinstance(answer, dict):
+        return {key: _of_asset(key, value) for key, value in answer.items()}
+    return [redacted_asset(one) for one in answer] if isinstance(answer, list) else answer
+
+
+def _of_asset(key: str, value: Any) -> Any:
+    if key in _PLAIN:
+        return value
+    if key in _LOGINS or (isinstance(value, str) and _SECRET.search(key)):
+        return GONE
+    if key in _METADATA and isinstance(value, dict | list):
+        return _names(value)
+    return redacted_asset(value)
+
+
+def _names(value: Any) -> Any:
+    """Which entries there are: in an object, in a list of names with values, or in one below `items`."""
+    if isinstance(value, list):
+        return [{**one, "value": GONE} for one in value if isinstance(one, dict)]
+    if isinstance(value.get("items"), list):
+        return {"items": _names(value["items"])}
+    return dict.fromkeys(value, GONE)
+
+
+# `masterAuth` of a cluster has its password and client key; CSEKs of disks are raw or wrapped by RSA.
+_LOGINS = ("masterAuth", "rawKey", "rsaEncryptedKey", "privateKeyData", "publicKeyData")
+_METADATA = ("metadata", "annotations", "env")
+_PLAIN = ("labels", "userLabels", "resourceLabels", "attributeMapping")
 _FIELDS: Mapping[str, Callable[[str], Any]] = {"UserData": _user_data, "configurationValues": _settings}

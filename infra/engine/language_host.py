@@ -18,6 +18,12 @@ from collections.abc import Iterator
 from importlib.metadata import distributions, version
 from pathlib import Path
 
+if __name__ == "__main__":
+    # The engine waits for this process before it starts the program.
+    from infra.engine.protocol import leave_out_sdk
+
+    leave_out_sdk()
+
 import grpc
 from google.protobuf import empty_pb2
 from pulumi.runtime.proto import language_pb2, language_pb2_grpc, plugin_pb2

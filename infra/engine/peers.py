@@ -1,4 +1,4 @@
-"""Which user is at the other end of a TCP connection on this machine, and servers for that user only.
+"""Which user is at the other end of a TCP connection on this machine, and gRPC servers for that user only.
 
 The engine speaks plain gRPC to a port of 127.0.0.1, which every user of the machine can reach. The kernel
 knows who owns the socket at the other end.
@@ -11,7 +11,6 @@ import socket
 import struct
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from http.server import ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -55,16 +54,6 @@ def peer_uid(local: Address, peer: Address) -> int | None:
 def is_own(local: Address, peer: Address) -> bool:
     """Whether a process of this user is at the other end; False when that cannot be found out."""
     return peer_uid(local, peer) == os.geteuid()
-
-
-class OwnUserHttpServer(ThreadingHTTPServer):
-    """An HTTP server that closes connections of other users without an answer; one thread a connection."""
-
-    daemon_threads = True
-
-    def verify_request(self, request: Any, client_address: Any) -> bool:
-        """Whether a connection comes from a process of this user."""
-        return is_own(request.getsockname(), client_address)
 
 
 class OwnUserOnly(grpc.ServerInterceptor):

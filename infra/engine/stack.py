@@ -16,6 +16,7 @@ from semver import VersionInfo
 
 from infra.engine.golang import ROOT
 from infra.engine.install import require
+from infra.engine.packs import NO_PACKS, Finding, Packs
 from infra.errors import REFUSED
 
 # After an operation the Automation API asks for the stack's history. With secrets shown, the CLI would look
@@ -99,6 +100,10 @@ class Outcome:
     errors: list[str] = field(default_factory=list)
     seconds: float = 0.0
     interrupted: bool = False
+    findings: list[Finding] = field(default_factory=list)
+    """What policies said."""
+    unstarted: bool = False
+    """Whether the engine has ended while it loaded policy packs, before anything else."""
 
     @property
     def changed(self) -> int:
@@ -107,8 +112,13 @@ class Outcome:
 
     @property
     def refused(self) -> bool:
-        """Whether the program refused its input: a user error, like one that is found before it starts."""
-        return any(error.partition("\n")[0].endswith(REFUSED) for error in self.errors)
+        """Whether the input was refused: a user error, like one that is found before the engine starts."""
+        return self.unstarted or any(error.partition("\n")[0].endswith(REFUSED) for error in self.errors)
+
+    @property
+    def violated(self) -> bool:
+        """Whether it failed and a policy that binds forbids what was asked for."""
+        return not self.succeeded and any(one.level == "mandatory" for one in self.findings)
 
 
 class Listener:
@@ -118,6 +128,8 @@ class Listener:
         self._on_event = on_event
         self.errors: list[str] = []
         self.changes: dict[str, int] = {}
+        self.findings: list[Finding] = []
+        self.started = self.ended = False
 
     def __call__(self, event: EngineEvent) -> None:
         """Take one event."""
@@ -125,6 +137,10 @@ class Listener:
             text = plain(event.diagnostic_event)
             if text and text not in _ECHOES and text not in self.errors:
                 self.errors.append(text)
+        self.started |= event.prelude_event is not None
+        self.ended |= event.cancel_event is not None
+        if event.policy_event:
+            self.findings.append(Finding.told(event.policy_event))
         if event.summary_event:
             changes = event.summary_event.resource_changes
             self.changes = {getattr(kind, "value", str(kind)): count for kind, count in changes.items()}
@@ -138,9 +154,15 @@ def plain(event: DiagnosticEvent) -> str:
 
 
 class EngineStack:
-    """A Pulumi stack of this project; `environment` is that of every engine process."""
+    """A Pulumi stack of this project; `environment` is that of every engine process.
 
-    def __init__(self, name: str, environment: Mapping[str, str], work_dir: Path = ROOT) -> None:
+    The engine asks `packs` in `up` and in `preview`.
+    """
+
+    def __init__(
+        self, name: str, environment: Mapping[str, str], work_dir: Path = ROOT, packs: Packs = NO_PACKS
+    ) -> None:
+        self.packs = packs
         cli = require()
         self.cli = InterruptibleCli(cli.path, cli.version)
         options = automation.LocalWorkspaceOptions(env_vars=environment, pulumi_command=self.cli)
@@ -153,11 +175,11 @@ class EngineStack:
 
     def up(self, on_event: OnEvent | None = None, replace: Sequence[str] = ()) -> Outcome:
         """Create and change what the program asks for; make those of the URNs `replace` anew."""
-        return self._run(self._stack.up, on_event, replace=[*replace], **_HISTORY)
+        return self._run(self._stack.up, on_event, replace=[*replace], **self.packs.options, **_HISTORY)
 
     def preview(self, on_event: OnEvent | None = None) -> Outcome:
         """Say what `up` would do."""
-        return self._run(self._stack.preview, on_event)
+        return self._run(self._stack.preview, on_event, **self.packs.options)
 
     def refresh(self, on_event: OnEvent | None = None) -> Outcome:
         """Take over what changed outside."""
@@ -181,9 +203,20 @@ class EngineStack:
         try:
             operation(on_event=listener, **options)
         except CommandError as error:
+            unstarted = bool(self.packs) and listener.ended and not listener.started
             errors = listener.errors or [last_words(str(error))]
-            return Outcome(False, listener.changes, errors, time.monotonic() - start)
-        return Outcome(True, listener.changes, [], time.monotonic() - start)
+            succeeded = False
+        else:
+            errors, unstarted, succeeded = [], False, True
+        seconds = time.monotonic() - start
+        return Outcome(
+            succeeded,
+            listener.changes,
+            errors,
+            seconds,
+            findings=listener.findings,
+            unstarted=unstarted,
+        )
 
 
 def last_words(text: str) -> str:

@@ -104,10 +104,9 @@ def _written(key: str, table: Mapping[str, Any]) -> Iterator[Reference]:
 
 def _own(key: str, table: Mapping[str, Any], rules: Mapping[str, Rule]) -> Iterator[Reference]:
     """What the rules themselves refer to: there only what somebody has read is named."""
-    prefix, doubtful = table["prefix"], table.get("to_be_confirmed", ())
+    prefix = table["prefix"]
     for rule in rules.values():
         for told in rule.references:
             if told.startswith(prefix):
                 control = told.removeprefix(prefix)
-                where = "" if control in doubtful else table["source"]
-                yield Reference(key, control, rule.id, "The rule asks for the same.", where)
+                yield Reference(key, control, rule.id, "The rule asks for the same.", table["source"])

@@ -4,6 +4,7 @@ Without the `pulumi-policy` SDK: see docs/adr/0025-a-policy-pack-that-speaks-the
 """
 
 import datetime
+import gc
 import threading
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -11,7 +12,8 @@ from typing import Any
 
 import grpc
 from google.protobuf import empty_pb2, struct_pb2
-from pulumi.runtime.proto import analyzer_pb2, analyzer_pb2_grpc, plugin_pb2
+from google.protobuf.message_factory import GetMessageClass
+from pulumi.runtime.proto import analyzer_pb2, plugin_pb2
 
 from infra.engine.peers import loopback_server
 from infra.errors import Problem, UserError
@@ -37,8 +39,13 @@ _SETTINGS = {
 }
 
 
-class Analyzer(analyzer_pb2_grpc.AnalyzerServicer):
-    """Answers one engine about one stack; it asks about several resources at once."""
+class Analyzer:
+    """Answers one engine about one stack; it asks about several resources at once.
+
+    There is no `Remediate`: what a program asks for is its owner's to change. The engine asks about each
+    resource, and takes "not implemented" for nothing to change (pkg/resource/plugin/analyzer_plugin.go of
+    3.259.0); to say so takes less than half of the time of an empty answer.
+    """
 
     def __init__(self) -> None:
         self._pack = Pack()
@@ -103,12 +110,6 @@ class Analyzer(analyzer_pb2_grpc.AnalyzerServicer):
         """Judge all resources, after the last step."""
         with self._lock:
             return self._written(self._pack.after([self._row(one) for one in request.resources]))
-
-    def Remediate(
-        self, request: analyzer_pb2.AnalyzeRequest, context: grpc.ServicerContext
-    ) -> analyzer_pb2.RemediateResponse:
-        """Change nothing: what a program asks for is its owner's to change."""
-        return analyzer_pb2.RemediateResponse()
 
     def Cancel(self, request: empty_pb2.Empty, context: grpc.ServicerContext) -> empty_pb2.Empty:
         """Nothing goes on that could be cancelled."""
@@ -229,12 +230,30 @@ def _project() -> Path:
     return next((folder for folder in (here, *here.parents) if (folder / "Pulumi.yaml").exists()), here)
 
 
+def _handler(analyzer: Analyzer) -> grpc.GenericRpcHandler:
+    """The methods of the service that an analyzer has; the generated code would have all of them."""
+    service = analyzer_pb2.DESCRIPTOR.services_by_name["Analyzer"]
+    answered = {
+        method.name: grpc.unary_unary_rpc_method_handler(
+            getattr(analyzer, method.name),
+            GetMessageClass(method.input_type).FromString,
+            GetMessageClass(method.output_type).SerializeToString,
+        )
+        for method in service.methods
+        if hasattr(analyzer, method.name)
+    }
+    return grpc.method_handlers_generic_handler(service.full_name, answered)
+
+
 def serve() -> None:
     """Serve until the engine ends this process. Its first line of output is the port."""
     server, port = loopback_server(8)
-    analyzer_pb2_grpc.add_AnalyzerServicer_to_server(Analyzer(), server)
+    server.add_generic_rpc_handlers([_handler(Analyzer())])
     server.start()
     print(port, flush=True)  # noqa: T201 - the protocol
     # The program takes seconds to start, and nothing is asked meanwhile.
     facts.prepare()
+    # What is there now stays to the end; of the rest, little is made again and again.
+    gc.freeze()
+    gc.enable()
     server.wait_for_termination()

@@ -25,9 +25,12 @@ def of(audit: Audit, *results: Result) -> list[Outcome]:
 
 def place(outcome: Outcome) -> str:
     """Name and kind of the resource."""
-    if outcome.resource is None:
+    about = outcome.resource
+    if about is None:
         return "the stack"
-    return printable(f"{outcome.resource.name} ({outcome.resource.kind})")
+    # In a cluster, many objects of one name are told apart by their namespace alone.
+    named = about.origin == "live" and str(about.id).endswith(f"/{about.name}")
+    return printable(f"{about.id if named else about.name} ({about.kind})")
 
 
 def found(outcome: Outcome) -> str:

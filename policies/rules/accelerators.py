@@ -12,11 +12,13 @@ from typing import Any
 
 from policies.catalogue import NotApplicableError
 from policies.resource import Resource, UndeterminedError, is_unknown
-from policies.rules.pools import GKE_CLUSTER, NODE_GROUP, NODE_POOL, machines_of, template_of
+from policies.rules.pools import GKE_CLUSTER, NODE_GROUP, NODE_POOL, TEMPLATE, machines_of, template_of
 from policies.rules.walking import raw
 from policies.stack import Stack
 
 POOLS = (NODE_GROUP, NODE_POOL, GKE_CLUSTER)
+STARTING = (NODE_GROUP, TEMPLATE, "aws:ec2/instance:Instance", NODE_POOL, GKE_CLUSTER)
+"""Everything that starts machines, or says which."""
 # Families with accelerators, also of machines that the catalog does not know: GPUs, Trainium, Inferentia,
 # Gaudi, TPUs.
 _AWS_FAMILY = re.compile(r"(?:p|g|gr|trn|inf|dl)\d")
@@ -228,6 +230,62 @@ def accelerated(pools: list[Pool]) -> list[Pool]:
     if not found:
         raise NotApplicableError("its machines have no accelerators")
     return found
+
+
+def started(machine: Resource, stack: Stack) -> Iterator[Devices]:
+    """The accelerators of what a resource of one of STARTING may start.
+
+    Raises NotApplicableError where another resource says it, which is judged itself.
+    """
+    if machine.kind == NODE_GROUP:
+        if not machine.props.get("instanceTypes") and template_of(machine, stack):
+            raise NotApplicableError("its launch template names the machine, and is judged itself")
+        yield from EksPool(machine, stack).devices()
+    elif machine.kind == GKE_CLUSTER:
+        yield from _provisioned(machine)
+        yield from (devices for pool in _written(machine, stack) for devices in pool.devices())
+    elif machine.kind == NODE_POOL:
+        yield from GkePool(machine, stack, machine.props).devices()
+    else:
+        yield from _of_instance(machine)
+
+
+def _written(cluster: Resource, stack: Stack) -> list[Pool]:
+    try:
+        return pools_of(cluster, stack)
+    except NotApplicableError:
+        return []
+
+
+def _of_instance(machine: Resource) -> Iterator[Devices]:
+    named = machine.props.get("instanceType")
+    if named:
+        found = machine_of("instanceType", named)
+        if found:
+            yield found
+        return
+    wanted = machine.props.get("instanceRequirements") or {}
+    for index, name in enumerate(wanted.get("allowedInstanceTypes") or ()):
+        found = machine_of(f"instanceRequirements.allowedInstanceTypes[{index}]", name)
+        if found:
+            yield found
+    if not wanted.get("allowedInstanceTypes"):
+        # Names of EC2's own vocabulary, such as `a100`. Without names, EC2 takes what has any accelerator.
+        names = wanted.get("acceleratorNames") or ()
+        for index, name in enumerate(names):
+            yield Devices(f"instanceRequirements.acceleratorNames[{index}]", name, name, None)
+        least = (wanted.get("acceleratorCount") or {}).get("min") or 0
+        if not names and (least or wanted.get("acceleratorTypes") or wanted.get("acceleratorManufacturers")):
+            yield Devices("instanceRequirements", "of any kind", "any machine", None)
+
+
+def _provisioned(cluster: Resource) -> Iterator[Devices]:
+    """What node auto-provisioning may start; its other limits are cpu and memory."""
+    scaling = cluster.props.get("clusterAutoscaling") or {}
+    for index, limit in enumerate(scaling.get("resourceLimits") or ()):
+        kind = limit.get("resourceType") or ""
+        if scaling.get("enabled") is not False and kind not in ("", "cpu", "memory") and limit.get("maximum"):
+            yield Devices(f"clusterAutoscaling.resourceLimits[{index}]", kind, kind, None)
 
 
 def _inline(cluster: Resource, stack: Stack) -> Iterator[GkePool]:

@@ -3,9 +3,9 @@
 import contextlib
 import json
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from infra.errors import Problem, UserError
 
@@ -65,19 +65,53 @@ def write_whole(path: Path, text: str, fix: str) -> None:
             draft.unlink()
 
 
+_PARTS = "Audit the stack in parts, or leave out what is no state."
+
+
 def content(path: Path, fix: str) -> bytes:
     """The bytes of a file or pipe. Raises UserError where it cannot be read, is empty or too large."""
+    with opened(path, fix) as stream:
+        return whole(stream, str(path), fix)
+
+
+@contextlib.contextmanager
+def opened(path: Path, fix: str) -> Iterator[BinaryIO]:
+    """A file or pipe to read from, once. Raises UserError where it cannot be read."""
     try:
         with path.open("rb") as stream:
-            data = stream.read(MOST_BYTES + 1)
+            yield stream
     except OSError as error:
         raise refuse(str(path), f"cannot be read: {error.strerror}", fix) from None
+
+
+def whole(stream: BinaryIO, file: str, fix: str, begun: bytes = b"", smaller: str = _PARTS) -> bytes:
+    """What was read of it already, and the rest. Raises UserError where that is empty or too large."""
+    data = begun + stream.read(max(0, MOST_BYTES + 1 - len(begun)))
     if len(data) > MOST_BYTES:
-        most = f"is larger than {MOST_BYTES >> 20} MiB"
-        raise refuse(str(path), most, "Audit the stack in parts, or leave out what is no state.")
+        raise refuse(file, _too_large(), smaller)
     if not data.strip():
-        raise refuse(str(path), "is empty", fix)
+        raise refuse(file, "is empty", fix)
     return data
+
+
+def first_line(stream: BinaryIO) -> bytes:
+    """The first line, or so much of it that it is too large."""
+    return stream.readline(MOST_BYTES + 1)
+
+
+def each_line(stream: BinaryIO, file: str, line: bytes) -> Iterator[bytes]:
+    """The line that was read already, and all after it. Raises UserError for one that is too large."""
+    number = 1
+    while line:
+        if len(line) > MOST_BYTES:
+            raise refuse(f"{file}:{number}", _too_large(), "Write one value a line.")
+        yield line
+        line = first_line(stream)
+        number += 1
+
+
+def _too_large() -> str:
+    return f"is larger than {MOST_BYTES >> 20} MiB"
 
 
 def parsed(data: bytes, file: str, fix: str) -> Any:
@@ -92,8 +126,8 @@ def parsed(data: bytes, file: str, fix: str) -> Any:
         raise refuse(file, f"is not valid JSON, or was cut off: {error}", fix) from None
 
 
-def lines(data: bytes, file: str, fix: str) -> Iterator[tuple[int, Any]]:
-    """(line number, JSON value) of a file with one value a line. Raises UserError."""
-    for number, line in enumerate(data.splitlines(), start=1):
+def lines(told: Iterable[bytes], file: str, fix: str) -> Iterator[tuple[int, Any]]:
+    """(line number, JSON value) of the lines of a file with one value a line. Raises UserError."""
+    for number, line in enumerate(told, start=1):
         if line.strip():
             yield number, parsed(line, f"{file}:{number}", fix)

@@ -83,7 +83,7 @@ def _new_state(step: Mapping[str, Any]) -> Any:
 def _of_events(data: bytes, file: str, complaints: Complaints) -> _Steps:
     rows: _Steps = {}
     summary: Mapping[str, Any] | None = None
-    for number, event in lines(data, file, _FIX):
+    for number, event in lines(data.splitlines(), file, _FIX):
         if not isinstance(event, dict):
             complaints.add(f"line {number}", event, "must be an event", _FIX)
             continue

@@ -12,7 +12,7 @@ from http.server import BaseHTTPRequestHandler
 from typing import Any
 from urllib.parse import parse_qs
 
-from infra.engine.peers import OwnUserHttpServer
+from infra.engine.http_peers import OwnUserHttpServer
 from rehearsal.core.model import Record
 from rehearsal.core.state import State
 from rehearsal.dataplane.identity import Caller, Denied, Identities

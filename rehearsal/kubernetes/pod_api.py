@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
-from infra.engine.peers import OwnUserHttpServer
+from infra.engine.http_peers import OwnUserHttpServer
 from rehearsal.controlplane.certificates import Authority
 from rehearsal.core.model import Record, RefusalError
 from rehearsal.kubernetes import pod_secrets

@@ -10,14 +10,18 @@ from policies.baseline import Baseline, Known, read
 from policies.catalogue import Rule
 from policies.evaluate import Outcome
 from policies.resource import Resource
+from policies.sources import document
 from policies.verdict import ExitCode
 from tests.policies.audited import LOGS, SECRET, audit, logs, state, urn
 
 GROUP = Resource("aws:ec2/securityGroup:SecurityGroup", "urn:pulumi:dev::app::x::sg", "sg")
-RULE = Rule("MLS-NET-07", "critical", (GROUP.kind,), "Closed.", "Because.", "Close it.")
+RULE = Rule("MLS-NET-07", "critical", (GROUP.kind,), "Because.", "Close it.", title="Closed.")
 
 
-@pytest.fixture(params=["json", "evidence"])
+FORMS = ("evidence", "json")
+
+
+@pytest.fixture(params=FORMS)
 def form(request: pytest.FixtureRequest) -> str:
     name: str = request.param
     return name
@@ -97,6 +101,20 @@ def test_the_report_of_another_stack_is_refused(tmp_path: Path, form: str) -> No
     before = taken(tmp_path, form, logs("one", 0, stack="live"))
     with pytest.raises(UserError, match="is about app/live, and this audit about app/dev"):
         audit(state(tmp_path, logs("one", 0)), "--baseline", str(before))
+
+
+def test_the_results_of_a_bundle_may_be_of_any_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    names = [f"one-{number}" for number in range(9)]
+    resources = [Resource(LOGS, urn(LOGS, name), name) for name in names]
+    results, report = (taken(tmp_path, form, *(logs(name, 0) for name in names)) for form in FORMS)
+    longest = max(map(len, results.read_bytes().splitlines()))
+    monkeypatch.setattr(document, "MOST_BYTES", longest + 1)
+    assert {one.urn for one in read(results, resources).findings} >= {one.urn for one in resources}
+    with pytest.raises(UserError, match=r"(?s)report.json.*is larger than.*results.jsonl of its evidence"):
+        read(report, resources)
+    monkeypatch.setattr(document, "MOST_BYTES", longest - 1)
+    with pytest.raises(UserError, match=r"results.jsonl:\d+.*is larger than"):
+        read(results, resources)
 
 
 def live(account: str, region: str, name: str = "sg") -> Resource:

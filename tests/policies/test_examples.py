@@ -1,6 +1,5 @@
 """Every rule on recorded resources that pass it, that fail it where they say, and both with holes."""
 
-import copy
 import datetime
 import json
 from collections.abc import Iterator
@@ -14,11 +13,12 @@ from policies.rules import CATALOGUE
 from policies.settings import Settings
 from policies.sources import state
 from policies.stack import Stack
+from tests.policies.mutants.mutation import GONE, put
+from tests.policies.mutants.mutation import Path as Place
 from tests.policies.recording.example import recorded, rule_of
 from tests.policies.recording.record import EXAMPLES, digest_of, made
 
 LATER = "04da6b54-80e4-46f7-96ec-b56ff0331ba9"
-GONE = object()
 KEYS = sorted(EXAMPLES)
 SETTINGS = Settings(today=datetime.date(2026, 11, 23))
 
@@ -95,31 +95,18 @@ def holes(export: Any, instead: Any) -> Iterator[Any]:
             if path[0] != "tagsAll"
         }
         for path in sorted(paths, key=str):
-            changed = copy.deepcopy(export)
+            changed = export
             for part in ("inputs", "outputs"):
-                put(changed["deployment"]["resources"][number].get(part) or {}, path, instead)
+                changed = put(changed, ("deployment", "resources", number, part, *path), instead)
             yield changed
 
 
-def leaves(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+def leaves(value: Any, path: Place = ()) -> Iterator[Place]:
     if path:
         yield path
     pairs = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     for key, below in pairs:
         yield from leaves(below, (*path, key))
-
-
-def put(value: Any, path: tuple[Any, ...], instead: Any) -> None:
-    *above, last = path
-    for key in above:
-        if (isinstance(value, dict) and key not in value) or (isinstance(value, list) and key >= len(value)):
-            return
-        value = value[key]
-    if (isinstance(value, dict) and last in value) or (isinstance(value, list) and last < len(value)):
-        if instead is GONE:
-            del value[last]
-        else:
-            value[last] = instead
 
 
 def test_an_example_is_recorded_by_the_real_engine(tmp_path: Path, judged: Any) -> None:

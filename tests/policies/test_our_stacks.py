@@ -16,10 +16,11 @@ import pytest
 from policies.rules import CATALOGUE
 from policies.settings import Settings
 from policies.sources import preview
+from rehearsal.client import Rehearsal
 from tests.policies.mutants.mutation import fates
 from tests.policies.pack.told import of_engine, verdicts_of_audit, verdicts_of_pack
 from tests.rehearsal.runs import life
-from tests.rehearsal.runs.life import STACK, native, trainstack
+from tests.rehearsal.runs.life import ROOT, STACK, native, trainstack
 
 SURVIVORS = Path(__file__).parent / "mutants" / "survivors.toml"
 
@@ -87,6 +88,37 @@ def test_events_tell_less_and_nothing_else(home: Path, previews: tuple[Path, Pat
 def test_the_policy_pack_tells_the_same(home: Path, previews: tuple[Path, Path]) -> None:
     told = verdicts_of_pack(of_engine(previews[1].read_text().splitlines()))
     assert told == verdicts_of_audit(judged(home, previews[0]))
+
+
+def test_an_up_that_a_policy_forbids_makes_nothing(home: Path) -> None:
+    done = _up_under(home, ROOT / "policies", {"settings": {"max_usd_per_hour": 1}})
+    assert done.returncode == 3, done.stdout + done.stderr
+    assert "mandatory, critical-stack\n      MLS-COST-02: All pools at their maximum size" in done.stdout
+    assert "MLS-IAM-04: could not be judged" in done.stdout
+    assert done.stdout.endswith("  Nothing was changed.\n") and done.stderr == ""
+    assert not any(Rehearsal(home).status()["resources"].values())
+
+
+def test_a_pack_that_cannot_be_asked_ends_an_up_before_it_begins(home: Path) -> None:
+    broken = home.parent / "broken"
+    broken.mkdir()
+    (broken / "PulumiPolicy.yaml").write_text("runtime: python\n")
+    (broken / "__main__.py").write_text("raise SystemExit('it has no rules')")
+    for pack, why in ((broken, "it has no rules"), (ROOT / "policies", "settings.colour")):
+        done = _up_under(home, pack, {"settings": {"colour": "red"}})
+        output = done.stdout + done.stderr
+        assert done.returncode == 2, output
+        assert why in output and "Nothing was changed." in output and "Traceback" not in output
+        assert str(pack) not in " ".join(life.processes(home))
+    assert not any(Rehearsal(home).status()["resources"].values())
+
+
+def _up_under(home: Path, pack: Path, audit: Any) -> life.Done:
+    """`trainstack up` under a pack, with the configuration of an audit."""
+    (home.parent / "audit.yaml").write_text(json.dumps(audit))
+    config = home.parent / "pack.json"
+    config.write_text(json.dumps({"audit": {"config": str(home.parent / "audit.yaml")}}))
+    return life.do(home, "up", "--yes", "--policy-pack", str(pack), "--policy-pack-config", str(config))
 
 
 def test_what_is_made_worse_is_told_or_there_is_a_reason(previews: tuple[Path, Path]) -> None:

@@ -5,7 +5,8 @@ from typing import Any
 
 from policies.catalogue import CATALOGUE, About, Violation
 from policies.resource import Resource
-from policies.rules.pools import GKE_CLUSTER, NODE_GROUP, NODE_POOL
+from policies.rules.accelerators import STARTING
+from policies.rules.training import if_it_trains
 from policies.stack import Stack
 
 _AWS, _GCP = "aws:budgets/budget:Budget", "gcp:billing/budget:Budget"
@@ -13,7 +14,7 @@ _MONITOR, _SUBSCRIPTION = (
     "aws:costexplorer/anomalyMonitor:AnomalyMonitor",
     "aws:costexplorer/anomalySubscription:AnomalySubscription",
 )
-_BILLED = ("aws:eks/cluster:Cluster", NODE_GROUP, GKE_CLUSTER, NODE_POOL, _AWS, _GCP)
+_BILLED = ("aws:eks/cluster:Cluster", *STARTING, _AWS, _GCP)
 
 
 @CATALOGUE.rule_of_stack(
@@ -27,7 +28,11 @@ _BILLED = ("aws:eks/cluster:Cluster", NODE_GROUP, GKE_CLUSTER, NODE_POOL, _AWS, 
     )
 )
 def somebody_hears_before_the_budget_is_spent(stack: Stack) -> Iterator[Violation]:
-    """The stack has a budget that tells somebody in time."""
+    """A stack for training has a budget that tells somebody in time."""
+    yield from if_it_trains(stack, _unheard(stack))
+
+
+def _unheard(stack: Stack) -> Iterator[Violation]:
     most, budgets = stack.settings.alert_at_percent, stack.all(_AWS, _GCP)
     if not budgets:
         yield Violation("it has no budget")
@@ -83,7 +88,11 @@ def _told_by_google(rule: Any) -> bool:
     )
 )
 def somebody_hears_of_a_new_course(stack: Stack) -> Iterator[Violation]:
-    """Somebody hears when spending leaves its course: of an anomaly, or of a forecast beyond the budget."""
+    """Somebody hears when spending on training leaves its course: of an anomaly, or of a forecast."""
+    yield from if_it_trains(stack, _untold(stack))
+
+
+def _untold(stack: Stack) -> Iterator[Violation]:
     subscribed = any(one.props.get("subscribers") for one in stack.all(_SUBSCRIPTION))
     if stack.all(_MONITOR) and subscribed:
         return

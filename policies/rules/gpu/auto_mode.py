@@ -34,19 +34,19 @@ _UNITS = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
         "Run it on a managed node group, or let podFailurePolicy ignore DisruptionTarget and go on from a"
         " checkpoint, or give it a shorter deadline; expireAfter of its pool is at most 504h.",
         (
-            "EKS User Guide, automode: 21-day maximum node lifetime (awsdocs/amazon-eks-user-guide#1053)",
-            "EKS User Guide, create-node-pool: terminates instances after 336 hours",
+            "EKS User Guide, automode: 21-day maximum (awsdocs/amazon-eks-user-guide@03bdcd18 automode.adoc)",
+            "EKS User Guide, create-node-pool: after 336 hours (the same @01385604 create-node-pool.adoc)",
         ),
     )
 )
 def jobs_end_before_the_nodes_of_auto_mode(job: Resource, stack: Stack) -> Iterator[Violation]:
     """A job with GPUs in a cluster with EKS Auto Mode ends before its nodes do, or goes on on others."""
-    pools = [pool for pool in stack.all(_POOL) if _is_of_auto_mode(pool)]
-    if not pools and not any(_is_auto(cluster) for cluster in stack.all(_EKS)):
-        raise NotApplicableError("no nodes are of EKS Auto Mode")
     using = [one for one in templates(job) if _asks_for_gpus(one)]
     if not using:
         raise NotApplicableError("it asks for no GPU")
+    pools = [pool for pool in stack.all(_POOL) if _is_of_auto_mode(pool)]
+    if not pools and not any(_is_auto(cluster) for cluster in stack.all(_EKS)):
+        raise NotApplicableError("no nodes are of EKS Auto Mode")
     for template in using:
         life = _life(template, pools)
         for ends in ends_of(job):

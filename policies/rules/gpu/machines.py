@@ -6,18 +6,17 @@ from policies.catalogue import CATALOGUE, About, NotApplicableError, Violation
 from policies.resource import Resource, UndeterminedError
 from policies.rules.accelerators import (
     POOLS,
-    Devices,
+    STARTING,
     EksPool,
     GkePool,
-    Pool,
     accelerated,
     machine_of,
     pools_of,
+    started,
 )
-from policies.rules.pools import GKE_CLUSTER, NODE_GROUP, NODE_POOL, TEMPLATE, template_of
+from policies.rules.pools import template_of
 from policies.stack import Stack
 
-_INSTANCE = "aws:ec2/instance:Instance"
 _RELEASE, _DAEMON_SET = "kubernetes:helm.sh/v3:Release", "kubernetes:apps/v1:DaemonSet"
 
 
@@ -25,14 +24,14 @@ _RELEASE, _DAEMON_SET = "kubernetes:helm.sh/v3:Release", "kubernetes:apps/v1:Dae
     About(
         "MLS-GPU-01",
         "critical",
-        (NODE_GROUP, TEMPLATE, _INSTANCE, NODE_POOL, GKE_CLUSTER),
+        STARTING,
         "A machine of the wrong kind costs a hundred times as much, or cannot run what it is meant for.",
         "Take a machine whose accelerator is allowed, or allow it: allowed_accelerators in the settings.",
     )
 )
 def only_allowed_accelerators(machine: Resource, stack: Stack) -> Iterator[Violation]:
     """Machines have accelerators that are on the list of those allowed, or none."""
-    found = list(_started(machine, stack))
+    found = list(started(machine, stack))
     allowed = stack.settings.allowed_accelerators
     for devices in found:
         if devices.name not in allowed:
@@ -40,58 +39,6 @@ def only_allowed_accelerators(machine: Resource, stack: Stack) -> Iterator[Viola
             yield Violation(f"accelerator {devices.name}{said} is not on the list", devices.path)
     if not found:
         raise NotApplicableError("it starts no machine with accelerators")
-
-
-def _started(machine: Resource, stack: Stack) -> Iterator[Devices]:
-    if machine.kind == NODE_GROUP:
-        if not machine.props.get("instanceTypes") and template_of(machine, stack):
-            raise NotApplicableError("its launch template names the machine, and is judged itself")
-        yield from EksPool(machine, stack).devices()
-    elif machine.kind == GKE_CLUSTER:
-        yield from _provisioned(machine)
-        yield from (devices for pool in _written(machine, stack) for devices in pool.devices())
-    elif machine.kind == NODE_POOL:
-        yield from GkePool(machine, stack, machine.props).devices()
-    else:
-        yield from _of_instance(machine)
-
-
-def _written(cluster: Resource, stack: Stack) -> list[Pool]:
-    try:
-        return pools_of(cluster, stack)
-    except NotApplicableError:
-        return []
-
-
-def _of_instance(machine: Resource) -> Iterator[Devices]:
-    named = machine.props.get("instanceType")
-    if named:
-        found = machine_of("instanceType", named)
-        if found:
-            yield found
-        return
-    wanted = machine.props.get("instanceRequirements") or {}
-    for index, name in enumerate(wanted.get("allowedInstanceTypes") or ()):
-        found = machine_of(f"instanceRequirements.allowedInstanceTypes[{index}]", name)
-        if found:
-            yield found
-    if not wanted.get("allowedInstanceTypes"):
-        # Names of EC2's own vocabulary, such as `a100`. Without names, EC2 takes what has any accelerator.
-        names = wanted.get("acceleratorNames") or ()
-        for index, name in enumerate(names):
-            yield Devices(f"instanceRequirements.acceleratorNames[{index}]", name, name, None)
-        least = (wanted.get("acceleratorCount") or {}).get("min") or 0
-        if not names and (least or wanted.get("acceleratorTypes") or wanted.get("acceleratorManufacturers")):
-            yield Devices("instanceRequirements", "of any kind", "any machine", None)
-
-
-def _provisioned(cluster: Resource) -> Iterator[Devices]:
-    """What node auto-provisioning may start; its other limits are cpu and memory."""
-    scaling = cluster.props.get("clusterAutoscaling") or {}
-    for index, limit in enumerate(scaling.get("resourceLimits") or ()):
-        kind = limit.get("resourceType") or ""
-        if scaling.get("enabled") is not False and kind not in ("", "cpu", "memory") and limit.get("maximum"):
-            yield Devices(f"clusterAutoscaling.resourceLimits[{index}]", kind, kind, None)
 
 
 @CATALOGUE.rule_around(

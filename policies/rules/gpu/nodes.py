@@ -18,6 +18,7 @@ from policies.rules.accelerators import (
 )
 from policies.rules.pools import template_of
 from policies.rules.storage.buckets import GCS, S3, is_for
+from policies.rules.training import if_it_trains
 from policies.stack import Stack
 
 _DIRECTORY = "aws:s3/directoryBucket:DirectoryBucket"
@@ -83,7 +84,11 @@ def _on_demand(stack: Stack) -> bool:
     )
 )
 def broken_nodes_are_repaired(holder: Resource, stack: Stack) -> Iterator[Violation]:
-    """Nodes that break are replaced by the cloud."""
+    """Nodes of a stack for training that break are replaced by the cloud."""
+    yield from if_it_trains(stack, _left_broken(holder, stack))
+
+
+def _left_broken(holder: Resource, stack: Stack) -> Iterator[Violation]:
     for pool in pools_of(holder, stack):
         if isinstance(pool, GkePool):
             # GKE repairs unless it is told not to; it cannot where machines are of Flex Start.

@@ -13,6 +13,7 @@ ROLE, POLICY = "aws:iam/role:Role", "aws:iam/policy:Policy"
 ROLE_POLICY = "aws:iam/rolePolicy:RolePolicy"
 ROLE_ATTACHMENT = "aws:iam/rolePolicyAttachment:RolePolicyAttachment"
 ATTACHMENT = "aws:iam/policyAttachment:PolicyAttachment"
+_ATTACHED_LIST = "aws:iam/rolePolicyAttachmentsExclusive:RolePolicyAttachmentsExclusive"
 
 
 @dataclass(frozen=True)
@@ -110,6 +111,9 @@ def grants(role: Resource, stack: Stack) -> Iterator[Grant]:
     for kind, key in ((ROLE_ATTACHMENT, "role"), (ATTACHMENT, "roles")):
         for one in stack.users(role, kind, key):
             yield _attached(one, "policyArn", one.raw("policyArn"), stack)
+    for one in stack.users(role, _ATTACHED_LIST, "roleName"):
+        for value in one.raw("policyArns") or ():
+            yield _attached(one, "policyArns", value, stack)
 
 
 def _attached(source: Resource, path: str, value: Any, stack: Stack) -> Grant:

@@ -39,7 +39,7 @@ def metadata_is_for_the_node_alone(machine: Resource, stack: Stack) -> Iterator[
         for key in ("httpTokens", "httpPutResponseHopLimit")
     )
     # Unset, an image decides: it may leave IMDSv1 open, and those that require IMDSv2 make the limit 2
-    # (EC2 User Guide, "Configure instance metadata options").
+    # (EC2 API, Image.ImdsSupport and InstanceMetadataOptionsRequest).
     if tokens != "required":
         yield Violation("IMDSv1 answers without a token", "metadataOptions.httpTokens")
     if hops != 1:

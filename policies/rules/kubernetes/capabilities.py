@@ -1,17 +1,13 @@
 """EKS capabilities: controllers that AWS runs outside of the cluster, and what they make by themselves."""
 
 from collections.abc import Iterator
-from typing import Any
 
 from policies.catalogue import CATALOGUE, About, NotApplicableError, Violation
 from policies.resource import Resource, UndeterminedError
-from policies.rules.identity.documents import Statement, statements
+from policies.rules.identity.documents import ROLE, Statement, grants
 from policies.stack import Stack
 
-_CAPABILITY, _ROLE = "aws:eks/capability:Capability", "aws:iam/role:Role"
-_ATTACHED = "aws:iam/rolePolicyAttachment:RolePolicyAttachment"
-_INLINE = "aws:iam/rolePolicy:RolePolicy"
-_POLICY_LIST = "aws:iam/rolePolicyAttachmentsExclusive:RolePolicyAttachmentsExclusive"
+_CAPABILITY = "aws:eks/capability:Capability"
 _BROAD = ("AdministratorAccess", "PowerUserAccess", "IAMFullAccess")
 
 
@@ -50,14 +46,13 @@ def capabilities_are_not_deleted_in_passing(capability: Resource) -> Iterator[Vi
 )
 def capabilities_are_no_administrators(capability: Resource, stack: Stack) -> Iterator[Violation]:
     """The role of an EKS capability is not an administrator of the account."""
-    owner = next((one for one in stack.all(_ROLE) if _is_used(one, capability, stack)), None)
+    owner = next((one for one in stack.all(ROLE) if _is_used(one, capability, stack)), None)
     if owner is None:
         raise UndeterminedError("its role is not in this stack")
-    for name in _managed(owner, stack):
-        if str(name).rpartition("/")[2] in _BROAD:
-            yield Violation(f"its role has the policy {str(name).rpartition('/')[2]}", "roleArn")
-    for document in _inline(owner, stack):
-        if any(_is_everything(statement) for statement in statements(document, "policy")):
+    for grant in grants(owner, stack):
+        if grant.managed in _BROAD:
+            yield Violation(f"its role has the policy {grant.managed}", "roleArn")
+        if any(map(_is_everything, grant.statements)):
             yield Violation("its role may do everything", "roleArn")
 
 
@@ -65,20 +60,6 @@ def _is_used(role: Resource, capability: Resource, stack: Stack) -> bool:
     return capability in list(stack.users(role, _CAPABILITY, "roleArn"))
 
 
-def _managed(role: Resource, stack: Stack) -> Iterator[Any]:
-    yield from role.props.get("managedPolicyArns") or ()
-    for attachment in stack.users(role, _ATTACHED, "role"):
-        yield attachment.props.get("policyArn")
-    for attachments in stack.users(role, _POLICY_LIST, "roleName"):
-        yield from attachments.props.get("policyArns") or ()
-
-
-def _inline(role: Resource, stack: Stack) -> Iterator[Any]:
-    for one in role.props.get("inlinePolicies") or ():
-        yield (one or {}).get("policy")
-    for one in stack.users(role, _INLINE, "role"):
-        yield one.props.get("policy")
-
-
 def _is_everything(statement: Statement) -> bool:
-    return statement.allows and not {"*", "*:*", "iam:*"}.isdisjoint(statement.actions)
+    widest = not {"*", "*:*", "iam:*"}.isdisjoint(statement.actions)
+    return statement.is_everything or (statement.allows and widest)

@@ -6,7 +6,7 @@ from typing import Any
 
 from policies.catalogue import CATALOGUE, About, Violation
 from policies.resource import Resource
-from policies.rules.kubernetes.objects import metadata, spec
+from policies.rules.kubernetes.objects import is_of_a_program, metadata, spec
 from policies.rules.kubernetes.pods import TRAIN_JOB
 from policies.stack import Stack
 
@@ -97,6 +97,8 @@ def _lasting(job: Resource) -> Iterator[Violation]:
     finds it gone and runs it again. A CronJob keeps the last few by itself.
     """
     if job.origin != "live" or job.kind in (_CRON_JOB, TRAIN_JOB) or metadata(job).get("ownerReferences"):
+        return
+    if is_of_a_program(job):
         return
     below = "spec.runPolicy" if job.kind in _OPERATOR or job.kind == _MPI else "spec"
     says = spec(job) if below == "spec" else spec(job).get("runPolicy") or {}

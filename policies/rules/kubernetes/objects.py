@@ -22,6 +22,12 @@ def spec(resource: Resource) -> Any:
     return resource.props.get("spec") or {}
 
 
+def is_of_a_program(resource: Resource) -> bool:
+    """Whether the cluster says that Pulumi manages it (pulumi-kubernetes provider.go, fieldManagerName)."""
+    managers = metadata(resource).get("managedFields") or ()
+    return any(str(one.get("manager")).startswith("pulumi-kubernetes") for one in managers if one)
+
+
 def same_namespace(one: Resource, other: Resource) -> bool:
     """Whether two objects live in the same namespace."""
     return (metadata(one).get("namespace") or "default") == (metadata(other).get("namespace") or "default")

@@ -3,9 +3,9 @@
 import fnmatch
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from decimal import Decimal, InvalidOperation
 from typing import Any
 
+from policies.quantity import amount
 from policies.resource import Resource
 
 # Where the templates are, below the properties of each kind; `*` is every item of a list or of a map.
@@ -125,24 +125,6 @@ def accelerators(resources: Any) -> dict[str, tuple[Any, Any]]:
     return {
         name: pair for name, pair in found.items() if any(amount(one) != 0 for one in pair if one is not None)
     }
-
-
-_UNITS: Mapping[str, Decimal] = {
-    "": Decimal(1),
-    "m": Decimal("0.001"),
-    **{unit: Decimal(1000) ** power for power, unit in enumerate("kMGT", 1)},
-    **{f"{unit}i": Decimal(1024) ** power for power, unit in enumerate("KMGT", 1)},
-}
-
-
-def amount(value: Any) -> Decimal | None:
-    """A quantity of Kubernetes as a number; None for what is none."""
-    text = str(value)
-    number = text.rstrip("kKMGTim")
-    try:
-        return Decimal(number) * _UNITS[text[len(number) :]]
-    except (InvalidOperation, KeyError):
-        return None
 
 
 def repository(image: Any) -> str:

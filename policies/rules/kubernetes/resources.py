@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from policies.catalogue import CATALOGUE, About, NotApplicableError, Violation
+from policies.quantity import amount
 from policies.resource import Resource
 from policies.rules.kubernetes.objects import (
     CLUSTER_QUEUES,
@@ -21,7 +22,6 @@ from policies.rules.kubernetes.pods import (
     TRAIN_JOB,
     PodTemplate,
     accelerators,
-    amount,
     containers,
     is_accelerator,
 )

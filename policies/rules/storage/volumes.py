@@ -28,18 +28,15 @@ _EBS = ("ebs.csi.aws.com", "ebs.csi.eks.amazonaws.com", "kubernetes.io/aws-ebs")
 )
 def volumes_are_encrypted_and_end(source: Resource, stack: Stack) -> Iterator[Violation]:
     """Volumes are encrypted, and deleted with their machine."""
-    usual = any(
-        one.props.get("enabled") is not False
-        for one in stack.all("aws:ebs/encryptionByDefault:EncryptionByDefault")
-        if not one.region or not source.region or one.region == source.region
-    )
+    if source.kind == _CLASS:
+        yield from _of_class(source, stack)
+        return
+    usual = _is_usual(source, stack)
     if source.kind == _POOL:
         if source.props.get("launchTemplate"):
             raise NotApplicableError("its launch template says what its volumes are")
         if not usual:
             yield Violation("without a launch template, the volumes of its nodes are not encrypted")
-    elif source.kind == _CLASS:
-        yield from _of_class(source, usual)
     else:
         for path, volume in _volumes(source):
             yield from _judged(path, volume, usual)
@@ -47,11 +44,20 @@ def volumes_are_encrypted_and_end(source: Resource, stack: Stack) -> Iterator[Vi
             yield from _root(source)
 
 
-def _of_class(storage: Resource, usual: bool) -> Iterator[Violation]:
+def _is_usual(source: Resource, stack: Stack) -> bool:
+    """Whether the account encrypts every volume there."""
+    return any(
+        one.props.get("enabled") is not False
+        for one in stack.all("aws:ebs/encryptionByDefault:EncryptionByDefault")
+        if not one.region or not source.region or one.region == source.region
+    )
+
+
+def _of_class(storage: Resource, stack: Stack) -> Iterator[Violation]:
     if storage.props.get("provisioner") not in _EBS:
         raise NotApplicableError("it does not make volumes of EBS")
     given = storage.props.get("parameters") or {}
-    if not usual and not is_true(given.get("encrypted")):
+    if not is_true(given.get("encrypted")) and not _is_usual(storage, stack):
         yield Violation("the volumes of claims are not encrypted", "parameters.encrypted")
 
 

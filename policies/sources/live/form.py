@@ -106,8 +106,10 @@ class View:
         """A part of the answer as a view of its own, which still knows what was asked."""
         return View(Item(value, self._root["asked"]), self.look)
 
-    def filled(self, template: str) -> str:
+    def filled(self, template: "str | Reader") -> str:
         """A template such as `{asked.clusterName}:{nodegroupName}`; `{name}` is a path."""
+        if callable(template):
+            return str(template(self))
         return _FIELD.sub(lambda found: str(self.at(found[1]) or ""), template)
 
 
@@ -195,10 +197,10 @@ class Kind:
 
     kind: str
     question: str
-    id: str
-    """Template of the id that the provider gives it."""
+    id: str | Reader
+    """Template of the id that the provider gives it, or what makes it."""
     props: Shape
-    name: str = ""
+    name: str | Reader = ""
     """Template of its name; the id where empty."""
     arn: str = ""
     """Template of its ARN, where the answer has none under `arn` in `props`."""
@@ -219,9 +221,11 @@ class Kind:
     imported: str = ""
     """Template of what `pulumi import` takes, where it is not the id."""
     everywhere: bool = False
-    """Whether it has no region."""
-    aside: bool = False
-    """Whether no program has it by itself: it is another form of what is told already."""
+    """Whether it has no region, or names one itself."""
+    made: Reader | None = None
+    """Whether no program has it by itself, and no tag tells: a service made it, or it is told besides."""
+    spared: Reader | None = None
+    """Whether it is part of what the cloud is made of, and nobody's to change: then it is not judged."""
 
 
 def views(kind: Kind, look: Look) -> Iterator[View]:

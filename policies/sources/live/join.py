@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 from infra.errors import Problem, UserError
 from infra.naming import TAG_PREFIX
+from policies.quantity import amount
 from policies.resource import Resource, is_unknown, partly
 from policies.sources.live.form import Each, One
 from policies.sources.live.records import Account, Live
@@ -17,8 +18,11 @@ from policies.sources.live.tables import tables
 
 What = Literal["unmanaged", "missing", "drifted"]
 _STACK_TAG = f"{TAG_PREFIX}:stack"
-# Autoscalers move the size on; a snapshot does not keep user data; the provider adds tags of its own.
-_UNCOMPARED = ("scalingConfig.desiredSize", "userData", "tags", "tagsAll", "region")
+# Autoscalers move sizes on; a snapshot does not keep user data; the provider adds tags, and GKE taints.
+_UNCOMPARED = (
+    *("scalingConfig.desiredSize", "nodeCount", "userData", "tags", "tagsAll", "region"),
+    "nodeConfig.taints",
+)
 _REDACTED = "(redacted)"
 
 
@@ -50,7 +54,7 @@ class Join:
 def joined(state: Sequence[Resource], account: Account) -> Join:
     """The account with what the state knows of it. Raises UserError where they are not of one account."""
     _refuse_other_account(state, account)
-    known = {(one.kind, str(one.id)): one for one in state if not is_unknown(one.id)}
+    known = {(_sort(one.kind), str(one.id)): one for one in state if not is_unknown(one.id)}
     arns = {(one.kind, arn): one for one in state if (arn := one.raw("arn")) and isinstance(arn, str)}
     names = {str(value) for one in state if (value := _stack(one))}
     resources: list[Resource] = []
@@ -59,7 +63,9 @@ def joined(state: Sequence[Resource], account: Account) -> Join:
     met: set[str] = set()
     for live in account.found:
         own = live.resource
-        managed = known.get((own.kind, str(own.id))) or arns.get((own.kind, str(own.raw("arn"))))
+        managed = known.get((_sort(own.kind), str(own.id))) or arns.get((own.kind, str(own.raw("arn"))))
+        if managed is None and live.spared:
+            continue
         if managed is None:
             resources.append(own)
             if not live.made_by_service and (name := _stack(own)) and (not names or name in names):
@@ -69,7 +75,8 @@ def joined(state: Sequence[Resource], account: Account) -> Join:
             continue
         met.add(managed.urn)
         resources.append(_completed(live, managed))
-        differences += _drifts(managed, live)
+        if managed.kind == own.kind:
+            differences += _drifts(managed, live)
     differences += _missing(state, met, account)
     order = ("missing", "drifted", "unmanaged")
     differences.sort(key=lambda one: (order.index(one.what), one.resource.urn, one.path))
@@ -77,10 +84,17 @@ def joined(state: Sequence[Resource], account: Account) -> Join:
 
 
 def _refuse_other_account(state: Sequence[Resource], account: Account) -> None:
-    told = {str(one.account) for one in state if one.kind.startswith("aws:") and one.account}
+    own = f"{account.snapshot.cloud}:"
+    told = {str(one.account) for one in state if one.kind.startswith(own) and one.account}
     if told and account.snapshot.account not in told:
         said = f"is of account {', '.join(sorted(told))}, and the answers are of {account.snapshot.account}"
         raise UserError([Problem("--state", None, said, "Take the snapshot of the account of the stack.")])
+
+
+def _sort(kind: str) -> str:
+    """A kind; without its version where it is one of Kubernetes, which serves an object in several."""
+    head, _, name = kind.rpartition(":")
+    return f"{head.rpartition('/')[0]}:{name}" if kind.startswith("kubernetes:") else kind
 
 
 def _stack(resource: Resource) -> str:
@@ -110,6 +124,8 @@ def _completed(live: Live, managed: Resource) -> Resource:
         dependencies=managed.dependencies,
         references=managed.references,
         protect=managed.protect,
+        init_errors=managed.init_errors,
+        modified=managed.modified,
         plugin=managed.plugin,
     )
 
@@ -187,11 +203,14 @@ def _plain(value: Any) -> Any:
 
 
 def _read(value: Any) -> Any:
-    """A number, or a text as what it says."""
+    """A number or an amount, or a text as what it says."""
     try:
         return f"{float(value):g}"
     except ValueError:
         pass
+    number = amount(value)
+    if number is not None:
+        return f"{float(number):g}"
     try:
         return _plain(json.loads(value)) if value[:1] in "{[" else value
     except ValueError:

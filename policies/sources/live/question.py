@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 ACCOUNT, REGION = "$account", "$region"
-"""Stand in `given` for the number of the account, and for the region that is asked about."""
+"""Stand in `given` for the number of the account, or the project, and for the region that is asked about."""
 
 
 @dataclass(frozen=True)

@@ -16,11 +16,11 @@ from policies.sources.live.tables import Tables, tables
 
 _PROGRAM = "only its program could say, and an account does not"
 # Tags that services of AWS set themselves, which no program can have set (AWS Tagging, reserved prefix), and
-# those by which EKS and controllers of Kubernetes mark what they make.
+# those by which EKS, GKE and controllers of Kubernetes mark what they make.
 _RESERVED = "aws:"
 _MADE_BY = (
     *("aws:autoscaling:", "aws:eks:", "aws:cloudformation:", "eks:", "karpenter.sh/", "ebs.csi.aws.com/"),
-    *("kubernetes.io/created-for/", "elbv2.k8s.aws/"),
+    *("kubernetes.io/created-for/", "elbv2.k8s.aws/", "goog-gke-", "goog-k8s-"),
 )
 
 
@@ -37,6 +37,8 @@ class Live:
     """What the tables read of it: of anything else, silence means nothing."""
     untold: frozenset[str]
     """Those that only a program has."""
+    spared: bool = False
+    """Whether it is judged only where a program manages it."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +52,7 @@ class Account:
     @property
     def resources(self) -> list[Resource]:
         """As rules see them."""
-        return [one.resource for one in self.found]
+        return [one.resource for one in self.found if not one.spared]
 
 
 def account(heard: Snapshot) -> Account:
@@ -92,9 +94,11 @@ def _live(kind: Kind, view: View) -> Live:
         chosen=_chosen(kind, view, props),
         origin="live",
     )
-    made = kind.aside or (isinstance(tags, dict) and any(key.startswith(_MADE_BY) for key in tags))
+    made = isinstance(tags, dict) and any(key.startswith(_MADE_BY) for key in tags)
+    made = made or bool(kind.made and kind.made(view))
     imported = view.filled(kind.imported or kind.id)
-    return Live(resource, imported, made, kind.props, frozenset(kind.untold))
+    spared = bool(kind.spared and kind.spared(view))
+    return Live(resource, imported, made, kind.props, frozenset(kind.untold), spared)
 
 
 def _tags(view: View, kind: Kind) -> dict[str, Any] | Refusal:
@@ -126,7 +130,9 @@ def _chosen(kind: Kind, view: View, props: Mapping[str, Any]) -> dict[str, bool]
     made = {}
     for name in kind.keys:
         value = dict.get(props, name) if isinstance(props, dict) else None
-        if isinstance(value, str):
+        if isinstance(value, str) and value.startswith("projects/"):
+            made[name] = True  # Google names no key of its own: what is named, somebody chose
+        elif isinstance(value, str):
             field = "Arn" if value.startswith("arn:") else "KeyId"
             key = view.look.first("kms.DescribeKey", field, value)
             if key is not None:

@@ -15,7 +15,7 @@ from policies.sources.live.question import Answers, Item, Refusal
 from policies.sources.live.tables import CLOUDS
 
 SCHEMA = "trainstack.snapshot/1"
-_FIX = "Write it with: trainstack collect --live aws --out FILE"
+_FIX = "Write it with: trainstack collect --live CLOUD --out FILE"
 
 
 @dataclass(frozen=True)
@@ -24,8 +24,9 @@ class Snapshot:
 
     cloud: str
     account: str
-    """Number of the account, or the project."""
+    """Number of the account, or the project; the identity of a cluster."""
     region: str
+    """The address of a cluster."""
     taken: str
     """When, in UTC (ISO 8601)."""
     answers: Mapping[str, Answers]

@@ -8,7 +8,7 @@ from infra.discovery import modules
 from policies.sources.live.form import Kind
 from policies.sources.live.question import Question
 
-CLOUDS = ("aws",)
+CLOUDS = ("aws", "gcp", "kubernetes")
 
 
 @dataclass(frozen=True)

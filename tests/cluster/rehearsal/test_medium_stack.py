@@ -8,14 +8,26 @@ from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
 
+from infra.collect.kubernetes import collect
+from policies.rules import CATALOGUE
+from policies.sources import state
+from policies.sources.live.records import account
 from rehearsal.client import Rehearsal
+from tests.cluster.live.comparing import Verdicts, verdicts
 from tests.rehearsal.runs import life
 from tests.rehearsal.runs.life import Done
 
+# Rules that a cluster leaves open, of some object that its state tells of.
+UNTOLD = {
+    "MLS-GPU-10": "whether EKS starts nodes by itself, the account knows",
+    "MLS-REP-04": "when and how a validation ended, the engine knows",
+    "MLS-TRK-03": "which buckets there are, the account knows",
+}
 NOTHING = {"aws": 0, "gcp": 0, "kubernetes": 0}
 pytestmark = [pytest.mark.alone, pytest.mark.timeout(1200)]
 
@@ -27,6 +39,10 @@ class Life:
     passed: Done
     """The first `up`, during which the API server was killed."""
     refreshed: Done
+    managed: Verdicts
+    """What rules said of the exported state then."""
+    live: Verdicts
+    """What they said of the cluster."""
     audit: str
     """Every request to the API server until then."""
     cut: Done
@@ -50,6 +66,7 @@ def lived(home: Path) -> Life:
         # It survived; what the server's new start took from the ranks, two processors cannot give twice.
         passed = life.do(home, "up", "--yes", "--cluster", "real")
     refreshed = life.do(home, "refresh", "--yes")
+    managed, live = _judged(home)
     audit = (home / "control-plane" / "audit.log").read_text()
     before = Rehearsal(home).status()["resources"]["kubernetes"]
     begun = lambda: Rehearsal(home).status()["resources"]["kubernetes"] < before - 20  # noqa: E731
@@ -58,7 +75,7 @@ def lived(home: Path) -> Life:
     destroyed = life.do(home, "destroy", "--yes")
     Rehearsal(home).wait_until_idle()
     resources, left = Rehearsal(home).status()["resources"], life.processes(home)
-    return Life(passed, refreshed, audit, cut, after_cut, destroyed, resources, left)
+    return Life(passed, refreshed, managed, live, audit, cut, after_cut, destroyed, resources, left)
 
 
 def test_an_up_survives_a_killed_api_server(lived: Life) -> None:
@@ -72,6 +89,21 @@ def test_what_the_server_fills_in_is_no_change(lived: Life) -> None:
     assert not re.search(r"\d+ (created|updated|replaced|deleted)", lived.refreshed.stdout)
 
 
+def test_the_cluster_is_judged_as_its_state(lived: Life) -> None:
+    managed = {key for key in lived.managed if key[1] and key[1][0] != "kubernetes:helm.sh/v3:Release"}
+    assert len(managed) > 100
+    different = {key for key in managed if results(lived.live, key) != results(lived.managed, key)}
+    assert {rule for rule, _ in different} == UNTOLD.keys()
+    assert all(results(lived.live, key) == {"undetermined"} for key in different)
+    # Beside that there are what charts and Kubernetes itself brought.
+    broken = {key for key in lived.live.keys() - lived.managed.keys() if "fail" in results(lived.live, key)}
+    assert broken == {("MLS-K8S-03", ("kubernetes:core/v1:Namespace", None, "default"))}
+
+
+def results(told: Verdicts, key: tuple[str, Any]) -> set[str]:
+    return {result for result, _, _ in told.get(key, ())}
+
+
 def test_kueue_admits_the_validation(lived: Life) -> None:
     assert re.search(r'workloads/job-smoke-\w+-\w+/status\?[^"]*', lived.audit)
 
@@ -82,6 +114,17 @@ def test_a_killed_daemon_leaves_no_process_and_destroy_goes_on(lived: Life) -> N
     assert lived.after_cut == []
     assert lived.destroyed.returncode == 0, lived.destroyed.stdout + lived.destroyed.stderr
     assert (lived.resources, lived.processes) == (NOTHING, [])
+
+
+def _judged(home: Path) -> tuple[Verdicts, Verdicts]:
+    """What rules say of the state, and of its cluster."""
+    export, rules = home.parent / "live.json", CATALOGUE.rules.values()
+    assert life.native(home, "stack", "export", "--stack", life.STACK, "--file", str(export)).returncode == 0
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setenv("KUBECONFIG", str(home / "control-plane" / "admin.kubeconfig"))
+        found = account(collect())
+    assert not found.coverage.refused
+    return verdicts(rules, state.read(export)), verdicts(rules, found.resources, found.coverage)
 
 
 def _validates(home: Path) -> bool:

@@ -1,5 +1,6 @@
 """The remaining tables, and what holds for every row of every table."""
 
+import dataclasses
 import datetime
 import subprocess
 import sys
@@ -88,11 +89,17 @@ def test_regions_answer_what_they_offer() -> None:
         ("1.33", "extended"),
         ("1.34", "standard"),
         ("1.35", "standard"),
-        ("1.36", "unknown"),
+        ("1.36", "standard"),
     ],
 )
 def test_kubernetes_support_on_a_day(version: str, support: str) -> None:
     assert AWS.eks.support(version, A_DAY) == support
+
+
+def test_support_is_unknown_where_a_source_has_no_dates() -> None:
+    without = {"standard_support_ends": None, "extended_support_ends": None}
+    undated = AWS.eks.versions["1.36"].model_copy(update=without)
+    assert dataclasses.replace(AWS.eks, versions={"1.36": undated}).support("1.36", A_DAY) == "unknown"
 
 
 def test_kubernetes_support_ends() -> None:

@@ -76,6 +76,8 @@ INFRACOST_US_EAST_1 = {
     "s3_standard": 0.023,
     "cloudwatch_logs_ingested": 0.50,
 }
+# Dollars per month of 730 hours in outputs of that tool in public (infracost/actions examples, 2024).
+INFRACOST_MONTHS = {"m5.4xlarge": 560.64, "t3.medium": 30.37}
 SYSTEM_POOL = [f"{f}.{s}" for f in ("m6a", "m6i", "m7i") for s in ("large", "xlarge", "2xlarge", "4xlarge")]
 
 
@@ -96,6 +98,13 @@ def test_system_pool_types_are_priced(name: str) -> None:
     price = AWS.price(name, "us-east-1", "on_demand")
     assert price is not None
     assert 0.05 < price.usd_per_hour_expected < 1
+
+
+@pytest.mark.parametrize("name", INFRACOST_MONTHS)
+def test_usual_types_of_programs_cost_what_a_cost_tool_says(name: str) -> None:
+    price = AWS.price(name, "us-east-1", "on_demand")
+    assert price is not None
+    assert round(price.usd_per_hour_expected * 730, 2) == INFRACOST_MONTHS[name]
 
 
 @pytest.mark.parametrize(

@@ -78,6 +78,25 @@ def test_an_account_needs_credentials_and_a_region(monkeypatch: pytest.MonkeyPat
         run("audit", "--live", "aws")
 
 
+def test_a_place_is_one_of_what_is_asked() -> None:
+    with pytest.raises(UserError, match="--region: a cluster is asked about all of it"):
+        run("audit", "--live", "kubernetes", "--region", REGION)
+    with pytest.raises(UserError, match="--context: an account of AWS is asked about a region"):
+        run("collect", "--live", "aws", "--context", "dev", "--out", "x")
+
+
+def test_what_a_cluster_has_beside_a_state_is_not_imported(tmp_path: Path) -> None:
+    state, heard, imports = (tmp_path / name for name in ("state.json", "snapshot.json", "import.json"))
+    row = {"urn": "urn:pulumi:dev::app::kubernetes:core/v1:Namespace::a", "custom": True, "id": "a"}
+    state.write_text(json.dumps({"version": 3, "deployment": {"resources": [row]}}))
+    heard.write_text(json.dumps({**WRITTEN, "cloud": "kubernetes"}))
+    words = ("audit", "--state", str(state), "--snapshot", str(heard))
+    with pytest.raises(UserError, match="--import-file: a cluster does not say which stack an object is of"):
+        run(*words, "--import-file", str(imports))
+    assert not imports.exists()
+    assert run(*words)[0] == 4
+
+
 @pytest.mark.parametrize(
     ("content", "said"),
     [
@@ -85,7 +104,7 @@ def test_an_account_needs_credentials_and_a_region(monkeypatch: pytest.MonkeyPat
         ('{"version": 3, "deployment": {}}', "is the export of a stack.*--state"),
         ('{"schema": "other/1"}', "is not what `trainstack collect` writes"),
         (json.dumps({**WRITTEN, "schema": "trainstack.snapshot/2"}), "must be trainstack.snapshot/1"),
-        (json.dumps({**WRITTEN, "cloud": "other"}), "cloud: must be aws"),
+        (json.dumps({**WRITTEN, "cloud": "other"}), "cloud: must be aws or gcp"),
         (json.dumps({**WRITTEN, "account": 1}), "account: must be a text"),
         (json.dumps({**WRITTEN, "answers": {"a": {"items": [{}]}}}), r"answers.a.items\[0\]: must be"),
         (json.dumps({**WRITTEN, "answers": {"a": {"refusals": [{"code": 1}]}}}), r"refusals\[0\].code"),

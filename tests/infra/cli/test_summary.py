@@ -6,6 +6,7 @@ import pytest
 
 from infra import stackspec
 from infra.cli import summary
+from infra.engine.packs import Finding
 from infra.engine.stack import Outcome
 
 
@@ -32,3 +33,31 @@ def test_the_arn_of_a_secret_is_told_letter_by_letter(capsys: pytest.CaptureFixt
     arn = "arn:aws:secretsmanager:us-east-1:123456789012:secret:sso/mlflow-AbCd12"
     summary.of_changes("up", Outcome(succeeded=False, errors=[f"there is no {arn}"]))
     assert arn in capsys.readouterr().out
+
+
+def test_policies_speak_once_for_all_they_say_the_same_of_and_those_that_bind_last(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    urn = "urn:pulumi:dev::app::aws:kms/key:Key::"
+    findings = [
+        Finding("mandatory", "high-stack", "MLS-IAM-07: Keys rotate.\nfound: [b]no[/b]", f"{urn}one"),
+        Finding("advisory", "low-stack", "MLS-TAG-01: could not be judged", f"{urn}one"),
+        Finding("advisory", "low-stack", "MLS-TAG-01: could not be judged", f"{urn}two"),
+        Finding("advisory", "audit", "a waiver is not needed"),
+    ]
+    outcome = Outcome(succeeded=False, changes={"create": 2}, errors=[""], findings=findings)
+    summary.of_changes("preview", outcome)
+    assert capsys.readouterr().out.splitlines() == [
+        "",
+        "preview failed after 0 s",
+        "  advisory, audit",
+        "      a waiver is not needed",
+        "  advisory, low-stack",
+        "      MLS-TAG-01: could not be judged",
+        "      on Key one, Key two",
+        "  mandatory, high-stack",
+        "      MLS-IAM-07: Keys rotate.",
+        "      found: [b]no[/b]",
+        "      on Key one",
+        "  Nothing was changed.",
+    ]

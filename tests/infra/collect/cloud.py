@@ -73,7 +73,12 @@ def made(service: str, region: str) -> Any:
     def handle(model: Any, params: Mapping[str, Any], **_: Any) -> Any:
         return _NOW[0].answer(f"{service}.{model.name}", params)
 
+    def whole(params: dict[str, Any], **_: Any) -> None:
+        """moto 5.2.5 tells of 15 launch templates, and not that there are more (ec2/responses)."""
+        params.setdefault("MaxResults", 200)
+
     client.meta.events.register(f"before-call.{hyphenated}", handle)
+    client.meta.events.register("before-parameter-build.ec2.DescribeLaunchTemplates", whole)
     return client
 
 

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from tests.policies.recording.bases import AWS_NETWORK, EFA_POOL, with_changes
+from tests.policies.recording.bases import AWS_NETWORK, EFA_POOL, gke_pool, with_changes
 from tests.policies.recording.example import DROP, Example, Made
 
 _LOGS = Made("aws:cloudwatch/logGroup:LogGroup", {"name": "/train/flow", "retentionInDays": 30})
@@ -31,7 +31,7 @@ def _budget(*alerts: dict[str, Any]) -> dict[str, Made]:
         "limitUnit": "USD",
         "notifications": [*alerts],
     }
-    return {"budget": Made(_BUDGET, props)}
+    return {**EFA_POOL, "budget": Made(_BUDGET, props)}
 
 
 def _google_budget(percent: float) -> dict[str, Made]:
@@ -40,7 +40,7 @@ def _google_budget(percent: float) -> dict[str, Made]:
         "amount": {"specifiedAmount": {"currencyCode": "USD", "units": "1000"}},
         "thresholdRules": [{"thresholdPercent": percent, "spendBasis": "CURRENT_SPEND"}],
     }
-    return {"budget": Made("gcp:billing/budget:Budget", props)}
+    return {**gke_pool(), "budget": Made("gcp:billing/budget:Budget", props)}
 
 
 def _pool(least: int, most: int) -> dict[str, Made]:

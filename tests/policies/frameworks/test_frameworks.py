@@ -1,6 +1,8 @@
 """Frameworks: every rule is evidence for a control that exists, or says why for none."""
 
 import datetime
+import json
+from dataclasses import replace
 
 import pytest
 
@@ -9,6 +11,7 @@ from policies.frameworks.coverage import covered
 from policies.frameworks.framework import TO_BE_CONFIRMED, Framework, by_rule, frameworks, without_control
 from policies.resource import Resource
 from policies.rules import CATALOGUE
+from tests.policies.frameworks.held import wrong
 
 FOUND = frameworks(CATALOGUE.rules)
 
@@ -52,9 +55,32 @@ def test_benchmarks_take_the_references_of_the_rules() -> None:
 def test_what_nobody_found_elsewhere_is_to_be_confirmed() -> None:
     (sold,) = (one for one in FOUND if one.key == "iso42001")
     assert {one.status for one in sold.references} == {TO_BE_CONFIRMED}
-    (listed,) = (one for one in FOUND if one.key == "fsbp")
-    doubtful = {one.control for one in listed.references if one.status == TO_BE_CONFIRMED}
-    assert doubtful == {"EFS.8", "FSx.2"}
+
+
+CRITERION = {"ref_id": "CC6.1.3", "description": "[TSC] Restricts, and Logs, Access — The entity does."}
+
+
+def test_what_is_verified_is_held_against_the_mappings_that_it_names() -> None:
+    def prowler(path: str) -> str:
+        checks = ["iam_rotate_key_90_days"] if "/aws/" in path else []
+        return json.dumps({"Requirements": [{"Id": "A.5.15", "Checks": checks}]})
+
+    def ciso(_: str) -> str:
+        return json.dumps({"objects": {"framework": {"requirement_nodes": [CRITERION]}}})
+
+    def said(key: str, control: str, verified: str) -> list[str]:
+        (framework,) = (one for one in FOUND if one.key == key)
+        reference = replace(framework.references[0], control=control, verified=verified)
+        return list(wrong(replace(framework, references=(reference,)), prowler, ciso))
+
+    assert said("iso27001", "A.5.15", "prowler has iam_rotate_key_90_days here") == []
+    assert said("iso27001", "A.8.2", "prowler has iam_rotate_key_90_days here") == [
+        "A.8.2: prowler has no iam_rotate_key_90_days there"
+    ]
+    assert said("soc2", "CC6.1", "point of focus Restricts, and Logs, Access") == []
+    assert said("soc2", "CC6.1", "points of focus Restricts, and Logs, Access, Guesses") == [
+        "CC6.1: no point of focus Restricts, and Logs, Access, Guesses"
+    ]
 
 
 def test_a_resource_counts_by_the_worst_that_a_rule_says_of_it() -> None:

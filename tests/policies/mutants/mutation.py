@@ -18,7 +18,8 @@ from policies.stack import Stack
 Path = tuple[str | int, ...]
 _Readings = dict[tuple[str, Path], set[str]]
 """The ids of the rules that look at a path of a resource, which is named by its URN."""
-_GONE = object()
+GONE = object()
+"""Put in the place of a value, it takes the value away."""
 _IDENTITY = ("apiVersion", "kind", "name", "namespace", "type")
 """What makes a resource this one: without it there is another resource or none, and not a worse one."""
 
@@ -48,13 +49,13 @@ class Mutant:
     def _changed(self, resource: Resource) -> Resource:
         tags, below = resource.tags, self.path[1:]
         if self.path[0] in ("tags", "labels"):
-            tags = _put(tags, below, self.value) if below else {}
-        asked = None if resource.asked is None else _put(resource.asked, self.path, self.value)
-        return replace(resource, props=_put(resource.props, self.path, self.value), asked=asked, tags=tags)
+            tags = put(tags, below, self.value) if below else {}
+        asked = None if resource.asked is None else put(resource.asked, self.path, self.value)
+        return replace(resource, props=put(resource.props, self.path, self.value), asked=asked, tags=tags)
 
 
-def _put(value: Any, path: Path, instead: Any) -> Any:
-    """A copy of the value with another one at a path, where that is there."""
+def put(value: Any, path: Path, instead: Any) -> Any:
+    """The value with another one at a path, if there is one. What is above it is copied, and not changed."""
     first, *below = path
     if not _has(value, first):
         return value
@@ -64,8 +65,8 @@ def _put(value: Any, path: Path, instead: Any) -> Any:
     else:
         made, old = list(value), value[first]
     if below:
-        made[first] = _put(old, tuple(below), instead)
-    elif instead is _GONE:
+        made[first] = put(old, tuple(below), instead)
+    elif instead is GONE:
         del made[first]
     else:
         made[first] = instead
@@ -151,12 +152,12 @@ def _mutants(resources: Iterable[Resource], seen: _Readings) -> Iterator[Mutant]
     """
     by_urn = {one.urn: one for one in resources}
     for urn in sorted({urn for urn, _ in seen}):
-        yield Mutant(urn, by_urn[urn].kind, (), "removed", _GONE)
+        yield Mutant(urn, by_urn[urn].kind, (), "removed", GONE)
     above = {(urn, path[:length]) for urn, path in seen for length in range(1, len(path))}
     for urn, path in sorted(seen.keys() - above, key=str):
         resource = by_urn[urn]
         value = _at(resource.asked or {}, path)
-        if value is _GONE or is_unknown(value):
+        if value is GONE or is_unknown(value):
             continue
         for how, worse in _worse(path, value):
             yield Mutant(urn, resource.kind, path, how, worse)
@@ -165,7 +166,7 @@ def _mutants(resources: Iterable[Resource], seen: _Readings) -> Iterator[Mutant]
 def _at(value: Any, path: Path) -> Any:
     for part in path:
         if not _has(value, part):
-            return _GONE
+            return GONE
         value = dict.__getitem__(value, part) if isinstance(value, dict) else value[part]
     return value
 
@@ -176,7 +177,7 @@ def _worse(path: Path, value: Any) -> Iterator[tuple[str, Any]]:
             yield "emptied", {}
         return
     if path[-1] not in _IDENTITY:
-        yield "dropped", _GONE
+        yield "dropped", GONE
     if isinstance(value, bool):
         yield "turned", not value
     elif isinstance(value, int | float) and value:
@@ -208,12 +209,12 @@ def _worse_document(document: Any) -> Iterator[tuple[str, Any]]:
     """A policy document in which one statement allows more, or protects less."""
     statements = document.get("Statement") if isinstance(document, Mapping) else None
     for index, statement in enumerate(statements if isinstance(statements, list) else []):
-        for key, wide in (("Action", "*"), ("Resource", "*"), ("Principal", "*"), ("Condition", _GONE)):
+        for key, wide in (("Action", "*"), ("Resource", "*"), ("Principal", "*"), ("Condition", GONE)):
             if statement.get(key, wide) not in (wide, [wide]):
-                changed = _put(document, ("Statement", index, key), wide)
+                changed = put(document, ("Statement", index, key), wide)
                 yield f"{statement['Effect'].lower()} {key}", json.dumps(changed)
         if statement.get("Effect") == "Deny":
-            yield "deny dropped", json.dumps(_put(document, ("Statement", index), _GONE))
+            yield "deny dropped", json.dumps(put(document, ("Statement", index), GONE))
 
 
 @dataclass(frozen=True)

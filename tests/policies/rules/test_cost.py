@@ -30,16 +30,16 @@ def test_a_stack_with_pools_and_no_budget() -> None:
 
 
 def test_a_budget_that_tells_nobody_or_of_forecasts_alone() -> None:
-    assert results("MLS-COST-01", budget(subscriberEmailAddresses=[])) == ["fail"]
-    assert results("MLS-COST-01", budget(notificationType="FORECASTED")) == ["fail"]
-    assert results("MLS-COST-01", budget(subscriberEmailAddresses=[], subscriberSnsTopicArns=["arn"])) == [
-        "pass"
-    ]
+    assert results("MLS-COST-01", pool(), budget(subscriberEmailAddresses=[])) == ["fail"]
+    assert results("MLS-COST-01", pool(), budget(notificationType="FORECASTED")) == ["fail"]
+    assert results(
+        "MLS-COST-01", pool(), budget(subscriberEmailAddresses=[], subscriberSnsTopicArns=["arn"])
+    ) == ["pass"]
 
 
 def test_a_threshold_in_dollars_is_one_of_the_limit() -> None:
-    assert results("MLS-COST-01", budget(thresholdType="ABSOLUTE_VALUE", threshold=800)) == ["pass"]
-    (found,) = ask("MLS-COST-01", budget(thresholdType="ABSOLUTE_VALUE", threshold=900))
+    assert results("MLS-COST-01", pool(), budget(thresholdType="ABSOLUTE_VALUE", threshold=800)) == ["pass"]
+    (found,) = ask("MLS-COST-01", pool(), budget(thresholdType="ABSOLUTE_VALUE", threshold=900))
     assert found.message == "its first alert is at 90 %, later than 80 %"
 
 

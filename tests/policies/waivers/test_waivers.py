@@ -28,7 +28,7 @@ CLUSTER = Resource(KIND, URN, "main", "main", props={"arn": ARN}, tags={"team": 
 
 
 def rule(id: str, severity: Any) -> Rule:
-    return Rule(id, severity, (KIND,), "", "", "")
+    return Rule(id, severity, (KIND,), "", "", title="")
 
 
 RULES = {one.id: one for one in (rule("MLS-NET-05", "high"), rule("MLS-NET-07", "critical"))}

@@ -88,7 +88,7 @@ def test_the_option_import_takes_over_what_exists_and_refuses_what_differs(
     rehearsal: Rehearsal, stack: Select
 ) -> None:
     ids = forgotten(stack(program()))
-    imported = stack(program(**ids)).up()
+    imported = stack(program(None, **ids)).up()
     assert counts(imported.summary.resource_changes).get("import") == 3
     assert counts(stack(program()).up().summary.resource_changes) == {"same": 4}
 

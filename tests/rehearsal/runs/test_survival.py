@@ -105,6 +105,29 @@ def test_a_daemon_killed_during_an_update_costs_one_more_up(
     assert rehearsal.status()["resources"]["aws"] == EXISTING
 
 
+def test_a_plugin_stopped_before_it_saw_why_its_calls_failed_tells_it_too(rehearsal: Rehearsal) -> None:
+    """The engine interrupts its plug-ins and takes what they still say: `Close` in plugin.go."""
+    environment = {**os.environ, **rehearsal.environment()}
+    (launcher,) = rehearsal.home.glob("pulumi/plugins/resource-aws-v*/pulumi-resource-aws")
+    for ended in (False, True):
+        connection, _ = control.lease(rehearsal.home, {"op": "status"})
+        plugin = subprocess.Popen(
+            [launcher], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
+        )
+        assert plugin.stdout is not None
+        assert int(plugin.stdout.readline()) > 0
+        plugin.send_signal(signal.SIGSTOP)
+        if ended:
+            running = daemon(rehearsal)
+            running.kill()
+            running.wait(10)
+        plugin.send_signal(signal.SIGINT)
+        plugin.send_signal(signal.SIGCONT)
+        _, said = plugin.communicate(timeout=30)
+        connection.close()
+        assert ("run the command again" in said) == ended
+
+
 def test_a_killed_engine_leaves_no_server_and_no_orphan(rehearsal: Rehearsal, start: Run) -> None:
     first = start("up")
     wait_for(rehearsal, 9)

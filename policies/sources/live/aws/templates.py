@@ -166,6 +166,6 @@ KINDS = (
         tags="template.Tags",
         joined={"template": _of},
         when=lambda view: _older(view) and _ours("template.Tags")(view),
-        aside=True,
+        made=bool,
     ),
 )

@@ -249,3 +249,39 @@ KEY, GOOGLE_KEY = "aws:kms/key:Key", "gcp:kms/cryptoKey:CryptoKey"
 )
 def test_keys(source: Resource, expected: str) -> None:
     assert results("MLS-IAM-07", source) == {expected}
+
+
+CAPABILITY, ATTACHED = "aws:eks/capability:Capability", "aws:iam/rolePolicyAttachment:RolePolicyAttachment"
+LISTED = "aws:iam/rolePolicyAttachmentsExclusive:RolePolicyAttachmentsExclusive"
+
+
+@pytest.mark.parametrize(
+    ("others", "expected"),
+    [
+        ([], "pass"),
+        ([made(ATTACHED, "a", role="acker", policyArn=ADMIN)], "fail"),
+        ([made(LISTED, "a", roleName="acker", policyArns=[ADMIN])], "fail"),
+        ([made("aws:iam/policyAttachment:PolicyAttachment", "a", roles=["acker"], policyArn=ADMIN)], "fail"),
+        ([made("aws:iam/rolePolicy:RolePolicy", "a", role="acker", policy=EVERYTHING)], "fail"),
+        (
+            [made(ATTACHED, "a", role="acker", policyArn="own"), made(POLICY, "own", policy=EVERYTHING)],
+            "fail",
+        ),
+        ([made(ATTACHED, "a", role="acker", policyArn="own"), made(POLICY, "own", policy="{}")], "pass"),
+        ([made(ATTACHED, "a", role="acker", policyArn="arn:aws:iam::1:policy/foreign")], "undetermined"),
+    ],
+)
+def test_what_the_role_of_a_capability_may_do(others: list[Resource], expected: str) -> None:
+    capability = made(CAPABILITY, "ack", roleArn="acker")
+    assert results("MLS-IAM-08", capability, made(ROLE, "acker"), *others) == {expected}
+
+
+def test_the_role_of_a_capability_has_policies_of_its_own() -> None:
+    def role(**props: Any) -> set[str]:
+        return results("MLS-IAM-08", made(CAPABILITY, "ack", roleArn="acker"), made(ROLE, "acker", **props))
+
+    assert role(managedPolicyArns=[ADMIN]) == {"fail"}
+    assert role(inlinePolicies=[{"policy": document(Action="iam:*", Resource="*")}]) == {"fail"}
+    assert role(inlinePolicies=[{"policy": document(NotAction="s3:*", Resource="*")}]) == {"fail"}
+    assert role(inlinePolicies=[{"policy": document(Action="s3:*", Resource="*")}]) == {"pass"}
+    assert results("MLS-IAM-08", made(CAPABILITY, "ack", roleArn="acker")) == {"undetermined"}

@@ -123,7 +123,13 @@ def test_a_cluster_without_network_policies_needs_nobody_to_enforce_them() -> No
 
 @pytest.mark.parametrize(
     ("version", "expected"),
-    [("1.35", "pass"), ("1.33", "fail"), ("1.30", "undetermined"), ("1.36", "undetermined")],
+    [
+        ("1.35", "pass"),
+        ("1.36", "pass"),
+        ("1.33", "fail"),
+        ("1.30", "undetermined"),
+        ("1.37", "undetermined"),
+    ],
 )
 def test_a_version_is_in_standard_support(version: str, expected: str) -> None:
     logs = ["api", "audit", "authenticator"]

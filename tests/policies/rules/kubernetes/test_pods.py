@@ -192,5 +192,8 @@ def test_who_makes_a_job_outside_of_a_stack_lets_kubernetes_delete_it() -> None:
     props = {"metadata": {"name": "train"}, "spec": spec}
     live = Resource("kubernetes:batch/v1:Job", "u", "u", props=props, origin="live")
     assert results("MLS-K8S-06", live) == {"fail"}
+    about = {"name": "train", "managedFields": [{"manager": "pulumi-kubernetes-0a1b2c3d"}]}
+    ours = Resource("kubernetes:batch/v1:Job", "u", "u", props={**props, "metadata": about}, origin="live")
+    assert results("MLS-K8S-06", ours) == {"pass"}
     kept = {**props, "spec": {**spec, "ttlSecondsAfterFinished": 60}}
     assert results("MLS-K8S-06", Resource("kubernetes:batch/v1:Job", "u", "u", props=kept)) == {"pass"}

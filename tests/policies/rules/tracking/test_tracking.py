@@ -16,12 +16,17 @@ def service(name: str = "mlflow", /, notes: Any = None, **spec: Any) -> Resource
     return one(SERVICE, name, metadata={"annotations": notes}, spec=made)
 
 
-def ingress(scheme: str | None, name: str = "mlflow") -> Resource:
+def ingress(scheme: str | None, name: str = "mlflow", kind: str = "", **spec: Any) -> Resource:
     notes = {"alb.ingress.kubernetes.io/scheme": scheme} if scheme else {}
+    if kind:
+        notes["kubernetes.io/ingress.class"] = kind
     paths = [{"path": "/", "backend": {"service": {"name": name}}}]
     rules = [{"host": "a.example.com", "http": {"paths": paths}}]
     return one(
-        "networking.k8s.io/v1:Ingress", "front", metadata={"annotations": notes}, spec={"rules": rules}
+        "networking.k8s.io/v1:Ingress",
+        "front",
+        metadata={"annotations": notes},
+        spec={"rules": rules, **spec},
     )
 
 
@@ -41,10 +46,11 @@ def balancer(name: str, **props: Any) -> Resource:
         (service(notes={f"{AWS}type": "external"}), "pass"),
         (service(loadBalancerClass="eks.amazonaws.com/nlb"), "pass"),
         (service(notes={"networking.gke.io/load-balancer-type": "Internal"}), "pass"),
+        (service(loadBalancerClass="networking.gke.io/l4-regional-internal-legacy"), "pass"),
+        (service(loadBalancerClass="networking.gke.io/l4-regional-external"), "fail"),
         (service("web"), "not-applicable"),
         (service("web", selector={"app": "mlflow"}), "fail"),
         (ingress("internet-facing"), "fail"),
-        (ingress(None), "pass"),
         (ingress("internet-facing", "web"), "not-applicable"),
         (balancer("mlflow"), "fail"),
         (balancer("mlflow", internal=True), "pass"),
@@ -53,6 +59,73 @@ def balancer(name: str, **props: Any) -> Resource:
 )
 def test_who_reaches_a_tracking_server(thing: Resource, expected: str) -> None:
     assert results("MLS-TRK-01", thing) == {expected}
+
+
+EKS, GKE = (
+    Resource("aws:eks/cluster:Cluster", "eks", "eks", props={}),
+    Resource("gcp:container/cluster:Cluster", "gke", "gke", props={}),
+)
+AUTO = Resource("aws:eks/cluster:Cluster", "eks", "eks", props={"computeConfig": {"enabled": True}})
+NGINX = ingress(None, ingressClassName="nginx")
+
+
+def ingress_class(controller: str, name: str = "front", parameters: str = "", usual: str = "") -> Resource:
+    notes = {"ingressclass.kubernetes.io/is-default-class": usual}
+    named = {"parameters": {"kind": "IngressClassParams", "name": parameters}} if parameters else {}
+    spec = {"controller": controller, **named}
+    return one(
+        "networking.k8s.io/v1:IngressClass", name, metadata={"name": name, "annotations": notes}, spec=spec
+    )
+
+
+def parameters(group: str, scheme: str) -> Resource:
+    return one(f"{group}:IngressClassParams", "p", metadata={"name": "p"}, spec={"scheme": scheme})
+
+
+LBC, AUTO_ALB = ingress_class("ingress.k8s.aws/alb"), ingress_class("eks.amazonaws.com/alb", parameters="p")
+OPEN, SHUT = (parameters("eks.amazonaws.com/v1", scheme) for scheme in ("internet-facing", "internal"))
+OPEN_LBC = parameters("elbv2.k8s.aws/v1beta1", "internet-facing")
+DEFAULT = ingress_class("eks.amazonaws.com/alb", parameters="p", usual="true")
+BY_CLASS = ingress(None, ingressClassName="front")
+
+
+@pytest.mark.parametrize(
+    ("stack", "expected"),
+    [
+        # The older annotation: public if it is false.
+        ([service(notes={f"{AWS}internal": "false", f"{AWS}type": "external"})], "fail"),
+        ([service(notes={f"{AWS}internal": "yes"})], "pass"),
+        ([service(notes={f"{AWS}internal": "false"})], "fail"),
+        # The scheme counts more than the older annotation.
+        ([service(notes={f"{AWS}internal": "true", f"{AWS}scheme": "internet-facing"})], "fail"),
+        # With EKS Auto Mode, its class is that of every Service without one.
+        ([service(), AUTO], "pass"),
+        ([service(), EKS], "fail"),
+        ([service(notes={f"{AWS}scheme": "internet-facing"}), AUTO], "fail"),
+        # GKE makes a public balancer for an Ingress without a class, or of its class.
+        ([ingress(None), GKE], "fail"),
+        ([ingress(None), EKS], "pass"),
+        ([ingress(None)], "undetermined"),
+        ([ingress(None, kind="gce")], "fail"),
+        ([ingress(None, kind="gce-regional-external")], "fail"),
+        ([ingress(None, kind="gce-internal"), GKE], "pass"),
+        ([ingress("internal")], "pass"),
+        # Classes of AWS have a scheme, which counts more than the annotation.
+        ([BY_CLASS, LBC], "pass"),
+        ([BY_CLASS, AUTO_ALB, OPEN], "fail"),
+        ([BY_CLASS, AUTO_ALB, SHUT], "pass"),
+        ([ingress("internet-facing", ingressClassName="front"), AUTO_ALB, SHUT], "pass"),
+        ([BY_CLASS, ingress_class("ingress.k8s.aws/alb", parameters="p"), OPEN_LBC], "fail"),
+        ([BY_CLASS, ingress_class("ingress.k8s.aws/alb", parameters="p")], "undetermined"),
+        ([ingress(None), DEFAULT, OPEN], "fail"),
+        # Who reaches what other controllers serve, their own Service says.
+        ([NGINX], "undetermined"),
+        ([BY_CLASS, ingress_class("k8s.io/ingress-nginx")], "undetermined"),
+        ([NGINX, GKE], "undetermined"),
+    ],
+)
+def test_defaults_are_those_of_the_controller(stack: list[Resource], expected: str) -> None:
+    assert results("MLS-TRK-01", *stack) == {expected}
 
 
 CLUSTER, INSTANCE = "aws:rds/cluster:Cluster", "aws:rds/instance:Instance"

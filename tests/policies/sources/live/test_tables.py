@@ -3,9 +3,7 @@
 import functools
 import importlib
 import re
-import sys
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import botocore.session
@@ -16,11 +14,10 @@ from botocore.exceptions import DataNotFoundError, UnknownServiceError
 from policies.sources.live.form import Each, Joined, Kind, One
 from policies.sources.live.question import Question
 from policies.sources.live.tables import tables
-from rehearsal.core import sdk_types
+from tests.policies.sources.live.sdk_shapes import RULES, held_against, named, state_of
 
 AWS = tables("aws")
 SESSION = botocore.session.get_session()
-RULES = Path(__file__).resolve().parents[4] / "policies" / "rules"
 KINDS = {f"{kind.kind} {kind.question}": kind for kind in AWS.kinds}
 WHERE = {"asked", "account", "region", "partition", "of", "it", "."}
 
@@ -122,9 +119,9 @@ def test_paths_of_a_table_are_fields_of_the_answer(name: str) -> None:
     shape = item(AWS.questions[kind.question])
     if kind.each:
         shape = below(shape, steps(kind.each))
-    templates = [kind.id, kind.name, kind.arn, kind.imported]
-    named = [path for one in templates for path in re.findall(r"\{([\w.]+)\}", one)]
-    rows = [*paths(kind.props, shape, kind.joined), *((path, shape) for path in [*named, kind.tags] if path)]
+    templates = [str(one) for one in (kind.id, kind.name, kind.arn, kind.imported)]
+    filled = [path for one in templates for path in re.findall(r"\{([\w.]+)\}", one)]
+    rows = [*paths(kind.props, shape, kind.joined), *((path, shape) for path in [*filled, kind.tags] if path)]
     for path, holder in rows:
         first, *rest = steps(path) or ["."]
         joined = kind.joined.get(first)
@@ -132,36 +129,6 @@ def test_paths_of_a_table_are_fields_of_the_answer(name: str) -> None:
             below(item(AWS.questions[joined.question]), rest)
         elif not joined and first not in WHERE and holder.type_name == "structure":
             below(holder, [first, *rest])
-
-
-def state_of(token: str) -> tuple[dict[str, Any], dict[str, Any]]:
-    """(properties, objects) of what the SDK reads of a type."""
-    cls = sdk_types.resource_class(token)
-    assert cls is not None, token
-    reader = sdk_types._Reader()
-    own = reader.properties(getattr(sys.modules[cls.__module__], f"_{cls.__name__}State"))
-    return own, reader.objects
-
-
-def nested(form: Any, objects: dict[str, Any]) -> tuple[bool, dict[str, Any] | None]:
-    """(whether it is a list, the properties of the object in it)."""
-    if isinstance(form, dict) and "union" in form:
-        return nested(next(one for one in form["union"] if isinstance(one, dict)), objects)
-    if isinstance(form, dict) and "list" in form:
-        return True, nested(form["list"], objects)[1]
-    if isinstance(form, dict) and "object" in form:
-        return False, objects[form["object"]]
-    return False, None
-
-
-def held_against(shape: Any, properties: dict[str, Any], objects: dict[str, Any], where: str) -> None:
-    for name, how in shape.items():
-        assert name in properties, f"{where}.{name}"
-        listed, inside = nested(properties[name]["type"], objects)
-        if isinstance(how, Each | One):
-            assert inside is not None, f"{where}.{name}"
-            assert listed is isinstance(how, Each), f"{where}.{name}"
-            held_against(how.shape, inside, objects, f"{where}.{name}")
 
 
 @pytest.mark.parametrize("name", KINDS)
@@ -179,11 +146,14 @@ def test_a_table_makes_properties_that_the_sdk_has(name: str) -> None:
 
 def test_every_type_that_a_rule_names_is_told_or_has_another_form() -> None:
     told = {*(kind.kind for kind in AWS.kinds), *AWS.elsewhere}
-    rules = [file.read_text() for file in RULES.rglob("*.py")]
-    token = r'"(aws:[a-z0-9]+/[A-Za-z0-9]+:[A-Za-z0-9]+)"'
-    named = {found for text in rules for found in re.findall(token, text)}
-    settings = {found for text in rules for found in re.findall(r'settings_of\([^"]*"(\w+)"\)', text)}
+    of_rules = named("aws")
+    settings = {
+        found
+        for file in RULES.rglob("*.py")
+        for found in re.findall(r'settings_of\([^"]*"(\w+)"\)', file.read_text())
+    }
     assert "bucketWebsiteConfiguration" in settings
-    named |= {f"aws:s3/{one}{old}:{one[0].upper()}{one[1:]}{old}" for one in settings for old in ("", "V2")}
-    assert len(named) > 60
-    assert named <= told, named - told
+    classes = {f"{one}{old}" for one in settings for old in ("", "V2")}
+    of_rules |= {f"aws:s3/{one}:{one[0].upper()}{one[1:]}" for one in classes}
+    assert len(of_rules) > 60
+    assert of_rules <= told, of_rules - told

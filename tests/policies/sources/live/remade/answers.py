@@ -24,7 +24,10 @@ def _group_of_cluster(remade: Remade, one: Props) -> None:
     """EKS makes a security group with each cluster, to which a program may add rules."""
     network = one.get("vpcConfig") or {}
     if "clusterSecurityGroupId" in network and "vpcId" in network:
-        given = {"GroupName": f"eks-cluster-sg-{one['name']}-1", "Description": "EKS created security group"}
+        given: dict[str, Any] = {
+            "GroupName": f"eks-cluster-sg-{one['name']}-1",
+            "Description": "EKS created security group",
+        }
         made = remade.call("ec2.CreateSecurityGroup", {}, VpcId=network["vpcId"], **given)["GroupId"]
         remade.label(made, {"aws:eks:cluster-name": one["name"]})
         remade.ids[network["clusterSecurityGroupId"]] = made

@@ -4,6 +4,7 @@ What differs from the property's name is written down; the rest is found by name
 """
 
 from collections.abc import Mapping
+from typing import Any
 
 from tests.policies.sources.live.remade.account import Maker, Props, Remade, created
 from tests.policies.sources.live.remade.modelled import told
@@ -61,7 +62,7 @@ def _rule(way: str) -> Maker:
             permission["Ipv6Ranges"] = [{"CidrIpv6": one["cidrIpv6"], **note}]
         if "referencedSecurityGroupId" in one:
             permission["UserIdGroupPairs"] = [{"GroupId": one["referencedSecurityGroupId"], **note}]
-        given = {"GroupId": one["securityGroupId"], "IpPermissions": [permission]}
+        given: dict[str, Any] = {"GroupId": one["securityGroupId"], "IpPermissions": [permission]}
         made = remade.call(f"ec2.AuthorizeSecurityGroup{way}", {}, **given)
         chosen = str(made["SecurityGroupRules"][0]["SecurityGroupRuleId"])
         remade.label(chosen, tags)
@@ -80,7 +81,7 @@ def _gateway(remade: Remade, one: Props, tags: dict[str, str]) -> str:
 def _flow_log(remade: Remade, one: Props, tags: dict[str, str]) -> str:
     kind, of = ("VPC", "vpcId") if "vpcId" in one else ("Subnet", "subnetId")
     names = {"DeliverLogsPermissionArn": "iamRoleArn"}
-    given = {"ResourceType": kind, "ResourceIds": [one[of]]}
+    given: dict[str, Any] = {"ResourceType": kind, "ResourceIds": [one[of]]}
     answer = remade.call("ec2.CreateFlowLogs", one, names=names, **given)
     assert not answer["Unsuccessful"], answer
     remade.label(answer["FlowLogIds"][0], tags)
@@ -101,7 +102,7 @@ def _template(remade: Remade, one: Props, tags: dict[str, str]) -> str:
         }
         for row in one.get("tagSpecifications") or ()
     ]
-    given = {"LaunchTemplateName": one["name"], "LaunchTemplateData": data}
+    given: dict[str, Any] = {"LaunchTemplateName": one["name"], "LaunchTemplateData": data}
     made = remade.call("ec2.CreateLaunchTemplate", {}, **given)["LaunchTemplate"]["LaunchTemplateId"]
     remade.label(made, tags)
     return str(made)

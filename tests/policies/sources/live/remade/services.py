@@ -12,10 +12,11 @@ def _attachment(remade: Remade, one: Props, tags: dict[str, str]) -> str:
     """Also of a policy of AWS: to have them all would take the emulation a second."""
     path, _, name = one["policyArn"].rpartition(":policy")[2].rpartition("/")
     if ":iam::aws:" in one["policyArn"]:
-        given = {"account_id": ACCOUNT, "region": "us-east-1", "path": f"{path}/", "document": "{}"}
+        day = "2026-11-23T00:00:00+00:00"
+        given = {"Path": f"{path}/", "Document": {}, "CreateDate": day, "UpdateDate": day}
         iam = iam_backends[ACCOUNT]["aws"]
         if one["policyArn"] not in iam.managed_policies:
-            iam.aws_managed_policies.append(AWSManagedPolicy(name, **given))
+            iam.aws_managed_policies.append(AWSManagedPolicy.from_data(name, ACCOUNT, "us-east-1", given))
             iam.managed_policies[one["policyArn"]] = iam.aws_managed_policies[-1]
     remade.call("iam.AttachRolePolicy", one, names={"RoleName": "role"})
     return ""

@@ -12,7 +12,7 @@ from policies.sources.live.records import account
 from policies.sources.live.tables import tables
 from tests.infra.collect.cloud import REGION, Account, Answer, emulated
 from tests.policies.sources.live.remade import answers, buckets, network, services
-from tests.policies.sources.live.remade.account import Maker, Remade
+from tests.policies.sources.live.remade.account import Maker, Remade, values
 
 MAKERS: Mapping[str, Maker] = {**buckets.MAKERS, **network.MAKERS, **services.MAKERS, **answers.MAKERS}
 
@@ -63,6 +63,6 @@ def _renamed(one: Resource, remade: Remade) -> Resource:
 
 
 def _values(props: Mapping[str, Any], remade: Remade) -> dict[str, Any]:
-    given = {name: dict.get(props, name) for name in props}  # type: ignore[arg-type]
+    given = values(props)
     known = {name: value for name, value in given.items() if not is_unknown(value)}
     return partly({**given, **remade.renamed(known)})

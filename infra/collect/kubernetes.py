@@ -1,0 +1,136 @@
+"""Asks a Kubernetes cluster for the objects of `policies/sources/live/kubernetes`. It only reads."""
+
+import datetime
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from infra.collect.kubectl import Answer, Cluster, connected, unanswered
+from infra.collect.manifests import kept
+from policies.sources.live.kubernetes.sorts import SORTS, Sort
+from policies.sources.live.question import Answers, Item, Refusal
+from policies.sources.live.snapshot import Snapshot
+
+DISCOVERY = ("/api", "/apis")
+"""Paths that tell which kinds a cluster serves."""
+# One document, of Kubernetes 1.27 and later (Kubernetes API Concepts, "Aggregated discovery").
+_SERVED = ",".join(
+    f"application/json;g=apidiscovery.k8s.io;v={version};as=APIGroupDiscoveryList"
+    for version in ("v2", "v2beta1")
+)
+_WHOLE = "application/json"
+# Kubernetes API Concepts, "Metadata-only fetches".
+_METADATA = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
+_PAGE = "500"
+_EXPIRED = 410
+"""Of a list whose pages took too long."""
+
+
+def collect(context: str | None = None) -> Snapshot:
+    """Everything that rules look at in the cluster of a context of the shell's kubeconfig.
+
+    What is refused is written down as such. Raises UserError where the cluster cannot be asked at all.
+    """
+    taken = datetime.datetime.now(datetime.UTC).replace(microsecond=0)
+    with connected(context) as cluster:
+        served = _discovered(cluster)
+        answers = {sort.question: _heard(cluster, sort, served) for sort in SORTS}
+    spaces = [item.answer["metadata"] for item in answers["core.namespaces"].items]
+    # Kubernetes has no other identity of a cluster (kubernetes/enhancements, keps/sig-multicluster/2149).
+    identity = next((one["uid"] for one in spaces if one["name"] == "kube-system"), "unknown")
+    return Snapshot("kubernetes", identity, cluster.server, f"{taken:%Y-%m-%dT%H:%M:%SZ}", answers)
+
+
+@dataclass(frozen=True)
+class _Version:
+    """A version in which a cluster serves a kind."""
+
+    name: str
+    plural: str
+
+
+@dataclass
+class _Served:
+    """What can be listed in a cluster."""
+
+    kinds: dict[tuple[str, str], list[_Version]] = field(default_factory=dict)
+    """By group and kind: its versions, the one that the server prefers first."""
+    silent: set[str] = field(default_factory=set)
+    """Groups of which a server behind the API server does not answer."""
+
+
+def _discovered(cluster: Cluster) -> _Served:
+    found = _Served()
+    for path in DISCOVERY:
+        said = cluster.get(path, _SERVED)
+        if said.status != 200 or "items" not in said.body:
+            raise unanswered(cluster, said)
+        for group in said.body["items"]:
+            name = str(group["metadata"].get("name") or "")
+            for version in group.get("versions") or ():
+                if version.get("freshness") == "Stale":
+                    found.silent.add(name)
+                for row in version.get("resources") or ():
+                    kind = str((row.get("responseKind") or {}).get("kind"))
+                    if "list" in (row.get("verbs") or ()):
+                        one = _Version(version["version"], row["resource"])
+                        found.kinds.setdefault((name, kind), []).append(one)
+    return found
+
+
+class _RefusedError(Exception):
+    """A list that was not answered; its argument is the Answer."""
+
+
+def _heard(cluster: Cluster, sort: Sort, served: _Served) -> Answers:
+    there = served.kinds.get((sort.group, sort.kind), [])
+    known = next((one for one in there if one.name in sort.versions), None)
+    if known is None and sort.group in served.silent:
+        said = "the server of the group does not answer"
+        return Answers((), (Refusal("Stale", said, sort.right),))
+    if known is None and there:
+        versions = ", ".join(one.name for one in there)
+        said = f"the cluster serves {versions}, and rules read {', '.join(sort.versions)}"
+        return Answers((), (Refusal("OtherVersion", said, sort.right),))
+    if known is None:
+        return Answers()
+    try:
+        return Answers(tuple(Item(one) for one in _objects(cluster, sort, known)))
+    except _RefusedError as error:
+        answer: Answer = error.args[0]
+        return Answers((), (Refusal(answer.code, answer.message, sort.right),))
+
+
+def _objects(cluster: Cluster, sort: Sort, served: _Version) -> list[Any]:
+    version = f"{sort.group}/{served.name}" if sort.group else served.name
+    path = f"/{'apis' if sort.group else 'api'}/{version}/{served.plural}"
+    accept = _WHOLE if sort.whole else _METADATA
+    # Items of a list do not say what they are.
+    return [kept({**one, "apiVersion": version, "kind": sort.kind}) for one in _listed(cluster, path, accept)]
+
+
+def _listed(cluster: Cluster, path: str, accept: str) -> list[Any]:
+    """The items of all pages; at once, where they took too long. Raises _RefusedError."""
+    try:
+        return [item for page in _pages(cluster, path, accept) for item in page]
+    except _RefusedError as error:
+        if error.args[0].status != _EXPIRED:
+            raise
+    return list(_page(cluster.get(path, accept))["items"] or ())
+
+
+def _pages(cluster: Cluster, path: str, accept: str) -> Iterator[list[Any]]:
+    further: dict[str, str] = {}
+    while True:
+        page = _page(cluster.get(path, accept, limit=_PAGE, **further))
+        yield page["items"] or []
+        token = (page.get("metadata") or {}).get("continue")
+        if not token:
+            return
+        further = {"continue": token}
+
+
+def _page(said: Answer) -> Mapping[str, Any]:
+    if said.status != 200 or "items" not in said.body:
+        raise _RefusedError(said)
+    return said.body

@@ -1,0 +1,60 @@
+"""A session with the Google credentials of the environment, and what it looks like when there are none."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import google.auth
+import requests
+from google.auth import exceptions
+from google.auth.transport.requests import AuthorizedSession
+from requests.adapters import HTTPAdapter
+from urllib3.util.retry import Retry
+
+LOG_IN = "Log in (gcloud auth application-default login), or set GOOGLE_APPLICATION_CREDENTIALS."
+# It can ask and change nothing; some of what is asked has no narrower one (discovery documents, `scopes`).
+_SCOPE = "https://www.googleapis.com/auth/cloud-platform"
+_LATER = (429, 500, 502, 503, 504)
+_LONGEST = 60.0
+"""Seconds between two attempts, whatever a service asks for."""
+
+
+class LoggedOutError(Exception):
+    """There are no credentials that Google accepts."""
+
+
+def session(attempts: int) -> tuple[requests.Session, str]:
+    """(a session that asks so often before it gives up, the project of the environment or "").
+
+    Raises LoggedOutError where the environment has no credentials.
+    """
+    with logged_in():
+        credentials, project = google.auth.default(scopes=[_SCOPE])
+    made = AuthorizedSession(credentials)
+    made.mount("https://", HTTPAdapter(max_retries=retries(attempts)))
+    return made, project or ""
+
+
+def retries(attempts: int) -> Retry:
+    """Waits longer each time, 1, 2, 4 seconds and so on, where a service is busy (google.api, AIP-194).
+
+    Requests that are sent with POST only read here, so they may be sent again, too.
+    """
+    return Retry(
+        total=attempts - 1,
+        connect=2,
+        status_forcelist=_LATER,
+        allowed_methods=None,
+        backoff_factor=0.5,
+        backoff_max=_LONGEST,
+        retry_after_max=int(_LONGEST),
+        raise_on_status=False,
+    )
+
+
+@contextmanager
+def logged_in() -> Iterator[None]:
+    """What is asked within. Raises LoggedOutError where there are no credentials, or they are refused."""
+    try:
+        yield
+    except exceptions.GoogleAuthError as error:
+        raise LoggedOutError(str(error.args[0] if error.args else error)) from error

@@ -1,0 +1,74 @@
+"""Databases: Cloud SQL and BigQuery.
+
+Shapes: google/services/sql/resource_sql_database_instance.go and
+google/services/bigquery/resource_bigquery_dataset.go of terraform-provider-google.
+"""
+
+from typing import Any
+
+from policies.sources.live.form import One, View
+from policies.sources.live.gcp.assets import asset, assets, short, switch
+
+_SQL, _DATASET = "sqladmin.googleapis.com/Instance", "bigquery.googleapis.com/Dataset"
+QUESTIONS = (assets(_SQL), assets(_DATASET))
+
+
+def _master(view: View) -> Any:
+    """The API writes it as `project:instance`."""
+    return str(view.at("masterInstanceName") or "").rpartition(":")[2] or None
+
+
+KINDS = (
+    asset(
+        "gcp:sql/databaseInstance:DatabaseInstance",
+        _SQL,
+        {
+            "databaseVersion": "databaseVersion",
+            "instanceType": "instanceType",
+            "masterInstanceName": _master,
+            "name": "name",
+            "region": "region",
+            "selfLink": "selfLink",
+            "settings": One(
+                "settings",
+                {
+                    "availabilityType": "availabilityType",
+                    "backupConfiguration": One(
+                        "backupConfiguration",
+                        {
+                            "enabled": switch("enabled"),
+                            "location": "location",
+                            "pointInTimeRecoveryEnabled": switch("pointInTimeRecoveryEnabled"),
+                        },
+                    ),
+                    "deletionProtectionEnabled": switch("deletionProtectionEnabled"),
+                    "edition": "edition",
+                    "ipConfiguration": One(
+                        "ipConfiguration",
+                        {
+                            "ipv4Enabled": switch("ipv4Enabled"),
+                            "privateNetwork": "privateNetwork",
+                            "sslMode": "sslMode",
+                        },
+                    ),
+                    "tier": "tier",
+                    "userLabels": "userLabels",
+                },
+            ),
+        },
+        id=short,
+        labels="",
+        untold=("deletionProtection",),
+    ),
+    asset(
+        "gcp:bigquery/dataset:Dataset",
+        _DATASET,
+        {
+            "datasetId": "datasetReference.datasetId",
+            "description": "description",
+            "friendlyName": "friendlyName",
+            "location": "location",
+            "selfLink": "selfLink",
+        },
+    ),
+)

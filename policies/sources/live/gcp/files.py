@@ -1,0 +1,83 @@
+"""File systems: Filestore, Managed Lustre, Parallelstore.
+
+Shapes: google/services/{filestore,lustre,parallelstore} of terraform-provider-google.
+"""
+
+from policies.sources.live.form import Kind, View
+from policies.sources.live.gcp.assets import OF_PROJECT, asset, assets, last, own, part, short, switch
+from policies.sources.live.question import Question
+
+_FILESTORE, _BACKUP = "file.googleapis.com/Instance", "file.googleapis.com/Backup"
+_LUSTRE = "lustre.googleapis.com/Instance"
+_PARALLELSTORE = "parallelstore.projects.locations.instances.list"
+QUESTIONS = (
+    *map(assets, (_FILESTORE, _BACKUP, _LUSTRE)),
+    # Asset Inventory has no Parallelstore. Of a project whose API is off nobody could make one.
+    Question(
+        "parallelstore", "projects.locations.instances.list", "instances",
+        given={"parent": f"{OF_PROJECT}/locations/-"}, right="parallelstore.instances.list",
+        unset=("SERVICE_DISABLED",),
+    ),
+)  # fmt: skip
+
+
+def _id(view: View) -> str:
+    return own(view, str(view.at("name")))
+
+
+KINDS = (
+    asset(
+        "gcp:filestore/instance:Instance",
+        _FILESTORE,
+        {
+            "deletionProtectionEnabled": switch("deletionProtectionEnabled"),
+            "description": "description",
+            "kmsKeyName": "kmsKeyName",
+            "location": part("locations"),
+            "name": short,
+            "protocol": "protocol",
+            "tier": "tier",
+        },
+    ),
+    asset(
+        "gcp:filestore/backup:Backup",
+        _BACKUP,
+        {
+            "description": "description",
+            "location": part("locations"),
+            "name": short,
+            "sourceFileShare": "sourceFileShare",
+            "sourceInstance": "sourceInstance",
+        },
+    ),
+    asset(
+        "gcp:lustre/instance:Instance",
+        _LUSTRE,
+        {
+            "capacityGib": "capacityGib",
+            "description": "description",
+            "filesystem": "filesystem",
+            "instanceId": short,
+            "kmsKey": "kmsKey",
+            "location": part("locations"),
+            "network": "network",
+        },
+        keys=("kmsKey",),
+    ),
+    Kind(
+        "gcp:parallelstore/instance:Instance",
+        _PARALLELSTORE,
+        _id,
+        {
+            "capacityGib": "capacityGib",
+            "deploymentType": "deploymentType",
+            "instanceId": lambda view: last(view.at("name")),
+            "location": lambda view: _id(view).split("/")[3],
+            "network": "network",
+            "project": "account",
+        },
+        name=lambda view: last(view.at("name")),
+        tags="labels",
+        everywhere=True,
+    ),
+)

@@ -1,0 +1,123 @@
+"""Service accounts, their keys, who may use them, and whom the project trusts.
+
+Shapes: google/services/{resourcemanager,iambeta,storage} and google/tpgiamresource of
+terraform-provider-google.
+"""
+
+import re
+
+from policies.sources.live.form import Kind, One, View
+from policies.sources.live.gcp.assets import asset, assets, last, own, part, policies_of, short
+from policies.sources.live.gcp.project import role
+from policies.sources.live.question import ACCOUNT, Question
+
+_ACCOUNT, _KEY = "iam.googleapis.com/ServiceAccount", "iam.googleapis.com/ServiceAccountKey"
+_PROVIDER = "iam.googleapis.com/WorkloadIdentityPoolProvider"
+QUESTIONS = (
+    *map(assets, (_ACCOUNT, _KEY, _PROVIDER)),
+    policies_of(_ACCOUNT),
+    # Asset Inventory has no HMAC keys. The list has no secrets: those are told once, when a key is made.
+    Question(
+        "storage", "projects.hmacKeys.list", "items", given={"projectId": ACCOUNT},
+        right="storage.hmacKeys.list",
+    ),
+)  # fmt: skip
+# The accounts that services make for a project (IAM, "Service account types": default service accounts).
+_DEFAULT = re.compile(r"-compute@developer\.gserviceaccount\.com$|@appspot\.gserviceaccount\.com$")
+
+
+def _name(view: View) -> str:
+    """The name that IAM gives: with the mail address, where asset names have a number."""
+    return own(view, str(view.at("name")))
+
+
+def _accounts(view: View) -> dict[str, str]:
+    """Names of service accounts by their asset names."""
+    look = view.look
+    key = "gcp service accounts"
+    if key not in look.indexed:
+        rows = [item.answer for item in look.items(assets(_ACCOUNT).name)]
+        look.indexed[key] = {one.get("assetName"): own(view, str(one.get("name"))) for one in rows}
+    found: dict[str, str] = look.indexed[key]
+    return found
+
+
+def _used(view: View) -> str:
+    """The account that a policy is about."""
+    whole = view.at("of.assetName")
+    path = str(whole).removeprefix("//").partition("/")[2]
+    return _accounts(view).get(whole) or own(view, path)
+
+
+KINDS = (
+    asset(
+        "gcp:serviceaccount/account:Account",
+        _ACCOUNT,
+        {
+            "accountId": lambda view: str(view.at("email") or "").partition("@")[0] or None,
+            "description": "description",
+            "disabled": "disabled",
+            "displayName": "displayName",
+            "email": "email",
+            "name": _name,
+            "uniqueId": "uniqueId",
+        },
+        id=_name,
+        labels="",
+        made=lambda view: bool(_DEFAULT.search(str(view.at("email")))),
+    ),
+    Kind(
+        "gcp:serviceaccount/key:Key",
+        assets(_KEY).name,
+        _name,
+        {
+            "keyAlgorithm": "keyAlgorithm",
+            "name": _name,
+            "serviceAccountId": lambda view: _name(view).rpartition("/keys/")[0],
+            "validAfter": "validAfterTime",
+            "validBefore": "validBeforeTime",
+        },
+        name=lambda view: last(view.at("name")),
+        everywhere=True,
+        # Google makes keys of its own for every account, and renews them.
+        when=lambda view: view.at("keyType") != "SYSTEM_MANAGED",
+    ),
+    Kind(
+        "gcp:serviceaccount/iAMBinding:IAMBinding",
+        policies_of(_ACCOUNT).name,
+        role(_used),
+        {"members": "members", "role": "role", "serviceAccountId": _used},
+        each="iamPolicy.bindings",
+        everywhere=True,
+    ),
+    asset(
+        "gcp:iam/workloadIdentityPoolProvider:WorkloadIdentityPoolProvider",
+        _PROVIDER,
+        {
+            "attributeCondition": "attributeCondition",
+            "attributeMapping": "attributeMapping",
+            "aws": One("aws", {"accountId": "accountId"}),
+            "description": "description",
+            "disabled": "disabled",
+            "displayName": "displayName",
+            "oidc": One("oidc", {"allowedAudiences": "allowedAudiences", "issuerUri": "issuerUri"}),
+            "workloadIdentityPoolId": part("workloadIdentityPools"),
+            "workloadIdentityPoolProviderId": short,
+        },
+        labels="",
+        when=lambda view: view.at("state") != "DELETED",
+    ),
+    Kind(
+        "gcp:storage/hmacKey:HmacKey",
+        "storage.projects.hmacKeys.list",
+        "projects/{account}/hmacKeys/{accessId}",
+        {
+            "accessId": "accessId",
+            "project": "account",
+            "serviceAccountEmail": "serviceAccountEmail",
+            "state": "state",
+        },
+        name="{accessId}",
+        everywhere=True,
+    ),
+)

@@ -1,0 +1,85 @@
+"""Budgets of the billing account that pays for the project; Asset Inventory has none.
+
+Shapes: google/services/billing/resource_billing_budget.go of terraform-provider-google.
+"""
+
+from typing import Any
+
+from policies.sources.live.form import Each, Kind, One, View
+from policies.sources.live.gcp.assets import OF_PROJECT, PROJECT, last
+from policies.sources.live.gcp.project import above
+from policies.sources.live.question import Question
+
+_BILLING = "cloudbilling.projects.getBillingInfo"
+QUESTIONS = (
+    # A project that nobody pays for has an empty name there: no item.
+    Question(
+        "cloudbilling", "projects.getBillingInfo", "billingAccountName && @", given={"name": OF_PROJECT},
+        right="resourcemanager.projects.get",
+    ),
+    Question(
+        "billingbudgets", "billingAccounts.budgets.list", "budgets", of=_BILLING,
+        by={"parent": "billingAccountName"}, right="billing.budgets.list",
+    ),
+)  # fmt: skip
+
+
+def _counts(view: View) -> bool:
+    """Whether a budget is about the project: what a filter names is this project, or above it."""
+    look = view.look
+    number = next((item.answer.get("projectNumber") for item in look.items(PROJECT)), "")
+    ours = {f"projects/{look.account}", f"projects/{number}"}
+    upwards = {
+        item.answer.get("name") for level in ("folder", "organization") for item in look.items(above(level))
+    }
+    named = view.at("budgetFilter.projects"), view.at("budgetFilter.resourceAncestors")
+    chosen = {one for names in named for one in names or ()}
+    return not chosen or bool(chosen & (ours | upwards))
+
+
+def _labels(view: View) -> Any:
+    """One value to each key, which the API writes as a list."""
+    found = view.at("labels") or {}
+    return {
+        key: values[0] if isinstance(values, list) and values else values for key, values in found.items()
+    }
+
+
+KINDS = (
+    Kind(
+        "gcp:billing/budget:Budget",
+        "billingbudgets.billingAccounts.budgets.list",
+        "{name}",
+        {
+            "allUpdatesRule": One(
+                "notificationsRule",
+                {
+                    "disableDefaultIamRecipients": "disableDefaultIamRecipients",
+                    "enableProjectLevelRecipients": "enableProjectLevelRecipients",
+                    "monitoringNotificationChannels": "monitoringNotificationChannels",
+                    "pubsubTopic": "pubsubTopic",
+                    "schemaVersion": "schemaVersion",
+                },
+            ),
+            "billingAccount": lambda view: last(view.at("asked.parent")),
+            "budgetFilter": One(
+                "budgetFilter",
+                {
+                    "calendarPeriod": "calendarPeriod",
+                    "labels": _labels,
+                    "projects": "projects",
+                    "resourceAncestors": "resourceAncestors",
+                    "services": "services",
+                },
+            ),
+            "displayName": "displayName",
+            "name": lambda view: last(view.at("name")),
+            "thresholdRules": Each(
+                "thresholdRules", {"spendBasis": "spendBasis", "thresholdPercent": "thresholdPercent"}
+            ),
+        },
+        name=lambda view: view.at("displayName") or last(view.at("name")),
+        when=_counts,
+        everywhere=True,
+    ),
+)

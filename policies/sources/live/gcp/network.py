@@ -1,0 +1,83 @@
+"""Networks, subnetworks and firewall rules.
+
+Shapes: google/services/compute/resource_compute_{network,subnetwork,firewall}.go of
+terraform-provider-google.
+"""
+
+from typing import Any
+
+from policies.sources.live.form import Each, One, Shape, View
+from policies.sources.live.gcp.assets import asset, assets, end_of
+
+_NETWORK, _SUBNETWORK = "compute.googleapis.com/Network", "compute.googleapis.com/Subnetwork"
+_FIREWALL = "compute.googleapis.com/Firewall"
+QUESTIONS = tuple(map(assets, (_NETWORK, _SUBNETWORK, _FIREWALL)))
+
+_PORTS: Shape = {"protocol": "IPProtocol", "ports": "ports"}
+# What GKE makes for a cluster and for its services (GKE, "Automatically created firewall rules").
+_OF_GKE = ("gke-", "k8s-")
+
+
+def _logs(view: View) -> Any:
+    """Flow logs that are on: a subnetwork keeps the settings of those that are off."""
+    if view.at("logConfig.enable") is not True:
+        return None
+    names = ("aggregationInterval", "filterExpr", "flowSampling", "metadata")
+    return {name: value for name in names if (value := view.at(f"logConfig.{name}")) is not None}
+
+
+KINDS = (
+    asset(
+        "gcp:compute/network:Network",
+        _NETWORK,
+        {
+            "autoCreateSubnetworks": "autoCreateSubnetworks",
+            "description": "description",
+            "mtu": "mtu",
+            "name": "name",
+            "routingMode": "routingConfig.routingMode",
+            "selfLink": "selfLink",
+        },
+        labels="",
+    ),
+    asset(
+        "gcp:compute/subnetwork:Subnetwork",
+        _SUBNETWORK,
+        {
+            "description": "description",
+            "ipCidrRange": "ipCidrRange",
+            "logConfig": _logs,
+            "name": "name",
+            "network": "network",
+            "privateIpGoogleAccess": "privateIpGoogleAccess",
+            "purpose": "purpose",
+            "region": end_of("region"),
+            "selfLink": "selfLink",
+            "stackType": "stackType",
+        },
+        labels="",
+    ),
+    asset(
+        "gcp:compute/firewall:Firewall",
+        _FIREWALL,
+        {
+            "allows": Each("allowed", _PORTS),
+            "denies": Each("denied", _PORTS),
+            "description": "description",
+            "direction": "direction",
+            "disabled": "disabled",
+            "logConfig": One("logConfig", {"metadata": "metadata"}),
+            "name": "name",
+            "network": "network",
+            "priority": "priority",
+            "selfLink": "selfLink",
+            "sourceRanges": "sourceRanges",
+            "sourceServiceAccounts": "sourceServiceAccounts",
+            "sourceTags": "sourceTags",
+            "targetServiceAccounts": "targetServiceAccounts",
+            "targetTags": "targetTags",
+        },
+        labels="",
+        made=lambda view: str(view.at("name")).startswith(_OF_GKE),
+    ),
+)

@@ -1,0 +1,115 @@
+"""Logs and alerts.
+
+Shapes: google/services/{logging,monitoring} of terraform-provider-google.
+"""
+
+from typing import Any
+
+from policies.sources.live.form import Each, Kind, One, Reader, Shape, View
+from policies.sources.live.gcp.assets import asset, assets, last, number, part, short, switch
+from policies.sources.live.gcp.project import above
+from policies.sources.live.question import Question
+
+_BUCKET, _SINK = "logging.googleapis.com/LogBucket", "logging.googleapis.com/LogSink"
+_ALERT = "monitoring.googleapis.com/AlertPolicy"
+_FIXED = "_Required"
+"""A bucket and a sink that nobody can change or delete (Cloud Logging, "Routing and storage overview")."""
+_GIVEN = "_Default"
+"""Those that every project, folder and organization has from its start, and that people may change."""
+
+
+def _above(level: str) -> Question:
+    return Question(
+        "logging", f"{level}s.sinks.list", "sinks", of=above(level), by={"parent": "name"},
+        right="logging.sinks.list",
+    )  # fmt: skip
+
+
+QUESTIONS = (*map(assets, (_BUCKET, _SINK, _ALERT)), _above("folder"), _above("organization"))
+
+_SINK_PROPS: Shape = {
+    "description": "description",
+    "destination": "destination",
+    "disabled": switch("disabled"),
+    "filter": "filter",
+    "name": "name",
+    "writerIdentity": "writerIdentity",
+}
+
+
+def _changeable(view: View) -> bool:
+    return bool(view.at("name") != _FIXED)
+
+
+def _sink_above(level: str, token: str, whose: dict[str, Reader]) -> Kind:
+    return Kind(
+        f"gcp:logging/{token[0].lower()}{token[1:]}:{token}",
+        f"logging.{level}s.sinks.list",
+        "{asked.parent}/sinks/{name}",
+        {**_SINK_PROPS, "includeChildren": switch("includeChildren"), **whose},
+        name="{name}",
+        when=_changeable,
+        made=lambda view: view.at("name") == _GIVEN,
+        everywhere=True,
+    )
+
+
+def _organization(view: View) -> Any:
+    return last(view.at("asked.parent"))
+
+
+KINDS = (
+    asset(
+        "gcp:logging/projectBucketConfig:ProjectBucketConfig",
+        _BUCKET,
+        {
+            "bucketId": short,
+            "description": "description",
+            "lifecycleState": "lifecycleState",
+            "location": part("locations"),
+            "locked": switch("locked"),
+            "retentionDays": number("retentionDays"),
+        },
+        labels="",
+        when=lambda view: short(view) != _FIXED and view.at("lifecycleState") != "DELETE_REQUESTED",
+        made=lambda view: short(view) == _GIVEN,
+    ),
+    asset(
+        "gcp:logging/projectSink:ProjectSink",
+        _SINK,
+        _SINK_PROPS,
+        labels="",
+        when=_changeable,
+        made=lambda view: view.at("name") == _GIVEN,
+    ),
+    _sink_above("folder", "FolderSink", {"folder": lambda view: view.at("asked.parent")}),
+    _sink_above("organization", "OrganizationSink", {"orgId": _organization}),
+    asset(
+        "gcp:monitoring/alertPolicy:AlertPolicy",
+        _ALERT,
+        {
+            "combiner": "combiner",
+            "conditions": Each(
+                "conditions",
+                {
+                    "conditionAbsent": One("conditionAbsent", {"filter": "filter"}),
+                    "conditionMatchedLog": One("conditionMatchedLog", {"filter": "filter"}),
+                    "conditionMonitoringQueryLanguage": One(
+                        "conditionMonitoringQueryLanguage", {"query": "query"}
+                    ),
+                    "conditionPrometheusQueryLanguage": One(
+                        "conditionPrometheusQueryLanguage", {"query": "query"}
+                    ),
+                    "conditionThreshold": One(
+                        "conditionThreshold", {"comparison": "comparison", "filter": "filter"}
+                    ),
+                    "displayName": "displayName",
+                },
+            ),
+            "displayName": "displayName",
+            "enabled": "enabled",
+            "notificationChannels": "notificationChannels",
+        },
+        labels="",
+    ),
+)

@@ -1,0 +1,1 @@
+"""What is asked of a Kubernetes cluster, and what its answers become."""

@@ -1,0 +1,91 @@
+"""Recorded states, as a real API server would keep their objects: a rule says of both the same."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from infra.collect.manifests import kept
+from policies.rules import CATALOGUE
+from policies.sources import state
+from policies.sources.live.kubernetes.sorts import SORTS
+from policies.sources.live.question import Answers, Item
+from policies.sources.live.records import account
+from policies.sources.live.snapshot import Snapshot
+from rehearsal.controlplane.api import Api, Object
+from tests.cluster.live.comparing import place, verdicts
+from tests.policies.recording.example import RECORDED, rule_of
+
+# What a state has beside objects that rules look at.
+BESIDE = ("kubernetes:apiextensions.k8s.io/v1:CustomResourceDefinition", "kubernetes:core/v1:Secret")
+# Kinds that the control plane here does not serve.
+UNSERVED = ("eks.amazonaws.com", "karpenter.sh", "kubeflow.org", "helm.sh")
+DIFFERENT = {
+    "MLS-REP-04": "only the engine knows when and how a validation ended",
+    "MLS-TRK-03": "a cluster does not tell of buckets",
+}
+TYPES = {sort.type(version): sort for sort in SORTS for version in sort.versions}
+
+
+def rows(file: Path, verdict: str) -> list[Any]:
+    found = json.loads(file.read_text())[verdict]["deployment"]["resources"]
+    return [row for row in found if not row["type"].startswith("pulumi:")]
+
+
+def examples() -> list[str]:
+    """Those that consist of objects which the control plane serves."""
+    return [
+        file.stem
+        for file in sorted(RECORDED.glob("*.json"))
+        if all(
+            row["type"] in (*TYPES, *BESIDE) and TYPES.get(row["type"], SORTS[0]).group not in UNSERVED
+            for verdict in ("pass", "fail")
+            for row in rows(file, verdict)
+        )
+    ]
+
+
+EXAMPLES = examples()
+
+
+@pytest.fixture(scope="module")
+def _space(api: Api) -> Iterator[None]:
+    body: Object = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "team-vision"}}
+    api.create(body)
+    yield
+    api.delete("v1", "Namespace", "team-vision")
+
+
+def test_examples_are_of_many_rules() -> None:
+    assert len({rule_of(key) for key in EXAMPLES}) > 12
+    assert {rule_of(key) for key in EXAMPLES} >= DIFFERENT.keys() - {"MLS-TRK-03"}
+
+
+@pytest.mark.parametrize("verdict", ["pass", "fail"])
+@pytest.mark.parametrize("key", [key for key in EXAMPLES if rule_of(key) not in DIFFERENT])
+def test_a_rule_says_of_objects_what_it_says_of_the_state(
+    api: Api, _space: None, key: str, verdict: str, tmp_path: Path
+) -> None:
+    file = tmp_path / "state.json"
+    file.write_text(json.dumps(json.loads((RECORDED / f"{key}.json").read_text())[verdict]))
+    managed = [one for one in state.read(file) if one.kind in TYPES]
+    made = [row for row in rows(RECORDED / f"{key}.json", verdict) if row["type"] in TYPES]
+    told = account(snapshot(api, made))
+    assert {place(one) for one in told.resources} == {place(one) for one in managed}
+    rules = [CATALOGUE.rules[rule_of(key)]]
+    assert verdicts(rules, told.resources, told.coverage) == verdicts(rules, managed)
+
+
+def snapshot(api: Api, made: list[Any]) -> Snapshot:
+    """What a collector would bring: the server fills in its defaults, and keeps nothing."""
+    answers: dict[str, Answers] = {sort.question: Answers() for sort in SORTS}
+    for row in made:
+        _, version, kind = row["type"].split(":")
+        body = {**row["inputs"], "apiVersion": version.removeprefix("core/"), "kind": kind}
+        body = {key: value for key, value in body.items() if not key.startswith("__")}
+        filled = api.apply(body, dry_run=True, manager="pulumi-kubernetes-0123abcd")
+        question = TYPES[row["type"]].question
+        answers[question] = Answers((*answers[question].items, Item(kept(filled))))
+    return Snapshot("kubernetes", "cluster", "https://example.com", "2026-11-24T00:00:00Z", answers)

@@ -1,0 +1,84 @@
+"""Recorded states, told by Asset Inventory: a rule says of both the same."""
+
+import datetime
+import json
+from pathlib import Path
+
+import pytest
+
+from infra.collect.gcp import collect
+from policies.evaluate import Outcome, evaluate
+from policies.rules import CATALOGUE
+from policies.settings import Settings
+from policies.sources import state
+from policies.sources.live.records import account
+from policies.stack import Stack
+from tests.infra.collect.project import ID
+from tests.policies.recording.example import RECORDED, recorded, rule_of
+from tests.policies.sources.live.google_assets import MAKERS, UNSEEN, filled
+from tests.policies.sources.live.google_fields import held
+
+SETTINGS = Settings(today=datetime.date(2026, 11, 23))
+# What only a program, or a cluster, could say: a project leaves it open, and names it.
+OPEN = {
+    ("MLS-GPU-05.gke", "fail"): ("in its clusters", {"undetermined"}),  # an alarm that a cluster raises
+    ("MLS-GPU-08.gke", "fail"): ("in its clusters", {"undetermined"}),  # a driver that a DaemonSet installs
+    ("MLS-TRK-02.gcp", "pass"): ("deletionProtection", {"undetermined"}),
+    ("MLS-TRK-02.gcp", "fail"): ("deletionProtection", {"undetermined", "fail"}),
+}
+EXAMPLES = [
+    file.name.removesuffix(".json")
+    for file in sorted(RECORDED.glob("*.json"))
+    if '"gcp:' in (text := file.read_text()) and '"type": "kubernetes:' not in text
+]
+
+
+def test_every_example_of_google_is_told() -> None:
+    """All but one: MLS-K8S-09 is about what is in a cluster."""
+    assert len(EXAMPLES) >= 32
+    assert {key.split("-")[1] for key in EXAMPLES} >= {
+        "COST",
+        "GPU",
+        "IAM",
+        "NET",
+        "REP",
+        "STO",
+        "TAG",
+        "TRK",
+    }
+
+
+@pytest.mark.parametrize("verdict", ["pass", "fail"])
+@pytest.mark.parametrize("key", EXAMPLES)
+def test_a_rule_says_of_a_project_what_it_says_of_the_state(key: str, verdict: str, tmp_path: Path) -> None:
+    file = tmp_path / "state.json"
+    file.write_text(json.dumps(json.loads(recorded(key).read_text())[verdict]))
+    kept, rule = state.read(file), CATALOGUE.rules[rule_of(key)]
+    assert {one.kind for one in kept} <= {*MAKERS, *UNSEEN}
+    project, ids = filled(kept)
+    assert not held(project)
+    told = account(collect(ID, project.session()))
+    assert not told.coverage.refused
+    by_state = _results(evaluate(Stack(kept, SETTINGS), [rule]), {one.urn: one.urn for one in kept})
+    outcomes = evaluate(Stack(told.resources, SETTINGS, told.coverage), [rule])
+    by_project = _results(outcomes, ids)
+    assert verdict in {result for results in by_state.values() for result in results}
+    if (key, verdict) in OPEN:
+        why, left = OPEN[key, verdict]
+        (open_,) = (one for one in outcomes if one.result == "undetermined")
+        assert open_.resource is not None
+        assert why in open_.message
+        by_state[ids[str(open_.resource.id)]] = left
+    for urn, results in by_state.items():
+        assert by_project.get(urn) == results
+
+
+def _results(outcomes: list[Outcome], urns: dict[str, str]) -> dict[str, set[str]]:
+    """By URN, without what the project has besides."""
+    found: dict[str, set[str]] = {}
+    for one in outcomes:
+        known = one.resource and (urns.get(one.resource.urn) or urns.get(str(one.resource.id)))
+        urn = known if one.resource else "the stack"
+        if urn:
+            found.setdefault(urn, set()).add(one.result)
+    return found
