@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
 
-from rehearsal.workloads import quantity
+from infra import quantity
 
 Resources = Mapping[str, Decimal]
 Labels = Mapping[str, str]

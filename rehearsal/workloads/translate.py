@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from rehearsal.workloads import quantity
+from infra import quantity
 from rehearsal.workloads.rewriting import World, rewrite, rewrite_paths, unknown_buckets
 
 Object = Mapping[str, Any]

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from policies.quantity import amount
+from infra.quantity import amount
 from policies.resource import Resource
 
 # Where the templates are, below the properties of each kind; `*` is every item of a list or of a map.

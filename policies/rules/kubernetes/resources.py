@@ -4,8 +4,8 @@ import fnmatch
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from infra.quantity import amount
 from policies.catalogue import CATALOGUE, About, NotApplicableError, Violation
-from policies.quantity import amount
 from policies.resource import Resource
 from policies.rules.kubernetes.objects import (
     CLUSTER_QUEUES,

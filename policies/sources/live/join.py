@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from infra.errors import Problem, UserError
 from infra.naming import TAG_PREFIX
-from policies.quantity import amount
+from infra.quantity import amount
 from policies.resource import Resource, is_unknown, partly
 from policies.sources.live.form import Each, One
 from policies.sources.live.records import Account, Live

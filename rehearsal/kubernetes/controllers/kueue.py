@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
+from infra import quantity
 from rehearsal.core.model import Record
 from rehearsal.kubernetes.clusters import Cluster
 from rehearsal.kubernetes.kueue_config import configuration
 from rehearsal.kubernetes.rules.pods.workloads import matches
-from rehearsal.workloads import quantity
 from rehearsal.workloads.scheduling import Taint, requests, tolerates
 from rehearsal.workloads.translate import Object
 

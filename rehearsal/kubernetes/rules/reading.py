@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
+from infra import quantity
 from rehearsal.core.model import UNKNOWN
-from rehearsal.workloads import quantity
 
 Object = Mapping[str, Any]
 

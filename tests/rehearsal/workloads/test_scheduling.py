@@ -5,7 +5,6 @@ from decimal import Decimal
 import pytest
 
 from rehearsal.workloads.controllers import shares
-from rehearsal.workloads.quantity import parse
 from rehearsal.workloads.scheduling import Node, Taint, place, requests
 
 GPU = "nvidia.com/gpu"
@@ -74,19 +73,6 @@ def test_requests_add_up_and_init_containers_count_alone() -> None:
         "initContainers": [{"resources": {"requests": {"cpu": "2"}}}],
     }
     assert requests(spec) == {"cpu": Decimal(2)}
-
-
-@pytest.mark.parametrize(
-    ("text", "value"), [("500m", "0.5"), ("1Gi", 2**30), ("2", 2), ("1e3", 1000), ("1.5k", 1500), (3, 3)]
-)
-def test_quantities(text: str | int, value: str | int) -> None:
-    assert parse(text) == Decimal(value)
-
-
-@pytest.mark.parametrize("text", ["", "1 Gi", "ten", "1KiB"])
-def test_what_is_no_quantity(text: str) -> None:
-    with pytest.raises(ValueError, match="quantities must match"):
-        parse(text)
 
 
 @pytest.mark.parametrize("count", [1, 2, 3, 7])

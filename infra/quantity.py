@@ -23,3 +23,11 @@ def parse(text: str | int | float) -> Decimal:
             "'^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
         )
     return Decimal(found[1]) * _FACTORS[found[2]]
+
+
+def amount(value: object) -> Decimal | None:
+    """A quantity of whatever type as a number; None for what is none."""
+    try:
+        return parse(str(value))
+    except ValueError:
+        return None
