@@ -3,7 +3,7 @@
 import re
 from typing import Any
 
-from infra.collect.redaction import GONE
+from infra.collect.redaction import GONE, NAMES
 
 SECRET = "[secret]"  # noqa: S105 - the word by which the Pulumi CLI hides one
 """In place of a whole value, which is unknown then."""
@@ -11,16 +11,15 @@ SECRET = "[secret]"  # noqa: S105 - the word by which the Pulumi CLI hides one
 _READ_MAPS = ("aws-auth", "amazon-vpc-cni")
 # Has a copy of the object as it was applied, its secrets included.
 _COPY = "kubectl.kubernetes.io/last-applied-configuration"
-_WORDS = r"passw|secret|token|credential|api[_-]?key|access[_-]?key|private[_-]?key"
-_NAMED = re.compile(rf"{_WORDS}|^authorization$", re.IGNORECASE)
+_NAMED = re.compile(rf"{NAMES}|^authorization$", re.IGNORECASE)
 _QUOTE = r"""\\*["']?"""
 # `--db-password=x`, `TOKEN=x`, `"token": "x"` in commands, scripts and texts; `$TOKEN` names another value.
 _GIVEN = re.compile(
-    rf"""([\w-]*(?:{_WORDS})[\w-]*{_QUOTE}\s*[=:]\s*)(?!{_QUOTE}(?:[$\{{\[]|(?:true|false|null)\b))"""
+    rf"""([\w-]*(?:{NAMES})[\w-]*{_QUOTE}\s*[=:]\s*)(?!{_QUOTE}(?:[$\{{\[]|(?:true|false|null)\b))"""
     rf"""(\\*"[^"]*"|'[^']*'|[^\s"'&;|,}}]+)""",
     re.IGNORECASE,
 )
-_OPTION = re.compile(rf"--?[\w-]*(?:{_WORDS})[\w-]*", re.IGNORECASE)
+_OPTION = re.compile(rf"--?[\w-]*(?:{NAMES})[\w-]*", re.IGNORECASE)
 _HEADER = re.compile(r"\b((?:Basic|Bearer)\s+)[^\s\"'$]+")
 # A password in a URL, but no word that a program replaces: `{password}`, `$PASSWORD`.
 _LOGIN = re.compile(r"(://[^/\s:@]*:)(?!\{\w+\}@|\$\w+@|\$[{(]\w+[)}]@)[^/\s@]+@")

@@ -10,7 +10,9 @@ from typing import Any
 from policies.sources.live.aws.templates import WORDS
 
 GONE = "(redacted)"
-_SECRET = re.compile(r"passw|secret|token|credential|api_?key|access_?key|private_?key", re.IGNORECASE)
+NAMES = r"passw|secret|token|credential|api[_-]?key|access[_-]?key|private[_-]?key"
+"""How secrets are named, in a regular expression without regard to case."""
+_SECRET = re.compile(NAMES, re.IGNORECASE)
 
 
 def redacted(answer: Any) -> Any:

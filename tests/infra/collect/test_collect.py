@@ -184,13 +184,13 @@ def test_settings_lose_values_and_keep_what_rules_read() -> None:
     settings = {
         "enableNetworkPolicy": "true",
         "env": [{"name": "API_TOKEN", "value": "s3cr3t"}, {"name": "LEVEL", "value": "debug"}],
-        "auth": {"password": "s3cr3t"},
+        "auth": {"password": "s3cr3t", "api-key": "s3cr3t"},
     }
     kept = redacted({"configurationValues": json.dumps(settings), "UserData": "register-with-taints=x"})
     assert json.loads(kept["configurationValues"]) == {
         "enableNetworkPolicy": "true",
         "env": [{"name": "API_TOKEN", "value": "(redacted)"}, {"name": "LEVEL", "value": "debug"}],
-        "auth": {"password": "(redacted)"},
+        "auth": {"password": "(redacted)", "api-key": "(redacted)"},
     }
     assert kept["UserData"] == {"words": ["register-with-taints"]}
     assert redacted({"configurationValues": "auth:\n  password: x"}) == {"configurationValues": "(redacted)"}
