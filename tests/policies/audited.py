@@ -4,10 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from typer.testing import CliRunner
-
-from infra.cli.app import app
-from infra.errors import UserError
+from tests.infra.cli.command import run
 
 LOGS, BUCKET = "aws:cloudwatch/logGroup:LogGroup", "aws:s3/bucket:Bucket"
 SECRET = {"4dabf18193072939515e22adb298388d": "1b47061264138c4ac30d75fd1eb44270", "ciphertext": "x"}
@@ -49,7 +46,4 @@ def state(folder: Path, *rows: dict[str, Any]) -> Path:
 
 def audit(file: Path, *more: str) -> tuple[int, str]:
     """(exit code, what it said) at a fixed time; user errors are raised."""
-    done = CliRunner().invoke(app, ["audit", "--state", str(file), "--at", AT, *more])
-    if isinstance(done.exception, UserError):
-        raise done.exception
-    return done.exit_code, done.output
+    return run("audit", "--state", str(file), "--at", AT, *more)

@@ -10,9 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner
 
-from infra.cli.app import app
 from infra.collect import kubernetes
 from infra.collect.cluster_rights import role
 from infra.collect.kubernetes import collect
@@ -24,6 +22,7 @@ from policies.sources.live.tables import tables
 from rehearsal.controlplane.api import Api, ApiError, Object, UnknownKindError
 from rehearsal.controlplane.order import ControlPlane
 from tests.cluster.waiting import eventually
+from tests.infra.cli.command import run
 
 pytestmark = pytest.mark.usefixtures("_kubectl")
 HIDDEN = "hunter2-of-the-cluster"
@@ -100,13 +99,6 @@ MADE = {
     ("kubernetes:core/v1:Pod", "bare"),
     ("kubernetes:batch/v1:Job", "j"),
 }
-
-
-def run(*words: str) -> tuple[int, str]:
-    done = CliRunner().invoke(app, words)
-    if isinstance(done.exception, UserError):
-        raise done.exception
-    return done.exit_code, done.output
 
 
 def test_what_is_there_is_judged_once_and_has_no_secrets(space: str, login: None, tmp_path: Path) -> None:

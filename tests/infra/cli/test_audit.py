@@ -14,6 +14,7 @@ from infra.cli.app import app
 from infra.errors import UserError
 from policies import judge
 from policies.verdict import ExitCode
+from tests.infra.cli.command import run
 
 LOGS = "aws:cloudwatch/logGroup:LogGroup"
 SECRET = {"4dabf18193072939515e22adb298388d": "1b47061264138c4ac30d75fd1eb44270", "ciphertext": "x"}
@@ -41,10 +42,7 @@ def state(folder: Path, *retentions: Any) -> Path:
 
 
 def audit(file: Path, *more: str) -> tuple[int, str]:
-    done = CliRunner().invoke(app, ["audit", "--state", str(file), *more])
-    if isinstance(done.exception, UserError):
-        raise done.exception
-    return done.exit_code, done.output
+    return run("audit", "--state", str(file), *more)
 
 
 def test_exit_codes_are_frozen() -> None:

@@ -5,11 +5,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
 from infra import aws_login
-from infra.cli.app import app
 from infra.errors import UserError
+from tests.infra.cli.command import run
 from tests.infra.collect.cloud import REGION, Account, denied, emulated
 
 WRITTEN = {
@@ -25,13 +24,6 @@ def account(monkeypatch: pytest.MonkeyPatch) -> Iterator[Account]:
         made = Account()
         monkeypatch.setattr(aws_login, "clients", lambda attempts: made)
         yield made
-
-
-def run(*words: str) -> tuple[int, str]:
-    done = CliRunner().invoke(app, words)
-    if isinstance(done.exception, UserError):
-        raise done.exception
-    return done.exit_code, done.output
 
 
 def test_a_snapshot_is_judged_as_the_account_was(account: Account, tmp_path: Path) -> None:

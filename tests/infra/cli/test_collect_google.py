@@ -7,12 +7,11 @@ from typing import Any
 
 import pytest
 import requests
-from typer.testing import CliRunner
 
 from infra import google_login
 from infra.cli import main
-from infra.cli.app import app
 from infra.errors import UserError
+from tests.infra.cli.command import run
 from tests.infra.collect.project import ID, NUMBER, Answer, Project, denied, disabled, refused
 
 FIRST = "storage.googleapis.com/Bucket"
@@ -30,13 +29,6 @@ def project(monkeypatch: pytest.MonkeyPatch) -> Project:
 
     monkeypatch.setattr(google_login, "session", session)
     return made
-
-
-def run(*words: str) -> tuple[int, str]:
-    done = CliRunner().invoke(app, words)
-    if isinstance(done.exception, UserError):
-        raise done.exception
-    return done.exit_code, done.output
 
 
 def test_a_snapshot_is_judged_as_the_project_was(project: Project, tmp_path: Path) -> None:
