@@ -3,7 +3,6 @@
 Untested in a real account: questions and answers are held against the service models of botocore and moto.
 """
 
-import datetime
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -17,7 +16,7 @@ from infra.aws_login import LoggedOutError, logged_in, told
 from infra.collect.asking import Asked, everything
 from infra.collect.redaction import redacted
 from policies.sources.live.question import ACCOUNT, REGION, Answers, Item, Question, Refusal
-from policies.sources.live.snapshot import Snapshot
+from policies.sources.live.snapshot import Snapshot, moment
 from policies.sources.live.tables import tables
 
 ATTEMPTS = 10
@@ -42,10 +41,10 @@ def collect(region: str, clients: aws_login.Clients | None = None) -> Snapshot:
     with logged_in():
         account = clients("sts", region).get_caller_identity()["Account"]
     asking = _Asking(account, region, clients)
-    taken = datetime.datetime.now(datetime.UTC).replace(microsecond=0)
+    taken = moment()
     with ThreadPoolExecutor(_AT_ONCE) as pool:
         answers = everything(tables("aws").questions, account, region, lambda asked: asking.all(asked, pool))
-    return Snapshot("aws", account, region, f"{taken:%Y-%m-%dT%H:%M:%SZ}", answers)
+    return Snapshot("aws", account, region, taken, answers)
 
 
 class _Asking:

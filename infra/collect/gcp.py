@@ -3,7 +3,6 @@
 Untested in a real project: questions and answers are held against discovery documents alone.
 """
 
-import datetime
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -19,7 +18,7 @@ from infra.collect.redaction import redacted_asset
 from infra.google_login import LoggedOutError, logged_in
 from policies.sources.live.gcp.assets import PROJECT
 from policies.sources.live.question import ACCOUNT, Answers, Item, Question, Refusal
-from policies.sources.live.snapshot import Snapshot
+from policies.sources.live.snapshot import Snapshot, moment
 from policies.sources.live.tables import tables
 
 ATTEMPTS = 7
@@ -59,9 +58,7 @@ def collect(project: str, session: requests.Session) -> Snapshot:
         raise UnansweredError(refusal)
     asking.number = str(about.items[0].answer.get("projectNumber", "")) if about.items else ""
     answers = everything(questions, project, EVERYWHERE, asking.all)
-    now = datetime.datetime.now(datetime.UTC).replace(microsecond=0)
-    taken = asking.time or f"{now:%Y-%m-%dT%H:%M:%SZ}"
-    return Snapshot("gcp", project, EVERYWHERE, taken, {PROJECT: about, **answers})
+    return Snapshot("gcp", project, EVERYWHERE, asking.time or moment(), {PROJECT: about, **answers})
 
 
 class _Asking:

@@ -1,6 +1,5 @@
 """Asks a Kubernetes cluster for the objects of `policies/sources/live/kubernetes`. It only reads."""
 
-import datetime
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -9,7 +8,7 @@ from infra.collect.kubectl import Answer, Cluster, connected, unanswered
 from infra.collect.manifests import kept
 from policies.sources.live.kubernetes.sorts import SORTS, Sort
 from policies.sources.live.question import Answers, Item, Refusal
-from policies.sources.live.snapshot import Snapshot
+from policies.sources.live.snapshot import Snapshot, moment
 
 DISCOVERY = ("/api", "/apis")
 """Paths that tell which kinds a cluster serves."""
@@ -31,14 +30,14 @@ def collect(context: str | None = None) -> Snapshot:
 
     What is refused is written down as such. Raises UserError where the cluster cannot be asked at all.
     """
-    taken = datetime.datetime.now(datetime.UTC).replace(microsecond=0)
+    taken = moment()
     with connected(context) as cluster:
         served = _discovered(cluster)
         answers = {sort.question: _heard(cluster, sort, served) for sort in SORTS}
     spaces = [item.answer["metadata"] for item in answers["core.namespaces"].items]
     # Kubernetes has no other identity of a cluster (kubernetes/enhancements, keps/sig-multicluster/2149).
     identity = next((one["uid"] for one in spaces if one["name"] == "kube-system"), "unknown")
-    return Snapshot("kubernetes", identity, cluster.server, f"{taken:%Y-%m-%dT%H:%M:%SZ}", answers)
+    return Snapshot("kubernetes", identity, cluster.server, taken, answers)
 
 
 @dataclass(frozen=True)

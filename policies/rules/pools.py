@@ -11,6 +11,11 @@ NODE_POOL, GKE_CLUSTER = "gcp:container/nodePool:NodePool", "gcp:container/clust
 EFA = ("efa", "efa-only")
 
 
+def is_auto_mode(cluster: Resource) -> bool:
+    """Whether a cluster of EKS has Auto Mode, which starts nodes by itself."""
+    return (cluster.props.get("computeConfig") or {}).get("enabled") is True
+
+
 def template_of(group: Resource, stack: Stack) -> Resource | None:
     """The launch template of a node group, if it has one. Raises UndeterminedError for a foreign one."""
     for path in ("launchTemplate.id", "launchTemplate.name"):

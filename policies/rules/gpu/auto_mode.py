@@ -9,6 +9,7 @@ from policies.resource import Resource
 from policies.rules.kubernetes.jobs import KINDS, ends_of
 from policies.rules.kubernetes.objects import metadata, spec
 from policies.rules.kubernetes.pods import TRAIN_JOB, PodTemplate, accelerators, templates
+from policies.rules.pools import is_auto_mode
 from policies.stack import Stack
 
 _EKS, _POOL = "aws:eks/cluster:Cluster", "kubernetes:karpenter.sh/v1:NodePool"
@@ -45,7 +46,7 @@ def jobs_end_before_the_nodes_of_auto_mode(job: Resource, stack: Stack) -> Itera
     if not using:
         raise NotApplicableError("it asks for no GPU")
     pools = [pool for pool in stack.all(_POOL) if _is_of_auto_mode(pool)]
-    if not pools and not any(_is_auto(cluster) for cluster in stack.all(_EKS)):
+    if not pools and not any(is_auto_mode(cluster) for cluster in stack.all(_EKS)):
         raise NotApplicableError("no nodes are of EKS Auto Mode")
     for template in using:
         life = _life(template, pools)
@@ -55,10 +56,6 @@ def jobs_end_before_the_nodes_of_auto_mode(job: Resource, stack: Stack) -> Itera
             if life is not None and seconds > life and not _outlives_nodes(ends.says):
                 days = f"it may run for {seconds / _DAY:g} days, its nodes for {life / _DAY:g}"
                 yield Violation(days, f"{ends.path}.activeDeadlineSeconds")
-
-
-def _is_auto(cluster: Resource) -> bool:
-    return (cluster.props.get("computeConfig") or {}).get("enabled") is True
 
 
 def _is_of_auto_mode(pool: Resource) -> bool:

@@ -8,6 +8,7 @@ from policies.catalogue import CATALOGUE, About, NotApplicableError, Violation
 from policies.resource import Resource, UndeterminedError
 from policies.rules.kubernetes.control_plane import EKS, GKE
 from policies.rules.kubernetes.objects import metadata
+from policies.rules.pools import is_auto_mode
 from policies.rules.walking import is_true
 from policies.stack import Stack
 
@@ -38,7 +39,7 @@ def network_policies_are_enforced(cluster: Resource, stack: Stack) -> Iterator[V
         return
     if cluster.kind == GKE:
         yield from _of_gke(cluster.props)
-    elif (cluster.props.get("computeConfig") or {}).get("enabled") is True:
+    elif is_auto_mode(cluster):
         yield from _of_auto_mode(stack)
     else:
         yield from _of_addon(cluster, stack)

@@ -6,6 +6,7 @@ from typing import Any
 from policies.catalogue import CATALOGUE, About, NotApplicableError, Violation
 from policies.resource import Resource, UndeterminedError
 from policies.rules.kubernetes.objects import metadata, spec
+from policies.rules.pools import is_auto_mode
 from policies.rules.walking import each
 from policies.stack import Stack
 
@@ -93,7 +94,7 @@ def _is_public(service: Resource, stack: Stack) -> bool:
     scheme, older = notes.get(f"{_AWS}scheme"), notes.get(f"{_AWS}internal")
     if scheme:
         return bool(scheme != "internal")
-    usual = _AUTO_MODE if any(map(_is_auto, stack.told(_EKS))) else ""
+    usual = _AUTO_MODE if any(map(is_auto_mode, stack.told(_EKS))) else ""
     chosen = spec(service).get("loadBalancerClass") or usual
     if chosen == _AUTO_MODE or str(chosen).startswith(_GOOGLE_CLASS):
         return False
@@ -101,10 +102,6 @@ def _is_public(service: Resource, stack: Stack) -> bool:
         return str(older).lower() in _NOT
     by_controller = chosen == _CONTROLLER_CLASS or notes.get(f"{_AWS}type") in _CONTROLLER_TYPES
     return not by_controller
-
-
-def _is_auto(cluster: Resource) -> bool:
-    return (cluster.props.get("computeConfig") or {}).get("enabled") is True
 
 
 def _is_fronted_publicly(ingress: Resource, stack: Stack) -> bool:

@@ -38,6 +38,11 @@ class Snapshot:
         return f"{self.cloud} {self.account} {self.region} {self.taken}"
 
 
+def moment() -> str:
+    """Now, as a snapshot says when it was taken."""
+    return f"{datetime.datetime.now(datetime.UTC):%Y-%m-%dT%H:%M:%SZ}"
+
+
 def document(snapshot: Snapshot) -> str:
     """The snapshot as a JSON text; times become texts."""
     answers = {

@@ -7,7 +7,7 @@ API answers ("Resource.data" in cloudasset v1): fields of its discovery document
 
 from typing import Any
 
-from policies.sources.live.form import Kind, Reader, Shape, View
+from policies.sources.live.form import Kind, Look, Reader, Shape, View
 from policies.sources.live.question import ACCOUNT, Question
 
 PROJECT = "cloudresourcemanager.projects.get"
@@ -69,14 +69,29 @@ def asset(
 
 def named(view: View) -> str:
     """The id of an asset: its name without the service, such as `projects/P/global/firewalls/F`."""
-    return own(view, str(view.at("assetName")).removeprefix("//").partition("/")[2])
+    return own(view, below_service(view.at("assetName")))
+
+
+def below_service(asset_name: Any) -> str:
+    """The path in the name of an asset, such as `//compute.googleapis.com/PATH`."""
+    return str(asset_name).removeprefix("//").partition("/")[2]
+
+
+def by_name(view: View) -> str:
+    """The id of what its own API names by a whole path."""
+    return own(view, str(view.at("name")))
+
+
+def project_number(look: Look) -> str:
+    """By which some services call the project; empty where that is not told."""
+    return next((str(item.answer.get("projectNumber") or "") for item in look.items(PROJECT)), "")
 
 
 def own(view: View, path: str) -> str:
     """A path with the id of the project, which some services call by its number."""
     start, _, rest = path.removeprefix("projects/").partition("/")
-    number = next((item.answer.get("projectNumber") for item in view.look.items(PROJECT)), None)
-    known = path.startswith("projects/") and number is not None and start == str(number)
+    number = project_number(view.look)
+    known = path.startswith("projects/") and number and start == number
     return f"projects/{view.look.account}/{rest}" if known else path
 
 

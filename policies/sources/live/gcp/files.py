@@ -3,8 +3,8 @@
 Shapes: google/services/{filestore,lustre,parallelstore} of terraform-provider-google.
 """
 
-from policies.sources.live.form import Kind, View
-from policies.sources.live.gcp.assets import OF_PROJECT, asset, assets, last, own, part, short, switch
+from policies.sources.live.form import Kind
+from policies.sources.live.gcp.assets import OF_PROJECT, asset, assets, by_name, end_of, part, short, switch
 from policies.sources.live.question import Question
 
 _FILESTORE, _BACKUP = "file.googleapis.com/Instance", "file.googleapis.com/Backup"
@@ -19,10 +19,6 @@ QUESTIONS = (
         unset=("SERVICE_DISABLED",),
     ),
 )  # fmt: skip
-
-
-def _id(view: View) -> str:
-    return own(view, str(view.at("name")))
 
 
 KINDS = (
@@ -67,16 +63,16 @@ KINDS = (
     Kind(
         "gcp:parallelstore/instance:Instance",
         _PARALLELSTORE,
-        _id,
+        by_name,
         {
             "capacityGib": "capacityGib",
             "deploymentType": "deploymentType",
-            "instanceId": lambda view: last(view.at("name")),
-            "location": lambda view: _id(view).split("/")[3],
+            "instanceId": end_of("name"),
+            "location": lambda view: by_name(view).split("/")[3],
             "network": "network",
             "project": "account",
         },
-        name=lambda view: last(view.at("name")),
+        name=end_of("name"),
         tags="labels",
         everywhere=True,
     ),

@@ -7,7 +7,17 @@ terraform-provider-google.
 import re
 
 from policies.sources.live.form import Kind, One, View
-from policies.sources.live.gcp.assets import asset, assets, last, own, part, policies_of, short
+from policies.sources.live.gcp.assets import (
+    asset,
+    assets,
+    below_service,
+    by_name,
+    end_of,
+    own,
+    part,
+    policies_of,
+    short,
+)
 from policies.sources.live.gcp.project import role
 from policies.sources.live.question import ACCOUNT, Question
 
@@ -26,11 +36,6 @@ QUESTIONS = (
 _DEFAULT = re.compile(r"-compute@developer\.gserviceaccount\.com$|@appspot\.gserviceaccount\.com$")
 
 
-def _name(view: View) -> str:
-    """The name that IAM gives: with the mail address, where asset names have a number."""
-    return own(view, str(view.at("name")))
-
-
 def _accounts(view: View) -> dict[str, str]:
     """Names of service accounts by their asset names."""
     look = view.look
@@ -45,8 +50,7 @@ def _accounts(view: View) -> dict[str, str]:
 def _used(view: View) -> str:
     """The account that a policy is about."""
     whole = view.at("of.assetName")
-    path = str(whole).removeprefix("//").partition("/")[2]
-    return _accounts(view).get(whole) or own(view, path)
+    return _accounts(view).get(whole) or own(view, below_service(whole))
 
 
 KINDS = (
@@ -59,25 +63,25 @@ KINDS = (
             "disabled": "disabled",
             "displayName": "displayName",
             "email": "email",
-            "name": _name,
+            "name": by_name,
             "uniqueId": "uniqueId",
         },
-        id=_name,
+        id=by_name,  # with the mail address, where asset names have a number
         labels="",
         made=lambda view: bool(_DEFAULT.search(str(view.at("email")))),
     ),
     Kind(
         "gcp:serviceaccount/key:Key",
         assets(_KEY).name,
-        _name,
+        by_name,
         {
             "keyAlgorithm": "keyAlgorithm",
-            "name": _name,
-            "serviceAccountId": lambda view: _name(view).rpartition("/keys/")[0],
+            "name": by_name,
+            "serviceAccountId": lambda view: by_name(view).rpartition("/keys/")[0],
             "validAfter": "validAfterTime",
             "validBefore": "validBeforeTime",
         },
-        name=lambda view: last(view.at("name")),
+        name=end_of("name"),
         everywhere=True,
         # Google makes keys of its own for every account, and renews them.
         when=lambda view: view.at("keyType") != "SYSTEM_MANAGED",

@@ -6,7 +6,7 @@ Shapes: google/services/billing/resource_billing_budget.go of terraform-provider
 from typing import Any
 
 from policies.sources.live.form import Each, Kind, One, View
-from policies.sources.live.gcp.assets import OF_PROJECT, PROJECT, last
+from policies.sources.live.gcp.assets import OF_PROJECT, end_of, last, project_number
 from policies.sources.live.gcp.project import above
 from policies.sources.live.question import Question
 
@@ -27,8 +27,7 @@ QUESTIONS = (
 def _counts(view: View) -> bool:
     """Whether a budget is about the project: what a filter names is this project, or above it."""
     look = view.look
-    number = next((item.answer.get("projectNumber") for item in look.items(PROJECT)), "")
-    ours = {f"projects/{look.account}", f"projects/{number}"}
+    ours = {f"projects/{look.account}", f"projects/{project_number(look)}"}
     upwards = {
         item.answer.get("name") for level in ("folder", "organization") for item in look.items(above(level))
     }
@@ -61,7 +60,7 @@ KINDS = (
                     "schemaVersion": "schemaVersion",
                 },
             ),
-            "billingAccount": lambda view: last(view.at("asked.parent")),
+            "billingAccount": end_of("asked.parent"),
             "budgetFilter": One(
                 "budgetFilter",
                 {
@@ -73,7 +72,7 @@ KINDS = (
                 },
             ),
             "displayName": "displayName",
-            "name": lambda view: last(view.at("name")),
+            "name": end_of("name"),
             "thresholdRules": Each(
                 "thresholdRules", {"spendBasis": "spendBasis", "thresholdPercent": "thresholdPercent"}
             ),

@@ -6,7 +6,7 @@ Shapes: google/services/resourcemanager and google/tpgiamresource of terraform-p
 from typing import Any
 
 from policies.sources.live.form import Each, Kind, Reader, Shape, View
-from policies.sources.live.gcp.assets import OF_PROJECT, PROJECT, last
+from policies.sources.live.gcp.assets import OF_PROJECT, PROJECT, end_of
 from policies.sources.live.question import ACCOUNT, Question
 
 _RIGHT = "resourcemanager.projects.get"
@@ -69,8 +69,7 @@ def _resource(view: View) -> str:
     return str(view.at("asked.resource"))
 
 
-def _number(view: View) -> str:
-    return last(view.at("asked.resource"))
+_NUMBER = end_of("asked.resource")
 
 
 def _project(view: View) -> str:
@@ -102,8 +101,13 @@ def _audits(kind: str, level: str, holder: Reader, whose: dict[str, Any]) -> Kin
 KINDS = (
     _binding("projects", "projects", _project, {"project": _project}),
     _binding("folder", "folders", _resource, {"folder": _resource}),
-    _binding("organizations", "organizations", _number, {"orgId": _number}),
+    _binding("organizations", "organizations", _NUMBER, {"orgId": _NUMBER}),
     _audits("gcp:projects/iAMAuditConfig:IAMAuditConfig", "projects", _project, {"project": _project}),
     _audits("gcp:folder/iamAuditConfig:IamAuditConfig", "folders", _resource, {"folder": _resource}),
-    _audits("gcp:organizations/iamAuditConfig:IamAuditConfig", "organizations", _number, {"orgId": _number}),
+    _audits(
+        "gcp:organizations/iamAuditConfig:IamAuditConfig",
+        "organizations",
+        _NUMBER,
+        {"orgId": _NUMBER},
+    ),
 )

@@ -3,10 +3,8 @@
 Shapes: google/services/{logging,monitoring} of terraform-provider-google.
 """
 
-from typing import Any
-
 from policies.sources.live.form import Each, Kind, One, Reader, Shape, View
-from policies.sources.live.gcp.assets import asset, assets, last, number, part, short, switch
+from policies.sources.live.gcp.assets import asset, assets, end_of, number, part, short, switch
 from policies.sources.live.gcp.project import above
 from policies.sources.live.question import Question
 
@@ -54,10 +52,6 @@ def _sink_above(level: str, token: str, whose: dict[str, Reader]) -> Kind:
     )
 
 
-def _organization(view: View) -> Any:
-    return last(view.at("asked.parent"))
-
-
 KINDS = (
     asset(
         "gcp:logging/projectBucketConfig:ProjectBucketConfig",
@@ -83,7 +77,7 @@ KINDS = (
         made=lambda view: view.at("name") == _GIVEN,
     ),
     _sink_above("folder", "FolderSink", {"folder": lambda view: view.at("asked.parent")}),
-    _sink_above("organization", "OrganizationSink", {"orgId": _organization}),
+    _sink_above("organization", "OrganizationSink", {"orgId": end_of("asked.parent")}),
     asset(
         "gcp:monitoring/alertPolicy:AlertPolicy",
         _ALERT,

@@ -98,11 +98,6 @@ def created(operation: str, made: str = "", names: Names | None = None, **more: 
     return make
 
 
-def values(props: Any) -> dict[str, Any]:
-    """Properties as they are, with those that nobody knows."""
-    return {name: dict.get(props, name) for name in props}
-
-
 def _known(props: Props) -> dict[str, Any]:
     """Properties without those that nobody knows, and what the engine keeps for itself."""
-    return {name: one for name, one in values(props).items() if not is_unknown(one) and name[:2] != "__"}
+    return {name: one for name, one in dict(props).items() if not is_unknown(one) and name[:2] != "__"}

@@ -12,7 +12,7 @@ from policies.sources.live.records import account
 from policies.sources.live.tables import tables
 from tests.infra.collect.cloud import REGION, Account, Answer, emulated
 from tests.policies.sources.live.remade import answers, buckets, network, services
-from tests.policies.sources.live.remade.account import Maker, Remade, values
+from tests.policies.sources.live.remade.account import Maker, Remade
 
 MAKERS: Mapping[str, Maker] = {**buckets.MAKERS, **network.MAKERS, **services.MAKERS, **answers.MAKERS}
 
@@ -63,6 +63,6 @@ def _renamed(one: Resource, remade: Remade) -> Resource:
 
 
 def _values(props: Mapping[str, Any], remade: Remade) -> dict[str, Any]:
-    given = values(props)
+    given = dict(props)  # values as they are, also those that nobody knows
     known = {name: value for name, value in given.items() if not is_unknown(value)}
     return partly({**given, **remade.renamed(known)})
