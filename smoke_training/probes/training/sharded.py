@@ -2,9 +2,13 @@
 
 `fully_shard` gathers parameters before they are used and scatters gradients after, inside the forward and
 backward pass. What of that is exposed is seen by comparison with the same step on an unsharded copy of the
-model without any collective, alternating in the order A B B A.
+model without any collective, alternating in the order A B B A, for as long as the budget lasts: every sharded
+step of the timed model exchanges three times its parameters, seconds on a network without RDMA.
+
+Losses are those of a smaller model, whose parameters cross in a moment on any network.
 """
 
+import time
 from collections.abc import Iterator
 from functools import partial
 
@@ -24,30 +28,36 @@ from smoke_training.probes.training.transformer import Size
 
 LOSS_STEPS = 20
 WARMUP = 4
-ITERATIONS = 40
+LEAST, MOST = 10, 40  # timed pairs of steps
+BUDGET_S = 25.0  # of timing
 
 
 def measure(context: Context) -> Iterator[Record]:
     """The `sharded` evidence."""
     group, seed = context.group, context.plan.seed
+    losses, replicated = _losses(group, transformer.CPU_TIMING, seed)
     size = transformer.GPU_TIMING if group.cuda else transformer.CPU_TIMING
     sharded, parameter_bytes, kept = _shard(group, size, seed)
-    replicated = DistributedDataParallel(transformer.build(size, seed, group.device, torch.float32))
-    batches = list(transformer.stream(group, size, seed, LOSS_STEPS))
-    losses, plain_losses = (mean(group, train(group, model, batches)) for model in (sharded, replicated))
-    del replicated
     plain = transformer.build(size, seed, group.device, torch.float32)
-    step, alone = _times(group, sharded, plain, batches[0])
+    step, alone = _times(group, sharded, plain, transformer.tokens(size, seed, group.rank, group.device))
     yield Sharded(
         dtype="float32",
         losses=losses,
-        replicated=plain_losses,
+        replicated=replicated,
         step=group.rows(step),
         plain=group.rows(alone),
         shard_bytes=tuple(group.gather(kept)),
         parameter_bytes=parameter_bytes,
-        tokens=size.tokens,
+        tokens=transformer.CPU_TIMING.tokens,
     )
+
+
+def _losses(group: Group, size: Size, seed: int) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """The same steps with sharded and with replicated parameters."""
+    sharded, _, _ = _shard(group, size, seed)
+    replicated = DistributedDataParallel(transformer.build(size, seed, group.device, torch.float32))
+    batches = list(transformer.stream(group, size, seed, LOSS_STEPS))
+    return mean(group, train(group, sharded, batches)), mean(group, train(group, replicated, batches))
 
 
 def _shard(group: Group, size: Size, seed: int) -> tuple[nn.Module, int, int]:
@@ -70,13 +80,18 @@ def _times(
 ) -> tuple[list[float], list[float]]:
     """Seconds per step on this rank, sharded and without any collective."""
     step, alone = list[float](), list[float]()
+    began = time.monotonic()
     with without_collection():
-        for index in range(WARMUP + ITERATIONS):
+        for index in range(WARMUP + MOST):
             pair = ((sharded, step), (plain, alone))
             for model, seconds in pair if index % 2 == 0 else reversed(pair):
                 model.zero_grad()
                 group.barrier()
                 seconds.append(group.seconds(partial(_pass, model, batch)))
+            # One clock for all, so that all stop together.
+            (spent,) = group.maxima([time.monotonic() - began])
+            if index + 1 >= WARMUP + LEAST and spent > BUDGET_S:
+                break
     return step[WARMUP:], alone[WARMUP:]
 
 

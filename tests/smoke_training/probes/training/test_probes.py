@@ -13,7 +13,7 @@ from smoke_training.evidence.training import Decomposition, Numerics, Sharded, T
 from smoke_training.judges.training import decomposition, fitness, numerics, repeatable
 from smoke_training.judges.training import step as judged
 from smoke_training.model import Cause, Check, Verdict
-from smoke_training.probes.training import step
+from smoke_training.probes.training import sharded, step
 from tests.smoke_training.samples import lines, plan
 from tests.smoke_training.two_ranks import FLIP_PARAMETER, NAN_PARAMETER, NAN_PASS, ODD_PASS, VICTIM
 
@@ -118,6 +118,13 @@ def test_sharded_parameters_are_sharded_and_train_alike(measured: Lines) -> None
     assert check(numerics.sharded, found).status is Verdict.PASS
     assert sum(record.shard_bytes) >= record.parameter_bytes
     assert max(record.shard_bytes) < 0.6 * record.parameter_bytes
+    assert [len(row) for row in record.step] == [sharded.MOST, sharded.MOST]
+
+
+def test_on_a_slow_network_fewer_sharded_steps_are_timed(measured: Lines) -> None:
+    record = evidence_of(measured, "sharded slowly").of(Sharded)
+    assert record is not None
+    assert [len(row) for row in record.step] == [len(row) for row in record.plain] == [sharded.LEAST] * 2
 
 
 def test_every_rank_spins(measured: Lines) -> None:
