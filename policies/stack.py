@@ -1,14 +1,15 @@
 """All resources of one source, indexed, and what refers to what among them."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 from policies.coverage import WHOLE, Coverage
 from policies.resource import Resource, UndeterminedError, is_unknown, told
 from policies.settings import Settings
 
+Answer = TypeVar("Answer")
 # What other resources name a resource by, besides its id. EKS makes the security group of a cluster itself.
 _NAMES = ("arn", "name", "selfLink", "bucket", "vpcConfig.clusterSecurityGroupId")
 
@@ -50,11 +51,29 @@ class Stack:
             self._by_kind.setdefault(resource.kind, []).append(resource)
         self._names: dict[str, Mapping[str, Resource]] = {}
         self._uses: dict[tuple[str, str, str], _Uses] = {}
+        self._answers: dict[tuple[Any, ...], Any] = {}
+        self._refusals: dict[tuple[Any, ...], Exception] = {}
 
     @cached_property
     def by_urn(self) -> Mapping[str, Resource]:
         """Every resource by its URN."""
         return {resource.urn: resource for resource in self.resources}
+
+    def once(self, question: Callable[..., Answer], *words: str) -> Answer:
+        """The answer to `question(stack, *words)`, or what it raised, however often it is asked.
+
+        What a rule asks for every resource would be looked for among all of them each time.
+        """
+        key = (question, *words)
+        if key not in self._answers and key not in self._refusals:
+            try:
+                self._answers[key] = question(self, *words)
+            except Exception as error:
+                self._refusals[key] = error
+        if key in self._refusals:
+            raise self._refusals[key].with_traceback(None)
+        answer: Answer = self._answers[key]
+        return answer
 
     def all(self, *kinds: str) -> list[Resource]:
         """The resources of these kinds, in the order of the source.

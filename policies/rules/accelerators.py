@@ -183,6 +183,11 @@ class GkePool:
             return self.resource
         return self.stack.referred(self.resource, raw(self.props, "cluster"), "cluster", GKE_CLUSTER)
 
+    def home(self) -> str:
+        """Which cluster it is of: that of the stack by its URN, another one by its place and name."""
+        cluster = self.cluster()
+        return cluster.urn if cluster else f"{_location(self.props)}/{raw(self.props, 'cluster')}"
+
     def interruptible(self) -> str:
         """Spot and preemptible machines; those of Flex Start end after seven days at most."""
         node = self.props.get("nodeConfig") or {}
@@ -296,19 +301,14 @@ def _inline(cluster: Resource, stack: Stack) -> Iterator[GkePool]:
     """
     if cluster.props.get("enableAutopilot") is True:
         return
-    others = {raw(pool.props, "name") for pool in _named_pools(stack)}
     written = cluster.props.get("nodePools") or ()
+    pools = stack.users(cluster, NODE_POOL, "cluster") if written else ()
+    others = {name for pool in pools if not is_unknown(name := raw(pool.props, "name"))}
     for index, pool in enumerate(written):
         if pool.get("name") not in others:
             yield GkePool(cluster, stack, pool, f"nodePools[{index}].")
     if not written and cluster.props.get("removeDefaultNodePool") is not True:
         yield GkePool(cluster, stack, cluster.props)
-
-
-def _named_pools(stack: Stack) -> Iterator[Resource]:
-    for pool in stack.all(NODE_POOL):
-        if not is_unknown(raw(pool.props, "name")):
-            yield pool
 
 
 def _built_in(path: str, machine: str) -> list[Devices]:

@@ -38,7 +38,15 @@ def _running(group: Resource, stack: Stack) -> Resource | None:
 
 def groups_of(template: Resource, stack: Stack) -> list[Resource]:
     """The node groups that start their nodes from a launch template."""
-    return [group for group in stack.all(NODE_GROUP) if template_of(group, stack) is template]
+    return stack.once(_groups_by_template).get(template.urn, [])
+
+
+def _groups_by_template(stack: Stack) -> dict[str, list[Resource]]:
+    found: dict[str, list[Resource]] = {}
+    for group, template in pools_of(stack):
+        if template:
+            found.setdefault(template.urn, []).append(group)
+    return found
 
 
 def machines_of(group: Resource, template: Resource | None) -> list[str]:

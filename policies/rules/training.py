@@ -1,6 +1,5 @@
 """Which stacks are for training: others have machines too, and need no care for GPUs."""
 
-import functools
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -37,35 +36,24 @@ def if_it_trains(stack: Stack, found: Iterable[Violation]) -> Iterator[Violation
     """
     violations = list(found)
     if violations:
-        _needs_training(stack)
+        stack.once(_needs_training)
     yield from violations
 
 
 def _needs_training(stack: Stack) -> None:
-    why_not = _why_not(stack)
-    if why_not:
-        raise type(why_not)(*why_not.args)
-
-
-@functools.lru_cache(maxsize=1)
-def _why_not(stack: Stack) -> NotApplicableError | UndeterminedError | None:
-    """Kept: one rule asks it for each pool, and each time all resources would be looked through."""
     unknown: UndeterminedError | None = None
     for resource in stack.resources:
         try:
             if _is_for_training(resource, stack):
-                return None
+                return
         except UndeterminedError as error:
             # Another resource may say it for certain.
             unknown = unknown or error
     if unknown:
-        return unknown
+        raise unknown
     # Of Kubernetes an account does not tell; without accelerators there are only queues to miss.
-    try:
-        stack.all(*STARTING)
-    except UndeterminedError as error:
-        return error
-    return NotApplicableError("the stack has no accelerators, and no jobs of training or queue for them")
+    stack.all(*STARTING)
+    raise NotApplicableError("the stack has no accelerators, and no jobs of training or queue for them")
 
 
 def _is_for_training(resource: Resource, stack: Stack) -> bool:

@@ -30,11 +30,8 @@ _BY_EKS = "aws:eks:cluster-name"
 )
 def budgets_see_the_pools(pool: Resource, stack: Stack) -> Iterator[Violation]:
     """The machines of a pool bear the tag by which a budget of the stack finds what they cost."""
-    budgets = stack.all(_AWS if pool.kind == _GROUP else _GCP)
-    if not budgets:
-        raise NotApplicableError("the stack has no budget of its cloud")
-    filters = [_wanted(budget) for budget in budgets]
-    if any(wanted == {} for wanted in filters):
+    filters = stack.once(_filters, _AWS if pool.kind == _GROUP else _GCP)
+    if {} in filters:
         return
     borne = _machine_tags(pool, stack) if pool.kind == _GROUP else _labels(pool, stack)
     seen = [wanted for wanted in filters if wanted and all(_has(borne, *one) for one in wanted.items())]
@@ -42,6 +39,18 @@ def budgets_see_the_pools(pool: Resource, stack: Stack) -> Iterator[Violation]:
         keys = sorted({key for wanted in filters for key in wanted or ()})
         what = f"no budget sees its machines: they lack {', '.join(keys)}" if keys else "no budget sees it"
         yield Violation(what, "launchTemplate" if pool.kind == _GROUP else "nodeConfig.resourceLabels")
+
+
+def _filters(stack: Stack, kind: str) -> list[dict[str, tuple[Any, ...]] | None]:
+    """What the budgets of a cloud want of a machine, each once."""
+    budgets = stack.all(kind)
+    if not budgets:
+        raise NotApplicableError("the stack has no budget of its cloud")
+    found: list[dict[str, tuple[Any, ...]] | None] = []
+    for wanted in map(_wanted, budgets):
+        if wanted not in found:
+            found.append(wanted)
+    return found
 
 
 def _has(borne: Mapping[str, Any], key: str, values: tuple[Any, ...]) -> bool:
@@ -82,8 +91,6 @@ def _machine_tags(group: Resource, stack: Stack) -> dict[str, Any]:
 
 def _labels(pool: Resource, stack: Stack) -> dict[str, Any]:
     """Those of a node pool, and of its cluster, which GKE gives to its machines."""
-    found: dict[str, Any] = {}
-    for cluster in stack.all(_GKE):
-        if pool in list(stack.users(cluster, _POOL, "cluster")):
-            found |= cluster.props.get("resourceLabels") or {}
+    cluster = stack.target(pool, "cluster", _GKE)
+    found: dict[str, Any] = dict((cluster.props.get("resourceLabels") if cluster else None) or {})
     return found | ((pool.props.get("nodeConfig") or {}).get("resourceLabels") or {})

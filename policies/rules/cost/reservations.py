@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from policies.catalogue import CATALOGUE, About, Violation
 from policies.resource import Resource
-from policies.rules.pools import TEMPLATE, machines_of, pools_of
+from policies.rules.pools import TEMPLATE, groups_of, machines_of, pools_of
 from policies.stack import Stack
 
 _RESERVATION = "aws:ec2/capacityReservation:CapacityReservation"
@@ -27,14 +27,15 @@ def reserved_capacity_ends_and_is_used(reservation: Resource, stack: Stack) -> I
     if reservation.kind == _RESERVATION and reservation.props.get("endDateType") != "limited":
         yield Violation("it has no end", "endDateType")
     machine = reservation.props.get("instanceType") or reservation.computed("instanceType")
-    by_name = list(stack.users(reservation, TEMPLATE, _TARGET))
-    pools = [
-        group
-        for group, template in pools_of(stack)
-        if machine in machines_of(group, template) and (template in by_name or _is_open(reservation))
-    ]
-    if not pools:
+    naming = list(stack.users(reservation, TEMPLATE, _TARGET))
+    started = [name for one in naming for group in groups_of(one, stack) for name in machines_of(group, one)]
+    if machine not in started and not (_is_open(reservation) and machine in stack.once(_machines)):
         yield Violation(f"no pool of {machine} starts into it", "instanceType")
+
+
+def _machines(stack: Stack) -> set[str]:
+    """The machine types of all pools."""
+    return {name for group, template in pools_of(stack) for name in machines_of(group, template)}
 
 
 def _is_open(reservation: Resource) -> bool:

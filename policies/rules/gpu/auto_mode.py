@@ -45,17 +45,20 @@ def jobs_end_before_the_nodes_of_auto_mode(job: Resource, stack: Stack) -> Itera
     using = [one for one in templates(job) if _asks_for_gpus(one)]
     if not using:
         raise NotApplicableError("it asks for no GPU")
-    pools = [pool for pool in stack.all(_POOL) if _is_of_auto_mode(pool)]
-    if not pools and not any(is_auto_mode(cluster) for cluster in stack.all(_EKS)):
-        raise NotApplicableError("no nodes are of EKS Auto Mode")
+    stack.once(_needs_auto_mode)
     for template in using:
-        life = _life(template, pools)
+        life = _life(template, stack)
         for ends in ends_of(job):
             # One without a deadline has another rule: MLS-K8S-06.
             seconds = float(ends.says.get("activeDeadlineSeconds") or 0)
             if life is not None and seconds > life and not _outlives_nodes(ends.says):
                 days = f"it may run for {seconds / _DAY:g} days, its nodes for {life / _DAY:g}"
                 yield Violation(days, f"{ends.path}.activeDeadlineSeconds")
+
+
+def _needs_auto_mode(stack: Stack) -> None:
+    if not stack.once(_lives) and not any(is_auto_mode(cluster) for cluster in stack.all(_EKS)):
+        raise NotApplicableError("no nodes are of EKS Auto Mode")
 
 
 def _is_of_auto_mode(pool: Resource) -> bool:
@@ -67,15 +70,23 @@ def _asks_for_gpus(template: PodTemplate) -> bool:
     return any(accelerators(container.get("resources")) for _, container in template.containers())
 
 
-def _life(template: PodTemplate, pools: list[Resource]) -> float | None:
+def _life(template: PodTemplate, stack: Stack) -> float | None:
     """For how many seconds its nodes run at most; None where they are not of Auto Mode."""
     chosen = template.spec.get("nodeSelector") or {}
     if any(label in chosen for label in _OTHER_NODES) or chosen.get(_COMPUTE, "auto") != "auto":
         return None
-    lives = {metadata(pool).get("name"): _expiry(pool) for pool in pools}
     if _POOL_LABEL in chosen:
-        return lives.get(chosen[_POOL_LABEL])
-    return max(lives.values(), default=_USUAL_SECONDS)
+        return stack.once(_lives).get(chosen[_POOL_LABEL])
+    return stack.once(_longest_life)
+
+
+def _lives(stack: Stack) -> dict[Any, float]:
+    """Seconds for which nodes of the pools of Auto Mode run at most, by the name of the pool."""
+    return {metadata(pool).get("name"): _expiry(pool) for pool in stack.all(_POOL) if _is_of_auto_mode(pool)}
+
+
+def _longest_life(stack: Stack) -> float:
+    return max(stack.once(_lives).values(), default=_USUAL_SECONDS)
 
 
 def _expiry(pool: Resource) -> float:
@@ -110,15 +121,19 @@ def reservations_of_auto_mode_are_used(nodes: Resource, stack: Stack) -> Iterato
     """A NodeClass with reservations has a pool that takes reserved capacity."""
     if not spec(nodes).get("capacityReservationSelectorTerms"):
         raise NotApplicableError("it names no reservation")
-    pools = [pool for pool in stack.all(_POOL) if _takes_class(pool, nodes)]
+    pools = stack.once(_pools_by_class).get(metadata(nodes).get("name"), [])
     if not any(_takes_reserved(pool) for pool in pools):
         what = "no pool of the class takes reserved capacity" if pools else "no pool names the class"
         yield Violation(what, "spec.capacityReservationSelectorTerms")
 
 
-def _takes_class(pool: Resource, nodes: Resource) -> bool:
-    named = ((spec(pool).get("template") or {}).get("spec") or {}).get("nodeClassRef") or {}
-    return bool(_is_of_auto_mode(pool) and named.get("name") == metadata(nodes).get("name"))
+def _pools_by_class(stack: Stack) -> dict[Any, list[Resource]]:
+    """The pools of Auto Mode by the name of the NodeClass that they take."""
+    found: dict[Any, list[Resource]] = {}
+    for pool in filter(_is_of_auto_mode, stack.all(_POOL)):
+        named = ((spec(pool).get("template") or {}).get("spec") or {}).get("nodeClassRef") or {}
+        found.setdefault(named.get("name"), []).append(pool)
+    return found
 
 
 def _takes_reserved(pool: Resource) -> bool:

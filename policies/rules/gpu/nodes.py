@@ -2,11 +2,11 @@
 
 import base64
 import binascii
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from policies.catalogue import CATALOGUE, About, Violation
-from policies.resource import Resource
+from policies.resource import Resource, UndeterminedError
 from policies.rules.accelerators import (
     POOLS,
     EksPool,
@@ -46,12 +46,12 @@ def spot_is_for_what_can_continue(holder: Resource, stack: Stack) -> Iterator[Vi
         if not path:
             continue
         if pool.devices():
-            if not _keeps_checkpoints(stack):
+            if not stack.once(_keeps_checkpoints):
                 said = "no bucket for checkpoints and no shared file system outlives its nodes"
                 yield Violation(said, path)
         elif service := _service(pool):
             yield Violation(f"its nodes can be taken away, and it is for {service}", path)
-        elif not _on_demand(stack):
+        elif not stack.once(_on_demand):
             said = "no pool without accelerators is on demand: the services of the cluster run on this one"
             yield Violation(said, path)
 
@@ -70,7 +70,7 @@ def _service(pool: Pool) -> str:
 
 
 def _on_demand(stack: Stack) -> bool:
-    return any(not pool.interruptible() and not pool.devices() for pool in all_pools(stack))
+    return any(not pool.interruptible() and not pool.devices() for pool in stack.once(all_pools))
 
 
 @CATALOGUE.rule_around(
@@ -119,9 +119,29 @@ def kept_for_who_needs_them(holder: Resource, stack: Stack) -> Iterator[Violatio
                 yield Violation("no label tells its nodes from others", "labels")
         # GKE labels nodes with their accelerator. It taints them too if the cluster has a pool without (GKE,
         # "Run GPUs in Standard node pools").
-        elif not _keeps_away(pool) and not any(not other.devices() for other in all_pools(stack)):
+        elif not _keeps_away(pool) and not _is_beside_others(pool, stack):
             path = f"{pool.prefix}nodeConfig.taints"
             yield Violation("every pod of the cluster is placed on its nodes", path)
+
+
+def _is_beside_others(pool: GkePool, stack: Stack) -> bool:
+    home, others = pool.home(), stack.once(_without_accelerators)
+    if error := others.get(home):
+        raise error
+    return home in others
+
+
+def _without_accelerators(stack: Stack) -> Mapping[str, UndeterminedError | None]:
+    """The clusters of GKE with a pool without accelerators; with the error where that is not known."""
+    found: dict[str, UndeterminedError | None] = {}
+    for pool in stack.once(all_pools):
+        if isinstance(pool, GkePool):
+            try:
+                if not pool.devices():
+                    found[pool.home()] = None
+            except UndeterminedError as error:
+                found.setdefault(pool.home(), error)
+    return found
 
 
 def _keeps_away(pool: Pool) -> bool:

@@ -38,7 +38,7 @@ _MEASURES = (
 )
 def no_more_than_the_cap(stack: Stack) -> Iterator[Violation]:
     """All pools at their maximum size have no more accelerators than the cap, and fit into the quotas."""
-    pools = [pool for pool in all_pools(stack) if pool.devices()]
+    pools = [pool for pool in stack.once(all_pools) if pool.devices()]
     if not pools:
         raise NotApplicableError("no pool has accelerators")
     counted = [(pool, pool.most().number, _per_machine(pool)) for pool in pools]
@@ -105,7 +105,7 @@ def idle_accelerators_are_noticed(holder: Resource, stack: Stack) -> Iterator[Vi
     """Nodes with accelerators go when they are idle, or somebody is told."""
     for pool in accelerated(pools_of(holder, stack)):
         least = pool.least()
-        if (least.number or not _shrinks(pool)) and not _told(stack):
+        if (least.number or not _shrinks(pool)) and not stack.once(_told):
             why = f"{least.number} nodes always run" if least.number else "no autoscaler ends idle nodes"
             yield Violation(f"{why}, and no alarm watches the use of its accelerators", least.path)
 
@@ -114,12 +114,17 @@ def _shrinks(pool: Pool) -> bool:
     """Whether something ends the nodes of a pool that have no pods."""
     if isinstance(pool, GkePool):
         return bool(pool.props.get("autoscaling"))
-    for release in pool.stack.all(_RELEASE):
+    return pool.stack.once(_ends_nodes)
+
+
+def _ends_nodes(stack: Stack) -> bool:
+    """Whether the cluster autoscaler runs, and takes nodes away."""
+    for release in stack.all(_RELEASE):
         if "cluster-autoscaler" in str(release.props.get("chart")):
             arguments = (release.props.get("values") or {}).get("extraArgs") or {}
             return str(arguments.get("scale-down-enabled", True)).lower() != "false"
     # Charts that Pulumi renders itself, and plain manifests.
-    return any("cluster-autoscaler" in str(_name(one)) for one in pool.stack.all(_DEPLOYMENT))
+    return any("cluster-autoscaler" in str(_name(one)) for one in stack.all(_DEPLOYMENT))
 
 
 def _name(one: Resource) -> Any:

@@ -135,8 +135,17 @@ def _is_of_nodes(role: Resource, stack: Stack) -> bool:
 
 def _users(role: Resource, stack: Stack, kind: str, name: str) -> list[Resource]:
     """Those that have the role, also where a source only tells that their property comes from it."""
-    told = [one for one in stack.all(kind) if role.urn in one.references.get(name.partition(".")[0], ())]
-    return told or list(stack.users(role, kind, name))
+    told = stack.once(_by_source, kind, name.partition(".")[0])
+    return told.get(role.urn) or list(stack.users(role, kind, name))
+
+
+def _by_source(stack: Stack, kind: str, name: str) -> dict[str, list[Resource]]:
+    """Resources of a kind by the URNs of those from which a property of theirs comes."""
+    found: dict[str, list[Resource]] = {}
+    for one in stack.all(kind):
+        for urn in dict.fromkeys(one.references.get(name, ())):
+            found.setdefault(urn, []).append(one)
+    return found
 
 
 def _data(grant: Grant, settings: Settings) -> Iterator[Violation]:

@@ -46,7 +46,7 @@ def capabilities_are_not_deleted_in_passing(capability: Resource) -> Iterator[Vi
 )
 def capabilities_are_no_administrators(capability: Resource, stack: Stack) -> Iterator[Violation]:
     """The role of an EKS capability is not an administrator of the account."""
-    owner = next((one for one in stack.all(ROLE) if _is_used(one, capability, stack)), None)
+    owner = stack.target(capability, "roleArn", ROLE)
     if owner is None:
         raise UndeterminedError("its role is not in this stack")
     for grant in grants(owner, stack):
@@ -54,10 +54,6 @@ def capabilities_are_no_administrators(capability: Resource, stack: Stack) -> It
             yield Violation(f"its role has the policy {grant.managed}", "roleArn")
         if any(map(_is_everything, grant.statements)):
             yield Violation("its role may do everything", "roleArn")
-
-
-def _is_used(role: Resource, capability: Resource, stack: Stack) -> bool:
-    return capability in list(stack.users(role, _CAPABILITY, "roleArn"))
 
 
 def _is_everything(statement: Statement) -> bool:

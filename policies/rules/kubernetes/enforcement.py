@@ -16,6 +16,7 @@ _ADDON, _CONFIG = "aws:eks/addon:Addon", "kubernetes:core/v1:ConfigMap"
 _POLICY = "kubernetes:networking.k8s.io/v1:NetworkPolicy"
 _CHARTS = ("kubernetes:helm.sh/v3:Release", "kubernetes:helm.sh/v4:Chart", "kubernetes:helm.sh/v3:Chart")
 _ENGINES = ("cilium", "calico", "tigera-operator", "antrea")
+_FIX = 'Add the ConfigMap amazon-vpc-cni in kube-system with enable-network-policy-controller: "true".'
 
 
 @CATALOGUE.rule_around(
@@ -33,16 +34,21 @@ _ENGINES = ("cilium", "calico", "tigera-operator", "antrea")
 )
 def network_policies_are_enforced(cluster: Resource, stack: Stack) -> Iterator[Violation]:
     """A cluster enforces the network policies that it has."""
-    if not stack.all(_POLICY):
-        raise NotApplicableError("the stack has no network policies")
-    if any(_is_engine(chart) for chart in stack.all(*_CHARTS)):
+    if stack.once(_has_engine):
         return
     if cluster.kind == GKE:
         yield from _of_gke(cluster.props)
     elif is_auto_mode(cluster):
-        yield from _of_auto_mode(stack)
+        if not stack.once(_is_told_to_auto_mode):
+            yield Violation("nothing enforces the network policies of the stack", "computeConfig", _FIX)
     else:
         yield from _of_addon(cluster, stack)
+
+
+def _has_engine(stack: Stack) -> bool:
+    if not stack.all(_POLICY):
+        raise NotApplicableError("the stack has no network policies")
+    return any(map(_is_engine, stack.all(*_CHARTS)))
 
 
 def _is_engine(chart: Resource) -> bool:
@@ -59,15 +65,13 @@ def _of_gke(props: Any) -> Iterator[Violation]:
         yield Violation("nothing enforces the network policies of the stack", "datapathProvider")
 
 
-def _of_auto_mode(stack: Stack) -> Iterator[Violation]:
+def _is_told_to_auto_mode(stack: Stack) -> bool:
     for config in stack.all(_CONFIG):
         where = (metadata(config).get("namespace"), metadata(config).get("name"))
         enabled = (config.props.get("data") or {}).get("enable-network-policy-controller")
         if where == ("kube-system", "amazon-vpc-cni") and enabled == "true":
-            return
-    what = "nothing enforces the network policies of the stack"
-    fix = 'Add the ConfigMap amazon-vpc-cni in kube-system with enable-network-policy-controller: "true".'
-    yield Violation(what, "computeConfig", fix)
+            return True
+    return False
 
 
 def _of_addon(cluster: Resource, stack: Stack) -> Iterator[Violation]:

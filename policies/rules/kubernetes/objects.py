@@ -1,9 +1,9 @@
 """How rules read objects of Kubernetes: their names, and which of them live together or name each other."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
-from policies.resource import Resource
+from policies.resource import Resource, UndeterminedError
 from policies.stack import Stack
 
 NAMESPACE = "kubernetes:core/v1:Namespace"
@@ -30,31 +30,57 @@ def is_of_a_program(resource: Resource) -> bool:
 
 def same_namespace(one: Resource, other: Resource) -> bool:
     """Whether two objects live in the same namespace."""
-    return (metadata(one).get("namespace") or "default") == (metadata(other).get("namespace") or "default")
+    return namespace_of(one) == namespace_of(other)
+
+
+def namespace_of(one: Resource) -> str:
+    """The namespace in which an object lives."""
+    return metadata(one).get("namespace") or "default"
 
 
 def living_in(namespace: Resource, stack: Stack, *kinds: str) -> Iterator[Resource]:
     """The objects of these kinds in a namespace of the stack."""
-    for one in stack.all(*kinds):
-        if _names(one, "metadata", "namespace", namespace, stack):
-            yield one
+    for kind in kinds:
+        yield from _naming(namespace, stack, kind, "metadata", "namespace")
 
 
 def used_by(queue: Resource, stack: Stack) -> Iterator[Resource]:
     """The local queues that lead to a ClusterQueue."""
-    for one in stack.all(*LOCAL_QUEUES):
-        if _names(one, "spec", "clusterQueue", queue, stack):
-            yield one
+    for kind in LOCAL_QUEUES:
+        yield from _naming(queue, stack, kind, "spec", "clusterQueue")
 
 
-def _names(user: Resource, holder: str, key: str, named: Resource, stack: Stack) -> bool:
-    """Whether a value below a property is the name of an object that lives in no namespace.
+def namespaces_with(stack: Stack, kind: str) -> frozenset[str]:
+    """The names of the namespaces in which objects of a kind live."""
+    return frozenset(map(namespace_of, stack.all(kind)))
+
+
+def _naming(named: Resource, stack: Stack, kind: str, holder: str, key: str) -> Iterator[Resource]:
+    """The objects of a kind that name, below a property, an object that lives in no namespace."""
+    found, unknown = stack.once(_by_what_they_name, kind, holder, key, named.kind)
+    yield from found.get(named.urn, ())
+    yield from found.get(metadata(named).get("name") or "", ())
+    if unknown:
+        raise unknown
+
+
+def _by_what_they_name(
+    stack: Stack, kind: str, holder: str, key: str, named: str
+) -> tuple[Mapping[str, list[Resource]], UndeterminedError | None]:
+    """Objects by the URN of what they name, or by its name, and what is not known of further ones.
 
     A source that says from where the property comes is asked first: a preview may not know the name.
     """
-    sources = [stack.by_urn[urn] for urn in user.references.get(holder, ()) if urn in stack.by_urn]
-    same_kind = [source for source in sources if source.kind == named.kind]
-    if same_kind:
-        return named in same_kind
-    value = (user.props.get(holder) or {}).get(key)
-    return bool(value) and value == metadata(named).get("name")
+    found: dict[str, list[Resource]] = {}
+    unknown: UndeterminedError | None = None
+    for user in stack.all(kind):
+        sources = [stack.by_urn[urn] for urn in user.references.get(holder, ()) if urn in stack.by_urn]
+        urns = [source.urn for source in sources if source.kind == named]
+        try:
+            value = "" if urns else (user.props.get(holder) or {}).get(key)
+        except UndeterminedError as error:
+            unknown = unknown or error
+            continue
+        for name in urns or ([str(value)] if value else []):
+            found.setdefault(name, []).append(user)
+    return found, unknown

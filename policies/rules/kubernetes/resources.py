@@ -13,7 +13,7 @@ from policies.rules.kubernetes.objects import (
     NAMESPACE,
     living_in,
     metadata,
-    same_namespace,
+    namespace_of,
     spec,
     used_by,
 )
@@ -83,14 +83,18 @@ def _limited(path: str, resources: Any, bounded: bool) -> Iterator[Violation]:
 
 def _has_default_limit(resource: Resource, stack: Stack) -> bool:
     """Whether a LimitRange of its namespace gives every container a memory limit."""
-    return any(
-        row.get("type") == "Container"
-        and ((row.get("default") or {}).get("memory") or (row.get("max") or {}).get("memory"))
+    return namespace_of(resource) in stack.once(_namespaces_with_default_limit)
+
+
+def _namespaces_with_default_limit(stack: Stack) -> set[str]:
+    return {
+        namespace_of(limits)
         for limits in stack.all(_RANGE)
-        if same_namespace(limits, resource)
         for row in spec(limits).get("limits") or ()
         if row
-    )
+        and row.get("type") == "Container"
+        and ((row.get("default") or {}).get("memory") or (row.get("max") or {}).get("memory"))
+    }
 
 
 def _needs_shared_memory(resource: Resource, container: Mapping[str, Any], template: PodTemplate) -> bool:
@@ -168,8 +172,13 @@ def _limits_gpus(quota: Resource) -> bool:
     return any(is_accelerator(key.removeprefix("requests.")) for key in hard if key.startswith("requests."))
 
 
+def _cluster_queues(stack: Stack) -> dict[str, Resource]:
+    """The ClusterQueue to which each local queue leads, by its URN."""
+    return {queue.urn: one for one in stack.all(*CLUSTER_QUEUES) for queue in used_by(one, stack)}
+
+
 def _leads_to_quota(queue: Resource, stack: Stack) -> bool:
-    owner = next((one for one in stack.all(*CLUSTER_QUEUES) if queue in list(used_by(one, stack))), None)
+    owner = stack.once(_cluster_queues).get(queue.urn)
     if owner is None:
         return False
     groups = [group for group in spec(owner).get("resourceGroups") or () if group]

@@ -2,11 +2,12 @@
 
 import datetime
 from collections.abc import Iterator
+from typing import Any
 
 from infra.gate import why
 from policies.catalogue import CATALOGUE, About, NotApplicableError, Violation
 from policies.resource import Resource, UndeterminedError, is_unknown, told
-from policies.rules.kubernetes.objects import metadata, same_namespace
+from policies.rules.kubernetes.objects import metadata, namespace_of, namespaces_with
 from policies.stack import Stack
 
 _JOB, _CRON_JOB = "kubernetes:batch/v1:Job", "kubernetes:batch/v1:CronJob"
@@ -28,12 +29,12 @@ def training_was_validated(run: Resource, stack: Stack) -> Iterator[Violation]:
     """A validation has passed of what it validates now, and not long ago unless a schedule repeats it."""
     if metadata(run).get("namespace") == _WATCHERS:
         # Without its label a validation would be missed by this rule; who watches it is not.
-        if not any(_is_validation(job) and _same_name(job, run) for job in stack.all(_JOB)):
+        if metadata(run).get("name") not in stack.once(_validations):
             yield Violation("what it watches is no validation of this stack", "metadata.name")
         return
     if not _is_validation(run):
         raise NotApplicableError("it is no validation of training")
-    watcher = _watcher(run, stack)
+    watcher = stack.once(_watchers).get(metadata(run).get("name"))
     if watcher is None:
         yield Violation("nothing in the stack has seen it end", "metadata.name")
     elif watcher.init_errors:
@@ -46,16 +47,15 @@ def _is_validation(job: Resource) -> bool:
     return bool((metadata(job).get("labels") or {}).get(_LABEL))
 
 
-def _same_name(one: Resource, other: Resource) -> bool:
-    return bool(metadata(one).get("name") == metadata(other).get("name"))
+def _validations(stack: Stack) -> set[Any]:
+    """The names of all validations."""
+    return {metadata(job).get("name") for job in stack.all(_JOB) if _is_validation(job)}
 
 
-def _watcher(run: Resource, stack: Stack) -> Resource | None:
-    """The Job that waited for this run."""
-    for job in stack.all(_JOB):
-        if metadata(job).get("namespace") == _WATCHERS and _same_name(job, run):
-            return job
-    return None
+def _watchers(stack: Stack) -> dict[Any, Resource]:
+    """The Jobs that wait for runs, by the names of these, which are theirs as well."""
+    jobs = stack.all(_JOB)
+    return {metadata(job).get("name"): job for job in jobs if metadata(job).get("namespace") == _WATCHERS}
 
 
 def _aged(run: Resource, watcher: Resource, stack: Stack) -> Iterator[Violation]:
@@ -63,7 +63,7 @@ def _aged(run: Resource, watcher: Resource, stack: Stack) -> Iterator[Violation]
         raise UndeterminedError(told(watcher.modified))
     if watcher.modified is None:
         raise UndeterminedError("when it ended is not told")
-    if any(same_namespace(run, schedule) for schedule in stack.all(_CRON_JOB)):
+    if namespace_of(run) in stack.once(namespaces_with, _CRON_JOB):
         return  # it is repeated, and whoever is to know is told
     ended = watcher.modified.date()
     if stack.settings.today - ended > datetime.timedelta(days=stack.settings.most_validation_days):

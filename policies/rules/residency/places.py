@@ -73,7 +73,7 @@ _COPIES: Mapping[str, tuple[str, ...]] = {
 )
 def everything_is_in_its_region(holder: Resource, stack: Stack) -> Iterator[Violation]:
     """What keeps or processes data names a region, and it is one of those that are allowed."""
-    allowed = _allowed(stack)
+    allowed = stack.once(_allowed)
     found = list(_places(holder))
     if not found:
         yield Violation("no source says in which region it is", "region", "Give its provider a region.")
@@ -93,7 +93,7 @@ def everything_is_in_its_region(holder: Resource, stack: Stack) -> Iterator[Viol
 )
 def copies_stay(copied: Resource, stack: Stack) -> Iterator[Violation]:
     """Replicas, copies of backups, keys and logs stay in the allowed regions."""
-    allowed, found = _allowed(stack), False
+    allowed, found = stack.once(_allowed), False
     for named in _COPIES[copied.kind]:
         targets = _places(copied) if named == _HERE else _targets(copied, named)
         for path, target in targets:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from policies.resource import Resource
+from policies.resource import Resource, UndeterminedError
 from policies.rules.walking import each
 from policies.stack import Stack
 
@@ -26,12 +26,26 @@ def is_log_target(bucket: Resource, stack: Stack) -> bool:
     for kind in ("aws:s3/bucketLogging:BucketLogging", "aws:s3/bucketLoggingV2:BucketLoggingV2"):
         if any(stack.users(bucket, kind, "targetBucket")):
             return True
-    return any(
-        stack.referred(other, logging.get("targetBucket"), path.partition("[")[0], bucket.kind) is bucket
-        for other in stack.all(*S3)
-        for key in ("logging", "loggings")
-        for path, logging in each(other.props, key)
-    )
+    targets, unknown = stack.once(_log_targets)
+    if unknown and bucket.urn not in targets:
+        raise unknown
+    return bucket.urn in targets
+
+
+def _log_targets(stack: Stack) -> tuple[set[str], UndeterminedError | None]:
+    """The buckets that others name in themselves, and what is not known of further ones."""
+    found: set[str] = set()
+    unknown: UndeterminedError | None = None
+    for other in stack.all(*S3):
+        for key in ("logging", "loggings"):
+            for path, logging in each(other.props, key):
+                try:
+                    target = stack.referred(other, logging.get("targetBucket"), path.partition("[")[0], *S3)
+                except UndeterminedError as error:
+                    unknown = unknown or error
+                else:
+                    found |= {target.urn} if target else set()
+    return found, unknown
 
 
 def is_website(bucket: Resource, stack: Stack) -> bool:

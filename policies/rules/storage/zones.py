@@ -24,20 +24,37 @@ _EFS, _TARGET = "aws:efs/fileSystem:FileSystem", "aws:efs/mountTarget:MountTarge
 )
 def accelerators_are_beside_their_data(pool: Resource, stack: Stack) -> Iterator[Violation]:
     """Pools of accelerators share a zone with Lustre, and reach EFS in every zone of theirs."""
-    if not (stack.all(_LUSTRE) or stack.all(_EFS)):
-        raise NotApplicableError("the stack has no file system")
+    stack.once(_needs_file_systems)
     if not _has_accelerators(pool, stack):
         raise NotApplicableError("its machines have no accelerator")
     zones = _zones(pool, "subnetIds", stack)
-    lustre = {zone for system in stack.all(_LUSTRE) for zone in _zones(system, "subnetIds", stack)}
+    lustre = stack.once(_zones_of_lustre)
     if lustre and not zones & lustre:
         said = f"it is in {', '.join(sorted(zones))}, and Lustre in {', '.join(sorted(lustre))}"
         yield Violation(said, "subnetIds")
+    for reached, system in stack.once(_zones_of_efs).items():
+        for zone in sorted(zones - reached):
+            yield Violation(f"{system} has no mount target in {zone}", "subnetIds")
+
+
+def _needs_file_systems(stack: Stack) -> None:
+    if not (stack.all(_LUSTRE) or stack.all(_EFS)):
+        raise NotApplicableError("the stack has no file system")
+
+
+def _zones_of_lustre(stack: Stack) -> set[str]:
+    return {zone for system in stack.all(_LUSTRE) for zone in _zones(system, "subnetIds", stack)}
+
+
+def _zones_of_efs(stack: Stack) -> dict[frozenset[str], str]:
+    """The zones in which file systems have mount targets, as far as they have any, and the names of these."""
+    found: dict[frozenset[str], list[str]] = {}
     for system in stack.all(_EFS):
         targets = list(stack.users(system, _TARGET, "fileSystemId"))
-        reached = {zone for one in targets for zone in _zones(one, "subnetId", stack)}
-        for zone in sorted(zones - reached) if targets else ():
-            yield Violation(f"{system.name} has no mount target in {zone}", "subnetIds")
+        if targets:
+            reached = frozenset(zone for one in targets for zone in _zones(one, "subnetId", stack))
+            found.setdefault(reached, []).append(system.name)
+    return {reached: ", ".join(names) for reached, names in found.items()}
 
 
 def _has_accelerators(pool: Resource, stack: Stack) -> bool:

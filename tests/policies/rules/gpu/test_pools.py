@@ -189,6 +189,25 @@ def test_gke_taints_accelerators_beside_a_pool_without() -> None:
     assert judged("MLS-GPU-07", gpus, made(POOL, "cpus")) == {"gpus": "pass", "cpus": "not-applicable"}
 
 
+def test_pools_of_another_cluster_do_not_make_gke_taint_these() -> None:
+    clusters = [made(GKE, name, name=name, removeDefaultNodePool=True) for name in ("a", "b")]
+    gpus, cpus = made(POOL, "gpus", nodeConfig=T4, cluster="a"), made(POOL, "cpus", cluster="b")
+    assert judged("MLS-GPU-07", *clusters, gpus, cpus)["gpus"] == "fail nodeConfig.taints"
+    beside = made(POOL, "cpus", cluster="a")
+    assert judged("MLS-GPU-07", *clusters, gpus, beside)["gpus"] == "pass"
+    eks = group("m7i.large")
+    assert judged("MLS-GPU-07", clusters[0], gpus, eks)["gpus"] == "fail nodeConfig.taints"
+
+
+def test_a_pool_is_no_resource_of_its_own_because_one_of_another_cluster_has_its_name() -> None:
+    written = made(GKE, "a", name="a", nodePools=[{"name": "gpus", "nodeConfig": T4}])
+    clusters = [written, made(GKE, "b", name="b", removeDefaultNodePool=True)]
+    other = made(POOL, "other", name="gpus", cluster="b")
+    assert judged("MLS-GPU-07", *clusters, other)["a"] == "fail nodePools[0].nodeConfig.taints"
+    read = made(POOL, "read", name="gpus", cluster="a", nodeConfig=T4)
+    assert judged("MLS-GPU-07", *clusters, read)["a"] == "not-applicable"
+
+
 @pytest.mark.parametrize(
     ("machine", "image", "said"),
     [
