@@ -1,4 +1,4 @@
-"""Times `pulumi preview` of the medium stack without a policy pack, with an empty one and with ours, in turns.
+"""Times `pulumi preview` of the medium stack with no policy pack, an empty one and ours, in turns.
 
     .venv/bin/python benchmarks/policy_pack.py [rounds]
 
