@@ -130,6 +130,15 @@ def pool_hardware(spec: StackSpec, layout: MediumLayout) -> Iterator[Problem]:
             yield from pools.reservation_problems(f"{path}.purchase.id", pool.purchase.id)
 
 
+def purchases(_: StackSpec, layout: MediumLayout) -> Iterator[Problem]:
+    """Nodes are bought in a way that AWS has."""
+    for index, pool in enumerate(layout.pools):
+        if pool.purchase.kind in ("flex_start", "queued"):
+            path = f"layout.pools[{index}].purchase.kind"
+            fix = "A Capacity Block (`block`) is the nearest: a fixed price, a fixed time, all nodes at once."
+            yield Problem(path, pool.purchase.kind, "only Google Cloud sells nodes in this way", fix)
+
+
 def _without_gpus(path: str, pool: PoolSpec) -> Iterator[Problem]:
     yield from pools.cpu_problems(f"{path}.machine", pool.machine)
     yield from pools.cpu_purchase_problems(f"{path}.purchase.kind", pool.purchase.kind)
@@ -219,6 +228,7 @@ MEDIUM_RULES: tuple[MediumRule, ...] = (
     kubernetes_version,
     releases,
     pool_hardware,
+    purchases,
     gpus_where_there_are_some,
     offers,
     pool_sizes,
