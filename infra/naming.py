@@ -48,6 +48,14 @@ def flavor_name(pool: str) -> str:
     return sanitize(pool, max_length=_QUEUE_NAME_LENGTH)
 
 
+def gate_queue(pool: str) -> str:
+    """The queue of the validation of a pool. Raises ValueError as `sanitize` does.
+
+    Two dashes, so that no pool's is called like the queue of scheduled validations.
+    """
+    return f"smoke--{flavor_name(pool)}"
+
+
 def pool_queue(team: str, pool: str) -> str:
     """The queue of a team for one pool alone. Raises ValueError as `sanitize` does.
 

@@ -62,7 +62,7 @@ def validations(
         run: SmokeTestArgs = {
             "pool": name,
             "namespace": home.namespace,
-            "queue": queueing.gate_queue,
+            "queue": queueing.gate_queues[name],
             "priority": queueing.gate_priority,
             "plan": smoke_plan(spec, pool, nodes, shared=store.checkpoints is not None),
             "image": spec.smoke.image,

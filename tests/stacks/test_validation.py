@@ -63,14 +63,19 @@ def test_each_pool_has_a_run_of_its_own_and_nodes_for_it() -> None:
     plan = plans.parse(graph.find("ConfigMap", "smoke-l4-code")["data"]["plan.json"])
     assert (plan.instance_type, plan.gpus_per_node, plan.fabric) == ("g6.2xlarge", 1, "tcp")
     assert told["l4"]["job"] != told["a100"]["job"] == composed(PAIR).outputs["smoke"][0]["job"]
-    (group,) = graph.find("ClusterQueue", "clusterqueue-smoke")["spec"]["resourceGroups"]
+    queues = {name: graph.find("ClusterQueue", f"clusterqueue-smoke--{name}")["spec"] for name in told}
+    flavors = {name: spec["resourceGroups"][0]["flavors"] for name, spec in queues.items()}
+    assert {name: [flavor["name"] for flavor in found] for name, found in flavors.items()} == {
+        "a100": ["a100"],
+        "l4": ["l4"],
+    }
     gpus = {
-        flavor["name"]: row["nominalQuota"]
-        for flavor in group["flavors"]
+        name: row["nominalQuota"]
+        for name, (flavor,) in flavors.items()
         for row in flavor["resources"]
         if row["name"] == "nvidia.com/gpu"
     }
-    assert gpus == {"a100": "16", "l4": "2", "cpu": "0"}
+    assert gpus == {"a100": "16", "l4": "2"}
     assert told["l4"]["schedule"] == "smoke-schedule-l4"
 
 

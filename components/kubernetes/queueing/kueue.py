@@ -18,11 +18,10 @@ from components.kubernetes.queueing.quotas import (
     allot,
 )
 from infra.catalog.kubernetes.kueue import DEFAULT_QUEUE
-from infra.naming import flavor_name, pool_queue, team_namespace
+from infra.naming import flavor_name, gate_queue, pool_queue, team_namespace
 
 API_VERSION = "kueue.x-k8s.io/v1beta2"
 COHORT = "trainstack"
-GATE_QUEUE = "smoke"
 # Scheduled validations: in the gate's namespace, in a queue that owns nothing.
 SCHEDULE_QUEUE = "smoke-schedule"
 GATE_NAMESPACE = "trainstack-smoke"
@@ -111,19 +110,21 @@ def priority_classes() -> Iterator[Body]:
 
 
 def queues(args: Sequence[FlavorArgs], teams: Sequence[TeamArgs], gate: GateArgs) -> Iterator[Body]:
-    """The cohort, and one ClusterQueue with one LocalQueue for the gate and for every team.
+    """The cohort, and one ClusterQueue with one LocalQueue for each pool of the gate and for every team.
 
     A team has one more of both for each flavor with a queue of its own; its weight counts in each apart.
 
-    The gate owns the quota that a validation of each of its pools needs, so that none waits for another one,
-    lends it out while none runs, and borrows nothing. It
-    waits for the jobs of teams that borrowed it, and nothing more is lent meanwhile; with `drain` it takes
-    its quota back from them. No team loses what it was promised, either way.
+    A queue of the gate owns the quota that the validation of its pool needs, lends it out while none runs,
+    and borrows nothing. The validation waits for the jobs of teams that borrowed it, and nothing more is lent
+    meanwhile; with `drain` it takes its quota back from them. No team loses what it was promised, either way.
     """
     allotment = allot(args, teams, gate)
     yield _object("Cohort", {"name": COHORT}, {"resourceGroups": _groups(args, allotment.shared)})
-    yield _gate_queue(args, allotment, drain=gate.get("drain", False))
-    yield _local_queue(GATE_NAMESPACE, GATE_QUEUE, GATE_QUEUE)
+    for flavor in args:
+        if flavor["name"] in gate["nodes"]:
+            name = gate_queue(flavor["name"])
+            yield _gate_queue(name, flavor, allotment, drain=gate.get("drain", False))
+            yield _local_queue(GATE_NAMESPACE, name, name)
     if gate.get("scheduled", False):
         yield _schedule_queue(args, allotment)
         yield _local_queue(GATE_NAMESPACE, SCHEDULE_QUEUE, SCHEDULE_QUEUE)
@@ -141,15 +142,19 @@ def _alone(flavor: FlavorArgs) -> bool:
     return flavor.get("own_queue", False)
 
 
-def _gate_queue(args: Sequence[FlavorArgs], allotment: Allotment, *, drain: bool) -> Body:
-    groups = _groups(args, allotment.gate)
+def _gate_queue(name: str, flavor: FlavorArgs, allotment: Allotment, *, drain: bool) -> Body:
+    groups = _groups([flavor], allotment.gate)
     for group in groups:
-        for flavor in group["flavors"]:
-            for resource in flavor["resources"]:
-                resource["borrowingLimit"] = "0"
+        for resource in group["flavors"][0]["resources"]:
+            resource["borrowingLimit"] = "0"
     spec = {
         "cohortName": COHORT,
         "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": GATE_NAMESPACE}},
+        # A run that waits at the head keeps what becomes idle in every cycle of the scheduler. With
+        # BestEffortFIFO it does so in the first one only, and the next smaller job of a team takes it
+        # (pkg/scheduler/scheduler.go, `reserveCapacityForUnreclaimablePreempt`, and
+        # pkg/cache/queue/cluster_queue.go, `requeueIfNotPresent`, v0.19.2).
+        "queueingStrategy": "StrictFIFO",
         # From what ranks below: validations on a schedule, and whatever else says that it is background work.
         "preemption": {
             "withinClusterQueue": "Never",
@@ -157,7 +162,7 @@ def _gate_queue(args: Sequence[FlavorArgs], allotment: Allotment, *, drain: bool
         },
         "resourceGroups": groups,
     }
-    return _object("ClusterQueue", {"name": GATE_QUEUE}, spec)
+    return _object("ClusterQueue", {"name": name}, spec)
 
 
 def _schedule_queue(args: Sequence[FlavorArgs], allotment: Allotment) -> Body:

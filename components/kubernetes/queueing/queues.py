@@ -14,7 +14,7 @@ from components.kubernetes.queueing.quota_rules import check
 from components.kubernetes.queueing.quotas import FlavorArgs, GateArgs, TeamArgs
 from components.kubernetes.queueing.tenancy import members, tenant_namespace
 from components.ordering import after
-from infra.naming import team_group, team_namespace
+from infra.naming import gate_queue, team_group, team_namespace
 
 
 class QueueingArgs(TypedDict):
@@ -46,8 +46,8 @@ class Queueing(Component):
     """Namespace of each team, by the team's name. Jobs in it are queued without naming a queue."""
     gate_namespace: pulumi.Output[str]
     """Namespace of the deploy validation; what uses it comes after its queue."""
-    gate_queue: pulumi.Output[str]
-    """LocalQueue of the deploy validation."""
+    gate_queues: dict[str, pulumi.Output[str]]
+    """LocalQueue of the deploy validation of each pool, by the pool's name."""
     gate_priority: pulumi.Output[str]
     """Priority class of the deploy validation."""
     schedule_queue: pulumi.Output[str]
@@ -70,7 +70,7 @@ class Queueing(Component):
         self.cohort = pulumi.Output.from_input(kueue.COHORT)
         self.team_namespaces = after(pulumi.Output.from_input(tenants), created)
         self.gate_namespace = after(pulumi.Output.from_input(kueue.GATE_NAMESPACE), created)
-        self.gate_queue = pulumi.Output.from_input(kueue.GATE_QUEUE)
+        self.gate_queues = {pool: pulumi.Output.from_input(gate_queue(pool)) for pool in gate["nodes"]}
         self.gate_priority = pulumi.Output.from_input(kueue.VALIDATION)
         self.schedule_queue = pulumi.Output.from_input(kueue.SCHEDULE_QUEUE)
         self.schedule_priority = pulumi.Output.from_input(kueue.BACKGROUND)
@@ -79,7 +79,7 @@ class Queueing(Component):
                 "cohort": self.cohort,
                 "team_namespaces": self.team_namespaces,
                 "gate_namespace": self.gate_namespace,
-                "gate_queue": self.gate_queue,
+                "gate_queues": self.gate_queues,
                 "gate_priority": self.gate_priority,
                 "schedule_queue": self.schedule_queue,
                 "schedule_priority": self.schedule_priority,

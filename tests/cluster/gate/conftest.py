@@ -15,7 +15,7 @@ from components.kubernetes.validation import watcher
 from components.kubernetes.validation.args import SmokeTestArgs
 from components.kubernetes.validation.gate import SmokeTest
 from components.kubernetes.validation.home import SmokeHome
-from infra.naming import team_namespace
+from infra.naming import gate_queue, team_namespace
 from rehearsal.controlplane.api import Api, Object
 from rehearsal.controlplane.nodes import Pool, add_nodes
 from tests.cluster.manifests import manifests
@@ -29,10 +29,11 @@ FLAVOR: FlavorArgs = {
     "name": "gate-a100", "node_labels": LABELS, "nodes": 2, "cpu": 90, "memory_gib": 1000, "gpus": 8,
 }  # fmt: skip
 TEAM: TeamArgs = {"name": "gate-team", "weight": 1.0}
+QUEUE = gate_queue("gate-a100")
 SMOKE: SmokeTestArgs = {
     "pool": "gate-a100",
     "namespace": kueue.GATE_NAMESPACE,
-    "queue": kueue.GATE_QUEUE,
+    "queue": QUEUE,
     "priority": kueue.VALIDATION,
     "plan": {"stack": "test"},
     "image": "example.com/train@sha256:" + "0" * 64,

@@ -19,7 +19,7 @@ from components.kubernetes.validation.home import SmokeHome
 from rehearsal.controlplane.api import Api, Object
 from rehearsal.controlplane.nodes import Pool, add_nodes
 from rehearsal.controlplane.order import ControlPlane
-from tests.cluster.gate.conftest import SMOKE
+from tests.cluster.gate.conftest import QUEUE, SMOKE
 from tests.cluster.programs import finished, started
 from tests.cluster.provider.real import needs_provider, stacks
 
@@ -125,7 +125,7 @@ def test_a_validation_that_stays_in_its_queue_ends_the_up_at_its_time_out(
     plane: ControlPlane, api: Api, tmp_path: Path, kubelet: None
 ) -> None:
     hold: Object = {"spec": {"stopPolicy": "Hold"}}
-    api.patch(kueue.API_VERSION, "ClusterQueue", kueue.GATE_QUEUE, hold)
+    api.patch(kueue.API_VERSION, "ClusterQueue", QUEUE, hold)
     said, took = outcome(plane, tmp_path, {**SMOKE, "queue_timeout_s": 5}, {})
     assert "not admitted within 5 s: it is suspended" in said
     assert took < 60

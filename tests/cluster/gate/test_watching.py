@@ -4,7 +4,7 @@ import pytest
 
 from components.kubernetes.queueing import kueue
 from rehearsal.controlplane.api import Access, Api, ApiError
-from tests.cluster.gate.conftest import Gate
+from tests.cluster.gate.conftest import QUEUE, Gate
 from tests.cluster.waiting import eventually
 
 
@@ -24,13 +24,13 @@ def test_a_failed_validation_closes_it_with_the_words_of_the_pod(gate: Gate) -> 
 
 def test_a_validation_that_is_never_admitted_ends_at_its_time_out_with_the_words_of_kueue(gate: Gate) -> None:
     queue = {"spec": {"stopPolicy": "Hold"}}
-    gate.api.patch(kueue.API_VERSION, "ClusterQueue", kueue.GATE_QUEUE, queue)
+    gate.api.patch(kueue.API_VERSION, "ClusterQueue", QUEUE, queue)
     uid = gate.start()
     assert gate.live()["spec"]["suspend"] is True
     code, message = gate.watch(uid, queue_s=4, start_s=60)
     assert code == 1
     assert "did not pass: not admitted within 4 s: it is suspended: [" in message
-    assert kueue.GATE_QUEUE in message
+    assert QUEUE in message
 
 
 def test_pods_that_never_start_end_it_at_its_time_out_with_the_words_of_the_scheduler(gate: Gate) -> None:
@@ -58,12 +58,10 @@ def test_its_account_reads_runs_of_the_gate_and_nothing_else(gate: Gate) -> None
 def test_a_validation_that_is_evicted_is_queued_again_and_passes_later(gate: Gate) -> None:
     uid = gate.start(seconds="8s")
     eventually(lambda: gate.live()["status"].get("ready") == 2, patience_s=60)
-    gate.api.patch(
-        kueue.API_VERSION, "ClusterQueue", kueue.GATE_QUEUE, {"spec": {"stopPolicy": "HoldAndDrain"}}
-    )
+    gate.api.patch(kueue.API_VERSION, "ClusterQueue", QUEUE, {"spec": {"stopPolicy": "HoldAndDrain"}})
     eventually(
         lambda: gate.live()["spec"]["suspend"] and not gate.live()["status"].get("active"), patience_s=60
     )
-    gate.api.patch(kueue.API_VERSION, "ClusterQueue", kueue.GATE_QUEUE, {"spec": {"stopPolicy": "None"}})
+    gate.api.patch(kueue.API_VERSION, "ClusterQueue", QUEUE, {"spec": {"stopPolicy": "None"}})
     code, message = gate.watch(uid, queue_s=60, start_s=60)
     assert (code, message[-6:]) == (0, "passed")

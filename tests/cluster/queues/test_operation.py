@@ -6,8 +6,9 @@ from collections.abc import Iterator
 import pytest
 
 from components.kubernetes.accelerators import POOL_LABEL
-from components.kubernetes.queueing.kueue import API_VERSION, GATE_NAMESPACE, GATE_QUEUE, VALIDATION
+from components.kubernetes.queueing.kueue import API_VERSION, GATE_NAMESPACE, VALIDATION
 from components.kubernetes.queueing.quotas import GateArgs, TeamArgs
+from infra.naming import gate_queue
 from rehearsal.controlplane.api import Api, ApiError
 from tests.cluster.queues.lab import Lab, flavor, queues
 from tests.cluster.waiting import eventually
@@ -55,7 +56,7 @@ def gate(api: Api, request: pytest.FixtureRequest) -> Iterator[Lab]:
         for index in range(4):
             lab.submit("Research", f"train-{index}", gpus=8)
         lab.runs(*(f"train-{index}" for index in range(4)))
-        validate(lab, "smoke", GATE_QUEUE, VALIDATION)
+        validate(lab, "smoke", gate_queue("a100"), VALIDATION)
         yield lab
 
 
@@ -71,12 +72,15 @@ def test_pools_are_validated_side_by_side_and_none_on_the_nodes_of_another(api: 
     gate: GateArgs = {"nodes": {"a100": 2, "l4": 2}}
     with queues(api, [A100, L4], RESEARCH, gate) as lab:
         lab.namespaces = {**lab.namespaces, "gate": GATE_NAMESPACE}
-        validate(lab, "training", GATE_QUEUE, VALIDATION)
-        validate(lab, "interactive", GATE_QUEUE, VALIDATION, pool="l4", gpus=1)
+        validate(lab, "training", gate_queue("a100"), VALIDATION)
+        validate(lab, "interactive", gate_queue("l4"), VALIDATION, pool="l4", gpus=1)
         assert (lab.flavor("training"), lab.flavor("interactive")) == ("a100", "l4")
         # A day later: the quota of one pool is no quota of another.
-        validate(lab, "once-more", GATE_QUEUE, VALIDATION)
+        validate(lab, "once-more", gate_queue("a100"), VALIDATION)
         assert "insufficient unused quota" in lab.refusal("once-more")
+        lab.finish("interactive")
+        validate(lab, "second", gate_queue("l4"), VALIDATION, pool="l4", gpus=1)
+        lab.runs("second")
         lab.finish("training")
         lab.runs("once-more")
 
@@ -84,10 +88,12 @@ def test_pools_are_validated_side_by_side_and_none_on_the_nodes_of_another(api: 
 @pytest.mark.parametrize("gate", [False], indirect=True)
 def test_the_validation_waits_for_idle_nodes(gate: Lab) -> None:
     assert "insufficient unused quota" in gate.refusal("smoke")
-    # What becomes idle is kept for it: a borrower that came later does not take it again.
+    # What becomes idle is kept for it: a borrower that came later does not take it again, though it needs
+    # less and the jobs that run end one after the other.
     gate.submit("Research", "later", gpus=8)
     gate.refusal("later")
     gate.finish("train-0")
+    eventually(lambda: "8 more needed" in gate.refusal("smoke"), "what one job left is kept")
     gate.finish("train-1")
     gate.runs("smoke")
     assert not gate.admitted("later")
@@ -103,7 +109,7 @@ def test_the_validation_takes_its_nodes_back_from_its_own_repetition(gate: Lab) 
     gate.finish("train-1")
     validate(gate, "weekly", "smoke-schedule", "background")
     gate.runs("weekly")
-    validate(gate, "again", GATE_QUEUE, VALIDATION)
+    validate(gate, "again", gate_queue("a100"), VALIDATION)
     gate.runs("again")
     assert gate.evictions("weekly") == {"Preempted": 1}
     assert not any(gate.evictions(f"train-{index}") for index in (2, 3))

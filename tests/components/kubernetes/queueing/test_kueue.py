@@ -110,7 +110,7 @@ def test_every_object_fits_its_definition(crds: Mapping[str, dict[str, Any]]) ->
     ],
 )
 def test_the_definitions_do_refuse(crds: Mapping[str, dict[str, Any]], spoil: Any) -> None:
-    queue = by_name("ClusterQueue")["smoke"]
+    queue = by_name("ClusterQueue")["smoke--a100"]
     spoil(queue["spec"])
     with pytest.raises(jsonschema.ValidationError):
         validate(crds["ClusterQueue"], queue)
@@ -144,12 +144,12 @@ def test_references_point_to_objects_of_layers_before() -> None:
 
 
 def test_names_are_sanitised_and_namespaces_follow_them() -> None:
-    assert set(by_name("ClusterQueue")) == {"smoke", "team-research-dev", "team-product"}
+    assert set(by_name("ClusterQueue")) == {"smoke--a100", "team-research-dev", "team-product"}
     queue = by_name("ClusterQueue")["team-research-dev"]
     assert queue["spec"]["namespaceSelector"] == {"matchLabels": {"trainstack.dev/team": "team-research-dev"}}
     local = [body["metadata"] for body in bodies() if body["kind"] == "LocalQueue"]
     assert {(entry["namespace"], entry["name"]) for entry in local} == {
-        ("trainstack-smoke", "smoke"),
+        ("trainstack-smoke", "smoke--a100"),
         ("team-research-dev", "default"),
         ("team-product", "default"),
     }
@@ -158,14 +158,15 @@ def test_names_are_sanitised_and_namespaces_follow_them() -> None:
 @pytest.mark.parametrize(("drain", "reclaimed"), [(False, "LowerPriority"), (True, "Any")])
 def test_the_gate_waits_for_teams_unless_it_may_drain(drain: bool, reclaimed: str) -> None:
     layers = kueue.layers(FLAVORS, TEAMS, {**GATE, "drain": drain})
-    (gate,) = (body for layer in layers for body in layer if body["metadata"]["name"] == "smoke" and
+    (gate,) = (body for layer in layers for body in layer if body["metadata"]["name"] == "smoke--a100" and
                body["kind"] == "ClusterQueue")  # fmt: skip
     policies = {"withinClusterQueue": "Never", "reclaimWithinCohort": reclaimed}
     assert gate["spec"]["preemption"] == policies
+    assert gate["spec"]["queueingStrategy"] == "StrictFIFO", "it keeps what becomes idle"
 
 
 def test_the_gate_lends_what_it_owns_and_borrows_nothing() -> None:
-    spec = by_name("ClusterQueue")["smoke"]["spec"]
+    spec = by_name("ClusterQueue")["smoke--a100"]["spec"]
     amounts = {
         flavor["name"]: {entry["name"]: entry for entry in flavor["resources"]}
         for flavor in spec["resourceGroups"][0]["flavors"]
@@ -177,7 +178,7 @@ def test_the_gate_lends_what_it_owns_and_borrows_nothing() -> None:
     }
     assert amounts["a100"]["memory"]["nominalQuota"] == "2000Gi"
     assert "lendingLimit" not in amounts["a100"]["nvidia.com/gpu"]
-    assert {entry["nominalQuota"] for entry in amounts["h100"].values()} == {"0", "0Gi"}
+    assert list(amounts) == ["a100"]
 
 
 def test_scheduled_validations_own_nothing_and_are_preempted_first(
@@ -195,11 +196,11 @@ def test_scheduled_validations_own_nothing_and_are_preempted_first(
     assert not any("borrowingLimit" in row for row in rows), "what is idle may be used"
     local = found["LocalQueue", "smoke-schedule"]
     assert local["metadata"]["namespace"] == "trainstack-smoke"
-    gate = found["ClusterQueue", "smoke"]
+    gate = found["ClusterQueue", "smoke--a100"]
     values = {body["metadata"]["name"]: body["value"] for body in kueue.priority_classes()}
     assert gate["spec"]["preemption"]["reclaimWithinCohort"] == "LowerPriority"
     assert values["background"] < values["validation"], "a deploy waits for no schedule"
-    assert gate == by_name("ClusterQueue")["smoke"] and "smoke-schedule" not in by_name("ClusterQueue")
+    assert gate == by_name("ClusterQueue")["smoke--a100"] and "smoke-schedule" not in by_name("ClusterQueue")
 
 
 def test_teams_get_their_quota_back_and_share_idle_quota_by_weight() -> None:
@@ -235,10 +236,10 @@ def test_a_flavor_with_a_queue_of_its_own_is_in_no_other_queue_of_a_team() -> No
     own, shared = queues["team-research-dev--h100-block"]["spec"], queues["team-research-dev"]["spec"]
     flavors = {
         name: [flavor["name"] for group in spec["resourceGroups"] for flavor in group["flavors"]]
-        for name, spec in {"own": own, "shared": shared, "gate": queues["smoke"]["spec"]}.items()
+        for name, spec in {"own": own, "shared": shared, "gate": queues["smoke--a100"]["spec"]}.items()
     }
     assert flavors == {
-        "own": ["h100-block"], "shared": ["cpu", "a100"], "gate": ["cpu", "a100", "h100-block"],
+        "own": ["h100-block"], "shared": ["cpu", "a100"], "gate": ["a100"],
     }  # fmt: skip
     keys = own.keys() - {"resourceGroups"}
     assert {key: own[key] for key in keys} == {key: shared[key] for key in keys}
@@ -268,7 +269,7 @@ def test_a_team_borrows_before_it_pays_more_and_pays_more_before_it_preempts() -
 
 def test_adapters_are_covered_only_where_some_pool_has_it() -> None:
     plain = [gpu_flavor(adapters=0)]
-    groups = by_name("ClusterQueue", plain)["smoke"]["spec"]["resourceGroups"]
+    groups = by_name("ClusterQueue", plain)["smoke--a100"]["spec"]["resourceGroups"]
     assert groups[0]["coveredResources"] == ["cpu", "memory", "nvidia.com/gpu"]
 
 

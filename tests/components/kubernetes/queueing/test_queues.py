@@ -30,7 +30,7 @@ def queueing(given: QueueingArgs) -> Graph:
         return {
             "namespaces": made.team_namespaces,
             "gate_namespace": made.gate_namespace,
-            "gate_queue": made.gate_queue,
+            "gate_queues": pulumi.Output.from_input(made.gate_queues),
             "gate_priority": made.gate_priority,
             "cohort": made.cohort,
         }
@@ -164,7 +164,7 @@ def test_outputs_name_what_jobs_need(made: Graph) -> None:
     assert made.outputs == {
         "namespaces": {"research": "team-research", "product": "team-product"},
         "gate_namespace": "trainstack-smoke",
-        "gate_queue": "smoke",
+        "gate_queues": {"a100": "smoke--a100"},
         "gate_priority": "validation",
         "cohort": "trainstack",
     }
