@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 
+from infra.catalog import clients
 from infra.catalog.aws import access, facts, load_balancer, money, network, pools
 from infra.catalog.aws.database import capacity_problems
 from infra.catalog.aws.releases import node_image_problems
@@ -84,7 +85,7 @@ def network_range(_: StackSpec, layout: MediumLayout) -> Iterator[Problem]:
 
 def api_access(_: StackSpec, layout: MediumLayout) -> Iterator[Problem]:
     """The API server is not open to the whole internet."""
-    yield from network.api_access_problems("layout.api_access", layout.api_access)
+    yield from clients.api_access_problems("layout.api_access", layout.api_access)
 
 
 def kubernetes_version(spec: StackSpec, layout: MediumLayout) -> Iterator[Problem]:
