@@ -1,4 +1,4 @@
-"""A customer-managed key of Cloud KMS for one purpose: it rotates, and only those who are named may use it."""
+"""A customer-managed key of Cloud KMS for one purpose: it rotates, and only named users may use it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -38,7 +38,7 @@ def encryption_key(
     users: Mapping[str, pulumi.Input[str]],
     keep: bool = False,
 ) -> EncryptionKey:
-    """A key for `users` (IAM members by a short name of each) and nobody else, in a key ring of its own.
+    """A key for `users` alone (IAM members by a short name of each), in a key ring of its own.
 
     `location` is that of what it encrypts: most services take no key from elsewhere. `purpose` is a word for
     the key's label. Cloud KMS never deletes rings and keys, and their names are never free again; Pulumi adds
