@@ -1,7 +1,6 @@
 """The networks of the NICs beside GPUs, for pools whose networks GKE does not make by itself."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TypedDict
 
 import pulumi
@@ -44,23 +43,27 @@ class NodeNetwork(TypedDict):
     """Name of the subnetwork."""
 
 
-@dataclass(frozen=True)
-class PodNetwork:
+class PodNetwork(TypedDict):
     """What the Kubernetes objects of one interface are made of."""
 
-    interface: Interface
-    vpc: pulumi.Output[str]
-    subnetwork: pulumi.Output[str]
+    name: str
+    """Name of the objects."""
+    device_mode: str
+    """`NetDevice` or `RDMA`."""
+    vpc: pulumi.Input[str]
+    """Name of the VPC network."""
+    subnetwork: pulumi.Input[str]
+    """Name of the subnetwork."""
 
 
 class GcpAcceleratorNetworks(Component):
     """VPC networks for TCPX (4), TCPXO (8), or one for gVNIC and one for RDMA with 8 subnetworks.
 
-    A network of gVNICs lets its own range in. A network with the profile `<zone>-vpc-roce` takes no VPC
-    firewall rules, lets everything in and out by itself, and has RDMA NICs of one zone alone; Private Google
-    Access and NAT do not exist there (VPC documentation, "RDMA network profiles"), and its subnetworks have
-    no flow logs: no source says that it takes them, and what it refuses is an error. Nothing routes between
-    these networks, and no node has a public address in them. *Untested on hardware.*
+    A network of gVNICs lets its own range in. A network with the profile `<zone>-vpc-roce` is for RDMA NICs
+    of one zone, lets everything in and out by itself and takes no VPC firewall rules (VPC documentation,
+    "RDMA network profiles"). It refuses what it does not support, so its subnetworks have nothing that no
+    source shows there: no flow logs, no Private Google Access. Nothing routes between these networks, and no
+    node has a public address in them. *Untested on hardware.*
     """
 
     attachments: Sequence[NodeNetwork]
@@ -72,21 +75,17 @@ class GcpAcceleratorNetworks(Component):
         super().__init__(name, opts)
         nics = interfaces(args["pool"], args["machine"])
         needs = facts.gpu_networks[args["machine"]]
-        # An RDMA network takes eight ranges while the gVNIC has one of its own; without RDMA all are of gVNICs.
-        plain = [args["gvnic"]] if needs.rdma_subnetworks else args["accelerators"][: needs.networks]
-        with_rdma = args["accelerators"][: needs.rdma_subnetworks]
-        if problems := list(
-            _problems(args, len(plain) - needs.networks, len(with_rdma) - needs.rdma_subnetworks)
-        ):
+        if problems := _problems(args, needs.rdma_subnetworks or needs.networks):
             raise UserError(problems)
+        plain = [args["gvnic"]] if needs.rdma_subnetworks else args["accelerators"][: needs.networks]
         self._prefix = name
         self._args = args
         self._mtu = fabrics()[args["machine"]].accelerator_mtu
         made = [self._plain(nic, cidr) for nic, cidr in zip(nics, plain, strict=False)]
-        if with_rdma:
-            made += self._rdma(nics[len(plain) :], with_rdma)
+        if needs.rdma_subnetworks:
+            made += self._rdma(nics[len(plain) :], args["accelerators"][: needs.rdma_subnetworks])
 
-        self.attachments = [{"network": one.vpc, "subnetwork": one.subnetwork} for one in made]
+        self.attachments = [{"network": one["vpc"], "subnetwork": one["subnetwork"]} for one in made]
         # A plain attribute: a handle inside one program, not part of the schema.
         self.objects: Sequence[PodNetwork] = made
         self.register_outputs({"attachments": self.attachments})
@@ -107,7 +106,7 @@ class GcpAcceleratorNetworks(Component):
         inside = let_in(
             self, f"{name}-in", network=network.id, source=cidr, description="Nodes of the pool to each other"
         )
-        return PodNetwork(nic, after(network.name, [inside]), after(subnetwork.name, [inside]))
+        return _pod_network(nic, after(network.name, [inside]), after(subnetwork.name, [inside]))
 
     def _rdma(self, nics: Sequence[Interface], cidrs: Sequence[str]) -> list[PodNetwork]:
         zone, project = self._args["zone"], self._args["project"]
@@ -119,7 +118,7 @@ class GcpAcceleratorNetworks(Component):
             profile=f"projects/{project}/global/networkProfiles/{zone}-vpc-roce",
         )
         return [
-            PodNetwork(
+            _pod_network(
                 nic,
                 network.name,
                 gcp.compute.Subnetwork(
@@ -134,12 +133,17 @@ class GcpAcceleratorNetworks(Component):
         ]
 
 
-def _problems(args: GcpAcceleratorNetworksArgs, plain: int, with_rdma: int) -> list[Problem]:
+def _pod_network(nic: Interface, vpc: pulumi.Output[str], subnetwork: pulumi.Output[str]) -> PodNetwork:
+    return {"name": nic.network, "device_mode": nic.device_mode, "vpc": vpc, "subnetwork": subnetwork}
+
+
+def _problems(args: GcpAcceleratorNetworksArgs, needed: int) -> list[Problem]:
     problems = []
-    if plain or with_rdma:
-        rule = f"{args['machine']} needs a range for each of its NICs"
-        fix = "Give it those of plan_ranges."
-        problems.append(Problem("accelerators", list(args["accelerators"]), rule, fix))
+    if len(args["accelerators"]) < needed:
+        rule = f"{args['machine']} has {needed} NICs beside its GPUs, and each needs a range"
+        problems.append(
+            Problem("accelerators", list(args["accelerators"]), rule, "Give it those of plan_ranges.")
+        )
     if args["zone"].rpartition("-")[0] != args["region"]:
         rule = f"not a zone of {args['region']}"
         problems.append(Problem("zone", args["zone"], rule, "Name the zone of the pool."))

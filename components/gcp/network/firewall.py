@@ -1,12 +1,12 @@
 """What may leave a stack's network; what may come in is left to GKE.
 
 A custom network lets nothing in and everything out. GKE itself adds what a cluster needs to come in, for as
-long as it is there: nodes and pods to nodes and pods, the control plane to the kubelets, and, for each Service
-of type LoadBalancer, clients and health checks. A rule of ours for the same would only outlive the cluster.
+long as it is there: nodes and pods to each other, the control plane to the kubelets, and, for each Service of
+type LoadBalancer, clients and health checks. A rule of ours for the same would only outlive the cluster.
 GKE adds nothing to the way out and counts on the rule that lets everything go: where the rest is denied,
 nodes, pods and the control plane have to be allowed (GKE documentation, "Automatically created firewall
-rules", read 2026-11-25). The metadata server, which also answers DNS and NTP, is always reachable (VPC documentation,
-"Always allowed traffic").
+rules", read 2026-11-25). The metadata server, which also answers DNS and NTP, is always reachable (VPC
+documentation, "Always allowed traffic").
 """
 
 import pulumi

@@ -1,6 +1,7 @@
 """Networks beside GPUs as objects of Kubernetes, which pods name to get their interfaces."""
 
 from collections.abc import Sequence
+from typing import TypedDict
 
 import pulumi
 
@@ -9,6 +10,13 @@ from components.gcp.network.accelerators import PodNetwork
 from components.kubernetes.manifest import Manifest
 
 _API = "networking.gke.io"
+
+
+class GcpNetworkObjectsArgs(TypedDict):
+    """Of which networks objects are made."""
+
+    networks: Sequence[PodNetwork]
+    """The `objects` of a `GcpAcceleratorNetworks`."""
 
 
 class GcpNetworkObjects(Component):
@@ -23,16 +31,16 @@ class GcpNetworkObjects(Component):
     """Names of the Network objects, in the order of the interfaces; usable once they are there."""
 
     def __init__(
-        self, name: str, networks: Sequence[PodNetwork], opts: pulumi.ResourceOptions | None = None
+        self, name: str, args: GcpNetworkObjectsArgs, opts: pulumi.ResourceOptions | None = None
     ) -> None:
         super().__init__(name, opts)
-        made = [self._network(one) for one in networks]
-        known = [one.interface.network for one in networks]
+        made = [self._network(one) for one in args["networks"]]
+        known = [one["name"] for one in args["networks"]]
         self.names = pulumi.Output.all(*(network.urn for network in made)).apply(lambda _: known)
         self.register_outputs({"names": self.names})
 
     def _network(self, one: PodNetwork) -> Manifest:
-        name = one.interface.network
+        name = one["name"]
         parameters = Manifest(
             f"{name}-parameters",
             {
@@ -40,9 +48,9 @@ class GcpNetworkObjects(Component):
                 "kind": "GKENetworkParamSet",
                 "metadata": {"name": name},
                 "spec": {
-                    "vpc": one.vpc,
-                    "vpcSubnet": one.subnetwork,
-                    "deviceMode": one.interface.device_mode,
+                    "vpc": one["vpc"],
+                    "vpcSubnet": one["subnetwork"],
+                    "deviceMode": one["device_mode"],
                 },
             },
             self.child(),

@@ -1,4 +1,4 @@
-"""Private service access: the peering with the network in which Google runs Cloud SQL, Lustre and Filestore."""
+"""Private service access: the peering with the network of Cloud SQL, Lustre and Filestore."""
 
 import ipaddress
 

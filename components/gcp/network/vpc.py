@@ -1,4 +1,4 @@
-"""The network of a training stack: private nodes with room for pods, and private ways to Google's services."""
+"""The network of a training stack: private nodes with room for pods, private ways to Google's services."""
 
 from typing import NotRequired, TypedDict
 
