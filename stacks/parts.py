@@ -50,6 +50,10 @@ class Pool:
     """Whether jobs get it only through the queue of its name."""
     facts: Mapping[str, Any]
     """What is declared about a node, under the keys of a smoke plan: rates of links, peak of accelerators."""
+    provisioning_class: str | None = None
+    """The class of ProvisioningRequests by which the queue asks for all nodes of a job; None: it does not."""
+    taint: str | None = None
+    """A taint of its nodes besides that of GPUs, which only jobs from the queue tolerate."""
 
 
 @dataclass(frozen=True)
@@ -63,6 +67,8 @@ class Pools:
     """Where a DCGM host engine of the cloud's own listens on every node; None where there is none."""
     ready: Sequence[pulumi.Resource]
     """The pools, and what gives them nodes when jobs ask."""
+    devices_managed: bool = False
+    """Whether the cloud itself hands out GPUs to pods and exports their measures."""
 
 
 @dataclass(frozen=True)

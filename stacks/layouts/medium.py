@@ -24,6 +24,8 @@ def medium(cloud: ClusterCloud[ClusterT, StoreT], spec: StackSpec, layout: Mediu
     store = cloud.store(cluster)
     with_gpus = [name for name, pool in pools.by_name.items() if pool.offer["gpus"]]
     devices: AcceleratorsArgs = {"gpu_pools": with_gpus, "drivers": pools.drivers}
+    if pools.devices_managed:
+        devices["managed"] = True
     if pools.host_engine_port is not None:
         devices["host_engine_port"] = pools.host_engine_port
     accelerators = Accelerators(f"{spec.name}-accelerators", devices, cluster.inside)
@@ -129,4 +131,10 @@ def _flavor(name: str, pool: Pool) -> FlavorArgs:
         flavor["usd_per_hour"] = pool.next_usd_per_hour
     if "fabric" in pool.offer:
         flavor["fabric"] = pool.offer["fabric"]
+    if "pod" in pool.offer:
+        flavor["pod"] = pool.offer["pod"]
+    if pool.provisioning_class is not None:
+        flavor["provisioning_class"] = pool.provisioning_class
+    if pool.taint is not None:
+        flavor["taint"] = pool.taint
     return flavor

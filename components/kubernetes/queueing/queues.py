@@ -90,7 +90,12 @@ class Queueing(Component):
         fabrics = [flavor["fabric"] for flavor in args["flavors"] if "fabric" in flavor]
         values = kueue_values.values(
             service_monitor=args.get("service_monitor", False),
-            claimed={each["resource"]: each["device_class"] for each in fabrics if "device_class" in each},
+            claimed={
+                each["resource"]: each["device_class"]
+                for each in fabrics
+                if "device_class" in each and "resource" in each
+            },
+            uncounted=[name for each in fabrics for name in each["pod_resources"]],
         )
         flavor = next(body for body in kueue.flavors(args["flavors"]) if body["kind"] == "ResourceFlavor")
         return controller(

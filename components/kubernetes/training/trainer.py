@@ -119,4 +119,4 @@ def runtimes(pools: Mapping[str, NodeOffer], image: str) -> Iterator[dict[str, A
             mounts=(shared_memory(offer["memory_gib"]),),
             node_labels={POOL_LABEL: pool},
         )
-        yield kubeflow.runtime(whole)
+        yield kubeflow.runtime(whole, needs=offer.get("pod"))
