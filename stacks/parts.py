@@ -12,6 +12,7 @@ from typing import Any, Protocol, TypeVar
 import pulumi
 
 from components.kubernetes.offers import NodeOffer
+from components.kubernetes.people import SubjectArgs
 from components.kubernetes.tracking.pod import GrantsArgs
 from components.kubernetes.volumes import VolumeArgs
 
@@ -128,6 +129,8 @@ class TeamData:
     """Where its own datasets are, which its runs read."""
     volumes: Mapping[str, VolumeArgs]
     """What its pods can mount, by name of the claim."""
+    people: Sequence[SubjectArgs]
+    """Its members, as the API server of the cluster knows them."""
     folders: Sequence[str] = ()
     """Folders on the shared file system that its pods write to; each has to exist before it is mounted."""
     read_folders: Sequence[str] = ()

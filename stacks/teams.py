@@ -12,7 +12,7 @@ from components.kubernetes.teams.folders import SharedFolders
 from components.kubernetes.tracking.logins import LoginArgs, MlflowLogins
 from components.kubernetes.tracking.visitors import MlflowVisitors
 from infra.catalog.kubernetes.kueue import DEFAULT_QUEUE
-from infra.naming import team_group, team_namespace
+from infra.naming import team_namespace
 from infra.stackspec import StackSpec
 from smoke_training.launchers.validation import EXPERIMENT
 from stacks.parts import Cluster, Store, TeamData, Tracking
@@ -86,11 +86,12 @@ def logins(spec: StackSpec, cluster: Cluster, queueing: Queueing, tracking: Trac
     )
 
 
-def visitors(spec: StackSpec, cluster: Cluster, tracking: Tracking) -> None:
+def visitors(spec: StackSpec, data: Mapping[str, TeamData], cluster: Cluster, tracking: Tracking) -> None:
     """Members of teams come to the tracking server by a port-forward."""
+    people = [one for team in spec.teams for one in data[team.name].people]
     MlflowVisitors(
         f"{spec.name}-mlflow-visitors",
-        {"namespace": tracking.namespace, "groups": [team_group(team.name) for team in spec.teams]},
+        {"namespace": tracking.namespace, "people": people},
         cluster.inside,
     )
 
