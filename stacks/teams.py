@@ -8,7 +8,7 @@ import pulumi
 from components.kubernetes.queueing.kueue import GATE_NAMESPACE
 from components.kubernetes.queueing.queues import Queueing
 from components.kubernetes.teams.claims import TeamClaims
-from components.kubernetes.teams.folders import SharedFolders
+from components.kubernetes.teams.folders import HOMES_NAMESPACE, SharedFolders, SharedFoldersArgs
 from components.kubernetes.tracking.logins import LoginArgs, MlflowLogins
 from components.kubernetes.tracking.visitors import MlflowVisitors
 from infra.catalog.kubernetes.kueue import DEFAULT_QUEUE
@@ -99,18 +99,26 @@ def visitors(spec: StackSpec, data: Mapping[str, TeamData], cluster: Cluster, tr
 def _folders(
     spec: StackSpec, cluster: Cluster, store: Store, data: Mapping[str, TeamData], tracking: Tracking
 ) -> list[pulumi.Resource]:
+    """What makes the folders that teams mount, on each file system that does not make them by itself."""
     wanted = [folder for own in data.values() for folder in own.folders]
     read = [folder for own in data.values() for folder in own.read_folders]
-    if store.checkpoints is None or not wanted:
-        return []
-    folders = SharedFolders(
-        f"{spec.name}-folders",
-        {
+    homes = [own.home for own in data.values() if own.home]
+    made: list[pulumi.Resource] = []
+    if store.checkpoints and wanted:
+        shared: SharedFoldersArgs = {
             "volume": store.checkpoints.volume,
             "folders": wanted,
             "read_only": list(dict.fromkeys(read)),
             "image": tracking.image,
-        },
-        cluster.inside,
-    )
-    return [folders]
+        }
+        made.append(SharedFolders(f"{spec.name}-folders", shared, cluster.inside))
+    if store.homes and homes:
+        own: SharedFoldersArgs = {
+            "volume": store.homes,
+            "folders": homes,
+            "read_only": [],
+            "image": tracking.image,
+            "namespace": HOMES_NAMESPACE,
+        }
+        made.append(SharedFolders(f"{spec.name}-home-folders", own, cluster.inside))
+    return made
