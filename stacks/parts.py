@@ -6,12 +6,13 @@ parameters prove that it gets these back, and a layout sees only what is declare
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar
 
 import pulumi
 
 from components.kubernetes.offers import NodeOffer
+from components.kubernetes.people import SubjectArgs
 from components.kubernetes.tracking.pod import GrantsArgs
 from components.kubernetes.volumes import VolumeArgs
 
@@ -80,7 +81,7 @@ class SharedFolder:
     folder: str
     """The folder on the file system."""
     durable_uri: pulumi.Output[str]
-    """Where the object store keeps what is written to the folder."""
+    """Where the object store keeps what is written to the folder; how soon, the cloud's storage says."""
 
 
 @dataclass(frozen=True)
@@ -93,6 +94,9 @@ class Store:
     checkpoints: SharedFolder | None
     """The fast folder in front of the checkpoints; None where training writes to the object store."""
     ready: pulumi.Resource
+    homes: VolumeArgs | None = field(default=None, kw_only=True)
+    """The whole file system of the homes, where their folders have to be made; None where there are none, or
+    where the cloud makes them."""
 
 
 @dataclass(frozen=True)
@@ -134,10 +138,14 @@ class TeamData:
     """Where its own datasets are, which its runs read."""
     volumes: Mapping[str, VolumeArgs]
     """What its pods can mount, by name of the claim."""
+    people: Sequence[SubjectArgs]
+    """Its members, as the API server of the cluster knows them."""
     folders: Sequence[str] = ()
     """Folders on the shared file system that its pods write to; each has to exist before it is mounted."""
     read_folders: Sequence[str] = ()
     """Folders there that its pods only read; they have to exist, too."""
+    home: str | None = None
+    """Its folder on the file system of the homes, where that has to exist before it is mounted."""
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from components.kubernetes.training.trainer import Trainer
 from infra.stackspec import StackSpec
 from infra.stackspec.layouts import MediumLayout
 from stacks.admission import admission
-from stacks.parts import Cluster, ClusterCloud, ClusterT, Pool, Pools, StoreT, Tracking
+from stacks.parts import Cluster, ClusterCloud, ClusterT, Pool, Pools, StoreT, TeamData, Tracking
 from stacks.teams import logins, teams_at_work, visitors
 from stacks.validation import PODS, validations
 
@@ -31,16 +31,17 @@ def medium(cloud: ClusterCloud[ClusterT, StoreT], spec: StackSpec, layout: Mediu
     accelerators = Accelerators(f"{spec.name}-accelerators", devices, cluster.inside)
     tracking = cloud.tracking(cluster, store)
     policed = admission(spec, layout, cluster)
-    queueing = _queueing(spec, cluster, pools, tracking, policed)
+    data = cloud.teams(cluster, store)
+    queueing = _queueing(spec, cluster, pools, tracking, data=data, policed=policed)
     teams = teams_at_work(
         spec,
-        cloud.teams(cluster, store),
+        data,
         cluster=cluster,
         store=store,
         queueing=queueing,
         tracking=tracking,
     )
-    visitors(spec, cluster, tracking)
+    visitors(spec, data, cluster, tracking)
     login = logins(spec, cluster, queueing, tracking)
     budget = cloud.budget()
     smoke: Sequence[Mapping[str, Any]] = ()
@@ -85,7 +86,13 @@ def _way_in(tracking: Tracking) -> Mapping[str, Any] | None:
 
 
 def _queueing(
-    spec: StackSpec, cluster: Cluster, pools: Pools, tracking: Tracking, policed: pulumi.Resource
+    spec: StackSpec,
+    cluster: Cluster,
+    pools: Pools,
+    tracking: Tracking,
+    *,
+    data: Mapping[str, TeamData],
+    policed: pulumi.Resource,
 ) -> Queueing:
     """What queues jobs, and with that all namespaces of jobs, after the policies about what is in them."""
     trainer = Trainer(
@@ -103,7 +110,15 @@ def _queueing(
         f"{spec.name}-queueing",
         {
             "flavors": [_flavor(name, pool) for name, pool in pools.by_name.items()],
-            "teams": [{"name": team.name, "weight": team.weight, "gpus": team.gpus} for team in spec.teams],
+            "teams": [
+                {
+                    "name": team.name,
+                    "weight": team.weight,
+                    "gpus": team.gpus,
+                    "people": data[team.name].people,
+                }
+                for team in spec.teams
+            ],
             "gate": {
                 "nodes": spec.validated,
                 "scheduled": spec.smoke.enabled and spec.smoke.schedule is not None,

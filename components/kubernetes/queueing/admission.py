@@ -4,12 +4,13 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from components.kubernetes.people import SubjectArgs, asked_by
 from components.kubernetes.queueing.kueue import QUEUE_NAME_LABEL
 from components.kubernetes.queueing.kueue_values import MANAGED, MANAGED_LABEL
 from components.kubernetes.queueing.quotas import GPU, FlavorArgs
 from components.kubernetes.queueing.tenancy import GIVEN_LABEL
 from infra.catalog.kubernetes.kueue import DEFAULT_QUEUE
-from infra.naming import GROUP_PREFIX, flavor_name
+from infra.naming import flavor_name
 
 Body = dict[str, Any]
 
@@ -20,7 +21,6 @@ _QUEUED = {"": "pods", "batch": "jobs", "jobset.x-k8s.io": "jobsets", "trainer.k
 _OWNERS = ["Job", "JobSet", "TrainJob"]
 _OWNED = f"object.metadata.?ownerReferences.orValue([]).exists(owner, owner.kind in {_OWNERS})"
 _SUSPENDED_BY_PARENT = "'kueue.x-k8s.io/pod-suspending-parent' in object.metadata.?annotations.orValue({})"
-_MEMBER = f"request.userInfo.groups.exists(group, group.startsWith('{GROUP_PREFIX}'))"
 # The pods of what is created: a pod itself, those of a Job, of a JobSet, of a TrainJob that says what they
 # take.
 _PODS = """
@@ -46,17 +46,18 @@ _VOLUMES = (
 )
 
 
-def policies(flavors: Sequence[FlavorArgs]) -> list[Body]:
-    """Every policy with its binding."""
+def policies(flavors: Sequence[FlavorArgs], people: Sequence[SubjectArgs]) -> list[Body]:
+    """Every policy with its binding; `people` are the members of all teams."""
+    member = asked_by(people)
     return [
-        *_every_job_is_queued(),
+        *_every_job_is_queued(member),
         *_pods_fit_a_machine(flavors),
         *_volumes_are_claimed(),
-        *_what_is_given_stays(),
+        *_what_is_given_stays(member),
     ]
 
 
-def _every_job_is_queued() -> list[Body]:
+def _every_job_is_queued(member: str) -> list[Body]:
     """A job without a queue is refused.
 
     Kueue suspends such a job and never looks at it again, without a word. A person gets one where there is no
@@ -72,7 +73,7 @@ def _every_job_is_queued() -> list[Body]:
     # people it believes both (kubernetes-sigs/kueue v0.19.2 pkg/controller/jobframework/reconciler.go,
     # `FindAncestorJobManagedByKueue`; pkg/controller/jobs/pod/pod_webhook.go, `Default`).
     own = {
-        "expression": f"!({_MEMBER} && ({_OWNED} || {_SUSPENDED_BY_PARENT}))",
+        "expression": f"!({member} && ({_OWNED} || {_SUSPENDED_BY_PARENT}))",
         "message": "only controllers make what belongs to a job: leave ownerReferences out",
     }
     return _policy("trainstack-queued", _queued_kinds(), [refusal, own])
@@ -125,7 +126,7 @@ def _volumes_are_claimed() -> list[Body]:
     return _policy("trainstack-volumes", [rule], [refusal])
 
 
-def _what_is_given_stays() -> list[Body]:
+def _what_is_given_stays(member: str) -> list[Body]:
     """Members cannot change or delete what the stack put into their namespace.
 
     They may do so with all else of the kind. A claim that was deleted by mistake could not be made again: its
@@ -139,7 +140,7 @@ def _what_is_given_stays() -> list[Body]:
     }
     given = f"oldObject.metadata.?labels[?'{GIVEN_LABEL}'].hasValue()"
     refusal = {
-        "expression": f"!({given} && {_MEMBER})",
+        "expression": f"!({given} && {member})",
         "message": "the stack gave this to the team, and its administrators change it",
     }
     return _policy("trainstack-given", [rule], [refusal])

@@ -7,6 +7,7 @@ import pulumi
 
 from components.base import Component
 from components.kubernetes.manifest import Manifest
+from components.kubernetes.people import SubjectArgs, group
 from components.kubernetes.queueing import kueue, kueue_values
 from components.kubernetes.queueing.admission import policies
 from components.kubernetes.queueing.controller import controller
@@ -60,7 +61,7 @@ class Queueing(Component):
         flavors, teams, gate = args["flavors"], args["teams"], args["gate"]
         check(flavors, teams, gate)
         created: list[pulumi.Resource] = [self._controller(name, args), *self._namespaces(name, teams)]
-        for body in policies(flavors):
+        for body in policies(flavors, [one for team in teams for one in _people(team)]):
             Manifest(_resource_name(name, body), body, self.child())
         for layer in kueue.layers(flavors, teams, gate):
             opts_of_layer = self.child(pulumi.ResourceOptions(depends_on=created))
@@ -109,13 +110,17 @@ class Queueing(Component):
 
     def _namespaces(self, name: str, teams: Sequence[TeamArgs]) -> list[pulumi.Resource]:
         made = tenant_namespace(f"{name}-smoke", kueue.GATE_NAMESPACE, {}, self.child())
-        for team in (team["name"] for team in teams):
-            namespace = team_namespace(team)
+        for team in teams:
+            namespace = team_namespace(team["name"])
             of_team, labels = f"{name}-{namespace}", {kueue.TEAM_LABEL: namespace}
             tenant = tenant_namespace(of_team, namespace, labels, self.child())
             inside = self.child(pulumi.ResourceOptions(depends_on=tenant[0]))
-            made += [*tenant, *members(of_team, namespace, team_group(team), inside)]
+            made += [*tenant, *members(of_team, namespace, _people(team), inside)]
         return made
+
+
+def _people(team: TeamArgs) -> Sequence[SubjectArgs]:
+    return team.get("people", [group(team_group(team["name"]))])
 
 
 def _resource_name(name: str, body: kueue.Body) -> str:

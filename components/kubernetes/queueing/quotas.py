@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import NotRequired, TypedDict
 
 from components.kubernetes.offers import NodeOffer, beside, counted
+from components.kubernetes.people import SubjectArgs
 
 CPU = "cpu"
 MEMORY = "memory"
@@ -53,6 +54,8 @@ class TeamArgs(TypedDict):
     """Its share relative to the others' weights, above 0."""
     gpus: NotRequired[Mapping[str, int]]
     """GPUs guaranteed per flavor name; a flavor that is not named is shared out by weight."""
+    people: NotRequired[Sequence[SubjectArgs]]
+    """Its members. Default: the group of its name (`infra.naming.team_group`)."""
 
 
 class GateArgs(TypedDict):

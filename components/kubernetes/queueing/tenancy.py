@@ -1,8 +1,11 @@
 """The namespace a queue admits jobs to, and what it needs around them."""
 
+from collections.abc import Sequence
+
 import pulumi
 from pulumi_kubernetes import core, meta, networking, rbac
 
+from components.kubernetes.people import RBAC, SubjectArgs, subjects
 from components.kubernetes.queueing.kueue_values import MANAGED, MANAGED_LABEL
 
 # Namespaces with this label may reach the tracking server.
@@ -60,15 +63,16 @@ def tenant_namespace(
     ]
 
 
-def members(name: str, namespace: str, group: str, opts: pulumi.ResourceOptions) -> list[pulumi.Resource]:
-    """What a team's group may do in the team's namespace: all that jobs need, and nothing elsewhere."""
-    role_api = "rbac.authorization.k8s.io"
+def members(
+    name: str, namespace: str, people: Sequence[SubjectArgs], opts: pulumi.ResourceOptions
+) -> list[pulumi.Resource]:
+    """What a team's people may do in the team's namespace: all that jobs need, and nothing elsewhere."""
     return [
         rbac.v1.RoleBinding(
             f"{name}-{role}",
             metadata=meta.v1.ObjectMetaArgs(name=f"members-{role}", namespace=namespace),
-            role_ref=rbac.v1.RoleRefArgs(api_group=role_api, kind="ClusterRole", name=role),
-            subjects=[rbac.v1.SubjectArgs(api_group=role_api, kind="Group", name=group)],
+            role_ref=rbac.v1.RoleRefArgs(api_group=RBAC, kind="ClusterRole", name=role),
+            subjects=subjects(people),
             opts=opts,
         )
         for role in _MEMBER_ROLES

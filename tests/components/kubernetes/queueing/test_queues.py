@@ -5,6 +5,7 @@ from typing import Any
 import pulumi
 import pytest
 
+from components.kubernetes.people import user
 from components.kubernetes.queueing.queues import Queueing, QueueingArgs
 from components.kubernetes.queueing.quotas import FlavorArgs
 from infra.errors import UserError
@@ -22,6 +23,23 @@ def args() -> QueueingArgs:
         "ready_image": IMAGE,
         "control_plane": ["10.0.0.0/16"],
     }
+
+
+def test_members_without_a_group_are_bound_and_policed_by_name() -> None:
+    by_name: QueueingArgs = {**args(), "teams": [{**args()["teams"][0], "people": [user("ada@example.com")]}]}
+    made = queueing(by_name)
+    bound = {
+        (one["kind"], one["name"]) for row in made.all("RoleBinding").values() for one in row["subjects"]
+    }
+    assert ("User", "ada@example.com") in bound
+    assert not [name for kind, name in bound if kind == "Group" and name.startswith("trainstack:team:")]
+    policies = [
+        row["spec"]["validations"]
+        for row in made.all("ValidatingAdmissionPolicy").values()
+        if row["metadata"]["name"] in ("trainstack-given", "trainstack-queued")
+    ]
+    assert len(policies) == 2
+    assert all("ada@example.com" in str(validations) for validations in policies)
 
 
 def queueing(given: QueueingArgs) -> Graph:
