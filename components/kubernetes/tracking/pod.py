@@ -68,7 +68,7 @@ class MlflowServerArgs(TypedDict):
     database_uri: pulumi.Input[str]
     """SQLAlchemy URI; may hold {username} and {password}, filled inside the pod."""
     database_secret: NotRequired[pulumi.Input[str]]
-    """Secret with username and password of the database, as the store calls it; where the URI asks for them."""
+    """Secret with username and password of the database, where the URI asks for them."""
     database_identity: NotRequired[pulumi.Input[str]]
     """Who connects with short-lived tokens, as the store calls it. Default: a password is used, or none."""
     database_ca: NotRequired[pulumi.Input[str]]

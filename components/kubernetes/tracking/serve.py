@@ -12,7 +12,7 @@ line, into a log, into Kubernetes or the state of Pulumi. Settings come from the
     ADMIN_SECRET            secret with username, password and session_key; filled on the first start
     DATABASE_URI            SQLAlchemy URI; may hold {username} and {password}
     DATABASE_SECRET         secret with username and password, if DATABASE_URI asks for them
-    DATABASE_IDENTITY       who connects with short-lived tokens of the cloud in place of a password, if anyone
+    DATABASE_IDENTITY       who connects, where short-lived tokens of the cloud are the password
     DATABASE_CA             certificates (PEM) of who signs the database's certificate; unset: libpq's default
 """
 
