@@ -12,6 +12,8 @@ line, into a log, into Kubernetes or the state of Pulumi. Settings come from the
     ADMIN_SECRET            secret with username, password and session_key; filled on the first start
     DATABASE_URI            SQLAlchemy URI; may hold {username} and {password}
     DATABASE_SECRET         secret with username and password, if DATABASE_URI asks for them
+    DATABASE_IDENTITY       who connects, where short-lived tokens of the cloud are the password
+    DATABASE_CA             certificates (PEM) of who signs the database's certificate; unset: libpq's default
 """
 
 import contextlib
@@ -51,6 +53,10 @@ ADMIN_FIELDS = ("username", "password", "session_key")
 # A managed database may replace its password on its own. Looked for this often, in seconds.
 ROTATION_CHECK_S = 60.0
 
+# A token is asked for only when a connection is made, and it is good for about an hour. One that is replaced
+# this often, in seconds, leaves the cloud three quarters of an hour in which it may not answer.
+TOKEN_AGE_S = 900.0
+
 # Held in PostgreSQL while the schema changes, so that replicas which start together take turns. Any constant.
 MIGRATION_LOCK = 7_021_966_305
 
@@ -67,6 +73,8 @@ class Settings:
     admin_secret: str
     database_uri: str
     database_secret: str
+    database_identity: str = ""
+    database_ca: str = ""
 
 
 @dataclass(frozen=True)
@@ -86,6 +94,40 @@ class SecretStore(Protocol):
 
     def store_first(self, secret: str, fields: Mapping[str, str]) -> bool:
         """Give a secret its first value; False when another process was faster, whose value then counts."""
+
+
+class TokenStore(SecretStore, Protocol):
+    """A store of secrets that also hands out tokens by which databases know an identity."""
+
+    def token(self, identity: str) -> str:
+        """A password of the identity that is good for half an hour at least."""
+
+
+class TokenFile:
+    """A password file whose password is replaced while the server runs.
+
+    libpq reads it whenever it makes a connection (PostgreSQL documentation, "The Password File"), in every
+    process that has PGPASSFILE in its environment: each connection of a pool gets the token of its moment,
+    and MLflow's processes need no code of ours.
+    """
+
+    def __init__(
+        self, path: Path, token: Callable[[], str], clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self.path = path
+        self._token, self._clock = token, clock
+        self._written = float("-inf")
+
+    def renew(self) -> None:
+        """Replace the password unless it is young. Raises what `token` raises; the file then stays."""
+        if self._clock() - self._written < TOKEN_AGE_S:
+            return
+        password = self._token().replace("\\", "\\\\").replace(":", "\\:")
+        fresh = self.path.with_suffix(".new")
+        fresh.touch(mode=0o600)  # libpq refuses a file that others can read
+        fresh.write_text(f"*:*:*:*:{password}\n")
+        fresh.replace(self.path)
+        self._written = self._clock()
 
 
 def read_settings(environment: Mapping[str, str]) -> Settings:
@@ -110,6 +152,8 @@ def read_settings(environment: Mapping[str, str]) -> Settings:
         admin_secret=environment["ADMIN_SECRET"],
         database_uri=environment["DATABASE_URI"],
         database_secret=environment.get("DATABASE_SECRET", ""),
+        database_identity=environment.get("DATABASE_IDENTITY", ""),
+        database_ca=environment.get("DATABASE_CA", ""),
     )
 
 
@@ -272,14 +316,37 @@ def serve(settings: Settings) -> None:
     importlib.import_module("mlflow.cli").cli(server_arguments(settings), prog_name="mlflow")
 
 
+def token_file(settings: Settings, uri: str, store: SecretStore, folder: Path) -> TokenFile | None:
+    """The file with the database's token; None where none is wanted, or libpq does not read it."""
+    if not settings.database_identity or not uri.startswith("postgresql"):
+        return None
+    tokens: TokenStore = store  # type: ignore[assignment]  # a cloud that names an identity has tokens
+    file = TokenFile(folder / "pgpass", lambda: tokens.token(settings.database_identity))
+    file.renew()
+    return file
+
+
+def libpq_environment(settings: Settings, tokens: TokenFile | None, folder: Path) -> dict[str, str]:
+    """Variables by which libpq finds the token, and the certificates that it trusts."""
+    found = {} if tokens is None else {"PGPASSFILE": str(tokens.path)}
+    if settings.database_ca:
+        trusted = folder / "database-ca.pem"
+        trusted.write_text(settings.database_ca)
+        found["PGSSLROOTCERT"] = str(trusted)
+    return found
+
+
 def start(settings: Settings, store: SecretStore) -> int:
     """Fetch the secrets and run the server with them; its exit code. Starts over after a rotation."""
     credentials, version = database_credentials(settings, store)
     uri = database_uri(settings.database_uri, credentials)
     admin = admin_credentials(store, settings.admin_secret)
+    tokens: TokenFile | None = None
 
     def rotated() -> bool:
         try:
+            if tokens is not None:
+                tokens.renew()
             return bool(version) and database_credentials(settings, store)[1] != version
         except Exception as problem:
             # A server that works must not end because the store does not answer.
@@ -287,10 +354,12 @@ def start(settings: Settings, store: SecretStore) -> int:
             return False
 
     with tempfile.TemporaryDirectory(prefix="mlflow-") as private:  # mode 0700
+        tokens = token_file(settings, uri, store, Path(private))
         ini = Path(private, "auth.ini")
         ini.touch(mode=0o600)
         ini.write_text(auth_ini(uri, admin.username))
         environment = server_environment(os.environ, uri, admin, ini)
+        environment |= libpq_environment(settings, tokens, Path(private))
         with subprocess.Popen([sys.executable, __file__, "serve"], env=environment) as server:
             again = supervise(server, rotated, ROTATION_CHECK_S)
         code = server.returncode

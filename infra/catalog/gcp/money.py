@@ -1,7 +1,8 @@
-"""What budgets of Cloud Billing accept."""
+"""What Cloud Billing budgets and Cloud Monitoring's alerts accept."""
 
 import math
 from collections.abc import Iterator, Sequence
+from typing import Literal
 
 from infra.catalog.gcp import facts
 from infra.errors import Problem
@@ -13,11 +14,12 @@ def amount_problems(path: str, usd: float) -> Iterator[Problem]:
         yield Problem(path, usd, "must be an amount above 0 USD", "Set what may be spent.")
 
 
-def email_problems(path: str, addresses: Sequence[str]) -> Iterator[Problem]:
-    """The addresses of an alarm: some, few, and each once; each is a notification channel of its own."""
+def email_problems(path: str, addresses: Sequence[str], by: Literal["budget", "policy"]) -> Iterator[Problem]:
+    """The addresses that a budget or an alert policy mails: some, few, and each once."""
     if not addresses:
         yield Problem(path, 0, "the alarm would reach nobody", "Name an address.")
-    for problem in facts.limits["budget_emails"].problems(path, len(addresses)):
+        return
+    for problem in facts.limits[f"{by}_channels"].problems(path, len(addresses)):
         yield Problem(path, len(addresses), problem.rule, "Use the address of a mailing list.")
     if len(set(addresses)) < len(addresses):
         yield Problem(path, list(addresses), "an address is named twice", "Remove the repeated one.")

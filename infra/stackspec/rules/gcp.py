@@ -42,7 +42,7 @@ def budget(spec: StackSpec, _: GcpSpec) -> Iterator[Problem]:
     """Amounts and addresses are such that Cloud Billing takes them."""
     yield from money.amount_problems("budget.monthly_usd", spec.budget.monthly_usd)
     yield from money.anomaly_problems("budget.anomaly_usd", spec.budget.anomaly_usd)
-    yield from money.email_problems("budget.alert_emails", spec.budget.alert_emails)
+    yield from money.email_problems("budget.alert_emails", spec.budget.alert_emails, "budget")
 
 
 def maintenance(_: StackSpec, cloud: GcpSpec) -> Iterator[Problem]:
