@@ -1,0 +1,48 @@
+"""How long creating resources took, of any cloud: one row per type and kind of its resources."""
+
+import statistics
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from infra.catalog.fact import Fact, Name
+from infra.catalog.tables import by_key, read_rows
+
+
+class Duration(Fact):
+    """How long creating one resource of a Pulumi type took, in seconds: one figure per published log.
+
+    `where` are the inputs of the resources that the row is for; without, it is for all of the type.
+    """
+
+    type: Name
+    where: dict[Name, str | bool] = Field(default_factory=dict)
+    seconds: tuple[Annotated[int, Field(ge=0)], ...] = Field(min_length=1)
+
+    @property
+    def seconds_min(self) -> float:
+        """The shortest."""
+        return min(self.seconds)
+
+    @property
+    def seconds_expected(self) -> float:
+        """The median."""
+        return statistics.median(self.seconds)
+
+    @property
+    def seconds_max(self) -> float:
+        """The longest."""
+        return max(self.seconds)
+
+    def fits(self, inputs: Mapping[str, Any]) -> bool:
+        """Whether the row is for a resource with these inputs."""
+        return all(inputs.get(name) == value for name, value in self.where.items())
+
+
+def read_durations(file: Path) -> Mapping[str, tuple[Duration, ...]]:
+    """The rows of a table by type, each of one kind of its resources; a type without is unknown."""
+    rows = read_rows(file, "duration", Duration)
+    kinds = by_key(rows, lambda row: (row.type, tuple(row.where.items())), file.name)
+    return {token: tuple(kinds[kind] for kind in kinds if kind[0] == token) for token, _ in kinds}
