@@ -57,7 +57,8 @@ def _type(inputs: Properties) -> Iterator[Violation]:
 @BOOK.rule_around(
     "GCP-GPU-003",
     POOL,
-    source=f"{_TOOLKIT}modules/compute/gke-node-pool/main.tf (a warning); NVIDIA/aicr docs, gke-tcpxo-networking",
+    source=f"{_TOOLKIT}modules/compute/gke-node-pool/main.tf (a warning); "
+    "NVIDIA/aicr docs, gke-tcpxo-networking (one more takes a GPU's slot)",
     advice=True,
 )
 def _networks(inputs: Properties, world: World) -> Iterator[Violation]:
