@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from infra.catalog.duration import Duration
+from infra.catalog.aws.model import Duration
 from infra.catalog.durations import Durations
 from infra.critical_path import CriticalPath, Step, longest
 

@@ -12,6 +12,7 @@ from infra.catalog.aws.model import (
     CapacityType,
     CpuFamily,
     CpuType,
+    Duration,
     EfaInterface,
     EksAddon,
     EndpointGap,
@@ -28,7 +29,6 @@ from infra.catalog.aws.model import (
     ZoneWithoutEks,
 )
 from infra.catalog.aws.releases import AddonRelease, NodeImage, Releases
-from infra.catalog.duration import Duration, read_durations
 from infra.catalog.errors import UnknownFactError
 from infra.catalog.limits import Limit, read_limits
 from infra.catalog.tables import CatalogError, by_key, read_rows
@@ -206,7 +206,9 @@ class AwsCatalog:
     @cached_property
     def durations(self) -> Mapping[str, tuple[Duration, ...]]:
         """Creation times by Pulumi type, each of one kind of its resources; a type without is unknown."""
-        return read_durations(self._folder / "durations.toml")
+        rows = read_rows(self._folder / "durations.toml", "duration", Duration)
+        kinds = by_key(rows, lambda row: (row.type, tuple(row.where.items())), "durations.toml")
+        return {token: tuple(kinds[kind] for kind in kinds if kind[0] == token) for token, _ in kinds}
 
 
 def _found(rows: Mapping[str, _Row], kind: str, name: str) -> _Row:
