@@ -1,4 +1,4 @@
-"""Pods of a GKE cluster: identity, secrets, buckets, databases and volumes of Google Cloud, all of it local."""
+"""Pods of a GKE cluster: identity, secrets, buckets, databases and volumes, all of it local."""
 
 from pathlib import Path
 from typing import Any
