@@ -12,7 +12,10 @@ _SQL, _BUDGET = "gcp:sql/databaseInstance:DatabaseInstance", "gcp:billing/budget
 _ACCOUNT_ID = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])")
 # Letters of any script are letters here, capitals are not.
 _LABEL_KEY, _LABEL_VALUE = re.compile(r"[^\W\d_][-\w]{0,62}"), re.compile(r"[-\w]{0,63}")
-_MEMBER = re.compile(r"(user|serviceAccount|group|domain|principal|principalSet|deleted|projectOwner)\w*:.+")
+_MEMBER = re.compile(
+    r"(user|serviceAccount|group|domain|projectOwner|projectEditor|projectViewer):.+"
+    r"|principal(Set)?://.+|principalHierarchy://.+|deleted:.+"
+)
 _LABELLED = (
     "gcp:compute/address:Address",
     "gcp:compute/disk:Disk",
@@ -41,13 +44,17 @@ def _account(inputs: Properties) -> Iterator[Violation]:
 _MEMBERSHIPS = (
     "gcp:projects/iAMMember:IAMMember",
     "gcp:storage/bucketIAMMember:BucketIAMMember",
+    "gcp:storage/managedFolderIamMember:ManagedFolderIamMember",
     "gcp:serviceaccount/iAMMember:IAMMember",
+    "gcp:secretmanager/secretIamMember:SecretIamMember",
+    "gcp:kms/cryptoKeyIAMMember:CryptoKeyIAMMember",
+    "gcp:pubsub/topicIAMMember:TopicIAMMember",
 )
 
 
 @BOOK.rule("GCP-IAM-002", *_MEMBERSHIPS, source=f"{_DOCS}google_project_iam (member/members)")
 def _member(inputs: Properties) -> Iterator[Violation]:
-    """A member has a kind: user, serviceAccount, group, domain, principal or principalSet."""
+    """A member has a kind, such as user, serviceAccount, group or principalSet."""
     member = inputs.get("member")
     if not isinstance(member, str) or member in ("allUsers", "allAuthenticatedUsers"):
         return

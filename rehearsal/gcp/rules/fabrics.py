@@ -54,9 +54,16 @@ def _type(inputs: Properties) -> Iterator[Violation]:
             )
 
 
-@BOOK.rule("GCP-GPU-003", POOL, source=f"{_FACTS}gpu_networks")
-def _networks(inputs: Properties) -> Iterator[Violation]:
+@BOOK.rule_around(
+    "GCP-GPU-003",
+    POOL,
+    source=f"{_TOOLKIT}modules/compute/gke-node-pool/main.tf (a warning); "
+    "NVIDIA/aicr docs, gke-tcpxo-networking (one more takes a GPU's slot)",
+    advice=True,
+)
+def _networks(inputs: Properties, world: World) -> Iterator[Violation]:
     """TCPX takes 4 more networks, TCPXO 8, A3 Ultra and A4 one and the 8 subnetworks of an RDMA network."""
+    # One more takes the slot of a GPU's NIC: a3-mega then detects 7 GPUs of 8.
     fabric, given = facts.catalog().gpu_networks.get(_machine(inputs)), _given(inputs)
     if fabric and given and len(given) != fabric.total:
         more = f" ({fabric.networks} and {fabric.rdma_subnetworks} of an RDMA network)"

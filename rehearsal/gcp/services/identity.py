@@ -6,7 +6,8 @@ from collections.abc import Mapping
 
 from rehearsal.core.emulation.site import Hooks
 from rehearsal.core.emulation.templates import draw
-from rehearsal.core.model import Properties
+from rehearsal.core.model import Properties, Record
+from rehearsal.dataplane.google.secrets import SPACE
 from rehearsal.gcp.site import Site
 
 
@@ -42,7 +43,13 @@ def _version_outputs(site: Site, seed: str, inputs: Properties, outputs: Propert
     return {"id": name, "name": name, "version": str(number)}
 
 
+def _secret_deleted(site: Site, secret: Record) -> None:
+    """The versions of a secret go with it, and its name is free again."""
+    site.state.drop_document(SPACE, secret.id)
+
+
 HOOKS: Mapping[str, Hooks[Site]] = {
     "serviceaccount/key:Key": Hooks(outputs=_key_outputs),
+    "secretmanager/secret:Secret": Hooks(deleted=_secret_deleted),
     "secretmanager/secretVersion:SecretVersion": Hooks(outputs=_version_outputs),
 }

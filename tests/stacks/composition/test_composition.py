@@ -127,8 +127,8 @@ def test_what_an_alarm_watches_costs_money_and_somebody_hears_of_it(pair: Pair, 
 
 @pytest.mark.parametrize("token", durations())
 def test_durations_are_of_types_of_the_provider(token: str) -> None:
-    _, module, name = token.split(":")
-    assert hasattr(importlib.import_module(f"pulumi_aws.{module.partition('/')[0]}"), name)
+    package, module, name = token.split(":")
+    assert hasattr(importlib.import_module(f"pulumi_{package}.{module.partition('/')[0]}"), name)
 
 
 @pytest.mark.parametrize("pair", VARIANTS, ids="-on-".join)
