@@ -40,6 +40,8 @@ class RefusedError(Exception):
         """`consumer`: the project that it is about, "" where Google names none; None: nothing was refused."""
         super().__init__(code, message)
         self.code, self.message, self.consumer, self.service = code, message, consumer, service
+        self.method = ""
+        """What was asked, where somebody noted it."""
 
 
 def pages(session: requests.Session, method: Method, given: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
