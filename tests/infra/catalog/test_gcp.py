@@ -1,8 +1,8 @@
 """The tables of Google Cloud are read whole, and agree with sources that their rows were not written from.
 
-`fixtures/skypilot_gcp.csv`: rows of skypilot-org/skypilot-catalog@8427bbff988a catalogs/v8/gcp/vms.csv, a pull
-of Google's price list at another time, in sizes that the tables derive; processors and memory in the tables are
-from elsewhere.
+`fixtures/skypilot_gcp.csv`: rows of catalogs/v8/gcp/vms.csv of skypilot-org/skypilot-catalog@8427bbff988a, a
+pull of Google's price list at another time, in sizes that the tables derive; processors and memory in the
+tables are from elsewhere.
 `fixtures/gcloud_machine_types.csv`: regions per machine type in tools/machinetyperegion.csv of
 Cyclenerd/google-cloud-pricing-cost-calculator@dac31281f2a4 (`gcloud compute machine-types list`); most offers
 in the tables are from SkyPilot.
