@@ -84,7 +84,7 @@ def _machines(name: str, price: NodePrice | None, nodes: Units) -> Item:
         return Item(name, None, None, None)
     dollars = (price.least, price.expected, price.most)
     low, usual, high = (count * HOURS_PER_MONTH * usd for count, usd in zip(nodes, dollars, strict=True))
-    return Item(name, low, usual, high, price.oldest)
+    return Item(name, low, usual, high, price.renew)
 
 
 def _disks(region: str, owner: str, gib: int, nodes: Units) -> Item:

@@ -1,5 +1,6 @@
 """What an hour of a node costs: its processors and memory, its GPUs, its local SSDs."""
 
+import datetime
 from dataclasses import dataclass
 
 from infra.catalog.fact import DatedPrice
@@ -12,7 +13,7 @@ HOURS_PER_MONTH = 730
 
 @dataclass(frozen=True)
 class NodePrice:
-    """US dollars per node-hour, and the oldest of the prices that they are made of.
+    """US dollars per node-hour, and of the prices that they are made of the one to be renewed first.
 
     `least` and `most` differ where no source gives what processors and memory of a flex-start or calendar
     node cost: between nothing and their on-demand price. `expected` is `most` then, so a budget holds.
@@ -21,7 +22,7 @@ class NodePrice:
     least: float
     expected: float
     most: float
-    oldest: DatedPrice
+    renew: DatedPrice
 
 
 def node_price(machine: str, region: str, market: Market) -> NodePrice | None:
@@ -34,8 +35,8 @@ def node_price(machine: str, region: str, market: Market) -> NodePrice | None:
     if ssds is not None:
         row, usd = ssds
         rows, least, most = [*rows, row], least + usd, most + usd
-    oldest = min(rows, key=lambda row: row.date)
-    return NodePrice(least, most, most, oldest)
+    first = min(rows, key=lambda row: row.date + datetime.timedelta(row.good_for_days))
+    return NodePrice(least, most, most, first)
 
 
 def _parts(machine: str, region: str, market: Market) -> tuple[list[DatedPrice], float, float] | None:
