@@ -1,5 +1,6 @@
 """Components can be packaged for other languages: their arguments and outputs have types and descriptions."""
 
+import pulumi
 from pulumi.provider.experimental.analyzer import Analyzer
 
 from components.gcp.cluster.gke import GcpCluster
@@ -9,7 +10,12 @@ from components.gcp.network.vpc import GcpNetwork
 
 
 def test_a_schema_can_be_inferred_so_that_the_components_can_be_packaged() -> None:
-    classes = [GcpNetwork, GcpAcceleratorNetworks, GcpNetworkObjects, GcpCluster]
+    classes: list[type[pulumi.ComponentResource]] = [
+        GcpNetwork,
+        GcpAcceleratorNetworks,
+        GcpNetworkObjects,
+        GcpCluster,
+    ]
     found = Analyzer("trainstack").analyze(classes)["component_definitions"]
 
     assert set(found) == {one.__name__ for one in classes}
