@@ -15,8 +15,8 @@ ROTATION = "7776000s"
 DESTRUCTION = "2592000s"
 """30 days between the order to destroy a key and its end; all that it encrypted is lost then."""
 _USER = "roles/cloudkms.cryptoKeyEncrypterDecrypter"
-# A key has a name of at most 63 characters, of which Pulumi takes eight for what makes it unique.
-_KEY_NAME = 55
+# Names of keys and rings have at most 63 characters, of which Pulumi takes eight to make them unique.
+_NAME = 55
 
 
 @dataclass(frozen=True)
@@ -45,8 +45,10 @@ def encryption_key(
     random characters, so that a destroyed stack can be made anew. Destroying a key destroys its versions
     after 30 days. With `keep` it is left as it is when the stack goes: for data that stays.
     """
-    short = sanitize(name, max_length=_KEY_NAME)
-    ring = gcp.kms.KeyRing(f"{short}-ring", location=location, opts=component.child())
+    short = sanitize(name, max_length=_NAME)
+    ring = gcp.kms.KeyRing(
+        sanitize(f"{name}-ring", max_length=_NAME), location=location, opts=component.child()
+    )
     key = gcp.kms.CryptoKey(
         short,
         key_ring=ring.id,

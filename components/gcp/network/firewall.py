@@ -27,7 +27,7 @@ def way_out(
 
     The range holds the control plane's address in the nodes' subnetwork, and Cloud SQL, Lustre and Filestore
     behind the peering. HTTPS are Google's APIs, registries of images and packages, and the public address of
-    a control plane that has one.
+    a control plane that has one. Packages over plain HTTP and Git over SSH do not pass.
     """
     inside = gcp.compute.Firewall(
         short(f"{name}-out-inside"),

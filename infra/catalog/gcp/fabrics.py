@@ -62,4 +62,4 @@ def classic_problems(path: str, machine: str) -> Iterator[Problem]:
     if machine not in fabrics() or machine not in facts.gpu_networks:
         known = ", ".join(sorted(set(fabrics()) & set(facts.gpu_networks)))
         rule = "no source says which networks its NICs need"
-        yield Problem(path, machine, rule, f"Known are {known}; GKE makes those of A4X itself (managed).")
+        yield Problem(path, machine, rule, f"Known are {known}; GKE itself makes those of A4X (managed).")

@@ -177,6 +177,8 @@ def test_interfaces_are_called_as_pods_see_them() -> None:
         ("a3-ultragpu-8g", "classic", "classic"),
         ("a4-highgpu-8g", "managed", "managed"),
         ("a4x-highgpu-4g", "managed", "managed"),
+        # No source lays these out by hand.
+        ("a4x-maxgpu-4g-metal", "classic", "managed"),
         ("g2-standard-12", "managed", None),
         ("a2-ultragpu-8g", "classic", None),
     ],
