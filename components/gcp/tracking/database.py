@@ -99,7 +99,7 @@ class GcpDatabase(Component):
         self.instance = after(instance.name, [database])
         self.address = after(instance.private_ip_address, [database])
         self.authorities = instance.server_ca_certs.apply(
-            lambda certificates: "\n".join(one.cert.strip() for one in certificates or ()) + "\n"
+            lambda certificates: "\n".join(str(one.cert).strip() for one in certificates or ()) + "\n"
         )
         self.register_outputs({"instance": self.instance, "address": self.address})
 

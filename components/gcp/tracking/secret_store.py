@@ -1,9 +1,9 @@
 """Secret Manager and database tokens for the tracking pods; runs beside `serve.py` in the server's image.
 
-Implements `components.kubernetes.tracking.serve.TokenStore` with the standard library: the metadata server of
-the node hands out the token of the pod's service account, and the APIs are asked over REST. Two variables
-lead elsewhere, as in Google's own tools: GCE_METADATA_HOST (its libraries), and
-CLOUDSDK_API_ENDPOINT_OVERRIDES_<API> (gcloud) for SECRETMANAGER and IAMCREDENTIALS.
+Implements `SecretStore` of `components.kubernetes.tracking.serve` and `Tokens` of `libpq` beside it, with the
+standard library: the metadata server of the node hands out the token of the pod's service account, and the
+APIs are asked over REST. As in Google's own tools, variables lead elsewhere: GCE_METADATA_HOST (as in its
+libraries), and CLOUDSDK_API_ENDPOINT_OVERRIDES_<API> (as in gcloud) for SECRETMANAGER and IAMCREDENTIALS.
 """
 
 import base64

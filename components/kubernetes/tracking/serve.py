@@ -1,7 +1,8 @@
 """Start the MLflow server with secrets it fetches itself; the main program of the tracking pods.
 
-Runs inside the server's image (Python >= 3.10, MLflow with its `auth` extra) from a ConfigMap. Beside it lies
-`secret_store.py`, the cloud's store of secrets: `connect(environment)` there returns a `SecretStore`. Secrets
+Runs inside the server's image (Python >= 3.10, MLflow with its `auth` extra) from a ConfigMap. Beside it lie
+`libpq.py`, and `secret_store.py`, the cloud's store of secrets: `connect(environment)` there returns a
+`SecretStore`, which also hands out tokens (`libpq.Tokens`) where DATABASE_IDENTITY asks for them. Secrets
 go from the store into this process, the server's environment and one private file: never onto a command
 line, into a log, into Kubernetes or the state of Pulumi. Settings come from the environment:
 
@@ -53,10 +54,6 @@ ADMIN_FIELDS = ("username", "password", "session_key")
 # A managed database may replace its password on its own. Looked for this often, in seconds.
 ROTATION_CHECK_S = 60.0
 
-# A token is asked for only when a connection is made, and it is good for about an hour. One that is replaced
-# this often, in seconds, leaves the cloud three quarters of an hour in which it may not answer.
-TOKEN_AGE_S = 900.0
-
 # Held in PostgreSQL while the schema changes, so that replicas which start together take turns. Any constant.
 MIGRATION_LOCK = 7_021_966_305
 
@@ -94,40 +91,6 @@ class SecretStore(Protocol):
 
     def store_first(self, secret: str, fields: Mapping[str, str]) -> bool:
         """Give a secret its first value; False when another process was faster, whose value then counts."""
-
-
-class TokenStore(SecretStore, Protocol):
-    """A store of secrets that also hands out tokens by which databases know an identity."""
-
-    def token(self, identity: str) -> str:
-        """A password of the identity that is good for half an hour at least."""
-
-
-class TokenFile:
-    """A password file whose password is replaced while the server runs.
-
-    libpq reads it whenever it makes a connection (PostgreSQL documentation, "The Password File"), in every
-    process that has PGPASSFILE in its environment: each connection of a pool gets the token of its moment,
-    and MLflow's processes need no code of ours.
-    """
-
-    def __init__(
-        self, path: Path, token: Callable[[], str], clock: Callable[[], float] = time.monotonic
-    ) -> None:
-        self.path = path
-        self._token, self._clock = token, clock
-        self._written = float("-inf")
-
-    def renew(self) -> None:
-        """Replace the password unless it is young. Raises what `token` raises; the file then stays."""
-        if self._clock() - self._written < TOKEN_AGE_S:
-            return
-        password = self._token().replace("\\", "\\\\").replace(":", "\\:")
-        fresh = self.path.with_suffix(".new")
-        fresh.touch(mode=0o600)  # libpq refuses a file that others can read
-        fresh.write_text(f"*:*:*:*:{password}\n")
-        fresh.replace(self.path)
-        self._written = self._clock()
 
 
 def read_settings(environment: Mapping[str, str]) -> Settings:
@@ -316,24 +279,15 @@ def serve(settings: Settings) -> None:
     importlib.import_module("mlflow.cli").cli(server_arguments(settings), prog_name="mlflow")
 
 
-def token_file(settings: Settings, uri: str, store: SecretStore, folder: Path) -> TokenFile | None:
-    """The file with the database's token; None where none is wanted, or libpq does not read it."""
-    if not settings.database_identity or not uri.startswith("postgresql"):
+def database_login(settings: Settings, uri: str, store: SecretStore, folder: Path) -> Any:
+    """A `libpq.Login` with its first token; None for a database that has a password, or another driver."""
+    if not uri.startswith("postgresql") or not (settings.database_identity or settings.database_ca):
         return None
-    tokens: TokenStore = store  # type: ignore[assignment]  # a cloud that names an identity has tokens
-    file = TokenFile(folder / "pgpass", lambda: tokens.token(settings.database_identity))
-    file.renew()
-    return file
-
-
-def libpq_environment(settings: Settings, tokens: TokenFile | None, folder: Path) -> dict[str, str]:
-    """Variables by which libpq finds the token, and the certificates that it trusts."""
-    found = {} if tokens is None else {"PGPASSFILE": str(tokens.path)}
-    if settings.database_ca:
-        trusted = folder / "database-ca.pem"
-        trusted.write_text(settings.database_ca)
-        found["PGSSLROOTCERT"] = str(trusted)
-    return found
+    login: Any = importlib.import_module("libpq").Login(
+        store, folder, identity=settings.database_identity, authorities=settings.database_ca
+    )
+    login.renew()
+    return login
 
 
 def start(settings: Settings, store: SecretStore) -> int:
@@ -341,12 +295,12 @@ def start(settings: Settings, store: SecretStore) -> int:
     credentials, version = database_credentials(settings, store)
     uri = database_uri(settings.database_uri, credentials)
     admin = admin_credentials(store, settings.admin_secret)
-    tokens: TokenFile | None = None
+    login: Any = None
 
     def rotated() -> bool:
         try:
-            if tokens is not None:
-                tokens.renew()
+            if login is not None:
+                login.renew()
             return bool(version) and database_credentials(settings, store)[1] != version
         except Exception as problem:
             # A server that works must not end because the store does not answer.
@@ -354,12 +308,13 @@ def start(settings: Settings, store: SecretStore) -> int:
             return False
 
     with tempfile.TemporaryDirectory(prefix="mlflow-") as private:  # mode 0700
-        tokens = token_file(settings, uri, store, Path(private))
+        login = database_login(settings, uri, store, Path(private))
         ini = Path(private, "auth.ini")
         ini.touch(mode=0o600)
         ini.write_text(auth_ini(uri, admin.username))
         environment = server_environment(os.environ, uri, admin, ini)
-        environment |= libpq_environment(settings, tokens, Path(private))
+        if login is not None:
+            environment |= login.environment
         with subprocess.Popen([sys.executable, __file__, "serve"], env=environment) as server:
             again = supervise(server, rotated, ROTATION_CHECK_S)
         code = server.returncode

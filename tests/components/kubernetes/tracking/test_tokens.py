@@ -5,6 +5,7 @@ import shutil
 import socket
 import stat
 import subprocess
+import sys
 import tempfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -13,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from components.kubernetes.tracking import libpq
 from components.kubernetes.tracking import serve as program
 from tests.components.kubernetes.tracking.test_serve import ENVIRONMENT
 
@@ -41,6 +43,25 @@ class Store:
         return found
 
 
+@pytest.fixture(autouse=True)
+def _beside_the_program(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the pod has both files in one folder."""
+    monkeypatch.setitem(sys.modules, "libpq", libpq)
+
+
+class Clock:
+    """Time that stands still unless a test moves it."""
+
+    now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def login(store: Store, folder: Path, clock: Clock | None = None) -> libpq.Login:
+    return libpq.Login(store, folder, identity=IDENTITY, authorities="", clock=clock or Clock())
+
+
 def settings(**changes: str) -> program.Settings:
     given = {**ENVIRONMENT, "DATABASE_URI": URI, "DATABASE_IDENTITY": IDENTITY, **changes}
     del given["DATABASE_SECRET"]
@@ -48,45 +69,51 @@ def settings(**changes: str) -> program.Settings:
 
 
 def test_the_file_is_private_and_gets_another_token_only_when_it_is_old(tmp_path: Path) -> None:
-    now = 0.0
-    store = Store(["one", "two"])
-    file = program.TokenFile(tmp_path / "pgpass", lambda: store.token(IDENTITY), lambda: now)
-    file.renew()
-    assert stat.S_IMODE(file.path.stat().st_mode) == 0o600
-    assert file.path.read_text() == "*:*:*:*:one\n"
-    now = program.TOKEN_AGE_S - 1
-    file.renew()
+    store, clock = Store(["one", "two"]), Clock()
+    made = login(store, tmp_path, clock)
+    made.renew()
+    file = Path(made.environment["PGPASSFILE"])
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    assert file.read_text() == "*:*:*:*:one\n"
+    clock.now = libpq.TOKEN_AGE_S - 1
+    made.renew()
     assert store.tokens == ["two"]
-    now = program.TOKEN_AGE_S
-    file.renew()
-    assert file.path.read_text() == "*:*:*:*:two\n"
+    clock.now = libpq.TOKEN_AGE_S
+    made.renew()
+    assert file.read_text() == "*:*:*:*:two\n"
     assert [path.name for path in tmp_path.iterdir()] == ["pgpass"]
 
 
 def test_a_cloud_that_does_not_answer_leaves_the_token_that_still_works(tmp_path: Path) -> None:
-    now = 0.0
-    store = Store(["one", OSError("no answer"), "two"])
-    file = program.TokenFile(tmp_path / "pgpass", lambda: store.token(IDENTITY), lambda: now)
-    file.renew()
-    now = program.TOKEN_AGE_S
+    store, clock = Store(["one", OSError("no answer"), "two"]), Clock()
+    made = login(store, tmp_path, clock)
+    made.renew()
+    clock.now = libpq.TOKEN_AGE_S
     with pytest.raises(OSError, match="no answer"):
-        file.renew()
-    assert file.path.read_text() == "*:*:*:*:one\n"
-    file.renew()  # at the next look, not a quarter of an hour later
-    assert file.path.read_text() == "*:*:*:*:two\n"
+        made.renew()
+    assert (tmp_path / "pgpass").read_text() == "*:*:*:*:one\n"
+    made.renew()  # at the next look, not a quarter of an hour later
+    assert (tmp_path / "pgpass").read_text() == "*:*:*:*:two\n"
 
 
 def test_tokens_live_longer_than_they_are_kept() -> None:
     """Cloud SQL and others take a token for an hour; one may be missed twice."""
-    assert 3 * program.TOKEN_AGE_S + program.ROTATION_CHECK_S < 3600
+    assert 3 * libpq.TOKEN_AGE_S + program.ROTATION_CHECK_S < 3600
 
 
-def test_without_an_identity_or_libpq_there_is_no_file(tmp_path: Path) -> None:
+def test_without_an_identity_or_postgresql_no_token_is_asked_for(tmp_path: Path) -> None:
     """The database of a rehearsal is a file, whatever the stack says."""
     store = Store(["one"])
-    assert program.token_file(settings(DATABASE_IDENTITY=""), URI, store, tmp_path) is None
-    assert program.token_file(settings(), "sqlite:///mlflow.db", store, tmp_path) is None
+    assert program.database_login(settings(DATABASE_IDENTITY=""), URI, store, tmp_path) is None
+    assert program.database_login(settings(), "sqlite:///mlflow.db", store, tmp_path) is None
     assert store.asked == []
+
+
+def test_certificates_alone_need_no_token(tmp_path: Path) -> None:
+    """A database with a password, whose certificate an authority of its own signed."""
+    store = Store()
+    made = program.database_login(settings(DATABASE_IDENTITY="", DATABASE_CA="pem"), URI, store, tmp_path)
+    assert set(made.environment) == {"PGSSLROOTCERT"} and store.asked == []
 
 
 def test_the_server_finds_the_token_and_the_certificates_and_no_password(
@@ -126,7 +153,7 @@ def test_a_running_server_gets_the_next_token_and_is_not_restarted(
     )
     monkeypatch.setattr(program, "__file__", str(stand_in))
     monkeypatch.setattr(program, "ROTATION_CHECK_S", 0.05)
-    monkeypatch.setattr(program, "TOKEN_AGE_S", 0.1)
+    monkeypatch.setattr(libpq, "TOKEN_AGE_S", 0.1)
     store = Store(["one", OSError("no answer"), *["two"] * 300])
     assert program.start(settings(), store) == 0
 
@@ -175,20 +202,20 @@ def _served(folder: Path) -> Iterator[tuple[str, Any]]:
 @postgresql
 def test_every_connection_of_libpq_has_the_token_of_its_moment(database: Any, tmp_path: Path) -> None:
     uri, sql = database
-    tokens = program.token_file(settings(), uri, Store([ONE, TWO]), tmp_path)
-    assert tokens is not None
+    clock = Clock()
+    made = login(Store([ONE, TWO]), tmp_path, clock)
+    made.renew()
 
     def connects() -> bool:
         """In a process that began with the environment of the server, and knows nothing of tokens."""
-        environment = {**os.environ, **program.libpq_environment(settings(), tokens, tmp_path)}
         command = ["psql", "--no-password", "--command", "SELECT 1", uri]
+        environment = {**os.environ, **made.environment}
         return subprocess.run(command, env=environment, capture_output=True, check=False).returncode == 0
 
-    quoted = {token: token.replace("'", "''") for token in (ONE, TWO)}
-    sql(f"CREATE ROLE mlflow LOGIN PASSWORD '{quoted[ONE]}'")
+    sql(f"CREATE ROLE mlflow LOGIN PASSWORD '{ONE}'")
     assert connects()
-    sql(f"ALTER ROLE mlflow PASSWORD '{quoted[TWO]}'")  # as if the first had ended
+    sql(f"ALTER ROLE mlflow PASSWORD '{TWO}'")  # as if the first had ended
     assert not connects()
-    tokens._written = float("-inf")  # as if it were old
-    tokens.renew()
+    clock.now = libpq.TOKEN_AGE_S
+    made.renew()
     assert connects()
