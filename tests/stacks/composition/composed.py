@@ -15,7 +15,10 @@ CONFIG = Path(__file__).resolve().parents[3] / "stacks" / "config"
 Pair = tuple[str, str]
 Change = Callable[[Any], object]
 # The stack file that stands for each supported pair of profile and cloud.
-FILES: dict[Pair, str] = {("medium", "aws"): "Pulumi.dev-aws.yaml"}
+FILES: dict[Pair, str] = {
+    ("medium", "aws"): "Pulumi.dev-aws.yaml",
+    ("medium", "gcp"): "Pulumi.dev-gcp.yaml",
+}
 STACK = "dev"
 
 

@@ -1,0 +1,398 @@
+"""Google Cloud: one GKE cluster with GPU pools, buckets, file systems, tracking and a budget."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import pulumi
+import pulumi_gcp as gcp
+
+from components.gcp.apis import GcpApis
+from components.gcp.cluster.cluster_args import GcpClusterArgs
+from components.gcp.cluster.gke import GcpCluster
+from components.gcp.cluster.kubeconfig import kubeconfig
+from components.gcp.money.budget import GcpBudget
+from components.gcp.network.accelerators import GcpAcceleratorNetworks
+from components.gcp.network.objects import GcpNetworkObjects
+from components.gcp.network.ranges import NetworkRanges, plan_ranges
+from components.gcp.network.vpc import GcpNetwork
+from components.gcp.pod_account import pod_principal
+from components.gcp.pools.cpu_pool import GcpCpuPool
+from components.gcp.pools.gpu_pool import GcpGpuPool
+from components.gcp.pools.installers import GcpFabricInstallers, InstalledArgs
+from components.gcp.pools.order import waits_for
+from components.gcp.storage.tiers import GcpStorage, GcpStorageArgs
+from components.gcp.storage.volumes import filestore_source, lustre_source
+from components.gcp.tracking.server import SECRET_STORE, GcpTracking, grants
+from components.gcp.validation.alert_topic import GcpAlertTopic
+from components.kubernetes.volumes import VolumeArgs
+from infra.catalog.gcp import apis, fabrics, facts
+from infra.catalog.gcp.nodes import nodes
+from infra.naming import TAG_PREFIX, changing_tags, gcp_labels, lasting_tags
+from infra.providers import gcp_provider, kubernetes_provider
+from infra.stackspec import StackSpec
+from infra.stackspec.clouds import GcpSpec
+from infra.stackspec.layouts import MediumLayout, PoolSpec
+from stacks.clouds.gcp_pools import cpu_pool_args, gpu_pool_args, is_classic, pool_record
+from stacks.clouds.gcp_teams import teams_on_gcp
+from stacks.parts import (
+    Alerts,
+    Cluster,
+    Pools,
+    ServiceAccount,
+    SharedFolder,
+    Store,
+    TeamData,
+    Tracking,
+    ValidationAccess,
+)
+
+# Managed Lustre exports this folder to the checkpoint bucket.
+_CHECKPOINTS = "checkpoints"
+# Filestore has no size that fits by itself; the smallest of its tiers for several zones, and it can grow.
+_HOMES_GIB = 1024
+
+
+@dataclass(frozen=True)
+class GkeCluster(Cluster):
+    """A cluster on Google Cloud, with its place in the network."""
+
+    gke: GcpCluster
+    network: GcpNetwork
+    on_both: pulumi.ResourceOptions
+    """Options for what has parts on Google Cloud and in the cluster: both providers."""
+
+
+@dataclass(frozen=True)
+class GcpStore(Store):
+    """A store on Google Cloud, with its buckets and their key."""
+
+    tiers: GcpStorage
+
+
+class GcpCloud:
+    """`stacks.parts.ClusterCloud` on Google Cloud. What only it asks comes from the spec's part `on`."""
+
+    def __init__(self, spec: StackSpec, layout: MediumLayout, on: GcpSpec) -> None:
+        self._spec, self._layout, self._on = spec, layout, on
+        tags = {
+            **changing_tags(
+                owner=spec.owner,
+                cost_center=spec.cost_center,
+                environment=spec.environment,
+                data_class=spec.data_class,
+                expires_on=spec.expires_on,
+                extra=spec.tags,
+            ),
+            **lasting_tags(stack=spec.name, profile=spec.profile),
+        }
+        # Labels are changed in place, also those of nodes: no tag has to stay out of a template here.
+        self._labels = gcp_labels(tags)
+        self._provider = gcp_provider(
+            f"{spec.name}-gcp", project=on.project, region=spec.region, labels=self._labels
+        )
+        provided = pulumi.ResourceOptions(providers=[self._provider])
+        switched_on = GcpApis(f"{spec.name}-apis", {"names": apis.needed(spec, layout, on)}, provided)
+        self._on_gcp = pulumi.ResourceOptions(providers=[self._provider], depends_on=[switched_on])
+        self._number = gcp.organizations.get_project_output(
+            project_id=on.project, opts=pulumi.InvokeOutputOptions(provider=self._provider)
+        ).number
+        self._ranges: NetworkRanges = plan_ranges(
+            layout.network_cidr, pods_per_node=on.pods_per_node, nodes=self._most_nodes()
+        )
+
+    def _most_nodes(self) -> dict[int, int]:
+        """Largest number of nodes by the pods that may run on each."""
+        jobs = sum(pool.max_nodes for pool in self._layout.pools)
+        return {self._on.pods_per_node: jobs + self._layout.system_pool.max_nodes}
+
+    def cluster(self) -> GkeCluster:
+        """A VPC and a GKE cluster in it."""
+        name = self._spec.name
+        network = self._network()
+        gke = GcpCluster(f"{name}-cluster", self._cluster_args(network), self._on_gcp)
+        login = pulumi.Output.all(gke.cluster_name, gke.endpoint, gke.certificate_authority).apply(
+            lambda known: kubeconfig(*known)
+        )
+        kubernetes = kubernetes_provider(f"{name}-kubernetes", kubeconfig=login)
+        return GkeCluster(
+            name=gke.cluster_name,
+            kubeconfig=login,
+            inside=pulumi.ResourceOptions(providers=[kubernetes]),
+            # Through agents in the cluster (konnectivity), which have addresses of nodes or of pods (GKE
+            # documentation, "About Konnectivity").
+            control_plane=[self._ranges.nodes, self._ranges.pods],
+            gke=gke,
+            network=network,
+            on_both=pulumi.ResourceOptions(
+                providers=[self._provider, kubernetes], depends_on=self._on_gcp.depends_on
+            ),
+        )
+
+    def _network(self) -> GcpNetwork:
+        machines = [pool.machine for pool in self._layout.pools if pool.rdma]
+        return GcpNetwork(
+            f"{self._spec.name}-network",
+            {
+                "project": self._on.project,
+                "region": self._spec.region,
+                "cidr": self._layout.network_cidr,
+                "pods_per_node": self._on.pods_per_node,
+                "flow_log_retention_days": self._spec.data.log_retention_days,
+                "nodes": {str(pods): most for pods, most in self._most_nodes().items()},
+                "mtu": fabrics.primary_mtu(machines),
+            },
+            self._on_gcp,
+        )
+
+    def _cluster_args(self, network: GcpNetwork) -> GcpClusterArgs:
+        window, pool = self._on.maintenance, self._layout.system_pool
+        return {
+            "project": self._on.project,
+            "project_number": self._number,
+            "region": self._spec.region,
+            "name": self._spec.name,
+            "kubernetes_version": self._layout.kubernetes_version,
+            "channel": self._on.channel,
+            "network": network.network_id,
+            "subnetwork": network.subnetwork_id,
+            "pod_range_name": network.pod_range_name,
+            "service_range_name": network.service_range_name,
+            "zones": self._layout.zones,
+            "pods_per_node": self._on.pods_per_node,
+            "endpoint": self._on.endpoint,
+            "api_access": self._layout.api_access,
+            "admins": self._on.admins,
+            "maintenance": {
+                "days": window.days,
+                "start": window.start,
+                "hours": window.hours,
+                "hold_nodes": window.hold_nodes,
+            },
+            "system_pool": {
+                "machine": pool.machine,
+                "min_nodes": pool.min_nodes,
+                "max_nodes": pool.max_nodes,
+            },
+            "multi_networking": any(is_classic(pool, self._on) for pool in self._layout.pools),
+            "checkpoint_addon": self._on.checkpoint_addon,
+            "labels": self._labels,
+            "deletion_protection": self._spec.data.protect,
+        }
+
+    def pools(self, cluster: GkeCluster) -> Pools:
+        """Node pools with their networks; GKE itself scales them and hands out their GPUs."""
+        made: list[pulumi.Resource] = []
+        found, objects = {}, list[pulumi.Resource]()
+        for pool in self._layout.pools:
+            names: list[str] | None = None
+            opts = pulumi.ResourceOptions.merge(
+                self._on_gcp, pulumi.ResourceOptions(depends_on=waits_for(made))
+            )
+            component: GcpGpuPool | GcpCpuPool
+            if facts.cpu_type(pool.machine) is not None:
+                args = cpu_pool_args(pool, self._on, cluster=cluster.gke, labels=self._labels)
+                component = GcpCpuPool(f"{self._spec.name}-{pool.name}", args, opts)
+            else:
+                networks = self._networks(pool)
+                if networks is not None:
+                    names = [one["name"] for one in networks.objects]
+                    objects.append(
+                        GcpNetworkObjects(
+                            f"{self._spec.name}-{pool.name}-networks",
+                            {"networks": networks.objects},
+                            cluster.inside,
+                        )
+                    )
+                with_gpus = gpu_pool_args(
+                    pool,
+                    self._on,
+                    cluster=cluster.gke,
+                    attachments=networks.attachments if networks else None,
+                    labels=self._labels,
+                )
+                component = GcpGpuPool(f"{self._spec.name}-{pool.name}", with_gpus, opts)
+            made.append(component)
+            found[pool.name] = pool_record(
+                pool, self._on, component.labels, region=self._spec.region, networks=names
+            )
+        return Pools(
+            by_name=found,
+            drivers={},
+            host_engine_port=None,
+            ready=[*made, *objects, *self._installers(cluster)],
+            devices_managed=True,
+        )
+
+    def _networks(self, pool: PoolSpec) -> GcpAcceleratorNetworks | None:
+        if not is_classic(pool, self._on):
+            return None
+        return GcpAcceleratorNetworks(
+            f"{self._spec.name}-{pool.name}",
+            {
+                "project": self._on.project,
+                "region": self._spec.region,
+                "zone": pool.zones[0],
+                "pool": pool.name,
+                "machine": pool.machine,
+                "gvnic": self._ranges.gvnic,
+                "accelerators": self._ranges.accelerators,
+            },
+            self._on_gcp,
+        )
+
+    def _installers(self, cluster: GkeCluster) -> list[pulumi.Resource]:
+        """What puts the NCCL plug-ins of fabrics onto nodes."""
+        wanted: dict[tuple[str, str], list[str]] = {}
+        for pool in self._layout.pools:
+            machine = nodes().get(pool.machine)
+            if pool.rdma and machine is not None and machine.fabric is not None:
+                wanted.setdefault((machine.fabric, machine.architecture), []).append(pool.name)
+        if not wanted:
+            return []
+        installed: list[InstalledArgs] = [
+            {"fabric": fabric, "architecture": architecture, "pools": pools}
+            for (fabric, architecture), pools in wanted.items()
+        ]
+        name = f"{self._spec.name}-fabrics"
+        return [GcpFabricInstallers(name, {"fabrics": installed}, cluster.inside)]
+
+    def store(self, cluster: GkeCluster) -> GcpStore:
+        """Buckets, and on demand Managed Lustre and Filestore."""
+        wanted, shared = self._spec.data, self._spec.data.shared_fs
+        args: GcpStorageArgs = {
+            "project": self._on.project,
+            "region": self._spec.region,
+            "network_name": cluster.network.network_name,
+            "services_network": cluster.network.services_network,
+            "checkpoint_retention_days": wanted.checkpoint_retention_days,
+            "noncurrent_days": wanted.noncurrent_days,
+            "log_retention_days": wanted.log_retention_days,
+            "force_destroy": not wanted.protect and wanted.on_destroy == "discard",
+            "deletion_protection": wanted.protect,
+        }
+        if wanted.homes:
+            args["homes"] = {
+                "capacity_gib": _HOMES_GIB,
+                "client_cidrs": [self._ranges.nodes],
+                "backups": wanted.on_destroy == "keep",
+            }
+        if shared:
+            args["lustre"] = {
+                "zone": shared.zone,
+                "capacity_gib": shared.capacity_gib,
+                "throughput_mb_s_per_tib": shared.throughput_mb_s_per_tib,
+            }
+        if self._on.dataset_cache:
+            args["cache_zones"] = sorted({zone for pool in self._layout.pools for zone in pool.zones})
+        if self._on.rapid_checkpoints is not None:
+            args["rapid_zone"] = self._on.rapid_checkpoints
+        tiers = GcpStorage(f"{self._spec.name}-storage", args, self._on_gcp)
+        checkpoints, homes = None, None
+        if shared and tiers.lustre:
+            checkpoints = SharedFolder(
+                volume={"source": lustre_source(tiers.lustre), "capacity_gib": shared.capacity_gib},
+                folder=_CHECKPOINTS,
+                durable_uri=_gs(tiers.checkpoint_bucket),
+            )
+        if tiers.homes:
+            homes = VolumeArgs(source=filestore_source(tiers.homes), capacity_gib=_HOMES_GIB)
+        return GcpStore(
+            checkpoint_uri=_gs(tiers.checkpoint_bucket),
+            dataset_uri=_gs(tiers.dataset_bucket),
+            artifact_uri=_gs(tiers.artifact_bucket),
+            checkpoints=checkpoints,
+            ready=tiers,
+            homes=homes,
+            tiers=tiers,
+        )
+
+    def tracking(self, cluster: GkeCluster, store: GcpStore) -> Tracking:
+        """MLflow, with Cloud SQL and Secret Manager behind it."""
+        wanted, database = self._spec.tracking, self._on.database
+        server = GcpTracking(
+            f"{self._spec.name}-tracking",
+            {
+                "project": self._on.project,
+                "project_number": self._number,
+                "region": self._spec.region,
+                "workload_pool": cluster.gke.workload_pool,
+                "network_id": cluster.network.services_network,
+                "artifact_bucket": store.tiers.artifact_bucket,
+                "key_id": store.tiers.key_id,
+                "image": wanted.image,
+                "replicas": wanted.replicas,
+                "workers": wanted.workers,
+                "tier": database.tier,
+                "availability": database.availability,
+                "disk_gib": database.disk_gib,
+                "deletion_protection": self._spec.data.protect,
+                "last_backup": self._spec.data.on_destroy == "keep",
+            },
+            cluster.on_both,
+        )
+        return Tracking(
+            url=server.url,
+            namespace=server.namespace,
+            admin_secret=server.admin_secret,
+            secret_store=SECRET_STORE,
+            grants=grants(self._on.project),
+            image=wanted.image,
+            way_in=None,
+        )
+
+    def teams(self, cluster: GkeCluster, store: GcpStore) -> Mapping[str, TeamData]:
+        """Members' way to the cluster; for each team folders in the buckets, and rights to them."""
+        return teams_on_gcp(
+            self._spec,
+            self._on,
+            number=self._number,
+            workload_pool=cluster.gke.workload_pool,
+            tiers=store.tiers,
+            shared=store.checkpoints,
+            opts=self._on_gcp,
+        )
+
+    def budget(self) -> pulumi.Output[str]:
+        """A budget of Cloud Billing."""
+        wanted = self._spec.budget
+        label = f"{TAG_PREFIX}-stack"
+        return GcpBudget(
+            f"{self._spec.name}-budget",
+            {
+                "project_number": self._number,
+                "billing_account": self._on.billing_account,
+                "region": self._spec.region,
+                "label_key": label,
+                "label_value": self._labels[label],
+                "monthly_limit_usd": wanted.monthly_usd,
+                "alert_emails": wanted.alert_emails,
+            },
+            self._on_gcp,
+        ).budget_name
+
+    def validation(self, cluster: GkeCluster, pods: ServiceAccount) -> ValidationAccess:
+        """With a schedule, a topic that the pods may publish to, and mail about what they write."""
+        environment = grants(self._on.project)["environment"]
+        if not self._spec.smoke.schedule:
+            return ValidationAccess(environment=environment, alerts=None, ready=())
+        publisher = pulumi.Output.all(self._number, cluster.gke.workload_pool).apply(
+            lambda known: pod_principal(self._on.project, str(known[0]), pods.namespace, pods.name)
+        )
+        topic = GcpAlertTopic(
+            f"{self._spec.name}-training-alerts",
+            {
+                "project": self._on.project,
+                "region": self._spec.region,
+                "cluster_name": cluster.gke.cluster_name,
+                "namespace": pods.namespace,
+                "publisher": publisher,
+                "emails": self._spec.budget.alert_emails,
+            },
+            self._on_gcp,
+        )
+        alerts = Alerts(topic=topic.topic, plan={"alert_pubsub_topic": topic.topic})
+        return ValidationAccess(environment=environment, alerts=alerts, ready=[topic])
+
+
+def _gs(bucket: pulumi.Output[str]) -> pulumi.Output[str]:
+    return pulumi.Output.concat("gs://", bucket)
