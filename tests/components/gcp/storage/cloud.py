@@ -1,0 +1,73 @@
+"""What Google Cloud says about storage besides its inputs, for mocks; and a whole storage of a stack."""
+
+from collections.abc import Mapping
+from typing import Any, cast
+
+import pulumi
+
+from components.gcp.storage.tiers import GcpStorage, GcpStorageArgs
+from tests.components.graph import Computed, Graph, deploy_graph
+
+PROJECT = "ml-train-prod"
+NETWORK = f"projects/{PROJECT}/global/networks/dev"
+
+COMPUTED: Computed = {
+    "gcp:lustre/instance:Instance": lambda args: {
+        "name": "/".join(
+            [
+                "projects",
+                PROJECT,
+                "locations",
+                args.inputs["location"],
+                "instances",
+                args.inputs["instanceId"],
+            ]
+        ),
+        "mountPoint": f"10.1.2.3@tcp:/{args.inputs['filesystem']}",
+    },
+    "gcp:filestore/instance:Instance": lambda args: {
+        "name": f"{args.name}-1a2b3c4",
+        "networks": [{**args.inputs["networks"][0], "ipAddresses": ["10.4.5.6"]}],
+    },
+    "gcp:projects/serviceIdentity:ServiceIdentity": lambda args: {
+        "member": f"serviceAccount:agent-of-{args.inputs['service'].partition('.')[0]}"
+    },
+    "gcp:projects/iAMCustomRole:IAMCustomRole": lambda args: {
+        "name": f"projects/{PROJECT}/roles/{args.inputs['roleId']}"
+    },
+    "gcp:serviceaccount/account:Account": lambda args: {
+        "email": f"{args.inputs['accountId']}@{PROJECT}.iam.gserviceaccount.com",
+        "member": f"serviceAccount:{args.inputs['accountId']}@{PROJECT}.iam.gserviceaccount.com",
+    },
+}
+
+DEFAULTS = {
+    "project": PROJECT,
+    "region": "us-central1",
+    "network_name": "dev",
+    "services_network": NETWORK,
+    "checkpoint_retention_days": 60,
+    "noncurrent_days": 14,
+    "log_retention_days": 90,
+}
+LUSTRE = {"zone": "us-central1-a", "capacity_gib": 36000, "throughput_mb_s_per_tib": 250}
+HOMES = {"capacity_gib": 1024, "client_cidrs": ["10.0.0.0/20"]}
+
+
+def storage(**more: Any) -> Graph:
+    """Storage with the defaults, and what `more` adds to its arguments."""
+
+    def program() -> Mapping[str, pulumi.Input[Any]]:
+        made = GcpStorage("dev-storage", cast(GcpStorageArgs, DEFAULTS | more))
+        outputs: dict[str, pulumi.Input[Any]] = {
+            name: getattr(made, name)
+            for name in ("checkpoint_bucket", "dataset_bucket", "artifact_bucket", "key_id", "log_bucket")
+        }
+        outputs["shared_folder"] = made.shared_folder
+        if made.lustre:
+            outputs["lustre"] = made.lustre.instance
+        if made.homes:
+            outputs["homes"] = made.homes.address
+        return outputs
+
+    return deploy_graph(program, COMPUTED)
