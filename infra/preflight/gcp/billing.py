@@ -42,7 +42,7 @@ def account(project: Project) -> Iterator[Answer]:
     if missing:
         fix = (
             f"gcloud billing accounts add-iam-policy-binding {project.on.billing_account} "
-            f"--member={project.who() or 'MEMBER'} --role=roles/billing.costsManager"
+            f"--member={project.who or 'MEMBER'} --role=roles/billing.costsManager"
         )
         yield Answer(_ACCOUNT, State.SHORT, f"no role on {name} allows: {', '.join(missing)}", fix)
     else:

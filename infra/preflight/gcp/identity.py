@@ -16,7 +16,7 @@ def caller(project: Project) -> Iterator[Answer]:
 
     Of a project that does not exist Google says the same as of one that may not be seen.
     """
-    who, name = project.who() or _SOMEBODY, project.on.project
+    who, name = project.who or _SOMEBODY, project.on.project
     try:
         about = project.about
     except RefusedError as error:
@@ -36,7 +36,7 @@ def caller(project: Project) -> Iterator[Answer]:
 
 def administers(project: Project) -> Iterator[Answer]:
     """Who deploys is among the administrators, by name. Members of groups no API of the project tells."""
-    who, groups = project.who(), [one for one in project.on.admins if one.startswith("group:")]
+    who, groups = project.who, [one for one in project.on.admins if one.startswith("group:")]
     if who is None:
         fix = "See that on.admins names who deploys, then --skip administrators here."
         yield Answer(_ADMINS, State.UNKNOWN, "the credentials do not tell whose they are", fix)

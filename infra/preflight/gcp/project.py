@@ -33,9 +33,14 @@ class Project:
     layout: MediumLayout
     on: GcpSpec
     session: requests.Session
-    who: Callable[[], str | None] = lambda: None
-    """Who asks, as IAM calls them; None where the credentials do not tell."""
+    told: Callable[[], str | None] = lambda: None
+    """Whose the credentials are, as IAM calls them; None where they do not tell."""
     machine: Machine = field(default_factory=Machine)
+
+    @cached_property
+    def who(self) -> str | None:
+        """Who asks. Raises LoggedOutError."""
+        return self.told()
 
     @property
     def path(self) -> str:
