@@ -25,7 +25,8 @@ from components.gcp.storage.volumes import filestore_source, lustre_source
 from components.gcp.tracking.server import SECRET_STORE, GcpTracking, grants
 from components.gcp.validation.alert_topic import GcpAlertTopic
 from components.kubernetes.volumes import VolumeArgs
-from infra.catalog.gcp import apis, fabrics, facts
+from infra.catalog.gcp import fabrics, facts
+from infra.catalog.gcp.deploying import apis_of
 from infra.catalog.gcp.nodes import nodes
 from infra.naming import TAG_PREFIX, changing_tags, gcp_labels, lasting_tags
 from infra.providers import gcp_provider, kubernetes_provider
@@ -91,7 +92,8 @@ class GcpCloud:
             f"{spec.name}-gcp", project=on.project, region=spec.region, labels=self._labels
         )
         provided = pulumi.ResourceOptions(providers=[self._provider])
-        switched_on = GcpApis(f"{spec.name}-apis", {"names": apis.needed(spec, layout, on)}, provided)
+        names = apis_of(shared_fs=spec.data.shared_fs is not None, homes=spec.data.homes)
+        switched_on = GcpApis(f"{spec.name}-apis", {"names": names}, provided)
         self._on_gcp = pulumi.ResourceOptions(providers=[self._provider], depends_on=[switched_on])
         self._number = gcp.organizations.get_project_output(
             project_id=on.project, opts=pulumi.InvokeOutputOptions(provider=self._provider)

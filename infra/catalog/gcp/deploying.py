@@ -27,7 +27,7 @@ class Api(Fact):
     """An API that a stack uses."""
 
     name: Name
-    needed_by: Literal["", "data.shared_fs", "data.homes", "smoke.schedule"] = ""
+    needed_by: Literal["", "data.shared_fs", "data.homes"] = ""
     """The value of the spec without which it is not needed; empty: every stack needs it."""
 
 
@@ -60,6 +60,12 @@ def permissions() -> Mapping[str, Permission]:
 def apis() -> Mapping[str, Api]:
     """By name. Raises CatalogError."""
     return by_key(read_rows(_TABLES / "apis.toml", "api", Api), lambda row: row.name, "apis.toml")
+
+
+def apis_of(*, shared_fs: bool, homes: bool) -> list[str]:
+    """The APIs of a stack with these parts."""
+    absent = {"data.shared_fs": not shared_fs, "data.homes": not homes}
+    return [row.name for row in apis().values() if not absent.get(row.needed_by, False)]
 
 
 @cache

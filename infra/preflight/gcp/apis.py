@@ -11,12 +11,8 @@ _CHECK = "apis"
 
 def wanted(project: Project) -> list[str]:
     """The APIs of this stack: some are needed only where the spec asks for a part."""
-    absent = {
-        "data.shared_fs": project.spec.data.shared_fs is None,
-        "data.homes": not project.spec.data.homes,
-        "smoke.schedule": project.spec.smoke.schedule is None,
-    }
-    return [row.name for row in deploying.apis().values() if not absent.get(row.needed_by, False)]
+    data = project.spec.data
+    return deploying.apis_of(shared_fs=data.shared_fs is not None, homes=data.homes)
 
 
 def enabled(project: Project) -> Iterator[Answer]:
