@@ -106,7 +106,7 @@ class GcpAcceleratorNetworks(Component):
         inside = let_in(
             self, f"{name}-in", network=network.id, source=cidr, description="Nodes of the pool to each other"
         )
-        return _pod_network(nic, after(network.name, [inside]), after(subnetwork.name, [inside]))
+        return _pod_network(nic, network.name, after(subnetwork.name, [inside]))
 
     def _rdma(self, nics: Sequence[Interface], cidrs: Sequence[str]) -> list[PodNetwork]:
         zone, project = self._args["zone"], self._args["project"]
