@@ -1,5 +1,6 @@
 """Google Cloud: one GKE cluster with GPU pools, buckets, file systems, tracking and a budget."""
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -7,7 +8,7 @@ import pulumi
 import pulumi_gcp as gcp
 
 from components.gcp.apis import GcpApis
-from components.gcp.cluster.cluster_args import GcpClusterArgs
+from components.gcp.cluster.cluster_args import GcpClusterArgs, system_pods
 from components.gcp.cluster.gke import GcpCluster
 from components.gcp.cluster.kubeconfig import kubeconfig
 from components.gcp.money.budget import GcpBudget
@@ -104,8 +105,10 @@ class GcpCloud:
 
     def _most_nodes(self) -> dict[int, int]:
         """Largest number of nodes by the pods that may run on each."""
-        jobs = sum(pool.max_nodes for pool in self._layout.pools)
-        return {self._on.pods_per_node: jobs + self._layout.system_pool.max_nodes}
+        wanted, found = self._on.pods_per_node, Counter[int]()
+        found[wanted] += sum(pool.max_nodes for pool in self._layout.pools)
+        found[system_pods(wanted)] += self._layout.system_pool.max_nodes
+        return dict(found)
 
     def cluster(self) -> GkeCluster:
         """A VPC and a GKE cluster in it."""

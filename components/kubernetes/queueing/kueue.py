@@ -222,7 +222,7 @@ def _gate_queue(name: str, flavor: FlavorArgs, allotment: Allotment, *, drain: b
             "withinClusterQueue": "Never",
             "reclaimWithinCohort": "Any" if drain else "LowerPriority",
         },
-        **_checked(args),
+        **_checked([flavor]),
         "resourceGroups": groups,
     }
     return _object("ClusterQueue", {"name": name}, spec)

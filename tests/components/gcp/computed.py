@@ -31,4 +31,22 @@ COMPUTED: Computed = {
             },
         },
     },
+    "gcp:lustre/instance:Instance": lambda args: {
+        "name": f"projects/{PROJECT}/locations/{args.inputs['location']}/instances/{args.inputs['instanceId']}",
+        "mountPoint": f"10.1.2.3@tcp:/{args.inputs['filesystem']}",
+    },
+    "gcp:filestore/instance:Instance": lambda args: {
+        "name": f"{args.name}-1a2b3c4",
+        "networks": [{**args.inputs["networks"][0], "ipAddresses": ["10.4.5.6"]}],
+    },
+    "gcp:projects/serviceIdentity:ServiceIdentity": lambda args: {
+        "member": f"serviceAccount:agent-of-{args.inputs['service'].partition('.')[0]}"
+    },
+    "gcp:projects/iAMCustomRole:IAMCustomRole": lambda args: {
+        "name": f"projects/{PROJECT}/roles/{args.inputs['roleId']}"
+    },
+    "gcp:sql/databaseInstance:DatabaseInstance": lambda _: {
+        "privateIpAddress": "10.9.0.3",
+        "serverCaCerts": [{"cert": "-----BEGIN CERTIFICATE-----"}],
+    },
 }

@@ -1,4 +1,4 @@
-"""What Google Cloud says about storage besides its inputs, for mocks; and a whole storage of a stack."""
+"""A whole storage of a stack."""
 
 from collections.abc import Mapping
 from typing import Any, cast
@@ -6,40 +6,10 @@ from typing import Any, cast
 import pulumi
 
 from components.gcp.storage.tiers import GcpStorage, GcpStorageArgs
-from tests.components.graph import Computed, Graph, deploy_graph
+from tests.components.gcp.computed import COMPUTED, PROJECT
+from tests.components.graph import Graph, deploy_graph
 
-PROJECT = "ml-train-prod"
 NETWORK = f"projects/{PROJECT}/global/networks/dev"
-
-COMPUTED: Computed = {
-    "gcp:lustre/instance:Instance": lambda args: {
-        "name": "/".join(
-            [
-                "projects",
-                PROJECT,
-                "locations",
-                args.inputs["location"],
-                "instances",
-                args.inputs["instanceId"],
-            ]
-        ),
-        "mountPoint": f"10.1.2.3@tcp:/{args.inputs['filesystem']}",
-    },
-    "gcp:filestore/instance:Instance": lambda args: {
-        "name": f"{args.name}-1a2b3c4",
-        "networks": [{**args.inputs["networks"][0], "ipAddresses": ["10.4.5.6"]}],
-    },
-    "gcp:projects/serviceIdentity:ServiceIdentity": lambda args: {
-        "member": f"serviceAccount:agent-of-{args.inputs['service'].partition('.')[0]}"
-    },
-    "gcp:projects/iAMCustomRole:IAMCustomRole": lambda args: {
-        "name": f"projects/{PROJECT}/roles/{args.inputs['roleId']}"
-    },
-    "gcp:serviceaccount/account:Account": lambda args: {
-        "email": f"{args.inputs['accountId']}@{PROJECT}.iam.gserviceaccount.com",
-        "member": f"serviceAccount:{args.inputs['accountId']}@{PROJECT}.iam.gserviceaccount.com",
-    },
-}
 
 DEFAULTS = {
     "project": PROJECT,
