@@ -1,5 +1,6 @@
 """Cloud SQL, Filestore and buckets. Source: terraform-provider-google, services/sql, filestore, storage."""
 
+import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -8,6 +9,7 @@ from rehearsal.core.emulation.templates import expand
 from rehearsal.core.model import Properties, Record, RefusalError
 from rehearsal.dataplane import folders
 from rehearsal.gcp.rules.book import block
+from rehearsal.gcp.services import peering
 from rehearsal.gcp.site import Site
 
 _BUCKET_OBJECTS = ("storage/bucketObject:BucketObject", "storage/managedFolder:ManagedFolder")
@@ -28,8 +30,14 @@ def _instance_outputs(site: Site, seed: str, inputs: Properties, outputs: Proper
         "ipAddresses": [{"ipAddress": value, "type": kind} for value, kind in found if value],
         "serverCaCerts": [{"cert": "-----BEGIN CERTIFICATE-----\nrehearsal\n-----END CERTIFICATE-----\n"}],
         "instanceType": "READ_REPLICA_INSTANCE" if inputs.get("masterInstanceName") else "CLOUD_SQL_INSTANCE",
-        "settings": {"version": 1, "edition": "ENTERPRISE", **block(inputs.get("settings"))},
+        "settings": {"version": 1, "edition": _edition(inputs), **block(inputs.get("settings"))},
     }
+
+
+def _edition(inputs: Properties) -> str:
+    """What an instance is that says nothing. Source: Cloud SQL documentation, "Introduction to editions"."""
+    major = re.fullmatch(r"POSTGRES_(\d+)", str(inputs.get("databaseVersion")))
+    return "ENTERPRISE_PLUS" if major and int(major[1]) >= 16 else "ENTERPRISE"
 
 
 def _share_outputs(site: Site, seed: str, inputs: Properties, outputs: Properties) -> Properties:
@@ -64,6 +72,14 @@ def _objects(site: Site, bucket: Record) -> Path:
     return folders.bucket(site.state.path.parent, bucket.id, "gs")
 
 
+def _instance_deleting(site: Site, instance: Record) -> None:
+    """Its databases and users go with an instance; private service access is held for some days."""
+    for token in ("sql/database:Database", "sql/user:User"):
+        for one in list(site.users(instance, token)):
+            site.state.remove(one)
+    peering.hold(site, instance)
+
+
 def _instance_deleted(site: Site, instance: Record) -> None:
     """An instance that is made again starts empty."""
     folders.remove(folders.database(site.state.path.parent, instance.id))
@@ -81,7 +97,9 @@ def _user_outputs(site: Site, seed: str, inputs: Properties, outputs: Properties
 
 
 HOOKS: Mapping[str, Hooks[Site]] = {
-    "sql/databaseInstance:DatabaseInstance": Hooks(outputs=_instance_outputs, deleted=_instance_deleted),
+    "sql/databaseInstance:DatabaseInstance": Hooks(
+        outputs=_instance_outputs, deleting=_instance_deleting, deleted=_instance_deleted
+    ),
     "sql/user:User": Hooks(outputs=_user_outputs),
     "filestore/instance:Instance": Hooks(outputs=_share_outputs, deleted=_files_deleted("filestore")),
     "lustre/instance:Instance": Hooks(deleted=_files_deleted("lustre")),

@@ -1,7 +1,7 @@
 """The nodes that a GKE cluster has or can get, from the emulated node pools.
 
-Source: GKE documentation, "About GPUs" and "Run GPUs" (taint, labels, sharing), "Create and manage cluster and
-node pool labels", "Spot VMs", "Flex-start", "Arm workloads on GKE" (taint), "Topology Aware Scheduling"
+Source: GKE documentation, "About GPUs" and "Run GPUs" (taint, labels, sharing), "Create and manage cluster
+and node pool labels", "Spot VMs", "Flex-start", "Arm workloads on GKE" (taint), "Topology Aware Scheduling"
 (labels `cloud.google.com/gce-topology-*`). What Compute Engine fills in at run time (the blocks of a
 topology) is made up here: one block for each pool and zone, a host for each node.
 """
