@@ -27,8 +27,11 @@ class Api(Fact):
     """An API that a stack uses."""
 
     name: Name
-    needed_by: Literal["", "data.shared_fs", "data.homes", "smoke.schedule"] = ""
-    """The value of the spec without which it is not needed; empty: every stack needs it."""
+    needed_by: Literal["", "data.shared_fs", "data.homes", "data.on_destroy"] = ""
+    """The value of the spec without which it is not needed; empty: every stack needs it.
+
+    `data.on_destroy`: of homes that are kept, and so backed up.
+    """
 
 
 class CloudQuota(Fact):

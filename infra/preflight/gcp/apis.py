@@ -11,10 +11,11 @@ _CHECK = "apis"
 
 def wanted(project: Project) -> list[str]:
     """The APIs of this stack: some are needed only where the spec asks for a part."""
+    data = project.spec.data
     absent = {
-        "data.shared_fs": project.spec.data.shared_fs is None,
-        "data.homes": not project.spec.data.homes,
-        "smoke.schedule": project.spec.smoke.schedule is None,
+        "data.shared_fs": data.shared_fs is None,
+        "data.homes": not data.homes,
+        "data.on_destroy": not data.homes or data.on_destroy != "keep",
     }
     return [row.name for row in deploying.apis().values() if not absent.get(row.needed_by, False)]
 
