@@ -93,7 +93,8 @@ class GcpCloud:
             f"{spec.name}-gcp", project=on.project, region=spec.region, labels=self._labels
         )
         provided = pulumi.ResourceOptions(providers=[self._provider])
-        names = apis_of(shared_fs=spec.data.shared_fs is not None, homes=spec.data.homes)
+        shared, kept = spec.data.shared_fs is not None, spec.data.on_destroy == "keep"
+        names = apis_of(shared_fs=shared, homes=spec.data.homes, kept=kept)
         switched_on = GcpApis(f"{spec.name}-apis", {"names": names}, provided)
         self._on_gcp = pulumi.ResourceOptions(providers=[self._provider], depends_on=[switched_on])
         self._number = gcp.organizations.get_project_output(

@@ -27,8 +27,11 @@ class Api(Fact):
     """An API that a stack uses."""
 
     name: Name
-    needed_by: Literal["", "data.shared_fs", "data.homes"] = ""
-    """The value of the spec without which it is not needed; empty: every stack needs it."""
+    needed_by: Literal["", "data.shared_fs", "data.homes", "data.on_destroy"] = ""
+    """The value of the spec without which it is not needed; empty: every stack needs it.
+
+    `data.on_destroy`: of homes that are kept, and so backed up.
+    """
 
 
 class CloudQuota(Fact):
@@ -62,9 +65,13 @@ def apis() -> Mapping[str, Api]:
     return by_key(read_rows(_TABLES / "apis.toml", "api", Api), lambda row: row.name, "apis.toml")
 
 
-def apis_of(*, shared_fs: bool, homes: bool) -> list[str]:
-    """The APIs of a stack with these parts."""
-    absent = {"data.shared_fs": not shared_fs, "data.homes": not homes}
+def apis_of(*, shared_fs: bool, homes: bool, kept: bool) -> list[str]:
+    """The APIs of a stack with these parts; `kept`: its data outlives it."""
+    absent = {
+        "data.shared_fs": not shared_fs,
+        "data.homes": not homes,
+        "data.on_destroy": not (homes and kept),
+    }
     return [row.name for row in apis().values() if not absent.get(row.needed_by, False)]
 
 

@@ -12,7 +12,8 @@ _CHECK = "apis"
 def wanted(project: Project) -> list[str]:
     """The APIs of this stack: some are needed only where the spec asks for a part."""
     data = project.spec.data
-    return deploying.apis_of(shared_fs=data.shared_fs is not None, homes=data.homes)
+    shared, kept = data.shared_fs is not None, data.on_destroy == "keep"
+    return deploying.apis_of(shared_fs=shared, homes=data.homes, kept=kept)
 
 
 def enabled(project: Project) -> Iterator[Answer]:

@@ -38,7 +38,9 @@ def permissions(project: Project) -> list[str]:
     absent = {
         "gcp:filestore/": not spec.data.homes,
         "gcp:lustre/": spec.data.shared_fs is None,
-        "gcp:pubsub/": spec.smoke.schedule is None,
+        "gcp:backupdisasterrecovery/": not spec.data.homes or spec.data.on_destroy != "keep",
+        "gcp:cloudscheduler/": spec.data.shared_fs is None,
+        "gcp:monitoring/alertPolicy:": spec.smoke.schedule is None,
         "gcp:storage/anywhereCache:": not project.on.dataset_cache,
         "gcp:compute/resourcePolicy:": not any(
             project.pool(one.name).compact for one in project.layout.pools

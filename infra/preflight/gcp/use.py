@@ -12,7 +12,7 @@ from infra.preflight.gcp.project import Project, Row
 _STOPPED = ("TERMINATED", "STOPPED", "SUSPENDED", "DEPROVISIONING")
 _PREEMPTIBLE = ("SPOT", "FLEX_START")
 _SSD = ("pd-ssd", "pd-balanced")
-_ENTERPRISE = ("ENTERPRISE", "REGIONAL")
+_ENTERPRISE = ("ENTERPRISE", "REGIONAL", "ZONAL")
 
 
 def last(url: object) -> str:
@@ -32,18 +32,16 @@ class _Machines:
 
     def takes(self, here: bool) -> Iterator[tuple[str, float]]:
         """(quota, amount) of GPUs and vCPUs; outside of the stack's region only in all regions together."""
-        everywhere = self.market == "on_demand"
         for one in self.row.get("guestAccelerators") or ():
             gpus = int(one.get("acceleratorCount", 0)) * self.number
             key = gpu_key(last(one.get("acceleratorType")), self.market)
             if key and here:
                 yield key, gpus
-            if everywhere:
-                yield "gpus_all_regions", gpus
+            yield "gpus_all_regions", gpus
         each, key = vcpus(self.type), cpu_key(self.type)
-        if each and everywhere:
+        if each:
             yield "cpus_all_regions", each * self.number
-            if key and here:
+            if key and here and self.market == "on_demand":
                 yield key, each * self.number
 
 

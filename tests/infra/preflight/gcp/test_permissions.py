@@ -52,24 +52,20 @@ def test_a_permission_that_iam_does_not_know_is_unknown_and_not_a_pass() -> None
     assert answer.state is State.UNKNOWN
 
 
+PARTS: dict[str, Any] = {"data__shared_fs": None, "data__homes": False, "smoke__schedule": None}
+
+
 def test_nothing_is_asked_for_parts_that_the_stack_does_not_have() -> None:
-    base = permissions.permissions(
-        project(Google(), data__shared_fs=None, data__homes=False, smoke__schedule=None)
-    )
-    absent = (
-        "lustre.",
-        "file.",
-        "pubsub.",
-        "storage.anywhereCaches.",
-        "compute.resourcePolicies.",
-        "billing.",
-    )
-    assert not [one for one in base if one.startswith(absent)]
-    whole = permissions.permissions(
-        project(Google(), on__dataset_cache=True, on__pools={"l4": {"compact": True}})
-    )
-    assert {"lustre.instances.create", "file.instances.create", "pubsub.topics.create"} <= {*whole}
-    assert {"storage.anywhereCaches.create", "compute.resourcePolicies.create"} <= {*whole}
+    base = permissions.permissions(project(Google(), **PARTS))
+    absent = ("lustre.", "file.", "backupdr.", "cloudscheduler.", "monitoring.alertPolicies.", "billing.")
+    more = ("storage.anywhereCaches.", "compute.resourcePolicies.")
+    assert not [one for one in base if one.startswith((*absent, *more))]
+    pools = {"l4": {"compact": True}}
+    whole = permissions.permissions(project(Google(), on__dataset_cache=True, on__pools=pools))
+    found = {prefix for prefix in (*absent, *more) if any(one.startswith(prefix) for one in whole)}
+    assert found == {*absent, *more} - {"billing."}
+    discarded = permissions.permissions(project(Google(), data__on_destroy="discard"))
+    assert not [one for one in discarded if one.startswith("backupdr.")]
 
 
 @pytest.mark.parametrize("token", deploying.permissions())
@@ -101,11 +97,14 @@ def test_apis_that_are_off_are_told_with_one_command() -> None:
 
 
 def test_only_apis_that_the_spec_needs_are_wanted() -> None:
-    without = apis.wanted(project(Google(), data__shared_fs=None, data__homes=False, smoke__schedule=None))
-    more = apis.wanted(project(Google()))
-    assert {*more} - {*without} == {"lustre.googleapis.com", "file.googleapis.com", "pubsub.googleapis.com"}
-    (answer,) = enabled(without, data__shared_fs=None, data__homes=False, smoke__schedule=None)
+    without, more = apis.wanted(project(Google(), **PARTS)), apis.wanted(project(Google()))
+    assert {one.partition(".")[0] for one in {*more} - {*without}} == {
+        *("lustre", "cloudscheduler"),
+        *("file", "backupdr"),
+    }
+    (answer,) = enabled(without, **PARTS)
     assert answer.state is State.READY
+    assert "backupdr.googleapis.com" not in apis.wanted(project(Google(), data__on_destroy="discard"))
 
 
 def test_a_disabled_api_tells_how_to_switch_it_on() -> None:

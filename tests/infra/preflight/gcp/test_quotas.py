@@ -128,7 +128,7 @@ def test_a_new_project_is_told_what_to_ask_for() -> None:
         "--dimensions=region=us-central1,gpu_family=NVIDIA_H100_MEGA"
     )
     assert found["gpus_all_regions"].fix.endswith(
-        "--quota-id=GPUS-ALL-REGIONS-per-project --preferred-value=32"
+        "--quota-id=GPUS-ALL-REGIONS-per-project --preferred-value=40"
     )
 
 
@@ -202,9 +202,9 @@ def test_what_others_use_counts_and_what_the_stack_itself_has_does_not() -> None
     found = room(google(instances=aggregated("instances", rows)))
     assert "8 GPU for l4, 2 used by others" in found["preemptible_l4"].said
     assert "8 used by others" in found["h100_mega"].said
-    assert "32 GPU for h100, 16 used by others" in found["gpus_all_regions"].said
+    assert "40 GPU for h100, l4, 18 used by others" in found["gpus_all_regions"].said
     assert "8 used by others" in found["n2_cpus"].said
-    assert "12 used by others" in found["cpus_all_regions"].said  # n2 here and e2 elsewhere
+    assert "36 used by others" in found["cpus_all_regions"].said  # Spot too, and e2 elsewhere
     assert "0 used by others" in found["cpus"].said
     assert "1 used by others" in found["in_use_addresses"].said
 
@@ -316,9 +316,9 @@ def test_what_is_left_is_the_quotas_without_what_others_use() -> None:
     ("purchase", "keys"),
     [
         ({"kind": "on_demand"}, {"h200", "gpus_all_regions"}),
-        ({"kind": "spot"}, {"preemptible_h200"}),
-        ({"kind": "flex_start"}, {"preemptible_h200"}),
-        ({"kind": "queued"}, {"preemptible_h200"}),
+        ({"kind": "spot"}, {"preemptible_h200", "gpus_all_regions"}),
+        ({"kind": "flex_start"}, {"preemptible_h200", "gpus_all_regions"}),
+        ({"kind": "queued"}, {"preemptible_h200", "gpus_all_regions"}),
         ({"kind": "reserved", "id": "r"}, set()),
         ({"kind": "block", "id": "r"}, set()),
     ],
