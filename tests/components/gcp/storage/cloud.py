@@ -29,9 +29,6 @@ COMPUTED: Computed = {
         "name": f"{args.name}-1a2b3c4",
         "networks": [{**args.inputs["networks"][0], "ipAddresses": ["10.4.5.6"]}],
     },
-    "gcp:projects/serviceIdentity:ServiceIdentity": lambda args: {
-        "member": f"serviceAccount:agent-of-{args.inputs['service'].partition('.')[0]}"
-    },
     "gcp:projects/iAMCustomRole:IAMCustomRole": lambda args: {
         "name": f"projects/{PROJECT}/roles/{args.inputs['roleId']}"
     },
@@ -43,6 +40,7 @@ COMPUTED: Computed = {
 
 DEFAULTS = {
     "project": PROJECT,
+    "project_number": "123456789012",
     "region": "us-central1",
     "network_name": "dev",
     "services_network": NETWORK,
