@@ -267,6 +267,7 @@ class GcpCloud:
         wanted, shared = self._spec.data, self._spec.data.shared_fs
         args: GcpStorageArgs = {
             "project": self._on.project,
+            "project_number": self._number,
             "region": self._spec.region,
             "network_name": cluster.network.network_name,
             "services_network": cluster.network.services_network,

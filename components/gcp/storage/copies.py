@@ -9,6 +9,7 @@ import pulumi
 import pulumi_gcp as gcp
 
 from components.base import Component
+from components.gcp.storage.agents import LUSTRE, agent
 from infra.naming import sanitize
 
 CHECKPOINTS, DATASETS = "checkpoints", "datasets"
@@ -29,6 +30,8 @@ class GcpLustreCopiesArgs(TypedDict):
 
     project: str
     """Id of the project."""
+    project_number: pulumi.Input[str]
+    """Number of that project."""
     region: str
     """Region of the file system, where Cloud Scheduler calls from."""
     instance: pulumi.Input[str]
@@ -87,12 +90,10 @@ class GcpLustreCopies(Component):
 
     def _service(self, name: str, args: GcpLustreCopiesArgs) -> list[pulumi.Resource]:
         """What Managed Lustre's own agent may do: write checkpoints, and read datasets."""
-        agent = gcp.projects.ServiceIdentity(
-            f"{name}-agent", project=args["project"], service="lustre.googleapis.com", opts=self.child()
-        )
+        own = agent(self, f"{name}-agent", LUSTRE, project=args["project"], number=args["project_number"])
         return [
             gcp.storage.BucketIAMMember(
-                f"{name}-{folder}", bucket=bucket, role=role, member=agent.member, opts=self.child()
+                f"{name}-{folder}", bucket=bucket, role=role, member=own, opts=self.child()
             )
             for folder, bucket, role in (
                 (CHECKPOINTS, args["checkpoint_bucket"], "roles/storage.objectUser"),

@@ -9,6 +9,7 @@ import pulumi_gcp as gcp
 from components.base import Component
 from components.gcp.encryption import encryption_key
 from components.gcp.storage.access_log import GcpAccessLog
+from components.gcp.storage.agents import FILESTORE, agent
 from components.gcp.storage.bucket import GcpBucket, GcpBucketArgs
 from components.gcp.storage.copies import GcpLustreCopies
 from components.gcp.storage.homes import GcpHomes, GcpHomesArgs
@@ -49,7 +50,9 @@ class GcpStorageArgs(TypedDict):
     """Which tiers exist, who may mount them, and how long data is kept."""
 
     project: str
-    """The project of the stack."""
+    """Id of the project."""
+    project_number: pulumi.Input[str]
+    """Number of that project."""
     region: str
     """Region of buckets and key."""
     network_name: pulumi.Input[str]
@@ -168,12 +171,13 @@ class GcpStorage(Component):
         )
         users: dict[str, pulumi.Input[str]] = {"storage": storage.member}
         if "homes" in args:
-            users["filestore"] = gcp.projects.ServiceIdentity(
+            users["filestore"] = agent(
+                self,
                 f"{name}-filestore-agent",
+                FILESTORE,
                 project=args["project"],
-                service="file.googleapis.com",
-                opts=self.child(),
-            ).member
+                number=args["project_number"],
+            )
         return encryption_key(
             self,
             f"{name}-key",
@@ -218,6 +222,7 @@ class GcpStorage(Component):
             f"{name}-copies",
             {
                 "project": args["project"],
+                "project_number": args["project_number"],
                 "region": args["region"],
                 "instance": system.instance,
                 "checkpoint_bucket": self.checkpoint_bucket,

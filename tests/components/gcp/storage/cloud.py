@@ -13,6 +13,7 @@ NETWORK = f"projects/{PROJECT}/global/networks/dev"
 
 DEFAULTS = {
     "project": PROJECT,
+    "project_number": "123456789012",
     "region": "us-central1",
     "network_name": "dev",
     "services_network": NETWORK,

@@ -126,10 +126,14 @@ def test_copies_are_asked_for_and_made_with_no_more_rights_than_they_need() -> N
     ((_, granted, caller),) = grants(made, "projects/iAMMember:IAMMember")
     assert granted.endswith(role["roleId"]) and caller.startswith("serviceAccount:")
     assert len(made.find("Account")["accountId"]) <= 30
+    agent = "serviceAccount:service-123456789012@gcp-sa-lustre.iam.gserviceaccount.com"
     assert grants(made, "BucketIAMMember") == {
-        (made.outputs["checkpoint_bucket"], "roles/storage.objectUser", "serviceAccount:agent-of-lustre"),
-        (made.outputs["dataset_bucket"], "roles/storage.objectViewer", "serviceAccount:agent-of-lustre"),
+        (made.outputs["checkpoint_bucket"], "roles/storage.objectUser", agent),
+        (made.outputs["dataset_bucket"], "roles/storage.objectViewer", agent),
     }
+    # Nobody can be given a right before there is such an account.
+    for grant in made.all("BucketIAMMember"):
+        assert "ServiceIdentity:dev-storage-lustre-copies-agent" in made.waits_for(f"BucketIAMMember:{grant}")
     for job in made.all("Job"):
         assert {"IAMMember", "BucketIAMMember"} <= {
             far.partition(":")[0] for far in made.waits_for(f"Job:{job}")
@@ -161,7 +165,7 @@ def test_homes_are_encrypted_private_for_nodes_alone_and_speak_nfs_4() -> None:
     assert export["ipRanges"] == ["10.0.0.0/20"]
     assert homes["deletionProtectionEnabled"] is True
     users = {member for _, _, member in grants(made, "CryptoKeyIAMMember")}
-    assert "serviceAccount:agent-of-file" in users
+    assert "serviceAccount:service-123456789012@cloud-filer.iam.gserviceaccount.com" in users
     zonal = storage(homes={**HOMES, "zone": "us-central1-b"}, deletion_protection=False)
     cheap = zonal.find("filestore/instance:Instance")
     assert (cheap["tier"], cheap["location"]) == ("ZONAL", "us-central1-b")
