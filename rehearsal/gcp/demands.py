@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING
 
 from rehearsal.core.model import Properties
 from rehearsal.core.properties import at
-from rehearsal.gcp import facts
-from rehearsal.gcp.organisation import CLUSTER, POOL
-from rehearsal.gcp.rules.book import block, items
+from rehearsal.gcp.rules.book import block
+from rehearsal.gcp.sizes import market, nodes
 
 if TYPE_CHECKING:
     from infra.catalog.gcp.quotas import Demand
@@ -36,35 +35,6 @@ def demands(token: str, name: str, inputs: Properties, location: str) -> "Iterat
         yield quotas.Demand("ssd_total_gb", float(size) * count, name)
 
 
-def nodes(token: str, inputs: Properties, location: str) -> int:
-    """How many nodes are started at once."""
-    zones = items(inputs.get("nodeLocations"))
-    each = len(zones) or (len(facts.zones(location)) if location.count("-") == 1 else 1)
-    if token == CLUSTER:
-        automatic = inputs.get("enableAutopilot") or inputs.get("nodePools")
-        return 0 if automatic else int(inputs.get("initialNodeCount") or 0) * each
-    scaling = block(inputs.get("autoscaling"))
-    given = inputs.get("nodeCount", inputs.get("initialNodeCount"))
-    least = int(scaling.get("minNodeCount") or 0) * each
-    return max(int(given or 0) * each, least, int(scaling.get("totalMinNodeCount") or 0))
-
-
-def market(inputs: Properties) -> str:
-    """How the nodes are bought, as the catalog calls it."""
-    config = block(inputs.get("nodeConfig"))
-    if block(inputs.get("queuedProvisioning")).get("enabled") is True:
-        return "queued"
-    if config.get("flexStart") is True:
-        return "flex_start"
-    if config.get("spot") is True or config.get("preemptible") is True:
-        return "spot"
-    affinity = block(config.get("reservationAffinity")).get("consumeReservationType")
-    return "reserved" if affinity == "SPECIFIC_RESERVATION" else "on_demand"
-
-
 def _quotas() -> ModuleType:
     """The catalog's quotas, fetched when first needed: the daemon starts without them."""
     return importlib.import_module("infra.catalog.gcp.quotas")
-
-
-__all__ = ["CLUSTER", "POOL", "demands", "market", "nodes"]

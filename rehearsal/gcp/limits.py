@@ -18,8 +18,9 @@ from rehearsal.core.model import Call, Cloud, InitFailedError, Properties, Recor
 from rehearsal.core.state import State
 from rehearsal.core.wrapper import Wrapper
 from rehearsal.gcp import apis, organisation
-from rehearsal.gcp.demands import CLUSTER, POOL, demands, market, nodes
+from rehearsal.gcp.demands import demands
 from rehearsal.gcp.site import places_of, project_of
+from rehearsal.gcp.sizes import CLUSTER, POOL, market, nodes
 
 if TYPE_CHECKING:
     from infra.catalog.gcp.quotas import Demand, Shortfall

@@ -9,8 +9,8 @@ from typing import Any
 
 from rehearsal.core.model import Properties, RefusalError
 from rehearsal.gcp.rules.book import block
+from rehearsal.gcp.sizes import CLUSTER, POOL
 
-CLUSTER, POOL = "gcp:container/cluster:Cluster", "gcp:container/nodePool:NodePool"
 _SQL, _PEERING = "gcp:sql/databaseInstance:DatabaseInstance", "gcp:servicenetworking/connection:Connection"
 
 

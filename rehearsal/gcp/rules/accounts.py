@@ -9,6 +9,7 @@ from rehearsal.gcp.rules.book import BOOK, World, block, items, without_services
 
 _DOCS = "hashicorp/terraform-provider-google@e03b7622: website/docs/r/"
 _SQL, _BUDGET = "gcp:sql/databaseInstance:DatabaseInstance", "gcp:billing/budget:Budget"
+_PLUS_TIERS = ("db-perf-optimized-N-", "db-memory-optimized-N-", "db-c4a-")
 _ACCOUNT_ID = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])")
 # Letters of any script are letters here, capitals are not.
 _LABEL_KEY, _LABEL_VALUE = re.compile(r"[^\W\d_][-\w]{0,62}"), re.compile(r"[-\w]{0,63}")
@@ -108,12 +109,30 @@ def _edition(inputs: Properties) -> Iterator[Violation]:
     settings = block(inputs.get("settings"))
     tier = settings.get("tier")
     plus = settings.get("edition") == "ENTERPRISE_PLUS"
-    if (
-        plus
-        and isinstance(tier, str)
-        and not tier.startswith(("db-perf-optimized-N-", "db-memory-optimized-N-", "db-c4a-"))
-    ):
+    if plus and isinstance(tier, str) and not tier.startswith(_PLUS_TIERS):
         yield Violation("settings.tier", f"{tier} is not valid for ENTERPRISE_PLUS (db-perf-optimized-N-*)")
+
+
+@BOOK.rule(
+    "GCP-SQL-005",
+    _SQL,
+    source="Cloud SQL documentation, Introduction to editions; words as public logs show them",
+)
+def _default_edition(inputs: Properties) -> Iterator[Violation]:
+    """From PostgreSQL 16 on, an instance that names no edition is of Enterprise Plus, with its tiers."""
+    settings = block(inputs.get("settings"))
+    major = re.fullmatch(r"POSTGRES_(\d+)", str(inputs.get("databaseVersion")))
+    tier = settings.get("tier")
+    if major is None or int(major[1]) < 16 or "edition" in settings or not isinstance(tier, str):
+        return
+    if not tier.startswith(_PLUS_TIERS):
+        yield Violation(
+            "settings.tier",
+            f"Invalid Tier ({tier}) for (ENTERPRISE_PLUS) Edition. Use a predefined Tier like "
+            "db-perf-optimized-N-* instead",
+            "Set settings.edition to ENTERPRISE.",
+            "invalidRequest",
+        )
 
 
 @BOOK.rule("GCP-SQL-002", _SQL, source=f"{_DOCS}sql_database_instance (ip_configuration)")

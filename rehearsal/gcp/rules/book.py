@@ -16,6 +16,10 @@ class World(model.World, Protocol):
         """The project of the resource."""
 
     @property
+    def number(self) -> str:
+        """The number of that project."""
+
+    @property
     def places(self) -> Properties:
         """Its region, zone and location, as far as they are known."""
 
