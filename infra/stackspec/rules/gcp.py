@@ -227,7 +227,15 @@ def _offered(machine: MachineType, extra: GcpPoolSpec) -> int:
     return machine.count
 
 
-RULES: tuple[Rule, ...] = (region, database_tier, administrators, members, budget, maintenance)
+RULES: tuple[Rule, ...] = (
+    region,
+    database_tier,
+    administrators,
+    members,
+    groups_of_one_domain,
+    budget,
+    maintenance,
+)
 MEDIUM_RULES: tuple[MediumRule, ...] = (
     zones,
     network_range,
