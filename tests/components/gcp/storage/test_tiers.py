@@ -37,7 +37,7 @@ def calls(made: Graph) -> dict[str, dict[str, Any]]:
 
 def minutes(schedule: str) -> set[int]:
     """The minutes of the hour at which something runs."""
-    first = schedule.split()[0]
+    first = schedule.split(maxsplit=1)[0]
     return set(range(0, 60, int(first[2:]))) if first.startswith("*/") else {int(first)}
 
 
