@@ -43,8 +43,6 @@ class PoolArgs(TypedDict):
     """Most nodes, of all zones together."""
     pods_per_node: int
     """Most pods of a node; its range of addresses has twice as many. A change replaces the pool."""
-    hold_nodes: bool
-    """Whether nodes keep their version until its support ends."""
     resource_labels: Mapping[str, str]
     """Labels of machines and disks, which cost reports see. A change touches no node that runs."""
 

@@ -69,14 +69,6 @@ def common(
     )
 
 
-def maintenance(hold_nodes: bool) -> list[gcp.container.NodePoolMaintenancePolicyArgs] | None:
-    """With `hold_nodes`, no upgrade of nodes until the support of their version ends."""
-    if not hold_nodes:
-        return None
-    until = gcp.container.NodePoolMaintenancePolicyExclusionUntilEndOfSupportArgs(enabled=True)
-    return [gcp.container.NodePoolMaintenancePolicyArgs(exclusion_until_end_of_supports=[until])]
-
-
 def upgrades(max_size: int, *, spare: bool) -> gcp.container.NodePoolUpgradeSettingsArgs:
     """A third of the pool at a time; with `spare` capacity new nodes start before old ones end.
 

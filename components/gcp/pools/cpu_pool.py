@@ -55,7 +55,6 @@ class GcpCpuPool(Component):
                 args["min_size"], args["max_size"], anywhere=args["capacity"] == "spot"
             ),
             management=gcp.container.NodePoolManagementArgs(auto_repair=True, auto_upgrade=True),
-            maintenance_policies=config.maintenance(args["hold_nodes"]),
             upgrade_settings=config.upgrades(args["max_size"], spare=True),
             node_drain_configs=config.draining(),
             network_config=gcp.container.NodePoolNetworkConfigArgs(enable_private_nodes=True),

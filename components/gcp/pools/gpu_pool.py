@@ -68,11 +68,11 @@ class GcpGpuPool(Component):
             queued_provisioning=gcp.container.NodePoolQueuedProvisioningArgs(enabled=True)
             if capacity == "queued"
             else None,
-            # GKE refuses to repair nodes that it could not get again, and to upgrade those of the queue.
+            # GKE refuses to repair nodes that it could not get again, and to upgrade those of the queue. It
+            # wants all others upgraded; when, and whether at all, the cluster's maintenance policy says.
             management=gcp.container.NodePoolManagementArgs(
                 auto_repair=capacity not in DYNAMIC, auto_upgrade=capacity != "queued"
             ),
-            maintenance_policies=config.maintenance(args["hold_nodes"]),
             # Old nodes end before new ones start: spare GPUs for both are rarely to be had. Nodes of Dynamic
             # Workload Scheduler are upgraded as they end, which GKE sets by itself.
             upgrade_settings=None if capacity in DYNAMIC else config.upgrades(args["max_size"], spare=False),

@@ -113,8 +113,8 @@ def _capacity_problems(args: GcpGpuPoolArgs, node: Node) -> Iterator[Problem]:
     elif reservation is not None:
         fix = "Remove it, or start the nodes in the reservation."
         yield Problem(f"{pool}.reservation", reservation, f"{capacity} nodes use none", fix)
-    if capacity in DYNAMIC and args["min_size"]:
-        rule = f"{capacity} nodes only start for jobs"
+    if capacity == "queued" and args["min_size"]:
+        rule = "queued nodes only start for jobs"
         yield Problem(f"{pool}.min_size", args["min_size"], rule, "Set 0.", against=f"{pool}.capacity")
     if args["driver"] not in _DRIVERS:
         fix = f"Choose from {', '.join(_DRIVERS)}."

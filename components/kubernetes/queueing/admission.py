@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from components.kubernetes.people import SubjectArgs, asked_by
+from components.kubernetes.queueing import node_access
 from components.kubernetes.queueing.kueue import QUEUE_NAME_LABEL
 from components.kubernetes.queueing.kueue_values import MANAGED, MANAGED_LABEL
 from components.kubernetes.queueing.quotas import GPU, FlavorArgs
@@ -52,8 +53,9 @@ def policies(flavors: Sequence[FlavorArgs], people: Sequence[SubjectArgs]) -> li
     return [
         *_every_job_is_queued(member),
         *_pods_fit_a_machine(flavors),
-        *_volumes_are_claimed(),
+        *_volumes_are_claimed(reaching=node_access.needs_node(flavors)),
         *_what_is_given_stays(member),
+        *(_nodes_are_kept(flavors) if node_access.needs_node(flavors) else ()),
     ]
 
 
@@ -111,19 +113,37 @@ def _queued_kinds() -> list[Body]:
     ]
 
 
-def _volumes_are_claimed() -> list[Body]:
+def _volumes_are_claimed(*, reaching: bool) -> list[Body]:
     """Pods get data from outside only by claims.
 
     A pod that could name a file server would mount all of it, past the folder that its team was given. The
-    standard `baseline` of Pod Security forbids only folders of the node.
+    standard `baseline` of Pod Security forbids only folders of the node, and so does `_nodes_are_kept` where
+    pods are `reaching` for some.
     """
-    kinds = " || ".join(f"has(volume.{kind})" for kind in _VOLUMES)
+    named = (*_VOLUMES, *(("hostPath",) if reaching else ()))
+    kinds = " || ".join(f"has(volume.{kind})" for kind in named)
     rule = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["pods"]}
     refusal = {
         "expression": f"object.spec.?volumes.orValue([]).all(volume, {kinds})",
         "message": f"volumes here are of the kinds {', '.join(_VOLUMES)}: mount a claim of the namespace",
     }
     return _policy("trainstack-volumes", [rule], [refusal])
+
+
+def _nodes_are_kept(flavors: Sequence[FlavorArgs]) -> list[Body]:
+    """Where a fabric's daemon sees folders of its node, nothing else does (`node_access`)."""
+    pods = {
+        "apiGroups": [""],
+        "apiVersions": ["v1"],
+        "operations": ["CREATE", "UPDATE"],
+        "resources": ["pods", "pods/ephemeralcontainers"],
+    }
+    shells = {**pods, "operations": ["CONNECT"], "resources": ["pods/exec", "pods/attach"]}
+    known = node_access.variables(flavors)
+    return [
+        *_policy(node_access.NAME, [pods], node_access.refusals(flavors), known),
+        *_policy(node_access.SHELLS, [shells], node_access.shell_refusals(flavors)),
+    ]
 
 
 def _what_is_given_stays(member: str) -> list[Body]:

@@ -8,7 +8,7 @@ import pulumi
 from components.base import Component
 from components.kubernetes.manifest import Manifest
 from components.kubernetes.people import SubjectArgs, group
-from components.kubernetes.queueing import kueue, kueue_values
+from components.kubernetes.queueing import kueue, kueue_values, node_access
 from components.kubernetes.queueing.admission import policies
 from components.kubernetes.queueing.controller import controller
 from components.kubernetes.queueing.quota_rules import check
@@ -60,9 +60,16 @@ class Queueing(Component):
         super().__init__(name, opts)
         flavors, teams, gate = args["flavors"], args["teams"], args["gate"]
         check(flavors, teams, gate)
-        created: list[pulumi.Resource] = [self._controller(name, args), *self._namespaces(name, teams)]
-        for body in policies(flavors, [one for team in teams for one in _people(team)]):
-            Manifest(_resource_name(name, body), body, self.child())
+        people = [one for team in teams for one in _people(team)]
+        policed = [
+            Manifest(_resource_name(name, body), body, self.child()) for body in policies(flavors, people)
+        ]
+        # A namespace that leaves its pods to a policy comes after it.
+        reaching = node_access.needs_node(flavors)
+        spaces = self._namespaces(
+            name, teams, policed if reaching else [], "privileged" if reaching else "baseline"
+        )
+        created: list[pulumi.Resource] = [self._controller(name, args), *spaces]
         for layer in kueue.layers(flavors, teams, gate):
             opts_of_layer = self.child(pulumi.ResourceOptions(depends_on=created))
             created = [Manifest(_resource_name(name, body), body, opts_of_layer) for body in layer]
@@ -108,12 +115,15 @@ class Queueing(Component):
             child=self.child,
         )
 
-    def _namespaces(self, name: str, teams: Sequence[TeamArgs]) -> list[pulumi.Resource]:
-        made = tenant_namespace(f"{name}-smoke", kueue.GATE_NAMESPACE, {}, self.child())
+    def _namespaces(
+        self, name: str, teams: Sequence[TeamArgs], policed: Sequence[pulumi.Resource], standard: str
+    ) -> list[pulumi.Resource]:
+        opts = self.child(pulumi.ResourceOptions(depends_on=policed))
+        made = tenant_namespace(f"{name}-smoke", kueue.GATE_NAMESPACE, {}, opts, standard=standard)
         for team in teams:
             namespace = team_namespace(team["name"])
             of_team, labels = f"{name}-{namespace}", {kueue.TEAM_LABEL: namespace}
-            tenant = tenant_namespace(of_team, namespace, labels, self.child())
+            tenant = tenant_namespace(of_team, namespace, labels, opts, standard=standard)
             inside = self.child(pulumi.ResourceOptions(depends_on=tenant[0]))
             made += [*tenant, *members(of_team, namespace, _people(team), inside)]
         return made

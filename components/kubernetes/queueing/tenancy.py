@@ -22,14 +22,20 @@ _SYSTEM_PRIORITIES = ["system-cluster-critical", "system-node-critical"]
 
 
 def tenant_namespace(
-    name: str, namespace: str, labels: dict[str, str], opts: pulumi.ResourceOptions
+    name: str,
+    namespace: str,
+    labels: dict[str, str],
+    opts: pulumi.ResourceOptions,
+    *,
+    standard: str = "baseline",
 ) -> list[pulumi.Resource]:
     """A namespace whose every job is queued, with default requests, closed to other namespaces.
 
     There is no ResourceQuota on GPUs: a hard limit at the guaranteed share would forbid borrowing, and one
     above it is never met, because the queues admit nothing past the pools. No pod may have a priority of the
     system: the scheduler would stop other teams' pods for it. Pods of one namespace may talk to each other
-    freely: distributed training uses ports that no rule can name in advance.
+    freely: distributed training uses ports that no rule can name in advance. `standard` is the Pod Security
+    Standard: another one than `baseline` only where a policy takes its place (`node_access`).
     """
     owned = core.v1.Namespace(
         f"{name}-namespace",
@@ -39,7 +45,7 @@ def tenant_namespace(
                 MANAGED_LABEL: MANAGED,
                 TRACKING_LABEL: "allowed",
                 # Many training images run as root: "restricted" only warns, it does not stop them.
-                "pod-security.kubernetes.io/enforce": "baseline",
+                "pod-security.kubernetes.io/enforce": standard,
                 "pod-security.kubernetes.io/warn": "restricted",
                 **labels,
             },

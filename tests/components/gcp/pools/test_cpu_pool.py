@@ -23,7 +23,6 @@ def deployed(**changes: Any) -> Graph:
         "min_size": 0,
         "max_size": 8,
         "pods_per_node": 32,
-        "hold_nodes": True,
         "resource_labels": {},
     }
 

@@ -33,7 +33,6 @@ def arguments(**changes: Any) -> GcpGpuPoolArgs:
         "min_size": 0,
         "max_size": 4,
         "pods_per_node": 32,
-        "hold_nodes": True,
         "driver": "default",
         "rdma": False,
         "compact": False,
@@ -147,11 +146,11 @@ def test_the_program_never_counts_nodes() -> None:
     assert made["upgradeSettings"] == {"strategy": "SURGE", "maxSurge": 0, "maxUnavailable": 2}
 
 
-def test_held_nodes_keep_their_version_and_others_follow_the_channel() -> None:
-    held = pool()["maintenancePolicies"]
-    assert held == [{"exclusionUntilEndOfSupports": [{"enabled": True}]}]
-    assert "maintenancePolicies" not in pool(hold_nodes=False)
-    assert pool()["management"] == {"autoRepair": True, "autoUpgrade": True}
+def test_when_nodes_are_upgraded_only_the_cluster_says() -> None:
+    """A channel wants every pool upgraded; the cluster's maintenance policy holds them all."""
+    made = pool()
+    assert made["management"] == {"autoRepair": True, "autoUpgrade": True}
+    assert "maintenancePolicies" not in made
 
 
 def test_a_reservation_is_named_in_full_and_its_machines_are_in_one_pool_at_a_time() -> None:
@@ -255,7 +254,7 @@ def test_g4_gives_whole_processors() -> None:
             "a reservation is in one zone",
         ),
         ({"reservation": RESERVATION}, "on_demand nodes use none"),
-        ({"capacity": "flex_start", "min_size": 1}, "only start for jobs"),
+        ({"capacity": "queued", "min_size": 1}, "only start for jobs"),
         ({"capacity": "queued", "compact": True}, "cannot be placed"),
         ({"capacity": "flex_start", "compact": True}, "cannot be placed"),
         ({"compact": True, "zones": ["us-central1-a", "us-central1-b"]}, "within one zone"),
