@@ -9,9 +9,9 @@ from infra.catalog.demand import Demand
 from infra.catalog.gcp.deploying import CloudQuota, cloud_quotas, dimensions, quota_request
 from infra.google_api import RefusedError
 from infra.preflight.answers import Answer, State
-from infra.preflight.gcp_needs import needs
 from infra.preflight.gcp.project import Project, Row, unanswered
 from infra.preflight.gcp.use import Use
+from infra.preflight.gcp_needs import needs
 
 UNLIMITED = -1
 """googleapis/googleapis google/api/cloudquotas/v1/resources.proto, QuotaConfig.preferred_value."""
