@@ -43,6 +43,9 @@ class RefusedError(Exception):
         self.method = ""
         """What was asked, where somebody noted it."""
 
+    def __str__(self) -> str:
+        return f"{self.code}: {self.message}"
+
 
 def pages(session: requests.Session, method: Method, given: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """Every page of a list. Raises as `answer` does."""

@@ -2,12 +2,16 @@
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from infra.errors import Problem, UserError
 from infra.preflight.answers import Answer, State
 from infra.stackspec import StackSpec
 from infra.stackspec.clouds import AwsSpec, GcpSpec
 from infra.stackspec.layouts import MediumLayout
+
+if TYPE_CHECKING:
+    from infra.preflight.gcp.project import Project
 
 _ATTEMPTS = 4
 """Of each request to Google Cloud, before throttling counts as no answer."""
@@ -91,19 +95,26 @@ def _aws(spec: StackSpec, layout: MediumLayout, on: AwsSpec) -> Preflight:
     )
 
 
+def google_project(spec: StackSpec, layout: MediumLayout, on: GcpSpec) -> "Project":
+    """The project of a stack, with the credentials of the environment. Raises LoggedOutError."""
+    from infra import google_login  # noqa: PLC0415
+    from infra.preflight.gcp.project import Project  # noqa: PLC0415
+
+    # As the stack's provider does it: what has no project of its own counts against this one.
+    session, _ = google_login.session(_ATTEMPTS, on.project)
+    credentials = getattr(session, "credentials", None)
+    return Project(spec, layout, on, session, lambda: google_login.who(credentials))
+
+
 def _gcp(spec: StackSpec, layout: MediumLayout, on: GcpSpec) -> Preflight:
     from infra import google_login  # noqa: PLC0415
     from infra.preflight.gcp import CHECKS, IDENTITY, ask, quotas  # noqa: PLC0415
-    from infra.preflight.gcp.project import Project  # noqa: PLC0415
 
     try:
-        # As the stack's provider does it: what has no project of its own counts against this one.
-        session, _ = google_login.session(_ATTEMPTS, on.project)
+        project = google_project(spec, layout, on)
     except google_login.LoggedOutError as error:
         problem = Problem("GOOGLE_APPLICATION_CREDENTIALS", None, str(error), google_login.LOG_IN)
         raise UserError([problem]) from None
-    credentials = getattr(session, "credentials", None)
-    project = Project(spec, layout, on, session, lambda: google_login.who(credentials))
     return Preflight(
         f"project {on.project}",
         IDENTITY,

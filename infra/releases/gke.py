@@ -32,6 +32,24 @@ def newest(versions: Sequence[str], minor: str) -> str | None:
     return max((one for one in versions if one.startswith(f"{minor}.")), key=order, default=None)
 
 
+def newest_minor(config: Mapping[str, Any], channel: str, wanted: str) -> str | None:
+    """The newest minor version that a channel offers; None where GKE does not tell of the channel.
+
+    Raises ValueError where it does not offer `wanted`: a cluster with that version cannot be made.
+    """
+    found = channels(config).get(channel)
+    if found is None:
+        return None
+    offered = minors(found.versions)
+    if wanted not in offered:
+        where = ", ".join(name for name, one in channels(config).items() if newest(one.versions, wanted))
+        also = f", but in {where}" if where else ""
+        raise ValueError(
+            f"the channel {channel} offers {', '.join(offered) or 'nothing'}, not {wanted}{also}"
+        )
+    return offered[0]
+
+
 def minors(versions: Sequence[str]) -> list[str]:
     """The minor versions, the newest first."""
     found = {".".join(one.split(".")[:2]) for one in versions}

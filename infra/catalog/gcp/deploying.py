@@ -1,5 +1,6 @@
 """What a project of Google Cloud must have for a stack: APIs, permissions of the deployer, quotas."""
 
+import math
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
@@ -80,6 +81,22 @@ def cloud_quotas() -> Mapping[str, CloudQuota]:
     """By key. Raises CatalogError."""
     rows = read_rows(_TABLES / "cloud_quotas.toml", "quota", CloudQuota)
     return by_key(rows, lambda row: row.key, "cloud_quotas.toml")
+
+
+def dimensions(row: CloudQuota, region: str) -> dict[str, str]:
+    """What tells the value of a quota for a region from its others."""
+    places = {"region": region} if row.regional else {}
+    return {**places, **({"gpu_family": row.gpu_family} if row.gpu_family else {})}
+
+
+def quota_request(row: CloudQuota, value: float, project: str, region: str) -> str:
+    """The command that asks Google for a quota of `value`, rounded up."""
+    told = ",".join(f"{name}={one}" for name, one in dimensions(row, region).items())
+    return (
+        f"gcloud beta quotas preferences create --project={project} --service={row.service} "
+        f"--quota-id={row.quota_id} --preferred-value={math.ceil(value)}"
+        + (f" --dimensions={told}" if told else "")
+    )
 
 
 def gpu_key(accelerator: str, market: str) -> str | None:

@@ -57,6 +57,11 @@ class Project:
         """What Resource Manager says of the project."""
         return self.asked("cloudresourcemanager.projects.get", name=self.path)
 
+    @cached_property
+    def server_config(self) -> Row:
+        """What GKE offers in the region."""
+        return self.asked("container.projects.locations.getServerConfig", name=self.location)
+
     @property
     def number(self) -> str:
         """The project's number, by which some services name it."""

@@ -6,12 +6,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from infra.catalog.demand import Demand
-from infra.catalog.gcp.deploying import CloudQuota, cloud_quotas
+from infra.catalog.gcp.deploying import CloudQuota, cloud_quotas, dimensions, quota_request
 from infra.google_api import RefusedError
 from infra.preflight.answers import Answer, State
-from infra.preflight.gcp.needs import needs
 from infra.preflight.gcp.project import Project, Row, unanswered
 from infra.preflight.gcp.use import Use
+from infra.preflight.gcp_needs import needs
 
 UNLIMITED = -1
 """googleapis/googleapis google/api/cloudquotas/v1/resources.proto, QuotaConfig.preferred_value."""
@@ -56,16 +56,6 @@ def left(project: Project) -> Mapping[str, float]:
     return found
 
 
-def request(project: Project, row: CloudQuota, value: float) -> str:
-    """The command that asks Google for a quota of `value`, rounded up."""
-    dimensions = ",".join(f"{name}={one}" for name, one in _dimensions(project, row).items())
-    return (
-        f"gcloud beta quotas preferences create --project={project.on.project} --service={row.service} "
-        f"--quota-id={row.quota_id} --preferred-value={math.ceil(value)}"
-        + (f" --dimensions={dimensions}" if dimensions else "")
-    )
-
-
 def _wanted(project: Project) -> Mapping[str, Sequence[Demand]]:
     wanted: dict[str, list[Demand]] = defaultdict(list)
     for demand in needs(project.spec).most:
@@ -88,7 +78,7 @@ def _value(project: Project, row: CloudQuota, info: Row) -> float | None:
     A row without dimensions is of all values that have no row of their own, so of GPU families as well.
     Source: googleapis/googleapis google/api/cloudquotas/v1/resources.proto, QuotaInfo, DimensionsInfo.
     """
-    wanted = _dimensions(project, row)
+    wanted = dimensions(row, project.spec.region)
     for one in info.get("dimensionsInfos") or ():
         places = one.get("applicableLocations") or ("global",)
         named = (one.get("dimensions") or {}).items()
@@ -100,11 +90,6 @@ def _value(project: Project, row: CloudQuota, info: Row) -> float | None:
         value = float(one["details"].get("value", 0))
         return math.inf if value == UNLIMITED else value
     return None
-
-
-def _dimensions(project: Project, row: CloudQuota) -> dict[str, str]:
-    region = {"region": project.spec.region} if row.regional else {}
-    return {**region, **({"gpu_family": row.gpu_family} if row.gpu_family else {})}
 
 
 def _judged(project: Project, key: str, demands: Sequence[Demand], found: _Room) -> Answer:
@@ -121,7 +106,8 @@ def _judged(project: Project, key: str, demands: Sequence[Demand], found: _Room)
     pending = _asked_for(project, row)
     if pending is not None:
         said += f"; a request for {pending:g} is under way"
-    return Answer(check, State.SHORT, said, request(project, row, found.used + amount))
+    more = quota_request(row, found.used + amount, project.on.project, project.spec.region)
+    return Answer(check, State.SHORT, said, more)
 
 
 def _asked_for(project: Project, row: CloudQuota) -> float | None:
@@ -134,7 +120,7 @@ def _asked_for(project: Project, row: CloudQuota) -> float | None:
             for one in project.items(method, "quotaPreferences", **asked)
             if one.get("reconciling")
             and one.get("quotaId") == row.quota_id
-            and one.get("dimensions", {}) == _dimensions(project, row)
+            and one.get("dimensions", {}) == dimensions(row, project.spec.region)
         ]
     except (RefusedError, KeyError):
         return None  # it only adds to what is said

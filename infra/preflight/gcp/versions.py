@@ -15,8 +15,7 @@ def kubernetes(project: Project) -> Iterator[Answer]:
     Source: discovery document container v1, ServerConfig and ReleaseChannelConfig.
     """
     minor, channel = project.layout.kubernetes_version, project.on.channel
-    config = project.asked("container.projects.locations.getServerConfig", name=project.location)
-    offered = gke.channels(config)
+    offered = gke.channels(project.server_config)
     here = offered.get(channel)
     if here is None:
         said = f"GKE tells nothing of the channel {channel} in {project.spec.region}"

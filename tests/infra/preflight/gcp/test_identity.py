@@ -89,8 +89,10 @@ def test_a_service_account_tells_its_name_without_a_request() -> None:
 
 
 def _user() -> user.Credentials:
-    made: Any = user.Credentials
-    return made("narrow", refresh_token="r", token_uri="https://x.invalid", client_id="c", client_secret="s")
+    made: user.Credentials = user.Credentials(
+        "narrow", refresh_token="r", token_uri="https://x.invalid", client_id="c", client_secret="s"
+    )
+    return made
 
 
 @pytest.mark.parametrize(("status", "found"), [(200, ME), (403, None)])

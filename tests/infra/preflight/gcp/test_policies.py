@@ -130,9 +130,9 @@ def test_networks_that_may_be_peered_with_cannot_be_told() -> None:
 
 def test_a_rule_that_depends_on_tags_is_unknown() -> None:
     condition = {"expression": "resource.matchTag('1/env', 'prod')"}
-    tagged = [{"denyAll": True, "condition": condition}, {"allowAll": True}]
+    tagged: list[dict[str, Any]] = [{"denyAll": True, "condition": condition}, {"allowAll": True}]
     (answer,) = judged({"compute.vmCanIpForward": tagged})
     assert answer.state is State.UNKNOWN
-    switched = [{"enforce": True, "condition": condition}, {"enforce": False}]
+    switched: list[dict[str, Any]] = [{"enforce": True, "condition": condition}, {"enforce": False}]
     (answer,) = judged({"iam.disableServiceAccountCreation": switched})
     assert answer.state is State.UNKNOWN

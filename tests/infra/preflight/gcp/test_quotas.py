@@ -8,7 +8,7 @@ import pytest
 from infra.catalog.gcp.deploying import cloud_quotas, cpu_key, gpu_key, vcpus
 from infra.preflight.answers import Answer, State
 from infra.preflight.gcp import quotas
-from infra.preflight.gcp.needs import needs
+from infra.preflight.gcp_needs import needs
 from tests.infra.preflight.gcp.asking import (
     DENIED,
     ID,
@@ -67,7 +67,7 @@ def infos(allowed: Mapping[str, int]) -> Said:
 
 def google(allowed: Mapping[str, int] | None = None, **said: Said) -> Google:
     """A project with these quotas, in which others have what `said` tells, by the last word of a method."""
-    lists = {"networks": {"items": []}, "filestores": {"instances": []}}
+    lists: dict[str, Said] = {"networks": {"items": []}, "filestores": {"instances": []}}
     lists |= {key: aggregated(key, {}) for key in ("instances", "disks", "addresses", "reservations")}
     lists |= said
     return Google(
@@ -184,7 +184,7 @@ def test_use_that_may_not_be_seen_leaves_its_quota_unknown_and_the_others_told()
 
 def test_what_others_use_counts_and_what_the_stack_itself_has_does_not() -> None:
     l4 = ("nvidia-l4", 1)
-    rows = {
+    rows: dict[str, Any] = {
         "zones/us-central1-a": [
             machine("g2-standard-12", l4, scheduling={"provisioningModel": "SPOT"}),
             machine("g2-standard-12", l4, scheduling={"provisioningModel": "FLEX_START"}),
@@ -210,12 +210,12 @@ def test_what_others_use_counts_and_what_the_stack_itself_has_does_not() -> None
 
 
 def test_what_is_reserved_holds_quota_whether_it_runs_or_not() -> None:
-    what = {
+    what: dict[str, Any] = {
         "machineType": "a3-megagpu-8g",
         "guestAccelerators": [{"acceleratorType": "nvidia-h100-mega-80gb", "acceleratorCount": 8}],
     }
     specific = {"count": "4", "inUseCount": "3", "instanceProperties": what}
-    rows = [
+    rows: list[Any] = [
         {"name": "a", "specificReservationRequired": True, "specificReservation": specific},
         {"name": "b", "specificReservation": specific},
     ]
@@ -239,7 +239,7 @@ def test_disks_addresses_networks_and_shares_of_others() -> None:
         f"{_URL}/zones/us-central1-a/diskTypes/pd-balanced",
         f"{_URL}/x/diskTypes/pd-standard",
     )
-    disks = {
+    disks: dict[str, Any] = {
         "zones/us-central1-a": [
             {"name": "a", "sizeGb": "100", "type": balanced},
             {"name": "b", "sizeGb": "100", "type": standard},
@@ -249,7 +249,7 @@ def test_disks_addresses_networks_and_shares_of_others() -> None:
         "regions/us-central1": [{"name": "e", "sizeGb": "50", "type": balanced}],
     }
     router = f"{_URL}/regions/us-central1/routers/"
-    addresses = {
+    addresses: dict[str, Any] = {
         "regions/us-central1": [
             {
                 "address": "192.0.2.1",
@@ -267,7 +267,7 @@ def test_disks_addresses_networks_and_shares_of_others() -> None:
             {"address": "10.0.0.3", "addressType": "INTERNAL", "status": "IN_USE"},
         ]
     }
-    share = {"fileShares": [{"name": "homes", "capacityGb": "1024"}], "tier": "REGIONAL"}
+    share: dict[str, Any] = {"fileShares": [{"name": "homes", "capacityGb": "1024"}], "tier": "REGIONAL"}
     shares = [
         {"name": f"projects/{ID}/locations/us-central1/instances/a", **share},
         {"name": f"projects/{ID}/locations/us-central1/instances/b", **share, "labels": OWN},
