@@ -1,7 +1,7 @@
 """Google Cloud: one GKE cluster with GPU pools, buckets, file systems, tracking and a budget."""
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import pulumi
@@ -12,7 +12,7 @@ from components.gcp.cluster.cluster_args import GcpClusterArgs, system_pods
 from components.gcp.cluster.gke import GcpCluster
 from components.gcp.cluster.kubeconfig import kubeconfig
 from components.gcp.money.budget import GcpBudget
-from components.gcp.network.accelerators import GcpAcceleratorNetworks
+from components.gcp.network.accelerators import GcpAcceleratorNetworks, PodNetwork
 from components.gcp.network.objects import GcpNetworkObjects
 from components.gcp.network.ranges import NetworkRanges, plan_ranges
 from components.gcp.network.vpc import GcpNetwork
@@ -152,7 +152,7 @@ class GcpCloud:
 
     def _cluster_args(self, network: GcpNetwork) -> GcpClusterArgs:
         window, pool = self._on.maintenance, self._layout.system_pool
-        return {
+        args: GcpClusterArgs = {
             "project": self._on.project,
             "project_number": self._number,
             "region": self._spec.region,
@@ -184,6 +184,12 @@ class GcpCloud:
             "labels": self._labels,
             "deletion_protection": self._spec.data.protect,
         }
+        members = [member for team in self._spec.teams for member in team.members]
+        domains = {member.rpartition("@")[2] for member in members if member.startswith("group:")}
+        if domains:
+            # One domain, as the rules of the spec say.
+            args["groups"] = f"gke-security-groups@{min(domains)}"
+        return args
 
     def pools(self, cluster: GkeCluster) -> Pools:
         """Node pools with their networks; GKE itself scales them and hands out their GPUs."""
@@ -201,7 +207,7 @@ class GcpCloud:
             else:
                 networks = self._networks(pool)
                 if networks is not None:
-                    names = [one["name"] for one in networks.objects]
+                    names = _pod_networks(networks.objects)
                     objects.append(
                         GcpNetworkObjects(
                             f"{self._spec.name}-{pool.name}-networks",
@@ -399,6 +405,12 @@ class GcpCloud:
         )
         alerts = Alerts(topic=topic.topic, plan={"alert_pubsub_topic": topic.topic})
         return ValidationAccess(environment=environment, alerts=alerts, ready=[topic])
+
+
+def _pod_networks(objects: Sequence[PodNetwork]) -> list[str]:
+    """The networks that pods of a run use: the RDMA adapters where there are some."""
+    rdma = [one["name"] for one in objects if one["device_mode"] == "RDMA"]
+    return rdma or [one["name"] for one in objects]
 
 
 def _gs(bucket: pulumi.Output[str]) -> pulumi.Output[str]:

@@ -7,6 +7,7 @@ from components.gcp.cluster.gke import GcpCluster
 from components.gcp.network.accelerators import NodeNetwork
 from components.gcp.pools.args import PoolArgs
 from components.gcp.pools.cpu_pool import GcpCpuPoolArgs
+from components.gcp.pools.gpu_pool import QUEUED_KEY
 from components.gcp.pools.gpu_pool_args import GcpGpuPoolArgs, SharingArgs
 from components.gcp.pools.offers import (
     QUEUED_CLASS,
@@ -44,7 +45,7 @@ def gpu_pool_args(
     """The arguments of a pool with GPUs; `attachments` are its networks where this stack makes them."""
     extra = on.pools.get(pool.name, GcpPoolSpec())
     args: GcpGpuPoolArgs = {
-        **_common(pool, on, cluster=cluster, labels=labels),
+        **_common(pool, on, cluster=cluster, labels=labels),  # type: ignore[typeddict-item]  # has none of them
         "driver": extra.driver,
         "rdma": pool.rdma,
         "compact": extra.compact,
@@ -85,7 +86,6 @@ def _common(pool: PoolSpec, on: GcpSpec, *, cluster: GcpCluster, labels: Mapping
         "min_size": pool.min_nodes,
         "max_size": pool.max_nodes,
         "pods_per_node": on.pods_per_node,
-        "hold_nodes": on.maintenance.hold_nodes,
         "resource_labels": labels,
     }
 
@@ -117,6 +117,7 @@ def pool_record(
         own_queue=pool.own_queue,
         facts=known,
         provisioning_class=QUEUED_CLASS if queued else None,
+        taint=QUEUED_KEY if queued else None,
     )
 
 

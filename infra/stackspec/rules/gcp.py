@@ -38,6 +38,19 @@ def members(spec: StackSpec, cloud: GcpSpec) -> Iterator[Problem]:
         yield from access.member_problems(path, team.members, "on.admins", cloud.admins)
 
 
+def groups_of_one_domain(spec: StackSpec, _: GcpSpec) -> Iterator[Problem]:
+    """Groups that work in teams are of one domain: a cluster knows those of one alone."""
+    first = ""
+    for index, team in enumerate(spec.teams):
+        for at, member in enumerate(team.members):
+            domain = member.rpartition("@")[2]
+            first = first or domain if member.startswith("group:") else first
+            if member.startswith("group:") and domain != first:
+                fix = f"Name its people as `user:`, or make a group of {first} with them."
+                rule = f"a cluster knows the groups of one domain, here {first}"
+                yield Problem(f"teams[{index}].members[{at}]", member, rule, fix)
+
+
 def budget(spec: StackSpec, _: GcpSpec) -> Iterator[Problem]:
     """Amounts and addresses are such that Cloud Billing takes them."""
     yield from money.amount_problems("budget.monthly_usd", spec.budget.monthly_usd)

@@ -364,7 +364,9 @@ def test_nodes_of_a_queued_flavor_are_asked_for_before_a_job_is_admitted(
     (check,) = by_name("AdmissionCheck", flavors).values()
     assert check["spec"]["controllerName"] == "kueue.x-k8s.io/provisioning-request"
     assert check["spec"]["parameters"]["name"] == config["metadata"]["name"]
-    for queue in by_name("ClusterQueue", flavors).values():
+    queues = by_name("ClusterQueue", flavors)
+    assert "admissionChecksStrategy" not in queues.pop("smoke--a100")["spec"], "it has not that flavor"
+    for queue in queues.values():
         # Of that flavor alone: other jobs of the queue do not wait for it.
         assert queue["spec"]["admissionChecksStrategy"] == {
             "admissionChecks": [{"name": check["metadata"]["name"], "onFlavors": ["queued"]}]
@@ -387,7 +389,7 @@ def test_a_queued_flavor_with_a_queue_of_its_own_is_checked_there_alone() -> Non
         for name, queue in by_name("ClusterQueue", flavors).items()
         if "admissionChecksStrategy" in queue["spec"]
     }
-    assert checked == {"smoke", *(pool_queue(team["name"], "queued") for team in TEAMS)}
+    assert checked == {pool_queue(team["name"], "queued") for team in TEAMS}
 
 
 def test_checks_exist_before_queues_that_name_them() -> None:
@@ -406,7 +408,7 @@ def test_what_no_queue_counts_does_not_keep_jobs_waiting() -> None:
 def test_a_queue_counts_what_runs_beside_a_job_on_its_node() -> None:
     sidecar = {"cpu": 4, "memory_gib": 8}
     beside = cast(FlavorArgs, {**gpu_flavor(adapters=0), "pod": {"sidecar": sidecar}})
-    queue = by_name("ClusterQueue", [beside])["smoke"]["spec"]["resourceGroups"][0]["flavors"][0]
+    queue = by_name("ClusterQueue", [beside])["smoke--a100"]["spec"]["resourceGroups"][0]["flavors"][0]
     quota = {row["name"]: row["nominalQuota"] for row in queue["resources"]}
     assert (quota["cpu"], quota["memory"]) == (str(2 * 94), f"{2 * 1008}Gi")
 
@@ -415,5 +417,5 @@ def test_adapters_that_go_with_their_node_are_in_no_quota() -> None:
     uncounted = cast(
         FlavorArgs, {**gpu_flavor(), "fabric": {"kind": "rdma", "count": 8, "pod_resources": {"x/y": "1"}}}
     )
-    groups = by_name("ClusterQueue", [uncounted])["smoke"]["spec"]["resourceGroups"]
+    groups = by_name("ClusterQueue", [uncounted])["smoke--a100"]["spec"]["resourceGroups"]
     assert groups[0]["coveredResources"] == ["cpu", "memory", "nvidia.com/gpu"]
