@@ -81,6 +81,22 @@ def test_who_deploys_is_among_the_administrators(me: str | None, admins: list[st
     assert answer.state is state
 
 
+def test_requests_count_against_the_project_that_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    key: Any = type("Signer", (), {"key_id": "1", "sign": lambda *_: b""})()
+    made = service_account.Credentials(key, "ci@x.iam.gserviceaccount.com", "https://x.invalid")
+    asked_for: list[dict[str, Any]] = []
+
+    def default(**given: Any) -> Any:
+        asked_for.append(given)
+        return made, "another"
+
+    monkeypatch.setattr("google.auth.default", default)
+    session, environment = google_login.session(2, ID)
+    assert isinstance(session, AuthorizedSession) and environment == "another"
+    google_login.session(2)
+    assert [given["quota_project_id"] for given in asked_for] == [ID, None]
+
+
 def test_a_service_account_tells_its_name_without_a_request() -> None:
     key: Any = type("Signer", (), {"key_id": "1", "sign": lambda *_: b""})()
     made = service_account.Credentials(key, "ci@example-ml.iam.gserviceaccount.com", "https://x.invalid")

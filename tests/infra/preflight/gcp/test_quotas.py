@@ -161,6 +161,31 @@ def test_a_row_without_the_family_is_of_all_families_that_have_none() -> None:
     assert "3 allowed" in room(made)["h100_mega"].said
 
 
+def test_a_row_of_other_places_is_not_of_this_one() -> None:
+    made = google()
+    made.said[GET] = {
+        "quotaId": "x",
+        "dimensionsInfos": [
+            {"details": {"value": "99"}, "applicableLocations": ["us-east4"]},
+            {"details": {"value": "3"}, "applicableLocations": ["us-central1", "global"]},
+        ],
+    }
+    assert "3 allowed" in room(made)["preemptible_l4"].said
+
+
+def test_what_others_use_may_leave_too_little() -> None:
+    rows: dict[str, Any] = {"zones/us-central1-a": [machine("a3-megagpu-8g", ("nvidia-h100-mega-80gb", 8))]}
+    others = aggregated("instances", rows)
+    assert room(google({"h100_mega": 40}, instances=others))["h100_mega"].state is State.READY
+    short = room(google({"h100_mega": 39}, instances=others))["h100_mega"]
+    assert short.state is State.SHORT and "--preferred-value=40" in short.fix
+
+
+def test_a_pool_without_rdma_has_no_networks_of_its_own() -> None:
+    made = spec(layout__pools__0__rdma=False)
+    assert [one.name for one in needs(made).most if one.key == "networks"] == ["network"]
+
+
 def test_a_region_without_a_value_is_unknown() -> None:
     made = google()
     made.said[GET] = {"quotaId": "x", "dimensionsInfos": []}
