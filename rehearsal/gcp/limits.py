@@ -108,8 +108,8 @@ class Limited(Wrapper):
         keys = {one.key for one in mine}
         for short in _quotas().exceeded([*rest, *mine], allowed):
             if short.quota.key in keys:
-                taken = sum(one.amount for one in rest if one.key == short.quota.key)
-                raise _exceeded(short, taken, project)
+                before = sum(one.amount for one in rest if one.key == short.quota.key)
+                raise _exceeded(short, before, project)
 
     def _pools(self, project: str) -> Iterator[Record]:
         """The pools that run; the first nodes of a cluster count only where their pool is kept."""

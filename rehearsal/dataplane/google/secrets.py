@@ -34,7 +34,9 @@ class GoogleSecrets:
     def find(self, name: str) -> Record | None:
         """The secret that a name such as `projects/P/secrets/S` means; P is an id or a number."""
         found = _NAME.fullmatch(name)
-        for record in self._state.find(type=_SECRET) if found else ():
+        if found is None:
+            return None
+        for record in self._state.find(type=_SECRET):
             project = str(record.outputs.get("project") or record.scope)
             if record.outputs.get("secretId") == found[2] and found[1] in (project, project_number(project)):
                 return record

@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -16,10 +17,10 @@ NETWORK = "projects/research/global/networks/shared"
 
 
 def test_a_program_may_refer_to_what_was_seeded(google: Driver) -> None:
-    ranges = {"network": "shared", "name": "nodes", "ipCidrRange": "10.0.0.0/20"}
+    ranges: dict[str, Any] = {"network": "shared", "name": "nodes", "ipCidrRange": "10.0.0.0/20"}
     with pytest.raises(RefusalError, match="notFound"):
         google.create("compute/subnetwork:Subnetwork", "nodes", **ranges)
-    rows = [
+    rows: list[dict[str, Any]] = [
         {"type": "gcp:compute/network:Network", "id": NETWORK},
         {"type": "gcp:kms/cryptoKey:CryptoKey", "id": KEY},
         {"type": "gcp:storage/bucket:Bucket", "id": "lake", "outputs": {"location": "US"}},

@@ -152,7 +152,7 @@ def test_a_protected_cluster_is_not_destroyed(rehearsal: Rehearsal, stack: Selec
     stack_.up()
     with pytest.raises(automation.CommandError, match="deletion_protection is set to true"):
         stack_.destroy()
-    assert rehearsal.status()["resources"]["gcp"] == 1
+    assert rehearsal.status()["resources"]["gcp"] == 6  # with the firewall rules that GKE made
 
 
 def test_an_unknown_function_says_what_to_add(stack: Select) -> None:

@@ -95,7 +95,7 @@ def test_the_quota_of_a_gpu_family_counts_what_is_on_demand(project: Driver) -> 
 def test_the_first_nodes_of_a_cluster_take_disks(project: Driver) -> None:
     given(project, quotas={"ssd_total_gb": 250})
     regional = {**BASE, "location": "us-central1", "removeDefaultNodePool": True}
-    zones = {"nodeLocations": ["us-central1-a", "us-central1-b", "us-central1-c"]}
+    zones: dict[str, Any] = {"nodeLocations": ["us-central1-a", "us-central1-b", "us-central1-c"]}
     with pytest.raises(RefusalError) as refused:
         project.create(CLUSTER, "gke", **regional, **zones)
     assert (
@@ -149,7 +149,9 @@ def test_policies_of_the_organisation(
 def test_shielded_private_nodes_satisfy_the_policies(project: Driver) -> None:
     given(project, org_policies=["compute.requireShieldedVm", "compute.vmExternalIpAccess"])
     secure = {"shieldedInstanceConfig": {"enableSecureBoot": True}}
-    private = {"privateClusterConfig": {"enablePrivateNodes": True, "masterIpv4CidrBlock": "172.16.0.0/28"}}
+    private: dict[str, Any] = {
+        "privateClusterConfig": {"enablePrivateNodes": True, "masterIpv4CidrBlock": "172.16.0.0/28"}
+    }
     project.create(CLUSTER, "gke", **BASE, **private, nodeConfig=secure)
     pool(project, "p", "e2-standard-4", 1, node=secure)
 
