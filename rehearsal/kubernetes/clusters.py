@@ -14,7 +14,7 @@ from ruamel.yaml.error import YAMLError
 
 from rehearsal.core.model import UNKNOWN, Record, RefusalError
 from rehearsal.core.state import State
-from rehearsal.kubernetes import ambient
+from rehearsal.kubernetes import ambient, gke_kinds
 from rehearsal.kubernetes.charts import Chart, Crd, all_crds, find
 from rehearsal.kubernetes.kinds import HELM_RELEASE, Kind, builtin_exists, parse
 
@@ -122,6 +122,8 @@ class Cluster:
 
     def crds(self) -> Iterator[Crd]:
         """The custom kinds that the cluster serves."""
+        if self.record.type == GKE_CLUSTER:
+            yield from gke_kinds.brought(self.record.outputs)
         for record in self.objects(_CRD.kind):
             yield _written_crd(record.inputs["spec"])
         for record, chart in self.releases():

@@ -32,7 +32,8 @@ COMPUTED: Computed = {
         },
     },
     "gcp:lustre/instance:Instance": lambda args: {
-        "name": f"projects/{PROJECT}/locations/{args.inputs['location']}/instances/{args.inputs['instanceId']}",
+        "name": f"projects/{PROJECT}/locations/{args.inputs['location']}"
+        f"/instances/{args.inputs['instanceId']}",
         "mountPoint": f"10.1.2.3@tcp:/{args.inputs['filesystem']}",
     },
     "gcp:filestore/instance:Instance": lambda args: {

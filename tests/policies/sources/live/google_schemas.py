@@ -60,7 +60,7 @@ _LUSTRE = {
 def written(
     wheel: Path, wanted: Mapping[str, tuple[str, ...]] = ROOTS, named: Collection[str] = tuple(METHODS)
 ) -> dict[str, Any]:
-    """By API: where it is from, its methods with verb, address and parameters, and the schemas of `wanted`."""
+    """By API: where it is from, its methods with verb, address and parameters, the schemas of `wanted`."""
     name, version = wheel.name.split("-")[:2]
     source = f"{name} {version}, {_DOCUMENTS}"
     date = datetime.datetime.now(datetime.UTC).date().isoformat()
