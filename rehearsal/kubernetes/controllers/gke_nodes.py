@@ -2,7 +2,8 @@
 
 Source: GKE documentation, "About GPUs" and "Run GPUs" (taint, labels, sharing), "Create and manage cluster
 and node pool labels", "Spot VMs", "Flex-start", "Arm workloads on GKE" (taint), "Topology Aware Scheduling"
-(labels `cloud.google.com/gce-topology-*`). What Compute Engine fills in at run time (the blocks of a
+(labels `cloud.google.com/gce-topology-*`), "Set up multi-network support for Pods" (a node has a resource for
+each Network whose subnetwork it is in, and one of that name and `.IP`). What Compute Engine fills in at run time (the blocks of a
 topology) is made up here: one block for each pool and zone, a host for each node.
 """
 
@@ -35,10 +36,23 @@ def gke_nodes(cluster: Cluster) -> list[Node]:
     if inputs.get("enableAutopilot"):
         # Autopilot adds nodes of the right size for any pod; the first stands for all.
         return [Node(name="autopilot", group="autopilot", labels={"kubernetes.io/os": "linux"})]
-    found = [node for name, pool in _own_pools(cluster) for node in _members(name, pool)]
+    found = [node for name, pool in _own_pools(cluster) for node in _members(name, pool, {})]
+    networks = _networks(cluster)
     for pool in cluster.state.find(type=_POOL):
         if pool.inputs.get("cluster") in (cluster.name, cluster.record.id):
-            found += _members(str(pool.outputs.get("name") or pool.name), _settings(pool))
+            found += _members(str(pool.outputs.get("name") or pool.name), _settings(pool), networks)
+    return found
+
+
+def _networks(cluster: Cluster) -> dict[tuple[str, str], list[str]]:
+    """Names of the Network objects by VPC network and subnetwork of their parameters."""
+    parameters = {one.name: one.outputs.get("spec") or {} for one in cluster.objects("GKENetworkParamSet")}
+    found: dict[tuple[str, str], list[str]] = {}
+    for network in cluster.objects("Network"):
+        named = ((network.outputs.get("spec") or {}).get("parametersRef") or {}).get("name")
+        said = parameters.get(str(named), {})
+        place = str(said.get("vpc")), str(said.get("vpcSubnet"))
+        found.setdefault(place, []).append(network.name)
     return found
 
 
@@ -68,13 +82,20 @@ def _own_pools(cluster: Cluster) -> Iterator[tuple[str, Mapping[str, Any]]]:
         yield _DEFAULT_POOL, {"nodeConfig": config, "nodeCount": count, "nodeLocations": zones}
 
 
-def _members(name: str, settings: Mapping[str, Any]) -> Iterator[Node]:
+def _members(
+    name: str, settings: Mapping[str, Any], networks: Mapping[tuple[str, str], list[str]]
+) -> Iterator[Node]:
     """The nodes of a pool, zone by zone."""
     config = settings.get("nodeConfig") or {}
     zones = [str(zone) for zone in settings.get("nodeLocations") or ()] or [""]
     running, most = _sizes(settings, len(zones))
     labels, taints = _labels(name, config, settings), tuple(_taints(config, settings))
     extended, capacity = {GPU: Decimal(_gpus(config))}, _capacity(config)
+    for attached in (settings.get("networkConfig") or {}).get("additionalNodeNetworkConfigs") or ():
+        place = _last(attached.get("network")), _last(attached.get("subnetwork"))
+        for network in networks.get(place, ()):
+            resource = f"networking.gke.io.networks/{network}"
+            extended |= {resource: Decimal(1), f"{resource}.IP": Decimal(1)}
     for index in range(most):
         zone, own = zones[index % len(zones)], f"{name}-{index}"
         yield Node(
@@ -86,6 +107,11 @@ def _members(name: str, settings: Mapping[str, Any]) -> Iterator[Node]:
             extended=extended,
             running=index < running,
         )
+
+
+def _last(link: object) -> str:
+    """The name at the end of a link."""
+    return str(link).rpartition("/")[2]
 
 
 def _sizes(settings: Mapping[str, Any], zones: int) -> tuple[int, int]:
