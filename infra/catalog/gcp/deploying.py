@@ -1,4 +1,4 @@
-"""What a project of Google Cloud must have for a stack: APIs, permissions of the deployer, quotas."""
+"""What a project of Google Cloud must have for a stack: APIs, and permissions of the deployer."""
 
 from collections.abc import Mapping
 from functools import cache
@@ -31,24 +31,6 @@ class Api(Fact):
     """The value of the spec without which it is not needed; empty: every stack needs it."""
 
 
-class CloudQuota(Fact):
-    """A quota of Google Cloud, as the Cloud Quotas API identifies it."""
-
-    key: Name
-    service: Name
-    quota_id: Name
-    description: Name
-    unit: Name
-    regional: bool = True
-    gpu_family: str = ""
-    """The value of its dimension `gpu_family`; empty where it has none."""
-    accelerator: str = ""
-    """The GPU that it is of, as GKE calls it."""
-    market: Literal["", "on_demand", "preemptible"] = ""
-    families: tuple[Name, ...] = ()
-    """The families of machines whose vCPUs it counts."""
-
-
 @cache
 def permissions() -> Mapping[str, Permission]:
     """By type of resource. Raises CatalogError."""
@@ -66,31 +48,3 @@ def apis_of(*, shared_fs: bool, homes: bool) -> list[str]:
     """The APIs of a stack with these parts."""
     absent = {"data.shared_fs": not shared_fs, "data.homes": not homes}
     return [row.name for row in apis().values() if not absent.get(row.needed_by, False)]
-
-
-@cache
-def cloud_quotas() -> Mapping[str, CloudQuota]:
-    """By key. Raises CatalogError."""
-    rows = read_rows(_TABLES / "cloud_quotas.toml", "quota", CloudQuota)
-    return by_key(rows, lambda row: row.key, "cloud_quotas.toml")
-
-
-def gpu_key(accelerator: str, market: str) -> str | None:
-    """The quota that GPUs of a market count against; None where none is known."""
-    rows = cloud_quotas().values()
-    return next((row.key for row in rows if (row.accelerator, row.market) == (accelerator, market)), None)
-
-
-def cpu_key(machine: str) -> str | None:
-    """The quota of a region that the vCPUs of a machine type count against; None where none is known."""
-    family = machine.partition("-")[0]
-    return next((row.key for row in cloud_quotas().values() if family in row.families), None)
-
-
-def vcpus(machine: str) -> int | None:
-    """The vCPUs of a machine type of which the name ends in them, as `e2-standard-4`; None of others.
-
-    Source: Compute Engine documentation, "Machine families resource and comparison guide", naming convention.
-    """
-    last = machine.rpartition("-")[2]
-    return int(last) if last.isdigit() and machine.count("-") == 2 else None
