@@ -27,7 +27,8 @@ from components.gcp.validation.alert_topic import GcpAlertTopic
 from components.kubernetes.volumes import VolumeArgs
 from infra.catalog.gcp import fabrics, facts
 from infra.catalog.gcp.deploying import apis_of
-from infra.catalog.gcp.nodes import nodes
+from infra.catalog.gcp.filestore import HOMES_GIB
+from infra.catalog.gcp.network import nodes_by_pods
 from infra.naming import TAG_PREFIX, changing_tags, gcp_labels, lasting_tags
 from infra.providers import gcp_provider, kubernetes_provider
 from infra.stackspec import StackSpec
@@ -49,8 +50,6 @@ from stacks.parts import (
 
 # Managed Lustre exports this folder to the checkpoint bucket.
 _CHECKPOINTS = "checkpoints"
-# Filestore has no size that fits by itself; the smallest of its tiers for several zones, and it can grow.
-_HOMES_GIB = 1024
 
 
 @dataclass(frozen=True)
@@ -104,8 +103,8 @@ class GcpCloud:
 
     def _most_nodes(self) -> dict[int, int]:
         """Largest number of nodes by the pods that may run on each."""
-        jobs = sum(pool.max_nodes for pool in self._layout.pools)
-        return {self._on.pods_per_node: jobs + self._layout.system_pool.max_nodes}
+        jobs, system = sum(pool.max_nodes for pool in self._layout.pools), self._layout.system_pool.max_nodes
+        return nodes_by_pods(self._on.pods_per_node, jobs=jobs, system=system)
 
     def cluster(self) -> GkeCluster:
         """A VPC and a GKE cluster in it."""
@@ -246,7 +245,7 @@ class GcpCloud:
         """What puts the NCCL plug-ins of fabrics onto nodes."""
         wanted: dict[tuple[str, str], list[str]] = {}
         for pool in self._layout.pools:
-            machine = nodes().get(pool.machine)
+            machine = facts.machine_types.get(pool.machine)
             if pool.rdma and machine is not None and machine.fabric is not None:
                 wanted.setdefault((machine.fabric, machine.architecture), []).append(pool.name)
         if not wanted:
@@ -274,7 +273,7 @@ class GcpCloud:
         }
         if wanted.homes:
             args["homes"] = {
-                "capacity_gib": _HOMES_GIB,
+                "capacity_gib": HOMES_GIB,
                 "client_cidrs": [self._ranges.nodes],
                 "backups": wanted.on_destroy == "keep",
             }
@@ -297,7 +296,7 @@ class GcpCloud:
                 durable_uri=_gs(tiers.checkpoint_bucket),
             )
         if tiers.homes:
-            homes = VolumeArgs(source=filestore_source(tiers.homes), capacity_gib=_HOMES_GIB)
+            homes = VolumeArgs(source=filestore_source(tiers.homes), capacity_gib=HOMES_GIB)
         return GcpStore(
             checkpoint_uri=_gs(tiers.checkpoint_bucket),
             dataset_uri=_gs(tiers.dataset_bucket),

@@ -89,9 +89,9 @@ def classic_problems(path: str, machine: str) -> Iterator[Problem]:
         yield Problem(path, machine, rule, fix)
 
 
-def rack_problems(path: str, most: int, machine: MachineType, *, rdma: bool) -> Iterator[Problem]:
-    """Machines that a workload policy places together are of one rack."""
-    if machine.topology and rdma and most > _RACK_NODES:
+def rack_problems(path: str, most: int, machine: MachineType) -> Iterator[Problem]:
+    """Machines with RDMA that a workload policy places together are of one rack."""
+    if machine.topology and most > _RACK_NODES:
         rule = f"a policy of {machine.topology} GPUs places at most {_RACK_NODES} machines: one rack"
         fix = f"Set {_RACK_NODES}, and make another pool for another rack."
         yield Problem(path, most, rule, fix)

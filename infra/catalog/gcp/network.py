@@ -89,9 +89,7 @@ def nodes_by_pods(pods_per_node: int, *, jobs: int, system: int) -> dict[int, in
     return {own: jobs + system} if own == pods_per_node else {pods_per_node: jobs, own: system}
 
 
-def room_problems(
-    path: str, cidr: str, nodes: Mapping[int, int], *, against: str | None = None
-) -> Iterator[Problem]:
+def room_problems(path: str, cidr: str, nodes: Mapping[int, int], *, against: str = "") -> Iterator[Problem]:
     """The largest number of nodes, by how many pods may run on each, fits into the range for pods.
 
     The rule shows the arithmetic. A `cidr` that is no network is refused by `range_problems` alone.

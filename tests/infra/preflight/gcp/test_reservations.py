@@ -59,11 +59,6 @@ def test_a_reservation_that_fits_says_what_is_free_and_until_when() -> None:
     assert google.given(GET) == [{"project": ID, "zone": "us-central1-a", "reservation": "h100"}]
 
 
-def test_a_name_alone_is_of_the_project_itself() -> None:
-    google, (answer,) = capacity(id="h100")
-    assert answer.state is State.READY and google.given(GET)[0]["project"] == ID
-
-
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
