@@ -24,7 +24,9 @@ def capacity(project: Project) -> Iterator[Answer]:
 def _pool(project: Project, path: str, pool: PoolSpec, id: str) -> Iterator[Answer]:
     one = reservation(id)
     if one is None:
-        return  # the spec says so
+        said = f"{path}: {id} is not the full name of a reservation"
+        yield Answer(_CHECK, State.SHORT, said, "Write projects/<project>/reservations/<name>.")
+        return
     zone, found = _found(project, one, pool)
     if found is None:
         yield from _to_come(project, path, pool, one)

@@ -160,7 +160,7 @@ def test_partitions_are_of_the_memory_of_their_gpu() -> None:
 
 
 def test_partitions_are_as_many_as_cores_and_memory_allow() -> None:
-    """A GPU has seven slices of cores, and each partition the memory that its name says (NVIDIA MIG user guide)."""
+    """Seven slices of cores, and the memory that its name says, bound a size (NVIDIA MIG user guide)."""
     for gpu in facts.accelerators.values():
         for size, count in gpu.mig.items():
             slices, gib = map(int, re.findall(r"\d+", size))

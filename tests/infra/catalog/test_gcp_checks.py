@@ -242,8 +242,10 @@ def test_local_disks_are_those_of_the_type(machine: str, count: int, fine: bool)
 
 
 def test_pools_have_sizes_that_gke_has() -> None:
-    assert said(pools.size_problems("most", 1000)) == ""
-    assert "Set 1000." in said(pools.size_problems("most", 1001))
+    assert said(pools.size_problems("least", 0, "most", 1000)) == ""
+    assert "most: the largest size" in said(pools.size_problems("least", 0, "most", 1001))
+    assert "least: the smallest size" in said(pools.size_problems("least", -1, "most", 1))
+    assert said(pools.size_problems("least", 0, "most", 0))
 
 
 def test_a_version_is_of_the_channel() -> None:
@@ -261,7 +263,8 @@ def test_upgrades_have_time() -> None:
         return said(maintenance_problems("days", days, "hours", hours))
 
     assert check(6, "SA", "SU") == check(12, "SA") == ""
-    assert "48 hours in 32 days, these are 40" in check(5, "SA", "SU")
+    assert "8 windows of 5 hours in 32 days are 40 hours, and GKE needs 48" in check(5, "SA", "SU")
+    assert "Set 6 hours" in check(5, "SA", "SU") and "Set 48 hours" in check(24)
     assert "twice" in check(12, "SA", "SA")
 
 

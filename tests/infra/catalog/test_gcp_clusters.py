@@ -9,8 +9,10 @@ from infra.catalog.gcp.gke import maintenance_problems
 @pytest.mark.parametrize(
     ("pods", "block"),
     # The table of GKE's documentation, "Configure maximum Pods per node", at both ends of each row.
-    [(8, 28), (9, 27), (16, 27), (17, 26), (32, 26), (33, 25), (64, 25), (65, 24), (110, 24), (128, 24)]
-    + [(129, 23), (256, 23)],
+    [
+        *((8, 28), (9, 27), (16, 27), (17, 26), (32, 26), (33, 25), (64, 25)),
+        *((65, 24), (110, 24), (128, 24), (129, 23), (256, 23)),
+    ],
 )
 def test_a_node_takes_the_documented_block_of_pod_addresses(pods: int, block: int) -> None:
     assert network.pod_block(pods) == block
