@@ -11,10 +11,11 @@ from components.gcp.cluster.cluster_args import GcpClusterArgs
 from infra.catalog.gcp import facts
 from infra.catalog.gcp.clusters import system_pods
 from infra.catalog.gcp.pools import SYSTEM_DISK_GIB
+from infra.catalog.pools import RESERVED_LABELS
 from infra.naming import sanitize
 
 # Nodes of the stack's own services have them.
-SYSTEM_LABELS = {"trainstack.dev/pool": "system"}
+SYSTEM_LABELS = {f"{RESERVED_LABELS}pool": "system"}
 # GKE takes 40 characters for the name of a node pool, and Pulumi eight of these.
 POOL_NAME_LENGTH = 32
 

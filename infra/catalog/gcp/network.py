@@ -70,7 +70,9 @@ def range_problems(path: str, cidr: str) -> Iterator[Problem]:
         spaces = ", ".join(str(space) for space in _PRIVATE)
         yield Problem(path, cidr, "not a private range", f"Use a network within {spaces}.")
     elif network.overlaps(_TAKEN):
-        yield Problem(path, cidr, f"{_TAKEN} is the bridge on every node", "Use 172.18.0.0/16 or 10.0.0.0/16.")
+        yield Problem(
+            path, cidr, f"{_TAKEN} is the bridge on every node", "Use 172.18.0.0/16 or 10.0.0.0/16."
+        )
 
 
 def pod_block(pods_per_node: int) -> int:

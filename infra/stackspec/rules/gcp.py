@@ -40,7 +40,8 @@ def members(spec: StackSpec, cloud: GcpSpec) -> Iterator[Problem]:
     """Members of teams are users or groups that do not administer the cluster."""
     for index, team in enumerate(spec.teams):
         path = f"teams[{index}].members"
-        yield from access.member_problems(path, team.members, "on.admins", cloud.admins)
+        yield from access.member_problems(path, team.members)
+        yield from access.apart_problems(path, team.members, "on.admins", cloud.admins)
 
 
 def budget(spec: StackSpec, _: GcpSpec) -> Iterator[Problem]:

@@ -236,7 +236,7 @@ def test_support_of_a_version_on_a_day(version: str, day: str, support: str) -> 
 
 def test_durations_of_both_clouds_are_known() -> None:
     known = durations()
-    assert "aws:ec2/vpc:Vpc" in known and known["gcp:container/cluster:Cluster"][0].seconds_min == 214
+    assert "aws:ec2/vpc:Vpc" in known and known["gcp:container/cluster:Cluster"][0].seconds_min == 213
 
 
 @pytest.mark.parametrize(("gib", "offered"), [(1024, True), (1280, True), (1100, False), (10240, True)])

@@ -349,9 +349,11 @@ def test_people_administer_or_work_in_a_team() -> None:
     assert said(access.admin_problems("admins", []))
 
     def members(*names: str) -> str:
-        return said(access.member_problems("members", names, "admins", admins))
+        found = access.apart_problems("members", names, "admins", admins)
+        return said([*access.member_problems("members", names), *found])
 
     assert members("user:bob@example.com", "group:team@example.com") == ""
     assert "administers the cluster" in members("user:ada@example.com")  # the same account in another case
     assert "members[0]" in members("serviceAccount:x@p-1.iam.gserviceaccount.com")
     assert "members[0]" in members("arn:aws:iam::123456789012:user/ada")
+    assert "in lower case" in members("user:Bob@example.com")  # RBAC would not know the address
