@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 
-from infra.catalog.gcp import access, clusters, database, fabrics, facts, lustre, money, network, pools
+from infra.catalog.gcp import access, database, fabrics, facts, lustre, money, network, pools
 from infra.catalog.gcp.gke import maintenance_problems
 from infra.catalog.gcp.model import MachineType
 from infra.catalog.kubernetes.kueue import guarantee_problems
@@ -14,11 +14,6 @@ from infra.stackspec.stack import StackSpec
 
 Rule = Callable[[StackSpec, GcpSpec], Iterator[Problem]]
 MediumRule = Callable[[StackSpec, MediumLayout, GcpSpec], Iterator[Problem]]
-
-
-def cluster_name(spec: StackSpec, _: GcpSpec) -> Iterator[Problem]:
-    """The cluster is called like the stack."""
-    yield from clusters.name_problems("name", spec.name)
 
 
 def region(spec: StackSpec, _: GcpSpec) -> Iterator[Problem]:
@@ -233,7 +228,7 @@ def _offered(machine: MachineType, extra: GcpPoolSpec) -> int:
     return machine.count
 
 
-RULES: tuple[Rule, ...] = (cluster_name, region, database_tier, administrators, members, budget, maintenance)
+RULES: tuple[Rule, ...] = (region, database_tier, administrators, members, budget, maintenance)
 MEDIUM_RULES: tuple[MediumRule, ...] = (
     zones,
     network_range,

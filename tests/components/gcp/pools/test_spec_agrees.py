@@ -2,6 +2,7 @@
 
 import copy
 from collections import Counter
+from collections.abc import Sequence
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -100,7 +101,7 @@ def test_whatever_pool_the_spec_accepts_the_component_accepts_and_nothing_else(
     def check(drawn: tuple[dict[str, Any], dict[str, Any]]) -> None:
         try:
             stackspec.load("dev-gcp", stack(*copy.deepcopy(drawn)), "f")
-            refused: list[Problem] = []
+            refused: Sequence[Problem] = ()
         except UserError as error:
             refused = error.problems
         pool, on = drawn
