@@ -207,3 +207,14 @@ def gpus_of_node(machine: MachineType, *, clients: int = 1, partition: str | Non
 def size_problems(most_path: str, most: int) -> Iterator[Problem]:
     """Most nodes of a node pool."""
     yield from facts.limits["node_pool_nodes"].problems(most_path, most)
+
+
+def idle_problems(path: str, minutes: int | None) -> Iterator[Problem]:
+    """GKE's autoscaler takes idle nodes away by a profile, not after minutes that somebody sets.
+
+    Source: GKE documentation, "About GKE cluster autoscaling", autoscaling profiles; minutes are only those
+    of compute classes (`consolidationDelayMinutes`), and a pool is in none.
+    """
+    if minutes is not None:
+        rule = "GKE decides how long a node may be idle, by the profile that takes nodes away soonest"
+        yield Problem(path, minutes, rule, "Set it to null; a pool's min_nodes keeps nodes that nobody needs.")
