@@ -8,7 +8,7 @@ from infra.catalog.errors import UnknownFactError
 from infra.catalog.gcp import facts
 from infra.catalog.gcp.database import tier
 from infra.catalog.gcp.model import Market
-from infra.catalog.gcp.pools import SYSTEM_DISK_GIB
+from infra.catalog.gcp.pools import PREPAID, SYSTEM_DISK_GIB
 from infra.catalog.gcp.prices import NodePrice, node_price
 from infra.catalog.rows import ServicePrice
 from infra.cost.model import HOURS_PER_MONTH, Estimate, Item, Use
@@ -55,7 +55,7 @@ def pool_price(pool: PoolSpec, region: str) -> NodePrice | None:
 
 def nodes_of(pool: PoolSpec) -> Units:
     """How many nodes of a pool are paid. Reserved capacity is, whether or not nodes run on it."""
-    paid = pool.max_nodes if pool.purchase.kind in ("reserved", "block") else pool.min_nodes
+    paid = pool.max_nodes if pool.purchase.kind in PREPAID else pool.min_nodes
     return paid, max(paid, _running(pool)), pool.max_nodes
 
 

@@ -4,28 +4,13 @@ import math
 from collections.abc import Iterator
 
 from infra.catalog.demand import Demand
-from infra.catalog.gcp import facts
-from infra.catalog.gcp.deploying import cpu_key, gpu_key, vcpus
+from infra.catalog.gcp import facts, quotas
+from infra.catalog.gcp.filestore import HOMES_GIB
+from infra.catalog.gcp.pools import SYSTEM_DISK_GIB
 from infra.preflight.needs import Needs
 from infra.stackspec import StackSpec
 from infra.stackspec.clouds import GcpSpec
 from infra.stackspec.layouts import MediumLayout, PoolSpec
-
-# Flex-start takes the quotas of Spot (Managed Service for Apache Spark documentation, "Dynamic Workload
-# Scheduler", read 2026-11-22). What is reserved was taken of the quota when it was reserved.
-MARKETS = {
-    "on_demand": "on_demand",
-    "spot": "preemptible",
-    "flex_start": "preemptible",
-    "queued": "preemptible",
-}
-# They take Hyperdisk alone, which has quotas of its own (Compute Engine documentation, "Machine families
-# resource and comparison guide", supported disk types).
-_HYPERDISK = ("a3-ultragpu-", "a4-", "a4x-", "c4-", "c4a-", "c4d-", "n4-", "n4a-", "n4d-")
-SYSTEM_DISK_GIB = 100
-"""GKE's own size of a boot disk."""
-HOMES_GIB = 1024
-"""The smallest share of Filestore in the tiers that take a key of ours."""
 
 
 def needs(spec: StackSpec) -> Needs:
@@ -37,8 +22,8 @@ def needs(spec: StackSpec) -> Needs:
     system = layout.system_pool
     zones = len(layout.zones)
     first = zones * math.ceil(system.min_nodes / zones)  # GKE begins with as many in each zone
-    now = [*fixed, *_cpu_nodes("layout.system_pool", system.machine, first, SYSTEM_DISK_GIB)]
-    most = [*fixed, *_cpu_nodes("layout.system_pool", system.machine, system.max_nodes, SYSTEM_DISK_GIB)]
+    now = [*fixed, *_system(layout, first)]
+    most = [*fixed, *_system(layout, system.max_nodes)]
     for pool in layout.pools:
         now += _pool(pool, max(pool.min_nodes, spec.validated.get(pool.name, 0)))
         most += _pool(pool, pool.max_nodes)
@@ -58,32 +43,17 @@ def _fixed(spec: StackSpec, layout: MediumLayout) -> Iterator[Demand]:
             yield Demand("networks", row.networks + (row.rdma_subnetworks > 0), pool.name)
 
 
-def _cpu_nodes(
-    name: str, machine: str, nodes: int, disk_gib: int, market: str = "on_demand"
-) -> Iterator[Demand]:
-    key, each = cpu_key(machine) if market == "on_demand" else None, vcpus(machine)
-    if not nodes:
-        return
-    if each and key:
-        yield Demand(key, each * nodes, name)
-    if each:
-        yield Demand("cpus_all_regions", each * nodes, name)
-    if not machine.startswith(_HYPERDISK):
+def _nodes(name: str, machine: str, bought: str, nodes: int, disk_gib: int) -> Iterator[Demand]:
+    yield from quotas.demands(name, machine, bought, nodes)
+    # Hyperdisk has quotas of its own.
+    if nodes and bought not in quotas.RESERVED and facts.boot_disk(machine) != "hyperdisk-balanced":
         yield Demand("ssd_total_gb", disk_gib * nodes, name)
 
 
+def _system(layout: MediumLayout, nodes: int) -> Iterator[Demand]:
+    machine = layout.system_pool.machine
+    return _nodes("layout.system_pool", machine, "on_demand", nodes, SYSTEM_DISK_GIB)
+
+
 def _pool(pool: PoolSpec, nodes: int) -> Iterator[Demand]:
-    """The nodes of a pool. vCPUs of machines with GPUs are not counted: no source names their quotas."""
-    market = MARKETS.get(pool.purchase.kind)
-    if not nodes or market is None:
-        return
-    machine = facts.machine_types.get(pool.machine)
-    if machine is None:
-        yield from _cpu_nodes(pool.name, pool.machine, nodes, pool.disk_gib, market)
-        return
-    key, gpus = gpu_key(machine.accelerator, market), machine.count * nodes
-    if key:
-        yield Demand(key, gpus, pool.name)
-    yield Demand("gpus_all_regions", gpus, pool.name)
-    if not pool.machine.startswith(_HYPERDISK):
-        yield Demand("ssd_total_gb", pool.disk_gib * nodes, pool.name)
+    return _nodes(pool.name, pool.machine, pool.purchase.kind, nodes, pool.disk_gib)

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 from infra.catalog.aws import quotas
 from infra.catalog.demand import Demand
-from infra.catalog.gcp.deploying import cloud_quotas, quota_request
+from infra.catalog.gcp import facts
+from infra.catalog.gcp.quotas import request
 from infra.preflight.gcp_needs import needs as gcp_needs
 from infra.preflight.needs import needs as aws_needs
 from infra.stackspec import StackSpec
@@ -53,7 +54,7 @@ def _gcp(
         amount = sum(one.amount for one in taken)
         if amount <= allowed.get(key, amount):
             continue
-        row, limit = cloud_quotas()[key], allowed[key]
+        row, limit = facts.quotas[key], allowed[key]
         # Of Compute Engine, as public logs have it: "Quota 'GPUS_ALL_REGIONS' exceeded. Limit: 0.0 globally."
         metric = row.quota_id.partition("-per-")[0].replace("-", "_")
         where = f"in region {region}" if row.regional else "globally"
@@ -62,5 +63,5 @@ def _gcp(
             key,
             f"Quota '{metric}' exceeded. Limit: {limit:.1f} {where}.",
             f"{row.description}: {amount:g} {row.unit} wanted, {limit:g} allowed ({names})",
-            quota_request(row, amount, project, region),
+            request(key, amount, project, region),
         )

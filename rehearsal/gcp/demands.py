@@ -14,7 +14,7 @@ from rehearsal.gcp.rules.book import block
 from rehearsal.gcp.sizes import market, nodes
 
 if TYPE_CHECKING:
-    from infra.catalog.gcp.quotas import Demand
+    from infra.catalog.demand import Demand
 
 _SOLID = ("pd-balanced", "pd-ssd")  # types of disks that SSD_TOTAL_GB counts
 _DISK_GB, _MACHINE = 100, "e2-medium"

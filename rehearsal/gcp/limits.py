@@ -23,7 +23,8 @@ from rehearsal.gcp.site import places_of, project_of
 from rehearsal.gcp.sizes import CLUSTER, POOL, market, nodes
 
 if TYPE_CHECKING:
-    from infra.catalog.gcp.quotas import Demand, Shortfall
+    from infra.catalog.demand import Demand
+    from infra.catalog.gcp.quotas import Shortfall
 
 _SERVICE = "gcp:projects/service:Service"
 # "Too many operations: cluster ... hits the concurrent operations quota 5"; the provider asks again since

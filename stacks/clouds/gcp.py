@@ -1,6 +1,5 @@
 """Google Cloud: one GKE cluster with GPU pools, buckets, file systems, tracking and a budget."""
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -8,7 +7,7 @@ import pulumi
 import pulumi_gcp as gcp
 
 from components.gcp.apis import GcpApis
-from components.gcp.cluster.cluster_args import GcpClusterArgs, system_pods
+from components.gcp.cluster.cluster_args import GcpClusterArgs
 from components.gcp.cluster.gke import GcpCluster
 from components.gcp.cluster.kubeconfig import kubeconfig
 from components.gcp.money.budget import GcpBudget
@@ -28,7 +27,8 @@ from components.gcp.validation.alert_topic import GcpAlertTopic
 from components.kubernetes.volumes import VolumeArgs
 from infra.catalog.gcp import fabrics, facts
 from infra.catalog.gcp.deploying import apis_of
-from infra.catalog.gcp.nodes import nodes
+from infra.catalog.gcp.filestore import HOMES_GIB
+from infra.catalog.gcp.network import nodes_by_pods
 from infra.naming import TAG_PREFIX, changing_tags, gcp_labels, lasting_tags
 from infra.providers import gcp_provider, kubernetes_provider
 from infra.stackspec import StackSpec
@@ -50,8 +50,6 @@ from stacks.parts import (
 
 # Managed Lustre exports this folder to the checkpoint bucket.
 _CHECKPOINTS = "checkpoints"
-# Filestore has no size that fits by itself; the smallest of its tiers for several zones, and it can grow.
-_HOMES_GIB = 1024
 
 
 @dataclass(frozen=True)
@@ -106,10 +104,8 @@ class GcpCloud:
 
     def _most_nodes(self) -> dict[int, int]:
         """Largest number of nodes by the pods that may run on each."""
-        wanted, found = self._on.pods_per_node, Counter[int]()
-        found[wanted] += sum(pool.max_nodes for pool in self._layout.pools)
-        found[system_pods(wanted)] += self._layout.system_pool.max_nodes
-        return dict(found)
+        jobs, system = sum(pool.max_nodes for pool in self._layout.pools), self._layout.system_pool.max_nodes
+        return nodes_by_pods(self._on.pods_per_node, jobs=jobs, system=system)
 
     def cluster(self) -> GkeCluster:
         """A VPC and a GKE cluster in it."""
@@ -256,7 +252,7 @@ class GcpCloud:
         """What puts the NCCL plug-ins of fabrics onto nodes."""
         wanted: dict[tuple[str, str], list[str]] = {}
         for pool in self._layout.pools:
-            machine = nodes().get(pool.machine)
+            machine = facts.machine_types.get(pool.machine)
             if pool.rdma and machine is not None and machine.fabric is not None:
                 wanted.setdefault((machine.fabric, machine.architecture), []).append(pool.name)
         if not wanted:
@@ -285,7 +281,7 @@ class GcpCloud:
         }
         if wanted.homes:
             args["homes"] = {
-                "capacity_gib": _HOMES_GIB,
+                "capacity_gib": HOMES_GIB,
                 "client_cidrs": [self._ranges.nodes],
                 "backups": wanted.on_destroy == "keep",
             }
@@ -308,7 +304,7 @@ class GcpCloud:
                 durable_uri=_gs(tiers.checkpoint_bucket),
             )
         if tiers.homes:
-            homes = VolumeArgs(source=filestore_source(tiers.homes), capacity_gib=_HOMES_GIB)
+            homes = VolumeArgs(source=filestore_source(tiers.homes), capacity_gib=HOMES_GIB)
         return GcpStore(
             checkpoint_uri=_gs(tiers.checkpoint_bucket),
             dataset_uri=_gs(tiers.dataset_bucket),

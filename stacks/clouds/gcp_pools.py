@@ -11,7 +11,6 @@ from components.gcp.pools.gpu_pool import QUEUED_KEY
 from components.gcp.pools.gpu_pool_args import GcpGpuPoolArgs, SharingArgs
 from components.gcp.pools.offers import (
     QUEUED_CLASS,
-    Sharing,
     cpu_offer,
     link_rates,
     node_offer,
@@ -19,7 +18,8 @@ from components.gcp.pools.offers import (
 )
 from components.kubernetes.offers import NodeOffer
 from infra.catalog.gcp import facts
-from infra.catalog.gcp.nodes import Node, nodes
+from infra.catalog.gcp.fabrics import making
+from infra.catalog.gcp.model import MachineType
 from infra.cost.gcp import pool_price
 from infra.stackspec.clouds import GcpPoolSpec, GcpSpec, MigSpec, TimeSharingSpec
 from infra.stackspec.layouts import Block, PoolSpec, Reserved
@@ -28,10 +28,7 @@ from stacks.parts import Pool
 
 def is_classic(pool: PoolSpec, on: GcpSpec) -> bool:
     """Whether this stack makes the networks beside the GPUs of a pool."""
-    machine = nodes().get(pool.machine)
-    if not pool.rdma or machine is None or pool.machine not in facts.gpu_networks:
-        return False
-    return machine.fabric != "rdma" or on.accelerator_networks == "classic"
+    return pool.rdma and making(pool.machine, on.accelerator_networks) == "classic"
 
 
 def gpu_pool_args(
@@ -102,7 +99,7 @@ def pool_record(
             processors.vcpu, processors.memory_gib, pods_per_node=on.pods_per_node, disk_gib=pool.disk_gib
         )
     else:
-        machine = nodes()[pool.machine]
+        machine = facts.machine_type(pool.machine)
         offer = _gpu_offer(pool, on, machine, networks or ())
         known = {"peak_tflops": peak_tflops(machine), **link_rates(machine, rdma=pool.rdma)}
     queued = pool.purchase.kind == "queued"
@@ -121,7 +118,7 @@ def pool_record(
     )
 
 
-def _gpu_offer(pool: PoolSpec, on: GcpSpec, machine: Node, networks: Sequence[str]) -> NodeOffer:
+def _gpu_offer(pool: PoolSpec, on: GcpSpec, machine: MachineType, networks: Sequence[str]) -> NodeOffer:
     extra = on.pools.get(pool.name, GcpPoolSpec())
     return node_offer(
         machine,
@@ -129,7 +126,8 @@ def _gpu_offer(pool: PoolSpec, on: GcpSpec, machine: Node, networks: Sequence[st
         disk_gib=pool.disk_gib,
         rdma=pool.rdma,
         networks=networks,
-        sharing=_sharing(extra.sharing),
+        clients=extra.sharing.clients if isinstance(extra.sharing, TimeSharingSpec) else None,
+        partition=extra.sharing.partition if isinstance(extra.sharing, MigSpec) else None,
         local_ssds=extra.local_ssds,
     )
 
@@ -138,11 +136,3 @@ def _sharing_args(wanted: TimeSharingSpec | MigSpec) -> SharingArgs:
     if isinstance(wanted, MigSpec):
         return {"kind": wanted.kind, "partition": wanted.partition}
     return {"kind": wanted.kind, "clients": wanted.clients}
-
-
-def _sharing(wanted: TimeSharingSpec | MigSpec | None) -> Sharing | None:
-    if wanted is None:
-        return None
-    if isinstance(wanted, MigSpec):
-        return Sharing(partition=wanted.partition)
-    return Sharing(clients=wanted.clients)

@@ -10,6 +10,7 @@ from components.gcp.teams.members import GcpMembers, subject
 from components.gcp.teams.team_data import TEAMS, GcpTeamData, GcpTeamDataArgs
 from components.kubernetes.volumes import VolumeArgs
 from components.ordering import after
+from infra.catalog.gcp.filestore import HOMES_GIB
 from infra.naming import team_namespace
 from infra.stackspec import StackSpec
 from infra.stackspec.clouds import GcpSpec
@@ -18,7 +19,6 @@ from stacks.parts import SharedFolder, TeamData
 
 CHECKPOINTS, DATASETS, SHARED_DATASETS, HOME = "checkpoints", "datasets", "shared-datasets", "home"
 _DATASET_FOLDER, _SHARED = "datasets", "shared"
-_HOME_GIB = 1024
 
 
 def teams_on_gcp(
@@ -67,7 +67,7 @@ def _data(team: TeamSpec, data: GcpTeamData, tiers: GcpStorage, shared: SharedFo
             source = lustre_source(tiers.lustre, folder, read_only=claim in read)
             volumes[claim] = {"source": source, "capacity_gib": shared.volume["capacity_gib"]}
     if tiers.homes:
-        volumes[HOME] = {"source": filestore_source(tiers.homes, below), "capacity_gib": _HOME_GIB}
+        volumes[HOME] = {"source": filestore_source(tiers.homes, below), "capacity_gib": HOMES_GIB}
     return TeamData(
         checkpoint_uri=after(pulumi.Output.concat("gs://", tiers.checkpoint_bucket, f"/{below}"), [data]),
         dataset_uri=after(pulumi.Output.concat("gs://", tiers.dataset_bucket, f"/{below}"), [data]),

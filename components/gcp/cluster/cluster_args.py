@@ -5,13 +5,13 @@ from typing import NotRequired, TypedDict
 
 import pulumi
 
-from infra.catalog.gcp import clusters, facts
-from infra.catalog.pools import order_problems
+from infra.catalog.gcp import access, clusters, network, pools
+from infra.catalog.gcp.gke import maintenance_problems
+from infra.catalog.pools import once_problems, order_problems
 from infra.errors import Problem
 
 _ENDPOINTS = ("dns", "ip")
 _CHANNELS = ("rapid", "regular", "stable", "extended")
-_LEAST_SYSTEM_PODS = 64
 
 
 class MaintenanceArgs(TypedDict):
@@ -36,8 +36,6 @@ class SystemPoolArgs(TypedDict):
     """Fewest nodes, over all zones."""
     max_nodes: int
     """Most nodes, over all zones."""
-    disk_type: NotRequired[str]
-    """Type of the boot disk. Default: `pd-balanced`; N4, C4 and newer take `hyperdisk-balanced`."""
 
 
 class GcpClusterArgs(TypedDict):
@@ -92,32 +90,26 @@ class GcpClusterArgs(TypedDict):
     """Refuse to delete the cluster until this is switched off. Default: no."""
 
 
-def system_pods(pods_per_node: int) -> int:
-    """Most pods of a system node: GKE's own agents are some twenty, and the stack's services come on top."""
-    return max(pods_per_node, _LEAST_SYSTEM_PODS)
-
-
 def cluster_problems(args: GcpClusterArgs) -> list[Problem]:
     """Everything in `args` that GKE would refuse or that would leave the cluster unusable or open."""
     pool, maintenance = args["system_pool"], args["maintenance"]
+    least_path, least = "system_pool.min_nodes", pool["min_nodes"]
+    most_path, most = "system_pool.max_nodes", pool["max_nodes"]
     problems = [
         *clusters.name_problems("name", args["name"]),
-        *clusters.zone_problems("zones", args["region"], args["zones"]),
+        *network.zone_problems("zones", args["region"], args["zones"]),
+        *once_problems("zones", args["zones"]),
         *_one_of("channel", args["channel"], _CHANNELS),
         *_one_of("endpoint", args["endpoint"], _ENDPOINTS),
-        *clusters.endpoint_problems("endpoint", args["endpoint"], "api_access", args["api_access"]),
-        *clusters.admin_problems("admins", args["admins"]),
-        *clusters.window_problems("maintenance", maintenance["days"], maintenance["hours"]),
-        *order_problems(
-            "system_pool.min_nodes", pool["min_nodes"], "system_pool.max_nodes", pool["max_nodes"]
+        *network.api_problems("endpoint", args["endpoint"], "api_access", args["api_access"]),
+        *access.admin_problems("admins", args["admins"]),
+        *maintenance_problems(
+            "maintenance.days", maintenance["days"], "maintenance.hours", maintenance["hours"]
         ),
+        *pools.system_type_problems("system_pool.machine", pool["machine"]),
+        *order_problems(least_path, least, most_path, most),
+        *pools.size_problems(least_path, least, most_path, most),
     ]
-    if pool["max_nodes"] < 1:
-        rule = "without a node nothing of the cluster runs"
-        problems.append(Problem("system_pool.max_nodes", pool["max_nodes"], rule, "Set 2 or more."))
-    if pool["machine"] in facts.machine_types:
-        rule = "has accelerators, which the cluster's own services leave idle"
-        problems.append(Problem("system_pool.machine", pool["machine"], rule, "Use e2-standard-4."))
     if "groups" in args:
         problems += clusters.group_problems("groups", args["groups"])
     return problems

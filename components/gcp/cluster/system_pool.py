@@ -7,12 +7,15 @@ import pulumi
 import pulumi_gcp as gcp
 
 from components.base import Component
-from components.gcp.cluster.cluster_args import GcpClusterArgs, system_pods
+from components.gcp.cluster.cluster_args import GcpClusterArgs
+from infra.catalog.gcp import facts
+from infra.catalog.gcp.clusters import system_pods
+from infra.catalog.gcp.pools import SYSTEM_DISK_GIB
+from infra.catalog.pools import RESERVED_LABELS
 from infra.naming import sanitize
 
 # Nodes of the stack's own services have them.
-SYSTEM_LABELS = {"trainstack.dev/pool": "system"}
-SYSTEM_DISK_GIB = 100
+SYSTEM_LABELS = {f"{RESERVED_LABELS}pool": "system"}
 # GKE takes 40 characters for the name of a node pool, and Pulumi eight of these.
 POOL_NAME_LENGTH = 32
 
@@ -48,14 +51,13 @@ def system_pool(
         network_config=gcp.container.NodePoolNetworkConfigArgs(
             enable_private_nodes=True, pod_range=args["pod_range_name"]
         ),
-        node_config=_node(wanted["machine"], wanted.get("disk_type"), account, key, args.get("labels")),
+        node_config=_node(wanted["machine"], account, key, args.get("labels")),
         opts=component.child(pulumi.ResourceOptions(ignore_changes=["initialNodeCount"])),
     )
 
 
 def _node(
     machine: str,
-    disk_type: str | None,
     account: pulumi.Input[str],
     key: pulumi.Input[str],
     labels: Mapping[str, str] | None,
@@ -63,7 +65,7 @@ def _node(
     return gcp.container.NodePoolNodeConfigArgs(
         machine_type=machine,
         image_type="COS_CONTAINERD",
-        disk_type=disk_type or "pd-balanced",
+        disk_type=facts.boot_disk(machine),
         disk_size_gb=SYSTEM_DISK_GIB,
         boot_disk_kms_key=key,
         service_account=account,

@@ -10,8 +10,7 @@ from components.base import Component
 from components.gcp.network.interfaces import Interface, interfaces
 from components.gcp.network.subnetwork import custom_network, flow_log, let_in, short
 from components.ordering import after
-from infra.catalog.gcp import facts
-from infra.catalog.gcp.fabrics import fabrics
+from infra.catalog.gcp import facts, network
 from infra.errors import Problem, UserError
 
 
@@ -80,7 +79,7 @@ class GcpAcceleratorNetworks(Component):
         plain = [args["gvnic"]] if needs.rdma_subnetworks else args["accelerators"][: needs.networks]
         self._prefix = name
         self._args = args
-        self._mtu = fabrics()[args["machine"]].accelerator_mtu
+        self._mtu = needs.mtu
         made = [self._plain(nic, cidr) for nic, cidr in zip(nics, plain, strict=False)]
         if needs.rdma_subnetworks:
             made += self._rdma(nics[len(plain) :], args["accelerators"][: needs.rdma_subnetworks])
@@ -144,7 +143,4 @@ def _problems(args: GcpAcceleratorNetworksArgs, needed: int) -> list[Problem]:
         problems.append(
             Problem("accelerators", list(args["accelerators"]), rule, "Give it those of plan_ranges.")
         )
-    if args["zone"].rpartition("-")[0] != args["region"]:
-        rule = f"not a zone of {args['region']}"
-        problems.append(Problem("zone", args["zone"], rule, "Name the zone of the pool."))
-    return problems
+    return [*problems, *network.zone_problem("zone", args["region"], args["zone"])]

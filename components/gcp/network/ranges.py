@@ -22,7 +22,7 @@ import ipaddress
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from infra.catalog.gcp import ranges
+from infra.catalog.gcp import network as limits
 from infra.errors import UserError
 
 ACCELERATOR_RANGES = 8
@@ -58,17 +58,17 @@ def plan_ranges(cidr: str, *, pods_per_node: int, nodes: Mapping[int, int] | Non
     `nodes` says how many there may be at most, by how many pods may run on each. Raises UserError with every
     problem of the range, or with the arithmetic when they do not fit.
     """
-    if problems := list(ranges.range_problems("cidr", cidr)):
+    if problems := list(limits.range_problems("cidr", cidr)):
         raise UserError(problems)
-    if problems := list(ranges.room_problems("cidr", cidr, nodes or {})):
+    if problems := list(limits.room_problems("cidr", cidr, nodes or {})):
         raise UserError(problems)
     network = ipaddress.IPv4Network(cidr)
-    (pods, _) = network.subnets(prefixlen_diff=ranges.POD_BITS)
+    (pods, _) = network.subnets(prefixlen_diff=limits.POD_BITS)
     parts = [str(part) for part in network.subnets(prefixlen_diff=_PART_BITS)][_POD_PARTS:]
     halves = [str(half) for half in network.subnets(prefixlen_diff=_PART_BITS + 1)]
     beside_gpus = halves[-ACCELERATOR_RANGES:]
     fitting = min(
-        pods.num_addresses // ranges.pod_addresses(pods_per_node),
+        pods.num_addresses // limits.pod_addresses(pods_per_node),
         ipaddress.IPv4Network(beside_gpus[0]).num_addresses - _UNUSABLE,
     )
     return NetworkRanges(

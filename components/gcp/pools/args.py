@@ -5,13 +5,9 @@ from typing import NotRequired, TypedDict
 
 import pulumi
 
+from infra.catalog.gcp import facts, pools
 from infra.catalog.pools import order_problems
 from infra.errors import Problem
-
-# GKE documentation, "Quotas and limits": nodes of a pool, per zone; pods of a node.
-_MOST_NODES, _PODS = 1000, (8, 256)
-# GKE documentation, "Boot disks": the smallest that holds images and logs of a node; Compute Engine's most.
-_DISK_GIB = (50, 65536)
 
 
 class PoolArgs(TypedDict):
@@ -51,15 +47,8 @@ def common_problems(args: PoolArgs) -> Iterator[Problem]:
     """What no pool can have."""
     pool, least, most = args["pool"], args["min_size"], args["max_size"]
     yield from order_problems(f"{pool}.min_size", least, f"{pool}.max_size", most)
-    yield from _range(f"{pool}.min_size", least, 0, _MOST_NODES, "nodes")
-    yield from _range(f"{pool}.max_size", most, 1, _MOST_NODES, "nodes")
-    yield from _range(f"{pool}.pods_per_node", args["pods_per_node"], *_PODS, "pods")
-    yield from _range(f"{pool}.disk_gib", args["disk_gib"], *_DISK_GIB, "GiB")
+    yield from pools.size_problems(f"{pool}.min_size", least, f"{pool}.max_size", most)
+    yield from facts.limits["pods_per_node"].problems(f"{pool}.pods_per_node", args["pods_per_node"])
+    yield from facts.limits["boot_disk_gib"].problems(f"{pool}.disk_gib", args["disk_gib"])
     if not args["zones"]:
         yield Problem(f"{pool}.zones", [], "needs a zone", "Name one.")
-
-
-def _range(path: str, value: int, least: int, most: int, unit: str) -> Iterator[Problem]:
-    if not least <= value <= most:
-        nearest = min(max(least, value), most)
-        yield Problem(path, value, f"must be {least} to {most} {unit}", f"Set {nearest}.")

@@ -8,16 +8,13 @@ import pulumi_gcp as gcp
 
 from components.gcp.pools.args import PoolArgs
 from infra import naming
+from infra.catalog.gcp import facts
 
-RESERVED_LABELS: Final = "trainstack.dev/"
-"""Prefix of the labels that pools set themselves."""
 # GKE takes 40 characters for the name of a pool, of which the provider adds a dash and seven.
 _NAME = 32
 _SCOPES = ["https://www.googleapis.com/auth/cloud-platform"]  # IAM alone limits: scopes are a legacy
 # GKE drains at most 20 nodes of a pool at a time (GKE documentation, "Surge upgrades").
 _AT_ONCE, _AT_ONCE_SHARE = 20, 0.33
-# Series that take no Persistent Disk (Compute Engine documentation, "Machine series comparison").
-_HYPERDISK_ONLY = ("c4-", "c4a-", "c4d-", "n4-", "n4a-", "n4d-")
 # GKE counts nodes itself. A count in the program would take nodes away from jobs; a change of the first count
 # replaces the pool (google_container_node_pool, initial_node_count), and resizing by hand changes it.
 IGNORED: Final = ["initialNodeCount", "nodeCount"]
@@ -28,17 +25,11 @@ def pool_name(name: str) -> str:
     return naming.sanitize(name, max_length=_NAME)
 
 
-def boot_disk(machine: str) -> str:
-    """The boot disk of a machine without GPUs."""
-    return "hyperdisk-balanced" if machine.startswith(_HYPERDISK_ONLY) else "pd-balanced"
-
-
 def common(
     args: PoolArgs,
     labels: Mapping[str, str],
     taints: Sequence[gcp.container.NodePoolNodeConfigTaintArgs],
     *,
-    disk_type: str | None,
     secure_boot: bool = True,
 ) -> gcp.container.NodePoolNodeConfigArgs:
     """Nodes whose pods have identities of their own, on an encrypted disk, with images that are streamed."""
@@ -48,7 +39,7 @@ def common(
         service_account=args["node_service_account"],
         oauth_scopes=_SCOPES,
         disk_size_gb=args["disk_gib"],
-        disk_type=disk_type,
+        disk_type=facts.boot_disk(args["machine"]),
         boot_disk_kms_key=args.get("boot_disk_key"),
         labels=dict(labels),
         taints=list(taints),

@@ -1,16 +1,14 @@
 """A group of identical nodes without GPUs, for jobs: preparing data, evaluating, testing."""
 
-from collections.abc import Iterator
-
 import pulumi
 import pulumi_gcp as gcp
 
 from components.base import Component
 from components.gcp.pools import config
 from components.gcp.pools.args import PoolArgs, common_problems
-from components.gcp.pools.config import RESERVED_LABELS
-from infra.catalog.gcp import facts
-from infra.errors import Problem, UserError
+from infra.catalog.gcp import pools
+from infra.catalog.pools import RESERVED_LABELS
+from infra.errors import UserError
 from smoke_training.fabric import Fabric
 
 
@@ -31,7 +29,11 @@ class GcpCpuPool(Component):
 
     def __init__(self, name: str, args: GcpCpuPoolArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__(name, opts)
-        problems = [*common_problems(args), *_problems(args)]
+        problems = [
+            *common_problems(args),
+            *pools.cpu_problems(f"{args['pool']}.machine", args["machine"]),
+            *pools.cpu_purchase_problems(f"{args['pool']}.capacity", args["capacity"]),
+        ]
         if problems:
             raise UserError(problems)
         self.labels = {
@@ -58,18 +60,8 @@ class GcpCpuPool(Component):
             upgrade_settings=config.upgrades(args["max_size"], spare=True),
             node_drain_configs=config.draining(),
             network_config=gcp.container.NodePoolNetworkConfigArgs(enable_private_nodes=True),
-            node_config=config.common(args, self.labels, [away], disk_type=config.boot_disk(args["machine"])),
+            node_config=config.common(args, self.labels, [away]),
             opts=self.child(pulumi.ResourceOptions(ignore_changes=config.IGNORED)),
         )
         self.pool_id = self.node_pool.id
         self.register_outputs({"pool_id": self.pool_id, "labels": self.labels})
-
-
-def _problems(args: GcpCpuPoolArgs) -> Iterator[Problem]:
-    pool, machine, bought = args["pool"], args["machine"], args["capacity"]
-    if machine in facts.machine_types:
-        fix = "Use a type without GPUs, such as n4-standard-8, or a GPU pool."
-        yield Problem(f"{pool}.machine", machine, "has GPUs", fix)
-    if bought not in ("on_demand", "spot"):
-        fix = "Buy them on_demand or spot."
-        yield Problem(f"{pool}.capacity", bought, "nodes without GPUs are not reserved", fix)

@@ -5,9 +5,11 @@ import pulumi_gcp as gcp
 
 from components.base import Component
 from components.gcp.pools import config
-from components.gcp.pools.config import RESERVED_LABELS
-from components.gcp.pools.gpu_pool_args import DYNAMIC, PREPAID, GcpGpuPoolArgs, managed, pool_problems
-from infra.catalog.gcp.nodes import Node, node
+from components.gcp.pools.gpu_pool_args import GcpGpuPoolArgs, managed, pool_problems
+from infra.catalog.gcp import facts
+from infra.catalog.gcp.model import MachineType
+from infra.catalog.gcp.pools import DYNAMIC, PREPAID
+from infra.catalog.pools import RESERVED_LABELS
 from infra.errors import UserError
 from smoke_training.fabric import Fabric
 
@@ -41,7 +43,7 @@ class GcpGpuPool(Component):
 
     def __init__(self, name: str, args: GcpGpuPoolArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__(name, opts)
-        machine = node(args["machine"])
+        machine = facts.machine_type(args["machine"])
         problems = pool_problems(args, machine)
         if problems:
             raise UserError(problems)
@@ -55,7 +57,7 @@ class GcpGpuPool(Component):
         self.pool_id = self.node_pool.id
         self.register_outputs({"pool_id": self.pool_id, "labels": self.labels, "taints": self.taints})
 
-    def _node_pool(self, args: GcpGpuPoolArgs, machine: Node) -> gcp.container.NodePool:
+    def _node_pool(self, args: GcpGpuPoolArgs, machine: MachineType) -> gcp.container.NodePool:
         capacity = args["capacity"]
         return gcp.container.NodePool(
             config.pool_name(f"{self._prefix}-nodes"),
@@ -90,7 +92,7 @@ class GcpGpuPool(Component):
         )
 
     def _placement(
-        self, args: GcpGpuPoolArgs, machine: Node
+        self, args: GcpGpuPoolArgs, machine: MachineType
     ) -> gcp.container.NodePoolPlacementPolicyArgs | None:
         if machine.topology and args["rdma"]:
             policy = gcp.compute.ResourcePolicy(
@@ -105,12 +107,12 @@ class GcpGpuPool(Component):
         return gcp.container.NodePoolPlacementPolicyArgs(type="COMPACT") if args["compact"] else None
 
 
-def fabric(args: GcpGpuPoolArgs, machine: Node) -> Fabric:
+def fabric(args: GcpGpuPoolArgs, machine: MachineType) -> Fabric:
     """What joins the nodes of a pool."""
     return Fabric(machine.fabric) if args["rdma"] and machine.fabric else Fabric.TCP
 
 
-def node_labels(args: GcpGpuPoolArgs, machine: Node) -> dict[str, str]:
+def node_labels(args: GcpGpuPoolArgs, machine: MachineType) -> dict[str, str]:
     """The labels of a pool's nodes; GKE adds `cloud.google.com/gke-accelerator` and its like by itself."""
     return {
         **args["labels"],
@@ -140,11 +142,11 @@ def _network(args: GcpGpuPoolArgs) -> gcp.container.NodePoolNetworkConfigArgs:
 
 
 def _nodes(
-    args: GcpGpuPoolArgs, machine: Node, labels: dict[str, str]
+    args: GcpGpuPoolArgs, machine: MachineType, labels: dict[str, str]
 ) -> gcp.container.NodePoolNodeConfigArgs:
     # Keeps everything off these nodes that does not ask for a GPU. That of the queue GKE adds itself.
     taint = gcp.container.NodePoolNodeConfigTaintArgs(key=TAINT_KEY, value=TAINT_VALUE, effect="NO_SCHEDULE")
-    found = config.common(args, labels, [taint], disk_type=machine.boot_disk, secure_boot=machine.secure_boot)
+    found = config.common(args, labels, [taint], secure_boot=machine.secure_boot)
     found.guest_accelerators = [_accelerator(args, machine)]
     found.flex_start = True if args["capacity"] in DYNAMIC else None
     found.reservation_affinity = _reservation(args)
@@ -184,12 +186,14 @@ def _whole_processors() -> gcp.container.NodePoolNodeConfigKubeletConfigArgs:
     )
 
 
-def _accelerator(args: GcpGpuPoolArgs, machine: Node) -> gcp.container.NodePoolNodeConfigGuestAcceleratorArgs:
+def _accelerator(
+    args: GcpGpuPoolArgs, machine: MachineType
+) -> gcp.container.NodePoolNodeConfigGuestAcceleratorArgs:
     driver = gcp.container.NodePoolNodeConfigGuestAcceleratorGpuDriverInstallationConfigArgs(
         gpu_driver_version=args["driver"].upper()
     )
     found = gcp.container.NodePoolNodeConfigGuestAcceleratorArgs(
-        type=machine.accelerator, count=machine.gpus, gpu_driver_installation_config=driver
+        type=machine.accelerator, count=machine.count, gpu_driver_installation_config=driver
     )
     sharing = args.get("sharing")
     if sharing and sharing["kind"] == "mig":

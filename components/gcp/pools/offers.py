@@ -2,11 +2,12 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from components.kubernetes.offers import FabricOffer, NodeOffer
-from infra.catalog.gcp.nodes import LOCAL_SSD_GIB, Node, partitions, peaks
+from infra.catalog.gcp import facts
+from infra.catalog.gcp.model import MachineType
+from infra.catalog.gcp.pools import LOCAL_SSD_GIB, gpus_of_node
 from smoke_training.fabric import Fabric
 from smoke_training.launchers import gke
 from smoke_training.launchers.fabrics import PodNeeds
@@ -41,30 +42,22 @@ QUEUED_CLASS = "queued-provisioning.gke.io"
 """Class of ProvisioningRequests that Dynamic Workload Scheduler answers."""
 
 
-@dataclass(frozen=True)
-class Sharing:
-    """How pods share a GPU of a pool."""
-
-    clients: int | None = None
-    """Pods that take turns on one."""
-    partition: str | None = None
-    """Size of the parts that it is cut into."""
-
-
 def node_offer(
-    machine: Node,
+    machine: MachineType,
     *,
     pods_per_node: int,
     disk_gib: int,
     rdma: bool,
     networks: Sequence[str] = (),
-    sharing: Sharing | None = None,
+    clients: int | None = None,
+    partition: str | None = None,
     local_ssds: int | None = None,
 ) -> NodeOffer:
     """What jobs may request of one node.
 
     `networks`: with `rdma`, the names in the cluster of the networks that pods use, in the order of their
-    interfaces; empty where pods claim the adapters (DRANET). A pod's daemon, where its network needs one, is
+    interfaces; empty where pods claim the adapters (DRANET). `clients` take turns on a GPU, or it is cut into
+    parts of the size `partition`. A pod's daemon, where its network needs one, is
     taken off before. Untested on hardware.
     """
     kind = Fabric(machine.fabric) if rdma and machine.fabric else None
@@ -74,7 +67,7 @@ def node_offer(
         "cpu": cores_for_jobs(machine.vcpu, pods_per_node) - (beside["cpu"] if beside else 0),
         "memory_gib": memory_for_jobs_gib(machine.memory_gib, huge_pages=machine.huge_pages or 0)
         - (beside["memory_gib"] if beside else 0),
-        "gpus": machine.gpus * shares(machine, sharing),
+        "gpus": gpus_of_node(machine, clients=clients, partition=partition),
         "ephemeral_gib": disk_for_jobs_gib(local_ssds or machine.local_ssds or 0, disk_gib),
         "pod": needs,
     }
@@ -91,15 +84,6 @@ def cpu_offer(vcpu: int, memory_gib: float, *, pods_per_node: int, disk_gib: int
         "gpus": 0,
         "ephemeral_gib": disk_for_jobs_gib(0, disk_gib),
     }
-
-
-def shares(machine: Node, sharing: Sharing | None) -> int:
-    """How many pods one GPU is counted as."""
-    if sharing is None:
-        return 1
-    if sharing.partition is not None:
-        return partitions()[machine.accelerator].parts[sharing.partition]
-    return sharing.clients or 1
 
 
 def cores_for_jobs(vcpu: int, pods_per_node: int) -> int:
@@ -127,7 +111,7 @@ def disk_for_jobs_gib(local_ssds: int, boot_disk_gib: int) -> int:
     return math.floor(size * (1 - _EVICTION_SHARE) - system)
 
 
-def link_rates(machine: Node, *, rdma: bool) -> dict[str, float | None]:
+def link_rates(machine: MachineType, *, rdma: bool) -> dict[str, float | None]:
     """The declared rates of a node's training traffic, Gb/s; None where the catalog cannot know them.
 
     The keys are those of a smoke plan.
@@ -137,13 +121,14 @@ def link_rates(machine: Node, *, rdma: bool) -> dict[str, float | None]:
             "network_gbit_s": float(machine.nics * machine.nic_gbps),
             "rail_gbit_s": float(machine.nic_gbps),
         }
-    return {"network_gbit_s": float(machine.network_gbps) if machine.network_gbps else None}
+    plain = machine.network_gbps if machine.fabric is None else None  # else most of it is the fabric's
+    return {"network_gbit_s": float(plain) if plain else None}
 
 
-def peak_tflops(machine: Node) -> dict[str, Any] | None:
+def peak_tflops(machine: MachineType) -> dict[str, Any] | None:
     """What one accelerator can do at most, as a smoke plan states it; None where no source says so."""
-    known = peaks().get(machine.accelerator)
-    if known is None:
+    known = facts.accelerators[machine.accelerator]
+    if known.dense_bf16_tflops is None:
         return None
     return {
         "value": known.dense_bf16_tflops,
@@ -170,7 +155,7 @@ def _needs(kind: Fabric | None, networks: Sequence[str]) -> PodNeeds:
     return gke.driver_only()
 
 
-def _fabric(kind: Fabric, machine: Node, networks: Sequence[str]) -> FabricOffer:
+def _fabric(kind: Fabric, machine: MachineType, networks: Sequence[str]) -> FabricOffer:
     if networks:
         # Each network is a resource of its own, of which a node has one: who has the GPUs has these.
         requests: Mapping[str, str] = gke.network_requests(networks)

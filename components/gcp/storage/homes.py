@@ -8,8 +8,8 @@ import pulumi_gcp as gcp
 
 from components.base import Component
 from components.ordering import after
-from infra.catalog.gcp import facts
-from infra.errors import Problem, UserError
+from infra.catalog.gcp.filestore import size_problems
+from infra.errors import UserError
 
 SHARE = "homes"
 """Name of the share; an instance has one."""
@@ -67,10 +67,10 @@ class GcpHomes(Component):
     def __init__(self, name: str, args: GcpHomesArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__(name, opts)
         tier = "ZONAL" if "zone" in args else "REGIONAL"
-        if problem := facts.filestore_tiers[tier].problem(args["capacity_gib"]):
-            raise UserError(
-                [Problem(f"{name}.capacity_gib", args["capacity_gib"], problem, "Choose one of these sizes.")]
-            )
+        if problems := list(
+            size_problems(f"{name}.capacity_gib", args["capacity_gib"], f"{name}.zone", tier)
+        ):
+            raise UserError(problems)
         self.location = args.get("zone", args["region"])
         instance = gcp.filestore.Instance(
             name,

@@ -1,14 +1,13 @@
 """Managed Lustre: the fast tier, in one zone, beside the GPUs."""
 
-from collections.abc import Iterator
 from typing import NotRequired, TypedDict
 
 import pulumi
 import pulumi_gcp as gcp
 
 from components.base import Component
-from infra.catalog.gcp import facts
-from infra.errors import Problem, UserError
+from infra.catalog.gcp.lustre import size_problems
+from infra.errors import UserError
 from infra.naming import sanitize
 
 FILE_SYSTEM = "lustre"
@@ -52,7 +51,9 @@ class GcpLustre(Component):
 
     def __init__(self, name: str, args: GcpLustreArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__(name, opts)
-        if problems := list(size_problems(name, args["capacity_gib"], args["throughput_mb_s_per_tib"])):
+        size, throughput = args["capacity_gib"], args["throughput_mb_s_per_tib"]
+        paths = f"{name}.capacity_gib", f"{name}.throughput_mb_s_per_tib"
+        if problems := list(size_problems(paths[0], size, paths[1], throughput)):
             raise UserError(problems)
         system = gcp.lustre.Instance(
             name,
@@ -60,8 +61,8 @@ class GcpLustre(Component):
             location=args["zone"],
             network=args["network_id"],
             filesystem=FILE_SYSTEM,
-            capacity_gib=str(args["capacity_gib"]),
-            per_unit_storage_throughput=str(args["throughput_mb_s_per_tib"]),
+            capacity_gib=str(size),
+            per_unit_storage_throughput=str(throughput),
             gke_support_enabled=False,
             # A second one could not have the same name.
             opts=self.child(
@@ -79,14 +80,3 @@ class GcpLustre(Component):
 def address(mount_point: str) -> str:
     """The servers in a mount point, `<address>@tcp:/<file system>`."""
     return mount_point.partition("@")[0]
-
-
-def size_problems(path: str, capacity_gib: int, throughput: int) -> Iterator[Problem]:
-    """Why there is no such file system."""
-    tier = facts.lustre_tiers.get(throughput)
-    if tier is None:
-        offered = ", ".join(str(one) for one in sorted(facts.lustre_tiers))
-        rule = f"Managed Lustre has {offered} MB/s per TiB"
-        yield Problem(f"{path}.throughput_mb_s_per_tib", throughput, rule, "Choose one of these.")
-    elif problem := tier.problem(capacity_gib):
-        yield Problem(f"{path}.capacity_gib", capacity_gib, problem, "Choose one of these sizes.")

@@ -1,7 +1,7 @@
 """The people of all teams, as Google Cloud lets them come to the cluster."""
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import TypedDict
 
 import pulumi
@@ -9,13 +9,13 @@ import pulumi_gcp as gcp
 
 from components.base import Component
 from components.kubernetes.people import SubjectArgs, group, user
-from infra.errors import Problem, UserError
+from infra.catalog.gcp.access import member_problems
+from infra.errors import UserError
 from infra.naming import sanitize
 
 ROLE = "roles/container.clusterViewer"
 """Finds clusters and connects to them (`container.clusters.get`, `.list`, `.connect`), and no more: the other
 roles of GKE come with rights to objects of every cluster, which no role binding could take back."""
-_FORM = "`user:`, `group:` or `serviceAccount:` and an e-mail address in lower case"
 
 
 class GcpMembersArgs(TypedDict):
@@ -24,7 +24,7 @@ class GcpMembersArgs(TypedDict):
     project: str
     """Id of the project."""
     members: Sequence[str]
-    """`user:`, `group:` or `serviceAccount:` and an e-mail address."""
+    """`user:` or `group:` and an e-mail address in lower case."""
 
 
 class GcpMembers(Component):
@@ -38,7 +38,7 @@ class GcpMembers(Component):
 
     def __init__(self, name: str, args: GcpMembersArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__(name, opts)
-        if problems := list(member_problems(name, args["members"])):
+        if problems := list(member_problems(f"{name}.members", args["members"])):
             raise UserError(problems)
         for member in args["members"]:
             gcp.projects.IAMMember(
@@ -65,12 +65,3 @@ def subject(member: str) -> SubjectArgs:
     """
     kind, _, email = member.partition(":")
     return group(email) if kind == "group" else user(email)
-
-
-def member_problems(path: str, members: Sequence[str]) -> Iterator[Problem]:
-    """Why a member would never get in. The API server compares addresses letter by letter, IAM does not."""
-    for index, member in enumerate(members):
-        kind, _, email = member.partition(":")
-        known = kind in ("user", "group", "serviceAccount") and "@" in email and email == email.lower()
-        if not known:
-            yield Problem(f"{path}.members[{index}]", member, f"is not {_FORM}", "Write it so.")

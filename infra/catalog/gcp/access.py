@@ -23,18 +23,21 @@ def admin_problems(path: str, principals: Sequence[str]) -> Iterator[Problem]:
         yield Problem(path, list(principals), "a principal is named twice", "Name each once.")
 
 
-def member_problems(
+def member_problems(path: str, principals: Sequence[str]) -> Iterator[Problem]:
+    """Users or groups. The API server compares their addresses letter by letter, which IAM does not."""
+    for index, principal in enumerate(principals):
+        if not _MEMBER.fullmatch(principal) or principal != principal.lower():
+            rule = "must be `user:` or `group:` and an e-mail address in lower case"
+            yield Problem(f"{path}[{index}]", principal, rule, "Write it like user:ada@example.com.")
+
+
+def apart_problems(
     path: str, principals: Sequence[str], admins_path: str, admins: Sequence[str]
 ) -> Iterator[Problem]:
-    """Users or groups that do not administer the cluster: RBAC adds up rights, and takes none away."""
+    """Members of teams do not administer the cluster: RBAC adds up rights, and takes none away."""
     administering = {_same(one) for one in admins}
     for index, principal in enumerate(principals):
-        if not _MEMBER.fullmatch(principal):
-            fix = "Write it like user:ada@example.com."
-            yield Problem(
-                f"{path}[{index}]", principal, "must be `user:` or `group:` and an e-mail address", fix
-            )
-        elif _same(principal) in administering:
+        if _same(principal) in administering:
             fix = f"Leave it out here, or take it out of {admins_path}."
             rule = "administers the cluster, so a team's limits would not hold"
             yield Problem(f"{path}[{index}]", principal, rule, fix, against=admins_path)

@@ -93,6 +93,11 @@ class GcpCatalog:
         known = self.machine_types.get(machine) or self.cpu_type(machine)
         return known.vcpu if known is not None else None
 
+    def boot_disk(self, machine: str) -> str | None:
+        """The type of a node's boot disk; None where GKE chooses, or of an unknown type."""
+        known = self.machine_types.get(machine) or self.cpu_types.get(machine)
+        return known.boot_disk if known is not None else None
+
     @cached_property
     def offers(self) -> Mapping[tuple[str, str], tuple[str, ...]]:
         """Names of the zones that offer a GPU type, by type and region; none: no source says which."""

@@ -1,11 +1,15 @@
 """Which Filestore shares can be created at all."""
 
 from collections.abc import Iterator
+from typing import Final
 
 from infra.catalog.errors import UnknownFactError
 from infra.catalog.gcp import facts
 from infra.catalog.gcp.model import bands_in_words, nearest_in_bands
 from infra.errors import Problem
+
+HOMES_GIB: Final = 1024
+"""Homes start with the smallest share that lives in several zones, and can grow."""
 
 
 def size_problems(path: str, capacity_gib: int, tier_path: str, tier: str) -> Iterator[Problem]:

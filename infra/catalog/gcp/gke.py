@@ -1,7 +1,7 @@
 """Which Kubernetes versions GKE runs: minor versions with their support, and what each channel offers."""
 
 import datetime
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
@@ -50,12 +50,16 @@ def number(version: str) -> int:
 
 
 def maintenance_problems(
-    days_path: str, days: tuple[str, ...], hours_path: str, hours: int
+    days_path: str, days: Sequence[str], hours_path: str, hours: int
 ) -> Iterator[Problem]:
-    """Days are named once, and leave GKE enough hours."""
+    """Days are named once, and leave GKE enough hours; the rule shows the arithmetic."""
     if len(set(days)) != len(days):
         yield Problem(days_path, list(days), "a day is named twice", "Name each day once.")
-    total = len(set(days)) * hours * _WHOLE_WEEKS
-    if total < _MAINTENANCE_HOURS:
-        rule = f"GKE needs {_MAINTENANCE_HOURS} hours in 32 days, these are {total}"
-        yield Problem(hours_path, hours, rule, "Name more days or hours.", against=days_path)
+    times = len(set(days)) * _WHOLE_WEEKS
+    if times * hours < _MAINTENANCE_HOURS:
+        rule = (
+            f"{times} windows of {hours} hours in 32 days are {times * hours} hours, and GKE needs"
+            f" {_MAINTENANCE_HOURS}"
+        )
+        needed = -(-_MAINTENANCE_HOURS // times) if times else _MAINTENANCE_HOURS
+        yield Problem(hours_path, hours, rule, f"Set {needed} hours, or name more days.", against=days_path)

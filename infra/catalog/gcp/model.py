@@ -28,7 +28,7 @@ class Accelerator(Fact):
     title: Name
     memory_gib: Count | None = None
     dense_bf16_tflops: float | None = Field(default=None, gt=0)  # without sparsity
-    mig: tuple[Name, ...] = ()  # sizes of partitions; none: it cannot be cut, or no source says so
+    mig: dict[Name, Count] = Field(default_factory=dict)  # partitions of a GPU by their size
 
 
 class MachineType(Fact):
@@ -48,6 +48,14 @@ class MachineType(Fact):
     nvlink: bool | None = None  # None also where there is one GPU and thus nothing to link
     local_ssds: Count | None = None  # of 375 GiB, that the type always has; None: not known, or chosen
     local_ssds_choosable: bool = False
+    boot_disk: Name | None = None  # None: GKE chooses
+    nics: Count | None = None  # adapters of the fabric
+    nic_gbps: Count | None = None
+    topology: Name | None = None  # of a rack that a workload policy places together, as GKE writes it
+    static_cpu: bool = False  # pods get whole processors, and memory beside them
+    huge_pages: Count | None = None  # of 2 MiB, that its adapters need
+    secure_boot: bool = True
+    labels: dict[str, str] = Field(default_factory=dict)  # by which GKE sets its nodes up
 
     @property
     def family(self) -> str:
@@ -61,7 +69,7 @@ class GpuNetworks(Fact):
     machine: Name
     networks: Annotated[int, Field(ge=0)]
     rdma_subnetworks: Annotated[int, Field(ge=0)]
-    mtu: Count  # in bytes, of all these networks
+    mtu: Annotated[int, Field(ge=1300, le=8896)]  # in bytes, of all these networks and the cluster's own
     by_gke: bool  # GKE can make them (acceleratorNetworkProfile auto)
     by_hand: bool  # a program can make them
 
@@ -75,6 +83,7 @@ class CpuFamily(Fact):
     """CPU machine types of one series and shape; a size is a number of processors."""
 
     name: Name
+    boot_disk: Name = "pd-balanced"
     gib_per_vcpu: float = Field(gt=0)
     sizes: tuple[Count, ...] = Field(min_length=1)
     regions: tuple[Name, ...] = Field(min_length=1)
@@ -148,10 +157,13 @@ class Quota(Fact):
     """A quota of a project. No row has a value: projects differ."""
 
     key: Name
+    service: Name = "compute.googleapis.com"
     quota_id: Name
+    regional: bool = True
     gpu_family: Name | None = None  # a dimension of the quota, where several GPUs share its id
     accelerator: Name | None = None  # the GPU that it counts
     preemptible: bool = False
+    families: tuple[Name, ...] = ()  # series of machines whose processors it counts
     description: Name
     unit: Name
 

@@ -2,32 +2,55 @@
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 from infra.catalog.errors import UnknownFactError
 from infra.catalog.gcp import facts
-from infra.catalog.gcp.gke import number
 from infra.catalog.gcp.model import MachineType
 from infra.errors import Problem
 
-SYSTEM_DISK_GIB: Final = 50
-"""Boot disk of a node for a cluster's own services."""
+SYSTEM_DISK_GIB: Final = 100
+"""Boot disk of a node for a cluster's own services: GKE's own size."""
 LOCAL_SSD_GIB: Final = 375
 """Size of one local SSD."""
 FLEX_START_DAYS: Final = 7
 """After so many days a flex-start node ends. Source: GKE documentation, flex-start, read 2026-11-22."""
 _CPU_POOL_VCPU: Final = 4
 """Below it, the cluster's own agents leave a node's jobs nothing."""
-_MANAGED_FROM: Final = 34
-"""Minor version of Kubernetes from which DRANET makes networks: 1.34.1-gke.1829001 (GKE documentation,
-"Allocate network resources by using DRANET", read 2026-11-22)."""
+# A short name is looked up in the cluster's project and fails with blocks.
 _RESERVATION: Final = re.compile(
-    r"projects/[a-z][a-z0-9-]{4,28}[a-z0-9]/reservations/[a-z]([a-z0-9-]{0,61}[a-z0-9])?"
+    r"projects/(?P<project>[a-z][a-z0-9-]{4,28}[a-z0-9])/reservations/(?P<name>[a-z]([a-z0-9-]{0,61}[a-z0-9])?)"
+    r"(/reservationBlocks/(?P<block>[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?))?"
 )
-_BLOCK: Final = re.compile(r"/reservationBlocks/[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
-_SLICES: Final = 7
-"""Of the cores of a GPU that can be cut."""
-_DWS: Final = ("flex_start", "queued")
+KINDS: Final = ("on_demand", "spot", "reserved", "block", "flex_start", "queued")
+"""How nodes are bought."""
+PREPAID: Final = ("reserved", "block")
+"""Nodes on a reservation of their own."""
+DYNAMIC: Final = ("flex_start", "queued")
+"""Nodes of Dynamic Workload Scheduler: they start when there are some and end after seven days at most."""
+PREEMPTIBLE: Final = ("spot", *DYNAMIC)
+"""What takes the preemptible quotas (Managed Service for Apache Spark documentation, "Dynamic Workload
+Scheduler", read 2026-11-22)."""
+
+
+@dataclass(frozen=True)
+class Reservation:
+    """A reservation by its full name, `projects/<project>/reservations/<name>`, or one of its blocks."""
+
+    project: str
+    name: str
+    block: str | None
+
+    def __str__(self) -> str:
+        block = f"/reservationBlocks/{self.block}" if self.block else ""
+        return f"projects/{self.project}/reservations/{self.name}{block}"
+
+
+def reservation(text: str) -> Reservation | None:
+    """The reservation of a full name; None for another form."""
+    found = _RESERVATION.fullmatch(text)
+    return Reservation(found["project"], found["name"], found["block"]) if found else None
 
 
 def type_problems(path: str, name: str) -> Iterator[Problem]:
@@ -82,63 +105,23 @@ def offer_problems(
             yield Problem(f"{zones_path}[{index}]", zone, f"has no {machine}", fix, against=path)
 
 
-def rdma_problems(path: str, machine: MachineType) -> Iterator[Problem]:
-    """A type whose GPUs are to talk directly (RDMA, TCPXO, TCPX) has the NICs for it."""
-    if machine.fabric is None:
-        able = sorted(name for name, other in facts.machine_types.items() if other.fabric)
-        same = [name for name in able if facts.machine_types[name].accelerator == machine.accelerator]
-        fix = (
-            f"Set {path} to false, with `compact: true` under on.pools if nodes shall stand close together, "
-            f"or use {', '.join(same or able)}."
-        )
-        yield Problem(path, True, f"{machine.name} has no network of its own for GPUs", fix)
-
-
-def network_problems(
-    path: str, networks: str, machine: MachineType, version_path: str, version: str
-) -> Iterator[Problem]:
-    """Networks for GPUs are made by GKE (`managed`), where its version can, or by the stack (`classic`)."""
-    wanted = facts.gpu_networks.get(machine.name)
-    if wanted is None:
-        return
-    if networks == "classic" and not wanted.by_hand:
-        rule = f"only GKE makes the networks of {machine.name}"
-        yield Problem(path, networks, rule, "Write managed.")
-    if networks == "managed" and wanted.by_gke and number(version) < _MANAGED_FROM:
-        rule = f"GKE makes the networks of {machine.name} from Kubernetes 1.{_MANAGED_FROM} on, not {version}"
-        yield Problem(path, networks, rule, "Write classic, or use a later version.", against=version_path)
-
-
-def network_count_problems(path: str, machine: str, count: int) -> Iterator[Problem]:
-    """As many networks are given to a pool as the NICs of its type need, or none."""
-    wanted = facts.gpu_networks.get(machine)
-    needed = wanted.total if wanted else 0
-    if count not in (0, needed):
-        rule = (
-            f"{machine} takes {needed} networks besides the cluster's own"
-            if needed
-            else f"{machine} takes none"
-        )
-        fix = f"Give {needed}, or none and do without a direct way between GPUs." if needed else "Give none."
-        yield Problem(path, count, rule, fix)
-
-
-def reservation_problems(path: str, kind: str, reservation: str | None) -> Iterator[Problem]:
-    """The full name of a reservation; without its project GKE does not find one with blocks.
+def reservation_problems(path: str, kind: str, named: str | None) -> Iterator[Problem]:
+    """Prepaid nodes name their reservation in full; without its project GKE does not find one with blocks.
 
     Source: GoogleCloudPlatform/cluster-toolkit#5043 and modules/compute/gke-node-pool (reservation_affinity).
     """
-    form = "projects/<project>/reservations/<name>"
-    text = reservation or ""
-    found = _RESERVATION.match(text)
-    rest = text[found.end() :] if found else text
-    if found is None or (rest and not (kind == "reserved" and _BLOCK.fullmatch(rest))):
-        also = " (or one of its blocks: .../reservationBlocks/<block>)" if kind == "reserved" else ""
-        rule = f"must be the full name of a reservation{also}"
-        yield Problem(path, reservation, rule, f"Write it like {form}.")
+    if kind not in PREPAID:
+        if named is not None:
+            fix = "Remove it, or start the nodes in the reservation."
+            yield Problem(path, named, f"{kind} nodes use none", fix)
+    elif named is None or reservation(named) is None:
+        fix = (
+            "Write it like projects/<project>/reservations/<name>, with /reservationBlocks/<block> if meant."
+        )
+        yield Problem(path, named, "must be the full name of a reservation", fix)
 
 
-def dws_problems(path: str, kind: str, least_path: str, least: int) -> Iterator[Problem]:
+def queued_problems(path: str, kind: str, least_path: str, least: int) -> Iterator[Problem]:
     """Queued nodes come for a job and go with it, so none is there before."""
     if kind == "queued" and least > 0:
         rule = "queued nodes come for a job, so the smallest size is 0"
@@ -146,34 +129,46 @@ def dws_problems(path: str, kind: str, least_path: str, least: int) -> Iterator[
 
 
 def compact_problems(path: str, kind_path: str, kind: str, zones_path: str, zones: int) -> Iterator[Problem]:
-    """Nodes that are placed close together stand in one zone, and are not waited for.
+    """Nodes that a policy places close together stand in one zone, which nothing else has decided.
 
     Source: GoogleCloudPlatform/cluster-toolkit@10470803 modules/compute/gke-node-pool (placement_policy).
     """
-    if kind in _DWS:
-        fix = "Leave compact out, or buy the nodes in another way."
+    fix = "Leave compact out."
+    if kind in DYNAMIC:
         yield Problem(path, True, f"{kind} takes no compact placement", fix, against=kind_path)
+    if kind in PREPAID:
+        yield Problem(path, True, "a reservation lies where it was made", fix, against=kind_path)
     if zones > 1:
-        fix = "Keep one zone, or leave compact out."
-        yield Problem(path, True, "a compact placement is in one zone", fix, against=zones_path)
+        rule = "a compact placement is in one zone"
+        yield Problem(path, True, rule, "Keep one zone, or leave compact out.", against=zones_path)
 
 
-def sharing_problems(path: str, purpose: str) -> Iterator[Problem]:
+def rdma_compact_problems(path: str, rdma_path: str) -> Iterator[Problem]:
+    """Machines with networks of their GPUs need no policy."""
+    rule = "machines with networks of their GPUs are placed by these"
+    yield Problem(path, True, rule, "Leave compact out.", against=rdma_path)
+
+
+def sharing_problems(path: str, kind: str, purpose: str, rdma_path: str, *, rdma: bool) -> Iterator[Problem]:
     """GPUs are shared where people try things; a training run on a part of a GPU measures its neighbours."""
     if purpose != "interactive":
         fix = "Leave it out, or make the pool interactive."
-        yield Problem(path, purpose, "GPUs are shared in interactive pools alone", fix)
+        yield Problem(path, kind, "GPUs are shared in interactive pools alone", fix)
+    if rdma:
+        yield Problem(
+            path, kind, "parts of GPUs use no RDMA", f"Set {rdma_path} to false.", against=rdma_path
+        )
 
 
 def partition_problems(path: str, partition: str, machine: MachineType) -> Iterator[Problem]:
     """The GPU can be cut into partitions of that size."""
-    sizes = facts.accelerators[machine.accelerator].mig
-    title = facts.accelerators[machine.accelerator].title
-    if not sizes:
-        fix = "Share it by `time_sharing`, or use a type with A100, H100, H200 or B200."
-        yield Problem(path, partition, f"{title} is not cut into partitions", fix)
-    elif partition not in sizes:
-        yield Problem(path, partition, f"no partition of {title}", f"It has {', '.join(sizes)}.")
+    gpu = facts.accelerators[machine.accelerator]
+    if not gpu.mig:
+        able = [row.title for row in facts.accelerators.values() if row.mig]
+        fix = f"Share it by `time_sharing`, or use a type with {', '.join(able)}."
+        yield Problem(path, partition, f"{gpu.title} is not cut into partitions", fix)
+    elif partition not in gpu.mig:
+        yield Problem(path, partition, f"no partition of {gpu.title}", f"It has {', '.join(gpu.mig)}.")
 
 
 def local_ssd_problems(path: str, count: int, machine: str) -> Iterator[Problem]:
@@ -191,19 +186,14 @@ def local_ssd_problems(path: str, count: int, machine: str) -> Iterator[Problem]
         yield Problem(path, count, rule, "Leave it out.")
 
 
-def gpus_of_node(machine: MachineType, *, clients: int = 1, partition: str | None = None) -> int:
-    """What a node offers as `nvidia.com/gpu`: its GPUs, its partitions, or turns on its GPUs.
-
-    A GPU has seven slices of cores and as many partitions as its memory holds (NVIDIA MIG user guide); the
-    name of a partition, `3g.20gb`, says what it takes of both.
-    """
-    memory = facts.accelerators[machine.accelerator].memory_gib
-    if partition is None or memory is None:
-        return machine.count * clients
-    slices, gib = re.findall(r"\d+", partition)[:2]
-    return machine.count * min(_SLICES // int(slices), round(memory / int(gib)))
+def gpus_of_node(machine: MachineType, *, clients: int | None = None, partition: str | None = None) -> int:
+    """What a node offers as `nvidia.com/gpu`: its GPUs, its partitions, or turns on its GPUs."""
+    if partition is not None:
+        return machine.count * facts.accelerators[machine.accelerator].mig[partition]
+    return machine.count * (clients or 1)
 
 
-def size_problems(most_path: str, most: int) -> Iterator[Problem]:
-    """Most nodes of a node pool."""
+def size_problems(least_path: str, least: int, most_path: str, most: int) -> Iterator[Problem]:
+    """Fewest and most nodes of a node pool."""
+    yield from facts.limits["node_pool_least"].problems(least_path, least)
     yield from facts.limits["node_pool_nodes"].problems(most_path, most)

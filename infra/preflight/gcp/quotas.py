@@ -6,7 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from infra.catalog.demand import Demand
-from infra.catalog.gcp.deploying import CloudQuota, cloud_quotas, dimensions, quota_request
+from infra.catalog.gcp import facts
+from infra.catalog.gcp.model import Quota
+from infra.catalog.gcp.quotas import dimensions, request
 from infra.google_api import RefusedError
 from infra.preflight.answers import Answer, State
 from infra.preflight.gcp.project import Project, Row, unanswered
@@ -36,7 +38,7 @@ def room(project: Project) -> Iterator[Answer]:
             yield unanswered(check, error, project)
             continue
         if found is None:
-            said = f"Cloud Quotas tells no value of {cloud_quotas()[key].quota_id} for {project.spec.region}"
+            said = f"Cloud Quotas tells no value of {facts.quotas[key].quota_id} for {project.spec.region}"
             yield Answer(check, State.UNKNOWN, said, "Look at the quotas of the project in the console.")
         else:
             yield _judged(project, key, demands, found)
@@ -65,14 +67,14 @@ def _wanted(project: Project) -> Mapping[str, Sequence[Demand]]:
 
 def _room(project: Project, use: Use, key: str) -> _Room | None:
     """None where the quota has no value for the region. Raises RefusedError."""
-    row = cloud_quotas()[key]
+    row = facts.quotas[key]
     name = f"{project.path}/locations/global/services/{row.service}/quotaInfos/{row.quota_id}"
     method = "cloudquotas.projects.locations.services.quotaInfos.get"
     value = _value(project, row, project.asked(method, name=name))
     return None if value is None else _Room(value, use.of(key))
 
 
-def _value(project: Project, row: CloudQuota, info: Row) -> float | None:
+def _value(project: Project, row: Quota, info: Row) -> float | None:
     """The value for the region of the stack: rows come from the more specific to the less.
 
     A row without dimensions is of all values that have no row of their own, so of GPU families as well.
@@ -93,7 +95,7 @@ def _value(project: Project, row: CloudQuota, info: Row) -> float | None:
 
 
 def _judged(project: Project, key: str, demands: Sequence[Demand], found: _Room) -> Answer:
-    row, amount = cloud_quotas()[key], sum(demand.amount for demand in demands)
+    row, amount = facts.quotas[key], sum(demand.amount for demand in demands)
     names = ", ".join(dict.fromkeys(demand.name for demand in demands))
     allowed = "any number" if found.allowed == math.inf else f"{found.allowed:g}"
     said = (
@@ -106,11 +108,11 @@ def _judged(project: Project, key: str, demands: Sequence[Demand], found: _Room)
     pending = _asked_for(project, row)
     if pending is not None:
         said += f"; a request for {pending:g} is under way"
-    more = quota_request(row, found.used + amount, project.on.project, project.spec.region)
+    more = request(key, found.used + amount, project.on.project, project.spec.region)
     return Answer(check, State.SHORT, said, more)
 
 
-def _asked_for(project: Project, row: CloudQuota) -> float | None:
+def _asked_for(project: Project, row: Quota) -> float | None:
     """The largest value of a request that Google has not decided; None where none is told."""
     method = "cloudquotas.projects.locations.quotaPreferences.list"
     asked = {"parent": f"{project.path}/locations/global", "filter": "reconciling=true"}

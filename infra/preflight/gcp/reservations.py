@@ -1,53 +1,32 @@
 """Reserved capacity that pools name: whether it exists, is ready, and is what the pool's nodes run on."""
 
-import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from infra.catalog.gcp import facts
+from infra.catalog.gcp.pools import PREPAID, Reservation, reservation
 from infra.preflight.answers import Answer, State
 from infra.preflight.gcp.project import Project, Row
 from infra.preflight.gcp.use import last
 from infra.stackspec.layouts import PoolSpec
 
 _CHECK = "reservations"
-_NAMED = re.compile(
-    r"(?:projects/(?P<project>[^/]+)/reservations/)?(?P<name>[^/]+)(?:/reservationBlocks/(?P<block>[^/]+))?"
-)
 # Of a future reservation, as Compute Engine calls its states; others are steps on the way to its start.
 _OVER = ("CANCELLED", "DECLINED", "FAILED")
-
-
-@dataclass(frozen=True)
-class Named:
-    """A reservation as a pool names it."""
-
-    project: str
-    name: str
-    block: str | None
-
-    def __str__(self) -> str:
-        block = f"/reservationBlocks/{self.block}" if self.block else ""
-        return f"projects/{self.project}/reservations/{self.name}{block}"
 
 
 def capacity(project: Project) -> Iterator[Answer]:
     """Each reservation fits its pool and its nodes, is ready, and holds all of it."""
     for index, pool in enumerate(project.layout.pools):
-        if pool.purchase.kind in ("reserved", "block"):
+        if pool.purchase.kind in PREPAID:
             yield from _pool(project, f"layout.pools[{index}]", pool, pool.purchase.id)
 
 
-def named(id: str, project: str) -> Named:
-    """What an id names; without a project, it is the stack's own. Raises ValueError."""
-    found = _NAMED.fullmatch(id)
-    if found is None:
-        raise ValueError(f"{id!r} names no reservation")
-    return Named(found["project"] or project, found["name"], found["block"])
-
-
 def _pool(project: Project, path: str, pool: PoolSpec, id: str) -> Iterator[Answer]:
-    one = named(id, project.on.project)
+    one = reservation(id)
+    if one is None:
+        said = f"{path}: {id} is not the full name of a reservation"
+        yield Answer(_CHECK, State.SHORT, said, "Write projects/<project>/reservations/<name>.")
+        return
     zone, found = _found(project, one, pool)
     if found is None:
         yield from _to_come(project, path, pool, one)
@@ -67,7 +46,7 @@ def _pool(project: Project, path: str, pool: PoolSpec, id: str) -> Iterator[Answ
     yield Answer(_CHECK, State.READY, said)
 
 
-def _found(project: Project, one: Named, pool: PoolSpec) -> tuple[str, Row | None]:
+def _found(project: Project, one: Reservation, pool: PoolSpec) -> tuple[str, Row | None]:
     """The reservation and its zone; None where no zone of the pool has it."""
     for zone in pool.zones:
         asked = {"project": one.project, "zone": zone, "reservation": one.name}
@@ -77,7 +56,7 @@ def _found(project: Project, one: Named, pool: PoolSpec) -> tuple[str, Row | Non
     return "", None
 
 
-def _to_come(project: Project, path: str, pool: PoolSpec, one: Named) -> Iterator[Answer]:
+def _to_come(project: Project, path: str, pool: PoolSpec, one: Reservation) -> Iterator[Answer]:
     """A future reservation may make it at its start; before, no node of the pool starts."""
     zones = ", ".join(pool.zones)
     if pool.purchase.kind == "block":
@@ -106,7 +85,7 @@ def _makes(row: Row, name: str) -> bool:
     )
 
 
-def _differences(project: Project, pool: PoolSpec, one: Named, zone: str, found: Row) -> Iterator[str]:
+def _differences(project: Project, pool: PoolSpec, one: Reservation, zone: str, found: Row) -> Iterator[str]:
     if found.get("status") != "READY":
         yield f"is {str(found.get('status', 'unknown')).lower()}"
     if one.project != project.on.project and not _shared(project, found):
@@ -168,7 +147,7 @@ def _shared(project: Project, found: Row) -> bool:
     )
 
 
-def _block(project: Project, pool: PoolSpec, one: Named, zone: str) -> Iterator[str]:
+def _block(project: Project, pool: PoolSpec, one: Reservation, zone: str) -> Iterator[str]:
     asked = {"project": one.project, "zone": zone, "reservation": one.name, "reservationBlock": one.block}
     answer = project.found("compute.reservationBlocks.get", **asked)
     if answer is None:

@@ -5,7 +5,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from infra.catalog.gcp.deploying import cpu_key, gpu_key, vcpus
+from infra.catalog.gcp import facts
+from infra.catalog.gcp.quotas import taken
 from infra.preflight.gcp.project import Project, Row
 
 # Machines that hold no quota of GPUs and vCPUs.
@@ -27,22 +28,18 @@ class _Machines:
     zone: str
     type: str
     row: Row
-    market: str
+    preemptible: bool
     number: int = 1
 
     def takes(self, here: bool) -> Iterator[tuple[str, float]]:
         """(quota, amount) of GPUs and vCPUs; outside of the stack's region only in all regions together."""
-        for one in self.row.get("guestAccelerators") or ():
-            gpus = int(one.get("acceleratorCount", 0)) * self.number
-            key = gpu_key(last(one.get("acceleratorType")), self.market)
-            if key and here:
-                yield key, gpus
-            yield "gpus_all_regions", gpus
-        each, key = vcpus(self.type), cpu_key(self.type)
-        if each:
-            yield "cpus_all_regions", each * self.number
-            if key and here and self.market == "on_demand":
-                yield key, each * self.number
+        gpus = {
+            last(one.get("acceleratorType")): int(one.get("acceleratorCount", 0))
+            for one in self.row.get("guestAccelerators") or ()
+        }
+        for key, amount in taken(self.type, gpus, self.number, preemptible=self.preemptible):
+            if here or not facts.quotas[key].regional:
+                yield key, amount
 
 
 class Use:
@@ -131,8 +128,7 @@ class Use:
         for zone, row in self._instances:
             if not self._project.owns(row.get("labels")) and not _on_reservation(row):
                 model = (row.get("scheduling") or {}).get("provisioningModel", "STANDARD")
-                market = "preemptible" if model in _PREEMPTIBLE else "on_demand"
-                yield _Machines(zone, last(row.get("machineType")), row, market)
+                yield _Machines(zone, last(row.get("machineType")), row, model in _PREEMPTIBLE)
 
     def _reserved(self) -> Iterator[_Machines]:
         for zone, row in self._project.everywhere("compute.reservations.aggregatedList", "reservations"):
@@ -141,7 +137,7 @@ class Use:
             number = int(specific.get("count", 0))
             if not row.get("specificReservationRequired"):  # what runs on it was counted above
                 number -= int(specific.get("inUseCount", 0))
-            yield _Machines(zone, str(what.get("machineType", "")), what, "on_demand", number)
+            yield _Machines(zone, str(what.get("machineType", "")), what, False, number)
 
     def _here(self, place: str) -> bool:
         """Whether a zone or region is (in) the region of the stack."""

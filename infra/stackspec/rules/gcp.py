@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 
-from infra.catalog.gcp import access, database, facts, lustre, money, network, pools
+from infra.catalog.gcp import access, database, fabrics, facts, lustre, money, network, pools
 from infra.catalog.gcp.gke import maintenance_problems
 from infra.catalog.gcp.model import MachineType
 from infra.catalog.kubernetes.kueue import guarantee_problems
@@ -35,7 +35,8 @@ def members(spec: StackSpec, cloud: GcpSpec) -> Iterator[Problem]:
     """Members of teams are users or groups that do not administer the cluster."""
     for index, team in enumerate(spec.teams):
         path = f"teams[{index}].members"
-        yield from access.member_problems(path, team.members, "on.admins", cloud.admins)
+        yield from access.member_problems(path, team.members)
+        yield from access.apart_problems(path, team.members, "on.admins", cloud.admins)
 
 
 def groups_of_one_domain(spec: StackSpec, _: GcpSpec) -> Iterator[Problem]:
@@ -77,11 +78,10 @@ def network_range(_: StackSpec, layout: MediumLayout, cloud: GcpSpec) -> Iterato
     """The range is private, and all pools at their largest find addresses in it."""
     path = "layout.network_cidr"
     yield from network.range_problems(path, layout.network_cidr)
-    nodes = {"the system pool": layout.system_pool.max_nodes}
-    nodes |= {pool.name: pool.max_nodes for pool in layout.pools}
-    yield from network.room_problems(
-        path, layout.network_cidr, "on.pods_per_node", cloud.pods_per_node, nodes
-    )
+    yield from facts.limits["pods_per_node"].problems("on.pods_per_node", cloud.pods_per_node)
+    jobs = sum(pool.max_nodes for pool in layout.pools)
+    nodes = network.nodes_by_pods(cloud.pods_per_node, jobs=jobs, system=layout.system_pool.max_nodes)
+    yield from network.room_problems(path, layout.network_cidr, nodes, against="on.pods_per_node")
 
 
 def api_access(_: StackSpec, layout: MediumLayout, cloud: GcpSpec) -> Iterator[Problem]:
@@ -119,16 +119,19 @@ def pool_hardware(_: StackSpec, layout: MediumLayout, cloud: GcpSpec) -> Iterato
         if machine is None:
             continue
         if pool.rdma:
-            yield from pools.rdma_problems(f"{path}.rdma", machine)
-            yield from pools.network_problems(
+            yield from fabrics.rdma_problems(f"{path}.rdma", machine)
+            yield from fabrics.rack_problems(f"{path}.max_nodes", pool.max_nodes, machine)
+            yield from fabrics.making_problems(
                 "on.accelerator_networks",
                 cloud.accelerator_networks,
-                machine,
+                machine.name,
                 "layout.kubernetes_version",
                 layout.kubernetes_version,
             )
         if extra.sharing is not None:
-            yield from pools.sharing_problems(f"{on}.sharing", pool.purpose)
+            yield from pools.sharing_problems(
+                f"{on}.sharing", extra.sharing.kind, pool.purpose, f"{path}.rdma", rdma=pool.rdma
+            )
         if isinstance(extra.sharing, MigSpec):
             yield from pools.partition_problems(f"{on}.sharing.partition", extra.sharing.partition, machine)
 
@@ -149,15 +152,12 @@ def purchases(_: StackSpec, layout: MediumLayout, cloud: GcpSpec) -> Iterator[Pr
         path, kind = f"layout.pools[{index}]", pool.purchase.kind
         if pool.purchase.kind in ("reserved", "block"):
             yield from pools.reservation_problems(f"{path}.purchase.id", kind, pool.purchase.id)
-        yield from pools.dws_problems(f"{path}.purchase.kind", kind, f"{path}.min_nodes", pool.min_nodes)
+        yield from pools.queued_problems(f"{path}.purchase.kind", kind, f"{path}.min_nodes", pool.min_nodes)
         if cloud.pools.get(pool.name, GcpPoolSpec()).compact:
-            yield from pools.compact_problems(
-                f"on.pools.{pool.name}.compact",
-                f"{path}.purchase.kind",
-                kind,
-                f"{path}.zones",
-                len(pool.zones),
-            )
+            compact, zones = f"on.pools.{pool.name}.compact", len(pool.zones)
+            yield from pools.compact_problems(compact, f"{path}.purchase.kind", kind, f"{path}.zones", zones)
+            if pool.rdma:
+                yield from pools.rdma_compact_problems(compact, f"{path}.rdma")
 
 
 def gpus_where_there_are_some(spec: StackSpec, layout: MediumLayout, cloud: GcpSpec) -> Iterator[Problem]:
@@ -192,10 +192,11 @@ def offers(spec: StackSpec, layout: MediumLayout, _: GcpSpec) -> Iterator[Proble
 
 def pool_sizes(_: StackSpec, layout: MediumLayout, __: GcpSpec) -> Iterator[Problem]:
     """GKE has node pools of these sizes."""
-    sizes = {"layout.system_pool": layout.system_pool.max_nodes}
-    sizes |= {f"layout.pools[{index}]": pool.max_nodes for index, pool in enumerate(layout.pools)}
-    for path, most in sizes.items():
-        yield from pools.size_problems(f"{path}.max_nodes", most)
+    sizes = {"layout.system_pool": (layout.system_pool.min_nodes, layout.system_pool.max_nodes)}
+    for index, pool in enumerate(layout.pools):
+        sizes[f"layout.pools[{index}]"] = pool.min_nodes, pool.max_nodes
+    for path, (least, most) in sizes.items():
+        yield from pools.size_problems(f"{path}.min_nodes", least, f"{path}.max_nodes", most)
 
 
 def shared_file_system(spec: StackSpec, _: MediumLayout, __: GcpSpec) -> Iterator[Problem]:

@@ -3,8 +3,8 @@
 Source: GKE documentation, "About GPUs" and "Run GPUs" (taint, labels, sharing), "Create and manage cluster
 and node pool labels", "Spot VMs", "Flex-start", "Arm workloads on GKE" (taint), "Topology Aware Scheduling"
 (labels `cloud.google.com/gce-topology-*`), "Set up multi-network support for Pods" (a node has a resource for
-each Network whose subnetwork it is in, and one of that name and `.IP`). What Compute Engine fills in at run time (the blocks of a
-topology) is made up here: one block for each pool and zone, a host for each node.
+each Network whose subnetwork it is in, and one of that name and `.IP`). What Compute Engine fills in at run
+time (the blocks of a topology) is made up here: one block for each pool and zone, a host for each node.
 """
 
 from collections.abc import Iterator, Mapping
@@ -25,8 +25,6 @@ _EFFECTS = {
 }
 GPU = "nvidia.com/gpu"
 _GOOGLE = "cloud.google.com/"
-# Pods per GPU of the partitions that GKE cuts; NVIDIA MIG user guide, profiles of A100, H100, H200 and B200.
-_SLICES = {"1g": 7, "2g": 3, "3g": 2, "4g": 1, "7g": 1}
 _DISABLED = "INSTALLATION_DISABLED"
 
 
@@ -204,7 +202,8 @@ def _gpus(config: Mapping[str, Any]) -> int:
     total = 0
     for row in config.get("guestAccelerators") or ():
         driver = (row.get("gpuDriverInstallationConfig") or {}).get("gpuDriverVersion")
-        parts = _SLICES.get(str(row.get("gpuPartitionSize") or "").partition(".")[0], 1)
+        gpu = facts.accelerators.get(str(row.get("type")))
+        parts = gpu.mig.get(str(row.get("gpuPartitionSize")), 1) if gpu else 1
         clients = int((row.get("gpuSharingConfig") or {}).get("maxSharedClientsPerGpu") or 1)
         total += 0 if driver == _DISABLED else int(row.get("count") or 0) * parts * clients
     return total

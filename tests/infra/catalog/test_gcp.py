@@ -156,7 +156,15 @@ def test_partitions_are_of_the_memory_of_their_gpu() -> None:
         for size in gpu.mig:
             slices, gib = size.removesuffix("gb").split("g.")
             assert gpu.memory_gib and int(gib) <= gpu.memory_gib and 1 <= int(slices) <= 7, (gpu.name, size)
-        assert not gpu.mig or f"7g.{gpu.memory_gib}gb" in gpu.mig
+        assert not gpu.mig or gpu.mig[f"7g.{gpu.memory_gib}gb"] == 1
+
+
+def test_partitions_are_as_many_as_cores_and_memory_allow() -> None:
+    """Seven slices of cores, and the memory that its name says, bound a size (NVIDIA MIG user guide)."""
+    for gpu in facts.accelerators.values():
+        for size, count in gpu.mig.items():
+            slices, gib = map(int, re.findall(r"\d+", size))
+            assert gpu.memory_gib and count == min(7 // slices, round(gpu.memory_gib / gib)), (gpu.name, size)
 
 
 def test_networks_of_gpus_are_those_of_the_blueprints() -> None:
@@ -174,6 +182,20 @@ def test_networks_of_gpus_are_those_of_the_blueprints() -> None:
         assert row.mtu == (8896 if fabric == "rdma" else 8244)
         assert row.by_gke is (fabric == "rdma")
     assert set(facts.gpu_networks) == {row.name for row in facts.machine_types.values() if row.fabric}
+
+
+def test_a_machine_sends_no_more_than_all_of_its_adapters() -> None:
+    """The fabric's adapters and those of the host share the figure of the whole machine."""
+    for row in facts.machine_types.values():
+        assert bool(row.nics and row.nic_gbps) is bool(row.fabric), row.name
+        if row.nics and row.nic_gbps and row.network_gbps:
+            assert 200 <= row.network_gbps - row.nics * row.nic_gbps <= 400, row.name
+
+
+def test_boot_disks_are_such_as_the_series_take() -> None:
+    assert facts.boot_disk("n2-standard-8") == facts.boot_disk("g2-standard-4") == "pd-balanced"
+    assert facts.boot_disk("c4-standard-8") == facts.boot_disk("a4-highgpu-8g") == "hyperdisk-balanced"
+    assert facts.boot_disk("a2-highgpu-1g") is facts.boot_disk("x9-standard-8") is None
 
 
 def test_only_old_series_and_g4_take_as_many_local_disks_as_are_asked_for() -> None:
@@ -214,7 +236,7 @@ def test_support_of_a_version_on_a_day(version: str, day: str, support: str) -> 
 
 def test_durations_of_both_clouds_are_known() -> None:
     known = durations()
-    assert "aws:ec2/vpc:Vpc" in known and known["gcp:container/cluster:Cluster"][0].seconds_min == 214
+    assert "aws:ec2/vpc:Vpc" in known and known["gcp:container/cluster:Cluster"][0].seconds_min == 213
 
 
 @pytest.mark.parametrize(("gib", "offered"), [(1024, True), (1280, True), (1100, False), (10240, True)])

@@ -2,8 +2,8 @@
 
 import pytest
 
-from infra.catalog.gcp import clusters, facts, ranges
-from infra.catalog.gcp.fabrics import fabrics
+from infra.catalog.gcp import clusters, network
+from infra.catalog.gcp.gke import maintenance_problems
 
 
 @pytest.mark.parametrize(
@@ -15,8 +15,8 @@ from infra.catalog.gcp.fabrics import fabrics
     ],
 )
 def test_a_node_takes_the_documented_block_of_pod_addresses(pods: int, block: int) -> None:
-    assert ranges.pod_block(pods) == block
-    assert ranges.pod_addresses(pods) == 2 ** (32 - block) >= 2 * pods
+    assert network.pod_block(pods) == block
+    assert network.pod_addresses(pods) == 2 ** (32 - block) >= 2 * pods
 
 
 @pytest.mark.parametrize(
@@ -33,7 +33,8 @@ def test_a_node_takes_the_documented_block_of_pod_addresses(pods: int, block: in
     ],
 )
 def test_windows_of_48_hours_in_32_days_are_enough(days: list[str], hours: int, enough: bool) -> None:
-    assert (not list(clusters.window_problems("on.maintenance", days, hours))) is enough
+    told = [one for one in maintenance_problems("days", days, "hours", hours) if one.path == "hours"]
+    assert (not told) is enough
 
 
 @pytest.mark.parametrize(
@@ -48,9 +49,7 @@ def test_rbac_knows_the_members_of_one_group(group: str, good: bool) -> None:
     assert (not list(clusters.group_problems("groups", group))) is good
 
 
-def test_networks_that_gke_does_not_make_are_laid_out() -> None:
-    by_hand = {name for name, row in fabrics().items() if not row.managed}
-
-    assert by_hand <= facts.gpu_networks.keys()
-    assert by_hand
-    assert all(row.accelerator_mtu > 1500 for row in fabrics().values())
+def test_system_nodes_are_counted_with_their_own_pods() -> None:
+    assert network.nodes_by_pods(32, jobs=10, system=6) == {32: 10, 64: 6}
+    assert network.nodes_by_pods(64, jobs=10, system=6) == {64: 16}
+    assert network.nodes_by_pods(110, jobs=10, system=6) == {110: 16}

@@ -9,7 +9,7 @@ def test_a_new_project_of_google_cloud_refuses_gpus_in_its_words() -> None:
     short = {one.key: one for one in beyond(spec(), {"gpus_all_regions": 0, "h100_mega": 8}, largest=False)}
     assert short["gpus_all_regions"].words == "Quota 'GPUS_ALL_REGIONS' exceeded. Limit: 0.0 globally."
     assert short["h100_mega"].words.endswith("Limit: 8.0 in region us-central1.")
-    assert str(short["h100_mega"]) == "H100-MEGA GPUs: 16 GPU wanted, 8 allowed (h100)"
+    assert str(short["h100_mega"]) == "H100 Mega GPUs: 16 GPU wanted, 8 allowed (h100)"
     assert f"--project={ID}" in short["h100_mega"].fix and "--preferred-value=16" in short["h100_mega"].fix
 
 

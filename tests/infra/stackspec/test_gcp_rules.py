@@ -146,10 +146,15 @@ BROKEN: dict[str, tuple[tuple[str | int, ...], Any, str]] = {
         {"kind": "reserved", "id": "h100"},
         "layout.pools[0].purchase.id",
     ),
-    "a block of a reservation in calendar mode": (
-        (*_FIRST, "purchase"),
-        {"kind": "block", "id": f"{_RESERVATION}/reservationBlocks/block-1"},
-        "layout.pools[0].purchase.id",
+    "a rack of a policy that is too large": (
+        _FIRST,
+        {**_POOL, "machine": "a4x-highgpu-4g", "max_nodes": 19},
+        "layout.pools[0].max_nodes",
+    ),
+    "nodes with RDMA placed by a policy": (
+        ("on", "pools"),
+        {"h100": {"compact": True}},
+        "on.pools.h100.compact",
     ),
     "a reservation of another cloud": (
         (*_FIRST, "purchase"),
@@ -248,6 +253,9 @@ ACCEPTED: dict[str, dict[tuple[str | int, ...], Any]] = {
         (*_FIRST, "purchase"): {"kind": "reserved", "id": f"{_RESERVATION}/reservationBlocks/block-1"}
     },
     "a reservation in calendar mode": {(*_FIRST, "purchase"): {"kind": "block", "id": _RESERVATION}},
+    "a block of a reservation in calendar mode": {
+        (*_FIRST, "purchase"): {"kind": "block", "id": f"{_RESERVATION}/reservationBlocks/block-1"}
+    },
     "queued nodes": {(*_FIRST, "purchase"): {"kind": "queued"}},
     "nodes placed closely": {
         (*_FIRST, "rdma"): False,
@@ -289,6 +297,7 @@ def test_what_can_be_deployed_is_accepted(gcp: Values, case: str) -> None:
 
 def test_what_is_waited_for_is_not_placed_closely(gcp: Values) -> None:
     put(gcp, (*_FIRST, "purchase"), {"kind": "flex_start"})
+    put(gcp, (*_FIRST, "rdma"), False)
     put(gcp, ("on", "pools"), {"h100": {"compact": True}})
     (problem,) = problems(gcp)
     assert (problem.path, problem.against) == ("on.pools.h100.compact", "layout.pools[0].purchase.kind")
@@ -323,8 +332,16 @@ def test_the_arithmetic_of_a_network_that_is_too_small_is_told(gcp: Values) -> N
     put(gcp, ("on", "pods_per_node"), 65)
     (problem,) = problems(gcp)
     assert (problem.path, problem.against) == ("layout.network_cidr", "on.pods_per_node")
-    assert "65 pods per node take 256 addresses" in problem.rule
-    assert "that is 8 nodes, not 16 (6 of the system pool + 4 of h100 + 4 of a100 + 2 of cpu)" in problem.rule
+    assert "half of it, 2048 addresses, is for pods" in problem.rule
+    assert "they need 16 nodes x 256 (a /24 for 65 pods) = 4096" in problem.rule
+
+
+def test_system_nodes_take_room_for_their_own_pods(gcp: Values) -> None:
+    put(gcp, ("layout", "network_cidr"), "10.0.0.0/20")
+    put(gcp, ("layout", "pools", 2, "max_nodes"), 12)  # 20 of jobs take 20 x 64, 6 of the system 6 x 128
+    stackspec.load("dev", copy.deepcopy(gcp), "f")
+    put(gcp, ("layout", "pools", 2, "max_nodes"), 13)
+    assert paths(gcp) == {"layout.network_cidr"}
 
 
 @pytest.mark.parametrize("name", ["dev-gcp", "prod-gcp"])

@@ -7,7 +7,7 @@ from typing import Any, cast
 import pulumi
 import pytest
 
-from components.gcp.cluster.cluster_args import GcpClusterArgs, system_pods
+from components.gcp.cluster.cluster_args import GcpClusterArgs
 from components.gcp.cluster.gke import GcpCluster
 from infra.errors import UserError
 from tests.components.gcp.computed import COMPUTED, NUMBER, PROJECT
@@ -335,8 +335,14 @@ def test_system_nodes_are_hardened_and_upgrades_take_none_away(made: Graph) -> N
 
 
 def test_system_nodes_have_room_for_gkes_agents_and_our_services() -> None:
-    assert cluster(pods_per_node=16).find("NodePool")["maxPodsPerNode"] == system_pods(16) == 64
+    assert cluster(pods_per_node=16).find("NodePool")["maxPodsPerNode"] == 64
     assert cluster(pods_per_node=110).find("NodePool")["maxPodsPerNode"] == 110
+
+
+def test_system_nodes_have_a_disk_that_their_series_takes(made: Graph) -> None:
+    new = cluster(system_pool={**POOL, "machine": "n4-standard-4"}).find("NodePool")
+    assert made.find("NodePool")["nodeConfig"]["diskType"] == "pd-balanced"
+    assert new["nodeConfig"]["diskType"] == "hyperdisk-balanced"
 
 
 def test_what_runs_on_the_cluster_goes_before_access_and_nodes(made: Graph) -> None:
@@ -378,7 +384,7 @@ def test_outputs_are_what_consumers_need(made: Graph) -> None:
         ({"channel": "None"}, ["channel"]),
         ({"endpoint": "public"}, ["endpoint"]),
         ({"api_access": ["203.0.113.0/24"]}, ["api_access"]),
-        ({"endpoint": "ip"}, ["endpoint"]),
+        ({"endpoint": "ip"}, ["api_access"]),
         ({"endpoint": "ip", "api_access": ["0.0.0.0/0"]}, ["api_access[0]"]),
         ({"endpoint": "ip", "api_access": ["10.0.0.0/8", "office"]}, ["api_access[1]"]),
         ({"endpoint": "ip", "api_access": [f"203.0.113.{n}/32" for n in range(101)]}, ["api_access"]),
@@ -391,6 +397,7 @@ def test_outputs_are_what_consumers_need(made: Graph) -> None:
         ({"system_pool": {**POOL, "min_nodes": 7}}, ["system_pool.min_nodes"]),
         ({"system_pool": {**POOL, "min_nodes": 0, "max_nodes": 0}}, ["system_pool.max_nodes"]),
         ({"system_pool": {**POOL, "machine": "a3-megagpu-8g"}}, ["system_pool.machine"]),
+        ({"system_pool": {**POOL, "machine": "e2-standard-5"}}, ["system_pool.machine"]),
         ({"name": "", "admins": [], "channel": "", "zones": []}, ["name", "zones", "channel", "admins"]),
     ],
 )

@@ -62,8 +62,8 @@ def test_the_boot_disk_is_one_that_the_series_takes(machine: str, disk: str) -> 
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"machine": "g2-standard-48"}, "has GPUs"),
-        ({"capacity": "reserved"}, "are not reserved"),
+        ({"machine": "g2-standard-48"}, "no CPU type for a pool"),
+        ({"capacity": "reserved"}, "neither reserved nor waited for"),
         ({"max_size": 0}, "1 to 1000 nodes"),
     ],
 )

@@ -5,7 +5,6 @@ import json
 import pytest
 
 from components.gcp.pools.offers import (
-    Sharing,
     cores_for_jobs,
     cpu_offer,
     disk_for_jobs_gib,
@@ -16,7 +15,6 @@ from components.gcp.pools.offers import (
 )
 from components.kubernetes.offers import claimed, devices
 from infra.catalog.gcp import facts
-from infra.catalog.gcp.nodes import node, nodes
 from smoke_training.expected.tables import shipped
 from smoke_training.fabric import Fabric
 
@@ -28,7 +26,7 @@ NETWORKS = [f"gpu-{index}" for index in range(8)]
 
 def offered(machine: str, **changes: object) -> dict[str, object]:
     asked = {"pods_per_node": 32, "disk_gib": 300, "rdma": False, **changes}
-    return dict(node_offer(node(machine), **asked))  # type: ignore[arg-type]
+    return dict(node_offer(facts.machine_type(machine), **asked))  # type: ignore[arg-type]
 
 
 def test_nothing_is_offered_that_the_page_s_example_does_not_have() -> None:
@@ -49,15 +47,15 @@ def test_local_ssds_hold_what_pods_write() -> None:
 
 def test_shared_gpus_count_as_often_as_pods_get_one() -> None:
     assert offered("g2-standard-12")["gpus"] == 1
-    assert offered("g2-standard-24", sharing=Sharing(clients=4))["gpus"] == 8
-    assert offered("a2-highgpu-2g", sharing=Sharing(partition="1g.5gb"))["gpus"] == 14
+    assert offered("g2-standard-24", clients=4)["gpus"] == 8
+    assert offered("a2-highgpu-2g", partition="1g.5gb")["gpus"] == 14
 
 
 def test_a_pod_of_tcpxo_has_nine_interfaces_and_a_daemon_that_its_node_pays_for() -> None:
     with_fabric = node_offer(
-        node("a3-megagpu-8g"), pods_per_node=32, disk_gib=300, rdma=True, networks=NETWORKS
+        facts.machine_type("a3-megagpu-8g"), pods_per_node=32, disk_gib=300, rdma=True, networks=NETWORKS
     )
-    plain = node_offer(node("a3-megagpu-8g"), pods_per_node=32, disk_gib=300, rdma=False)
+    plain = node_offer(facts.machine_type("a3-megagpu-8g"), pods_per_node=32, disk_gib=300, rdma=False)
     needs = with_fabric["pod"]
     named = json.loads(needs["annotations"]["networking.gke.io/interfaces"])
     assert [one["interfaceName"] for one in named] == [f"eth{index}" for index in range(9)]
@@ -68,7 +66,7 @@ def test_a_pod_of_tcpxo_has_nine_interfaces_and_a_daemon_that_its_node_pays_for(
 
 
 def test_rdma_adapters_are_claimed_where_gke_makes_their_networks() -> None:
-    offer = node_offer(node("a3-ultragpu-8g"), pods_per_node=32, disk_gib=300, rdma=True)
+    offer = node_offer(facts.machine_type("a3-ultragpu-8g"), pods_per_node=32, disk_gib=300, rdma=True)
     fabric = offer["fabric"]
     assert fabric["kind"] is Fabric.RDMA and claimed(fabric)
     assert (fabric["device_class"], fabric["count"]) == ("mrdma.google.com", 8)
@@ -76,7 +74,9 @@ def test_rdma_adapters_are_claimed_where_gke_makes_their_networks() -> None:
 
 
 def test_rdma_interfaces_begin_at_the_third() -> None:
-    offer = node_offer(node("a3-ultragpu-8g"), pods_per_node=32, disk_gib=300, rdma=True, networks=NETWORKS)
+    offer = node_offer(
+        facts.machine_type("a3-ultragpu-8g"), pods_per_node=32, disk_gib=300, rdma=True, networks=NETWORKS
+    )
     named = json.loads(offer["pod"]["annotations"]["networking.gke.io/interfaces"])
     assert [one["interfaceName"] for one in named] == ["eth0", *(f"eth{index}" for index in range(2, 10))]
     assert not claimed(offer["fabric"])
@@ -84,7 +84,7 @@ def test_rdma_interfaces_begin_at_the_third() -> None:
 
 def test_pods_find_the_driver_on_every_gpu_node() -> None:
     for machine in ("g2-standard-12", "a2-highgpu-8g"):
-        needs = node_offer(node(machine), pods_per_node=32, disk_gib=300, rdma=False)["pod"]
+        needs = node_offer(facts.machine_type(machine), pods_per_node=32, disk_gib=300, rdma=False)["pod"]
         assert needs["env"]["LD_LIBRARY_PATH"] == "/usr/local/nvidia/lib64"
         assert not needs["host_folders"] and "sidecar" not in needs
 
@@ -98,18 +98,21 @@ def test_nodes_without_gpus_offer_processors_and_memory() -> None:
     }
 
 
-@pytest.mark.parametrize("machine", sorted(set(nodes()) & set(facts.machine_types)))
+@pytest.mark.parametrize("machine", sorted(facts.machine_types))
 def test_every_machine_leaves_something_to_jobs(machine: str) -> None:
-    offer = node_offer(node(machine), pods_per_node=32, disk_gib=300, rdma=False)
+    offer = node_offer(facts.machine_type(machine), pods_per_node=32, disk_gib=300, rdma=False)
     assert offer["cpu"] >= 1 and offer["memory_gib"] >= 1 and offer["gpus"] >= 1
-    assert offer["cpu"] < node(machine).vcpu and offer["memory_gib"] < node(machine).memory_gib
+    assert (
+        offer["cpu"] < facts.machine_type(machine).vcpu
+        and offer["memory_gib"] < facts.machine_type(machine).memory_gib
+    )
 
 
 def test_rates_are_those_that_the_expectations_are_measured_against() -> None:
     """Two tables state them, one that ships into the cluster and one that does not."""
     checked = 0
     for machine in shipped().machines:
-        row = nodes().get(machine.instance_type)
+        row = facts.machine_types.get(machine.instance_type)
         if row is None or row.fabric is None or Fabric(row.fabric) not in machine.fabrics:
             continue
         rates = link_rates(row, rdma=True)
@@ -120,11 +123,12 @@ def test_rates_are_those_that_the_expectations_are_measured_against() -> None:
 
 
 def test_a_peak_is_only_stated_with_its_source() -> None:
-    known = peak_tflops(node("a3-megagpu-8g"))
+    known = peak_tflops(facts.machine_type("a3-megagpu-8g"))
     assert known is not None and known["value"] == 989.0 and "stas00" in known["source"]
-    assert peak_tflops(node("g4-standard-48")) is None
+    assert peak_tflops(facts.machine_type("g4-standard-48")) is None
 
 
-def test_every_row_says_where_it_comes_from() -> None:
-    for row in nodes().values():
-        assert len(row.source) > 20
+def test_the_rate_of_a_machine_without_a_fabric_is_all_that_it_has() -> None:
+    assert link_rates(facts.machine_type("a2-highgpu-8g"), rdma=False) == {"network_gbit_s": 100.0}
+    # Most of what the page names is that of adapters which this pool has not.
+    assert link_rates(facts.machine_type("a3-megagpu-8g"), rdma=False) == {"network_gbit_s": None}

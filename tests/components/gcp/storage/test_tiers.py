@@ -195,7 +195,7 @@ def test_homes_are_backed_up_daily_in_their_region_and_the_backups_outlive_the_s
 
 
 def test_homes_of_a_size_that_is_not_offered_are_refused() -> None:
-    with pytest.raises(UserError, match="not offered by REGIONAL"):
+    with pytest.raises(UserError, match="no size of REGIONAL"):
         storage(homes={**HOMES, "capacity_gib": 10})
 
 

@@ -273,10 +273,10 @@ def test_a_user_is_safe_in_a_uri() -> None:
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"tier": "db-f1-micro"}, "tier: must be db-custom"),
-        ({"tier": "db-custom-3-7680"}, "odd number"),
-        ({"tier": "db-custom-2-3000"}, "memory of a custom tier must be 3840"),
-        ({"tier": "db-custom-2-32768"}, "2 vCPUs take 1843.2 to 13312 MiB"),
+        ({"tier": "db-f1-micro"}, "tier: must have the form db-custom"),
+        ({"tier": "db-custom-3-7680"}, "or an even number"),
+        ({"tier": "db-custom-2-3000"}, "2 processors take 3840 to 13312 MiB"),
+        ({"tier": "db-custom-2-32768"}, "2 processors take 3840 to 13312 MiB"),
         ({"disk_gib": 5}, "disk_gib: the disk"),
         ({"backup_retention_days": 0}, "backup_retention_days"),
     ],

@@ -9,7 +9,7 @@ from ruamel.yaml import YAML
 from typer.testing import CliRunner
 
 from infra import google_login, stackspec
-from infra.catalog.gcp.deploying import cloud_quotas
+from infra.catalog.gcp import facts
 from infra.cli.app import app
 from infra.engine.golang import ROOT
 from infra.errors import UserError
@@ -115,7 +115,7 @@ def test_what_is_left_can_be_rehearsed(google: Google, tmp_path: Path) -> None:
     done = preflight("--save", str(file), only=("quotas",))
     assert "Rehearse in this project" in done.output
     saved = YAML(typ="safe").load(file.read_text())["quotas"]
-    assert (saved["h100_mega"], saved["gpus_all_regions"]) == (8, 0) and set(saved) <= set(cloud_quotas())
+    assert (saved["h100_mega"], saved["gpus_all_regions"]) == (8, 0) and set(saved) <= set(facts.quotas)
 
 
 def before_up(google: Google) -> None:

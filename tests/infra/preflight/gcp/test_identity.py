@@ -60,7 +60,11 @@ def test_an_api_that_does_not_answer_is_unknown(broken: Any, monkeypatch: pytest
 @pytest.mark.parametrize("name", sorted({*CHECKS} - {"administrators", "gke-auth-plugin"}))
 def test_no_check_passes_where_nothing_answers(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     google = Google()
-    of = project(google, layout__pools__0__purchase={"kind": "reserved", "id": "r"}, on__endpoint="ip")
+    of = project(
+        google,
+        layout__pools__0__purchase={"kind": "reserved", "id": f"projects/{ID}/reservations/r"},
+        on__endpoint="ip",
+    )
     assert of.number == NUMBER  # identity was told before
     monkeypatch.setattr(google, "answer", lambda *_: refused(503, "UNAVAILABLE", "later"))
     made = asked(CHECKS[name], of)

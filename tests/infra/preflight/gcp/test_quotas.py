@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from infra.catalog.gcp.deploying import cloud_quotas, cpu_key, gpu_key, vcpus
+from infra.catalog.gcp import facts
 from infra.preflight.answers import Answer, State
 from infra.preflight.gcp import quotas
 from infra.preflight.gcp_needs import needs
@@ -32,14 +32,14 @@ PLENTY = 100_000
 def infos(allowed: Mapping[str, int]) -> Said:
     """Each quota's value by its key; of all others there is plenty."""
     by_id: dict[tuple[str, str], int] = {}
-    for key, row in cloud_quotas().items():
-        by_id[row.quota_id, row.gpu_family] = allowed.get(key, PLENTY)
+    for key, row in facts.quotas.items():
+        by_id[row.quota_id, row.gpu_family or ""] = allowed.get(key, PLENTY)
 
     def told(given: Mapping[str, Any]) -> Any:
         *_, service, _, quota_id = str(given["name"]).split("/")
         assert given["name"].startswith(f"projects/{ID}/locations/global/services/")
         rows = [(family, value) for (other, family), value in by_id.items() if other == quota_id]
-        regional = next(row.regional for row in cloud_quotas().values() if row.quota_id == quota_id)
+        regional = next(row.regional for row in facts.quotas.values() if row.quota_id == quota_id)
         made = [
             {
                 "dimensions": {
@@ -121,7 +121,7 @@ def test_a_new_project_is_told_what_to_ask_for() -> None:
         "ssd_total_gb",
         "networks",
     }
-    assert found["h100_mega"].said == "H100-MEGA GPUs: 32 GPU for h100, 0 used by others, 0 allowed"
+    assert found["h100_mega"].said == "H100 Mega GPUs: 32 GPU for h100, 0 used by others, 0 allowed"
     assert found["h100_mega"].fix == (
         f"gcloud beta quotas preferences create --project={ID} --service=compute.googleapis.com "
         "--quota-id=GPUS-PER-GPU-FAMILY-per-project-region --preferred-value=32 "
@@ -229,7 +229,7 @@ def test_what_others_use_counts_and_what_the_stack_itself_has_does_not() -> None
     assert "8 used by others" in found["h100_mega"].said
     assert "40 GPU for h100, l4, 18 used by others" in found["gpus_all_regions"].said
     assert "8 used by others" in found["n2_cpus"].said
-    assert "36 used by others" in found["cpus_all_regions"].said  # Spot too, and e2 elsewhere
+    assert "12 used by others" in found["cpus_all_regions"].said  # n2 here, e2 elsewhere; none of g2 and a3
     assert "0 used by others" in found["cpus"].said
     assert "1 used by others" in found["in_use_addresses"].said
 
@@ -362,23 +362,3 @@ def test_a_deployment_takes_what_it_validates() -> None:
     assert ("preemptible_l4", "l4") not in now
     without = {(one.key, one.name): one.amount for one in needs(spec(smoke__enabled=False)).now}
     assert ("h100_mega", "h100") not in without
-
-
-@pytest.mark.parametrize(
-    ("type", "key", "each"),
-    [
-        ("e2-standard-4", "cpus", 4),
-        ("n2-highmem-32", "n2_cpus", 32),
-        ("c9-standard-8", None, 8),
-        ("a3-megagpu-8g", None, None),
-    ],
-)
-def test_processors_are_read_from_names(type: str, key: str | None, each: int | None) -> None:
-    assert (cpu_key(type), vcpus(type)) == (key, each)
-
-
-def test_every_gpu_of_the_tables_has_a_quota_once() -> None:
-    rows = [(row.accelerator, row.market) for row in cloud_quotas().values() if row.accelerator]
-    assert len(rows) == len(set(rows))
-    assert gpu_key("nvidia-b200", "preemptible") == "preemptible_b200"
-    assert gpu_key("nvidia-gb200", "on_demand") is None

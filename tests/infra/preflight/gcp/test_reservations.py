@@ -59,11 +59,6 @@ def test_a_reservation_that_fits_says_what_is_free_and_until_when() -> None:
     assert google.given(GET) == [{"project": ID, "zone": "us-central1-a", "reservation": "h100"}]
 
 
-def test_a_name_alone_is_of_the_project_itself() -> None:
-    google, (answer,) = capacity(id="h100")
-    assert answer.state is State.READY and google.given(GET)[0]["project"] == ID
-
-
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
@@ -126,9 +121,11 @@ def test_everything_that_does_not_fit_is_told_at_once() -> None:
     ],
 )
 def test_a_reservation_of_another_project_must_be_shared(settings: dict[str, Any], state: State) -> None:
-    google, (answer,) = capacity({**FOUND, "shareSettings": settings}, id="projects/owner/reservations/h100")
+    google, (answer,) = capacity(
+        {**FOUND, "shareSettings": settings}, id="projects/owner-1/reservations/h100"
+    )
     assert answer.state is state
-    assert google.given(GET)[0]["project"] == "owner"
+    assert google.given(GET)[0]["project"] == "owner-1"
 
 
 @pytest.mark.parametrize(
