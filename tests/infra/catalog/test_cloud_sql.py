@@ -16,13 +16,13 @@ def test_tiers_that_the_documentation_shows_can_be_made(tier: str) -> None:
 @pytest.mark.parametrize(
     ("tier", "rule"),
     [
-        ("db-f1-micro", "must be db-custom"),
+        ("db-f1-micro", "must have the form db-custom"),
         ("db-custom-1-3839", "3840"),
         ("db-custom-2-7681", "steps of 256"),
-        ("db-custom-5-10240", "odd number"),
-        ("db-custom-98-638976", "number of vCPUs of a custom tier must be 1 to 96"),
-        ("db-custom-1-13312", "1 vCPUs take"),
-        ("db-custom-96-3840", "96 vCPUs take"),
+        ("db-custom-5-10240", "1 processor, or an even number up to 96"),
+        ("db-custom-98-638976", "1 processor, or an even number up to 96"),
+        ("db-custom-1-13312", "1 processors take 3840 to 6656"),
+        ("db-custom-96-3840", "96 processors take 88473 to 638976"),
     ],
 )
 def test_tiers_that_cannot_be_made_are_refused_with_the_rule(tier: str, rule: str) -> None:
