@@ -170,6 +170,7 @@ class GcpCloud:
                 "hours": window.hours,
                 "hold_nodes": window.hold_nodes,
             },
+            "log_retention_days": self._spec.data.log_retention_days,
             "system_pool": {
                 "machine": pool.machine,
                 "min_nodes": pool.min_nodes,

@@ -73,6 +73,8 @@ class GcpClusterArgs(TypedDict):
     """IAM members that administer the cluster, the one that deploys included; at least one."""
     maintenance: MaintenanceArgs
     """When it is upgraded."""
+    log_retention_days: int
+    """Days that logs of the control plane are kept, 1 to 3650."""
     system_pool: SystemPoolArgs
     """The nodes for the cluster's own services."""
     multi_networking: NotRequired[bool]

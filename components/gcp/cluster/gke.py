@@ -8,6 +8,7 @@ import pulumi_gcp as gcp
 from components.base import Component
 from components.gcp.cluster import settings
 from components.gcp.cluster.cluster_args import GcpClusterArgs, cluster_problems
+from components.gcp.cluster.logs import keep_control_plane_logs
 from components.gcp.cluster.node_account import node_account
 from components.gcp.cluster.system_pool import system_pool
 from components.gcp.encryption import compute_agent, encryption_key, gke_agent
@@ -63,6 +64,8 @@ class GcpCluster(Component):
             users={"gke": gke_agent(number), "compute": compute_agent(number)},
         ).id
         self.node_service_account = node_account(self, name, project=args["project"])
+        # Before the cluster: what happens while it is made is kept, too.
+        self._logs = keep_control_plane_logs(self, name, args)
         cluster = self._control_plane(args)
         access = [self._admin(args["project"], member) for member in args["admins"]]
         system = system_pool(
@@ -186,7 +189,7 @@ class GcpCluster(Component):
             addons_config=settings.addons(args),
             # The provider shows the nodes of some pool there once the first one is gone; another value would
             # replace the cluster.
-            opts=self.child(pulumi.ResourceOptions(ignore_changes=["nodeConfig"])),
+            opts=self.child(pulumi.ResourceOptions(ignore_changes=["nodeConfig"], depends_on=[self._logs])),
         )
 
     def _admin(self, project: str, member: str) -> gcp.projects.IAMMember:

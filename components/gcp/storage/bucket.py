@@ -8,13 +8,12 @@ import pulumi_gcp as gcp
 from pulumi_gcp.storage import BucketLifecycleRuleArgsDict
 
 from components.base import Component
+from infra.catalog.gcp import facts
 from infra.errors import Problem, UserError
 from infra.naming import sanitize
 
 # Parts of an upload that was cut off are invisible in listings but billed; a week is ample for a retry.
 ABORTED_UPLOAD_DAYS = 7
-# How long deleted objects can be kept for restoring. Source: Cloud Storage documentation, "Soft delete".
-SOFT_DELETE_DAYS = (7, 90)
 _DAY_S = 86400
 # A bucket has a name of at most 63 characters, of which Pulumi takes eight for what makes it unique.
 _NAME = 55
@@ -128,10 +127,8 @@ def lifecycle_rules(args: GcpBucketArgs) -> list[BucketLifecycleRuleArgsDict]:
 
 def _problems(name: str, args: GcpBucketArgs) -> Iterator[Problem]:
     folders, days = args.get("folders", False), args["noncurrent_days"]
-    least, most = SOFT_DELETE_DAYS
-    if folders and not least <= days <= most:
-        rule = f"deleted objects of a bucket with folders are kept {least} to {most} days"
-        yield Problem(f"{name}.noncurrent_days", days, rule, f"Set {least} to {most}.")
+    if folders:
+        yield from facts.limits["soft_delete_days"].problems(f"{name}.noncurrent_days", days)
     for other in ("autoclass", "object_retention"):
         if folders and args.get(other, False):
             rule = "a bucket with folders has none"

@@ -44,6 +44,7 @@ def arguments(**changes: Any) -> GcpClusterArgs:
         "api_access": [],
         "admins": [DEPLOYER, PLATFORM],
         "maintenance": MAINTENANCE,
+        "log_retention_days": 45,
         "system_pool": POOL,
         "labels": {"owner": "ml"},
     }
