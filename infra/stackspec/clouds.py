@@ -202,7 +202,7 @@ class GcpPoolSpec(Model):
     driver: Literal["default", "latest"] = "default"
     """Which NVIDIA driver GKE installs: its default for the version of the nodes, or the latest."""
 
-    sharing: Annotated[TimeSharingSpec | MigSpec, Field(discriminator="kind")] | None = None
+    sharing: Annotated[TimeSharingSpec | MigSpec | None, Field(discriminator="kind")] = None
     """How pods share a GPU; null: each has its own. Only for interactive pools."""
 
     local_ssds: Annotated[int, Field(ge=0, le=32)] | None = None
