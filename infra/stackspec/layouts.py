@@ -138,8 +138,9 @@ class MediumLayout(Model):
     zones: Annotated[tuple[str, ...], Field(min_length=1)]
     """Zones of the region that the network spans."""
 
-    idle_minutes: Annotated[int, Field(ge=5, le=240)]
-    """How long a node may be unneeded before it is given back, in minutes."""
+    idle_minutes: Annotated[int, Field(ge=5, le=240)] | None
+    """How long a node may be unneeded before it is given back, in minutes; null on Google Cloud, where GKE
+    decides and takes idle nodes away sooner than it does by itself."""
 
     admission: Literal["deny", "warn"] | None
     """What the API server does with an object that breaks a policy (docs/admission.md): `deny` refuses it,

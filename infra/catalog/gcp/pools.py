@@ -197,3 +197,14 @@ def size_problems(least_path: str, least: int, most_path: str, most: int) -> Ite
     """Fewest and most nodes of a node pool."""
     yield from facts.limits["node_pool_least"].problems(least_path, least)
     yield from facts.limits["node_pool_nodes"].problems(most_path, most)
+
+
+def idle_problems(path: str, minutes: int | None) -> Iterator[Problem]:
+    """GKE's autoscaler takes idle nodes away by a profile, not after minutes that somebody sets.
+
+    Source: GKE documentation, "About GKE cluster autoscaling", autoscaling profiles; minutes are only those
+    of compute classes (`consolidationDelayMinutes`), and a pool is in none.
+    """
+    if minutes is not None:
+        rule = "GKE decides how long a node may be idle, by the profile that takes nodes away soonest"
+        yield Problem(path, minutes, rule, "Set it to null; a pool's min_nodes keeps nodes that nobody needs.")

@@ -88,6 +88,13 @@ def api_access(_: StackSpec, layout: MediumLayout) -> Iterator[Problem]:
     yield from clients.api_access_problems("layout.api_access", layout.api_access)
 
 
+def idle_nodes(_: StackSpec, layout: MediumLayout) -> Iterator[Problem]:
+    """Cluster Autoscaler is told when an idle node goes."""
+    if layout.idle_minutes is None:
+        rule = "Cluster Autoscaler needs to know how long a node may be idle"
+        yield Problem("layout.idle_minutes", None, rule, "Leave it out (30 minutes), or set minutes.")
+
+
 def kubernetes_version(spec: StackSpec, layout: MediumLayout) -> Iterator[Problem]:
     """The version is one that EKS offers and that the EFA driver supports."""
     path, version = "layout.kubernetes_version", layout.kubernetes_version
@@ -226,6 +233,7 @@ MEDIUM_RULES: tuple[MediumRule, ...] = (
     zones,
     network_range,
     api_access,
+    idle_nodes,
     kubernetes_version,
     releases,
     pool_hardware,

@@ -59,6 +59,13 @@ def budget(spec: StackSpec, _: GcpSpec) -> Iterator[Problem]:
     yield from money.email_problems("budget.alert_emails", spec.budget.alert_emails, "budget")
 
 
+def retention(spec: StackSpec, _: GcpSpec) -> Iterator[Problem]:
+    """Logs and deleted objects are kept for periods that the services know."""
+    data = spec.data
+    yield from facts.limits["log_retention_days"].problems("data.log_retention_days", data.log_retention_days)
+    yield from facts.limits["soft_delete_days"].problems("data.noncurrent_days", data.noncurrent_days)
+
+
 def maintenance(_: StackSpec, cloud: GcpSpec) -> Iterator[Problem]:
     """GKE is left enough time for upgrades."""
     wanted = cloud.maintenance
@@ -87,6 +94,11 @@ def network_range(_: StackSpec, layout: MediumLayout, cloud: GcpSpec) -> Iterato
 def api_access(_: StackSpec, layout: MediumLayout, cloud: GcpSpec) -> Iterator[Problem]:
     """The API server is reached in one way, by somebody, and not by the whole internet."""
     yield from network.api_problems("on.endpoint", cloud.endpoint, "layout.api_access", layout.api_access)
+
+
+def idle_nodes(_: StackSpec, layout: MediumLayout, __: GcpSpec) -> Iterator[Problem]:
+    """GKE decides when an idle node goes."""
+    yield from pools.idle_problems("layout.idle_minutes", layout.idle_minutes)
 
 
 def kubernetes_version(_: StackSpec, layout: MediumLayout, cloud: GcpSpec) -> Iterator[Problem]:
@@ -248,12 +260,14 @@ RULES: tuple[Rule, ...] = (
     members,
     groups_of_one_domain,
     budget,
+    retention,
     maintenance,
 )
 MEDIUM_RULES: tuple[MediumRule, ...] = (
     zones,
     network_range,
     api_access,
+    idle_nodes,
     kubernetes_version,
     pool_names,
     pool_hardware,
