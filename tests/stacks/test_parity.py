@@ -20,17 +20,20 @@ from tests.components.graph import Graph, deploy_graph
 from tests.stacks.composition.describe import difference
 from tests.stacks.parity.fields import fields
 from tests.stacks.parity.model import Estimated, Honoured, Outcome, Refused
-from tests.stacks.parity.rows import BOTH, COMMON, GIVEN
+from tests.stacks.parity import rows, rows_of_clouds
 from tests.stacks.stack_files import at
 
-FILES = {cloud: f"Pulumi.dev-{cloud}.yaml" for cloud in BOTH}
+FILES = {cloud: f"Pulumi.dev-{cloud}.yaml" for cloud in rows.BOTH}
+OWN = {"aws": rows_of_clouds.AWS, "gcp": rows_of_clouds.GCP}
+GIVEN = {**rows.GIVEN, **rows_of_clouds.GIVEN}
 DAY = datetime.date(2026, 11, 25)
 # Settings of a stack file that stand beside its spec.
+_LONGEST = 2000
 _BESIDE = ("name", "region")
 
 
 def table(cloud: str) -> dict[str, Outcome]:
-    return {field: row[cloud] for field, row in {**COMMON}.items() if cloud in row}
+    return {**{field: row[cloud] for field, row in rows.COMMON.items()}, **OWN[cloud]}
 
 
 def spec_of(cloud: str, *changes: Mapping[str, Any]) -> stackspec.StackSpec:
@@ -59,7 +62,7 @@ def differences(cloud: str, batch: str) -> tuple[str, ...]:
         for key in was.outputs
         if was.outputs[key] != now.outputs.get(key)
     ]
-    return *difference(was, now), *told
+    return *difference(was, now, longest=_LONGEST), *told
 
 
 def _composed(cloud: str, *changes: Mapping[str, Any]) -> Graph:
