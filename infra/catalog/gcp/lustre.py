@@ -26,4 +26,5 @@ def size_problems(path: str, capacity_gib: int, throughput_path: str, throughput
 def rdma_problems(path: str, *, rdma: bool) -> Iterator[Problem]:
     """Clients use TCP: an instance has no setting for RDMA (pulumi-gcp 10.2.0 lustre.Instance)."""
     if rdma:
-        yield Problem(path, True, "clients of Managed Lustre have no RDMA", "Set it to false; data comes faster with more throughput_mb_s_per_tib.")
+        fix = "Set it to false; data comes faster with more throughput_mb_s_per_tib."
+        yield Problem(path, True, "clients of Managed Lustre have no RDMA", fix)

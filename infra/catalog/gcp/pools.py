@@ -207,4 +207,5 @@ def idle_problems(path: str, minutes: int | None) -> Iterator[Problem]:
     """
     if minutes is not None:
         rule = "GKE decides how long a node may be idle, by the profile that takes nodes away soonest"
-        yield Problem(path, minutes, rule, "Set it to null; a pool's min_nodes keeps nodes that nobody needs.")
+        fix = "Set it to null; a pool's min_nodes keeps nodes that nobody needs."
+        yield Problem(path, minutes, rule, fix)

@@ -77,7 +77,7 @@ GIVEN: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
         "aws": {"layout.pools.0.machine": "p5.48xlarge", "layout.pools.0.zones": ["us-east-1a"]},
         "gcp": {"on.pools": {}},
     },
-    **{name: {"gcp": {"on.pools": {}}} for name in ("reserved", "flex_start", "queued")},
+    "reserved": {"gcp": {"on.pools": {}}},
     "file system": {
         "gcp": {
             "data.shared_fs": {
@@ -87,7 +87,7 @@ GIVEN: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
             }
         }
     },
-    **{name: {cloud: {"teams.2.gpus": {}} for cloud in BOTH} for name in ("pools", "validated pools")},
+    "validated pools": {cloud: {"teams.2.gpus": {}} for cloud in BOTH},
     "keep": {cloud: {"data.on_destroy": "discard"} for cloud in BOTH},
 }
 
@@ -111,12 +111,12 @@ COMMON: dict[str, Row] = dict(
                 },
             ),
         ),
-        both("tags", "owner", "other@example.com", r"owner: .* -> .other.?example.?com"),
-        both("tags", "cost_center", "other-center", r"cost.center: .* -> .other-center"),
-        both("tags", "environment", "test", r'environment: "dev" -> "test"'),
-        both("tags", "data_class", "public", r'data.class: "internal" -> "public"'),
-        both("tags", "expires_on", "2027-03-31", r'expires.on: "never" -> "2027-03-31"'),
-        both("tags", "tags", {"other": "tag"}, r'other: nothing -> "tag"'),
+        both("whole", "owner", "other@example.com", r"owner: .* -> .other.?example.?com"),
+        both("whole", "cost_center", "other-center", r"cost.center: .* -> .other-center"),
+        both("whole", "environment", "test", r'environment: "dev" -> "test"'),
+        both("whole", "data_class", "public", r'data.class: "internal" -> "public"'),
+        both("whole", "expires_on", "2027-03-31", r'expires.on: "never" -> "2027-03-31"'),
+        both("whole", "tags", {"other": "tag"}, r'other: nothing -> "tag"'),
         both("cluster", "layout.kubernetes_version", "1.34", r'^~ Cluster .*ersion: "1.35" -> "1.34"'),
         both("cluster", "layout.api_access", ["203.0.113.0/24"], r'^~ Cluster .* -> "203.0.113.0/24"'),
         both("cluster", "layout.network_cidr", "10.64.0.0/17", r'^~ (Vpc|Subnetwork) .*-> "10\.64\.'),
@@ -147,7 +147,7 @@ COMMON: dict[str, Row] = dict(
             "cluster", "layout.system_pool.max_nodes", 9, r"^~ Node(Group|Pool) cluster-system .*[mM]ax.*-> 9"
         ),
         both(
-            "pool renamed",
+            "keep",
             "layout.pools[].name",
             "chips",
             r"^\+ Node(Group|Pool) chips-nodes",
@@ -160,24 +160,18 @@ COMMON: dict[str, Row] = dict(
             r'^~ (LaunchTemplate|NodePool) l4-nodes .*ype: "g.*" -> "(g6.4xlarge|g2-standard-16)"',
             at="layout.pools.1.machine",
         ),
-        both(
-            "pools",
-            "layout.pools[].purpose",
-            "fine_tuning",
-            r'purpose: "interactive" -> "fine_tuning"',
-            at="layout.pools.1.purpose",
-        ),
-        both("pools", "layout.pools[].min_nodes", 1, r"^~ Node(Group|Pool) a100-.*[mM]in.*-> 1"),
-        both("pools", "layout.pools[].max_nodes", 5, r"^~ Node(Group|Pool) a100-.*[mM]ax.*-> 5"),
+        both("pools", "layout.pools[].purpose", "fine_tuning", r'purpose: "training" -> "fine_tuning"'),
+        both("pools", "layout.pools[].min_nodes", 1, r"a100-nodes .*(minSize|MinNodeCount): 0.0 -> 1.0"),
+        both("pools", "layout.pools[].max_nodes", 5, r"a100-nodes .*(maxSize|MaxNodeCount): 4.0 -> 5.0"),
         both("pools", "layout.pools[].disk_gib", 640, r"a100-nodes.* -> \"?640"),
         both(
-            "preference",
+            "no gate",
             "layout.pools[].preference",
             -1,
             r'^~ ClusterQueue .*team-research .*flavors\[0\]\.name: "cpu" -> "l4"',
             at="layout.pools.1.preference",
         ),
-        both("pools", "layout.pools[].own_queue", False, r"^- LocalQueue .*a100"),
+        both("pools", "layout.pools[].own_queue", False, r"^- LocalQueue .*team-research-a100"),
         (
             "layout.pools[].expected_utilization",
             {
@@ -189,7 +183,7 @@ COMMON: dict[str, Row] = dict(
             "fabric",
             "layout.pools[].rdma",
             Each(False, True),
-            Each(r"^- PlacementGroup a100", r"^\+ Network a100-vpc1"),
+            r"smoke-a100-code data\.plan\.json\.fabric: ",
         ),
         both(
             "fabric",
@@ -237,15 +231,13 @@ COMMON: dict[str, Row] = dict(
         ),
         _only_google("flex_start"),
         _only_google("queued"),
-        both("data", "data.checkpoint_retention_days", 41, r"-> 41(\.0)?$"),
-        both("data", "data.noncurrent_days", 21, r"-> (21|1814400)(\.0)?$"),
+        both("data", "data.checkpoint_retention_days", 41, r"(expiration.days|condition.age): 30.0 -> 41.0"),
+        both("data", "data.noncurrent_days", 21, r"(noncurrentDays|daysSinceNoncurrentTime): 7.0 -> 21.0"),
         both("data", "data.log_retention_days", 60, r"^~ .*etention.*-> 60\.0$"),
         both("data", "data.protect", True, r"[pP]rotection.*-> true"),
-        both("homes", "data.homes", False, r"^- (AwsHomes|GcpHomes) "),
+        both("whole", "data.homes", False, r"^- (AwsHomes|GcpHomes) "),
         both("keep", "data.on_destroy", "keep", r"final(SnapshotIdentifier|BackupDescription): nothing -> "),
-        both(
-            "file system gone", "data.shared_fs", Each(None, SHARED_FS.gcp), r"^[-+] (AwsLustre|GcpLustre) "
-        ),
+        both("keep", "data.shared_fs", Each(None, SHARED_FS.gcp), r"^[-+] (AwsLustre|GcpLustre) "),
         both(
             "file system",
             "data.shared_fs.capacity_gib",
@@ -271,7 +263,7 @@ COMMON: dict[str, Row] = dict(
                     "data.shared_fs.rdma",
                     True,
                     r"efaEnabled.*-> true",
-                    "file system over EFA",
+                    "validated pools",
                     {"data.shared_fs.capacity_gib": 38400},
                 ),
                 "gcp": Refused(
@@ -329,6 +321,6 @@ COMMON: dict[str, Row] = dict(
         both("work", "smoke.schedule", "7 3 * * 2", r'^~ CronJob .*-> "7 3 \* \* 2"'),
         both("work", "smoke.accept", ["PASS", "INCONCLUSIVE"], r'accept\[1\]: nothing -> "INCONCLUSIVE"'),
         both("validated pools", "smoke.pools", ["l4"], r"^\+ Job smoke-l4-job"),
-        both("no gate", "smoke.enabled", False, r"^- Job smoke-a100-job", also={"smoke.schedule": None}),
+        both("no gate", "smoke.enabled", False, r"^- SmokeHome smoke$", also={"smoke.schedule": None}),
     ]
 )

@@ -30,15 +30,15 @@ GIVEN: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
             "on.pools": {},
         }
     },
-    "turns": {"gcp": {f"{_L4}.sharing": {"kind": "time_sharing", "clients": 2}}},
-    "partitions": {
+    "queued": {"gcp": {"on.pools": {"l4": {"sharing": {"kind": "time_sharing", "clients": 2}}}}},
+    "flex_start": {
         "gcp": {
             "layout.pools.1.machine": "a2-highgpu-1g",
             "layout.pools.1.zones": ["us-central1-a"],
-            f"{_L4}.sharing": {"kind": "mig", "partition": "1g.5gb"},
+            "on.pools": {"l4": {"sharing": {"kind": "mig", "partition": "1g.5gb"}}},
         }
     },
-    "cut": {"gcp": {"layout.pools.1.machine": "a2-highgpu-1g", "layout.pools.1.zones": ["us-central1-a"]}},
+    "whole": {"gcp": {"layout.pools.1.machine": "a2-highgpu-1g", "layout.pools.1.zones": ["us-central1-a"]}},
 }
 
 
@@ -66,7 +66,7 @@ AWS: dict[str, Outcome] = dict(
         ),
         _row("on", "on.node_image", "1.35.1-20260101", r'^~ NodeGroup .*-> "1.35.1-20260101"'),
         _row("EFA driver", "on.efa_driver", "dra", r"^~ Job smoke-a100-job .*resourceClaims"),
-        _row("a way in", "on.load_balancer", LOAD_BALANCER, r"^\+ LoadBalancer "),
+        _row("whole", "on.load_balancer", LOAD_BALANCER, r"^\+ LoadBalancer "),
         _row("way in", "on.load_balancer.host", "ml.example.com", r'-> "https://ml.example.com"'),
         _row("way in", "on.load_balancer.certificate_arn", _ACM, r"^~ Listener .*11111111-2222"),
         _row(
@@ -133,7 +133,7 @@ GCP: dict[str, Outcome] = dict(
         _row("on", "on.database.availability", "regional", r'availabilityType: "ZONAL" -> "REGIONAL"'),
         _row("on", "on.database.disk_gib", 77, r"diskSize: .* -> 77"),
         _row(
-            "endpoint",
+            "whole",
             "on.endpoint",
             "ip",
             r"ipEndpointsConfig.enabled: false -> true",
@@ -149,28 +149,28 @@ GCP: dict[str, Outcome] = dict(
         ),
         _row("on", "on.pools{}.compact", False, r"a100-nodes .*placementPolicy", at="on.pools.a100.compact"),
         _row(
-            "taking turns",
+            "cluster",
             "on.pools{}.sharing=time_sharing",
             {"kind": "time_sharing", "clients": 3},
             r"gpuSharingStrategy.*TIME_SHARING",
             at=f"{_L4}.sharing",
         ),
         _row(
-            "turns",
+            "queued",
             "on.pools{}.sharing=time_sharing.clients",
             {"kind": "time_sharing", "clients": 4},
             r"maxSharedClientsPerGpu: .* -> 4",
             at=f"{_L4}.sharing",
         ),
         _row(
-            "cut",
+            "whole",
             "on.pools{}.sharing=mig",
             {"kind": "mig", "partition": "2g.10gb"},
             r'gpuPartitionSize: nothing -> "2g.10gb"',
             at=f"{_L4}.sharing",
         ),
         _row(
-            "partitions",
+            "flex_start",
             "on.pools{}.sharing=mig.partition",
             {"kind": "mig", "partition": "3g.20gb"},
             r'gpuPartitionSize: .* -> "3g.20gb"',
