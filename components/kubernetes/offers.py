@@ -33,6 +33,10 @@ class NodeOffer(TypedDict):
     gpus: int
     """GPUs as pods count them: several share one, or each has a part of one, where the pool says so; 0 for a
     node without."""
+    gpus_per_pod: NotRequired[int]
+    """Most of them that one pod may ask for, where the device plugin refuses more. Default: all of them."""
+    shared: NotRequired[bool]
+    """Whether pods share GPUs or have parts of them, so that no run is given whole nodes. Default: no."""
     ephemeral_gib: NotRequired[int]
     """Disk that pods may fill, GiB; it goes with the node. Default: unknown."""
     pod: NotRequired[PodNeeds]

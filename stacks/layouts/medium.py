@@ -22,25 +22,12 @@ def medium(cloud: ClusterCloud[ClusterT, StoreT], spec: StackSpec, layout: Mediu
     cluster = cloud.cluster()
     pools = cloud.pools(cluster)
     store = cloud.store(cluster)
-    with_gpus = [name for name, pool in pools.by_name.items() if pool.offer["gpus"]]
-    devices: AcceleratorsArgs = {"gpu_pools": with_gpus, "drivers": pools.drivers}
-    if pools.devices_managed:
-        devices["managed"] = True
-    if pools.host_engine_port is not None:
-        devices["host_engine_port"] = pools.host_engine_port
-    accelerators = Accelerators(f"{spec.name}-accelerators", devices, cluster.inside)
+    accelerators = Accelerators(f"{spec.name}-accelerators", _devices(pools), cluster.inside)
     tracking = cloud.tracking(cluster, store)
     policed = admission(spec, layout, cluster)
     data = cloud.teams(cluster, store)
     queueing = _queueing(spec, cluster, pools, tracking, data=data, policed=policed)
-    teams = teams_at_work(
-        spec,
-        data,
-        cluster=cluster,
-        store=store,
-        queueing=queueing,
-        tracking=tracking,
-    )
+    teams = teams_at_work(spec, data, cluster=cluster, store=store, queueing=queueing, tracking=tracking)
     visitors(spec, data, cluster, tracking)
     login = logins(spec, cluster, queueing, tracking)
     budget = cloud.budget()
@@ -78,6 +65,16 @@ def medium(cloud: ClusterCloud[ClusterT, StoreT], spec: StackSpec, layout: Mediu
         "budget": budget,
         "smoke": smoke,
     }
+
+
+def _devices(pools: Pools) -> AcceleratorsArgs:
+    with_gpus = [name for name, pool in pools.by_name.items() if pool.offer["gpus"]]
+    devices: AcceleratorsArgs = {"gpu_pools": with_gpus, "drivers": pools.drivers}
+    if pools.devices_managed:
+        devices["managed"] = True
+    if pools.host_engine_port is not None:
+        devices["host_engine_port"] = pools.host_engine_port
+    return devices
 
 
 def _way_in(tracking: Tracking) -> Mapping[str, Any] | None:
@@ -148,6 +145,8 @@ def _flavor(name: str, pool: Pool) -> FlavorArgs:
         flavor["fabric"] = pool.offer["fabric"]
     if "pod" in pool.offer:
         flavor["pod"] = pool.offer["pod"]
+    if "gpus_per_pod" in pool.offer:
+        flavor["gpus_per_pod"] = pool.offer["gpus_per_pod"]
     if pool.provisioning_class is not None:
         flavor["provisioning_class"] = pool.provisioning_class
     if pool.taint is not None:

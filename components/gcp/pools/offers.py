@@ -73,6 +73,12 @@ def node_offer(
     }
     if kind is not None:
         offer["fabric"] = _fabric(kind, machine, networks)
+    if clients is not None or partition is not None:
+        offer["shared"] = True
+    if clients is not None:
+        # GKE documentation, "Share GPUs with multiple workloads using GPU time-sharing"; what refuses more is
+        # GoogleCloudPlatform/container-engine-accelerators pkg/gpu/nvidia/gpusharing.
+        offer["gpus_per_pod"] = 1
     return offer
 
 

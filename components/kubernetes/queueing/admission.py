@@ -88,8 +88,8 @@ def _pods_fit_a_machine(flavors: Sequence[FlavorArgs]) -> list[Body]:
     never runs, and keep them from everybody until it evicts the job, again and again. Where a queue has
     machines of several sizes, only what is too much for the largest is refused.
     """
-    most = {DEFAULT_QUEUE: max((each["gpus"] for each in flavors if not each.get("own_queue")), default=0)}
-    most |= {flavor_name(each["name"]): each["gpus"] for each in flavors if each.get("own_queue")}
+    most = {DEFAULT_QUEUE: max((_of_a_pod(each) for each in flavors if not each.get("own_queue")), default=0)}
+    most |= {flavor_name(each["name"]): _of_a_pod(each) for each in flavors if each.get("own_queue")}
     asked = f"pod.containers.map(one, int(string(one.?resources.?limits[?'{GPU}'].orValue('0')))).sum()"
     known = ", ".join(f"{queue} {gpus}" for queue, gpus in most.items())
     refusal = {
@@ -104,6 +104,11 @@ def _pods_fit_a_machine(flavors: Sequence[FlavorArgs]) -> list[Body]:
         "pods": _PODS.strip(),
     }
     return _policy(FITS, _queued_kinds(), [refusal], variables)
+
+
+def _of_a_pod(flavor: FlavorArgs) -> int:
+    """Most GPUs of a node that one pod may ask for."""
+    return min(flavor["gpus"], flavor.get("gpus_per_pod", flavor["gpus"]))
 
 
 def _queued_kinds() -> list[Body]:

@@ -51,6 +51,15 @@ def test_shared_gpus_count_as_often_as_pods_get_one() -> None:
     assert offered("a2-highgpu-2g", partition="1g.5gb")["gpus"] == 14
 
 
+def test_a_pod_takes_one_turn_and_no_run_takes_a_shared_node() -> None:
+    whole, turns, parts = (
+        offered("a2-highgpu-2g", **how) for how in ({}, {"clients": 3}, {"partition": "3g.20gb"})
+    )
+    assert [offer.get("shared", False) for offer in (whole, turns, parts)] == [False, True, True]
+    # GKE's device plugin refuses a second turn; of parts a pod may have several.
+    assert [offer.get("gpus_per_pod") for offer in (whole, turns, parts)] == [None, 1, None]
+
+
 def test_a_pod_of_tcpxo_has_nine_interfaces_and_a_daemon_that_its_node_pays_for() -> None:
     with_fabric = node_offer(
         facts.machine_type("a3-megagpu-8g"), pods_per_node=32, disk_gib=300, rdma=True, networks=NETWORKS
