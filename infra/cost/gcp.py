@@ -16,10 +16,10 @@ from infra.stackspec.clouds import GcpSpec
 from infra.stackspec.layouts import MediumLayout, PoolSpec
 from infra.stackspec.stack import StackSpec
 
-_KEYS: Final = 3
-"""Customer-managed keys, each with one version until it is rotated: of cluster, data and database."""
-_SECRETS: Final = 2
-"""Of MLflow's first user, and of the user of the database."""
+_KEYS: Final = 2
+"""Customer-managed keys, each with one version until it is rotated: of the cluster, and of data and database."""
+_SECRETS: Final = 1
+"""Of MLflow's first user; the database is logged in to with tokens."""
 _NAT_MACHINES: Final = 32
 """So many machines behind a gateway are paid; further ones cost nothing more."""
 
