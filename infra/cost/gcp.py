@@ -17,7 +17,7 @@ from infra.stackspec.layouts import MediumLayout, PoolSpec
 from infra.stackspec.stack import StackSpec
 
 _KEYS: Final = 2
-"""Customer-managed keys, each with one version until it is rotated: of the cluster, and of data and database."""
+"""Customer-managed keys, each with one version until it is rotated: of the cluster, of data and database."""
 _SECRETS: Final = 1
 """Of MLflow's first user; the database is logged in to with tokens."""
 _NAT_MACHINES: Final = 32

@@ -159,10 +159,8 @@ def apis_come_first_and_nodes_have_their_networks(graph: Graph, spec: StackSpec)
     pools = graph.all("NodePool")
     for asked in graph.cloud.asked:
         if asked.type.startswith("gcp:") and "Service" not in asked.type.rpartition(":")[2]:
-            kind = asked.type.rpartition(":")[2]
-            parents = _parents(graph, f"{kind}:{asked.name}")
-            before = set[str]().union(*(graph.waits_for(one) for one in parents))
-            assert switched_on <= before, asked.name
+            key = f"{asked.type.rpartition(':')[2]}:{asked.name}"
+            assert switched_on <= graph.created_after(key), asked.name
     beside = {
         name: len(pool["networkConfig"].get("additionalNodeNetworkConfigs", ()))
         for name, pool in pools.items()
@@ -171,17 +169,6 @@ def apis_come_first_and_nodes_have_their_networks(graph: Graph, spec: StackSpec)
     for name, count in beside.items():
         wanted = facts.gpu_networks.get(pools[name]["nodeConfig"]["machineType"])
         assert count in ((0, wanted.total) if wanted else (0,)), name
-
-
-def _parents(graph: Graph, key: str) -> Iterator[str]:
-    """The resource, and the components around it."""
-    while key in graph.requests:
-        yield key
-        urn = graph.requests[key].parent
-        if not urn:
-            return
-        *_, kinds, name = urn.split("::")
-        key = f"{kinds.rsplit(':', 1)[-1]}:{name}"
 
 
 def the_preflight_asks_for_what_is_made(graph: Graph, spec: StackSpec) -> None:
