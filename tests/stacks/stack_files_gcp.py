@@ -48,7 +48,9 @@ WILD: dict[str, st.SearchStrategy[Any]] = {
         ]
     ),
     "layout.pools.0.rdma": st.booleans(),
-    "layout.pools.0.zones": st.sampled_from([[], ["us-central1-a"], ["us-central1-b", "us-central1-b"], ["x"]]),
+    "layout.pools.0.zones": st.sampled_from(
+        [[], ["us-central1-a"], ["us-central1-b", "us-central1-b"], ["x"]]
+    ),
     "layout.pools.0.min_nodes": st.integers(-1, 12),
     "layout.pools.0.max_nodes": st.sampled_from([0, 1, 18, 19, 64, 1000, 1001]),
     "layout.pools.0.disk_gib": st.sampled_from([1, 100, 16384, 65537]),
@@ -105,7 +107,9 @@ WILD: dict[str, st.SearchStrategy[Any]] = {
     "on.checkpoint_addon": st.booleans(),
     "on.database": st.fixed_dictionaries(
         {
-            "tier": st.sampled_from(["db-custom-1-3840", "db-custom-2-7680", "db-custom-3-7680", "db-f1-micro"]),
+            "tier": st.sampled_from(
+                ["db-custom-1-3840", "db-custom-2-7680", "db-custom-3-7680", "db-f1-micro"]
+            ),
             "availability": st.sampled_from(["zonal", "regional"]),
             "disk_gib": st.sampled_from([9, 10, 20, 65536, 65537]),
         }
@@ -150,7 +154,8 @@ WILD: dict[str, st.SearchStrategy[Any]] = {
 
 
 def _zones_of(machine: str, region: str, zones: list[str]) -> list[str]:
-    return [zone for zone in zones if zone in (facts.offering_zones(machine, region) or zones)]
+    offering = facts.offering_zones(machine, region)
+    return zones if offering is None else [zone for zone in zones if zone in offering]
 
 
 @st.composite
@@ -214,8 +219,7 @@ def stack_files(draw: st.DrawFn) -> Values:
     ]
     nodes = draw(st.integers(1, min((each["max_nodes"] for each in validated), default=1)))
     free = {
-        each["name"]: _gpus(each, extra)
-        * (each["max_nodes"] - (nodes if gated and each in validated else 0))
+        each["name"]: _gpus(each, extra) * (each["max_nodes"] - (nodes if gated and each in validated else 0))
         for each, extra in drawn
     }
     teams = draw(st.integers(1, 3))
