@@ -20,14 +20,10 @@ from components.gcp.pools.cpu_pool import GcpCpuPool
 from components.gcp.pools.gpu_pool import GcpGpuPool
 from components.gcp.pools.installers import GcpFabricInstallers, InstalledArgs
 from components.gcp.pools.order import waits_for
-from components.gcp.storage.tiers import GcpStorage, GcpStorageArgs
-from components.gcp.storage.volumes import filestore_source, lustre_source
-from components.gcp.tracking.server import SECRET_STORE, GcpTracking, grants
+from components.gcp.tracking.server import grants
 from components.gcp.validation.alert_topic import GcpAlertTopic
-from components.kubernetes.volumes import VolumeArgs
 from infra.catalog.gcp import fabrics, facts
 from infra.catalog.gcp.deploying import apis_of
-from infra.catalog.gcp.filestore import HOMES_GIB
 from infra.catalog.gcp.network import nodes_by_pods
 from infra.naming import TAG_PREFIX, changing_tags, gcp_labels, lasting_tags
 from infra.providers import gcp_provider, kubernetes_provider
@@ -35,21 +31,18 @@ from infra.stackspec import StackSpec
 from infra.stackspec.clouds import GcpSpec
 from infra.stackspec.layouts import MediumLayout, PoolSpec
 from stacks.clouds.gcp_pools import cpu_pool_args, gpu_pool_args, is_classic, pool_record
+from stacks.clouds.gcp_storage import GcpStore, store_on_gcp
 from stacks.clouds.gcp_teams import teams_on_gcp
+from stacks.clouds.gcp_tracking import tracking_on_gcp
 from stacks.parts import (
     Alerts,
     Cluster,
     Pools,
     ServiceAccount,
-    SharedFolder,
-    Store,
     TeamData,
     Tracking,
     ValidationAccess,
 )
-
-# Managed Lustre exports this folder to the checkpoint bucket.
-_CHECKPOINTS = "checkpoints"
 
 
 @dataclass(frozen=True)
@@ -60,13 +53,6 @@ class GkeCluster(Cluster):
     network: GcpNetwork
     on_both: pulumi.ResourceOptions
     """Options for what has parts on Google Cloud and in the cluster: both providers."""
-
-
-@dataclass(frozen=True)
-class GcpStore(Store):
-    """A store on Google Cloud, with its buckets and their key."""
-
-    tiers: GcpStorage
 
 
 class GcpCloud:
@@ -267,87 +253,26 @@ class GcpCloud:
 
     def store(self, cluster: GkeCluster) -> GcpStore:
         """Buckets, and on demand Managed Lustre and Filestore."""
-        wanted, shared = self._spec.data, self._spec.data.shared_fs
-        args: GcpStorageArgs = {
-            "project": self._on.project,
-            "project_number": self._number,
-            "region": self._spec.region,
-            "network_name": cluster.network.network_name,
-            "services_network": cluster.network.services_network,
-            "checkpoint_retention_days": wanted.checkpoint_retention_days,
-            "noncurrent_days": wanted.noncurrent_days,
-            "log_retention_days": wanted.log_retention_days,
-            "force_destroy": not wanted.protect and wanted.on_destroy == "discard",
-            "deletion_protection": wanted.protect,
-        }
-        if wanted.homes:
-            args["homes"] = {
-                "capacity_gib": HOMES_GIB,
-                "client_cidrs": [self._ranges.nodes],
-                "backups": wanted.on_destroy == "keep",
-            }
-        if shared:
-            args["lustre"] = {
-                "zone": shared.zone,
-                "capacity_gib": shared.capacity_gib,
-                "throughput_mb_s_per_tib": shared.throughput_mb_s_per_tib,
-            }
-        if self._on.dataset_cache:
-            args["cache_zones"] = sorted({zone for pool in self._layout.pools for zone in pool.zones})
-        if self._on.rapid_checkpoints is not None:
-            args["rapid_zone"] = self._on.rapid_checkpoints
-        tiers = GcpStorage(f"{self._spec.name}-storage", args, self._on_gcp)
-        checkpoints, homes = None, None
-        if shared and tiers.lustre:
-            checkpoints = SharedFolder(
-                volume={"source": lustre_source(tiers.lustre), "capacity_gib": shared.capacity_gib},
-                folder=_CHECKPOINTS,
-                durable_uri=_gs(tiers.checkpoint_bucket),
-            )
-        if tiers.homes:
-            homes = VolumeArgs(source=filestore_source(tiers.homes), capacity_gib=HOMES_GIB)
-        return GcpStore(
-            checkpoint_uri=_gs(tiers.checkpoint_bucket),
-            dataset_uri=_gs(tiers.dataset_bucket),
-            artifact_uri=_gs(tiers.artifact_bucket),
-            checkpoints=checkpoints,
-            ready=tiers,
-            homes=homes,
-            tiers=tiers,
+        return store_on_gcp(
+            self._spec,
+            self._layout,
+            self._on,
+            number=self._number,
+            network=cluster.network,
+            clients=self._ranges.nodes,
+            opts=self._on_gcp,
         )
 
     def tracking(self, cluster: GkeCluster, store: GcpStore) -> Tracking:
         """MLflow, with Cloud SQL and Secret Manager behind it."""
-        wanted, database = self._spec.tracking, self._on.database
-        server = GcpTracking(
-            f"{self._spec.name}-tracking",
-            {
-                "project": self._on.project,
-                "project_number": self._number,
-                "region": self._spec.region,
-                "workload_pool": cluster.gke.workload_pool,
-                "network_id": cluster.network.services_network,
-                "artifact_bucket": store.tiers.artifact_bucket,
-                "key_id": store.tiers.key_id,
-                "image": wanted.image,
-                "replicas": wanted.replicas,
-                "workers": wanted.workers,
-                "tier": database.tier,
-                "availability": database.availability,
-                "disk_gib": database.disk_gib,
-                "deletion_protection": self._spec.data.protect,
-                "last_backup": self._spec.data.on_destroy == "keep",
-            },
-            cluster.on_both,
-        )
-        return Tracking(
-            url=server.url,
-            namespace=server.namespace,
-            admin_secret=server.admin_secret,
-            secret_store=SECRET_STORE,
-            grants=grants(self._on.project),
-            image=wanted.image,
-            way_in=None,
+        return tracking_on_gcp(
+            self._spec,
+            self._on,
+            number=self._number,
+            gke=cluster.gke,
+            network=cluster.network,
+            tiers=store.tiers,
+            opts=cluster.on_both,
         )
 
     def teams(self, cluster: GkeCluster, store: GcpStore) -> Mapping[str, TeamData]:
@@ -408,7 +333,3 @@ def _pod_networks(objects: Sequence[PodNetwork]) -> list[str]:
     """The networks that pods of a run use: the RDMA adapters where there are some."""
     rdma = [one["name"] for one in objects if one["device_mode"] == "RDMA"]
     return rdma or [one["name"] for one in objects]
-
-
-def _gs(bucket: pulumi.Output[str]) -> pulumi.Output[str]:
-    return pulumi.Output.concat("gs://", bucket)

@@ -9,6 +9,13 @@ from tests.stacks.stack_files import DIGEST, Values, at
 
 REGIONS = ("us-central1", "us-east4", "europe-west4", "asia-southeast1")
 RESERVATION = "projects/example-ml-dev/reservations/r1"
+_OWNED: Values = {
+    "owner": "a@example.com",
+    "cost_center": "research",
+    "environment": "dev",
+    "data_class": "internal",
+    "expires_on": "2027-03-31",
+}
 
 # Values at paths such as `teams.0.weight`, good ones and bad ones.
 WILD: dict[str, st.SearchStrategy[Any]] = {
@@ -202,6 +209,20 @@ def _gpus(made: Values, extra: Values) -> int:
 
 
 @st.composite
+def teams(draw: st.DrawFn, free: dict[str, int]) -> list[Values]:
+    """One to three teams that share the GPUs that are free in each pool."""
+    count = draw(st.integers(1, 3))
+    return [
+        {
+            "name": f"Team {index}",
+            "gpus": {name: draw(st.integers(0, gpus // count)) for name, gpus in free.items()},
+            "weight": draw(st.floats(0.001, 1000)),
+        }
+        for index in range(count)
+    ]
+
+
+@st.composite
 def stack_files(draw: st.DrawFn) -> Values:
     """The settings of a stack file, as plain values."""
     region = draw(st.sampled_from(REGIONS))
@@ -222,14 +243,9 @@ def stack_files(draw: st.DrawFn) -> Values:
         each["name"]: _gpus(each, extra) * (each["max_nodes"] - (nodes if gated and each in validated else 0))
         for each, extra in drawn
     }
-    teams = draw(st.integers(1, 3))
     endpoint = draw(st.sampled_from(["dns", "ip"]))
     spec: Values = {
-        "owner": "a@example.com",
-        "cost_center": "research",
-        "environment": "dev",
-        "data_class": "internal",
-        "expires_on": "2027-03-31",
+        **_OWNED,
         "layout": {
             "zones": zones,
             "pools": made,
@@ -245,14 +261,7 @@ def stack_files(draw: st.DrawFn) -> Values:
         },
         "data": {"shared_fs": None, "homes": draw(st.booleans()), "protect": draw(st.booleans())},
         "tracking": {"image": f"registry.example.com/mlflow{DIGEST}"},
-        "teams": [
-            {
-                "name": f"Team {index}",
-                "gpus": {name: draw(st.integers(0, gpus // teams)) for name, gpus in free.items()},
-                "weight": draw(st.floats(0.001, 1000)),
-            }
-            for index in range(teams)
-        ],
+        "teams": draw(teams(free)),
         "budget": {"monthly_usd": 5000, "alert_emails": ["a@example.com"]},
         "smoke": {
             "enabled": gated,

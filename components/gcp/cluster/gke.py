@@ -85,7 +85,7 @@ class GcpCluster(Component):
         self.cluster_id = cluster.id
         self.endpoint = after(pulumi.Output.concat("https://", name_or_address), usable)
         self.certificate_authority = after(authority, usable)
-        self.workload_pool = after(pulumi.Output.from_input(_workload_pool(args)), [cluster])
+        self.workload_pool = after(pulumi.Output.from_input(settings.workload_pool(args)), [cluster])
         # Plain attributes: handles inside one program, not part of the schema.
         self.system_node_pool = system
         self.register_outputs(
@@ -102,8 +102,7 @@ class GcpCluster(Component):
         )
 
     def _control_plane(self, args: GcpClusterArgs) -> gcp.container.Cluster:
-        return gcp.container.Cluster(
-            f"{self._prefix}-cluster",
+        wanted = gcp.container.ClusterArgs(
             name=args["name"],
             description="A training stack",
             location=args["region"],
@@ -119,63 +118,9 @@ class GcpCluster(Component):
             min_master_version=args["kubernetes_version"],
             maintenance_policy=settings.maintenance(args["maintenance"]),
             notification_config=settings.notifications(args.get("notifications")),
-            # Network: addresses of pods are the VPC's own; Dataplane V2 enforces NetworkPolicies.
-            network=args["network"],
-            subnetwork=args["subnetwork"],
-            networking_mode="VPC_NATIVE",
-            ip_allocation_policy=gcp.container.ClusterIpAllocationPolicyArgs(
-                cluster_secondary_range_name=args["pod_range_name"],
-                services_secondary_range_name=args["service_range_name"],
-                stack_type="IPV4",
-            ),
-            default_max_pods_per_node=args["pods_per_node"],
-            datapath_provider="ADVANCED_DATAPATH",
-            enable_multi_networking=args.get("multi_networking", False),
-            enable_intranode_visibility=True,  # flow logs see pods of one node, too
-            gateway_api_config=gcp.container.ClusterGatewayApiConfigArgs(channel="CHANNEL_DISABLED"),
-            # With external addresses a Service takes over the traffic of others (CVE-2020-8554).
-            service_external_ips_config=gcp.container.ClusterServiceExternalIpsConfigArgs(enabled=False),
-            private_cluster_config=gcp.container.ClusterPrivateClusterConfigArgs(enable_private_nodes=True),
-            control_plane_endpoints_config=settings.endpoints(args),
-            master_authorized_networks_config=settings.authorized_networks(args),
-            # Identities and rights.
-            workload_identity_config=gcp.container.ClusterWorkloadIdentityConfigArgs(
-                workload_pool=_workload_pool(args)
-            ),
-            authenticator_groups_config=settings.groups(args.get("groups")),
-            enable_legacy_abac=False,
-            master_auth=gcp.container.ClusterMasterAuthArgs(
-                client_certificate_config=gcp.container.ClusterMasterAuthClientCertificateConfigArgs(
-                    issue_client_certificate=False
-                )
-            ),
-            # Without a login, health checks and nothing else; no binding for everybody with an account.
-            anonymous_authentication_config=gcp.container.ClusterAnonymousAuthenticationConfigArgs(
-                mode="LIMITED"
-            ),
-            rbac_binding_config=gcp.container.ClusterRbacBindingConfigArgs(
-                enable_insecure_binding_system_authenticated=False,
-                enable_insecure_binding_system_unauthenticated=False,
-            ),
-            # Which images may run, admission policies of the cluster say.
-            binary_authorization=gcp.container.ClusterBinaryAuthorizationArgs(evaluation_mode="DISABLED"),
-            # Nodes and data.
-            enable_shielded_nodes=True,
+            # Data.
             database_encryption=gcp.container.ClusterDatabaseEncryptionArgs(
                 state="ENCRYPTED", key_name=self.key_id
-            ),
-            # Workloads are looked at; images are scanned in their registry.
-            security_posture_config=gcp.container.ClusterSecurityPostureConfigArgs(
-                mode="BASIC", vulnerability_mode="VULNERABILITY_DISABLED"
-            ),
-            node_pool_defaults=gcp.container.ClusterNodePoolDefaultsArgs(
-                node_config_defaults=gcp.container.ClusterNodePoolDefaultsNodeConfigDefaultsArgs(
-                    # Images are streamed: training images of 20 GiB start in seconds.
-                    gcfs_config=gcp.container.ClusterNodePoolDefaultsNodeConfigDefaultsGcfsConfigArgs(
-                        enabled=True
-                    ),
-                    insecure_kubelet_readonly_port_enabled="FALSE",
-                )
             ),
             # Pools are the stack's, never GKE's. A node is given back soon after its last pod, and pods are
             # packed onto few nodes: GPUs are what costs.
@@ -187,9 +132,15 @@ class GcpCluster(Component):
             monitoring_config=settings.monitoring(),
             cost_management_config=gcp.container.ClusterCostManagementConfigArgs(enabled=True),
             addons_config=settings.addons(args),
+        )
+        settings.reach(wanted, args)
+        settings.guard(wanted, args)
+        return gcp.container.Cluster(
+            f"{self._prefix}-cluster",
+            wanted,
             # The provider shows the nodes of some pool there once the first one is gone; another value would
             # replace the cluster.
-            opts=self.child(pulumi.ResourceOptions(ignore_changes=["nodeConfig"], depends_on=[self._logs])),
+            self.child(pulumi.ResourceOptions(ignore_changes=["nodeConfig"], depends_on=[self._logs])),
         )
 
     def _admin(self, project: str, member: str) -> gcp.projects.IAMMember:
@@ -197,7 +148,3 @@ class GcpCluster(Component):
         digest = hashlib.sha256(member.encode()).hexdigest()[:6]
         name = f"{self._prefix}-admin-{sanitize(member.partition(':')[2], max_length=30)}-{digest}"
         return gcp.projects.IAMMember(name, project=project, role=_ADMIN, member=member, opts=self.child())
-
-
-def _workload_pool(args: GcpClusterArgs) -> str:
-    return f"{args['project']}.svc.id.goog"
