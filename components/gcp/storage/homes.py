@@ -101,7 +101,7 @@ class GcpHomes(Component):
         )
         kept = self._backups(name, args, instance) if args.get("backups", True) else []
         self.instance = after(instance.name, kept)
-        self.address = after(instance.networks.apply(lambda found: str(found[0].ip_addresses[0])), kept)
+        self.address = after(instance.networks.apply(lambda found: _first(found[0].ip_addresses)), kept)
         self.register_outputs({"address": self.address, "instance": self.instance, "location": self.location})
 
     def _backups(
@@ -147,3 +147,8 @@ class GcpHomes(Component):
             opts=self.child(),
         )
         return [association]
+
+
+def _first(addresses: Sequence[str] | None) -> str:
+    assert addresses
+    return addresses[0]
