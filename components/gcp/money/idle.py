@@ -13,7 +13,7 @@ from infra.catalog.gcp.money import email_problems
 from infra.errors import UserError
 
 IDLE_PERCENT = 10
-"""Average use of the GPUs of a cluster below which somebody is told: one of eight nodes at work is above it."""
+"""Average use of a cluster's GPUs below which somebody is told: one of eight nodes at work is above it."""
 IDLE_HOURS = 12
 """Over so long: a night without a run is told in the morning."""
 
@@ -76,7 +76,7 @@ class GcpIdleAlert(Component):
 
 
 def idle(cluster: str) -> str:
-    """PromQL that has a value while the GPUs of a cluster idle (GKE documentation, "Collect DCGM metrics")."""
+    """PromQL with a value while the GPUs of a cluster idle (GKE documentation, "Collect DCGM metrics")."""
     used = f'avg_over_time(DCGM_FI_DEV_GPU_UTIL{{cluster="{cluster}"}}[{IDLE_HOURS}h])'
     return f"avg({used}) < {IDLE_PERCENT}"
 

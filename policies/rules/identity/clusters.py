@@ -57,12 +57,14 @@ def _of_map(source: Resource) -> Iterator[Violation]:
 
 
 def _is_aws_auth(about: Any) -> bool:
-    """Whether it is the map that EKS reads (EKS User Guide, "Grant IAM users access with a ConfigMap")."""
-    for key, wanted in (("name", "aws-auth"), ("namespace", "kube-system")):
-        value = dict.get(about, key)
-        if not is_unknown(value) and (value or "default") != wanted:
-            return False
-    return bool(about.get("name") and about.get("namespace"))
+    """Whether it is the map that EKS reads (EKS User Guide, "Grant IAM users access with a ConfigMap").
+
+    Where it names no namespace, its provider may.
+    """
+    namespace = dict.get(about, "namespace")
+    if not is_unknown(namespace) and namespace not in (None, "", "kube-system"):
+        return False
+    return about.get("name") == "aws-auth" and about.get("namespace") in (None, "", "kube-system")
 
 
 _KEY, _GOOGLE_KEY = "aws:kms/key:Key", "gcp:kms/cryptoKey:CryptoKey"
