@@ -11,6 +11,7 @@ from components.gcp.cluster.cluster_args import GcpClusterArgs
 from components.gcp.cluster.gke import GcpCluster
 from components.gcp.cluster.kubeconfig import kubeconfig
 from components.gcp.money.budget import GcpBudget
+from components.gcp.money.idle import GcpIdleAlert
 from components.gcp.network.accelerators import GcpAcceleratorNetworks, PodNetwork
 from components.gcp.network.objects import GcpNetworkObjects
 from components.gcp.network.ranges import NetworkRanges, plan_ranges
@@ -209,6 +210,13 @@ class GcpCloud:
             made.append(component)
             found[pool.name] = pool_record(
                 pool, self._on, component.labels, region=self._spec.region, networks=names
+            )
+        if any(pool.min_nodes and facts.cpu_type(pool.machine) is None for pool in self._layout.pools):
+            # Nodes that stay although nobody works: an autoscaler ends all others.
+            GcpIdleAlert(
+                f"{self._spec.name}-idle",
+                {"cluster_name": cluster.gke.cluster_name, "emails": self._spec.budget.alert_emails},
+                self._on_gcp,
             )
         return Pools(
             by_name=found,

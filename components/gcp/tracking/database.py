@@ -98,7 +98,8 @@ class GcpDatabase(Component):
         )
         self.instance = after(instance.name, [database])
         self.address = after(instance.private_ip_address, [database])
-        self.authorities = instance.server_ca_certs.apply(
+        # The provider takes them for secrets, and then whole pods that know them are. They are for everybody.
+        self.authorities = pulumi.Output.unsecret(instance.server_ca_certs).apply(
             lambda certificates: "\n".join(str(one.cert).strip() for one in certificates or ()) + "\n"
         )
         self.register_outputs({"instance": self.instance, "address": self.address})
