@@ -38,7 +38,7 @@ def fenced(api: Api) -> Iterator[str]:
         {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "training", "namespace": name}}
     )
     made = []
-    for body in policies(FLAVORS_OF_QUEUES):
+    for body in policies(FLAVORS_OF_QUEUES, []):
         if body["metadata"]["name"] in OWN:
             text = copy.deepcopy(body)
             if "matchConstraints" in text["spec"]:

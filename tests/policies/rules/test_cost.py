@@ -132,8 +132,8 @@ def test_pools_of_both_clouds_are_one_bill() -> None:
 
 
 def test_nodes_of_gke_without_a_price_are_not_free() -> None:
-    attached = {"guestAccelerators": [{"type": "nvidia-tesla-t4", "count": 4}]}
-    for one in (gke("n1-standard-8", **attached), gke("x4-megamem-960-metal")):
+    attached = [{"type": "nvidia-tesla-t4", "count": 4}]
+    for one in (gke("n1-standard-8", guestAccelerators=attached), gke("x4-megamem-960-metal")):
         (found,) = ask("MLS-COST-02", one)
         assert (found.result, found.message.startswith("no price of pool-")) == ("undetermined", True)
     assert results("MLS-COST-02", gke("x4-megamem-960-metal", most=0)) == ["pass"]

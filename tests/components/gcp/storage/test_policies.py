@@ -4,7 +4,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from tests.components.gcp.storage.cloud import HOMES, LUSTRE, PROJECT, storage
+from tests.components.gcp.computed import PROJECT
+from tests.components.gcp.storage.cloud import HOMES, LUSTRE, storage
 from tests.infra.cli.command import run
 
 PROVIDER = "urn:pulumi:dev::app::pulumi:providers:gcp::gcp"

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from infra.errors import UserError
-from tests.components.gcp.storage.cloud import HOMES, LUSTRE, NETWORK, PROJECT, storage
+from tests.components.gcp.computed import PROJECT
+from tests.components.gcp.storage.cloud import HOMES, LUSTRE, NETWORK, storage
 from tests.components.graph import Graph
 
 BUCKETS = ("checkpoint", "dataset", "artifact")
