@@ -1,34 +1,91 @@
 """Which nodes a plan ends: those of node groups that are replaced, or that get another image or template."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
 
 from infra.engine.plan import Step
 
-_GROUP = "aws:eks/nodeGroup:NodeGroup"
-# What EKS puts into force by replacing every node of the group; all else it changes beside them.
-# Source: Amazon EKS API Reference, UpdateNodegroupVersion and UpdateNodegroupConfig.
-_REPLACES_NODES = ("version", "releaseVersion", "launchTemplate")
+
+@dataclass(frozen=True)
+class _Kind:
+    """How a cloud changes the groups of one kind."""
+
+    replaces_nodes: tuple[str, ...]
+    """Properties that it puts into force by replacing every node; all else it changes beside them."""
+    most: Callable[[Mapping[str, Any]], object]
+    """The largest number of nodes, by the group's inputs."""
+    pace: Callable[[Mapping[str, Any]], str]
+    """How many are replaced at a time, and in which order."""
 
 
 def drains(steps: Iterable[Step]) -> Iterator[str]:
     """One line for each node group whose nodes end, with how many at most, and why."""
     for step in steps:
-        if step.type != _GROUP or step.operation == "create":
+        kind = _KINDS.get(step.type)
+        if kind is None or step.operation == "create":
             continue
-        why = [path for path in step.changed if path.split(".")[0] in _REPLACES_NODES]
-        most = (step.inputs.get("scalingConfig") or {}).get("maxSize", "?")
-        nodes = f"{step.name}: every node (up to {most})"
+        why = [path for path in step.changed if _within(path, kind.replaces_nodes)]
+        nodes = f"{step.name}: every node (up to {kind.most(step.inputs)})"
         if step.operation == "delete":
             yield f"{nodes} ends"
         elif step.operation == "replace":
             yield f"{nodes} ends: the group is replaced, because of {', '.join(step.changed)}"
         elif why:
-            yield f"{nodes} is drained and replaced, {_pace(step)}, because of {', '.join(why)}"
+            pace = kind.pace(step.inputs)
+            yield f"{nodes} is drained and replaced, {pace}, because of {', '.join(why)}"
 
 
-def _pace(step: Step) -> str:
-    update = step.inputs.get("updateConfig") or {}
+def _within(path: str, properties: Iterable[str]) -> bool:
+    return any(path == one or path.startswith((f"{one}.", f"{one}[")) for one in properties)
+
+
+def _eks_pace(inputs: Mapping[str, Any]) -> str:
+    update = inputs.get("updateConfig") or {}
     share = update.get("maxUnavailablePercentage")
     at_once = f"{share:g} % at a time" if share else f"{update.get('maxUnavailable', 1):g} at a time"
-    minimal = update.get("updateStrategy") == "MINIMAL"
-    return at_once + (", old ones before new ones" if minimal else ", new ones before old ones")
+    return _ordered(at_once, spare=update.get("updateStrategy") != "MINIMAL")
+
+
+def _gke_most(inputs: Mapping[str, Any]) -> object:
+    scaling = inputs.get("autoscaling") or {}
+    return scaling.get("totalMaxNodeCount", scaling.get("maxNodeCount", "?"))
+
+
+def _gke_pace(inputs: Mapping[str, Any]) -> str:
+    settings = inputs.get("upgradeSettings") or {}
+    surge, missing = settings.get("maxSurge", 1), settings.get("maxUnavailable", 0)
+    return _ordered(f"{surge + missing:g} at a time", spare=surge > 0)
+
+
+def _ordered(at_once: str, *, spare: bool) -> str:
+    return f"{at_once}, {'new ones before old ones' if spare else 'old ones before new ones'}"
+
+
+_KINDS = {
+    # Source: Amazon EKS API Reference, UpdateNodegroupVersion and UpdateNodegroupConfig.
+    "aws:eks/nodeGroup:NodeGroup": _Kind(
+        ("version", "releaseVersion", "launchTemplate"),
+        lambda inputs: (inputs.get("scalingConfig") or {}).get("maxSize", "?"),
+        _eks_pace,
+    ),
+    # Source: GKE documentation, "Manage node upgrades": changes that use a node upgrade strategy; GKE API v1,
+    # UpdateNodePoolRequest. Zones that are taken away take their nodes with them.
+    "gcp:container/nodePool:NodePool": _Kind(
+        (
+            "version",
+            "nodeLocations",
+            *(
+                f"nodeConfig.{name}"
+                for name in (
+                    *("machineType", "imageType", "diskType", "diskSizeGb", "bootDisk", "storagePools"),
+                    *("kubeletConfig", "linuxNodeConfig", "containerdConfig", "nodeImageConfigs"),
+                    *("gcfsConfig", "gvnic", "fastSocket", "gpudirectStrategy", "confidentialNodes"),
+                    *("workloadMetadataConfig", "loggingVariant"),
+                )
+            ),
+        ),
+        _gke_most,
+        _gke_pace,
+    ),
+}

@@ -4,8 +4,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from infra.catalog.aws.model import Duration
 from infra.catalog.durations import Durations
+from infra.catalog.rows import Duration
 from infra.critical_path import CriticalPath, Step, longest
 
 Figure = Literal["seconds_min", "seconds_expected", "seconds_max"]

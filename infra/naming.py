@@ -89,3 +89,23 @@ def changing_tags(
         "data-class": data_class,
         "expires-on": expires_on,
     }
+
+
+def gcp_labels(tags: Mapping[str, str]) -> dict[str, str]:
+    """Tags as labels of Google Cloud: lower case, digits, `_` and `-`, at most 63 characters each.
+
+    `trainstack:stack` becomes `trainstack-stack`, `ml@example.com` becomes `ml_at_example_com`. Source:
+    Resource Manager documentation, "Requirements for labels". Raises ValueError for a key without a letter.
+    """
+    return {_label_key(key): _label_value(value) for key, value in tags.items()}
+
+
+def _label_key(key: str) -> str:
+    found = re.sub(r"[^a-z0-9_-]", "-", key.lower()).lstrip("-_0123456789")
+    if not found:
+        raise ValueError(f"{key!r} holds no letter")
+    return found[:63]
+
+
+def _label_value(value: str) -> str:
+    return re.sub(r"[^a-z0-9_-]", "_", value.lower().replace("@", "_at_"))[:63]

@@ -39,13 +39,14 @@ class Smoke(BaseModel):
     job: str
     namespace: str
     result_uri: str
-    """Where the result JSON is: `s3://...`, or a path in the volume when no object store is linked."""
+    """Where the result JSON is: `s3://...` or `gs://...`, or a path in the volume without an object store."""
     baseline_uri: str | None = None
     """Where an accepted run leaves its figures; a smoke plan carries that document as its `baseline`."""
     schedule: str | None = None
     """The CronJob that repeats the validation, if there is one."""
     alert_topic: str | None = None
-    """SNS topic for messages about a scheduled validation that failed or found the stack slower."""
+    """Topic for messages about a scheduled validation that failed or found the stack slower: of SNS, by its
+    ARN, or of Pub/Sub (`projects/<project>/topics/<topic>`)."""
 
 
 class WayIn(BaseModel):

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 import pulumi
 import pulumi_aws as aws
+import pulumi_gcp as gcp
 import pulumi_kubernetes as kubernetes
 
 
@@ -14,6 +15,21 @@ def aws_provider(name: str, *, account_id: str, region: str, tags: Mapping[str, 
     """
     tagged: aws.ProviderDefaultTagsArgsDict = {"tags": dict(tags)}
     return aws.Provider(name, region=region, allowed_account_ids=[account_id], default_tags=tagged)
+
+
+def gcp_provider(name: str, *, project: str, region: str, labels: Mapping[str, str]) -> gcp.Provider:
+    """Google Cloud in one region of one project; everything that takes labels gets `labels`.
+
+    APIs without a project of their own, such as budgets, count against this project's quota.
+    """
+    return gcp.Provider(
+        name,
+        project=project,
+        region=region,
+        default_labels=dict(labels),
+        user_project_override=True,
+        billing_project=project,
+    )
 
 
 def kubernetes_provider(name: str, *, kubeconfig: pulumi.Input[str]) -> kubernetes.Provider:

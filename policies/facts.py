@@ -3,7 +3,10 @@
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    import datetime
+
     from infra.catalog.aws.model import CapacityType, InstanceType, Price
+    from infra.catalog.gcp.model import Market
 
 
 def prepare() -> None:
@@ -24,6 +27,14 @@ def node_price(machine: str, region: str, capacity: "CapacityType") -> "Price | 
     from infra.catalog.aws import facts  # noqa: PLC0415
 
     return facts.prices.get((machine, region, capacity))
+
+
+def gke_price(machine: str, region: str, market: "Market") -> "tuple[float, datetime.date] | None":
+    """Dollars per hour of a node of GKE at most, and of which day; None where no source gives them."""
+    from infra.catalog.gcp.prices import node_price as price  # noqa: PLC0415
+
+    found = price(machine, region, market)
+    return (found.most, found.renew.date) if found else None
 
 
 def gke_gpus(machine: str) -> int | None:

@@ -29,6 +29,10 @@ class Settings:
         "us-docker.pkg.dev/gce-ai-infra/gpudirect-*",
     )
     """Images of daemons that may be privileged and use their node's namespaces: they manage its devices."""
+    pod_security_policies: tuple[str, ...] = ("trainstack-node",)
+    """Names of admission policies that say what the standard `baseline` says, but for named daemons: where
+    the network of GPUs has a daemon in each pod, only `privileged` lets it in. That they speak of every field
+    of `baseline`, refuse, and are asked about every pod is read; what they say of each is not."""
     host_network_pools: tuple[str, ...] = ()
     """Pools in which pods may use the node's network and shared memory, where NCCL has no other way: none has
     with EFA and its device plugin."""
@@ -119,6 +123,9 @@ class Settings:
     )
     """Tags or labels of whatever costs money or keeps data, with the form of their values (a regular
     expression, of which case does not matter): who is asked, who pays, how it is treated, when it may go."""
+    images_by_version: tuple[str, ...] = ()
+    """Images that may be named by their version, each in full (`REGISTRY/NAME:VERSION`): of some, Google
+    publishes no digest. Somebody answers for their registry; empty, every image needs a digest."""
     allowed_regions: tuple[str, ...] = ()
     """Where data may be. Empty: the regions of the stack's clusters, so that a stack is in one place."""
     approved_registries: tuple[str, ...] = (

@@ -19,6 +19,7 @@ from rehearsal.core.schema import sdk_version
 from rehearsal.core.state import State
 from rehearsal.core.vault import passphrase_file
 from rehearsal.dataplane import folders
+from rehearsal.dataplane.google.secrets import ENABLED, GoogleSecrets
 from rehearsal.dataplane.secret_store import CURRENT, SecretStore
 from rehearsal.kind_of_cluster import ClusterKind, ProviderKind, choose, chosen, real_cluster
 from rehearsal.kubernetes import ambient
@@ -139,11 +140,14 @@ class Rehearsal:
                 return
 
     def local_path(self, uri: str) -> Path:
-        """Where the data of an emulated `s3://bucket/key` lies on this disk. Raises ValueError for others."""
+        """Where the data of an emulated `s3://bucket/key` or `gs://...` lies on this disk.
+
+        Raises ValueError for other URIs.
+        """
         scheme, separator, rest = uri.partition("://")
-        if scheme != "s3" or not separator or ".." in rest.split("/"):
+        if scheme not in ("s3", "gs") or not separator or ".." in rest.split("/"):
             raise ValueError(f"{uri} is not a URI of emulated storage")
-        return folders.bucket(self.home, rest)
+        return folders.bucket(self.home, rest, scheme)
 
     def service_url(self, url: str) -> str | None:
         """Where a Service of an emulated cluster answers on this machine; None when nothing does."""
@@ -155,18 +159,20 @@ class Rehearsal:
                     return str(answering)
         return None
 
-    def secret(self, arn: str) -> dict[str, str] | None:
-        """The current value of an emulated secret that holds a JSON object; None when it has no value."""
+    def secret(self, name: str) -> dict[str, str] | None:
+        """The current value of an emulated secret that holds a JSON object; None when it has no value.
+
+        `name` is an ARN, or a resource name of Google Cloud.
+        """
         path = self.home / "state.sqlite"
         if not path.exists():
             return None
         state = State(path)
         try:
-            versions = SecretStore(state).versions(arn)
+            value = _google_secret(state, name) if name.startswith("projects/") else _aws_secret(state, name)
         finally:
             state.close()
-        current = next((version for version in versions if CURRENT in version.stages), None)
-        return dict(json.loads(current.value)) if current else None
+        return dict(json.loads(value)) if value else None
 
     def kept_secret(self, namespace: str, name: str) -> dict[str, str] | None:
         """What a Secret of the emulated Kubernetes holds; None when there is none."""
@@ -249,3 +255,15 @@ def _versions(packages: Iterable[str]) -> Iterable[tuple[str, str]]:
         version = sdk_version(package)
         if version is not None:
             yield package, version
+
+
+def _aws_secret(state: State, arn: str) -> str | None:
+    versions = SecretStore(state).versions(arn)
+    return next((version.value for version in versions if CURRENT in version.stages), None)
+
+
+def _google_secret(state: State, name: str) -> str | None:
+    store = GoogleSecrets(state)
+    secret = store.find(name)
+    enabled = [one for one in store.versions(secret) if one.state == ENABLED] if secret else []
+    return base64.b64decode(enabled[-1].data).decode() if enabled else None

@@ -1,4 +1,4 @@
-"""`trainstack rehearse seed`: tells the emulated AWS what a program refers to and does not make."""
+"""`trainstack rehearse seed`: tells the emulated clouds what a program refers to and does not make."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -11,8 +11,10 @@ from ruamel.yaml.error import YAMLError
 from infra.errors import Problem, UserError
 from rehearsal import homes
 from rehearsal.core.validate import SIGNATURE
+from rehearsal.gcp.existing import is_placed
 from rehearsal.projects.project import read
 
+_CLOUDS = ("aws:", "gcp:")
 _FORM = "Write a list of {type: aws:ec2/vpc:Vpc, id: vpc-0123456789abcdef0, outputs: {...}}."
 
 
@@ -36,17 +38,24 @@ def _resources(file: Path) -> Iterator[dict[str, Any]]:
         raise UserError([Problem(str(file), None, "is no list of resources", _FORM)])
     problems = []
     for index, row in enumerate(rows):
-        if exported and not (row.get("custom") and str(row.get("type")).startswith("aws:") and row.get("id")):
-            continue  # providers, components, resources of other clouds
+        if exported and not (
+            row.get("custom") and str(row.get("type")).startswith(_CLOUDS) and row.get("id")
+        ):
+            continue  # providers, components, Kubernetes objects
         wrong = [
             key for key in ("type", "id") if not isinstance(row, dict) or not isinstance(row.get(key), str)
         ]
-        if wrong or row["type"].count(":") != 2 or not row["type"].startswith("aws:"):
-            problems.append(Problem(f"{file.name}[{index}]", row, "needs a type of aws and an id", _FORM))
+        if wrong or row["type"].count(":") != 2 or not row["type"].startswith(_CLOUDS):
+            problems.append(
+                Problem(f"{file.name}[{index}]", row, "needs a type of aws or gcp and an id", _FORM)
+            )
+            continue
+        if row["type"].startswith("gcp:") and not is_placed(row):
+            problems.append(Problem(f"{file.name}[{index}]", row, "its project is not known", _FORM))
             continue
         yield {
             key: _without_secrets(row[key])
-            for key in ("type", "id", "account", "region", "outputs")
+            for key in ("type", "id", "account", "region", "project", "outputs")
             if key in row
         }
     if problems:

@@ -20,6 +20,8 @@ from smoke_training.statistics import baseline
 SCHEMA = "trainstack.smoke-plan/1"
 _ACCEPTABLE = {"PASS", "INCONCLUSIVE", "SKIPPED"}
 _TOPIC = r"arn:aws[a-z-]*:sns:[a-z0-9-]+:\d{12}:[\w-]+"
+# Pub/Sub API reference, Topic.name; a project's id may hold the domain of its organization.
+_PUBSUB_TOPIC = r"projects/[a-z0-9.:-]+/topics/[A-Za-z][\w.~+%-]{2,254}"
 
 Rate = Annotated[float, above(0, 1e6, "must be a number above 0, in Gb/s")]
 Patience = Annotated[float, above(0, 3600, "must be above 0 and at most 3600 seconds")]
@@ -38,6 +40,14 @@ Depth = Annotated[str, Rule(lambda value: value in (QUICK, FULL), "must be quick
 PhaseName = Annotated[str, Rule(lambda value: value in NAMES, f"must be one of {', '.join(NAMES)}")]
 TopicArn = Annotated[
     str, Rule(lambda value: re.fullmatch(_TOPIC, value) is not None, "must be the ARN of an SNS topic")
+]
+
+PubsubTopic = Annotated[
+    str,
+    Rule(
+        lambda value: re.fullmatch(_PUBSUB_TOPIC, value) is not None,
+        "must be a Pub/Sub topic, projects/PROJECT/topics/TOPIC",
+    ),
 ]
 
 
@@ -78,7 +88,8 @@ class Plan:
     `rails` are the network interfaces that carry training traffic, in order, each of `rail_gbit_s`;
     `network_gbit_s` is the sum of a node's. `phases` limits a run to some of its depth's phases. A
     `preemptible` run may be stopped at any time: that is SKIPPED then, no error. `alert_topic_arn` is the
-    SNS topic that gets a message when a run that no deploy waits for finds something.
+    SNS topic, `alert_pubsub_topic` the Pub/Sub topic that gets a message when a run that no deploy waits for
+    finds something.
     """
 
     stack: Text
@@ -118,6 +129,7 @@ class Plan:
     join_timeout_s: Patience = 120.0
     preemptible: bool = False
     alert_topic_arn: TopicArn | None = None
+    alert_pubsub_topic: PubsubTopic | None = None
 
     @property
     def chosen_phases(self) -> tuple[str, ...]:
@@ -135,6 +147,11 @@ class Plan:
     def cost_usd(self, seconds: float) -> float | None:
         """Price of the machine time in USD; None when the hourly price is unknown."""
         return None if self.hourly_cost_usd is None else self.hourly_cost_usd * seconds / 3600
+
+    @property
+    def alerts(self) -> bool:
+        """Whether somebody is told when the run finds something."""
+        return self.alert_topic_arn is not None or self.alert_pubsub_topic is not None
 
     @property
     def partial(self) -> bool:

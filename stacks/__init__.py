@@ -4,10 +4,11 @@ from typing import Any
 
 from infra.errors import Problem, UserError
 from infra.stackspec import StackSpec
-from infra.stackspec.clouds import AwsSpec
+from infra.stackspec.clouds import AwsSpec, GcpSpec
 from infra.stackspec.layouts import MediumLayout
 from infra.stackspec.supported import pairs
 from stacks.clouds.aws import AwsCloud
+from stacks.clouds.gcp import GcpCloud
 from stacks.layouts.medium import medium
 
 
@@ -19,5 +20,7 @@ def compose(spec: StackSpec) -> dict[str, Any]:
     match spec.layout, spec.on:
         case MediumLayout() as layout, AwsSpec() as on:
             return medium(AwsCloud(spec, layout, on), spec, layout)
+        case MediumLayout() as layout, GcpSpec() as on:
+            return medium(GcpCloud(spec, layout, on), spec, layout)
     rule = "this profile does not exist on this cloud"
     raise UserError([Problem("profile", f"{spec.profile} on {spec.cloud}", rule, f"There are: {pairs()}.")])

@@ -6,12 +6,13 @@ parameters prove that it gets these back, and a layout sees only what is declare
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar
 
 import pulumi
 
 from components.kubernetes.offers import NodeOffer
+from components.kubernetes.people import SubjectArgs
 from components.kubernetes.tracking.pod import GrantsArgs
 from components.kubernetes.volumes import VolumeArgs
 
@@ -50,6 +51,10 @@ class Pool:
     """Whether jobs get it only through the queue of its name."""
     facts: Mapping[str, Any]
     """What is declared about a node, under the keys of a smoke plan: rates of links, peak of accelerators."""
+    provisioning_class: str | None = None
+    """The class of ProvisioningRequests by which the queue asks for all nodes of a job; None: it does not."""
+    taint: str | None = None
+    """A taint of its nodes besides that of GPUs, which only jobs from the queue tolerate."""
 
 
 @dataclass(frozen=True)
@@ -63,6 +68,8 @@ class Pools:
     """Where a DCGM host engine of the cloud's own listens on every node; None where there is none."""
     ready: Sequence[pulumi.Resource]
     """The pools, and what gives them nodes when jobs ask."""
+    devices_managed: bool = False
+    """Whether the cloud itself hands out GPUs to pods and exports their measures."""
 
 
 @dataclass(frozen=True)
@@ -74,7 +81,7 @@ class SharedFolder:
     folder: str
     """The folder on the file system."""
     durable_uri: pulumi.Output[str]
-    """Where the object store keeps what is written to the folder."""
+    """Where the object store keeps what is written to the folder; how soon, the cloud's storage says."""
 
 
 @dataclass(frozen=True)
@@ -87,6 +94,9 @@ class Store:
     checkpoints: SharedFolder | None
     """The fast folder in front of the checkpoints; None where training writes to the object store."""
     ready: pulumi.Resource
+    homes: VolumeArgs | None = field(default=None, kw_only=True)
+    """The whole file system of the homes, where their folders have to be made; None where there are none, or
+    where the cloud makes them."""
 
 
 @dataclass(frozen=True)
@@ -128,10 +138,14 @@ class TeamData:
     """Where its own datasets are, which its runs read."""
     volumes: Mapping[str, VolumeArgs]
     """What its pods can mount, by name of the claim."""
+    people: Sequence[SubjectArgs]
+    """Its members, as the API server of the cluster knows them."""
     folders: Sequence[str] = ()
     """Folders on the shared file system that its pods write to; each has to exist before it is mounted."""
     read_folders: Sequence[str] = ()
     """Folders there that its pods only read; they have to exist, too."""
+    home: str | None = None
+    """Its folder on the file system of the homes, where that has to exist before it is mounted."""
 
 
 @dataclass(frozen=True)

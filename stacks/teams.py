@@ -8,11 +8,11 @@ import pulumi
 from components.kubernetes.queueing.kueue import GATE_NAMESPACE
 from components.kubernetes.queueing.queues import Queueing
 from components.kubernetes.teams.claims import TeamClaims
-from components.kubernetes.teams.folders import SharedFolders
+from components.kubernetes.teams.folders import HOMES_NAMESPACE, SharedFolders, SharedFoldersArgs
 from components.kubernetes.tracking.logins import LoginArgs, MlflowLogins
 from components.kubernetes.tracking.visitors import MlflowVisitors
 from infra.catalog.kubernetes.kueue import DEFAULT_QUEUE
-from infra.naming import team_group, team_namespace
+from infra.naming import team_namespace
 from infra.stackspec import StackSpec
 from smoke_training.launchers.validation import EXPERIMENT
 from stacks.parts import Cluster, Store, TeamData, Tracking
@@ -86,11 +86,12 @@ def logins(spec: StackSpec, cluster: Cluster, queueing: Queueing, tracking: Trac
     )
 
 
-def visitors(spec: StackSpec, cluster: Cluster, tracking: Tracking) -> None:
+def visitors(spec: StackSpec, data: Mapping[str, TeamData], cluster: Cluster, tracking: Tracking) -> None:
     """Members of teams come to the tracking server by a port-forward."""
+    people = [one for team in spec.teams for one in data[team.name].people]
     MlflowVisitors(
         f"{spec.name}-mlflow-visitors",
-        {"namespace": tracking.namespace, "groups": [team_group(team.name) for team in spec.teams]},
+        {"namespace": tracking.namespace, "people": people},
         cluster.inside,
     )
 
@@ -98,18 +99,26 @@ def visitors(spec: StackSpec, cluster: Cluster, tracking: Tracking) -> None:
 def _folders(
     spec: StackSpec, cluster: Cluster, store: Store, data: Mapping[str, TeamData], tracking: Tracking
 ) -> list[pulumi.Resource]:
+    """What makes the folders that teams mount, on each file system that does not make them by itself."""
     wanted = [folder for own in data.values() for folder in own.folders]
     read = [folder for own in data.values() for folder in own.read_folders]
-    if store.checkpoints is None or not wanted:
-        return []
-    folders = SharedFolders(
-        f"{spec.name}-folders",
-        {
+    homes = [own.home for own in data.values() if own.home]
+    made: list[pulumi.Resource] = []
+    if store.checkpoints and wanted:
+        shared: SharedFoldersArgs = {
             "volume": store.checkpoints.volume,
             "folders": wanted,
             "read_only": list(dict.fromkeys(read)),
             "image": tracking.image,
-        },
-        cluster.inside,
-    )
-    return [folders]
+        }
+        made.append(SharedFolders(f"{spec.name}-folders", shared, cluster.inside))
+    if store.homes and homes:
+        own: SharedFoldersArgs = {
+            "volume": store.homes,
+            "folders": homes,
+            "read_only": [],
+            "image": tracking.image,
+            "namespace": HOMES_NAMESPACE,
+        }
+        made.append(SharedFolders(f"{spec.name}-home-folders", own, cluster.inside))
+    return made

@@ -76,6 +76,8 @@ def validations(
             "timeout_s": spec.smoke.timeout_s,
             "queue_timeout_s": spec.smoke.queue_timeout_s,
         }
+        if pool.provisioning_class is not None:
+            run["provisioned"] = True
         if claim and store.checkpoints:
             run["pvc_name"], run["pvc_folder"] = claim.claim_name, store.checkpoints.folder
         opts = pulumi.ResourceOptions.merge(cluster.inside, ready)

@@ -20,6 +20,9 @@ class AcceleratorsArgs(TypedDict):
     """Pools with NVIDIA GPUs: values of the node label `trainstack.dev/pool`."""
     drivers: NotRequired[Mapping[str, Mapping[str, Any]]]
     """Charts that hand out the devices of a fabric: their values by the chart's key. Default: none."""
+    managed: NotRequired[bool]
+    """True where the cloud installs NVIDIA's device plugin and exports the measures of DCGM by itself: a
+    second plugin would hand out the same GPUs, and profiling is exclusive. Default False."""
     host_engine_port: NotRequired[int]
     """Where a DCGM host engine listens on every node of these pools. Default: the exporter starts its own."""
     service_monitor: NotRequired[bool]
@@ -29,7 +32,8 @@ class AcceleratorsArgs(TypedDict):
 class Accelerators(Component):
     """The NVIDIA device plugin, the DCGM exporter and the drivers of fabrics, on the pools with the devices.
 
-    Nodes are expected to bring GPU driver and container toolkit, as the GPU images of managed clusters do.
+    None of the first two where the cloud has its own. Nodes are expected to bring GPU driver and container
+    toolkit, as the GPU images of managed clusters do.
     """
 
     releases: pulumi.Output[Sequence[str]]
@@ -47,7 +51,7 @@ class Accelerators(Component):
 
 def gpu_charts(args: AcceleratorsArgs) -> dict[str, Mapping[str, Any]]:
     """Values by chart key, for the charts that GPU pools need."""
-    if not args["gpu_pools"]:
+    if not args["gpu_pools"] or args.get("managed", False):
         return {}
     affinity = _on_pools(args["gpu_pools"])
     exporter: dict[str, Any] = {

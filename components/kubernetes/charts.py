@@ -3,7 +3,7 @@
 import datetime
 import functools
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -29,7 +29,17 @@ class Chart:
 @functools.cache
 def charts() -> Mapping[str, Chart]:
     """Every pinned chart by its key: those of all clusters, and those of each cloud."""
-    tables = sorted(Path(__file__).parents[1].glob("*/charts.toml"))
+    return _rows(sorted(Path(__file__).parents[1].glob("*/charts.toml")))
+
+
+def charts_on(cloud: str) -> Mapping[str, Chart]:
+    """Those of all clusters, and those of one cloud, by their keys."""
+    components = Path(__file__).parents[1]
+    tables = [components / folder / "charts.toml" for folder in ("kubernetes", cloud)]
+    return _rows([table for table in tables if table.exists()])
+
+
+def _rows(tables: Iterable[Path]) -> Mapping[str, Chart]:
     rows = [tomllib.loads(table.read_text(encoding="utf-8")) for table in tables]
     return {key: Chart(**row) for table in rows for key, row in table.items()}
 

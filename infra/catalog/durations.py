@@ -4,11 +4,12 @@ from collections.abc import Mapping
 from typing import TypeAlias
 
 from infra.catalog.aws import facts as aws
-from infra.catalog.aws.model import Duration
+from infra.catalog.gcp import facts as gcp
+from infra.catalog.rows import Duration
 
 Durations: TypeAlias = Mapping[str, tuple[Duration, ...]]
 
 
 def durations() -> Durations:
     """The known durations, for one kind of a type's resources each; a type that no source gives is absent."""
-    return aws.durations
+    return {**aws.durations, **gcp.durations}

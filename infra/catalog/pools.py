@@ -1,8 +1,19 @@
 """What holds for pools of nodes and their zones on every cloud."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
 
 from infra.errors import Problem
+
+RESERVED_LABELS: Final = "trainstack.dev/"
+"""Prefix of the labels that pools set themselves."""
+
+
+def label_problems(path: str, keys: Iterable[str]) -> Iterator[Problem]:
+    """Further labels of a pool's nodes."""
+    for key in keys:
+        if key.startswith(RESERVED_LABELS):
+            yield Problem(path, key, f"the prefix {RESERVED_LABELS} is reserved for pools", "Rename it.")
 
 
 def once_problems(path: str, zones: Sequence[str]) -> Iterator[Problem]:

@@ -124,16 +124,25 @@ def _team_login(config: Path, exported: "StackOutputs", team: str) -> dict[str, 
 
 
 def _first_user(exported: "StackOutputs") -> dict[str, str]:
-    boto3: Any = importlib.import_module("boto3")
-    client = boto3.client("secretsmanager", region_name=exported.region)
+    read = _google_secret if exported.cloud == "gcp" else _aws_secret
     try:
-        return dict(
-            json.loads(client.get_secret_value(SecretId=exported.mlflow_admin_secret)["SecretString"])
-        )
+        return read(exported)
     except Exception as error:  # boto3 makes its exception classes at run time
         fix = "Log in to the cloud as an administrator, or name your team: --team."
         problem = Problem("mlflow", exported.mlflow_admin_secret, f"its secret cannot be read: {error}", fix)
         raise UserError([problem]) from error
+
+
+def _aws_secret(exported: "StackOutputs") -> dict[str, str]:
+    boto3: Any = importlib.import_module("boto3")
+    client = boto3.client("secretsmanager", region_name=exported.region)
+    return dict(json.loads(client.get_secret_value(SecretId=exported.mlflow_admin_secret)["SecretString"]))
+
+
+def _google_secret(exported: "StackOutputs") -> dict[str, str]:
+    from infra.google_store import read_secret  # noqa: PLC0415
+
+    return dict(read_secret(exported.mlflow_admin_secret))
 
 
 def on_terminal() -> bool:

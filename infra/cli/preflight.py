@@ -1,4 +1,4 @@
-"""`trainstack preflight`: asks the real account, before anything is deployed into it."""
+"""`trainstack preflight`: asks the real account or project, before anything is deployed into it."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -29,22 +29,22 @@ def preflight(stack: Stack, skip: Skip = None, save: Save = None) -> None:
     """
     from infra import stackspec  # noqa: PLC0415 - help comes without them
     from infra.preflight.answers import State, exit_code  # noqa: PLC0415
-    from infra.preflight.aws import CHECKS, ask, quotas  # noqa: PLC0415
-    from infra.preflight.deployment import account_of  # noqa: PLC0415
+    from infra.preflight.deployment import preflight_of  # noqa: PLC0415
 
-    unknown = sorted({*(skip or ())} - set(CHECKS))
+    made = preflight_of(stackspec.load_file(stack).spec)
+    unknown = sorted({*(skip or ())} - set(made.checks))
     if unknown:
-        fix = f"Checks are {', '.join(CHECKS)}."
+        fix = f"Checks are {', '.join(made.checks)}."
         raise UserError([Problem("--skip", name, "there is no such check", fix) for name in unknown])
-    account = account_of(stackspec.load_file(stack).spec)
-    answers = ask(account, [name for name in CHECKS if name not in (skip or ())])
+    answers = made.ask([name for name in made.checks if name not in (skip or ())])
     _show(answers)
     for name in skip or ():
         typer.echo(f"skipped  {name}")
     if save and answers[0].state is State.READY:  # it is the stack's account that has answered
-        left = "".join(f"  {key}: {amount:g}\n" for key, amount in quotas.left(account).items())
-        save.write_text(f"# What account {account.on.account_id} has left of its quotas.\nquotas:\n{left}")
-        typer.echo(f"\nRehearse in this account: trainstack up -s {stack} --rehearse --faults {save}")
+        left = "".join(f"  {key}: {amount:g}\n" for key, amount in made.left().items())
+        save.write_text(f"# What {made.place} has left of its quotas.\nquotas:\n{left}")
+        where = made.place.partition(" ")[0]
+        typer.echo(f"\nRehearse in this {where}: trainstack up -s {stack} --rehearse --faults {save}")
     raise typer.Exit(exit_code(answers))
 
 

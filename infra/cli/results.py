@@ -66,6 +66,8 @@ def _file(rehearsal: Rehearsal, uri: str) -> bytes:
 
 def _stored(uri: str, region: str) -> bytes:
     place = urlsplit(uri)
+    if place.scheme == "gs":
+        return _on_google(uri)
     if place.scheme != "s3":
         raise UnreadableError("it lies in a volume of the cluster")
     from botocore import exceptions  # noqa: PLC0415 - slow to import
@@ -76,4 +78,13 @@ def _stored(uri: str, region: str) -> bytes:
         found = clients()("s3", region).get_object(Bucket=place.netloc, Key=place.path.lstrip("/"))
         return bytes(found["Body"].read())
     except (exceptions.BotoCoreError, exceptions.ClientError, LoggedOutError) as error:
+        raise UnreadableError(str(error)) from error
+
+
+def _on_google(uri: str) -> bytes:
+    from infra import google_store  # noqa: PLC0415 - slow to import
+
+    try:
+        return google_store.read_object(uri)
+    except google_store.UnreadableError as error:
         raise UnreadableError(str(error)) from error

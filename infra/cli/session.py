@@ -10,7 +10,6 @@ from pathlib import Path
 import typer
 
 from infra import stackspec
-from infra.catalog.aws import quotas
 from infra.cli import summary
 from infra.drains import drains
 from infra.engine import recovery
@@ -22,7 +21,7 @@ from infra.engine.progress import watched
 from infra.engine.stack import EngineStack, OnEvent, Outcome
 from infra.errors import USAGE_EXIT_CODE, Problem, UserError
 from infra.gate import undecided, validation_jobs
-from infra.preflight.needs import needs
+from infra.preflight.shortfalls import beyond
 from rehearsal import homes
 from rehearsal.client import Rehearsal
 from rehearsal.core import faults as rehearsal_faults
@@ -91,15 +90,9 @@ class Session:
 
     def _refuse_beyond_quotas(self) -> None:
         """A scenario's quotas end a rehearsed deployment before it begins, in the words of the cloud."""
-        allowed, region = quotas.limits(self.faults.quotas), self.loaded.spec.region
         problems = [
-            Problem(
-                f"quota {short.key}",
-                None,
-                f"{short.words} {short}",
-                quotas.request(short.key, short.wanted, region),
-            )
-            for short in quotas.exceeded(needs(self.loaded.spec).now, allowed)
+            Problem(f"quota {short.key}", None, f"{short.words} {short}", short.fix)
+            for short in beyond(self.loaded.spec, self.faults.quotas, largest=False)
         ]
         if problems:
             raise UserError(problems)
@@ -153,7 +146,7 @@ class Session:
     def _previewed(self, show: Callable[[OnEvent], Outcome]) -> Outcome:
         plan = Plan()
         outcome = self._watched("preview", plan.listening(show))
-        shortfalls = quotas.exceeded(needs(self.loaded.spec).most, quotas.limits(self.faults.quotas))
+        shortfalls = beyond(self.loaded.spec, self.faults.quotas, largest=True)
         ended = list(drains(plan.steps))
         summary.of_preview(self.loaded, outcome, shortfalls, ended, on=datetime.date.today())
         return outcome

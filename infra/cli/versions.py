@@ -15,6 +15,8 @@ from infra.errors import USAGE_EXIT_CODE, Problem, UserError
 if TYPE_CHECKING:
     from infra.releases.pins import Pin
     from infra.stackspec import StackSpec
+    from infra.stackspec.clouds import AwsSpec, GcpSpec
+    from infra.stackspec.layouts import MediumLayout
 
 Update = Annotated[
     bool, typer.Option("--update", help="Write the newest add-ons and node image into the stack file.")
@@ -39,7 +41,7 @@ class Row:
 
 
 def versions(stack: Stack, *, update: Update = False) -> None:
-    """Show what is newer than the pinned versions, and what taking it would drain. Needs AWS credentials.
+    """Show what is newer than the pinned versions, and what taking it would drain; asks the cloud.
 
     Exit codes: 0 everything was asked; 2 not everything could be asked, or bad input.
     """
@@ -76,32 +78,44 @@ def _update(stack: str, folder: Path, newer: list[Row]) -> None:
 
 
 def _refuse_logged_out(rows: list[Row]) -> None:
-    from infra.aws_login import LOG_IN, LoggedOutError  # noqa: PLC0415
+    from infra import aws_login, google_login  # noqa: PLC0415
 
-    why = next((row.error for row in rows if isinstance(row.error, LoggedOutError)), None)
-    if why:
-        raise UserError([Problem("credentials", None, f"AWS cannot be asked: {why}", LOG_IN)])
+    for row in rows:
+        if isinstance(row.error, aws_login.LoggedOutError):
+            said, fix = f"AWS cannot be asked: {row.error}", aws_login.LOG_IN
+        elif isinstance(row.error, google_login.LoggedOutError):
+            said, fix = f"Google Cloud cannot be asked: {row.error}", google_login.LOG_IN
+        else:
+            continue
+        raise UserError([Problem("credentials", None, said, fix)])
 
 
 def _rows(spec: "StackSpec") -> list[Row]:
-    """Every pin with its newest version. Raises UserError for a stack without EKS."""
-    from components.kubernetes.charts import charts  # noqa: PLC0415
+    """Every pin with its newest version. Raises UserError for a stack without a cluster of a cloud."""
+    from infra.stackspec.clouds import AwsSpec, GcpSpec  # noqa: PLC0415
+    from infra.stackspec.layouts import MediumLayout  # noqa: PLC0415
+
+    match spec.layout, spec.on:
+        case MediumLayout() as layout, AwsSpec() as aws:
+            return _eks(spec, layout, aws)
+        case MediumLayout() as layout, GcpSpec() as gcp:
+            return _gke(spec, layout, gcp)
+    fix = "Name a stack on AWS or Google Cloud with a cluster."
+    raise UserError([Problem("stack", spec.name, "only clusters pin versions", fix)])
+
+
+def _eks(spec: "StackSpec", layout: "MediumLayout", on: "AwsSpec") -> list[Row]:
+    from components.kubernetes.charts import charts_on  # noqa: PLC0415
     from infra import aws_login  # noqa: PLC0415
     from infra.releases import newest  # noqa: PLC0415
     from infra.releases.pins import pins  # noqa: PLC0415
-    from infra.stackspec.clouds import AwsSpec  # noqa: PLC0415
-    from infra.stackspec.layouts import MediumLayout  # noqa: PLC0415
     from stacks.clouds.aws import ADDONS  # noqa: PLC0415
-
-    if not isinstance(spec.on, AwsSpec) or not isinstance(spec.layout, MediumLayout):
-        fix = "Name a stack on AWS with a cluster."
-        raise UserError([Problem("stack", spec.name, "only EKS clusters pin versions", fix)])
 
     @functools.cache
     def client(service: str) -> Any:
         return aws_login.clients()(service, spec.region)
 
-    known, minor = charts(), spec.layout.kubernetes_version
+    known, minor = charts_on("aws"), layout.kubernetes_version
     ask: dict[str, Callable[[Pin], str | None]] = {
         "Kubernetes": lambda _: newest.kubernetes(client("eks")),
         "node image": lambda _: newest.node_image(client("ssm"), minor),
@@ -109,19 +123,41 @@ def _rows(spec: "StackSpec") -> list[Row]:
         "chart": lambda pin: newest.chart(known[pin.name].chart, known[pin.name].repository, newest.fetched),
     }
     pinned = {name: chart.version for name, chart in known.items()}
-    return [_asked(pin, ask[pin.kind]) for pin in pins(spec.layout, spec.on, ADDONS, pinned)]
+    return [_asked(pin, ask[pin.kind]) for pin in pins(layout, on, ADDONS, pinned)]
+
+
+def _gke(spec: "StackSpec", layout: "MediumLayout", on: "GcpSpec") -> list[Row]:
+    from components.kubernetes.charts import charts_on  # noqa: PLC0415
+    from infra.preflight.deployment import google_project  # noqa: PLC0415
+    from infra.releases import gke, newest  # noqa: PLC0415
+    from infra.releases.pins import gke_pins  # noqa: PLC0415
+
+    def offered(pin: "Pin") -> str | None:
+        config = google_project(spec, layout, on).server_config
+        return gke.newest_minor(config, on.channel, str(pin.version))
+
+    known = charts_on("gcp")
+    ask: dict[str, Callable[[Pin], str | None]] = {
+        "Kubernetes": offered,
+        "chart": lambda pin: newest.chart(known[pin.name].chart, known[pin.name].repository, newest.fetched),
+    }
+    pinned = {name: chart.version for name, chart in known.items()}
+    return [_asked(pin, ask[pin.kind]) for pin in gke_pins(layout, on, pinned)]
 
 
 def _asked(pin: "Pin", ask: "Callable[[Pin], str | None]") -> Row:
     import requests  # noqa: PLC0415
     from botocore.exceptions import BotoCoreError, ClientError  # noqa: PLC0415
 
-    from infra.aws_login import LoggedOutError, logged_in  # noqa: PLC0415
+    from infra import aws_login, google_login  # noqa: PLC0415
+    from infra.google_api import RefusedError  # noqa: PLC0415
 
     try:
-        with logged_in():
+        with aws_login.logged_in(), google_login.logged_in():
             return Row(pin, ask(pin))
-    except (LoggedOutError, BotoCoreError, ClientError) as error:
+    except (aws_login.LoggedOutError, BotoCoreError, ClientError) as error:
+        return Row(pin, None, error)
+    except (google_login.LoggedOutError, RefusedError) as error:
         return Row(pin, None, error)
     except (requests.RequestException, ValueError, KeyError) as error:
         return Row(pin, None, error)

@@ -43,8 +43,9 @@ run, of JUnit in a suite without a case):
 - **missing**: in the state, and not in the account, of what the account could tell.
 - **drifted**: a property that the program asked for is otherwise in the account. Sizes that autoscalers move,
   tags and user data are not compared.
-- **unmanaged**: tagged as of the stack (`trainstack:stack`), and not in its state. What services and
-  controllers make for others is left out. `pulumi import --file import.json` takes the file.
+- **unmanaged**: tagged as of the stack (`trainstack:stack`; on Google Cloud labelled `trainstack-stack`), and
+  not in its state. What services and controllers make for others is left out. `pulumi import --file
+  import.json` takes the file.
 
 ## What an account cannot tell
 

@@ -4,19 +4,8 @@ From the discovery documents of each API, against which a test holds them.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 
-
-@dataclass(frozen=True)
-class Method:
-    """How a method is asked."""
-
-    address: str
-    """With parameters in braces; all others go into the query, or into the body of a POST."""
-    verb: str = "GET"
-    page: Mapping[str, int] = field(default_factory=dict)
-    """The parameter that says how much a page holds, and the most that it may."""
-
+from infra.google_api import Method
 
 _CRM, _LOGGING = "https://cloudresourcemanager.googleapis.com", "https://logging.googleapis.com"
 

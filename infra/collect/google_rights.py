@@ -23,7 +23,8 @@ need a project that is billed (`gcloud auth application-default set-quota-projec
 - **The default network** and its firewall rules are told as any other.
 - A member of a role is told as part of a binding. Regional disks and regional secrets are not told.
 - What other folders and projects have is not told.
-- **Unmanaged** is nothing: a label cannot be called `trainstack:stack`, by which what is of a stack is found.
+- **Unmanaged** is what bears the label `trainstack-stack` (a label cannot be called `trainstack:stack`). What
+  has no labels, such as networks, rights, and rules of firewalls, is never told as unmanaged.
 
 Untested in a real project: no emulation of Asset Inventory exists. Questions and fields are held against the
 discovery documents of Google's APIs, properties against the SDK, and verdicts against recorded states that

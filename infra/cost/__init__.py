@@ -7,9 +7,9 @@ that no spec states, is named and never counted as 0. A month has 730 hours, as 
 
 import datetime
 
-from infra.cost import aws
+from infra.cost import aws, gcp
 from infra.cost.model import Estimate, Item, Use
-from infra.stackspec.clouds import AwsSpec
+from infra.stackspec.clouds import AwsSpec, GcpSpec
 from infra.stackspec.layouts import MediumLayout
 from infra.stackspec.stack import StackSpec
 
@@ -24,4 +24,6 @@ def estimate(spec: StackSpec, on: datetime.date) -> Estimate:
     match spec.layout, spec.on:
         case MediumLayout() as layout, AwsSpec() as cloud:
             return aws.medium(spec, layout, cloud, on)
+        case MediumLayout() as layout, GcpSpec() as cloud:
+            return gcp.medium(spec, layout, cloud, on)
     raise NotImplementedError(f"no prices for {spec.profile} on {spec.cloud}")

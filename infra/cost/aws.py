@@ -5,9 +5,10 @@ from collections.abc import Iterator
 from typing import Final
 
 from infra.catalog.aws import facts
-from infra.catalog.aws.model import CapacityType, Price, ServicePrice
+from infra.catalog.aws.model import CapacityType, Price
 from infra.catalog.aws.pools import SYSTEM_DISK_GIB
 from infra.catalog.errors import UnknownFactError
+from infra.catalog.rows import ServicePrice
 from infra.cost.model import HOURS_PER_MONTH, Estimate, Item, Use
 from infra.stackspec.clouds import AwsSpec
 from infra.stackspec.layouts import MediumLayout, PoolSpec

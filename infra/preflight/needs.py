@@ -4,7 +4,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from infra.catalog.aws import facts
-from infra.catalog.aws.quotas import Demand, vcpu_key
+from infra.catalog.aws.quotas import vcpu_key
+from infra.catalog.demand import Demand
 from infra.stackspec import StackSpec
 from infra.stackspec.clouds import AwsSpec
 from infra.stackspec.layouts import MediumLayout, PoolSpec

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from infra.catalog.aws import facts
-from infra.stackspec.clouds import AwsSpec
+from infra.stackspec.clouds import AwsSpec, GcpSpec
 from infra.stackspec.layouts import MediumLayout
 
 NOTHING = "nothing"
@@ -33,6 +33,18 @@ def pins(
     yield Pin("node image", "all pools", facts.releases.node_image(kubernetes, on.node_image), nodes)
     for addon in addons:
         yield Pin("add-on", addon, facts.releases.addon(addon, kubernetes, on.addon_versions), NOTHING)
+    for name, version in sorted(charts.items()):
+        yield Pin("chart", name, version, NOTHING)
+
+
+def gke_pins(layout: MediumLayout, on: GcpSpec, charts: Mapping[str, str]) -> Iterator[Pin]:
+    """What a stack on GKE pins: its add-ons, drivers and node images come with the version of the cluster.
+
+    Nodes follow the control plane by themselves, in a window; held ones when their version's support ends.
+    """
+    held = "nothing: nodes follow when their version's support ends"
+    drained = held if on.maintenance.hold_nodes else f"{every_node(layout)}, in the maintenance window"
+    yield Pin("Kubernetes", "control plane", layout.kubernetes_version, drained)
     for name, version in sorted(charts.items()):
         yield Pin("chart", name, version, NOTHING)
 

@@ -31,7 +31,8 @@ class Reserved(Model):
     """`reserved`"""
 
     id: str
-    """The cloud's name of the reservation; on AWS a capacity reservation (`cr-...`)."""
+    """The cloud's name of the reservation; on AWS a capacity reservation (`cr-...`), on Google Cloud
+    `projects/<project>/reservations/<name>`, with `/reservationBlocks/<block>` where one is meant."""
 
 
 class Block(Model):
@@ -41,10 +42,25 @@ class Block(Model):
     """`block`"""
 
     id: str
-    """The cloud's name of the block; on AWS a Capacity Block (`cr-...`)."""
+    """The cloud's name of the block; on AWS a Capacity Block (`cr-...`), on Google Cloud the reservation that
+    a future reservation in calendar mode makes."""
 
 
-Purchase = Annotated[OnDemand | Spot | Reserved | Block, Field(discriminator="kind")]
+class FlexStart(Model):
+    """Nodes start when the cloud has some, cost less and end after seven days at most; Google Cloud only."""
+
+    kind: Literal["flex_start"]
+    """`flex_start`"""
+
+
+class Queued(Model):
+    """Like `flex_start`, but all nodes of a job start together or none does; Google Cloud only."""
+
+    kind: Literal["queued"]
+    """`queued`"""
+
+
+Purchase = Annotated[OnDemand | Spot | Reserved | Block | FlexStart | Queued, Field(discriminator="kind")]
 """How nodes are bought."""
 
 
@@ -62,8 +78,8 @@ class PoolSpec(Model):
     """What the pool is for; interactive pools may be shared, training pools never are, `data` has no GPUs."""
 
     purchase: Purchase
-    """How nodes are bought: `{kind: on_demand}`, `{kind: spot}`, `{kind: reserved, id: ...}` or
-    `{kind: block, id: ...}`."""
+    """How nodes are bought: `{kind: on_demand}`, `{kind: spot}`, `{kind: reserved, id: ...}`,
+    `{kind: block, id: ...}`, `{kind: flex_start}` or `{kind: queued}`."""
 
     zones: Annotated[tuple[str, ...], Field(min_length=1)]
     """Zones the nodes may be in; exactly one with RDMA, because that network does not cross zones."""
@@ -122,8 +138,9 @@ class MediumLayout(Model):
     zones: Annotated[tuple[str, ...], Field(min_length=1)]
     """Zones of the region that the network spans."""
 
-    idle_minutes: Annotated[int, Field(ge=5, le=240)]
-    """How long a node may be unneeded before it is given back, in minutes."""
+    idle_minutes: Annotated[int, Field(ge=5, le=240)] | None
+    """How long a node may be unneeded before it is given back, in minutes; null on Google Cloud, where GKE
+    decides and takes idle nodes away sooner than it does by itself."""
 
     admission: Literal["deny", "warn"] | None
     """What the API server does with an object that breaks a policy (docs/admission.md): `deny` refuses it,

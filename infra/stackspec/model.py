@@ -84,6 +84,47 @@ SecretArn = Annotated[
 ]
 """A secret of AWS Secrets Manager, with the six characters that the service adds to its name."""
 
+ProjectId = Annotated[
+    str,
+    _form(
+        r"^[a-z][a-z0-9-]{4,28}[a-z0-9]$",
+        "6 to 30 lower-case letters, digits and dashes, a letter first and no dash last",
+    ),
+]
+"""The id of a project of Google Cloud."""
+
+BillingAccount = Annotated[
+    str, _form(r"^[0-9A-F]{6}-[0-9A-F]{6}-[0-9A-F]{6}$", "an id such as 012345-6789AB-CDEF01")
+]
+"""A billing account of Google Cloud."""
+
+Principal = Annotated[
+    str,
+    _form(
+        r"^(user|group|serviceAccount):[^@\s:]+@[^@\s]+\.[^@\s]+$",
+        "`user:`, `group:` or `serviceAccount:` and an e-mail address",
+    ),
+]
+"""Whom Google Cloud gives rights to."""
+
+DatabaseTier = Annotated[str, _form(r"^db-custom-\d+-\d+$", "a tier such as db-custom-2-7680")]
+"""A machine tier of Cloud SQL with dedicated cores."""
+
+DiskImage = Annotated[
+    str,
+    _form(
+        r"^projects/[a-z][a-z0-9-]+/global/images/[a-z][a-z0-9-]*$",
+        "a disk image: projects/<project>/global/images/<name>",
+    ),
+]
+"""A disk image of Compute Engine."""
+
+ZoneName = Annotated[str, _form(r"^[a-z]+-[a-z]+\d+-[a-z]$", "a zone such as us-central1-a")]
+"""A zone of Google Cloud."""
+
+TimeOfDay = Annotated[str, _form(r"^([01]\d|2[0-3]):[0-5]\d$", "a time such as 02:00")]
+"""A time of the day."""
+
 Cidr = Annotated[str, _form(r"^\d+\.\d+\.\d+\.\d+/\d+$", "an IPv4 range such as 10.0.0.0/16")]
 """An IPv4 range; whether it is a good one is for the rules to say."""
 

@@ -14,10 +14,11 @@ class SharedFileSystemSpec(Model):
     """A parallel file system (Lustre) beside the GPUs, linked to the checkpoint and dataset buckets."""
 
     capacity_gib: Annotated[int, Field(ge=1)]
-    """Capacity in GiB; on AWS 1200 or a multiple of 2400, with RDMA the step depends on the throughput."""
+    """Capacity in GiB; on AWS 1200 or a multiple of 2400, with RDMA the step depends on the
+    throughput; on Google Cloud the step depends on the throughput."""
 
     throughput_mb_s_per_tib: Annotated[int, Field(ge=1)]
-    """Throughput per TiB in MB/s; on AWS 125, 250, 500 or 1000."""
+    """Throughput per TiB in MB/s: 125, 250, 500 or 1000."""
 
     zone: str
     """Zone of the file system: that of the training pool, because cross-zone traffic is slow and billed."""
@@ -79,7 +80,8 @@ class TeamSpec(Model):
 
     members: tuple[str, ...] = ()
     """Who works in the team, as the cloud calls them; on AWS the ARNs of IAM roles or users, those of
-    permission sets (`AWSReservedSSO_...`) included. Each is in one team; administrators are in none."""
+    permission sets (`AWSReservedSSO_...`) included, on Google Cloud `user:` or `group:` and an e-mail
+    address. Each is in one team; administrators are in none."""
 
     folder: Name | None = None
     """Name of the team's folder in buckets and file systems; null: after the team. A team that gets another

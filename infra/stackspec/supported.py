@@ -2,7 +2,7 @@
 
 PROFILES = ("small", "medium", "large")
 CLOUDS = ("aws", "gcp", "existing")
-SUPPORTED: frozenset[tuple[str, str]] = frozenset({("medium", "aws")})
+SUPPORTED: frozenset[tuple[str, str]] = frozenset({("medium", "aws"), ("medium", "gcp")})
 
 
 def pairs() -> str:

@@ -17,6 +17,7 @@ def arms(field: FieldInfo) -> Mapping[str, type[BaseModel]]:
     return {
         tag: arm
         for arm in get_args(field.annotation)
+        if model_or_none(arm)
         for tag in get_args(arm.model_fields[field.discriminator].annotation)
     }
 
@@ -44,6 +45,8 @@ def models_on(
         elif model_or_none(kind) and step in kind.model_fields:
             field = kind.model_fields[step]
             choice, kind = arms(field), bare(field.annotation)
+        elif get_origin(kind) is dict:
+            kind = bare(get_args(kind)[1])
         else:
             kind = None
         path.append(step)
@@ -97,6 +100,8 @@ def tolerant(kind: Any, value: Any, field: FieldInfo | None = None) -> Any:
             if name in value
         }
         return model.model_construct(**given)
+    if isinstance(value, Mapping) and get_origin(kind) is dict:
+        return {name: tolerant(get_args(kind)[1], entry) for name, entry in value.items()}
     if isinstance(value, list):
         item = next(iter(get_args(kind)), None)
         return tuple(tolerant(item, entry) for entry in value)

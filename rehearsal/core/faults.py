@@ -16,6 +16,13 @@ Operation = Literal["create", "update", "delete"]
 Kind = Literal[
     "throttling", "transient", "slow", "capacity", "quota", "eventual", "crash-before", "crash-after"
 ]
+OrgPolicy = Literal[
+    "compute.requireShieldedVm",
+    "compute.vmCanIpForward",
+    "compute.vmExternalIpAccess",
+    "compute.restrictVpcPeering",
+    "sql.restrictPublicIp",
+]
 Victim = Literal["daemon", "engine", "program", "provider"]
 FORMS = {
     "smoke:slow-rank=RANK": "one training rank is stopped half of the time, in validations created later",
@@ -97,7 +104,7 @@ class Capacity(BaseModel):
 
     instance_type: str
     zone: str = "*"
-    market: Literal["on_demand", "spot", "capacity_block", "*"] = "*"
+    market: Literal["on_demand", "spot", "capacity_block", "flex_start", "*"] = "*"
     instances: int = Field(ge=0)
 
 
@@ -112,6 +119,11 @@ class Faults(BaseModel):
     capacity: tuple[Capacity, ...] = ()
     quotas: Mapping[str, float] = Field(default_factory=dict)
     """Quota key of the catalog -> what the account has instead of the default."""
+    apis: tuple[str, ...] | None = None
+    """The APIs that a project of Google Cloud has from the start, such as `storage.googleapis.com`; None:
+    all."""
+    org_policies: tuple[OrgPolicy, ...] = ()
+    """Constraints that an organisation of Google Cloud enforces."""
 
 
 def parse(texts: Sequence[str], scenario: Path | None = None) -> Faults:

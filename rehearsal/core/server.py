@@ -43,7 +43,7 @@ _CLOUDS = {
 _REAL = {"kubernetes": "rehearsal.realcluster.cloud:RealKubernetesCloud"}
 _MAKES_REAL = dict.fromkeys(("aws", "gcp"), "rehearsal.realcluster.made_clusters:MadeClusters")
 # Clouds whose accounts have limits.
-_LIMITED = {"aws": "rehearsal.aws.limits:Limited"}
+_LIMITED = {"aws": "rehearsal.aws.limits:Limited", "gcp": "rehearsal.gcp.limits:Limited"}
 # What they make lives in the engine's state alone, so there is nothing to count.
 _HELPERS = frozenset({"random", "tls"})
 
@@ -223,8 +223,13 @@ class Server:
 
     def _seed(self, message: dict[str, Any]) -> dict[str, Any]:
         """Make known what an account holds that no program made."""
-        existing = importlib.import_module("rehearsal.aws.existing")
-        return {"new": existing.seed(self._state, message["resources"])}
+        new: list[str] = []
+        for package in ("aws", "gcp"):
+            rows = [one for one in message["resources"] if one["type"].startswith(f"{package}:")]
+            if rows:
+                existing = importlib.import_module(f"rehearsal.{package}.existing")
+                new += existing.seed(self._state, rows)
+        return {"new": new}
 
     def _stop(self, message: dict[str, Any]) -> dict[str, Any]:
         self._stopping.set()

@@ -4,9 +4,20 @@ import shutil
 from pathlib import Path
 
 
-def bucket(home: Path, name: str) -> Path:
-    """The objects of a bucket, a file each."""
-    return home / "s3" / name
+def bucket(home: Path, name: str, scheme: str = "s3") -> Path:
+    """The objects of a bucket, a file each; `scheme` is that of its URIs, such as `gs`."""
+    return home / scheme / name
+
+
+def denied(home: Path, name: str, scheme: str) -> Path:
+    """What a pod without any right finds in place of a bucket's folder: a file, so that every use fails.
+
+    Its name says why, because errors of the system hold it.
+    """
+    file = home / "denied" / f"403-no-permission-storage.objects-on-{scheme}-{name}"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.touch()
+    return file
 
 
 def database(home: Path, identifier: str) -> Path:

@@ -10,6 +10,7 @@ from rehearsal.core.properties import walk, without_indices
 from rehearsal.gcp.site import MISSING, Site, project_number
 from rehearsal.gcp.table import TABLE
 
+_FOLDER = "gcp:storage/managedFolder:ManagedFolder"
 _ACCOUNT = "gcp:serviceaccount/account:Account"
 _EMAIL = re.compile(r"(?:serviceAccount:)?([a-z][-a-z0-9]*)@([-a-z0-9.:]+)\.iam\.gserviceaccount\.com")
 _WORKLOAD = re.compile(r"serviceAccount:([-a-z0-9.:]+\.svc\.id\.goog)\[")
@@ -35,7 +36,12 @@ def _named(line: Row, inputs: Properties) -> Iterator[tuple[str, str, str]]:
     for path, value in walk(inputs):
         target = line.refs.get(without_indices(path))
         if target is not None and isinstance(value, str) and value:
-            yield path, value, target
+            yield path, _in_bucket(value, inputs) if target == _FOLDER else value, target
+
+
+def _in_bucket(folder: str, inputs: Properties) -> str:
+    """A managed folder is named within its bucket."""
+    return f"{inputs.get('bucket')}/{folder}"
 
 
 def _is_ours(site: Site, value: str, target: str) -> bool:

@@ -27,9 +27,14 @@ class Site(site.Site):
     """Region, zone and location, as far as they are known."""
 
     @property
+    def number(self) -> str:
+        """The number of the project."""
+        return project_number(self.project)
+
+    @property
     def words(self) -> Mapping[str, str]:
         """See `core.emulation.site`."""
-        return {"project": self.project, "number": project_number(self.project)}
+        return {"project": self.project, "number": self.number}
 
     @property
     def places(self) -> Properties:

@@ -19,7 +19,6 @@ from rehearsal.core.model import (
 from rehearsal.core.schema import Schemas
 from rehearsal.core.state import DuplicateError, State
 from rehearsal.core.underway import Underway
-from rehearsal.dataplane.server import Dataplane
 from rehearsal.kubernetes import ambient, functions, helm
 from rehearsal.kubernetes.api import admission, awaits, finalizers, kept, objects
 from rehearsal.kubernetes.api.checks import checked
@@ -35,8 +34,9 @@ from rehearsal.kubernetes.clusters import (
     namespace_of,
     resolve,
 )
-from rehearsal.kubernetes.controllers import aws_identity, aws_roles, load_balancers
+from rehearsal.kubernetes.controllers import aws_roles, google_identity, load_balancers
 from rehearsal.kubernetes.controllers.kubelet import Kubelet
+from rehearsal.kubernetes.controllers.pod_identities import PodIdentities
 from rehearsal.kubernetes.controllers.workload_objects import WorkloadObjects
 from rehearsal.kubernetes.kinds import HELM_RELEASE, Kind, builtin_namespaced, is_patch, parse
 from rehearsal.kubernetes.pod_api import PodApi
@@ -56,7 +56,7 @@ class KubernetesCloud:
     def __init__(self, state: State, schemas: Schemas, home: Path) -> None:
         self.version = schemas.version
         self._state, self._schemas = state, schemas
-        self._dataplane = Dataplane(state)
+        self._identities = PodIdentities(state)
         self._kubelet = Kubelet(state, home, self._identity, self._account)
         self._pod_api = PodApi(home, self._kubelet)
         self._workloads = WorkloadObjects(state, self._kubelet)
@@ -88,7 +88,7 @@ class KubernetesCloud:
     def stop(self) -> None:
         """End every process."""
         self._kubelet.stop_all()
-        self._dataplane.stop()
+        self._identities.stop()
         self._pod_api.stop()
 
     # -- model.Cloud -----------------------------------------------------------------------------------
@@ -262,6 +262,7 @@ class KubernetesCloud:
         for advice in admission.admit(call.type, inputs, cluster, custom=custom):
             call.log("warning", advice)
         aws_roles.warn(call, cluster, inputs)
+        google_identity.warn(call, cluster, inputs)
         if custom and call.type not in self._unchecked and not admission.has_schema(call.type, cluster):
             self._unchecked.add(call.type)
             call.log("info", f"{call.type}: its definition is not known here, so its fields were not checked")
@@ -316,8 +317,8 @@ class KubernetesCloud:
         return {"token": self._pod_api.token(cluster, pod), "ca.crt": self._pod_api.authority}
 
     def _identity(self, cluster: Cluster, pod: Pod, folder: Path) -> Mapping[str, str]:
-        """The environment by which a pod reaches AWS and the API server."""
-        own = aws_identity.environment(self._dataplane, cluster, pod, folder)
+        """The environment by which a pod reaches its cloud and the API server."""
+        own = self._identities.environment(cluster, pod, folder)
         return {**own, **self._pod_api.environment()}
 
 

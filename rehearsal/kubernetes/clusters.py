@@ -14,7 +14,7 @@ from ruamel.yaml.error import YAMLError
 
 from rehearsal.core.model import UNKNOWN, Record, RefusalError
 from rehearsal.core.state import State
-from rehearsal.kubernetes import ambient
+from rehearsal.kubernetes import ambient, gke_kinds
 from rehearsal.kubernetes.charts import Chart, Crd, all_crds, find
 from rehearsal.kubernetes.kinds import HELM_RELEASE, Kind, builtin_exists, parse
 
@@ -39,8 +39,7 @@ def resolve(state: State, config: Mapping[str, Any]) -> "Cluster | None":
     if _bare(server) == _bare(ambient.ENDPOINT):
         return Cluster(state, ambient.RECORD)
     for record in (*state.find(type=EKS_CLUSTER), *state.find(type=GKE_CLUSTER)):
-        endpoint = str(record.outputs.get("endpoint") or "")
-        if endpoint and _bare(endpoint) == _bare(server):
+        if _bare(server) in {_bare(one) for one in endpoints(record)}:
             return Cluster(state, record)
     raise RefusalError(
         "ClusterUnreachable",
@@ -49,11 +48,21 @@ def resolve(state: State, config: Mapping[str, Any]) -> "Cluster | None":
     )
 
 
+def endpoints(record: Record) -> list[str]:
+    """The addresses at which a cloud's cluster answers, without those that its program switched off."""
+    control = record.outputs.get("controlPlaneEndpointsConfig") or {}
+    by_name = (control.get("dnsEndpointConfig") or {}).get("endpoint")
+    by_address = (control.get("ipEndpointsConfig") or {}).get("enabled") is not False
+    found = [record.outputs.get("endpoint") if by_address else None, by_name]
+    return [str(one) for one in found if one]
+
+
 def kubeconfig(state: State, scope: str) -> str:
     """A kubeconfig of the cluster whose objects are in a scope of the state."""
     clusters = (*state.find(type=EKS_CLUSTER), *state.find(type=GKE_CLUSTER))
     record = next((one for one in clusters if Cluster(state, one).scope == scope), ambient.RECORD)
-    server = f"https://{str(record.outputs.get('endpoint')).removeprefix('https://')}"
+    address = next(iter(endpoints(record)), str(record.outputs.get("endpoint")))
+    server = f"https://{address.removeprefix('https://')}"
     return json.dumps({"clusters": [{"name": record.name, "cluster": {"server": server}}]})
 
 
@@ -113,6 +122,8 @@ class Cluster:
 
     def crds(self) -> Iterator[Crd]:
         """The custom kinds that the cluster serves."""
+        if self.record.type == GKE_CLUSTER:
+            yield from gke_kinds.brought(self.record.outputs)
         for record in self.objects(_CRD.kind):
             yield _written_crd(record.inputs["spec"])
         for record, chart in self.releases():

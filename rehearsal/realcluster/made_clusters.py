@@ -35,7 +35,14 @@ class MadeClusters(Wrapper):
             real = {"endpoint": access.server, "certificateAuthority": {"data": authority}}
         else:
             keys = {**(outputs.get("masterAuth") or {}), "clusterCaCertificate": authority}
-            real = {"endpoint": access.server.removeprefix("https://"), "masterAuth": keys}
+            address = access.server.removeprefix("https://")
+            control = outputs.get("controlPlaneEndpointsConfig") or {}
+            named = {**(control.get("dnsEndpointConfig") or {}), "endpoint": address}
+            real = {
+                "endpoint": address,
+                "masterAuth": keys,
+                "controlPlaneEndpointsConfig": {**control, "dnsEndpointConfig": named},
+            }
         outputs = {**outputs, **real}
         for record in self._state.find(type=call.type, id=identifier):
             self._state.replace(record, inputs=record.inputs, outputs={**record.outputs, **real})

@@ -16,10 +16,9 @@ from rehearsal.controlplane.order import ControlPlane, Order, running
 from rehearsal.controlplane.processes import StartError
 from rehearsal.core.model import RefusalError
 from rehearsal.core.state import State
-from rehearsal.dataplane.server import Dataplane
 from rehearsal.kubernetes.charts import find
 from rehearsal.kubernetes.clusters import Cluster
-from rehearsal.kubernetes.controllers import aws_identity
+from rehearsal.kubernetes.controllers.pod_identities import PodIdentities
 from rehearsal.kubernetes.kinds import HELM_RELEASE
 from rehearsal.realcluster.agent import Agent
 from rehearsal.realcluster.real_provider import CREDENTIAL, FOLDER
@@ -151,14 +150,14 @@ class Plane:
     def _connect(self) -> None:
         assert self._running is not None
         self._api = self._open.enter_context(self._running.api())
-        dataplane = Dataplane(self._state)
-        self._open.callback(dataplane.stop)
+        identities = PodIdentities(self._state)
+        self._open.callback(identities.stop)
         self._write_login()
         host, _, port = self._api.access.server.removeprefix("https://").partition(":")
         server = {"KUBERNETES_SERVICE_HOST": host, "KUBERNETES_SERVICE_PORT": port}
 
         def identity(cluster: Cluster, pod: Pod, folder: Path) -> Mapping[str, str]:
-            return {**aws_identity.environment(dataplane, cluster, pod, folder), **server}
+            return {**identities.environment(cluster, pod, folder), **server}
 
         self._agent = Agent(self._state, self._home, self._api, identity)
         self._open.callback(self._agent.stop)

@@ -12,7 +12,7 @@ from pathlib import Path
 from rehearsal import control
 
 NAME = "pulumi-resource-kubernetes"
-# What `aws eks get-token` answers in a rehearsal, written when the control plane starts.
+# What `aws eks get-token` and gke-gcloud-auth-plugin answer, written when the control plane starts.
 FOLDER, CREDENTIAL = "control-plane", "exec-credential.json"
 _LOGIN = """#!/bin/sh
 # The kubeconfig of an EKS cluster asks the AWS CLI for a login; this is that of the rehearsal's cluster.
@@ -20,6 +20,10 @@ case "$*" in
   *"eks get-token"*) exec cat {credential} ;;
   *) echo "the rehearsal has no AWS CLI: only 'aws eks get-token' is answered" >&2; exit 1 ;;
 esac
+"""
+# That of a GKE cluster asks a plugin, which needs no arguments.
+_GOOGLE_LOGIN = """#!/bin/sh
+exec cat {credential}
 """
 
 
@@ -48,9 +52,10 @@ def main(provider: str, home: str) -> int:
     """Become the provider; returns the exit status only when that is impossible."""
     folder = Path(home) / "login"
     folder.mkdir(exist_ok=True)
-    login = folder / "aws"
-    login.write_text(_LOGIN.format(credential=Path(home) / FOLDER / CREDENTIAL))
-    login.chmod(0o700)
+    for name, script in (("aws", _LOGIN), ("gke-gcloud-auth-plugin", _GOOGLE_LOGIN)):
+        login = folder / name
+        login.write_text(script.format(credential=Path(home) / FOLDER / CREDENTIAL))
+        login.chmod(0o700)
     try:
         connection, _ = control.lease(Path(home), {"op": "hold", "engine": os.getppid()})
     except control.ControlError as error:

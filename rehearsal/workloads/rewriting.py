@@ -19,9 +19,9 @@ class World:
     """What the text of one pod may refer to, and where that is here.
 
     `paths` maps folders and files of the container to local ones; `hosts` is keyed by fully qualified names
-    (`name.namespace.svc.cluster.local`), of which every shorter form is understood; `buckets` and `databases`
-    map bucket names and database endpoints to folders. `reserve` is asked for fully qualified names that lead
-    nowhere yet.
+    (`name.namespace.svc.cluster.local`), of which every shorter form is understood; `buckets`
+    (`s3://name`, `gs://name`) and `databases` (their addresses) map to folders. `reserve` is asked for fully
+    qualified names that lead nowhere yet.
     """
 
     namespace: str
@@ -40,7 +40,7 @@ _QUALIFIED = re.compile(
 # A short name counts only where nothing but a host can stand: after `//` or `@`, or as the whole value.
 _URL_HOST = re.compile(rf"(?<=//)((?:[^\s/@]*@)?)({_NAME}(?:\.{_NAME})*)(?::(\d+))?(?=[/?#\s,;\"']|$)")
 _WHOLE = re.compile(rf"()({_NAME}(?:\.{_NAME})*)(?::(\d+))?")
-_BUCKET = re.compile(r"s3://([a-z0-9][a-z0-9.-]{1,61}[a-z0-9])((?:/[^\s,;\"']*)?)")
+_BUCKET = re.compile(r"((?:s3|gs)://[a-z0-9][a-z0-9._-]{1,220}[a-z0-9])((?:/[^\s,;\"']*)?)")
 _DATABASE = re.compile(
     r"(?:postgres(?:ql)?|mysql)(?:\+\w+)?://(?:[^\s/]*@)?([A-Za-z0-9.-]+)(?::\d+)?/(\w+)(?:\?[^\s,;\"']*)?"
 )

@@ -100,7 +100,7 @@ def plan(container: Object, pod: Pod, around: Surroundings) -> Plan:
     words = [expand(word, env) for word in _words(container)]
     missing = [name for text in (*env.values(), *words) for name in unknown_buckets(text, around.world)]
     if missing:
-        raise ContainerConfigError(f"bucket {missing[0]!r} does not exist")
+        raise ContainerConfigError(f"bucket {missing[0].partition('://')[2]!r} does not exist")
 
     def here(text: str) -> str:
         # A pod has a network of its own, of which only its address is there in this one.

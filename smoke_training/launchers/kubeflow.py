@@ -6,6 +6,7 @@ training-operator v1) and MPIJob (kubeflow.org/v2beta1, mpi-operator 0.8), which
 """
 
 from smoke_training.launchers import kubernetes, pods
+from smoke_training.launchers.fabrics import PodNeeds, on_nodes
 from smoke_training.launchers.place import JOIN, joining_command, joining_environment
 from smoke_training.launchers.pods import Body
 from smoke_training.launchers.runplan import PER_NODE, RunPlan, RunPlanError
@@ -35,7 +36,7 @@ def train_job(plan: RunPlan) -> list[Body]:
         words = ["bash", "-c", _TRANSLATE, "node", *pods.node_words(plan)]
     trainer = {
         "image": plan.image,
-        "command": words,
+        "command": pods.profiled(plan, words),
         "numNodes": plan.nodes,
         "numProcPerNode": plan.ranks,
         "resourcesPerNode": pods.resources(plan),
@@ -50,12 +51,14 @@ def train_job(plan: RunPlan) -> list[Body]:
     return [pods.body(plan, API_VERSION, "TrainJob", spec)]
 
 
-def runtime(plan: RunPlan, *, whole_node: bool = True) -> Body:
+def runtime(plan: RunPlan, *, whole_node: bool = True, needs: PodNeeds | None = None) -> Body:
     """The ClusterTrainingRuntime `plan.name`, whose TrainJobs run as the JobSet of `plan` would.
 
     A TrainJob brings its command and the number of nodes, and another image if it likes. With `whole_node`
     each of its pods takes what `plan` says; else the TrainJob says what they take, as `train_job` does.
+    `needs` is what pods need on its nodes. Its profile only a command can read, so each TrainJob has to.
     """
+    plan = on_nodes(plan, needs)
     (jobset,) = kubernetes.jobset(plan)
     (job,) = jobset["spec"]["replicatedJobs"]
     job["template"]["metadata"] = {"labels": _TRAINS}
@@ -67,6 +70,10 @@ def runtime(plan: RunPlan, *, whole_node: bool = True) -> Body:
     (container,) = pod["spec"]["containers"]
     for key in ("command", "env", *(() if whole_node else ("resources",))):
         del container[key]
+    if needs is not None:
+        # Those of a TrainJob are added.
+        own = needs["env"].items()
+        container["env"] = [{"name": name, "value": pods.literal(value)} for name, value in own]
     return {
         "apiVersion": API_VERSION,
         "kind": "ClusterTrainingRuntime",
@@ -94,6 +101,8 @@ def pytorch_job(plan: RunPlan) -> list[Body]:
 
 def mpi_job(plan: RunPlan) -> list[Body]:
     """Mpirun starts one process a node, by ssh, and that one starts the node's ranks."""
+    if plan.sidecars or plan.profile:
+        raise RunPlanError(["sidecars, profile: processes that come by ssh have neither; use a JobSet"])
     master = f"{plan.name}-worker-0.{plan.name}"
     join = f'export NODE_RANK="$OMPI_COMM_WORLD_RANK" MASTER_ADDR={master}; {JOIN}'
     exported = [word for name in joining_environment(plan) for word in ("-x", name)]
@@ -136,6 +145,8 @@ def _patch(plan: RunPlan) -> Body:
         problems.append("root_folder: a TrainJob can add no init container; make the folder beforehand")
     if plan.device_claims:
         problems.append("device_claims: a TrainJob can add no resource claim; use the device plugin")
+    if plan.sidecars:
+        problems.append("sidecars: a TrainJob can add none; use a runtime that has them")
     if plan.grace_s != RunPlan.grace_s:
         # Trainer 2.3 could; Kueue 0.19, which knows the fields of 2.2, drops it when it admits the run.
         problems.append(f"grace_s: a TrainJob cannot say it; its runtime says {RunPlan.grace_s}")

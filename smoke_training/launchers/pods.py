@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from smoke_training.launchers.runplan import PER_NODE, Mount, RunPlan
+from smoke_training.launchers.runplan import PER_NODE, Mount, RunPlan, Sidecar
 
 Body = dict[str, Any]
 
@@ -20,6 +20,7 @@ EFA = "vpc.amazonaws.com/efa"
 # The EFA driver sets aside 5128 huge pages of 2 MiB a node, and libfabric uses them: awsdocs/
 # amazon-eks-user-guide latest/ug/ml/node-efa.adoc (2024-12-18), whose example asks for this much.
 EFA_HUGE_PAGES = {"hugepages-2Mi": "5120Mi"}
+_SIDECAR_STARTS_S = 120  # four times what Google measured of its slowest (gpudirect-tcpxo/best-practice.md)
 
 
 def given(fields: Mapping[str, Any]) -> Body:
@@ -77,12 +78,12 @@ def template(
             }
         ),
         "resourceClaims": claims or None,
-        "initContainers": [_folder_maker(plan, plan.root_folder)] if plan.root_folder else None,
-        "containers": [_container(plan, words, env, container)],
-        "volumes": [{"name": mount.name, **_source(mount)} for mount in plan.mounts] or None,
+        "initContainers": _before(plan) or None,
+        "containers": [_container(plan, profiled(plan, words), env, container)],
+        "volumes": _volumes(plan) or None,
     }
     placed = {TOPOLOGY_ANNOTATION: plan.topology_level} if plan.topology_level else {}
-    notes = {**STAY_ANNOTATION, **placed}
+    notes = {**plan.annotations, **STAY_ANNOTATION, **placed}
     return {"metadata": given({"labels": pod_labels(plan), "annotations": notes}), "spec": given(spec)}
 
 
@@ -144,6 +145,17 @@ def node_words(plan: RunPlan) -> list[str]:
     return [literal(word) for word in plan.command]
 
 
+def profiled(plan: RunPlan, words: Sequence[str]) -> list[str]:
+    """A command that runs with the variables of the node's profile, if it has one.
+
+    What the plan says of NCCL goes before it: Google's profiles set NCCL_DEBUG, too.
+    """
+    if plan.profile is None or not words:
+        return list(words)
+    own = [f"{name}={literal(value)}" for name, value in plan.env.items() if name.startswith("NCCL_")]
+    return ["bash", "-c", 'source "$0" && exec "$@"', plan.profile, *(["env", *own] if own else []), *words]
+
+
 def _container(plan: RunPlan, words: Sequence[str], env: Sequence[Body], name: str) -> Body:
     return given(
         {
@@ -183,6 +195,47 @@ def _unprivileged(plan: RunPlan, context: Mapping[str, Any]) -> Body:
     return given({**context, **sealed, "readOnlyRootFilesystem": plan.read_only_root or None})
 
 
+def _before(plan: RunPlan) -> list[Body]:
+    """What starts before the run's container: its folder is made, its sidecars run."""
+    made = [_folder_maker(plan, plan.root_folder)] if plan.root_folder else []
+    return [*made, *map(_sidecar, plan.sidecars)]
+
+
+def _sidecar(sidecar: Sidecar) -> Body:
+    """An init container that goes on (KEP-753): it ends with the run, so that a Job with one completes."""
+    probe = {
+        "exec": {"command": ["cat", sidecar.ready_file]},
+        "periodSeconds": 5,
+        "failureThreshold": _SIDECAR_STARTS_S // 5,
+    }
+    return given(
+        {
+            "name": sidecar.name,
+            "image": sidecar.image,
+            "restartPolicy": "Always",
+            "command": list(sidecar.command),
+            "env": [{"name": name, "value": literal(text)} for name, text in sidecar.env.items()] or None,
+            "resources": {"requests": {"cpu": str(sidecar.cpu), "memory": f"{sidecar.memory_gib}Gi"}},
+            "startupProbe": probe if sidecar.ready_file else None,
+            "securityContext": {
+                "runAsUser": 0,
+                "runAsGroup": 0,
+                "allowPrivilegeEscalation": False,
+                **({"capabilities": {"add": list(sidecar.capabilities)}} if sidecar.capabilities else {}),
+            },
+            "volumeMounts": [_mounted(mount) for mount in sidecar.mounts] or None,
+        }
+    )
+
+
+def _volumes(plan: RunPlan) -> list[Body]:
+    """The volumes of all containers, each once."""
+    mounts = [*plan.mounts, *(mount for sidecar in plan.sidecars for mount in sidecar.mounts)]
+    return list({mount.name: {"name": mount.name, **_source(mount)} for mount in reversed(mounts)}.values())[
+        ::-1
+    ]
+
+
 def _folder_maker(plan: RunPlan, folder: str) -> Body:
     return {
         "name": "folder",
@@ -206,6 +259,8 @@ def _source(mount: Mount) -> Body:
         return {"configMap": {"name": mount.config_map}}
     if mount.secret:
         return {"secret": {"secretName": mount.secret}}
+    if mount.host:
+        return {"hostPath": {"path": mount.host}}
     if mount.memory_gib:
         return {"emptyDir": {"medium": "Memory", "sizeLimit": f"{mount.memory_gib}Gi"}}
     return {"emptyDir": {}}

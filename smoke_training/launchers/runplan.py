@@ -47,6 +47,26 @@ class Mount:
     read_only: bool = False
     memory_gib: int | None = None
     """Kept in memory, at most this many GiB; only of such space. Null: on the node's disk."""
+    host: str | None = None
+    """The folder of the node itself, where a fabric's driver keeps what pods need."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sidecar:
+    """A container beside that of the run, in its network: it starts before it and is ended after it."""
+
+    name: str
+    image: str
+    command: tuple[str, ...]
+    env: Mapping[str, str] = field(default_factory=dict)
+    capabilities: tuple[str, ...] = ()
+    """What its root may do besides what containers may, such as `NET_ADMIN`."""
+    mounts: tuple[Mount, ...] = ()
+    """Folders; one with the name of a folder of the run is the same one."""
+    ready_file: str | None = None
+    """A file that it writes once it works; the run starts after that. Null: once it has started."""
+    cpu: Count
+    memory_gib: Count
 
 
 def shared_memory(memory_gib: int) -> Mount:
@@ -120,7 +140,13 @@ class RunPlan:
     cpu: Count
     memory_gib: Count
     env: Mapping[str, str] = field(default_factory=dict)
+    profile: str | None = None
+    """A file of bash on every node that sets the variables of its fabric; what `env` says of NCCL goes
+    before it."""
     mounts: tuple[Mount, ...] = ()
+    sidecars: tuple[Sidecar, ...] = ()
+    annotations: Mapping[str, str] = field(default_factory=dict)
+    """Of pods, such as the networks that they are in."""
     root_folder: str | None = None
     """A folder that root makes for all to write to before a node starts; a new file system is root's."""
     work_root: str | None = None
@@ -168,7 +194,7 @@ class RunPlan:
 
 
 # What a folder can be; one of them.
-_CONTENTS = ("claim", "config_map", "secret", "memory_gib")
+_CONTENTS = ("claim", "config_map", "secret", "memory_gib", "host")
 _ENV = r"[A-Za-z_][A-Za-z0-9_]*"
 # The launcher sets these, differently on every node.
 _RESERVED = {

@@ -93,5 +93,7 @@ def _refuse_objects(plan: RunPlan, place: str) -> None:
         for kind, what in (("config_map", "ConfigMaps"), ("secret", "Secrets"))
         if getattr(mount, kind)
     ]
+    if plan.sidecars or plan.profile:
+        found.append(f"sidecars, profile: {place} has none; start what the fabric needs on every node")
     if found:
         raise RunPlanError(found)

@@ -45,7 +45,7 @@ def validation(run: RunPlan, files: Files) -> RunPlan:
         "MLFLOW_EXPERIMENT_NAME": EXPERIMENT,
         **run.env,
     }
-    if run.devices:
+    if run.devices or run.device_claims:
         # NCCL falls back to TCP without a word; only its log tells which provider it chose.
         env["NCCL_DEBUG"] = "INFO"
     return replace(

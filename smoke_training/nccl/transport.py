@@ -6,6 +6,9 @@ efa, fabric is efa (found 32 nics)` (aws/aws-ofi-nccl, `src/nccl_ofi_net.cpp`), 
 [0]mlx5_0:1/RoCE ...` (NVIDIA/nccl, `src/transport/net_ib/init.cc`: ports that were active when it started,
 storage adapters among them), `Channel 00/0 : 7[7] -> 8[0] [receive] via NET/IB/0(3)/GDRDMA`
 (`src/transport/net.cc`: the device, the rank whose proxy drives it, GPUDirect RDMA) and `NVLS comm 0x...`.
+Google's plugins call themselves `FasTrak` (TCPXO), `GPUDirectTCPX_v7` (TCPX) and `gIB`
+(elideng-sg/hypercomputer-internode-deepdive@db026b5f assets/lab-22/tcpxo_transport_fastrak.txt, @12bf93b1
+assets/lab-18/after_tcpx_transport.txt; AI Hypercomputer documentation, "Enable NCCL/gIB").
 Those of sockets were read on a GPU of our own; the others are from sources and published logs, untested on
 hardware of our own.
 """

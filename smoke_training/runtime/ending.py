@@ -83,7 +83,7 @@ class Ending:
         kept = None if unwritten else self.place.result
         final = book.publish(result, samples + unwritten, kept, os.environ, until)
         output.emit("mlflow", **final["mlflow"])
-        if self.plan.alert_topic_arn is not None:
+        if self.plan.alerts:
             output.emit("alert", **alert.send(self.plan, final, until))
         self._tidy()
         return status

@@ -178,6 +178,7 @@ class AwsCloud:
 
     def pools(self, cluster: EksCluster) -> Pools:
         """Managed node groups, and Cluster Autoscaler."""
+        assert self._layout.idle_minutes is not None  # the rules of the spec say so
         groups = {pool.name: self._node_group(cluster, pool) for pool in self._layout.pools}
         scaling = AwsAutoscaling(
             f"{self._spec.name}-autoscaling",

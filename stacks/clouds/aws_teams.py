@@ -9,6 +9,7 @@ from components.aws.storage.tiers import AwsStorage
 from components.aws.storage.volumes import efs_source, lustre_source
 from components.aws.teams.members import AwsMembers
 from components.aws.teams.team_data import SHARED, TEAMS, AwsTeamData, AwsTeamDataArgs
+from components.kubernetes.people import group
 from components.kubernetes.volumes import VolumeArgs
 from components.ordering import after
 from infra.naming import team_group, team_namespace
@@ -76,6 +77,7 @@ def _data(team: TeamSpec, data: AwsTeamData, tiers: AwsStorage, shared: SharedFo
         checkpoint_uri=after(pulumi.Output.concat("s3://", tiers.checkpoint_bucket, f"/{below}"), [data]),
         dataset_uri=after(pulumi.Output.concat("s3://", tiers.dataset_bucket, f"/{below}"), [data]),
         volumes=volumes,
+        people=[group(team_group(team.name))],
         folders=list(written.values()),
         read_folders=list(read.values()),
     )

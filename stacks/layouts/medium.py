@@ -12,7 +12,7 @@ from components.kubernetes.training.trainer import Trainer
 from infra.stackspec import StackSpec
 from infra.stackspec.layouts import MediumLayout
 from stacks.admission import admission
-from stacks.parts import Cluster, ClusterCloud, ClusterT, Pool, Pools, StoreT, Tracking
+from stacks.parts import Cluster, ClusterCloud, ClusterT, Pool, Pools, StoreT, TeamData, Tracking
 from stacks.teams import logins, teams_at_work, visitors
 from stacks.validation import PODS, validations
 
@@ -22,23 +22,13 @@ def medium(cloud: ClusterCloud[ClusterT, StoreT], spec: StackSpec, layout: Mediu
     cluster = cloud.cluster()
     pools = cloud.pools(cluster)
     store = cloud.store(cluster)
-    with_gpus = [name for name, pool in pools.by_name.items() if pool.offer["gpus"]]
-    devices: AcceleratorsArgs = {"gpu_pools": with_gpus, "drivers": pools.drivers}
-    if pools.host_engine_port is not None:
-        devices["host_engine_port"] = pools.host_engine_port
-    accelerators = Accelerators(f"{spec.name}-accelerators", devices, cluster.inside)
+    accelerators = Accelerators(f"{spec.name}-accelerators", _devices(pools), cluster.inside)
     tracking = cloud.tracking(cluster, store)
     policed = admission(spec, layout, cluster)
-    queueing = _queueing(spec, cluster, pools, tracking, policed)
-    teams = teams_at_work(
-        spec,
-        cloud.teams(cluster, store),
-        cluster=cluster,
-        store=store,
-        queueing=queueing,
-        tracking=tracking,
-    )
-    visitors(spec, cluster, tracking)
+    data = cloud.teams(cluster, store)
+    queueing = _queueing(spec, cluster, pools, tracking, data=data, policed=policed)
+    teams = teams_at_work(spec, data, cluster=cluster, store=store, queueing=queueing, tracking=tracking)
+    visitors(spec, data, cluster, tracking)
     login = logins(spec, cluster, queueing, tracking)
     budget = cloud.budget()
     smoke: Sequence[Mapping[str, Any]] = ()
@@ -77,13 +67,29 @@ def medium(cloud: ClusterCloud[ClusterT, StoreT], spec: StackSpec, layout: Mediu
     }
 
 
+def _devices(pools: Pools) -> AcceleratorsArgs:
+    with_gpus = [name for name, pool in pools.by_name.items() if pool.offer["gpus"]]
+    devices: AcceleratorsArgs = {"gpu_pools": with_gpus, "drivers": pools.drivers}
+    if pools.devices_managed:
+        devices["managed"] = True
+    if pools.host_engine_port is not None:
+        devices["host_engine_port"] = pools.host_engine_port
+    return devices
+
+
 def _way_in(tracking: Tracking) -> Mapping[str, Any] | None:
     found = tracking.way_in
     return {"url": found.url, "target": found.target} if found else None
 
 
 def _queueing(
-    spec: StackSpec, cluster: Cluster, pools: Pools, tracking: Tracking, policed: pulumi.Resource
+    spec: StackSpec,
+    cluster: Cluster,
+    pools: Pools,
+    tracking: Tracking,
+    *,
+    data: Mapping[str, TeamData],
+    policed: pulumi.Resource,
 ) -> Queueing:
     """What queues jobs, and with that all namespaces of jobs, after the policies about what is in them."""
     trainer = Trainer(
@@ -101,7 +107,15 @@ def _queueing(
         f"{spec.name}-queueing",
         {
             "flavors": [_flavor(name, pool) for name, pool in pools.by_name.items()],
-            "teams": [{"name": team.name, "weight": team.weight, "gpus": team.gpus} for team in spec.teams],
+            "teams": [
+                {
+                    "name": team.name,
+                    "weight": team.weight,
+                    "gpus": team.gpus,
+                    "people": data[team.name].people,
+                }
+                for team in spec.teams
+            ],
             "gate": {
                 "nodes": spec.validated,
                 "scheduled": spec.smoke.enabled and spec.smoke.schedule is not None,
@@ -129,4 +143,12 @@ def _flavor(name: str, pool: Pool) -> FlavorArgs:
         flavor["usd_per_hour"] = pool.next_usd_per_hour
     if "fabric" in pool.offer:
         flavor["fabric"] = pool.offer["fabric"]
+    if "pod" in pool.offer:
+        flavor["pod"] = pool.offer["pod"]
+    if "gpus_per_pod" in pool.offer:
+        flavor["gpus_per_pod"] = pool.offer["gpus_per_pod"]
+    if pool.provisioning_class is not None:
+        flavor["provisioning_class"] = pool.provisioning_class
+    if pool.taint is not None:
+        flavor["taint"] = pool.taint
     return flavor

@@ -61,6 +61,14 @@ class Graph:
             todo = {far for near in todo for far in self.edges.get(near, set())} - found
         return found
 
+    def created_after(self, name: str) -> set[str]:
+        """Everything that exists before `name`: what it waits for, and what the components around it do."""
+        found = set[str]()
+        while name in self.requests:
+            found |= self.waits_for(name)
+            name = _key(self.requests[name].parent) if self.requests[name].parent else ""
+        return found
+
     def find(self, type_ending: str, name_ending: str = "") -> Mapping[str, Any]:
         """The properties of the only resource of that class (`eks/Cluster` style) and end of name."""
         found = [

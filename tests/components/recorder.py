@@ -12,6 +12,8 @@ ACCOUNT = "111122223333"
 REGION = "eu-central-1"
 _GROUPS = "aws:autoscaling/getAmiIds:getAmiIds"
 _SECRET = "aws:secretsmanager/getSecretVersion:getSecretVersion"
+_PROJECT = "gcp:organizations/getProject:getProject"
+_STORAGE_AGENT = "gcp:storage/getProjectServiceAccount:getProjectServiceAccount"
 
 
 @dataclass(frozen=True)
@@ -33,6 +35,15 @@ class Recorder(Mocks):
     answers: Mapping[str, Callable[[Any], Mapping[str, object]]] = field(
         default_factory=lambda: {
             _GROUPS: lambda _: {"id": REGION, "names": [], "arns": []},
+            _PROJECT: lambda args: {
+                "id": args["projectId"],
+                "number": "123456789012",
+                "projectId": args["projectId"],
+            },
+            _STORAGE_AGENT: lambda args: {
+                "id": "agent",
+                "member": f"serviceAccount:{args['project']}@gs-project-accounts.iam.gserviceaccount.com",
+            },
             _SECRET: lambda args: {"id": args["secretId"], "secretString": f"value of {args['secretId']}"},
         }
     )

@@ -49,3 +49,29 @@ def test_new_groups_and_other_resources_drain_none() -> None:
 def test_a_surge_is_told() -> None:
     (line,) = said("update", "version", updateConfig={"maxUnavailable": 1})
     assert "1 at a time, new ones before old ones" in line
+
+
+POOL = "gcp:container/nodePool:NodePool"
+BOUNDS = {"totalMinNodeCount": 0, "totalMaxNodeCount": 8}
+
+
+@pytest.mark.parametrize(
+    "changed", ["nodeConfig.diskSizeGb", "nodeConfig.linuxNodeConfig.sysctls.net.ipv4.tcp_rmem", "version"]
+)
+def test_gke_replaces_nodes_for_another_operating_system_or_disk(changed: str) -> None:
+    settings = {"maxSurge": 0, "maxUnavailable": 2}
+    (line,) = said("update", changed, type=POOL, autoscaling=BOUNDS, upgradeSettings=settings)
+    assert "up to 8" in line and "2 at a time, old ones before new ones" in line and changed in line
+
+
+@pytest.mark.parametrize(
+    "changed",
+    ["autoscaling.totalMaxNodeCount", "nodeConfig.resourceLabels.owner", "nodeConfig.labels", "management"],
+)
+def test_what_gke_changes_beside_the_nodes_drains_none(changed: str) -> None:
+    assert said("update", changed, type=POOL, autoscaling=BOUNDS) == []
+
+
+def test_a_replaced_pool_ends_all_its_nodes() -> None:
+    (line,) = said("replace", "nodeConfig.reservationAffinity", type=POOL, autoscaling=BOUNDS)
+    assert "the group is replaced" in line and "up to 8" in line

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from infra.catalog.aws.model import Duration
 from infra.catalog.durations import Durations
+from infra.catalog.rows import Duration
 from infra.critical_path import Step, longest
 from infra.forecast import forecast
 

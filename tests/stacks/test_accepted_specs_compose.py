@@ -2,32 +2,35 @@
 
 import copy
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import pulumi
 import pytest
 from hypothesis import HealthCheck, given, settings
+from hypothesis.strategies import SearchStrategy
 
 from infra import stackspec
 from infra.errors import UserError
 from infra.stackspec.document import read
 from infra.stackspec.load import CONFIG
 from stacks import compose
-from tests.components.aws.computed import COMPUTED
+from tests.components.aws import computed as aws
+from tests.components.gcp import computed as gcp
 from tests.components.recorder import deploy
-from tests.stacks.stack_files import Values, at, stack_files
+from tests.stacks import stack_files_gcp
+from tests.stacks.stack_files import WILD, Values, at, stack_files
 
 
-def shipped() -> Values:
-    """What the shipped environment says, as plain values."""
-    settings = read(CONFIG / "Pulumi.dev-aws.yaml", "f")["config"]
+def shipped(cloud: str) -> Values:
+    """What the shipped environment of a cloud says, as plain values."""
+    settings = read(CONFIG / f"Pulumi.dev-{cloud}.yaml", "f")["config"]
     return {name.removeprefix("trainstack:"): value for name, value in settings.items()}
 
 
-def changed(changes: Mapping[str, Any]) -> Values:
+def changed(cloud: str, changes: Mapping[str, Any]) -> Values:
     """The shipped environment with values at paths such as `teams.0.weight`."""
-    values = copy.deepcopy(shipped())
+    values = copy.deepcopy(shipped(cloud))
     for path, value in changes.items():
         at(values["spec"], path, value)
     return values
@@ -36,7 +39,7 @@ def changed(changes: Mapping[str, Any]) -> Values:
 def outcome(values: Values) -> str:
     """What becomes of a stack file: `refused` by the spec, or `composed`; components refuse nothing."""
     try:
-        loaded = stackspec.load("dev-aws", values, "f")
+        loaded = stackspec.load(f"dev-{values['cloud']}", values, "f")
     except UserError:
         return "refused"
 
@@ -44,11 +47,11 @@ def outcome(values: Values) -> str:
         compose(loaded.spec)
         return {}
 
-    deploy(program, COMPUTED)
+    deploy(program, {**aws.COMPUTED, **gcp.COMPUTED})
     return "composed"
 
 
-CASES: dict[str, tuple[dict[str, Any], str]] = {
+AWS: dict[str, tuple[dict[str, Any], str]] = {
     "nothing changed": ({}, "composed"),
     "every GPU promised without a gate": (
         {"smoke.enabled": False, "smoke.schedule": None, "teams.0.gpus": {"a100": 24, "l4": 2}},
@@ -93,19 +96,103 @@ CASES: dict[str, tuple[dict[str, Any], str]] = {
 }
 
 
-@pytest.mark.parametrize("case", CASES)
-def test_spec_and_components_agree(case: str) -> None:
-    changes, expected = CASES[case]
-    assert outcome(changed(changes)) == expected
+_A3 = {
+    "layout.pools.0.machine": "a3-ultragpu-8g",
+    "layout.pools.0.zones": ["us-central1-b"],
+    "layout.pools.0.rdma": True,
+    "on.pools": {},
+}
+_A4X = {**_A3, "layout.pools.0.machine": "a4x-maxgpu-4g-metal", "teams.0.gpus": {}}
+_RESERVED = {"kind": "reserved", "id": "projects/example-ml-dev/reservations/r1"}
+GCP: dict[str, tuple[dict[str, Any], str]] = {
+    "nothing changed": ({}, "composed"),
+    "every GPU promised without a gate": (
+        {"smoke.enabled": False, "smoke.schedule": None, "teams.0.gpus": {"a100": 24, "l4": 2}},
+        "composed",
+    ),
+    "every GPU promised beside a gate": ({"teams.0.gpus": {"a100": 24, "l4": 2}}, "refused"),
+    "as many turns promised as there are": (
+        {"on.pools.l4.sharing": {"kind": "time_sharing", "clients": 2}, "teams.0.gpus": {"l4": 10}},
+        "composed",
+    ),
+    "more turns promised than there are": (
+        {"on.pools.l4.sharing": {"kind": "time_sharing", "clients": 2}, "teams.0.gpus": {"l4": 11}},
+        "refused",
+    ),
+    "an address twice": ({"budget.alert_emails": ["a@example.com", "a@example.com"]}, "refused"),
+    "five addresses": ({"budget.alert_emails": [f"a{n}@example.com" for n in range(5)]}, "composed"),
+    "six addresses": ({"budget.alert_emails": [f"a{n}@example.com" for n in range(6)]}, "refused"),
+    "a budget without end": ({"budget.monthly_usd": float("inf")}, "refused"),
+    "a link-local range": ({"layout.network_cidr": "169.254.0.0/16"}, "refused"),
+    "a shared range": ({"layout.network_cidr": "100.64.0.0/18"}, "composed"),
+    "the range that Cloud SQL uses": ({"layout.network_cidr": "172.17.0.0/16"}, "refused"),
+    # 2048 addresses: 16 nodes of 64 and 6 of the system of 128 are 1792.
+    "a range that just holds its pods": ({"layout.network_cidr": "10.0.0.0/20"}, "composed"),
+    "a range that holds pods but not those of the system": (
+        {"layout.network_cidr": "10.0.0.0/20", "layout.system_pool.max_nodes": 9},
+        "refused",
+    ),
+    "a pool larger than GKE has": (
+        {"layout.network_cidr": "10.0.0.0/16", "on.pods_per_node": 8, "layout.pools.2.max_nodes": 1001},
+        "refused",
+    ),
+    "a zone twice": ({"layout.pools.0.zones": ["us-central1-c", "us-central1-c"]}, "refused"),
+    "the longest and the shortest periods": (
+        {"data.log_retention_days": 3650, "data.noncurrent_days": 90},
+        "composed",
+    ),
+    "logs for longer than Cloud Logging keeps them": ({"data.log_retention_days": 3653}, "refused"),
+    "deleted objects for shorter than Cloud Storage": ({"data.noncurrent_days": 6}, "refused"),
+    "deleted objects for longer than Cloud Storage": ({"data.noncurrent_days": 91}, "refused"),
+    "a system type that does not exist": ({"layout.system_pool.machine": "e2-standart-4"}, "refused"),
+    "a system type whose disks are Hyperdisk": ({"layout.system_pool.machine": "n4-standard-4"}, "composed"),
+    "a system type with GPUs": ({"layout.system_pool.machine": "g2-standard-8"}, "refused"),
+    "networks by GKE": (_A3, "composed"),
+    "networks by hand": ({**_A3, "on.accelerator_networks": "classic"}, "composed"),
+    "networks by hand that only GKE makes": ({**_A4X, "on.accelerator_networks": "classic"}, "refused"),
+    "networks by GKE of an old version": ({**_A3, "layout.kubernetes_version": "1.33"}, "refused"),
+    "RDMA and a policy that places nodes": ({**_A3, "on.pools": {"a100": {"compact": True}}}, "refused"),
+    "a reservation and such a policy": ({"layout.pools.0.purchase": _RESERVED}, "refused"),
+    "a reservation": ({"layout.pools.0.purchase": _RESERVED, "on.pools": {}}, "composed"),
+    "shared GPUs where people train": (
+        {"on.pools.a100.sharing": {"kind": "mig", "partition": "1g.5gb"}},
+        "refused",
+    ),
+    "a partition of another GPU": (
+        {"on.pools.l4.sharing": {"kind": "mig", "partition": "1g.5gb"}},
+        "refused",
+    ),
+    "groups of two domains": (
+        {"teams.0.members": ["group:a@one.example"], "teams.1.members": ["group:b@two.example"]},
+        "refused",
+    ),
+    "ranges at a name": ({"layout.api_access": ["198.51.100.0/24"]}, "refused"),
+    "an address without ranges": ({"on.endpoint": "ip"}, "refused"),
+    "minutes until an idle node goes": ({"layout.idle_minutes": 30}, "refused"),
+}
+CASES = [("aws", case) for case in AWS] + [("gcp", case) for case in GCP]
 
 
-def test_whatever_the_spec_accepts_is_composed() -> None:
+@pytest.mark.parametrize(("cloud", "case"), CASES)
+def test_spec_and_components_agree(cloud: str, case: str) -> None:
+    changes, expected = {"aws": AWS, "gcp": GCP}[cloud][case]
+    assert outcome(changed(cloud, changes)) == expected
+
+
+@pytest.mark.parametrize("files", [stack_files, stack_files_gcp.stack_files], ids=["aws", "gcp"])
+def test_whatever_the_spec_accepts_is_composed(files: Callable[[], SearchStrategy[Values]]) -> None:
     outcomes: Counter[str] = Counter()
 
-    @settings(max_examples=16, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-    @given(values=stack_files())
+    @settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+    @given(values=files())
     def check(values: Values) -> None:
         outcomes[outcome(values)] += 1
 
     check()
     assert min(outcomes["composed"], outcomes["refused"]) >= 3, outcomes
+
+
+def test_random_files_reach_every_field_that_both_a_rule_and_a_component_read() -> None:
+    """Of both clouds alike, but for what only one has."""
+    common = {path for path in WILD if not path.startswith("on.")}
+    assert common - set(stack_files_gcp.WILD) == {"cost_center", "expires_on"}

@@ -8,8 +8,9 @@ import pulumi
 
 from components.aws.cluster.addons import addon_problems
 from components.aws.pools.live_size import LiveSizeArgs, shrinking_problems
-from infra.catalog.aws import access, facts, network, pools
+from infra.catalog.aws import access, facts, pools
 from infra.catalog.aws.model import EksAddon
+from infra.catalog.clients import api_access_problems
 from infra.catalog.pools import order_problems
 from infra.errors import Problem
 
@@ -78,7 +79,7 @@ def cluster_problems(args: AwsClusterArgs, known_addons: Mapping[str, EksAddon])
     problems = [
         *addon_problems(args["addons"], known_addons),
         *access.cluster_name_problems("name", args["name"]),
-        *network.api_access_problems("endpoint_public_access_cidrs", args["endpoint_public_access_cidrs"]),
+        *api_access_problems("endpoint_public_access_cidrs", args["endpoint_public_access_cidrs"]),
         *access.admin_problems("admin_principal_arns", args["admin_principal_arns"]),
         *facts.limits["log_retention_days"].problems("log_retention_days", args["log_retention_days"]),
         *pools.size_problems("system_pool.min_size", least, "system_pool.max_size", most),

@@ -10,8 +10,7 @@ from components.aws.pools import nodes
 from components.aws.pools.live_size import LiveSizeArgs, scaling, shrinking_problems
 from components.base import Component
 from infra.catalog.aws import facts, pools
-from infra.catalog.aws.pools import RESERVED_LABELS
-from infra.catalog.pools import order_problems
+from infra.catalog.pools import RESERVED_LABELS, order_problems
 from infra.errors import UserError
 from smoke_training.fabric import Fabric
 

@@ -10,7 +10,7 @@ from components.aws.pools.user_data import encoded, node_user_data
 from components.base import Component
 from infra.catalog.aws import facts
 from infra.catalog.aws.model import InstanceType
-from infra.catalog.aws.pools import RESERVED_LABELS
+from infra.catalog.pools import RESERVED_LABELS
 from infra.errors import UserError
 from smoke_training.fabric import Fabric
 

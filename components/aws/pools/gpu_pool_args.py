@@ -8,7 +8,7 @@ import pulumi
 from components.aws.pools.live_size import LiveSizeArgs, shrinking_problems
 from infra.catalog.aws import pools
 from infra.catalog.aws.model import InstanceType
-from infra.catalog.pools import order_problems, rdma_zone_problems, reserved_zone_problems
+from infra.catalog.pools import label_problems, order_problems, rdma_zone_problems, reserved_zone_problems
 from infra.errors import Problem
 
 CAPACITIES = ("on_demand", "spot", "capacity_block", "reserved")
@@ -105,7 +105,7 @@ def pool_problems(args: AwsGpuPoolArgs, machine: InstanceType) -> list[Problem]:
         *order_problems(f"{pool}.desired_size", wanted, f"{pool}.max_size", most),
         *shrinking_problems(f"{pool}.max_size", most, args.get("live")),
         *pools.disk_problems(f"{pool}.disk_gib", args["disk_gib"]),
-        *pools.label_problems(f"{pool}.labels", args["labels"]),
+        *label_problems(f"{pool}.labels", args["labels"]),
     ]
     if not zones:
         problems.append(Problem(f"{pool}.subnet_ids", [], "needs a subnet", "Name a zone."))

@@ -4,12 +4,14 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from components.kubernetes.people import SubjectArgs, asked_by
+from components.kubernetes.queueing import node_access
 from components.kubernetes.queueing.kueue import QUEUE_NAME_LABEL
 from components.kubernetes.queueing.kueue_values import MANAGED, MANAGED_LABEL
 from components.kubernetes.queueing.quotas import GPU, FlavorArgs
 from components.kubernetes.queueing.tenancy import GIVEN_LABEL
 from infra.catalog.kubernetes.kueue import DEFAULT_QUEUE
-from infra.naming import GROUP_PREFIX, flavor_name
+from infra.naming import flavor_name
 
 Body = dict[str, Any]
 
@@ -20,7 +22,6 @@ _QUEUED = {"": "pods", "batch": "jobs", "jobset.x-k8s.io": "jobsets", "trainer.k
 _OWNERS = ["Job", "JobSet", "TrainJob"]
 _OWNED = f"object.metadata.?ownerReferences.orValue([]).exists(owner, owner.kind in {_OWNERS})"
 _SUSPENDED_BY_PARENT = "'kueue.x-k8s.io/pod-suspending-parent' in object.metadata.?annotations.orValue({})"
-_MEMBER = f"request.userInfo.groups.exists(group, group.startsWith('{GROUP_PREFIX}'))"
 # The pods of what is created: a pod itself, those of a Job, of a JobSet, of a TrainJob that says what they
 # take.
 _PODS = """
@@ -46,17 +47,19 @@ _VOLUMES = (
 )
 
 
-def policies(flavors: Sequence[FlavorArgs]) -> list[Body]:
-    """Every policy with its binding."""
+def policies(flavors: Sequence[FlavorArgs], people: Sequence[SubjectArgs]) -> list[Body]:
+    """Every policy with its binding; `people` are the members of all teams."""
+    member = asked_by(people)
     return [
-        *_every_job_is_queued(),
+        *_every_job_is_queued(member),
         *_pods_fit_a_machine(flavors),
-        *_volumes_are_claimed(),
-        *_what_is_given_stays(),
+        *_volumes_are_claimed(reaching=node_access.needs_node(flavors)),
+        *_what_is_given_stays(member),
+        *(_nodes_are_kept(flavors) if node_access.needs_node(flavors) else ()),
     ]
 
 
-def _every_job_is_queued() -> list[Body]:
+def _every_job_is_queued(member: str) -> list[Body]:
     """A job without a queue is refused.
 
     Kueue suspends such a job and never looks at it again, without a word. A person gets one where there is no
@@ -72,7 +75,7 @@ def _every_job_is_queued() -> list[Body]:
     # people it believes both (kubernetes-sigs/kueue v0.19.2 pkg/controller/jobframework/reconciler.go,
     # `FindAncestorJobManagedByKueue`; pkg/controller/jobs/pod/pod_webhook.go, `Default`).
     own = {
-        "expression": f"!({_MEMBER} && ({_OWNED} || {_SUSPENDED_BY_PARENT}))",
+        "expression": f"!({member} && ({_OWNED} || {_SUSPENDED_BY_PARENT}))",
         "message": "only controllers make what belongs to a job: leave ownerReferences out",
     }
     return _policy("trainstack-queued", _queued_kinds(), [refusal, own])
@@ -85,8 +88,8 @@ def _pods_fit_a_machine(flavors: Sequence[FlavorArgs]) -> list[Body]:
     never runs, and keep them from everybody until it evicts the job, again and again. Where a queue has
     machines of several sizes, only what is too much for the largest is refused.
     """
-    most = {DEFAULT_QUEUE: max((each["gpus"] for each in flavors if not each.get("own_queue")), default=0)}
-    most |= {flavor_name(each["name"]): each["gpus"] for each in flavors if each.get("own_queue")}
+    most = {DEFAULT_QUEUE: max((_of_a_pod(each) for each in flavors if not each.get("own_queue")), default=0)}
+    most |= {flavor_name(each["name"]): _of_a_pod(each) for each in flavors if each.get("own_queue")}
     asked = f"pod.containers.map(one, int(string(one.?resources.?limits[?'{GPU}'].orValue('0')))).sum()"
     known = ", ".join(f"{queue} {gpus}" for queue, gpus in most.items())
     refusal = {
@@ -103,6 +106,11 @@ def _pods_fit_a_machine(flavors: Sequence[FlavorArgs]) -> list[Body]:
     return _policy(FITS, _queued_kinds(), [refusal], variables)
 
 
+def _of_a_pod(flavor: FlavorArgs) -> int:
+    """Most GPUs of a node that one pod may ask for."""
+    return min(flavor["gpus"], flavor.get("gpus_per_pod", flavor["gpus"]))
+
+
 def _queued_kinds() -> list[Body]:
     return [
         {"apiGroups": [group], "apiVersions": ["*"], "operations": ["CREATE"], "resources": [resource]}
@@ -110,13 +118,15 @@ def _queued_kinds() -> list[Body]:
     ]
 
 
-def _volumes_are_claimed() -> list[Body]:
+def _volumes_are_claimed(*, reaching: bool) -> list[Body]:
     """Pods get data from outside only by claims.
 
     A pod that could name a file server would mount all of it, past the folder that its team was given. The
-    standard `baseline` of Pod Security forbids only folders of the node.
+    standard `baseline` of Pod Security forbids only folders of the node, and so does `_nodes_are_kept` where
+    pods are `reaching` for some.
     """
-    kinds = " || ".join(f"has(volume.{kind})" for kind in _VOLUMES)
+    named = (*_VOLUMES, *(("hostPath",) if reaching else ()))
+    kinds = " || ".join(f"has(volume.{kind})" for kind in named)
     rule = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["pods"]}
     refusal = {
         "expression": f"object.spec.?volumes.orValue([]).all(volume, {kinds})",
@@ -125,7 +135,23 @@ def _volumes_are_claimed() -> list[Body]:
     return _policy("trainstack-volumes", [rule], [refusal])
 
 
-def _what_is_given_stays() -> list[Body]:
+def _nodes_are_kept(flavors: Sequence[FlavorArgs]) -> list[Body]:
+    """Where a fabric's daemon sees folders of its node, nothing else does (`node_access`)."""
+    pods = {
+        "apiGroups": [""],
+        "apiVersions": ["v1"],
+        "operations": ["CREATE", "UPDATE"],
+        "resources": ["pods", "pods/ephemeralcontainers"],
+    }
+    shells = {**pods, "operations": ["CONNECT"], "resources": ["pods/exec", "pods/attach"]}
+    known = node_access.variables(flavors)
+    return [
+        *_policy(node_access.NAME, [pods], node_access.refusals(flavors), known),
+        *_policy(node_access.SHELLS, [shells], node_access.shell_refusals(flavors)),
+    ]
+
+
+def _what_is_given_stays(member: str) -> list[Body]:
     """Members cannot change or delete what the stack put into their namespace.
 
     They may do so with all else of the kind. A claim that was deleted by mistake could not be made again: its
@@ -139,7 +165,7 @@ def _what_is_given_stays() -> list[Body]:
     }
     given = f"oldObject.metadata.?labels[?'{GIVEN_LABEL}'].hasValue()"
     refusal = {
-        "expression": f"!({given} && {_MEMBER})",
+        "expression": f"!({given} && {member})",
         "message": "the stack gave this to the team, and its administrators change it",
     }
     return _policy("trainstack-given", [rule], [refusal])

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from components.kubernetes.offers import counted
 from components.kubernetes.queueing.quotas import (
     CPU,
     GPU,
@@ -40,8 +41,8 @@ VALIDATION, BACKGROUND = "validation", "background"
 Body = dict[str, Any]
 
 _LAYERS = (
-    ("Topology", "WorkloadPriorityClass"),
-    ("ResourceFlavor",),
+    ("Topology", "WorkloadPriorityClass", "ProvisioningRequestConfig"),
+    ("ResourceFlavor", "AdmissionCheck"),
     ("Cohort",),
     ("ClusterQueue",),
     ("LocalQueue",),
@@ -80,6 +81,10 @@ def flavors(args: Sequence[FlavorArgs]) -> Iterator[Body]:
             # waits rather than boot one, also where no other pool exists. Tolerations of the flavor would
             # undo that: Kueue counts them as the job's, and writes them into every pod that it admits.
             spec["nodeTaints"] = [GPU_TAINT]
+        if "taint" in flavor:
+            # Whoever is given such nodes asked for them through the queue, so nobody has to say it twice.
+            own = {"key": flavor["taint"], "operator": "Equal", "value": "true", "effect": "NoSchedule"}
+            spec["tolerations"] = [own]
         if levels:
             topology = _topology(levels)
             spec["topologyName"] = topology["metadata"]["name"]
@@ -95,6 +100,63 @@ def _topology(levels: Sequence[str]) -> Body:
     return _object(
         "Topology", {"name": f"network-{digest}"}, {"levels": [{"nodeLabel": key} for key in levels]}
     )
+
+
+def checks(args: Sequence[FlavorArgs]) -> Iterator[Body]:
+    """By which queues ask for all nodes of a job at once: an AdmissionCheck per class, with what it asks for.
+
+    Only pods with GPUs count: what else a job has starts anywhere. A request that fails is asked again for
+    hours, because nodes that are scarce today come tonight; meanwhile the job keeps its quota.
+    """
+    for name in dict.fromkeys(_classes(args).values()):
+        config = check_name(name)
+        yield _object(
+            "ProvisioningRequestConfig",
+            {"name": config},
+            {
+                "provisioningClassName": name,
+                "managedResources": [GPU],
+                "retryStrategy": {
+                    "backoffLimitCount": 20,
+                    "backoffBaseSeconds": 60,
+                    "backoffMaxSeconds": 1800,
+                },
+            },
+        )
+        yield _object(
+            "AdmissionCheck",
+            {"name": config},
+            {
+                "controllerName": "kueue.x-k8s.io/provisioning-request",
+                "parameters": {
+                    "apiGroup": "kueue.x-k8s.io",
+                    "kind": "ProvisioningRequestConfig",
+                    "name": config,
+                },
+            },
+        )
+
+
+def check_name(provisioning_class: str) -> str:
+    """The AdmissionCheck of a class of ProvisioningRequests."""
+    return f"nodes-{provisioning_class.replace('.', '-')}"
+
+
+def _classes(args: Sequence[FlavorArgs]) -> dict[str, str]:
+    return {each["name"]: each["provisioning_class"] for each in args if "provisioning_class" in each}
+
+
+def _checked(args: Sequence[FlavorArgs]) -> Body:
+    """The part of a ClusterQueue that says which of its flavors are checked; empty where none is."""
+    classes = _classes(args)
+    found = [
+        {
+            "name": check_name(one),
+            "onFlavors": [flavor_name(name) for name, other in classes.items() if other == one],
+        }
+        for one in dict.fromkeys(classes.values())
+    ]
+    return {"admissionChecksStrategy": {"admissionChecks": found}} if found else {}
 
 
 def priority_classes() -> Iterator[Body]:
@@ -160,6 +222,7 @@ def _gate_queue(name: str, flavor: FlavorArgs, allotment: Allotment, *, drain: b
             "withinClusterQueue": "Never",
             "reclaimWithinCohort": "Any" if drain else "LowerPriority",
         },
+        **_checked([flavor]),
         "resourceGroups": groups,
     }
     return _object("ClusterQueue", {"name": name}, spec)
@@ -178,6 +241,7 @@ def _schedule_queue(args: Sequence[FlavorArgs], allotment: Allotment) -> Body:
         "queueingStrategy": "BestEffortFIFO",
         "preemption": {"withinClusterQueue": "Never", "reclaimWithinCohort": "Never"},
         "fairSharing": {"weight": "0"},
+        **_checked(args),
         "resourceGroups": _groups(args, nothing),
     }
     return _object("ClusterQueue", {"name": SCHEDULE_QUEUE}, spec)
@@ -193,6 +257,7 @@ def _team_queue(name: str, args: Sequence[FlavorArgs], team: TeamArgs, allotment
         # guaranteed. Among a team's own jobs the priority class decides.
         "preemption": {"withinClusterQueue": "LowerPriority", "reclaimWithinCohort": "Any"},
         "fairSharing": {"weight": f"{team['weight']:.3f}".rstrip("0").rstrip(".")},
+        **_checked(args),
         "resourceGroups": _groups(args, allotment.teams[team["name"]]),
     }
     return _object("ClusterQueue", {"name": name}, spec)
@@ -207,7 +272,7 @@ def _groups(args: Sequence[FlavorArgs], quota: Mapping[str, Resources]) -> list[
 
     Resources that no job may ask for are left out; one that is asked for and not covered keeps a job waiting.
     """
-    devices = dict.fromkeys(flavor["fabric"]["resource"] for flavor in args if "fabric" in flavor)
+    devices = dict.fromkeys(name for flavor in args for name in counted(flavor.get("fabric")))
     covered = [CPU, MEMORY, GPU, *devices]
     return [
         {
@@ -244,6 +309,6 @@ def layers(args: Sequence[FlavorArgs], teams: Sequence[TeamArgs], gate: GateArgs
 
     Finalizers hold an object that is still referred to, so deletion must go through the layers backwards.
     """
-    bodies = [*flavors(args), *priority_classes(), *queues(args, teams, gate)]
+    bodies = [*flavors(args), *checks(args), *priority_classes(), *queues(args, teams, gate)]
     for kinds in _LAYERS:
         yield [body for body in bodies if body["kind"] in kinds]

@@ -1,7 +1,7 @@
 """How Kueue itself runs: the values of its chart (checked against chart and API of 0.19.2)."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from components.kubernetes.fence import Ports
@@ -23,8 +23,13 @@ PODS_READY_TIMEOUT = "20m"
 PODS_RECOVERY_TIMEOUT = "3m"
 
 
-def values(*, service_monitor: bool, claimed: Mapping[str, str]) -> dict[str, Any]:
-    """Values of the chart; `claimed`: device class by the resource that its devices count as (DRA)."""
+def values(
+    *, service_monitor: bool, claimed: Mapping[str, str], uncounted: Sequence[str] = ()
+) -> dict[str, Any]:
+    """Values of the chart; `claimed`: device class by the resource that its devices count as (DRA).
+
+    `uncounted`: what pods request besides, and no queue counts.
+    """
     return {
         "enablePrometheus": service_monitor,
         "controllerManager": {
@@ -38,11 +43,13 @@ def values(*, service_monitor: bool, claimed: Mapping[str, str]) -> dict[str, An
             },
         },
         # JSON is YAML, and the chart parses it as such.
-        "managerConfig": {"controllerManagerConfigYaml": json.dumps(manager_config(claimed), indent=2)},
+        "managerConfig": {
+            "controllerManagerConfigYaml": json.dumps(manager_config(claimed, uncounted), indent=2)
+        },
     }
 
 
-def manager_config(claimed: Mapping[str, str]) -> dict[str, Any]:
+def manager_config(claimed: Mapping[str, str], uncounted: Sequence[str] = ()) -> dict[str, Any]:
     """The controller's configuration file (config.kueue.x-k8s.io/v1beta2)."""
     return {
         "apiVersion": "config.kueue.x-k8s.io/v1beta2",
@@ -73,13 +80,15 @@ def manager_config(claimed: Mapping[str, str]) -> dict[str, Any]:
             "frameworks": ["batch/job", "jobset.x-k8s.io/jobset", "trainer.kubeflow.org/trainjob", "pod"]
         },
         "fairSharing": {"preemptionStrategies": ["LessThanOrEqualToFinalShare", "LessThanInitialShare"]},
-        "resources": _resources(claimed),
+        "resources": _resources(claimed, uncounted),
     }
 
 
-def _resources(claimed: Mapping[str, str]) -> dict[str, Any]:
+def _resources(claimed: Mapping[str, str], uncounted: Sequence[str]) -> dict[str, Any]:
     # No queue covers huge pages and scratch disk, which jobs may well ask for; undeclared would mean "never".
-    resources: dict[str, Any] = {"excludeResourcePrefixes": ["hugepages-", "ephemeral-storage"]}
+    prefixes = ["hugepages-", "ephemeral-storage"]
+    prefixes += dict.fromkeys(name for name in uncounted if not name.startswith(tuple(prefixes)))
+    resources: dict[str, Any] = {"excludeResourcePrefixes": prefixes}
     if claimed:
         # A claim counts against the same quota as a request for the device plugin's resource.
         resources["deviceClassMappings"] = [

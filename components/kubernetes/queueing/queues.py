@@ -7,7 +7,8 @@ import pulumi
 
 from components.base import Component
 from components.kubernetes.manifest import Manifest
-from components.kubernetes.queueing import kueue, kueue_values
+from components.kubernetes.people import SubjectArgs, group
+from components.kubernetes.queueing import kueue, kueue_values, node_access
 from components.kubernetes.queueing.admission import policies
 from components.kubernetes.queueing.controller import controller
 from components.kubernetes.queueing.quota_rules import check
@@ -59,9 +60,16 @@ class Queueing(Component):
         super().__init__(name, opts)
         flavors, teams, gate = args["flavors"], args["teams"], args["gate"]
         check(flavors, teams, gate)
-        created: list[pulumi.Resource] = [self._controller(name, args), *self._namespaces(name, teams)]
-        for body in policies(flavors):
-            Manifest(_resource_name(name, body), body, self.child())
+        people = [one for team in teams for one in _people(team)]
+        policed = [
+            Manifest(_resource_name(name, body), body, self.child()) for body in policies(flavors, people)
+        ]
+        # A namespace that leaves its pods to a policy comes after it.
+        reaching = node_access.needs_node(flavors)
+        spaces = self._namespaces(
+            name, teams, policed if reaching else [], "privileged" if reaching else "baseline"
+        )
+        created: list[pulumi.Resource] = [self._controller(name, args), *spaces]
         for layer in kueue.layers(flavors, teams, gate):
             opts_of_layer = self.child(pulumi.ResourceOptions(depends_on=created))
             created = [Manifest(_resource_name(name, body), body, opts_of_layer) for body in layer]
@@ -90,7 +98,12 @@ class Queueing(Component):
         fabrics = [flavor["fabric"] for flavor in args["flavors"] if "fabric" in flavor]
         values = kueue_values.values(
             service_monitor=args.get("service_monitor", False),
-            claimed={each["resource"]: each["device_class"] for each in fabrics if "device_class" in each},
+            claimed={
+                each["resource"]: each["device_class"]
+                for each in fabrics
+                if "device_class" in each and "resource" in each
+            },
+            uncounted=[name for each in fabrics for name in each["pod_resources"]],
         )
         flavor = next(body for body in kueue.flavors(args["flavors"]) if body["kind"] == "ResourceFlavor")
         return controller(
@@ -102,15 +115,22 @@ class Queueing(Component):
             child=self.child,
         )
 
-    def _namespaces(self, name: str, teams: Sequence[TeamArgs]) -> list[pulumi.Resource]:
-        made = tenant_namespace(f"{name}-smoke", kueue.GATE_NAMESPACE, {}, self.child())
-        for team in (team["name"] for team in teams):
-            namespace = team_namespace(team)
+    def _namespaces(
+        self, name: str, teams: Sequence[TeamArgs], policed: Sequence[pulumi.Resource], standard: str
+    ) -> list[pulumi.Resource]:
+        opts = self.child(pulumi.ResourceOptions(depends_on=policed))
+        made = tenant_namespace(f"{name}-smoke", kueue.GATE_NAMESPACE, {}, opts, standard=standard)
+        for team in teams:
+            namespace = team_namespace(team["name"])
             of_team, labels = f"{name}-{namespace}", {kueue.TEAM_LABEL: namespace}
-            tenant = tenant_namespace(of_team, namespace, labels, self.child())
+            tenant = tenant_namespace(of_team, namespace, labels, opts, standard=standard)
             inside = self.child(pulumi.ResourceOptions(depends_on=tenant[0]))
-            made += [*tenant, *members(of_team, namespace, team_group(team), inside)]
+            made += [*tenant, *members(of_team, namespace, _people(team), inside)]
         return made
+
+
+def _people(team: TeamArgs) -> Sequence[SubjectArgs]:
+    return team.get("people", [group(team_group(team["name"]))])
 
 
 def _resource_name(name: str, body: kueue.Body) -> str:

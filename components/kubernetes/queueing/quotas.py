@@ -5,7 +5,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NotRequired, TypedDict
 
-from components.kubernetes.offers import NodeOffer
+from components.kubernetes.offers import NodeOffer, beside, counted
+from components.kubernetes.people import SubjectArgs
 
 CPU = "cpu"
 MEMORY = "memory"
@@ -33,6 +34,12 @@ class FlavorArgs(NodeOffer):
     """Whether jobs are given the flavor only through the queue of its name; default False."""
     topology: NotRequired[Sequence[str]]
     """Node labels from the widest network layer to the narrowest, for topology-aware placement."""
+    provisioning_class: NotRequired[str]
+    """The class of ProvisioningRequests by which all nodes of a job are asked for at once, before it starts.
+    Default: nodes come as pods wait for them."""
+    taint: NotRequired[str]
+    """A further taint of the nodes (value `true`, NoSchedule), which the queue lets jobs of this flavor
+    tolerate. Default: none."""
     fixed_size: NotRequired[bool]
     """True when all `nodes` always exist. Topology-aware placement needs it: it only sees nodes that exist,
     so a job for a pool that is scaled to zero would wait forever."""
@@ -47,6 +54,8 @@ class TeamArgs(TypedDict):
     """Its share relative to the others' weights, above 0."""
     gpus: NotRequired[Mapping[str, int]]
     """GPUs guaranteed per flavor name; a flavor that is not named is shared out by weight."""
+    people: NotRequired[Sequence[SubjectArgs]]
+    """Its members. Default: the group of its name (`infra.naming.team_group`)."""
 
 
 class GateArgs(TypedDict):
@@ -72,9 +81,14 @@ class Allotment:
 
 
 def per_node(flavor: FlavorArgs) -> Resources:
-    """What one node of the flavor holds."""
-    devices = {flavor["fabric"]["resource"]: flavor["fabric"]["count"]} if "fabric" in flavor else {}
-    return {CPU: flavor["cpu"], MEMORY: flavor["memory_gib"], GPU: flavor["gpus"], **devices}
+    """What one node of the flavor holds, sidecars included: a queue counts these too."""
+    cpu, memory_gib = beside(flavor)
+    return {
+        CPU: flavor["cpu"] + cpu,
+        MEMORY: flavor["memory_gib"] + memory_gib,
+        GPU: flavor["gpus"],
+        **counted(flavor.get("fabric")),
+    }
 
 
 def capacity(flavor: FlavorArgs) -> Resources:

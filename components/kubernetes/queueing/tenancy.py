@@ -1,8 +1,11 @@
 """The namespace a queue admits jobs to, and what it needs around them."""
 
+from collections.abc import Sequence
+
 import pulumi
 from pulumi_kubernetes import core, meta, networking, rbac
 
+from components.kubernetes.people import RBAC, SubjectArgs, subjects
 from components.kubernetes.queueing.kueue_values import MANAGED, MANAGED_LABEL
 
 # Namespaces with this label may reach the tracking server.
@@ -19,14 +22,20 @@ _SYSTEM_PRIORITIES = ["system-cluster-critical", "system-node-critical"]
 
 
 def tenant_namespace(
-    name: str, namespace: str, labels: dict[str, str], opts: pulumi.ResourceOptions
+    name: str,
+    namespace: str,
+    labels: dict[str, str],
+    opts: pulumi.ResourceOptions,
+    *,
+    standard: str = "baseline",
 ) -> list[pulumi.Resource]:
     """A namespace whose every job is queued, with default requests, closed to other namespaces.
 
     There is no ResourceQuota on GPUs: a hard limit at the guaranteed share would forbid borrowing, and one
     above it is never met, because the queues admit nothing past the pools. No pod may have a priority of the
     system: the scheduler would stop other teams' pods for it. Pods of one namespace may talk to each other
-    freely: distributed training uses ports that no rule can name in advance.
+    freely: distributed training uses ports that no rule can name in advance. `standard` is the Pod Security
+    Standard: another one than `baseline` only where a policy takes its place (`node_access`).
     """
     owned = core.v1.Namespace(
         f"{name}-namespace",
@@ -36,7 +45,7 @@ def tenant_namespace(
                 MANAGED_LABEL: MANAGED,
                 TRACKING_LABEL: "allowed",
                 # Many training images run as root: "restricted" only warns, it does not stop them.
-                "pod-security.kubernetes.io/enforce": "baseline",
+                "pod-security.kubernetes.io/enforce": standard,
                 "pod-security.kubernetes.io/warn": "restricted",
                 **labels,
             },
@@ -60,15 +69,16 @@ def tenant_namespace(
     ]
 
 
-def members(name: str, namespace: str, group: str, opts: pulumi.ResourceOptions) -> list[pulumi.Resource]:
-    """What a team's group may do in the team's namespace: all that jobs need, and nothing elsewhere."""
-    role_api = "rbac.authorization.k8s.io"
+def members(
+    name: str, namespace: str, people: Sequence[SubjectArgs], opts: pulumi.ResourceOptions
+) -> list[pulumi.Resource]:
+    """What a team's people may do in the team's namespace: all that jobs need, and nothing elsewhere."""
     return [
         rbac.v1.RoleBinding(
             f"{name}-{role}",
             metadata=meta.v1.ObjectMetaArgs(name=f"members-{role}", namespace=namespace),
-            role_ref=rbac.v1.RoleRefArgs(api_group=role_api, kind="ClusterRole", name=role),
-            subjects=[rbac.v1.SubjectArgs(api_group=role_api, kind="Group", name=group)],
+            role_ref=rbac.v1.RoleRefArgs(api_group=RBAC, kind="ClusterRole", name=role),
+            subjects=subjects(people),
             opts=opts,
         )
         for role in _MEMBER_ROLES

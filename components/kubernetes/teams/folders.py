@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, TypedDict
+from typing import Any, NotRequired, TypedDict
 
 import pulumi
 from pulumi_kubernetes import batch, core, meta
@@ -14,7 +14,7 @@ from components.kubernetes.waiting.job import digest
 from components.ordering import after
 
 # Apart from everything else: whoever may start a pod here reads the whole file system.
-NAMESPACE = "trainstack-storage"
+NAMESPACE, HOMES_NAMESPACE = "trainstack-storage", "trainstack-homes"
 NAME = "make-folders"
 _CLAIM, _MOUNT, _PROGRAM = "everything", "/volume", "/opt/trainstack"
 _LIMIT_S = 600
@@ -31,6 +31,8 @@ class SharedFoldersArgs(TypedDict):
     """Paths of those that belong to root."""
     image: pulumi.Input[str]
     """Image with Python, by digest, that the platform's own nodes run."""
+    namespace: NotRequired[str]
+    """The namespace, apart from everything else; one for each file system. Default: trainstack-storage."""
 
 
 class SharedFolders(Component):
@@ -43,28 +45,29 @@ class SharedFolders(Component):
         self, name: str, args: SharedFoldersArgs, opts: pulumi.ResourceOptions | None = None
     ) -> None:
         super().__init__(name, opts)
+        namespace = args.get("namespace", NAMESPACE)
         space = core.v1.Namespace(
             f"{name}-namespace",
             # Not `restricted`: the folders of a new file system can be made by root only.
             metadata=meta.v1.ObjectMetaArgs(
-                name=NAMESPACE, labels={"pod-security.kubernetes.io/enforce": "baseline"}
+                name=namespace, labels={"pod-security.kubernetes.io/enforce": "baseline"}
             ),
             opts=self.child(),
         )
         inside = pulumi.ResourceOptions(depends_on=[space])
         # The node mounts the file system; its pod talks to nobody.
-        alone = closed(f"{name}-policy", NAMESPACE, "closed", self.child(inside), out=False)
+        alone = closed(f"{name}-policy", namespace, "closed", self.child(inside), out=False)
         text = Path(__file__).with_name("make_folders.py").read_text(encoding="utf-8")
         program = core.v1.ConfigMap(
             f"{name}-program",
-            metadata=meta.v1.ObjectMetaArgs(name=f"{NAME}-{digest(text)}", namespace=NAMESPACE),
+            metadata=meta.v1.ObjectMetaArgs(name=f"{NAME}-{digest(text)}", namespace=namespace),
             data={"make_folders.py": text},
             immutable=True,
             opts=self.child(inside),
         )
         volume = SharedVolume(
             f"{name}-volume",
-            {"namespace": NAMESPACE, "claim": _CLAIM, **args["volume"]},
+            {"namespace": namespace, "claim": _CLAIM, **args["volume"]},
             self.child(inside),
         )
         wanted = ["--write", *args["folders"], "--read", *args["read_only"]]
@@ -78,7 +81,7 @@ class SharedFolders(Component):
             f"{name}-job",
             metadata={
                 "name": f"{NAME}-{digest(text, *wanted)}",
-                "namespace": NAMESPACE,
+                "namespace": namespace,
                 "annotations": {"pulumi.com/replaceUnready": "true"},
             },
             spec=spec,

@@ -67,10 +67,14 @@ class MlflowServerArgs(TypedDict):
     """How the server's rights reach it."""
     database_uri: pulumi.Input[str]
     """SQLAlchemy URI; may hold {username} and {password}, filled inside the pod."""
+    database_secret: NotRequired[pulumi.Input[str]]
+    """Secret with username and password of the database, where the URI asks for them."""
+    database_identity: NotRequired[pulumi.Input[str]]
+    """Who connects with short-lived tokens, as the store calls it. Default: a password is used, or none."""
+    database_ca: NotRequired[pulumi.Input[str]]
+    """Certificates (PEM) of who signs the database's own certificate. Default: those libpq knows."""
     secret_store: str
     """Text of `secret_store.py`, by which the server's program reads secrets (see `serve.SecretStore`)."""
-    database_secret: pulumi.Input[str]
-    """Secret with username and password of the database, as the store calls it."""
     admin_secret: pulumi.Input[str]
     """Secret of the first user; the server fills it when it is empty."""
     artifacts_destination: pulumi.Input[str]
@@ -119,7 +123,7 @@ def environment(args: MlflowServerArgs) -> list[EnvVarArgsDict]:
         "PORT": str(PORT),
         "WORKERS": str(args["workers"]),
         "DATABASE_URI": args["database_uri"],
-        "DATABASE_SECRET": args["database_secret"],
+        **_database(args),
         "ADMIN_SECRET": args["admin_secret"],
         **args["grants"]["environment"],
         "ARTIFACTS_DESTINATION": args["artifacts_destination"],
@@ -129,6 +133,18 @@ def environment(args: MlflowServerArgs) -> list[EnvVarArgsDict]:
     if not args.get("keep_connections", True):
         values["MLFLOW_SQLALCHEMYSTORE_POOLCLASS"] = "NullPool"
     return [{"name": name, "value": value} for name, value in values.items()]
+
+
+def _database(args: MlflowServerArgs) -> dict[str, pulumi.Input[str]]:
+    """How the server becomes known to the database, and the database to the server."""
+    found: dict[str, pulumi.Input[str]] = {}
+    if "database_secret" in args:
+        found["DATABASE_SECRET"] = args["database_secret"]
+    if "database_identity" in args:
+        found["DATABASE_IDENTITY"] = args["database_identity"]
+    if "database_ca" in args:
+        found["DATABASE_CA"] = args["database_ca"]
+    return found
 
 
 def probe(period_s: int, failures: int, timeout_s: int) -> ProbeArgsDict:

@@ -1,7 +1,8 @@
 """Start the MLflow server with secrets it fetches itself; the main program of the tracking pods.
 
-Runs inside the server's image (Python >= 3.10, MLflow with its `auth` extra) from a ConfigMap. Beside it lies
-`secret_store.py`, the cloud's store of secrets: `connect(environment)` there returns a `SecretStore`. Secrets
+Runs inside the server's image (Python >= 3.10, MLflow with its `auth` extra) from a ConfigMap. Beside it lie
+`libpq.py`, and `secret_store.py`, the cloud's store of secrets: `connect(environment)` there returns a
+`SecretStore`, which also hands out tokens (`libpq.Tokens`) where DATABASE_IDENTITY asks for them. Secrets
 go from the store into this process, the server's environment and one private file: never onto a command
 line, into a log, into Kubernetes or the state of Pulumi. Settings come from the environment:
 
@@ -12,6 +13,8 @@ line, into a log, into Kubernetes or the state of Pulumi. Settings come from the
     ADMIN_SECRET            secret with username, password and session_key; filled on the first start
     DATABASE_URI            SQLAlchemy URI; may hold {username} and {password}
     DATABASE_SECRET         secret with username and password, if DATABASE_URI asks for them
+    DATABASE_IDENTITY       who connects, where short-lived tokens of the cloud are the password
+    DATABASE_CA             certificates (PEM) of who signs the database's certificate; unset: libpq's default
 """
 
 import contextlib
@@ -67,6 +70,8 @@ class Settings:
     admin_secret: str
     database_uri: str
     database_secret: str
+    database_identity: str = ""
+    database_ca: str = ""
 
 
 @dataclass(frozen=True)
@@ -110,6 +115,8 @@ def read_settings(environment: Mapping[str, str]) -> Settings:
         admin_secret=environment["ADMIN_SECRET"],
         database_uri=environment["DATABASE_URI"],
         database_secret=environment.get("DATABASE_SECRET", ""),
+        database_identity=environment.get("DATABASE_IDENTITY", ""),
+        database_ca=environment.get("DATABASE_CA", ""),
     )
 
 
@@ -272,14 +279,28 @@ def serve(settings: Settings) -> None:
     importlib.import_module("mlflow.cli").cli(server_arguments(settings), prog_name="mlflow")
 
 
+def database_login(settings: Settings, uri: str, store: SecretStore, folder: Path) -> Any:
+    """A `libpq.Login` with its first token; None for a database that has a password, or another driver."""
+    if not uri.startswith("postgresql") or not (settings.database_identity or settings.database_ca):
+        return None
+    login: Any = importlib.import_module("libpq").Login(
+        store, folder, identity=settings.database_identity, authorities=settings.database_ca
+    )
+    login.renew()
+    return login
+
+
 def start(settings: Settings, store: SecretStore) -> int:
     """Fetch the secrets and run the server with them; its exit code. Starts over after a rotation."""
     credentials, version = database_credentials(settings, store)
     uri = database_uri(settings.database_uri, credentials)
     admin = admin_credentials(store, settings.admin_secret)
+    login: Any = None
 
     def rotated() -> bool:
         try:
+            if login is not None:
+                login.renew()
             return bool(version) and database_credentials(settings, store)[1] != version
         except Exception as problem:
             # A server that works must not end because the store does not answer.
@@ -287,10 +308,13 @@ def start(settings: Settings, store: SecretStore) -> int:
             return False
 
     with tempfile.TemporaryDirectory(prefix="mlflow-") as private:  # mode 0700
+        login = database_login(settings, uri, store, Path(private))
         ini = Path(private, "auth.ini")
         ini.touch(mode=0o600)
         ini.write_text(auth_ini(uri, admin.username))
         environment = server_environment(os.environ, uri, admin, ini)
+        if login is not None:
+            environment |= login.environment
         with subprocess.Popen([sys.executable, __file__, "serve"], env=environment) as server:
             again = supervise(server, rotated, ROTATION_CHECK_S)
         code = server.returncode

@@ -86,13 +86,15 @@ class MlflowServer(Component):
         )
 
     def _program(self, name: str, namespace: pulumi.Input[str], secret_store: str) -> k8s.core.v1.ConfigMap:
-        text = resources.files("components.kubernetes.tracking").joinpath("serve.py").read_text()
+        folder = resources.files("components.kubernetes.tracking")
+        files = {own: folder.joinpath(own).read_text() for own in ("libpq.py", "serve.py")}
+        files["secret_store.py"] = secret_store
         # Named after its content: a new program makes new pods, and the old ones keep theirs until they go.
-        digest = hashlib.sha256((text + secret_store).encode()).hexdigest()[:10]
+        digest = hashlib.sha256("".join(files.values()).encode()).hexdigest()[:10]
         return k8s.core.v1.ConfigMap(
             f"{name}-program",
             metadata={"name": f"{NAME}-serve-{digest}", "namespace": namespace},
-            data={"serve.py": text, "secret_store.py": secret_store},
+            data=files,
             immutable=True,
             opts=self.child(),
         )

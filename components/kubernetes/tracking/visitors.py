@@ -7,9 +7,8 @@ import pulumi
 from pulumi_kubernetes import meta, rbac
 
 from components.base import Component
+from components.kubernetes.people import RBAC, SubjectArgs, subjects
 from components.kubernetes.tracking.pod import NAME
-
-_RBAC = "rbac.authorization.k8s.io"
 
 
 class MlflowVisitorsArgs(TypedDict):
@@ -17,8 +16,8 @@ class MlflowVisitorsArgs(TypedDict):
 
     namespace: pulumi.Input[str]
     """The server's namespace."""
-    groups: Sequence[str]
-    """Groups of people, as the API server sees them."""
+    people: Sequence[SubjectArgs]
+    """Who may come."""
 
 
 class MlflowVisitors(Component):
@@ -48,10 +47,8 @@ class MlflowVisitors(Component):
         rbac.v1.RoleBinding(
             f"{name}-binding",
             metadata=metadata,
-            role_ref=rbac.v1.RoleRefArgs(api_group=_RBAC, kind="Role", name="visitors"),
-            subjects=[
-                rbac.v1.SubjectArgs(api_group=_RBAC, kind="Group", name=group) for group in args["groups"]
-            ],
+            role_ref=rbac.v1.RoleRefArgs(api_group=RBAC, kind="Role", name="visitors"),
+            subjects=subjects(args["people"]),
             opts=self.child(pulumi.ResourceOptions(depends_on=[role])),
         )
         self.register_outputs({})

@@ -102,12 +102,13 @@ def runtimes(pools: Mapping[str, NodeOffer], image: str) -> Iterator[dict[str, A
     """The ClusterTrainingRuntimes: one for any node, and one for each pool.
 
     There is none for a pool whose devices pods claim: a claim needs a template in the TrainJob's namespace.
+    Nor is there one where pods share GPUs: nobody trains on all turns or parts of a node.
     """
     plan = dataclasses.replace(_PLAN, image=image)
     yield kubeflow.runtime(plan, whole_node=False)
     for pool, offer in pools.items():
         fabric = offer.get("fabric")
-        if fabric and claimed(fabric):
+        if offer.get("shared") or (fabric and claimed(fabric)):
             continue
         whole = dataclasses.replace(
             plan,
@@ -119,4 +120,4 @@ def runtimes(pools: Mapping[str, NodeOffer], image: str) -> Iterator[dict[str, A
             mounts=(shared_memory(offer["memory_gib"]),),
             node_labels={POOL_LABEL: pool},
         )
-        yield kubeflow.runtime(whole)
+        yield kubeflow.runtime(whole, needs=offer.get("pod"))

@@ -44,6 +44,9 @@ class SmokeTestArgs(TypedDict):
     """Claim in the namespace for results and checkpoints; without it they go when the pods go."""
     pvc_folder: NotRequired[str]
     """Folder of the claim to write to, such as one that is linked to a bucket; default: its root."""
+    provisioned: NotRequired[bool]
+    """Whether the queue asks for the nodes before it admits the Job: it then writes more into it. Default
+    False."""
     timeout_s: int
     """Limit of the run itself, seconds."""
     queue_timeout_s: NotRequired[int]

@@ -31,8 +31,10 @@ from smoke_training.launchers.validation import RUNS
 QUEUE_TIMEOUT_S = 1800
 # Beyond queue, start and run: for evictions, and for the Job controller to see the end.
 MARGIN_S = 120
-# What Kueue writes into a Job; its flavors bring no tolerations. All else of a Job is fixed once it exists.
+# What Kueue writes into a Job. All else of a Job is fixed once it exists.
 MUTATED_BY_KUEUE = ["spec.suspend", "spec.template.spec.nodeSelector"]
+# Nor this where the flavor's nodes are asked for: the toleration of their taint, and which request it was.
+MUTATED_WITH_NODES = ["spec.template.spec.tolerations", "spec.template.metadata.annotations"]
 
 
 class SmokeTest(Component):
@@ -73,7 +75,7 @@ class SmokeTest(Component):
         fabric = args["node"].get("fabric")
         if fabric and claimed(fabric):
             needs.append(self._claim_template(name, args, fabric))
-        made = self._job(name, job, needs)
+        made = self._job(name, job, needs, args.get("provisioned", False))
         queue_s = args.get("queue_timeout_s", QUEUE_TIMEOUT_S)
         watched = Watched(
             namespace=args["namespace"],
@@ -116,7 +118,7 @@ class SmokeTest(Component):
             opts=self.child(pulumi.ResourceOptions(replace_on_changes=["spec"], delete_before_replace=True)),
         )
 
-    def _job(self, name: str, body: Any, needs: Sequence[pulumi.Resource]) -> batch.v1.Job:
+    def _job(self, name: str, body: Any, needs: Sequence[pulumi.Resource], provisioned: bool) -> batch.v1.Job:
         body["metadata"]["annotations"] = {
             # One that failed is run again by the next `up`.
             "pulumi.com/replaceUnready": "true",
@@ -130,7 +132,7 @@ class SmokeTest(Component):
             opts=self.child(
                 pulumi.ResourceOptions(
                     depends_on=needs,
-                    ignore_changes=MUTATED_BY_KUEUE,
+                    ignore_changes=[*MUTATED_BY_KUEUE, *(MUTATED_WITH_NODES if provisioned else ())],
                     # Never two validations of a pool at once: they would compete for the quota of one.
                     delete_before_replace=True,
                 )

@@ -14,6 +14,7 @@ from components.kubernetes.slots import slot
 from components.kubernetes.validation.args import SmokeTestArgs
 from components.kubernetes.validation.bundle import Bundle
 from components.kubernetes.validation.home import SERVICE_ACCOUNT
+from smoke_training.launchers.fabrics import on_nodes
 from smoke_training.launchers.runplan import RunPlan
 from smoke_training.launchers.validation import CODE_FILE, PLAN_FILE, Files, validation
 
@@ -54,7 +55,7 @@ def smoke_run(args: SmokeTestArgs, name: str) -> RunPlan:
     files = Files(config_map=slot(CONFIG), login=slot("login_secret"))
     if "pvc_name" in args:
         files = dataclasses.replace(files, claim=slot("claim"), claim_folder=args.get("pvc_folder"))
-    return validation(run, files)
+    return on_nodes(validation(run, files), node.get("pod"))
 
 
 def claim_template(args: SmokeTestArgs) -> str:

@@ -12,7 +12,6 @@ from infra.catalog.aws.model import (
     CapacityType,
     CpuFamily,
     CpuType,
-    Duration,
     EfaInterface,
     EksAddon,
     EndpointGap,
@@ -24,13 +23,13 @@ from infra.catalog.aws.model import (
     Price,
     Quota,
     Region,
-    ServicePrice,
     SimulatedResource,
     ZoneWithoutEks,
 )
 from infra.catalog.aws.releases import AddonRelease, NodeImage, Releases
 from infra.catalog.errors import UnknownFactError
 from infra.catalog.limits import Limit, read_limits
+from infra.catalog.rows import Duration, ServicePrice, per_region
 from infra.catalog.tables import CatalogError, by_key, read_rows
 
 EVERY_REGION = "*"
@@ -87,7 +86,7 @@ class AwsCatalog:
     @cached_property
     def service_prices(self) -> Mapping[tuple[str, str], ServicePrice]:
         """Prices of services by (key, region); region "*" holds everywhere."""
-        rows = read_rows(self._folder / "service_prices.toml", "service_price", ServicePrice, _per_region)
+        rows = read_rows(self._folder / "service_prices.toml", "service_price", ServicePrice, per_region)
         return by_key(rows, lambda row: (row.key, row.region), "service_prices.toml")
 
     def service_price(self, key: str, region: str) -> ServicePrice | None:
@@ -216,14 +215,6 @@ def _found(rows: Mapping[str, _Row], kind: str, name: str) -> _Row:
         return rows[name]
     except KeyError:
         raise UnknownFactError(kind, name, rows) from None
-
-
-def _per_region(row: dict[str, Any]) -> list[dict[str, Any]]:
-    """One row per region of the table `usd`."""
-    prices = row.pop("usd", None)
-    if not isinstance(prices, dict):
-        raise ValueError("usd is no table of dollars by region")
-    return [row | {"region": region, "usd": usd} for region, usd in prices.items()]
 
 
 def _with_interfaces(row: dict[str, Any]) -> list[dict[str, Any]]:

@@ -2,14 +2,14 @@
 
 from collections.abc import Iterator, Sequence
 
-from infra.catalog.aws import network
+from infra.catalog import clients
 from infra.errors import Problem
 
 
 def client_problems(path: str, cidrs: Sequence[str]) -> Iterator[Problem]:
     """The ranges that may connect: IPv4, each once, and not everybody."""
     fix = "Name the ranges of offices or VPNs that are connected to the network, such as 10.20.0.0/16."
-    yield from network.client_problems(path, cidrs, "it names everybody", fix)
+    yield from clients.client_problems(path, cidrs, "it names everybody", fix)
     for index, cidr in enumerate(cidrs):
         if cidr in cidrs[:index]:
             yield Problem(f"{path}[{index}]", cidr, "the range is named twice", "Name each once.")

@@ -5,10 +5,8 @@ money is US dollars. `None` always means "no source says so": nothing here is gu
 """
 
 import datetime
-import statistics
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, Field, model_validator
 
@@ -108,15 +106,6 @@ class Price(DatedPrice):
         if not self.usd_per_hour_min <= self.usd_per_hour_expected <= self.usd_per_hour_max:
             raise ValueError("min <= expected <= max does not hold")
         return self
-
-
-class ServicePrice(DatedPrice):
-    """Dollars per `unit` of something that is not an instance, such as `hour` or `GB-month`."""
-
-    key: Name
-    region: Name  # "*": the same in every commercial region
-    unit: Name
-    usd: Usd
 
 
 class Region(Fact):
@@ -242,33 +231,3 @@ class SimulatedResource(Fact):
     type: Name
     arn: Name
     actions: tuple[Name, ...] = Field(min_length=1)
-
-
-class Duration(Fact):
-    """How long creating one resource of a Pulumi type took, in seconds: one figure per published log.
-
-    `where` are the inputs of the resources that the row is for; without, it is for all of the type.
-    """
-
-    type: Name
-    where: dict[Name, str | bool] = Field(default_factory=dict)
-    seconds: tuple[Annotated[int, Field(ge=0)], ...] = Field(min_length=1)
-
-    @property
-    def seconds_min(self) -> float:
-        """The shortest."""
-        return min(self.seconds)
-
-    @property
-    def seconds_expected(self) -> float:
-        """The median."""
-        return statistics.median(self.seconds)
-
-    @property
-    def seconds_max(self) -> float:
-        """The longest."""
-        return max(self.seconds)
-
-    def fits(self, inputs: Mapping[str, Any]) -> bool:
-        """Whether the row is for a resource with these inputs."""
-        return all(inputs.get(name) == value for name, value in self.where.items())

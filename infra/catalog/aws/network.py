@@ -21,8 +21,6 @@ _PRIVATE: Final = tuple(
 # "Some AWS services use the 172.17.0.0/16 CIDR range. To avoid future conflicts, don't use this range when
 # creating your VPC" (VPC user guide, "VPC CIDR blocks", read 2026-11-22).
 _TAKEN: Final = ipaddress.IPv4Network("172.17.0.0/16")
-_WIDEST_ACCESS: Final = 8
-"""Prefix length of the widest range of clients, that of 10.0.0.0/8; our own limit, EKS accepts /0."""
 
 
 def range_problems(path: str, cidr: str) -> Iterator[Problem]:
@@ -89,21 +87,3 @@ def endpoint_problems(path: str, region: str, services: Sequence[str]) -> Iterat
             yield Problem(at, service, f"{region} has no such endpoint", "Remove it.")
     if len(set(services)) != len(services):
         yield Problem(path, list(services), "a service is named twice", "Name each once.")
-
-
-def api_access_problems(path: str, cidrs: Sequence[str]) -> Iterator[Problem]:
-    """The ranges that may reach the Kubernetes API from the internet: IPv4, and not everybody."""
-    fix = "Name the ranges of your office or VPN, such as 203.0.113.0/24."
-    yield from client_problems(path, cidrs, "it opens the Kubernetes API to the internet", fix)
-
-
-def client_problems(path: str, cidrs: Sequence[str], too_wide: str, fix: str) -> Iterator[Problem]:
-    """The ranges of clients are IPv4, and none is everybody's; `too_wide` says what one would do."""
-    for index, cidr in enumerate(cidrs):
-        try:
-            network = ipaddress.IPv4Network(cidr)
-        except ValueError as error:
-            yield Problem(f"{path}[{index}]", cidr, f"not an IPv4 network ({error})", fix)
-            continue
-        if network.prefixlen < _WIDEST_ACCESS:
-            yield Problem(f"{path}[{index}]", cidr, f"wider than a /{_WIDEST_ACCESS}, {too_wide}", fix)

@@ -1,7 +1,7 @@
 """Pools of GPU nodes: which combinations of type, zones, fabric, purchase and size EC2 and EKS can run."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from infra.catalog.aws import facts
@@ -9,8 +9,6 @@ from infra.catalog.aws.model import InstanceType
 from infra.catalog.errors import UnknownFactError
 from infra.errors import Problem
 
-RESERVED_LABELS: Final = "trainstack.dev/"
-"""Prefix of the labels that pools set themselves."""
 SYSTEM_DISK_GIB: Final = 50
 """Root volume of a node for a cluster's own services."""
 _CPU_POOL_VCPU: Final = 4
@@ -114,13 +112,6 @@ def size_problems(least_path: str, least: int, most_path: str, most: int) -> Ite
 def disk_problems(path: str, gib: int) -> Iterator[Problem]:
     """The root disk of a node, in GiB."""
     yield from facts.limits["root_volume_gib"].problems(path, gib)
-
-
-def label_problems(path: str, labels: Mapping[str, str]) -> Iterator[Problem]:
-    """Further labels of a pool's nodes."""
-    for key in labels:
-        if key.startswith(RESERVED_LABELS):
-            yield Problem(path, key, f"the prefix {RESERVED_LABELS} is reserved for pools", "Rename it.")
 
 
 def efa_driver_problems(

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from infra.catalog.aws import facts
+from infra.catalog.demand import Demand
 
 NODES, INSTANCE = "aws:eks/nodeGroup:NodeGroup", "aws:ec2/instance:Instance"
 _MARKETS = {"SPOT": "spot", "CAPACITY_BLOCK": "capacity_block"}
@@ -19,15 +20,6 @@ COUNTED: Mapping[str, str] = {
 }
 _FAMILIES = {"p": "p", "g": "g", "vt": "g"}
 _STANDARD = frozenset("acdhimrtz")
-
-
-@dataclass(frozen=True)
-class Demand:
-    """So much of a quota is taken by something with a name."""
-
-    key: str
-    amount: float
-    name: str
 
 
 @dataclass(frozen=True)

@@ -3,26 +3,70 @@
 from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-from infra.catalog.gcp.model import FilestoreTier, GkeVersion, GpuNetworks, LustreTier, MachineType, Region
-from infra.catalog.tables import by_key, read_rows
+from infra.catalog.errors import UnknownFactError
+from infra.catalog.gcp.gke import Gke
+from infra.catalog.gcp.model import (
+    Accelerator,
+    Channel,
+    CpuFamily,
+    CpuType,
+    FilestoreTier,
+    GkeMinor,
+    GkeVersion,
+    GpuNetworks,
+    GpuPrice,
+    LustreTier,
+    MachineType,
+    Market,
+    Offer,
+    Quota,
+    Region,
+    VmPrice,
+    family_of,
+)
+from infra.catalog.limits import Limit, read_limits
+from infra.catalog.rows import Duration, ServicePrice, per_region
+from infra.catalog.tables import CatalogError, by_key, read_rows
+
+EVERY_REGION = "*"
+
+_Row = TypeVar("_Row")
 
 
 class GcpCatalog:
     """Dated facts about Google Cloud, read from a folder of TOML tables.
 
-    Every table raises CatalogError when its file is malformed, on first use.
+    Every table raises CatalogError when its file is malformed, on first use. Every lookup by name raises
+    UnknownFactError when the name has no row; a known name without a figure gives None.
     """
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
     @cached_property
+    def accelerators(self) -> Mapping[str, Accelerator]:
+        """GPU models by GKE's name of them, such as `nvidia-l4`."""
+        rows = read_rows(self._folder / "accelerators.toml", "accelerator", Accelerator)
+        return by_key(rows, lambda row: row.name, "accelerators.toml")
+
+    @cached_property
     def machine_types(self) -> Mapping[str, MachineType]:
         """Machine types with built-in GPUs, by name."""
         rows = read_rows(self._folder / "machine_types.toml", "machine_type", MachineType)
+        strange = [
+            f"{row.name}: no accelerator {row.accelerator!r}"
+            for row in rows
+            if row.accelerator not in self.accelerators
+        ]
+        if strange:
+            raise CatalogError("\n".join(strange))
         return by_key(rows, lambda row: row.name, "machine_types.toml")
+
+    def machine_type(self, name: str) -> MachineType:
+        """The machine type with built-in GPUs of that name."""
+        return _found(self.machine_types, "machine type", name)
 
     @cached_property
     def gpu_networks(self) -> Mapping[str, GpuNetworks]:
@@ -31,16 +75,111 @@ class GcpCatalog:
         return by_key(rows, lambda row: row.machine, "machine_types.toml")
 
     @cached_property
+    def cpu_types(self) -> Mapping[str, CpuFamily]:
+        """The family of each CPU machine type such as `e2-standard-4`."""
+        rows = read_rows(self._folder / "cpu_families.toml", "cpu_family", CpuFamily)
+        return {f"{row.name}-{size}": row for row in rows for size in row.sizes}
+
+    def cpu_type(self, name: str) -> CpuType | None:
+        """A CPU machine type; None for any other."""
+        family = self.cpu_types.get(name)
+        if family is None:
+            return None
+        vcpu = int(name.rpartition("-")[2])
+        return CpuType(name, vcpu, int(vcpu * family.gib_per_vcpu))
+
+    def vcpus(self, machine: str) -> int | None:
+        """Virtual processors of a GPU or CPU type; None for an unknown type."""
+        known = self.machine_types.get(machine) or self.cpu_type(machine)
+        return known.vcpu if known is not None else None
+
+    def boot_disk(self, machine: str) -> str | None:
+        """The type of a node's boot disk; None where GKE chooses, or of an unknown type."""
+        known = self.machine_types.get(machine) or self.cpu_types.get(machine)
+        return known.boot_disk if known is not None else None
+
+    @cached_property
+    def offers(self) -> Mapping[tuple[str, str], tuple[str, ...]]:
+        """Names of the zones that offer a GPU type, by type and region; none: no source says which."""
+        rows = read_rows(self._folder / "offers.toml", "offer", Offer, _with_frozen_zones)
+        found: dict[tuple[str, str], tuple[str, ...]] = {}
+        for row in rows:
+            for machine in row.machines:
+                for region, letters in row.zones.items():
+                    if (machine, region) in found:
+                        raise CatalogError(f"offers.toml: {machine} in {region} is listed twice")
+                    found[machine, region] = tuple(f"{region}-{letter}" for letter in letters)
+        return found
+
+    def offering_zones(self, machine: str, region: str) -> tuple[str, ...] | None:
+        """Zones of a known region that may offer a GPU or CPU type; None for an unknown type.
+
+        Where a source names the region alone, these are all of its zones.
+        """
+        place, family = self.region(region), self.cpu_types.get(machine)
+        if family is not None:
+            return place.zones if region in family.regions else ()
+        if machine not in self.machine_types:
+            return None
+        zones = self.offers.get((machine, region))
+        return () if zones is None else zones or place.zones
+
+    @cached_property
+    def vm_prices(self) -> Mapping[tuple[str, str, Market], VmPrice]:
+        """Prices of processors and memory by (family, region, market)."""
+        rows = read_rows(self._folder / "prices.toml", "vm_price", VmPrice, per_region)
+        strange = [f"no machine {row.reference!r}" for row in rows if self.vcpus(row.reference) is None]
+        if strange:
+            raise CatalogError("\n".join(strange))
+        return by_key(rows, lambda row: (family_of(row.reference), row.region, row.market), "prices.toml")
+
+    @cached_property
+    def gpu_prices(self) -> Mapping[tuple[str, str, Market], GpuPrice]:
+        """Prices of GPUs by (accelerator, region, market)."""
+        rows = read_rows(self._folder / "prices.toml", "gpu_price", GpuPrice, per_region)
+        return by_key(rows, lambda row: (row.accelerator, row.region, row.market), "prices.toml")
+
+    @cached_property
+    def service_prices(self) -> Mapping[tuple[str, str], ServicePrice]:
+        """Prices of services by (key, region); region "*" holds everywhere."""
+        rows = read_rows(self._folder / "service_prices.toml", "service_price", ServicePrice, per_region)
+        return by_key(rows, lambda row: (row.key, row.region), "service_prices.toml")
+
+    def service_price(self, key: str, region: str) -> ServicePrice | None:
+        """Dollars per unit of a service in a region, or None when no source gives it."""
+        _found({known: known for known, _ in self.service_prices}, "service price", key)
+        return self.service_prices.get((key, region)) or self.service_prices.get((key, EVERY_REGION))
+
+    @cached_property
     def regions(self) -> Mapping[str, Region]:
         """Regions of which a source names the zones."""
         rows = read_rows(self._folder / "regions.toml", "region", Region, _with_zones)
         return by_key(rows, lambda row: row.name, "regions.toml")
 
+    def region(self, name: str) -> Region:
+        """The region of that name."""
+        return _found(self.regions, "region", name)
+
     @cached_property
     def gke_versions(self) -> Mapping[str, GkeVersion]:
-        """GKE versions by name, the newest first."""
+        """GKE versions by name: that of new clusters, then the newest first."""
         rows = read_rows(self._folder / "gke.toml", "version", GkeVersion)
         return by_key(rows, lambda row: row.name, "gke.toml")
+
+    @cached_property
+    def gke(self) -> Gke:
+        """Minor versions and release channels of GKE."""
+        path = self._folder / "gke.toml"
+        return Gke(
+            by_key(read_rows(path, "minor", GkeMinor), lambda row: row.name, path.name),
+            by_key(read_rows(path, "channel", Channel), lambda row: row.name, path.name),
+        )
+
+    @cached_property
+    def quotas(self) -> Mapping[str, Quota]:
+        """Quotas of a project by key, such as "h100"."""
+        rows = read_rows(self._folder / "quotas.toml", "quota", Quota)
+        return by_key(rows, lambda row: row.key, "quotas.toml")
 
     @cached_property
     def filestore_tiers(self) -> Mapping[str, FilestoreTier]:
@@ -51,13 +190,36 @@ class GcpCatalog:
     @cached_property
     def lustre_tiers(self) -> Mapping[int, LustreTier]:
         """Managed Lustre tiers by throughput in MB/s per TiB."""
-        rows = read_rows(self._folder / "storage.toml", "lustre", LustreTier)
+        rows = read_rows(self._folder / "storage.toml", "lustre", LustreTier, _with_bands)
         return by_key(rows, lambda row: row.throughput, "storage.toml")
+
+    @cached_property
+    def limits(self) -> Mapping[str, Limit]:
+        """What services accept of single values, by key such as "node_pool_nodes"."""
+        return read_limits(self._folder / "limits.toml")
+
+    @cached_property
+    def durations(self) -> Mapping[str, tuple[Duration, ...]]:
+        """Creation times by Pulumi type, each of one kind of its resources; a type without is unknown."""
+        rows = read_rows(self._folder / "durations.toml", "duration", Duration)
+        kinds = by_key(rows, lambda row: (row.type, tuple(row.where.items())), "durations.toml")
+        return {token: tuple(kinds[kind] for kind in kinds if kind[0] == token) for token, _ in kinds}
+
+
+def _found(rows: Mapping[str, _Row], kind: str, name: str) -> _Row:
+    try:
+        return rows[name]
+    except KeyError:
+        raise UnknownFactError(kind, name, rows) from None
 
 
 def _with_zones(row: dict[str, Any]) -> list[dict[str, Any]]:
     """Unfold the letters of zones into their names."""
     return [{**row, "zones": [f"{row['name']}-{letter}" for letter in row["zones"]]}]
+
+
+def _with_frozen_zones(row: dict[str, Any]) -> list[dict[str, Any]]:
+    return [{**row, "zones": {region: tuple(zones) for region, zones in row["zones"].items()}}]
 
 
 def _with_bands(row: dict[str, Any]) -> list[dict[str, Any]]:

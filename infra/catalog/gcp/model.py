@@ -1,13 +1,34 @@
-"""Facts about Google Cloud as frozen models, each with its source and date. Sizes are GiB."""
+"""Facts about Google Cloud as frozen models, each with its source and date.
 
-from typing import Annotated
+Sizes are GiB, rates Gb/s = 10^9 bits per second, money is US dollars. `None` means "no source says so".
+"""
+
+import datetime
+from dataclasses import dataclass
+from typing import Annotated, Literal
 
 from pydantic import Field
 
-from infra.catalog.fact import Count, Fact, Name
+from infra.catalog.fact import Count, DatedPrice, Fact, Name, Usd
 
 Band = tuple[Count, Count, Count]
-"""The smallest size, the largest, and the step."""
+"""The smallest size, the largest, and the step between."""
+Market = Literal["on_demand", "spot", "flex_start", "calendar"]
+"""How a machine is bought. `calendar`: a reservation for a time, made in calendar mode."""
+Fabric = Literal["tcpx", "tcpxo", "rdma"]
+"""How GPUs of several machines talk: GPUDirect-TCPX, GPUDirect-TCPXO, or RDMA over converged Ethernet."""
+
+Minor = Annotated[str, Field(pattern=r"^1\.\d+$")]
+
+
+class Accelerator(Fact):
+    """One GPU model, by GKE's name of it."""
+
+    name: Name
+    title: Name
+    memory_gib: Count | None = None
+    dense_bf16_tflops: float | None = Field(default=None, gt=0)  # without sparsity
+    mig: dict[Name, Count] = Field(default_factory=dict)  # partitions of a GPU by their size
 
 
 class MachineType(Fact):
@@ -16,6 +37,30 @@ class MachineType(Fact):
     name: Name
     accelerator: Name  # as GKE calls it
     count: Count
+    gpu_share: float = Field(
+        default=1.0, gt=0, le=1
+    )  # part of a GPU that a machine has, instead of whole ones
+    vcpu: Count
+    memory_gib: Count
+    architecture: Literal["x86_64", "arm64"] = "x86_64"
+    fabric: Fabric | None = None  # None: none that a source names
+    network_gbps: Count | None = None
+    nvlink: bool | None = None  # None also where there is one GPU and thus nothing to link
+    local_ssds: Count | None = None  # of 375 GiB, that the type always has; None: not known, or chosen
+    local_ssds_choosable: bool = False
+    boot_disk: Name | None = None  # None: GKE chooses
+    nics: Count | None = None  # adapters of the fabric
+    nic_gbps: Count | None = None
+    topology: Name | None = None  # of a rack that a workload policy places together, as GKE writes it
+    static_cpu: bool = False  # pods get whole processors, and memory beside them
+    huge_pages: Count | None = None  # of 2 MiB, that its adapters need
+    secure_boot: bool = True
+    labels: dict[str, str] = Field(default_factory=dict)  # by which GKE sets its nodes up
+
+    @property
+    def family(self) -> str:
+        """Series and shape: `a2-highgpu`, `g2-standard`."""
+        return family_of(self.name)
 
 
 class GpuNetworks(Fact):
@@ -24,11 +69,59 @@ class GpuNetworks(Fact):
     machine: Name
     networks: Annotated[int, Field(ge=0)]
     rdma_subnetworks: Annotated[int, Field(ge=0)]
+    mtu: Annotated[int, Field(ge=1300, le=8896)]  # in bytes, of all these networks and the cluster's own
+    by_gke: bool  # GKE can make them (acceleratorNetworkProfile auto)
+    by_hand: bool  # a program can make them
 
     @property
     def total(self) -> int:
         """Additional node networks of a node pool."""
         return self.networks + self.rdma_subnetworks
+
+
+class CpuFamily(Fact):
+    """CPU machine types of one series and shape; a size is a number of processors."""
+
+    name: Name
+    boot_disk: Name = "pd-balanced"
+    gib_per_vcpu: float = Field(gt=0)
+    sizes: tuple[Count, ...] = Field(min_length=1)
+    regions: tuple[Name, ...] = Field(min_length=1)
+
+
+@dataclass(frozen=True)
+class CpuType:
+    """One CPU machine type; `memory_gib` is rounded down."""
+
+    name: str
+    vcpu: int
+    memory_gib: int
+
+
+class Offer(Fact):
+    """Where machine types with GPUs are offered: letters of zones by region; none: no source says which."""
+
+    machines: tuple[Name, ...] = Field(min_length=1)
+    zones: dict[Name, tuple[Name, ...]]
+
+
+class VmPrice(DatedPrice):
+    """Dollars per hour for processors and memory of one machine; its family costs the same per CPU."""
+
+    reference: Name
+    market: Market
+    region: Name
+    usd: Usd
+
+
+class GpuPrice(DatedPrice):
+    """Dollars per hour of one GPU."""
+
+    accelerator: Name
+    market: Market
+    region: Name
+    usd: Usd
+    whole_machine: bool = False  # processors and memory are in the price
 
 
 class Region(Fact):
@@ -44,6 +137,37 @@ class GkeVersion(Fact):
     name: Name
 
 
+class GkeMinor(Fact):
+    """A minor version of GKE: when the channel `regular` got it, and when its standard support ends."""
+
+    name: Minor
+    regular: datetime.date
+    standard_support_ends: datetime.date
+
+
+class Channel(Fact):
+    """The minor versions that a release channel offers."""
+
+    name: Name
+    oldest: Minor
+    newest: Minor
+
+
+class Quota(Fact):
+    """A quota of a project. No row has a value: projects differ."""
+
+    key: Name
+    service: Name = "compute.googleapis.com"
+    quota_id: Name
+    regional: bool = True
+    gpu_family: Name | None = None  # a dimension of the quota, where several GPUs share its id
+    accelerator: Name | None = None  # the GPU that it counts
+    preemptible: bool = False
+    families: tuple[Name, ...] = ()  # series of machines whose processors it counts
+    description: Name
+    unit: Name
+
+
 class FilestoreTier(Fact):
     """The sizes of a Filestore tier."""
 
@@ -52,24 +176,47 @@ class FilestoreTier(Fact):
 
     def problem(self, gib: int) -> str | None:
         """Why a share cannot have a size, or None."""
-        if any(low <= gib <= high and (gib - low) % step == 0 for low, high, step in self.bands):
+        if in_bands(gib, self.bands):
             return None
-        bands = "; ".join(f"{low} to {high} in steps of {step}" for low, high, step in self.bands)
-        return f"{gib} GiB is not offered by {self.tier}: {bands}"
+        return f"{gib} GiB is not offered by {self.tier}: {bands_in_words(self.bands)}"
 
 
 class LustreTier(Fact):
-    """A throughput of Managed Lustre in MB/s per TiB; its smallest size is also the step."""
+    """The sizes of a Managed Lustre tier, whose throughput is in MB/s per TiB."""
 
     throughput: Count
-    step: Count
-    largest: Count
+    bands: tuple[Band, ...] = Field(min_length=1)
 
     def problem(self, gib: int) -> str | None:
         """Why a file system cannot have a size, or None."""
-        if self.step <= gib <= self.largest and gib % self.step == 0:
+        if in_bands(gib, self.bands):
             return None
-        return (
-            f"{gib} GiB is not offered at {self.throughput} MB/s per TiB: {self.step} to {self.largest} "
-            f"in steps of {self.step}"
-        )
+        return f"{gib} GiB is not offered at {self.throughput} MB/s per TiB: {bands_in_words(self.bands)}"
+
+
+def family_of(machine: str) -> str:
+    """Series and shape of a machine type: `a2-highgpu` of `a2-highgpu-8g`."""
+    return "-".join(machine.split("-")[:2])
+
+
+def in_bands(size: int, bands: tuple[Band, ...]) -> bool:
+    """Whether a size is one of the steps of a band."""
+    return any(low <= size <= high and (size - low) % step == 0 for low, high, step in bands)
+
+
+def nearest_in_bands(size: int, bands: tuple[Band, ...]) -> tuple[int, ...]:
+    """The largest size below and the smallest above, where there is one."""
+    below: list[int] = []
+    above: list[int] = []
+    for low, high, step in bands:
+        last = low + (high - low) // step * step
+        if size > low:
+            below.append(min(last, low + (size - low) // step * step))
+        if size <= last:
+            above.append(max(low, low + -(-(size - low) // step) * step))
+    return tuple(found[0] for found in (sorted(below)[-1:], sorted(above)[:1]) if found)
+
+
+def bands_in_words(bands: tuple[Band, ...]) -> str:
+    """The sizes of bands, for people."""
+    return "; ".join(f"{low} to {high} in steps of {step}" for low, high, step in bands)

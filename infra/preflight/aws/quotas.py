@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from botocore.exceptions import ClientError
 
 from infra.catalog.aws import facts
-from infra.catalog.aws.quotas import Demand, request
+from infra.catalog.aws.quotas import request
+from infra.catalog.demand import Demand
 from infra.preflight.answers import Answer, State
 from infra.preflight.aws.account import Account, unanswered
 from infra.preflight.aws.use import Use

@@ -1,15 +1,15 @@
 """What must hold between the parts of a spec: each rule is a small function that yields problems.
 
-`core` holds for every stack, `medium` for every stack of that layout, `aws` for stacks on AWS. Facts and
-limits of a cloud are not here: the rules call the catalog, as the components and the rehearsal do.
+`core` holds for every stack, `medium` for every stack of that layout, `aws` and `gcp` for those on a cloud.
+Facts and limits of a cloud are not here: the rules call the catalog, as components and the rehearsal do.
 """
 
 from collections.abc import Callable, Iterable, Iterator
 
 from infra.errors import Problem
-from infra.stackspec.clouds import AwsSpec
+from infra.stackspec.clouds import AwsSpec, GcpSpec
 from infra.stackspec.layouts import MediumLayout
-from infra.stackspec.rules import aws, core, medium
+from infra.stackspec.rules import aws, core, gcp, medium
 from infra.stackspec.stack import StackSpec
 
 Check = Callable[[], Iterator[Problem]]
@@ -40,3 +40,7 @@ def _checks(spec: StackSpec) -> Iterable[Check]:
         yield from (lambda rule=rule: rule(spec, cloud) for rule in aws.RULES)
         if isinstance(layout, MediumLayout):
             yield from (lambda rule=rule: rule(spec, layout) for rule in aws.MEDIUM_RULES)
+    if isinstance(cloud, GcpSpec):
+        yield from (lambda rule=rule: rule(spec, cloud) for rule in gcp.RULES)
+        if isinstance(layout, MediumLayout):
+            yield from (lambda rule=rule: rule(spec, layout, cloud) for rule in gcp.MEDIUM_RULES)

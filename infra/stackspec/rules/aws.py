@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 
+from infra.catalog import clients
 from infra.catalog.aws import access, facts, load_balancer, money, network, pools
 from infra.catalog.aws.database import capacity_problems
 from infra.catalog.aws.releases import node_image_problems
@@ -84,7 +85,14 @@ def network_range(_: StackSpec, layout: MediumLayout) -> Iterator[Problem]:
 
 def api_access(_: StackSpec, layout: MediumLayout) -> Iterator[Problem]:
     """The API server is not open to the whole internet."""
-    yield from network.api_access_problems("layout.api_access", layout.api_access)
+    yield from clients.api_access_problems("layout.api_access", layout.api_access)
+
+
+def idle_nodes(_: StackSpec, layout: MediumLayout) -> Iterator[Problem]:
+    """Cluster Autoscaler is told when an idle node goes."""
+    if layout.idle_minutes is None:
+        rule = "Cluster Autoscaler needs to know how long a node may be idle"
+        yield Problem("layout.idle_minutes", None, rule, "Leave it out (30 minutes), or set minutes.")
 
 
 def kubernetes_version(spec: StackSpec, layout: MediumLayout) -> Iterator[Problem]:
@@ -128,6 +136,15 @@ def pool_hardware(spec: StackSpec, layout: MediumLayout) -> Iterator[Problem]:
             yield from pools.block_problems(f"{path}.purchase.kind", machine)
         if pool.purchase.kind in ("reserved", "block"):
             yield from pools.reservation_problems(f"{path}.purchase.id", pool.purchase.id)
+
+
+def purchases(_: StackSpec, layout: MediumLayout) -> Iterator[Problem]:
+    """Nodes are bought in a way that AWS has."""
+    for index, pool in enumerate(layout.pools):
+        if pool.purchase.kind in ("flex_start", "queued"):
+            path = f"layout.pools[{index}].purchase.kind"
+            fix = "A Capacity Block (`block`) is the nearest: a fixed price, a fixed time, all nodes at once."
+            yield Problem(path, pool.purchase.kind, "only Google Cloud sells nodes in this way", fix)
 
 
 def _without_gpus(path: str, pool: PoolSpec) -> Iterator[Problem]:
@@ -216,9 +233,11 @@ MEDIUM_RULES: tuple[MediumRule, ...] = (
     zones,
     network_range,
     api_access,
+    idle_nodes,
     kubernetes_version,
     releases,
     pool_hardware,
+    purchases,
     gpus_where_there_are_some,
     offers,
     pool_sizes,

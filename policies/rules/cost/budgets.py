@@ -72,8 +72,10 @@ def _told_by_amazon(alert: Any) -> bool:
 
 def _told_by_google(rule: Any) -> bool:
     """Without a rule, the administrators of the billing account get a mail."""
-    named = rule.get("pubsubTopic") or rule.get("monitoringNotificationChannels")
-    return bool(named) or rule.get("disableDefaultIamRecipients") is not True
+    if rule.get("disableDefaultIamRecipients") is not True:
+        return True
+    # A list with something in it names somebody, also where nobody knows yet how it is called.
+    return bool(rule.get("monitoringNotificationChannels") or rule.get("pubsubTopic"))
 
 
 @CATALOGUE.rule_of_stack(

@@ -57,6 +57,7 @@ def _per_machine(pool: Pool) -> int:
 
 def _over_quota(pools: Iterable[Pool], stack: Stack) -> Iterator[Violation]:
     from infra.catalog.aws import facts, quotas  # noqa: PLC0415 - longer to load than all rules
+    from infra.catalog.demand import Demand  # noqa: PLC0415
 
     allowed = stack.settings.quotas
     demands = []
@@ -67,7 +68,7 @@ def _over_quota(pools: Iterable[Pool], stack: Stack) -> Iterator[Violation]:
             for machine in {name for _, name in pool.machines()}:
                 key, each = quotas.vcpu_key(machine, market), facts.vcpus(machine)
                 if key is not None and key in allowed and each is not None:
-                    demands.append(quotas.Demand(key, each * pool.most().number, pool.name))
+                    demands.append(Demand(key, each * pool.most().number, pool.name))
     for short in quotas.exceeded(demands, allowed):
         yield Violation(str(short))
 

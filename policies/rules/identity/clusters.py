@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from policies.catalogue import CATALOGUE, About, NotApplicableError, Violation
-from policies.resource import Resource
+from policies.resource import Resource, is_unknown
 from policies.rules.keys import is_own_key
 from policies.rules.walking import each, raw
 
@@ -48,13 +48,23 @@ def access_is_by_entries(source: Resource) -> Iterator[Violation]:
 
 
 def _of_map(source: Resource) -> Iterator[Violation]:
-    about: Any = source.props.get("metadata") or {}
-    if about.get("name") != "aws-auth":
+    if not _is_aws_auth(source.props.get("metadata") or {}):
         raise NotApplicableError("it does not say who is who")
     data = source.props.get("data") or {}
     for key in ("mapRoles", "mapUsers"):
         if _MASTERS in (data.get(key) or ""):
             yield Violation(f"it puts an identity into {_MASTERS}", f"data.{key}")
+
+
+def _is_aws_auth(about: Any) -> bool:
+    """Whether it is the map that EKS reads (EKS User Guide, "Grant IAM users access with a ConfigMap").
+
+    Where it names no namespace, its provider may.
+    """
+    namespace = dict.get(about, "namespace")
+    if not is_unknown(namespace) and namespace not in (None, "", "kube-system"):
+        return False
+    return about.get("name") == "aws-auth" and about.get("namespace") in (None, "", "kube-system")
 
 
 _KEY, _GOOGLE_KEY = "aws:kms/key:Key", "gcp:kms/cryptoKey:CryptoKey"

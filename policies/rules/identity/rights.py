@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from policies.catalogue import CATALOGUE, About, NotApplicableError, Violation
-from policies.resource import Resource, UndeterminedError
+from policies.resource import Resource, UndeterminedError, is_unknown
 from policies.rules.identity.documents import (
     ATTACHMENT,
     POLICY,
@@ -33,6 +33,7 @@ _GOOGLE = tuple(
 )
 _EVERYTHING = ("AdministratorAccess",)
 _GOOGLES_OWN = "@cloudservices.gserviceaccount.com"
+_OWN_ROLE = "/iAMCustomRole:IAMCustomRole::"
 _OWNERS = ("roles/owner", "roles/editor")
 
 
@@ -50,9 +51,11 @@ def nobody_may_do_everything(source: Resource, stack: Stack) -> Iterator[Violati
     """No policy allows every action on every resource."""
     props = source.props
     if source.kind in _GOOGLE:
+        if _is_of_the_stack(source) or props.get("role") not in _OWNERS:
+            return
         members = [str(one) for one in props.get("members") or [props.get("member")]]
         # Google's own agent has this role in every project, and deployments of Google need it.
-        if props.get("role") in _OWNERS and not all(one.endswith(_GOOGLES_OWN) for one in members):
+        if not all(one.endswith(_GOOGLES_OWN) for one in members):
             yield Violation(f"{props['role']} may change everything", "role")
     elif source.kind in _ATTACHMENTS:
         if managed_name(props.get("policyArn")) in _EVERYTHING:
@@ -68,6 +71,12 @@ def nobody_may_do_everything(source: Resource, stack: Stack) -> Iterator[Violati
         if found and source.kind == POLICY and _only_bounds(source, stack):
             raise NotApplicableError("it is a permissions boundary, which grants nothing")
         yield from found
+
+
+def _is_of_the_stack(binding: Resource) -> bool:
+    """Whether its role is one that the stack makes, which grants what it lists, however it will be called."""
+    made = any(_OWN_ROLE in urn for urn in binding.references.get("role", ()))
+    return made and is_unknown(binding.raw("role"))
 
 
 def _everything(found: list[Statement]) -> Iterator[Violation]:

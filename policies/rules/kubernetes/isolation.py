@@ -6,6 +6,7 @@ from typing import Any
 from policies.catalogue import CATALOGUE, About, NotApplicableError, Violation
 from policies.resource import Resource, UndeterminedError
 from policies.rules.kubernetes.objects import NAMESPACE, living_in, metadata, spec
+from policies.rules.kubernetes.pod_policies import lacking
 from policies.rules.kubernetes.pods import KINDS, PodTemplate, containers, is_node_agent, templates
 from policies.stack import Stack
 
@@ -117,13 +118,15 @@ def _is_term_bound(term: Any, pools: tuple[str, ...]) -> bool:
     )
 )
 def namespaces_are_fenced(namespace: Resource, stack: Stack) -> Iterator[Violation]:
-    """A namespace enforces a Pod Security Standard, and a network policy denies what none lets in."""
+    """A namespace enforces a Pod Security Standard, or a policy does; a network policy denies by default."""
     if metadata(namespace).get("deletionTimestamp"):
         raise NotApplicableError("it is being deleted")
     level = (metadata(namespace).get("labels") or {}).get(_LEVEL)
     if level not in ("baseline", "restricted"):
         what = f"it enforces {level}, which is no limit" if level else "it enforces no Pod Security Standard"
-        yield Violation(what, "metadata.labels")
+        instead = lacking(namespace, stack)
+        if instead is not None:
+            yield Violation(f"{what}, and {instead}" if instead else what, "metadata.labels")
     policies = [policy for policy in living_in(namespace, stack, _POLICY) if _is_about_ingress(policy)]
     # Policies add up: one that lets everything in undoes the others.
     if any(_lets_everything_in(policy) for policy in policies):

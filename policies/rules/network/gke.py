@@ -1,6 +1,7 @@
 """Networks between nodes of GKE."""
 
 from collections.abc import Iterator
+from typing import Any
 
 from policies import facts
 from policies.catalogue import CATALOGUE, About, NotApplicableError, Violation
@@ -27,7 +28,22 @@ def gpu_nodes_are_close(pool: Resource) -> Iterator[Violation]:
     if (config.get("gvnic") or {}).get("enabled") is not True:
         yield Violation("its nodes have no gVNIC", "nodeConfig.gvnic.enabled")
     if (pool.props.get("placementPolicy") or {}).get("type") != "COMPACT":
+        other = _placed_by(pool.props, config)
+        if other:
+            raise NotApplicableError(other)
         yield Violation("its nodes are placed anywhere", "placementPolicy.type")
+
+
+def _placed_by(props: Any, config: Any) -> str:
+    """What has decided where the nodes are, so that GKE takes no compact placement; empty where nothing has.
+
+    GoogleCloudPlatform/cluster-toolkit@10470803 modules/compute/gke-node-pool (placement_policy).
+    """
+    queued = (props.get("queuedProvisioning") or {}).get("enabled") is True
+    if queued or config.get("flexStart") is True:
+        return "nodes of Dynamic Workload Scheduler take no compact placement"
+    reserved = (config.get("reservationAffinity") or {}).get("consumeReservationType")
+    return "its nodes are where their reservation is" if reserved == "SPECIFIC_RESERVATION" else ""
 
 
 def _gpus(pool: Resource) -> int:

@@ -25,14 +25,14 @@ _DOCKER_HUB = "docker.io"
     )
 )
 def images_are_what_they_were(workload: Resource, stack: Stack) -> Iterator[Violation]:
-    """Containers run images by digest, from approved registries."""
+    """Containers run images by digest, or by a version that the settings name, from approved registries."""
     found = False
     for path, container, _ in containers(workload):
         image = container.get("image")
         if not image:
             continue  # what patches or completes another template may leave it to that
         found = True
-        if "@sha256:" not in image:
+        if "@sha256:" not in image and image not in stack.settings.images_by_version:
             yield Violation(f"{image} is not named by its digest", f"{path}.image")
         registry = registry_of(image)
         if not any(fnmatch.fnmatchcase(registry, one) for one in stack.settings.approved_registries):

@@ -24,6 +24,7 @@ HOLDERS = (
     *("gcp:sql/databaseInstance:DatabaseInstance", "gcp:artifactregistry/repository:Repository"),
     *(_DATASET, "gcp:kms/keyRing:KeyRing"),
 )
+_LOG_BUCKET = "gcp:logging/projectBucketConfig:ProjectBucketConfig"
 _HERE = "its own region"
 # By kind: properties that name a region or zone, the ARN of something, or a bucket or dataset by its name;
 # _HERE is for what is a copy itself, in the region where it is made.
@@ -158,7 +159,7 @@ def _place(copied: Resource, named: str, target: Any, stack: Stack) -> str:
             return region_of(text)
         target = text if text.startswith("arn:") else text.rpartition("/")[2]
     # An ARN of S3 has no region, and that of what is to be made is not known: look for it in the stack.
-    bucket = stack.referred(copied, target, named.partition(".")[0], *_BUCKETS, _DATASET, _LOGS)
+    bucket = stack.referred(copied, target, named.partition(".")[0], *_BUCKETS, _DATASET, _LOGS, _LOG_BUCKET)
     place = next((place for _, place in _places(bucket)), None) if bucket is not None else None
     if place is None:
         raise UndeterminedError(f"{named}: in which region {target!r} is, the stack does not say")

@@ -10,11 +10,12 @@ from policies.rules.walking import each
 from policies.stack import Stack
 
 _LUSTRE, _GCP_LUSTRE = "aws:fsx/lustreFileSystem:LustreFileSystem", "gcp:lustre/instance:Instance"
+_GKE = "gcp:container/cluster:Cluster"
 _LINK = "aws:fsx/dataRepositoryAssociation:DataRepositoryAssociation"
 _EFS, _POINT = "aws:efs/fileSystem:FileSystem", "aws:efs/accessPoint:AccessPoint"
 
 
-@CATALOGUE.rule(
+@CATALOGUE.rule_around(
     About(
         "MLS-STO-05",
         "high",
@@ -24,13 +25,18 @@ _EFS, _POINT = "aws:efs/fileSystem:FileSystem", "aws:efs/accessPoint:AccessPoint
         ("CKV_AWS_190",),
     )
 )
-def lustre_has_a_key_of_ours(system: Resource) -> Iterator[Violation]:
+def lustre_has_a_key_of_ours(system: Resource, stack: Stack) -> Iterator[Violation]:
     """Lustre file systems are encrypted with a key of KMS that you own."""
     if system.kind == _LUSTRE and _is_scratch(system):
         # FSx API Reference, CreateFileSystem: KmsKeyId is for PERSISTENT_1 and PERSISTENT_2 only.
         raise NotApplicableError("a scratch file system takes no key; FSx encrypts it with its own")
     name = "kmsKeyId" if system.kind == _LUSTRE else "kmsKey"
     if not is_own_key(system, name, system.raw(name)):
+        if system.kind == _GCP_LUSTRE and stack.all(_GKE):
+            # Managed Lustre documentation, "Customer-managed encryption keys", Limitations.
+            raise NotApplicableError(
+                "GKE cannot use one with a key of yours; Google encrypts it with its own"
+            )
         yield Violation("it is encrypted with a key of the service", name)
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from infra.errors import Problem, UserError
-from infra.naming import TAG_PREFIX
+from infra.naming import TAG_PREFIX, gcp_labels
 from infra.quantity import amount
 from policies.resource import Resource, is_unknown, partly
 from policies.sources.live.form import Each, One
@@ -18,6 +18,8 @@ from policies.sources.live.tables import tables
 
 What = Literal["unmanaged", "missing", "drifted"]
 _STACK_TAG = f"{TAG_PREFIX}:stack"
+# A label of Google Cloud has other characters than a tag.
+_STACK_TAGS = (_STACK_TAG, *gcp_labels({_STACK_TAG: ""}))
 # Autoscalers move sizes on; a snapshot does not keep user data; the provider adds tags, and GKE taints.
 _UNCOMPARED = (
     *("scalingConfig.desiredSize", "nodeCount", "userData", "tags", "tagsAll", "region"),
@@ -101,8 +103,9 @@ def _stack(resource: Resource) -> str:
     """The stack that its tags name; empty where they name none, or are not known."""
     if is_unknown(resource.tags):
         return ""
-    value = dict.get(resource.tags, _STACK_TAG) if isinstance(resource.tags, dict) else None
-    return "" if is_unknown(value) or not value else str(value)
+    tags = resource.tags if isinstance(resource.tags, dict) else {}
+    values = [value for name in _STACK_TAGS if not is_unknown(value := dict.get(tags, name)) and value]
+    return str(values[0]) if values else ""
 
 
 def _import_name(resource: Resource) -> str:

@@ -9,10 +9,14 @@ from rehearsal.gcp.rules.book import BOOK, World, block, items, without_services
 
 _DOCS = "hashicorp/terraform-provider-google@e03b7622: website/docs/r/"
 _SQL, _BUDGET = "gcp:sql/databaseInstance:DatabaseInstance", "gcp:billing/budget:Budget"
+_PLUS_TIERS = ("db-perf-optimized-N-", "db-memory-optimized-N-", "db-c4a-")
 _ACCOUNT_ID = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])")
 # Letters of any script are letters here, capitals are not.
 _LABEL_KEY, _LABEL_VALUE = re.compile(r"[^\W\d_][-\w]{0,62}"), re.compile(r"[-\w]{0,63}")
-_MEMBER = re.compile(r"(user|serviceAccount|group|domain|principal|principalSet|deleted|projectOwner)\w*:.+")
+_MEMBER = re.compile(
+    r"(user|serviceAccount|group|domain|projectOwner|projectEditor|projectViewer):.+"
+    r"|principal(Set)?://.+|principalHierarchy://.+|deleted:.+"
+)
 _LABELLED = (
     "gcp:compute/address:Address",
     "gcp:compute/disk:Disk",
@@ -41,13 +45,17 @@ def _account(inputs: Properties) -> Iterator[Violation]:
 _MEMBERSHIPS = (
     "gcp:projects/iAMMember:IAMMember",
     "gcp:storage/bucketIAMMember:BucketIAMMember",
+    "gcp:storage/managedFolderIamMember:ManagedFolderIamMember",
     "gcp:serviceaccount/iAMMember:IAMMember",
+    "gcp:secretmanager/secretIamMember:SecretIamMember",
+    "gcp:kms/cryptoKeyIAMMember:CryptoKeyIAMMember",
+    "gcp:pubsub/topicIAMMember:TopicIAMMember",
 )
 
 
 @BOOK.rule("GCP-IAM-002", *_MEMBERSHIPS, source=f"{_DOCS}google_project_iam (member/members)")
 def _member(inputs: Properties) -> Iterator[Violation]:
-    """A member has a kind: user, serviceAccount, group, domain, principal or principalSet."""
+    """A member has a kind, such as user, serviceAccount, group or principalSet."""
     member = inputs.get("member")
     if not isinstance(member, str) or member in ("allUsers", "allAuthenticatedUsers"):
         return
@@ -101,12 +109,30 @@ def _edition(inputs: Properties) -> Iterator[Violation]:
     settings = block(inputs.get("settings"))
     tier = settings.get("tier")
     plus = settings.get("edition") == "ENTERPRISE_PLUS"
-    if (
-        plus
-        and isinstance(tier, str)
-        and not tier.startswith(("db-perf-optimized-N-", "db-memory-optimized-N-", "db-c4a-"))
-    ):
+    if plus and isinstance(tier, str) and not tier.startswith(_PLUS_TIERS):
         yield Violation("settings.tier", f"{tier} is not valid for ENTERPRISE_PLUS (db-perf-optimized-N-*)")
+
+
+@BOOK.rule(
+    "GCP-SQL-005",
+    _SQL,
+    source="Cloud SQL documentation, Introduction to editions; words as public logs show them",
+)
+def _default_edition(inputs: Properties) -> Iterator[Violation]:
+    """From PostgreSQL 16 on, an instance that names no edition is of Enterprise Plus, with its tiers."""
+    settings = block(inputs.get("settings"))
+    major = re.fullmatch(r"POSTGRES_(\d+)", str(inputs.get("databaseVersion")))
+    tier = settings.get("tier")
+    if major is None or int(major[1]) < 16 or "edition" in settings or not isinstance(tier, str):
+        return
+    if not tier.startswith(_PLUS_TIERS):
+        yield Violation(
+            "settings.tier",
+            f"Invalid Tier ({tier}) for (ENTERPRISE_PLUS) Edition. Use a predefined Tier like "
+            "db-perf-optimized-N-* instead",
+            "Set settings.edition to ENTERPRISE.",
+            "invalidRequest",
+        )
 
 
 @BOOK.rule("GCP-SQL-002", _SQL, source=f"{_DOCS}sql_database_instance (ip_configuration)")

@@ -16,6 +16,10 @@ class World(model.World, Protocol):
         """The project of the resource."""
 
     @property
+    def number(self) -> str:
+        """The number of that project."""
+
+    @property
     def places(self) -> Properties:
         """Its region, zone and location, as far as they are known."""
 
@@ -34,11 +38,14 @@ def present(properties: Mapping[str, Any], *names: str) -> list[str]:
 
 
 def without_services(value: Any, world: World) -> Record | None:
-    """The network that `value` refers to, if no service networking connection gives it private access."""
+    """The network that `value` refers to, if no service networking connection gives it private access.
+
+    Of a Shared VPC, both are in the host project.
+    """
     network = world.find(value, "compute/network:Network")
-    connections = world.others("servicenetworking/connection:Connection")
-    used = [world.find(one.inputs.get("network"), "compute/network:Network") for one in connections]
-    return None if network in used else network
+    if network is None or any(world.users(network, "servicenetworking/connection:Connection")):
+        return None
+    return network
 
 
 def block(value: Any, *names: str) -> dict[str, Any]:

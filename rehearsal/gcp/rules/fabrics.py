@@ -10,6 +10,7 @@ from rehearsal.gcp.rules.pools import POOL
 
 _TOOLKIT = "GoogleCloudPlatform/cluster-toolkit@10470803: "
 _FACTS = "infra/catalog/gcp/tables/machine_types.toml: "
+_DRANET = "cloud.google.com/gke-networking-dra-driver"
 _NETWORKS = "networkConfig.additionalNodeNetworkConfigs"
 
 
@@ -54,9 +55,16 @@ def _type(inputs: Properties) -> Iterator[Violation]:
             )
 
 
-@BOOK.rule("GCP-GPU-003", POOL, source=f"{_FACTS}gpu_networks")
-def _networks(inputs: Properties) -> Iterator[Violation]:
+@BOOK.rule_around(
+    "GCP-GPU-003",
+    POOL,
+    source=f"{_TOOLKIT}modules/compute/gke-node-pool/main.tf (a warning); "
+    "NVIDIA/aicr docs, gke-tcpxo-networking (one more takes a GPU's slot)",
+    advice=True,
+)
+def _networks(inputs: Properties, world: World) -> Iterator[Violation]:
     """TCPX takes 4 more networks, TCPXO 8, A3 Ultra and A4 one and the 8 subnetworks of an RDMA network."""
+    # One more takes the slot of a GPU's NIC: a3-mega then detects 7 GPUs of 8.
     fabric, given = facts.catalog().gpu_networks.get(_machine(inputs)), _given(inputs)
     if fabric and given and len(given) != fabric.total:
         more = f" ({fabric.networks} and {fabric.rdma_subnetworks} of an RDMA network)"
@@ -139,3 +147,42 @@ def _dataplane(inputs: Properties, world: World) -> Iterator[Violation]:
         yield Violation(
             "networkConfig.acceleratorNetworkProfile", "needs a cluster with Dataplane V2", "", "badRequest"
         )
+
+
+@BOOK.rule_around(
+    "GCP-GPU-009",
+    POOL,
+    source="GKE documentation, Allocate network resources by using managed DRANET (supported machines)",
+    advice=True,
+)
+def _dranet(inputs: Properties, world: World) -> Iterator[Violation]:
+    """Devices of the network are claimed where GKE's DRA driver knows them: A3 Ultra, A4 and A4X."""
+    label = block(block(inputs.get("nodeConfig")).get("labels")).get(_DRANET)
+    machine = _machine(inputs)
+    if label == "true" and machine.startswith(("a3-highgpu-", "a3-megagpu-")):
+        yield Violation(
+            f'nodeConfig.labels["{_DRANET}"]',
+            f"{machine} is not among the machines of managed DRANET (A3 Ultra, A4, A4X)",
+            "Pods that claim its devices will stay Pending.",
+        )
+
+
+@BOOK.rule_around(
+    "GCP-GPU-010", POOL, source="infra/catalog/gcp/tables/offers.toml (zones of machine types)", advice=True
+)
+def _offered(inputs: Properties, world: World) -> Iterator[Violation]:
+    """A zone has machines of the type: no source names it among those that do."""
+    machine = _machine(inputs)
+    places = items(inputs.get("nodeLocations")) or [world.places.get("location")]
+    for index, zone in enumerate(places):
+        if not isinstance(zone, str) or zone.count("-") < 2:
+            continue
+        region = zone.rpartition("-")[0]
+        known = facts.catalog()
+        offering = known.offering_zones(machine, region) if region in known.regions else None
+        if offering and zone not in offering:
+            yield Violation(
+                f"nodeLocations[{index}]" if inputs.get("nodeLocations") else "location",
+                f"no source lists {machine} in {zone}; it is in {', '.join(offering)}",
+                "Check it with `gcloud compute machine-types list`.",
+            )

@@ -8,6 +8,15 @@ from rehearsal.core.model import Properties
 from rehearsal.gcp.site import Site
 
 
+def _network_outputs(site: Site, seed: str, inputs: Properties, outputs: Properties) -> Properties:
+    """A network with an RDMA profile has larger packets than others unless it says how large.
+
+    Source: VPC documentation, "RDMA network profiles" (MTU).
+    """
+    roce = "-vpc-roce" in str(inputs.get("networkProfile") or "")
+    return {"mtu": 8896} if roce and not inputs.get("mtu") else {}
+
+
 def _subnetwork_outputs(site: Site, seed: str, inputs: Properties, outputs: Properties) -> Properties:
     """The provider shows the network as a link, whatever form the program used."""
     network = site.find(inputs.get("network"), "compute/network:Network")
@@ -43,6 +52,7 @@ def _machine_outputs(site: Site, seed: str, inputs: Properties, outputs: Propert
 
 
 HOOKS: Mapping[str, Hooks[Site]] = {
+    "compute/network:Network": Hooks(outputs=_network_outputs),
     "compute/subnetwork:Subnetwork": Hooks(outputs=_subnetwork_outputs),
     "compute/address:Address": Hooks(outputs=_address_outputs),
     "compute/globalAddress:GlobalAddress": Hooks(outputs=_range_outputs),

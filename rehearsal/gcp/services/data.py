@@ -1,11 +1,15 @@
 """Cloud SQL, Filestore and buckets. Source: terraform-provider-google, services/sql, filestore, storage."""
 
-from collections.abc import Mapping
+import re
+from collections.abc import Callable, Mapping
+from pathlib import Path
 
 from rehearsal.core.emulation.site import Hooks
 from rehearsal.core.emulation.templates import expand
-from rehearsal.core.model import Properties, Record
+from rehearsal.core.model import Properties, Record, RefusalError
+from rehearsal.dataplane import folders
 from rehearsal.gcp.rules.book import block
+from rehearsal.gcp.services import peering
 from rehearsal.gcp.site import Site
 
 _BUCKET_OBJECTS = ("storage/bucketObject:BucketObject", "storage/managedFolder:ManagedFolder")
@@ -26,8 +30,14 @@ def _instance_outputs(site: Site, seed: str, inputs: Properties, outputs: Proper
         "ipAddresses": [{"ipAddress": value, "type": kind} for value, kind in found if value],
         "serverCaCerts": [{"cert": "-----BEGIN CERTIFICATE-----\nrehearsal\n-----END CERTIFICATE-----\n"}],
         "instanceType": "READ_REPLICA_INSTANCE" if inputs.get("masterInstanceName") else "CLOUD_SQL_INSTANCE",
-        "settings": {"version": 1, "edition": "ENTERPRISE", **block(inputs.get("settings"))},
+        "settings": {"version": 1, "edition": _edition(inputs), **block(inputs.get("settings"))},
     }
+
+
+def _edition(inputs: Properties) -> str:
+    """What an instance is that says nothing. Source: Cloud SQL documentation, "Introduction to editions"."""
+    major = re.fullmatch(r"POSTGRES_(\d+)", str(inputs.get("databaseVersion")))
+    return "ENTERPRISE_PLUS" if major and int(major[1]) >= 16 else "ENTERPRISE"
 
 
 def _share_outputs(site: Site, seed: str, inputs: Properties, outputs: Properties) -> Properties:
@@ -40,11 +50,44 @@ def _share_outputs(site: Site, seed: str, inputs: Properties, outputs: Propertie
 
 
 def _bucket_deleting(site: Site, bucket: Record) -> None:
-    """`forceDestroy` empties the bucket first."""
+    """`forceDestroy` empties the bucket first; what pods wrote is in the way as well."""
     if bucket.outputs.get("forceDestroy"):
         for reference in site.state.users(bucket):
             if reference.user.type.removeprefix("gcp:") in _BUCKET_OBJECTS:
                 site.state.remove(reference.user)
+    elif written := folders.first_file(_objects(site, bucket)):
+        raise RefusalError(
+            "conflict",
+            f"Error trying to delete bucket {bucket.id} containing objects without `force_destroy` set to "
+            f"true: it holds {written}.",
+            "Empty it, or set forceDestroy to true and run up before destroy.",
+        )
+
+
+def _bucket_deleted(site: Site, bucket: Record) -> None:
+    folders.remove(_objects(site, bucket))
+
+
+def _objects(site: Site, bucket: Record) -> Path:
+    return folders.bucket(site.state.path.parent, bucket.id, "gs")
+
+
+def _instance_deleting(site: Site, instance: Record) -> None:
+    """Its databases and users go with an instance; private service access is held for some days."""
+    for token in ("sql/database:Database", "sql/user:User"):
+        for one in list(site.users(instance, token)):
+            site.state.remove(one)
+    peering.hold(site, instance)
+
+
+def _instance_deleted(site: Site, instance: Record) -> None:
+    """An instance that is made again starts empty."""
+    folders.remove(folders.database(site.state.path.parent, instance.id))
+
+
+def _files_deleted(kind: str) -> Callable[[Site, Record], None]:
+    """The files of a file system, which lie below `kind`, go with it."""
+    return lambda site, one: folders.remove(site.state.path.parent / kind / one.id)
 
 
 def _user_outputs(site: Site, seed: str, inputs: Properties, outputs: Properties) -> Properties:
@@ -54,8 +97,11 @@ def _user_outputs(site: Site, seed: str, inputs: Properties, outputs: Properties
 
 
 HOOKS: Mapping[str, Hooks[Site]] = {
-    "sql/databaseInstance:DatabaseInstance": Hooks(outputs=_instance_outputs),
+    "sql/databaseInstance:DatabaseInstance": Hooks(
+        outputs=_instance_outputs, deleting=_instance_deleting, deleted=_instance_deleted
+    ),
     "sql/user:User": Hooks(outputs=_user_outputs),
-    "filestore/instance:Instance": Hooks(outputs=_share_outputs),
-    "storage/bucket:Bucket": Hooks(deleting=_bucket_deleting),
+    "filestore/instance:Instance": Hooks(outputs=_share_outputs, deleted=_files_deleted("filestore")),
+    "lustre/instance:Instance": Hooks(deleted=_files_deleted("lustre")),
+    "storage/bucket:Bucket": Hooks(deleting=_bucket_deleting, deleted=_bucket_deleted),
 }

@@ -8,7 +8,7 @@ from rehearsal.core.emulation.site import Hooks, refuse
 from rehearsal.core.emulation.templates import draw, expand
 from rehearsal.core.model import Properties, Record
 from rehearsal.gcp import facts
-from rehearsal.gcp.site import Site
+from rehearsal.gcp.site import Site, project_number
 
 CLUSTER = "container/cluster:Cluster"
 POOL = "container/nodePool:NodePool"
@@ -41,7 +41,31 @@ def _cluster_outputs(site: Site, seed: str, inputs: Properties, outputs: Propert
     }
     if inputs.get("subnetwork"):
         more["subnetwork"] = _path(site, inputs["subnetwork"], "compute/subnetwork:Subnetwork")
-    return {**more, **_private(inputs, endpoint, seed), **_autopilot(site, inputs)}
+    return {
+        **more,
+        **_private(inputs, endpoint, seed),
+        **_autopilot(site, inputs),
+        "controlPlaneEndpointsConfig": _endpoints(site, seed, inputs, location),
+    }
+
+
+def _endpoints(site: Site, seed: str, inputs: Properties, location: str) -> Properties:
+    """Every cluster has a name besides its address; whom it admits is the program's choice."""
+    given = inputs.get("controlPlaneEndpointsConfig")
+    given = given if isinstance(given, dict) else {}
+    region = location if location.count("-") == 1 else location.rpartition("-")[0]
+    number = project_number(site.project)
+    name = f"gke-{draw(f'{seed}/dns', 32)}-{number}.{region}.gke.goog"
+    dns = given.get("dnsEndpointConfig")
+    return {
+        **given,
+        "dnsEndpointConfig": {
+            "allowExternalTraffic": False,
+            **(dns if isinstance(dns, dict) else {}),
+            "endpoint": name,
+        },
+        "ipEndpointsConfig": given.get("ipEndpointsConfig") or {"enabled": True},
+    }
 
 
 def _private(inputs: Properties, endpoint: str, seed: str) -> Properties:
@@ -77,6 +101,21 @@ def _path(site: Site, value: str, token: str) -> str:
     return found.id if found else site.path(value)
 
 
+def _cluster_created(site: Site, cluster: Record) -> None:
+    """GKE makes firewall rules of its own in the cluster's network, which go with the cluster.
+
+    Source: GKE documentation, "Firewall rules in GKE" (automatically created).
+    """
+    network = site.find(cluster.outputs.get("network"), "compute/network:Network")
+    mark = draw(f"{cluster.key}/firewall", 8)
+    for purpose in ("all", "master", "vms", "inkubelet", "exkubelet"):
+        name = f"gke-{cluster.name[:23]}-{mark}-{purpose}"
+        key = f"projects/{site.project}/global/firewalls/{name}"
+        outputs = {"name": name, "network": cluster.outputs.get("network"), "project": site.project}
+        uses = {"network": network} if network else None
+        site.hidden(cluster, "compute/firewall:Firewall", key, outputs, {key}, name=name, uses=uses)
+
+
 def _cluster_deleting(site: Site, cluster: Record) -> None:
     """Node pools go with their cluster: the engine deletes those it knows before."""
     for pool in list(site.state.find(package="gcp", type=f"gcp:{POOL}", scope=cluster.scope)):
@@ -107,7 +146,26 @@ def _pool_outputs(site: Site, seed: str, inputs: Properties, outputs: Properties
         "management": {"autoRepair": True, "autoUpgrade": True, **(inputs.get("management") or {})},
         "nodeConfig": _node_config(inputs.get("nodeConfig")),
         "maxPodsPerNode": inputs.get("maxPodsPerNode", 110),
+        **_accelerator_networks(inputs, str(outputs["name"])),
     }
+
+
+def _accelerator_networks(inputs: Properties, pool: str) -> Properties:
+    """The networks of GPUs that GKE makes itself show among those that a program could give.
+
+    Source: terraform-provider-google, resource_container_node_pool_test.go (accelerator_network_profile).
+    """
+    given = inputs.get("networkConfig")
+    config = given if isinstance(given, dict) else {}
+    machine = str((inputs.get("nodeConfig") or {}).get("machineType"))
+    wanted = facts.catalog().gpu_networks.get(machine)
+    if config.get("acceleratorNetworkProfile") != "auto" or wanted is None:
+        return {}
+    made = [
+        {"network": f"gke-{pool}-gpu-{index}", "subnetwork": f"gke-{pool}-gpu-{index}"}
+        for index in range(wanted.total)
+    ]
+    return {"networkConfig": {**config, "additionalNodeNetworkConfigs": made}}
 
 
 def _node_config(given: Any) -> Properties:
@@ -133,7 +191,16 @@ def _pool_updated(site: Site, pool: Record, inputs: Properties) -> Properties:
         "nodeConfig": {**(old.get("nodeConfig") or {}), **(inputs.get("nodeConfig") or {})},
         "management": {**(old.get("management") or {}), **(inputs.get("management") or {})},
         "version": inputs.get("version") or old.get("version"),
+        **(
+            {"networkConfig": {**old["networkConfig"], **inputs["networkConfig"]}}
+            if _both(old, inputs)
+            else {}
+        ),
     }
+
+
+def _both(old: Properties, inputs: Properties) -> bool:
+    return isinstance(old.get("networkConfig"), dict) and isinstance(inputs.get("networkConfig"), dict)
 
 
 def _cluster_updated(site: Site, cluster: Record, inputs: Properties) -> Properties:
@@ -148,10 +215,18 @@ def _cluster_updated(site: Site, cluster: Record, inputs: Properties) -> Propert
         )
     merged = {
         name: {**(old.get(name) or {}), **(inputs.get(name) or {})}
-        for name in ("masterAuth", "privateClusterConfig")
+        for name in ("masterAuth", "privateClusterConfig", "controlPlaneEndpointsConfig")
         if isinstance(old.get(name), dict)
     }
     merged["masterAuth"]["clusterCaCertificate"] = old["masterAuth"]["clusterCaCertificate"]
+    named = (old.get("controlPlaneEndpointsConfig") or {}).get("dnsEndpointConfig") or {}
+    if named:
+        wanted_names = (inputs.get("controlPlaneEndpointsConfig") or {}).get("dnsEndpointConfig") or {}
+        merged["controlPlaneEndpointsConfig"]["dnsEndpointConfig"] = {
+            **named,
+            **wanted_names,
+            "endpoint": named["endpoint"],
+        }
     return {
         **merged,
         "network": old.get("network"),
@@ -166,6 +241,11 @@ def _minor(version: str) -> tuple[int, ...]:
 
 
 HOOKS: Mapping[str, Hooks[Site]] = {
-    CLUSTER: Hooks(outputs=_cluster_outputs, updated=_cluster_updated, deleting=_cluster_deleting),
+    CLUSTER: Hooks(
+        outputs=_cluster_outputs,
+        created=_cluster_created,
+        updated=_cluster_updated,
+        deleting=_cluster_deleting,
+    ),
     POOL: Hooks(outputs=_pool_outputs, updated=_pool_updated),
 }

@@ -6,8 +6,10 @@ from collections.abc import Mapping
 
 from rehearsal.core.emulation.site import Hooks
 from rehearsal.core.emulation.templates import draw
-from rehearsal.core.model import Properties
-from rehearsal.gcp.site import Site
+from rehearsal.core.model import Properties, Record
+from rehearsal.dataplane.google.secrets import SPACE
+from rehearsal.gcp import agents
+from rehearsal.gcp.site import Site, project_number
 
 
 def _key_outputs(site: Site, seed: str, inputs: Properties, outputs: Properties) -> Properties:
@@ -42,7 +44,20 @@ def _version_outputs(site: Site, seed: str, inputs: Properties, outputs: Propert
     return {"id": name, "name": name, "version": str(number)}
 
 
+def _agent_outputs(site: Site, seed: str, inputs: Properties, outputs: Properties) -> Properties:
+    """The service agent of an API in this project."""
+    email = agents.email(str(inputs.get("service")), project_number(site.project))
+    return {"email": email, "member": f"serviceAccount:{email}"} if email else {}
+
+
+def _secret_deleted(site: Site, secret: Record) -> None:
+    """The versions of a secret go with it, and its name is free again."""
+    site.state.drop_document(SPACE, secret.id)
+
+
 HOOKS: Mapping[str, Hooks[Site]] = {
     "serviceaccount/key:Key": Hooks(outputs=_key_outputs),
+    "projects/serviceIdentity:ServiceIdentity": Hooks(outputs=_agent_outputs),
+    "secretmanager/secret:Secret": Hooks(deleted=_secret_deleted),
     "secretmanager/secretVersion:SecretVersion": Hooks(outputs=_version_outputs),
 }

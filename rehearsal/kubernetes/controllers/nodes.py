@@ -47,6 +47,8 @@ def nodes(cluster: Cluster) -> list[Node]:
 
 def may_grow(cluster: Cluster) -> bool:
     """Whether something in the cluster adds nodes when pods do not fit."""
+    if cluster.record.type == GKE_CLUSTER:
+        return True  # GKE's own autoscaler does, for the pools that have bounds
     names = ("cluster-autoscaler", "karpenter")
     releases = any(
         (chart and chart.autoscaler) or any(name in str(record.inputs.get("chart")) for name in names)

@@ -5,8 +5,11 @@ from collections.abc import Callable, Iterable, Mapping
 from decimal import Decimal
 from pathlib import Path
 
+from rehearsal.core.model import Record
 from rehearsal.dataplane import folders, images
-from rehearsal.kubernetes.clusters import Cluster
+from rehearsal.dataplane.google.bindings import may_somewhere
+from rehearsal.kubernetes.clusters import GKE_CLUSTER, Cluster
+from rehearsal.kubernetes.controllers import google_identity
 from rehearsal.kubernetes.controllers.nodes import may_grow, nodes
 from rehearsal.kubernetes.controllers.services import Services
 from rehearsal.kubernetes.controllers.volumes import Account, Volumes
@@ -15,8 +18,19 @@ from rehearsal.workloads.rewriting import World
 from rehearsal.workloads.scheduling import place, requests
 from rehearsal.workloads.translate import Object, Pod, Surroundings
 
-_BUCKETS = ("aws:s3/bucket:Bucket", "aws:s3/bucketV2:BucketV2")
-_DATABASES = "aws:rds/cluster:Cluster"
+# Types of buckets, and the scheme of their URIs.
+_BUCKETS = {
+    "aws:s3/bucket:Bucket": "s3",
+    "aws:s3/bucketV2:BucketV2": "s3",
+    "gcp:storage/bucket:Bucket": "gs",
+}
+# Types of databases, and the outputs with addresses at which pods reach them.
+_DATABASES = {
+    "aws:rds/cluster:Cluster": ("endpoint", "readerEndpoint"),
+    "gcp:sql/databaseInstance:DatabaseInstance": ("privateIpAddress", "firstIpAddress", "dnsName"),
+}
+# What a pod with one of these may do something with the objects of a bucket.
+_OBJECT_RIGHTS = tuple(f"storage.objects.{verb}" for verb in ("get", "list", "create", "delete"))
 Identity = Callable[[Cluster, Pod, Path], Mapping[str, str]]
 
 
@@ -46,15 +60,16 @@ class Sandbox:
         folder = self._home / "pods" / pod.namespace / pod.name
         for name in ("home", "tmp"):
             (folder / name).mkdir(parents=True, exist_ok=True)
-        paths, files = self._volumes.mount(pod, container, folder)
+        buckets = self._buckets(pod)
+        paths, files = self._volumes.mount(pod, container, folder, buckets)
         words = str(container.get("terminationMessagePath") or "/dev/termination-log")
         return Surroundings(
             world=World(
                 namespace=pod.namespace,
                 paths={**paths, words: folder / f"{container['name']}.termination"},
                 hosts=self._services.hosts(),
-                buckets=self._buckets(),
-                databases=self._databases(),
+                buckets=buckets,
+                databases=self._databases(pod),
                 reserve=self._services.reserved,
             ),
             lookup=lambda kind, name: self.lookup(kind, pod.namespace, name),
@@ -108,23 +123,49 @@ class Sandbox:
         record = self._cluster.get(kind, namespace, name)
         return None if record is None else {**record.inputs, "kind": kind}
 
-    def _buckets(self) -> dict[str, Path]:
-        records = (record for token in _BUCKETS for record in self._cluster.state.find(type=token))
-        names = (str(record.outputs.get("bucket") or record.id) for record in records)
-        found = {name: folders.bucket(self._home, name) for name in names}
-        for folder in found.values():
-            folder.mkdir(parents=True, exist_ok=True)
+    def _buckets(self, pod: Pod) -> dict[str, Path]:
+        found = {}
+        for token, scheme in _BUCKETS.items():
+            for record in self._cluster.state.find(type=token):
+                name = str(record.outputs.get("bucket") or record.id)
+                folder = folders.bucket(self._home, name, scheme)
+                folder.mkdir(parents=True, exist_ok=True)
+                may = scheme != "gs" or self._may_use(pod, record)
+                found[f"{scheme}://{name}"] = folder if may else folders.denied(self._home, name, scheme)
         return found
 
-    def _databases(self) -> dict[str, Path]:
+    def _may_use(self, pod: Pod, bucket: Record) -> bool:
+        """Whether the bindings of Google Cloud let a pod do anything with the objects of a bucket.
+
+        A pod of another cluster than GKE has an identity of its own there, of which nothing is known.
+        """
+        if self._cluster.record.type != GKE_CLUSTER:
+            return True
+        one = google_identity.of_account(self._cluster, pod.namespace, pod.service_account)
+        account = f"serviceAccount:{one.annotated}"
+        members = (account,) if one.annotated else one.members
+        return any(may_somewhere(self._cluster.state, members, right, bucket) for right in _OBJECT_RIGHTS)
+
+    def _databases(self, pod: Pod) -> dict[str, Path]:
         found = {}
-        for record in self._cluster.state.find(type=_DATABASES):
-            folder = folders.database(self._home, record.id)
-            folder.mkdir(parents=True, exist_ok=True)
-            for name in ("endpoint", "readerEndpoint"):
-                if record.outputs.get(name):
-                    found[str(record.outputs[name])] = folder
+        for token, names in _DATABASES.items():
+            for record in self._cluster.state.find(type=token):
+                folder = folders.database(self._home, record.id)
+                folder.mkdir(parents=True, exist_ok=True)
+                addresses = [str(record.outputs[name]) for name in names if record.outputs.get(name)]
+                found.update(dict.fromkeys(addresses, folder))
+                if _has_proxy(pod, str(record.outputs.get("connectionName") or "")):
+                    found.update(dict.fromkeys(("localhost", "127.0.0.1"), folder))
         return found
+
+
+def _has_proxy(pod: Pod, connection: str) -> bool:
+    """Whether a container of the pod leads to a Cloud SQL instance, as its Auth Proxy does."""
+    containers = (*(pod.spec.get("containers") or ()), *(pod.spec.get("initContainers") or ()))
+    words = (
+        str(word) for one in containers for word in (*(one.get("command") or ()), *(one.get("args") or ()))
+    )
+    return bool(connection) and any(connection in word.partition("?")[0].split(",") for word in words)
 
 
 class Admitted:

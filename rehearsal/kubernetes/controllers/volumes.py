@@ -9,6 +9,7 @@ from typing import Any
 from rehearsal.core.model import Record
 from rehearsal.dataplane import folders
 from rehearsal.kubernetes.clusters import Cluster
+from rehearsal.kubernetes.controllers.google_volumes import attached, fuse_bucket, refuse_fuse
 from rehearsal.workloads.pod import WaitingError
 from rehearsal.workloads.translate import Object, Pod, contents, field_value
 
@@ -29,10 +30,13 @@ class Volumes:
     def __init__(self, cluster: Cluster, home: Path, account: Account) -> None:
         self._cluster, self._home, self._account = cluster, home, account
 
-    def mount(self, pod: Pod, container: Object, folder: Path) -> tuple[dict[str, Path], frozenset[str]]:
+    def mount(
+        self, pod: Pod, container: Object, folder: Path, buckets: Mapping[str, Path] | None = None
+    ) -> tuple[dict[str, Path], frozenset[str]]:
         """Container path -> local path of one container, and the container paths of its ConfigMaps' files.
 
-        Raises WaitingError as the kubelet reports a volume that it cannot set up.
+        `buckets` are the folders of those that the pod sees, by URI. Raises WaitingError as the kubelet
+        reports a volume that it cannot set up.
         """
         volumes = {volume["name"]: volume for volume in pod.spec.get("volumes") or ()}
         self._refuse_same_handle(pod, volumes)
@@ -43,7 +47,7 @@ class Volumes:
             volume = volumes.get(mount["name"])
             if volume is None:
                 raise WaitingError("Invalid", f'volumeMounts: Not found: "{mount["name"]}"')
-            local, names = self._make(volume, pod, folder / "volumes" / mount["name"])
+            local, names = self._make(volume, pod, folder / "volumes" / mount["name"], buckets or {})
             target = str(mount["mountPath"]).rstrip("/")
             part = str(mount.get("subPath") or "")
             if part and not names:
@@ -55,10 +59,14 @@ class Volumes:
         _nest(paths, claimed)
         return paths, frozenset(files)
 
-    def _make(self, volume: Object, pod: Pod, folder: Path) -> tuple[Path, frozenset[str]]:
+    def _make(
+        self, volume: Object, pod: Pod, folder: Path, buckets: Mapping[str, Path]
+    ) -> tuple[Path, frozenset[str]]:
         """The local folder of a volume, and the files in it that come from a ConfigMap."""
         if volume.get("persistentVolumeClaim"):
-            return self._claimed(volume["persistentVolumeClaim"]["claimName"], pod), frozenset()
+            return self._claimed(volume["persistentVolumeClaim"]["claimName"], pod, buckets), frozenset()
+        if fuse_bucket(volume.get("csi") or {}):
+            return _fuse(volume["name"], volume["csi"], pod, buckets), frozenset()
         folder.mkdir(parents=True, exist_ok=True)
         names: set[str] = set()
         sources = (volume.get("projected") or {}).get("sources") or [volume]
@@ -140,8 +148,11 @@ class Volumes:
             raise WaitingError("Unschedulable", "pod has unbound immediate PersistentVolumeClaims")
         return volume
 
-    def _claimed(self, claim: str, pod: Pod) -> Path:
+    def _claimed(self, claim: str, pod: Pod, buckets: Mapping[str, Path]) -> Path:
         volume = self._bound(claim, pod)
+        source = (volume.inputs["spec"].get("csi") or {}) if volume else {}
+        if volume is not None and fuse_bucket(source):
+            return _fuse(volume.name, source, pod, buckets)
         if volume is not None:
             return self._attached(volume)
         # One of the same name in another cluster, or in another life of this one, has another disk.
@@ -151,6 +162,9 @@ class Volumes:
         return local
 
     def _attached(self, volume: Record) -> Path:
+        googles = attached(self._cluster, self._home, volume.name, volume.inputs["spec"])
+        if googles is not None:
+            return googles
         source = volume.inputs["spec"].get("csi") or {}
         handle, _, access_point = str(source.get("volumeHandle") or volume.name).partition("::")
         if source.get("driver") == FSX_DRIVER:
@@ -185,6 +199,15 @@ class Volumes:
         if not (local / folder).is_dir():
             raise _unmountable(volume, f"mount.lustre: /{folder}: No such file or directory")
         return local / folder
+
+
+def _fuse(volume: str, source: Mapping[str, Any], pod: Pod, buckets: Mapping[str, Path]) -> Path:
+    """The folder of the bucket that a volume shows."""
+    bucket = fuse_bucket(source)
+    folder = buckets.get(f"gs://{bucket}")
+    refuse_fuse(volume, bucket, pod.annotations, folder)
+    assert folder is not None
+    return folder
 
 
 def _nest(paths: Mapping[str, Path], claimed: Collection[str]) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from components.kubernetes.people import SubjectArgs, user
 from components.kubernetes.queueing.kueue import API_VERSION, GATE_NAMESPACE
 from components.kubernetes.queueing.quotas import TeamArgs
 from components.kubernetes.teams.claims import TeamClaims
@@ -20,7 +21,15 @@ from tests.cluster.queues.lab import Lab, flavor, machines, queues
 from tests.cluster.waiting import eventually
 from tests.components.graph import deploy_graph
 
-TEAMS: list[TeamArgs] = [{"name": "Research", "weight": 1}, {"name": "Vision", "weight": 1}]
+ADA, EVE = "ada@example.com", "eve@example.com"
+# Teams as a cloud makes them that knows groups, and as one that knows people by their addresses.
+TEAMS: dict[str, list[TeamArgs]] = {
+    "a group": [{"name": "Research", "weight": 1}, {"name": "Vision", "weight": 1}],
+    "a user": [
+        {"name": "Research", "weight": 1, "people": [user(ADA), user("bob@example.com")]},
+        {"name": "Vision", "weight": 1, "people": [user(EVE)]},
+    ],
+}
 CPU = flavor("cpu", "g6.2xlarge", 2, gpus=0)
 RBAC = "rbac.authorization.k8s.io/v1"
 # What a team works with.
@@ -56,9 +65,10 @@ class Tenants:
     other: str
 
 
-@pytest.fixture(scope="module")
-def tenants(plane: ControlPlane, api: Api) -> Iterator[Tenants]:
-    with machines(api, [CPU], {"cpu": "g6.2xlarge"}), queues(api, [CPU], TEAMS) as lab:
+@pytest.fixture(scope="module", params=list(TEAMS))
+def tenants(plane: ControlPlane, api: Api, request: pytest.FixtureRequest) -> Iterator[Tenants]:
+    """Members are in a team's group, or named one by one: either way they may do the same."""
+    with machines(api, [CPU], {"cpu": "g6.2xlarge"}), queues(api, [CPU], TEAMS[request.param]) as lab:
         own, other = lab.namespaces["Research"], lab.namespaces["Vision"]
         for team, namespace in lab.namespaces.items():
             lab.submit(team, f"{team.lower()}-job")
@@ -69,9 +79,13 @@ def tenants(plane: ControlPlane, api: Api) -> Iterator[Tenants]:
                 if body["kind"] == "ResourceQuota":
                     # What the provider waits for: until the quota is counted, it refuses everything.
                     eventually(partial(_counted, api, body), "the quota is counted")
-        group = api.list(RBAC, "RoleBinding", own)[0]["subjects"][0]["name"]
-        assert group.startswith("trainstack:team:research-")
-        pair = Authority(plane.home / "certificates").sign("ada", (group,))
+        subject = api.list(RBAC, "RoleBinding", own)[0]["subjects"][0]
+        if request.param == "a user":
+            assert subject == {"apiGroup": "rbac.authorization.k8s.io", **user(ADA)}
+            pair = Authority(plane.home / "certificates").sign(ADA)
+        else:
+            assert subject["name"].startswith("trainstack:team:research-")
+            pair = Authority(plane.home / "certificates").sign("ada", (subject["name"],))
         access = Access(plane.access.server, plane.access.authority, pair.certificate, pair.key)
         with Api(access) as member:
             # API servers learn of a policy a moment after it was made.
@@ -319,10 +333,11 @@ def test_members_come_to_the_tracking_server_and_see_no_secret_of_it(
     tenants: Tenants, namespace: str
 ) -> None:
     api, mine = tenants.lab.api, tenants.research
-    group = api.list(RBAC, "RoleBinding", tenants.own)[0]["subjects"][0]["name"]
+    bound = api.list(RBAC, "RoleBinding", tenants.own)[0]["subjects"]
+    people: list[SubjectArgs] = [{"kind": one["kind"], "name": one["name"]} for one in bound]
 
     def program() -> dict[str, Any]:
-        MlflowVisitors("visitors", {"namespace": namespace, "groups": [group]})
+        MlflowVisitors("visitors", {"namespace": namespace, "people": people})
         return {}
 
     for body in manifests(deploy_graph(program)):

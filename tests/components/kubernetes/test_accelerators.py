@@ -62,3 +62,9 @@ def test_the_drivers_of_a_fabric_are_installed_beside_them() -> None:
 
 def test_a_cluster_without_gpus_installs_nothing() -> None:
     assert accelerators(gpu_pools=[]).all("Release") == {}
+
+
+def test_a_cloud_that_hands_out_gpus_itself_gets_no_second_plugin_or_exporter() -> None:
+    made = accelerators(managed=True, drivers={"aws-dranet": {"x": 1}})
+    assert list(made.all("Release")) == ["dev-accelerators-aws-dranet"]
+    assert accelerators(managed=True).all("Release") == {}

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 
 import pytest
 
+from infra.catalog import clients
 from infra.catalog import pools as any_pools
 from infra.catalog.aws import access, database, facts, money, network, pools
 from infra.catalog.kubernetes import kueue
@@ -44,7 +45,7 @@ def test_a_range_that_it_does_not(cidr: str, words: str) -> None:
 
 @pytest.mark.parametrize("cidr", ["0.0.0.0/0", "0.0.0.0/1", "::/0", "203.0.113.7/24", "office"])
 def test_the_api_is_not_opened_to_everybody(cidr: str) -> None:
-    assert said(network.api_access_problems("api", ["203.0.113.0/24", cidr])).startswith("api[1]: ")
+    assert said(clients.api_access_problems("api", ["203.0.113.0/24", cidr])).startswith("api[1]: ")
 
 
 def test_a_session_of_a_role_is_answered_with_the_role() -> None:

@@ -6,8 +6,9 @@ import pytest
 
 from infra.catalog.aws import facts
 from infra.catalog.aws.catalog import EVERY_REGION, AwsCatalog
-from infra.catalog.aws.model import CapacityType, ServicePrice
+from infra.catalog.aws.model import CapacityType
 from infra.catalog.errors import UnknownFactError
+from infra.catalog.rows import ServicePrice
 
 AWS: AwsCatalog = facts
 

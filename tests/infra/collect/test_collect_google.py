@@ -10,8 +10,9 @@ from google.auth.exceptions import RefreshError
 from google.auth.transport.requests import AuthorizedSession
 from google.oauth2.credentials import Credentials
 
-from infra.collect.gcp import HALF, UNREADABLE, UnansweredError, collect
+from infra.collect.gcp import UNREADABLE, UnansweredError, collect
 from infra.collect.redaction import redacted_asset
+from infra.google_api import HALF
 from infra.google_login import LoggedOutError
 from policies.evaluate import evaluate
 from policies.rules import CATALOGUE

@@ -1,13 +1,15 @@
 """Profile, cloud overlay, client and stack file: who says what, and what happens when they disagree."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from infra import stackspec
-from infra.stackspec import layers
+from infra.stackspec import document, layers, merge
 from infra.stackspec.clouds import AwsSpec
 from infra.stackspec.layouts import MediumLayout
+from infra.stackspec.problems import steps_of
 from infra.stackspec.supported import SUPPORTED
 from tests.infra.stackspec.stack_files import Values, problems
 
@@ -70,11 +72,37 @@ def _line(key: str) -> int:
     return next(number for number, line in enumerate(lines, 1) if line.strip().startswith(f"{key}:"))
 
 
-@pytest.mark.parametrize(("profile", "cloud"), [("small", "aws"), ("medium", "gcp"), ("large", "existing")])
+@pytest.mark.parametrize(("profile", "cloud"), [("small", "aws"), ("small", "gcp"), ("large", "existing")])
 def test_a_pair_that_does_not_exist_names_those_that_do(values: Values, profile: str, cloud: str) -> None:
     values["profile"], values["cloud"] = profile, cloud
     (problem,) = problems(values)
-    assert problem.path == "trainstack:profile" and "medium on aws" in problem.fix
+    assert problem.path == "trainstack:profile" and "medium on aws, medium on gcp" in problem.fix
+
+
+def test_of_two_clouds_each_has_its_own_overlay_over_one_profile() -> None:
+    """What the profile says for every cloud, no overlay repeats with the same value."""
+    common = _leaves(layers.PROFILES_FOLDER / "medium.yaml")
+    for cloud in sorted(cloud for profile, cloud in SUPPORTED if profile == "medium"):
+        own = _leaves(layers.PROFILES_FOLDER / f"medium.{cloud}.yaml")
+        repeated = {path for path, leaf in own.items() if path in common and leaf == common[path]}
+        assert repeated == set()
+        assert {path for path in own if not path.startswith("on.")} <= {
+            *common,
+            "layout.system_pool.machine",
+        }
+
+
+def _leaves(path: Path) -> dict[str, Any]:
+    """The values of a layer by their paths."""
+    tree = document.node(document.read(path, path.name), path.name)
+    content = merge.values(tree)
+    found = {}
+    for place in merge.origins(tree):
+        value = content
+        for step in steps_of(place):
+            value = value[step]
+        found[place] = value
+    return found
 
 
 def test_every_supported_pair_has_its_layers_and_no_other_has() -> None:

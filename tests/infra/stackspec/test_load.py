@@ -1,5 +1,6 @@
 """A stack file becomes a spec, or every reason why not."""
 
+import copy
 from pathlib import Path
 
 import pytest
@@ -7,6 +8,7 @@ import pytest
 from infra import stackspec
 from infra.errors import UserError
 from infra.stackspec.clouds import AwsSpec
+from infra.stackspec.document import read
 from infra.stackspec.layouts import MediumLayout
 from infra.stackspec.load import CONFIG
 from tests.infra.stackspec.stack_files import Values, paths, problems
@@ -117,6 +119,56 @@ def test_bytes_that_are_not_text_are_refused(tmp_path: Path) -> None:
 def test_explain_names_near_keys(values: Values) -> None:
     with pytest.raises(UserError, match=r"on\.nat"):
         stackspec.load("dev", values, "f").explain("on.natt")
+
+
+@pytest.mark.parametrize("stack", ["dev-aws", "dev-gcp", "prod-gcp"])
+def test_every_key_of_a_shipped_stack_is_explained(stack: str) -> None:
+    """Its value, the layer that said it, and what it is for; and each by its own path."""
+    loaded = stackspec.load_file(stack)
+    told = loaded.explain("")
+    assert len(told) > 80
+    for found in told:
+        assert found.description, found.path
+        assert found.origin.source
+        (same,) = [one for one in loaded.explain(found.path) if one.path == found.path]
+        assert same == found
+    # What a profile or an overlay says, it gives a reason for.
+    layered = [found for found in told if found.origin.source.startswith("profiles/")]
+    assert layered and all(found.origin.reason for found in layered)
+
+
+def test_explain_knows_what_gke_asks_about_a_pool() -> None:
+    loaded = stackspec.load_file("prod-gcp")
+    (clients,) = loaded.explain("on.pools.l4.sharing.clients")
+    assert (clients.value, clients.description) == (2, "Pods per GPU.")
+    (compact,) = loaded.explain("on.pools.l4.compact")
+    assert compact.value is False and compact.origin.source == "default of the spec"
+    (idle,) = loaded.explain("layout.idle_minutes")
+    assert idle.value is None and idle.origin.source == "profiles/medium.gcp.yaml"
+    assert idle.origin.reason and "autoscaler" in idle.origin.reason
+
+
+@pytest.mark.parametrize(
+    ("pool", "path", "rule"),
+    [
+        ({"sharing": {"kind": "time_sharing", "clients": 1}}, "on.pools.l4.sharing.clients", "greater than"),
+        ({"sharing": {"kind": "time_sharing"}}, "on.pools.l4.sharing.clients", "missing"),
+        ({"sharing": {"kind": "turns"}}, "on.pools.l4.sharing.kind", "no such choice"),
+        (
+            {"sharing": {"kind": "time_sharing", "clients": 2, "partition": "1g.5gb"}},
+            "on.pools.l4.sharing.partition",
+            "a key of kind mig",
+        ),
+        ({"drivr": "latest"}, "on.pools.l4.drivr", "unknown key"),
+        ({"driver": "newest"}, "on.pools.l4.driver", "should be"),
+    ],
+)
+def test_what_is_wrong_with_a_pool_is_told_at_its_own_path(pool: Values, path: str, rule: str) -> None:
+    settings = read(CONFIG / "Pulumi.dev-gcp.yaml", "f")["config"]
+    values = copy.deepcopy({name.removeprefix("trainstack:"): value for name, value in settings.items()})
+    values["spec"]["on"]["pools"]["l4"] = pool
+    (problem,) = problems(values)
+    assert problem.path == path and rule in problem.rule and problem.fix
 
 
 def test_the_shipped_environment_loads() -> None:

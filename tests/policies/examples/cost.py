@@ -48,6 +48,10 @@ def _pool(least: int, most: int) -> dict[str, Made]:
     return with_changes(EFA_POOL, "pool", scalingConfig=sizes)
 
 
+def _gke(most: int) -> dict[str, Made]:
+    return gke_pool(autoscaling={"minNodeCount": 0, "maxNodeCount": most})
+
+
 _NAT = {
     **AWS_NETWORK,
     "internet": Made("aws:ec2/internetGateway:InternetGateway", {"vpcId": "$vpc"}),
@@ -85,6 +89,7 @@ EXAMPLES = {
     "MLS-COST-01": Example(_budget(_alert(80)), _budget(_alert(100)), at="budget", path="notifications"),
     "MLS-COST-01.gcp": Example(_google_budget(0.5), _google_budget(1.0), at="budget", path="thresholdRules"),
     "MLS-COST-02": Example(_pool(0, 4), _pool(0, 40), at=""),
+    "MLS-COST-02.gke": Example(_gke(4), _gke(40), at=""),
     "MLS-COST-03": Example(_pool(0, 4), _pool(1, 4), at="pool", path="scalingConfig.minSize"),
     "MLS-COST-04": Example(_budget(_alert(80), _alert(100, "FORECASTED")), _budget(_alert(80)), at=""),
     "MLS-COST-05": Example({**_NAT, "to-s3": _TO_S3}, _NAT, at="nat"),

@@ -104,3 +104,43 @@ def test_cloud_nat_is_never_on_the_way_to_buckets_of_google() -> None:
         "gcp:compute/routerNat:RouterNat", sourceSubnetworkIpRangesToNat="ALL_SUBNETWORKS_ALL_IP_RANGES"
     )
     assert results("MLS-COST-05", subnet, nat) == ["not-applicable"]
+
+
+GKE, NODES = "gcp:container/cluster:Cluster", "gcp:container/nodePool:NodePool"
+
+
+def gke(machine: str = "a2-highgpu-8g", most: int = 4, **node: Any) -> Resource:
+    config = {"machineType": machine, **node}
+    sizes = {"totalMaxNodeCount": most}
+    return made(
+        NODES, f"pool-{machine}", location="us-central1", autoscaling=sizes, nodeConfig=config, region=""
+    )
+
+
+def test_pools_of_gke_cost_what_their_nodes_are_bought_for() -> None:
+    told = {
+        name: ask("MLS-COST-02", one, settings=Settings(max_usd_per_hour=1))[0].message.split()[0]
+        for name, one in {"on demand": gke(), "spot": gke(spot=True), "flex": gke(flexStart=True)}.items()
+    }
+    assert float(told["spot"]) < float(told["flex"]) < float(told["on demand"])
+    assert 25 < float(told["on demand"]) / 4 < 35, "dollars for a node with eight A100"
+
+
+def test_pools_of_both_clouds_are_one_bill() -> None:
+    (found,) = ask("MLS-COST-02", pool(), gke(), settings=Settings(max_usd_per_hour=50))
+    assert float(found.message.split()[0]) > 87.83 + 4 * 25
+
+
+def test_nodes_of_gke_without_a_price_are_not_free() -> None:
+    attached = [{"type": "nvidia-tesla-t4", "count": 4}]
+    for one in (gke("n1-standard-8", guestAccelerators=attached), gke("x4-megamem-960-metal")):
+        (found,) = ask("MLS-COST-02", one)
+        assert (found.result, found.message.startswith("no price of pool-")) == ("undetermined", True)
+    assert results("MLS-COST-02", gke("x4-megamem-960-metal", most=0)) == ["pass"]
+
+
+def test_what_gke_starts_by_itself_has_no_largest_size() -> None:
+    for more in ({"enableAutopilot": True}, {"clusterAutoscaling": {"enabled": True}}):
+        cluster = made(GKE, "train", location="us-central1", removeDefaultNodePool=True, **more)
+        (found,) = ask("MLS-COST-02", cluster)
+        assert (found.result, "what train starts without a pool" in found.message) == ("undetermined", True)

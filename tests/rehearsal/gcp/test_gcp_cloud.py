@@ -29,7 +29,7 @@ def test_ids_and_links_are_googles(google: Driver) -> None:
     assert bucket["name"].startswith("runs-") and bucket["id"] == bucket["name"]
     account = google.create(ACCOUNT, "sa", accountId="trainer")
     assert account["member"] == "serviceAccount:trainer@research.iam.gserviceaccount.com"
-    database = google.create(SQL, "db", databaseVersion="POSTGRES_16", settings={"tier": "db-f1-micro"})
+    database = google.create(SQL, "db", databaseVersion="POSTGRES_15", settings={"tier": "db-f1-micro"})
     assert database["connectionName"] == f"research:us-central1:{database['name']}"
 
 
@@ -142,7 +142,7 @@ def test_a_check_and_a_create_tell_rule_path_and_fix(google: Driver) -> None:
     google.create(NETWORK, "net", name="net")
     settings = {"tier": "db-f1-micro", "ipConfiguration": {"ipv4Enabled": False, "privateNetwork": "net"}}
     with pytest.raises(RefusalError) as caught:
-        google.create(SQL, "db", databaseVersion="POSTGRES_16", settings=settings)
+        google.create(SQL, "db", databaseVersion="POSTGRES_15", settings=settings)
     assert caught.value.code == "invalidRequest"
     said = str(caught.value)
     assert "[GCP-SQL-003]" in said and "(property settings.ipConfiguration.privateNetwork)" in said

@@ -93,9 +93,9 @@ def trainstack(home: Path, *arguments: str) -> Done:
     )
 
 
-def native(home: Path, *arguments: str) -> Done:
+def native(home: Path, *arguments: str, stack: str = STACK) -> Done:
     """Plain `pulumi`, in the environment that `rehearse env` prints."""
-    printed = trainstack(home, "rehearse", "env", "-s", STACK).stdout
+    printed = trainstack(home, "rehearse", "env", "-s", stack).stdout
     script = f"{printed}\npulumi {' '.join(arguments)}"
     environment = {key: value for key, value in os.environ.items() if not key.startswith("PULUMI_")}
     return subprocess.run(
@@ -167,8 +167,8 @@ def _environment(home: Path) -> dict[str, str]:
     return {**os.environ, "TRAINSTACK_REHEARSAL_HOME": str(home), "COLUMNS": "200"}
 
 
-def do(home: Path, command: str, *more: str) -> Done:
-    return trainstack(home, command, "-s", STACK, "--rehearse", *more)
+def do(home: Path, command: str, *more: str, stack: str = STACK) -> Done:
+    return trainstack(home, command, "-s", stack, "--rehearse", *more)
 
 
 def _up(home: Path, *more: str) -> Done:

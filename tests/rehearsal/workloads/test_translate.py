@@ -34,7 +34,7 @@ WORLD = World(
         "db.lab.svc.cluster.local": Host("127.64.0.7"),
         "gate-0.smoke.lab.svc.cluster.local": Host("127.64.0.5"),
     },
-    buckets={"ckpt-1": Path("/home/s3/ckpt-1")},
+    buckets={"s3://ckpt-1": Path("/home/s3/ckpt-1"), "gs://ckpt_2": Path("/home/gs/ckpt_2")},
     databases={"dev.cluster-x.rds.amazonaws.com": Path("/home/databases/dev")},
 )
 OBJECTS: dict[tuple[str, str], dict[str, Any]] = {
@@ -79,6 +79,8 @@ def around(**fields: Any) -> Surroundings:
         ("/dev/termination-log", "/t"),
         ("s3://ckpt-1/runs/7", "file:///home/s3/ckpt-1/runs/7"),
         ("s3://ckpt-1", "file:///home/s3/ckpt-1"),
+        ("--to=gs://ckpt_2/runs,x", "--to=file:///home/gs/ckpt_2/runs,x"),
+        ("gs://ckpt-1/of-another-cloud", "gs://ckpt-1/of-another-cloud"),
         (
             "postgresql+psycopg2://{username}:{password}@dev.cluster-x.rds.amazonaws.com:5432/mlflow?sslmode=require",
             "sqlite:////home/databases/dev/mlflow.db",

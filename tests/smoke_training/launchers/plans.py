@@ -1,6 +1,7 @@
 """Run plans that the tests of the launchers share."""
 
-from smoke_training.launchers import pods
+from smoke_training.launchers import gke, pods
+from smoke_training.launchers.fabrics import on_nodes
 from smoke_training.launchers.runplan import Mount, RunPlan, SageMaker, Slurm, Vertex
 
 IMAGE = "123456789012.dkr.ecr.us-east-1.amazonaws.com/train@sha256:" + "0a" * 32
@@ -95,3 +96,45 @@ def cpu() -> RunPlan:
         memory_gib=8,
         timeout_s=600,
     )
+
+
+def _on_gke(instance_type: str, pool: str, devices: dict[str, str]) -> RunPlan:
+    from dataclasses import replace
+
+    return replace(
+        training(),
+        devices=devices,
+        cpu=200,
+        memory_gib=1700,
+        node_labels={"trainstack.dev/pool": pool},
+        instance_type=instance_type,
+    )
+
+
+def tcpxo() -> RunPlan:
+    """The same run on two A3 Mega, with the networks of their GPUs."""
+    networks = [f"mega-{index}" for index in range(8)]
+    plan = _on_gke("a3-megagpu-8g", "mega", gke.network_requests(networks))
+    return on_nodes(plan, gke.tcpxo(networks))
+
+
+def tcpx() -> RunPlan:
+    """The same run on two A3 High."""
+    networks = [f"high-{index}" for index in range(4)]
+    plan = _on_gke("a3-highgpu-8g", "high", gke.network_requests(networks))
+    return on_nodes(plan, gke.tcpx(networks))
+
+
+def gib() -> RunPlan:
+    """The same run on two A3 Ultra, whose RDMA adapters it claims."""
+    from dataclasses import replace
+
+    plan = replace(_on_gke("a3-ultragpu-8g", "ultra", {}), device_claims={"rdma": "smoke-ultra"})
+    return on_nodes(plan, gke.gib())
+
+
+def gib_networks() -> RunPlan:
+    """The same run on two A4, in RDMA networks that the stack made."""
+    networks = [f"rdma-{index}" for index in range(8)]
+    plan = _on_gke("a4-highgpu-8g", "b200", gke.network_requests(networks))
+    return on_nodes(plan, gke.gib(networks))

@@ -22,7 +22,14 @@ def rendered() -> dict[str, str]:
         for name, launcher in LAUNCHERS.items()
     }
     runtime = yaml([kubeflow.runtime(plans.training())])
-    return {**found, "cronjob.yaml": cron_text(plans.cpu(), "0 5 * * 1"), "runtime.yaml": runtime}
+    job = LAUNCHERS["job"]
+    return {
+        **found,
+        "cronjob.yaml": cron_text(plans.cpu(), "0 5 * * 1"),
+        "runtime.yaml": runtime,
+        "job.tcpxo.yaml": job.render(plans.tcpxo()),
+        "job.gib.yaml": job.render(plans.gib()),
+    }
 
 
 @pytest.mark.parametrize("name", sorted(rendered()))

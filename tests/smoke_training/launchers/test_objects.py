@@ -12,7 +12,7 @@ from rehearsal.core.schema import Schemas
 from rehearsal.core.validate import validate
 from rehearsal.kubernetes.rules import alone
 from rehearsal.kubernetes.rules.objects.schema import misfits
-from smoke_training.launchers import kubeflow, kubernetes, managed, shell
+from smoke_training.launchers import gke, kubeflow, kubernetes, managed, runplan, shell
 from smoke_training.launchers.pods import EFA_HUGE_PAGES
 from smoke_training.launchers.runplan import Mount, RunPlan, RunPlanError
 from tests.smoke_training.launchers import plans
@@ -29,6 +29,7 @@ PLANS = [
     replace(plans.cpu(), nodes=1, user_id=1000),
     replace(plans.training(), topology_level="topology.k8s.aws/network-node-layer-3", nodes=64),
 ]
+ON_GKE = [plans.tcpx(), plans.tcpxo(), plans.gib(), plans.gib_networks()]
 
 
 @pytest.fixture(scope="module")
@@ -63,7 +64,7 @@ def environment(pod: Body) -> dict[str, Any]:
     return {row["name"]: row.get("value") for row in pod["spec"]["containers"][0]["env"]}
 
 
-@pytest.mark.parametrize("plan", PLANS)
+@pytest.mark.parametrize("plan", [*PLANS, *ON_GKE])
 def test_jobs_and_services_are_what_an_api_server_takes(plan: RunPlan, sdk: Schemas) -> None:
     service, job = kubernetes.job(plan)
     assert faults(sdk, "kubernetes:core/v1:Service", service) == []
@@ -232,3 +233,91 @@ def test_a_secret_is_mounted_and_in_no_variable(make: Callable[[RunPlan], list[B
 def test_where_there_are_no_secrets_none_is_mounted(make: Callable[[RunPlan], object]) -> None:
     with pytest.raises(RunPlanError, match="Secrets"):
         make(replace(plans.managed(), mounts=(LOGIN,)))
+
+
+def only_pod(plan: RunPlan) -> Body:
+    _, job = kubernetes.job(plan)
+    (pod,) = pods(job)
+    return pod
+
+
+@pytest.mark.parametrize("plan", [plans.tcpx(), plans.tcpxo()])
+def test_a_daemon_of_the_network_ends_with_the_run(plan: RunPlan) -> None:
+    (daemon,) = only_pod(plan)["spec"]["initContainers"]
+    # An init container that goes on: kubelet ends it after the run, so that the Job completes.
+    assert daemon["restartPolicy"] == "Always"
+    assert "NET_ADMIN" in daemon["securityContext"]["capabilities"]["add"]
+    assert daemon["securityContext"]["runAsUser"] == 0 and "privileged" not in daemon["securityContext"]
+    injected = only_pod(plan)["metadata"]["annotations"][f"devices.gke.io/container.{daemon['name']}"]
+    assert "/dev/nvidia7" in injected and "/dev/nvidiactl" in injected
+
+
+def test_the_run_of_tcpxo_sees_the_windows_of_its_nics_and_waits_for_the_daemon() -> None:
+    spec = only_pod(plans.tcpxo())["spec"]
+    (run,), (daemon,) = spec["containers"], spec["initContainers"]
+    assert {"name": "node-dev-aperture-devices", "mountPath": "/dev/aperture_devices"} in run["volumeMounts"]
+    assert daemon["startupProbe"]["exec"]["command"] == ["cat", "/run/health-check"]
+    variables = environment(only_pod(plans.tcpxo()))
+    assert variables["NCCL_FASTRAK_IFNAME"] == "eth1,eth2,eth3,eth4,eth5,eth6,eth7,eth8"
+    assert variables["NCCL_DEBUG"] == "INFO"
+    names = [volume["name"] for volume in spec["volumes"]]
+    assert len(set(names)) == len(names)
+
+
+def test_run_and_daemon_of_tcpx_share_their_sockets_and_no_folder_of_the_node() -> None:
+    spec = only_pod(plans.tcpx())["spec"]
+    (run,), (daemon,) = spec["containers"], spec["initContainers"]
+    shared = {"name": "fabric", "mountPath": "/run/tcpx"}
+    assert shared in run["volumeMounts"] and shared in daemon["volumeMounts"]
+    assert {"name": "fabric", "emptyDir": {}} in spec["volumes"]
+    on_node = {volume["name"] for volume in spec["volumes"] if "hostPath" in volume}
+    assert not on_node & {mount["name"] for mount in run["volumeMounts"]}
+
+
+@pytest.mark.parametrize("plan", [plans.gib(), plans.gib_networks()])
+def test_a_run_over_gib_needs_nothing_of_its_node(plan: RunPlan) -> None:
+    spec = only_pod(plan)["spec"]
+    assert "initContainers" not in spec
+    assert not [volume for volume in spec["volumes"] if "hostPath" in volume]
+    command = spec["containers"][0]["command"]
+    # The plugin's own variables, then what the plan says of NCCL, then the run.
+    assert command[:4] == [
+        *("bash", "-c", 'source "$0" && exec "$@"'),
+        "/usr/local/nvidia/gib/scripts/set_nccl_env.sh",
+    ]
+    assert command[4] == "env" and "NCCL_DEBUG=INFO" in command and "torchrun" in command
+
+
+def test_adapters_are_claimed_or_their_networks_are_named() -> None:
+    claimed, named = only_pod(plans.gib()), only_pod(plans.gib_networks())
+    assert claimed["spec"]["resourceClaims"] == [{"name": "rdma", "resourceClaimTemplateName": "smoke-ultra"}]
+    assert not [key for key in claimed["metadata"]["annotations"] if "networking.gke.io" in key]
+    interfaces = json.loads(named["metadata"]["annotations"]["networking.gke.io/interfaces"])
+    assert interfaces[1] == {"interfaceName": "eth2", "network": "rdma-0"}
+    limits = named["spec"]["containers"][0]["resources"]["limits"]
+    assert limits["networking.gke.io.networks/rdma-7"] == "1"
+
+
+def test_a_runtime_brings_the_variables_of_its_nodes() -> None:
+    networks = [f"mega-{index}" for index in range(8)]
+    (pod,) = pods(kubeflow.runtime(plans.training(), needs=gke.tcpxo(networks)))
+    assert environment(pod)["NCCL_FASTRAK_CTRL_DEV"] == "eth0"
+    assert [each["name"] for each in pod["spec"]["initContainers"]] == ["tcpxo-daemon"]
+
+
+@pytest.mark.parametrize("render", [kubeflow.mpi_job, shell.sbatch, shell.torchrun])
+def test_places_without_pods_refuse_what_only_pods_have(render: Callable[[RunPlan], Any]) -> None:
+    for plan in (plans.tcpxo(), plans.gib()):
+        with pytest.raises(RunPlanError, match="sidecars, profile"):
+            render(plan)
+
+
+def test_a_folder_of_the_node_is_one_content_of_a_mount() -> None:
+    both = Mount(name="x", path="/x", host="/sys", memory_gib=1)
+    with pytest.raises(RunPlanError, match="memory_gib and host exclude"):
+        runplan.check(replace(plans.training(), mounts=(both,)))
+
+
+@pytest.mark.parametrize("plan", ON_GKE)
+def test_a_run_plan_with_all_that_a_fabric_needs_is_read_back(plan: RunPlan) -> None:
+    assert runplan.parse(runplan.render(plan)) == plan

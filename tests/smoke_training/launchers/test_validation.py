@@ -56,3 +56,5 @@ def test_a_config_map_is_for_clusters_only() -> None:
 def test_only_nodes_with_adapters_have_nccl_say_which_it_uses() -> None:
     assert validation(RUN, Files()).env["NCCL_DEBUG"] == "INFO"
     assert "NCCL_DEBUG" not in validation(replace(RUN, devices={}), Files()).env
+    claimed = replace(RUN, devices={}, device_claims={"rdma": "smoke-h200"})
+    assert validation(claimed, Files()).env["NCCL_DEBUG"] == "INFO"

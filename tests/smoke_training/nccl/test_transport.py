@@ -27,7 +27,20 @@ ib-0:9:9 [0] NCCL INFO NET/IB : Using [0]mlx5_0:1/IB [1]mlx5_1:1/IB [2]mlx5_2:1/
 node-0:9:9 [0] NCCL INFO Using network IB
 node-0:9:9 [0] NCCL INFO Channel 01/0 : 0[0] -> 8[0] [receive] via NET/IB/4/GDRDMA
 """.splitlines()
-TCPXO = ["node-0:1:1 [0] NCCL INFO Using network FasTrak_v7"]
+# As published of runs on GKE 1.35 (2026-07), and by Google of gIB.
+TCPXO = """\
+wb-0:326:326 [7] NCCL INFO NET/FasTrak 2026-07-28T11:09:08: Initializing network FasTrak, version: 1.0.17
+wb-0:319:319 [0] NCCL INFO Using network FasTrak
+""".splitlines()
+TCPX = """\
+[0] NCCL INFO NET/GPUDirectTCPX : GPUDirectTCPX enable: 1
+[0] NCCL INFO NET/GPUDirectTCPX initialization start
+[0] NCCL INFO Using network GPUDirectTCPX_v7
+""".splitlines()
+GIB = """\
+vm-0:606:642 [6] NCCL INFO NET/gIB : Initializing gIB v1.0.5
+vm-0:606:642 [6] NCCL INFO Using network gIB
+""".splitlines()
 
 
 def test_a_log_says_network_provider_adapters_channels_and_nvls() -> None:
@@ -68,6 +81,12 @@ def test_named_ports_carry_their_link_layer_and_whether_channels_go_by_them() ->
         ("efa", EFA, []),
         ("infiniband", IB, []),
         ("tcpxo", TCPXO, []),
+        ("tcpx", TCPX, []),
+        ("rdma", GIB, []),
+        ("tcpxo", TCPX, ['says "Using network GPUDirectTCPX_v7"']),
+        ("tcpx", TCPXO, ['says "Using network FasTrak"']),
+        ("rdma", SOCKETS, ['says "Using network Socket"', "1 channel ends go via NET/Socket"]),
+        ("tcpxo", SOCKETS, ['says "Using network Socket"', "1 channel ends go via NET/Socket"]),
         ("efa", SOCKETS, ['says "Using network Socket"', "1 channel ends go via NET/Socket"]),
         ("infiniband", SOCKETS, ['says "Using network Socket"', "1 channel ends go via NET/Socket"]),
         ("tcpx", SOCKETS, ['says "Using network Socket"', "1 channel ends go via NET/Socket"]),

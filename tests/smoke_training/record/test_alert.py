@@ -1,10 +1,14 @@
-"""The message that a scheduled run sends, to a real SNS API (moto's)."""
+"""The message that a scheduled run sends: to a real SNS API (moto's), to Pub/Sub over HTTP, to the log."""
 
+import base64
 import importlib
 import json
 import sys
+import threading
 import time
 from collections.abc import Iterator
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import pytest
@@ -60,7 +64,7 @@ def soon() -> float:
 def test_a_failure_is_told_with_figures_and_where_to_look(inbox: Any) -> None:
     topic, received = inbox
     sent = alert.send(plan(alert_topic_arn=topic), result("FAIL"), soon())
-    assert sent == {"sent": True, "reason": "verdict FAIL"}
+    assert (sent["sent"], sent["reason"]) == (True, "verdict FAIL")
     (mail,) = received()
     assert mail["Subject"] == "dev-aws: scheduled validation, verdict FAIL"
     for words in ("rank 1 computes 1.96x slower", "MLflow run m1", "p4d.24xlarge", "run r1"):
@@ -104,7 +108,7 @@ def test_an_image_without_boto3_is_a_reason_and_no_exception(monkeypatch: pytest
 def test_a_run_without_time_left_says_so() -> None:
     topic = "arn:aws:sns:us-east-1:123456789012:alerts"
     told = alert.send(plan(alert_topic_arn=topic), result("FAIL"), time.monotonic())
-    assert told == {"sent": False, "reason": "no time left for the alert"}
+    assert (told["sent"], told["reason"]) == (False, "no time left for the alert")
 
 
 def test_a_subject_is_what_sns_takes() -> None:
@@ -117,3 +121,117 @@ def test_a_subject_is_what_sns_takes() -> None:
 def test_an_address_that_is_no_topic_is_refused_in_the_plan(bad: object) -> None:
     with pytest.raises(ValueError, match=r"alert_topic_arn: got .*; must be null or the ARN of an SNS topic"):
         plan(alert_topic_arn=bad)
+
+
+def test_whoever_reads_the_log_sees_what_is_sent_also_when_nothing_could_be_sent() -> None:
+    """On a cloud whose topics send no mail, an alert policy on the log does."""
+    told = alert.send(plan(alert_pubsub_topic=TOPIC), result("FAIL"), time.monotonic())
+    assert told["sent"] is False
+    assert told["subject"] == "dev-aws: scheduled validation, verdict FAIL"
+    assert "rank 1 computes 1.96x slower" in str(told["text"])
+    quiet = alert.send(plan(alert_pubsub_topic=TOPIC), result("PASS", regression=False), soon())
+    assert set(quiet) == {"sent", "reason"}
+
+
+def test_a_line_of_the_log_is_short_enough_to_stay_one() -> None:
+    said = result("FAIL")
+    said["checks"] = [{"status": "FAIL", "id": "c", "message": "ä" * 50} for _ in range(1000)]
+    told = alert.send(plan(alert_pubsub_topic=TOPIC), said, time.monotonic())
+    assert len(json.dumps({"event": "alert", **told})) < 16 * 1024
+
+
+TOPIC = "projects/dev-1/topics/dev-alerts-topic"
+
+
+@dataclass
+class PubSub:
+    """Metadata server and Pub/Sub: what was published, and statuses that are answered first."""
+
+    published: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
+    refusals: list[int] = field(default_factory=list)
+
+    def answer(self, handler: BaseHTTPRequestHandler) -> tuple[int, dict[str, Any]]:
+        if handler.path.startswith("/computeMetadata/v1/instance/service-accounts/default/token"):
+            assert handler.headers["Metadata-Flavor"] == "Google", "it answers no other request"
+            return 200, {"access_token": "t", "expires_in": 3599}
+        assert handler.headers["Authorization"] == "Bearer t"
+        body = json.loads(handler.rfile.read(int(handler.headers["Content-Length"])))
+        if self.refusals:
+            return self.refusals.pop(0), {"error": {"message": "refused"}}
+        self.published += [(handler.path, message) for message in body["messages"]]
+        return 200, {"messageIds": ["1"]}
+
+
+@pytest.fixture
+def pubsub(monkeypatch: pytest.MonkeyPatch) -> Iterator[PubSub]:
+    cloud = PubSub()
+
+    class Handler(BaseHTTPRequestHandler):
+        def _answer(self) -> None:
+            status, said = cloud.answer(self)
+            data = json.dumps(said).encode()
+            self.send_response(status)
+            self.send_header("Content-Length", str(len(data)))
+            self.end_headers()
+            self.wfile.write(data)
+
+        do_GET = do_POST = _answer  # noqa: N815 - names that the library asks for
+
+        def log_message(self, format: str, *args: Any) -> None: ...
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
+        address = f"127.0.0.1:{server.server_address[1]}"
+        monkeypatch.setenv("GCE_METADATA_HOST", address)
+        monkeypatch.setenv("CLOUDSDK_API_ENDPOINT_OVERRIDES_PUBSUB", f"http://{address}/")
+        yield cloud
+        server.shutdown()
+
+
+def test_a_failure_is_published_to_pubsub_with_the_rights_of_the_node(pubsub: PubSub) -> None:
+    told = alert.send(plan(alert_pubsub_topic=TOPIC), result("FAIL"), soon())
+    assert (told["sent"], told["reason"]) == (True, "verdict FAIL")
+    ((path, message),) = pubsub.published
+    assert path == f"/v1/{TOPIC}:publish"
+    assert message["attributes"] == {"subject": "dev-aws: scheduled validation, verdict FAIL"}
+    assert "rank 1 computes 1.96x slower" in base64.b64decode(message["data"]).decode()
+
+
+def test_a_busy_service_is_asked_once_more(pubsub: PubSub) -> None:
+    pubsub.refusals = [503]
+    assert alert.send(plan(alert_pubsub_topic=TOPIC), result("FAIL"), soon())["sent"] is True
+    pubsub.refusals = [503, 503]
+    assert alert.send(plan(alert_pubsub_topic=TOPIC), result("FAIL"), soon())["sent"] is False
+
+
+def test_a_right_that_is_missing_is_a_reason_and_no_exception(pubsub: PubSub) -> None:
+    pubsub.refusals = [403]
+    told = alert.send(plan(alert_pubsub_topic=TOPIC), result("FAIL"), soon())
+    assert told["sent"] is False and "status 403" in str(told["reason"]) and TOPIC in str(told["reason"])
+
+
+def test_a_node_without_a_metadata_server_is_a_reason_and_no_exception(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("GCE_METADATA_HOST", "127.0.0.1:1")
+    told = alert.send(plan(alert_pubsub_topic=TOPIC), result("FAIL"), soon())
+    assert told["sent"] is False and "refused" in str(told["reason"])
+
+
+def test_one_topic_that_is_gone_does_not_keep_the_other_from_hearing(inbox: Any, pubsub: PubSub) -> None:
+    topic, _ = inbox
+    both = plan(alert_topic_arn=f"{topic}-gone", alert_pubsub_topic=TOPIC)
+    told = alert.send(both, result("FAIL"), soon())
+    assert told["sent"] is False and "NotFound" in str(told["reason"])
+    assert len(pubsub.published) == 1
+
+
+@pytest.mark.parametrize("bad", ["dev-alerts", "projects/dev-1/subscriptions/alerts", "projects/p/topics/1x"])
+def test_an_address_that_is_no_pubsub_topic_is_refused_in_the_plan(bad: str) -> None:
+    with pytest.raises(ValueError, match=r"alert_pubsub_topic: got .*; must be null or a Pub/Sub topic"):
+        plan(alert_pubsub_topic=bad)
+
+
+def test_a_project_of_an_organization_has_a_domain_in_its_id() -> None:
+    topic = "projects/example.com:dev-1/topics/alerts"
+    assert plan(alert_pubsub_topic=topic).alerts

@@ -8,14 +8,18 @@ from typing import Any
 from infra import stackspec
 from infra.stackspec.document import read
 from stacks import compose
-from tests.components.aws.computed import COMPUTED
+from tests.components.aws import computed as aws
+from tests.components.gcp import computed as gcp
 from tests.components.graph import Graph, deploy_graph
 
 CONFIG = Path(__file__).resolve().parents[3] / "stacks" / "config"
 Pair = tuple[str, str]
 Change = Callable[[Any], object]
 # The stack file that stands for each supported pair of profile and cloud.
-FILES: dict[Pair, str] = {("medium", "aws"): "Pulumi.dev-aws.yaml"}
+FILES: dict[Pair, str] = {
+    ("medium", "aws"): "Pulumi.dev-aws.yaml",
+    ("medium", "gcp"): "Pulumi.dev-gcp.yaml",
+}
 STACK = "dev"
 
 
@@ -31,4 +35,4 @@ def stack_spec(pair: Pair, change: Change | None = None) -> stackspec.StackSpec:
 def composed(pair: Pair, change: Change | None = None) -> Graph:
     """Everything that the pair's stack asks the clouds for."""
     spec = stack_spec(pair, change)
-    return deploy_graph(lambda: compose(spec), COMPUTED)
+    return deploy_graph(lambda: compose(spec), {**aws.COMPUTED, **gcp.COMPUTED})

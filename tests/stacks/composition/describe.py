@@ -49,8 +49,11 @@ def nearest(graph: Graph, name: str) -> set[str]:
     return direct - {far for near in direct if near in graph.edges for far in graph.waits_for(near)}
 
 
-def difference(base: Graph, other: Graph) -> list[str]:
-    """The resources that only `base` (-) or only `other` (+) has; of the rest, every difference (~)."""
+def difference(base: Graph, other: Graph, longest: int = _LONGEST) -> list[str]:
+    """The resources that only `base` (-) or only `other` (+) has; of the rest, every difference (~).
+
+    Of values, `longest` characters are shown.
+    """
     old, current = _resources(base), _resources(other)
     gone, new = old - current, current - old
     found = [f"- {_short(key)}" for key in sorted(gone)]
@@ -59,7 +62,10 @@ def difference(base: Graph, other: Graph) -> list[str]:
         was, now = nearest(base, key) - gone, nearest(other, key) - new
         found += [f"~ {_short(key)} waits no longer for {_short(name)}" for name in sorted(was - now)]
         found += [f"~ {_short(key)} waits for {_short(name)}" for name in sorted(now - was)]
-        found += [f"~ {_short(key)} {line}" for line in _differing(_inputs(base, key), _inputs(other, key))]
+        found += [
+            f"~ {_short(key)} {path}: {_shown(was, longest)} -> {_shown(now, longest)}"
+            for path, was, now in _differing(_inputs(base, key), _inputs(other, key))
+        ]
     return found
 
 
@@ -72,8 +78,8 @@ def _inputs(graph: Graph, key: str) -> Any:
     return json_format.MessageToDict(graph.requests[key].object)
 
 
-def _differing(was: Any, now: Any, path: str = "") -> Iterator[str]:
-    """`path: was -> is` of every value that differs."""
+def _differing(was: Any, now: Any, path: str = "") -> Iterator[tuple[str, Any, Any]]:
+    """The path of every value that differs, and both values."""
     was, now = _document(was), _document(now)
     if isinstance(was, Mapping) and isinstance(now, Mapping):
         for name in sorted(was.keys() | now.keys()):
@@ -83,7 +89,7 @@ def _differing(was: Any, now: Any, path: str = "") -> Iterator[str]:
         for index, (one, other) in enumerate(zip_longest(was, now, fillvalue=_MISSING)):
             yield from _differing(one, other, f"{path}[{index}]")
     elif _value(was) != _value(now):
-        yield f"{path}: {_shown(was)} -> {_shown(now)}"
+        yield path, was, now
 
 
 def _document(value: Any) -> Any:
@@ -102,9 +108,9 @@ def _value(value: object) -> str:
     return _DIGEST.sub(r"\1-DIGEST", _STACK.sub("", json.dumps(value, sort_keys=True)))
 
 
-def _shown(value: object) -> str:
+def _shown(value: object, longest: int) -> str:
     text = _value(value)
-    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
+    return text if len(text) <= longest else f"{text[:longest]}..."
 
 
 def _key(urn: str) -> str:

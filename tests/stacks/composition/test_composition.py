@@ -8,6 +8,7 @@ import functools
 import importlib
 import json
 import re
+from collections.abc import Callable
 
 import pytest
 
@@ -16,14 +17,17 @@ from infra.catalog.aws import facts
 from infra.catalog.aws.model import SimulatedResource
 from infra.catalog.durations import durations
 from infra.preflight.needs import needs
+from infra.stackspec import StackSpec
 from tests.components.graph import Graph
-from tests.stacks.composition import files
+from tests.stacks.composition import files, google
 from tests.stacks.composition.composed import Pair, composed, stack_spec
 from tests.stacks.composition.variants import VARIANTS
 
+AWS, GCP = ("medium", "aws"), ("medium", "gcp")
+Check = Callable[[Graph, StackSpec], None]
 ALL = [(pair, name) for pair, variants in VARIANTS.items() for name in variants]
 # What the program reads from a cloud and never makes there.
-PROVIDERS = {"aws": "dev-aws", "kubernetes": "dev-kubernetes"}
+PROVIDERS = {"aws": "dev-aws", "gcp": "dev-gcp", "kubernetes": "dev-kubernetes"}
 
 
 @functools.cache
@@ -71,8 +75,50 @@ def test_what_the_webhooks_of_kueue_look_at_comes_after_they_answer(pair: Pair, 
 
 
 @pytest.mark.parametrize(("pair", "name"), ALL)
-def test_the_estimate_counts_what_the_graph_has(pair: Pair, name: str) -> None:
-    made, spec = variant(pair, name).cloud, stack_spec(pair, VARIANTS[pair][name])
+def test_no_secret_passes_through_the_state(pair: Pair, name: str) -> None:
+    """Programs in the cluster make logins and keep them in the cloud's store of secrets."""
+    graph = variant(pair, name)
+    values = (":core/v1:Secret", "secretVersion:SecretVersion", "random/randomPassword:RandomPassword")
+    assert [asked.name for asked in graph.cloud.asked if asked.type.endswith(values)] == []
+    (user,) = json.loads(graph.find("providers:kubernetes")["kubeconfig"])["users"]
+    assert list(user["user"]) == ["exec"]
+    for database in (*graph.all("rds/cluster:Cluster").values(), *graph.all("DatabaseInstance").values()):
+        assert not {"masterPassword", "rootPassword"} & set(database)
+
+
+@pytest.mark.parametrize(("pair", "name"), ALL)
+def test_the_gate_comes_last_and_only_its_repetition_after_it(pair: Pair, name: str) -> None:
+    graph = variant(pair, name)
+    gates = [key for key in graph.edges if re.fullmatch(r"Job:dev-smoke-.*-watch", key)]
+    spec = stack_spec(pair, VARIANTS[pair][name])
+    assert len(gates) == len(spec.validated)
+    nodes = {f"NodeGroup:{each}" for each in graph.all("NodeGroup")}
+    nodes |= {f"NodePool:{each}" for each in graph.all("NodePool")}
+    parts = {"Job:dev-logins-job", "Job:dev-queueing-kueue-ready"}
+    for kind in ("NodeGroup", "NodePool", "s3/bucket:Bucket", "storage/bucket:Bucket"):
+        parts |= {f"{kind.rpartition(':')[2]}:{each}" for each in graph.all(kind)}
+    reachable = graph.waits_for("kubernetes:dev-kubernetes")  # its provider comes with the system nodes
+    for gate in gates:
+        assert parts <= graph.created_after(gate) | reachable
+        after = {key for key in graph.edges if gate in graph.created_after(key)}
+        assert {key for key in after if ":dev-smoke-schedule-" not in key} == set()
+
+
+@pytest.mark.parametrize(("pair", "name"), ALL)
+def test_every_namespace_of_ours_is_fenced(pair: Pair, name: str) -> None:
+    graph = variant(pair, name)
+    spaces = {
+        space["metadata"]["name"]: space["metadata"] for space in graph.all("core/v1:Namespace").values()
+    }
+    fenced = {policy["metadata"]["namespace"] for policy in graph.all("NetworkPolicy").values()}
+    assert set(spaces) <= fenced
+    for space in spaces.values():
+        assert "pod-security.kubernetes.io/enforce" in space["labels"], space["name"]
+
+
+@pytest.mark.parametrize("name", VARIANTS[AWS])
+def test_the_estimate_counts_what_the_graph_has(name: str) -> None:
+    made, spec = variant(AWS, name).cloud, stack_spec(AWS, VARIANTS[AWS][name])
     names = {item.name for item in cost.estimate(spec, datetime.date(2026, 11, 21)).items}
     endpoints = [asked.properties for asked in made.of_type("aws:ec2/vpcEndpoint:VpcEndpoint")]
     databases = made.of_type("aws:rds/cluster:Cluster")
@@ -94,9 +140,9 @@ def test_the_estimate_counts_what_the_graph_has(pair: Pair, name: str) -> None:
     assert told == {str(size) for size in sizes}
 
 
-@pytest.mark.parametrize(("pair", "name"), ALL)
-def test_what_an_alarm_watches_costs_money_and_somebody_hears_of_it(pair: Pair, name: str) -> None:
-    graph = variant(pair, name)
+@pytest.mark.parametrize("name", VARIANTS[AWS])
+def test_what_an_alarm_watches_costs_money_and_somebody_hears_of_it(name: str) -> None:
+    graph = variant(AWS, name)
     defaults = graph.find("providers:aws")["defaultTags"]
     everywhere = (json.loads(defaults) if isinstance(defaults, str) else defaults)["tags"]
     machines = [
@@ -125,10 +171,29 @@ def test_what_an_alarm_watches_costs_money_and_somebody_hears_of_it(pair: Pair, 
     assert heard == set(graph.all("Topic"))
 
 
+@pytest.mark.parametrize("name", VARIANTS[GCP])
+@pytest.mark.parametrize("check", google.CHECKS, ids=lambda check: check.__name__)
+def test_what_an_expert_of_google_cloud_looks_for(check: Check, name: str) -> None:
+    check(variant(GCP, name), stack_spec(GCP, VARIANTS[GCP][name]))
+
+
+@pytest.mark.parametrize("name", VARIANTS[GCP])
+def test_the_estimate_counts_what_the_graph_has_on_google_cloud(name: str) -> None:
+    graph, spec = variant(GCP, name), stack_spec(GCP, VARIANTS[GCP][name])
+    names = {item.name for item in cost.estimate(spec, datetime.date(2026, 11, 21)).items}
+    assert names >= {f"{what} ({count})" for what, count in google.counted(graph).items()}
+    sizes = {int(pool["nodeConfig"]["diskSizeGb"]) for pool in graph.all("NodePool").values()}
+    told = {each.rpartition("(")[2].partition(" ")[0] for each in names if each.startswith("boot disks")}
+    assert told == {str(size) for size in sizes}
+    assert any(each.startswith("Managed Lustre") for each in names) == bool(
+        graph.all("lustre/instance:Instance")
+    )
+
+
 @pytest.mark.parametrize("token", durations())
 def test_durations_are_of_types_of_the_provider(token: str) -> None:
-    _, module, name = token.split(":")
-    assert hasattr(importlib.import_module(f"pulumi_aws.{module.partition('/')[0]}"), name)
+    package, module, name = token.split(":")
+    assert hasattr(importlib.import_module(f"pulumi_{package}.{module.partition('/')[0]}"), name)
 
 
 @pytest.mark.parametrize("pair", VARIANTS, ids="-on-".join)
@@ -141,12 +206,11 @@ def test_one_duration_at_most_is_of_a_resource_and_asks_for_inputs_it_has(
         assert {name for row in rows for name in row.where} <= set(asked.properties), asked.name
 
 
-@pytest.mark.parametrize("name", VARIANTS["medium", "aws"])
+@pytest.mark.parametrize("name", VARIANTS[AWS])
 def test_the_preflight_knows_what_each_variant_takes_of_an_account(name: str) -> None:
-    pair = ("medium", "aws")
-    types = [asked.type for asked in variant(pair, name).cloud.asked if asked.type.startswith("aws:")]
+    types = [asked.type for asked in variant(AWS, name).cloud.asked if asked.type.startswith("aws:")]
     assert set(types) <= set(facts.permissions)
-    wanted = {one.key: one.amount for one in needs(stack_spec(pair, VARIANTS[pair][name])).most}
+    wanted = {one.key: one.amount for one in needs(stack_spec(AWS, VARIANTS[AWS][name])).most}
     counted = {
         "vpcs": "aws:ec2/vpc:Vpc",
         "internet_gateways": "aws:ec2/internetGateway:InternetGateway",
@@ -162,7 +226,7 @@ def test_the_preflight_knows_what_each_variant_takes_of_an_account(name: str) ->
 def test_permissions_are_simulated_with_names_that_the_stack_gives(row: SimulatedResource) -> None:
     """In a path or after a colon; automatic names end in what Pulumi draws, a secret's in what AWS adds."""
     given = set[str]()
-    for asked in variant(("medium", "aws"), "load-balancer").cloud.asked:
+    for asked in variant(AWS, "load-balancer").cloud.asked:
         texts = (value for value in asked.properties.values() if isinstance(value, str))
         given |= {f"{asked.name}-0000000", *(word for text in texts for word in re.split("[:/]", text))}
     arn = row.arn.format(stack="dev", region="us-east-1", account="123456789012")

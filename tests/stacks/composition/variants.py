@@ -13,7 +13,7 @@ def _merged(over: Mapping[str, Any]) -> Change:
     def merge(into: Any, change: Mapping[str, Any]) -> None:
         target = into[0] if isinstance(into, list) else into
         for key, value in change.items():
-            if isinstance(value, Mapping) and key in target and key != "purchase":
+            if isinstance(value, Mapping) and target.get(key) and key != "purchase":
                 merge(target[key], value)
             else:
                 target[key] = value
@@ -64,4 +64,71 @@ MEDIUM_AWS: dict[str, Change] = {
     "load-balancer": _merged({"on": {"load_balancer": LOAD_BALANCER}}),
     "database-pauses": _merged({"on": {"database": {"min_acu": 0}}}),
 }
-VARIANTS: dict[Pair, dict[str, Change]] = {("medium", "aws"): MEDIUM_AWS}
+
+_RESERVATION = "projects/example-ml-dev/reservations/h100"
+
+
+def _rdma_pool(machine: str, zone: str, **on: Any) -> Change:
+    """The first pool on machines whose GPUs have a network of their own; it is placed by that network."""
+    pool = {"machine": machine, "zones": [zone], "rdma": True, "purchase": {"kind": "spot"}}
+    change = _first_pool(**pool)
+
+    def both(spec: Any) -> None:
+        change(spec)
+        spec["on"]["pools"].pop("a100")
+        spec["on"].update(on)
+
+    return both
+
+
+def _bought(kind: str, **more: str) -> Change:
+    """The first pool bought in a way that places its nodes."""
+
+    def change(spec: Any) -> None:
+        _first_pool(purchase={"kind": kind, **more})(spec)
+        spec["on"]["pools"].pop("a100")
+
+    return change
+
+
+def _partitions(spec: Any) -> None:
+    # An L4 is not cut; an A100 is, into seven.
+    spec["layout"]["pools"][1] |= {"machine": "a2-highgpu-1g", "zones": ["us-central1-a"]}
+    spec["on"]["pools"]["l4"] = {"sharing": {"kind": "mig", "partition": "1g.5gb"}}
+
+
+_LUSTRE = {"capacity_gib": 18000, "throughput_mb_s_per_tib": 500, "zone": "us-central1-c"}
+MEDIUM_GCP: dict[str, Change] = {
+    "validation-off": _merged({"smoke": {"enabled": False, "schedule": None}}),
+    "no-scheduled-validation": _merged({"smoke": {"schedule": None}}),
+    "shared-file-system": _merged({"data": {"shared_fs": _LUSTRE}}),
+    "no-homes": _merged({"data": {"homes": False}}),
+    "protected": _merged({"data": {"protect": True, "on_destroy": "keep", "shared_fs": _LUSTRE}}),
+    "data-kept-on-destroy": _merged({"data": {"on_destroy": "keep"}}),
+    "on-demand": _first_pool(purchase={"kind": "on_demand"}),
+    "reserved": _bought("reserved", id=_RESERVATION),
+    "block": _bought("block", id=_RESERVATION),
+    "flex-start": _bought("flex_start"),
+    "queued": _bought("queued"),
+    "tcpxo": _rdma_pool("a3-megagpu-8g", "us-central1-a"),
+    "tcpx": _rdma_pool("a3-highgpu-8g", "us-central1-a"),
+    "rdma-managed": _rdma_pool("a3-ultragpu-8g", "us-central1-b"),
+    "rdma-classic": _rdma_pool("a3-ultragpu-8g", "us-central1-b", accelerator_networks="classic"),
+    "b200": _rdma_pool("a4-highgpu-8g", "us-central1-b"),
+    "g4": _first_pool(machine="g4-standard-384", zones=["us-central1-b"]),
+    "third-pool": _third_pool,
+    "no-cpu-pool": _no_cpu_pool,
+    "shared-queue": _first_pool(own_queue=False),
+    "ip-endpoint": _merged({"layout": {"api_access": ["198.51.100.0/24"]}, "on": {"endpoint": "ip"}}),
+    "dataset-cache": _merged({"on": {"dataset_cache": True}}),
+    "rapid-checkpoints": _merged({"on": {"rapid_checkpoints": "us-central1-c"}}),
+    "checkpoint-addon": _merged({"on": {"checkpoint_addon": True}}),
+    "time-sharing": _merged({"on": {"pools": {"l4": {"sharing": {"kind": "time_sharing", "clients": 3}}}}}),
+    "partitions": _partitions,
+    "regional-database": _merged({"on": {"database": {"availability": "regional"}}}),
+    "people-without-groups": _merged({"teams": {"members": ["user:ada@example.com"]}}),
+}
+VARIANTS: dict[Pair, dict[str, Change]] = {
+    ("medium", "aws"): MEDIUM_AWS,
+    ("medium", "gcp"): MEDIUM_GCP,
+}

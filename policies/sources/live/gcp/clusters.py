@@ -74,6 +74,10 @@ _NODE: Shape = {
     "labels": "labels",
     "machineType": "machineType",
     "preemptible": "preemptible",
+    "reservationAffinity": One(
+        "reservationAffinity",
+        {"consumeReservationType": "consumeReservationType", "key": "key", "values": "values"},
+    ),
     "resourceLabels": "resourceLabels",
     "serviceAccount": "serviceAccount",
     "spot": "spot",
@@ -91,6 +95,7 @@ _NODES: Shape = {
     "nodeCount": _size,
     "nodeLocations": "locations",
     "placementPolicy": One("placementPolicy", {"policyName": "policyName", "type": "type"}),
+    "queuedProvisioning": One("queuedProvisioning", {"enabled": switch("enabled")}),
     "version": "version",
 }
 

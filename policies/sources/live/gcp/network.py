@@ -35,6 +35,7 @@ KINDS = (
             "description": "description",
             "mtu": "mtu",
             "name": "name",
+            "networkProfile": "networkProfile",
             "routingMode": "routingConfig.routingMode",
             "selfLink": "selfLink",
         },

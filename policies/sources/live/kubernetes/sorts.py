@@ -48,6 +48,8 @@ _READ: tuple[tuple[str, tuple[str, ...], str, str], ...] = (
     ("", ("v1",), "Service", ""),
     ("apps", ("v1",), "DaemonSet Deployment ReplicaSet StatefulSet", ""),
     ("batch", ("v1",), "CronJob Job", ""),
+    ("admissionregistration.k8s.io", ("v1",), "", "ValidatingAdmissionPolicy"),
+    ("admissionregistration.k8s.io", ("v1",), "", "ValidatingAdmissionPolicyBinding"),
     ("networking.k8s.io", ("v1",), "Ingress NetworkPolicy", "IngressClass"),
     ("rbac.authorization.k8s.io", ("v1",), "RoleBinding", "ClusterRoleBinding"),
     ("storage.k8s.io", ("v1",), "", "StorageClass"),

@@ -5,7 +5,7 @@ import shutil
 import subprocess
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import jsonschema
 import pytest
@@ -70,6 +70,8 @@ def closed(schema: dict[str, Any]) -> dict[str, Any]:
     if schema.pop("x-kubernetes-int-or-string", False):
         schema.pop("type", None)
         schema["anyOf"] = [{"type": "integer"}, {"type": "string", "pattern": schema.pop("pattern", ".*")}]
+    if "pattern" in schema:  # Go's spelling of a pattern that ignores case
+        schema["pattern"] = schema["pattern"].replace("^(?i)", "(?i)^")
     if "properties" in schema:
         schema["properties"] = {key: closed(value) for key, value in schema["properties"].items()}
         schema.setdefault("additionalProperties", False)
@@ -341,3 +343,79 @@ def test_every_chart_says_where_it_was_read_and_when() -> None:
 def test_a_job_without_a_class_ranks_as_one_with_the_default_class() -> None:
     values = {body["metadata"]["name"]: body["value"] for body in kueue.priority_classes()}
     assert values["default"] == 0, "Kueue gives a job without a class 0"
+
+
+QUEUED: FlavorArgs = {
+    **gpu_flavor("queued", adapters=0),
+    "provisioning_class": "queued-provisioning.example",
+    "taint": "example.com/queued",
+}
+
+
+def test_nodes_of_a_queued_flavor_are_asked_for_before_a_job_is_admitted(
+    crds: Mapping[str, dict[str, Any]],
+) -> None:
+    flavors = [*FLAVORS, QUEUED]
+    for body in bodies(flavors):
+        validate(crds[body["kind"]], body)
+    (config,) = by_name("ProvisioningRequestConfig", flavors).values()
+    assert config["spec"]["provisioningClassName"] == "queued-provisioning.example"
+    assert config["spec"]["managedResources"] == ["nvidia.com/gpu"]
+    (check,) = by_name("AdmissionCheck", flavors).values()
+    assert check["spec"]["controllerName"] == "kueue.x-k8s.io/provisioning-request"
+    assert check["spec"]["parameters"]["name"] == config["metadata"]["name"]
+    queues = by_name("ClusterQueue", flavors)
+    assert "admissionChecksStrategy" not in queues.pop("smoke--a100")["spec"], "it has not that flavor"
+    for queue in queues.values():
+        # Of that flavor alone: other jobs of the queue do not wait for it.
+        assert queue["spec"]["admissionChecksStrategy"] == {
+            "admissionChecks": [{"name": check["metadata"]["name"], "onFlavors": ["queued"]}]
+        }
+
+
+def test_jobs_of_a_queued_flavor_tolerate_its_taint_by_themselves() -> None:
+    flavor = by_name("ResourceFlavor", [*FLAVORS, QUEUED])["queued"]["spec"]
+    assert flavor["tolerations"] == [
+        {"key": "example.com/queued", "operator": "Equal", "value": "true", "effect": "NoSchedule"}
+    ]
+    # What has no GPUs is still kept away: only the further taint is tolerated.
+    assert [taint["key"] for taint in flavor["nodeTaints"]] == ["nvidia.com/gpu"]
+
+
+def test_a_queued_flavor_with_a_queue_of_its_own_is_checked_there_alone() -> None:
+    flavors: list[FlavorArgs] = [*FLAVORS, {**QUEUED, "own_queue": True}]
+    checked = {
+        name
+        for name, queue in by_name("ClusterQueue", flavors).items()
+        if "admissionChecksStrategy" in queue["spec"]
+    }
+    assert checked == {pool_queue(team["name"], "queued") for team in TEAMS}
+
+
+def test_checks_exist_before_queues_that_name_them() -> None:
+    order = [{body["kind"] for body in layer} for layer in kueue.layers([QUEUED, cpu_flavor()], TEAMS, GATE)]
+    at = {kind: number for number, kinds in enumerate(order) for kind in kinds}
+    assert at["ProvisioningRequestConfig"] < at["AdmissionCheck"] < at["ClusterQueue"]
+
+
+def test_what_no_queue_counts_does_not_keep_jobs_waiting() -> None:
+    config = kueue_values.manager_config({}, ["hugepages-2Mi", "example.com/net-0", "example.com/net-0"])
+    assert config["resources"]["excludeResourcePrefixes"] == [
+        *("hugepages-", "ephemeral-storage", "example.com/net-0"),
+    ]
+
+
+def test_a_queue_counts_what_runs_beside_a_job_on_its_node() -> None:
+    sidecar = {"cpu": 4, "memory_gib": 8}
+    beside = cast(FlavorArgs, {**gpu_flavor(adapters=0), "pod": {"sidecar": sidecar}})
+    queue = by_name("ClusterQueue", [beside])["smoke--a100"]["spec"]["resourceGroups"][0]["flavors"][0]
+    quota = {row["name"]: row["nominalQuota"] for row in queue["resources"]}
+    assert (quota["cpu"], quota["memory"]) == (str(2 * 94), f"{2 * 1008}Gi")
+
+
+def test_adapters_that_go_with_their_node_are_in_no_quota() -> None:
+    uncounted = cast(
+        FlavorArgs, {**gpu_flavor(), "fabric": {"kind": "rdma", "count": 8, "pod_resources": {"x/y": "1"}}}
+    )
+    groups = by_name("ClusterQueue", [uncounted])["smoke--a100"]["spec"]["resourceGroups"]
+    assert groups[0]["coveredResources"] == ["cpu", "memory", "nvidia.com/gpu"]

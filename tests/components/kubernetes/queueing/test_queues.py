@@ -5,9 +5,13 @@ from typing import Any
 import pulumi
 import pytest
 
+from components.kubernetes.people import user
+from components.kubernetes.queueing import node_access
 from components.kubernetes.queueing.queues import Queueing, QueueingArgs
 from components.kubernetes.queueing.quotas import FlavorArgs
 from infra.errors import UserError
+from smoke_training.launchers import gke
+from smoke_training.launchers.fabrics import PodNeeds
 from tests.components.graph import Graph, deploy_graph
 from tests.components.kubernetes.queueing.pools import ADAPTERS, GATE, cpu_flavor, fabric, gpu_flavor, teams
 
@@ -22,6 +26,23 @@ def args() -> QueueingArgs:
         "ready_image": IMAGE,
         "control_plane": ["10.0.0.0/16"],
     }
+
+
+def test_members_without_a_group_are_bound_and_policed_by_name() -> None:
+    by_name: QueueingArgs = {**args(), "teams": [{**args()["teams"][0], "people": [user("ada@example.com")]}]}
+    made = queueing(by_name)
+    bound = {
+        (one["kind"], one["name"]) for row in made.all("RoleBinding").values() for one in row["subjects"]
+    }
+    assert ("User", "ada@example.com") in bound
+    assert not [name for kind, name in bound if kind == "Group" and name.startswith("trainstack:team:")]
+    policies = [
+        row["spec"]["validations"]
+        for row in made.all("ValidatingAdmissionPolicy").values()
+        if row["metadata"]["name"] in ("trainstack-given", "trainstack-queued")
+    ]
+    assert len(policies) == 2
+    assert all("ada@example.com" in str(validations) for validations in policies)
 
 
 def queueing(given: QueueingArgs) -> Graph:
@@ -206,3 +227,21 @@ def test_no_pod_of_a_team_has_a_priority_of_the_system(made: Graph) -> None:
     (scope,) = quota["scopeSelector"]["matchExpressions"]
     assert (scope["scopeName"], scope["operator"]) == ("PriorityClass", "In")
     assert scope["values"] == ["system-cluster-critical", "system-node-critical"]
+
+
+def test_only_where_a_fabric_needs_folders_of_its_node_a_policy_takes_the_standard_s_place() -> None:
+    """What the policy says, an API server is asked (tests/cluster/queues/test_node_access.py)."""
+    own = {node_access.NAME, node_access.SHELLS}
+    cases: list[tuple[PodNeeds, str, set[str]]] = [
+        (gke.gib(), "baseline", set()),
+        (gke.tcpxo(["net"] * 8), "privileged", own),
+    ]
+    for needs, level, expected in cases:
+        graph = queueing({**args(), "flavors": [cpu_flavor(), {**gpu_flavor(), "pod": needs}]})
+        for space in ("dev-queueing-smoke-namespace", "dev-queueing-team-research-namespace"):
+            labels = graph.all("Namespace")[space]["metadata"]["labels"]
+            assert labels["pod-security.kubernetes.io/enforce"] == level
+            before = {name for name in graph.waits_for(f"Namespace:{space}") if "trainstack-node" in name}
+            assert bool(before) is bool(expected)
+        made = {body["metadata"]["name"] for body in graph.all("ValidatingAdmissionPolicy").values()}
+        assert made & own == expected

@@ -7,6 +7,7 @@ import pulumi
 import pytest
 
 from components.aws.pools.offers import node_offer
+from components.kubernetes.offers import NodeOffer
 from components.kubernetes.training.trainer import Trainer, TrainerArgs, runtimes
 from infra.catalog.aws import facts
 from tests.components.graph import Graph, deploy_graph
@@ -65,6 +66,11 @@ def test_the_runtime_of_a_pool_takes_its_nodes_whole(made: Graph) -> None:
     ]
     (match,) = term["matchExpressions"]
     assert match == {"key": "trainstack.dev/pool", "operator": "In", "values": ["a100"]}
+
+
+def test_a_pool_whose_gpus_are_shared_has_no_runtime() -> None:
+    shared: NodeOffer = {**node_offer(P4D, "device_plugin"), "shared": True}
+    assert [each["metadata"]["name"] for each in runtimes({"a100": shared}, IMAGE)] == ["torch-distributed"]
 
 
 def test_a_pool_whose_devices_are_claimed_has_no_runtime() -> None:

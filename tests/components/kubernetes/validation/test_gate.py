@@ -16,6 +16,7 @@ from components.kubernetes.validation.gate import SmokeTest
 from components.kubernetes.validation.home import SmokeHome
 from components.kubernetes.validation.schedule import SmokeSchedule
 from smoke_training.fabric import Fabric
+from smoke_training.launchers import gke
 from smoke_training.launchers.validation import CONTROL_PORT_OFFSET
 from tests.components.graph import Graph, deploy_graph
 
@@ -332,3 +333,29 @@ def test_validations_of_two_pools_share_their_home_and_no_name() -> None:
     assert len(names) == len(set(names)) > 20
     assert not any("h100" in name for name in graph.waits_for("Job:dev-smoke-a100-watch"))
     assert program(["a100"]).outputs["a100"] == graph.outputs["a100"] != graph.outputs["h100"]
+
+
+def test_what_a_node_s_network_needs_is_in_the_run_and_in_its_identity() -> None:
+    networks = [f"net-{index}" for index in range(8)]
+    fabric: FabricOffer = {
+        "kind": Fabric.TCPXO,
+        "count": 8,
+        "pod_resources": gke.network_requests(networks),
+    }
+    node: NodeOffer = {**NODE, "fabric": fabric, "pod": gke.tcpxo(networks)}
+    made, plain = smoke({**args(), "node": node}), smoke(args())
+    pod = made.find("batch/v1:Job", "smoke-job")["spec"]["template"]
+    assert [each["name"] for each in pod["spec"]["initContainers"]] == ["tcpxo-daemon"]
+    (run,) = pod["spec"]["containers"]
+    variables = {row["name"]: row.get("value") for row in run["env"]}
+    # NCCL says which network it chose, whatever Google's own profile would say.
+    assert (variables["NCCL_DEBUG"], variables["NCCL_FASTRAK_CTRL_DEV"]) == ("INFO", "eth0")
+    assert "/tmp" in [mount["mountPath"] for mount in run["volumeMounts"]]
+    assert "networking.gke.io/interfaces" in pod["metadata"]["annotations"]
+    assert made.outputs["digest"] != plain.outputs["digest"]
+
+
+def test_what_the_queue_writes_where_it_asks_for_nodes_is_left_to_it() -> None:
+    plain = smoke(args()).ignored["Job:dev-smoke-job"]
+    asked = smoke({**args(), "provisioned": True}).ignored["Job:dev-smoke-job"]
+    assert set(asked) - set(plain) == {"spec.template.spec.tolerations", "spec.template.metadata.annotations"}

@@ -210,6 +210,7 @@ def test_metadata(resources: list[Resource], expected: str) -> None:
     assert results("MLS-IAM-05", *resources) == {expected}
 
 
+SYSTEM = {"namespace": "kube-system"}
 MASTERS = [{"kind": "Group", "name": "system:masters"}]
 
 
@@ -219,8 +220,24 @@ MASTERS = [{"kind": "Group", "name": "system:masters"}]
         (made(EKS, accessConfig={"authenticationMode": "API"}), "pass"),
         (made(EKS), "fail"),
         (one("rbac.authorization.k8s.io/v1:ClusterRoleBinding", subjects=MASTERS), "fail"),
-        (one("core/v1:ConfigMap", "aws-auth", data={"mapRoles": "- groups: [system:masters]"}), "fail"),
-        (one("core/v1:ConfigMap", "aws-auth", data={"mapRoles": "- groups: [system:nodes]"}), "pass"),
+        (
+            one(
+                "core/v1:ConfigMap",
+                "aws-auth",
+                metadata=SYSTEM,
+                data={"mapRoles": "- groups: [system:masters]"},
+            ),
+            "fail",
+        ),
+        (
+            one(
+                "core/v1:ConfigMap",
+                "aws-auth",
+                metadata=SYSTEM,
+                data={"mapRoles": "- groups: [system:nodes]"},
+            ),
+            "pass",
+        ),
         (one("core/v1:ConfigMap", "settings", data={"mapRoles": "system:masters"}), "not-applicable"),
     ],
 )

@@ -10,7 +10,7 @@ import datetime
 import json
 import sys
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -57,27 +57,31 @@ _LUSTRE = {
 }
 
 
-def written(wheel: Path) -> dict[str, Any]:
-    """By API: where it is from, its methods with verb, address and parameters, and the schemas in ROOTS."""
+def written(
+    wheel: Path, wanted: Mapping[str, tuple[str, ...]] = ROOTS, named: Collection[str] = tuple(METHODS)
+) -> dict[str, Any]:
+    """By API: where it is from, its methods with verb, address and parameters, the schemas of `wanted`."""
     name, version = wheel.name.split("-")[:2]
     source = f"{name} {version}, {_DOCUMENTS}"
     date = datetime.datetime.now(datetime.UTC).date().isoformat()
-    made: dict[str, Any] = {"lustre.v1": _LUSTRE}
+    made: dict[str, Any] = {}
     with zipfile.ZipFile(wheel) as package:
-        for api, roots in ROOTS.items():
+        for api, roots in wanted.items():
             document = json.loads(package.read(f"{_DOCUMENTS}/{api}.json"))
             made[api] = {
                 "source": source,
                 "date": date,
-                "methods": dict(sorted(_methods(document, document["rootUrl"] + document["servicePath"]))),
+                "methods": dict(
+                    sorted(_methods(document, document["rootUrl"] + document["servicePath"], named))
+                ),
                 "schemas": _schemas(document["schemas"], roots),
             }
     return made
 
 
-def _methods(holder: Any, base: str) -> Iterator[tuple[str, Any]]:
+def _methods(holder: Any, base: str, named: Collection[str]) -> Iterator[tuple[str, Any]]:
     for one in holder.get("methods", {}).values():
-        if one["id"] in METHODS:
+        if one["id"] in named:
             row = {
                 "verb": one["httpMethod"],
                 "address": base + one["path"].replace("{+", "{"),
@@ -86,7 +90,7 @@ def _methods(holder: Any, base: str) -> Iterator[tuple[str, Any]]:
             }
             yield one["id"], row
     for one in holder.get("resources", {}).values():
-        yield from _methods(one, base)
+        yield from _methods(one, base, named)
 
 
 def _schemas(all_of: Any, roots: tuple[str, ...]) -> dict[str, Any]:
@@ -114,7 +118,11 @@ def _schemas(all_of: Any, roots: tuple[str, ...]) -> dict[str, Any]:
     return dict(sorted(made.items()))
 
 
-if __name__ == "__main__":
-    rows = written(Path(sys.argv[1]))
+def kept(rows: Mapping[str, Any], file: Path) -> None:
+    """Write them, one API a line."""
     lines = [f"{json.dumps(api)}: {json.dumps(rows[api], sort_keys=True)}" for api in sorted(rows)]
-    FILE.write_text("{\n" + ",\n".join(lines) + "\n}\n")
+    file.write_text("{\n" + ",\n".join(lines) + "\n}\n")
+
+
+if __name__ == "__main__":
+    kept({"lustre.v1": _LUSTRE, **written(Path(sys.argv[1]))}, FILE)

@@ -165,5 +165,5 @@ def _recorded(state: Any) -> Iterator[Resource]:
             yield Resource(row["type"], row["urn"], row["urn"], id=row["id"], props=props)
 
 
-# The first pool once more, which the project tells as a pool.
-UNTOLD = {"gcp:container/cluster:Cluster nodeConfig"}
+# The first pool once more, which the project tells as a pool, with its size.
+UNTOLD = {"gcp:container/cluster:Cluster nodeConfig", "gcp:container/cluster:Cluster initialNodeCount"}

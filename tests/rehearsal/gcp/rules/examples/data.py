@@ -26,6 +26,30 @@ NETS: list[Made] = [
         },
     ),
 ]
+NARROW: list[Made] = [
+    *NETS,
+    (NETWORK, "narrow", {"name": "narrow", "autoCreateSubnetworks": False}),
+    (
+        "compute/globalAddress:GlobalAddress",
+        "few",
+        {
+            "name": "few",
+            "purpose": "VPC_PEERING",
+            "addressType": "INTERNAL",
+            "network": "narrow",
+            "prefixLength": 25,
+        },
+    ),
+    (
+        "servicenetworking/connection:Connection",
+        "psa-narrow",
+        {
+            "network": "narrow",
+            "service": "servicenetworking.googleapis.com",
+            "reservedPeeringRanges": ["few"],
+        },
+    ),
+]
 BUCKETS: list[Made] = [
     (BUCKET, "uniform", {"name": "uniform", "location": "US", "uniformBucketLevelAccess": True}),
     (BUCKET, "plain", {"name": "plain", "location": "US"}),
@@ -55,7 +79,7 @@ def share(tier: str, gib: int, **more: Any) -> dict[str, Any]:
 
 
 def sql(**settings: Any) -> dict[str, Any]:
-    return {"databaseVersion": "POSTGRES_16", "settings": settings}
+    return {"databaseVersion": "POSTGRES_15", "settings": settings}
 
 
 def budget(**more: Any) -> dict[str, Any]:
@@ -210,6 +234,20 @@ EXAMPLES: dict[str, tuple[str, list[Any], dict[str, Any], dict[str, Any], str]] 
         NETS,
         sql(tier="db-f1-micro", ipConfiguration={"privateNetwork": "projects/research/global/networks/net"}),
         sql(tier="db-f1-micro", ipConfiguration={"privateNetwork": "projects/research/global/networks/bare"}),
+        "settings.ipConfiguration.privateNetwork",
+    ),
+    "GCP-SQL-005": (
+        SQL,
+        [],
+        {"databaseVersion": "POSTGRES_16", "settings": {"tier": "db-f1-micro", "edition": "ENTERPRISE"}},
+        {"databaseVersion": "POSTGRES_16", "settings": {"tier": "db-f1-micro"}},
+        "settings.tier",
+    ),
+    "GCP-SQL-006": (
+        SQL,
+        NARROW,
+        sql(tier="db-f1-micro", ipConfiguration={"privateNetwork": "net"}),
+        sql(tier="db-f1-micro", ipConfiguration={"privateNetwork": "narrow"}),
         "settings.ipConfiguration.privateNetwork",
     ),
     "GCP-SQL-004": (

@@ -84,6 +84,63 @@ AFFINITY = "nodeConfig.reservationAffinity"
 
 ADDITIONAL = "networkConfig.additionalNodeNetworkConfigs"
 
+ZONE_B = {"nodeLocations": ["us-central1-b"]}
+
+
+DRANET = {"cloud.google.com/gke-networking-dra-driver": "true"}
+
+
+SSDS = {"localSsdCount": 16}
+
+
+def named(reservation: str) -> dict[str, Any]:
+    return reserved("SPECIFIC_RESERVATION", key=NAMED, values=[reservation])
+
+
+MACHINES: list[Made] = [
+    (
+        "compute/reservation:Reservation",
+        "machines",
+        {
+            "name": "machines",
+            "zone": "us-central1-a",
+            "specificReservationRequired": True,
+            "specificReservation": {
+                "count": 2,
+                "instanceProperties": {
+                    "machineType": "a3-megagpu-8g",
+                    "localSsds": [{"interface": "NVME", "diskSizeGb": 375}] * 16,
+                },
+            },
+        },
+    ),
+]
+
+
+NARROW: list[Made] = [
+    (NETWORK, "net", {"name": "net", "autoCreateSubnetworks": False}),
+    (
+        "compute/subnetwork:Subnetwork",
+        "sub",
+        {
+            "name": "sub",
+            "network": "net",
+            "ipCidrRange": "10.0.0.0/20",
+            "secondaryIpRanges": [{"rangeName": "pods", "ipCidrRange": "10.64.0.0/22"}],
+        },
+    ),
+    (
+        CLUSTER,
+        "gke",
+        {
+            **UNPROTECTED,
+            "network": "net",
+            "subnetwork": "sub",
+            "ipAllocationPolicy": {"clusterSecondaryRangeName": "pods"},
+        },
+    ),
+]
+
 # id -> (type, world, accepted inputs, refused inputs, path of the violation)
 EXAMPLES: dict[str, tuple[str, list[Any], dict[str, Any], dict[str, Any], str]] = {
     "GCP-POOL-001": (POOL, [], pool(**COMPACT), pool(**{**COMPACT, **MANY}), "nodeLocations"),
@@ -141,7 +198,7 @@ EXAMPLES: dict[str, tuple[str, list[Any], dict[str, Any], dict[str, Any], str]] 
     "GCP-POOL-011": (
         POOL,
         [],
-        pool({**FLEX, "machineType": "a4-highgpu-8g"}, **NO_REPAIR, **COMPACT),
+        pool({**FLEX, "machineType": "a4-highgpu-8g"}, **NO_REPAIR, **{**COMPACT, **ZONE_B}),
         pool({**FLEX, "machineType": "a3-megagpu-8g"}, **NO_REPAIR, **COMPACT),
         "placementPolicy.type",
     ),
@@ -262,5 +319,54 @@ EXAMPLES: dict[str, tuple[str, list[Any], dict[str, Any], dict[str, Any], str]] 
         pool(networkConfig={"acceleratorNetworkProfile": "auto"}),
         {"cluster": "plain", "networkConfig": {"acceleratorNetworkProfile": "auto"}},
         "networkConfig.acceleratorNetworkProfile",
+    ),
+    "GCP-POOL-021": (
+        POOL,
+        [],
+        pool(named("projects/other/reservations/r/reservationBlocks/b")),
+        pool(named("r/reservationBlocks/b")),
+        f"{AFFINITY}.values[0]",
+    ),
+    "GCP-POOL-022": (
+        POOL,
+        [*CLUSTERS, *MACHINES],
+        pool({**named("machines"), "machineType": "a3-megagpu-8g", "ephemeralStorageLocalSsdConfig": SSDS}),
+        pool({**named("machines"), "machineType": "a3-highgpu-8g"}),
+        f"{AFFINITY}.values[0]",
+    ),
+    "GCP-POOL-023": (
+        POOL,
+        [*CLUSTERS, *MACHINES],
+        pool(named("machines"), nodeCount=2, nodeLocations=["us-central1-a"]),
+        pool(named("machines"), nodeCount=3, nodeLocations=["us-central1-a"]),
+        f"{AFFINITY}.values[0]",
+    ),
+    "GCP-POOL-024": (
+        POOL,
+        NARROW,
+        pool(nodeCount=4, nodeLocations=["us-central1-a"]),
+        pool(nodeCount=5, nodeLocations=["us-central1-a"]),
+        "maxPodsPerNode",
+    ),
+    "GCP-POOL-025": (
+        POOL,
+        NARROW,
+        pool(autoscaling={"totalMinNodeCount": 0, "totalMaxNodeCount": 4}),
+        pool(autoscaling={"totalMinNodeCount": 0, "totalMaxNodeCount": 5}),
+        "autoscaling",
+    ),
+    "GCP-GPU-009": (
+        POOL,
+        [],
+        pool({"machineType": "a4-highgpu-8g", "labels": DRANET}),
+        pool({"machineType": "a3-megagpu-8g", "labels": DRANET}),
+        'nodeConfig.labels["cloud.google.com/gke-networking-dra-driver"]',
+    ),
+    "GCP-GPU-010": (
+        POOL,
+        [],
+        pool({"machineType": "a3-megagpu-8g"}, nodeLocations=["us-east5-a"]),
+        pool({"machineType": "a3-megagpu-8g"}, nodeLocations=["us-east5-b"]),
+        "nodeLocations[0]",
     ),
 }

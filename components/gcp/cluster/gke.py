@@ -1,0 +1,150 @@
+"""The Kubernetes control plane of a stack, its identities, and the nodes its own services run on."""
+
+import hashlib
+
+import pulumi
+import pulumi_gcp as gcp
+
+from components.base import Component
+from components.gcp.cluster import settings
+from components.gcp.cluster.cluster_args import GcpClusterArgs, cluster_problems
+from components.gcp.cluster.logs import keep_control_plane_logs
+from components.gcp.cluster.node_account import node_account
+from components.gcp.cluster.system_pool import system_pool
+from components.gcp.encryption import compute_agent, encryption_key, gke_agent
+from components.ordering import after
+from infra.errors import UserError
+from infra.naming import sanitize
+
+_ADMIN = "roles/container.admin"
+
+
+class GcpCluster(Component):
+    """A regional GKE Standard cluster with private nodes, encrypted secrets, drivers, and a system pool.
+
+    Outputs carry the order in which things must exist and go. `endpoint` and `certificate_authority` come
+    with the admins' access and the system nodes: what is deployed through a provider made from them can run
+    at once, and is destroyed while access and nodes still work. `node_service_account` comes with its roles,
+    `key_id` with the right of Google's services to use it, `workload_pool` with the cluster that brings it.
+
+    Admins have `roles/container.admin` in the project: GKE's own roles are given on projects alone, so they
+    reach every cluster there; a project should hold one stack. How long a node may be idle is not a setting
+    of GKE: its autoscaler takes idle nodes away sooner with the profile `OPTIMIZE_UTILIZATION`.
+    *Untested in a real project.*
+    """
+
+    cluster_name: pulumi.Output[str]
+    """Name of the cluster."""
+    location: pulumi.Output[str]
+    """The cluster's region."""
+    cluster_id: pulumi.Output[str]
+    """`projects/<project>/locations/<region>/clusters/<name>`."""
+    endpoint: pulumi.Output[str]
+    """URL of the Kubernetes API: the DNS endpoint's name, or the public address."""
+    certificate_authority: pulumi.Output[str]
+    """The API's certificate authority, base64; empty at the DNS endpoint, which has a public one."""
+    workload_pool: pulumi.Output[str]
+    """`<project>.svc.id.goog`: where IAM finds the identities of pods."""
+    node_service_account: pulumi.Output[str]
+    """E-mail address of the service account of nodes."""
+    key_id: pulumi.Output[str]
+    """The key of Kubernetes secrets and of boot disks."""
+
+    def __init__(self, name: str, args: GcpClusterArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        super().__init__(name, opts)
+        if problems := cluster_problems(args):
+            raise UserError(problems)
+        self._prefix = name
+        number = args["project_number"]
+        self.key_id = encryption_key(
+            self,
+            f"{name}-key",
+            location=args["region"],
+            purpose="Kubernetes secrets and boot disks",
+            users={"gke": gke_agent(number), "compute": compute_agent(number)},
+        ).id
+        self.node_service_account = node_account(self, name, project=args["project"])
+        # Before the cluster: what happens while it is made is kept, too.
+        self._logs = keep_control_plane_logs(self, name, args)
+        cluster = self._control_plane(args)
+        access = [self._admin(args["project"], member) for member in args["admins"]]
+        system = system_pool(
+            self, name, args, cluster=cluster, account=self.node_service_account, key=self.key_id
+        )
+
+        usable = [*access, system]
+        by_name = args["endpoint"] == "dns"
+        name_or_address = (
+            cluster.control_plane_endpoints_config.dns_endpoint_config.endpoint
+            if by_name
+            else cluster.endpoint
+        )
+        authority = pulumi.Output.from_input("") if by_name else cluster.master_auth.cluster_ca_certificate
+        self.cluster_name = cluster.name
+        self.location = cluster.location
+        self.cluster_id = cluster.id
+        self.endpoint = after(pulumi.Output.concat("https://", name_or_address), usable)
+        self.certificate_authority = after(authority, usable)
+        self.workload_pool = after(pulumi.Output.from_input(settings.workload_pool(args)), [cluster])
+        # Plain attributes: handles inside one program, not part of the schema.
+        self.system_node_pool = system
+        self.register_outputs(
+            {
+                "cluster_name": self.cluster_name,
+                "location": self.location,
+                "cluster_id": self.cluster_id,
+                "endpoint": self.endpoint,
+                "certificate_authority": self.certificate_authority,
+                "workload_pool": self.workload_pool,
+                "node_service_account": self.node_service_account,
+                "key_id": self.key_id,
+            }
+        )
+
+    def _control_plane(self, args: GcpClusterArgs) -> gcp.container.Cluster:
+        wanted = gcp.container.ClusterArgs(
+            name=args["name"],
+            description="A training stack",
+            location=args["region"],
+            node_locations=list(args["zones"]),
+            deletion_protection=args.get("deletion_protection", False),
+            # Nodes are in pools of their own. GKE makes none without a first pool, which goes at once.
+            initial_node_count=1,
+            remove_default_node_pool=True,
+            node_config=settings.first_pool(self.node_service_account, self.key_id),
+            skip_node_pool_refresh=True,
+            # Versions and upgrades.
+            release_channel=gcp.container.ClusterReleaseChannelArgs(channel=args["channel"].upper()),
+            min_master_version=args["kubernetes_version"],
+            maintenance_policy=settings.maintenance(args["maintenance"]),
+            notification_config=settings.notifications(args.get("notifications")),
+            # Data.
+            database_encryption=gcp.container.ClusterDatabaseEncryptionArgs(
+                state="ENCRYPTED", key_name=self.key_id
+            ),
+            # Pools are the stack's, never GKE's. A node is given back soon after its last pod, and pods are
+            # packed onto few nodes: GPUs are what costs.
+            cluster_autoscaling=gcp.container.ClusterClusterAutoscalingArgs(
+                enabled=False, autoscaling_profile="OPTIMIZE_UTILIZATION"
+            ),
+            # Watching.
+            logging_config=gcp.container.ClusterLoggingConfigArgs(enable_components=list(settings.LOGS)),
+            monitoring_config=settings.monitoring(),
+            cost_management_config=gcp.container.ClusterCostManagementConfigArgs(enabled=True),
+            addons_config=settings.addons(args),
+        )
+        settings.reach(wanted, args)
+        settings.guard(wanted, args)
+        return gcp.container.Cluster(
+            f"{self._prefix}-cluster",
+            wanted,
+            # The provider shows the nodes of some pool there once the first one is gone; another value would
+            # replace the cluster.
+            self.child(pulumi.ResourceOptions(ignore_changes=["nodeConfig"], depends_on=[self._logs])),
+        )
+
+    def _admin(self, project: str, member: str) -> gcp.projects.IAMMember:
+        # Its place in the list is no name: reordering must not take access away.
+        digest = hashlib.sha256(member.encode()).hexdigest()[:6]
+        name = f"{self._prefix}-admin-{sanitize(member.partition(':')[2], max_length=30)}-{digest}"
+        return gcp.projects.IAMMember(name, project=project, role=_ADMIN, member=member, opts=self.child())

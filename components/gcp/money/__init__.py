@@ -1,0 +1,1 @@
+"""Budgets on Google Cloud."""

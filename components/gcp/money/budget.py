@@ -1,0 +1,160 @@
+"""Money: a budget that warns in time."""
+
+import math
+from collections.abc import Sequence
+from typing import TypedDict
+
+import pulumi
+import pulumi_gcp as gcp
+
+from components.base import Component
+from components.gcp.mail import mail_channels
+from infra.catalog.gcp.money import amount_problems, email_problems
+from infra.errors import UserError
+from infra.naming import sanitize
+
+# Share of the limit, and whether it is spent or expected to be spent by the end of the month.
+WARNINGS = ((0.5, "CURRENT_SPEND"), (0.8, "CURRENT_SPEND"), (1.0, "CURRENT_SPEND"), (1.0, "FORECASTED_SPEND"))
+
+# Discounts lower what is paid for good. What else Google calls a credit, free tiers and promotions, runs out,
+# and then the same usage costs money: it must not hide it. Source: Cloud Billing documentation, "Structure of
+# Detailed data export" (credits.type).
+LASTING_CREDITS = (
+    "COMMITTED_USAGE_DISCOUNT",
+    "COMMITTED_USAGE_DISCOUNT_DOLLAR_BASE",
+    "DISCOUNT",
+    "RESELLER_MARGIN",
+    "SUBSCRIPTION_BENEFIT",
+    "SUSTAINED_USAGE_DISCOUNT",
+)
+
+# What Cloud Billing publishes as. Source: Resource Manager documentation, "Restricting identities by domain",
+# which lists it; the Budget API lets it publish when a topic is connected, which asks for the caller's
+# `pubsub.topics.setIamPolicy`.
+PUBLISHER = "serviceAccount:billing-budget-alert@system.gserviceaccount.com"
+
+_NAME_LENGTH = 60  # pulumi-gcp 10.2.0, billing.Budget (display_name)
+
+
+class GcpBudgetArgs(TypedDict):
+    """Limit, recipients of warnings, and how costs are told apart."""
+
+    project_number: pulumi.Input[str]
+    """Number of the stack's project: the Budget API returns this, so an id would look changed every time."""
+    billing_account: str
+    """The account that pays for the project; US dollars have to be its currency."""
+    region: str
+    """Where messages about the budget are kept."""
+    label_key: str
+    label_value: str
+    """The label that every resource of the stack carries."""
+    monthly_limit_usd: float
+    """What the whole stack may cost in a calendar month, in USD."""
+    alert_emails: Sequence[str]
+    """Addresses that are warned, one to five; for more, use the address of a mailing list."""
+
+
+class GcpBudget(Component):
+    """A monthly budget for the stack; it sends mail, and publishes what was spent to a topic.
+
+    A budget warns; it stops nothing. GPUs go on running past 100 %, and billing data is hours to more than a
+    day old, so a runaway job costs up to a day or two before a warning. What limits spending is the size of
+    the pools and the quotas of the queues. Months begin at midnight in UTC-8.
+
+    It sees usage in the project that carries the stack's label, and takes exactly one label. It does not see
+    what has no labels: traffic, logs and metrics, operations on keys and secrets, fees of the cluster and of
+    support, reservations that nobody uses, and disks and load balancers that pods ask for unless their class
+    labels them. A second budget without the label, for the whole project, would see these, and every other
+    stack in it.
+
+    Only named addresses are warned. The default would be all administrators and users of the billing account,
+    who may pay for a whole organization and cannot know what a stack is allowed to cost. Mail comes from
+    Cloud Monitoring, which asks nobody to confirm. The topic is for programs, and keeps a week of messages:
+    Cloud Billing publishes the amount spent several times a day, whatever the thresholds. It has no key of
+    ours: it holds amounts, and a key that is withdrawn would silence the budget.
+
+    An account in another currency refuses the budget, rather than take euros for dollars. No budget watches a
+    team: teams share nodes, which carry no team's label. The split of nodes by namespace that GKE offers is
+    in the detailed billing export, which no budget reads.
+
+    Untested in a real project.
+    """
+
+    budget_name: pulumi.Output[str]
+    """As the billing account shows it."""
+    topic: pulumi.Output[str]
+    """`projects/<project>/topics/<topic>`"""
+
+    def __init__(self, name: str, args: GcpBudgetArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        super().__init__(name, opts)
+        check(args)
+        topic = gcp.pubsub.Topic(
+            f"{name}-topic",
+            message_storage_policy={"allowed_persistence_regions": [args["region"]]},
+            message_retention_duration="604800s",
+            opts=self.child(),
+        )
+        people = mail_channels(self, f"{name}-mail", args["alert_emails"])
+        budget = self._budget(name, args, topic, people)
+        # The API has given the right when it made the budget; it stays, whoever changes the topic.
+        gcp.pubsub.TopicIAMMember(
+            f"{name}-publisher",
+            topic=topic.id,
+            role="roles/pubsub.publisher",
+            member=PUBLISHER,
+            opts=self.child(pulumi.ResourceOptions(depends_on=[budget])),
+        )
+        self.budget_name = budget.display_name.apply(str)
+        self.topic = topic.id
+        self.register_outputs({"budget_name": self.budget_name, "topic": self.topic})
+
+    def _budget(
+        self,
+        name: str,
+        args: GcpBudgetArgs,
+        topic: gcp.pubsub.Topic,
+        people: Sequence[gcp.monitoring.NotificationChannel],
+    ) -> gcp.billing.Budget:
+        project = pulumi.Output.concat("projects/", args["project_number"])
+        return gcp.billing.Budget(
+            f"{name}-budget",
+            billing_account=args["billing_account"],
+            display_name=sanitize(f"{name}-monthly", max_length=_NAME_LENGTH),
+            amount={"specified_amount": amount(args["monthly_limit_usd"])},
+            budget_filter={
+                "projects": [project],
+                "labels": {args["label_key"]: args["label_value"]},
+                "calendar_period": "MONTH",
+                "credit_types_treatment": "INCLUDE_SPECIFIED_CREDITS",
+                "credit_types": LASTING_CREDITS,
+            },
+            threshold_rules=[{"threshold_percent": share, "spend_basis": basis} for share, basis in WARNINGS],
+            all_updates_rule={
+                "pubsub_topic": topic.id,
+                "schema_version": "1.0",
+                "monitoring_notification_channels": [channel.name for channel in people],
+                "disable_default_iam_recipients": True,
+                "enable_project_level_recipients": False,
+            },
+            opts=self.child(),
+        )
+
+
+def amount(usd: float) -> gcp.billing.BudgetAmountSpecifiedAmountArgsDict:
+    """Whole dollars, and the rest in billionths of one: cents, where there are any."""
+    cents = round(usd * 100)
+    found: gcp.billing.BudgetAmountSpecifiedAmountArgsDict = {
+        "currency_code": "USD",
+        "units": str(math.floor(cents / 100)),
+    }
+    if cents % 100:
+        found["nanos"] = cents % 100 * 10_000_000
+    return found
+
+
+def check(args: GcpBudgetArgs) -> None:
+    """Raise UserError with everything that Cloud Billing would refuse."""
+    problems = [*amount_problems("monthly_limit_usd", args["monthly_limit_usd"])]
+    problems += email_problems("alert_emails", args["alert_emails"], "budget")
+    if problems:
+        raise UserError(problems)

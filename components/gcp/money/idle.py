@@ -1,0 +1,89 @@
+"""Money: GPUs that are always there, and that nobody uses."""
+
+from collections.abc import Sequence
+from typing import TypedDict
+
+import pulumi
+import pulumi_gcp as gcp
+
+from components.base import Component
+from components.gcp.mail import mail_channels
+from components.ordering import after
+from infra.catalog.gcp.money import email_problems
+from infra.errors import UserError
+
+IDLE_PERCENT = 10
+"""Average use of a cluster's GPUs below which somebody is told: one of eight nodes at work is above it."""
+IDLE_HOURS = 12
+"""Over so long: a night without a run is told in the morning."""
+
+
+class GcpIdleAlertArgs(TypedDict):
+    """Which cluster, and who hears of it."""
+
+    cluster_name: pulumi.Input[str]
+    """Cluster with GKE's DCGM metrics (`DCGM` in its monitoring) and managed Prometheus."""
+    emails: Sequence[str]
+    """Addresses that get the alert, one to sixteen."""
+
+
+class GcpIdleAlert(Component):
+    """Mail when the GPUs of a cluster idle, for pools whose nodes no autoscaler takes away.
+
+    A reservation is paid whether its nodes are used or not, so its pool keeps some; what that buys, the
+    budget does not show. The alert is about all GPUs of the cluster together, so it is one mail and not one
+    for each GPU. A cluster without a GPU node has no such metric, and nobody is told.
+
+    The metric is that of NVIDIA's DCGM, which GKE collects from every GPU, also where no pod has one.
+    Untested in a real project.
+    """
+
+    policy: pulumi.Output[str]
+    """`projects/<project>/alertPolicies/<number>`"""
+
+    def __init__(self, name: str, args: GcpIdleAlertArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        super().__init__(name, opts)
+        problems = [*email_problems(f"{name}.emails", args["emails"], "policy")]
+        if problems:
+            raise UserError(problems)
+        people = mail_channels(self, f"{name}-mail", args["emails"])
+        made = gcp.monitoring.AlertPolicy(
+            f"{name}-policy",
+            display_name=f"{name}: GPUs that are paid for do nothing",
+            combiner="OR",
+            severity="WARNING",
+            conditions=[
+                {
+                    "display_name": f"GPUs were used less than {IDLE_PERCENT} % for {IDLE_HOURS} hours",
+                    "condition_prometheus_query_language": {
+                        "query": pulumi.Output.from_input(args["cluster_name"]).apply(idle),
+                        "duration": "3600s",
+                        "evaluation_interval": "600s",
+                        # There is none until the first node with GPUs reports.
+                        "disable_metric_validation": True,
+                    },
+                }
+            ],
+            documentation={
+                "mime_type": "text/markdown",
+                "content": DOCUMENTATION,
+            },
+            notification_channels=[channel.name for channel in people],
+            opts=self.child(),
+        )
+        self.policy = after(made.id, [made])
+        self.register_outputs({"policy": self.policy})
+
+
+def idle(cluster: str) -> str:
+    """PromQL with a value while the GPUs of a cluster idle (GKE documentation, "Collect DCGM metrics")."""
+    used = f'avg_over_time(DCGM_FI_DEV_GPU_UTIL{{cluster="{cluster}"}}[{IDLE_HOURS}h])'
+    return f"avg({used}) < {IDLE_PERCENT}"
+
+
+DOCUMENTATION = """\
+Nodes with GPUs of this cluster run all the time and were hardly used.
+
+`trainstack status` shows what runs. Start what waits elsewhere, lower `min_nodes` of the pool, or give the
+reservation back.
+"""

@@ -1,0 +1,1 @@
+"""The networks of a stack on Google Cloud."""

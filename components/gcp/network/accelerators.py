@@ -1,0 +1,146 @@
+"""The networks of the NICs beside GPUs, for pools whose networks GKE does not make by itself."""
+
+from collections.abc import Sequence
+from typing import TypedDict
+
+import pulumi
+import pulumi_gcp as gcp
+
+from components.base import Component
+from components.gcp.network.interfaces import Interface, interfaces
+from components.gcp.network.subnetwork import custom_network, flow_log, let_in, short
+from components.ordering import after
+from infra.catalog.gcp import facts, network
+from infra.errors import Problem, UserError
+
+
+class GcpAcceleratorNetworksArgs(TypedDict):
+    """What the networks of a pool are made of."""
+
+    project: str
+    """The project's id."""
+    region: str
+    """The region of the pool."""
+    zone: str
+    """The zone of the pool: a network with RDMA is in one zone."""
+    pool: str
+    """Name of the pool; its Network objects begin with it."""
+    machine: str
+    """The machine type, such as `a3-megagpu-8g`."""
+    gvnic: str
+    """The range of the second gVNIC; only A3 Ultra and A4 have one."""
+    accelerators: Sequence[str]
+    """Ranges of the NICs beside GPUs, one each; those that a machine does not need stay free."""
+
+
+class NodeNetwork(TypedDict):
+    """A network of a node pool besides the cluster's: one of its `additionalNodeNetworkConfigs`."""
+
+    network: pulumi.Input[str]
+    """Name of the VPC network."""
+    subnetwork: pulumi.Input[str]
+    """Name of the subnetwork."""
+
+
+class PodNetwork(TypedDict):
+    """What the Kubernetes objects of one interface are made of."""
+
+    name: str
+    """Name of the objects."""
+    device_mode: str
+    """`NetDevice` or `RDMA`."""
+    vpc: pulumi.Input[str]
+    """Name of the VPC network."""
+    subnetwork: pulumi.Input[str]
+    """Name of the subnetwork."""
+
+
+class GcpAcceleratorNetworks(Component):
+    """VPC networks for TCPX (4), TCPXO (8), or one for gVNIC and one for RDMA with 8 subnetworks.
+
+    A network of gVNICs lets its own range in. A network with the profile `<zone>-vpc-roce` is for RDMA NICs
+    of one zone, lets everything in and out by itself and takes no VPC firewall rules (VPC documentation,
+    "RDMA network profiles"). It refuses what it does not support, so its subnetworks have nothing that no
+    source shows there: no flow logs, no Private Google Access. Nothing routes between these networks, and no
+    node has a public address in them. *Untested on hardware.*
+    """
+
+    attachments: Sequence[NodeNetwork]
+    """The pool's additional networks, in the order of its interfaces; usable once nodes can talk there."""
+
+    def __init__(
+        self, name: str, args: GcpAcceleratorNetworksArgs, opts: pulumi.ResourceOptions | None = None
+    ) -> None:
+        super().__init__(name, opts)
+        nics = interfaces(args["pool"], args["machine"])
+        needs = facts.gpu_networks[args["machine"]]
+        if problems := _problems(args, needs.rdma_subnetworks or needs.networks):
+            raise UserError(problems)
+        plain = [args["gvnic"]] if needs.rdma_subnetworks else args["accelerators"][: needs.networks]
+        self._prefix = name
+        self._args = args
+        self._mtu = needs.mtu
+        made = [self._plain(nic, cidr) for nic, cidr in zip(nics, plain, strict=False)]
+        if needs.rdma_subnetworks:
+            made += self._rdma(nics[len(plain) :], args["accelerators"][: needs.rdma_subnetworks])
+
+        self.attachments = [{"network": one["vpc"], "subnetwork": one["subnetwork"]} for one in made]
+        # A plain attribute: a handle inside one program, not part of the schema.
+        self.objects: Sequence[PodNetwork] = made
+        self.register_outputs({"attachments": self.attachments})
+
+    def _plain(self, nic: Interface, cidr: str) -> PodNetwork:
+        part = nic.network.removeprefix(f"{self._args['pool']}-")
+        name = f"{self._prefix}-{part}"
+        network = custom_network(self, name, description=f"{nic.name} of {self._args['pool']}", mtu=self._mtu)
+        subnetwork = gcp.compute.Subnetwork(
+            short(name),
+            network=network.id,
+            region=self._args["region"],
+            ip_cidr_range=cidr,
+            stack_type="IPV4_ONLY",
+            log_config=flow_log(),
+            opts=self.child(),
+        )
+        inside = let_in(
+            self, f"{name}-in", network=network.id, source=cidr, description="Nodes of the pool to each other"
+        )
+        return _pod_network(nic, network.name, after(subnetwork.name, [inside]))
+
+    def _rdma(self, nics: Sequence[Interface], cidrs: Sequence[str]) -> list[PodNetwork]:
+        zone, project = self._args["zone"], self._args["project"]
+        network = custom_network(
+            self,
+            f"{self._prefix}-rdma",
+            description=f"RDMA between GPUs of {self._args['pool']}",
+            mtu=self._mtu,
+            profile=f"projects/{project}/global/networkProfiles/{zone}-vpc-roce",
+        )
+        return [
+            _pod_network(
+                nic,
+                network.name,
+                gcp.compute.Subnetwork(
+                    short(f"{self._prefix}-rdma-{number}"),
+                    network=network.id,
+                    region=self._args["region"],
+                    ip_cidr_range=cidr,
+                    opts=self.child(),
+                ).name,
+            )
+            for number, (nic, cidr) in enumerate(zip(nics, cidrs, strict=True))
+        ]
+
+
+def _pod_network(nic: Interface, vpc: pulumi.Output[str], subnetwork: pulumi.Output[str]) -> PodNetwork:
+    return {"name": nic.network, "device_mode": nic.device_mode, "vpc": vpc, "subnetwork": subnetwork}
+
+
+def _problems(args: GcpAcceleratorNetworksArgs, needed: int) -> list[Problem]:
+    problems = []
+    if len(args["accelerators"]) < needed:
+        rule = f"{args['machine']} has {needed} NICs beside its GPUs, and each needs a range"
+        problems.append(
+            Problem("accelerators", list(args["accelerators"]), rule, "Give it those of plan_ranges.")
+        )
+    return [*problems, *network.zone_problem("zone", args["region"], args["zone"])]

@@ -1,0 +1,64 @@
+"""What may leave a stack's network; what may come in is left to GKE.
+
+A custom network lets nothing in and everything out. GKE itself adds what a cluster needs to come in, for as
+long as it is there: nodes and pods to each other, the control plane to the kubelets, and, for each Service of
+type LoadBalancer, clients and health checks. A rule of ours for the same would only outlive the cluster.
+GKE adds nothing to the way out and counts on the rule that lets everything go: where the rest is denied,
+nodes, pods and the control plane have to be allowed (GKE documentation, "Automatically created firewall
+rules", read 2026-11-25). The metadata server, which also answers DNS and NTP, is always reachable (VPC
+documentation, "Always allowed traffic").
+"""
+
+import pulumi
+import pulumi_gcp as gcp
+
+from components.base import Component
+from components.gcp.network.subnetwork import short
+
+EVERYWHERE = "0.0.0.0/0"
+# A lower number goes first; GKE's own rules have 1000, the two rules of every network 65535.
+_ALLOWED, _REST = 1000, 65000
+
+
+def way_out(
+    component: Component, name: str, *, network: pulumi.Input[str], cidr: str
+) -> list[gcp.compute.Firewall]:
+    """Nodes and pods reach everything in the stack's own range, and HTTPS elsewhere; the rest is logged.
+
+    The range holds the control plane's address in the nodes' subnetwork, and Cloud SQL, Lustre and Filestore
+    behind the peering. HTTPS are Google's APIs, registries of images and packages, and the public address of
+    a control plane that has one. Packages over plain HTTP and Git over SSH do not pass.
+    """
+    inside = gcp.compute.Firewall(
+        short(f"{name}-out-inside"),
+        network=network,
+        description="Nodes and pods to each other, to the control plane and to managed services",
+        direction="EGRESS",
+        priority=_ALLOWED,
+        destination_ranges=[cidr],
+        allows=[gcp.compute.FirewallAllowArgs(protocol="all")],
+        opts=component.child(),
+    )
+    https = gcp.compute.Firewall(
+        short(f"{name}-out-https"),
+        network=network,
+        description="Google's APIs, and registries of images and packages through NAT",
+        direction="EGRESS",
+        priority=_ALLOWED,
+        destination_ranges=[EVERYWHERE],
+        allows=[gcp.compute.FirewallAllowArgs(protocol="tcp", ports=["443"])],
+        opts=component.child(),
+    )
+    rest = gcp.compute.Firewall(
+        short(f"{name}-out-rest"),
+        network=network,
+        description="Nothing else leaves, and what tried to is in the log",
+        direction="EGRESS",
+        priority=_REST,
+        destination_ranges=[EVERYWHERE],
+        denies=[gcp.compute.FirewallDenyArgs(protocol="all")],
+        log_config=gcp.compute.FirewallLogConfigArgs(metadata="INCLUDE_ALL_METADATA"),
+        # What is allowed is there first, and the last to go: GKE needs it as long as nodes are there.
+        opts=component.child(pulumi.ResourceOptions(depends_on=[inside, https])),
+    )
+    return [inside, https, rest]

@@ -1,0 +1,57 @@
+"""Networks and subnetworks as all of a stack are: custom, IPv4, watched."""
+
+import pulumi
+import pulumi_gcp as gcp
+
+from components.base import Component
+from infra.naming import sanitize
+
+# A name has at most 63 characters (VPC documentation); Pulumi takes eight for what makes it unique.
+NAME_LENGTH = 55
+AGGREGATION = "INTERVAL_10_MIN"  # the shortest, 5 seconds, writes and bills up to 120 times the records
+SAMPLING = 0.5  # Google's own default: long transfers show all the same, and records cost half
+
+
+def short(name: str) -> str:
+    """A logical name that leaves room for Pulumi's characters; ends in a digest when it is too long."""
+    return sanitize(name, max_length=NAME_LENGTH)
+
+
+def flow_log() -> gcp.compute.SubnetworkLogConfigArgs:
+    """Connections between addresses, with the names of nodes and pods."""
+    return gcp.compute.SubnetworkLogConfigArgs(
+        aggregation_interval=AGGREGATION, flow_sampling=SAMPLING, metadata="INCLUDE_ALL_METADATA"
+    )
+
+
+def custom_network(
+    component: Component, name: str, *, description: str, mtu: int, profile: str | None = None
+) -> gcp.compute.Network:
+    """A VPC network without subnetworks of its own choice. `mtu` is its largest packet in bytes.
+
+    Machines that run keep the old size when it changes, and lose what is larger: choose it once.
+    """
+    return gcp.compute.Network(
+        short(name),
+        description=description,
+        auto_create_subnetworks=False,
+        mtu=mtu,
+        routing_mode="REGIONAL",
+        network_profile=profile,
+        opts=component.child(),
+    )
+
+
+def let_in(
+    component: Component, name: str, *, network: pulumi.Input[str], source: str, description: str
+) -> gcp.compute.Firewall:
+    """A firewall rule: what has an address in `source` may connect to everything in the network."""
+    return gcp.compute.Firewall(
+        short(name),
+        network=network,
+        description=description,
+        direction="INGRESS",
+        source_ranges=[source],
+        allows=[gcp.compute.FirewallAllowArgs(protocol=protocol) for protocol in ("tcp", "udp", "icmp")],
+        opts=component.child(),
+    )

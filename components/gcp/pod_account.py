@@ -1,0 +1,155 @@
+"""Rights on Google Cloud for the pods of one Kubernetes service account."""
+
+from collections.abc import Mapping
+from typing import NotRequired, TypedDict
+
+import pulumi
+import pulumi_gcp as gcp
+
+from components.base import Component
+from components.kubernetes.tracking.pod import GrantsArgs
+from components.ordering import after
+
+# Where pods ask for their credentials. Which address a network policy sees depends on what enforces it:
+# Dataplane V2 that of the metadata server, anything else the one that GKE puts in its place. Source: GKE
+# documentation, "Network policy and Workload Identity Federation for GKE".
+METADATA_SERVER = (("169.254.169.254/32", 80), ("169.254.169.252/32", 988))
+
+
+class RightArgs(TypedDict):
+    """A role on one resource."""
+
+    resource: pulumi.Input[str]
+    """Name of the bucket, id of the secret, or id of the topic."""
+    role: str
+    """The role, such as `roles/storage.objectUser`."""
+
+
+class FolderRightArgs(RightArgs):
+    """A role on a folder of a bucket: on what it holds, and on listing it."""
+
+    folder: pulumi.Input[str]
+    """Name of the managed folder, with a slash at its end."""
+
+
+class GcpPodAccountArgs(TypedDict):
+    """Whose pods may do what. Rights are told apart by names of your own, which become those of resources."""
+
+    project: str
+    """The project of the cluster."""
+    project_number: pulumi.Input[str]
+    """Number of that project."""
+    namespace: str
+    """Its namespace."""
+    service_account: str
+    """The Kubernetes service account; it need not exist yet."""
+    buckets: NotRequired[Mapping[str, RightArgs]]
+    """Roles on whole buckets."""
+    folders: NotRequired[Mapping[str, FolderRightArgs]]
+    """Roles on managed folders of buckets."""
+    secrets: NotRequired[Mapping[str, RightArgs]]
+    """Roles on secrets of Secret Manager."""
+    topics: NotRequired[Mapping[str, RightArgs]]
+    """Roles on topics of Pub/Sub."""
+
+
+class GcpPodAccount(Component):
+    """Roles for exactly one service account of Kubernetes, by Workload Identity Federation for GKE.
+
+    The account is itself the principal: there is no account of Google Cloud that it would act as, no key and
+    no annotation. Buckets, secrets and topics take such principals; Cloud SQL does not.
+
+    A workload pool is that of the project, not of a cluster: pods of the same namespace and account in
+    another cluster of the project have the same rights (GKE documentation, "Identity sameness"). A stack
+    therefore needs a project of its own, or namespaces that no other cluster there has.
+    *Untested in a real project.*
+    """
+
+    principal: pulumi.Output[str]
+    """The pods, as IAM calls them; what uses it comes after the rights."""
+
+    def __init__(
+        self, name: str, args: GcpPodAccountArgs, opts: pulumi.ResourceOptions | None = None
+    ) -> None:
+        super().__init__(name, opts)
+        member = pulumi.Output.from_input(args["project_number"]).apply(
+            lambda number: pod_principal(args["project"], number, args["namespace"], args["service_account"])
+        )
+        made: list[pulumi.Resource] = [
+            *self._on_buckets(name, args, member),
+            *self._on_secrets(name, args, member),
+            *self._on_topics(name, args, member),
+        ]
+        self.principal = after(member, made)
+        self.register_outputs({"principal": self.principal})
+
+    def _on_buckets(
+        self, name: str, args: GcpPodAccountArgs, member: pulumi.Output[str]
+    ) -> list[pulumi.Resource]:
+        whole: list[pulumi.Resource] = [
+            gcp.storage.BucketIAMMember(
+                f"{name}-{key}",
+                bucket=right["resource"],
+                role=right["role"],
+                member=member,
+                opts=self.child(),
+            )
+            for key, right in args.get("buckets", {}).items()
+        ]
+        parts: list[pulumi.Resource] = [
+            gcp.storage.ManagedFolderIamMember(
+                f"{name}-{key}",
+                bucket=right["resource"],
+                managed_folder=right["folder"],
+                role=right["role"],
+                member=member,
+                opts=self.child(),
+            )
+            for key, right in args.get("folders", {}).items()
+        ]
+        return [*whole, *parts]
+
+    def _on_secrets(
+        self, name: str, args: GcpPodAccountArgs, member: pulumi.Output[str]
+    ) -> list[pulumi.Resource]:
+        return [
+            gcp.secretmanager.SecretIamMember(
+                f"{name}-{key}",
+                secret_id=right["resource"],
+                role=right["role"],
+                member=member,
+                opts=self.child(),
+            )
+            for key, right in args.get("secrets", {}).items()
+        ]
+
+    def _on_topics(
+        self, name: str, args: GcpPodAccountArgs, member: pulumi.Output[str]
+    ) -> list[pulumi.Resource]:
+        return [
+            gcp.pubsub.TopicIAMMember(
+                f"{name}-{key}",
+                topic=right["resource"],
+                role=right["role"],
+                member=member,
+                opts=self.child(),
+            )
+            for key, right in args.get("topics", {}).items()
+        ]
+
+
+def pod_principal(project: str, number: str, namespace: str, account: str) -> str:
+    """The IAM member that stands for the pods of one Kubernetes service account.
+
+    Source: GKE documentation, "About Workload Identity Federation for GKE", principal identifiers.
+    """
+    pool = f"projects/{number}/locations/global/workloadIdentityPools/{project}.svc.id.goog"
+    return f"principal://iam.googleapis.com/{pool}/subject/ns/{namespace}/sa/{account}"
+
+
+def metadata_grants() -> GrantsArgs:
+    """How GKE hands a pod its credentials: Google's libraries ask the metadata server by themselves."""
+    return {
+        "environment": {},
+        "agents": [{"cidr": cidr, "port": port} for cidr, port in METADATA_SERVER],
+    }

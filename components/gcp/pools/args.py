@@ -1,0 +1,54 @@
+"""What pools with and without GPUs are both made of, and what holds for both."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NotRequired, TypedDict
+
+import pulumi
+
+from infra.catalog.gcp import facts, pools
+from infra.catalog.pools import order_problems
+from infra.errors import Problem
+
+
+class PoolArgs(TypedDict):
+    """What every pool is made of."""
+
+    pool: str
+    """The pool's name: the value of the label `trainstack.dev/pool` on its nodes."""
+    purpose: str
+    """What the pool is for, such as `training`; a label on its nodes."""
+    cluster: pulumi.Input[str]
+    """The GKE cluster to join, by its name."""
+    location: pulumi.Input[str]
+    """Region of the cluster."""
+    zones: Sequence[str]
+    """Zones the nodes may be in."""
+    machine: str
+    """A machine type of Compute Engine."""
+    node_service_account: pulumi.Input[str]
+    """E-mail of the account of nodes: it writes logs and measures and pulls images, no more."""
+    boot_disk_key: NotRequired[pulumi.Input[str]]
+    """Key of Cloud KMS for boot disks, which Compute Engine's agent may use. Default: Google's own keys."""
+    disk_gib: int
+    """Boot disk; it holds container images."""
+    capacity: str
+    """How the nodes are paid."""
+    min_size: int
+    """Fewest nodes; 0 lets the pool cost nothing when idle."""
+    max_size: int
+    """Most nodes, of all zones together."""
+    pods_per_node: int
+    """Most pods of a node; its range of addresses has twice as many. A change replaces the pool."""
+    resource_labels: Mapping[str, str]
+    """Labels of machines and disks, which cost reports see. A change touches no node that runs."""
+
+
+def common_problems(args: PoolArgs) -> Iterator[Problem]:
+    """What no pool can have."""
+    pool, least, most = args["pool"], args["min_size"], args["max_size"]
+    yield from order_problems(f"{pool}.min_size", least, f"{pool}.max_size", most)
+    yield from pools.size_problems(f"{pool}.min_size", least, f"{pool}.max_size", most)
+    yield from facts.limits["pods_per_node"].problems(f"{pool}.pods_per_node", args["pods_per_node"])
+    yield from facts.limits["boot_disk_gib"].problems(f"{pool}.disk_gib", args["disk_gib"])
+    if not args["zones"]:
+        yield Problem(f"{pool}.zones", [], "needs a zone", "Name one.")

@@ -1,0 +1,67 @@
+"""A group of identical nodes without GPUs, for jobs: preparing data, evaluating, testing."""
+
+import pulumi
+import pulumi_gcp as gcp
+
+from components.base import Component
+from components.gcp.pools import config
+from components.gcp.pools.args import PoolArgs, common_problems
+from infra.catalog.gcp import pools
+from infra.catalog.pools import RESERVED_LABELS
+from infra.errors import UserError
+from smoke_training.fabric import Fabric
+
+
+class GcpCpuPoolArgs(PoolArgs):
+    """What a `GcpCpuPool` is made of; `capacity` is `on_demand` or `spot`."""
+
+
+class GcpCpuPool(Component):
+    """A GKE node pool for jobs that ask for no GPU; other pods go there only for want of room.
+
+    Raises UserError with every impossible combination.
+    """
+
+    pool_id: pulumi.Output[str]
+    """Id of the node pool: its cluster's, and its name."""
+    labels: dict[str, str]
+    """The labels of every node: what pods and resource flavors select."""
+
+    def __init__(self, name: str, args: GcpCpuPoolArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        super().__init__(name, opts)
+        problems = [
+            *common_problems(args),
+            *pools.cpu_problems(f"{args['pool']}.machine", args["machine"]),
+            *pools.cpu_purchase_problems(f"{args['pool']}.capacity", args["capacity"]),
+        ]
+        if problems:
+            raise UserError(problems)
+        self.labels = {
+            f"{RESERVED_LABELS}pool": args["pool"],
+            f"{RESERVED_LABELS}purpose": args["purpose"],
+            f"{RESERVED_LABELS}capacity": args["capacity"].replace("_", "-"),
+            f"{RESERVED_LABELS}fabric": Fabric.TCP,
+        }
+        # No job has to tolerate this. A pod of the system that strayed here would keep the node for ever.
+        away = gcp.container.NodePoolNodeConfigTaintArgs(
+            key=f"{RESERVED_LABELS}pool", value=args["pool"], effect="PREFER_NO_SCHEDULE"
+        )
+        # A plain attribute: a handle for `depends_on` inside one program, not part of the schema.
+        self.node_pool = gcp.container.NodePool(
+            config.pool_name(f"{name}-nodes"),
+            cluster=args["cluster"],
+            location=args["location"],
+            node_locations=list(args["zones"]),
+            max_pods_per_node=args["pods_per_node"],
+            autoscaling=config.autoscaling(
+                args["min_size"], args["max_size"], anywhere=args["capacity"] == "spot"
+            ),
+            management=gcp.container.NodePoolManagementArgs(auto_repair=True, auto_upgrade=True),
+            upgrade_settings=config.upgrades(args["max_size"], spare=True),
+            node_drain_configs=config.draining(),
+            network_config=gcp.container.NodePoolNetworkConfigArgs(enable_private_nodes=True),
+            node_config=config.common(args, self.labels, [away]),
+            opts=self.child(pulumi.ResourceOptions(ignore_changes=config.IGNORED)),
+        )
+        self.pool_id = self.node_pool.id
+        self.register_outputs({"pool_id": self.pool_id, "labels": self.labels})

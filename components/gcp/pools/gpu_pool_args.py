@@ -1,0 +1,140 @@
+"""What a GPU pool is made of, and which combinations Compute Engine or GKE cannot run."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NotRequired, TypedDict
+
+import pulumi
+
+from components.gcp.pools.args import PoolArgs, common_problems
+from infra.catalog.gcp import fabrics, facts, pools
+from infra.catalog.gcp.model import MachineType
+from infra.catalog.pools import label_problems, rdma_zone_problems, reserved_zone_problems
+from infra.errors import Problem
+
+_IMAGE = re.compile(r"projects/[^/]+/global/images/[a-z][-a-z0-9]*")
+_DRIVERS = ("default", "latest")
+
+
+class AttachmentArgs(TypedDict):
+    """An additional network interface of every node."""
+
+    network: pulumi.Input[str]
+    subnetwork: pulumi.Input[str]
+
+
+class SharingArgs(TypedDict):
+    """How pods share a GPU."""
+
+    kind: str
+    """`time_sharing`: pods take turns, and share memory and faults. `mig`: each has a part of its own."""
+    clients: NotRequired[int]
+    """Pods per GPU; with `time_sharing`."""
+    partition: NotRequired[str]
+    """Size of a part, such as `1g.10gb`; with `mig`."""
+
+
+class GcpGpuPoolArgs(PoolArgs):
+    """What a `GcpGpuPool` is made of.
+
+    `capacity` is `on_demand`, `spot`, `reserved` (a reservation of one's own), `block` (the reservation that
+    a future reservation in calendar mode makes), `flex_start` or `queued`.
+    """
+
+    driver: str
+    """Which NVIDIA driver GKE installs: `default` for the version of the nodes, or `latest`."""
+    reservation: NotRequired[str]
+    """The reservation, `projects/<project>/reservations/<name>`, with `/reservationBlocks/<block>` where one
+    is meant; needed with `reserved` and `block`."""
+    rdma: bool
+    """Whether nodes get the networks of their GPUs."""
+    attachments: NotRequired[Sequence[AttachmentArgs]]
+    """These networks, in the order of interfaces, where the stack makes them; with `rdma`. Default: GKE makes
+    them, and pods claim the devices (DRANET)."""
+    compact: bool
+    """Whether nodes are placed close together, for machines without networks of their GPUs."""
+    sharing: NotRequired[SharingArgs]
+    """How pods share a GPU. Default: each has its own."""
+    local_ssds: NotRequired[int]
+    """Local SSDs for what pods write to their disk. Default: as many as the type always has."""
+    image_cache: NotRequired[str]
+    """A disk image that holds container images: `projects/<project>/global/images/<name>`. Default: none."""
+    labels: Mapping[str, str]
+    """Further labels for the nodes; keys must not start with `trainstack.dev/`."""
+
+
+def pool_problems(args: GcpGpuPoolArgs, machine: MachineType) -> list[Problem]:
+    """Every combination in `args` that cannot run, each with the way out."""
+    return [
+        *common_problems(args),
+        *_capacity_problems(args),
+        *(_network_problems(args, machine) if args["rdma"] else _unused_networks(args)),
+        *(_placement_problems(args) if args["compact"] else ()),
+        *(_sharing_problems(args, args["sharing"], machine) if "sharing" in args else ()),
+        *_disk_problems(args),
+        *label_problems(f"{args['pool']}.labels", args["labels"]),
+    ]
+
+
+def managed(args: GcpGpuPoolArgs) -> bool:
+    """Whether GKE makes the networks of the pool's GPUs."""
+    return args["rdma"] and "attachments" not in args
+
+
+def _capacity_problems(args: GcpGpuPoolArgs) -> Iterator[Problem]:
+    pool, capacity = args["pool"], args["capacity"]
+    if capacity not in pools.KINDS:
+        fix = f"Choose from {', '.join(pools.KINDS)}."
+        yield Problem(f"{pool}.capacity", capacity, "unknown kind of capacity", fix)
+    if capacity in pools.PREPAID:
+        yield from reserved_zone_problems(f"{pool}.zones", len(args["zones"]))
+    yield from pools.reservation_problems(f"{pool}.reservation", capacity, args.get("reservation"))
+    yield from pools.queued_problems(f"{pool}.capacity", capacity, f"{pool}.min_size", args["min_size"])
+    if args["driver"] not in _DRIVERS:
+        fix = f"Choose from {', '.join(_DRIVERS)}."
+        yield Problem(f"{pool}.driver", args["driver"], "GKE knows no such driver", fix)
+
+
+def _network_problems(args: GcpGpuPoolArgs, machine: MachineType) -> Iterator[Problem]:
+    pool = args["pool"]
+    yield from rdma_zone_problems(f"{pool}.zones", len(args["zones"]))
+    yield from fabrics.rack_problems(f"{pool}.max_size", args["max_size"], machine)
+    yield from fabrics.rdma_problems(f"{pool}.rdma", machine)
+    if machine.fabric is not None:
+        given = None if managed(args) else len(args["attachments"])
+        yield from fabrics.attachment_problems(f"{pool}.attachments", machine.name, given)
+
+
+def _unused_networks(args: GcpGpuPoolArgs) -> Iterator[Problem]:
+    if "attachments" in args:
+        path = f"{args['pool']}.attachments"
+        yield Problem(path, len(args["attachments"]), "without rdma nodes have none", "Remove them.")
+
+
+def _placement_problems(args: GcpGpuPoolArgs) -> Iterator[Problem]:
+    pool, zones = args["pool"], len(args["zones"])
+    path = f"{pool}.compact"
+    yield from pools.compact_problems(path, f"{pool}.capacity", args["capacity"], f"{pool}.zones", zones)
+    if args["rdma"]:
+        yield from pools.rdma_compact_problems(path, f"{pool}.rdma")
+
+
+def _sharing_problems(args: GcpGpuPoolArgs, sharing: SharingArgs, machine: MachineType) -> Iterator[Problem]:
+    path, kind = f"{args['pool']}.sharing", sharing["kind"]
+    yield from pools.sharing_problems(path, kind, args["purpose"], f"{args['pool']}.rdma", rdma=args["rdma"])
+    if kind == "time_sharing":
+        yield from facts.limits["clients_per_gpu"].problems(f"{path}.clients", sharing.get("clients", 0))
+    elif kind == "mig":
+        yield from pools.partition_problems(f"{path}.partition", sharing.get("partition", ""), machine)
+    else:
+        fix = "Choose time_sharing or mig."
+        yield Problem(f"{path}.kind", kind, "unknown way to share a GPU", fix)
+
+
+def _disk_problems(args: GcpGpuPoolArgs) -> Iterator[Problem]:
+    pool, image = args["pool"], args.get("image_cache")
+    if "local_ssds" in args:
+        yield from pools.local_ssd_problems(f"{pool}.local_ssds", args["local_ssds"], args["machine"])
+    if image is not None and not _IMAGE.fullmatch(image):
+        rule = "must be the full name of a disk image"
+        yield Problem(f"{pool}.image_cache", image, rule, "Write projects/<project>/global/images/<name>.")

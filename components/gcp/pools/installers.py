@@ -1,0 +1,237 @@
+"""The daemons that put the NCCL plugins of GKE's GPU networks on nodes."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, TypedDict
+
+import pulumi
+from pulumi_kubernetes import apps, meta
+
+from components.base import Component
+from components.kubernetes.accelerators import POOL_LABEL
+from components.ordering import after
+from smoke_training.fabric import Fabric
+from smoke_training.launchers import gke
+
+Body = dict[str, Any]
+
+# Where GKE's own agents of nodes are: only there may pods have this priority, and reach into their node.
+NAMESPACE = "kube-system"
+_INJECTOR = (
+    "gcr.io/gke-release/nri-device-injector"
+    "@sha256:6e79483d52abdc28454bf186320b10a56b0f117a10e8d65d5c74dbb821a76970"
+)
+_TARGET = "/target"
+# The plugin's profile and its configurations name each other by where they lie.
+_GIB = f"""\
+set -e
+/scripts/container_entry.sh install
+cp -r /var/lib/gib/lib64/. {_TARGET}/lib64
+mkdir -p {_TARGET}/gib
+cp -r /var/lib/gib/. {_TARGET}/gib
+grep -rlI /usr/local/gib {_TARGET}/gib | xargs -r sed -i s,/usr/local/gib,{gke.GIB},g
+"""
+_APERTURES = """\
+set -e
+iptables -I INPUT -p tcp -m tcp -j ACCEPT
+modprobe import-helper
+for nic in $(lspci -nn -D | grep 1ae0:0084 | cut -d ' ' -f 1); do
+  mkdir -p /dev/aperture_devices/$nic
+  umount -R /dev/aperture_devices/$nic 2>/dev/null || true
+  mount --bind $(readlink -f /sys/bus/pci/devices/$nic) /dev/aperture_devices/$nic
+done
+chmod -R a+r /dev/aperture_devices
+chmod a+rw /dev/aperture_devices/*/resource*
+"""
+
+
+class InstalledArgs(TypedDict):
+    """The pools of one fabric and one kind of processor."""
+
+    fabric: str
+    """`tcpx`, `tcpxo` or `rdma`."""
+    architecture: str
+    """`x86_64` or `arm64`."""
+    pools: Sequence[str]
+    """The pools: values of the node label `trainstack.dev/pool`."""
+
+
+class GcpFabricInstallersArgs(TypedDict):
+    """What `GcpFabricInstallers` is made of."""
+
+    fabrics: Sequence[InstalledArgs]
+    """What is to be installed, each on its own pools; none twice."""
+
+
+class GcpFabricInstallers(Component):
+    """One DaemonSet per fabric that copies its NCCL plugin to the nodes of its pools, once for each node.
+
+    They are Google's manifests (GoogleCloudPlatform/container-engine-accelerators@992db812, for TCPXO
+    10c8d237) with fewer rights. What copies files sees one folder of the node and is not privileged, nor is
+    the device injector, and nothing has the network of the node. Only the set-up of TCPXO's devices enters
+    the node. gIB lies below the driver's folder, which every container with GPUs sees, so that no pod mounts
+    folders of its node. Google publishes no digests of the plugins: they are named by version. Untested on
+    hardware.
+    """
+
+    installed: pulumi.Output[list[str]]
+    """Names of the DaemonSets; what uses it comes after them."""
+
+    def __init__(
+        self, name: str, args: GcpFabricInstallersArgs, opts: pulumi.ResourceOptions | None = None
+    ) -> None:
+        super().__init__(name, opts)
+        bodies = daemons(args["fabrics"])
+        made = [
+            apps.v1.DaemonSet(
+                f"{name}-{body['metadata']['name']}",
+                metadata=meta.v1.ObjectMetaArgs(**body["metadata"]),
+                spec=body["spec"],
+                opts=self.child(),
+            )
+            for body in bodies
+        ]
+        names = [body["metadata"]["name"] for body in bodies]
+        self.installed = after(pulumi.Output.from_input(names), made)
+        self.register_outputs({"installed": self.installed})
+
+
+def daemons(fabrics: Sequence[InstalledArgs]) -> list[Body]:
+    """The DaemonSets, as plain data (apps/v1)."""
+    found = [_installer(one) for one in fabrics]
+    injected = [
+        pool
+        for one in fabrics
+        if Fabric(one["fabric"]) in (Fabric.TCPX, Fabric.TCPXO)
+        for pool in one["pools"]
+    ]
+    return [*found, *([_injector(injected)] if injected else [])]
+
+
+def _installer(one: InstalledArgs) -> Body:
+    fabric, arm = Fabric(one["fabric"]), one["architecture"] == "arm64"
+    if fabric is Fabric.RDMA:
+        name = "nccl-gib-arm64" if arm else "nccl-gib"
+        image = gke.GIB_PLUGIN_ARM if arm else gke.GIB_PLUGIN
+        return _daemon(name, image, one["pools"], [_copying(image, _GIB)])
+    plugin = {Fabric.TCPX: gke.TCPX_PLUGIN, Fabric.TCPXO: gke.TCPXO_PLUGIN}[fabric]
+    script = f"""\
+set -e
+chmod 755 /scripts/container_entry.sh
+/scripts/container_entry.sh install --install-nccl
+cp -r /var/lib/{fabric}/lib64/. {_TARGET}/lib64
+"""
+    before = [_device_setup(plugin)] if fabric is Fabric.TCPXO else []
+    return _daemon(
+        f"nccl-{fabric}",
+        plugin,
+        one["pools"],
+        [*before, _copying(plugin, script)],
+        enters_node=bool(before),
+    )
+
+
+def _copying(image: str, script: str) -> Body:
+    return {
+        "name": "plugin",
+        "image": image,
+        "command": ["/bin/sh", "-c", script],
+        "resources": {"requests": {"cpu": "150m", "memory": "256Mi"}, "limits": {"memory": "2Gi"}},
+        "securityContext": {
+            "runAsUser": 0,
+            "allowPrivilegeEscalation": False,
+            "capabilities": {"drop": ["ALL"], "add": ["CHOWN", "DAC_OVERRIDE", "FOWNER"]},
+        },
+        "volumeMounts": [{"name": "driver", "mountPath": _TARGET}],
+    }
+
+
+def _device_setup(image: str) -> Body:
+    """A kernel module and the NICs' memory windows below /dev, by commands of the node in its own namespaces.
+
+    The plugin's image has `nsenter` (it is Ubuntu's), so no further image gets such rights.
+    """
+    return {
+        "name": "devices",
+        "image": image,
+        "command": ["nsenter", "--all", "--target=1", "--", "sh", "-c", _APERTURES],
+        "resources": {"requests": {"cpu": "50m", "memory": "64Mi"}, "limits": {"memory": "256Mi"}},
+        "securityContext": {"privileged": True},
+    }
+
+
+def _injector(pools: Sequence[str]) -> Body:
+    """Gives the daemons in pods the GPUs that only the run's container requests, by the pods' annotations.
+
+    It tells containerd (NRI, on by default in 2.0) which devices a container gets, and for that only looks at
+    the node's (nri_device_injector.go), so that it needs no privileges.
+    """
+    container = {
+        "name": "device-injector",
+        "image": _INJECTOR,
+        "resources": {"requests": {"cpu": "50m", "memory": "64Mi"}, "limits": {"memory": "256Mi"}},
+        "securityContext": {
+            "runAsUser": 0,
+            "allowPrivilegeEscalation": False,
+            "readOnlyRootFilesystem": True,
+            "capabilities": {"drop": ["ALL"]},
+        },
+        "volumeMounts": [
+            {"name": "dev", "mountPath": "/dev", "readOnly": True},
+            {"name": "nri", "mountPath": "/var/run/nri"},
+        ],
+    }
+    volumes = [
+        {"name": "dev", "hostPath": {"path": "/dev"}},
+        {"name": "nri", "hostPath": {"path": "/var/run/nri"}},
+    ]
+    return _daemon_of("device-injector", pools, {"containers": [container], "volumes": volumes})
+
+
+def _daemon(
+    name: str, image: str, pools: Sequence[str], before: Sequence[Body], *, enters_node: bool = False
+) -> Body:
+    # A daemon needs a container that goes on. Its image is on the node already.
+    idle = {
+        "name": "installed",
+        "image": image,
+        "command": ["sleep", "infinity"],
+        "resources": {"requests": {"cpu": "10m", "memory": "16Mi"}, "limits": {"memory": "32Mi"}},
+        "securityContext": {
+            "runAsNonRoot": True,
+            "runAsUser": 65534,
+            "allowPrivilegeEscalation": False,
+            "readOnlyRootFilesystem": True,
+            "capabilities": {"drop": ["ALL"]},
+        },
+    }
+    # GKE makes the folder with the driver. An installer that came first would hide that there is none.
+    driver = {"name": "driver", "hostPath": {"path": gke.NVIDIA_ON_NODE, "type": "Directory"}}
+    pod: Body = {"initContainers": list(before), "containers": [idle], "volumes": [driver]}
+    return _daemon_of(name, pools, {**pod, **({"hostPID": True} if enters_node else {})})
+
+
+def _daemon_of(name: str, pools: Sequence[str], pod: Mapping[str, Any]) -> Body:
+    # Not the label of other agents of nodes: GKE's own manifests, applied by hand, must not adopt these pods.
+    labels = {"app.kubernetes.io/name": name, "app.kubernetes.io/part-of": "trainstack-fabric"}
+    chosen = {"key": POOL_LABEL, "operator": "In", "values": sorted(pools)}
+    terms = {"nodeSelectorTerms": [{"matchExpressions": [chosen]}]}
+    spec = {
+        "priorityClassName": "system-node-critical",
+        "automountServiceAccountToken": False,
+        "enableServiceLinks": False,
+        "terminationGracePeriodSeconds": 1,
+        # Before jobs: also on nodes that are not ready for others.
+        "tolerations": [{"operator": "Exists"}],
+        "affinity": {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}},
+        **pod,
+    }
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "DaemonSet",
+        "metadata": {"name": name, "namespace": NAMESPACE, "labels": labels},
+        "spec": {
+            "selector": {"matchLabels": labels},
+            "updateStrategy": {"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": "100%"}},
+            "template": {"metadata": {"labels": labels}, "spec": spec},
+        },
+    }

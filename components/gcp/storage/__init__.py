@@ -1,0 +1,1 @@
+"""Buckets and file systems on Google Cloud."""

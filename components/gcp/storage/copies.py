@@ -1,0 +1,125 @@
+"""Copies between Managed Lustre and buckets, by the clock: the service has no link that does it by itself."""
+
+import base64
+import json
+from functools import partial
+from typing import TypedDict
+
+import pulumi
+import pulumi_gcp as gcp
+
+from components.base import Component
+from components.gcp.storage.agents import LUSTRE, agent
+from infra.naming import sanitize
+
+CHECKPOINTS, DATASETS = "checkpoints", "datasets"
+"""Folders of the file system that have a bucket."""
+EXPORTS = "*/30 * * * *"
+"""When checkpoints are copied to their bucket, in UTC: what a run writes twice an hour at most is lost with
+the file system. A copy takes only what is new."""
+IMPORTS = "15 * * * *"
+"""When datasets are copied from their bucket, in UTC; between two exports, as an instance copies once at a
+time."""
+_API = "https://lustre.googleapis.com/v1/"
+# An account of Google Cloud has an id of at most 30 characters.
+_ACCOUNT = 30
+
+
+class GcpLustreCopiesArgs(TypedDict):
+    """Which file system, and which buckets."""
+
+    project: str
+    """Id of the project."""
+    project_number: pulumi.Input[str]
+    """Number of that project."""
+    region: str
+    """Region of the file system, where Cloud Scheduler calls from."""
+    instance: pulumi.Input[str]
+    """`projects/<project>/locations/<zone>/instances/<name>`."""
+    checkpoint_bucket: pulumi.Input[str]
+    """What is written to `/checkpoints` is copied here."""
+    dataset_bucket: pulumi.Input[str]
+    """What is here is copied to `/datasets`."""
+
+
+class GcpLustreCopies(Component):
+    """Cloud Scheduler asks the file system to export checkpoints and to import datasets.
+
+    FSx for Lustre does both by itself, at once. Managed Lustre only copies when it is asked (`exportData`,
+    `importData`), and takes what is new or changed. So a checkpoint is durable after the next export, up to
+    half an hour and the time of the copy later; a job that needs certainty writes to the bucket itself. What
+    is deleted on one side stays on the other.
+
+    A call that fails, as one does while another copy runs, is in the log of Cloud Scheduler, and the next one
+    makes up for it. How a copy ended is in the log of Managed Lustre. *Untested in a real project.*
+    """
+
+    def __init__(
+        self, name: str, args: GcpLustreCopiesArgs, opts: pulumi.ResourceOptions | None = None
+    ) -> None:
+        super().__init__(name, opts)
+        account = gcp.serviceaccount.Account(
+            f"{name}-caller",
+            account_id=sanitize(name, max_length=_ACCOUNT),
+            display_name="Asks Managed Lustre to copy",
+            opts=self.child(),
+        )
+        rights = [*self._service(name, args), self._caller(name, args["project"], account)]
+        ready = pulumi.ResourceOptions(depends_on=rights)
+        for what, schedule, folder, bucket in (
+            ("export", EXPORTS, CHECKPOINTS, args["checkpoint_bucket"]),
+            ("import", IMPORTS, DATASETS, args["dataset_bucket"]),
+        ):
+            body = pulumi.Output.from_input(bucket).apply(partial(request, folder))
+            gcp.cloudscheduler.Job(
+                f"{name}-{what}",
+                region=args["region"],
+                description=f"Asks Managed Lustre for an {what} of {folder}",
+                schedule=schedule,
+                time_zone="Etc/UTC",
+                http_target={
+                    "http_method": "POST",
+                    "uri": pulumi.Output.concat(_API, args["instance"], f":{what}Data"),
+                    "headers": {"Content-Type": "application/json"},
+                    "body": body,
+                    "oauth_token": {"service_account_email": account.email},
+                },
+                opts=self.child(ready),
+            )
+        self.register_outputs({})
+
+    def _service(self, name: str, args: GcpLustreCopiesArgs) -> list[pulumi.Resource]:
+        """What Managed Lustre's own agent may do: write checkpoints, and read datasets."""
+        own = agent(self, f"{name}-agent", LUSTRE, project=args["project"], number=args["project_number"])
+        return [
+            gcp.storage.BucketIAMMember(
+                f"{name}-{folder}", bucket=bucket, role=role, member=own, opts=self.child()
+            )
+            for folder, bucket, role in (
+                (CHECKPOINTS, args["checkpoint_bucket"], "roles/storage.objectUser"),
+                (DATASETS, args["dataset_bucket"], "roles/storage.objectViewer"),
+            )
+        ]
+
+    def _caller(self, name: str, project: str, account: gcp.serviceaccount.Account) -> pulumi.Resource:
+        """The right to ask for copies, in a role of its own: the service's roles may delete, too."""
+        role = gcp.projects.IAMCustomRole(
+            f"{name}-role",
+            role_id=sanitize(name).replace("-", "_"),
+            title="Copies of Managed Lustre",
+            description="Asks file systems to import from buckets, and to export to them",
+            permissions=["lustre.instances.exportData", "lustre.instances.importData"],
+            opts=self.child(),
+        )
+        return gcp.projects.IAMMember(
+            f"{name}-rights", project=project, role=role.name, member=account.member, opts=self.child()
+        )
+
+
+def request(folder: str, bucket: str) -> str:
+    """The body of an import or an export, in base64 as Cloud Scheduler takes it.
+
+    A path in a bucket ends with a slash (Managed Lustre API v1, `GcsPath`).
+    """
+    body = {"gcsPath": {"uri": f"gs://{bucket}/"}, "lustrePath": {"path": f"/{folder}/"}}
+    return base64.b64encode(json.dumps(body).encode()).decode()

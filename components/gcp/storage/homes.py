@@ -1,0 +1,154 @@
+"""Filestore for home folders: small files, many nodes; not for the checkpoints of large jobs."""
+
+from collections.abc import Sequence
+from typing import NotRequired, TypedDict
+
+import pulumi
+import pulumi_gcp as gcp
+
+from components.base import Component
+from components.ordering import after
+from infra.catalog.gcp.filestore import size_problems
+from infra.errors import UserError
+
+SHARE = "homes"
+"""Name of the share; an instance has one."""
+BACKUP_DAYS = 35
+"""How long a daily backup is kept: as long as those that EFS makes by itself."""
+# A backup cannot be deleted before, whoever asks: not even by a thief of credentials.
+_ENFORCED = f"{7 * 86400}s"
+_KIND = "file.googleapis.com/Instance"
+# A backup plan has an id of at most 63 characters.
+_ID = 63
+
+
+class GcpHomesArgs(TypedDict):
+    """Where homes are, who mounts them, and under which key."""
+
+    region: str
+    """The region, such as `us-central1`."""
+    zone: NotRequired[str]
+    """The zone whose failure takes the homes with it, for half the price. Default: homes are in several
+    zones."""
+    capacity_gib: int
+    """Size in GiB; the steps depend on the tier (see the catalog). It can grow."""
+    network_name: pulumi.Input[str]
+    """Name of the VPC network of its clients, which has private service access."""
+    client_cidrs: Sequence[str]
+    """Address ranges of the nodes, which alone may mount it."""
+    key_id: pulumi.Input[str]
+    """Key of Cloud KMS in the region, which Filestore may use."""
+    backups: NotRequired[bool]
+    """Whether there are daily backups, which outlive the stack. Default: yes."""
+    protect: NotRequired[bool]
+    """Whether Filestore refuses to delete the instance. Default: yes."""
+
+
+class GcpHomes(Component):
+    """An encrypted Filestore instance that speaks NFS 4.1, reached by nodes alone.
+
+    NFS encrypts nothing on the way and believes who a client says it is, so what a team sees is decided by
+    what its pods can mount (`components.gcp.storage.volumes`). Root of a node is root here: folders are made
+    by a Job that is root.
+
+    Daily backups are kept 35 days in a vault, of which the first seven cannot be cut short by anybody. The
+    vault stays when the stack goes.
+
+    Raises UserError for a size that is not offered. *Untested in a real project.*
+    """
+
+    address: pulumi.Output[str]
+    """IP address of the server."""
+    instance: pulumi.Output[str]
+    """Name of the instance."""
+    location: str
+    """Its zone, or the region."""
+
+    def __init__(self, name: str, args: GcpHomesArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        super().__init__(name, opts)
+        tier = "ZONAL" if "zone" in args else "REGIONAL"
+        if problems := list(
+            size_problems(f"{name}.capacity_gib", args["capacity_gib"], f"{name}.zone", tier)
+        ):
+            raise UserError(problems)
+        self.location = args.get("zone", args["region"])
+        instance = gcp.filestore.Instance(
+            name,
+            location=self.location,
+            tier=tier,
+            protocol="NFS_V4_1",
+            kms_key_name=args["key_id"],
+            file_shares={
+                "name": SHARE,
+                "capacity_gb": args["capacity_gib"],
+                "nfs_export_options": [
+                    {
+                        "ip_ranges": args["client_cidrs"],
+                        "access_mode": "READ_WRITE",
+                        "squash_mode": "NO_ROOT_SQUASH",
+                    }
+                ],
+            },
+            networks=[
+                {
+                    "network": args["network_name"],
+                    "modes": ["MODE_IPV4"],
+                    "connect_mode": "PRIVATE_SERVICE_ACCESS",
+                }
+            ],
+            deletion_protection_enabled=args.get("protect", True),
+            opts=self.child(),
+        )
+        kept = self._backups(name, args, instance) if args.get("backups", True) else []
+        self.instance = after(instance.name, kept)
+        self.address = after(instance.networks.apply(lambda found: _first(found[0].ip_addresses)), kept)
+        self.register_outputs({"address": self.address, "instance": self.instance, "location": self.location})
+
+    def _backups(
+        self, name: str, args: GcpHomesArgs, instance: gcp.filestore.Instance
+    ) -> list[pulumi.Resource]:
+        """A backup a day. Ids end as the instance's name does: a vault that stays keeps its id."""
+        own = instance.name.apply(lambda known: known[:_ID])
+        vault = gcp.backupdisasterrecovery.BackupVault(
+            f"{name}-vault",
+            location=args["region"],
+            backup_vault_id=own,
+            description="Daily backups of homes",
+            backup_minimum_enforced_retention_duration=_ENFORCED,
+            access_restriction="WITHIN_PROJECT",
+            opts=self.child(pulumi.ResourceOptions(retain_on_delete=True)),
+        )
+        plan = gcp.backupdisasterrecovery.BackupPlan(
+            f"{name}-plan",
+            location=args["region"],
+            backup_plan_id=own,
+            resource_type=_KIND,
+            backup_vault=vault.id,
+            backup_rules=[
+                {
+                    "rule_id": "daily",
+                    "backup_retention_days": BACKUP_DAYS,
+                    "standard_schedule": {
+                        "recurrence_type": "DAILY",
+                        "time_zone": "UTC",
+                        "backup_window": {"start_hour_of_day": 1, "end_hour_of_day": 7},
+                    },
+                }
+            ],
+            opts=self.child(),
+        )
+        association = gcp.backupdisasterrecovery.BackupPlanAssociation(
+            f"{name}-planned",
+            location=args["region"],
+            backup_plan_association_id=own,
+            resource=instance.id,
+            resource_type=_KIND,
+            backup_plan=plan.name,
+            opts=self.child(),
+        )
+        return [association]
+
+
+def _first(addresses: Sequence[str] | None) -> str:
+    assert addresses
+    return addresses[0]

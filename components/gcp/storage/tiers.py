@@ -1,0 +1,249 @@
+"""The storage tiers of a stack: a fast file system, object stores for three kinds of data, homes."""
+
+from collections.abc import Sequence
+from typing import NotRequired, TypedDict
+
+import pulumi
+import pulumi_gcp as gcp
+
+from components.base import Component
+from components.gcp.encryption import encryption_key
+from components.gcp.storage.access_log import GcpAccessLog
+from components.gcp.storage.agents import FILESTORE, agent
+from components.gcp.storage.bucket import GcpBucket, GcpBucketArgs
+from components.gcp.storage.copies import GcpLustreCopies
+from components.gcp.storage.homes import GcpHomes, GcpHomesArgs
+from components.gcp.storage.lustre import GcpLustre
+
+SHARED = "shared/"
+"""What every team may read, in the bucket of the datasets."""
+CACHE_TTL = "604800s"
+"""How long a part of an object stays in a cache after its last use: seven days, the most there is. Training
+reads the same data every epoch."""
+
+
+class LustreArgs(TypedDict):
+    """The fast file system."""
+
+    zone: str
+    """The zone, best that of the nodes which train."""
+    capacity_gib: int
+    """Storage in GiB; the steps depend on the throughput (see the catalog)."""
+    throughput_mb_s_per_tib: int
+    """125, 250, 500 or 1000 MB/s per TiB; another one is another file system."""
+
+
+class HomesArgs(TypedDict):
+    """The file system for homes."""
+
+    capacity_gib: int
+    """Size in GiB; the steps depend on the tier (see the catalog). It can grow."""
+    zone: NotRequired[str]
+    """The zone whose failure takes the homes with it, for half the price. Default: several zones."""
+    client_cidrs: Sequence[str]
+    """Address ranges of the nodes, which alone may mount it."""
+    backups: NotRequired[bool]
+    """Whether there are daily backups, which outlive the stack. Default: yes."""
+
+
+class GcpStorageArgs(TypedDict):
+    """Which tiers exist, who may mount them, and how long data is kept."""
+
+    project: str
+    """Id of the project."""
+    project_number: pulumi.Input[str]
+    """Number of that project."""
+    region: str
+    """Region of buckets and key."""
+    network_name: pulumi.Input[str]
+    """Name of the VPC network of those who mount."""
+    services_network: pulumi.Input[str]
+    """Id of that network, known once it has private service access."""
+    checkpoint_retention_days: int
+    """Days a checkpoint is kept in its bucket."""
+    noncurrent_days: int
+    """Days an overwritten or deleted object can still be restored, 7 to 90, in every bucket."""
+    log_retention_days: int
+    """Days the log of who used which object is kept."""
+    lustre: NotRequired[LustreArgs]
+    """Default: no fast file system."""
+    homes: NotRequired[HomesArgs]
+    """Default: no home folders."""
+    cache_zones: NotRequired[Sequence[str]]
+    """Zones with a cache of the datasets (Anywhere Cache), billed by what is in it. Default: none."""
+    rapid_zone: NotRequired[str]
+    """Zone of a second bucket for checkpoints, the fastest and lost with its zone. Default: none."""
+    force_destroy: NotRequired[bool]
+    """Delete buckets together with the objects in them. Default: no."""
+    deletion_protection: NotRequired[bool]
+    """Refuse to delete Lustre and homes. Default: yes."""
+
+
+class BucketPurpose(TypedDict, total=False):
+    """What sets one bucket apart from the others; see `GcpBucketArgs`."""
+
+    expire_days: int
+    autoclass: bool
+    object_retention: bool
+    folders: bool
+    zone: str
+
+
+class GcpStorage(Component):
+    """Three buckets under one key, and on demand Lustre with copies of two of them and Filestore for homes.
+
+    Checkpoints are in folders and expire; datasets move between classes by their use; artifacts stay, and
+    single ones can be locked by object retention or a hold. Lustre alone has a key of Google's (see
+    `GcpLustre`). The key stays when buckets do: without it, nobody reads them.
+    """
+
+    checkpoint_bucket: pulumi.Output[str]
+    """Name of the bucket of checkpoints."""
+    dataset_bucket: pulumi.Output[str]
+    """Name of the bucket of datasets."""
+    artifact_bucket: pulumi.Output[str]
+    """Name of the bucket of artifacts."""
+    key_id: pulumi.Output[str]
+    """Key of Cloud KMS of all of them; what uses it comes after the services may."""
+    log_bucket: pulumi.Output[str]
+    """Log bucket with the use of the others."""
+    shared_folder: pulumi.Output[str]
+    """Managed folder of the datasets for what every team may read."""
+
+    def __init__(self, name: str, args: GcpStorageArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        super().__init__(name, opts)
+        self.key_id = self._key(name, args)
+        checkpoints: BucketPurpose = {"expire_days": args["checkpoint_retention_days"], "folders": True}
+        buckets = {
+            "checkpoints": self._bucket(f"{name}-checkpoints", args, checkpoints),
+            "datasets": self._bucket(f"{name}-datasets", args, {"autoclass": True}),
+            "artifacts": self._bucket(f"{name}-artifacts", args, {"object_retention": True}),
+        }
+        self.checkpoint_bucket = buckets["checkpoints"].bucket
+        self.dataset_bucket = buckets["datasets"].bucket
+        self.artifact_bucket = buckets["artifacts"].bucket
+        # Plain attributes: None where they are not wanted.
+        self.rapid_bucket: pulumi.Output[str] | None = None
+        if "rapid_zone" in args:
+            fast: BucketPurpose = {**checkpoints, "zone": args["rapid_zone"]}
+            buckets["rapid"] = self._bucket(f"{name}-rapid-checkpoints", args, fast)
+            self.rapid_bucket = buckets["rapid"].bucket
+        log = GcpAccessLog(
+            f"{name}-access-log",
+            {
+                "project": args["project"],
+                "region": args["region"],
+                "buckets": [made.bucket for made in buckets.values()],
+                "retention_days": args["log_retention_days"],
+            },
+            self.child(),
+        )
+        self.log_bucket = log.bucket
+        self._caches(name, args)
+        self.shared_folder = gcp.storage.ManagedFolder(
+            f"{name}-datasets-shared",
+            bucket=self.dataset_bucket,
+            name=SHARED,
+            # What is in it stays, without the roles on it.
+            force_destroy=True,
+            opts=self.child(),
+        ).name
+        self.lustre = self._lustre(f"{name}-lustre", args)
+        self.homes = self._homes(f"{name}-homes", args)
+        self.register_outputs(
+            {
+                "checkpoint_bucket": self.checkpoint_bucket,
+                "dataset_bucket": self.dataset_bucket,
+                "artifact_bucket": self.artifact_bucket,
+                "rapid_bucket": self.rapid_bucket,
+                "key_id": self.key_id,
+                "log_bucket": self.log_bucket,
+                "shared_folder": self.shared_folder,
+                "lustre_instance": self.lustre.instance if self.lustre else None,
+                "homes_instance": self.homes.instance if self.homes else None,
+            }
+        )
+
+    def _key(self, name: str, args: GcpStorageArgs) -> pulumi.Output[str]:
+        """The key, for the agents of the services that encrypt with it; asking for one makes it."""
+        storage = gcp.storage.get_project_service_account_output(
+            project=args["project"], opts=pulumi.InvokeOutputOptions(parent=self)
+        )
+        users: dict[str, pulumi.Input[str]] = {"storage": storage.member}
+        if "homes" in args:
+            users["filestore"] = agent(
+                self,
+                f"{name}-filestore-agent",
+                FILESTORE,
+                project=args["project"],
+                number=args["project_number"],
+            )
+        return encryption_key(
+            self,
+            f"{name}-key",
+            location=args["region"],
+            purpose="storage",
+            users=users,
+            keep=not args.get("force_destroy", False),
+        ).id
+
+    def _bucket(self, name: str, args: GcpStorageArgs, purpose: BucketPurpose) -> GcpBucket:
+        common: GcpBucketArgs = {
+            "region": args["region"],
+            "key_id": self.key_id,
+            "noncurrent_days": args["noncurrent_days"],
+            "force_destroy": args.get("force_destroy", False),
+        }
+        return GcpBucket(name, {**common, **purpose}, self.child())
+
+    def _caches(self, name: str, args: GcpStorageArgs) -> None:
+        for zone in args.get("cache_zones", ()):
+            gcp.storage.AnywhereCache(
+                f"{name}-datasets-{zone}",
+                bucket=self.dataset_bucket,
+                zone=zone,
+                ttl=CACHE_TTL,
+                opts=self.child(),
+            )
+
+    def _lustre(self, name: str, args: GcpStorageArgs) -> GcpLustre | None:
+        if "lustre" not in args:
+            return None
+        system = GcpLustre(
+            name,
+            {
+                **args["lustre"],
+                "network_id": args["services_network"],
+                "protect": args.get("deletion_protection", True),
+            },
+            self.child(),
+        )
+        GcpLustreCopies(
+            f"{name}-copies",
+            {
+                "project": args["project"],
+                "project_number": args["project_number"],
+                "region": args["region"],
+                "instance": system.instance,
+                "checkpoint_bucket": self.checkpoint_bucket,
+                "dataset_bucket": self.dataset_bucket,
+            },
+            self.child(),
+        )
+        return system
+
+    def _homes(self, name: str, args: GcpStorageArgs) -> GcpHomes | None:
+        if "homes" not in args:
+            return None
+        # A private service access that is there, too, though Filestore wants the network's name.
+        network = pulumi.Output.all(args["network_name"], args["services_network"]).apply(
+            lambda known: str(known[0])
+        )
+        wanted: GcpHomesArgs = {
+            **args["homes"],
+            "region": args["region"],
+            "network_name": network,
+            "key_id": self.key_id,
+            "protect": args.get("deletion_protection", True),
+        }
+        return GcpHomes(name, wanted, self.child())

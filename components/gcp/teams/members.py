@@ -1,0 +1,67 @@
+"""The people of all teams, as Google Cloud lets them come to the cluster."""
+
+import hashlib
+from collections.abc import Sequence
+from typing import TypedDict
+
+import pulumi
+import pulumi_gcp as gcp
+
+from components.base import Component
+from components.kubernetes.people import SubjectArgs, group, user
+from infra.catalog.gcp.access import member_problems
+from infra.errors import UserError
+from infra.naming import sanitize
+
+ROLE = "roles/container.clusterViewer"
+"""Finds clusters and connects to them (`container.clusters.get`, `.list`, `.connect`), and no more: the other
+roles of GKE come with rights to objects of every cluster, which no role binding could take back."""
+
+
+class GcpMembersArgs(TypedDict):
+    """Who may connect to clusters."""
+
+    project: str
+    """Id of the project."""
+    members: Sequence[str]
+    """`user:` or `group:` and an e-mail address in lower case."""
+
+
+class GcpMembers(Component):
+    """The right to connect to clusters of the project; what people may do there, bindings of their names say.
+
+    It is about every cluster of the project, because no source says that conditions on one are heeded where
+    people connect: in a cluster without bindings of their names, they may do nothing. All teams in one
+    component: whoever changes teams keeps theirs. Raises UserError for members of another form. *Untested in
+    a real project.*
+    """
+
+    def __init__(self, name: str, args: GcpMembersArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        super().__init__(name, opts)
+        if problems := list(member_problems(f"{name}.members", args["members"])):
+            raise UserError(problems)
+        for member in args["members"]:
+            gcp.projects.IAMMember(
+                f"{name}-{_short(member)}",
+                project=args["project"],
+                role=ROLE,
+                member=member,
+                opts=self.child(),
+            )
+        self.register_outputs({})
+
+
+def _short(member: str) -> str:
+    """A name for resources: two addresses that differ in a dot have two."""
+    return f"{sanitize(member, max_length=40)}-{hashlib.sha256(member.encode()).hexdigest()[:6]}"
+
+
+def subject(member: str) -> SubjectArgs:
+    """A member as the API server of a GKE cluster knows it: by the e-mail address.
+
+    A service account of Google Cloud is a user there. A group is known only where the cluster has
+    `authenticatorGroupsConfig`, and the group is below the `gke-security-groups` of its domain. Source: GKE
+    documentation, "Authorize actions in clusters using RBAC" and "Configure Google Groups for RBAC".
+    """
+    kind, _, email = member.partition(":")
+    return group(email) if kind == "group" else user(email)

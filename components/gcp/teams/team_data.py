@@ -1,0 +1,85 @@
+"""A team's part of the buckets, which no other team can read."""
+
+from typing import NotRequired, TypedDict
+
+import pulumi
+import pulumi_gcp as gcp
+
+from components.base import Component
+from components.gcp.pod_account import FolderRightArgs, GcpPodAccount
+
+# Below this folder every team has its own, in every bucket and file system.
+TEAMS = "teams"
+# What pods are that name no service account: a job needs no word about its rights.
+SERVICE_ACCOUNT = "default"
+READ, WRITE = "roles/storage.objectViewer", "roles/storage.objectUser"
+
+
+class GcpTeamDataArgs(TypedDict):
+    """Whose pods get which data."""
+
+    project: str
+    """Id of the project."""
+    project_number: pulumi.Input[str]
+    """Number of that project."""
+    namespace: str
+    """The team's namespace."""
+    folder: str
+    """Name of the team's folder in buckets and file systems."""
+    checkpoint_bucket: pulumi.Input[str]
+    """Name of the bucket of checkpoints."""
+    dataset_bucket: pulumi.Input[str]
+    """Name of the bucket of datasets."""
+    shared_folder: pulumi.Input[str]
+    """Managed folder of the datasets that every team reads, with a slash at its end."""
+    rapid_bucket: NotRequired[pulumi.Input[str]]
+    """A second bucket for checkpoints. Default: there is none."""
+
+
+class GcpTeamData(Component):
+    """Managed folders for the team, and roles on them for the pods of its namespace.
+
+    Pods read `shared/` and `teams/<folder>/` of the datasets, and read, write and delete below
+    `teams/<folder>/` of the checkpoints; nothing else. A role on a managed folder is about the names of what
+    it holds, too: listing with the folder as prefix is allowed, any other is not. A condition on the names of
+    objects could not do that, as listing is an action on the bucket (Cloud Storage documentation, "Managed
+    folders" and "IAM conditions"). The key of the buckets needs no right of theirs: Cloud Storage uses it.
+
+    Data outlives all of this: when the team goes, or gets another folder, its objects stay where they are
+    (`forceDestroy` of a managed folder deletes only the folder's roles), and an administrator reaches them.
+    *Untested in a real project.*
+    """
+
+    principal: pulumi.Output[str]
+    """The team's pods, as IAM calls them; what uses it comes after their rights."""
+
+    def __init__(self, name: str, args: GcpTeamDataArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        super().__init__(name, opts)
+        own = f"{TEAMS}/{args['folder']}/"
+        datasets, shared = args["dataset_bucket"], args["shared_folder"]
+        rights: dict[str, FolderRightArgs] = {
+            "shared": {"resource": datasets, "folder": shared, "role": READ},
+            "datasets": self._folder(f"{name}-datasets", datasets, own, READ),
+            "checkpoints": self._folder(f"{name}-checkpoints", args["checkpoint_bucket"], own, WRITE),
+        }
+        if "rapid_bucket" in args:
+            rights["rapid"] = self._folder(f"{name}-rapid", args["rapid_bucket"], own, WRITE)
+        account = GcpPodAccount(
+            f"{name}-pods",
+            {
+                "project": args["project"],
+                "project_number": args["project_number"],
+                "namespace": args["namespace"],
+                "service_account": SERVICE_ACCOUNT,
+                "folders": rights,
+            },
+            self.child(),
+        )
+        self.principal = account.principal
+        self.register_outputs({"principal": self.principal})
+
+    def _folder(self, name: str, bucket: pulumi.Input[str], folder: str, role: str) -> FolderRightArgs:
+        made = gcp.storage.ManagedFolder(
+            name, bucket=bucket, name=folder, force_destroy=True, opts=self.child()
+        )
+        return {"resource": bucket, "folder": made.name, "role": role}

@@ -1,0 +1,1 @@
+"""The experiment tracking server on Google Cloud."""

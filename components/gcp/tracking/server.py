@@ -1,0 +1,211 @@
+"""Experiment tracking: an MLflow server in the cluster, its database, its secret and its rights."""
+
+from pathlib import Path
+from typing import NotRequired, TypedDict
+
+import pulumi
+import pulumi_gcp as gcp
+
+from components.base import Component
+from components.gcp.pod_account import metadata_grants, pod_principal
+from components.gcp.tracking import secret_store
+from components.gcp.tracking.agents import may_use_key
+from components.gcp.tracking.database import DATABASE, POSTGRES_PORT, GcpDatabase
+from components.gcp.tracking.login import GcpDatabaseLogin, database_uri
+from components.kubernetes.tracking import logins
+from components.kubernetes.tracking.pod import NAME, GrantsArgs, MlflowServerArgs
+from components.kubernetes.tracking.server import MlflowServer
+from components.ordering import after
+
+# The program by which pods read secrets.
+SECRET_STORE = Path(secret_store.__file__).read_text(encoding="utf-8")
+# Everything the server stores lies below this folder of the artifact bucket.
+ARTIFACT_PREFIX = "mlflow"
+
+_READS_SECRETS, _ADDS_VALUES = (
+    "roles/secretmanager.secretAccessor",
+    "roles/secretmanager.secretVersionAdder",
+)
+_ARTIFACTS = ("roles/storage.objectCreator", "roles/storage.objectViewer")
+
+
+class GcpTrackingArgs(TypedDict):
+    """Where the server runs, how big it and its database are, and how safe."""
+
+    project: str
+    project_number: pulumi.Input[str]
+    region: str
+    workload_pool: pulumi.Input[str]
+    """The cluster's identities, `<project>.svc.id.goog`; rights are given after it is there."""
+    network_id: pulumi.Input[str]
+    """The network, once private service access stands in it: the database gets an address there."""
+    artifact_bucket: pulumi.Input[str]
+    """Name of the bucket, with uniform access."""
+    key_id: pulumi.Input[str]
+    """Key of the region; database and secret use it."""
+    image: pulumi.Input[str]
+    """Image with MLflow's `auth` extra, psycopg2 and google-cloud-storage, by digest."""
+    replicas: pulumi.Input[int]
+    workers: int
+    """Worker processes per replica."""
+    tier: str
+    """Machine tier of the database, `db-custom-<CPUs>-<MiB>`."""
+    availability: str
+    """`zonal`, or `regional` for a standby of the database in another zone."""
+    disk_gib: int
+    """First size of the database's disk in GiB; it grows by itself."""
+    backup_retention_days: NotRequired[int]
+    """Days of backups of the database, 1 to 365. Default: 7."""
+    namespace: NotRequired[str]
+    """Namespace of the server. Default: mlflow."""
+    deletion_protection: NotRequired[bool]
+    """Refuse to delete database and secret. Default: yes."""
+    last_backup: NotRequired[bool]
+    """Take a backup of the database when it is deleted after all. Default: yes."""
+
+
+class GcpTracking(Component):
+    """MLflow with users and permissions, PostgreSQL behind it, artifacts in Cloud Storage.
+
+    Needs a Google Cloud and a Kubernetes provider (`providers=[gcp, kubernetes]`).
+
+    The rights belong to the server's pods themselves (Workload Identity Federation for GKE): their folder of
+    the artifact bucket, one secret, and tokens of the account by which the database knows them. The secret
+    starts empty; the server fills it with the password of its first user.
+
+    Artifacts are read and written, and not deleted: those of a run stay. Cloud Storage counts replacing an
+    object as deleting it, so a second artifact of the same name in a run is refused. Runs that rewrite one
+    (`mlflow.log_table` does) need the role `roles/storage.objectUser` on the folder.
+
+    Untested in a real project.
+    """
+
+    url: pulumi.Output[str]
+    namespace: pulumi.Output[str]
+    admin_secret: pulumi.Output[str]
+    """`projects/<project>/secrets/<secret>`; what uses it comes after the right of `logins` to read it."""
+    artifact_uri: pulumi.Output[str]
+
+    def __init__(self, name: str, args: GcpTrackingArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        super().__init__(name, opts)
+        server = self._principal(args, args.get("namespace", NAME), NAME)
+        database = self._database(f"{name}-mlflow", args)
+        login = GcpDatabaseLogin(
+            f"{name}-mlflow",
+            {"project": args["project"], "instance": database.instance, "principal": server},
+            self.child(),
+        )
+        admin = self._secret(f"{name}-mlflow-admin", args)
+        rights = [
+            *self._artifacts(f"{name}-mlflow", args["artifact_bucket"], server),
+            self._may(f"{name}-mlflow-reads", admin, _READS_SECRETS, server),
+            self._may(f"{name}-mlflow-fills", admin, _ADDS_VALUES, server),
+        ]
+        pods = self._principal(args, logins.NAMESPACE, logins.ACCOUNT)
+        reader = self._may(f"{name}-logins-reads", admin, _READS_SECRETS, pods)
+        # Whoever gets it from this component may read it.
+        self.admin_secret = after(admin.id, [reader])
+        self.artifact_uri = pulumi.Output.concat("gs://", args["artifact_bucket"], f"/{ARTIFACT_PREFIX}")
+        uri = pulumi.Output.all(user=login.user, address=database.address).apply(
+            lambda known: database_uri(**known, port=POSTGRES_PORT, database=DATABASE)
+        )
+        wanted: MlflowServerArgs = {
+            "image": args["image"],
+            "replicas": args["replicas"],
+            "workers": args["workers"],
+            "grants": grants(args["project"]),
+            "secret_store": SECRET_STORE,
+            # Pods that start before their rights wait for these; they may as well start later.
+            "database_uri": after(uri, rights),
+            "database_identity": login.email,
+            "database_ca": database.authorities,
+            "admin_secret": admin.id,
+            "artifacts_destination": self.artifact_uri,
+            "namespace": args.get("namespace", NAME),
+        }
+        made = MlflowServer(f"{name}-mlflow-server", wanted, self.child())
+        self.url, self.namespace = made.url, made.namespace
+        self.register_outputs(
+            {"url": self.url, "admin_secret": self.admin_secret, "artifact_uri": self.artifact_uri}
+        )
+
+    def _principal(self, args: GcpTrackingArgs, namespace: str, account: str) -> pulumi.Output[str]:
+        """The pods of a service account; IAM knows them once the cluster's pool of identities is there."""
+        known = pulumi.Output.all(number=args["project_number"], pool=args["workload_pool"])
+        return known.apply(lambda of: pod_principal(args["project"], str(of["number"]), namespace, account))
+
+    def _database(self, name: str, args: GcpTrackingArgs) -> GcpDatabase:
+        return GcpDatabase(
+            name,
+            {
+                "region": args["region"],
+                "network_id": args["network_id"],
+                "key_id": args["key_id"],
+                "tier": args["tier"],
+                "availability": args["availability"],
+                "disk_gib": args["disk_gib"],
+                "backup_retention_days": args.get("backup_retention_days", 7),
+                "deletion_protection": args.get("deletion_protection", True),
+                "last_backup": args.get("last_backup", True),
+            },
+            self.child(),
+        )
+
+    def _secret(self, name: str, args: GcpTrackingArgs) -> gcp.secretmanager.Secret:
+        """A secret without a value, which stays in the region."""
+        key_use = may_use_key(self, f"{name}-key", "secretmanager.googleapis.com", args["key_id"])
+        return gcp.secretmanager.Secret(
+            name,
+            replication={
+                "user_managed": {
+                    "replicas": [
+                        {
+                            "location": args["region"],
+                            "customer_managed_encryption": {"kms_key_name": args["key_id"]},
+                        }
+                    ]
+                }
+            },
+            # What is deleted is gone at once, and with it the login of who administers MLflow.
+            deletion_protection=args.get("deletion_protection", True),
+            opts=self.child(pulumi.ResourceOptions(depends_on=[key_use])),
+        )
+
+    def _may(
+        self, name: str, secret: gcp.secretmanager.Secret, role: str, member: pulumi.Output[str]
+    ) -> gcp.secretmanager.SecretIamMember:
+        return gcp.secretmanager.SecretIamMember(
+            name, secret_id=secret.id, role=role, member=member, opts=self.child()
+        )
+
+    def _artifacts(
+        self, name: str, bucket: pulumi.Input[str], member: pulumi.Output[str]
+    ) -> list[pulumi.Resource]:
+        """The server's folder of the bucket. Deleting it deletes its rights; objects stay where they are."""
+        folder = gcp.storage.ManagedFolder(
+            f"{name}-artifacts",
+            bucket=bucket,
+            name=f"{ARTIFACT_PREFIX}/",
+            force_destroy=True,
+            opts=self.child(),
+        )
+        return [
+            gcp.storage.ManagedFolderIamMember(
+                f"{name}-artifacts-{role.rpartition('.')[2]}",
+                bucket=folder.bucket,
+                managed_folder=folder.name,
+                role=role,
+                member=member,
+                opts=self.child(),
+            )
+            for role in _ARTIFACTS
+        ]
+
+
+def grants(project: str) -> GrantsArgs:
+    """How rights reach the pods; Google's libraries take the project from the variable."""
+    usual = metadata_grants()
+    return {
+        "environment": {**usual["environment"], "GOOGLE_CLOUD_PROJECT": project},
+        "agents": usual["agents"],
+    }

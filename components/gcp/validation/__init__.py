@@ -1,0 +1,1 @@
+"""What the validation of a stack needs from Google Cloud."""

@@ -1,0 +1,169 @@
+"""Pods that see folders of their node, where a fabric needs that: these and no others (pure).
+
+Some fabrics have a daemon in every pod, which sets up the pod's interfaces and sees folders of the node. Only
+the Pod Security Standard `privileged` lets it in. Where a cluster has such pools, the namespaces of jobs have
+that one, and this policy says what `baseline` says, but for exactly these daemons with their command,
+variables and mounts. A shell in one would make a person root of the node, so there is none.
+"""
+
+import json
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from components.kubernetes.queueing.quotas import FlavorArgs
+from smoke_training.launchers.fabrics import SidecarArgs, reaches_node
+
+NAME, SHELLS = "trainstack-node", "trainstack-node-shells"
+# Pod Security Standards, "Baseline" (kubernetes.io, read 2026-11-25).
+_CAPABILITIES = (
+    *("AUDIT_WRITE", "CHOWN", "DAC_OVERRIDE", "FOWNER", "FSETID", "KILL", "MKNOD", "NET_BIND_SERVICE"),
+    *("SETFCAP", "SETGID", "SETPCAP", "SETUID", "SYS_CHROOT"),
+)
+_SELINUX = ("", "container_t", "container_init_t", "container_kvm_t", "container_engine_t")
+_SYSCTLS = (
+    *("kernel.shm_rmid_forced", "net.ipv4.ip_local_port_range", "net.ipv4.ip_unprivileged_port_start"),
+    *("net.ipv4.tcp_syncookies", "net.ipv4.ping_group_range", "net.ipv4.ip_local_reserved_ports"),
+    *("net.ipv4.tcp_keepalive_time", "net.ipv4.tcp_fin_timeout", "net.ipv4.tcp_keepalive_intvl"),
+    *("net.ipv4.tcp_keepalive_probes", "net.ipv4.tcp_rmem", "net.ipv4.tcp_wmem"),
+)
+_ALL = "variables.all.all(one, {})"
+
+
+def needs_node(flavors: Sequence[FlavorArgs]) -> bool:
+    """Whether pods of any flavor see folders of their node."""
+    return any(reaches_node(flavor.get("pod")) for flavor in flavors)
+
+
+def variables(flavors: Sequence[FlavorArgs]) -> dict[str, str]:
+    """What the expressions of `refusals` use: every container, and the folders that runs may see."""
+    containers = (
+        *("dyn(object.spec.containers)", "dyn(object.spec.?initContainers.orValue([]))"),
+        "dyn(object.spec.?ephemeralContainers.orValue([]))",
+    )
+    needs = [flavor["pod"] for flavor in flavors if "pod" in flavor]
+    folders = sorted({host for each in needs for host in each["host_folders"].values()})
+    return {"all": " + ".join(containers), "folders": json.dumps(folders)}
+
+
+def daemons(flavors: Sequence[FlavorArgs]) -> list[tuple[SidecarArgs, str | None]]:
+    """The sidecars of the flavors, each once, with the folder that each shares with its run."""
+    found: dict[str, tuple[SidecarArgs, str | None]] = {}
+    for flavor in flavors:
+        if "pod" in flavor and "sidecar" in flavor["pod"]:
+            sidecar = flavor["pod"]["sidecar"]
+            found[sidecar["name"]] = sidecar, flavor["pod"].get("shared_folder")
+    return [found[name] for name in sorted(found)]
+
+
+def refusals(flavors: Sequence[FlavorArgs]) -> list[dict[str, str]]:
+    """The validations of pods in namespaces of jobs: expression and message."""
+    known = daemons(flavors)
+    return [{"expression": expression, "message": message} for expression, message in _rules(known)]
+
+
+def shell_refusals(flavors: Sequence[FlavorArgs]) -> list[dict[str, str]]:
+    """The validation of shells in containers that run."""
+    names = json.dumps([sidecar["name"] for sidecar, _ in daemons(flavors)])
+    return [
+        {
+            "expression": f"!(object.?container.orValue('') in {names})",
+            "message": "no shell in a daemon of the network: it sees folders of the node",
+        }
+    ]
+
+
+def _rules(known: Sequence[tuple[SidecarArgs, str | None]]) -> Iterator[tuple[str, str]]:
+    yield (
+        "!object.spec.?hostNetwork.orValue(false) && !object.spec.?hostPID.orValue(false)"
+        " && !object.spec.?hostIPC.orValue(false)",
+        "no network, processes or memory of the node",
+    )
+    yield (
+        _ALL.format("!one.?securityContext.?privileged.orValue(false)"),
+        "no privileged containers",
+    )
+    added = "one.?securityContext.?capabilities.?add.orValue([])"
+    extra = " || ".join(
+        f"(one.image == {_text(sidecar['image'])} && name in {json.dumps(list(sidecar['capabilities']))})"
+        for sidecar, _ in known
+    )
+    allowed = f"name in {json.dumps(list(_CAPABILITIES))}" + (f" || {extra}" if extra else "")
+    yield _ALL.format(f"{added}.all(name, {allowed})"), "no capabilities beyond the usual ones"
+    names = json.dumps([sidecar["name"] for sidecar, _ in known])
+    images = json.dumps(sorted({sidecar["image"] for sidecar, _ in known}))
+    as_made = " || ".join(map(_is, known)) or "false"
+    yield (
+        _ALL.replace("{}", f"!(one.name in {names} || one.image in {images}) || {as_made}"),
+        "the daemon of a network runs as the stack says, and nothing else by its name or image",
+    )
+    mounts = "one.?volumeMounts.orValue([]).exists(mount, mount.name == volume.name)"
+    yield (
+        "object.spec.?volumes.orValue([]).all(volume, !has(volume.hostPath) || "
+        + _ALL.format(f"!{mounts} || one.image in {images} || volume.hostPath.path in variables.folders")
+        + ")",
+        "no folders of the node but those that the stack's networks need",
+    )
+    yield (
+        _ALL.format("one.?ports.orValue([]).all(port, port.?hostPort.orValue(0) == 0)"),
+        "no ports of the node",
+    )
+    yield (
+        _ALL.format("one.?securityContext.?procMount.orValue('Default') == 'Default'"),
+        "no other view of processes",
+    )
+    for key, kind in (("seccompProfile", "seccomp"), ("appArmorProfile", "AppArmor")):
+        confined = f"?securityContext.?{key}.?type.orValue('') != 'Unconfined'"
+        yield f"object.spec.{confined} && " + _ALL.format(f"one.{confined}"), f"no container without {kind}"
+    types = json.dumps(list(_SELINUX))
+    labelled = "?securityContext.?seLinuxOptions.?type.orValue('') in " + types
+    yield f"object.spec.{labelled} && " + _ALL.format(f"one.{labelled}"), "no other SELinux type"
+    yield (
+        "object.spec.?securityContext.?sysctls.orValue([]).all(one, one.name in "
+        f"{json.dumps(list(_SYSCTLS))})",
+        "no sysctls that reach beyond the pod",
+    )
+
+
+def _is(known: tuple[SidecarArgs, str | None]) -> str:
+    """Whether container `one` is this sidecar as the stack makes it."""
+    sidecar, shared = known
+    env = dict(sidecar["env"])
+    paths = dict(sidecar["host_folders"])
+    parts = [
+        f"one.name == {_text(sidecar['name'])}",
+        f"one.image == {_text(sidecar['image'])}",
+        f"one.?command.orValue([]) == {json.dumps(list(sidecar['command']))}",
+        *(f"!has(one.{key})" for key in ("args", "envFrom", "lifecycle", "livenessProbe", "readinessProbe")),
+        "!has(one.workingDir)",
+        f"one.?env.orValue([]).all(row, !has(row.valueFrom) && row.name in {json.dumps(env)}"
+        f" && row.?value.orValue('') == {json.dumps(env)}[row.name])",
+        "one.?volumeMounts.orValue([]).all(mount, !has(mount.subPath) && !has(mount.subPathExpr) && "
+        + _mounted(paths, shared)
+        + ")",
+        _probed(sidecar.get("ready_file")),
+    ]
+    return "(" + " && ".join(parts) + ")"
+
+
+def _mounted(paths: dict[str, str], shared: str | None) -> str:
+    folder = "object.spec.?volumes.orValue([]).exists(volume, volume.name == mount.name && {})"
+    of_node = f"volume.?hostPath.?path.orValue('') == {json.dumps(paths)}[mount.mountPath]"
+    found = f"(mount.mountPath in {json.dumps(paths)} && {folder.format(of_node)})"
+    if shared:
+        found = (
+            f"({found} || (mount.mountPath == {_text(shared)} && {folder.format('has(volume.emptyDir)')}))"
+        )
+    return found
+
+
+def _probed(ready_file: str | None) -> str:
+    if ready_file is None:
+        return "!has(one.startupProbe)"
+    return (
+        "(!has(one.startupProbe) || one.startupProbe.?exec.?command.orValue([]) == "
+        f"{json.dumps(['cat', ready_file])})"
+    )
+
+
+def _text(value: str) -> Any:
+    return json.dumps(value)

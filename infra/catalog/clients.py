@@ -1,0 +1,28 @@
+"""Which ranges of clients a service may be open to, on every cloud."""
+
+import ipaddress
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from infra.errors import Problem
+
+_WIDEST_ACCESS: Final = 8
+"""Prefix length of the widest range of clients, that of 10.0.0.0/8; our own limit, clouds accept /0."""
+
+
+def api_access_problems(path: str, cidrs: Sequence[str]) -> Iterator[Problem]:
+    """The ranges that may reach the Kubernetes API from the internet: IPv4, and not everybody."""
+    fix = "Name the ranges of your office or VPN, such as 203.0.113.0/24."
+    yield from client_problems(path, cidrs, "it opens the Kubernetes API to the internet", fix)
+
+
+def client_problems(path: str, cidrs: Sequence[str], too_wide: str, fix: str) -> Iterator[Problem]:
+    """The ranges of clients are IPv4, and none is everybody's; `too_wide` says what one would do."""
+    for index, cidr in enumerate(cidrs):
+        try:
+            network = ipaddress.IPv4Network(cidr)
+        except ValueError as error:
+            yield Problem(f"{path}[{index}]", cidr, f"not an IPv4 network ({error})", fix)
+            continue
+        if network.prefixlen < _WIDEST_ACCESS:
+            yield Problem(f"{path}[{index}]", cidr, f"wider than a /{_WIDEST_ACCESS}, {too_wide}", fix)

@@ -1,0 +1,31 @@
+"""How a cluster and its group of people are called, and the pods of its own nodes."""
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from infra.errors import Problem
+
+# At most 40 characters (terraform-provider-google@e03b7622, google/services/container/resource_container_
+# cluster.go).
+_NAME: Final = re.compile(r"[a-z]([a-z0-9-]{0,38}[a-z0-9])?")
+_GROUP: Final = re.compile(r"gke-security-groups@[^@\s]+\.[^@\s]+")
+_LEAST_SYSTEM_PODS: Final = 64
+
+
+def name_problems(path: str, name: str) -> Iterator[Problem]:
+    """The name of a cluster."""
+    if not _NAME.fullmatch(name):
+        rule = "must be at most 40 lower-case letters, digits and dashes, a letter first and no dash last"
+        yield Problem(path, name, rule, "Give the stack a shorter name.")
+
+
+def group_problems(path: str, group: str) -> Iterator[Problem]:
+    """The group whose member groups RBAC knows is called as GKE asks ("Configure Google Groups for RBAC")."""
+    if not _GROUP.fullmatch(group):
+        yield Problem(path, group, "GKE takes no other group", "Write gke-security-groups@DOMAIN.")
+
+
+def system_pods(pods_per_node: int) -> int:
+    """Most pods of a system node: GKE's own agents are some twenty, and the stack's services come on top."""
+    return max(pods_per_node, _LEAST_SYSTEM_PODS)

@@ -1,0 +1,24 @@
+"""Which Filestore shares can be created at all."""
+
+from collections.abc import Iterator
+from typing import Final
+
+from infra.catalog.errors import UnknownFactError
+from infra.catalog.gcp import facts
+from infra.catalog.gcp.model import bands_in_words, nearest_in_bands
+from infra.errors import Problem
+
+HOMES_GIB: Final = 1024
+"""Homes start with the smallest share that lives in several zones, and can grow."""
+
+
+def size_problems(path: str, capacity_gib: int, tier_path: str, tier: str) -> Iterator[Problem]:
+    """A capacity in GiB is one that the tier, such as `ZONAL`, offers."""
+    row = facts.filestore_tiers.get(tier)
+    if row is None:
+        near = UnknownFactError("Filestore tier", tier, facts.filestore_tiers).nearest
+        yield Problem(tier_path, tier, "unknown tier", f"Near it are {', '.join(near)}.")
+    elif row.problem(capacity_gib):
+        rule = f"no size of {tier}: {bands_in_words(row.bands)} GiB"
+        choice = " or ".join(map(str, nearest_in_bands(capacity_gib, row.bands)))
+        yield Problem(path, capacity_gib, rule, f"Set {choice}.", against=tier_path)

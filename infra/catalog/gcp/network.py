@@ -1,0 +1,152 @@
+"""Address ranges of a network, what of them nodes and pods take, zones, and the way to the API server.
+
+GKE gives each node a block of pod addresses, at least twice as many as pods may run on it, so that a pod's
+address is not used again at once: /26 for 32 pods, /24 for 110. Source: GKE documentation, "Configure maximum
+Pods per node", read 2026-11-25.
+"""
+
+import ipaddress
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
+
+from infra.catalog import clients
+from infra.catalog.gcp import facts
+from infra.catalog.gcp.clusters import system_pods
+from infra.errors import Problem
+
+LARGEST_NETWORK: Final = 16
+"""Prefix length; larger ranges overlap with those of others sooner than they are needed."""
+SMALLEST_NETWORK: Final = 20
+"""Prefix length. Below it the range for Cloud SQL, Lustre and Filestore is smaller than a /24, of which Cloud
+SQL takes one for itself in a region (Cloud SQL documentation, "Allocated IP address ranges")."""
+# RFC 1918, and the shared address space. Source: VPC documentation, Subnets, valid IPv4 ranges.
+_PRIVATE: Final = tuple(
+    ipaddress.IPv4Network(block)
+    for block in ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "100.64.0.0/10")
+)
+# "The IP range 172.17.0.0/16 is reserved for the Docker bridge network. Connections from any IP within that
+# range to Cloud SQL instances using private IP fail" (GoogleCloudPlatform/gcpdiag, lint of Cloud SQL, read
+# 2026-11-25).
+_TAKEN: Final = ipaddress.IPv4Network("172.17.0.0/16")
+POD_BITS: Final = 1
+"""Pods get one half of the whole range: this many bits longer is its prefix."""
+
+
+def region_problems(path: str, region: str) -> Iterator[Problem]:
+    """The region is one whose zones and offers are known."""
+    if region not in facts.regions:
+        yield Problem(path, region, "unknown region", f"Known are {', '.join(sorted(facts.regions))}.")
+
+
+def zone_problems(path: str, region: str, zones: Sequence[str]) -> Iterator[Problem]:
+    """Zones are of the region; one is enough, for a regional control plane runs in several anyway."""
+    if not zones:
+        yield Problem(path, [], "needs a zone", f"Write [{region}-b].")
+    for index, zone in enumerate(zones):
+        yield from zone_problem(f"{path}[{index}]", region, zone)
+
+
+def zone_problem(path: str, region: str, zone: str) -> Iterator[Problem]:
+    """A single zone is of the region; of an unknown region by its name."""
+    row = facts.regions.get(region)
+    if zone.rpartition("-")[0] != region or (row and zone not in row.zones):
+        fix = f"{region} has {', '.join(row.zones)}." if row else f"Write it like {region}-b."
+        yield Problem(path, zone, f"not a zone of {region}", fix)
+
+
+def range_problems(path: str, cidr: str) -> Iterator[Problem]:
+    """The range of the network is private, unused by services, and holds nodes, pods and services."""
+    try:
+        network = ipaddress.IPv4Network(cidr)
+    except ValueError as error:
+        yield Problem(path, cidr, f"not an IPv4 network ({error})", f"Write {_like(cidr)}.")
+        return
+    if not LARGEST_NETWORK <= network.prefixlen <= SMALLEST_NETWORK:
+        bounds = f"/{LARGEST_NETWORK} to /{SMALLEST_NETWORK}"
+        rule = f"must be {bounds}: nodes, pods, services and databases are cut out of it"
+        largest = ipaddress.IPv4Network(f"{network.network_address}/{LARGEST_NETWORK}", strict=False)
+        yield Problem(path, cidr, rule, f"Use {largest}.")
+    if not any(network.subnet_of(space) for space in _PRIVATE):
+        spaces = ", ".join(str(space) for space in _PRIVATE)
+        yield Problem(path, cidr, "not a private range", f"Use a network within {spaces}.")
+    elif network.overlaps(_TAKEN):
+        yield Problem(
+            path, cidr, f"{_TAKEN} is the bridge on every node", "Use 172.18.0.0/16 or 10.0.0.0/16."
+        )
+
+
+def pod_block(pods_per_node: int) -> int:
+    """The prefix length of a node's block of pod addresses."""
+    return 32 - (2 * pods_per_node - 1).bit_length()
+
+
+def pod_addresses(pods_per_node: int) -> int:
+    """The number of pod addresses that a node takes."""
+    return 1 << (32 - pod_block(pods_per_node))
+
+
+def nodes_by_pods(pods_per_node: int, *, jobs: int, system: int) -> dict[int, int]:
+    """So many nodes for jobs and of the system pool, by the pods that may run on each."""
+    own = system_pods(pods_per_node)
+    return {own: jobs + system} if own == pods_per_node else {pods_per_node: jobs, own: system}
+
+
+def room_problems(path: str, cidr: str, nodes: Mapping[int, int], *, against: str = "") -> Iterator[Problem]:
+    """The largest number of nodes, by how many pods may run on each, fits into the range for pods.
+
+    The rule shows the arithmetic. A `cidr` that is no network is refused by `range_problems` alone.
+    """
+    try:
+        room = ipaddress.IPv4Network(cidr).num_addresses >> POD_BITS
+    except ValueError:
+        return
+    needed = sum(count * pod_addresses(pods) for pods, count in nodes.items())
+    if needed > room:
+        terms = " + ".join(
+            f"{count} nodes x {pod_addresses(pods)} (a /{pod_block(pods)} for {pods} pods)"
+            for pods, count in nodes.items()
+            if count
+        )
+        rule = f"half of it, {room} addresses, is for pods, and they need {terms} = {needed}"
+        yield Problem(path, cidr, rule, _more_room(cidr, needed), against=against)
+
+
+def api_problems(path: str, endpoint: str, access_path: str, cidrs: Sequence[str]) -> Iterator[Problem]:
+    """The API server is reached by its name as IAM admits, or by an address from ranges: one of both."""
+    yield from clients.api_access_problems(access_path, cidrs)
+    for problem in facts.limits["authorized_networks"].problems(access_path, len(cidrs)):
+        yield Problem(access_path, len(cidrs), problem.rule, "Join some of them.")
+    if endpoint == "dns" and cidrs:
+        rule = "the API server has no address, so ranges admit nobody: IAM decides who reaches its name"
+        yield Problem(access_path, list(cidrs), rule, f"Leave it empty, or set {path} to ip.", against=path)
+    if endpoint == "ip" and not cidrs:
+        rule = "nobody could reach the API server: it has an address, and no range may use it"
+        fix = f"Name the ranges of your office or VPN, or set {path} to dns."
+        yield Problem(access_path, [], rule, fix, against=path)
+
+
+def bucket_zone_problems(
+    path: str, zone: str, region: str, zones_path: str, zones: Sequence[str]
+) -> Iterator[Problem]:
+    """A zonal bucket is in a zone of the network, where the jobs are that ask for it."""
+    yield from zone_problem(path, region, zone)
+    if zone not in zones:
+        fix = f"Use one of {', '.join(zones)}."
+        yield Problem(path, zone, "no node is in this zone", fix, against=zones_path)
+
+
+def _more_room(cidr: str, needed: int) -> str:
+    prefix = 32 - POD_BITS - (needed - 1).bit_length()
+    others = "fewer nodes, or fewer pods on each"
+    if prefix < LARGEST_NETWORK:
+        return f"Have {others}: even a /{LARGEST_NETWORK} is too small."
+    start = ipaddress.IPv4Network(cidr).network_address
+    return f"Use {ipaddress.IPv4Network(f'{start}/{prefix}', strict=False)}, {others}."
+
+
+def _like(cidr: str) -> str:
+    """The network that an address with host bits lies in, else an example."""
+    try:
+        return str(ipaddress.IPv4Network(cidr, strict=False))
+    except ValueError:
+        return "a network such as 10.0.0.0/16"

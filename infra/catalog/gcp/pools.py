@@ -1,0 +1,211 @@
+"""Pools of nodes: which combinations of type, zones, fabric, purchase, sharing and disks GKE can run."""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from infra.catalog.errors import UnknownFactError
+from infra.catalog.gcp import facts
+from infra.catalog.gcp.model import MachineType
+from infra.errors import Problem
+
+SYSTEM_DISK_GIB: Final = 100
+"""Boot disk of a node for a cluster's own services: GKE's own size."""
+LOCAL_SSD_GIB: Final = 375
+"""Size of one local SSD."""
+FLEX_START_DAYS: Final = 7
+"""After so many days a flex-start node ends. Source: GKE documentation, flex-start, read 2026-11-22."""
+_CPU_POOL_VCPU: Final = 4
+"""Below it, the cluster's own agents leave a node's jobs nothing."""
+# A short name is looked up in the cluster's project and fails with blocks.
+_RESERVATION: Final = re.compile(
+    r"projects/(?P<project>[a-z][a-z0-9-]{4,28}[a-z0-9])/reservations/(?P<name>[a-z]([a-z0-9-]{0,61}[a-z0-9])?)"
+    r"(/reservationBlocks/(?P<block>[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?))?"
+)
+KINDS: Final = ("on_demand", "spot", "reserved", "block", "flex_start", "queued")
+"""How nodes are bought."""
+PREPAID: Final = ("reserved", "block")
+"""Nodes on a reservation of their own."""
+DYNAMIC: Final = ("flex_start", "queued")
+"""Nodes of Dynamic Workload Scheduler: they start when there are some and end after seven days at most."""
+PREEMPTIBLE: Final = ("spot", *DYNAMIC)
+"""What takes the preemptible quotas (Managed Service for Apache Spark documentation, "Dynamic Workload
+Scheduler", read 2026-11-22)."""
+
+
+@dataclass(frozen=True)
+class Reservation:
+    """A reservation by its full name, `projects/<project>/reservations/<name>`, or one of its blocks."""
+
+    project: str
+    name: str
+    block: str | None
+
+    def __str__(self) -> str:
+        block = f"/reservationBlocks/{self.block}" if self.block else ""
+        return f"projects/{self.project}/reservations/{self.name}{block}"
+
+
+def reservation(text: str) -> Reservation | None:
+    """The reservation of a full name; None for another form."""
+    found = _RESERVATION.fullmatch(text)
+    return Reservation(found["project"], found["name"], found["block"]) if found else None
+
+
+def type_problems(path: str, name: str) -> Iterator[Problem]:
+    """The type is one with built-in GPUs that the catalog knows."""
+    try:
+        facts.machine_type(name)
+    except UnknownFactError as error:
+        yield Problem(path, name, "unknown GPU type", f"Near it are {', '.join(error.nearest)}.")
+
+
+def cpu_problems(path: str, name: str) -> Iterator[Problem]:
+    """The type has no GPU, and processors and memory that the catalog knows, more than its agents take."""
+    machine = facts.cpu_type(name)
+    if machine is None or machine.vcpu < _CPU_POOL_VCPU:
+        fix = f"Use one with {_CPU_POOL_VCPU} processors or more, such as n2-standard-16."
+        yield Problem(path, name, "no CPU type for a pool of jobs", fix)
+
+
+def cpu_purchase_problems(path: str, bought: str) -> Iterator[Problem]:
+    """Nodes without GPUs are bought when they are needed."""
+    if bought not in ("on_demand", "spot"):
+        fix = "Buy them on_demand or spot."
+        yield Problem(path, bought, "nodes without GPUs are neither reserved nor waited for", fix)
+
+
+def system_type_problems(path: str, name: str) -> Iterator[Problem]:
+    """The type is a CPU type for a cluster's own services that the catalog knows.
+
+    An unknown type is refused, as an unknown GPU type is: a misspelling would fail only after the cluster
+    has been made, and a further family is one row of `cpu_families.toml`.
+    """
+    if name not in facts.cpu_types:
+        near = UnknownFactError("CPU type", name, facts.cpu_types).nearest
+        yield Problem(path, name, "unknown CPU type", f"Near it are {', '.join(near)}.")
+
+
+def offer_problems(
+    path: str, machine: str, zones_path: str, zones: Sequence[str], region: str
+) -> Iterator[Problem]:
+    """The region offers the type, and so does each of the zones; their names are those of all projects."""
+    offered = facts.offering_zones(machine, region) if region in facts.regions else None
+    if offered is None:
+        return
+    if not offered:
+        others = [name for name in sorted(facts.regions) if facts.offering_zones(machine, name)]
+        fix = f"Offered in {', '.join(others)}." if others else "Use another type."
+        yield Problem(path, machine, f"not offered in {region}", fix)
+        return
+    for index, zone in enumerate(zones):
+        if zone in facts.region(region).zones and zone not in offered:
+            fix = f"Offered in {', '.join(offered)}."
+            yield Problem(f"{zones_path}[{index}]", zone, f"has no {machine}", fix, against=path)
+
+
+def reservation_problems(path: str, kind: str, named: str | None) -> Iterator[Problem]:
+    """Prepaid nodes name their reservation in full; without its project GKE does not find one with blocks.
+
+    Source: GoogleCloudPlatform/cluster-toolkit#5043 and modules/compute/gke-node-pool (reservation_affinity).
+    """
+    if kind not in PREPAID:
+        if named is not None:
+            fix = "Remove it, or start the nodes in the reservation."
+            yield Problem(path, named, f"{kind} nodes use none", fix)
+    elif named is None or reservation(named) is None:
+        fix = (
+            "Write it like projects/<project>/reservations/<name>, with /reservationBlocks/<block> if meant."
+        )
+        yield Problem(path, named, "must be the full name of a reservation", fix)
+
+
+def queued_problems(path: str, kind: str, least_path: str, least: int) -> Iterator[Problem]:
+    """Queued nodes come for a job and go with it, so none is there before."""
+    if kind == "queued" and least > 0:
+        rule = "queued nodes come for a job, so the smallest size is 0"
+        yield Problem(least_path, least, rule, "Write 0, or buy them with flex_start.", against=path)
+
+
+def compact_problems(path: str, kind_path: str, kind: str, zones_path: str, zones: int) -> Iterator[Problem]:
+    """Nodes that a policy places close together stand in one zone, which nothing else has decided.
+
+    Source: GoogleCloudPlatform/cluster-toolkit@10470803 modules/compute/gke-node-pool (placement_policy).
+    """
+    fix = "Leave compact out."
+    if kind in DYNAMIC:
+        yield Problem(path, True, f"{kind} takes no compact placement", fix, against=kind_path)
+    if kind in PREPAID:
+        yield Problem(path, True, "a reservation lies where it was made", fix, against=kind_path)
+    if zones > 1:
+        rule = "a compact placement is in one zone"
+        yield Problem(path, True, rule, "Keep one zone, or leave compact out.", against=zones_path)
+
+
+def rdma_compact_problems(path: str, rdma_path: str) -> Iterator[Problem]:
+    """Machines with networks of their GPUs need no policy."""
+    rule = "machines with networks of their GPUs are placed by these"
+    yield Problem(path, True, rule, "Leave compact out.", against=rdma_path)
+
+
+def sharing_problems(path: str, kind: str, purpose: str, rdma_path: str, *, rdma: bool) -> Iterator[Problem]:
+    """GPUs are shared where people try things; a training run on a part of a GPU measures its neighbours."""
+    if purpose != "interactive":
+        fix = "Leave it out, or make the pool interactive."
+        yield Problem(path, kind, "GPUs are shared in interactive pools alone", fix)
+    if rdma:
+        yield Problem(
+            path, kind, "parts of GPUs use no RDMA", f"Set {rdma_path} to false.", against=rdma_path
+        )
+
+
+def partition_problems(path: str, partition: str, machine: MachineType) -> Iterator[Problem]:
+    """The GPU can be cut into partitions of that size."""
+    gpu = facts.accelerators[machine.accelerator]
+    if not gpu.mig:
+        able = [row.title for row in facts.accelerators.values() if row.mig]
+        fix = f"Share it by `time_sharing`, or use a type with {', '.join(able)}."
+        yield Problem(path, partition, f"{gpu.title} is not cut into partitions", fix)
+    elif partition not in gpu.mig:
+        yield Problem(path, partition, f"no partition of {gpu.title}", f"It has {', '.join(gpu.mig)}.")
+
+
+def local_ssd_problems(path: str, count: int, machine: str) -> Iterator[Problem]:
+    """The type has so many local SSDs, or takes as many as are wanted."""
+    known = facts.machine_types.get(machine)
+    if known is None:
+        if count:
+            rule = f"{machine} has none (of CPU types, those that end in -lssd have some)"
+            yield Problem(path, count, rule, "Leave it out.")
+    elif known.local_ssds is not None and count != known.local_ssds:
+        rule = f"{machine} always has {known.local_ssds}"
+        yield Problem(path, count, rule, "Leave it out, or write that number.")
+    elif not known.local_ssds_choosable and known.local_ssds is None:
+        rule = f"{machine} has a number of its own, which cannot be chosen"
+        yield Problem(path, count, rule, "Leave it out.")
+
+
+def gpus_of_node(machine: MachineType, *, clients: int | None = None, partition: str | None = None) -> int:
+    """What a node offers as `nvidia.com/gpu`: its GPUs, its partitions, or turns on its GPUs."""
+    if partition is not None:
+        return machine.count * facts.accelerators[machine.accelerator].mig[partition]
+    return machine.count * (clients or 1)
+
+
+def size_problems(least_path: str, least: int, most_path: str, most: int) -> Iterator[Problem]:
+    """Fewest and most nodes of a node pool."""
+    yield from facts.limits["node_pool_least"].problems(least_path, least)
+    yield from facts.limits["node_pool_nodes"].problems(most_path, most)
+
+
+def idle_problems(path: str, minutes: int | None) -> Iterator[Problem]:
+    """GKE's autoscaler takes idle nodes away by a profile, not after minutes that somebody sets.
+
+    Source: GKE documentation, "About GKE cluster autoscaling", autoscaling profiles; minutes are only those
+    of compute classes (`consolidationDelayMinutes`), and a pool is in none.
+    """
+    if minutes is not None:
+        rule = "GKE decides how long a node may be idle, by the profile that takes nodes away soonest"
+        fix = "Set it to null; a pool's min_nodes keeps nodes that nobody needs."
+        yield Problem(path, minutes, rule, fix)

@@ -1,0 +1,56 @@
+"""Rows that the tables of every cloud may have."""
+
+import statistics
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from infra.catalog.fact import DatedPrice, Fact, Name, Usd
+
+
+class ServicePrice(DatedPrice):
+    """Dollars per `unit` of something that is not an instance, such as `hour` or `GB-month`."""
+
+    key: Name
+    region: Name  # "*": the same in every commercial region
+    unit: Name
+    usd: Usd
+
+
+class Duration(Fact):
+    """How long creating one resource of a Pulumi type took, in seconds: one figure per published log.
+
+    `where` are the inputs of the resources that the row is for; without, it is for all of the type.
+    """
+
+    type: Name
+    where: dict[Name, str | bool] = Field(default_factory=dict)
+    seconds: tuple[Annotated[int, Field(ge=0)], ...] = Field(min_length=1)
+
+    @property
+    def seconds_min(self) -> float:
+        """The shortest."""
+        return min(self.seconds)
+
+    @property
+    def seconds_expected(self) -> float:
+        """The median."""
+        return statistics.median(self.seconds)
+
+    @property
+    def seconds_max(self) -> float:
+        """The longest."""
+        return max(self.seconds)
+
+    def fits(self, inputs: Mapping[str, Any]) -> bool:
+        """Whether the row is for a resource with these inputs."""
+        return all(inputs.get(name) == value for name, value in self.where.items())
+
+
+def per_region(row: dict[str, Any]) -> list[dict[str, Any]]:
+    """One row per region of the table `usd`."""
+    prices = row.pop("usd", None)
+    if not isinstance(prices, dict):
+        raise ValueError("usd is no table of dollars by region")
+    return [row | {"region": region, "usd": usd} for region, usd in prices.items()]

@@ -1,0 +1,177 @@
+"""The price of stacks on Google Cloud."""
+
+import datetime
+from collections.abc import Iterator
+from typing import Final
+
+from infra.catalog.errors import UnknownFactError
+from infra.catalog.gcp import facts
+from infra.catalog.gcp.database import tier
+from infra.catalog.gcp.model import Market
+from infra.catalog.gcp.pools import PREPAID, SYSTEM_DISK_GIB
+from infra.catalog.gcp.prices import NodePrice, node_price
+from infra.catalog.rows import ServicePrice
+from infra.cost.model import HOURS_PER_MONTH, Estimate, Item, Use
+from infra.stackspec.clouds import GcpSpec
+from infra.stackspec.layouts import MediumLayout, PoolSpec
+from infra.stackspec.stack import StackSpec
+
+_KEYS: Final = 2
+"""Customer-managed keys, each with one version until it is rotated: of the cluster, of data and database."""
+_SECRETS: Final = 1
+"""Of MLflow's first user; the database is logged in to with tokens."""
+_NAT_MACHINES: Final = 32
+"""So many machines behind a gateway are paid; further ones cost nothing more."""
+
+_MARKETS: Final[dict[str, Market]] = {
+    "spot": "spot",
+    "flex_start": "flex_start",
+    "queued": "flex_start",
+    "block": "calendar",
+}
+
+Units = tuple[float, float, float]
+"""Units per month: least, usual, most."""
+
+
+def medium(spec: StackSpec, layout: MediumLayout, cloud: GcpSpec, on: datetime.date) -> Estimate:
+    """Price a medium stack as of a day."""
+    parts = (
+        _pools(spec.region, layout),
+        _system_pool(spec.region, layout),
+        _control_plane(spec.region, layout, on),
+        _network(spec.region, layout),
+        _storage(spec),
+        _tracking(spec.region, cloud),
+        _keys(spec.region),
+    )
+    return Estimate(tuple(item for part in parts for item in part), tuple(_uses(spec, cloud)))
+
+
+def pool_price(pool: PoolSpec, region: str) -> NodePrice | None:
+    """Dollars per node-hour as the pool buys it; a reservation costs the on-demand price while it stands."""
+    return node_price(pool.machine, region, _MARKETS.get(pool.purchase.kind, "on_demand"))
+
+
+def nodes_of(pool: PoolSpec) -> Units:
+    """How many nodes of a pool are paid. Reserved capacity is, whether or not nodes run on it."""
+    paid = pool.max_nodes if pool.purchase.kind in PREPAID else pool.min_nodes
+    return paid, max(paid, _running(pool)), pool.max_nodes
+
+
+def _running(pool: PoolSpec) -> float:
+    return pool.expected_utilization * pool.max_nodes
+
+
+def _pools(region: str, layout: MediumLayout) -> Iterator[Item]:
+    for pool in layout.pools:
+        kind = "CPU" if pool.machine in facts.cpu_types else "GPU"
+        name = f"{kind} pool {pool.name} ({pool.machine}, {pool.purchase.kind})"
+        yield _machines(name, pool_price(pool, region), nodes_of(pool))
+        disks = (pool.min_nodes, max(pool.min_nodes, _running(pool)), pool.max_nodes)
+        yield _disks(region, f"pool {pool.name}", pool.disk_gib, disks)
+
+
+def _system_pool(region: str, layout: MediumLayout) -> Iterator[Item]:
+    pool = layout.system_pool
+    nodes = (pool.min_nodes, pool.min_nodes, pool.max_nodes)
+    yield _machines(f"system pool ({pool.machine})", node_price(pool.machine, region, "on_demand"), nodes)
+    yield _disks(region, "the system pool", SYSTEM_DISK_GIB, nodes)
+
+
+def _machines(name: str, price: NodePrice | None, nodes: Units) -> Item:
+    if price is None:
+        return Item(name, None, None, None)
+    dollars = (price.least, price.expected, price.most)
+    low, usual, high = (count * HOURS_PER_MONTH * usd for count, usd in zip(nodes, dollars, strict=True))
+    return Item(name, low, usual, high, price.renew)
+
+
+def _disks(region: str, owner: str, gib: int, nodes: Units) -> Item:
+    least, usual, most = nodes
+    units = (least * gib, usual * gib, most * gib)
+    return _service(region, f"boot disks of {owner} ({gib} GiB)", "pd_balanced", units)
+
+
+def _price(region: str, key: str) -> ServicePrice | None:
+    """The price of a service; None also for one that no region has a price of."""
+    try:
+        return facts.service_price(key, region)
+    except UnknownFactError:
+        return None
+
+
+def _service(region: str, name: str, key: str, units: Units) -> Item:
+    """An item of so many units of one service."""
+    price = _price(region, key)
+    if price is None:
+        return Item(name, None, None, None)
+    low, usual, high = (amount * price.usd for amount in units)
+    return Item(name, low, usual, high, price)
+
+
+def _always(count: float) -> Units:
+    return count, count, count
+
+
+def _control_plane(region: str, layout: MediumLayout, on: datetime.date) -> Iterator[Item]:
+    support = facts.gke.support(layout.kubernetes_version, on)
+    key = "gke_cluster_extended_support" if support == "extended" else "gke_cluster"
+    yield _service(region, "GKE control plane", key, _always(HOURS_PER_MONTH))
+
+
+def _network(region: str, layout: MediumLayout) -> Iterator[Item]:
+    """One Cloud NAT gateway, by the machines behind it."""
+    system = layout.system_pool
+    least = system.min_nodes + sum(pool.min_nodes for pool in layout.pools)
+    usual = system.min_nodes + sum(max(pool.min_nodes, _running(pool)) for pool in layout.pools)
+    most = system.max_nodes + sum(pool.max_nodes for pool in layout.pools)
+    low, middle, high = (min(count, _NAT_MACHINES) * HOURS_PER_MONTH for count in (least, usual, most))
+    yield _service(region, "Cloud NAT", "cloud_nat_vm", (low, middle, high))
+
+
+def _storage(spec: StackSpec) -> Iterator[Item]:
+    lustre = spec.data.shared_fs
+    if lustre:
+        key = f"managed_lustre_{lustre.throughput_mb_s_per_tib}"
+        name = f"Managed Lustre ({lustre.capacity_gib} GiB, {lustre.throughput_mb_s_per_tib} MB/s per TiB)"
+        yield _service(spec.region, name, key, _always(lustre.capacity_gib))
+
+
+def _tracking(region: str, cloud: GcpSpec) -> Iterator[Item]:
+    size, kind = tier(cloud.database.tier), cloud.database.availability
+    if size is not None:
+        hours, memory = size.vcpu * HOURS_PER_MONTH, size.gib * HOURS_PER_MONTH
+        yield _service(region, "Cloud SQL processors (MLflow)", f"cloud_sql_vcpu_{kind}", _always(hours))
+        yield _service(region, "Cloud SQL memory (MLflow)", f"cloud_sql_gib_{kind}", _always(memory))
+    disk = _always(cloud.database.disk_gib)
+    yield _service(region, f"Cloud SQL disk ({cloud.database.disk_gib} GiB)", f"cloud_sql_ssd_{kind}", disk)
+
+
+def _keys(region: str) -> Iterator[Item]:
+    yield _service(region, f"KMS keys ({_KEYS})", "kms_key_version", _always(_KEYS))
+    yield _service(region, f"secrets ({_SECRETS})", "secret_version", _always(_SECRETS))
+
+
+def _uses(spec: StackSpec, cloud: GcpSpec) -> Iterator[Use]:
+    """What costs by use that the spec does not say."""
+    by_use = [
+        ("NAT traffic", "cloud_nat_data"),
+        ("bucket contents", "gcs_standard"),
+        *([("home directories", "filestore_zonal")] if spec.data.homes else []),
+        *([("dataset cache", "anywhere_cache")] if cloud.dataset_cache else []),
+        *([("Rapid bucket", "gcs_rapid")] if cloud.rapid_checkpoints else []),
+        ("logs", "logs_ingested"),
+    ]
+    for name, key in by_use:
+        price = _price(spec.region, key)
+        yield Use(name, price.usd, price.unit) if price else Use(name)
+    for name in (
+        "requests",
+        "metrics",
+        "backups",
+        "external addresses",
+        "data transfer",
+        "taxes and discounts",
+    ):
+        yield Use(name)

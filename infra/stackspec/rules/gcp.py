@@ -1,0 +1,280 @@
+"""Rules of stacks on Google Cloud: what the catalog checks, at the paths of the spec."""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+
+from infra.catalog.gcp import access, database, fabrics, facts, lustre, money, network, pools
+from infra.catalog.gcp.gke import maintenance_problems
+from infra.catalog.gcp.model import MachineType
+from infra.catalog.kubernetes.kueue import guarantee_problems
+from infra.errors import Problem
+from infra.stackspec.clouds import GcpPoolSpec, GcpSpec, MigSpec, TimeSharingSpec
+from infra.stackspec.layouts import MediumLayout, PoolSpec
+from infra.stackspec.stack import StackSpec
+
+Rule = Callable[[StackSpec, GcpSpec], Iterator[Problem]]
+MediumRule = Callable[[StackSpec, MediumLayout, GcpSpec], Iterator[Problem]]
+
+
+def region(spec: StackSpec, _: GcpSpec) -> Iterator[Problem]:
+    """The region is known."""
+    yield from network.region_problems("trainstack:region", spec.region)
+
+
+def database_tier(_: StackSpec, cloud: GcpSpec) -> Iterator[Problem]:
+    """The database has a size that exists."""
+    yield from database.tier_problems("on.database.tier", cloud.database.tier)
+
+
+def administrators(_: StackSpec, cloud: GcpSpec) -> Iterator[Problem]:
+    """Administrators are users, groups or service accounts, each named once."""
+    yield from access.admin_problems("on.admins", cloud.admins)
+
+
+def members(spec: StackSpec, cloud: GcpSpec) -> Iterator[Problem]:
+    """Members of teams are users or groups that do not administer the cluster."""
+    for index, team in enumerate(spec.teams):
+        path = f"teams[{index}].members"
+        yield from access.member_problems(path, team.members)
+        yield from access.apart_problems(path, team.members, "on.admins", cloud.admins)
+
+
+def groups_of_one_domain(spec: StackSpec, _: GcpSpec) -> Iterator[Problem]:
+    """Groups that work in teams are of one domain: a cluster knows those of one alone."""
+    first = ""
+    for index, team in enumerate(spec.teams):
+        for at, member in enumerate(team.members):
+            domain = member.rpartition("@")[2]
+            first = first or domain if member.startswith("group:") else first
+            if member.startswith("group:") and domain != first:
+                fix = f"Name its people as `user:`, or make a group of {first} with them."
+                rule = f"a cluster knows the groups of one domain, here {first}"
+                yield Problem(f"teams[{index}].members[{at}]", member, rule, fix)
+
+
+def budget(spec: StackSpec, _: GcpSpec) -> Iterator[Problem]:
+    """Amounts and addresses are such that Cloud Billing takes them."""
+    yield from money.amount_problems("budget.monthly_usd", spec.budget.monthly_usd)
+    yield from money.anomaly_problems("budget.anomaly_usd", spec.budget.anomaly_usd)
+    yield from money.email_problems("budget.alert_emails", spec.budget.alert_emails, "budget")
+
+
+def retention(spec: StackSpec, _: GcpSpec) -> Iterator[Problem]:
+    """Logs and deleted objects are kept for periods that the services know."""
+    data = spec.data
+    yield from facts.limits["log_retention_days"].problems("data.log_retention_days", data.log_retention_days)
+    yield from facts.limits["soft_delete_days"].problems("data.noncurrent_days", data.noncurrent_days)
+
+
+def maintenance(_: StackSpec, cloud: GcpSpec) -> Iterator[Problem]:
+    """GKE is left enough time for upgrades."""
+    wanted = cloud.maintenance
+    yield from maintenance_problems("on.maintenance.days", wanted.days, "on.maintenance.hours", wanted.hours)
+
+
+def zones(spec: StackSpec, layout: MediumLayout, cloud: GcpSpec) -> Iterator[Problem]:
+    """Zones are zones of the region."""
+    yield from network.zone_problems("layout.zones", spec.region, layout.zones)
+    if cloud.rapid_checkpoints is not None:
+        yield from network.bucket_zone_problems(
+            "on.rapid_checkpoints", cloud.rapid_checkpoints, spec.region, "layout.zones", layout.zones
+        )
+
+
+def network_range(_: StackSpec, layout: MediumLayout, cloud: GcpSpec) -> Iterator[Problem]:
+    """The range is private, and all pools at their largest find addresses in it."""
+    path = "layout.network_cidr"
+    yield from network.range_problems(path, layout.network_cidr)
+    yield from facts.limits["pods_per_node"].problems("on.pods_per_node", cloud.pods_per_node)
+    jobs = sum(pool.max_nodes for pool in layout.pools)
+    nodes = network.nodes_by_pods(cloud.pods_per_node, jobs=jobs, system=layout.system_pool.max_nodes)
+    yield from network.room_problems(path, layout.network_cidr, nodes, against="on.pods_per_node")
+
+
+def api_access(_: StackSpec, layout: MediumLayout, cloud: GcpSpec) -> Iterator[Problem]:
+    """The API server is reached in one way, by somebody, and not by the whole internet."""
+    yield from network.api_problems("on.endpoint", cloud.endpoint, "layout.api_access", layout.api_access)
+
+
+def idle_nodes(_: StackSpec, layout: MediumLayout, __: GcpSpec) -> Iterator[Problem]:
+    """GKE decides when an idle node goes."""
+    yield from pools.idle_problems("layout.idle_minutes", layout.idle_minutes)
+
+
+def kubernetes_version(_: StackSpec, layout: MediumLayout, cloud: GcpSpec) -> Iterator[Problem]:
+    """The version is one that GKE offers in the channel."""
+    yield from facts.gke.version_problems(
+        "layout.kubernetes_version", layout.kubernetes_version, "on.channel", cloud.channel
+    )
+
+
+def pool_names(_: StackSpec, layout: MediumLayout, cloud: GcpSpec) -> Iterator[Problem]:
+    """What only GKE asks is asked about pools that exist."""
+    names = [pool.name for pool in layout.pools]
+    for name in cloud.pools:
+        if name not in names:
+            yield Problem(f"on.pools.{name}", name, "there is no such pool", f"Pools are {', '.join(names)}.")
+
+
+def pool_hardware(_: StackSpec, layout: MediumLayout, cloud: GcpSpec) -> Iterator[Problem]:
+    """Each pool names a type that exists, with networks, disks and partitions that it has."""
+    for index, pool in enumerate(layout.pools):
+        path, on = f"layout.pools[{index}]", f"on.pools.{pool.name}"
+        extra = cloud.pools.get(pool.name, GcpPoolSpec())
+        if extra.local_ssds is not None:
+            yield from pools.local_ssd_problems(f"{on}.local_ssds", extra.local_ssds, pool.machine)
+        if pool.machine in facts.cpu_types:
+            yield from _without_gpus(path, on, pool, extra)
+            continue
+        yield from pools.type_problems(f"{path}.machine", pool.machine)
+        machine = facts.machine_types.get(pool.machine)
+        if machine is None:
+            continue
+        if pool.rdma:
+            yield from fabrics.rdma_problems(f"{path}.rdma", machine)
+            yield from fabrics.rack_problems(f"{path}.max_nodes", pool.max_nodes, machine)
+            yield from fabrics.making_problems(
+                "on.accelerator_networks",
+                cloud.accelerator_networks,
+                machine.name,
+                "layout.kubernetes_version",
+                layout.kubernetes_version,
+            )
+        if extra.sharing is not None:
+            yield from pools.sharing_problems(
+                f"{on}.sharing", extra.sharing.kind, pool.purpose, f"{path}.rdma", rdma=pool.rdma
+            )
+        if isinstance(extra.sharing, MigSpec):
+            yield from pools.partition_problems(f"{on}.sharing.partition", extra.sharing.partition, machine)
+
+
+def _without_gpus(path: str, on: str, pool: PoolSpec, extra: GcpPoolSpec) -> Iterator[Problem]:
+    yield from pools.cpu_problems(f"{path}.machine", pool.machine)
+    yield from pools.cpu_purchase_problems(f"{path}.purchase.kind", pool.purchase.kind)
+    if pool.rdma:
+        yield Problem(f"{path}.rdma", True, f"{pool.machine} trains nothing", f"Set {path}.rdma to false.")
+    if extra.sharing is not None:
+        fix = f"Leave {on}.sharing out."
+        yield Problem(f"{on}.sharing", extra.sharing.kind, f"{pool.machine} has no GPU to share", fix)
+
+
+def purchases(_: StackSpec, layout: MediumLayout, cloud: GcpSpec) -> Iterator[Problem]:
+    """Nodes are bought in a way that fits how many are always there and how close they stand."""
+    for index, pool in enumerate(layout.pools):
+        path, kind = f"layout.pools[{index}]", pool.purchase.kind
+        if pool.purchase.kind in ("reserved", "block"):
+            yield from pools.reservation_problems(f"{path}.purchase.id", kind, pool.purchase.id)
+        yield from pools.queued_problems(f"{path}.purchase.kind", kind, f"{path}.min_nodes", pool.min_nodes)
+        if cloud.pools.get(pool.name, GcpPoolSpec()).compact:
+            compact, zones = f"on.pools.{pool.name}.compact", len(pool.zones)
+            yield from pools.compact_problems(compact, f"{path}.purchase.kind", kind, f"{path}.zones", zones)
+            if pool.rdma:
+                yield from pools.rdma_compact_problems(compact, f"{path}.rdma")
+
+
+def gpus_where_there_are_some(spec: StackSpec, layout: MediumLayout, cloud: GcpSpec) -> Iterator[Problem]:
+    """GPUs are guaranteed in pools that have some, and validated where nobody shares them."""
+    without = {pool.name for pool in layout.pools if pool.machine in facts.cpu_types}
+    for index, team in enumerate(spec.teams):
+        for pool in team.gpus.keys() & without:
+            fix = "Leave it out: processors are shared by weight."
+            yield Problem(f"teams[{index}].gpus.{pool}", team.gpus[pool], "the pool has no GPUs", fix)
+    for pool in spec.validated:
+        if pool in without:
+            fix = "Validate pools that have some; the purpose of one without is `data`."
+            yield Problem("smoke.pools", pool, "the pool has no GPUs", fix)
+        elif cloud.pools.get(pool, GcpPoolSpec()).sharing is not None:
+            fix = "Validate pools with whole GPUs."
+            yield Problem(
+                "smoke.pools", pool, "the GPUs of the pool are shared", fix, against=f"on.pools.{pool}"
+            )
+
+
+def offers(spec: StackSpec, layout: MediumLayout, _: GcpSpec) -> Iterator[Problem]:
+    """Machine types exist and are offered in the region and in the zones that they are wanted in."""
+    path, machine = "layout.system_pool.machine", layout.system_pool.machine
+    yield from pools.system_type_problems(path, machine)
+    yield from pools.offer_problems(path, machine, "layout.zones", layout.zones, spec.region)
+    for index, pool in enumerate(layout.pools):
+        path = f"layout.pools[{index}]"
+        yield from pools.offer_problems(
+            f"{path}.machine", pool.machine, f"{path}.zones", pool.zones, spec.region
+        )
+
+
+def pool_sizes(_: StackSpec, layout: MediumLayout, __: GcpSpec) -> Iterator[Problem]:
+    """GKE has node pools of these sizes."""
+    sizes = {"layout.system_pool": (layout.system_pool.min_nodes, layout.system_pool.max_nodes)}
+    for index, pool in enumerate(layout.pools):
+        sizes[f"layout.pools[{index}]"] = pool.min_nodes, pool.max_nodes
+    for path, (least, most) in sizes.items():
+        yield from pools.size_problems(f"{path}.min_nodes", least, f"{path}.max_nodes", most)
+
+
+def shared_file_system(spec: StackSpec, _: MediumLayout, __: GcpSpec) -> Iterator[Problem]:
+    """The file system has a size that Managed Lustre sells, and clients that it has."""
+    wanted = spec.data.shared_fs
+    if wanted is None:
+        return
+    path = "data.shared_fs"
+    yield from lustre.size_problems(
+        f"{path}.capacity_gib",
+        wanted.capacity_gib,
+        f"{path}.throughput_mb_s_per_tib",
+        wanted.throughput_mb_s_per_tib,
+    )
+    yield from lustre.rdma_problems(f"{path}.rdma", rdma=wanted.rdma)
+
+
+def quotas(spec: StackSpec, layout: MediumLayout, cloud: GcpSpec) -> Iterator[Problem]:
+    """Guarantees never add up to more than a pool can hold beside the gate."""
+    promised: dict[str, int] = defaultdict(int)
+    for team in spec.teams:
+        for pool, gpus in team.gpus.items():
+            promised[pool] += gpus
+    for index, item in enumerate(layout.pools):
+        machine = facts.machine_types.get(item.machine)
+        if machine:
+            yield from guarantee_problems(
+                f"layout.pools[{index}].max_nodes",
+                promised[item.name],
+                nodes=item.max_nodes,
+                gpus_per_node=_offered(machine, cloud.pools.get(item.name, GcpPoolSpec())),
+                gate_nodes=spec.validated.get(item.name, 0),
+            )
+
+
+def _offered(machine: MachineType, extra: GcpPoolSpec) -> int:
+    match extra.sharing:
+        case TimeSharingSpec(clients=clients):
+            return pools.gpus_of_node(machine, clients=clients)
+        case MigSpec(partition=partition) if partition in facts.accelerators[machine.accelerator].mig:
+            return pools.gpus_of_node(machine, partition=partition)
+    return machine.count
+
+
+RULES: tuple[Rule, ...] = (
+    region,
+    database_tier,
+    administrators,
+    members,
+    groups_of_one_domain,
+    budget,
+    retention,
+    maintenance,
+)
+MEDIUM_RULES: tuple[MediumRule, ...] = (
+    zones,
+    network_range,
+    api_access,
+    idle_nodes,
+    kubernetes_version,
+    pool_names,
+    pool_hardware,
+    purchases,
+    gpus_where_there_are_some,
+    offers,
+    pool_sizes,
+    shared_file_system,
+    quotas,
+)

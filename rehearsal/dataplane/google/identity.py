@@ -1,0 +1,155 @@
+"""Workload Identity Federation for GKE: who a pod is to Google Cloud, and whose an access token is.
+
+Source: Google Kubernetes Engine documentation, "About Workload Identity Federation for GKE" (principal
+identifiers, the annotation `iam.gke.io/gcp-service-account`); words of refusals as public logs show them.
+"""
+
+import secrets
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from rehearsal.core.model import Record
+from rehearsal.core.state import State
+from rehearsal.dataplane.google.bindings import allowed
+from rehearsal.gcp.site import project_number
+
+ANNOTATION = "iam.gke.io/gcp-service-account"
+LIFETIME_S = 3600
+_ACCOUNT = "gcp:serviceaccount/account:Account"
+_POOL = "gcp:container/nodePool:NodePool"
+_ANYBODY = ("allUsers", "allAuthenticatedUsers")
+_IMPERSONATE = "iam.serviceAccounts.getAccessToken"
+
+
+@dataclass(frozen=True)
+class Caller:
+    """Who a request comes from: its name, and all members of bindings that it is one of."""
+
+    name: str
+    members: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class PodIdentity:
+    """The Kubernetes service account of a pod, in its cluster; `annotated`: the Google account it asks for.
+
+    `pool` is the cluster's workload pool, empty where it has none: then pods have their node's account.
+    """
+
+    project: str
+    pool: str
+    cluster: str
+    location: str
+    namespace: str
+    account: str
+    annotated: str = ""
+    node_account: str = ""
+
+    @property
+    def email(self) -> str:
+        """What the metadata server calls the account of the pod."""
+        return self.annotated or self.pool or self.node_account
+
+    @property
+    def subject(self) -> str:
+        """The principal of the Kubernetes service account."""
+        return f"principal://{self._pool_path}/subject/ns/{self.namespace}/sa/{self.account}"
+
+    @property
+    def members(self) -> tuple[str, ...]:
+        """Every form in which bindings may name the Kubernetes service account."""
+        if not self.pool:
+            return (f"serviceAccount:{self.node_account}", *_ANYBODY)
+        link = (
+            f"https://container.googleapis.com/v1/projects/{self.project}/locations/{self.location}"
+            f"/clusters/{self.cluster}"
+        )
+        return (
+            self.subject,
+            f"principalSet://{self._pool_path}/namespace/{self.namespace}",
+            f"principalSet://{self._pool_path}/kubernetes.cluster/{link}",
+            f"serviceAccount:{self.pool}[{self.namespace}/{self.account}]",
+            *_ANYBODY,
+        )
+
+    @property
+    def _pool_path(self) -> str:
+        number = project_number(self.project)
+        return f"iam.googleapis.com/projects/{number}/locations/global/workloadIdentityPools/{self.pool}"
+
+
+class Denied(Exception):  # noqa: N818 - the service's word
+    """No token: why."""
+
+
+class GoogleIdentities:
+    """Access tokens and whose they are; all are gone when the daemon ends."""
+
+    def __init__(self, state: State) -> None:
+        self._state = state
+        self._tokens: dict[str, Caller] = {}
+        self._lock = threading.Lock()
+
+    def token(self, identity: PodIdentity) -> str:
+        """A token as the metadata server gives it to a pod. Raises Denied."""
+        caller = Caller(identity.subject if identity.pool else identity.node_account, identity.members)
+        if identity.pool and identity.annotated:
+            return self.impersonate(caller, identity.annotated)
+        return self._issue(caller)
+
+    def impersonate(self, caller: Caller, email: str) -> str:
+        """A token of a Google service account for a caller that may be it. Raises Denied."""
+        account = account_record(self._state, email)
+        if account is None or not allowed(self._state, caller.members, _IMPERSONATE, account, account.id):
+            raise Denied(f"Permission '{_IMPERSONATE}' denied on resource (or it may not exist).")
+        return self._issue(Caller(email, (f"serviceAccount:{email}", *_ANYBODY)))
+
+    def caller(self, authorization: str) -> Caller | None:
+        """Whose token a header holds; None for one that nobody was given."""
+        with self._lock:
+            return self._tokens.get(authorization.removeprefix("Bearer "))
+
+    def _issue(self, caller: Caller) -> str:
+        token = f"ya29.{secrets.token_urlsafe(48)}"
+        with self._lock:
+            self._tokens[token] = caller
+        return token
+
+
+def identity_of(
+    state: State, cluster: Record, namespace: str, account: str, annotations: Mapping[str, Any]
+) -> PodIdentity:
+    """Who the pods of a service account are; `annotations` are those of the service account."""
+    outputs = cluster.outputs
+    project = str(outputs.get("project") or cluster.scope)
+    pool = str((outputs.get("workloadIdentityConfig") or {}).get("workloadPool") or "")
+    return PodIdentity(
+        project=project,
+        pool=pool,
+        cluster=str(outputs.get("name") or cluster.name),
+        location=str(outputs.get("location") or ""),
+        namespace=namespace,
+        account=account,
+        annotated=str(annotations.get(ANNOTATION) or "") if pool else "",
+        node_account=_node_account(state, cluster, project),
+    )
+
+
+def account_record(state: State, email: str) -> Record | None:
+    """The Google service account with an email address."""
+    return next((one for one in state.issued(email) if one.type == _ACCOUNT), None)
+
+
+def _node_account(state: State, cluster: Record, project: str) -> str:
+    """The account of the cluster's nodes: without one of their own, the project's default."""
+    configs = [
+        pool.inputs.get("nodeConfig") or {}
+        for pool in state.find(type=_POOL)
+        if pool.inputs.get("cluster") in (cluster.name, cluster.id)
+    ]
+    for config in (*configs, cluster.inputs.get("nodeConfig") or {}):
+        if config.get("serviceAccount"):
+            return str(config["serviceAccount"])
+    return f"{project_number(project)}-compute@developer.gserviceaccount.com"

@@ -1,0 +1,121 @@
+"""The metadata server of a GKE node, as the pods of one service account meet it.
+
+On a node it is 169.254.169.254, which no user of this machine can listen on: pods find it by
+GCE_METADATA_HOST, as Google's own libraries do. Source: Compute Engine documentation, "VM metadata"; GKE
+documentation, "About Workload Identity Federation for GKE" (what of it pods see).
+"""
+
+import json
+import threading
+from http.server import BaseHTTPRequestHandler
+from urllib.parse import parse_qs, urlsplit
+
+from infra.engine.http_peers import OwnUserHttpServer
+from rehearsal.dataplane.google.identity import LIFETIME_S, Denied, GoogleIdentities, PodIdentity
+from rehearsal.gcp.site import project_number
+
+_ROOT = "/computeMetadata/v1"
+_SCOPES = ("https://www.googleapis.com/auth/cloud-platform",)
+_NO_FLAVOR = 'Missing required header "Metadata-Flavor": "Google"'
+_REFUSED = (
+    "Unable to generate access token; IAM returned 403 Forbidden: {why}\nThis error could be caused by a "
+    "missing IAM policy binding on the target IAM service account.\n"
+)
+
+
+class MetadataServer:
+    """Answers in threads of this process from the start until `stop`."""
+
+    def __init__(self, identity: PodIdentity, identities: GoogleIdentities) -> None:
+        server = self
+        self.identity, self._identities = identity, identities
+
+        class Handler(_Handler):
+            metadata = server
+
+        self._server = OwnUserHttpServer(("127.0.0.1", 0), Handler)
+        threading.Thread(target=self._server.serve_forever, args=(0.1,), name="metadata", daemon=True).start()
+
+    @property
+    def host(self) -> str:
+        """Address and port, as GCE_METADATA_HOST takes them."""
+        return f"127.0.0.1:{self._server.server_address[1]}"
+
+    def stop(self) -> None:
+        """Close the port."""
+        self._server.shutdown()
+        self._server.server_close()
+
+    def answer(self, target: str) -> tuple[int, str, str]:
+        """Status, content type and body of a request for a path with its query."""
+        parts = urlsplit(target)
+        path, query = parts.path.rstrip("/"), parse_qs(parts.query)
+        if not path:
+            return 200, "application/text", "computeMetadata/\n"
+        account, _, leaf = path.removeprefix(f"{_ROOT}/instance/service-accounts/").partition("/")
+        if account in ("default", self.identity.email) and path.startswith(f"{_ROOT}/instance/"):
+            return self._account(leaf, query)
+        text = self._plain().get(path.removeprefix(_ROOT))
+        return (404, "text/html", "Not Found\n") if text is None else (200, "application/text", text)
+
+    def _account(self, leaf: str, query: dict[str, list[str]]) -> tuple[int, str, str]:
+        email = self.identity.email
+        if not leaf and query.get("recursive", [""])[0].lower() == "true":
+            told = {"aliases": ["default"], "email": email, "scopes": list(_SCOPES)}
+            return 200, "application/json", json.dumps(told)
+        texts = {
+            "": "aliases\nemail\nidentity\nscopes\ntoken\n",
+            "aliases": "default\n",
+            "email": email,
+            "scopes": "\n".join(_SCOPES) + "\n",
+        }
+        if leaf in texts:
+            return 200, "application/text", texts[leaf]
+        if leaf != "token":
+            return 404, "text/html", "Not Found\n"
+        try:
+            token = self._identities.token(self.identity)
+        except Denied as denied:
+            return 403, "text/plain", _REFUSED.format(why=denied)
+        return (
+            200,
+            "application/json",
+            json.dumps({"access_token": token, "expires_in": LIFETIME_S - 1, "token_type": "Bearer"}),
+        )
+
+    def _plain(self) -> dict[str, str]:
+        """Path below the root -> text."""
+        one = self.identity
+        zone = one.location if one.location.count("-") > 1 else f"{one.location}-a"
+        return {
+            "": "instance/\nproject/\n",
+            "/project/project-id": one.project,
+            "/project/numeric-project-id": project_number(one.project),
+            "/instance/service-accounts": f"default/\n{one.email}/\n",
+            "/instance/zone": f"projects/{project_number(one.project)}/zones/{zone}",
+            "/instance/attributes/cluster-name": one.cluster,
+            "/instance/attributes/cluster-location": one.location,
+        }
+
+
+class _Handler(BaseHTTPRequestHandler):
+    metadata: MetadataServer
+    protocol_version = "HTTP/1.1"
+
+    def log_message(self, *_: object) -> None:
+        """Say nothing: answers carry tokens."""
+
+    def do_GET(self) -> None:
+        """Any path of the metadata; without the header that no browser sends, none."""
+        if self.path != "/" and self.headers.get("Metadata-Flavor") != "Google":
+            status, kind, body = 403, "text/html", _NO_FLAVOR
+        else:
+            status, kind, body = self.metadata.answer(self.path)
+        content = body.encode()
+        self.send_response(status)
+        self.send_header("Content-Type", kind)
+        self.send_header("Metadata-Flavor", "Google")
+        self.send_header("Server", "GKE Metadata Server")
+        self.send_header("Content-Length", str(len(content)))
+        self.end_headers()
+        self.wfile.write(content)

@@ -1,0 +1,27 @@
+"""Service agents: the accounts by which Google's services act in a project.
+
+Source: IAM documentation, "Service agents" (addresses by service).
+"""
+
+from collections.abc import Mapping
+
+# API -> address; {number} is the project's.
+_AGENTS: Mapping[str, str] = {
+    "artifactregistry.googleapis.com": "service-{number}@gcp-sa-artifactregistry.iam.gserviceaccount.com",
+    "compute.googleapis.com": "service-{number}@compute-system.iam.gserviceaccount.com",
+    "container.googleapis.com": "service-{number}@container-engine-robot.iam.gserviceaccount.com",
+    "file.googleapis.com": "service-{number}@cloud-filer.iam.gserviceaccount.com",
+    "lustre.googleapis.com": "service-{number}@gcp-sa-lustre.iam.gserviceaccount.com",
+    "logging.googleapis.com": "service-{number}@gcp-sa-logging.iam.gserviceaccount.com",
+    "monitoring.googleapis.com": "service-{number}@gcp-sa-monitoring-notification.iam.gserviceaccount.com",
+    "pubsub.googleapis.com": "service-{number}@gcp-sa-pubsub.iam.gserviceaccount.com",
+    "secretmanager.googleapis.com": "service-{number}@gcp-sa-secretmanager.iam.gserviceaccount.com",
+    "servicenetworking.googleapis.com": "service-{number}@service-networking.iam.gserviceaccount.com",
+    "sqladmin.googleapis.com": "service-{number}@gcp-sa-cloud-sql.iam.gserviceaccount.com",
+    "storage.googleapis.com": "service-{number}@gs-project-accounts.iam.gserviceaccount.com",
+}
+
+
+def email(service: str, number: str) -> str:
+    """The agent of an API such as `sqladmin.googleapis.com` in the project of a number; empty if unknown."""
+    return _AGENTS.get(service, "").format(number=number)

@@ -1,0 +1,231 @@
+"""The Google Cloud of a project with limits: APIs, policies, quotas, scarce machines, operations at once.
+
+All but the last are what a scenario says (`faults.json`): without one, every API is enabled, nothing is
+forbidden, and there are always enough machines.
+"""
+
+import importlib
+import json
+import threading
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+from rehearsal.core.model import Call, Cloud, InitFailedError, Properties, Record, RefusalError
+from rehearsal.core.state import State
+from rehearsal.core.wrapper import Wrapper
+from rehearsal.gcp import apis, organisation
+from rehearsal.gcp.demands import demands
+from rehearsal.gcp.site import places_of, project_of
+from rehearsal.gcp.sizes import CLUSTER, POOL, market, nodes
+
+if TYPE_CHECKING:
+    from infra.catalog.demand import Demand
+    from infra.catalog.gcp.quotas import Shortfall
+
+_SERVICE = "gcp:projects/service:Service"
+# "Too many operations: cluster ... hits the concurrent operations quota 5"; the provider asks again since
+# GoogleCloudPlatform/magic-modules pull request 8828, so that pools of one cluster wait for each other.
+_AT_ONCE = 5
+_MANAGE = "https://console.cloud.google.com/iam-admin/quotas?usage=USED&project="
+
+
+class Limited(Wrapper):
+    """Refuses what the project may not have, in the services' words."""
+
+    def __init__(self, inside: Cloud, state: State, faults: Path) -> None:
+        super().__init__(inside)
+        self._state, self._faults = state, faults
+
+    def create(self, call: Call, inputs: Properties, *, preview: bool) -> tuple[str, Properties]:
+        """See `model.Cloud`; machines that are not there leave a pool without nodes behind."""
+        if preview:
+            return self.inside.create(call, inputs, preview=True)
+        scenario = self._scenario()
+        config = call.instance.config
+        project = project_of(config, inputs)
+        location = str(places_of(config, inputs).get("location") or "")
+        self._refuse(call, inputs, project, location, scenario)
+        with _turn(call, inputs):
+            identifier, outputs = self.inside.create(call, inputs, preview=False)
+        if call.type == POOL:
+            self._await_machines(scenario, identifier, inputs, outputs, project)
+        return identifier, outputs
+
+    def update(
+        self, call: Call, id: str, old_outputs: Properties, inputs: Properties, *, preview: bool
+    ) -> Properties:
+        """See `model.Cloud`."""
+        with _turn(call, inputs if not preview else {}):
+            return self.inside.update(call, id, old_outputs, inputs, preview=preview)
+
+    def delete(self, call: Call, id: str, outputs: Properties) -> None:
+        """See `model.Cloud`."""
+        with _turn(call, outputs):
+            self.inside.delete(call, id, outputs)
+
+    def _refuse(
+        self, call: Call, inputs: Properties, project: str, location: str, scenario: dict[str, Any]
+    ) -> None:
+        api = apis.needed(call.type)
+        if api and api[0] not in self._enabled(scenario, project, api[0]):
+            raise apis.disabled(*api, project)
+        policies = scenario.get("org_policies") or ()
+        if policies:
+            organisation.refuse(policies, call.type, inputs, project, self._cluster_of(inputs))
+        allowed = scenario.get("quotas") or {}
+        if allowed and call.type in (CLUSTER, POOL):
+            self._refuse_quota(call, inputs, project, location, allowed)
+
+    def _enabled(self, scenario: dict[str, Any], project: str, api: str) -> set[str]:
+        """The APIs of a project, as far as it matters for one."""
+        if scenario.get("apis") is None:
+            return {api}
+        made = {
+            str(one.outputs.get("service"))
+            for one in self._state.find(type=_SERVICE)
+            if str(one.outputs.get("project") or one.scope) == project
+        }
+        return made | set(scenario["apis"])
+
+    def _cluster_of(self, inputs: Properties) -> Properties:
+        wanted = inputs.get("cluster")
+        found = (one for one in self._state.find(type=CLUSTER) if wanted in (one.id, one.name))
+        return next((one.inputs for one in found), {})
+
+    def _refuse_quota(
+        self, call: Call, inputs: Properties, project: str, location: str, allowed: dict[str, float]
+    ) -> None:
+        region = _region(location)
+        mine = list(demands(call.type, call.name, inputs, location))
+        rest: list[Demand] = []
+        for record in self._pools(project):
+            same = _region(str(record.outputs.get("location"))) == region
+            taken = demands(record.type, record.name, record.inputs, str(record.outputs.get("location")))
+            rest += [one for one in taken if same or _of_project(one)]
+        keys = {one.key for one in mine}
+        for short in _quotas().exceeded([*rest, *mine], allowed):
+            if short.quota.key in keys:
+                before = sum(one.amount for one in rest if one.key == short.quota.key)
+                raise _exceeded(short, before, project)
+
+    def _pools(self, project: str) -> Iterator[Record]:
+        """The pools that run; the first nodes of a cluster count only where their pool is kept."""
+        for token in (CLUSTER, POOL):
+            for record in self._state.find(type=token, scope=project):
+                if token == POOL or not record.inputs.get("removeDefaultNodePool"):
+                    yield record
+
+    def _await_machines(
+        self, scenario: dict[str, Any], id: str, inputs: Properties, outputs: Properties, project: str
+    ) -> None:
+        """Raise InitFailedError, as the provider does when its time is over, for machines that are scarce.
+
+        Source: terraform-provider-google, resource_container_node_pool.go: the pool is there, in the state.
+        """
+        rows = scenario.get("capacity") or ()
+        machine = str((inputs.get("nodeConfig") or {}).get("machineType") or "")
+        zones = [str(zone) for zone in outputs.get("nodeLocations") or ()]
+        count = nodes(POOL, {**inputs, "nodeLocations": zones}, str(outputs.get("location")))
+        for zone in zones:
+            each = -(-count // len(zones))
+            left = min(
+                (
+                    row["instances"]
+                    for row in rows
+                    if row["instance_type"] == machine
+                    and row.get("zone", "*") in ("*", zone)
+                    and row.get("market", "*") in ("*", market(inputs))
+                ),
+                default=each,
+            )
+            if left < each:
+                group = next(
+                    (str(one) for one in outputs.get("instanceGroupUrls") or () if zone in str(one)), ""
+                )
+                said = (
+                    "Error waiting for creating GKE NodePool: Not all instances running in IGM after 35m. "
+                    f"Expected {each}, running {left}, transitioning {each - left}. Current errors: "
+                    f"[GCE_STOCKOUT]: Instance '{group.rpartition('/')[2].removesuffix('-grp')}' creation "
+                    f"failed: The zone 'projects/{project}/zones/{zone}' does not have enough resources "
+                    "available to fulfill the request.  '(resource type:compute)'."
+                )
+                raise InitFailedError(id, outputs, [said])
+
+    def _scenario(self) -> dict[str, Any]:
+        try:
+            return dict(json.loads(self._faults.read_text()))
+        except FileNotFoundError:
+            return {}
+
+
+_busy: Counter[str] = Counter()
+_free = threading.Condition()
+
+
+@contextmanager
+def _turn(call: Call, properties: Properties) -> Iterator[None]:
+    """One operation on the pools of a cluster: a sixth waits, as the provider does, and says so."""
+    name = str(properties.get("cluster") or "").rpartition("/")[2]
+    if call.type != POOL or not name:
+        yield
+        return
+    with _free:
+        if _busy[name] >= _AT_ONCE:
+            call.log(
+                "warning",
+                f'Error 429: Too many operations: cluster "{name}" hits the concurrent operations quota '
+                f"{_AT_ONCE}, please try again later: {call.name} waits for another pool. Pools that depend "
+                "on each other do not.",
+            )
+        while _busy[name] >= _AT_ONCE:
+            if call.cancelled.is_set():
+                raise RefusalError("RequestCanceled", f"{call.name}: cancelled while it waited")
+            _free.wait(0.2)
+        _busy[name] += 1
+    try:
+        yield
+    finally:
+        with _free:
+            _busy[name] -= 1
+            _free.notify_all()
+
+
+def _exceeded(short: "Shortfall", taken: float, project: str) -> RefusalError:
+    """The words of GKE, which asks before it starts machines, and of Compute Engine for all regions."""
+    quota = short.quota
+    metric = quota.quota_id.partition("-per-")[0].replace("-", "_")
+    fix = f"Ask for a higher quota ({quota.quota_id}), or for less: {short}."
+    if quota.quota_id.endswith("-per-project"):
+        said = f"Error 403: Quota '{metric}' exceeded. Limit: {short.limit:.1f} globally."
+        return RefusalError("quotaExceeded", said, fix)
+    if quota.gpu_family:
+        metric = f"{metric}' for gpu_family '{quota.gpu_family}"
+        said = f"Error 403: Quota '{metric}' exceeded. Limit: {short.limit:.1f} in region."
+        return RefusalError("quotaExceeded", said, fix)
+    left = max(0.0, short.limit - taken)
+    asked = short.wanted - taken
+    return RefusalError(
+        "quotaExceeded",
+        f'Error 403: Insufficient regional quota to satisfy request: resource "{metric}": request requires '
+        f"'{asked:.1f}' and is short '{asked - left:.1f}'. project has a quota of '{short.limit:.1f}' with "
+        f"'{left:.1f}' available. View and manage quotas at {_MANAGE}{project}.",
+        fix,
+    )
+
+
+def _of_project(demand: "Demand") -> bool:
+    """Whether the quota is one of all regions."""
+    return str(_quotas().facts.quotas[demand.key].quota_id).endswith("-per-project")
+
+
+def _region(location: str) -> str:
+    return location if location.count("-") == 1 else location.rpartition("-")[0]
+
+
+def _quotas() -> ModuleType:
+    """The catalog's quotas, fetched when first needed: the daemon starts without them."""
+    return importlib.import_module("infra.catalog.gcp.quotas")

@@ -1,0 +1,83 @@
+"""What organisation policies forbid, in the words of the services.
+
+Source: Organization Policy documentation, "Organization policy constraints"; issues 4976 (shielded VMs in the
+default pool) and 4989 (nodes forward packets) of hashicorp/terraform-provider-google.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from rehearsal.core.model import Properties, RefusalError
+from rehearsal.gcp.rules.book import block
+from rehearsal.gcp.sizes import CLUSTER, POOL
+
+_SQL, _PEERING = "gcp:sql/databaseInstance:DatabaseInstance", "gcp:servicenetworking/connection:Connection"
+
+
+def refuse(
+    policies: Sequence[str], token: str, inputs: Properties, project: str, cluster: Properties
+) -> None:
+    """Raise RefusalError for what a policy forbids; `cluster` are the inputs of the cluster of a pool."""
+    for constraint, why, path, fix in _broken(token, inputs, cluster):
+        if constraint in policies:
+            raise RefusalError(
+                "conditionNotMet",
+                f"Error 412: Constraint constraints/{constraint} violated for project {project}. {why} "
+                f"(property {path})",
+                fix,
+            )
+
+
+def _broken(token: str, inputs: Properties, cluster: Properties) -> Iterator[tuple[str, str, str, str]]:
+    """(constraint, the service's reason, property, fix) of everything that a policy could forbid."""
+    if token in (CLUSTER, POOL):
+        yield from _nodes(token, inputs, cluster)
+    network = block(inputs.get("settings"), "ipConfiguration")
+    if token == _SQL and network.get("ipv4Enabled", True) is not False:
+        yield (
+            "sql.restrictPublicIp",
+            "Public IP addresses are not allowed.",
+            "settings.ipConfiguration.ipv4Enabled",
+            "Set it to false and give a private network.",
+        )
+    if token == _PEERING:
+        yield (
+            "compute.restrictVpcPeering",
+            "Peering the network with the service producer's is not allowed.",
+            "network",
+            "Let the organisation allow the peering, or use Private Service Connect.",
+        )
+
+
+def _nodes(token: str, inputs: Properties, cluster: Properties) -> Iterator[tuple[str, str, str, str]]:
+    """What holds for nodes: those of a pool, and those that every cluster is created with."""
+    if inputs.get("enableAutopilot"):
+        return
+    shielded = block(inputs.get("nodeConfig"), "shieldedInstanceConfig")
+    if not inputs.get("nodePools") and shielded.get("enableSecureBoot") is not True:
+        yield (
+            "compute.requireShieldedVm",
+            "Secure Boot is not enabled in the 'shielded_instance_config' field.",
+            "nodeConfig.shieldedInstanceConfig.enableSecureBoot",
+            "The nodes that a cluster is created with need it too, even if their pool is then removed.",
+        )
+    yield (
+        "compute.vmCanIpForward",
+        "Nodes of GKE forward packets.",
+        "nodeConfig",
+        "There is no way around it: let the organisation allow it for this project.",
+    )
+    if not _private(inputs, cluster if token == POOL else inputs):
+        yield (
+            "compute.vmExternalIpAccess",
+            "Nodes would have external IP addresses.",
+            "networkConfig.enablePrivateNodes" if token == POOL else "privateClusterConfig",
+            "Give them private addresses only.",
+        )
+
+
+def _private(inputs: Properties, cluster: Properties) -> bool:
+    own: Any = block(inputs.get("networkConfig")).get("enablePrivateNodes")
+    if own is not None:
+        return bool(own)
+    return bool(block(cluster.get("privateClusterConfig")).get("enablePrivateNodes"))

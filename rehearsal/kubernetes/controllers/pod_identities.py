@@ -1,0 +1,29 @@
+"""How pods reach the cloud that their cluster belongs to."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from rehearsal.core.state import State
+from rehearsal.dataplane.google.server import GooglePlane
+from rehearsal.dataplane.server import Dataplane
+from rehearsal.kubernetes.clusters import GKE_CLUSTER, Cluster
+from rehearsal.kubernetes.controllers import aws_identity, google_identity
+from rehearsal.workloads.translate import Pod
+
+
+class PodIdentities:
+    """The emulated services that pods of any cluster may ask, until `stop`."""
+
+    def __init__(self, state: State) -> None:
+        self._aws, self._google = Dataplane(state), GooglePlane(state)
+
+    def environment(self, cluster: Cluster, pod: Pod, folder: Path) -> Mapping[str, str]:
+        """The variables of a pod; `folder` is its own, for its token."""
+        if cluster.record.type == GKE_CLUSTER:
+            return google_identity.environment(self._google, cluster, pod)
+        return aws_identity.environment(self._aws, cluster, pod, folder)
+
+    def stop(self) -> None:
+        """Close every port."""
+        self._aws.stop()
+        self._google.stop()

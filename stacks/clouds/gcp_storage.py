@@ -1,0 +1,90 @@
+"""What a stack on Google Cloud keeps: buckets, and file systems."""
+
+from dataclasses import dataclass
+
+import pulumi
+
+from components.gcp.network.vpc import GcpNetwork
+from components.gcp.storage.tiers import GcpStorage, GcpStorageArgs
+from components.gcp.storage.volumes import filestore_source, lustre_source
+from components.kubernetes.volumes import VolumeArgs
+from infra.catalog.gcp.filestore import HOMES_GIB
+from infra.stackspec import StackSpec
+from infra.stackspec.clouds import GcpSpec
+from infra.stackspec.layouts import MediumLayout
+from stacks.parts import SharedFolder, Store
+
+# Managed Lustre exports this folder to the checkpoint bucket.
+_CHECKPOINTS = "checkpoints"
+
+
+@dataclass(frozen=True)
+class GcpStore(Store):
+    """A store on Google Cloud, with its buckets and their key."""
+
+    tiers: GcpStorage
+
+
+def store_on_gcp(
+    spec: StackSpec,
+    layout: MediumLayout,
+    on: GcpSpec,
+    *,
+    number: pulumi.Output[str],
+    network: GcpNetwork,
+    clients: str,
+    opts: pulumi.ResourceOptions,
+) -> GcpStore:
+    """Buckets, and on demand Managed Lustre and Filestore, which the range `clients` may mount."""
+    wanted, shared = spec.data, spec.data.shared_fs
+    args: GcpStorageArgs = {
+        "project": on.project,
+        "project_number": number,
+        "region": spec.region,
+        "network_name": network.network_name,
+        "services_network": network.services_network,
+        "checkpoint_retention_days": wanted.checkpoint_retention_days,
+        "noncurrent_days": wanted.noncurrent_days,
+        "log_retention_days": wanted.log_retention_days,
+        "force_destroy": not wanted.protect and wanted.on_destroy == "discard",
+        "deletion_protection": wanted.protect,
+    }
+    if wanted.homes:
+        args["homes"] = {
+            "capacity_gib": HOMES_GIB,
+            "client_cidrs": [clients],
+            "backups": wanted.on_destroy == "keep",
+        }
+    if shared:
+        args["lustre"] = {
+            "zone": shared.zone,
+            "capacity_gib": shared.capacity_gib,
+            "throughput_mb_s_per_tib": shared.throughput_mb_s_per_tib,
+        }
+    if on.dataset_cache:
+        args["cache_zones"] = sorted({zone for pool in layout.pools for zone in pool.zones})
+    if on.rapid_checkpoints is not None:
+        args["rapid_zone"] = on.rapid_checkpoints
+    tiers = GcpStorage(f"{spec.name}-storage", args, opts)
+    checkpoints, homes = None, None
+    if shared and tiers.lustre:
+        checkpoints = SharedFolder(
+            volume={"source": lustre_source(tiers.lustre), "capacity_gib": shared.capacity_gib},
+            folder=_CHECKPOINTS,
+            durable_uri=_gs(tiers.checkpoint_bucket),
+        )
+    if tiers.homes:
+        homes = VolumeArgs(source=filestore_source(tiers.homes), capacity_gib=HOMES_GIB)
+    return GcpStore(
+        checkpoint_uri=_gs(tiers.checkpoint_bucket),
+        dataset_uri=_gs(tiers.dataset_bucket),
+        artifact_uri=_gs(tiers.artifact_bucket),
+        checkpoints=checkpoints,
+        ready=tiers,
+        homes=homes,
+        tiers=tiers,
+    )
+
+
+def _gs(bucket: pulumi.Output[str]) -> pulumi.Output[str]:
+    return pulumi.Output.concat("gs://", bucket)

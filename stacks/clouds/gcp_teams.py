@@ -1,0 +1,79 @@
+"""The teams of a stack on Google Cloud."""
+
+from collections.abc import Mapping
+
+import pulumi
+
+from components.gcp.storage.tiers import GcpStorage
+from components.gcp.storage.volumes import filestore_source, lustre_source
+from components.gcp.teams.members import GcpMembers, subject
+from components.gcp.teams.team_data import TEAMS, GcpTeamData, GcpTeamDataArgs
+from components.kubernetes.volumes import VolumeArgs
+from components.ordering import after
+from infra.catalog.gcp.filestore import HOMES_GIB
+from infra.naming import team_namespace
+from infra.stackspec import StackSpec
+from infra.stackspec.clouds import GcpSpec
+from infra.stackspec.stack import TeamSpec
+from stacks.parts import SharedFolder, TeamData
+
+CHECKPOINTS, DATASETS, SHARED_DATASETS, HOME = "checkpoints", "datasets", "shared-datasets", "home"
+_DATASET_FOLDER, _SHARED = "datasets", "shared"
+
+
+def teams_on_gcp(
+    spec: StackSpec,
+    on: GcpSpec,
+    *,
+    number: pulumi.Output[str],
+    workload_pool: pulumi.Output[str],
+    tiers: GcpStorage,
+    shared: SharedFolder | None,
+    opts: pulumi.ResourceOptions,
+) -> Mapping[str, TeamData]:
+    """Members' way to the cluster, and each team's rights to its own data, by the team's name."""
+    members = sorted({member for team in spec.teams for member in team.members})
+    GcpMembers(f"{spec.name}-members", {"project": on.project, "members": members}, opts)
+    # IAM knows the pods of a cluster once its pool of identities is there.
+    known = pulumi.Output.all(number, workload_pool).apply(lambda both: str(both[0]))
+    found = {}
+    for team in spec.teams:
+        args: GcpTeamDataArgs = {
+            "project": on.project,
+            "project_number": known,
+            "namespace": team_namespace(team.name),
+            "folder": team.data_folder,
+            "checkpoint_bucket": tiers.checkpoint_bucket,
+            "dataset_bucket": tiers.dataset_bucket,
+            "shared_folder": tiers.shared_folder,
+        }
+        if tiers.rapid_bucket is not None:
+            args["rapid_bucket"] = tiers.rapid_bucket
+        # Named after the folder: a team that gets another name and keeps its folder keeps all of this.
+        data = GcpTeamData(f"{spec.name}-team-{team.data_folder}", args, opts)
+        found[team.name] = _data(team, data, tiers, shared)
+    return found
+
+
+def _data(team: TeamSpec, data: GcpTeamData, tiers: GcpStorage, shared: SharedFolder | None) -> TeamData:
+    below = f"{TEAMS}/{team.data_folder}"
+    volumes: dict[str, VolumeArgs] = {}
+    written: dict[str, str] = {}
+    read: dict[str, str] = {}
+    if shared and tiers.lustre:
+        written = {CHECKPOINTS: f"{shared.folder}/{below}"}
+        read = {DATASETS: f"{_DATASET_FOLDER}/{below}", SHARED_DATASETS: f"{_DATASET_FOLDER}/{_SHARED}"}
+        for claim, folder in {**written, **read}.items():
+            source = lustre_source(tiers.lustre, folder, read_only=claim in read)
+            volumes[claim] = {"source": source, "capacity_gib": shared.volume["capacity_gib"]}
+    if tiers.homes:
+        volumes[HOME] = {"source": filestore_source(tiers.homes, below), "capacity_gib": HOMES_GIB}
+    return TeamData(
+        checkpoint_uri=after(pulumi.Output.concat("gs://", tiers.checkpoint_bucket, f"/{below}"), [data]),
+        dataset_uri=after(pulumi.Output.concat("gs://", tiers.dataset_bucket, f"/{below}"), [data]),
+        volumes=volumes,
+        people=[subject(member) for member in team.members],
+        folders=list(written.values()),
+        read_folders=list(read.values()),
+        home=below if tiers.homes else None,
+    )

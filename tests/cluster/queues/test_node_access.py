@@ -1,0 +1,175 @@
+"""Pods of networks with a daemon, asked of a real API server: as the stack renders them, and spoiled."""
+
+import copy
+import uuid
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any, cast
+
+import pytest
+
+from components.kubernetes.queueing import node_access
+from components.kubernetes.queueing.admission import policies
+from components.kubernetes.queueing.kueue_values import MANAGED, MANAGED_LABEL
+from components.kubernetes.queueing.quotas import FlavorArgs
+from rehearsal.controlplane.api import Api, ApiError, Object
+from smoke_training.launchers import gke, kubernetes
+from smoke_training.launchers.runplan import RunPlan
+from tests.cluster.waiting import eventually, gone
+from tests.smoke_training.launchers import plans
+
+HIGH, MEGA = [f"high-{index}" for index in range(4)], [f"mega-{index}" for index in range(8)]
+FLAVORS = [cast(FlavorArgs, {"name": "x", "pod": needs}) for needs in (gke.tcpx(HIGH), gke.tcpxo(MEGA))]
+OWN = (node_access.NAME, node_access.SHELLS)
+Spoil = Callable[[dict[str, Any]], object]
+
+
+def pod(plan: RunPlan) -> dict[str, Any]:
+    _, job = kubernetes.job(plan)
+    return cast("dict[str, Any]", copy.deepcopy(job["spec"]["template"]["spec"]))
+
+
+@pytest.fixture(scope="module")
+def fenced(api: Api) -> Iterator[str]:
+    name = f"test-{uuid.uuid4().hex[:8]}"
+    labels = {"pod-security.kubernetes.io/enforce": "privileged", "fenced": name}
+    api.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": labels}})
+    api.create(
+        {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "training", "namespace": name}}
+    )
+    made = []
+    for body in policies(FLAVORS_OF_QUEUES, []):
+        if body["metadata"]["name"] in OWN:
+            text = copy.deepcopy(body)
+            if "matchConstraints" in text["spec"]:
+                # Of this namespace alone, which Kueue leaves to itself.
+                selector = text["spec"]["matchConstraints"]["namespaceSelector"]
+                assert selector == {"matchLabels": {MANAGED_LABEL: MANAGED}}
+                selector["matchLabels"] = {"fenced": name}
+            made.append(api.create(text))
+    spoiled = pod(plans.tcpxo())
+    spoiled["hostNetwork"] = True
+    eventually(partial(_refused, api, name, spoiled), "the policy holds")
+    yield name
+    for body in reversed(made):
+        api.delete(body["apiVersion"], body["kind"], body["metadata"]["name"])
+    api.delete("v1", "Namespace", name)
+    gone(api, made)
+
+
+FLAVORS_OF_QUEUES = [cast(FlavorArgs, {**flavor, "gpus": 8}) for flavor in FLAVORS]
+
+
+def said(api: Api, namespace: str, spec: dict[str, Any]) -> str:
+    spec["serviceAccountName"] = "training"
+    body: Object = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "case", "namespace": namespace},
+        "spec": spec,
+    }
+    try:
+        api.create(body, dry_run=True)
+    except ApiError as error:
+        assert node_access.NAME in str(error), error
+        return str(error)
+    return ""
+
+
+def _refused(api: Api, namespace: str, spec: dict[str, Any]) -> bool:
+    return bool(said(api, namespace, spec))
+
+
+@pytest.mark.parametrize(
+    "plan", [plans.tcpx(), plans.tcpxo(), plans.gib_networks(), plans.training(), plans.cpu()]
+)
+def test_pods_as_the_launchers_render_them_are_let_in(plan: RunPlan, api: Api, fenced: str) -> None:
+    assert said(api, fenced, pod(plan)) == ""
+
+
+def daemon(spec: dict[str, Any]) -> dict[str, Any]:
+    return cast("dict[str, Any]", spec["initContainers"][0])
+
+
+def run(spec: dict[str, Any]) -> dict[str, Any]:
+    return cast("dict[str, Any]", spec["containers"][0])
+
+
+def of_node(path: str) -> Spoil:
+    def spoil(spec: dict[str, Any]) -> None:
+        spec["volumes"].append({"name": "more", "hostPath": {"path": path}})
+        run(spec)["volumeMounts"].append({"name": "more", "mountPath": "/more"})
+
+    return spoil
+
+
+def over(path: str) -> Spoil:
+    def spoil(spec: dict[str, Any]) -> None:
+        spec["volumes"].append({"name": "more", "emptyDir": {}})
+        daemon(spec)["volumeMounts"].append({"name": "more", "mountPath": path})
+
+    return spoil
+
+
+SPOILED: dict[str, Spoil] = {
+    "network of the node": lambda spec: spec.update(hostNetwork=True),
+    "processes of the node": lambda spec: spec.update(hostPID=True),
+    "a privileged run": lambda spec: run(spec).update(securityContext={"privileged": True}),
+    "a privileged daemon": lambda spec: daemon(spec).update(securityContext={"privileged": True}),
+    "a capability for the run": lambda spec: run(spec).update(
+        securityContext={"capabilities": {"add": ["NET_ADMIN"]}}
+    ),
+    "more capabilities for the daemon": lambda spec: daemon(spec)["securityContext"]["capabilities"][
+        "add"
+    ].append("SYS_ADMIN"),
+    "the root of the node": of_node("/"),
+    "the node's kernel settings for the run": of_node("/sys"),
+    "the daemon's folder for the run": lambda spec: run(spec)["volumeMounts"].append(
+        {"name": "node-sys", "mountPath": "/x"}
+    ),
+    "another command of the daemon": lambda spec: daemon(spec).update(command=["sh", "-c", "id"]),
+    "arguments of the daemon": lambda spec: daemon(spec).update(args=["id"]),
+    "another image by its name": lambda spec: daemon(spec).update(image="evil.example/x"),
+    "its image by another name": lambda spec: daemon(spec).update(name="mine"),
+    "a library for the daemon": lambda spec: daemon(spec)["env"].append(
+        {"name": "LD_PRELOAD", "value": "/x.so"}
+    ),
+    "another folder of libraries": lambda spec: daemon(spec)["env"][0].update(value="/more"),
+    "a program over the daemon's": over("/fts"),
+    "a folder over the daemon's libraries": over("/usr/local/nvidia/lib64x"),
+    "a command after its start": lambda spec: daemon(spec).update(
+        lifecycle={"postStart": {"exec": {"command": ["id"]}}}
+    ),
+    "a command as a probe": lambda spec: daemon(spec).update(
+        startupProbe={"exec": {"command": ["sh", "-c", "id"]}}
+    ),
+    "a port of the node": lambda spec: run(spec).update(ports=[{"containerPort": 80, "hostPort": 80}]),
+    "no seccomp": lambda spec: spec.update(securityContext={"seccompProfile": {"type": "Unconfined"}}),
+    "a sysctl": lambda spec: spec.update(
+        securityContext={"sysctls": [{"name": "kernel.msgmax", "value": "1"}]}
+    ),
+}
+
+
+@pytest.mark.parametrize("case", sorted(SPOILED))
+def test_nothing_else_reaches_the_node(case: str, api: Api, fenced: str) -> None:
+    spec = pod(plans.tcpxo())
+    SPOILED[case](spec)
+    assert said(api, fenced, spec)
+
+
+def test_the_daemon_of_one_network_is_not_that_of_another(api: Api, fenced: str) -> None:
+    spec = pod(plans.tcpx())
+    daemon(spec)["image"] = gke.TCPXO_DAEMON
+    assert said(api, fenced, spec)
+
+
+@pytest.mark.parametrize(
+    ("container", "kept"), [("tcpxo-daemon", True), ("tcpx-daemon", True), ("node", False)]
+)
+def test_nobody_starts_a_shell_in_a_daemon(container: str, kept: bool, api: Api, fenced: str) -> None:
+    path = f"/api/v1/namespaces/{fenced}/pods/case/exec"
+    with pytest.raises(ApiError) as refused:
+        api.request("POST", path, query={"container": container, "command": "sh", "stdout": "true"})
+    # There is no such pod; who is refused is refused before anybody looks for it.
+    assert (node_access.SHELLS in str(refused.value)) is kept

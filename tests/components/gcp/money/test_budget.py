@@ -1,0 +1,132 @@
+"""The budget on Google Cloud: what it counts, when it warns, and who hears of it."""
+
+from typing import Any, cast
+
+import pulumi
+import pytest
+
+from components.gcp.money.budget import PUBLISHER, GcpBudget, GcpBudgetArgs, amount
+from infra.errors import UserError
+from rehearsal.gcp.rules import BOOK
+from tests.components.graph import Graph, deploy_graph
+
+BUDGET, TOPIC = "gcp:billing/budget:Budget", "gcp:pubsub/topic:Topic"
+CHANNEL = "gcp:monitoring/notificationChannel:NotificationChannel"
+DEFAULTS = {
+    "project_number": "123456789012",
+    "billing_account": "012345-6789AB-CDEF01",
+    "region": "europe-west4",
+    "label_key": "trainstack-stack",
+    "label_value": "dev-gcp",
+    "monthly_limit_usd": 20_000.0,
+    "alert_emails": ["ml@example.com", "money@example.com"],
+}
+
+
+def made(name: str = "dev-gcp-budget", **changes: Any) -> Graph:
+    def program() -> dict[str, pulumi.Output[Any]]:
+        budget = GcpBudget(name, cast(GcpBudgetArgs, DEFAULTS | changes))
+        return {"name": budget.budget_name, "topic": budget.topic}
+
+    return deploy_graph(
+        program, {CHANNEL: lambda args: {"name": f"projects/p/notificationChannels/{args.name}"}}
+    )
+
+
+def budget(graph: Graph) -> dict[str, Any]:
+    return dict(graph.cloud.one(BUDGET).properties)
+
+
+def test_it_counts_the_stack_by_project_number_and_its_one_label() -> None:
+    counted = budget(made())["budgetFilter"]
+    assert counted["projects"] == ["projects/123456789012"]
+    assert counted["labels"] == {"trainstack-stack": "dev-gcp"}
+    assert counted["calendarPeriod"] == "MONTH"
+
+
+def test_credits_that_run_out_do_not_hide_what_is_used() -> None:
+    counted = budget(made())["budgetFilter"]
+    assert counted["creditTypesTreatment"] == "INCLUDE_SPECIFIED_CREDITS"
+    assert not {"PROMOTION", "FREE_TIER"} & set(counted["creditTypes"])
+    assert "COMMITTED_USAGE_DISCOUNT" in counted["creditTypes"], "a discount is no gift"
+
+
+def test_it_warns_at_half_four_fifths_and_all_of_it_and_when_all_of_it_is_foreseen() -> None:
+    rules = {(row["thresholdPercent"], row["spendBasis"]) for row in budget(made())["thresholdRules"]}
+    assert rules == {
+        (0.5, "CURRENT_SPEND"),
+        (0.8, "CURRENT_SPEND"),
+        (1.0, "CURRENT_SPEND"),
+        (1.0, "FORECASTED_SPEND"),
+    }
+
+
+def test_named_addresses_get_mail_and_nobody_else() -> None:
+    graph = made()
+    told = budget(graph)["allUpdatesRule"]
+    people = graph.cloud.of_type(CHANNEL)
+    assert {row.properties["labels"]["email_address"] for row in people} == set(DEFAULTS["alert_emails"])  # type: ignore[call-overload]
+    assert {row.properties["type"] for row in people} == {"email"}
+    # By resource name; by id or address the API refuses them.
+    assert told["monitoringNotificationChannels"] == [
+        f"projects/p/notificationChannels/{row.name}" for row in people
+    ]
+    assert told["disableDefaultIamRecipients"] is True
+    assert told["enableProjectLevelRecipients"] is False
+
+
+def test_programs_hear_of_it_too_and_the_right_to_publish_stays() -> None:
+    graph = made()
+    topic = graph.outputs["topic"]
+    told = budget(graph)["allUpdatesRule"]
+    assert (told["pubsubTopic"], told["schemaVersion"]) == (topic, "1.0")
+    right = graph.find("pubsub/topicIAMMember:TopicIAMMember")
+    assert right == {"topic": topic, "role": "roles/pubsub.publisher", "member": PUBLISHER}
+    # The API gives it itself and would refuse an account that does not exist before a budget is connected.
+    assert "Budget:dev-gcp-budget-budget" in graph.waits_for("TopicIAMMember:dev-gcp-budget-publisher")
+    kept = graph.cloud.one(TOPIC).properties
+    assert kept["messageStoragePolicy"]["allowedPersistenceRegions"] == ["europe-west4"]
+
+
+@pytest.mark.parametrize(
+    ("usd", "units", "nanos"),
+    [(20_000.0, "20000", None), (0.1, "0", 100_000_000), (19.99, "19", 990_000_000)],
+)
+def test_an_amount_is_exact_to_the_cent(usd: float, units: str, nanos: int | None) -> None:
+    found = amount(usd)
+    assert (found["units"], found.get("nanos")) == (units, nanos)
+    # In another currency the account refuses it; without a currency it would take euros for dollars.
+    assert found["currency_code"] == "USD"
+
+
+def test_a_long_name_is_shown_in_full_or_with_a_digest() -> None:
+    graph = made("a" * 80)
+    assert len(budget(graph)["displayName"]) <= 60
+    assert graph.outputs["name"] == budget(graph)["displayName"]
+    assert made().outputs["name"] == "dev-gcp-budget-monthly"
+
+
+def test_the_service_would_refuse_nothing_that_a_rule_knows() -> None:
+    asked = budget(made())
+    assert [*BOOK.broken_alone(BUDGET, asked)] == []
+    asked["budgetFilter"] = asked["budgetFilter"] | {"creditTypesTreatment": "EXCLUDE_ALL_CREDITS"}
+    assert [rule.id for rule, _ in BOOK.broken_alone(BUDGET, asked)] == ["GCP-BILLING-005"]
+
+
+@pytest.mark.parametrize("usd", [0.0, -1.0, float("inf"), float("nan")])
+def test_an_amount_that_no_budget_can_have_is_refused(usd: float) -> None:
+    with pytest.raises(UserError, match="monthly_limit_usd: must be an amount above 0"):
+        made(monthly_limit_usd=usd)
+
+
+def test_everything_wrong_is_said_at_once() -> None:
+    with pytest.raises(UserError) as caught:
+        made(monthly_limit_usd=0.0, alert_emails=["a@example.com"] * 6)
+    said = str(caught.value)
+    assert len(caught.value.problems) == 3
+    assert "1 to 5" in said and "mailing list" in said and "named twice" in said
+
+
+def test_a_budget_that_reaches_nobody_is_refused() -> None:
+    with pytest.raises(UserError, match="alert_emails: the alarm would reach nobody"):
+        made(alert_emails=[])

@@ -1,0 +1,351 @@
+"""On Google Cloud, what cannot be deployed is refused, with the path of what is wrong."""
+
+import copy
+from typing import Any
+
+import pytest
+
+from infra import stackspec
+from infra.stackspec import layers
+from infra.stackspec.supported import SUPPORTED
+from tests.infra.stackspec.stack_files import Values, paths, problems
+
+_RESERVATION = "projects/research-1/reservations/h100"
+_POOL = {
+    "name": "h100",
+    "machine": "a3-megagpu-8g",
+    "purpose": "training",
+    "purchase": {"kind": "on_demand"},
+    "zones": ["us-central1-a"],
+    "rdma": True,
+    "max_nodes": 4,
+}
+_INTERACTIVE = {
+    "name": "a100",
+    "machine": "a2-highgpu-1g",
+    "purpose": "interactive",
+    "purchase": {"kind": "spot"},
+    "zones": ["us-central1-a", "us-central1-b"],
+    "rdma": False,
+    "max_nodes": 4,
+}
+_CPU = {
+    "name": "cpu",
+    "machine": "n2-standard-16",
+    "purpose": "data",
+    "purchase": {"kind": "on_demand"},
+    "zones": ["us-central1-a"],
+    "rdma": False,
+    "max_nodes": 2,
+}
+
+
+@pytest.fixture(autouse=True)
+def supported(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The pair exists, whether stacks of it can be composed already or not."""
+    monkeypatch.setattr(layers, "SUPPORTED", SUPPORTED | {("medium", "gcp")})
+
+
+@pytest.fixture
+def gcp() -> Values:
+    """What a small but complete stack file says."""
+    digest = "@sha256:" + "a" * 64
+    return {
+        "cloud": "gcp",
+        "profile": "medium",
+        "region": "us-central1",
+        "spec": {
+            "owner": "a@example.com",
+            "cost_center": "research",
+            "environment": "dev",
+            "data_class": "internal",
+            "expires_on": "2027-03-31",
+            "layout": {
+                "zones": ["us-central1-a", "us-central1-b"],
+                "pools": [copy.deepcopy(_POOL), copy.deepcopy(_INTERACTIVE), copy.deepcopy(_CPU)],
+            },
+            "on": {
+                "project": "research-1",
+                "billing_account": "012345-6789AB-CDEF01",
+                "admins": ["group:platform@example.com"],
+            },
+            "data": {"shared_fs": None},
+            "teams": [{"name": "Research", "gpus": {"h100": 8}, "members": ["user:ada@example.com"]}],
+            "budget": {"monthly_usd": 5000, "alert_emails": ["a@example.com"]},
+            "tracking": {"image": "registry.example.com/mlflow" + digest},
+            "smoke": {"image": "registry.example.com/torch" + digest},
+        },
+    }
+
+
+def put(values: Values, steps: tuple[str | int, ...], value: Any) -> None:
+    place = values["spec"]
+    for step in steps[:-1]:
+        place = place.setdefault(step, {}) if isinstance(place, dict) else place[step]
+    place[steps[-1]] = value
+
+
+_LUSTRE = {"capacity_gib": 9000, "throughput_mb_s_per_tib": 1000, "zone": "us-central1-a"}
+_FIRST: tuple[str | int, ...] = ("layout", "pools", 0)
+
+BROKEN: dict[str, tuple[tuple[str | int, ...], Any, str]] = {
+    "a zone of another region": (("layout", "zones"), ["us-central1-a", "us-east1-b"], "layout.zones[1]"),
+    "a machine in a zone that lacks it": ((*_FIRST, "machine"), "a3-ultragpu-8g", "layout.pools[0].zones[0]"),
+    "a machine in no zone of the region": ((*_FIRST, "machine"), "a4x-maxgpu-4g", "layout.pools[0].machine"),
+    "a type of another cloud": ((*_FIRST, "machine"), "p5.48xlarge", "layout.pools[0].machine"),
+    "rdma without a fabric": ((*_FIRST, "machine"), "a2-highgpu-8g", "layout.pools[0].rdma"),
+    "rdma over several zones": (
+        (*_FIRST, "zones"),
+        ["us-central1-a", "us-central1-b"],
+        "layout.pools[0].zones",
+    ),
+    "a public range": (("layout", "network_cidr"), "192.169.0.0/16", "layout.network_cidr"),
+    "the range of Docker": (("layout", "network_cidr"), "172.17.0.0/16", "layout.network_cidr"),
+    "a small range": (("layout", "network_cidr"), "10.0.0.0/24", "layout.network_cidr"),
+    "pools beyond the range": (("layout", "pools", 2, "max_nodes"), 600, "layout.network_cidr"),
+    "pods beyond the range": (("on", "pods_per_node"), 4, "on.pods_per_node"),
+    "a pool beyond GKE": (("layout", "pools", 2, "max_nodes"), 1001, "layout.pools[2].max_nodes"),
+    "ranges for an API server without an address": (
+        ("layout", "api_access"),
+        ["203.0.113.0/24"],
+        "layout.api_access",
+    ),
+    "an API server that admits no range": (("on", "endpoint"), "ip", "layout.api_access"),
+    "a Kubernetes that GKE has not": (("layout", "kubernetes_version"), "1.19", "layout.kubernetes_version"),
+    "a Kubernetes of another channel": (
+        ("layout", "kubernetes_version"),
+        "1.31",
+        "layout.kubernetes_version",
+    ),
+    "too little time for upgrades": (("on", "maintenance", "hours"), 4, "on.maintenance.hours"),
+    "a day twice": (("on", "maintenance", "days"), ["SA", "SA"], "on.maintenance.days"),
+    "a pool that does not exist": (("on", "pools"), {"b200": {}}, "on.pools.b200"),
+    "sharing where people train": (
+        ("on", "pools"),
+        {"h100": {"sharing": {"kind": "time_sharing", "clients": 2}}},
+        "on.pools.h100.sharing",
+    ),
+    "sharing without GPUs": (
+        ("on", "pools"),
+        {"cpu": {"sharing": {"kind": "time_sharing", "clients": 2}}},
+        "on.pools.cpu.sharing",
+    ),
+    "a partition of another GPU": (
+        ("on", "pools"),
+        {"a100": {"sharing": {"kind": "mig", "partition": "1g.10gb"}}},
+        "on.pools.a100.sharing.partition",
+    ),
+    "local disks that the type has not": (
+        ("on", "pools"),
+        {"h100": {"local_ssds": 8}},
+        "on.pools.h100.local_ssds",
+    ),
+    "local disks of a CPU type": (("on", "pools"), {"cpu": {"local_ssds": 1}}, "on.pools.cpu.local_ssds"),
+    "a reservation by its short name": (
+        (*_FIRST, "purchase"),
+        {"kind": "reserved", "id": "h100"},
+        "layout.pools[0].purchase.id",
+    ),
+    "a rack of a policy that is too large": (
+        _FIRST,
+        {**_POOL, "machine": "a4x-highgpu-4g", "max_nodes": 19},
+        "layout.pools[0].max_nodes",
+    ),
+    "nodes with RDMA placed by a policy": (
+        ("on", "pools"),
+        {"h100": {"compact": True}},
+        "on.pools.h100.compact",
+    ),
+    "a reservation of another cloud": (
+        (*_FIRST, "purchase"),
+        {"kind": "reserved", "id": "cr-0123456789abcdef0"},
+        "layout.pools[0].purchase.id",
+    ),
+    "reserved nodes without GPUs": (
+        ("layout", "pools", 2, "purchase"),
+        {"kind": "reserved", "id": _RESERVATION},
+        "layout.pools[2].purchase.kind",
+    ),
+    "RDMA without GPUs": (("layout", "pools", 2, "rdma"), True, "layout.pools[2].rdma"),
+    "a CPU type that its agents fill": (
+        ("layout", "pools", 2, "machine"),
+        "n2-standard-2",
+        "layout.pools[2].machine",
+    ),
+    "an unknown type for the system": (
+        ("layout", "system_pool", "machine"),
+        "m6i.xlarge",
+        "layout.system_pool.machine",
+    ),
+    "GPUs of a pool without": (("teams", 0, "gpus"), {"cpu": 1}, "teams[0].gpus.cpu"),
+    "quotas beyond the pool": (("teams", 0, "gpus"), {"h100": 17}, "layout.pools[0].max_nodes"),
+    "a validation without GPUs": (("smoke", "pools"), ["cpu"], "smoke.pools"),
+    "an administrator as member": (
+        ("teams", 0, "members"),
+        ["group:Platform@example.com"],
+        "teams[0].members[0]",
+    ),
+    "a service account as member": (
+        ("teams", 0, "members"),
+        ["serviceAccount:x@research-1.iam.gserviceaccount.com"],
+        "teams[0].members[0]",
+    ),
+    "a member of another cloud": (
+        ("teams", 0, "members"),
+        ["arn:aws:iam::123456789012:user/ada"],
+        "teams[0].members[0]",
+    ),
+    "a member of two teams": (
+        ("teams",),
+        [
+            {"name": "A", "gpus": {}, "members": ["user:ada@example.com"]},
+            {"name": "B", "gpus": {}, "members": ["user:ada@example.com"]},
+        ],
+        "teams[1].members[0]",
+    ),
+    "an administrator twice": (
+        ("on", "admins"),
+        ["group:platform@example.com", "group:Platform@example.com"],
+        "on.admins",
+    ),
+    "a file system between two sizes": (
+        ("data", "shared_fs"),
+        {**_LUSTRE, "capacity_gib": 10000},
+        "data.shared_fs.capacity_gib",
+    ),
+    "a file system of no tier": (
+        ("data", "shared_fs"),
+        {**_LUSTRE, "throughput_mb_s_per_tib": 200},
+        "data.shared_fs.throughput_mb_s_per_tib",
+    ),
+    "a file system over RDMA": (("data", "shared_fs"), {**_LUSTRE, "rdma": True}, "data.shared_fs.rdma"),
+    "a Rapid bucket where no node is": (
+        ("on", "rapid_checkpoints"),
+        "us-central1-f",
+        "on.rapid_checkpoints",
+    ),
+    "a database with an odd number of processors": (
+        ("on", "database", "tier"),
+        "db-custom-3-7680",
+        "on.database.tier",
+    ),
+    "a report of anomalies": (("budget", "anomaly_usd"), 500, "budget.anomaly_usd"),
+    "too many addresses": (
+        ("budget", "alert_emails"),
+        [f"{n}@example.com" for n in range(6)],
+        "budget.alert_emails",
+    ),
+    "a key of another cloud": (("on", "account_id"), "123456789012", "on.account_id"),
+}
+
+
+@pytest.mark.parametrize("case", BROKEN)
+def test_what_cannot_be_deployed_is_refused_by_name(gcp: Values, case: str) -> None:
+    stackspec.load("dev", copy.deepcopy(gcp), "f")  # it is this change, and nothing else, that breaks it
+    steps, value, path = BROKEN[case]
+    put(gcp, steps, value)
+    assert path in paths(gcp)
+
+
+ACCEPTED: dict[str, dict[tuple[str | int, ...], Any]] = {
+    "a reservation": {(*_FIRST, "purchase"): {"kind": "reserved", "id": _RESERVATION}},
+    "a block of a reservation": {
+        (*_FIRST, "purchase"): {"kind": "reserved", "id": f"{_RESERVATION}/reservationBlocks/block-1"}
+    },
+    "a reservation in calendar mode": {(*_FIRST, "purchase"): {"kind": "block", "id": _RESERVATION}},
+    "a block of a reservation in calendar mode": {
+        (*_FIRST, "purchase"): {"kind": "block", "id": f"{_RESERVATION}/reservationBlocks/block-1"}
+    },
+    "queued nodes": {(*_FIRST, "purchase"): {"kind": "queued"}},
+    "nodes placed closely": {
+        (*_FIRST, "rdma"): False,
+        (*_FIRST, "machine"): "a2-highgpu-8g",
+        ("on", "pools"): {"h100": {"compact": True, "local_ssds": 8}},
+    },
+    "partitions": {
+        ("on", "pools"): {"a100": {"sharing": {"kind": "mig", "partition": "1g.5gb"}}},
+        ("teams", 0, "gpus"): {"a100": 28},  # seven of each of four GPUs
+    },
+    "turns": {
+        ("on", "pools"): {"a100": {"sharing": {"kind": "time_sharing", "clients": 3}}},
+        ("teams", 0, "gpus"): {"a100": 12},
+    },
+    "an address of the API server": {
+        ("on", "endpoint"): "ip",
+        ("layout", "api_access"): ["203.0.113.0/24"],
+    },
+    "an old Kubernetes in its channel": {
+        ("on", "channel"): "extended",
+        ("layout", "kubernetes_version"): "1.31",
+    },
+    "a file system": {("data", "shared_fs"): _LUSTRE},
+    "networks by GKE": {(*_FIRST, "machine"): "a3-ultragpu-8g", (*_FIRST, "zones"): ["us-central1-b"]},
+    "a Rapid bucket": {("on", "rapid_checkpoints"): "us-central1-a"},
+    "one zone": {
+        ("layout", "zones"): ["us-central1-a"],
+        ("layout", "pools", 1, "zones"): ["us-central1-a"],
+    },
+}
+
+
+@pytest.mark.parametrize("case", ACCEPTED)
+def test_what_can_be_deployed_is_accepted(gcp: Values, case: str) -> None:
+    for steps, value in ACCEPTED[case].items():
+        put(gcp, steps, value)
+    assert stackspec.load("dev", gcp, "f").spec.cloud == "gcp"
+
+
+def test_what_is_waited_for_is_not_placed_closely(gcp: Values) -> None:
+    put(gcp, (*_FIRST, "purchase"), {"kind": "flex_start"})
+    put(gcp, (*_FIRST, "rdma"), False)
+    put(gcp, ("on", "pools"), {"h100": {"compact": True}})
+    (problem,) = problems(gcp)
+    assert (problem.path, problem.against) == ("on.pools.h100.compact", "layout.pools[0].purchase.kind")
+
+
+def test_queued_nodes_are_not_there_before(gcp: Values) -> None:
+    put(gcp, (*_FIRST, "purchase"), {"kind": "queued"})
+    put(gcp, (*_FIRST, "min_nodes"), 1)
+    assert "layout.pools[0].min_nodes" in paths(gcp)
+
+
+def test_gke_makes_networks_from_a_version_on(gcp: Values) -> None:
+    put(gcp, (*_FIRST, "machine"), "a3-ultragpu-8g")
+    put(gcp, (*_FIRST, "zones"), ["us-central1-b"])
+    put(gcp, ("layout", "kubernetes_version"), "1.33")
+    assert paths(gcp) == {"on.accelerator_networks"}
+    put(gcp, ("on", "accelerator_networks"), "classic")
+    stackspec.load("dev", gcp, "f")
+
+
+def test_a_validation_has_whole_gpus(gcp: Values) -> None:
+    put(gcp, ("smoke", "pools"), ["a100"])
+    stackspec.load("dev", copy.deepcopy(gcp), "f")
+    put(gcp, ("on", "pools"), {"a100": {"sharing": {"kind": "time_sharing", "clients": 2}}})
+    assert paths(gcp) == {"smoke.pools"}
+
+
+def test_the_arithmetic_of_a_network_that_is_too_small_is_told(gcp: Values) -> None:
+    put(gcp, ("layout", "network_cidr"), "10.0.0.0/20")
+    put(gcp, ("on", "pods_per_node"), 64)
+    stackspec.load("dev", copy.deepcopy(gcp), "f")  # 16 nodes: 6 of the system pool, 4, 4 and 2 of the others
+    put(gcp, ("on", "pods_per_node"), 65)
+    (problem,) = problems(gcp)
+    assert (problem.path, problem.against) == ("layout.network_cidr", "on.pods_per_node")
+    assert "half of it, 2048 addresses, is for pods" in problem.rule
+    assert "they need 16 nodes x 256 (a /24 for 65 pods) = 4096" in problem.rule
+
+
+def test_system_nodes_take_room_for_their_own_pods(gcp: Values) -> None:
+    put(gcp, ("layout", "network_cidr"), "10.0.0.0/20")
+    put(gcp, ("layout", "pools", 2, "max_nodes"), 12)  # 20 of jobs take 20 x 64, 6 of the system 6 x 128
+    stackspec.load("dev", copy.deepcopy(gcp), "f")
+    put(gcp, ("layout", "pools", 2, "max_nodes"), 13)
+    assert paths(gcp) == {"layout.network_cidr"}
+
+
+@pytest.mark.parametrize("name", ["dev-gcp", "prod-gcp"])
+def test_the_stacks_of_this_repository_are_accepted(name: str) -> None:
+    spec = stackspec.load_file(name).spec
+    assert spec.validated
+    assert spec.data.protect is (spec.environment == "prod")

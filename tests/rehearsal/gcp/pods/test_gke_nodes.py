@@ -1,0 +1,152 @@
+"""The nodes of a GKE cluster: labels, taints, GPUs and sizes as GKE gives them to node pools."""
+
+from collections import Counter
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from rehearsal.kubernetes.clusters import Cluster
+from rehearsal.kubernetes.controllers.nodes import may_grow, nodes
+from rehearsal.workloads.scheduling import Node
+from tests.rehearsal.gcp.harness import Driver
+from tests.rehearsal.gcp.pods.project import cluster
+
+POOL = "container/nodePool:NodePool"
+GPU = "nvidia.com/gpu"
+
+
+def pool(google: Driver, config: dict[str, Any], **more: Any) -> list[Node]:
+    made = google.state.find(type="gcp:container/cluster:Cluster") or [cluster(google)]
+    google.create(POOL, "p", cluster=made[0].id, name="p", nodeConfig=config, **more)
+    return nodes(Cluster(google.state, made[0]))
+
+
+def reserved(machine: str, **more: Any) -> dict[str, Any]:
+    return {
+        "machineType": machine,
+        "reservationAffinity": {"consumeReservationType": "NO_RESERVATION"},
+        **more,
+    }
+
+
+def test_a_gpu_node_is_labelled_and_tainted_by_gke(google: Driver) -> None:
+    config = {
+        "machineType": "a3-megagpu-8g",
+        "labels": {"team": "vision"},
+        "guestAccelerators": [
+            {
+                "type": "nvidia-h100-mega-80gb",
+                "count": 8,
+                "gpuDriverInstallationConfig": {"gpuDriverVersion": "LATEST"},
+            }
+        ],
+    }
+    first, second = pool(google, config, nodeLocations=["us-central1-a"], nodeCount=2)
+    assert (
+        first.labels.items()
+        >= {
+            "cloud.google.com/gke-nodepool": "p",
+            "cloud.google.com/gke-accelerator": "nvidia-h100-mega-80gb",
+            "cloud.google.com/gke-gpu-driver-version": "latest",
+            "node.kubernetes.io/instance-type": "a3-megagpu-8g",
+            "topology.kubernetes.io/zone": "us-central1-a",
+            "topology.kubernetes.io/region": "us-central1",
+            "kubernetes.io/arch": "amd64",
+            "team": "vision",
+        }.items()
+    )
+    assert [str(taint) for taint in first.taints] == ["{nvidia.com/gpu: present}"]
+    assert first.extended == {GPU: 8} and first.running
+    block = "cloud.google.com/gce-topology-block"
+    assert first.labels[block] == second.labels[block]
+    host = "cloud.google.com/gce-topology-host"
+    assert first.labels[host] != second.labels[host]
+    assert first.capacity["cpu"] == 208 and first.capacity["memory"] > Decimal(10**12)
+
+
+def test_gpus_that_a_machine_has_by_itself_count(google: Driver) -> None:
+    (node,) = pool(google, {"machineType": "g2-standard-24"}, nodeLocations=["us-central1-a"], nodeCount=1)
+    assert node.extended == {GPU: 2}
+    assert node.labels["cloud.google.com/gke-accelerator"] == "nvidia-l4"
+
+
+def test_counts_are_per_zone_unless_they_say_total(google: Driver) -> None:
+    zones = ["us-central1-a", "us-central1-b"]
+    found = pool(google, {"machineType": "e2-standard-4"}, nodeLocations=zones, nodeCount=2)
+    assert Counter(one.labels["topology.kubernetes.io/zone"] for one in found) == dict.fromkeys(zones, 2)
+    assert all(one.running for one in found) and not any(one.taints for one in found)
+    google.delete("p")
+    total = {"totalMinNodeCount": 1, "totalMaxNodeCount": 3}
+    found = pool(google, {"machineType": "e2-standard-4"}, nodeLocations=zones, autoscaling=total)
+    assert [one.running for one in found] == [True, False, False]
+    google.delete("p")
+    each = {"minNodeCount": 0, "maxNodeCount": 3}
+    found = pool(google, {"machineType": "e2-standard-4"}, nodeLocations=zones, autoscaling=each)
+    assert [one.running for one in found] == [False] * 6
+
+
+def test_gkes_own_autoscaler_adds_nodes(google: Driver) -> None:
+    assert may_grow(Cluster(google.state, cluster(google)))
+
+
+@pytest.mark.parametrize(
+    ("gpus", "count", "label"),
+    [
+        (
+            {"gpuSharingConfig": {"gpuSharingStrategy": "TIME_SHARING", "maxSharedClientsPerGpu": 4}},
+            4,
+            ("cloud.google.com/gke-gpu-sharing-strategy", "time-sharing"),
+        ),
+        ({"gpuPartitionSize": "1g.5gb"}, 7, ("cloud.google.com/gke-gpu-partition-size", "1g.5gb")),
+        (
+            {"gpuDriverInstallationConfig": {"gpuDriverVersion": "INSTALLATION_DISABLED"}},
+            0,
+            ("cloud.google.com/gke-accelerator", "nvidia-tesla-a100"),
+        ),
+    ],
+)
+def test_shared_gpus_and_those_without_a_driver(
+    google: Driver, gpus: dict[str, Any], count: int, label: tuple[str, str]
+) -> None:
+    config = {
+        "machineType": "a2-highgpu-1g",
+        "guestAccelerators": [{"type": "nvidia-tesla-a100", "count": 1, **gpus}],
+    }
+    (node,) = pool(google, config, nodeLocations=["us-central1-a"], nodeCount=1)
+    assert node.extended == {GPU: count}
+    assert label in node.labels.items()
+
+
+def test_how_nodes_are_bought_shows(google: Driver) -> None:
+    zone = {"nodeLocations": ["us-central1-a"]}
+    (spot,) = pool(google, {"machineType": "e2-standard-4", "spot": True}, nodeCount=1, **zone)
+    assert spot.labels["cloud.google.com/gke-spot"] == "true"
+    google.delete("p")
+    queued = pool(
+        google,
+        reserved("a3-highgpu-8g", flexStart=True),
+        queuedProvisioning={"enabled": True},
+        management={"autoRepair": False, "autoUpgrade": False},
+        autoscaling={"totalMinNodeCount": 0, "totalMaxNodeCount": 1},
+        **zone,
+    )
+    assert queued[0].labels["cloud.google.com/gke-flex-start"] == "true"
+    assert {taint.key for taint in queued[0].taints} == {GPU, "cloud.google.com/gke-queued"}
+
+
+def test_arm_nodes_keep_other_pods_off(google: Driver) -> None:
+    (node,) = pool(google, {"machineType": "a4x-highgpu-4g"}, nodeLocations=["us-central1-a"], nodeCount=1)
+    assert node.labels["kubernetes.io/arch"] == "arm64"
+    assert {taint.key for taint in node.taints} == {GPU, "kubernetes.io/arch"}
+
+
+def test_a_taint_of_the_program_is_not_doubled(google: Driver) -> None:
+    own = [{"key": GPU, "value": "present", "effect": "NO_SCHEDULE"}]
+    (node,) = pool(
+        google,
+        {"machineType": "g2-standard-12", "taints": own},
+        nodeLocations=["us-central1-a"],
+        nodeCount=1,
+    )
+    assert len(node.taints) == 1

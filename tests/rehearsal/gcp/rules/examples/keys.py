@@ -1,0 +1,63 @@
+"""For every rule about keys: the service's agent has the right to use it, or another member has."""
+
+from typing import Any
+
+from rehearsal.gcp import agents
+from rehearsal.gcp.site import project_number
+
+RING = "projects/research/locations/us-central1/keyRings/ring"
+KEY, BARE = f"{RING}/cryptoKeys/key", f"{RING}/cryptoKeys/bare"
+NUMBER = project_number("research")
+Example = tuple[str, list[Any], dict[str, Any], dict[str, Any], str]
+
+
+def world(api: str) -> list[Any]:
+    """A key for the agent of an API, and one for another."""
+    other = "compute.googleapis.com" if api != "compute.googleapis.com" else "pubsub.googleapis.com"
+    grants = [
+        (
+            "kms/cryptoKeyIAMMember:CryptoKeyIAMMember",
+            f"grant-{name}",
+            {
+                "cryptoKeyId": key,
+                "role": "roles/cloudkms.cryptoKeyEncrypterDecrypter",
+                "member": f"serviceAccount:{agents.email(service, NUMBER)}",
+            },
+        )
+        for name, key, service in (("key", KEY, api), ("bare", BARE, other))
+    ]
+    return [
+        ("kms/keyRing:KeyRing", "ring", {"name": "ring", "location": "us-central1"}),
+        ("kms/cryptoKey:CryptoKey", "key", {"name": "key", "keyRing": RING}),
+        ("kms/cryptoKey:CryptoKey", "bare", {"name": "bare", "keyRing": RING}),
+        *grants,
+    ]
+
+
+def example(token: str, api: str, path: str, **more: Any) -> Example:
+    def inputs(key: str) -> dict[str, Any]:
+        value: Any = key
+        for name in reversed(path.split(".")):
+            value = {name: value}
+        return {**more, **value}
+
+    return (token, world(f"{api}.googleapis.com"), inputs(KEY), inputs(BARE), path)
+
+
+SHARE = {"tier": "ZONAL", "fileShares": {"name": "home", "capacityGb": 1024}, "networks": [{"network": "n"}]}
+EXAMPLES: dict[str, Example] = {
+    "GCP-KMS-002": example("storage/bucket:Bucket", "storage", "encryption.defaultKmsKeyName"),
+    "GCP-KMS-003": example(
+        "container/cluster:Cluster", "container", "databaseEncryption.keyName", initialNodeCount=1
+    ),
+    "GCP-KMS-004": example("container/nodePool:NodePool", "compute", "nodeConfig.bootDiskKmsKey"),
+    "GCP-KMS-005": example("sql/databaseInstance:DatabaseInstance", "sqladmin", "encryptionKeyName"),
+    "GCP-KMS-006": example(
+        "secretmanager/secret:Secret",
+        "secretmanager",
+        "replication.auto.customerManagedEncryption.kmsKeyName",
+    ),
+    "GCP-KMS-007": example("pubsub/topic:Topic", "pubsub", "kmsKeyName"),
+    "GCP-KMS-008": example("filestore/instance:Instance", "file", "kmsKeyName", **SHARE),
+    "GCP-KMS-009": example("artifactregistry/repository:Repository", "artifactregistry", "kmsKeyName"),
+}

@@ -1,0 +1,158 @@
+"""What services fill in and make by themselves."""
+
+from typing import Any
+
+import pytest
+
+from rehearsal.core.model import UNKNOWN, RefusalError
+from rehearsal.gcp.site import project_number
+from rehearsal.kubernetes.clusters import endpoints, resolve
+from tests.rehearsal.gcp.harness import Driver
+from tests.rehearsal.gcp.pods.conftest import kubeconfig
+
+CLUSTER, POOL, NETWORK = "container/cluster:Cluster", "container/nodePool:NodePool", "compute/network:Network"
+BASE: dict[str, Any] = {
+    "name": "gke",
+    "location": "us-central1",
+    "initialNodeCount": 1,
+    "deletionProtection": False,
+}
+
+
+def test_an_rdma_network_has_large_packets(google: Driver) -> None:
+    profile = "projects/research/global/networkProfiles/us-central1-a-vpc-roce"
+    fast = google.create(NETWORK, "fast", networkProfile=profile, autoCreateSubnetworks=False)
+    assert fast["mtu"] == 8896
+    assert google.create(NETWORK, "plain", autoCreateSubnetworks=False)["mtu"] == 1460
+
+
+def test_a_cluster_is_reached_by_its_name_and_its_address(google: Driver) -> None:
+    made = google.create(CLUSTER, "gke", **BASE)
+    name = made["controlPlaneEndpointsConfig"]["dnsEndpointConfig"]["endpoint"]
+    assert name.endswith(f"-{project_number('research')}.us-central1.gke.goog")
+    for server in (name, made["endpoint"]):
+        found = resolve(google.state, {"kubeconfig": kubeconfig(f"https://{server}")})
+        assert found is not None and found.name == "gke"
+    changed = google.update(
+        "gke",
+        **BASE,
+        controlPlaneEndpointsConfig={
+            "dnsEndpointConfig": {"allowExternalTraffic": True},
+            "ipEndpointsConfig": {"enabled": False},
+        },
+    )
+    assert changed["controlPlaneEndpointsConfig"]["dnsEndpointConfig"] == {
+        "allowExternalTraffic": True,
+        "endpoint": name,
+    }
+    (record,) = google.state.find(type=f"gcp:{CLUSTER}")
+    assert endpoints(record) == [name]
+    with pytest.raises(RefusalError, match="no emulated cluster answers"):
+        resolve(google.state, {"kubeconfig": kubeconfig(f"https://{made['endpoint']}")})
+
+
+def test_a_preview_does_not_know_the_name(google: Driver) -> None:
+    dns = {"dnsEndpointConfig": {"allowExternalTraffic": True}}
+    shown = google.create(CLUSTER, "gke", preview=True, **BASE, controlPlaneEndpointsConfig=dns)
+    told = shown["controlPlaneEndpointsConfig"]["dnsEndpointConfig"]
+    assert told == {"allowExternalTraffic": True, "endpoint": UNKNOWN}
+
+
+def test_a_cluster_has_firewall_rules_of_its_own_which_go_with_it(google: Driver) -> None:
+    google.create(NETWORK, "net", name="net", autoCreateSubnetworks=False)
+    google.create(CLUSTER, "gke", **BASE, network="net")
+    rules = google.state.find(type="gcp:compute/firewall:Firewall")
+    assert {one.name.rpartition("-")[2] for one in rules} == {
+        "all",
+        "master",
+        "vms",
+        "inkubelet",
+        "exkubelet",
+    }
+    with pytest.raises(RefusalError, match="already being used by"):
+        google.delete("net")
+    for name in ("gke", "net"):
+        google.delete(name)
+    assert google.state.count("gcp") == 0
+
+
+def test_networks_that_gke_makes_show_in_the_outputs_alone(google: Driver) -> None:
+    google.create(CLUSTER, "gke", **BASE, datapathProvider="ADVANCED_DATAPATH")
+    asked: dict[str, Any] = {
+        "cluster": "gke",
+        "nodeLocations": ["us-central1-a"],
+        "nodeConfig": {"machineType": "a3-ultragpu-8g"},
+        "networkConfig": {"acceleratorNetworkProfile": "auto"},
+    }
+    made = google.create(POOL, "gpus", **asked)
+    assert len(made["networkConfig"]["additionalNodeNetworkConfigs"]) == 9
+    assert google.diff("gpus", **asked).changed == ()
+    changed = google.update("gpus", **asked, nodeCount=2)
+    assert len(changed["networkConfig"]["additionalNodeNetworkConfigs"]) == 9
+
+
+def test_a_service_agent_has_its_services_address(google: Driver) -> None:
+    made = google.create("projects/serviceIdentity:ServiceIdentity", "sql", service="sqladmin.googleapis.com")
+    email = f"service-{project_number('research')}@gcp-sa-cloud-sql.iam.gserviceaccount.com"
+    assert made["email"] == email and made["member"] == f"serviceAccount:{email}"
+
+
+@pytest.mark.parametrize(
+    ("version", "edition"),
+    [("POSTGRES_16", "ENTERPRISE_PLUS"), ("POSTGRES_15", "ENTERPRISE"), ("MYSQL_8_0", "ENTERPRISE")],
+)
+def test_the_edition_of_an_instance_that_says_none(google: Driver, version: str, edition: str) -> None:
+    tier = "db-perf-optimized-N-2" if edition == "ENTERPRISE_PLUS" else "db-f1-micro"
+    made = google.create(
+        "sql/databaseInstance:DatabaseInstance", "db", databaseVersion=version, settings={"tier": tier}
+    )
+    assert made["settings"]["edition"] == edition
+
+
+def test_databases_and_users_go_with_their_instance(google: Driver) -> None:
+    google.create(
+        "sql/databaseInstance:DatabaseInstance",
+        "db",
+        name="db",
+        databaseVersion="MYSQL_8_0",
+        deletionProtection=False,
+        settings={"tier": "db-f1-micro"},
+    )
+    google.create("sql/database:Database", "mlflow", name="mlflow", instance="db")
+    google.delete("db")
+    assert google.state.find(type="gcp:sql/database:Database") == []
+
+
+def test_metrics_log_buckets_and_backups_have_googles_ids(google: Driver) -> None:
+    metric = google.create("logging/metric:Metric", "m", name="denied", filter="severity>=ERROR")
+    assert metric["id"] == "denied" and metric["metricDescriptor"]["metricKind"] == "DELTA"
+    log = google.create(
+        "logging/projectBucketConfig:ProjectBucketConfig",
+        "l",
+        bucketId="_Default",
+        location="global",
+        project="research",
+    )
+    assert log["id"] == "projects/research/locations/global/buckets/_Default" == log["name"]
+    share = google.create(
+        "filestore/instance:Instance",
+        "homes",
+        name="homes",
+        location="us-central1-a",
+        tier="ZONAL",
+        fileShares={"name": "home", "capacityGb": 1024},
+        networks=[{"network": "default", "modes": ["MODE_IPV4"]}],
+    )
+    backup = google.create(
+        "filestore/backup:Backup",
+        "b",
+        name="b",
+        location="us-central1",
+        sourceFileShare="home",
+        sourceInstance=share["id"],
+    )
+    assert backup["id"] == "projects/research/locations/us-central1/backups/b"
+    moved = google.diff(
+        "b", name="b", location="us-central1", sourceFileShare="other", sourceInstance=share["id"]
+    )
+    assert moved.replaces == ("sourceFileShare",)

@@ -1,0 +1,181 @@
+"""The table, continued: what only one cloud asks (`on`)."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from tests.stacks.parity.model import Honoured, Outcome
+from tests.stacks.stack_files import LOAD_BALANCER
+
+_OIDC = "on.load_balancer.oidc"
+_ACM = "arn:aws:acm:us-east-1:123456789012:certificate/11111111-2222-3333-4444-555555555555"
+_SECRET = "arn:aws:secretsmanager:us-east-1:123456789012:secret:sso/other-AbCd12"
+_RULE = {
+    "condition": "AcceleratedHardwareReady",
+    "reason": "NvidiaXID79Error",
+    "after_minutes": 5,
+    "action": "Reboot",
+}
+_REPAIR = "on.repair.rules.0"
+_L4 = "on.pools.l4"
+
+GIVEN: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
+    "way in": {"aws": {"on.load_balancer": LOAD_BALANCER}},
+    "EFA driver": {"aws": {"layout.pools.0.min_nodes": 1}},
+    "repair": {"aws": {"on.repair.rules": [_RULE]}},
+    "networks": {
+        "gcp": {
+            "layout.pools.0.machine": "a3-ultragpu-8g",
+            "layout.pools.0.zones": ["us-central1-b"],
+            "layout.pools.0.rdma": True,
+            "on.pools": {},
+        }
+    },
+    "queued": {"gcp": {"on.pools": {"l4": {"sharing": {"kind": "time_sharing", "clients": 2}}}}},
+    "flex_start": {
+        "gcp": {
+            "layout.pools.1.machine": "a2-highgpu-1g",
+            "layout.pools.1.zones": ["us-central1-a"],
+            "on.pools": {"l4": {"sharing": {"kind": "mig", "partition": "1g.5gb"}}},
+        }
+    },
+    "whole": {"gcp": {"layout.pools.1.machine": "a2-highgpu-1g", "layout.pools.1.zones": ["us-central1-a"]}},
+}
+
+
+def _row(
+    batch: str, field: str, value: Any, seen: str, *, at: str = "", also: Any = None
+) -> tuple[str, Outcome]:
+    return field, Honoured(
+        at or field.replace("[]", ".0").replace("{}", ".l4"), value, seen, batch, also or {}
+    )
+
+
+AWS: dict[str, Outcome] = dict(
+    [
+        _row("on", "on.account_id", "210987654321", r"^~ aws aws allowedAccountIds: .*-> .*210987654321"),
+        _row("on", "on.admin_arns", ["arn:aws:iam::123456789012:role/others"], r"^\+ AccessEntry .*others"),
+        _row("on", "on.nat", "per_zone", r"^\+ NatGateway network-nat-us-east-1c"),
+        _row("on", "on.endpoints", ["sts"], r"^- VpcEndpoint network-ecr-api"),
+        _row("on", "on.database.min_acu", 1, r"minCapacity: 0.5 -> 1"),
+        _row("on", "on.database.max_acu", 8, r"maxCapacity: 4.0 -> 8"),
+        _row(
+            "on",
+            "on.addon_versions",
+            {"coredns": "v1.12.0-eksbuild.9"},
+            r"^~ Addon cluster-coredns .*v1.12.0-eksbuild.9",
+        ),
+        _row("on", "on.node_image", "1.35.1-20260101", r'^~ NodeGroup .*-> "1.35.1-20260101"'),
+        _row("EFA driver", "on.efa_driver", "dra", r"^~ Job smoke-a100-job .*resourceClaims"),
+        _row("whole", "on.load_balancer", LOAD_BALANCER, r"^\+ LoadBalancer "),
+        _row("way in", "on.load_balancer.host", "ml.example.com", r'-> "https://ml.example.com"'),
+        _row("way in", "on.load_balancer.certificate_arn", _ACM, r"^~ Listener .*11111111-2222"),
+        _row(
+            "way in",
+            "on.load_balancer.allowed_cidrs",
+            ["10.30.0.0/16"],
+            r"^\+ SecurityGroupIngressRule mlflow-from-10.30.0.0-16",
+        ),
+        _row(
+            "way in", f"{_OIDC}.issuer", "https://sso.example.com/other", r"issuer: .*sso.example.com/other"
+        ),
+        _row(
+            "way in",
+            f"{_OIDC}.authorization_endpoint",
+            "https://sso.example.com/in",
+            r"authorizationEndpoint: .*/in",
+        ),
+        _row(
+            "way in", f"{_OIDC}.token_endpoint", "https://sso.example.com/tokens", r"tokenEndpoint: .*/tokens"
+        ),
+        _row(
+            "way in",
+            f"{_OIDC}.user_info_endpoint",
+            "https://sso.example.com/who",
+            r"userInfoEndpoint: .*/who",
+        ),
+        _row("way in", f"{_OIDC}.client_id", "other-client", r"clientId: .*other-client"),
+        _row("way in", f"{_OIDC}.client_secret_arn", _SECRET, r"clientSecret.*-> .*other-AbCd12"),
+        _row("repair", "on.repair.at_once", 3, r"maxParallelNodesRepaired\w*: .* -> 3"),
+        _row("repair", "on.repair.stop_above", 5, r"maxUnhealthyNode\w*: .* -> 5"),
+        _row(
+            "repair",
+            "on.repair.rules[].condition",
+            "KernelReady",
+            r'-> "KernelReady"',
+            at=f"{_REPAIR}.condition",
+        ),
+        _row("repair", "on.repair.rules[].reason", "OtherFault", r'-> "OtherFault"', at=f"{_REPAIR}.reason"),
+        _row(
+            "repair",
+            "on.repair.rules[].after_minutes",
+            17,
+            r"minRepairWaitTimeMins: 5.0 -> 17.0",
+            at=f"{_REPAIR}.after_minutes",
+        ),
+        _row("repair", "on.repair.rules[].action", "NoAction", r'-> "NoAction"', at=f"{_REPAIR}.action"),
+    ]
+)
+GCP: dict[str, Outcome] = dict(
+    [
+        _row("on", "on.project", "other-ml-dev", r'^~ gcp gcp project: .* -> "other-ml-dev"'),
+        _row("on", "on.billing_account", "0A0A0A-0B0B0B-0C0C0C", r"^~ Budget .*0A0A0A-0B0B0B-0C0C0C"),
+        _row("on", "on.admins", ["user:others@example.com"], r"^\+ IAMMember cluster-admin-others"),
+        _row("on", "on.channel", "rapid", r'channel: "REGULAR" -> "RAPID"'),
+        _row("on", "on.maintenance.days", ["MO", "TU", "WE"], r"BYDAY=MO,TU,WE"),
+        _row("on", "on.maintenance.start", "04:30", r"startTime: .*T04:30"),
+        _row("on", "on.maintenance.hours", 7, r"endTime: .*T11:"),
+        _row("on", "on.maintenance.hold_nodes", False, r"maintenanceExclusions.* -> nothing"),
+        _row("on", "on.pods_per_node", 16, r"defaultMaxPodsPerNode: .* -> 16"),
+        _row("on", "on.dataset_cache", True, r"^\+ AnywhereCache "),
+        _row("on", "on.rapid_checkpoints", "us-central1-a", r"^\+ Bucket storage-rapid"),
+        _row("on", "on.checkpoint_addon", True, r"highScaleCheckpointing.*-> true"),
+        _row("on", "on.database.tier", "db-custom-4-15360", r'-> "db-custom-4-15360"'),
+        _row("on", "on.database.availability", "regional", r'availabilityType: "ZONAL" -> "REGIONAL"'),
+        _row("on", "on.database.disk_gib", 77, r"diskSize: .* -> 77"),
+        _row(
+            "whole",
+            "on.endpoint",
+            "ip",
+            r"ipEndpointsConfig.enabled: false -> true",
+            also={"layout.api_access": ["198.51.100.0/24"]},
+        ),
+        _row("on", "on.pools{}.driver", "latest", r"gpuDriverVersion: .*LATEST"),
+        _row("on", "on.pools{}.local_ssds", 1, r"l4-nodes .*localSsdCount"),
+        _row(
+            "on",
+            "on.pools{}.image_cache",
+            "projects/example-ml-dev/global/images/torch",
+            r"l4-nodes .*global/images/torch",
+        ),
+        _row("on", "on.pools{}.compact", False, r"a100-nodes .*placementPolicy", at="on.pools.a100.compact"),
+        _row(
+            "cluster",
+            "on.pools{}.sharing=time_sharing",
+            {"kind": "time_sharing", "clients": 3},
+            r"gpuSharingStrategy.*TIME_SHARING",
+            at=f"{_L4}.sharing",
+        ),
+        _row(
+            "queued",
+            "on.pools{}.sharing=time_sharing.clients",
+            {"kind": "time_sharing", "clients": 4},
+            r"maxSharedClientsPerGpu: .* -> 4",
+            at=f"{_L4}.sharing",
+        ),
+        _row(
+            "whole",
+            "on.pools{}.sharing=mig",
+            {"kind": "mig", "partition": "2g.10gb"},
+            r'gpuPartitionSize: nothing -> "2g.10gb"',
+            at=f"{_L4}.sharing",
+        ),
+        _row(
+            "flex_start",
+            "on.pools{}.sharing=mig.partition",
+            {"kind": "mig", "partition": "3g.20gb"},
+            r'gpuPartitionSize: .* -> "3g.20gb"',
+            at=f"{_L4}.sharing",
+        ),
+        _row("networks", "on.accelerator_networks", "classic", r"^\+ Network a100-rdma"),
+    ]
+)
