@@ -74,14 +74,12 @@ class Pools:
 
 @dataclass(frozen=True)
 class SharedFolder:
-    """A folder of a shared file system whose content has a durable copy in an object store."""
+    """A folder of a shared file system, of which the object store of checkpoints gets a durable copy."""
 
     volume: VolumeArgs
     """The whole file system."""
     folder: str
     """The folder on the file system."""
-    durable_uri: pulumi.Output[str]
-    """Where the object store keeps what is written to the folder; how soon, the cloud's storage says."""
 
 
 @dataclass(frozen=True)
@@ -171,9 +169,13 @@ class ValidationAccess:
 
     environment: Mapping[str, str]
     """Variables by which the pods find the cloud."""
+    results: pulumi.Output[str] | None
+    """The folder of the object store with the result of each run; None where results go with the pods."""
     alerts: Alerts | None
     """None without a schedule."""
     ready: Sequence[pulumi.Resource]
+    copies_results: bool = False
+    """Whether the pods copy results there; else the file system does, as soon as they are written."""
 
 
 ClusterT = TypeVar("ClusterT", bound=Cluster)
@@ -201,5 +203,5 @@ class ClusterCloud(Protocol[ClusterT, StoreT]):
     def budget(self) -> pulumi.Output[str]:
         """The stack's budget; returns its name."""
 
-    def validation(self, cluster: ClusterT, pods: ServiceAccount) -> ValidationAccess:
+    def validation(self, cluster: ClusterT, store: StoreT, pods: ServiceAccount) -> ValidationAccess:
         """What the pods of the validation may do, and where a scheduled one reports."""

@@ -14,7 +14,7 @@ from components.kubernetes.validation.schedule import SmokeSchedule
 from components.kubernetes.volumes import SharedVolume
 from infra.stackspec import StackSpec
 from smoke_training.fabric import Fabric
-from smoke_training.launchers.validation import CHECKPOINTS
+from smoke_training.launchers.validation import CHECKPOINTS, RESULT_COPIES, RUNS
 from stacks.parts import (
     Alerts,
     Cluster,
@@ -27,6 +27,8 @@ from stacks.parts import (
 )
 
 PODS = ServiceAccount(GATE_NAMESPACE, SERVICE_ACCOUNT)
+RESULTS = RUNS.removeprefix(CHECKPOINTS)
+"""The folder of results in the object store of checkpoints."""
 _CLAIM = "checkpoints"
 # Pods of one validation start apart, because nodes boot and pull images apart; the first one waits this long
 # for the last, within the time of the run.
@@ -71,7 +73,7 @@ def validations(
             "node": pool.offer,
             "pool_labels": pool.labels,
             "tracking_url": tracking.url,
-            "environment": access.environment,
+            "environment": {**access.environment, **_copies(access)},
             "login_secret": login,
             "timeout_s": spec.smoke.timeout_s,
             "queue_timeout_s": spec.smoke.queue_timeout_s,
@@ -88,14 +90,14 @@ def validations(
             "priority": queueing.schedule_priority,
         }
         schedule = _schedule(spec, gate, below, access.alerts, cluster.inside)
-        found.append(_outputs(name, gate, schedule, store, access.alerts))
+        found.append(_outputs(name, gate, schedule, access))
     return found
 
 
 def _outputs(
-    pool: str, gate: SmokeTest, schedule: SmokeSchedule | None, store: Store, alerts: Alerts | None
+    pool: str, gate: SmokeTest, schedule: SmokeSchedule | None, access: ValidationAccess
 ) -> Mapping[str, Any]:
-    uri = _result_uri(gate.result_path, store.checkpoints)
+    uri = _result_uri(gate.result_path, access.results)
     return {
         "pool": pool,
         "job": gate.job_name,
@@ -104,7 +106,7 @@ def _outputs(
         # Named after the result by the run (smoke_training/record/book.py).
         "baseline_uri": uri.apply(lambda known: f"{known.removesuffix('.json')}.baseline.json"),
         "schedule": schedule and schedule.cron_job,
-        "alert_topic": alerts and alerts.topic,
+        "alert_topic": access.alerts and access.alerts.topic,
     }
 
 
@@ -139,13 +141,15 @@ def _schedule(
     )
 
 
-def _result_uri(path: pulumi.Output[str], folder: SharedFolder | None) -> pulumi.Output[str]:
+def _copies(access: ValidationAccess) -> dict[str, pulumi.Input[str]]:
+    return {RESULT_COPIES: access.results} if access.copies_results and access.results else {}
+
+
+def _result_uri(path: pulumi.Output[str], folder: pulumi.Output[str] | None) -> pulumi.Output[str]:
     """Where the result is found: in the object store, or only in the pods."""
     if folder is None:
         return path
-    return pulumi.Output.all(folder.durable_uri, path).apply(
-        lambda known: f"{known[0]}{known[1].removeprefix(CHECKPOINTS)}"
-    )
+    return pulumi.Output.all(folder, path).apply(lambda known: f"{known[0]}{known[1].removeprefix(RUNS)}")
 
 
 def smoke_plan(spec: StackSpec, pool: Pool, nodes: int, *, shared: bool) -> dict[str, Any]:

@@ -27,6 +27,9 @@ _RUNS = ("jobset.sigs.k8s.io/jobset-uid", "batch.kubernetes.io/controller-uid")
 _FIRST_PORT, _PORT_PAIRS = 20_000, 6_000  # below the ports that Linux gives to outgoing connections
 # Which network card collective libraries shall use: here pods have only the loopback one.
 _INTERFACES = ("GLOO_SOCKET_IFNAME", "NCCL_SOCKET_IFNAME", "TP_SOCKET_IFNAME")
+# Variables of NCCL's network plug-ins name device files and sockets of the node. Neither is here, and the
+# nodes of a run must agree in them: a folder of each pod's own would be a difference that no real run has.
+_PLUGINS = ("NCCL_FASTRAK_", "NCCL_GPUDIRECTTCPX_")
 
 
 class ContainerConfigError(Exception):
@@ -106,7 +109,7 @@ def plan(container: Object, pod: Pod, around: Surroundings) -> Plan:
         # A pod has a network of its own, of which only its address is there in this one.
         return pod.ip if text == _ALL_ADDRESSES else rewrite(text, around.world)
 
-    local = {name: here(value) for name, value in env.items()}
+    local = {name: value if name.startswith(_PLUGINS) else here(value) for name, value in env.items()}
     argv = (sys.executable, *(here(word) for word in words[1:]))
     cwd = container.get("workingDir")
     return Plan(

@@ -12,6 +12,8 @@ USER_ID = 1000
 HOME = "/tmp"  # noqa: S108 a volume of its own
 # The one experiment of the tracking server that a validation writes to.
 EXPERIMENT = "smoke-validation"
+# Variable with the folder of an object store to which node 0 copies the result, where no file system does.
+RESULT_COPIES = "SMOKE_RESULTS"
 CONTROL_PORT_OFFSET = 1  # above the port of torchrun's rendezvous: node 0's launcher hears the others there
 
 

@@ -16,9 +16,10 @@ from typing import TypeVar
 
 from smoke_training import evidence, verdict
 from smoke_training.evidence.world import Failure, Unrecorded
+from smoke_training.launchers.validation import RESULT_COPIES
 from smoke_training.model import EXIT_CODES, Check, Judgement, Verdict
 from smoke_training.plan import Plan
-from smoke_training.record import alert, book, document, termination
+from smoke_training.record import alert, book, copies, document, termination
 from smoke_training.runtime import facts, files, output
 from smoke_training.runtime.control.session import Line, Over
 from smoke_training.runtime.facts import Place
@@ -83,6 +84,8 @@ class Ending:
         kept = None if unwritten else self.place.result
         final = book.publish(result, samples + unwritten, kept, os.environ, until)
         output.emit("mlflow", **final["mlflow"])
+        if folder := os.environ.get(RESULT_COPIES):
+            output.emit("copy", **copies.send(folder, kept, until))
         if self.plan.alerts:
             output.emit("alert", **alert.send(self.plan, final, until))
         self._tidy()

@@ -42,6 +42,7 @@ from stacks.parts import (
     Tracking,
     ValidationAccess,
 )
+from stacks.validation import RESULTS
 
 # EKS add-ons of every cluster; the file-system drivers are there because the file systems are.
 ADDONS = (
@@ -263,7 +264,6 @@ class AwsCloud:
             checkpoints = SharedFolder(
                 volume={"source": lustre_source(tiers.lustre), "capacity_gib": shared.capacity_gib},
                 folder=_CHECKPOINTS,
-                durable_uri=_s3(tiers.checkpoint_bucket),
             )
         return AwsStore(
             checkpoint_uri=_s3(tiers.checkpoint_bucket),
@@ -304,11 +304,13 @@ class AwsCloud:
             args["anomaly_threshold_usd"] = wanted.anomaly_usd
         return AwsBudget(f"{self._spec.name}-budget", args, self._on_aws).budget_name
 
-    def validation(self, cluster: EksCluster, pods: ServiceAccount) -> ValidationAccess:
+    def validation(self, cluster: EksCluster, store: AwsStore, pods: ServiceAccount) -> ValidationAccess:
         """With a schedule, a topic, and a role that may publish to it."""
         environment = pod_identity(self._spec.region)["environment"]
+        # FSx for Lustre copies what is written to it at once.
+        results = pulumi.Output.concat(store.checkpoint_uri, RESULTS) if store.checkpoints else None
         if not self._spec.smoke.schedule:
-            return ValidationAccess(environment=environment, alerts=None, ready=())
+            return ValidationAccess(environment=environment, results=results, alerts=None, ready=())
         alerts = self._alerts()
         role = AwsPodRole(
             f"{self._spec.name}-smoke-role",
@@ -321,7 +323,7 @@ class AwsCloud:
             },
             self._on_aws,
         )
-        return ValidationAccess(environment=environment, alerts=alerts, ready=[role])
+        return ValidationAccess(environment=environment, results=results, alerts=alerts, ready=[role])
 
     def _alerts(self) -> Alerts:
         emails = self._spec.budget.alert_emails

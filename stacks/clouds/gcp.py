@@ -1,7 +1,7 @@
 """Google Cloud: one GKE cluster with GPU pools, buckets, file systems, tracking and a budget."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pulumi
 import pulumi_gcp as gcp
@@ -16,11 +16,12 @@ from components.gcp.network.accelerators import GcpAcceleratorNetworks, PodNetwo
 from components.gcp.network.objects import GcpNetworkObjects
 from components.gcp.network.ranges import NetworkRanges, plan_ranges
 from components.gcp.network.vpc import GcpNetwork
-from components.gcp.pod_account import pod_principal
+from components.gcp.pod_account import GcpPodAccount
 from components.gcp.pools.cpu_pool import GcpCpuPool
 from components.gcp.pools.gpu_pool import GcpGpuPool
 from components.gcp.pools.installers import GcpFabricInstallers, InstalledArgs
 from components.gcp.pools.order import waits_for
+from components.gcp.teams.team_data import WRITE
 from components.gcp.tracking.server import grants
 from components.gcp.validation.alert_topic import GcpAlertTopic
 from infra.catalog.gcp import fabrics, facts
@@ -44,6 +45,7 @@ from stacks.parts import (
     Tracking,
     ValidationAccess,
 )
+from stacks.validation import RESULTS
 
 
 @dataclass(frozen=True)
@@ -313,14 +315,44 @@ class GcpCloud:
             self._on_gcp,
         ).budget_name
 
-    def validation(self, cluster: GkeCluster, pods: ServiceAccount) -> ValidationAccess:
-        """With a schedule, a topic that the pods may publish to, and mail about what they write."""
-        environment = grants(self._on.project)["environment"]
-        if not self._spec.smoke.schedule:
-            return ValidationAccess(environment=environment, alerts=None, ready=())
-        publisher = pulumi.Output.all(self._number, cluster.gke.workload_pool).apply(
-            lambda known: pod_principal(self._on.project, str(known[0]), pods.namespace, pods.name)
+    def validation(self, cluster: GkeCluster, store: GcpStore, pods: ServiceAccount) -> ValidationAccess:
+        """A folder for results; with a schedule, also a topic, and mail about what the pods write.
+
+        Managed Lustre is copied by the clock, and not every stack has one.
+        """
+        folder = gcp.storage.ManagedFolder(
+            f"{self._spec.name}-smoke-results",
+            bucket=store.tiers.checkpoint_bucket,
+            name=f"{RESULTS.removeprefix('/')}/",
+            # The folder and its rights; results stay where they are.
+            force_destroy=True,
+            opts=self._on_gcp,
         )
+        account = GcpPodAccount(
+            f"{self._spec.name}-smoke",
+            {
+                "project": self._on.project,
+                # IAM knows the pods of a cluster once its pool of identities is there.
+                "project_number": pulumi.Output.all(self._number, cluster.gke.workload_pool).apply(
+                    lambda known: str(known[0])
+                ),
+                "namespace": pods.namespace,
+                "service_account": pods.name,
+                # A run that is recorded once more writes its result once more.
+                "folders": {"results": {"resource": folder.bucket, "folder": folder.name, "role": WRITE}},
+            },
+            self._on_gcp,
+        )
+        results = pulumi.Output.concat(store.checkpoint_uri, RESULTS)
+        access = ValidationAccess(
+            environment=grants(self._on.project)["environment"],
+            results=results,
+            copies_results=True,
+            alerts=None,
+            ready=[account],
+        )
+        if not self._spec.smoke.schedule:
+            return access
         topic = GcpAlertTopic(
             f"{self._spec.name}-training-alerts",
             {
@@ -328,13 +360,13 @@ class GcpCloud:
                 "region": self._spec.region,
                 "cluster_name": cluster.gke.cluster_name,
                 "namespace": pods.namespace,
-                "publisher": publisher,
+                "publisher": account.principal,
                 "emails": self._spec.budget.alert_emails,
             },
             self._on_gcp,
         )
         alerts = Alerts(topic=topic.topic, plan={"alert_pubsub_topic": topic.topic})
-        return ValidationAccess(environment=environment, alerts=alerts, ready=[topic])
+        return replace(access, alerts=alerts, ready=[account, topic])
 
 
 def _pod_networks(objects: Sequence[PodNetwork]) -> list[str]:

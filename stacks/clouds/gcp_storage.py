@@ -71,7 +71,6 @@ def store_on_gcp(
         checkpoints = SharedFolder(
             volume={"source": lustre_source(tiers.lustre), "capacity_gib": shared.capacity_gib},
             folder=_CHECKPOINTS,
-            durable_uri=_gs(tiers.checkpoint_bucket),
         )
     if tiers.homes:
         homes = VolumeArgs(source=filestore_source(tiers.homes), capacity_gib=HOMES_GIB)

@@ -41,7 +41,7 @@ def medium(cloud: ClusterCloud[ClusterT, StoreT], spec: StackSpec, layout: Mediu
             tracking=tracking,
             queueing=queueing,
             login=login.secret,
-            access=cloud.validation(cluster, PODS),
+            access=cloud.validation(cluster, store, PODS),
             # Not the budget: an account that may not have one can train all the same.
             after=[accelerators, store.ready, *pools.ready],
         )

@@ -32,7 +32,7 @@ def stack(*, homes: bool, shared: bool) -> Graph:
             folders=["checkpoints/teams/vision"] if shared else [],
             home="teams/vision" if homes else None,
         )
-        folder = SharedFolder(volume=volume("lustre"), folder="checkpoints", durable_uri=uri)
+        folder = SharedFolder(volume=volume("lustre"), folder="checkpoints")
         parts: Any = {
             "cluster": SimpleNamespace(inside=pulumi.ResourceOptions()),
             "store": SimpleNamespace(

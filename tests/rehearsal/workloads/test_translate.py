@@ -152,6 +152,7 @@ def test_the_plan_of_a_container() -> None:
             {"name": "PLAN", "value": "/opt/app/plan.json"},
             {"name": "HOST", "value": "0.0.0.0"},
             {"name": "GLOO_SOCKET_IFNAME", "value": "eth0"},
+            {"name": "NCCL_FASTRAK_LLCM_DEVICE_DIRECTORY", "value": "/opt/app/devices"},
         ],
     }
     made = plan(container, POD, around(injected={"AWS_ENDPOINT_URL": "http://127.0.0.1:1"}))
@@ -159,6 +160,10 @@ def test_the_plan_of_a_container() -> None:
     assert made.env["PLAN"] == "/home/pods/app/plan.json"
     assert made.env["HOST"] == POD.ip, "all addresses of a pod are its own one here"
     assert made.env["GLOO_SOCKET_IFNAME"] == "lo"
+    kept = made.env["NCCL_FASTRAK_LLCM_DEVICE_DIRECTORY"]
+    assert kept == "/opt/app/devices", (
+        "nodes of a run have to agree in it, and each pod has folders of its own"
+    )
     assert made.env["AWS_ENDPOINT_URL"] == "http://127.0.0.1:1"
     assert made.env["HOSTNAME"] == "gate-1"
     assert made.env["HOME"] == "/pod/home"

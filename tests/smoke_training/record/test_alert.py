@@ -4,17 +4,16 @@ import base64
 import importlib
 import json
 import sys
-import threading
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import pytest
 from moto import mock_aws
 
 from smoke_training.record import alert
+from tests.smoke_training.record.google_cloud import Answer, serving
 from tests.smoke_training.samples import plan
 
 boto3: Any = importlib.import_module("boto3")  # without type hints
@@ -145,47 +144,23 @@ TOPIC = "projects/dev-1/topics/dev-alerts-topic"
 
 @dataclass
 class PubSub:
-    """Metadata server and Pub/Sub: what was published, and statuses that are answered first."""
+    """Pub/Sub: what was published, and statuses that are answered first."""
 
     published: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
     refusals: list[int] = field(default_factory=list)
 
-    def answer(self, handler: BaseHTTPRequestHandler) -> tuple[int, dict[str, Any]]:
-        if handler.path.startswith("/computeMetadata/v1/instance/service-accounts/default/token"):
-            assert handler.headers["Metadata-Flavor"] == "Google", "it answers no other request"
-            return 200, {"access_token": "t", "expires_in": 3599}
-        assert handler.headers["Authorization"] == "Bearer t"
-        body = json.loads(handler.rfile.read(int(handler.headers["Content-Length"])))
+    def answer(self, path: str, body: bytes) -> Answer:
         if self.refusals:
             return self.refusals.pop(0), {"error": {"message": "refused"}}
-        self.published += [(handler.path, message) for message in body["messages"]]
+        self.published += [(path, message) for message in json.loads(body)["messages"]]
         return 200, {"messageIds": ["1"]}
 
 
 @pytest.fixture
 def pubsub(monkeypatch: pytest.MonkeyPatch) -> Iterator[PubSub]:
     cloud = PubSub()
-
-    class Handler(BaseHTTPRequestHandler):
-        def _answer(self) -> None:
-            status, said = cloud.answer(self)
-            data = json.dumps(said).encode()
-            self.send_response(status)
-            self.send_header("Content-Length", str(len(data)))
-            self.end_headers()
-            self.wfile.write(data)
-
-        do_GET = do_POST = _answer  # noqa: N815 - names that the library asks for
-
-        def log_message(self, format: str, *args: Any) -> None: ...
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
-        address = f"127.0.0.1:{server.server_address[1]}"
-        monkeypatch.setenv("GCE_METADATA_HOST", address)
-        monkeypatch.setenv("CLOUDSDK_API_ENDPOINT_OVERRIDES_PUBSUB", f"http://{address}/")
+    with serving(monkeypatch, "CLOUDSDK_API_ENDPOINT_OVERRIDES_PUBSUB", cloud.answer):
         yield cloud
-        server.shutdown()
 
 
 def test_a_failure_is_published_to_pubsub_with_the_rights_of_the_node(pubsub: PubSub) -> None:

@@ -1,0 +1,102 @@
+"""The second copy of a result: to a folder, to Cloud Storage over HTTP, or a reason why not."""
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+
+from smoke_training.record import book, copies
+from tests.smoke_training.record.google_cloud import Answer, serving
+
+FOLDER = "gs://dev-checkpoints/smoke"
+
+
+@dataclass
+class Storage:
+    """Cloud Storage: the objects by name, and statuses that are answered first."""
+
+    objects: dict[str, bytes] = field(default_factory=dict)
+    refusals: list[int] = field(default_factory=list)
+
+    def answer(self, path: str, body: bytes) -> Answer:
+        if self.refusals:
+            return self.refusals.pop(0), {"error": {"message": "refused"}}
+        place = urlsplit(path)
+        assert place.path == "/upload/storage/v1/b/dev-checkpoints/o"
+        query = parse_qs(place.query, strict_parsing=True)
+        assert query["uploadType"] == ["media"]
+        self.objects[query["name"][0]] = body
+        return 200, {"name": query["name"][0]}
+
+
+@pytest.fixture
+def storage(monkeypatch: pytest.MonkeyPatch) -> Iterator[Storage]:
+    cloud = Storage()
+    with serving(monkeypatch, "STORAGE_EMULATOR_HOST", cloud.answer):
+        yield cloud
+
+
+@pytest.fixture
+def result(tmp_path: Path) -> Path:
+    """A result with a summary and without a baseline, in the folder of its run."""
+    path = tmp_path / "smoke-1" / "result.json"
+    path.parent.mkdir()
+    path.write_text('{"verdict": "FAIL"}')
+    book.beside(path, book.SUMMARY).write_text("<p>FAIL</p>")
+    return path
+
+
+def soon() -> float:
+    return time.monotonic() + 30
+
+
+def test_what_there_is_goes_to_the_bucket_with_the_rights_of_the_node(storage: Storage, result: Path) -> None:
+    told = copies.send(FOLDER, result, soon())
+    assert told == {"copied": True, "copy": f"{FOLDER}/smoke-1/result.json", "reason": None}
+    assert storage.objects == {
+        "smoke/smoke-1/result.json": b'{"verdict": "FAIL"}',
+        "smoke/smoke-1/result.html": b"<p>FAIL</p>",
+    }
+
+
+def test_a_busy_bucket_is_asked_once_more(storage: Storage, result: Path) -> None:
+    storage.refusals = [503]
+    assert copies.send(FOLDER, result, soon())["copied"] is True
+    assert len(storage.objects) == 2
+
+
+def test_a_missing_right_is_a_reason_and_no_exception(storage: Storage, result: Path) -> None:
+    storage.refusals = [403]
+    told = copies.send(FOLDER, result, soon())
+    assert (
+        told["copied"] is False and "status 403" in str(told["reason"]) and "refused" in str(told["reason"])
+    )
+    assert storage.objects == {}
+
+
+def test_a_folder_gets_the_same_files(result: Path, tmp_path: Path) -> None:
+    told = copies.send(f"file://{tmp_path}/bucket/smoke", result, soon())
+    assert told["copied"] is True
+    copied = tmp_path / "bucket" / "smoke" / "smoke-1"
+    assert {path.name for path in copied.iterdir()} == {"result.json", "result.html"}
+    assert (copied / "result.json").read_bytes() == result.read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("folder", "left_s", "reason"),
+    [("s3://bucket/smoke", 30, "neither in Cloud Storage"), (FOLDER, -1, "no time left")],
+)
+def test_what_cannot_be_copied_has_a_reason(result: Path, folder: str, left_s: float, reason: str) -> None:
+    told = copies.send(folder, result, time.monotonic() + left_s)
+    assert told["copied"] is False and reason in str(told["reason"])
+
+
+def test_without_a_result_nothing_is_copied() -> None:
+    assert copies.send(FOLDER, None, soon()) == {
+        "copied": False,
+        "copy": None,
+        "reason": "there is no result to copy",
+    }
