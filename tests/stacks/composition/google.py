@@ -8,6 +8,7 @@ from typing import Any
 
 import requests
 
+from components.kubernetes.queueing.kueue import GATE_NAMESPACE
 from infra.catalog.gcp import deploying, facts
 from infra.naming import team_namespace
 from infra.preflight.gcp import apis, permissions
