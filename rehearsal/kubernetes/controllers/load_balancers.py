@@ -1,8 +1,13 @@
-"""What a cloud makes for Services of type LoadBalancer: it goes with the Service, and outlives the cluster.
+"""What a cloud makes for Services reached from outside: it goes with the Service, and outlives the cluster.
 
 Source: cloud-provider-aws, docs/service_controller.md (a load balancer in the cluster's subnets and a
-security group `k8s-elb-...` in its VPC); Google Kubernetes Engine documentation, "Clean up load balancers".
+security group `k8s-elb-...` in its VPC); kubernetes/cloud-provider-gcp, providers/gce (`MakeFirewallName`: a
+firewall rule `k8s-fw-` with the load balancer's name); Google Kubernetes Engine documentation, "Deleting a
+cluster" (Services of type LoadBalancer) and "Container-native load balancing through standalone zonal NEGs"
+(annotation, "Preventing leaked NEGs"). The groups of one port in several zones are one here.
 """
+
+import json
 
 from rehearsal.core.model import Record
 from rehearsal.core.properties import at
@@ -10,7 +15,9 @@ from rehearsal.kubernetes.clusters import EKS_CLUSTER, GKE_CLUSTER, Cluster
 
 _SERVICE = "kubernetes:core/v1:Service"
 _ELB, _GROUP = "aws:elb/loadBalancer:LoadBalancer", "aws:ec2/securityGroup:SecurityGroup"
-_RULE = "gcp:compute/forwardingRule:ForwardingRule"
+_RULE, _FIREWALL = "gcp:compute/forwardingRule:ForwardingRule", "gcp:compute/firewall:Firewall"
+_ENDPOINTS, _NEG = "gcp:compute/networkEndpointGroup:NetworkEndpointGroup", "cloud.google.com/neg"
+_MADE = (_ELB, _GROUP, _RULE, _FIREWALL, _ENDPOINTS)
 _SUBNET, _VPC, _NETWORK = "aws:ec2/subnet:Subnet", "aws:ec2/vpc:Vpc", "gcp:compute/network:Network"
 
 
@@ -18,10 +25,14 @@ def sync(cluster: Cluster, service: Record) -> None:
     """Make what a Service needs now, and remove what it no longer needs."""
     if service.type != _SERVICE:
         return
-    wanted = (service.outputs.get("spec") or {}).get("type") == "LoadBalancer"
-    if wanted and not _made(cluster, service):
-        _make(cluster, service)
-    elif not wanted:
+    balanced = (service.outputs.get("spec") or {}).get("type") == "LoadBalancer"
+    ports = _exposed(service) if cluster.record.type == GKE_CLUSTER else []
+    if (balanced or ports) and not _made(cluster, service):
+        if balanced:
+            _make(cluster, service)
+        for port in ports:
+            _insert(cluster, service, _ENDPOINTS, f"k8s1-{port}-", _network(cluster))
+    elif not balanced and not ports:
         remove(cluster, service)
 
 
@@ -34,7 +45,7 @@ def remove(cluster: Cluster, service: Record) -> None:
 def _made(cluster: Cluster, service: Record) -> list[Record]:
     name = _name(cluster, service)
     state = cluster.state
-    return [one for token in (_ELB, _GROUP, _RULE) for one in state.find(type=token, name=name)]
+    return [one for token in _MADE for one in state.find(type=token, name=name)]
 
 
 def _make(cluster: Cluster, service: Record) -> None:
@@ -46,8 +57,22 @@ def _make(cluster: Cluster, service: Record) -> None:
         uses = {f"subnets[{index}]": one for index, one in enumerate(subnets) if one is not None}
         _insert(cluster, service, _ELB, "", {**uses, "securityGroups[0]": group})
     elif cluster.record.type == GKE_CLUSTER:
-        network = _issued(cluster, cluster.record.outputs.get("network"), _NETWORK)
-        _insert(cluster, service, _RULE, "", {"network": network} if network else {})
+        _insert(cluster, service, _RULE, "", _network(cluster))
+        _insert(cluster, service, _FIREWALL, "k8s-fw-", _network(cluster))
+
+
+def _network(cluster: Cluster) -> dict[str, Record]:
+    network = _issued(cluster, cluster.record.outputs.get("network"), _NETWORK)
+    return {"network": network} if network else {}
+
+
+def _exposed(service: Record) -> list[str]:
+    """The ports of a Service that get a group of endpoints of their own."""
+    try:
+        said = json.loads(at(service.outputs, f'metadata.annotations["{_NEG}"]') or "{}")
+        return sorted(said.get("exposed_ports") or ())
+    except (TypeError, ValueError, AttributeError):
+        return []  # the controller says so in an event, and makes none
 
 
 def _insert(cluster: Cluster, service: Record, token: str, prefix: str, uses: dict[str, Record]) -> Record:

@@ -41,9 +41,11 @@ def kubeconfig(server: str) -> str:
 def gke(
     google: Driver, tmp_path: Path, kinds: Schemas, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Rehearsed]:
-    """Kubernetes of the cluster `gke`, with one pool of two nodes."""
+    """Kubernetes of the cluster `gke` in the network `clusters`, with one pool of two nodes."""
     monkeypatch.setattr(awaits, "_STUCK_S", 1.0)
-    made = cluster(google)
+    google.create("compute/network:Network", "clusters", name="clusters", autoCreateSubnetworks=False)
+    several = {"enableMultiNetworking": True, "datapathProvider": "ADVANCED_DATAPATH"}
+    made = cluster(google, network="clusters", **several)
     google.create(
         "container/nodePool:NodePool",
         "system",

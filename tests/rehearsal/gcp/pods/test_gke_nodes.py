@@ -11,6 +11,7 @@ from rehearsal.kubernetes.controllers.nodes import may_grow, nodes
 from rehearsal.workloads.scheduling import Node
 from tests.rehearsal.gcp.harness import Driver
 from tests.rehearsal.gcp.pods.project import cluster
+from tests.rehearsal.kubernetes.harness import Rehearsed
 
 POOL = "container/nodePool:NodePool"
 GPU = "nvidia.com/gpu"
@@ -150,3 +151,43 @@ def test_a_taint_of_the_program_is_not_doubled(google: Driver) -> None:
         nodeCount=1,
     )
     assert len(node.taints) == 1
+
+
+def test_a_node_has_a_device_for_each_network_object_of_its_networks(gke: Rehearsed, google: Driver) -> None:
+    """A pod that asks for a network which no object names stays unscheduled."""
+    attached = [{"network": name, "subnetwork": name} for name in ("vpc1", "vpc2")]
+    for index, name in enumerate(("vpc1", "vpc2")):
+        google.create("compute/network:Network", name, name=name, autoCreateSubnetworks=False)
+        subnetwork: dict[str, Any] = {
+            "network": name,
+            "region": "us-central1",
+            "ipCidrRange": f"10.{index}.0.0/20",
+        }
+        google.create("compute/subnetwork:Subnetwork", f"{name}-nodes", name=name, **subnetwork)
+    google.create(
+        POOL,
+        "p",
+        cluster="gke",
+        name="p",
+        nodeLocations=["us-central1-a"],
+        nodeCount=1,
+        nodeConfig=reserved("a3-highgpu-8g"),
+        networkConfig={"additionalNodeNetworkConfigs": attached},
+    )
+    api = "kubernetes:networking.gke.io/v1:"
+    gke.create(
+        f"{api}GKENetworkParamSet",
+        {
+            "metadata": {"name": "fast"},
+            "spec": {"vpc": "vpc1", "vpcSubnet": "vpc1", "deviceMode": "NetDevice"},
+        },
+        "parameters",
+    )
+    reference = {"group": "networking.gke.io", "kind": "GKENetworkParamSet", "name": "fast"}
+    network = {"metadata": {"name": "fast"}, "spec": {"type": "Device", "parametersRef": reference}}
+    gke.create(f"{api}Network", network, "fast")
+    (made,) = google.state.find(type="gcp:container/cluster:Cluster")
+    found = {node.group: node.extended for node in nodes(Cluster(google.state, made))}
+    devices = {name: count for name, count in found["p"].items() if name.startswith("networking.gke.io")}
+    assert devices == {"networking.gke.io.networks/fast": 1, "networking.gke.io.networks/fast.IP": 1}
+    assert not [name for name in found["system"] if name.startswith("networking.gke.io")]
