@@ -120,7 +120,6 @@ class GcpCloud:
         )
 
     def _network(self) -> GcpNetwork:
-        machines = [pool.machine for pool in self._layout.pools if pool.rdma]
         return GcpNetwork(
             f"{self._spec.name}-network",
             {
@@ -130,7 +129,7 @@ class GcpCloud:
                 "pods_per_node": self._on.pods_per_node,
                 "flow_log_retention_days": self._spec.data.log_retention_days,
                 "nodes": {str(pods): most for pods, most in self._most_nodes().items()},
-                "mtu": fabrics.primary_mtu(machines),
+                "mtu": fabrics.primary_mtu(),
             },
             self._on_gcp,
         )

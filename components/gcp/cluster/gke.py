@@ -138,9 +138,13 @@ class GcpCluster(Component):
         return gcp.container.Cluster(
             f"{self._prefix}-cluster",
             wanted,
-            # The provider shows the nodes of some pool there once the first one is gone; another value would
-            # replace the cluster.
-            self.child(pulumi.ResourceOptions(ignore_changes=["nodeConfig"], depends_on=[self._logs])),
+            # Both would replace the cluster, and mean nothing once the first pool is gone: the provider then
+            # shows the nodes of some other pool, and every pool says its own pods per node.
+            self.child(
+                pulumi.ResourceOptions(
+                    ignore_changes=["nodeConfig", "defaultMaxPodsPerNode"], depends_on=[self._logs]
+                )
+            ),
         )
 
     def _admin(self, project: str, member: str) -> gcp.projects.IAMMember:
