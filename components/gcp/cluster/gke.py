@@ -17,6 +17,11 @@ from infra.errors import UserError
 from infra.naming import sanitize
 
 _ADMIN = "roles/container.admin"
+# What is said of the first pool means nothing once that is gone, as every pool has its own, and a change does
+# harm. Of `nodeConfig` the provider then shows that of some other pool; another one replaces the cluster, as
+# other pods per node do. Other zones of a cluster become those of all its pools (GKE API v1, ClusterUpdate,
+# desiredLocations).
+_OF_FIRST_POOL = ["nodeConfig", "defaultMaxPodsPerNode", "nodeLocations"]
 
 
 class GcpCluster(Component):
@@ -138,13 +143,7 @@ class GcpCluster(Component):
         return gcp.container.Cluster(
             f"{self._prefix}-cluster",
             wanted,
-            # Both would replace the cluster, and mean nothing once the first pool is gone: the provider then
-            # shows the nodes of some other pool, and every pool says its own pods per node.
-            self.child(
-                pulumi.ResourceOptions(
-                    ignore_changes=["nodeConfig", "defaultMaxPodsPerNode"], depends_on=[self._logs]
-                )
-            ),
+            self.child(pulumi.ResourceOptions(ignore_changes=_OF_FIRST_POOL, depends_on=[self._logs])),
         )
 
     def _admin(self, project: str, member: str) -> gcp.projects.IAMMember:

@@ -63,6 +63,18 @@ def _first_pool_removed(spec: Any) -> None:
         team["gpus"].pop(gone, None)
 
 
+def _zones(*names: str) -> Edit:
+    """Other zones of the stack, and of its pools that are in more than one."""
+
+    def edit(spec: Any) -> None:
+        spec["layout"]["zones"] = [*names]
+        for one in spec["layout"]["pools"]:
+            if len(one["zones"]) > 1:
+                one["zones"] = [*names]
+
+    return edit
+
+
 def _another_order(spec: Any) -> None:
     lists = [spec["layout"]["pools"], spec["layout"]["zones"], spec["teams"], spec["on"]["admins"]]
     lists += [spec["budget"]["alert_emails"], *(one["zones"] for one in spec["layout"]["pools"])]
@@ -81,6 +93,11 @@ ON_GCP: dict[str, Edit] = {
     "disk": pool("l4", disk_gib=200),
     "purchase": pool("l4", purchase={"kind": "on_demand"}),
     "zones of a pool": pool("l4", zones=["us-central1-b", "us-central1-c"]),
+    "zone added": _zones("us-central1-f", "us-central1-a", "us-central1-b", "us-central1-c"),
+    "zone left": _zones("us-central1-a", "us-central1-c"),
+    "reservation": pool(
+        "a100", purchase={"kind": "reserved", "id": "projects/example-ml-dev/reservations/a100"}
+    ),
     "driver": _on_pool("l4", driver="latest"),
     "sharing": _on_pool("l4", sharing={"kind": "time_sharing", "clients": 4}),
     "pods of a node": lambda spec: spec["on"].update(pods_per_node=48),
@@ -107,6 +124,8 @@ ENDING_ON_GCP: dict[str, set[str]] = {
     "disk": {"dev-l4-nodes"},
     "purchase": {"dev-l4-nodes"},
     "zones of a pool": {"dev-l4-nodes"},
+    "zone left": {"dev-cluster-system", "dev-cpu-nodes", "dev-l4-nodes"},
+    "reservation": {"dev-a100-nodes"},
     "driver": {"dev-l4-nodes"},
     "sharing": {"dev-l4-nodes"},
     "pods of a node": {"dev-a100-nodes", "dev-l4-nodes", "dev-cpu-nodes"},
