@@ -82,7 +82,7 @@ _KINDS = {
         _eks_pace,
     ),
     # Source: GKE documentation, "Manage node upgrades": changes that use a node upgrade strategy; GKE API v1,
-    # UpdateNodePoolRequest (`locations`: nodes are made in zones that are added, and end in those taken away).
+    # UpdateNodePoolRequest (`locations`: nodes are made in zones that are added, and end in those that go).
     "gcp:container/nodePool:NodePool": _Kind(
         (
             "version",

@@ -133,11 +133,8 @@ class TableCloud(Cloud, ABC, Generic[S]):
     ) -> Diff:
         """Changed paths; those of the row's replace-only properties force a replacement."""
         row = self._row(call)
-        paths = tuple(
-            path
-            for path in changed(*(ordered(row, without_none(given)) for given in (old_inputs, new)))
-            if is_programs(path)
-        )
+        before, after = (ordered(row, without_none(given)) for given in (old_inputs, new))
+        paths = tuple(path for path in changed(before, after) if is_programs(path))
         replaces = tuple(path for path in paths if self.replaces(row, path, old_inputs, new))
         shared = self.labels[0]
         if not paths and shared in old_outputs:

@@ -75,6 +75,11 @@ def _zones(*names: str) -> Edit:
     return edit
 
 
+def _reserved(spec: Any) -> None:
+    pool("a100", purchase={"kind": "reserved", "id": "projects/example-ml-dev/reservations/a100"})(spec)
+    del spec["on"]["pools"]["a100"]["compact"]  # a reservation lies where it was made
+
+
 def _another_order(spec: Any) -> None:
     lists = [spec["layout"]["pools"], spec["layout"]["zones"], spec["teams"], spec["on"]["admins"]]
     lists += [spec["budget"]["alert_emails"], *(one["zones"] for one in spec["layout"]["pools"])]
@@ -93,11 +98,9 @@ ON_GCP: dict[str, Edit] = {
     "disk": pool("l4", disk_gib=200),
     "purchase": pool("l4", purchase={"kind": "on_demand"}),
     "zones of a pool": pool("l4", zones=["us-central1-b", "us-central1-c"]),
-    "zone added": _zones("us-central1-f", "us-central1-a", "us-central1-b", "us-central1-c"),
+    "zone added": lambda spec: spec["layout"]["zones"].insert(0, "us-central1-f"),
     "zone left": _zones("us-central1-a", "us-central1-c"),
-    "reservation": pool(
-        "a100", purchase={"kind": "reserved", "id": "projects/example-ml-dev/reservations/a100"}
-    ),
+    "reservation": _reserved,
     "driver": _on_pool("l4", driver="latest"),
     "sharing": _on_pool("l4", sharing={"kind": "time_sharing", "clients": 4}),
     "pods of a node": lambda spec: spec["on"].update(pods_per_node=48),

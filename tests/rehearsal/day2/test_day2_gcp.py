@@ -1,4 +1,4 @@
-"""Changes of a stack on Google Cloud that runs, each with the list of what it does, and the nodes that it ends."""
+"""Changes of a stack on Google Cloud that runs, each with the list of what it does, and the nodes it ends."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""A stack on Google Cloud whose `up` found no machines, and then lost its engine, is finished by the next one."""
+"""On Google Cloud, an `up` that found no machines, or lost its engine, is finished by the next one."""
 
 import json
 import subprocess
