@@ -104,7 +104,7 @@ class GcpCloud:
         login = pulumi.Output.all(gke.cluster_name, gke.endpoint, gke.certificate_authority).apply(
             lambda known: kubeconfig(*known)
         )
-        kubernetes = kubernetes_provider(f"{name}-kubernetes", kubeconfig=login)
+        kubernetes = kubernetes_provider(f"{name}-kubernetes", kubeconfig=login, cluster=gke.dns_name)
         return GkeCluster(
             name=gke.cluster_name,
             kubeconfig=login,

@@ -79,11 +79,8 @@ class GcpCluster(Component):
 
         usable = [*access, system]
         by_name = args["endpoint"] == "dns"
-        name_or_address = (
-            cluster.control_plane_endpoints_config.dns_endpoint_config.endpoint
-            if by_name
-            else cluster.endpoint
-        )
+        dns_name = cluster.control_plane_endpoints_config.dns_endpoint_config.endpoint
+        name_or_address = dns_name if by_name else cluster.endpoint
         authority = pulumi.Output.from_input("") if by_name else cluster.master_auth.cluster_ca_certificate
         self.cluster_name = cluster.name
         self.location = cluster.location
@@ -93,6 +90,8 @@ class GcpCluster(Component):
         self.workload_pool = after(pulumi.Output.from_input(settings.workload_pool(args)), [cluster])
         # Plain attributes: handles inside one program, not part of the schema.
         self.system_node_pool = system
+        # No other cluster has it, and unlike address and authority it stays when credentials are rotated.
+        self.dns_name = dns_name.apply(str)
         self.register_outputs(
             {
                 "cluster_name": self.cluster_name,

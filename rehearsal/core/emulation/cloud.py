@@ -104,6 +104,11 @@ class TableCloud(Cloud, ABC, Generic[S]):
 
     # -- requests of the engine ------------------------------------------------------------------------
 
+    def replacing_settings(self, old: Properties, new: Properties) -> tuple[str, ...]:
+        """None: resources keep the account or project and the region that they were made in."""
+        del old, new
+        return ()
+
     def check(
         self, call: Call, old: Properties | None, new: Properties
     ) -> tuple[Properties, list[CheckFailure]]:
