@@ -118,14 +118,14 @@ def test_what_forces_a_replacement(google: Driver) -> None:
 
 def test_the_order_of_zones_is_no_change(google: Driver) -> None:
     zones = ["us-central1-a", "us-central1-b"]
-    gke = {"name": "gke", "initialNodeCount": 1, "location": "us-central1"}
+    gke: dict[str, Any] = {"name": "gke", "initialNodeCount": 1, "location": "us-central1"}
     google.create(CLUSTER, "gke", nodeLocations=zones, **gke)
     assert google.diff("gke", nodeLocations=zones[::-1], **gke).changed == ()
     assert google.diff("gke", nodeLocations=zones[:1], **gke).changed == ("nodeLocations[1]",)
 
 
 def test_a_control_plane_is_upgraded_in_place(google: Driver) -> None:
-    gke = {"name": "gke", "initialNodeCount": 1, "location": "us-central1"}
+    gke: dict[str, Any] = {"name": "gke", "initialNodeCount": 1, "location": "us-central1"}
     google.create(CLUSTER, "gke", minMasterVersion="1.35", **gke)
     assert google.update("gke", minMasterVersion="1.36", **gke)["masterVersion"] == "1.36"
     with pytest.raises(RefusalError, match="cannot upgrade to a lower version"):
