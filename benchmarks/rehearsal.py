@@ -53,7 +53,7 @@ def timed(command: list[str], environment: dict[str, str], cwd: Path) -> tuple[f
     return seconds, done.stdout
 
 
-def stack_copy(folder: Path, *, smoke: bool) -> Path:
+def stack_copy(folder: Path, *, smoke: bool, stack: str = "dev-aws") -> Path:
     """A checkout that shares everything with this one but the stack file and the state."""
     folder.mkdir()
     for name in ("infra", "stacks", "components", "smoke_training", "Pulumi.yaml", "pyproject.toml"):
@@ -68,12 +68,13 @@ def stack_copy(folder: Path, *, smoke: bool) -> Path:
         if (ROOT / ".trainstack" / name).exists():
             (folder / ".trainstack" / name).symlink_to(ROOT / ".trainstack" / name)
     if not smoke:
-        file = folder / "stacks" / "config" / "Pulumi.dev-aws.yaml"
-        file.write_text(re.sub(r"(    smoke:\n)", r"\1      enabled: false\n", file.read_text()))
+        file = folder / "stacks" / "config" / f"Pulumi.{stack}.yaml"
+        off = r"\1      enabled: false\n      schedule: null\n"
+        file.write_text(re.sub(r"(    smoke:\n)", off, file.read_text()))
     return folder
 
 
-def rehearse(folder: Path, *words: str) -> tuple[float, str]:
+def rehearse(folder: Path, *words: str, stack: str = "dev-aws") -> tuple[float, str]:
     environment = {**os.environ, "PYTHONPATH": str(folder), "COLUMNS": "200"}
     command = [
         str(ROOT / ".venv/bin/python"),
@@ -81,7 +82,7 @@ def rehearse(folder: Path, *words: str) -> tuple[float, str]:
         "from infra.cli import main; main()",
         *words,
         "-s",
-        "dev-aws",
+        stack,
         "--rehearse",
     ]
     return timed(command, environment, folder)

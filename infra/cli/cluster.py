@@ -7,7 +7,6 @@ from typing import Annotated
 
 import typer
 
-from infra.catalog.aws import facts
 from infra.engine.golang import ROOT, SetupError
 from infra.errors import Problem, UserError
 
@@ -17,7 +16,9 @@ MOST_NODES = 1000
 
 Nodes = Annotated[
     list[str] | None,
-    typer.Option("--nodes", help="TYPE=COUNT: nodes of an instance type of the catalog, p4d.24xlarge=2."),
+    typer.Option(
+        "--nodes", help="TYPE=COUNT: nodes of a machine type with GPUs, p4d.24xlarge=2 or a3-megagpu-8g=2."
+    ),
 ]
 Home = Annotated[Path, typer.Option("--home", help="Where its files lie; what is there is removed first.")]
 
@@ -34,7 +35,8 @@ def cluster(nodes: Nodes = None, home: Home = HOME) -> None:
 
     counts = _counts(nodes or ["p4d.24xlarge=2"])
     pools = [
-        Pool(kind.replace(".", "-"), kind, count, labels={POOL_LABEL: kind}) for kind, count in counts.items()
+        Pool(kind.replace(".", "-"), kind, count, labels={POOL_LABEL: kind}, zone=_zone(kind))
+        for kind, count in counts.items()
     ]
     over = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -55,16 +57,25 @@ def cluster(nodes: Nodes = None, home: Home = HOME) -> None:
 
 def _counts(nodes: list[str]) -> dict[str, int]:
     """How many nodes of each machine type. Raises UserError, with every entry that is wrong."""
+    from infra.catalog.aws import facts as aws  # noqa: PLC0415 - help comes without them
+    from infra.catalog.gcp import facts as google  # noqa: PLC0415
+
+    types = {*aws.instance_types, *google.machine_types}
     found: dict[str, int] = {}
     problems = []
     for text in nodes:
         kind, _, count = text.partition("=")
-        if kind in facts.instance_types and count.isdigit() and 0 < int(count) <= MOST_NODES:
+        if kind in types and count.isdigit() and 0 < int(count) <= MOST_NODES:
             found[kind] = found.get(kind, 0) + int(count)
         else:
-            fix = "Write TYPE=COUNT with a GPU machine type of EC2, such as p4d.24xlarge=2."
+            fix = "Write TYPE=COUNT with a GPU machine type, such as p4d.24xlarge=2 or a3-megagpu-8g=2."
             rule = f"must be a machine type of the catalog and a count from 1 to {MOST_NODES}"
             problems.append(Problem("--nodes", text, rule, fix))
     if problems:
         raise UserError(problems)
     return found
+
+
+def _zone(kind: str) -> str:
+    """A zone of the cloud that has the machine type: EC2 writes a dot in its names, Compute Engine none."""
+    return "us-east-1a" if "." in kind else "us-central1-a"

@@ -23,7 +23,7 @@ Save = Annotated[
 
 
 def preflight(stack: Stack, skip: Skip = None, save: Save = None) -> None:
-    """Ask the account whether the stack can be deployed: rights, quotas, machine types, the way in.
+    """Ask the account or project whether the stack can be deployed: rights, quotas, machines, the way in.
 
     Only reads. Exit codes: 0 ready; 1 something is missing; 2 not everything could be asked, or bad input.
     """

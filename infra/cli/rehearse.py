@@ -89,7 +89,7 @@ Existing = Annotated[
 
 @app.command()
 def seed(file: Existing, dir: Dir = None) -> None:
-    """Make known what an AWS account holds already, so that programs may refer to it."""
+    """Make known what an account or a project holds already, so that programs may refer to it."""
     from rehearsal import seeding  # noqa: PLC0415
 
     typer.echo(seeding.seed(file, dir))

@@ -22,6 +22,7 @@ from infra.engine.stack import EngineStack, OnEvent, Outcome
 from infra.errors import USAGE_EXIT_CODE, Problem, UserError
 from infra.gate import undecided, validation_jobs
 from infra.preflight.shortfalls import beyond
+from infra.protection import protected
 from rehearsal import homes
 from rehearsal.client import Rehearsal
 from rehearsal.core import faults as rehearsal_faults
@@ -121,7 +122,12 @@ class Session:
         _finish(outcome)
 
     def destroy(self, *, confirmed: bool) -> None:
-        """Delete everything; in a rehearsal, no resource and no process of the stack is left afterwards."""
+        """Delete everything; in a rehearsal, no resource and no process of the stack is left afterwards.
+
+        Raises UserError, before anything is deleted, when a resource is protected.
+        """
+        if problems := list(protected(self.engine.resources())):
+            raise UserError(problems)
         self._confirm(confirmed, "Destroy everything in")
         outcome = self._changing("destroy", self.engine.destroy)
         # What other stacks have in the same home keeps its daemon.

@@ -35,7 +35,8 @@ Fault = Annotated[
     list[str] | None,
     typer.Option(
         "--fault",
-        help="With --rehearse: a fault for this run, smoke:slow-rank=1 or aws:eks/nodeGroup:capacity@2.",
+        help="With --rehearse: a fault for this run, smoke:slow-rank=1, aws:eks/nodeGroup:capacity@2 or "
+        "gcp:container/nodePool:capacity.",
         metavar="FAULT",
     ),
 ]

@@ -19,7 +19,11 @@ if TYPE_CHECKING:
     from infra.stackspec.layouts import MediumLayout
 
 Update = Annotated[
-    bool, typer.Option("--update", help="Write the newest add-ons and node image into the stack file.")
+    bool,
+    typer.Option(
+        "--update",
+        help="Write the newest add-ons and node image into the stack file. On AWS: GKE chooses its own.",
+    ),
 ]
 
 

@@ -7,6 +7,7 @@ from typing import Final
 from infra.catalog.errors import UnknownFactError
 from infra.catalog.gcp import facts
 from infra.catalog.gcp.database import tier
+from infra.catalog.gcp.filestore import HOMES_GIB
 from infra.catalog.gcp.model import Market
 from infra.catalog.gcp.pools import PREPAID, SYSTEM_DISK_GIB
 from infra.catalog.gcp.prices import NodePrice, node_price
@@ -136,6 +137,9 @@ def _storage(spec: StackSpec) -> Iterator[Item]:
         key = f"managed_lustre_{lustre.throughput_mb_s_per_tib}"
         name = f"Managed Lustre ({lustre.capacity_gib} GiB, {lustre.throughput_mb_s_per_tib} MB/s per TiB)"
         yield _service(spec.region, name, key, _always(lustre.capacity_gib))
+    if spec.data.homes:
+        name = f"home directories ({HOMES_GIB} GiB of Filestore)"
+        yield _service(spec.region, name, "filestore_regional", _always(HOMES_GIB))
 
 
 def _tracking(region: str, cloud: GcpSpec) -> Iterator[Item]:
@@ -158,7 +162,6 @@ def _uses(spec: StackSpec, cloud: GcpSpec) -> Iterator[Use]:
     by_use = [
         ("NAT traffic", "cloud_nat_data"),
         ("bucket contents", "gcs_standard"),
-        *([("home directories", "filestore_zonal")] if spec.data.homes else []),
         *([("dataset cache", "anywhere_cache")] if cloud.dataset_cache else []),
         *([("Rapid bucket", "gcs_rapid")] if cloud.rapid_checkpoints else []),
         ("logs", "logs_ingested"),

@@ -4,7 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from infra.catalog.aws import facts
+from infra.catalog.aws import facts as aws
+from infra.catalog.gcp import facts as google
 from rehearsal.controlplane.api import Api, Object
 from rehearsal.controlplane.binaries import files_of
 from rehearsal.controlplane.processes import Site
@@ -24,6 +25,7 @@ class Pool:
 
     name: str
     instance_type: str
+    """A machine type with GPUs, of AWS or of Google Cloud."""
     count: int
     labels: Mapping[str, str] = field(default_factory=dict)
     taints: Sequence[Mapping[str, str]] = ()
@@ -63,15 +65,8 @@ def start_kwok(site: Site, kubeconfig: Path) -> None:
 
 
 def _node(pool: Pool, index: int) -> Object:
-    known = facts.instance_types[pool.instance_type]
+    architecture, amounts = _machine(pool.instance_type)
     name = f"{pool.name}-{index}"
-    amounts = {
-        "cpu": str(known.vcpu),
-        "memory": f"{known.memory_mib}Mi",
-        "pods": str(_PODS),
-        **({GPU: str(known.accelerator_count)} if known.accelerator_count else {}),
-        **({EFA: str(known.efa_interfaces), **_HUGE_PAGES} if known.efa_interfaces else {}),
-    }
     return {
         "apiVersion": "v1",
         "kind": "Node",
@@ -81,10 +76,11 @@ def _node(pool: Pool, index: int) -> Object:
             "labels": {
                 "kubernetes.io/hostname": name,
                 "kubernetes.io/os": "linux",
-                "kubernetes.io/arch": "arm64" if known.architecture == "arm64" else "amd64",
+                "kubernetes.io/arch": "arm64" if architecture == "arm64" else "amd64",
                 "node.kubernetes.io/instance-type": pool.instance_type,
                 "topology.kubernetes.io/zone": pool.zone,
-                "topology.kubernetes.io/region": pool.zone[:-1],
+                # Of us-east-1a, and of us-central1-a.
+                "topology.kubernetes.io/region": pool.zone[:-1].removesuffix("-"),
                 **_network(pool, index),
                 **pool.labels,
             },
@@ -92,6 +88,25 @@ def _node(pool: Pool, index: int) -> Object:
         "spec": {"taints": [dict(taint) for taint in pool.taints]},
         "status": {"capacity": amounts, "allocatable": amounts},
     }
+
+
+def _machine(name: str) -> tuple[str, dict[str, str]]:
+    """(architecture, what a node of the machine type has). Raises KeyError.
+
+    On GKE the adapters beside GPUs are no property of the machine: they come with the networks of its pool.
+    """
+    if name in google.machine_types:
+        row = google.machine_types[name]
+        return row.architecture, _amounts(row.vcpu, row.memory_gib * 1024, row.count)
+    known = aws.instance_types[name]
+    adapters = {EFA: str(known.efa_interfaces), **_HUGE_PAGES} if known.efa_interfaces else {}
+    found = _amounts(known.vcpu, known.memory_mib, known.accelerator_count)
+    return known.architecture, {**found, **adapters}
+
+
+def _amounts(vcpu: int, memory_mib: int, gpus: int) -> dict[str, str]:
+    found = {"cpu": str(vcpu), "memory": f"{memory_mib}Mi", "pods": str(_PODS)}
+    return {**found, GPU: str(gpus)} if gpus else found
 
 
 def _network(pool: Pool, index: int) -> dict[str, str]:

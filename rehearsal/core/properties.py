@@ -97,6 +97,29 @@ def changed(old: Any, new: Any, path: str = "") -> list[str]:
     return [path]
 
 
+def carried(had: Any, gave: Any, wanted: Any) -> Any:
+    """`wanted` with what a service had filled in beside what the program `gave` before, at any depth.
+
+    `had` is what there was in all. What the program gave and gives no more is gone; lists are compared item
+    by item while they keep their length.
+    """
+    if isinstance(had, Mapping) and isinstance(wanted, Mapping):
+        before = gave if isinstance(gave, Mapping) else {}
+        left = {name: value for name, value in had.items() if name not in before and name not in wanted}
+        dropped = {name: had.get(name) for name in before if name not in wanted}
+        blocks = {
+            name: carried(value, before[name], {})
+            for name, value in dropped.items()
+            if isinstance(value, Mapping)
+        }
+        given = {name: carried(had.get(name), before.get(name), value) for name, value in wanted.items()}
+        return left | {name: rest for name, rest in blocks.items() if rest} | given
+    if isinstance(had, list) and isinstance(wanted, list) and len(had) == len(wanted):
+        items = gave if isinstance(gave, list) and len(gave) == len(had) else [None] * len(had)
+        return [carried(*each) for each in zip(had, items, wanted, strict=True)]
+    return wanted
+
+
 def known(value: object) -> bool:
     """Whether a value is set and a preview knows it."""
     return value is not None and value is not UNKNOWN

@@ -1,7 +1,7 @@
 """Google Cloud: one GKE cluster with GPU pools, buckets, file systems, tracking and a budget."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import pulumi
 import pulumi_gcp as gcp
@@ -16,14 +16,10 @@ from components.gcp.network.accelerators import GcpAcceleratorNetworks, PodNetwo
 from components.gcp.network.objects import GcpNetworkObjects
 from components.gcp.network.ranges import NetworkRanges, plan_ranges
 from components.gcp.network.vpc import GcpNetwork
-from components.gcp.pod_account import GcpPodAccount
 from components.gcp.pools.cpu_pool import GcpCpuPool
 from components.gcp.pools.gpu_pool import GcpGpuPool
 from components.gcp.pools.installers import GcpFabricInstallers, InstalledArgs
 from components.gcp.pools.order import waits_for
-from components.gcp.teams.team_data import WRITE
-from components.gcp.tracking.server import grants
-from components.gcp.validation.alert_topic import GcpAlertTopic
 from infra.catalog.gcp import fabrics, facts
 from infra.catalog.gcp.deploying import apis_of
 from infra.catalog.gcp.network import nodes_by_pods
@@ -36,8 +32,8 @@ from stacks.clouds.gcp_pools import cpu_pool_args, gpu_pool_args, is_classic, po
 from stacks.clouds.gcp_storage import GcpStore, store_on_gcp
 from stacks.clouds.gcp_teams import teams_on_gcp
 from stacks.clouds.gcp_tracking import tracking_on_gcp
+from stacks.clouds.gcp_validation import validation_on_gcp
 from stacks.parts import (
-    Alerts,
     Cluster,
     Pools,
     ServiceAccount,
@@ -45,7 +41,6 @@ from stacks.parts import (
     Tracking,
     ValidationAccess,
 )
-from stacks.validation import RESULTS
 
 
 @dataclass(frozen=True)
@@ -315,57 +310,16 @@ class GcpCloud:
         ).budget_name
 
     def validation(self, cluster: GkeCluster, store: GcpStore, pods: ServiceAccount) -> ValidationAccess:
-        """A folder for results; with a schedule, also a topic, and mail about what the pods write.
-
-        Managed Lustre is copied by the clock, and not every stack has one.
-        """
-        folder = gcp.storage.ManagedFolder(
-            f"{self._spec.name}-smoke-results",
-            bucket=store.tiers.checkpoint_bucket,
-            name=f"{RESULTS.removeprefix('/')}/",
-            # The folder and its rights; results stay where they are.
-            force_destroy=True,
+        """A folder for results; with a schedule, also a topic, and mail about what the pods write."""
+        return validation_on_gcp(
+            self._spec,
+            self._on,
+            number=self._number,
+            gke=cluster.gke,
+            checkpoint_bucket=store.tiers.checkpoint_bucket,
+            pods=pods,
             opts=self._on_gcp,
         )
-        account = GcpPodAccount(
-            f"{self._spec.name}-smoke",
-            {
-                "project": self._on.project,
-                # IAM knows the pods of a cluster once its pool of identities is there.
-                "project_number": pulumi.Output.all(self._number, cluster.gke.workload_pool).apply(
-                    lambda known: str(known[0])
-                ),
-                "namespace": pods.namespace,
-                "service_account": pods.name,
-                # A run that is recorded once more writes its result once more.
-                "folders": {"results": {"resource": folder.bucket, "folder": folder.name, "role": WRITE}},
-            },
-            self._on_gcp,
-        )
-        results = pulumi.Output.concat(store.checkpoint_uri, RESULTS)
-        access = ValidationAccess(
-            environment=grants(self._on.project)["environment"],
-            results=results,
-            copies_results=True,
-            alerts=None,
-            ready=[account],
-        )
-        if not self._spec.smoke.schedule:
-            return access
-        topic = GcpAlertTopic(
-            f"{self._spec.name}-training-alerts",
-            {
-                "project": self._on.project,
-                "region": self._spec.region,
-                "cluster_name": cluster.gke.cluster_name,
-                "namespace": pods.namespace,
-                "publisher": account.principal,
-                "emails": self._spec.budget.alert_emails,
-            },
-            self._on_gcp,
-        )
-        alerts = Alerts(topic=topic.topic, plan={"alert_pubsub_topic": topic.topic})
-        return replace(access, alerts=alerts, ready=[account, topic])
 
 
 def _pod_networks(objects: Sequence[PodNetwork]) -> list[str]:

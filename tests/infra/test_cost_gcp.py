@@ -125,12 +125,17 @@ def test_no_more_machines_than_a_gateway_charges_for_are_paid(dev: StackSpec) ->
 
 def test_what_costs_by_use_is_named_with_its_rate(dev: StackSpec) -> None:
     told = [str(use) for use in cost.estimate(dev, TODAY).not_priced]
-    assert {"NAT traffic ($0.045 per GB)", "logs ($0.5 per GB)", "home directories", "data transfer"} <= set(
-        told
-    )
+    assert {"NAT traffic ($0.045 per GB)", "logs ($0.5 per GB)", "data transfer"} <= set(told)
     assert "dataset cache" not in told and "Rapid bucket" not in told
     more = with_cloud(dev, dataset_cache=True, rapid_checkpoints="us-central1-a")
     assert {"dataset cache", "Rapid bucket"} <= {use.name for use in cost.estimate(more, TODAY).not_priced}
+
+
+def test_homes_are_bought_by_size_and_have_no_known_price(dev: StackSpec) -> None:
+    (homes,) = (item for name, item in items(dev).items() if name.startswith("home directories"))
+    assert homes.name == "home directories (1024 GiB of Filestore)" and homes.expected is None
+    without = dev.model_copy(update={"data": dev.data.model_copy(update={"homes": False})})
+    assert not [name for name in items(without) if name.startswith("home directories")]
 
 
 def test_where_disks_have_no_price_they_are_named(dev: StackSpec) -> None:

@@ -26,10 +26,10 @@ def zones_of_pools(spec: StackSpec, layout: MediumLayout) -> Iterator[Problem]:
         path = f"layout.pools[{index}].zones"
         for at, zone in enumerate(pool.zones):
             if zone not in layout.zones:
-                yield Problem(f"{path}[{at}]", zone, "the network has no subnet in this zone", fix)
+                yield Problem(f"{path}[{at}]", zone, "the stack is not in this zone", fix)
     shared = spec.data.shared_fs
     if shared is not None and shared.zone not in layout.zones:
-        yield Problem("data.shared_fs.zone", shared.zone, "the network has no subnet in this zone", fix)
+        yield Problem("data.shared_fs.zone", shared.zone, "the stack is not in this zone", fix)
 
 
 def zone_of_rdma(_: StackSpec, layout: MediumLayout) -> Iterator[Problem]:

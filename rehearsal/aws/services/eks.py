@@ -57,10 +57,8 @@ def _cluster_created(site: Site, cluster: Record) -> None:
 
 
 def _cluster_updated(site: Site, cluster: Record, inputs: Properties) -> Properties:
-    """What EKS adds to the blocks that the program gives stays, and so does the version that it chose."""
-    blocks = ("vpcConfig", "kubernetesNetworkConfig", "accessConfig")
-    merged = {name: {**(cluster.outputs.get(name) or {}), **(inputs.get(name) or {})} for name in blocks}
-    return {**merged, "version": inputs.get("version") or cluster.outputs.get("version")}
+    """The version that EKS chose stays."""
+    return {"version": inputs.get("version") or cluster.outputs.get("version")}
 
 
 def _cluster_deleting(site: Site, cluster: Record) -> None:

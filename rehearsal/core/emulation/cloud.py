@@ -31,7 +31,7 @@ from rehearsal.core.model import (
     Record,
     RefusalError,
 )
-from rehearsal.core.properties import changed, without_none
+from rehearsal.core.properties import carried, changed, without_none
 from rehearsal.core.rules.model import Book
 from rehearsal.core.rules.wording import reason, refusal, unknown_type
 from rehearsal.core.schema import ResourceSchema, Schemas
@@ -211,8 +211,8 @@ class TableCloud(Cloud, ABC, Generic[S]):
                 )
             used = self.resolve(site, row, inputs)
             self._admit(site, row, inputs, record)
-            kept = {name: value for name, value in record.outputs.items() if name not in record.inputs}
-            outputs = {**row.defaults, **kept, **inputs, **self._labelled(site.call, inputs)}
+            kept = carried(record.outputs, record.inputs, inputs)
+            outputs = {**row.defaults, **kept, **self._labelled(site.call, inputs)}
             changed = hooks.updated(site, record, inputs) if hooks.updated is not None else {}
             outputs = _of_schema(schema, {**outputs, **changed})
             if preview:

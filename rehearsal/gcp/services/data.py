@@ -49,11 +49,6 @@ def _share_outputs(site: Site, seed: str, inputs: Properties, outputs: Propertie
     return {"networks": networks}
 
 
-def _share_updated(site: Site, instance: Record, inputs: Properties) -> Properties:
-    """Networks cannot be changed in place, so their addresses stay."""
-    return {"networks": instance.outputs.get("networks")}
-
-
 def _bucket_deleting(site: Site, bucket: Record) -> None:
     """`forceDestroy` empties the bucket first; what pods wrote is in the way as well."""
     if bucket.outputs.get("forceDestroy"):
@@ -106,9 +101,7 @@ HOOKS: Mapping[str, Hooks[Site]] = {
         outputs=_instance_outputs, deleting=_instance_deleting, deleted=_instance_deleted
     ),
     "sql/user:User": Hooks(outputs=_user_outputs),
-    "filestore/instance:Instance": Hooks(
-        outputs=_share_outputs, updated=_share_updated, deleted=_files_deleted("filestore")
-    ),
+    "filestore/instance:Instance": Hooks(outputs=_share_outputs, deleted=_files_deleted("filestore")),
     "lustre/instance:Instance": Hooks(deleted=_files_deleted("lustre")),
     "storage/bucket:Bucket": Hooks(deleting=_bucket_deleting, deleted=_bucket_deleted),
 }

@@ -185,26 +185,12 @@ def _node_config(given: Any) -> Properties:
 
 
 def _pool_updated(site: Site, pool: Record, inputs: Properties) -> Properties:
-    """What GKE adds to the blocks that the program gives stays."""
-    old = pool.outputs
-    return {
-        "nodeConfig": {**(old.get("nodeConfig") or {}), **(inputs.get("nodeConfig") or {})},
-        "management": {**(old.get("management") or {}), **(inputs.get("management") or {})},
-        "version": inputs.get("version") or old.get("version"),
-        **(
-            {"networkConfig": {**old["networkConfig"], **inputs["networkConfig"]}}
-            if _both(old, inputs)
-            else {}
-        ),
-    }
-
-
-def _both(old: Properties, inputs: Properties) -> bool:
-    return isinstance(old.get("networkConfig"), dict) and isinstance(inputs.get("networkConfig"), dict)
+    """The version that GKE chose stays."""
+    return {"version": inputs.get("version") or pool.outputs.get("version")}
 
 
 def _cluster_updated(site: Site, cluster: Record, inputs: Properties) -> Properties:
-    """Certificates and endpoints stay; the control plane never goes back to an older minor version."""
+    """The control plane never goes back to an older minor version."""
     old, wanted = cluster.outputs, inputs.get("minMasterVersion")
     has = str(old.get("masterVersion"))
     if isinstance(wanted, str) and wanted != "latest" and _minor(wanted) < _minor(has):
@@ -213,22 +199,7 @@ def _cluster_updated(site: Site, cluster: Record, inputs: Properties) -> Propert
             f'Master cannot be upgraded to "{wanted}": cannot upgrade to a lower version than {has}',
             "minMasterVersion",
         )
-    merged = {
-        name: {**(old.get(name) or {}), **(inputs.get(name) or {})}
-        for name in ("masterAuth", "privateClusterConfig", "controlPlaneEndpointsConfig")
-        if isinstance(old.get(name), dict)
-    }
-    merged["masterAuth"]["clusterCaCertificate"] = old["masterAuth"]["clusterCaCertificate"]
-    named = (old.get("controlPlaneEndpointsConfig") or {}).get("dnsEndpointConfig") or {}
-    if named:
-        wanted_names = (inputs.get("controlPlaneEndpointsConfig") or {}).get("dnsEndpointConfig") or {}
-        merged["controlPlaneEndpointsConfig"]["dnsEndpointConfig"] = {
-            **named,
-            **wanted_names,
-            "endpoint": named["endpoint"],
-        }
     return {
-        **merged,
         "network": old.get("network"),
         "subnetwork": old.get("subnetwork"),
         "masterVersion": wanted if isinstance(wanted, str) and _minor(wanted) > _minor(has) else has,

@@ -13,6 +13,7 @@ from google.protobuf import json_format
 from infra.discovery import modules
 from rehearsal.core.model import Properties
 from rehearsal.kubernetes.api.diffs import diff
+from rehearsal.kubernetes.gke_kinds import brought
 from rehearsal.kubernetes.kinds import HELM_RELEASE, parse
 from rehearsal.kubernetes.rules.book import CONFIG_MAP, LIMIT_RANGE, NAMESPACE, SERVICE
 from tests.cluster.differential.mutations import mutants
@@ -36,6 +37,7 @@ _RUNTIME = "kubernetes:trainer.kubeflow.org/v1alpha1:ClusterTrainingRuntime"
 _ACCOUNT = "kubernetes:core/v1:ServiceAccount"
 # Objects of a namespace that decide what else is let in.
 _DECIDING = (LIMIT_RANGE, _ACCOUNT)
+_OF_GKE = {crd.group for crd in brought({"enableMultiNetworking": True})}
 _OF_THE_TYPE = ("apiVersion", "kind")
 # How many mutants are created; one more is an update.
 _MUTANTS_OF_AN_EXAMPLE, _MUTANTS_OF_A_MANIFEST = 2, 1
@@ -85,7 +87,8 @@ def _of_examples(examples: list[Example]) -> Iterator[Sequence]:
 def _of_stacks() -> Iterator[Sequence]:
     """The Kubernetes objects of every variant of every stack, and mutations of them.
 
-    Of those that differ in texts only, such as the claims of one team and another, the first.
+    Of those that differ in texts only, such as the claims of one team and another, the first. Not those of
+    kinds that only GKE knows.
     """
     seen: set[str] = set()
     for pair, variants in VARIANTS.items():
@@ -93,7 +96,7 @@ def _of_stacks() -> Iterator[Sequence]:
             objects = _objects(composed(pair, change))
             for key, (token, inputs) in objects.items():
                 shape = json.dumps([token, _shape(inputs)], sort_keys=True)
-                if shape in seen or token == HELM_RELEASE:
+                if shape in seen or token == HELM_RELEASE or parse(token).group in _OF_GKE:
                     continue
                 seen.add(shape)
                 name = f"{'-on-'.join(pair)} {variant} {key}".replace("  ", " ")

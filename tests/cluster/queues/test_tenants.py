@@ -1,37 +1,21 @@
 """What members of a team may do, asked of the real API server: all in their namespace, nothing elsewhere."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import pytest
 
-from components.kubernetes.people import SubjectArgs, user
+from components.kubernetes.people import SubjectArgs
 from components.kubernetes.queueing.kueue import API_VERSION, GATE_NAMESPACE
-from components.kubernetes.queueing.quotas import TeamArgs
-from components.kubernetes.teams.claims import TeamClaims
 from components.kubernetes.tracking.visitors import MlflowVisitors
-from components.kubernetes.volumes import VolumeArgs
-from rehearsal.controlplane.api import Access, Api, ApiError, Object
-from rehearsal.controlplane.certificates import Authority
+from rehearsal.controlplane.api import Api, ApiError, Object
 from rehearsal.controlplane.order import ControlPlane
 from tests.cluster.manifests import manifests
-from tests.cluster.queues.lab import Lab, flavor, machines, queues
+from tests.cluster.queues.tenants import RBAC, TEAMS, VOLUMES, Tenants, secret, two_teams
 from tests.cluster.waiting import eventually
 from tests.components.graph import deploy_graph
 
-ADA, EVE = "ada@example.com", "eve@example.com"
-# Teams as a cloud makes them that knows groups, and as one that knows people by their addresses.
-TEAMS: dict[str, list[TeamArgs]] = {
-    "a group": [{"name": "Research", "weight": 1}, {"name": "Vision", "weight": 1}],
-    "a user": [
-        {"name": "Research", "weight": 1, "people": [user(ADA), user("bob@example.com")]},
-        {"name": "Vision", "weight": 1, "people": [user(EVE)]},
-    ],
-}
-CPU = flavor("cpu", "g6.2xlarge", 2, gpus=0)
-RBAC = "rbac.authorization.k8s.io/v1"
 # What a team works with.
 KINDS = [
     ("batch/v1", "Job"), ("jobset.x-k8s.io/v1alpha2", "JobSet"), ("v1", "Pod"), ("v1", "Secret"),
@@ -46,88 +30,11 @@ HIDDEN = [
 ]  # fmt: skip
 
 
-VOLUMES: dict[str, VolumeArgs] = {
-    claim: {
-        "capacity_gib": 1200,
-        "source": {"driver": "lustre.example.com", "handle": f"fs-1::{claim}", "mount_options": options},
-    }
-    for claim, options in {"checkpoints": ["flock"], "datasets": ["flock", "ro"]}.items()
-}
-
-
-@dataclass
-class Tenants:
-    """Two teams with a Job, a Secret and a claim each; `research` connects a member of the first."""
-
-    lab: Lab
-    research: Api
-    own: str
-    other: str
-
-
 @pytest.fixture(scope="module", params=list(TEAMS))
 def tenants(plane: ControlPlane, api: Api, request: pytest.FixtureRequest) -> Iterator[Tenants]:
     """Members are in a team's group, or named one by one: either way they may do the same."""
-    with machines(api, [CPU], {"cpu": "g6.2xlarge"}), queues(api, [CPU], TEAMS[request.param]) as lab:
-        own, other = lab.namespaces["Research"], lab.namespaces["Vision"]
-        for team, namespace in lab.namespaces.items():
-            lab.submit(team, f"{team.lower()}-job")
-            lab.nodes(f"{team.lower()}-job")
-            api.create(secret(namespace))
-            for body in given(namespace):
-                api.create(body)
-                if body["kind"] == "ResourceQuota":
-                    # What the provider waits for: until the quota is counted, it refuses everything.
-                    eventually(partial(_counted, api, body), "the quota is counted")
-        subject = api.list(RBAC, "RoleBinding", own)[0]["subjects"][0]
-        if request.param == "a user":
-            assert subject == {"apiGroup": "rbac.authorization.k8s.io", **user(ADA)}
-            pair = Authority(plane.home / "certificates").sign(ADA)
-        else:
-            assert subject["name"].startswith("trainstack:team:research-")
-            pair = Authority(plane.home / "certificates").sign("ada", (subject["name"],))
-        access = Access(plane.access.server, plane.access.authority, pair.certificate, pair.key)
-        with Api(access) as member:
-            # API servers learn of a policy a moment after it was made.
-            eventually(lambda: _policed(member, own), "the policies hold")
-            yield Tenants(lab, member, own, other)
-        for namespace in (own, other):
-            for claim in VOLUMES:
-                api.delete("v1", "PersistentVolumeClaim", claim, namespace)
-                api.delete("v1", "PersistentVolume", f"{namespace}-{claim}")
-
-
-def _counted(api: Api, quota: Object) -> bool:
-    metadata = quota["metadata"]
-    found = api.get("v1", "ResourceQuota", metadata["name"], metadata["namespace"])
-    return bool(found.get("status", {}).get("hard") == quota["spec"]["hard"])
-
-
-def _policed(mine: Api, own: str) -> bool:
-    """Whether the last one that was made holds."""
-    try:
-        mine.patch("v1", "Secret", "given", {"metadata": {"labels": {"mine": "yes"}}}, own)
-    except ApiError as error:
-        return error.code == 422
-    return False
-
-
-def given(namespace: str) -> list[Object]:
-    """What the stack puts into a team's namespace besides its queue."""
-
-    def program() -> dict[str, Any]:
-        made = TeamClaims("given", {"namespace": namespace, "volumes": VOLUMES})
-        return {"claims": made.claims}
-
-    login = secret(namespace)
-    login["metadata"] = {"name": "given", "namespace": namespace, "labels": {"trainstack.dev/given": "yes"}}
-    where = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": login["metadata"]}
-    return [*manifests(deploy_graph(program)), login, where]
-
-
-def secret(namespace: str) -> Object:
-    metadata = {"name": "token", "namespace": namespace}
-    return {"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "stringData": {"key": "value"}}
+    with two_teams(plane, api, request.param) as made:
+        yield made
 
 
 def job(namespace: str, **pod: Any) -> Object:

@@ -1,22 +1,13 @@
 """Checks of combinations: pure functions of a path and plain values."""
 
-from collections.abc import Iterable
-
 import pytest
 
 from infra.catalog import clients
 from infra.catalog import pools as any_pools
 from infra.catalog.aws import access, database, facts, money, network, pools
 from infra.catalog.kubernetes import kueue
-from infra.errors import Problem
 from infra.naming import team_namespace
-
-
-def said(problems: Iterable[Problem]) -> str:
-    """What all problems say, by line; each has a rule and a fix."""
-    found = list(problems)
-    assert all(problem.rule and problem.fix.endswith(".") for problem in found)
-    return "\n".join(map(str, found))
+from tests.infra.catalog.problems import said
 
 
 @pytest.mark.parametrize("cidr", ["10.0.0.0/16", "172.16.0.0/20", "192.168.0.0/18", "100.64.0.0/16"])

@@ -1,6 +1,8 @@
+import copy
+
 import pytest
 
-from tests.infra.stackspec.stack_files import Values
+from tests.infra.stackspec.stack_files import DATA, INTERACTIVE, TRAINING, Values
 
 
 @pytest.fixture
@@ -37,6 +39,38 @@ def values() -> Values:
             },
             "data": {"shared_fs": None},
             "teams": [{"name": "Research", "gpus": {"a100": 8}}],
+            "budget": {"monthly_usd": 5000, "alert_emails": ["a@example.com"]},
+            "tracking": {"image": "registry.example.com/mlflow" + digest},
+            "smoke": {"image": "registry.example.com/torch" + digest},
+        },
+    }
+
+
+@pytest.fixture
+def gcp() -> Values:
+    """What a small but complete stack file on Google Cloud says."""
+    digest = "@sha256:" + "a" * 64
+    return {
+        "cloud": "gcp",
+        "profile": "medium",
+        "region": "us-central1",
+        "spec": {
+            "owner": "a@example.com",
+            "cost_center": "research",
+            "environment": "dev",
+            "data_class": "internal",
+            "expires_on": "2027-03-31",
+            "layout": {
+                "zones": ["us-central1-a", "us-central1-b"],
+                "pools": [copy.deepcopy(TRAINING), copy.deepcopy(INTERACTIVE), copy.deepcopy(DATA)],
+            },
+            "on": {
+                "project": "research-1",
+                "billing_account": "012345-6789AB-CDEF01",
+                "admins": ["group:platform@example.com"],
+            },
+            "data": {"shared_fs": None},
+            "teams": [{"name": "Research", "gpus": {"h100": 8}, "members": ["user:ada@example.com"]}],
             "budget": {"monthly_usd": 5000, "alert_emails": ["a@example.com"]},
             "tracking": {"image": "registry.example.com/mlflow" + digest},
             "smoke": {"image": "registry.example.com/torch" + digest},

@@ -8,6 +8,34 @@ from infra import stackspec
 from infra.errors import Problem, UserError
 
 Values = dict[str, Any]
+# What a small stack on Google Cloud has as pools.
+TRAINING = {
+    "name": "h100",
+    "machine": "a3-megagpu-8g",
+    "purpose": "training",
+    "purchase": {"kind": "on_demand"},
+    "zones": ["us-central1-a"],
+    "rdma": True,
+    "max_nodes": 4,
+}
+INTERACTIVE = {
+    "name": "a100",
+    "machine": "a2-highgpu-1g",
+    "purpose": "interactive",
+    "purchase": {"kind": "spot"},
+    "zones": ["us-central1-a", "us-central1-b"],
+    "rdma": False,
+    "max_nodes": 4,
+}
+DATA = {
+    "name": "cpu",
+    "machine": "n2-standard-16",
+    "purpose": "data",
+    "purchase": {"kind": "on_demand"},
+    "zones": ["us-central1-a"],
+    "rdma": False,
+    "max_nodes": 2,
+}
 
 
 def problems(values: Values) -> list[Problem]:

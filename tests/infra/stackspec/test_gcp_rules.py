@@ -8,74 +8,15 @@ import pytest
 from infra import stackspec
 from infra.stackspec import layers
 from infra.stackspec.supported import SUPPORTED
-from tests.infra.stackspec.stack_files import Values, paths, problems
+from tests.infra.stackspec.stack_files import TRAINING, Values, paths, problems
 
 _RESERVATION = "projects/research-1/reservations/h100"
-_POOL = {
-    "name": "h100",
-    "machine": "a3-megagpu-8g",
-    "purpose": "training",
-    "purchase": {"kind": "on_demand"},
-    "zones": ["us-central1-a"],
-    "rdma": True,
-    "max_nodes": 4,
-}
-_INTERACTIVE = {
-    "name": "a100",
-    "machine": "a2-highgpu-1g",
-    "purpose": "interactive",
-    "purchase": {"kind": "spot"},
-    "zones": ["us-central1-a", "us-central1-b"],
-    "rdma": False,
-    "max_nodes": 4,
-}
-_CPU = {
-    "name": "cpu",
-    "machine": "n2-standard-16",
-    "purpose": "data",
-    "purchase": {"kind": "on_demand"},
-    "zones": ["us-central1-a"],
-    "rdma": False,
-    "max_nodes": 2,
-}
 
 
 @pytest.fixture(autouse=True)
 def supported(monkeypatch: pytest.MonkeyPatch) -> None:
     """The pair exists, whether stacks of it can be composed already or not."""
     monkeypatch.setattr(layers, "SUPPORTED", SUPPORTED | {("medium", "gcp")})
-
-
-@pytest.fixture
-def gcp() -> Values:
-    """What a small but complete stack file says."""
-    digest = "@sha256:" + "a" * 64
-    return {
-        "cloud": "gcp",
-        "profile": "medium",
-        "region": "us-central1",
-        "spec": {
-            "owner": "a@example.com",
-            "cost_center": "research",
-            "environment": "dev",
-            "data_class": "internal",
-            "expires_on": "2027-03-31",
-            "layout": {
-                "zones": ["us-central1-a", "us-central1-b"],
-                "pools": [copy.deepcopy(_POOL), copy.deepcopy(_INTERACTIVE), copy.deepcopy(_CPU)],
-            },
-            "on": {
-                "project": "research-1",
-                "billing_account": "012345-6789AB-CDEF01",
-                "admins": ["group:platform@example.com"],
-            },
-            "data": {"shared_fs": None},
-            "teams": [{"name": "Research", "gpus": {"h100": 8}, "members": ["user:ada@example.com"]}],
-            "budget": {"monthly_usd": 5000, "alert_emails": ["a@example.com"]},
-            "tracking": {"image": "registry.example.com/mlflow" + digest},
-            "smoke": {"image": "registry.example.com/torch" + digest},
-        },
-    }
 
 
 def put(values: Values, steps: tuple[str | int, ...], value: Any) -> None:
@@ -148,7 +89,7 @@ BROKEN: dict[str, tuple[tuple[str | int, ...], Any, str]] = {
     ),
     "a rack of a policy that is too large": (
         _FIRST,
-        {**_POOL, "machine": "a4x-highgpu-4g", "max_nodes": 19},
+        {**TRAINING, "machine": "a4x-highgpu-4g", "max_nodes": 19},
         "layout.pools[0].max_nodes",
     ),
     "nodes with RDMA placed by a policy": (

@@ -17,6 +17,15 @@ def test_a_node_offers_what_its_machine_has() -> None:
     assert labels["topology.kubernetes.io/region"] == "us-east-1"
 
 
+def test_a_node_on_google_cloud_has_its_gpus_and_no_adapters_of_its_own() -> None:
+    (node,) = pool_nodes(Pool("h100", "a3-megagpu-8g", 1, zone="us-central1-a"))
+    amounts = {"cpu": "208", "memory": f"{1872 * 1024}Mi", "pods": "110", GPU: "8"}
+    assert node["status"]["allocatable"] == amounts
+    labels = node["metadata"]["labels"]
+    assert labels["topology.kubernetes.io/region"] == "us-central1"
+    assert labels["topology.kubernetes.io/zone"] == "us-central1-a"
+
+
 def test_blocks_of_the_network_are_labels() -> None:
     nodes = pool_nodes(Pool("h100", "p5.48xlarge", 6, block=2))
     layer = "topology.k8s.aws/network-node-layer-{}"

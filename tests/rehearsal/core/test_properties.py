@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rehearsal.core.model import UNKNOWN
-from rehearsal.core.properties import at, changed, head, walk
+from rehearsal.core.properties import at, carried, changed, head, walk
 from rehearsal.core.wire import from_struct, to_struct
 
 _NAMES = st.text(alphabet='ab.["]\\ -/', min_size=1, max_size=5)
@@ -45,6 +45,34 @@ def test_a_difference_is_told_exactly_when_there_is_one(old: dict[str, Any], new
     assert len(set(paths)) == len(paths)
     for path in paths:
         assert at(old, path) != at(new, path)
+
+
+@settings(max_examples=200)
+@given(_TREES, _TREES)
+def test_an_update_gives_what_is_asked_where_the_service_filled_in_nothing(
+    old: dict[str, Any], new: dict[str, Any]
+) -> None:
+    assert carried(old, old, new) == new
+
+
+def test_an_update_keeps_what_the_service_filled_in_at_any_depth() -> None:
+    gave = {"a": 1, "gone": 1, "block": {"b": 1, "old": 2}, "items": [{"c": 1}], "dropped": {"d": 1}}
+    had = {
+        "a": 1,
+        "gone": 1,
+        "made": "x",
+        "block": {"b": 1, "old": 2, "made": "y"},
+        "items": [{"c": 1, "made": "z"}],
+        "dropped": {"d": 1, "made": "w"},
+    }
+    assert carried(had, gave, {"a": 2, "block": {"b": 2}, "items": [{"c": 2}]}) == {
+        "a": 2,
+        "made": "x",
+        "block": {"b": 2, "made": "y"},
+        "items": [{"c": 2, "made": "z"}],
+        "dropped": {"made": "w"},
+    }
+    assert carried(had, gave, {"items": [{"c": 1}, {"c": 2}]})["items"] == [{"c": 1}, {"c": 2}]
 
 
 def test_differences_are_deep() -> None:

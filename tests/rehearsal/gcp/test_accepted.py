@@ -6,7 +6,8 @@ import pytest
 
 from tests.rehearsal.gcp.harness import Driver
 from tests.rehearsal.gcp.rules.examples.data import lustre, sql
-from tests.rehearsal.gcp.rules.examples.pools import CLUSTERS, networks, pool
+from tests.rehearsal.gcp.rules.examples.fabrics import networks
+from tests.rehearsal.gcp.rules.examples.pools import CLUSTERS, pool
 
 MEMBER, CONNECTION = "projects/iAMMember:IAMMember", "servicenetworking/connection:Connection"
 

@@ -91,6 +91,20 @@ def test_networks_that_gke_makes_show_in_the_outputs_alone(google: Driver) -> No
     assert len(changed["networkConfig"]["additionalNodeNetworkConfigs"]) == 9
 
 
+def test_a_file_share_keeps_its_address_when_its_protection_is_switched(google: Driver) -> None:
+    google.create(NETWORK, "net", name="net", autoCreateSubnetworks=False)
+    share: dict[str, Any] = {
+        "name": "homes",
+        "location": "us-central1-a",
+        "tier": "ZONAL",
+        "fileShares": {"name": "homes", "capacityGb": 1024},
+        "networks": [{"network": "net", "modes": ["MODE_IPV4"]}],
+    }
+    made = google.create("filestore/instance:Instance", "homes", **share, deletionProtectionEnabled=True)
+    changed = google.update("homes", **share, deletionProtectionEnabled=False)
+    assert changed["networks"] == made["networks"] and made["networks"][0]["ipAddresses"]
+
+
 def test_a_service_agent_has_its_services_address(google: Driver) -> None:
     made = google.create("projects/serviceIdentity:ServiceIdentity", "sql", service="sqladmin.googleapis.com")
     email = f"service-{project_number('research')}@gcp-sa-cloud-sql.iam.gserviceaccount.com"

@@ -23,6 +23,7 @@ from rehearsal.client import Rehearsal
 ROOT = Path(__file__).resolve().parents[3]
 STACK = "dev-aws"
 Done = subprocess.CompletedProcess[str]
+UNCHANGED = ("up", "--skip-preview", "--yes", "--expect-no-changes", "--non-interactive")
 SLOW_RANK = ("--fault", "smoke:slow-rank=1")
 
 
@@ -116,17 +117,16 @@ def processes(home: Path) -> list[str]:
 
 def live(home: Path) -> Life:
     """A failed and a passed deployment, one without a change, and the end."""
-    failed = _seen(home, _up(home, *SLOW_RANK))
+    failed = seen(home, _up(home, *SLOW_RANK))
     closed = do(home, "status").stdout
-    passed = _seen(home, _up(home))
+    passed = seen(home, _up(home))
     # Without a passed gate there is nothing further to look at.
     assert passed.done.returncode == 0, passed.output
     opened = do(home, "status").stdout
     runs, newest = _runs(home), max(passed.results)
     result = json.loads(newest.read_text())
-    again = "up", "--skip-preview", "--yes", "--expect-no-changes", "--non-interactive"
-    unchanged = _seen(home, native(home, *again))
-    audited = _audited(home)
+    unchanged = seen(home, native(home, *UNCHANGED))
+    policed = audited(home)
     outputs = json.loads(native(home, "stack", "output", "--json").stdout)
     secret = Rehearsal(home).secret(outputs["trainstack"]["mlflow_admin_secret"])
     places = [*home.glob("state/**/*.json"), *home.glob("logs/**/*.log"), home / "daemon.log"]
@@ -141,11 +141,11 @@ def live(home: Path) -> Life:
         runs=runs,
         result=result,
         unchanged=unchanged,
-        audited=audited,
+        audited=policed,
         outputs=outputs,
         password=(secret or {}).get("password", ""),
         written=written,
-        destroyed=_seen(home, ended),
+        destroyed=seen(home, ended),
     )
 
 
@@ -158,9 +158,9 @@ def interrupt(home: Path) -> Interruption:
         time.sleep(0.1)
     running.send_signal(signal.SIGINT)
     printed, _ = running.communicate(timeout=60)
-    stopped = _seen(home, subprocess.CompletedProcess(command, running.returncode, printed, ""))
-    preview = _seen(home, do(home, "preview"))
-    return Interruption(stopped, preview, _seen(home, do(home, "destroy", "--yes")))
+    stopped = seen(home, subprocess.CompletedProcess(command, running.returncode, printed, ""))
+    preview = seen(home, do(home, "preview"))
+    return Interruption(stopped, preview, seen(home, do(home, "destroy", "--yes")))
 
 
 def _environment(home: Path) -> dict[str, str]:
@@ -175,15 +175,16 @@ def _up(home: Path, *more: str) -> Done:
     return do(home, "up", "--yes", *more)
 
 
-def _seen(home: Path, done: Done) -> Seen:
-    results = {path: path.stat().st_mtime_ns for path in home.glob("s3/*checkpoints*/smoke/*/result.json")}
+def seen(home: Path, done: Done) -> Seen:
+    """What there is after a command."""
+    results = {path: path.stat().st_mtime_ns for path in home.glob("*/*checkpoints*/smoke/*/result.json")}
     return Seen(done, Rehearsal(home).status()["resources"], results, processes(home))
 
 
-def _audited(home: Path) -> Done:
+def audited(home: Path, stack: str = STACK) -> Done:
     """Audit what plain `pulumi stack export` wrote."""
     export = home.parent / "export.json"
-    done = native(home, "stack", "export", "--stack", STACK, "--file", str(export))
+    done = native(home, "stack", "export", "--stack", stack, "--file", str(export), stack=stack)
     return trainstack(home, "audit", "--state", str(export), "--format", "json") if export.exists() else done
 
 

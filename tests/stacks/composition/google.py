@@ -8,6 +8,7 @@ from typing import Any
 
 import requests
 
+from components.kubernetes.queueing.kueue import GATE_NAMESPACE
 from infra.catalog.gcp import deploying, facts
 from infra.naming import team_namespace
 from infra.preflight.gcp import apis, permissions
@@ -116,7 +117,9 @@ def rights_are_few(graph: Graph, spec: StackSpec) -> None:
     given = Counter[str]()
     for right in graph.all("ManagedFolderIamMember").values():
         namespace = right["member"].partition("/subject/ns/")[2].partition("/")[0]
-        if namespace != "mlflow":
+        if namespace == GATE_NAMESPACE:
+            assert right["managedFolder"] == "smoke/", right
+        elif namespace != "mlflow":
             given[namespace] += 1
             own = namespace.removeprefix("team-")
             assert right["managedFolder"] in ("shared/", f"teams/{own}/"), right

@@ -191,6 +191,8 @@ def _checks_on_flavors(inputs: Properties) -> Iterator[Violation]:
     """An admission check is for flavors that the queue has."""
     known = {text(flavor.get("name")) for _, group in _groups(inputs)
              for _, flavor in rows(group.get("flavors"))}  # fmt: skip
+    if any(grammar.subdomain(name) for name in known if name):
+        return  # the definition refuses such a name, before the webhook is asked
     for index, check in rows(at(inputs, "spec.admissionChecksStrategy.admissionChecks")):
         for place, flavor in texts(check.get("onFlavors")):
             if flavor not in known and not unsure(at(inputs, "spec.resourceGroups")):

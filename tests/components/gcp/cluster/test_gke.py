@@ -1,86 +1,24 @@
-"""The cluster: private, encrypted, upgraded when people want, with least rights and a small system pool."""
+"""The cluster: private, encrypted, upgraded when people want, with least rights."""
 
 import datetime
 from collections.abc import Mapping
-from typing import Any, cast
+from typing import Any
 
 import pulumi
 import pytest
 
-from components.gcp.cluster.cluster_args import GcpClusterArgs
 from components.gcp.cluster.gke import GcpCluster
-from infra.errors import UserError
-from tests.components.gcp.computed import COMPUTED, NUMBER, PROJECT
+from tests.components.gcp.cluster.clusters import (
+    DEPLOYER,
+    MAINTENANCE,
+    PLATFORM,
+    WITH_ADDRESS,
+    ZONES,
+    arguments,
+    cluster,
+)
+from tests.components.gcp.computed import COMPUTED, PROJECT
 from tests.components.graph import Graph, deploy_graph
-
-DEPLOYER = "serviceAccount:deployer@ml-ci.iam.gserviceaccount.com"
-PLATFORM = "group:platform@example.com"
-MAINTENANCE = {"days": ["SA", "SU"], "start": "02:00", "hours": 6, "hold_nodes": True}
-POOL = {"machine": "e2-standard-4", "min_nodes": 2, "max_nodes": 6}
-WITH_ADDRESS = {"endpoint": "ip", "api_access": ["203.0.113.0/24", "198.51.100.7/32"]}
-ZONES = ["us-central1-a", "us-central1-b", "us-central1-c"]
-
-
-class Consumer(pulumi.CustomResource):
-    def __init__(self, name: str, **inputs: pulumi.Input[Any]) -> None:
-        super().__init__("test:index:Consumer", name, inputs)
-
-
-def arguments(**changes: Any) -> GcpClusterArgs:
-    args: dict[str, Any] = {
-        "project": PROJECT,
-        "project_number": NUMBER,
-        "region": "us-central1",
-        "name": "dev-gcp",
-        "kubernetes_version": "1.35",
-        "channel": "regular",
-        "network": f"projects/{PROJECT}/global/networks/dev",
-        "subnetwork": f"projects/{PROJECT}/regions/us-central1/subnetworks/dev",
-        "pod_range_name": "pods",
-        "service_range_name": "services",
-        "zones": ZONES,
-        "pods_per_node": 32,
-        "endpoint": "dns",
-        "api_access": [],
-        "admins": [DEPLOYER, PLATFORM],
-        "maintenance": MAINTENANCE,
-        "log_retention_days": 45,
-        "system_pool": POOL,
-        "labels": {"owner": "ml"},
-    }
-    return cast(GcpClusterArgs, {**args, **changes})
-
-
-def cluster(**changes: Any) -> Graph:
-    def program() -> Mapping[str, pulumi.Input[Any]]:
-        made = GcpCluster("dev-cluster", arguments(**changes))
-        Consumer("kubernetes-provider", endpoint=made.endpoint)
-        Consumer("certificate", ca=made.certificate_authority)
-        Consumer("gpu-nodes", account=made.node_service_account)
-        Consumer("disk", key=made.key_id)
-        Consumer("pod", pool=made.workload_pool)
-        return {
-            "name": made.cluster_name,
-            "id": made.cluster_id,
-            "location": made.location,
-            "endpoint": made.endpoint,
-            "ca": made.certificate_authority,
-            "pool": made.workload_pool,
-            "account": made.node_service_account,
-            "key": made.key_id,
-        }
-
-    return deploy_graph(program, COMPUTED)
-
-
-@pytest.fixture(scope="module")
-def made() -> Graph:
-    return cluster()
-
-
-@pytest.fixture(scope="module")
-def gke(made: Graph) -> Mapping[str, Any]:
-    return made.find("container/cluster:Cluster")
 
 
 def test_it_is_regional_with_nodes_where_the_layout_says(gke: Mapping[str, Any]) -> None:
@@ -299,57 +237,6 @@ def test_messages_and_protection_are_choices(gke: Mapping[str, Any]) -> None:
     assert "SECURITY_BULLETIN_EVENT" in told["notificationConfig"]["pubsub"]["filter"]["eventTypes"]
 
 
-def test_the_system_pool_is_small_on_demand_and_sized_over_all_zones(made: Graph) -> None:
-    pool = made.find("NodePool")
-    node = pool["nodeConfig"]
-
-    assert pool["autoscaling"] == {
-        "totalMinNodeCount": 2,
-        "totalMaxNodeCount": 6,
-        "locationPolicy": "BALANCED",
-    }
-    # A number per zone: 3 zones have to start with one each for 2 nodes to be there.
-    assert pool["initialNodeCount"] == 1
-    assert made.ignored["NodePool:dev-cluster-system"] == ["initialNodeCount"]
-    assert "nodeCount" not in pool
-    assert pool["nodeLocations"] == ZONES
-    assert not {"spot", "preemptible", "flexStart", "guestAccelerators", "taints"} & set(node)
-    assert node["machineType"] == "e2-standard-4"
-    assert node["labels"] == {"trainstack.dev/pool": "system"}
-    assert node["resourceLabels"] == {"owner": "ml"}
-
-
-def test_the_system_pool_starts_with_enough_nodes_in_few_zones() -> None:
-    one_zone = cluster(zones=ZONES[:1], system_pool={**POOL, "min_nodes": 3}).find("NodePool")
-    two_zones = cluster(zones=ZONES[:2], system_pool={**POOL, "min_nodes": 3}).find("NodePool")
-
-    assert one_zone["initialNodeCount"] == 3
-    assert two_zones["initialNodeCount"] == 2
-
-
-def test_system_nodes_are_hardened_and_upgrades_take_none_away(made: Graph) -> None:
-    pool = made.find("NodePool")
-    node = pool["nodeConfig"]
-
-    assert node["shieldedInstanceConfig"] == {"enableSecureBoot": True, "enableIntegrityMonitoring": True}
-    assert node["workloadMetadataConfig"] == {"mode": "GKE_METADATA"}
-    assert node["metadata"] == {"disable-legacy-endpoints": "true"}
-    assert node["imageType"] == "COS_CONTAINERD"
-    assert pool["upgradeSettings"] == {"strategy": "SURGE", "maxSurge": 1, "maxUnavailable": 0}
-    assert pool["management"] == {"autoRepair": True, "autoUpgrade": True}
-
-
-def test_system_nodes_have_room_for_gkes_agents_and_our_services() -> None:
-    assert cluster(pods_per_node=16).find("NodePool")["maxPodsPerNode"] == 64
-    assert cluster(pods_per_node=110).find("NodePool")["maxPodsPerNode"] == 110
-
-
-def test_system_nodes_have_a_disk_that_their_series_takes(made: Graph) -> None:
-    new = cluster(system_pool={**POOL, "machine": "n4-standard-4"}).find("NodePool")
-    assert made.find("NodePool")["nodeConfig"]["diskType"] == "pd-balanced"
-    assert new["nodeConfig"]["diskType"] == "hyperdisk-balanced"
-
-
 def test_what_runs_on_the_cluster_goes_before_access_and_nodes(made: Graph) -> None:
     admins = {f"IAMMember:{name}" for name in made.all("IAMMember") if "-admin-" in name}
 
@@ -376,49 +263,3 @@ def test_outputs_are_what_consumers_need(made: Graph) -> None:
     assert made.outputs["location"] == "us-central1"
     assert made.outputs["pool"] == f"{PROJECT}.svc.id.goog"
     assert made.outputs["account"] == f"dev-cluster-nodes@{PROJECT}.iam.gserviceaccount.com"
-
-
-@pytest.mark.parametrize(
-    ("changes", "paths"),
-    [
-        ({"name": "dev_gcp"}, ["name"]),
-        ({"name": "a" * 41}, ["name"]),
-        ({"zones": []}, ["zones"]),
-        ({"zones": ["us-central1-a", "us-central1-a"]}, ["zones"]),
-        ({"zones": ["us-central1-z", "europe-west4-a"]}, ["zones[0]", "zones[1]"]),
-        ({"channel": "None"}, ["channel"]),
-        ({"endpoint": "public"}, ["endpoint"]),
-        ({"api_access": ["203.0.113.0/24"]}, ["api_access"]),
-        ({"endpoint": "ip"}, ["api_access"]),
-        ({"endpoint": "ip", "api_access": ["0.0.0.0/0"]}, ["api_access[0]"]),
-        ({"endpoint": "ip", "api_access": ["10.0.0.0/8", "office"]}, ["api_access[1]"]),
-        ({"endpoint": "ip", "api_access": [f"203.0.113.{n}/32" for n in range(101)]}, ["api_access"]),
-        ({"admins": []}, ["admins"]),
-        ({"admins": [PLATFORM, PLATFORM]}, ["admins"]),
-        ({"admins": ["platform@example.com", "allUsers"]}, ["admins[0]", "admins[1]"]),
-        ({"maintenance": {**MAINTENANCE, "days": ["SA"], "hours": 6}}, ["maintenance.hours"]),
-        ({"maintenance": {**MAINTENANCE, "days": [], "hours": 24}}, ["maintenance.hours"]),
-        ({"groups": "ml@example.com"}, ["groups"]),
-        ({"system_pool": {**POOL, "min_nodes": 7}}, ["system_pool.min_nodes"]),
-        ({"system_pool": {**POOL, "min_nodes": 0, "max_nodes": 0}}, ["system_pool.max_nodes"]),
-        ({"system_pool": {**POOL, "machine": "a3-megagpu-8g"}}, ["system_pool.machine"]),
-        ({"system_pool": {**POOL, "machine": "e2-standard-5"}}, ["system_pool.machine"]),
-        ({"name": "", "admins": [], "channel": "", "zones": []}, ["name", "zones", "channel", "admins"]),
-    ],
-)
-def test_what_gke_or_a_security_review_would_refuse_is_refused(
-    changes: dict[str, Any], paths: list[str]
-) -> None:
-    with pytest.raises(UserError) as refused:
-        cluster(**changes)
-
-    assert [problem.path for problem in refused.value.problems] == paths
-
-
-def test_the_shortest_windows_that_gke_takes_are_accepted() -> None:
-    cluster(maintenance={**MAINTENANCE, "days": ["SA"], "hours": 12})
-    with pytest.raises(UserError) as refused:
-        cluster(maintenance={**MAINTENANCE, "days": ["SA", "SU"], "hours": 5})
-
-    assert "8 windows of 5 hours in 32 days are 40 hours" in refused.value.problems[0].rule
-    assert "Set 6 hours" in refused.value.problems[0].fix

@@ -1,90 +1,18 @@
 """The generated Kueue objects, also against the real CustomResourceDefinitions of the pinned version."""
 
-import json
-import shutil
-import subprocess
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any, cast
 
 import jsonschema
 import pytest
-import yaml
 
 from components.kubernetes.charts import charts
-from components.kubernetes.queueing import kueue, kueue_values
+from components.kubernetes.queueing import kueue
 from components.kubernetes.queueing.quotas import FlavorArgs
 from infra.naming import pool_queue
-from tests.components.kubernetes.queueing.pools import GATE, cpu_flavor, gpu_flavor, teams
-
-# The labels of EKS for the switches above a node.
-LAYERS = tuple(f"topology.k8s.aws/network-node-layer-{layer}" for layer in (1, 2, 3))
-ROOT = Path(__file__).resolve().parents[4]
-TEAMS = teams(**{"Research & Dev": 3, "product": 0.5})
-TOPOLOGY: FlavorArgs = {
-    **gpu_flavor("h100", adapters=32),
-    "topology": [*LAYERS, "kubernetes.io/hostname"],
-    "fixed_size": True,
-}
-FLAVORS = [gpu_flavor(), TOPOLOGY, cpu_flavor()]
-
-
-def bodies(flavors: list[FlavorArgs] = FLAVORS) -> list[kueue.Body]:
-    return [body for layer in kueue.layers(flavors, TEAMS, GATE) for body in layer]
-
-
-def by_name(kind: str, flavors: list[FlavorArgs] = FLAVORS) -> dict[str, kueue.Body]:
-    return {body["metadata"]["name"]: body for body in bodies(flavors) if body["kind"] == kind}
-
-
-@pytest.fixture(scope="session")
-def crds() -> Mapping[str, dict[str, Any]]:
-    """Kind -> the OpenAPI schema of v1beta2, from the pinned module."""
-    go = shutil.which("go")
-    if go is None:
-        pytest.skip("no Go here to fetch Kueue's CustomResourceDefinitions with")
-    command = [go, "mod", "download", "-json", "sigs.k8s.io/kueue"]
-    done = subprocess.run(
-        command,
-        cwd=ROOT / "tools" / "control-plane",
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
-    if done.returncode:
-        pytest.skip(f"Kueue's module cannot be had here: {(done.stdout + done.stderr).strip()[-300:]}")
-    folder = Path(json.loads(done.stdout)["Dir"]) / "config" / "components" / "crd" / "bases"
-    found: dict[str, dict[str, Any]] = {}
-    for path in folder.glob("kueue.x-k8s.io_*.yaml"):
-        document = yaml.safe_load(path.read_text(encoding="utf-8"))
-        for version in document["spec"]["versions"]:
-            if version["name"] == "v1beta2":
-                found[document["spec"]["names"]["kind"]] = closed(version["schema"]["openAPIV3Schema"])
-    return found
-
-
-def closed(schema: dict[str, Any]) -> dict[str, Any]:
-    """The schema as the API server applies it: int-or-string understood, unknown fields refused."""
-    schema = {key: value for key, value in schema.items() if key != "format"}
-    if schema.pop("x-kubernetes-int-or-string", False):
-        schema.pop("type", None)
-        schema["anyOf"] = [{"type": "integer"}, {"type": "string", "pattern": schema.pop("pattern", ".*")}]
-    if "pattern" in schema:  # Go's spelling of a pattern that ignores case
-        schema["pattern"] = schema["pattern"].replace("^(?i)", "(?i)^")
-    if "properties" in schema:
-        schema["properties"] = {key: closed(value) for key, value in schema["properties"].items()}
-        schema.setdefault("additionalProperties", False)
-    if isinstance(schema.get("additionalProperties"), dict):
-        schema["additionalProperties"] = closed(schema["additionalProperties"])
-    if "items" in schema:
-        schema["items"] = closed(schema["items"])
-    return schema
-
-
-def validate(schema: dict[str, Any], body: Mapping[str, Any]) -> None:
-    # Metadata is the API machinery's own and is not part of a CustomResourceDefinition.
-    jsonschema.validate({key: value for key, value in body.items() if key != "metadata"}, schema)
+from tests.components.kubernetes.queueing.definitions import ROOT, validate
+from tests.components.kubernetes.queueing.objects import FLAVORS, TEAMS, TOPOLOGY, bodies, by_name
+from tests.components.kubernetes.queueing.pools import GATE, cpu_flavor, gpu_flavor
 
 
 def test_every_object_fits_its_definition(crds: Mapping[str, dict[str, Any]]) -> None:
@@ -305,29 +233,6 @@ def test_a_validation_ranks_below_the_work_of_teams_and_above_its_own_repetition
     ]
 
 
-def test_the_controller_counts_every_job_of_managed_namespaces_and_none_elsewhere() -> None:
-    values = kueue_values.values(service_monitor=False, claimed={})
-    config = json.loads(values["managerConfig"]["controllerManagerConfigYaml"])
-    assert config["apiVersion"] == "config.kueue.x-k8s.io/v1beta2"
-    assert config["manageJobsWithoutQueueName"] is True
-    assert config["managedJobsNamespaceSelector"] == {"matchLabels": {"trainstack.dev/queueing": "required"}}
-    assert config["waitForPodsReady"]["timeout"] == "20m"
-    assert config["fairSharing"]["preemptionStrategies"]
-    assert config["metrics"]["enableClusterQueueResources"] is True
-    assert "hugepages-" in config["resources"]["excludeResourcePrefixes"]
-    assert "deviceClassMappings" not in config["resources"]
-    manager = values["controllerManager"]
-    assert manager["replicas"] == 2
-    assert manager["manager"]["resources"]["requests"]["memory"] == "1Gi"
-
-
-def test_claims_for_devices_count_as_the_same_resource() -> None:
-    config = kueue_values.manager_config({"vpc.amazonaws.com/efa": "efa.networking.k8s.aws"})
-    assert config["resources"]["deviceClassMappings"] == [
-        {"name": "vpc.amazonaws.com/efa", "deviceClassNames": ["efa.networking.k8s.aws"]}
-    ]
-
-
 def test_the_definitions_tested_against_are_those_of_the_chart() -> None:
     module = (ROOT / "tools" / "control-plane" / "go.mod").read_text(encoding="utf-8")
     assert f"sigs.k8s.io/kueue v{charts()['kueue'].version} " in module
@@ -343,66 +248,6 @@ def test_every_chart_says_where_it_was_read_and_when() -> None:
 def test_a_job_without_a_class_ranks_as_one_with_the_default_class() -> None:
     values = {body["metadata"]["name"]: body["value"] for body in kueue.priority_classes()}
     assert values["default"] == 0, "Kueue gives a job without a class 0"
-
-
-QUEUED: FlavorArgs = {
-    **gpu_flavor("queued", adapters=0),
-    "provisioning_class": "queued-provisioning.example",
-    "taint": "example.com/queued",
-}
-
-
-def test_nodes_of_a_queued_flavor_are_asked_for_before_a_job_is_admitted(
-    crds: Mapping[str, dict[str, Any]],
-) -> None:
-    flavors = [*FLAVORS, QUEUED]
-    for body in bodies(flavors):
-        validate(crds[body["kind"]], body)
-    (config,) = by_name("ProvisioningRequestConfig", flavors).values()
-    assert config["spec"]["provisioningClassName"] == "queued-provisioning.example"
-    assert config["spec"]["managedResources"] == ["nvidia.com/gpu"]
-    (check,) = by_name("AdmissionCheck", flavors).values()
-    assert check["spec"]["controllerName"] == "kueue.x-k8s.io/provisioning-request"
-    assert check["spec"]["parameters"]["name"] == config["metadata"]["name"]
-    queues = by_name("ClusterQueue", flavors)
-    assert "admissionChecksStrategy" not in queues.pop("smoke--a100")["spec"], "it has not that flavor"
-    for queue in queues.values():
-        # Of that flavor alone: other jobs of the queue do not wait for it.
-        assert queue["spec"]["admissionChecksStrategy"] == {
-            "admissionChecks": [{"name": check["metadata"]["name"], "onFlavors": ["queued"]}]
-        }
-
-
-def test_jobs_of_a_queued_flavor_tolerate_its_taint_by_themselves() -> None:
-    flavor = by_name("ResourceFlavor", [*FLAVORS, QUEUED])["queued"]["spec"]
-    assert flavor["tolerations"] == [
-        {"key": "example.com/queued", "operator": "Equal", "value": "true", "effect": "NoSchedule"}
-    ]
-    # What has no GPUs is still kept away: only the further taint is tolerated.
-    assert [taint["key"] for taint in flavor["nodeTaints"]] == ["nvidia.com/gpu"]
-
-
-def test_a_queued_flavor_with_a_queue_of_its_own_is_checked_there_alone() -> None:
-    flavors: list[FlavorArgs] = [*FLAVORS, {**QUEUED, "own_queue": True}]
-    checked = {
-        name
-        for name, queue in by_name("ClusterQueue", flavors).items()
-        if "admissionChecksStrategy" in queue["spec"]
-    }
-    assert checked == {pool_queue(team["name"], "queued") for team in TEAMS}
-
-
-def test_checks_exist_before_queues_that_name_them() -> None:
-    order = [{body["kind"] for body in layer} for layer in kueue.layers([QUEUED, cpu_flavor()], TEAMS, GATE)]
-    at = {kind: number for number, kinds in enumerate(order) for kind in kinds}
-    assert at["ProvisioningRequestConfig"] < at["AdmissionCheck"] < at["ClusterQueue"]
-
-
-def test_what_no_queue_counts_does_not_keep_jobs_waiting() -> None:
-    config = kueue_values.manager_config({}, ["hugepages-2Mi", "example.com/net-0", "example.com/net-0"])
-    assert config["resources"]["excludeResourcePrefixes"] == [
-        *("hugepages-", "ephemeral-storage", "example.com/net-0"),
-    ]
 
 
 def test_a_queue_counts_what_runs_beside_a_job_on_its_node() -> None:

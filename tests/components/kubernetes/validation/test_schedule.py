@@ -12,7 +12,7 @@ from components.kubernetes.validation.gate import SmokeTest
 from components.kubernetes.validation.schedule import SmokeSchedule, SmokeScheduleArgs
 from smoke_training import plan as plans
 from tests.components.graph import Graph, deploy_graph
-from tests.components.kubernetes.validation.test_gate import CLAIMED, NODE, args
+from tests.components.kubernetes.validation.validations import CLAIMED, NODE, args
 from tests.smoke_training import samples
 
 TOPIC = "arn:aws:sns:eu-central-1:111122223333:training-alerts"

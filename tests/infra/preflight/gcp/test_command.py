@@ -20,7 +20,7 @@ from infra.preflight.gcp.methods import METHODS
 from infra.preflight.gcp.roles import rights, role
 from infra.releases import newest
 from infra.stackspec.document import Branch, Origin
-from tests.infra.preflight.gcp import test_billing, test_permissions, test_places, test_quotas
+from tests.infra.preflight.gcp import quota_answers, test_billing, test_permissions, test_places
 from tests.infra.preflight.gcp.asking import (
     ABSENT,
     BILLING,
@@ -72,7 +72,7 @@ def test_ready(google: Google) -> None:
 
 
 def test_something_is_missing(google: Google) -> None:
-    google.said |= test_quotas.google({"h100_mega": 0}).said
+    google.said |= quota_answers.google({"h100_mega": 0}).said
     google.said["container.projects.locations.clusters.get"] = DENIED
     done = preflight(only=("quotas", "way-in"))
     assert done.exit_code == 1
@@ -110,7 +110,7 @@ def test_a_check_that_does_not_exist(google: Google) -> None:
 
 
 def test_what_is_left_can_be_rehearsed(google: Google, tmp_path: Path) -> None:
-    google.said |= test_quotas.google({"h100_mega": 8, "gpus_all_regions": 0}).said
+    google.said |= quota_answers.google({"h100_mega": 8, "gpus_all_regions": 0}).said
     file = tmp_path / "project.yaml"
     done = preflight("--save", str(file), only=("quotas",))
     assert "Rehearse in this project" in done.output

@@ -1,0 +1,35 @@
+"""What the controller of Kueue is told to count."""
+
+import json
+
+from components.kubernetes.queueing import kueue_values
+
+
+def test_the_controller_counts_every_job_of_managed_namespaces_and_none_elsewhere() -> None:
+    values = kueue_values.values(service_monitor=False, claimed={})
+    config = json.loads(values["managerConfig"]["controllerManagerConfigYaml"])
+    assert config["apiVersion"] == "config.kueue.x-k8s.io/v1beta2"
+    assert config["manageJobsWithoutQueueName"] is True
+    assert config["managedJobsNamespaceSelector"] == {"matchLabels": {"trainstack.dev/queueing": "required"}}
+    assert config["waitForPodsReady"]["timeout"] == "20m"
+    assert config["fairSharing"]["preemptionStrategies"]
+    assert config["metrics"]["enableClusterQueueResources"] is True
+    assert "hugepages-" in config["resources"]["excludeResourcePrefixes"]
+    assert "deviceClassMappings" not in config["resources"]
+    manager = values["controllerManager"]
+    assert manager["replicas"] == 2
+    assert manager["manager"]["resources"]["requests"]["memory"] == "1Gi"
+
+
+def test_claims_for_devices_count_as_the_same_resource() -> None:
+    config = kueue_values.manager_config({"vpc.amazonaws.com/efa": "efa.networking.k8s.aws"})
+    assert config["resources"]["deviceClassMappings"] == [
+        {"name": "vpc.amazonaws.com/efa", "deviceClassNames": ["efa.networking.k8s.aws"]}
+    ]
+
+
+def test_what_no_queue_counts_does_not_keep_jobs_waiting() -> None:
+    config = kueue_values.manager_config({}, ["hugepages-2Mi", "example.com/net-0", "example.com/net-0"])
+    assert config["resources"]["excludeResourcePrefixes"] == [
+        *("hugepages-", "ephemeral-storage", "example.com/net-0"),
+    ]

@@ -1,0 +1,12 @@
+"""What checks say, as text."""
+
+from collections.abc import Iterable
+
+from infra.errors import Problem
+
+
+def said(problems: Iterable[Problem]) -> str:
+    """All problems as text; "" when there is none. Every problem says what to do."""
+    found = list(problems)
+    assert all(problem.rule and problem.fix.endswith(".") for problem in found)
+    return "\n".join(map(str, found))

@@ -1,0 +1,138 @@
+"""Checks of pools of nodes on Google Cloud: pure functions of plain values."""
+
+import pytest
+
+from infra.catalog.gcp import facts, pools
+from tests.infra.catalog.problems import said
+
+
+def test_a_type_is_wanted_in_zones_that_have_it() -> None:
+    def check(machine: str, region: str, *letters: str) -> str:
+        return said(
+            pools.offer_problems("type", machine, "zones", [f"{region}-{x}" for x in letters], region)
+        )
+
+    assert check("a3-megagpu-8g", "us-central1", "a", "c") == ""
+    told = check("a3-ultragpu-8g", "us-central1", "b", "c")
+    assert "zones[1]: has no a3-ultragpu-8g" in told and "Offered in us-central1-b." in told
+    assert "type: not offered in us-west2" in check("a2-highgpu-1g", "us-west2", "a")
+    assert (
+        check("g4-standard-48", "us-central1", "a", "b") == ""
+    )  # in the region, no source says in which zone
+    assert check("c3-standard-4", "africa-south1", "a").startswith("type: not offered")
+    assert check("p5.48xlarge", "us-central1", "a") == check("a2-highgpu-1g", "nowhere1", "a") == ""
+
+
+def test_types_are_known() -> None:
+    assert "a3-megagpu-8g" in said(pools.type_problems("type", "a3-megagpu-4g"))
+    assert said(pools.type_problems("type", "e2-standard-4"))
+    assert said(pools.system_type_problems("type", "e2-standard-4")) == ""
+    assert "e2-standard-4" in said(pools.system_type_problems("type", "e2-standard-5"))
+    assert said(pools.cpu_problems("type", "n2-standard-16")) == ""
+    assert said(pools.cpu_problems("type", "n2-standard-2"))
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "fine"),
+    [
+        ("reserved", "projects/research-1/reservations/h100", True),
+        ("reserved", "projects/research-1/reservations/h100/reservationBlocks/block-1", True),
+        ("block", "projects/research-1/reservations/h100", True),
+        ("block", "projects/research-1/reservations/h100/reservationBlocks/block-1", True),
+        ("on_demand", "projects/research-1/reservations/h100", False),
+        ("spot", None, True),
+        ("reserved", "h100/reservationBlocks/block-1", False),  # GKE answers 404
+        ("reserved", "h100", False),
+        ("reserved", "projects/research-1/reservations/h100/", False),
+        ("reserved", "projects/research-1/reservations/H100", False),
+        ("reserved", "cr-0123456789abcdef0", False),
+        ("reserved", None, False),
+    ],
+)
+def test_names_of_reservations_have_a_form(kind: str, name: str | None, fine: bool) -> None:
+    assert (said(pools.reservation_problems("id", kind, name)) == "") is fine
+
+
+def test_what_is_waited_for_is_neither_there_before_nor_placed_closely() -> None:
+    assert said(pools.queued_problems("kind", "queued", "least", 0)) == ""
+    assert "least: queued nodes come for a job" in said(pools.queued_problems("kind", "queued", "least", 1))
+    assert said(pools.queued_problems("kind", "flex_start", "least", 1)) == ""
+    assert said(pools.compact_problems("compact", "kind", "spot", "zones", 1)) == ""
+    for kind in ("flex_start", "queued"):
+        assert "takes no compact placement" in said(
+            pools.compact_problems("compact", "kind", kind, "zones", 1)
+        )
+    assert "in one zone" in said(pools.compact_problems("compact", "kind", "spot", "zones", 2))
+    for kind in ("reserved", "block"):
+        assert "where it was made" in said(pools.compact_problems("compact", "kind", kind, "zones", 1))
+    assert "placed by these" in said(pools.rdma_compact_problems("compact", "rdma"))
+
+
+def test_gpus_are_shared_where_people_try_things() -> None:
+    def check(purpose: str, *, rdma: bool = False) -> str:
+        return said(pools.sharing_problems("sharing", "mig", purpose, "rdma", rdma=rdma))
+
+    assert check("interactive") == ""
+    assert check("training") and check("fine_tuning")
+    assert "parts of GPUs use no RDMA" in check("interactive", rdma=True)
+
+
+@pytest.mark.parametrize(
+    ("machine", "partition", "words"),
+    [
+        ("a2-highgpu-1g", "1g.5gb", ""),
+        ("a2-ultragpu-1g", "1g.5gb", "no partition of A100 80GB"),
+        ("a2-ultragpu-1g", "1g.10gb", ""),
+        ("a3-highgpu-1g", "1g.20gb", ""),
+        ("g2-standard-4", "1g.5gb", "L4 is not cut"),
+        ("a2-highgpu-1g", "half", "It has 1g.5gb, 2g.10gb"),
+        ("a3-highgpu-1g", "4g.40gb", "no partition of H100"),  # NVIDIA has it, GKE's device plugin has not
+    ],
+)
+def test_a_gpu_is_cut_into_sizes_that_it_has(machine: str, partition: str, words: str) -> None:
+    told = said(pools.partition_problems("partition", partition, facts.machine_type(machine)))
+    assert words in told and bool(told) is bool(words)
+
+
+@pytest.mark.parametrize(
+    ("machine", "partition", "gpus"),
+    # Instances per GPU in NVIDIA's MIG user guide.
+    [
+        ("a2-highgpu-1g", "1g.5gb", 7),
+        ("a2-highgpu-2g", "3g.20gb", 4),
+        ("a2-ultragpu-1g", "2g.20gb", 3),
+        ("a3-highgpu-8g", "1g.20gb", 32),
+        ("a3-ultragpu-8g", "3g.71gb", 16),
+        ("a3-ultragpu-8g", "1g.18gb", 56),
+        ("a3-ultragpu-8g", "7g.141gb", 8),
+        ("a4-highgpu-8g", "1g.45gb", 32),
+    ],
+)
+def test_a_node_offers_its_partitions(machine: str, partition: str, gpus: int) -> None:
+    assert pools.gpus_of_node(facts.machine_type(machine), partition=partition) == gpus
+    assert pools.gpus_of_node(facts.machine_type("g2-standard-24"), clients=3) == 6
+
+
+@pytest.mark.parametrize(
+    ("machine", "count", "fine"),
+    [
+        ("a3-megagpu-8g", 16, True),
+        ("a3-megagpu-8g", 8, False),
+        ("a2-ultragpu-2g", 2, True),
+        ("a2-ultragpu-2g", 0, False),
+        ("a2-highgpu-8g", 8, True),
+        ("g2-standard-8", 1, True),
+        ("a4x-highgpu-4g", 4, False),  # some number of its own, which no source gives
+        ("n2-standard-16", 1, False),
+        ("n2-standard-16", 0, True),
+    ],
+)
+def test_local_disks_are_those_of_the_type(machine: str, count: int, fine: bool) -> None:
+    assert (said(pools.local_ssd_problems("ssds", count, machine)) == "") is fine
+
+
+def test_pools_have_sizes_that_gke_has() -> None:
+    assert said(pools.size_problems("least", 0, "most", 1000)) == ""
+    assert "most: the largest size" in said(pools.size_problems("least", 0, "most", 1001))
+    assert "least: the smallest size" in said(pools.size_problems("least", -1, "most", 1))
+    assert said(pools.size_problems("least", 0, "most", 0))

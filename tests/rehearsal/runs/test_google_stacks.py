@@ -1,0 +1,113 @@
+"""The shipped environments on Google Cloud, deployed by the real engine in the emulated cloud, to the end."""
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rehearsal.client import Rehearsal
+from tests.rehearsal.runs import life
+from tests.rehearsal.runs.life import ROOT, UNCHANGED, Done, Seen, audited, do, native, seen
+
+NOTHING = {"aws": 0, "gcp": 0, "kubernetes": 0}
+POOLS = {"dev-gcp": "a100", "prod-gcp": "h100"}
+pytestmark = [pytest.mark.alone, pytest.mark.timeout(900)]
+
+
+@dataclass(frozen=True)
+class Life:
+    """One life of a stack."""
+
+    stack: str
+    made: Seen
+    status: str
+    result: Mapping[str, Any]
+    unchanged: Seen
+    audited: Done
+    kept: Seen | None
+    """A destroy of what is protected; None where nothing is."""
+    destroyed: Seen
+
+
+@pytest.fixture(scope="module", params=sorted(POOLS))
+def lived(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Life]:
+    for home in life.home(tmp_path_factory.mktemp(request.param)):
+        yield _live(home, request.param)
+
+
+def _live(home: Path, stack: str) -> Life:
+    made = seen(home, do(home, "up", "--yes", stack=stack))
+    # Without a passed gate there is nothing further to look at.
+    assert made.done.returncode == 0, made.output
+    status = do(home, "status", stack=stack).stdout
+    result = json.loads(max(made.results).read_text())
+    unchanged = seen(home, native(home, *UNCHANGED, stack=stack))
+    policed = audited(home, stack)
+    config = (ROOT / "stacks" / "config" / f"Pulumi.{stack}.yaml").read_text()
+    kept = None
+    if "protect: true" in config:
+        kept = seen(home, do(home, "destroy", "--yes", stack=stack))
+        released = home.parent / "released.yaml"
+        released.write_text(config.replace("protect: true", "protect: false"))
+        up = "up", "--skip-preview", "--yes", "--non-interactive", "--config-file", str(released)
+        done = native(home, *up, stack=stack)
+        assert done.returncode == 0, done.stdout + done.stderr
+    ended = do(home, "destroy", "--yes", stack=stack)
+    Rehearsal(home).wait_until_idle()
+    return Life(
+        stack=stack,
+        made=made,
+        status=status,
+        result=result,
+        unchanged=unchanged,
+        audited=policed,
+        kept=kept,
+        destroyed=seen(home, ended),
+    )
+
+
+def test_training_passes_on_the_nodes_of_the_pool(lived: Life) -> None:
+    assert lived.result["verdict"] == "PASS"
+    assert len(lived.result["cluster"]["ranks"]) == 2
+    nodes = {str(rank["host"]) for rank in lived.result["cluster"]["ranks"]}
+    assert all(name.startswith(f"{lived.stack}-{POOLS[lived.stack]}") for name in nodes) and len(nodes) == 2
+
+
+def test_the_result_is_read_from_the_bucket(lived: Life) -> None:
+    uri = rf"gs://{lived.stack}-storage-checkpoints-\w+/smoke/smoke-\w+/result\.json"
+    assert re.search(rf"^results    {uri}$", lived.status, re.MULTILINE), lived.status
+    assert re.search(r"^nodes      \S+, \S+: PASS ", lived.status, re.MULTILINE), lived.status
+    for expected in ("cost per month", "scaling_efficiency", "real deploy", "MLflow "):
+        assert expected in lived.made.done.stdout, expected
+
+
+def test_an_unchanged_up_changes_nothing_and_trains_nothing(lived: Life) -> None:
+    assert lived.unchanged.done.returncode == 0, lived.unchanged.output
+    assert lived.unchanged.results == lived.made.results != {}
+
+
+def test_the_state_keeps_every_rule_without_a_waiver(lived: Life) -> None:
+    assert lived.audited.stderr == ""
+    outcomes = json.loads(lived.audited.stdout)["outcomes"]
+    assert [one for one in outcomes if one["result"] not in ("pass", "not-applicable")] == []
+    assert lived.audited.returncode == 0
+
+
+def test_a_protected_stack_loses_nothing_to_a_destroy(lived: Life) -> None:
+    if lived.kept is None:
+        assert lived.stack == "dev-gcp"
+        return
+    assert lived.kept.done.returncode == 2, lived.kept.output
+    assert lived.kept.resources == lived.made.resources
+    for name in ("storage-lustre.protect", "cluster-cluster.deletionProtection", "data.protect to false"):
+        assert name in lived.kept.done.stderr, name
+
+
+def test_destroy_leaves_no_resource_and_no_process(lived: Life) -> None:
+    assert lived.destroyed.done.returncode == 0, lived.destroyed.output
+    assert lived.destroyed.resources == NOTHING
+    assert lived.destroyed.processes == []
