@@ -17,6 +17,8 @@ class _Kind:
     """The largest number of nodes, by the group's inputs."""
     pace: Callable[[Mapping[str, Any]], str]
     """How many are replaced at a time, and in which order."""
+    zones: str | None = None
+    """Where the zones of its nodes stand: those in a zone that is taken out end."""
 
 
 def drains(steps: Iterable[Step]) -> Iterator[str]:
@@ -30,10 +32,20 @@ def drains(steps: Iterable[Step]) -> Iterator[str]:
         if step.operation == "delete":
             yield f"{nodes} ends"
         elif step.operation == "replace":
-            yield f"{nodes} ends: the group is replaced, because of {', '.join(step.changed)}"
+            because = ", ".join(step.changed) or "something that it depends on"
+            yield f"{nodes} ends: the group is replaced, because of {because}"
         elif why:
             pace = kind.pace(step.inputs)
             yield f"{nodes} is drained and replaced, {pace}, because of {', '.join(why)}"
+        elif left := _left(step, kind):
+            yield f"{step.name}: every node in {', '.join(left)} ends, because of {kind.zones}"
+
+
+def _left(step: Step, kind: _Kind) -> list[str]:
+    """The zones that a group leaves."""
+    if kind.zones is None:
+        return []
+    return sorted({*(step.before.get(kind.zones) or ())} - {*(step.inputs.get(kind.zones) or ())})
 
 
 def _within(path: str, properties: Iterable[str]) -> bool:
@@ -70,11 +82,10 @@ _KINDS = {
         _eks_pace,
     ),
     # Source: GKE documentation, "Manage node upgrades": changes that use a node upgrade strategy; GKE API v1,
-    # UpdateNodePoolRequest. Zones that are taken away take their nodes with them.
+    # UpdateNodePoolRequest (`locations`: nodes are made in zones that are added, and end in those that go).
     "gcp:container/nodePool:NodePool": _Kind(
         (
             "version",
-            "nodeLocations",
             *(
                 f"nodeConfig.{name}"
                 for name in (
@@ -87,5 +98,6 @@ _KINDS = {
         ),
         _gke_most,
         _gke_pace,
+        "nodeLocations",
     ),
 }

@@ -32,6 +32,14 @@ def gcp_provider(name: str, *, project: str, region: str, labels: Mapping[str, s
     )
 
 
-def kubernetes_provider(name: str, *, kubeconfig: pulumi.Input[str]) -> kubernetes.Provider:
-    """Kubernetes with server-side apply."""
-    return kubernetes.Provider(name, kubeconfig=kubeconfig, enable_server_side_apply=True)
+def kubernetes_provider(
+    name: str, *, kubeconfig: pulumi.Input[str], cluster: pulumi.Input[str] | None = None
+) -> kubernetes.Provider:
+    """Kubernetes with server-side apply.
+
+    `cluster` is what no other cluster is called. Without it, the provider takes a cluster whose address or
+    authority changes for another one, and replaces everything in it.
+    """
+    return kubernetes.Provider(
+        name, kubeconfig=kubeconfig, cluster_identifier=cluster, enable_server_side_apply=True
+    )

@@ -1,7 +1,7 @@
 """What a preview plans: the steps that its events tell, without knowledge of any cloud."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from pulumi.automation.events import EngineEvent, StepEventMetadata
@@ -27,6 +27,8 @@ class Step:
     """The paths of the inputs that differ."""
     inputs: Mapping[str, Any]
     """Its inputs after the step, before it where it is deleted."""
+    before: Mapping[str, Any] = field(default_factory=dict)
+    """Its inputs before the step."""
 
 
 class Plan:
@@ -60,5 +62,5 @@ class Plan:
         state = told.new or told.old
         paths = told.detailed_diff or dict.fromkeys(told.diffs or ())
         name = told.urn.rsplit("::", 1)[-1]
-        inputs = dict(state.inputs or {}) if state else {}
-        self._steps[told.urn] = Step(operation, told.type, name, tuple(sorted(paths)), inputs)
+        inputs, before = (dict(one.inputs or {}) if one else {} for one in (state, told.old))
+        self._steps[told.urn] = Step(operation, told.type, name, tuple(sorted(paths)), inputs, before)

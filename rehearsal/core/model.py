@@ -128,6 +128,9 @@ class Cloud(Protocol):
     def check_config(self, config: Properties) -> list[CheckFailure]:
         """What is wrong with a provider's own configuration."""
 
+    def replacing_settings(self, old: Properties, new: Properties) -> tuple[str, ...]:
+        """The settings of a provider whose change replaces everything that was made through it."""
+
     def check(
         self, call: Call, old: Properties | None, new: Properties
     ) -> tuple[Properties, list[CheckFailure]]:

@@ -217,10 +217,12 @@ class Provider(provider_pb2_grpc.ResourceProviderServicer):
     def DiffConfig(
         self, request: provider_pb2.DiffRequest, context: grpc.ServicerContext
     ) -> provider_pb2.DiffResponse:
-        """A provider's settings never force its resources to be replaced here."""
+        """What of a provider's settings differs, and whether that replaces everything made through it."""
         old, new = from_struct(request.old_inputs), from_struct(request.news)
-        kind = provider_pb2.DiffResponse.DIFF_NONE if old == new else provider_pb2.DiffResponse.DIFF_SOME
-        return provider_pb2.DiffResponse(changes=kind)
+        if old == new:
+            return provider_pb2.DiffResponse(changes=provider_pb2.DiffResponse.DIFF_NONE)
+        replaces = self._cloud.replacing_settings(old, new)
+        return provider_pb2.DiffResponse(changes=provider_pb2.DiffResponse.DIFF_SOME, replaces=replaces)
 
     @_guarded
     def Configure(

@@ -14,6 +14,10 @@ class Wrapper(Cloud):
         """See `model.Cloud`."""
         return self.inside.check_config(config)
 
+    def replacing_settings(self, old: Properties, new: Properties) -> tuple[str, ...]:
+        """See `model.Cloud`."""
+        return self.inside.replacing_settings(old, new)
+
     def check(
         self, call: Call, old: Properties | None, new: Properties
     ) -> tuple[Properties, list[CheckFailure]]:

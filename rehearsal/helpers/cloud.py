@@ -48,6 +48,11 @@ class HelperCloud(Cloud):
         """There is nothing to configure that matters here."""
         return []
 
+    def replacing_settings(self, old: Properties, new: Properties) -> tuple[str, ...]:
+        """None."""
+        del old, new
+        return ()
+
     def check(
         self, call: Call, old: Properties | None, new: Properties
     ) -> tuple[Properties, list[CheckFailure]]:

@@ -19,7 +19,7 @@ from rehearsal.core.model import (
 from rehearsal.core.schema import Schemas
 from rehearsal.core.state import DuplicateError, State
 from rehearsal.core.underway import Underway
-from rehearsal.kubernetes import ambient, functions, helm
+from rehearsal.kubernetes import ambient, functions, helm, settings
 from rehearsal.kubernetes.api import admission, awaits, finalizers, kept, objects
 from rehearsal.kubernetes.api.checks import checked
 from rehearsal.kubernetes.api.diffs import REPLACE_UNREADY, annotations, diff, keeps_name
@@ -97,6 +97,10 @@ class KubernetesCloud:
         """A provider may be configured for a cluster that does not exist yet: nothing to refuse."""
         del config
         return []
+
+    def replacing_settings(self, old: Properties, new: Properties) -> tuple[str, ...]:
+        """See `model.Cloud`."""
+        return settings.replacing(old, new)
 
     def check(
         self, call: Call, old: Properties | None, new: Properties

@@ -35,7 +35,7 @@ def resolve(state: State, config: Mapping[str, Any]) -> "Cluster | None":
     kubeconfig = config.get("kubeconfig")
     if kubeconfig is UNKNOWN:
         return None
-    server = _server(kubeconfig, config.get("context"))
+    server = str(active(kubeconfig, config.get("context")).get("server") or "")
     if _bare(server) == _bare(ambient.ENDPOINT):
         return Cluster(state, ambient.RECORD)
     for record in (*state.find(type=EKS_CLUSTER), *state.find(type=GKE_CLUSTER)):
@@ -174,8 +174,11 @@ def _written_crd(spec: Mapping[str, Any]) -> Crd:
     return Crd(spec["group"], names["kind"], names["plural"], served, spec.get("scope") == "Namespaced")
 
 
-def _server(kubeconfig: Any, context: Any) -> str:
-    """The server address in a kubeconfig, given as text, as a mapping, or as the path of a file."""
+def active(kubeconfig: Any, context: Any) -> Mapping[str, Any]:
+    """The cluster that a kubeconfig chooses, given as text, as a mapping, or as the path of a file.
+
+    Raises RefusalError where there is none.
+    """
     content = kubeconfig
     if isinstance(content, str):
         try:
@@ -195,7 +198,7 @@ def _server(kubeconfig: Any, context: Any) -> str:
         raise _no_config(
             f"kubeconfig has no cluster for its context {json.dumps(content.get('current-context'))}"
         )
-    return str(clusters[chosen].get("server") or "")
+    return dict(clusters[chosen])
 
 
 @functools.lru_cache(maxsize=8)  # every request brings its kubeconfig along

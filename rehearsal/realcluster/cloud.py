@@ -21,7 +21,7 @@ from rehearsal.core.model import (
 from rehearsal.core.properties import at
 from rehearsal.core.schema import Schemas
 from rehearsal.core.state import DuplicateError, State
-from rehearsal.kubernetes import functions, helm
+from rehearsal.kubernetes import functions, helm, settings
 from rehearsal.kubernetes.api import kept, objects
 from rehearsal.kubernetes.api.awaits import GaveUpError
 from rehearsal.kubernetes.api.checks import checked
@@ -88,6 +88,10 @@ class RealKubernetesCloud:
         """See `model.Cloud`."""
         del config
         return []
+
+    def replacing_settings(self, old: Properties, new: Properties) -> tuple[str, ...]:
+        """See `model.Cloud`."""
+        return settings.replacing(old, new)
 
     def check(
         self, call: Call, old: Properties | None, new: Properties

@@ -99,7 +99,7 @@ class GcpCloud:
         login = pulumi.Output.all(gke.cluster_name, gke.endpoint, gke.certificate_authority).apply(
             lambda known: kubeconfig(*known)
         )
-        kubernetes = kubernetes_provider(f"{name}-kubernetes", kubeconfig=login)
+        kubernetes = kubernetes_provider(f"{name}-kubernetes", kubeconfig=login, cluster=gke.dns_name)
         return GkeCluster(
             name=gke.cluster_name,
             kubeconfig=login,
@@ -115,7 +115,6 @@ class GcpCloud:
         )
 
     def _network(self) -> GcpNetwork:
-        machines = [pool.machine for pool in self._layout.pools if pool.rdma]
         return GcpNetwork(
             f"{self._spec.name}-network",
             {
@@ -125,7 +124,7 @@ class GcpCloud:
                 "pods_per_node": self._on.pods_per_node,
                 "flow_log_retention_days": self._spec.data.log_retention_days,
                 "nodes": {str(pods): most for pods, most in self._most_nodes().items()},
-                "mtu": fabrics.primary_mtu(machines),
+                "mtu": fabrics.primary_mtu(),
             },
             self._on_gcp,
         )

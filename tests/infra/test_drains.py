@@ -72,6 +72,19 @@ def test_what_gke_changes_beside_the_nodes_drains_none(changed: str) -> None:
     assert said("update", changed, type=POOL, autoscaling=BOUNDS) == []
 
 
+def test_a_pool_that_leaves_a_zone_ends_the_nodes_there() -> None:
+    before, after = {"nodeLocations": ["a", "b", "c"]}, {"nodeLocations": ["d", "c"]}
+    step = Step("update", POOL, "l4-nodes", ("nodeLocations[0]",), after, before)
+    assert list(drains([step])) == ["l4-nodes: every node in a, b ends, because of nodeLocations"]
+    grown = Step("update", POOL, "l4-nodes", ("nodeLocations[2]",), before, {"nodeLocations": ["a", "b"]})
+    assert list(drains([grown])) == []
+
+
+def test_a_pool_that_goes_with_its_cluster_says_so() -> None:
+    (line,) = said("replace", type=POOL, autoscaling=BOUNDS)
+    assert line.endswith("because of something that it depends on")
+
+
 def test_a_replaced_pool_ends_all_its_nodes() -> None:
     (line,) = said("replace", "nodeConfig.reservationAffinity", type=POOL, autoscaling=BOUNDS)
     assert "the group is replaced" in line and "up to 8" in line

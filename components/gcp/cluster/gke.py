@@ -17,6 +17,11 @@ from infra.errors import UserError
 from infra.naming import sanitize
 
 _ADMIN = "roles/container.admin"
+# What is said of the first pool means nothing once that is gone, as every pool has its own, and a change does
+# harm. Of `nodeConfig` the provider then shows that of some other pool; another one replaces the cluster, as
+# other pods per node do. Other zones of a cluster become those of all its pools (GKE API v1, ClusterUpdate,
+# desiredLocations).
+_OF_FIRST_POOL = ["nodeConfig", "defaultMaxPodsPerNode", "nodeLocations"]
 
 
 class GcpCluster(Component):
@@ -74,11 +79,8 @@ class GcpCluster(Component):
 
         usable = [*access, system]
         by_name = args["endpoint"] == "dns"
-        name_or_address = (
-            cluster.control_plane_endpoints_config.dns_endpoint_config.endpoint
-            if by_name
-            else cluster.endpoint
-        )
+        dns_name = cluster.control_plane_endpoints_config.dns_endpoint_config.endpoint
+        name_or_address = dns_name if by_name else cluster.endpoint
         authority = pulumi.Output.from_input("") if by_name else cluster.master_auth.cluster_ca_certificate
         self.cluster_name = cluster.name
         self.location = cluster.location
@@ -88,6 +90,8 @@ class GcpCluster(Component):
         self.workload_pool = after(pulumi.Output.from_input(settings.workload_pool(args)), [cluster])
         # Plain attributes: handles inside one program, not part of the schema.
         self.system_node_pool = system
+        # No other cluster has it, and unlike address and authority it stays when credentials are rotated.
+        self.dns_name = dns_name.apply(str)
         self.register_outputs(
             {
                 "cluster_name": self.cluster_name,
@@ -138,9 +142,7 @@ class GcpCluster(Component):
         return gcp.container.Cluster(
             f"{self._prefix}-cluster",
             wanted,
-            # The provider shows the nodes of some pool there once the first one is gone; another value would
-            # replace the cluster.
-            self.child(pulumi.ResourceOptions(ignore_changes=["nodeConfig"], depends_on=[self._logs])),
+            self.child(pulumi.ResourceOptions(ignore_changes=_OF_FIRST_POOL, depends_on=[self._logs])),
         )
 
     def _admin(self, project: str, member: str) -> gcp.projects.IAMMember:

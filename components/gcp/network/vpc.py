@@ -35,8 +35,8 @@ class GcpNetworkArgs(TypedDict):
     """The largest number of nodes, by how many pods may run on each, such as `{"32": 100}`. Default: as many
     as fit."""
     mtu: NotRequired[int]
-    """Largest packet in bytes, 1300 to 8896. Default: 8896; with A3 High or A3 Mega nodes 8244
-    (`infra.catalog.gcp.fabrics.primary_mtu`). A change needs every node to be started anew."""
+    """Largest packet in bytes, 1300 to 8896; at most 8244 with A3 High or A3 Mega nodes. Default: 8896. A
+    change needs every node to be started anew."""
 
 
 class GcpNetwork(Component):

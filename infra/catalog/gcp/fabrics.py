@@ -1,6 +1,6 @@
 """The NICs beside the GPUs of a machine: which networks they need, and who makes these."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Final, Literal
 
 from infra.catalog.gcp import facts
@@ -32,10 +32,13 @@ def making(machine: str, wanted: Making) -> Making | None:
     return wanted if row.by_hand else "managed"
 
 
-def primary_mtu(machines: Iterable[str]) -> int:
-    """The largest packet of a cluster's network that all these machine types can have, in bytes."""
-    known = facts.gpu_networks
-    return min((known[machine].mtu for machine in machines if machine in known), default=JUMBO)
+def primary_mtu() -> int:
+    """The largest packet, in bytes, of a cluster's network that every machine type can have.
+
+    It does not depend on the types that a stack has now: nodes that run keep their packet size, so a network
+    that changed with a new pool would drop what they send each other.
+    """
+    return min(row.mtu for row in facts.gpu_networks.values())
 
 
 def rdma_problems(path: str, machine: MachineType) -> Iterator[Problem]:

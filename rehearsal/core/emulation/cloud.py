@@ -17,7 +17,7 @@ from rehearsal.core.emulation.refusals import (
     refuse_used,
 )
 from rehearsal.core.emulation.replacing import replacing
-from rehearsal.core.emulation.shape import fill_in, foreseen, identifiers, is_programs
+from rehearsal.core.emulation.shape import fill_in, foreseen, identifiers, is_programs, ordered
 from rehearsal.core.emulation.site import Hooks, S
 from rehearsal.core.emulation.table import Row, Table
 from rehearsal.core.model import (
@@ -104,6 +104,11 @@ class TableCloud(Cloud, ABC, Generic[S]):
 
     # -- requests of the engine ------------------------------------------------------------------------
 
+    def replacing_settings(self, old: Properties, new: Properties) -> tuple[str, ...]:
+        """None: resources keep the account or project and the region that they were made in."""
+        del old, new
+        return ()
+
     def check(
         self, call: Call, old: Properties | None, new: Properties
     ) -> tuple[Properties, list[CheckFailure]]:
@@ -133,9 +138,8 @@ class TableCloud(Cloud, ABC, Generic[S]):
     ) -> Diff:
         """Changed paths; those of the row's replace-only properties force a replacement."""
         row = self._row(call)
-        paths = tuple(
-            path for path in changed(without_none(old_inputs), without_none(new)) if is_programs(path)
-        )
+        before, after = (ordered(row, without_none(given)) for given in (old_inputs, new))
+        paths = tuple(path for path in changed(before, after) if is_programs(path))
         replaces = tuple(path for path in paths if self.replaces(row, path, old_inputs, new))
         shared = self.labels[0]
         if not paths and shared in old_outputs:

@@ -13,6 +13,7 @@ Columns of a row in `<cloud>/tables/*.toml` (all but `id` optional; templates ar
   `replace_lower`: paths of numbers, versions and address ranges that only grow in place; `replace_unset`:
   paths that cannot be taken away in place; `replace_if`: paths that depend on another property (`of`,
   `unless`: its values).
+- `sets`: properties that are lists whose order means nothing to the provider (sets).
 - `refs`: property path -> type it refers to; `default_names`: prefixes of names that exist without a program.
 - `missing`, `exists`: code and message of the service when one does not exist, or exists already.
 - `unique`: properties that no two may share (without it: the id).
@@ -51,6 +52,7 @@ class Row:
     name_prefix: str = ""
     name_plain: bool = False
     upper: tuple[str, ...] = ()
+    sets: tuple[str, ...] = ()
     replace: tuple[str, ...] = ()
     replace_lower: tuple[str, ...] = ()
     replace_unset: tuple[str, ...] = ()

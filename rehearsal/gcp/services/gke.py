@@ -202,7 +202,7 @@ def _cluster_updated(site: Site, cluster: Record, inputs: Properties) -> Propert
     return {
         "network": old.get("network"),
         "subnetwork": old.get("subnetwork"),
-        "masterVersion": has,
+        "masterVersion": wanted if isinstance(wanted, str) and _minor(wanted) > _minor(has) else has,
     }
 
 

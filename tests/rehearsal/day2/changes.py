@@ -6,23 +6,29 @@ from typing import Any
 Edit = Callable[[Any], object]
 
 
-def _first_pool(**values: Any) -> Edit:
-    return lambda spec: spec["layout"]["pools"][0].update(values)
-
-
-def _team_added(spec: Any) -> None:
-    spec["teams"].append({"name": "Robotics", "gpus": {"a100": 0, "l4": 0}})
-
-
 def quickly(spec: Any) -> None:
     """The shipped stack without its validation, which is no matter of these changes, and with one server."""
     spec["smoke"].update({"enabled": False, "schedule": None})
     spec["tracking"].update({"replicas": 1, "workers": 1})
 
 
-EDITS: dict[str, Edit] = {
-    "pool grown": _first_pool(max_nodes=6),
-    "pool shrunk": _first_pool(max_nodes=3),
+def pool(name: str, **values: Any) -> Edit:
+    """Other values for the pool of this name."""
+
+    def edit(spec: Any) -> None:
+        (found,) = (one for one in spec["layout"]["pools"] if one["name"] == name)
+        found.update(values)
+
+    return edit
+
+
+def _team_added(spec: Any) -> None:
+    spec["teams"].append({"name": "Robotics", "gpus": {"a100": 0, "l4": 0}})
+
+
+ON_AWS: dict[str, Edit] = {
+    "pool grown": pool("a100", max_nodes=6),
+    "pool shrunk": pool("a100", max_nodes=3),
     "owner": lambda spec: spec.update(owner="new-owner@example.com"),
     "environment": lambda spec: spec.update(environment="test", data_class="public", expires_on="2027-03-31"),
     "budget": lambda spec: spec["budget"].update(monthly_usd=70000),
@@ -32,5 +38,6 @@ EDITS: dict[str, Edit] = {
     "node image": lambda spec: spec["on"].update(node_image="1.35.7-20260901"),
     "Kubernetes minor": lambda spec: spec["layout"].update(kubernetes_version="1.36"),
 }
-DRAINING = {"Kubernetes minor", "node image"}
-"""The changes that replace nodes: no other one may."""
+_EVERY_GROUP = {"dev-a100-nodes", "dev-cluster-system", "dev-cpu-nodes", "dev-l4-nodes"}
+ENDING_ON_AWS = {"Kubernetes minor": _EVERY_GROUP, "node image": _EVERY_GROUP}
+"""The changes that end nodes, and of which groups: no other one may."""

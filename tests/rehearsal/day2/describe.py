@@ -8,7 +8,7 @@ from infra.engine.plan import Step
 
 _INDEX = re.compile(r"\[\d+\]")
 _ORDER = ("replace", "delete", "update", "create")
-_TAGS = ("tags", "tagsAll")
+_TAGS = ("tags", "tagsAll", "effectiveLabels")
 
 
 def text(title: str, steps: Sequence[Step]) -> str:

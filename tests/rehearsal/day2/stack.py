@@ -1,20 +1,82 @@
 """The shipped stack with the real engine in the emulated clouds, with a program that runs in this process."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
 from pulumi import automation
 
 from infra import outputs
+from infra.drains import drains
 from infra.engine.install import require
 from infra.engine.plan import Plan, Step
 from rehearsal.client import Rehearsal
 from stacks import compose
-from tests.rehearsal.day2.changes import Edit, quickly
-from tests.stacks.composition.composed import STACK, stack_spec
+from tests.rehearsal.day2.changes import ENDING_ON_AWS, ON_AWS, Edit, quickly
+from tests.rehearsal.day2.changes_gcp import ENDING_ON_GCP, ON_GCP
+from tests.stacks.composition.composed import STACK, Pair, stack_spec
 
-PAIR = ("medium", "aws")
+GOLDEN = Path(__file__).with_name("golden")
+CACHE = Path(__file__).resolve().parents[3] / ".trainstack" / "cache"
+
+
+@dataclass(frozen=True)
+class Life:
+    """A stack that is changed while it runs."""
+
+    pair: Pair
+    edits: Mapping[str, Edit]
+    ending: Mapping[str, set[str]]
+    """The changes that end nodes, and of which pools."""
+
+    def file(self, name: str) -> Path:
+        """The reviewed list of what a change does."""
+        return GOLDEN / self.pair[1] / f"{name.lower().replace(' ', '-')}.txt"
+
+    def program(self, *edits: Edit) -> Callable[[], None]:
+        """The program of the shipped stack after edits of its spec."""
+
+        def change(spec: Any) -> None:
+            for edit in (quickly, *edits):
+                edit(spec)
+
+        spec = stack_spec(self.pair, change)
+        return lambda: outputs.export(compose(spec))
+
+    def planned(self, home: Rehearsal, *edits: Edit) -> list[Step]:
+        """What an `up` after the edits would do."""
+        stack, plan = select(home, self.program(*edits)), Plan()
+        cast(Any, plan.listening(lambda on_event: cast(Any, stack.preview(on_event=on_event))))(
+            lambda _: None
+        )
+        return plan.steps
+
+    def plans(self, home: Rehearsal) -> dict[str, list[Step]]:
+        """What an `up` after each of the edits would do."""
+        return {name: self.planned(home, edit) for name, edit in self.edits.items()}
+
+    @contextmanager
+    def deployed(self, folder: Path) -> Iterator[Rehearsal]:
+        """A home in which the stack runs; gone afterwards."""
+        CACHE.mkdir(parents=True, exist_ok=True)
+        (folder / "cache").symlink_to(CACHE)
+        home = Rehearsal(folder / "rehearsal")
+        try:
+            select(home, self.program()).up()
+            yield home
+        finally:
+            home.stop()
+
+
+AWS = Life(("medium", "aws"), ON_AWS, ENDING_ON_AWS)
+GCP = Life(("medium", "gcp"), ON_GCP, ENDING_ON_GCP)
+
+
+def ended(steps: list[Step]) -> set[str]:
+    """The groups whose nodes end."""
+    return {line.partition(":")[0] for line in drains(steps)}
 
 
 def select(rehearsal: Rehearsal, program: Callable[[], None]) -> automation.Stack:
@@ -30,21 +92,3 @@ def select(rehearsal: Rehearsal, program: Callable[[], None]) -> automation.Stac
         pulumi_command=automation.PulumiCommand(root=str(Path(require().path).parents[1])),
     )
     return automation.create_or_select_stack(STACK, project_name="trainstack", program=program, opts=options)
-
-
-def edited(*edits: Edit) -> Callable[[], None]:
-    """The program of the shipped stack after edits of its spec."""
-
-    def change(spec: Any) -> None:
-        for edit in (quickly, *edits):
-            edit(spec)
-
-    spec = stack_spec(PAIR, change)
-    return lambda: outputs.export(compose(spec))
-
-
-def planned(rehearsal: Rehearsal, *edits: Edit) -> list[Step]:
-    """What an `up` after the edits would do."""
-    stack, plan = select(rehearsal, edited(*edits)), Plan()
-    cast(Any, plan.listening(lambda on_event: cast(Any, stack.preview(on_event=on_event))))(lambda _: None)
-    return plan.steps

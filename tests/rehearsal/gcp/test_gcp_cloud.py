@@ -116,6 +116,47 @@ def test_what_forces_a_replacement(google: Driver) -> None:
     assert steady.replaces == ("nodeConfig.spot",)
 
 
+def test_the_order_of_zones_is_no_change(google: Driver) -> None:
+    zones = ["us-central1-a", "us-central1-b"]
+    gke: dict[str, Any] = {"name": "gke", "initialNodeCount": 1, "location": "us-central1"}
+    google.create(CLUSTER, "gke", nodeLocations=zones, **gke)
+    assert google.diff("gke", nodeLocations=zones[::-1], **gke).changed == ()
+    assert google.diff("gke", nodeLocations=zones[:1], **gke).changed == ("nodeLocations[1]",)
+
+
+def test_a_control_plane_is_upgraded_in_place(google: Driver) -> None:
+    gke: dict[str, Any] = {"name": "gke", "initialNodeCount": 1, "location": "us-central1"}
+    google.create(CLUSTER, "gke", minMasterVersion="1.35", **gke)
+    assert google.update("gke", minMasterVersion="1.36", **gke)["masterVersion"] == "1.36"
+    with pytest.raises(RefusalError, match="cannot upgrade to a lower version"):
+        google.update("gke", minMasterVersion="1.35", **gke)
+
+
+def test_a_file_system_keeps_its_address_when_it_is_changed(google: Driver) -> None:
+    google.create(NETWORK, "net", name="net")
+    share: dict[str, Any] = {
+        "name": "homes",
+        "location": "us-central1",
+        "tier": "REGIONAL",
+        "fileShares": {"name": "home", "capacityGb": 1024},
+        "networks": [{"network": "net", "modes": ["MODE_IPV4"]}],
+    }
+    made = google.create("filestore/instance:Instance", "homes", **share)
+    changed = google.update("homes", **share, deletionProtectionEnabled=True)
+    assert changed["networks"][0]["ipAddresses"] == made["networks"][0]["ipAddresses"] != []
+
+
+def test_what_an_update_of_the_cluster_allows_a_preview_cannot_tell(google: Driver) -> None:
+    google.create(NETWORK, "net", name="net")
+    google.create(SUBNETWORK, "sub", network="net", name="sub", ipCidrRange="10.0.0.0/20")
+    google.create(CLUSTER, "gke", name="gke", initialNodeCount=1, location="us-central1-a")
+    further = {"additionalNodeNetworkConfigs": [{"network": "net", "subnetwork": "sub"}]}
+    pool: dict[str, Any] = {"cluster": "gke", "location": "us-central1-a", "networkConfig": further}
+    google.create(POOL, "pool", preview=True, **pool)
+    with pytest.raises(RefusalError, match="multi-networking is not enabled"):
+        google.create(POOL, "pool", **pool)
+
+
 def test_a_bucket_is_deleted_empty_or_by_force(google: Driver) -> None:
     google.create("storage/bucket:Bucket", "b", name="full", location="US")
     google.create("storage/bucketObject:BucketObject", "o", bucket="full", name="a", content="x")

@@ -69,8 +69,11 @@ def the_api_is_reached_in_one_guarded_way(graph: Graph, spec: StackSpec) -> None
     assert [one["cidrBlock"] for one in admitted] == list(spec.layout.api_access)
     assert by_name != bool(admitted)
     # Who comes is for IAM to say: no client certificate, no token in what the Kubernetes provider is given.
-    (user,) = json.loads(graph.find("providers:kubernetes")["kubeconfig"])["users"]
+    provider = graph.find("providers:kubernetes")
+    (user,) = json.loads(provider["kubeconfig"])["users"]
     assert list(user["user"]) == ["exec"]
+    # With another address or authority it stays the same cluster: nothing in it is replaced.
+    assert provider["clusterIdentifier"].endswith(".gke.goog")
 
 
 def what_is_kept_has_a_key_of_ours(graph: Graph, _: StackSpec) -> None:

@@ -40,7 +40,11 @@ def test_the_first_pool_goes_and_meanwhile_breaks_no_quota_and_no_policy(
     assert first["serviceAccount"] == made.outputs["account"]
     assert first["bootDiskKmsKey"] == made.outputs["key"]
     # What the provider reads back is another pool's, and a change would replace the cluster.
-    assert "nodeConfig" in made.ignored["Cluster:dev-cluster-cluster"]
+    assert made.ignored["Cluster:dev-cluster-cluster"] == [
+        "nodeConfig",
+        "defaultMaxPodsPerNode",
+        "nodeLocations",
+    ]
 
 
 def test_pods_have_addresses_of_the_network_and_policies_are_enforced(gke: Mapping[str, Any]) -> None:

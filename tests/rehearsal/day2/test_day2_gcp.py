@@ -1,0 +1,31 @@
+"""Changes of a stack on Google Cloud that runs, each with the list of what it does, and the nodes it ends."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from infra.engine.plan import Step
+from tests.rehearsal.day2.describe import text
+from tests.rehearsal.day2.stack import GCP, ended
+
+pytestmark = pytest.mark.timeout(900)
+
+
+@pytest.fixture(scope="module")
+def found(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, list[Step]]]:
+    with GCP.deployed(tmp_path_factory.mktemp("day2")) as home:
+        yield GCP.plans(home)
+
+
+@pytest.mark.parametrize("name", GCP.edits)
+def test_a_change_does_what_was_reviewed(name: str, found: dict[str, list[Step]]) -> None:
+    assert GCP.file(name).read_text() == text(name, found[name])
+
+
+@pytest.mark.parametrize("name", GCP.edits)
+def test_only_changes_that_have_to_end_nodes(name: str, found: dict[str, list[Step]]) -> None:
+    assert ended(found[name]) == GCP.ending.get(name, set())
+
+
+def test_no_file_is_left_of_a_change_that_is_gone() -> None:
+    assert {*GCP.file("x").parent.iterdir()} == {GCP.file(name) for name in GCP.edits}
