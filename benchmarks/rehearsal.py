@@ -1,6 +1,6 @@
 """Times rehearsed deployments of dev-aws, and what the same number of resources costs with empty providers.
 
-    .venv/bin/python benchmarks/rehearsal.py [runs]
+    .venv/bin/python benchmarks/rehearsal.py [runs] [clouds]
 
 Each run does, in turn: the stack without the validation run (`up`, unchanged `up`, `destroy`); a bare program
 with as many resources and empty providers (`up`, `destroy`), once with little in them and once with as much
@@ -9,6 +9,9 @@ as the stack has, because the engine writes the whole state after every step; th
 by pair. An `up` waits for the replicas of a real MLflow server, which is no part of provisioning: "but for
 MLflow" ends when everything else exists. Peak memory is that of the largest single process, from the kernel's
 accounting of finished children.
+
+With `clouds`, the development stacks of both clouds instead, in turns, without the validation run: time per
+resource, and the ratio run by run.
 """
 
 import json
@@ -40,6 +43,7 @@ for index in range({count} - 2):
 """
 
 
+STACKS = ("dev-aws", "dev-gcp")
 # What a resource of the bare program takes in the state besides its padding, halved.
 _OWN_BYTES = 750
 
@@ -130,6 +134,13 @@ def bare(folder: Path, count: int, size: int = 0) -> tuple[float, float]:
     return up, down
 
 
+def created(told: str) -> int:
+    """How many resources an `up` made. Components are resources of the engine too; a provider sees the rest."""
+    found = re.search(r"(\d+) created", told)
+    assert found
+    return int(found.group(1))
+
+
 def median(values: list[float]) -> str:
     return f"{statistics.median(values):6.1f}  ({min(values):.1f} .. {max(values):.1f})"
 
@@ -146,10 +157,7 @@ def main(runs: int) -> None:
             plain = stack_copy(Path(work, "plain"), smoke=False)
             started = time.time()
             seconds, told = rehearse(plain, "up", "--yes")
-            created = re.search(r"(\d+) created", told)
-            assert created
-            # Components are resources of the engine too; a provider sees only the rest.
-            count = int(created.group(1))
+            count = created(told)
             state = state_file(plain / ".trainstack/rehearsal")
             note("up without validation", seconds)
             note("  but for MLflow", all_but_mlflow(state, started))
@@ -176,5 +184,34 @@ def main(runs: int) -> None:
     print(f"  largest process          {peak:6.0f}  MiB")
 
 
+def deployed(stack: str) -> tuple[int, dict[str, float]]:
+    """Resources of one stack, and seconds by what was done with it."""
+    with tempfile.TemporaryDirectory(prefix="trainstack-benchmark-") as work:
+        folder = stack_copy(Path(work, "plain"), smoke=False, stack=stack)
+        started = time.time()
+        seconds, told = rehearse(folder, "up", "--yes", stack=stack)
+        state = state_file(folder / ".trainstack/rehearsal")
+        found = {"up": seconds, "up but for MLflow": all_but_mlflow(state, started)}
+        found["unchanged up"] = rehearse(folder, "up", "--yes", stack=stack)[0]
+        found["destroy"] = rehearse(folder, "destroy", "--yes", stack=stack)[0]
+        return created(told), found
+
+
+def clouds(runs: int) -> None:
+    figures: dict[str, dict[str, list[float]]] = {stack: {} for stack in STACKS}
+    for _ in range(runs):
+        for stack in STACKS:
+            count, found = deployed(stack)
+            for name, seconds in found.items():
+                figures[stack].setdefault(name, []).append(seconds / count * 1000)
+            print(f"{stack}: {count} resources, " + ", ".join(f"{k} {v:.1f} s" for k, v in found.items()))
+    print(f"{runs} runs; ms per resource as median (min .. max)")
+    for name in figures[STACKS[0]]:
+        aws, gcp = (figures[stack][name] for stack in STACKS)
+        ratios = [ours / theirs for ours, theirs in zip(gcp, aws, strict=True)]
+        print(f"  {name:18} dev-aws {median(aws)}  dev-gcp {median(gcp)}  ratio {median(ratios)}")
+
+
 if __name__ == "__main__":
-    main(int(sys.argv[1]) if len(sys.argv) > 1 else 3)
+    number = next((int(word) for word in sys.argv[1:] if word.isdigit()), 3)
+    (clouds if "clouds" in sys.argv[1:] else main)(number)
