@@ -135,7 +135,7 @@ def bare(folder: Path, count: int, size: int = 0) -> tuple[float, float]:
 
 
 def created(told: str) -> int:
-    """How many resources an `up` made. Components are resources of the engine too; a provider sees the rest."""
+    """How many resources an `up` made, components included: a provider sees only the rest."""
     found = re.search(r"(\d+) created", told)
     assert found
     return int(found.group(1))
