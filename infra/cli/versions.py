@@ -22,7 +22,7 @@ Update = Annotated[
     bool,
     typer.Option(
         "--update",
-        help="Write the newest add-ons and node image into the stack file. On AWS: GKE chooses its own.",
+        help="Write the newest add-ons and node image into the stack file. AWS only: GKE chooses its own.",
     ),
 ]
 
@@ -58,7 +58,10 @@ def show(stack: str, folder: Path, *, update: bool) -> None:
     """The same for a stack file of a folder. Raises UserError; Exit where not all could be asked."""
     from infra import stackspec  # noqa: PLC0415
 
-    rows = _rows(stackspec.load_file(stack, folder).spec)
+    spec = stackspec.load_file(stack, folder).spec
+    if update:
+        _refuse_on_gke(spec)
+    rows = _rows(spec)
     for row in rows:
         typer.echo(_line(row))
     newer = [row for row in rows if row.is_newer]
@@ -68,6 +71,18 @@ def show(stack: str, folder: Path, *, update: bool) -> None:
         _update(stack, folder, newer)
     if any(row.error for row in rows):
         raise typer.Exit(USAGE_EXIT_CODE)
+
+
+def _refuse_on_gke(spec: "StackSpec") -> None:
+    """Raise UserError for a stack whose file has no version that could be written."""
+    if spec.cloud != "gcp":
+        return
+    rule = "a stack file pins no add-on and no node image on Google Cloud: GKE brings them with its version"
+    fix = (
+        "Leave --update out. The minor version is layout.kubernetes_version, of the channel on.channel; "
+        "patches come in the window on.maintenance; charts come with this checkout."
+    )
+    raise UserError([Problem("--update", None, rule, fix)])
 
 
 def _update(stack: str, folder: Path, newer: list[Row]) -> None:

@@ -4,20 +4,27 @@ import re
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from pulumi import automation
-from pulumi.automation import CommandError, CommandResult, OutputMap, PulumiCommand
+from pulumi.automation import (
+    CommandError,
+    CommandResult,
+    OutputMap,
+    PulumiCommand,
+    StackNotFoundError,
+)
 from pulumi.automation.events import DiagnosticEvent, EngineEvent
 from semver import VersionInfo
 
 from infra.engine.golang import ROOT
 from infra.engine.install import require
 from infra.engine.packs import NO_PACKS, Finding, Packs
-from infra.errors import REFUSED
+from infra.errors import REFUSED, Problem, UserError
 
 # After an operation the Automation API asks for the stack's history. With secrets shown, the CLI would look
 # for a decrypter in the stack file beside the program, whatever `--config-file` says, and write a salt there.
@@ -25,6 +32,8 @@ _HISTORY = {"show_secrets": False}
 
 OnEvent = Callable[[EngineEvent], None]
 _COLOR = re.compile(r"<\{%[^%]*%\}>")
+# What the CLI says that wants a login and may not ask for one.
+_LOGGED_OUT = "PULUMI_ACCESS_TOKEN must be set"
 # What the engine says on failure besides the cause itself.
 _ECHOES = ("update failed", "preview failed", "destroy failed", "refresh failed")
 
@@ -156,7 +165,7 @@ def plain(event: DiagnosticEvent) -> str:
 class EngineStack:
     """A Pulumi stack of this project; `environment` is that of every engine process.
 
-    The engine asks `packs` in `up` and in `preview`.
+    The engine asks `packs` in `up` and in `preview`. Raises UserError where Pulumi cannot open the stack.
     """
 
     def __init__(
@@ -166,7 +175,9 @@ class EngineStack:
         cli = require()
         self.cli = InterruptibleCli(cli.path, cli.version)
         options = automation.LocalWorkspaceOptions(env_vars=environment, pulumi_command=self.cli)
-        self._stack = automation.select_stack(name, work_dir=str(work_dir), opts=options)
+        self._name = name
+        with self._kept():
+            self._stack = automation.select_stack(name, work_dir=str(work_dir), opts=options)
 
     @property
     def project(self) -> str:
@@ -190,12 +201,22 @@ class EngineStack:
         return self._run(self._stack.destroy, on_event, **_HISTORY)
 
     def outputs(self) -> OutputMap:
-        """The stack's outputs."""
-        return self._stack.outputs()
+        """The stack's outputs. Raises UserError where the state cannot be read."""
+        with self._kept():
+            return self._stack.outputs()
 
     def resources(self) -> list[dict[str, Any]]:
-        """The resources of the state; secrets are encrypted."""
-        return list((self._stack.export_stack().deployment or {}).get("resources") or [])
+        """The resources of the state; secrets are encrypted. Raises UserError where it cannot be read."""
+        with self._kept():
+            return list((self._stack.export_stack().deployment or {}).get("resources") or [])
+
+    @contextmanager
+    def _kept(self) -> Iterator[None]:
+        """The state is where Pulumi's login says. Raises UserError where nothing there can be read."""
+        try:
+            yield
+        except CommandError as error:
+            raise UserError([_unreadable(self._name, error)]) from error
 
     def _run(self, operation: Callable[..., Any], on_event: OnEvent | None, **options: Any) -> Outcome:
         listener = Listener(on_event)
@@ -217,6 +238,22 @@ class EngineStack:
             findings=listener.findings,
             unstarted=unstarted,
         )
+
+
+def _unreadable(stack: str, error: CommandError) -> Problem:
+    said = last_words(str(error))
+    if _LOGGED_OUT in said:
+        rule = "Pulumi is logged in nowhere, so nobody knows where the state is"
+        fix = (
+            "Say where with `pulumi login s3://BUCKET`, `gs://BUCKET` or another backend (README, State), or "
+            "rehearse with --rehearse, which needs none."
+        )
+        return Problem("state", None, rule, fix)
+    if isinstance(error, StackNotFoundError):
+        fix = f"Make it with `pulumi stack init {stack}`, or log in where it is (`pulumi whoami --verbose`)."
+        return Problem("state", stack, "the backend that Pulumi is logged in to has no such stack", fix)
+    fix = "`pulumi whoami --verbose` shows the backend, `pulumi login` chooses another one."
+    return Problem("state", stack, f"it cannot be read: {said}", fix)
 
 
 def last_words(text: str) -> str:

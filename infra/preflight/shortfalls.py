@@ -1,13 +1,10 @@
 """Quotas that a stack exceeds, from its spec and the quotas of a rehearsal's scenario."""
 
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from infra.catalog.aws import quotas
-from infra.catalog.demand import Demand
-from infra.catalog.gcp import facts
-from infra.catalog.gcp.quotas import request
+from infra.catalog.gcp import quotas as gcp_quotas
 from infra.preflight.gcp_needs import needs as gcp_needs
 from infra.preflight.needs import needs as aws_needs
 from infra.stackspec import StackSpec
@@ -31,10 +28,12 @@ class Short:
 
 
 def beyond(spec: StackSpec, overrides: Mapping[str, float], *, largest: bool) -> list[Short]:
-    """What a deployment with its validation exceeds, or the stack at its largest; worst first on AWS."""
+    """What a deployment with its validation exceeds, or the stack at its largest; worst first."""
     if isinstance(spec.on, GcpSpec):
-        taken = gcp_needs(spec)
-        return list(_gcp(taken.most if largest else taken.now, overrides, spec.on.project, spec.region))
+        needed = gcp_needs(spec)
+        # No default is known of any quota: one that a scenario does not name never refuses.
+        found = gcp_quotas.exceeded(needed.most if largest else needed.now, overrides)
+        return [_of_google(short, spec.on.project, spec.region) for short in found]
     taken = aws_needs(spec)
     allowed, region = quotas.limits(overrides), spec.region
     return [
@@ -43,25 +42,10 @@ def beyond(spec: StackSpec, overrides: Mapping[str, float], *, largest: bool) ->
     ]
 
 
-def _gcp(
-    wanted: Iterable[Demand], allowed: Mapping[str, float], project: str, region: str
-) -> Iterator[Short]:
-    """No default is known of any quota: one that a scenario does not name never refuses."""
-    by_key: dict[str, list[Demand]] = defaultdict(list)
-    for demand in wanted:
-        by_key[demand.key].append(demand)
-    for key, taken in by_key.items():
-        amount = sum(one.amount for one in taken)
-        if amount <= allowed.get(key, amount):
-            continue
-        row, limit = facts.quotas[key], allowed[key]
-        # Of Compute Engine, as public logs have it: "Quota 'GPUS_ALL_REGIONS' exceeded. Limit: 0.0 globally."
-        metric = row.quota_id.partition("-per-")[0].replace("-", "_")
-        where = f"in region {region}" if row.regional else "globally"
-        names = ", ".join(dict.fromkeys(one.name for one in taken))
-        yield Short(
-            key,
-            f"Quota '{metric}' exceeded. Limit: {limit:.1f} {where}.",
-            f"{row.description}: {amount:g} {row.unit} wanted, {limit:g} allowed ({names})",
-            request(key, amount, project, region),
-        )
+def _of_google(short: gcp_quotas.Shortfall, project: str, region: str) -> Short:
+    quota = short.quota
+    # Of Compute Engine, as public logs have it: "Quota 'GPUS_ALL_REGIONS' exceeded. Limit: 0.0 globally."
+    metric = quota.quota_id.partition("-per-")[0].replace("-", "_")
+    where = f"in region {region}" if quota.regional else "globally"
+    words = f"Quota '{metric}' exceeded. Limit: {short.limit:.1f} {where}."
+    return Short(quota.key, words, str(short), gcp_quotas.request(quota.key, short.wanted, project, region))

@@ -21,7 +21,7 @@ case "$*" in
   *) echo "the rehearsal has no AWS CLI: only 'aws eks get-token' is answered" >&2; exit 1 ;;
 esac
 """
-# That of a GKE cluster asks a plugin, which needs no arguments.
+# That of a GKE cluster asks a plugin; its arguments say whose login, and here there is one.
 _GOOGLE_LOGIN = """#!/bin/sh
 exec cat {credential}
 """

@@ -23,6 +23,7 @@ from components.gcp.pools.order import waits_for
 from infra.catalog.gcp import fabrics, facts
 from infra.catalog.gcp.deploying import apis_of
 from infra.catalog.gcp.network import nodes_by_pods
+from infra.catalog.gcp.pools import stays_idle
 from infra.naming import TAG_PREFIX, changing_tags, gcp_labels, lasting_tags
 from infra.providers import gcp_provider, kubernetes_provider
 from infra.stackspec import StackSpec
@@ -207,8 +208,7 @@ class GcpCloud:
             found[pool.name] = pool_record(
                 pool, self._on, component.labels, region=self._spec.region, networks=names
             )
-        if any(pool.min_nodes and facts.cpu_type(pool.machine) is None for pool in self._layout.pools):
-            # Nodes that stay although nobody works: an autoscaler ends all others.
+        if any(stays_idle(pool.machine, pool.min_nodes) for pool in self._layout.pools):
             GcpIdleAlert(
                 f"{self._spec.name}-idle",
                 {"cluster_name": cluster.gke.cluster_name, "emails": self._spec.budget.alert_emails},

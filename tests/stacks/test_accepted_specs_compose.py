@@ -19,6 +19,7 @@ from tests.components.aws import computed as aws
 from tests.components.gcp import computed as gcp
 from tests.components.recorder import deploy
 from tests.stacks import stack_files_gcp
+from tests.stacks.composition import google
 from tests.stacks.stack_files import WILD, Values, at, stack_files
 
 
@@ -37,7 +38,10 @@ def changed(cloud: str, changes: Mapping[str, Any]) -> Values:
 
 
 def outcome(values: Values) -> str:
-    """What becomes of a stack file: `refused` by the spec, or `composed`; components refuse nothing."""
+    """What becomes of a stack file: `refused` by the spec, or `composed`; components refuse nothing.
+
+    What is composed on Google Cloud is also what the preflight asks permissions for.
+    """
     try:
         loaded = stackspec.load(f"dev-{values['cloud']}", values, "f")
     except UserError:
@@ -47,7 +51,9 @@ def outcome(values: Values) -> str:
         compose(loaded.spec)
         return {}
 
-    deploy(program, {**aws.COMPUTED, **gcp.COMPUTED})
+    made, _ = deploy(program, {**aws.COMPUTED, **gcp.COMPUTED})
+    if values["cloud"] == "gcp":
+        google.permissions_are_those_of(made.types(), loaded.spec)
     return "composed"
 
 

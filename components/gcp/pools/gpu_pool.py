@@ -6,7 +6,7 @@ import pulumi_gcp as gcp
 from components.base import Component
 from components.gcp.pools import config
 from components.gcp.pools.gpu_pool_args import GcpGpuPoolArgs, managed, pool_problems
-from infra.catalog.gcp import facts
+from infra.catalog.gcp import fabrics, facts
 from infra.catalog.gcp.model import MachineType
 from infra.catalog.gcp.pools import DYNAMIC, PREPAID
 from infra.catalog.pools import RESERVED_LABELS
@@ -94,12 +94,13 @@ class GcpGpuPool(Component):
     def _placement(
         self, args: GcpGpuPoolArgs, machine: MachineType
     ) -> gcp.container.NodePoolPlacementPolicyArgs | None:
-        if machine.topology and args["rdma"]:
+        topology = fabrics.rack(machine, rdma=args["rdma"])
+        if topology:
             policy = gcp.compute.ResourcePolicy(
                 f"{self._prefix}-rack",
                 region=args["location"],
                 workload_policy=gcp.compute.ResourcePolicyWorkloadPolicyArgs(
-                    type="HIGH_THROUGHPUT", accelerator_topology=machine.topology
+                    type="HIGH_THROUGHPUT", accelerator_topology=topology
                 ),
                 opts=self.child(),
             )

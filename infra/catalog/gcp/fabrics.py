@@ -92,6 +92,14 @@ def classic_problems(path: str, machine: str) -> Iterator[Problem]:
         yield Problem(path, machine, rule, fix)
 
 
+def rack(machine: MachineType, *, rdma: bool) -> str | None:
+    """The topology of the workload policy that the stack makes for a pool; None: it makes none.
+
+    `compact` takes none: GKE makes the policy of such a pool by itself.
+    """
+    return machine.topology if rdma else None
+
+
 def rack_problems(path: str, most: int, machine: MachineType) -> Iterator[Problem]:
     """Machines with RDMA that a workload policy places together are of one rack."""
     if machine.topology and most > _RACK_NODES:

@@ -186,6 +186,11 @@ def local_ssd_problems(path: str, count: int, machine: str) -> Iterator[Problem]
         yield Problem(path, count, rule, "Leave it out.")
 
 
+def stays_idle(machine: str, least: int) -> bool:
+    """Whether nodes with GPUs of a pool stay although nobody works: an autoscaler ends all others."""
+    return least > 0 and facts.cpu_type(machine) is None
+
+
 def gpus_of_node(machine: MachineType, *, clients: int | None = None, partition: str | None = None) -> int:
     """What a node offers as `nvidia.com/gpu`: its GPUs, its partitions, or turns on its GPUs."""
     if partition is not None:

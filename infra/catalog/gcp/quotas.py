@@ -95,7 +95,7 @@ def exceeded(wanted: Iterable[Demand], allowed: Mapping[str, float]) -> list[Sho
     for key, asked in by_key.items():
         amount = sum(one.amount for one in asked)
         if amount > allowed.get(key, amount):
-            names = tuple(one.name for one in asked)
+            names = tuple(dict.fromkeys(one.name for one in asked))
             found.append(Shortfall(facts.quotas[key], allowed[key], amount, names))
     return sorted(found, key=lambda one: one.limit / one.wanted)
 

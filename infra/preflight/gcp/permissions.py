@@ -2,7 +2,9 @@
 
 from collections.abc import Iterator, Sequence
 
-from infra.catalog.gcp import deploying
+from infra.catalog.gcp import deploying, facts
+from infra.catalog.gcp.fabrics import rack
+from infra.catalog.gcp.pools import stays_idle
 from infra.preflight.answers import Answer, State
 from infra.preflight.gcp.project import Project
 
@@ -34,17 +36,21 @@ def deploying_in(project: Project) -> Iterator[Answer]:
 
 def permissions(project: Project) -> list[str]:
     """What the types of this stack take of the project: some have parts only where the spec asks for them."""
-    spec = project.spec
+    spec, pools = project.spec, project.layout.pools
+    known = facts.machine_types
+    racks = [one for one in pools if one.machine in known and rack(known[one.machine], rdma=one.rdma)]
+    watched = [one for one in pools if stays_idle(one.machine, one.min_nodes)]
     absent = {
         "gcp:filestore/": not spec.data.homes,
         "gcp:lustre/": spec.data.shared_fs is None,
         "gcp:backupdisasterrecovery/": not spec.data.homes or spec.data.on_destroy != "keep",
+        # Managed Lustre is copied to buckets and from them.
         "gcp:cloudscheduler/": spec.data.shared_fs is None,
-        "gcp:monitoring/alertPolicy:": spec.smoke.schedule is None,
+        "gcp:projects/iAMCustomRole:": spec.data.shared_fs is None,
+        "gcp:storage/bucketIAMMember:": spec.data.shared_fs is None,
+        "gcp:monitoring/alertPolicy:": spec.smoke.schedule is None and not watched,
         "gcp:storage/anywhereCache:": not project.on.dataset_cache,
-        "gcp:compute/resourcePolicy:": not any(
-            project.pool(one.name).compact for one in project.layout.pools
-        ),
+        "gcp:compute/resourcePolicy:": not racks,
     }
     left_out = tuple(prefix for prefix, none in absent.items() if none)
     rows = [row for row in deploying.permissions().values() if row.on == "project"]

@@ -18,8 +18,12 @@ from rehearsal.kind_of_cluster import ClusterKind, ProviderKind
 # Says what it is given as the engine's first line would be read, then asks for a login as client-go does.
 STAND_IN = """#!/bin/sh
 echo "$1"
-exec aws --region us-east-1 eks get-token --cluster-name dev --output json
+exec {login}
 """
+LOGINS = (
+    "aws --region us-east-1 eks get-token --cluster-name dev --output json",
+    "gke-gcloud-auth-plugin --use_application_default_credentials",
+)
 
 
 @pytest.fixture
@@ -38,12 +42,13 @@ def test_a_provider_that_is_not_installed_is_named(
         rehearsal.choose(ClusterKind.REAL, ProviderKind.REAL)
 
 
+@pytest.mark.parametrize("login", LOGINS, ids=lambda one: one.split()[0])
 def test_the_installed_provider_is_started_with_a_login_to_the_control_plane(
-    rehearsal: Rehearsal, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    rehearsal: Rehearsal, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, login: str
 ) -> None:
     installed = tmp_path / "pulumi" / "plugins" / "resource-kubernetes-v4.30.0" / "pulumi-resource-kubernetes"
     installed.parent.mkdir(parents=True)
-    installed.write_text(STAND_IN)
+    installed.write_text(STAND_IN.format(login=login))
     installed.chmod(0o700)
     monkeypatch.setenv("PULUMI_HOME", str(tmp_path / "pulumi"))
     monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}:/usr/bin:/bin")
@@ -58,9 +63,9 @@ def test_the_installed_provider_is_started_with_a_login_to_the_control_plane(
     )
 
     assert done.returncode == 0, done.stderr
-    address, _, login = done.stdout.partition("\n")
+    address, _, answer = done.stdout.partition("\n")
     assert address == "127.0.0.1:1"
-    status = json.loads(login)["status"]
+    status = json.loads(answer)["status"]
     pair = tmp_path / "client.crt", tmp_path / "client.key"
     for file, name in zip(pair, ("clientCertificateData", "clientKeyData"), strict=True):
         file.write_text(status[name])

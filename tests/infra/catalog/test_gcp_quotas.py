@@ -2,6 +2,7 @@
 
 import pytest
 
+from infra.catalog.demand import Demand
 from infra.catalog.gcp import facts
 from infra.catalog.gcp.quotas import cpu_key, demands, exceeded, gpu_key, request, vcpus
 
@@ -73,6 +74,11 @@ def test_all_shortfalls_are_told_the_worst_first() -> None:
     ]
     assert str(found[0]) == "H100 GPUs: 16 GPU wanted, 1 allowed (train)"
     assert exceeded(wanted, {}) == []
+
+
+def test_what_takes_a_quota_twice_is_named_once() -> None:
+    (short,) = exceeded([Demand("networks", 1, "a"), Demand("networks", 2, "a")], {"networks": 2})
+    assert short.names == ("a",) and short.wanted == 3
 
 
 def test_gpus_that_share_an_id_are_told_apart() -> None:

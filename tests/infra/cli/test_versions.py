@@ -83,6 +83,21 @@ def test_update_writes_addons_and_the_image_and_leaves_kubernetes(
     assert spec.layout.kubernetes_version == "1.35"
 
 
+def test_on_gke_there_is_nothing_to_write_and_nobody_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    def chart(*_: Any) -> str:
+        raise AssertionError("a repository was asked")
+
+    monkeypatch.setattr(newest, "chart", chart)
+    path = CONFIG / "Pulumi.dev-gcp.yaml"
+    before = path.read_bytes()
+    done = CliRunner().invoke(app, ["versions", "-s", "dev-gcp", "--update"])
+    assert isinstance(done.exception, UserError)
+    (problem,) = done.exception.problems
+    assert problem.path == "--update" and "GKE" in problem.rule
+    assert "layout.kubernetes_version" in problem.fix
+    assert path.read_bytes() == before and "written" not in done.output
+
+
 @pytest.mark.usefixtures("answers")
 def test_a_repository_that_does_not_answer_is_no_pass(monkeypatch: pytest.MonkeyPatch) -> None:
     def chart(*_: Any) -> str:

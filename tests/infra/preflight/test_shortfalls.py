@@ -19,6 +19,12 @@ def test_a_stack_at_its_largest_takes_more_than_its_first_deployment() -> None:
     assert "32 GPU wanted, 16 allowed" in str(short)
 
 
+def test_the_worst_comes_first() -> None:
+    allowed = {"gpus_all_regions": 12, "networks": 2, "h100_mega": 0}
+    found = beyond(spec(), allowed, largest=True)
+    assert [short.key for short in found] == ["h100_mega", "networks", "gpus_all_regions"]
+
+
 def test_quotas_that_no_scenario_names_refuse_nothing() -> None:
     assert beyond(spec(), {}, largest=True) == []
 

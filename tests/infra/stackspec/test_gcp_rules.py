@@ -6,17 +6,9 @@ from typing import Any
 import pytest
 
 from infra import stackspec
-from infra.stackspec import layers
-from infra.stackspec.supported import SUPPORTED
 from tests.infra.stackspec.stack_files import TRAINING, Values, paths, problems
 
 _RESERVATION = "projects/research-1/reservations/h100"
-
-
-@pytest.fixture(autouse=True)
-def supported(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The pair exists, whether stacks of it can be composed already or not."""
-    monkeypatch.setattr(layers, "SUPPORTED", SUPPORTED | {("medium", "gcp")})
 
 
 def put(values: Values, steps: tuple[str | int, ...], value: Any) -> None:

@@ -3,7 +3,7 @@
 import ipaddress
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import requests
@@ -178,15 +178,8 @@ def apis_come_first_and_nodes_have_their_networks(graph: Graph, spec: StackSpec)
 
 
 def the_preflight_asks_for_what_is_made(graph: Graph, spec: StackSpec) -> None:
-    types = Counter(asked.type for asked in graph.cloud.asked if asked.type.startswith("gcp:"))
-    known = deploying.permissions()
-    # APIs are switched on with `serviceusage`, which the preflight asks for by itself.
-    made = set(types) - {"gcp:projects/service:Service"}
-    assert made <= set(known)
-    asked = permissions.permissions(_project(spec))
-    for token in made:
-        if known[token].on == "project":
-            assert set(known[token].permissions) <= set(asked), token
+    types = Counter(asked.type for asked in graph.cloud.asked)
+    permissions_are_those_of(types, spec)
     names = {one["service"] for one in graph.all("projects/service:Service").values()}
     assert names == set(apis.wanted(_project(spec)))
     wanted = Counter[str]()
@@ -196,6 +189,15 @@ def the_preflight_asks_for_what_is_made(graph: Graph, spec: StackSpec) -> None:
     assert wanted["in_use_addresses"] == types["gcp:compute/routerNat:RouterNat"]
     shares = graph.all("filestore/instance:Instance").values()
     assert wanted["filestore_gib"] == sum(share["fileShares"]["capacityGb"] for share in shares)
+
+
+def permissions_are_those_of(types: Iterable[str], spec: StackSpec) -> None:
+    """The preflight asks for what these types take of the project, and for nothing else."""
+    known = deploying.permissions()
+    tokens = {"kubernetes:" if token.startswith("kubernetes:") else token for token in types}
+    made = [known[token] for token in tokens if token.startswith(("gcp:", "kubernetes:"))]
+    taken = {one for row in made if row.on == "project" for one in row.permissions}
+    assert permissions.permissions(_project(spec)) == sorted(taken)
 
 
 def _made_by_gke(graph: Graph) -> Iterator[int]:

@@ -16,6 +16,7 @@ from infra import cost
 from infra.catalog.aws import facts
 from infra.catalog.aws.model import SimulatedResource
 from infra.catalog.durations import durations
+from infra.catalog.gcp import deploying
 from infra.preflight.needs import needs
 from infra.stackspec import StackSpec
 from tests.components.graph import Graph
@@ -175,6 +176,12 @@ def test_what_an_alarm_watches_costs_money_and_somebody_hears_of_it(name: str) -
 @pytest.mark.parametrize("check", google.CHECKS, ids=lambda check: check.__name__)
 def test_what_an_expert_of_google_cloud_looks_for(check: Check, name: str) -> None:
     check(variant(GCP, name), stack_spec(GCP, VARIANTS[GCP][name]))
+
+
+def test_each_type_that_a_deployer_must_be_allowed_is_made_by_a_variant() -> None:
+    """Else nothing would hold the preflight's conditions against what makes the type."""
+    made = [{asked.type for asked in variant(GCP, name).cloud.asked} for name in VARIANTS[GCP]]
+    assert set(deploying.permissions()) - {"kubernetes:"} <= set().union(*made)
 
 
 @pytest.mark.parametrize("name", VARIANTS[GCP])

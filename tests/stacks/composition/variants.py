@@ -81,6 +81,12 @@ def _rdma_pool(machine: str, zone: str, **on: Any) -> Change:
     return both
 
 
+def _rack(spec: Any) -> None:
+    _rdma_pool("a4x-highgpu-4g", "us-central1-a")(spec)
+    for team in spec["teams"][:2]:
+        team["gpus"]["a100"] = 4  # a machine has four
+
+
 def _bought(kind: str, **more: str) -> Change:
     """The first pool bought in a way that places its nodes."""
 
@@ -115,6 +121,8 @@ MEDIUM_GCP: dict[str, Change] = {
     "rdma-managed": _rdma_pool("a3-ultragpu-8g", "us-central1-b"),
     "rdma-classic": _rdma_pool("a3-ultragpu-8g", "us-central1-b", accelerator_networks="classic"),
     "b200": _rdma_pool("a4-highgpu-8g", "us-central1-b"),
+    "rack": _rack,
+    "idle-gpus-watched": _merged({"layout": {"pools": {"min_nodes": 1}}, "smoke": {"schedule": None}}),
     "g4": _first_pool(machine="g4-standard-384", zones=["us-central1-b"]),
     "third-pool": _third_pool,
     "no-cpu-pool": _no_cpu_pool,

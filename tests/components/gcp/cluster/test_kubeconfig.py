@@ -16,6 +16,12 @@ def test_tokens_come_from_the_account_at_the_time_of_use() -> None:
     assert "env" not in user["user"]["exec"]
 
 
+def test_the_login_is_that_of_everything_else_and_not_of_gcloud() -> None:
+    (user,) = json.loads(kubeconfig("dev", DNS))["users"]
+
+    assert user["user"]["exec"]["args"] == ["--use_application_default_credentials"]
+
+
 def test_a_dns_endpoint_is_checked_by_public_authorities_and_an_address_by_the_clusters_own() -> None:
     (by_name,) = json.loads(kubeconfig("dev", DNS, ""))["clusters"]
     (by_address,) = json.loads(kubeconfig("dev", "https://34.1.2.3", "Q0E="))["clusters"]

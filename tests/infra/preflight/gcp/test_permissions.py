@@ -52,20 +52,50 @@ def test_a_permission_that_iam_does_not_know_is_unknown_and_not_a_pass() -> None
     assert answer.state is State.UNKNOWN
 
 
+RACK: dict[str, Any] = {
+    "name": "h100",
+    "machine": "a4x-highgpu-4g",
+    "purpose": "training",
+    "purchase": {"kind": "on_demand"},
+    "zones": ["us-central1-a"],
+    "rdma": True,
+    "max_nodes": 4,
+}
 PARTS: dict[str, Any] = {"data__shared_fs": None, "data__homes": False, "smoke__schedule": None}
 
 
 def test_nothing_is_asked_for_parts_that_the_stack_does_not_have() -> None:
     base = permissions.permissions(project(Google(), **PARTS))
     absent = ("lustre.", "file.", "backupdr.", "cloudscheduler.", "monitoring.alertPolicies.", "billing.")
-    more = ("storage.anywhereCaches.", "compute.resourcePolicies.")
+    more = ("storage.anywhereCaches.", "compute.resourcePolicies.", "iam.roles.")
     assert not [one for one in base if one.startswith((*absent, *more))]
-    pools = {"l4": {"compact": True}}
-    whole = permissions.permissions(project(Google(), on__dataset_cache=True, on__pools=pools))
+    whole = permissions.permissions(project(Google(), on__dataset_cache=True, layout__pools__0=RACK))
     found = {prefix for prefix in (*absent, *more) if any(one.startswith(prefix) for one in whole)}
     assert found == {*absent, *more} - {"billing."}
     discarded = permissions.permissions(project(Google(), data__on_destroy="discard"))
     assert not [one for one in discarded if one.startswith("backupdr.")]
+
+
+def test_gke_itself_makes_the_policy_of_a_compact_pool() -> None:
+    asked_for = permissions.permissions(project(Google(), on__pools={"l4": {"compact": True}}))
+    assert not [one for one in asked_for if one.startswith("compute.resourcePolicies.")]
+
+
+def test_gpus_that_stay_are_watched_without_a_schedule_too() -> None:
+    def alerts(**changes: Any) -> list[str]:
+        found = permissions.permissions(project(Google(), smoke__schedule=None, **changes))
+        return [one for one in found if one.startswith("monitoring.alertPolicies.")]
+
+    assert alerts(layout__pools__0__min_nodes=1)
+    assert not alerts(layout__pools__2__min_nodes=1)  # without GPUs
+
+
+def test_who_deploys_may_switch_apis_on() -> None:
+    """The provider asks for those that are on, and its requests count against the project."""
+    wanted = {f"serviceusage.services.{verb}" for verb in ("enable", "get", "list", "use")}
+    assert wanted <= set(permissions.permissions(project(Google(), **PARTS)))
+    (answer,) = granted(["serviceusage.services.enable"])[1]
+    assert answer.state is State.SHORT and "serviceusage.services.enable" in answer.said
 
 
 @pytest.mark.parametrize("token", deploying.permissions())

@@ -24,7 +24,11 @@ def kinds() -> Iterator[Schemas]:
 
 def kubeconfig(server: str) -> str:
     """As components make it for GKE: no secret, a login by the exec plugin."""
-    login = {"apiVersion": "client.authentication.k8s.io/v1beta1", "command": "gke-gcloud-auth-plugin"}
+    login = {
+        "apiVersion": "client.authentication.k8s.io/v1beta1",
+        "command": "gke-gcloud-auth-plugin",
+        "args": ["--use_application_default_credentials"],
+    }
     return json.dumps(
         {
             "apiVersion": "v1",

@@ -1,0 +1,76 @@
+"""Without a place for the state, a command says what to do; neither cloud is asked before."""
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from infra.cli.app import app
+from infra.engine.install import require
+from infra.engine.stack import EngineStack
+from infra.errors import Problem, UserError
+
+COMMANDS = (["preview"], ["status"], ["up", "--yes"], ["destroy", "--yes"], ["kubeconfig"])
+
+
+@pytest.fixture(autouse=True)
+def nobody(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A home without a login, with nothing that names a backend."""
+    for name in [one for one in os.environ if one.startswith("PULUMI_")]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("PULUMI_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("PULUMI_SKIP_UPDATE_CHECK", "true")
+
+
+def refused(*command: str) -> Problem:
+    """The one problem that ends a command."""
+    done = CliRunner().invoke(app, [*command])
+    assert isinstance(done.exception, UserError), done.exception
+    (problem,) = done.exception.problems
+    return problem
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=lambda one: one[0])
+@pytest.mark.parametrize("stack", ["dev-aws", "dev-gcp"])
+def test_who_is_logged_in_nowhere_is_told_to_log_in(command: list[str], stack: str) -> None:
+    problem = refused(*command, "-s", stack)
+    assert problem.path == "state" and "pulumi login" in problem.fix
+    assert "--rehearse" in problem.fix
+
+
+def test_a_stack_that_the_backend_does_not_have_is_made_by_one_command(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "state").mkdir()
+    monkeypatch.setenv("PULUMI_BACKEND_URL", f"file://{tmp_path / 'state'}")
+    problem = refused("preview", "-s", "dev-gcp")
+    assert (problem.path, problem.value) == ("state", "dev-gcp")
+    assert "pulumi stack init dev-gcp" in problem.fix
+
+
+def test_a_backend_that_does_not_answer_is_told_in_the_words_of_pulumi(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("PULUMI_BACKEND_URL", f"file://{tmp_path / 'absent'}")
+    problem = refused("status", "-s", "dev-aws")
+    assert "absent" in problem.rule and "Traceback" not in str(problem)
+
+
+def test_a_state_that_cannot_be_read_is_no_traceback(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    folder, state = tmp_path / "project", tmp_path / "state"
+    folder.mkdir()
+    state.mkdir()
+    (folder / "Pulumi.yaml").write_text("name: some\nruntime: python\n")
+    monkeypatch.setenv("PULUMI_BACKEND_URL", f"file://{state}")
+    monkeypatch.setenv("PULUMI_CONFIG_PASSPHRASE", "")
+    subprocess.run([require().path, "stack", "init", "s", "--non-interactive"], cwd=folder, check=True)
+    engine = EngineStack("s", dict(os.environ), folder)
+    assert engine.outputs() == {} and engine.resources() == []
+    (state / ".pulumi" / "stacks" / "some" / "s.json").write_text("{")
+    for read in (engine.outputs, engine.resources):
+        with pytest.raises(UserError, match="JSON") as refusal:
+            read()
+        (problem,) = refusal.value.problems
+        assert problem.path == "state" and "pulumi login" in problem.fix
