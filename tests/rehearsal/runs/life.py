@@ -185,7 +185,8 @@ def audited(home: Path, stack: str = STACK) -> Done:
     """Audit what plain `pulumi stack export` wrote."""
     export = home.parent / "export.json"
     done = native(home, "stack", "export", "--stack", stack, "--file", str(export), stack=stack)
-    return trainstack(home, "audit", "--state", str(export), "--format", "json") if export.exists() else done
+    judged = "--config", str(ROOT / "stacks" / "audit.yaml"), "--environment", stack, "--format", "json"
+    return trainstack(home, "audit", "--state", str(export), *judged) if export.exists() else done
 
 
 def _runs(home: Path) -> list[Run]:

@@ -85,11 +85,27 @@ def _differing(was: Any, now: Any, path: str = "") -> Iterator[tuple[str, Any, A
         for name in sorted(was.keys() | now.keys()):
             below = f"{path}.{name}" if path else name
             yield from _differing(was.get(name, _MISSING), now.get(name, _MISSING), below)
+    elif (
+        isinstance(was, list) and isinstance(now, list) and (old := _by_name(was)) and (new := _by_name(now))
+    ):
+        # By name, so that one more variable does not show as a difference of all that follow it.
+        for name in sorted(old.keys() | new.keys()):
+            yield from _differing(old.get(name, _MISSING), new.get(name, _MISSING), f"{path}[{name}]")
+        order = [name for name in old if name in new], [name for name in new if name in old]
+        if order[0] != order[1]:
+            yield f"{path} order", *order
     elif isinstance(was, list) and isinstance(now, list):
         for index, (one, other) in enumerate(zip_longest(was, now, fillvalue=_MISSING)):
             yield from _differing(one, other, f"{path}[{index}]")
     elif _value(was) != _value(now):
         yield path, was, now
+
+
+def _by_name(items: list[Any]) -> dict[str, Any]:
+    """Named items by their names, in their order; empty where not every item has a name of its own."""
+    named = [item for item in items if isinstance(item, Mapping) and isinstance(item.get("name"), str)]
+    found = {str(item["name"]): item for item in named}
+    return found if len(found) == len(items) else {}
 
 
 def _document(value: Any) -> Any:

@@ -168,7 +168,7 @@ COMMON: dict[str, Row] = dict(
             "no gate",
             "layout.pools[].preference",
             -1,
-            r'^~ ClusterQueue .*team-research .*flavors\[0\]\.name: "cpu" -> "l4"',
+            r'^~ ClusterQueue .*team-research .*flavors order: \["cpu", "l4"\] -> \["l4", "cpu"\]',
             at="layout.pools.1.preference",
         ),
         both("pools", "layout.pools[].own_queue", False, r"^- LocalQueue .*team-research-a100"),
