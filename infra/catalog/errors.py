@@ -1,7 +1,10 @@
 """What the catalog says when it is asked for something it has no row for."""
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import TypeVar
+
+Value = TypeVar("Value")
 
 
 class UnknownFactError(LookupError):
@@ -12,3 +15,11 @@ class UnknownFactError(LookupError):
         near = difflib.get_close_matches(key, names, n=5, cutoff=0.4) or names[:5]
         self.kind, self.key, self.nearest = kind, key, tuple(near)
         super().__init__(f"no {kind} {key!r} in the catalog; nearest: {', '.join(near)}")
+
+
+def found(rows: Mapping[str, Value], kind: str, name: str) -> Value:
+    """The row with this key. Raises UnknownFactError."""
+    try:
+        return rows[name]
+    except KeyError:
+        raise UnknownFactError(kind, name, rows) from None

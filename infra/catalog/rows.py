@@ -2,11 +2,13 @@
 
 import statistics
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Annotated, Any
 
 from pydantic import Field
 
 from infra.catalog.fact import DatedPrice, Fact, Name, Usd
+from infra.catalog.tables import by_key, read_rows
 
 
 class ServicePrice(DatedPrice):
@@ -46,6 +48,13 @@ class Duration(Fact):
     def fits(self, inputs: Mapping[str, Any]) -> bool:
         """Whether the row is for a resource with these inputs."""
         return all(inputs.get(name) == value for name, value in self.where.items())
+
+
+def read_durations(path: Path) -> Mapping[str, tuple[Duration, ...]]:
+    """Creation times by Pulumi type, each of one kind of its resources. Raises CatalogError."""
+    rows = read_rows(path, "duration", Duration)
+    kinds = by_key(rows, lambda row: (row.type, tuple(row.where.items())), path.name)
+    return {token: tuple(kinds[kind] for kind in kinds if kind[0] == token) for token, _ in kinds}
 
 
 def per_region(row: dict[str, Any]) -> list[dict[str, Any]]:

@@ -7,9 +7,8 @@ from typing import Final
 from infra.catalog.aws import facts
 from infra.catalog.aws.model import CapacityType, Price
 from infra.catalog.aws.pools import SYSTEM_DISK_GIB
-from infra.catalog.errors import UnknownFactError
-from infra.catalog.rows import ServicePrice
 from infra.cost.model import HOURS_PER_MONTH, Estimate, Item, Use
+from infra.cost.tariff import Tariff, Units, always, machines
 from infra.stackspec.clouds import AwsSpec
 from infra.stackspec.layouts import MediumLayout, PoolSpec
 from infra.stackspec.stack import StackSpec
@@ -18,9 +17,6 @@ _KEYS: Final = 4
 """Customer-managed keys: of the cluster, its data, the flow logs, the log of the database."""
 _SECRETS: Final = 2
 """Of MLflow's first user, and the one in which RDS keeps the password of the database."""
-
-Units = tuple[float, float, float]
-"""Units per month: least, usual, most."""
 
 
 def medium(spec: StackSpec, layout: MediumLayout, cloud: AwsSpec, on: datetime.date) -> Estimate:
@@ -66,55 +62,35 @@ def _system_pool(region: str, layout: MediumLayout) -> Iterator[Item]:
 
 
 def _machines(name: str, price: Price | None, nodes: Units) -> Item:
-    if price is None:
-        return Item(name, None, None, None)
-    dollars = (price.usd_per_hour_min, price.usd_per_hour_expected, price.usd_per_hour_max)
-    low, usual, high = (count * HOURS_PER_MONTH * usd for count, usd in zip(nodes, dollars, strict=True))
-    return Item(name, low, usual, high, price)
+    usd = (price.usd_per_hour_min, price.usd_per_hour_expected, price.usd_per_hour_max) if price else None
+    return machines(name, usd, nodes, price)
 
 
 def _disks(region: str, owner: str, gib: int, nodes: Units) -> Item:
     least, usual, most = nodes
-    return _service(
-        region, f"root disks of {owner} ({gib} GiB)", "ebs_gp3", (least * gib, usual * gib, most * gib)
+    return _tariff(region).item(
+        f"root disks of {owner} ({gib} GiB)", "ebs_gp3", (least * gib, usual * gib, most * gib)
     )
 
 
-def _price(region: str, key: str) -> ServicePrice | None:
-    """The price of a service; None also for one that no region has a price of."""
-    try:
-        return facts.service_price(key, region)
-    except UnknownFactError:
-        return None
-
-
-def _service(region: str, name: str, key: str, units: Units) -> Item:
-    """An item of so many units of one service."""
-    price = _price(region, key)
-    if price is None:
-        return Item(name, None, None, None)
-    low, usual, high = (amount * price.usd for amount in units)
-    return Item(name, low, usual, high, price)
-
-
-def _always(count: float) -> Units:
-    return count, count, count
+def _tariff(region: str) -> Tariff:
+    return Tariff(facts.service_price, region)
 
 
 def _control_plane(region: str, layout: MediumLayout, on: datetime.date) -> Iterator[Item]:
     support = facts.eks.support(layout.kubernetes_version, on)
     key = "eks_cluster_extended_support" if support == "extended" else "eks_cluster"
-    yield _service(region, "EKS control plane", key, _always(HOURS_PER_MONTH))
+    yield _tariff(region).item("EKS control plane", key, always(HOURS_PER_MONTH))
 
 
 def _network(region: str, layout: MediumLayout, cloud: AwsSpec) -> Iterator[Item]:
     gateways = 1 if cloud.nat == "single" else len(layout.zones)
-    hours = _always(gateways * HOURS_PER_MONTH)
-    yield _service(region, f"NAT gateways ({gateways})", "nat_gateway", hours)
-    yield _service(region, f"public addresses ({gateways})", "public_ipv4", hours)
+    hours = always(gateways * HOURS_PER_MONTH)
+    yield _tariff(region).item(f"NAT gateways ({gateways})", "nat_gateway", hours)
+    yield _tariff(region).item(f"public addresses ({gateways})", "public_ipv4", hours)
     ends = len(cloud.endpoints) * len(layout.zones)
-    hours = _always(ends * HOURS_PER_MONTH)
-    yield _service(region, f"interface endpoints ({ends})", "interface_endpoint", hours)
+    hours = always(ends * HOURS_PER_MONTH)
+    yield _tariff(region).item(f"interface endpoints ({ends})", "interface_endpoint", hours)
 
 
 def _storage(spec: StackSpec) -> Iterator[Item]:
@@ -122,24 +98,24 @@ def _storage(spec: StackSpec) -> Iterator[Item]:
     if lustre:
         key = f"fsx_lustre_persistent_2_ssd_{lustre.throughput_mb_s_per_tib}"
         name = f"FSx for Lustre ({lustre.capacity_gib} GiB, {lustre.throughput_mb_s_per_tib} MB/s per TiB)"
-        yield _service(spec.region, name, key, _always(lustre.capacity_gib))
+        yield _tariff(spec.region).item(name, key, always(lustre.capacity_gib))
 
 
 def _tracking(region: str, cloud: AwsSpec) -> Iterator[Item]:
     low, high = cloud.database.min_acu * HOURS_PER_MONTH, cloud.database.max_acu * HOURS_PER_MONTH
     usual = max(low, 0.5 * HOURS_PER_MONTH)
-    yield _service(region, "Aurora Serverless v2 (MLflow)", "aurora_serverless_v2", (low, usual, high))
+    yield _tariff(region).item("Aurora Serverless v2 (MLflow)", "aurora_serverless_v2", (low, usual, high))
 
 
 def _load_balancer(region: str, cloud: AwsSpec) -> Iterator[Item]:
     if cloud.load_balancer is not None:
-        hours = _always(HOURS_PER_MONTH)
-        yield _service(region, "load balancer (MLflow)", "application_load_balancer", hours)
+        hours = always(HOURS_PER_MONTH)
+        yield _tariff(region).item("load balancer (MLflow)", "application_load_balancer", hours)
 
 
 def _keys(region: str) -> Iterator[Item]:
-    yield _service(region, f"KMS keys ({_KEYS})", "kms_key", _always(_KEYS))
-    yield _service(region, f"secrets ({_SECRETS})", "secret", _always(_SECRETS))
+    yield _tariff(region).item(f"KMS keys ({_KEYS})", "kms_key", always(_KEYS))
+    yield _tariff(region).item(f"secrets ({_SECRETS})", "secret", always(_SECRETS))
 
 
 def _uses(spec: StackSpec, cloud: AwsSpec) -> Iterator[Use]:
@@ -153,8 +129,7 @@ def _uses(spec: StackSpec, cloud: AwsSpec) -> Iterator[Use]:
         ("logs", "cloudwatch_logs_ingested"),
     ]
     for name, key in by_use:
-        price = _price(spec.region, key)
-        yield Use(name, price.usd, price.unit) if price else Use(name)
+        yield _tariff(spec.region).use(name, key)
     if cloud.load_balancer:
         yield Use("load balancer capacity")
     for name in ("requests", "metrics and alarms", "backups", "data transfer", "taxes and discounts"):

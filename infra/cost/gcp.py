@@ -4,15 +4,14 @@ import datetime
 from collections.abc import Iterator
 from typing import Final
 
-from infra.catalog.errors import UnknownFactError
 from infra.catalog.gcp import facts
 from infra.catalog.gcp.database import tier
 from infra.catalog.gcp.filestore import HOMES_GIB
 from infra.catalog.gcp.model import Market
 from infra.catalog.gcp.pools import PREPAID, SYSTEM_DISK_GIB
 from infra.catalog.gcp.prices import NodePrice, node_price
-from infra.catalog.rows import ServicePrice
 from infra.cost.model import HOURS_PER_MONTH, Estimate, Item, Use
+from infra.cost.tariff import Tariff, Units, always, machines
 from infra.stackspec.clouds import GcpSpec
 from infra.stackspec.layouts import MediumLayout, PoolSpec
 from infra.stackspec.stack import StackSpec
@@ -30,9 +29,6 @@ _MARKETS: Final[dict[str, Market]] = {
     "queued": "flex_start",
     "block": "calendar",
 }
-
-Units = tuple[float, float, float]
-"""Units per month: least, usual, most."""
 
 
 def medium(spec: StackSpec, layout: MediumLayout, cloud: GcpSpec, on: datetime.date) -> Estimate:
@@ -81,44 +77,24 @@ def _system_pool(region: str, layout: MediumLayout) -> Iterator[Item]:
 
 
 def _machines(name: str, price: NodePrice | None, nodes: Units) -> Item:
-    if price is None:
-        return Item(name, None, None, None)
-    dollars = (price.least, price.expected, price.most)
-    low, usual, high = (count * HOURS_PER_MONTH * usd for count, usd in zip(nodes, dollars, strict=True))
-    return Item(name, low, usual, high, price.renew)
+    usd = (price.least, price.expected, price.most) if price else None
+    return machines(name, usd, nodes, price.renew if price else None)
 
 
 def _disks(region: str, owner: str, gib: int, nodes: Units) -> Item:
     least, usual, most = nodes
     units = (least * gib, usual * gib, most * gib)
-    return _service(region, f"boot disks of {owner} ({gib} GiB)", "pd_balanced", units)
+    return _tariff(region).item(f"boot disks of {owner} ({gib} GiB)", "pd_balanced", units)
 
 
-def _price(region: str, key: str) -> ServicePrice | None:
-    """The price of a service; None also for one that no region has a price of."""
-    try:
-        return facts.service_price(key, region)
-    except UnknownFactError:
-        return None
-
-
-def _service(region: str, name: str, key: str, units: Units) -> Item:
-    """An item of so many units of one service."""
-    price = _price(region, key)
-    if price is None:
-        return Item(name, None, None, None)
-    low, usual, high = (amount * price.usd for amount in units)
-    return Item(name, low, usual, high, price)
-
-
-def _always(count: float) -> Units:
-    return count, count, count
+def _tariff(region: str) -> Tariff:
+    return Tariff(facts.service_price, region)
 
 
 def _control_plane(region: str, layout: MediumLayout, on: datetime.date) -> Iterator[Item]:
     support = facts.gke.support(layout.kubernetes_version, on)
     key = "gke_cluster_extended_support" if support == "extended" else "gke_cluster"
-    yield _service(region, "GKE control plane", key, _always(HOURS_PER_MONTH))
+    yield _tariff(region).item("GKE control plane", key, always(HOURS_PER_MONTH))
 
 
 def _network(region: str, layout: MediumLayout) -> Iterator[Item]:
@@ -128,7 +104,7 @@ def _network(region: str, layout: MediumLayout) -> Iterator[Item]:
     usual = system.min_nodes + sum(max(pool.min_nodes, _running(pool)) for pool in layout.pools)
     most = system.max_nodes + sum(pool.max_nodes for pool in layout.pools)
     low, middle, high = (min(count, _NAT_MACHINES) * HOURS_PER_MONTH for count in (least, usual, most))
-    yield _service(region, "Cloud NAT", "cloud_nat_vm", (low, middle, high))
+    yield _tariff(region).item("Cloud NAT", "cloud_nat_vm", (low, middle, high))
 
 
 def _storage(spec: StackSpec) -> Iterator[Item]:
@@ -136,25 +112,27 @@ def _storage(spec: StackSpec) -> Iterator[Item]:
     if lustre:
         key = f"managed_lustre_{lustre.throughput_mb_s_per_tib}"
         name = f"Managed Lustre ({lustre.capacity_gib} GiB, {lustre.throughput_mb_s_per_tib} MB/s per TiB)"
-        yield _service(spec.region, name, key, _always(lustre.capacity_gib))
+        yield _tariff(spec.region).item(name, key, always(lustre.capacity_gib))
     if spec.data.homes:
         name = f"home directories ({HOMES_GIB} GiB of Filestore)"
-        yield _service(spec.region, name, "filestore_regional", _always(HOMES_GIB))
+        yield _tariff(spec.region).item(name, "filestore_regional", always(HOMES_GIB))
 
 
 def _tracking(region: str, cloud: GcpSpec) -> Iterator[Item]:
     size, kind = tier(cloud.database.tier), cloud.database.availability
     if size is not None:
         hours, memory = size.vcpu * HOURS_PER_MONTH, size.gib * HOURS_PER_MONTH
-        yield _service(region, "Cloud SQL processors (MLflow)", f"cloud_sql_vcpu_{kind}", _always(hours))
-        yield _service(region, "Cloud SQL memory (MLflow)", f"cloud_sql_gib_{kind}", _always(memory))
-    disk = _always(cloud.database.disk_gib)
-    yield _service(region, f"Cloud SQL disk ({cloud.database.disk_gib} GiB)", f"cloud_sql_ssd_{kind}", disk)
+        yield _tariff(region).item("Cloud SQL processors (MLflow)", f"cloud_sql_vcpu_{kind}", always(hours))
+        yield _tariff(region).item("Cloud SQL memory (MLflow)", f"cloud_sql_gib_{kind}", always(memory))
+    disk = always(cloud.database.disk_gib)
+    yield _tariff(region).item(
+        f"Cloud SQL disk ({cloud.database.disk_gib} GiB)", f"cloud_sql_ssd_{kind}", disk
+    )
 
 
 def _keys(region: str) -> Iterator[Item]:
-    yield _service(region, f"KMS keys ({_KEYS})", "kms_key_version", _always(_KEYS))
-    yield _service(region, f"secrets ({_SECRETS})", "secret_version", _always(_SECRETS))
+    yield _tariff(region).item(f"KMS keys ({_KEYS})", "kms_key_version", always(_KEYS))
+    yield _tariff(region).item(f"secrets ({_SECRETS})", "secret_version", always(_SECRETS))
 
 
 def _uses(spec: StackSpec, cloud: GcpSpec) -> Iterator[Use]:
@@ -167,8 +145,7 @@ def _uses(spec: StackSpec, cloud: GcpSpec) -> Iterator[Use]:
         ("logs", "logs_ingested"),
     ]
     for name, key in by_use:
-        price = _price(spec.region, key)
-        yield Use(name, price.usd, price.unit) if price else Use(name)
+        yield _tariff(spec.region).use(name, key)
     for name in (
         "requests",
         "metrics",

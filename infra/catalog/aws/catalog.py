@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from infra.catalog.aws.eks import Eks
 from infra.catalog.aws.lustre import LustreTable
@@ -27,15 +27,13 @@ from infra.catalog.aws.model import (
     ZoneWithoutEks,
 )
 from infra.catalog.aws.releases import AddonRelease, NodeImage, Releases
-from infra.catalog.errors import UnknownFactError
+from infra.catalog.errors import found
 from infra.catalog.limits import Limit, read_limits
-from infra.catalog.rows import Duration, ServicePrice, per_region
+from infra.catalog.rows import Duration, ServicePrice, per_region, read_durations
 from infra.catalog.tables import CatalogError, by_key, read_rows
 
 EVERY_REGION = "*"
 _SMALL = {"medium": 1, "large": 2, "xlarge": 4}
-
-_Row = TypeVar("_Row")
 
 
 class AwsCatalog:
@@ -71,7 +69,7 @@ class AwsCatalog:
 
     def instance_type(self, name: str) -> InstanceType:
         """The GPU machine type of that name."""
-        return _found(self.instance_types, "instance type", name)
+        return found(self.instance_types, "instance type", name)
 
     @cached_property
     def prices(self) -> Mapping[tuple[str, str, CapacityType], Price]:
@@ -91,7 +89,7 @@ class AwsCatalog:
 
     def service_price(self, key: str, region: str) -> ServicePrice | None:
         """Dollars per unit of a service in a region, or None when no source gives it."""
-        _found({known: known for known, _ in self.service_prices}, "service price", key)
+        found({known: known for known, _ in self.service_prices}, "service price", key)
         return self.service_prices.get((key, region)) or self.service_prices.get((key, EVERY_REGION))
 
     @cached_property
@@ -102,7 +100,7 @@ class AwsCatalog:
 
     def region(self, name: str) -> Region:
         """The region of that name."""
-        return _found(self.regions, "region", name)
+        return found(self.regions, "region", name)
 
     @cached_property
     def cpu_types(self) -> Mapping[str, CpuFamily]:
@@ -205,16 +203,7 @@ class AwsCatalog:
     @cached_property
     def durations(self) -> Mapping[str, tuple[Duration, ...]]:
         """Creation times by Pulumi type, each of one kind of its resources; a type without is unknown."""
-        rows = read_rows(self._folder / "durations.toml", "duration", Duration)
-        kinds = by_key(rows, lambda row: (row.type, tuple(row.where.items())), "durations.toml")
-        return {token: tuple(kinds[kind] for kind in kinds if kind[0] == token) for token, _ in kinds}
-
-
-def _found(rows: Mapping[str, _Row], kind: str, name: str) -> _Row:
-    try:
-        return rows[name]
-    except KeyError:
-        raise UnknownFactError(kind, name, rows) from None
+        return read_durations(self._folder / "durations.toml")
 
 
 def _with_interfaces(row: dict[str, Any]) -> list[dict[str, Any]]:

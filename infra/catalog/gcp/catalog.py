@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
-from infra.catalog.errors import UnknownFactError
+from infra.catalog.errors import found
 from infra.catalog.gcp.gke import Gke
 from infra.catalog.gcp.model import (
     Accelerator,
@@ -27,12 +27,10 @@ from infra.catalog.gcp.model import (
     family_of,
 )
 from infra.catalog.limits import Limit, read_limits
-from infra.catalog.rows import Duration, ServicePrice, per_region
+from infra.catalog.rows import Duration, ServicePrice, per_region, read_durations
 from infra.catalog.tables import CatalogError, by_key, read_rows
 
 EVERY_REGION = "*"
-
-_Row = TypeVar("_Row")
 
 
 class GcpCatalog:
@@ -66,7 +64,7 @@ class GcpCatalog:
 
     def machine_type(self, name: str) -> MachineType:
         """The machine type with built-in GPUs of that name."""
-        return _found(self.machine_types, "machine type", name)
+        return found(self.machine_types, "machine type", name)
 
     @cached_property
     def gpu_networks(self) -> Mapping[str, GpuNetworks]:
@@ -147,7 +145,7 @@ class GcpCatalog:
 
     def service_price(self, key: str, region: str) -> ServicePrice | None:
         """Dollars per unit of a service in a region, or None when no source gives it."""
-        _found({known: known for known, _ in self.service_prices}, "service price", key)
+        found({known: known for known, _ in self.service_prices}, "service price", key)
         return self.service_prices.get((key, region)) or self.service_prices.get((key, EVERY_REGION))
 
     @cached_property
@@ -158,7 +156,7 @@ class GcpCatalog:
 
     def region(self, name: str) -> Region:
         """The region of that name."""
-        return _found(self.regions, "region", name)
+        return found(self.regions, "region", name)
 
     @cached_property
     def gke_versions(self) -> Mapping[str, GkeVersion]:
@@ -201,16 +199,7 @@ class GcpCatalog:
     @cached_property
     def durations(self) -> Mapping[str, tuple[Duration, ...]]:
         """Creation times by Pulumi type, each of one kind of its resources; a type without is unknown."""
-        rows = read_rows(self._folder / "durations.toml", "duration", Duration)
-        kinds = by_key(rows, lambda row: (row.type, tuple(row.where.items())), "durations.toml")
-        return {token: tuple(kinds[kind] for kind in kinds if kind[0] == token) for token, _ in kinds}
-
-
-def _found(rows: Mapping[str, _Row], kind: str, name: str) -> _Row:
-    try:
-        return rows[name]
-    except KeyError:
-        raise UnknownFactError(kind, name, rows) from None
+        return read_durations(self._folder / "durations.toml")
 
 
 def _with_zones(row: dict[str, Any]) -> list[dict[str, Any]]:

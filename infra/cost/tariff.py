@@ -1,0 +1,53 @@
+"""Prices of services in one region, as items of an estimate."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from infra.catalog.errors import UnknownFactError
+from infra.catalog.fact import DatedPrice
+from infra.catalog.rows import ServicePrice
+from infra.cost.model import HOURS_PER_MONTH, Item, Use
+
+Units = tuple[float, float, float]
+"""Units per month: least, usual, most."""
+
+
+def always(count: float) -> Units:
+    """As many units whatever the stack does."""
+    return count, count, count
+
+
+def machines(name: str, usd_per_hour: Units | None, nodes: Units, price: DatedPrice | None) -> Item:
+    """An item of so many nodes, all month; `usd_per_hour` is None where no price is known."""
+    if usd_per_hour is None:
+        return Item(name, None, None, None)
+    low, usual, high = (count * HOURS_PER_MONTH * usd for count, usd in zip(nodes, usd_per_hour, strict=True))
+    return Item(name, low, usual, high, price)
+
+
+@dataclass(frozen=True)
+class Tariff:
+    """The prices of one region; `service_price` is that of a cloud's catalog."""
+
+    service_price: Callable[[str, str], ServicePrice | None]
+    region: str
+
+    def item(self, name: str, key: str, units: Units) -> Item:
+        """An item of so many units of one service."""
+        price = self._price(key)
+        if price is None:
+            return Item(name, None, None, None)
+        low, usual, high = (amount * price.usd for amount in units)
+        return Item(name, low, usual, high, price)
+
+    def use(self, name: str, key: str) -> Use:
+        """What costs by a use that the spec does not say, with its rate."""
+        price = self._price(key)
+        return Use(name, price.usd, price.unit) if price else Use(name)
+
+    def _price(self, key: str) -> ServicePrice | None:
+        """The price of a service; None also for one that no region has a price of."""
+        try:
+            return self.service_price(key, self.region)
+        except UnknownFactError:
+            return None
