@@ -1,5 +1,6 @@
 """A whole training stack, as its owner wants it: the part that every size and every cloud shares."""
 
+from collections import Counter
 from typing import Annotated, Literal
 
 from pydantic import Field
@@ -198,6 +199,11 @@ class StackSpec(Model):
     def profile(self) -> str:
         """The size of the team that the stack is made for: `small`, `medium` or `large`."""
         return self.layout.profile
+
+    @property
+    def guaranteed(self) -> Counter[str]:
+        """How many GPUs teams are guaranteed, by pool."""
+        return sum((Counter(team.gpus) for team in self.teams), Counter[str]())
 
     @property
     def validated(self) -> dict[str, int]:

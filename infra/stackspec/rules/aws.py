@@ -1,6 +1,5 @@
 """Rules of stacks on AWS: what the catalog checks, at the paths of the spec."""
 
-from collections import defaultdict
 from collections.abc import Callable, Iterator
 
 from infra.catalog import clients
@@ -203,16 +202,12 @@ def shared_file_system(spec: StackSpec, _: MediumLayout) -> Iterator[Problem]:
 
 def quotas(spec: StackSpec, layout: MediumLayout) -> Iterator[Problem]:
     """Guarantees never add up to more than a pool can hold beside the gate."""
-    promised: dict[str, int] = defaultdict(int)
-    for team in spec.teams:
-        for pool, gpus in team.gpus.items():
-            promised[pool] += gpus
     for index, item in enumerate(layout.pools):
         machine = facts.instance_types.get(item.machine)
         if machine:
             yield from guarantee_problems(
                 f"layout.pools[{index}].max_nodes",
-                promised[item.name],
+                spec.guaranteed[item.name],
                 nodes=item.max_nodes,
                 gpus_per_node=machine.accelerator_count,
                 gate_nodes=spec.validated.get(item.name, 0),
