@@ -266,6 +266,10 @@ class GcpSpec(Model):
     """Whether GKE's multi-tier checkpointing is installed: checkpoints in memory of nodes, copied to a
     bucket."""
 
+    readiness_addon: bool
+    """Whether GKE's Node Readiness Controller is installed. It keeps pods off nodes until conditions hold,
+    which NodeReadinessRules of yours name, such as that of a health check."""
+
     database: CloudSqlSpec
     """The database of the tracking server."""
 

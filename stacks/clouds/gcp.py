@@ -162,6 +162,7 @@ class GcpCloud:
             },
             "multi_networking": any(is_classic(pool, self._on) for pool in self._layout.pools),
             "checkpoint_addon": self._on.checkpoint_addon,
+            "readiness_addon": self._on.readiness_addon,
             "labels": self._labels,
             "deletion_protection": self._spec.data.protect,
         }

@@ -112,6 +112,7 @@ WILD: dict[str, st.SearchStrategy[Any]] = {
     "on.dataset_cache": st.booleans(),
     "on.rapid_checkpoints": st.sampled_from([None, "us-central1-a", "us-east4-a", "nowhere"]),
     "on.checkpoint_addon": st.booleans(),
+    "on.readiness_addon": st.booleans(),
     "on.database": st.fixed_dictionaries(
         {
             "tier": st.sampled_from(

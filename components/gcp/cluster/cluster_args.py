@@ -82,6 +82,8 @@ class GcpClusterArgs(TypedDict):
     Cannot be changed. Default: no."""
     checkpoint_addon: NotRequired[bool]
     """Whether multi-tier checkpointing is installed. Default: no."""
+    readiness_addon: NotRequired[bool]
+    """Whether the Node Readiness Controller is installed. Default: no."""
     groups: NotRequired[str]
     """`gke-security-groups@DOMAIN`: groups of Google that RBAC may name. Default: users alone."""
     notifications: NotRequired[pulumi.Input[str]]

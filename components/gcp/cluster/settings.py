@@ -97,6 +97,9 @@ def addons(args: GcpClusterArgs) -> gcp.container.ClusterAddonsConfigArgs:
         high_scale_checkpointing_config=gcp.container.ClusterAddonsConfigHighScaleCheckpointingConfigArgs(
             enabled=args.get("checkpoint_addon", False)
         ),
+        node_readiness_config=gcp.container.ClusterAddonsConfigNodeReadinessConfigArgs(
+            enabled=args.get("readiness_addon", False)
+        ),
     )
 
 

@@ -129,6 +129,7 @@ GCP: dict[str, Outcome] = dict(
         _row("on", "on.dataset_cache", True, r"^\+ AnywhereCache "),
         _row("on", "on.rapid_checkpoints", "us-central1-a", r"^\+ Bucket storage-rapid"),
         _row("on", "on.checkpoint_addon", True, r"highScaleCheckpointing.*-> true"),
+        _row("on", "on.readiness_addon", True, r"nodeReadinessConfig.*-> true"),
         _row("on", "on.database.tier", "db-custom-4-15360", r'-> "db-custom-4-15360"'),
         _row("on", "on.database.availability", "regional", r'availabilityType: "ZONAL" -> "REGIONAL"'),
         _row("on", "on.database.disk_gib", 77, r"diskSize: .* -> 77"),

@@ -205,12 +205,15 @@ def test_every_kind_of_storage_has_its_driver_and_nothing_opens_a_load_balancer(
     assert gke["serviceExternalIpsConfig"] == {"enabled": False}
 
 
-def test_checkpoints_in_memory_and_interfaces_beside_eth0_are_a_choice(gke: Mapping[str, Any]) -> None:
-    chosen = cluster(checkpoint_addon=True, multi_networking=True).find("container/cluster:Cluster")
+def test_addons_and_interfaces_beside_eth0_are_a_choice(gke: Mapping[str, Any]) -> None:
+    wanted = {"checkpoint_addon": True, "readiness_addon": True, "multi_networking": True}
+    chosen = cluster(**wanted).find("container/cluster:Cluster")
 
     assert gke["addonsConfig"]["highScaleCheckpointingConfig"] == {"enabled": False}
     assert gke["enableMultiNetworking"] is False
     assert chosen["addonsConfig"]["highScaleCheckpointingConfig"] == {"enabled": True}
+    assert gke["addonsConfig"]["nodeReadinessConfig"] == {"enabled": False}
+    assert chosen["addonsConfig"]["nodeReadinessConfig"] == {"enabled": True}
     assert chosen["enableMultiNetworking"] is True
 
 
