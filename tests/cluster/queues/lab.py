@@ -98,6 +98,17 @@ class Lab:
         found = self.api.list("v1", "Pod", self.jobs[name], labels=labels)
         return [pod for pod in found if "deletionTimestamp" not in pod["metadata"]]
 
+    def story(self, name: str, job: str) -> Object:
+        """What Kueue, the Job and its pods say of a run: for the message of a test that waited in vain."""
+        return {
+            "workload": self.workload(name).get("status"),
+            "job": self.job(job).get("status"),
+            "pods": [
+                (pod["metadata"]["name"], pod["spec"].get("nodeName"), pod.get("status"))
+                for pod in self.pods(job)
+            ],
+        }
+
     def workload(self, name: str) -> Object:
         """What Kueue made of a Job, {} while it made nothing."""
         for row in self.api.list(API_VERSION, "Workload", self.jobs[name]):

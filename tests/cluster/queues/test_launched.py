@@ -61,7 +61,10 @@ def test_a_run_of_which_a_node_is_lost_is_queued_again_and_runs_elsewhere(api: A
         job = launch(lab, PLAN, form)
         gone, kept = lab.nodes(job, 2)
         # Before, it would be a start that failed.
-        eventually(lambda: lab.condition("train", "PodsReady").get("status") == "True", "all pods are ready")
+        eventually(
+            lambda: lab.condition("train", "PodsReady").get("status") == "True",
+            lambda: f"all pods are ready: {lab.story('train', job)}",
+        )
         with lost(api, gone):
             eventually(lambda: lab.condition("train", "PodsReady").get("reason") == "WaitForRecovery")
             lab.age("train", "PodsReady", 2 * 60)
