@@ -208,8 +208,8 @@ def clouds(runs: int) -> None:
     print(f"{runs} runs; ms per resource as median (min .. max)")
     for name in figures[STACKS[0]]:
         aws, gcp = (figures[stack][name] for stack in STACKS)
-        ratios = [ours / theirs for ours, theirs in zip(gcp, aws, strict=True)]
-        print(f"  {name:18} dev-aws {median(aws)}  dev-gcp {median(gcp)}  ratio {statistics.median(ratios):.2f}")
+        ratio = statistics.median(ours / theirs for ours, theirs in zip(gcp, aws, strict=True))
+        print(f"  {name:18} dev-aws {median(aws)}  dev-gcp {median(gcp)}  ratio {ratio:.2f}")
 
 
 if __name__ == "__main__":
