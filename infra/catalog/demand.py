@@ -1,5 +1,6 @@
 """What is taken of a quota, on any cloud."""
 
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 
@@ -10,3 +11,11 @@ class Demand:
     key: str
     amount: float
     name: str
+
+
+def by_quota(demands: Iterable[Demand]) -> Mapping[str, Sequence[Demand]]:
+    """All that is taken of each quota, by its key, in the order in which keys come first."""
+    found: dict[str, list[Demand]] = {}
+    for demand in demands:
+        found.setdefault(demand.key, []).append(demand)
+    return found

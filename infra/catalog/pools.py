@@ -1,8 +1,9 @@
 """What holds for pools of nodes and their zones on every cloud."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Final
 
+from infra.catalog.errors import UnknownFactError
 from infra.errors import Problem
 
 RESERVED_LABELS: Final = "trainstack.dev/"
@@ -14,6 +15,17 @@ def label_problems(path: str, keys: Iterable[str]) -> Iterator[Problem]:
     for key in keys:
         if key.startswith(RESERVED_LABELS):
             yield Problem(path, key, f"the prefix {RESERVED_LABELS} is reserved for pools", "Rename it.")
+
+
+def cpu_type_problems(path: str, name: str, known: Collection[str]) -> Iterator[Problem]:
+    """The type is one of the CPU types of a cloud that the catalog knows.
+
+    An unknown type is refused, as an unknown GPU type is: a misspelling would fail only after the cluster
+    has been made, and a further family is one row of `cpu_families.toml`.
+    """
+    if name not in known:
+        near = UnknownFactError("CPU type", name, known).nearest
+        yield Problem(path, name, "unknown CPU type", f"Near it are {', '.join(near)}.")
 
 
 def once_problems(path: str, zones: Sequence[str]) -> Iterator[Problem]:

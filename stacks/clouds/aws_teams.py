@@ -1,6 +1,7 @@
 """The teams of a stack on AWS."""
 
 from collections.abc import Mapping
+from functools import partial
 
 import pulumi
 
@@ -10,16 +11,13 @@ from components.aws.storage.volumes import efs_source, lustre_source
 from components.aws.teams.members import AwsMembers
 from components.aws.teams.team_data import SHARED, TEAMS, AwsTeamData, AwsTeamDataArgs
 from components.kubernetes.people import group
-from components.kubernetes.volumes import VolumeArgs
 from components.ordering import after
 from infra.naming import team_group, team_namespace
 from infra.stackspec import StackSpec
 from infra.stackspec.stack import TeamSpec
+from stacks.clouds.shared_claims import HOME, SharedClaims, shared_claims
 from stacks.parts import SharedFolder, TeamData
 
-CHECKPOINTS, DATASETS, SHARED_DATASETS, HOME = "checkpoints", "datasets", "shared-datasets", "home"
-# Lustre links this folder to the dataset bucket.
-_DATASET_FOLDER = "datasets"
 # EFS grows with what is in it, and a claim has to say a size.
 _HOME_GIB = 1024
 
@@ -61,15 +59,11 @@ def _rights(spec: StackSpec, team: TeamSpec, eks: AwsCluster, tiers: AwsStorage)
 
 def _data(team: TeamSpec, data: AwsTeamData, tiers: AwsStorage, shared: SharedFolder | None) -> TeamData:
     below = f"{TEAMS}/{team.data_folder}"
-    volumes: dict[str, VolumeArgs] = {}
-    written: dict[str, str] = {}
-    read: dict[str, str] = {}
+    claims = SharedClaims()
     if shared and tiers.lustre:
-        written = {CHECKPOINTS: f"{shared.folder}/{below}"}
-        read = {DATASETS: f"{_DATASET_FOLDER}/{below}", SHARED_DATASETS: f"{_DATASET_FOLDER}/{SHARED}"}
-        for claim, folder in {**written, **read}.items():
-            source = lustre_source(tiers.lustre, folder, read_only=claim in read)
-            volumes[claim] = {"source": source, "capacity_gib": shared.volume["capacity_gib"]}
+        source = partial(lustre_source, tiers.lustre)
+        claims = shared_claims(shared, source, below=below, common=SHARED)
+    volumes = dict(claims.volumes)
     if tiers.homes and data.access_point_id:
         home = efs_source(tiers.homes.file_system_id, data.access_point_id)
         volumes[HOME] = {"source": home, "capacity_gib": _HOME_GIB}
@@ -78,6 +72,6 @@ def _data(team: TeamSpec, data: AwsTeamData, tiers: AwsStorage, shared: SharedFo
         dataset_uri=after(pulumi.Output.concat("s3://", tiers.dataset_bucket, f"/{below}"), [data]),
         volumes=volumes,
         people=[group(team_group(team.name))],
-        folders=list(written.values()),
-        read_folders=list(read.values()),
+        folders=claims.written,
+        read_folders=claims.read,
     )

@@ -317,7 +317,7 @@ class GcpCloud:
             self._on,
             number=self._number,
             gke=cluster.gke,
-            checkpoint_bucket=store.tiers.checkpoint_bucket,
+            store=store,
             pods=pods,
             opts=self._on_gcp,
         )

@@ -1,6 +1,7 @@
 """The teams of a stack on Google Cloud."""
 
 from collections.abc import Mapping
+from functools import partial
 
 import pulumi
 
@@ -8,17 +9,16 @@ from components.gcp.storage.tiers import GcpStorage
 from components.gcp.storage.volumes import filestore_source, lustre_source
 from components.gcp.teams.members import GcpMembers, subject
 from components.gcp.teams.team_data import TEAMS, GcpTeamData, GcpTeamDataArgs
-from components.kubernetes.volumes import VolumeArgs
 from components.ordering import after
 from infra.catalog.gcp.filestore import HOMES_GIB
 from infra.naming import team_namespace
 from infra.stackspec import StackSpec
 from infra.stackspec.clouds import GcpSpec
 from infra.stackspec.stack import TeamSpec
+from stacks.clouds.shared_claims import HOME, SharedClaims, shared_claims
 from stacks.parts import SharedFolder, TeamData
 
-CHECKPOINTS, DATASETS, SHARED_DATASETS, HOME = "checkpoints", "datasets", "shared-datasets", "home"
-_DATASET_FOLDER, _SHARED = "datasets", "shared"
+_SHARED = "shared"
 
 
 def teams_on_gcp(
@@ -57,15 +57,11 @@ def teams_on_gcp(
 
 def _data(team: TeamSpec, data: GcpTeamData, tiers: GcpStorage, shared: SharedFolder | None) -> TeamData:
     below = f"{TEAMS}/{team.data_folder}"
-    volumes: dict[str, VolumeArgs] = {}
-    written: dict[str, str] = {}
-    read: dict[str, str] = {}
+    claims = SharedClaims()
     if shared and tiers.lustre:
-        written = {CHECKPOINTS: f"{shared.folder}/{below}"}
-        read = {DATASETS: f"{_DATASET_FOLDER}/{below}", SHARED_DATASETS: f"{_DATASET_FOLDER}/{_SHARED}"}
-        for claim, folder in {**written, **read}.items():
-            source = lustre_source(tiers.lustre, folder, read_only=claim in read)
-            volumes[claim] = {"source": source, "capacity_gib": shared.volume["capacity_gib"]}
+        source = partial(lustre_source, tiers.lustre)
+        claims = shared_claims(shared, source, below=below, common=_SHARED)
+    volumes = dict(claims.volumes)
     if tiers.homes:
         volumes[HOME] = {"source": filestore_source(tiers.homes, below), "capacity_gib": HOMES_GIB}
     return TeamData(
@@ -73,7 +69,7 @@ def _data(team: TeamSpec, data: GcpTeamData, tiers: GcpStorage, shared: SharedFo
         dataset_uri=after(pulumi.Output.concat("gs://", tiers.dataset_bucket, f"/{below}"), [data]),
         volumes=volumes,
         people=[subject(member) for member in team.members],
-        folders=list(written.values()),
-        read_folders=list(read.values()),
+        folders=claims.written,
+        read_folders=claims.read,
         home=below if tiers.homes else None,
     )

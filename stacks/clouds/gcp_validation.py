@@ -12,6 +12,7 @@ from components.gcp.tracking.server import grants
 from components.gcp.validation.alert_topic import GcpAlertTopic
 from infra.stackspec import StackSpec
 from infra.stackspec.clouds import GcpSpec
+from stacks.clouds.gcp_storage import GcpStore
 from stacks.parts import Alerts, ServiceAccount, ValidationAccess
 from stacks.validation import RESULTS
 
@@ -22,7 +23,7 @@ def validation_on_gcp(
     *,
     number: pulumi.Output[str],
     gke: GcpCluster,
-    checkpoint_bucket: pulumi.Output[str],
+    store: GcpStore,
     pods: ServiceAccount,
     opts: pulumi.ResourceOptions,
 ) -> ValidationAccess:
@@ -32,7 +33,7 @@ def validation_on_gcp(
     """
     folder = gcp.storage.ManagedFolder(
         f"{spec.name}-smoke-results",
-        bucket=checkpoint_bucket,
+        bucket=store.tiers.checkpoint_bucket,
         name=f"{RESULTS.removeprefix('/')}/",
         # The folder and its rights; results stay where they are.
         force_destroy=True,
@@ -53,7 +54,7 @@ def validation_on_gcp(
     )
     access = ValidationAccess(
         environment=grants(on.project)["environment"],
-        results=pulumi.Output.concat("gs://", checkpoint_bucket, RESULTS),
+        results=pulumi.Output.concat(store.checkpoint_uri, RESULTS),
         copies_results=True,
         alerts=None,
         ready=[account],

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 from infra.catalog.aws.eks import Eks
@@ -27,24 +26,15 @@ from infra.catalog.aws.model import (
     ZoneWithoutEks,
 )
 from infra.catalog.aws.releases import AddonRelease, NodeImage, Releases
+from infra.catalog.catalog import Catalog
 from infra.catalog.errors import found
-from infra.catalog.limits import Limit, read_limits
-from infra.catalog.rows import Duration, ServicePrice, per_region, read_durations
 from infra.catalog.tables import CatalogError, by_key, read_rows
 
-EVERY_REGION = "*"
 _SMALL = {"medium": 1, "large": 2, "xlarge": 4}
 
 
-class AwsCatalog:
-    """Dated facts about AWS, read from a folder of TOML tables.
-
-    Every table raises CatalogError when its file is malformed, on first use. Every lookup by name raises
-    UnknownFactError when the name has no row; a known name without a figure gives None.
-    """
-
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
+class AwsCatalog(Catalog):
+    """Dated facts about AWS; see `Catalog`."""
 
     @cached_property
     def accelerators(self) -> Mapping[str, Accelerator]:
@@ -80,17 +70,6 @@ class AwsCatalog:
     def price(self, instance_type: str, region: str, capacity: CapacityType) -> Price | None:
         """Dollars per instance-hour, or None when no source gives it: unknown, never free."""
         return self.prices.get((instance_type, region, capacity))
-
-    @cached_property
-    def service_prices(self) -> Mapping[tuple[str, str], ServicePrice]:
-        """Prices of services by (key, region); region "*" holds everywhere."""
-        rows = read_rows(self._folder / "service_prices.toml", "service_price", ServicePrice, per_region)
-        return by_key(rows, lambda row: (row.key, row.region), "service_prices.toml")
-
-    def service_price(self, key: str, region: str) -> ServicePrice | None:
-        """Dollars per unit of a service in a region, or None when no source gives it."""
-        found({known: known for known, _ in self.service_prices}, "service price", key)
-        return self.service_prices.get((key, region)) or self.service_prices.get((key, EVERY_REGION))
 
     @cached_property
     def regions(self) -> Mapping[str, Region]:
@@ -185,11 +164,6 @@ class AwsCatalog:
         return by_key(rows, lambda row: row.arn, "permissions.toml")
 
     @cached_property
-    def limits(self) -> Mapping[str, Limit]:
-        """What services accept of single values, by key such as "node_group_nodes"."""
-        return read_limits(self._folder / "limits.toml")
-
-    @cached_property
     def releases(self) -> Releases:
         """Versions of add-ons and node images by version of Kubernetes."""
         path = self._folder / "releases.toml"
@@ -199,11 +173,6 @@ class AwsCatalog:
             ),
             by_key(read_rows(path, "node_image", NodeImage), lambda row: row.kubernetes, path.name),
         )
-
-    @cached_property
-    def durations(self) -> Mapping[str, tuple[Duration, ...]]:
-        """Creation times by Pulumi type, each of one kind of its resources; a type without is unknown."""
-        return read_durations(self._folder / "durations.toml")
 
 
 def _with_interfaces(row: dict[str, Any]) -> list[dict[str, Any]]:

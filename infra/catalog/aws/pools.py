@@ -7,6 +7,7 @@ from typing import Final
 from infra.catalog.aws import facts
 from infra.catalog.aws.model import InstanceType
 from infra.catalog.errors import UnknownFactError
+from infra.catalog.pools import cpu_type_problems
 from infra.errors import Problem
 
 SYSTEM_DISK_GIB: Final = 50
@@ -45,14 +46,8 @@ def cpu_purchase_problems(path: str, bought: str) -> Iterator[Problem]:
 
 
 def system_type_problems(path: str, name: str) -> Iterator[Problem]:
-    """The type is a CPU type for a cluster's own services that the catalog knows.
-
-    An unknown type is refused, as an unknown GPU type is: a misspelling would fail only after the cluster
-    has been made, and a further family is one row of `cpu_families.toml`.
-    """
-    if name not in facts.cpu_types:
-        near = UnknownFactError("CPU type", name, facts.cpu_types).nearest
-        yield Problem(path, name, "unknown CPU type", f"Near it are {', '.join(near)}.")
+    """The type is a CPU type for a cluster's own services that the catalog knows."""
+    yield from cpu_type_problems(path, name, facts.cpu_types)
 
 
 def offer_problems(

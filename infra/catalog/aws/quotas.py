@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from infra.catalog.aws import facts
-from infra.catalog.demand import Demand
+from infra.catalog.demand import Demand, by_quota
 
 NODES, INSTANCE = "aws:eks/nodeGroup:NodeGroup", "aws:ec2/instance:Instance"
 _MARKETS = {"SPOT": "spot", "CAPACITY_BLOCK": "capacity_block"}
@@ -77,11 +77,8 @@ def shortfalls(planned: Iterable[Planned], overrides: Mapping[str, float]) -> li
 
 def exceeded(wanted: Iterable[Demand], allowed: Mapping[str, float]) -> list[Shortfall]:
     """Every quota of `allowed` that the sum of its demands exceeds, worst first."""
-    by_key: dict[str, list[Demand]] = {}
-    for demand in wanted:
-        by_key.setdefault(demand.key, []).append(demand)
     found = []
-    for key, taken in by_key.items():
+    for key, taken in by_quota(wanted).items():
         row, amount = facts.quotas[key], sum(one.amount for one in taken)
         if amount > allowed.get(key, amount):
             names = tuple(one.name for one in taken)

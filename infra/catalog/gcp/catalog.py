@@ -2,9 +2,9 @@
 
 from collections.abc import Mapping
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
+from infra.catalog.catalog import Catalog
 from infra.catalog.errors import found
 from infra.catalog.gcp.gke import Gke
 from infra.catalog.gcp.model import (
@@ -26,22 +26,12 @@ from infra.catalog.gcp.model import (
     VmPrice,
     family_of,
 )
-from infra.catalog.limits import Limit, read_limits
-from infra.catalog.rows import Duration, ServicePrice, per_region, read_durations
+from infra.catalog.rows import per_region
 from infra.catalog.tables import CatalogError, by_key, read_rows
 
-EVERY_REGION = "*"
 
-
-class GcpCatalog:
-    """Dated facts about Google Cloud, read from a folder of TOML tables.
-
-    Every table raises CatalogError when its file is malformed, on first use. Every lookup by name raises
-    UnknownFactError when the name has no row; a known name without a figure gives None.
-    """
-
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
+class GcpCatalog(Catalog):
+    """Dated facts about Google Cloud; see `Catalog`."""
 
     @cached_property
     def accelerators(self) -> Mapping[str, Accelerator]:
@@ -138,17 +128,6 @@ class GcpCatalog:
         return by_key(rows, lambda row: (row.accelerator, row.region, row.market), "prices.toml")
 
     @cached_property
-    def service_prices(self) -> Mapping[tuple[str, str], ServicePrice]:
-        """Prices of services by (key, region); region "*" holds everywhere."""
-        rows = read_rows(self._folder / "service_prices.toml", "service_price", ServicePrice, per_region)
-        return by_key(rows, lambda row: (row.key, row.region), "service_prices.toml")
-
-    def service_price(self, key: str, region: str) -> ServicePrice | None:
-        """Dollars per unit of a service in a region, or None when no source gives it."""
-        found({known: known for known, _ in self.service_prices}, "service price", key)
-        return self.service_prices.get((key, region)) or self.service_prices.get((key, EVERY_REGION))
-
-    @cached_property
     def regions(self) -> Mapping[str, Region]:
         """Regions of which a source names the zones."""
         rows = read_rows(self._folder / "regions.toml", "region", Region, _with_zones)
@@ -190,16 +169,6 @@ class GcpCatalog:
         """Managed Lustre tiers by throughput in MB/s per TiB."""
         rows = read_rows(self._folder / "storage.toml", "lustre", LustreTier, _with_bands)
         return by_key(rows, lambda row: row.throughput, "storage.toml")
-
-    @cached_property
-    def limits(self) -> Mapping[str, Limit]:
-        """What services accept of single values, by key such as "node_pool_nodes"."""
-        return read_limits(self._folder / "limits.toml")
-
-    @cached_property
-    def durations(self) -> Mapping[str, tuple[Duration, ...]]:
-        """Creation times by Pulumi type, each of one kind of its resources; a type without is unknown."""
-        return read_durations(self._folder / "durations.toml")
 
 
 def _with_zones(row: dict[str, Any]) -> list[dict[str, Any]]:

@@ -8,6 +8,7 @@ from typing import Final
 from infra.catalog.errors import UnknownFactError
 from infra.catalog.gcp import facts
 from infra.catalog.gcp.model import MachineType
+from infra.catalog.pools import cpu_type_problems
 from infra.errors import Problem
 
 SYSTEM_DISK_GIB: Final = 100
@@ -77,14 +78,8 @@ def cpu_purchase_problems(path: str, bought: str) -> Iterator[Problem]:
 
 
 def system_type_problems(path: str, name: str) -> Iterator[Problem]:
-    """The type is a CPU type for a cluster's own services that the catalog knows.
-
-    An unknown type is refused, as an unknown GPU type is: a misspelling would fail only after the cluster
-    has been made, and a further family is one row of `cpu_families.toml`.
-    """
-    if name not in facts.cpu_types:
-        near = UnknownFactError("CPU type", name, facts.cpu_types).nearest
-        yield Problem(path, name, "unknown CPU type", f"Near it are {', '.join(near)}.")
+    """The type is a CPU type for a cluster's own services that the catalog knows."""
+    yield from cpu_type_problems(path, name, facts.cpu_types)
 
 
 def offer_problems(

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from infra.catalog.demand import Demand
+from infra.catalog.demand import Demand, by_quota
 from infra.catalog.gcp import facts
 from infra.catalog.gcp.model import Quota
 from infra.catalog.gcp.pools import PREEMPTIBLE, PREPAID
@@ -88,11 +88,8 @@ def demands(name: str, machine: str, bought: str, nodes: int) -> Iterator[Demand
 
 def exceeded(wanted: Iterable[Demand], allowed: Mapping[str, float]) -> list[Shortfall]:
     """Every quota of `allowed` that the sum of its demands exceeds, worst first."""
-    by_key: dict[str, list[Demand]] = {}
-    for demand in wanted:
-        by_key.setdefault(demand.key, []).append(demand)
     found = []
-    for key, asked in by_key.items():
+    for key, asked in by_quota(wanted).items():
         amount = sum(one.amount for one in asked)
         if amount > allowed.get(key, amount):
             names = tuple(dict.fromkeys(one.name for one in asked))

@@ -1,6 +1,5 @@
 """The quotas of the account, what is used of them, and whether the stack at its largest still fits."""
 
-from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -8,7 +7,7 @@ from botocore.exceptions import ClientError
 
 from infra.catalog.aws import facts
 from infra.catalog.aws.quotas import request
-from infra.catalog.demand import Demand
+from infra.catalog.demand import Demand, by_quota
 from infra.preflight.answers import Answer, State
 from infra.preflight.aws.account import Account, unanswered
 from infra.preflight.aws.use import Use
@@ -29,7 +28,7 @@ class _Room:
 def room(account: Account) -> Iterator[Answer]:
     """Each quota holds what others use and what the stack takes with every pool at its largest."""
     use = Use(account)
-    for key, demands in _wanted(account).items():
+    for key, demands in by_quota(needs(account.spec).most).items():
         try:
             yield _judged(account, key, demands, _room(account, use, key))
         except ClientError as error:
@@ -40,20 +39,13 @@ def left(account: Account) -> Mapping[str, float]:
     """What others leave to the stack of each quota that it takes; without those that could not be asked."""
     found: dict[str, float] = {}
     use = Use(account)
-    for key in _wanted(account):
+    for key in by_quota(needs(account.spec).most):
         try:
             one = _room(account, use, key)
         except ClientError:
             continue
         found[key] = max(0.0, one.allowed - one.used)
     return found
-
-
-def _wanted(account: Account) -> Mapping[str, Sequence[Demand]]:
-    wanted: dict[str, list[Demand]] = defaultdict(list)
-    for demand in needs(account.spec).most:
-        wanted[demand.key].append(demand)
-    return wanted
 
 
 def _room(account: Account, use: Use, key: str) -> _Room:

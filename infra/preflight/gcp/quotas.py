@@ -1,11 +1,10 @@
 """The quotas of the project, what is used of them, and whether the stack at its largest still fits."""
 
 import math
-from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from infra.catalog.demand import Demand
+from infra.catalog.demand import Demand, by_quota
 from infra.catalog.gcp import facts
 from infra.catalog.gcp.model import Quota
 from infra.catalog.gcp.quotas import dimensions, request
@@ -30,7 +29,7 @@ class _Room:
 def room(project: Project) -> Iterator[Answer]:
     """Each quota holds what others use and what the stack takes with every pool at its largest."""
     use = Use(project)
-    for key, demands in _wanted(project).items():
+    for key, demands in by_quota(needs(project.spec).most).items():
         check = f"quota {key}"
         try:
             found = _room(project, use, key)
@@ -48,7 +47,7 @@ def left(project: Project) -> Mapping[str, float]:
     """What others leave to the stack of each quota that it takes; without those that could not be asked."""
     found: dict[str, float] = {}
     use = Use(project)
-    for key in _wanted(project):
+    for key in by_quota(needs(project.spec).most):
         try:
             one = _room(project, use, key)
         except RefusedError:
@@ -56,13 +55,6 @@ def left(project: Project) -> Mapping[str, float]:
         if one is not None and one.allowed != math.inf:
             found[key] = max(0.0, one.allowed - one.used)
     return found
-
-
-def _wanted(project: Project) -> Mapping[str, Sequence[Demand]]:
-    wanted: dict[str, list[Demand]] = defaultdict(list)
-    for demand in needs(project.spec).most:
-        wanted[demand.key].append(demand)
-    return wanted
 
 
 def _room(project: Project, use: Use, key: str) -> _Room | None:

@@ -10,6 +10,7 @@ from infra.catalog.kubernetes.kueue import guarantee_problems
 from infra.errors import Problem
 from infra.stackspec.clouds import AwsSpec
 from infra.stackspec.layouts import MediumLayout, PoolSpec
+from infra.stackspec.rules.medium import gpu_problems
 from infra.stackspec.stack import StackSpec
 
 Rule = Callable[[StackSpec, AwsSpec], Iterator[Problem]]
@@ -156,15 +157,7 @@ def _without_gpus(path: str, pool: PoolSpec) -> Iterator[Problem]:
 
 def gpus_where_there_are_some(spec: StackSpec, layout: MediumLayout) -> Iterator[Problem]:
     """GPUs are guaranteed, and validated, in pools that have some."""
-    without = {pool.name for pool in layout.pools if pool.machine in facts.cpu_types}
-    for index, team in enumerate(spec.teams):
-        for pool in team.gpus.keys() & without:
-            fix = "Leave it out: processors are shared by weight."
-            yield Problem(f"teams[{index}].gpus.{pool}", team.gpus[pool], "the pool has no GPUs", fix)
-    for pool in spec.validated:
-        if pool in without:
-            fix = "Validate pools that have some; the purpose of one without is `data`."
-            yield Problem("smoke.pools", pool, "the pool has no GPUs", fix)
+    yield from gpu_problems(spec, {pool.name for pool in layout.pools if pool.machine in facts.cpu_types})
 
 
 def offers(spec: StackSpec, layout: MediumLayout) -> Iterator[Problem]:

@@ -9,6 +9,7 @@ from infra.catalog.kubernetes.kueue import guarantee_problems
 from infra.errors import Problem
 from infra.stackspec.clouds import GcpPoolSpec, GcpSpec, MigSpec, TimeSharingSpec
 from infra.stackspec.layouts import MediumLayout, PoolSpec
+from infra.stackspec.rules.medium import gpu_problems
 from infra.stackspec.stack import StackSpec
 
 Rule = Callable[[StackSpec, GcpSpec], Iterator[Problem]]
@@ -174,15 +175,9 @@ def purchases(_: StackSpec, layout: MediumLayout, cloud: GcpSpec) -> Iterator[Pr
 def gpus_where_there_are_some(spec: StackSpec, layout: MediumLayout, cloud: GcpSpec) -> Iterator[Problem]:
     """GPUs are guaranteed in pools that have some, and validated where nobody shares them."""
     without = {pool.name for pool in layout.pools if pool.machine in facts.cpu_types}
-    for index, team in enumerate(spec.teams):
-        for pool in team.gpus.keys() & without:
-            fix = "Leave it out: processors are shared by weight."
-            yield Problem(f"teams[{index}].gpus.{pool}", team.gpus[pool], "the pool has no GPUs", fix)
+    yield from gpu_problems(spec, without)
     for pool in spec.validated:
-        if pool in without:
-            fix = "Validate pools that have some; the purpose of one without is `data`."
-            yield Problem("smoke.pools", pool, "the pool has no GPUs", fix)
-        elif cloud.pools.get(pool, GcpPoolSpec()).sharing is not None:
+        if pool not in without and cloud.pools.get(pool, GcpPoolSpec()).sharing is not None:
             fix = "Validate pools with whole GPUs."
             yield Problem(
                 "smoke.pools", pool, "the GPUs of the pool are shared", fix, against=f"on.pools.{pool}"

@@ -1,6 +1,6 @@
 """Rules of the medium layout, on every cloud."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 
 from infra.catalog import pools
 from infra.catalog.kubernetes import kueue
@@ -94,6 +94,19 @@ def validated_pools(spec: StackSpec, layout: MediumLayout) -> Iterator[Problem]:
     if spec.smoke.enabled and not spec.validated:
         fix = "Name pools, give one the purpose training, or set smoke.enabled to false."
         yield Problem("smoke.pools", list(named) or None, "the gate validates no pool", fix)
+
+
+def gpu_problems(spec: StackSpec, without: Collection[str]) -> Iterator[Problem]:
+    """No GPUs are guaranteed, and none validated, in the pools `without` any, as the cloud knows them."""
+    for index, team in enumerate(spec.teams):
+        for pool in team.gpus:
+            if pool in without:
+                fix = "Leave it out: processors are shared by weight."
+                yield Problem(f"teams[{index}].gpus.{pool}", team.gpus[pool], "the pool has no GPUs", fix)
+    for pool in spec.validated:
+        if pool in without:
+            fix = "Validate pools that have some; the purpose of one without is `data`."
+            yield Problem("smoke.pools", pool, "the pool has no GPUs", fix)
 
 
 RULES: tuple[Rule, ...] = (

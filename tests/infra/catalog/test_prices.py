@@ -5,8 +5,9 @@ import datetime
 import pytest
 
 from infra.catalog.aws import facts
-from infra.catalog.aws.catalog import EVERY_REGION, AwsCatalog
+from infra.catalog.aws.catalog import AwsCatalog
 from infra.catalog.aws.model import CapacityType
+from infra.catalog.catalog import EVERY_REGION
 from infra.catalog.errors import UnknownFactError
 from infra.catalog.rows import ServicePrice
 

@@ -1,0 +1,44 @@
+"""The tables that every cloud has."""
+
+from collections.abc import Mapping
+from functools import cached_property
+from pathlib import Path
+
+from infra.catalog.errors import found
+from infra.catalog.limits import Limit, read_limits
+from infra.catalog.rows import Duration, ServicePrice, per_region, read_durations
+from infra.catalog.tables import by_key, read_rows
+
+EVERY_REGION = "*"
+
+
+class Catalog:
+    """Dated facts about a cloud, read from a folder of TOML tables.
+
+    Every table raises CatalogError when its file is malformed, on first use. Every lookup by name raises
+    UnknownFactError when the name has no row; a known name without a figure gives None.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    @cached_property
+    def service_prices(self) -> Mapping[tuple[str, str], ServicePrice]:
+        """Prices of services by (key, region); region "*" holds everywhere."""
+        rows = read_rows(self._folder / "service_prices.toml", "service_price", ServicePrice, per_region)
+        return by_key(rows, lambda row: (row.key, row.region), "service_prices.toml")
+
+    def service_price(self, key: str, region: str) -> ServicePrice | None:
+        """Dollars per unit of a service in a region, or None when no source gives it."""
+        found({known: known for known, _ in self.service_prices}, "service price", key)
+        return self.service_prices.get((key, region)) or self.service_prices.get((key, EVERY_REGION))
+
+    @cached_property
+    def limits(self) -> Mapping[str, Limit]:
+        """What services accept of single values, by key such as "node_group_nodes" or "node_pool_nodes"."""
+        return read_limits(self._folder / "limits.toml")
+
+    @cached_property
+    def durations(self) -> Mapping[str, tuple[Duration, ...]]:
+        """Creation times by Pulumi type, each of one kind of its resources; a type without is unknown."""
+        return read_durations(self._folder / "durations.toml")
