@@ -62,6 +62,12 @@ def test_what_there_is_goes_to_the_bucket_with_the_rights_of_the_node(storage: S
     }
 
 
+def test_a_name_is_no_further_question_of_the_request(storage: Storage, result: Path) -> None:
+    renamed = result.parent.rename(result.parent.with_name("smoke&name=other"))
+    assert copies.send(FOLDER, renamed / result.name, soon())["copied"] is True
+    assert set(storage.objects) == {f"smoke/smoke&name=other/result.{kind}" for kind in ("json", "html")}
+
+
 def test_a_busy_bucket_is_asked_once_more(storage: Storage, result: Path) -> None:
     storage.refusals = [503]
     assert copies.send(FOLDER, result, soon())["copied"] is True
