@@ -84,6 +84,9 @@ class TeamSpec(Model):
     permission sets (`AWSReservedSSO_...`) included, on Google Cloud `user:` or `group:` and an e-mail
     address. Each is in one team; administrators are in none."""
 
+    alert_emails: tuple[Email, ...] = ()
+    """Addresses that get the alerts about the team's jobs, queue and budget; nobody: those of `budget` do."""
+
     folder: Name | None = None
     """Name of the team's folder in buckets and file systems; null: after the team. A team that gets another
     name keeps its data when this says its old folder."""

@@ -24,10 +24,6 @@ _UNSEEN = (
     "kubeApiserverBurnrate",
     "kubeApiserverHistogram",
     "kubeApiserverSlos",
-    "kubernetesSystemApiserver",
-    "kubernetesSystemControllerManager",
-    "kubernetesSystemKubeProxy",
-    "kubernetesSystemScheduler",
     "windows",
 )
 # The first two fire on what is no fault here; the others wait for an autoscaler, or are ours.
@@ -70,7 +66,10 @@ def values(*, retention_days: int, storage_gib: int, alertmanager: Mapping[str, 
         "prometheus": {"prometheusSpec": _prometheus(retention_days, storage_gib)},
         "alertmanager": {
             "config": alertmanager,
-            "alertmanagerSpec": {"resources": _SMALL, "storage": {"volumeClaimTemplate": _claim(_ALERTMANAGER_GIB)}},
+            "alertmanagerSpec": {
+                "resources": _SMALL,
+                "storage": {"volumeClaimTemplate": _claim(_ALERTMANAGER_GIB)},
+            },
         },
         "grafana": _grafana(),
         "kube-state-metrics": _state_metrics(),

@@ -21,13 +21,15 @@ def layers() -> list[str]:
 def groups(layer: str) -> list[dict[str, Any]]:
     """The rule groups of a layer, as Prometheus reads them; every alert with the path of its runbook page."""
     read = yaml.safe_load(_RULES.joinpath(f"{layer}.yaml").read_text(encoding="utf-8"))
-    return [{**group, "rules": [_with_page(rule) for rule in group["rules"]]} for group in read["groups"]]
+    return [
+        {**group, "rules": [_with_page(layer, rule) for rule in group["rules"]]} for group in read["groups"]
+    ]
 
 
-def _with_page(rule: Mapping[str, Any]) -> dict[str, Any]:
+def _with_page(layer: str, rule: Mapping[str, Any]) -> dict[str, Any]:
     if "alert" not in rule:
         return dict(rule)
-    page = f"{RUNBOOKS}/{rule['alert']}.md"
+    page = f"{RUNBOOKS}/{layer}/{rule['alert']}.md"
     return {**rule, "annotations": {**rule["annotations"], "runbook_url": page}}
 
 
