@@ -79,11 +79,12 @@ BINARIES = {
     "jobset": Binary(_PLANE, "sigs.k8s.io/jobset", released=False),
     "kubeflow-trainer": Binary(_TRAINER, _TRAINER_MODULE, "/cmd/trainer-controller-manager", released=False),
 }
-# What checks alert rules and answers queries in tests; no part of a control plane. The tag leaves out the finders
-# of targets on other people's clouds (plugins/*.go): without it the build takes four times as long.
+# What checks alert rules and routes and answers queries in tests; no part of a control plane. The tag leaves
+# out the finders of targets on all clouds (prometheus plugins/*.go), with their SDKs.
 _PROMETHEUS, _SMALLER = "github.com/prometheus/prometheus", "remove_all_sd"
 CHECKERS = {
     "promtool": Binary("prometheus", _PROMETHEUS, "/cmd/promtool", tags=_SMALLER),
+    "amtool": Binary("prometheus", "github.com/prometheus/alertmanager", "/cmd/amtool", tags=_SMALLER),
     "prometheus": Binary("prometheus", _PROMETHEUS, "/cmd/prometheus", tags=_SMALLER),
 }
 _ALL = {**BINARIES, **CHECKERS}
@@ -134,13 +135,13 @@ def require(tell: Tell = lambda text: None) -> dict[str, Path]:
 
 
 def checkers() -> dict[str, Path] | None:
-    """promtool and prometheus by name, or None while one is missing or was built from other sources."""
+    """The binaries of `CHECKERS` by name, or None while one is missing or was built from other sources."""
     found = {name: path for name in CHECKERS if (path := _found(name))}
     return found if len(found) == len(CHECKERS) else None
 
 
 def require_checkers(tell: Tell = lambda text: None) -> dict[str, Path]:
-    """Both by name, built now if they must be (4 minutes on 2 cores, once). Raises SetupError."""
+    """All of them by name, built now if they must be (4 minutes on 2 cores, once). Raises SetupError."""
     FOLDER.mkdir(parents=True, exist_ok=True)
     with exclusive(HOME / "build.lock", time.monotonic() + _PATIENCE_S):
         _build("prometheus", tell)

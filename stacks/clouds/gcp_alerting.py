@@ -22,7 +22,7 @@ def alerting_on_gcp(spec: StackSpec, on: GcpSpec, gke: GcpCluster, opts: pulumi.
         PLATFORM: spec.budget.alert_emails,
         **{team_namespace(team.name): team.alert_emails for team in spec.teams if team.alert_emails},
     }
-    policies = [_mailed(spec, on, gke, receiver, emails, opts) for receiver, emails in told.items()]
+    policies = [_mailed(spec, on, gke, opts, receiver=name, emails=emails) for name, emails in told.items()]
     teams = [team.name for team in spec.teams if team.alert_emails]
     return Alerting(
         platform=_receiver(PLATFORM),
@@ -36,9 +36,10 @@ def _mailed(
     spec: StackSpec,
     on: GcpSpec,
     gke: GcpCluster,
+    opts: pulumi.ResourceOptions,
+    *,
     receiver: str,
     emails: Sequence[str],
-    opts: pulumi.ResourceOptions,
 ) -> GcpMailedAlerts:
     return GcpMailedAlerts(
         f"{spec.name}-{receiver}-alerts",

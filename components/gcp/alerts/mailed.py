@@ -32,9 +32,9 @@ class GcpMailedAlertsArgs(TypedDict):
 class GcpMailedAlerts(Component):
     """A policy on a log that mails each alert of a receiver.
 
-    No secret is stored anywhere: the pod may do nothing, GKE collects what it prints, and Cloud Monitoring mails
-    it. An incident is one alert of one subject; it is closed after half an hour without a mail, and the next
-    line, twice a day while the alert goes on, opens another. Cloud Monitoring mails at most every five minutes.
+    No secret is stored anywhere: the pod may do nothing, GKE collects what it prints, and Cloud Monitoring
+    mails it. An incident is one alert of one subject; it is closed after half an hour without a mail, and the
+    next line, twice a day while the alert goes on, opens another. There is a mail every five minutes at most.
 
     Untested in a real project.
     """

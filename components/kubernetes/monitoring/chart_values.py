@@ -10,8 +10,8 @@ from components.kubernetes.monitoring.places import FULL_NAME, GRAFANA, LOGIN, N
 _BLOCKS = 0.8
 # Alertmanager keeps silences, and what it has said.
 _ALERTMANAGER_GIB = 2
-# Platforms whose Deployments and Jobs the chart's own alerts watch. Not those of teams: their jobs may run for
-# days, fail, and wait, which the chart's rules take for faults.
+# Namespaces whose Deployments and Jobs the chart's own alerts watch. Not those of teams: their jobs may run
+# for days, fail, and wait, which the chart's rules take for faults.
 _WATCHED = "kube-system|kueue-system|jobset-system|kubeflow-system|mlflow|trainstack-.*|monitoring"
 # Groups about what only the cloud sees: on EKS and GKE nobody can scrape the control plane.
 _UNSEEN = (
@@ -56,8 +56,8 @@ def values(*, retention_days: int, storage_gib: int, alertmanager: Mapping[str, 
         },
         **{name: {"enabled": False} for name in _SCRAPED_NOT},
         "coreDns": {"enabled": False},
-        # Its webhook would check rules; ours are checked before they are deployed, and a webhook that does not
-        # answer stops every deployment.
+        # Its webhook would check rules; ours are checked before they are deployed, and a webhook that does
+        # not answer stops every deployment.
         "prometheusOperator": {
             "admissionWebhooks": {"enabled": False},
             "tls": {"enabled": False},

@@ -20,8 +20,8 @@ def home(name: str, agents: Sequence[AgentArgs], child: Child) -> list[pulumi.Re
     """The namespace and the policy of all of its pods; what comes into it comes after both.
 
     In: pods of the namespace, and to Prometheus those of namespaces with `QUERIES_LABEL`. Browsers come by a
-    port-forward, which the node opens. Out: each other, names, HTTPS, `agents` that hand out rights, and every
-    port at which something is scraped: pods come and go with their addresses.
+    port-forward, which the node opens. Out: each other, names, HTTPS, `agents` that hand out rights, and
+    every port at which something is scraped: pods come and go with their addresses.
     """
     labels = {**restricted(), METRICS_LABEL: "allowed"}
     space = core.v1.Namespace(

@@ -26,9 +26,9 @@ class RouteArgs(TypedDict):
 def config(platform: Mapping[str, Any], teams: Sequence[RouteArgs]) -> dict[str, Any]:
     """The configuration (Alertmanager 0.34).
 
-    One message holds what a team's alerts of one kind have in common. An alert that goes on is repeated twice a
-    day, `Watchdog` once. What is critical for a team is told to the platform, too. Of the chart's own alerts,
-    those of severity `info` or `none` are for dashboards.
+    One message holds what a team's alerts of one kind have in common. An alert that goes on is repeated twice
+    a day, `Watchdog` once. What is critical for a team is told to the platform, too. Of the chart's own
+    alerts, those of severity `info` or `none` are for dashboards.
     """
     return {
         "route": {

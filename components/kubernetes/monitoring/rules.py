@@ -1,4 +1,4 @@
-"""The alert rules, as objects of the Prometheus operator: one for each file below `rules/`, which is a layer."""
+"""The alert rules as objects of the Prometheus operator, one for each file below `rules/`: a layer."""
 
 from collections.abc import Iterator, Mapping
 from importlib import resources

@@ -55,9 +55,9 @@ class MonitoringArgs(TypedDict):
 class Monitoring(Component):
     """Prometheus, Alertmanager and Grafana in a closed namespace, with rules, dashboards and scrapes of ours.
 
-    Prometheus and Alertmanager have disks of the default storage class; Grafana keeps nothing. Its one login is
-    made by a Job (`waiting/grafana_login.py`). What Alertmanager is told holds no secret, because the cloud knows
-    its pod: nothing that a reader of the state could use.
+    Prometheus and Alertmanager have disks of the default storage class; Grafana keeps nothing. Its one login
+    is made by a Job (`waiting/grafana_login.py`). What Alertmanager is told holds no secret, because the
+    cloud knows its pod: nothing that a reader of the state could use.
     """
 
     prometheus_url: pulumi.Output[str]
@@ -91,7 +91,7 @@ class Monitoring(Component):
         self.register_outputs({"prometheus_url": self.prometheus_url})
 
     def _login(self, name: str, image: pulumi.Input[str], inside: pulumi.ResourceOptions) -> pulumi.Resource:
-        """The Job that makes it, whose account may create Secrets here; no role can name one that is to come."""
+        """The Job that makes it. Its account may create Secrets: no role can name one that is to come."""
         metadata = meta.v1.ObjectMetaArgs(name=LOGIN, namespace=NAMESPACE)
         account = core.v1.ServiceAccount(
             f"{name}-login-account", metadata=metadata, automount_service_account_token=False, opts=inside

@@ -1,8 +1,8 @@
 """Metrics of Kueue's Workloads, which Kueue itself does not export: who waits since when, what ended how.
 
-They are made by kube-state-metrics from the objects (`customResourceState` of its chart; the format is that of
-kube-state-metrics v2.20, pkg/customresourcestate). Three series a Workload, until its job is deleted. A time
-is in seconds since 1970.
+They are made by kube-state-metrics from the objects (`customResourceState` of its chart; the format is that
+of kube-state-metrics v2.20, pkg/customresourcestate). Three series a Workload, until its job is deleted. A
+time is in seconds since 1970.
 """
 
 from collections.abc import Mapping
@@ -13,7 +13,7 @@ _CONDITIONS = ["status", "conditions"]
 
 
 def config() -> Mapping[str, Any]:
-    """The configuration: `created_seconds`, `admitted_changed_seconds{admitted}`, `finished_seconds{reason}`."""
+    """Of `created_seconds`, `admitted_changed_seconds{admitted}` and `finished_seconds{reason}`."""
     return {
         "kind": "CustomResourceStateMetrics",
         "spec": {
