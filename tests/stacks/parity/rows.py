@@ -59,6 +59,7 @@ SHARED_FS = Each(
     {"capacity_gib": 18000, "throughput_mb_s_per_tib": 500, "zone": "us-central1-b"},
 )
 _EMAILS = ["other@example.com"]
+_WATCHED = {"kind": "in_cluster", "retention_days": 45, "storage_gib": 200}
 _MEMBERS = Each(["arn:aws:iam::123456789012:role/other"], ["user:other@example.com"])
 
 # What the stack files say before and after a batch is changed, where its values need more than they say.
@@ -134,6 +135,15 @@ COMMON: dict[str, Row] = dict(
             },
         ),
         both("cluster", "layout.admission", "deny", r'^~ ValidatingAdmissionPolicyBinding .*-> "Deny"'),
+        both("cluster", "layout.monitoring=in_cluster", _WATCHED, r'retention: "30d" -> "45d"'),
+        both(
+            "cluster",
+            "layout.monitoring=in_cluster.retention_days",
+            _WATCHED,
+            r'retention: "30d" -> "45d"',
+        ),
+        both("cluster", "layout.monitoring=in_cluster.storage_gib", _WATCHED, r'storage: "50Gi" -> "200Gi"'),
+        both("no gate", "layout.monitoring=none", {"kind": "none"}, r"^- Monitoring monitoring$"),
         both(
             "cluster",
             "layout.system_pool.machine",
@@ -295,6 +305,12 @@ COMMON: dict[str, Row] = dict(
             "teams[].members",
             _MEMBERS,
             r"^\+ (AccessEntry members-access-other|IAMMember members-user-other)",
+        ),
+        both(
+            "work",
+            "teams[].alert_emails",
+            ["research@example.com"],
+            r"^\+ (TopicSubscription|AlertPolicy) team-research-alerts",
         ),
         both("work", "teams[].folder", "sight", r"^\+ (Aws|Gcp)TeamData team-sight", at="teams.1.folder"),
         both("work", "budget.monthly_usd", 61234, r"^~ Budget .*61234"),
