@@ -1,8 +1,9 @@
 """Metrics as the parts of a cluster export them, over two hours: what dashboards are asked on.
 
-Names and labels are those of the exporters' sources: Kueue 0.19.2 (pkg/metrics/metrics.go, held against the source by
-`test_metric_names.py`), kube-state-metrics 2.20 (docs/metrics), DCGM exporter 4.8.2 (etc/dcp-metrics-included.csv), the
-kubelet and cAdvisor of Kubernetes 1.35, node exporter 1.12, Prometheus 3.14, Alertmanager 0.34, and the ledger's.
+Names and labels are those of the exporters' sources: Kueue 0.19.2 (held against pkg/metrics/metrics.go by
+`test_metric_names.py`), kube-state-metrics 2.20 (docs/metrics), DCGM exporter 4.8.2
+(etc/dcp-metrics-included.csv), the kubelet and cAdvisor of Kubernetes 1.35, node exporter 1.12, Prometheus
+3.14, Alertmanager 0.34, and the ledger's.
 """
 
 from collections.abc import Iterator
@@ -44,7 +45,7 @@ GAUGES = {
     f"kubelet_volume_stats_used_bytes{{{_CLAIM}}}": 6e9,
     'node_filesystem_avail_bytes{instance="10.0.0.1:9100", mountpoint="/", fstype="xfs"}': 4e10,
     'node_filesystem_size_bytes{instance="10.0.0.1:9100", mountpoint="/", fstype="xfs"}': 1e11,
-    'container_memory_working_set_bytes{namespace="monitoring", pod="prometheus-0", container="prometheus"}': 9e8,
+    'container_memory_working_set_bytes{namespace="monitoring", pod="a-0", container="a"}': 9e8,
     "prometheus_tsdb_head_series": 61000,
     'trainstack_budget_used_ratio{team="team-vision"}': 0.62,
 }
@@ -60,8 +61,8 @@ COUNTERS = {
     f'trainstack_gpu_hours_total{{{_COST}, state="held"}}': 0.13,
 }
 HISTOGRAMS = {
-    f"kueue_admission_wait_time_seconds": f'{_QUEUE}, priority_class="default"',
-    f"kueue_admitted_until_ready_wait_time_seconds": f'{_QUEUE}, priority_class="default"',
+    "kueue_admission_wait_time_seconds": f'{_QUEUE}, priority_class="default"',
+    "kueue_admitted_until_ready_wait_time_seconds": f'{_QUEUE}, priority_class="default"',
 }
 # Of these the value is a time: seconds before the end.
 TIMES = {

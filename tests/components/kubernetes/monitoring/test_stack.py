@@ -1,4 +1,4 @@
-"""The monitoring of a cluster as it is declared: closed, without secrets, with what the chart's kinds need."""
+"""The monitoring of a cluster as it is declared: closed, without secrets, in the order that kinds need."""
 
 import json
 from collections.abc import Mapping
