@@ -5,7 +5,7 @@ by code: `DCGM_FI_DEV_XID_ERRORS` keeps the last code for ever, and says nothing
 GeForce or a part of a GPU some are not supported; the exporter leaves them out.
 """
 
-# Field, kind of metric, what it is: fields of DCGM, and one that the exporter counts itself.
+# Field, kind of metric, what it is (without a comma): fields of DCGM, and one that the exporter counts itself.
 FIELDS = (
     ("DCGM_FI_DEV_SM_CLOCK", "gauge", "SM clock frequency (in MHz)."),
     ("DCGM_FI_DEV_GPU_TEMP", "gauge", "GPU temperature (in C)."),
@@ -20,7 +20,7 @@ FIELDS = (
     ("DCGM_FI_PROF_GR_ENGINE_ACTIVE", "gauge", "Share of time in which the engine was active."),
     ("DCGM_FI_PROF_PIPE_TENSOR_ACTIVE", "gauge", "Share of cycles in which tensor cores were active."),
     ("DCGM_FI_PROF_DRAM_ACTIVE", "gauge", "Share of cycles in which memory was active."),
-    ("DCGM_EXP_XID_ERRORS_COUNT", "gauge", "Errors in the last five minutes, by XID."),
+    ("DCGM_EXP_XID_ERRORS_COUNT", "gauge", "Errors by XID in the last five minutes."),
 )
 
 
