@@ -2,7 +2,19 @@
 
 import typer
 
-from infra.cli import access, audit, cluster, collect, preflight, rehearse, smoke, stack, validate, versions
+from infra.cli import (
+    access,
+    audit,
+    cluster,
+    collect,
+    preflight,
+    queue,
+    rehearse,
+    smoke,
+    stack,
+    validate,
+    versions,
+)
 
 app = typer.Typer(
     name="trainstack",
@@ -27,3 +39,4 @@ app.command()(access.kubeconfig)
 app.command("open")(access.open_service)
 app.add_typer(rehearse.app, name="rehearse")
 app.add_typer(smoke.app, name="smoke")
+app.add_typer(queue.app, name="queue")

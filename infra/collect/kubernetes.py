@@ -88,8 +88,8 @@ def _heard(cluster: Cluster, sort: Sort, served: _Served) -> Answers:
     try:
         return Answers(tuple(Item(one) for one in _objects(cluster, sort, known)))
     except RefusedError as error:
-        said = error.answer
-        return Answers((), (Refusal(said.code, said.message, sort.right),))
+        answer = error.answer
+        return Answers((), (Refusal(answer.code, answer.message, sort.right),))
 
 
 def _objects(cluster: Cluster, sort: Sort, served: _Version) -> list[Any]:

@@ -41,7 +41,7 @@ def job(workload: Object, doors: Mapping[tuple[str, str], str], runs: Mapping[st
     `doors`: ClusterQueue by namespace and LocalQueue; `runs`: Jobs by their uid.
     """
     about, spec, status = workload["metadata"], workload["spec"], workload.get("status") or {}
-    owner = next(iter(about.get("ownerReferences") or ()), {})
+    owner: Object = next(iter(about.get("ownerReferences") or ()), {})
     namespace, local = about["namespace"], str(spec.get("queueName") or "")
     admission = status.get("admission") or {}
     conditions = {row["type"]: _condition(row) for row in status.get("conditions") or ()}
