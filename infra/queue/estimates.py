@@ -28,7 +28,6 @@ class Estimate:
 def estimates(state: State) -> Mapping[tuple[str, str], Estimate]:
     """An estimate for every job that waits for quota, by the job's identity."""
     simulated, past = simulation.starts(state), history.waits(state.jobs)
-    endless = sum(job.holding and job.deadline is None for job in state.jobs)
     found: dict[tuple[str, str], Estimate] = {}
     for job in state.jobs:
         if not job.queued:
@@ -42,8 +41,7 @@ def estimates(state: State) -> Mapping[tuple[str, str], Estimate]:
         elif bound is not None:
             found[job.key] = _from_history(job, job.created + bound.wait, bound.waits, state.taken)
         else:
-            why = f"{count} past waits of its kind, {fewest()} are needed"
-            why += f"; {endless} running jobs have no deadline" if simulated is not None and endless else ""
+            why = f"{count} past waits of jobs like it, {fewest()} are needed"
             found[job.key] = Estimate("unknown", None, count, why)
     return found
 

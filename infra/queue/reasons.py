@@ -72,7 +72,7 @@ def _queued(job: Job, capacity: Capacity, places: Mapping[tuple[str, str], Place
     if said is None:
         ahead = place.number - 1 if place else 0
         if ahead:
-            return Reason("behind others", f"{ahead} jobs of its queue come first")
+            return Reason("behind others", f"jobs of its queue that come first: {ahead}")
         return Reason("other", "Kueue has not looked at it yet")
     return _told(job, said.message, queue, capacity)
 
@@ -167,6 +167,4 @@ def _starting(job: Job, capacity: Capacity) -> Reason:
         if sum(free) >= missing * gpus:
             return _fragmented(pool, free, gpus)
         return Reason("starting", f"{missing} pods wait for GPUs that other pods of {pool} still have")
-    return Reason(
-        "nodes booting", f"{missing} pods wait for nodes of {pool}" if pool else "pods wait for nodes"
-    )
+    return Reason("nodes booting", f"{missing} pods wait for room on nodes of {pool}")

@@ -12,6 +12,9 @@ from infra.queue.reasons import Reason, reason
 from infra.queue.state import Job, Moment, State
 
 SCHEMA = "trainstack.queue/1"
+MAX_EXEC_TIME = "kueue.x-k8s.io/max-exec-time-seconds"
+"""The label of a job after how many seconds Kueue ends it (kubernetes-sigs/kueue v0.19.2
+pkg/controller/constants/constants.go)."""
 
 
 @dataclass(frozen=True)
@@ -110,6 +113,12 @@ def _notes(state: State, seen: Iterable[Job], standing: Mapping[tuple[str, str],
     yield from (str(one) for one in state.refusals)
     if not state.whole:
         yield "jobs of other teams are not shown to you, so starts are estimated from past waits alone"
+    endless = sum(job.holding and job.deadline is None for job in state.jobs)
+    if state.whole and endless and standing:
+        yield (
+            f"{endless} jobs that hold pools name no deadline (label {MAX_EXEC_TIME}), so starts behind them "
+            "cannot be simulated"
+        )
     if any(job.key in standing and not standing[job.key].told for job in seen):
         yield "places with ~ are by priority and age: Kueue tells none of a queue that is stopped"
 

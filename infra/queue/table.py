@@ -3,6 +3,7 @@
 import datetime
 from collections.abc import Iterator, Sequence
 
+from infra.queue.bound import fewest
 from infra.queue.estimates import Estimate
 from infra.queue.report import Report, Waiting
 from infra.queue.state import Moment
@@ -68,7 +69,7 @@ def _starts(estimate: Estimate | None, now: Moment) -> str:
     if estimate is None:
         return _NONE
     if estimate.start is None:
-        return f"unknown ({estimate.why})"
+        return f"unknown ({estimate.waits} of {fewest()} waits)"
     if estimate.kind == "simulated":
         return f"{_when(estimate.start, now)} (simulated)"
     late = f"; {estimate.why}" if estimate.why else ""
