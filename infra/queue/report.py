@@ -113,14 +113,14 @@ def _notes(state: State, seen: Iterable[Job], standing: Mapping[tuple[str, str],
     yield from (str(one) for one in state.refusals)
     if not state.whole:
         yield "jobs of other teams are not shown to you, so starts are estimated from past waits alone"
-    endless = sum(job.holding and job.deadline is None for job in state.jobs)
+    endless = sum(job.holding and job.deadline is None and job.gpus > 0 for job in state.jobs)
     if state.whole and endless and standing:
         yield (
-            f"{endless} jobs that hold pools name no deadline (label {MAX_EXEC_TIME}), so starts behind them "
+            f"jobs that hold GPUs without a deadline (label {MAX_EXEC_TIME}): {endless}; starts behind them "
             "cannot be simulated"
         )
     if any(job.key in standing and not standing[job.key].told for job in seen):
-        yield "places with ~ are by priority and age: Kueue tells none of a queue that is stopped"
+        yield "places with ~ are by priority and age: Kueue told none"
 
 
 def document(found: Report) -> dict[str, Any]:
