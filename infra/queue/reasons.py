@@ -1,7 +1,7 @@
 """Why a job does not run yet: Kueue's own words, and what the nodes add to them, in plain language."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -67,14 +67,31 @@ def _queued(job: Job, capacity: Capacity, places: Mapping[tuple[str, str], Place
         return Reason("stopped", f"queue {job.local_queue} is stopped by an administrator")
     if job.requeued_at and job.requeued_at > state.taken:
         return Reason("retry later", f"it was stopped, and is tried again at {job.requeued_at:%H:%M} UTC")
-    said = job.conditions.get("QuotaReserved")
+    if said := _words_about(job, state.jobs):
+        return _told(job, said, queue, capacity)
     place = places.get(job.key)
-    if said is None:
-        ahead = place.number - 1 if place else 0
-        if ahead:
-            return Reason("behind others", f"jobs of its queue that come first: {ahead}")
-        return Reason("other", "Kueue has not looked at it yet")
-    return _told(job, said.message, queue, capacity)
+    ahead = place.number - 1 if place else 0
+    if ahead:
+        return Reason("behind others", f"jobs of its queue that come first: {ahead}")
+    return Reason("other", "Kueue has not looked at it yet")
+
+
+def _words_about(job: Job, jobs: Iterable[Job]) -> str:
+    """What Kueue says of a job, or of one that asks its queue for the same: of such it looks at one alone.
+
+    Source: kubernetes-sigs/kueue v0.19.2 pkg/workload/workload.go, `computeSchedulingHash`.
+    """
+    if "QuotaReserved" in job.conditions:
+        return job.conditions["QuotaReserved"].message
+    alike = (
+        one for one in jobs if one.queued and _asks(one) == _asks(job) and "QuotaReserved" in one.conditions
+    )
+    return next((one.conditions["QuotaReserved"].message for one in alike), "")
+
+
+def _asks(job: Job) -> tuple[object, ...]:
+    shape = [(one.count, one.gpus, dict(one.selector)) for one in job.pod_sets]
+    return job.cluster_queue, job.priority, shape
 
 
 def _told(job: Job, said: str, queue: ClusterQueue | None, capacity: Capacity) -> Reason:

@@ -118,6 +118,14 @@ def test_what_stands_in_no_condition() -> None:
     assert why(checked) == Reason("admission check", "nodes is Pending: no capacity")
 
 
+def test_a_job_that_asks_for_the_same_as_one_that_was_refused_waits_for_the_same() -> None:
+    first = job("first", gpus=4, conditions=refused(f"{UNUSED}, 4 more needed"))
+    busy = (running("a"), running("b"))
+    same = why(job("second", gpus=4, created=NOW), first, *busy)
+    assert same == why(first, *busy) == Reason("quota", "needs 4 GPUs in one pool; free: 0 of 16 in a100")
+    assert why(job("other", gpus=2, created=NOW), first, *busy).kind == "behind others"
+
+
 def test_who_may_not_see_the_queues_gets_kueues_own_words() -> None:
     one = job("c", conditions=refused(f"{UNUSED}, 8 more needed"))
     assert why(one, cluster_queues=None) == Reason("quota", f"{UNUSED}, 8 more needed")
