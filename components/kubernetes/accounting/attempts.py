@@ -19,6 +19,8 @@ DEVICES = "nvidia.com/"
 PROJECT_LABEL = "trainstack.dev/project"
 NO_PROJECT = "none"
 UNKNOWN_POOL = "unknown"
+# What a job without a priority class is like (components/kubernetes/queueing/kueue.py, `PRIORITIES`).
+NO_PRIORITY = "default"
 # Parent and variant are both admitted: KEP-8691, pkg/controller/concurrentadmission.
 _PARENT = "kueue.x-k8s.io/concurrent-admission-parent"
 # Who writes `reclaimablePods` (pkg/constants/constants.go, `ReclaimablePodsMgr`).
@@ -38,7 +40,7 @@ class Seen:
     name: str
     project: str
     priority: str
-    """Its priority class; empty without one."""
+    """Its priority class."""
     created: int
     admitted: int | None
     """Since when it is admitted; None while it is not."""
@@ -84,7 +86,7 @@ def seen(workload: Object) -> Seen | None:
         namespace=metadata["namespace"],
         name=metadata["name"],
         project=labels.get(PROJECT_LABEL) or NO_PROJECT,
-        priority=(spec.get("priorityClassRef") or {}).get("name") or "",
+        priority=(spec.get("priorityClassRef") or {}).get("name") or NO_PRIORITY,
         created=seconds(metadata["creationTimestamp"]),
         admitted=admitted,
         released=_since(conditions, "Admitted", "False"),

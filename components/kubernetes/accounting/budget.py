@@ -105,8 +105,8 @@ def uses(budget: Budget, book: Book, promised: Iterable[Asked], prices: Prices, 
     reserved = [(*key, float(n * s)) for shares, s in coming if s is not None for key, n in shares.items()]
     found = []
     if budget.gpu_hours is not None:
-        hours = [sum(amount for *_, amount in part) / HOUR for part in (rows, reserved)]
-        found.append(Use("gpu_hours", budget.gpu_hours, *hours))
+        hours, coming_hours = (sum(amount for *_, amount in part) / HOUR for part in (rows, reserved))
+        found.append(Use("gpu_hours", budget.gpu_hours, hours, coming_hours))
     if budget.usd is not None:
         used, unknown = usd_of(prices, rows)
         coming_usd, coming_unknown = usd_of(prices, reserved)

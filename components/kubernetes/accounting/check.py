@@ -1,9 +1,8 @@
 """The AdmissionCheck by which Kueue asks whether a job starts inside the budget. Pure; runs in a pod.
 
-A job that does not fit is answered with Rejected: Kueue gives its quota back and deactivates the Workload
-(`spec.active: false`), and whoever keeps the budget activates it again when it fits. Why not Retry: docs/adr/0031.
-How Kueue acts on a state: kubernetes-sigs/kueue v0.19.2 pkg/controller/core/workload_controller.go,
-`reconcileCheckBasedEviction`. It would end a job that runs, too, so of one that runs nothing but Ready is said.
+A job that does not fit is told so in the check, which stays Pending, and deactivated (`spec.active: false`):
+Kueue takes its quota back, and queues it again when whoever keeps the budget activates it. Neither Retry nor
+Rejected does that (docs/adr/0031). A job that runs is never told anything but Ready, and never deactivated.
 """
 
 from collections.abc import Mapping
@@ -13,7 +12,10 @@ from components.kubernetes.accounting.attempts import stamp
 
 CHECK = "gpu-budget"
 CONTROLLER = "trainstack.dev/gpu-budget"
-READY, REJECTED = "Ready", "Rejected"
+READY, PENDING = "Ready", "Pending"
+# How the words begin in a check that sent a job back; Kueue keeps them (pkg/workload/evict/evict.go,
+# `resetChecksOnEviction`, leaves what is Pending as it is).
+OVER = "over budget: "
 # Of a message of a check (apis/kueue/v1beta2/workload_types.go, `AdmissionCheckState.Message`).
 _MOST_LETTERS = 32_768
 
@@ -23,7 +25,7 @@ Object = Mapping[str, Any]
 def asks(workload: Object) -> bool:
     """Whether Kueue waits for an answer, which it does from the reservation of quota on."""
     state = _state(workload)
-    if not state or state["state"] != "Pending":
+    if not state or state["state"] != PENDING or (workload.get("spec") or {}).get("active") is False:
         return False
     return _is(workload, "QuotaReserved") and not _is(workload, "Finished") and not _is(workload, "Evicted")
 
@@ -43,18 +45,15 @@ def promised(workload: Object) -> bool:
 
 
 def waits(workload: Object) -> bool:
-    """Whether this check sent it back, and it waits to be called.
-
-    Kueue leaves what the check said before (pkg/workload/evict/evict.go, `resetChecksOnEviction`); of a
-    Workload that somebody else deactivated that is another word.
-    """
+    """Whether it was sent back by this check, and waits to be called."""
     inactive = (workload.get("spec") or {}).get("active") is False
-    return inactive and REJECTED in str(_state(workload).get("message")) and not _is(workload, "Finished")
+    return inactive and str(_state(workload).get("message")).startswith(OVER) and not _is(workload, "Finished")
 
 
 def answer(workload: Object, *, starts: bool, why: str, now: int) -> Object:
     """The patch of the Workload's status: a merge patch, which holds every check and the version it is for."""
-    said = {"name": CHECK, "state": READY if starts else REJECTED, "message": why[:_MOST_LETTERS]}
+    words = why if starts else OVER + why
+    said = {"name": CHECK, "state": READY if starts else PENDING, "message": words[:_MOST_LETTERS]}
     checks = [
         {**said, "lastTransitionTime": stamp(now)} if row["name"] == CHECK else row
         for row in workload["status"]["admissionChecks"]
@@ -62,9 +61,9 @@ def answer(workload: Object, *, starts: bool, why: str, now: int) -> Object:
     return {**_version(workload), "status": {"admissionChecks": checks}}
 
 
-def again(workload: Object) -> Object:
-    """The patch of the Workload by which Kueue queues it again."""
-    return {**_version(workload), "spec": {"active": True}}
+def activated(workload: Object, *, active: bool) -> Object:
+    """The patch of the Workload by which Kueue takes it out of its queue, or queues it again."""
+    return {**_version(workload), "spec": {"active": active}}
 
 
 def active(now: int) -> Object:

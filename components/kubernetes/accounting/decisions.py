@@ -71,6 +71,9 @@ class Decisions:
                 self._sent_back[uid] = asked
         patch = check.answer(workload, starts=verdict.starts, why=verdict.why, now=now)
         if self._patch(workload, patch, "/status"):
+            if not verdict.starts:
+                told = self._workloads[uid]
+                self._patch(told, check.activated(told, active=False), "")
             self._record(workload, said, verdict, book, now)
 
     def gone(self, uid: str) -> None:
@@ -91,7 +94,7 @@ class Decisions:
                     continue
                 called.append(asked)
                 found = self._with(book, called, now)
-            self._patch(workload, check.again(workload), "")
+            self._patch(workload, check.activated(workload, active=True), "")
 
     def warn(self, book: Book, now: int) -> None:
         """Tell once a month, for each limit, that so many percent are used."""
