@@ -16,7 +16,8 @@ OverBudget = Literal["warn", "stop"]
 
 class BudgetExemptionSpec(Model):
     """Jobs that start although the team's budget is used up. Whoever names a job or its priority chooses it:
-    each use is recorded in the team's book and as an Event."""
+    each use is recorded in the team's book and as an Event.
+    """
 
     kind: Literal["priority", "job"]
     """`priority`: all jobs of a priority class; `job`: every job of one name."""

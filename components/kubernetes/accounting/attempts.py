@@ -125,7 +125,9 @@ def days(start: int, end: int) -> Iterator[tuple[str, int, int]]:
 def month_end(at: int) -> int:
     """When the month (UTC) of a time ends."""
     day = datetime.datetime.fromtimestamp(at, datetime.UTC)
-    return int(datetime.datetime(day.year + day.month // 12, day.month % 12 + 1, 1, tzinfo=datetime.UTC).timestamp())
+    return int(
+        datetime.datetime(day.year + day.month // 12, day.month % 12 + 1, 1, tzinfo=datetime.UTC).timestamp()
+    )
 
 
 def _since(conditions: Mapping[str, Object], kind: str, status: str) -> int | None:
@@ -159,5 +161,9 @@ def _requested(spec: Object) -> Shares:
 
 
 def _changed(metadata: Object) -> int | None:
-    times = [row["time"] for row in metadata.get("managedFields") or () if row.get("manager") == _RECLAIMS and row.get("time")]
+    times = [
+        row["time"]
+        for row in metadata.get("managedFields") or ()
+        if row.get("manager") == _RECLAIMS and row.get("time")
+    ]
     return seconds(max(times)) if times else None

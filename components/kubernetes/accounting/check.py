@@ -39,15 +39,19 @@ def promised(workload: Object) -> bool:
     """Whether it was let in by this check, and waits for another check."""
     state = _state(workload)
     ready = bool(state) and state["state"] == READY
-    return ready and _is(workload, "QuotaReserved") and not any(
-        _is(workload, kind) for kind in ("Admitted", "Finished", "Evicted")
+    return (
+        ready
+        and _is(workload, "QuotaReserved")
+        and not any(_is(workload, kind) for kind in ("Admitted", "Finished", "Evicted"))
     )
 
 
 def waits(workload: Object) -> bool:
     """Whether it was sent back by this check, and waits to be called."""
     inactive = (workload.get("spec") or {}).get("active") is False
-    return inactive and str(_state(workload).get("message")).startswith(OVER) and not _is(workload, "Finished")
+    return (
+        inactive and str(_state(workload).get("message")).startswith(OVER) and not _is(workload, "Finished")
+    )
 
 
 def answer(workload: Object, *, starts: bool, why: str, now: int) -> Object:

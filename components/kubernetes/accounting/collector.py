@@ -116,7 +116,9 @@ class Collector:
             samples.append(("trainstack_ledger_seen_timestamp_seconds", of_team, book.seen))
             samples.append(("trainstack_ledger_book_bytes", of_team, self._bytes.get(namespace, 0)))
             if namespace in self._kept_at:
-                samples.append(("trainstack_ledger_written_timestamp_seconds", of_team, self._kept_at[namespace]))
+                samples.append(
+                    ("trainstack_ledger_written_timestamp_seconds", of_team, self._kept_at[namespace])
+                )
         self.text = metrics.text([*self._counters.samples(), *samples])
 
     # --------------------------------------------------------------------------------------------------

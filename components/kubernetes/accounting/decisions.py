@@ -48,7 +48,11 @@ class Decisions:
 
     def uses(self, book: Book, now: int) -> list[Use]:
         """What the team's budget is held against."""
-        let_in = [_asked(one, said) for one in self._workloads.values() if check.promised(one) and (said := seen(one))]
+        let_in = [
+            _asked(one, said)
+            for one in self._workloads.values()
+            if check.promised(one) and (said := seen(one))
+        ]
         return uses(self._team.budget, book, let_in, self._prices, now)
 
     def observe(self, workload: Object, book: Book, now: int) -> None:
@@ -111,7 +115,11 @@ class Decisions:
     # --------------------------------------------------------------------------------------------------
 
     def _with(self, book: Book, called: Iterable[Asked], now: int) -> list[Use]:
-        let_in = [_asked(one, said) for one in self._workloads.values() if check.promised(one) and (said := seen(one))]
+        let_in = [
+            _asked(one, said)
+            for one in self._workloads.values()
+            if check.promised(one) and (said := seen(one))
+        ]
         return uses(self._team.budget, book, [*let_in, *called], self._prices, now)
 
     def _record(self, workload: Object, said: Seen, verdict: Verdict, book: Book, now: int) -> None:

@@ -21,7 +21,11 @@ _HERE = "components.kubernetes.accounting"
 _PARTS = ("attempts", "budget", "check", "decisions", "ledger", "metrics", "price", "shelf")
 PROGRAM = Program(
     f"{_HERE}.collector",
-    imports=[*(f"{_HERE}.{part}" for part in _PARTS), "components.kubernetes.programs.health", "infra.quantity"],
+    imports=[
+        *(f"{_HERE}.{part}" for part in _PARTS),
+        "components.kubernetes.programs.health",
+        "infra.quantity",
+    ],
 )
 # 10,000 Workloads that exist, their objects included while they wait: measured by benchmarks/gpu_ledger.py.
 _MEMORY_MIB = 256

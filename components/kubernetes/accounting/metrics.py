@@ -13,17 +13,38 @@ from components.kubernetes.accounting.price import HOUR, Prices, usd
 Labels = tuple[tuple[str, str], ...]
 
 _HELP = {
-    "trainstack_gpu_hours_total": ("counter", "Device-hours: held (admitted), and of these running (pods ready)."),
-    "trainstack_gpu_cost_usd_total": ("counter", "Held device-hours in US dollars, where the pool has a price."),
+    "trainstack_gpu_hours_total": (
+        "counter",
+        "Device-hours: held (admitted), and of these running (pods ready).",
+    ),
+    "trainstack_gpu_cost_usd_total": (
+        "counter",
+        "Held device-hours in US dollars, where the pool has a price.",
+    ),
     "trainstack_ledger_unpriced_hours_total": ("counter", "Held device-hours of pools without a price."),
-    "trainstack_ledger_uncertain_hours_total": ("counter", "Device-hours that were held or not: at most these."),
+    "trainstack_ledger_uncertain_hours_total": (
+        "counter",
+        "Device-hours that were held or not: at most these.",
+    ),
     "trainstack_budget_usd": ("gauge", "The team's budget of this month in US dollars."),
     "trainstack_budget_gpu_hours": ("gauge", "The team's budget of this month in GPU-hours."),
     "trainstack_budget_used_ratio": ("gauge", "Used part of the month's budget, by what it is given in."),
-    "trainstack_budget_reserved_ratio": ("gauge", "What running jobs may still take within their time limits."),
-    "trainstack_budget_waiting_workloads": ("gauge", "Workloads that wait because they do not fit the budget."),
-    "trainstack_ledger_seen_timestamp_seconds": ("gauge", "Until when the book is complete, by the API server."),
-    "trainstack_ledger_written_timestamp_seconds": ("gauge", "When the book was last kept, by this pod's clock."),
+    "trainstack_budget_reserved_ratio": (
+        "gauge",
+        "What running jobs may still take within their time limits.",
+    ),
+    "trainstack_budget_waiting_workloads": (
+        "gauge",
+        "Workloads that wait because they do not fit the budget.",
+    ),
+    "trainstack_ledger_seen_timestamp_seconds": (
+        "gauge",
+        "Until when the book is complete, by the API server.",
+    ),
+    "trainstack_ledger_written_timestamp_seconds": (
+        "gauge",
+        "When the book was last kept, by this pod's clock.",
+    ),
     "trainstack_ledger_book_bytes": ("gauge", "Size of the book; a ConfigMap holds 1 MiB."),
 }
 

@@ -49,7 +49,7 @@ class Standing:
         given = {"usd": None, "gpu_hours": None, "stop": False, "exempt": [], **budget}
         config = {
             "teams": {name: name for name in self.namespaces},
-            "budgets": {name: given for name in self.namespaces} if budget else {},
+            "budgets": dict.fromkeys(self.namespaces, given) if budget else {},
             "prices": self.prices,
         }
         (self.port,) = free_ports(1)

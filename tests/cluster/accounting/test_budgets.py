@@ -1,7 +1,6 @@
 """A budget that stops: jobs that fit start, others wait, and nothing that runs is ever ended for it."""
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,7 +14,13 @@ from tests.cluster.waiting import eventually
 
 POOL = "budget-a100"
 FLAVORS = [flavor(POOL, "p4d.24xlarge", 8)]
-EXEMPT = {"kind": "job", "name": "paper", "reason": "deadline", "approved_by": "lead@example.com", "last_day": "never"}
+EXEMPT = {
+    "kind": "job",
+    "name": "paper",
+    "reason": "deadline",
+    "approved_by": "lead@example.com",
+    "last_day": "never",
+}
 # Every job here has 8 GPUs and, where it has a limit, 600 s: 1.33 GPU-hours at most.
 LIMIT = {LIMIT_LABEL: "600"}
 
@@ -67,7 +72,10 @@ def test_safe_mode(api: Api, lab: Lab, standing: Standing) -> None:
     assert "exempt (lead@example.com: deadline)" in message(lab, "paper")
 
     book = booked(standing, namespace, lambda book: len(book.notes) >= 2)
-    assert [(note.what, note.who.split("-")[1]) for note in book.notes] == [("held", "too"), ("exempt", "paper")]
+    assert [(note.what, note.who.split("-")[1]) for note in book.notes] == [
+        ("held", "too"),
+        ("exempt", "paper"),
+    ]
 
     standing.again(gpu_hours=0, stop=True)
     lab.submit("Budget", "late", gpus=8, seconds=600)
