@@ -86,8 +86,8 @@ class TeamSpec(Model):
     address. Each is in one team; administrators are in none."""
 
     monthly_usd: MonthlyUsd | None = None
-    """What its GPUs may cost in a calendar month (UTC), by the hours that its jobs hold them and the catalog's
-    prices; null: no such budget. Pools without a price are not in it."""
+    """What its GPUs may cost in a calendar month (UTC), by the hours that its jobs hold them and the prices
+    of the catalog; null: no such budget. Pools without a price are not in it."""
 
     monthly_gpu_hours: MonthlyGpuHours | None = None
     """GPU-hours that its jobs may hold in a calendar month (UTC); null: no such budget."""

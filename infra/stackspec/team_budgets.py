@@ -15,8 +15,9 @@ OverBudget = Literal["warn", "stop"]
 
 
 class BudgetExemptionSpec(Model):
-    """Jobs that start although the team's budget is used up. Whoever names a job or its priority chooses it:
-    each use is recorded in the team's book and as an Event.
+    """Jobs that start although the team's budget is used up.
+
+    Whoever names a job, or its priority, chooses it: each use is recorded in the team's book and as an Event.
     """
 
     kind: Literal["priority", "job"]

@@ -103,7 +103,7 @@ def seen(workload: Object) -> Seen | None:
 
 
 def seconds(stamp: str) -> int:
-    """A time of the API, such as 2026-11-25T20:00:00Z, in seconds since 1970; parts of seconds are cut off."""
+    """A time of the API, such as 2026-11-25T20:00:00Z, in whole seconds since 1970."""
     return int(datetime.datetime.fromisoformat(stamp).timestamp())
 
 

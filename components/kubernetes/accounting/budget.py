@@ -37,7 +37,7 @@ class Budget:
     usd: float | None
     gpu_hours: float | None
     stop: bool
-    """Whether the team's queues ask (`check.py`), so that jobs that do not fit wait; else people are warned."""
+    """Whether the team's queues ask (`check.py`), so that jobs that do not fit wait; else people are told."""
     exempt: Sequence[Exemption] = ()
 
     @classmethod
@@ -126,7 +126,8 @@ def judge(asked: Asked, budget: Budget, found: Sequence[Use], prices: Prices, no
         said = f"over budget, but exempt{until} ({exemption.approved_by}: {exemption.reason})"
         return Verdict(True, f"{said}: {'; '.join(short)}", exemption)
     fix = (
-        f"It starts by itself when it fits, at the latest then; a shorter limit (label {LIMIT_LABEL}) may fit sooner."
+        f"It starts by itself when it fits, at the latest then; one with a shorter limit (label {LIMIT_LABEL}) "
+        "may fit sooner."
         if asked.left_s is not None
         else f"Give the job a time limit (label {LIMIT_LABEL}): then it is held against the rest."
     )

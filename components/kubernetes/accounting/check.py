@@ -55,7 +55,7 @@ def waits(workload: Object) -> bool:
 
 
 def answer(workload: Object, *, starts: bool, why: str, now: int) -> Object:
-    """The patch of the Workload's status: a merge patch, which holds every check and the version it is for."""
+    """The patch of the Workload's status: a merge patch with every check, for this version of it."""
     words = why if starts else OVER + why
     said = {"name": CHECK, "state": READY if starts else PENDING, "message": words[:_MOST_LETTERS]}
     checks = [

@@ -70,7 +70,7 @@ class Collector:
                 self.begin()
                 version = self._list()
                 while True:
-                    version = self._follow(version, beat)
+                    version = self._follow(version)
                     self.settle()
                     beat()
             except ChangedError as error:
@@ -136,7 +136,7 @@ class Collector:
         self.settle()
         return version
 
-    def _follow(self, version: str, beat: Callable[[], None]) -> str:
+    def _follow(self, version: str) -> str:
         began = time.monotonic()
         for change in self._server.watched(f"{WORKLOADS}/workloads", version, WATCH_S):
             workload = change["object"]

@@ -46,14 +46,11 @@ class Decisions:
         """How many Workloads wait for room in the budget."""
         return sum(check.waits(one) for one in self._workloads.values())
 
-    def uses(self, book: Book, now: int) -> list[Use]:
-        """What the team's budget is held against."""
-        let_in = [
-            _asked(one, said)
-            for one in self._workloads.values()
-            if check.promised(one) and (said := seen(one))
-        ]
-        return uses(self._team.budget, book, let_in, self._prices, now)
+    def uses(self, book: Book, now: int, called: Iterable[Asked] = ()) -> list[Use]:
+        """What the team's budget is held against, as if the jobs `called` were let in, too."""
+        promised = [one for one in self._workloads.values() if check.promised(one)]
+        let_in = [_asked(one, said) for one in promised if (said := seen(one))]
+        return uses(self._team.budget, book, [*let_in, *called], self._prices, now)
 
     def observe(self, workload: Object, book: Book, now: int) -> None:
         """Look at a Workload as it is now, and answer where it asks."""
@@ -86,7 +83,7 @@ class Decisions:
         self._sent_back.pop(uid, None)
 
     def call(self, book: Book, now: int) -> None:
-        """Let Kueue queue those again that fit by now, the oldest first; all of which nobody knows any more."""
+        """Let Kueue queue those again that fit by now, the oldest first, and all that came before this process."""
         rows = sorted(self._workloads.values(), key=lambda one: str(one["metadata"]["creationTimestamp"]))
         waiting = [one for one in rows if check.waits(one)]
         called: list[Asked] = []
@@ -97,7 +94,7 @@ class Decisions:
                 if not judge(asked, self._team.budget, found, self._prices, now).starts:
                     continue
                 called.append(asked)
-                found = self._with(book, called, now)
+                found = self.uses(book, now, called)
             self._patch(workload, check.activated(workload, active=True), "")
 
     def warn(self, book: Book, now: int) -> None:
@@ -107,20 +104,13 @@ class Decisions:
             passed = max((one for one in WARNINGS if use.ratio * 100 >= one), default=0)
             if passed > book.warned.get(key := f"{month} {use.unit}", 0):
                 book.warned[key] = passed
-                words = f"{passed} % of the {use.unit} budget of {month} are used: {use.used:,.2f} of {use.limit:,.2f}"
+                amounts = f"{use.used:,.2f} of {use.limit:,.2f}"
+                words = f"{passed} % of the {use.unit} budget of {month} are used: {amounts}"
                 book.note(Note(now, "warned", use.unit, words))
                 on = {"apiVersion": "v1", "kind": "ConfigMap", "name": "gpu-ledger"}
                 self._event(on, "BudgetUsed", words, "Warning", now)
 
     # --------------------------------------------------------------------------------------------------
-
-    def _with(self, book: Book, called: Iterable[Asked], now: int) -> list[Use]:
-        let_in = [
-            _asked(one, said)
-            for one in self._workloads.values()
-            if check.promised(one) and (said := seen(one))
-        ]
-        return uses(self._team.budget, book, [*let_in, *called], self._prices, now)
 
     def _record(self, workload: Object, said: Seen, verdict: Verdict, book: Book, now: int) -> None:
         if not verdict.starts:

@@ -80,7 +80,7 @@ class GpuLedgerArgs(TypedDict):
 
 
 class GpuLedger(Component):
-    """One pod that counts the GPU-hours of teams from Kueue's Workloads, and answers whether jobs fit budgets.
+    """One pod that counts the GPU-hours of teams from Workloads, and answers whether jobs fit budgets.
 
     Each team's book is the ConfigMap `gpu-ledger` of its namespace, which members read and cannot change. The
     pod reads Workloads of all namespaces, writes books and Events in those of teams, and of Workloads

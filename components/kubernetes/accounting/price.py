@@ -15,7 +15,7 @@ def usd(prices: Prices, pool: str, resource: str, device_s: float) -> float | No
 
 
 def usd_of(prices: Prices, amounts: Iterable[tuple[str, str, float]]) -> tuple[float, set[str]]:
-    """US dollars for rows of (pool, resource, device-seconds) that have a price, and the pools without one."""
+    """US dollars for (pool, resource, device-seconds) that have a price, and the pools without one."""
     total, unknown = 0.0, set[str]()
     for pool, resource, device_s in amounts:
         found = usd(prices, pool, resource, device_s)
