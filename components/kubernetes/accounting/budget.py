@@ -126,8 +126,8 @@ def judge(asked: Asked, budget: Budget, found: Sequence[Use], prices: Prices, no
         said = f"over budget, but exempt{until} ({exemption.approved_by}: {exemption.reason})"
         return Verdict(True, f"{said}: {'; '.join(short)}", exemption)
     fix = (
-        f"It starts by itself when it fits, at the latest then; one with a shorter limit (label {LIMIT_LABEL}) "
-        "may fit sooner."
+        f"It starts by itself when it fits, at the latest then; with a shorter limit (label {LIMIT_LABEL}) "
+        "maybe sooner."
         if asked.left_s is not None
         else f"Give the job a time limit (label {LIMIT_LABEL}): then it is held against the rest."
     )

@@ -83,7 +83,7 @@ class Decisions:
         self._sent_back.pop(uid, None)
 
     def call(self, book: Book, now: int) -> None:
-        """Let Kueue queue those again that fit by now, the oldest first, and all that came before this process."""
+        """Let Kueue queue again who fits by now, the oldest first, and whom another process sent back."""
         rows = sorted(self._workloads.values(), key=lambda one: str(one["metadata"]["creationTimestamp"]))
         waiting = [one for one in rows if check.waits(one)]
         called: list[Asked] = []
