@@ -2,7 +2,19 @@
 
 import typer
 
-from infra.cli import access, audit, cluster, collect, preflight, rehearse, smoke, stack, validate, versions
+from infra.cli import (
+    access,
+    audit,
+    cluster,
+    collect,
+    ledger,
+    preflight,
+    rehearse,
+    smoke,
+    stack,
+    validate,
+    versions,
+)
 
 app = typer.Typer(
     name="trainstack",
@@ -19,6 +31,7 @@ app.command()(stack.destroy)
 app.command()(stack.status)
 app.command()(stack.explain)
 app.command()(validate.validate)
+app.command()(ledger.ledger)
 app.command()(versions.versions)
 app.command()(audit.audit)
 app.command()(collect.collect)

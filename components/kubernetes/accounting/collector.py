@@ -46,7 +46,8 @@ class Collector:
         self._prices: Prices = config["prices"]
         self._teams: Mapping[str, str] = config["teams"]
         """Names by namespace."""
-        self._budgets = {name: Budget.parse(row) for name, row in config["budgets"].items()}
+        self._told: Mapping[str, Object] = config["budgets"]
+        self._budgets = {name: Budget.parse(row) for name, row in self._told.items()}
         self._shelf = Shelf(server)
         self._counters = metrics.Counters(self._prices)
         self._books: dict[str, Book] = {}
@@ -89,6 +90,7 @@ class Collector:
         for namespace, team in self._teams.items():
             self._books[namespace] = book = self._shelf.read(namespace, team, now)
             self._counters.begin(team, book)
+            book.terms = {"prices": self._prices, "budget": self._told.get(namespace)}
         self._existing.clear()
         self._decisions = {
             namespace: Decisions(self._server, Team(namespace, budget), self._prices)

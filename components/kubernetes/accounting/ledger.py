@@ -88,6 +88,8 @@ class Book:
         """How many notes were made in this process."""
         self.archived: list[str] = []
         """Months whose rows lie in a book of their own."""
+        self.terms: dict[str, Any] = {}
+        """Prices and budget by which it is read, as its keeper was told last."""
         self.warned: dict[str, int] = {}
         """By month and budget: the percentage that was last announced."""
 
@@ -259,6 +261,7 @@ class Book:
             "notes": [[note.at, note.what, note.who, note.why] for note in self.notes],
             "archived": self.archived,
             "warned": self.warned,
+            "terms": self.terms,
         }
         return json.dumps(body, separators=(",", ":"))
 
@@ -276,6 +279,7 @@ class Book:
         book.booked = {key: (admitted, past_s) for key, (admitted, past_s) in body["booked"].items()}
         book.notes = [Note(*row) for row in body["notes"]]
         book.archived, book.warned = list(body["archived"]), dict(body["warned"])
+        book.terms = body["terms"]
         return book
 
 
@@ -284,15 +288,27 @@ def digest(uid: str) -> str:
     return hashlib.sha256(uid.encode()).hexdigest()[:10]
 
 
-def archive_text(team: str, rows: Iterable[Row]) -> str:
-    """The rows of a month that is over, as JSON."""
-    plain = [[row.day, row.project, row.pool, row.resource, row.held_s, row.running_s] for row in rows]
-    return json.dumps({"schema": SCHEMA, "team": team, "rows": plain}, separators=(",", ":"))
+@dataclass(frozen=True)
+class Archive:
+    """The rows of a month that is over, and the terms by which they were read last."""
 
+    team: str
+    rows: list[Row]
+    terms: Mapping[str, Any]
 
-def archived_rows(text: str) -> list[Row]:
-    """What `archive_text` wrote."""
-    return [Row(*row) for row in json.loads(text)["rows"]]
+    def text(self) -> str:
+        """It as JSON."""
+        rows = [
+            [row.day, row.project, row.pool, row.resource, row.held_s, row.running_s] for row in self.rows
+        ]
+        body = {"schema": SCHEMA, "team": self.team, "rows": rows, "terms": self.terms}
+        return json.dumps(body, separators=(",", ":"))
+
+    @classmethod
+    def parse(cls, text: str) -> "Archive":
+        """The archive in a text."""
+        body = json.loads(text)
+        return cls(body["team"], [Row(*row) for row in body["rows"]], body["terms"])
 
 
 def _begun(seen: Seen) -> Open:

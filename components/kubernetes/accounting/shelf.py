@@ -4,7 +4,7 @@ import datetime
 from collections.abc import Mapping
 from typing import Any
 
-from components.kubernetes.accounting.ledger import Book, archive_text
+from components.kubernetes.accounting.ledger import Archive, Book
 from components.kubernetes.programs.api_server import ApiServer, RefusedError
 
 NAME, KEY = "gpu-ledger", "book.json"
@@ -67,7 +67,7 @@ class Shelf:
         for month in sorted({key[0][:7] for key in book.rows} - set(book.archived)):
             if month < this:
                 # Without attempts that go on: theirs come as rows of that month when they end.
-                text = archive_text(book.team, book.over(month))
+                text = Archive(book.team, book.over(month), book.terms).text()
                 self._put(_config_map(f"{NAME}-{month}", namespace, text))
                 book.take(month)
                 self.write(namespace, book)

@@ -29,7 +29,7 @@ def check_is_active(api: Api) -> None:
     """The AdmissionCheck before its queues: they take no job while nobody said that he answers."""
     api.apply({"apiVersion": API_VERSION, "kind": "AdmissionCheck", "metadata": {"name": CHECK},
                "spec": {"controllerName": CONTROLLER}})  # fmt: skip
-    api.patch(API_VERSION, "AdmissionCheck", CHECK, active(0), subresource="status")
+    api.patch(API_VERSION, "AdmissionCheck", CHECK, dict(active(0)), subresource="status")
 
 
 @dataclass

@@ -1,7 +1,7 @@
 """The book: what an attempt held and how much of that is certain, over midnights, restarts and bad clocks."""
 
 from components.kubernetes.accounting.attempts import month_end, seen, stamp
-from components.kubernetes.accounting.ledger import Book, Row, archive_text, archived_rows
+from components.kubernetes.accounting.ledger import Archive, Book, Row
 from tests.components.kubernetes.accounting.workloads import DAY, GPU, MIDNIGHT, POOL, said, workload
 
 T = MIDNIGHT
@@ -154,7 +154,7 @@ def test_a_month_that_is_over_is_moved_and_open_attempts_come_later() -> None:
     made.observe(said("u2", admitted=T + 20), T + 20, watched=True)
     later = month_end(T) + DAY
     made.seen = later
-    moved = archived_rows(archive_text("A", made.over("2026-11")))
+    moved = Archive.parse(Archive("A", made.over("2026-11"), {}).text()).rows
     made.take("2026-11")
     assert [row.held_s for row in moved] == [80]
     made.observe(said("u2", admitted=T + 20, finished=later), later, watched=True)
