@@ -24,7 +24,7 @@ Form = Annotated[
 
 
 def ledger(stack: Stack, month: Month = "", team: Team = "", form: Form = "table") -> None:
-    """Show the GPU-hours that jobs of teams held, what they cost, and who waited for a budget or was exempt."""
+    """Show the GPU-hours that jobs of teams held, what they cost, and who waited or was exempt."""
     from infra.accounting import books, forms  # noqa: PLC0415 - help comes without them
 
     wanted = month or f"{datetime.datetime.now(datetime.UTC):%Y-%m}"

@@ -120,6 +120,9 @@ def judge(asked: Asked, budget: Budget, found: Sequence[Use], prices: Prices, no
         return Verdict(True, "asks for no GPU")
     short = [words for use in found if (words := _short(asked, use, prices, now))]
     if not short:
+        unknown = {pool for pool, resource in asked.shares if usd(prices, pool, resource, 1) is None}
+        if unknown and any(use.unit == "usd" for use in found):
+            return Verdict(True, f"what it costs is unknown: no price of {', '.join(sorted(unknown))}")
         return Verdict(True, "fits into what is left of the month's budget")
     if exemption := _exempt(asked, budget.exempt, now):
         until = "" if exemption.last_day == "never" else f" until {exemption.last_day}"
