@@ -9,6 +9,7 @@ transitions of `Admitted` and `Finished` and of pods that are done. Finished job
 The binaries have to be built: `make binaries`.
 """
 
+import functools
 import json
 import sys
 import tempfile
@@ -94,7 +95,8 @@ class Watcher:
 
 def main() -> None:
     """Print what the books and the watcher say, and the difference."""
-    jobs, kills = (int(word) for word in [*sys.argv[1:], JOBS, KILLS][:2])
+    jobs = int(sys.argv[1]) if len(sys.argv) > 1 else JOBS
+    kills = int(sys.argv[2]) if len(sys.argv) > 2 else KILLS
     flavors = [flavor(POOL, "p4d.24xlarge", NODES)]
     teams: Any = [{"name": name, "weight": 1} for name in TEAMS]
     addons = {"kueue": kueue_values.values(service_monitor=False, claimed={}), "jobset": {}}
@@ -116,7 +118,7 @@ def _measured(lab: Lab, standing: Standing, jobs: int, kills: int) -> Mapping[st
     submitting.start()
     most_kib = 0
     for number in range(1, kills + 2):
-        _until(lambda goal=jobs * number // (kills + 1): len(watcher.finished) >= goal)
+        _until(functools.partial(_finished, watcher, jobs * number // (kills + 1)))
         most_kib = max(most_kib, _memory_kib(standing))
         if number <= kills:
             standing.again()
@@ -137,6 +139,10 @@ def _measured(lab: Lab, standing: Standing, jobs: int, kills: int) -> Mapping[st
         "memory of the program, MiB": round(most_kib / 1024),
         "largest book, KiB": round(max(len(book.text()) for book in books.values()) / 1024),
     }
+
+
+def _finished(watcher: Watcher, jobs: int) -> bool:
+    return len(watcher.finished) >= jobs
 
 
 def _submit(lab: Lab, jobs: int) -> None:

@@ -5,9 +5,10 @@ from collections.abc import Mapping
 import pulumi
 
 from components.kubernetes.accounting.gpu_ledger import BudgetArgs, GpuLedger, LedgerTeamArgs
+from components.kubernetes.queueing.kueue import GATE_NAMESPACE
 from components.kubernetes.queueing.queues import Queueing
 from components.kubernetes.queueing.quotas import GPU
-from infra.naming import flavor_name
+from infra.naming import flavor_name, team_namespace
 from infra.stackspec import StackSpec
 from infra.stackspec.stack import TeamSpec
 from stacks.parts import Cluster, Pools, Tracking
@@ -20,9 +21,9 @@ def gpu_ledger(
     spec: StackSpec, cluster: Cluster, pools: Pools, queueing: Queueing, tracking: Tracking
 ) -> GpuLedger:
     """Declare the ledger, after the namespaces in which its books lie."""
-    teams = [_team(team, queueing) for team in spec.teams]
+    teams = [_team(team) for team in spec.teams]
     if spec.smoke.enabled:
-        teams.append({"name": VALIDATION, "namespace": queueing.gate_namespace})
+        teams.append({"name": VALIDATION, "namespace": GATE_NAMESPACE})
     return GpuLedger(
         f"{spec.name}-ledger",
         {"teams": teams, "prices": _prices(pools), "image": tracking.image},
@@ -30,8 +31,8 @@ def gpu_ledger(
     )
 
 
-def _team(team: TeamSpec, queueing: Queueing) -> LedgerTeamArgs:
-    made: LedgerTeamArgs = {"name": team.name, "namespace": queueing.team_namespaces[team.name]}
+def _team(team: TeamSpec) -> LedgerTeamArgs:
+    made: LedgerTeamArgs = {"name": team.name, "namespace": team_namespace(team.name)}
     if team.monthly_usd is None and team.monthly_gpu_hours is None:
         return made
     budget: BudgetArgs = {

@@ -62,8 +62,8 @@ class LedgerTeamArgs(TypedDict):
 
     name: str
     """Name of the team."""
-    namespace: pulumi.Input[str]
-    """Its namespace, in which its book lies."""
+    namespace: str
+    """Its namespace, in which its book lies; it is there before the ledger."""
     budget: NotRequired[BudgetArgs]
     """Default: its hours are counted and held against nothing."""
 
@@ -167,16 +167,16 @@ class GpuLedger(Component):
                 opts=opts,
             )
         )
-        for index, team in enumerate(teams):
-            made.append(
-                rbac.v1.RoleBinding(
-                    f"{name}-books-{index}",
-                    metadata=meta.v1.ObjectMetaArgs(name=f"{NAME}-books", namespace=team["namespace"]),
-                    role_ref=rbac.v1.RoleRefArgs(api_group=RBAC, kind="ClusterRole", name=f"{NAME}-books"),
-                    subjects=[subject],
-                    opts=opts,
-                )
+        made += [
+            rbac.v1.RoleBinding(
+                f"{name}-books-{team['namespace']}",
+                metadata=meta.v1.ObjectMetaArgs(name=f"{NAME}-books", namespace=team["namespace"]),
+                role_ref=rbac.v1.RoleRefArgs(api_group=RBAC, kind="ClusterRole", name=f"{NAME}-books"),
+                subjects=[subject],
+                opts=opts,
             )
+            for team in teams
+        ]
         return made
 
 
@@ -197,17 +197,12 @@ _IN_BOOKS: list[dict[str, Any]] = [
 ]
 
 
-def _config(args: GpuLedgerArgs) -> pulumi.Output[str]:
+def _config(args: GpuLedgerArgs) -> str:
     """What the program is told, as JSON: names of teams and budgets by namespace, and prices."""
-
-    def told(namespaces: Sequence[str]) -> str:
-        teams = dict(zip(namespaces, args["teams"], strict=True))
-        budgets = {
-            namespace: {"usd": None, "gpu_hours": None, **team["budget"]}
-            for namespace, team in teams.items()
-            if "budget" in team
-        }
-        names = {namespace: team["name"] for namespace, team in teams.items()}
-        return json.dumps({"teams": names, "budgets": budgets, "prices": args["prices"]}, sort_keys=True)
-
-    return pulumi.Output.all(*(team["namespace"] for team in args["teams"])).apply(told)
+    budgets = {
+        team["namespace"]: {"usd": None, "gpu_hours": None, **team["budget"]}
+        for team in args["teams"]
+        if "budget" in team
+    }
+    names = {team["namespace"]: team["name"] for team in args["teams"]}
+    return json.dumps({"teams": names, "budgets": budgets, "prices": args["prices"]}, sort_keys=True)
