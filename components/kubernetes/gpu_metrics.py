@@ -5,7 +5,7 @@ by code: `DCGM_FI_DEV_XID_ERRORS` keeps the last code for ever, and says nothing
 GeForce or a part of a GPU some are not supported; the exporter leaves them out.
 """
 
-# Field, kind of metric, what it is (without a comma): fields of DCGM, and one that the exporter counts itself.
+# Field, kind of metric, what it is (without a comma): of DCGM, and one that the exporter counts itself.
 FIELDS = (
     ("DCGM_FI_DEV_SM_CLOCK", "gauge", "SM clock frequency (in MHz)."),
     ("DCGM_FI_DEV_GPU_TEMP", "gauge", "GPU temperature (in C)."),

@@ -295,8 +295,9 @@ class AwsCloud:
         return teams_on_aws(self._spec, cluster.eks, store.tiers, store.checkpoints, self._on_aws)
 
     def alerting(self, cluster: EksCluster) -> Alerting:
-        """Topics of SNS."""
-        return alerting_on_aws(self._spec, cluster.eks, self._alert_topic, self._on_aws)
+        """Topics of SNS, and logs of pods in CloudWatch."""
+        both = {"on_aws": self._on_aws, "on_both": cluster.on_both}
+        return alerting_on_aws(self._spec, cluster.eks, self._alert_topic, **both)
 
     def budget(self) -> pulumi.Output[str]:
         """AWS Budgets and Cost Anomaly Detection."""

@@ -1,4 +1,4 @@
-"""How people are told of alerts on AWS: topics of SNS, to which Alertmanager publishes by its pod's role."""
+"""What watching takes of AWS: topics, to which Alertmanager publishes by its pod's role, and logs of pods."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -7,6 +7,7 @@ import pulumi
 
 from components.aws import iam
 from components.aws.cluster.eks import AwsCluster
+from components.aws.cluster.pod_logs import AwsPodLogs
 from components.aws.pod_role import AwsPodRole
 from components.aws.validation.alert_topic import AwsAlertTopic
 from components.kubernetes.monitoring.places import ALERTMANAGER_ACCOUNT, NAMESPACE
@@ -19,12 +20,27 @@ _SUBJECT = "{{ .Status | toUpper }}: {{ .CommonLabels.alertname }}"
 
 
 def alerting_on_aws(
-    spec: StackSpec, eks: AwsCluster, platform: AwsAlertTopic, opts: pulumi.ResourceOptions
+    spec: StackSpec,
+    eks: AwsCluster,
+    platform: AwsAlertTopic,
+    *,
+    on_aws: pulumi.ResourceOptions,
+    on_both: pulumi.ResourceOptions,
 ) -> Alerting:
-    """A topic for each team with addresses of its own, beside that of the platform."""
+    """A topic for each team with addresses of its own, beside the platform's; logs that outlive nodes."""
+    logs = AwsPodLogs(
+        f"{spec.name}-pod-logs",
+        {
+            "region": spec.region,
+            "cluster_name": eks.cluster_name,
+            "cluster_arn": eks.cluster_arn,
+            "retention_days": spec.data.log_retention_days,
+        },
+        on_both,
+    )
     teams = {
         team.name: AwsAlertTopic(
-            f"{spec.name}-{team_namespace(team.name)}-alerts", {"emails": team.alert_emails}, opts
+            f"{spec.name}-{team_namespace(team.name)}-alerts", {"emails": team.alert_emails}, on_aws
         )
         for team in spec.teams
         if team.alert_emails
@@ -41,13 +57,13 @@ def alerting_on_aws(
                 lambda known: iam.document(iam.allow(["sns:Publish"], sorted(known)))
             ),
         },
-        opts,
+        on_aws,
     )
     return Alerting(
         platform=_receiver(spec.region, platform),
         teams={name: _receiver(spec.region, topic) for name, topic in teams.items()},
         from_log=False,
-        ready=[role],
+        ready=[role, logs],
     )
 
 
