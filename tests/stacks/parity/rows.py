@@ -59,7 +59,6 @@ SHARED_FS = Each(
     {"capacity_gib": 18000, "throughput_mb_s_per_tib": 500, "zone": "us-central1-b"},
 )
 _EMAILS = ["other@example.com"]
-_WATCHED = {"kind": "in_cluster", "retention_days": 45, "storage_gib": 200}
 _LEDGER, _EXEMPT = r"^~ Deployment ledger .*-> .*", "teams.0.budget_exempt.0."
 _MEMBERS = Each(["arn:aws:iam::123456789012:role/other"], ["user:other@example.com"])
 
@@ -140,15 +139,6 @@ COMMON: dict[str, Row] = dict(
             },
         ),
         both("cluster", "layout.admission", "deny", r'^~ ValidatingAdmissionPolicyBinding .*-> "Deny"'),
-        both("cluster", "layout.monitoring=in_cluster", _WATCHED, r'retention: "30d" -> "45d"'),
-        both(
-            "cluster",
-            "layout.monitoring=in_cluster.retention_days",
-            _WATCHED,
-            r'retention: "30d" -> "45d"',
-        ),
-        both("cluster", "layout.monitoring=in_cluster.storage_gib", _WATCHED, r'storage: "50Gi" -> "200Gi"'),
-        both("no gate", "layout.monitoring=none", {"kind": "none"}, r"^- Monitoring monitoring$"),
         both(
             "cluster",
             "layout.system_pool.machine",
@@ -310,12 +300,6 @@ COMMON: dict[str, Row] = dict(
             "teams[].members",
             _MEMBERS,
             r"^\+ (AccessEntry members-access-other|IAMMember members-user-other)",
-        ),
-        both(
-            "work",
-            "teams[].alert_emails",
-            ["research@example.com"],
-            r"^\+ (TopicSubscription|AlertPolicy) team-research-alerts",
         ),
         both("work", "teams[].folder", "sight", r"^\+ (Aws|Gcp)TeamData team-sight", at="teams.1.folder"),
         both("work", "teams[].monthly_usd", 4321, _LEDGER + r"usd\W+4321"),
