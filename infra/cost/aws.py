@@ -30,7 +30,7 @@ def medium(spec: StackSpec, layout: MediumLayout, cloud: AwsSpec, on: datetime.d
         _storage(spec),
         _tracking(spec.region, cloud),
         _load_balancer(spec.region, cloud),
-        _keys(spec.region),
+        _keys(spec.region, layout),
     )
     return Estimate(tuple(item for part in parts for item in part), tuple(_uses(spec, cloud)))
 
@@ -121,8 +121,10 @@ def _load_balancer(region: str, cloud: AwsSpec) -> Iterator[Item]:
         yield _tariff(region).item("load balancer (MLflow)", "application_load_balancer", hours)
 
 
-def _keys(region: str) -> Iterator[Item]:
-    yield _tariff(region).item(f"KMS keys ({_KEYS})", "kms_key", always(_KEYS))
+def _keys(region: str, layout: MediumLayout) -> Iterator[Item]:
+    # With monitoring comes that of the logs of pods.
+    keys = _KEYS + (layout.monitoring.kind == "in_cluster")
+    yield _tariff(region).item(f"KMS keys ({keys})", "kms_key", always(keys))
     yield _tariff(region).item(f"secrets ({_SECRETS})", "secret", always(_SECRETS))
 
 
