@@ -9,6 +9,7 @@ from infra.cli import (
     collect,
     ledger,
     preflight,
+    queue,
     rehearse,
     smoke,
     stack,
@@ -40,3 +41,4 @@ app.command()(access.kubeconfig)
 app.command("open")(access.open_service)
 app.add_typer(rehearse.app, name="rehearse")
 app.add_typer(smoke.app, name="smoke")
+app.add_typer(queue.app, name="queue")
