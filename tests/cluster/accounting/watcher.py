@@ -35,6 +35,8 @@ class Watcher:
         # One watch for the whole run: nothing is missed, or it ends with an error.
         with Api(self._access) as api, self._until_over():
             for _, body in api.watch(version, kind, timeout_s=_LONGEST_S):
+                if self._over:
+                    return
                 see(body)
 
     @contextmanager
@@ -56,7 +58,7 @@ class Watcher:
         if admitted is None:
             return
         uid, namespace = body["metadata"]["uid"], body["metadata"]["namespace"]
-        asked = int(pods["template"]["spec"]["containers"][0]["resources"]["requests"][GPU])
+        asked = int(pods["template"]["spec"]["containers"][0]["resources"]["requests"].get(GPU, 0))
         done = sum(int(row["count"]) for row in status.get("reclaimablePods") or ())
         holds = admitted["status"] == "True"
         changes = [(seconds(admitted["lastTransitionTime"]), asked * int(pods["count"]) if holds else 0)]
@@ -81,5 +83,5 @@ class Watcher:
             if "running" in now:
                 self._began[uid] = seconds(now["running"]["startedAt"])
             if "terminated" in now and uid in self._began:
-                asked = int(body["spec"]["containers"][0]["resources"]["requests"][GPU])
+                asked = int(body["spec"]["containers"][0]["resources"]["requests"].get(GPU, 0))
                 self.pods[uid] = asked * (seconds(now["terminated"]["finishedAt"]) - self._began[uid])
