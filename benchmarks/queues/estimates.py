@@ -1,6 +1,6 @@
 """Estimated starts of jobs held against what then happened, on a real Kueue with nodes of KWOK.
 
-    python benchmarks/queue_estimates.py [JOBS] [SEED]
+    python benchmarks/queues/estimates.py [JOBS] [SEED]
 
 Two teams share 32 GPUs. Jobs come at random (exponential gaps), ask for 4, 8 or 16 GPUs, run for a lognormal
 time, and name a deadline of one to three times that. The queue is read as `trainstack queue` does, every
@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from components.kubernetes.queueing import kueue_values
 from infra.collect.kubectl import Cluster, connected
