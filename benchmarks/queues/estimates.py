@@ -2,7 +2,7 @@
 
     python benchmarks/queues/estimates.py [JOBS] [SEED]
 
-Two teams share 32 GPUs. Jobs come at random (exponential gaps), ask for 4 or 8 GPUs, run for a lognormal
+Two teams share 64 GPUs. Jobs come at random (exponential gaps), ask for 4 or 8 GPUs, run for a lognormal
 time, and name a deadline of one to two times that, and 6 s more. The queue is read as `trainstack queue`
 does, every second. The first estimates of a job count: the bound from past waits of every job, the simulated
 start of those that are seen waiting. The binaries have to be built: `make binaries`.
@@ -32,9 +32,9 @@ from rehearsal.controlplane.order import Order, running
 from tests.cluster.queues.lab import Lab, flavor, machines, queues
 
 JOBS, SEED = 240, 1
-GAP_S, MEDIAN_S, SIGMA = 3.2, 7.0, 0.5
-SIZES, POPULAR = (4, 8), (0.2, 0.8)
-POOL = flavor("any", "p4d.24xlarge", 4)
+GAP_S, MEDIAN_S, SIGMA = 1.7, 7.0, 0.5
+SIZES, POPULAR = (4, 8), (0.15, 0.85)
+POOL = flavor("any", "p4d.24xlarge", 8)
 PATIENCE_S = 300.0
 START_S = 6.0  # until pods run, on a machine that does other work
 
