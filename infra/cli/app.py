@@ -7,6 +7,7 @@ from infra.cli import (
     audit,
     cluster,
     collect,
+    ledger,
     preflight,
     queue,
     rehearse,
@@ -31,6 +32,7 @@ app.command()(stack.destroy)
 app.command()(stack.status)
 app.command()(stack.explain)
 app.command()(validate.validate)
+app.command()(ledger.ledger)
 app.command()(versions.versions)
 app.command()(audit.audit)
 app.command()(collect.collect)

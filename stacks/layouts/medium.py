@@ -11,6 +11,7 @@ from components.kubernetes.queueing.quotas import FlavorArgs, GateArgs
 from components.kubernetes.training.trainer import Trainer
 from infra.stackspec import StackSpec
 from infra.stackspec.layouts import MediumLayout
+from stacks.accounting import gpu_ledger
 from stacks.admission import admission
 from stacks.parts import Cluster, ClusterCloud, ClusterT, Pool, Pools, StoreT, TeamData, Tracking
 from stacks.teams import logins, teams_at_work, visitors
@@ -30,6 +31,7 @@ def medium(cloud: ClusterCloud[ClusterT, StoreT], spec: StackSpec, layout: Mediu
     teams = teams_at_work(spec, data, cluster=cluster, store=store, queueing=queueing, tracking=tracking)
     visitors(spec, data, cluster, tracking)
     login = logins(spec, cluster, queueing, tracking)
+    gpu_ledger(spec, cluster, pools, queueing, tracking)
     budget = cloud.budget()
     smoke: Sequence[Mapping[str, Any]] = ()
     if spec.smoke.enabled:
@@ -113,6 +115,7 @@ def _queueing(
                     "weight": team.weight,
                     "gpus": team.gpus,
                     "people": data[team.name].people,
+                    "budgeted": team.over_budget == "stop",
                 }
                 for team in spec.teams
             ],
