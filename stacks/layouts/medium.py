@@ -10,10 +10,11 @@ from components.kubernetes.queueing.queues import Queueing
 from components.kubernetes.queueing.quotas import FlavorArgs, GateArgs, TeamArgs
 from components.kubernetes.training.trainer import Trainer
 from infra.stackspec import StackSpec
-from infra.stackspec.layouts import MediumLayout
+from infra.stackspec.layouts import InClusterMonitoring, MediumLayout
 from infra.stackspec.stack import TeamSpec
 from stacks.accounting import gpu_ledger
 from stacks.admission import admission
+from stacks.monitoring import monitored
 from stacks.parts import Cluster, ClusterCloud, ClusterT, Pool, Pools, StoreT, TeamData, Tracking
 from stacks.teams import logins, teams_at_work, visitors
 from stacks.validation import PODS, validations
@@ -31,6 +32,15 @@ def medium(cloud: ClusterCloud[ClusterT, StoreT], spec: StackSpec, layout: Mediu
     queueing = _queueing(spec, cluster, pools, tracking, data=data, policed=policed)
     teams = teams_at_work(spec, data, cluster=cluster, store=store, queueing=queueing, tracking=tracking)
     visitors(spec, data, cluster, tracking)
+    if isinstance(layout.monitoring, InClusterMonitoring):
+        monitored(
+            spec,
+            layout.monitoring,
+            cluster=cluster,
+            pools=pools,
+            tracking=tracking,
+            alerting=cloud.alerting(cluster),
+        )
     login = logins(spec, cluster, queueing, tracking)
     gpu_ledger(spec, cluster, pools, queueing, tracking)
     budget = cloud.budget()
