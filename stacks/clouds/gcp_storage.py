@@ -43,12 +43,16 @@ def store_on_gcp(
         "region": spec.region,
         "network_name": network.network_name,
         "services_network": network.services_network,
-        "checkpoint_retention_days": wanted.checkpoint_retention_days,
+        "checkpoint_retention_days": wanted.checkpoints.expire_days,
         "noncurrent_days": wanted.noncurrent_days,
         "log_retention_days": wanted.log_retention_days,
         "force_destroy": not wanted.protect and wanted.on_destroy == "discard",
         "deletion_protection": wanted.protect,
     }
+    if wanted.checkpoints.cool_after_days is not None:
+        args["checkpoint_cool_days"] = wanted.checkpoints.cool_after_days
+    if wanted.checkpoints.cold_after_days is not None:
+        args["checkpoint_cold_days"] = wanted.checkpoints.cold_after_days
     if wanted.homes:
         args["homes"] = {
             "capacity_gib": HOMES_GIB,

@@ -105,7 +105,7 @@ WILD: dict[str, st.SearchStrategy[Any]] = {
         }
     ),
     "data.log_retention_days": st.sampled_from([0, 1, 90, 100, 3653]),
-    "data.checkpoint_retention_days": st.sampled_from([0, 1, 30, 3653]),
+    "data.checkpoints.expire_days": st.sampled_from([0, 1, 30, 3653]),
     "data.shared_fs": st.sampled_from(
         [
             None,

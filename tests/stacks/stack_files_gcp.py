@@ -123,7 +123,7 @@ WILD: dict[str, st.SearchStrategy[Any]] = {
         }
     ),
     "data.log_retention_days": st.sampled_from([0, 1, 90, 3650, 3653]),
-    "data.checkpoint_retention_days": st.sampled_from([0, 1, 30, 3653]),
+    "data.checkpoints.expire_days": st.sampled_from([0, 1, 30, 3653]),
     "data.noncurrent_days": st.sampled_from([1, 6, 7, 90, 91]),
     "data.shared_fs": st.sampled_from(
         [
