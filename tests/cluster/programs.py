@@ -1,27 +1,28 @@
-"""The program of a waiting pod as a process of its own, beside a real control plane."""
+"""The program of a pod as a process of its own, beside a real control plane."""
 
 import subprocess
 import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from components.kubernetes.waiting.job import program
+from components.kubernetes.programs.program import Program
 from rehearsal.controlplane.api import Access
 
 
 def started(
-    module: str, given: Mapping[str, object], access: Access, token: str, folder: Path
+    program: Program, given: Mapping[str, object], access: Access, token: str, folder: Path
 ) -> subprocess.Popen[str]:
     """Run a program with the files of its account, and only what its pod has, in `folder`."""
-    (folder / "waiting").mkdir(exist_ok=True)
-    for name, text in program(module).items():
-        (folder / "waiting" / name).write_text(text)
+    for module, text in program.texts.items():
+        path = folder / f"{module.replace('.', '/')}.py"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
     (folder / "ca.crt").write_bytes(access.authority.read_bytes())
     (folder / "token").write_text(token)
     host, port = access.server.removeprefix("https://").split(":")
-    words = {**given, "account": folder, "message": folder / "message"}
+    words = {**given, "account": folder}
     return subprocess.Popen(
-        [sys.executable, "-m", f"waiting.{module}"]
+        [sys.executable, "-m", program.module]
         + [str(word) for key, value in words.items() for word in (f"--{key}", value)],
         env={"KUBERNETES_SERVICE_HOST": host, "KUBERNETES_SERVICE_PORT": port},
         cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,

@@ -15,6 +15,7 @@ import pytest
 from components.kubernetes.queueing.controller import NAME
 from components.kubernetes.queueing.kueue import API_VERSION
 from components.kubernetes.queueing.queues import Queueing
+from components.kubernetes.waiting.webhooks import PROGRAM
 from rehearsal.controlplane.api import Access, Api, ApiError, Object
 from rehearsal.controlplane.certificates import Authority
 from rehearsal.controlplane.processes import free_ports
@@ -38,8 +39,8 @@ class Ready:
     def ask(self, seconds: float, account: str = NAME) -> Any:
         """The program's process, as the Job starts it but for its patience."""
         token = self.api.token(SYSTEM, account)
-        given = {**self.given, "seconds": seconds}
-        return started("dry_run", given, self.api.access, token, self.folder)
+        given = {**self.given, "seconds": seconds, "message": self.folder / "message"}
+        return started(PROGRAM, given, self.api.access, token, self.folder)
 
     def asked(self, seconds: float, account: str = NAME) -> tuple[int, str]:
         """The exit code and the reason."""

@@ -9,8 +9,8 @@ from pulumi_kubernetes import batch, core, meta
 
 from components.base import Component
 from components.kubernetes.fence import closed
+from components.kubernetes.programs.program import digest
 from components.kubernetes.volumes import SharedVolume, VolumeArgs
-from components.kubernetes.waiting.job import digest
 from components.ordering import after
 
 # Apart from everything else: whoever may start a pod here reads the whole file system.

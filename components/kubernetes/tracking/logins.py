@@ -9,10 +9,11 @@ from pulumi_kubernetes import core, meta, rbac
 
 from components.base import Component
 from components.kubernetes.fence import restricted
+from components.kubernetes.programs.program import Program, digest
 from components.kubernetes.queueing.tenancy import GIVEN, GIVEN_LABEL, TRACKING_LABEL
 from components.kubernetes.tracking.pod import GrantsArgs
 from components.kubernetes.waiting.home import closed_home
-from components.kubernetes.waiting.job import Waiting, digest, program, waiting_job
+from components.kubernetes.waiting.job import Waiting, waiting_job
 from components.kubernetes.waiting.logins import SECRET
 from components.ordering import after
 
@@ -70,9 +71,10 @@ class MlflowLogins(Component):
     def __init__(self, name: str, args: MlflowLoginsArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__(name, opts)
         wanted = json.dumps(list(args["logins"]), sort_keys=True)
-        files = {"secret_store.py": args["secret_store"]}
+        files = {"components.kubernetes.waiting.secret_store": args["secret_store"]}
+        program = Program("components.kubernetes.waiting.logins", files=files)
         waits = Waiting(
-            program="logins",
+            program=program,
             arguments={
                 "url": args["url"],
                 "admin": args["admin_secret"],
@@ -80,12 +82,11 @@ class MlflowLogins(Component):
                 "labels": json.dumps({GIVEN_LABEL: GIVEN}),
                 "seconds": str(LIMIT_S),
             },
-            name=f"{ACCOUNT}-{digest(wanted, *program('logins').values(), *files.values())}",
+            name=f"{ACCOUNT}-{digest(wanted, program.digest)}",
             namespace=NAMESPACE,
             account=ACCOUNT,
             image=args["image"],
             limit_s=LIMIT_S,
-            files=files,
             environment=args["grants"]["environment"],
             memory_mib=_MEMORY_MIB,
         )

@@ -7,12 +7,14 @@ import pulumi
 from pulumi_kubernetes import batch, meta, rbac
 
 from components.kubernetes.fence import restricted
+from components.kubernetes.programs.program import Program
 from components.kubernetes.waiting.home import closed_home
 from components.kubernetes.waiting.job import Waiting, waiting_job
 
 # Apart from the validation: in its namespace every pod is queued, and this one must never wait in a queue.
 NAMESPACE = "trainstack-watch"
 NAME = "smoke-watch"
+PROGRAM = Program("components.kubernetes.waiting.watch")
 
 
 @dataclass(frozen=True)
@@ -70,7 +72,7 @@ def watcher(
     }
     # What comes after the namespace of the runs comes after the watchers' rights there, too (`SmokeHome`).
     namespace = pulumi.Output.from_input(watched.namespace).apply(lambda _: NAMESPACE)
-    waits = Waiting("watch", given, watched.name, namespace, NAME, image, watched.total_s)
+    waits = Waiting(PROGRAM, given, watched.name, namespace, NAME, image, watched.total_s)
     return waiting_job(f"{name}-watch", waits, [], child)
 
 

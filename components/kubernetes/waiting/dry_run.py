@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from .api_server import FORBIDDEN_S, ApiServer, Object, finish, say
+from components.kubernetes.programs.api_server import FORBIDDEN_S, ApiServer, Object, finish, say
 
 POLL_S = 1.0
 # A managed cluster has several API servers behind one address, and each learns of a webhook by itself.

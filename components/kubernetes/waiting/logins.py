@@ -4,7 +4,7 @@ Runs in a pod of its own whenever a team comes or goes, with the server's first 
 itself. A login is a Secret that members of the namespace read, and pods mount as MLflow's file: passwords
 are made here and are nowhere else, neither on a command line, nor in a log, nor in the state of Pulumi. What
 works already stays as it is. Exit codes: 0 every login works, 1 one does not; the reason is the container's
-termination message. Standard library only; `secret_store.py` beside it is the cloud's store of secrets.
+termination message. Standard library only; `secret_store` beside it is the cloud's store of secrets.
 """
 
 import argparse
@@ -22,7 +22,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from .api_server import ApiServer, Object, finish, say
+from components.kubernetes.programs.api_server import ApiServer, Object, finish, say
 
 SECRET = "mlflow-login"  # noqa: S105 - an object's name
 POLL_S = 2.0

@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from .api_server import FORBIDDEN_S, ApiServer, Object, finish, say
+from components.kubernetes.programs.api_server import FORBIDDEN_S, ApiServer, Object, finish, say
 
 POLL_S = 2.0
 _KUEUE = "/apis/kueue.x-k8s.io/v1beta2"

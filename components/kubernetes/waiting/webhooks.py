@@ -8,8 +8,10 @@ from typing import Any
 import pulumi
 from pulumi_kubernetes import batch, core, meta, rbac
 
-from components.kubernetes.waiting.job import Waiting, digest, program, waiting_job
+from components.kubernetes.programs.program import Program, digest
+from components.kubernetes.waiting.job import Waiting, waiting_job
 
+PROGRAM = Program("components.kubernetes.waiting.dry_run")
 _RBAC = "rbac.authorization.k8s.io"
 # Endpoints, certificates and the caches of every API server take seconds in a cluster that is well.
 LIMIT_S = 300
@@ -44,9 +46,9 @@ def webhooks_answer(
     """
     text = json.dumps(asked.body, sort_keys=True)
     path = f"/apis/{asked.body['apiVersion']}/{asked.plural}"
-    found = digest(*asked.release, text, *program("dry_run").values())
+    found = digest(*asked.release, text, PROGRAM.digest)
     waits = Waiting(
-        program="dry_run",
+        program=PROGRAM,
         arguments={"path": path, "object": text, "seconds": str(LIMIT_S)},
         name=f"{asked.account}-{found}",
         namespace=asked.namespace,

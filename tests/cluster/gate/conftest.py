@@ -83,9 +83,10 @@ class Gate:
         given = {
             "namespace": kueue.GATE_NAMESPACE, "job": self.job["metadata"]["name"], "uid": uid,
             "queue-seconds": queue_s, "start-seconds": start_s, "total-seconds": total_s,
+            "message": self.folder / "message",
         }  # fmt: skip
         token = self.api.token(watcher.NAMESPACE, watcher.NAME)
-        process = started("watch", given, self.api.access, token, self.folder)
+        process = started(watcher.PROGRAM, given, self.api.access, token, self.folder)
         return finished(process, self.folder, total_s + 30)
 
 

@@ -45,9 +45,12 @@ class Kubelet(threading.Thread):
     def _run(self, api: Api, pod: Object) -> None:
         (container,) = pod["spec"]["containers"]
         words = container["args"]
-        given = {key.removeprefix("--"): word for key, word in zip(words[::2], words[1::2], strict=True)}
+        given: dict[str, object] = {
+            key.removeprefix("--"): word for key, word in zip(words[::2], words[1::2], strict=True)
+        }
+        given["message"] = self._folder / "message"
         token = api.token(watcher.NAMESPACE, watcher.NAME)
-        process = started("watch", given, api.access, token, self._folder)
+        process = started(watcher.PROGRAM, given, api.access, token, self._folder)
         code, message = finished(process, self._folder, 600)
         ended = {"exitCode": code, "reason": "Error" if code else "Completed", "message": message}
         state = {"name": container["name"], "image": container["image"], "imageID": "", "ready": False}

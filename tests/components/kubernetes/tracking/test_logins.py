@@ -12,9 +12,9 @@ import pulumi
 import pytest
 from mlflow.utils.credentials import read_mlflow_creds
 
+from components.kubernetes.programs.api_server import ApiServer
 from components.kubernetes.tracking.logins import LoginArgs, MlflowLogins
 from components.kubernetes.waiting import logins as program
-from components.kubernetes.waiting.api_server import ApiServer
 from components.kubernetes.waiting.logins import Logins, Mlflow, RefusedError, give, give_all
 from smoke_training.launchers.validation import EXPERIMENT
 from smoke_training.record import tracking

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from components.kubernetes.waiting.api_server import FORBIDDEN_S, ApiServer, finish
+from components.kubernetes.programs.api_server import FORBIDDEN_S, ApiServer, finish
 from components.kubernetes.waiting.dry_run import IN_A_ROW, POLL_S, wait
 
 Said = tuple[int, dict[str, str]]

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
+from components.kubernetes.programs.api_server import FORBIDDEN_S, ApiServer
 from components.kubernetes.waiting import watch as program
-from components.kubernetes.waiting.api_server import FORBIDDEN_S, ApiServer
 from components.kubernetes.waiting.watch import Limits, Reader, Watch
 
 LIMITS = Limits(queue_s=100, start_s=50, total_s=300)

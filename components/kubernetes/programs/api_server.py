@@ -1,0 +1,144 @@
+"""The API server as a program in a pod reaches it, and how such a program ends; standard library only."""
+
+import http.client
+import json
+import os
+import ssl
+import sys
+import urllib.error
+import urllib.parse
+import urllib.request
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+Object = Mapping[str, Any]
+
+# What the kubelet keeps of a termination message (pkg/kubelet/container/runtime.go).
+MESSAGE_BYTES = 4096
+# An API server that has just started, or has not heard of a new role yet, forbids what is allowed.
+FORBIDDEN_S = 15.0
+# Longer than an API server waits for the webhooks of one request, 10 s each: its words say more than silence.
+_REQUEST_S = 30.0
+_JSON, _MERGE = "application/json", "application/merge-patch+json"
+# Objects of one page: an API server answers lists of any length, at the price of its memory.
+_PAGE = 500
+
+
+class RefusedError(Exception):
+    """The API server answers with anything but success: its status, and its words."""
+
+    def __init__(self, status: int, words: str) -> None:
+        super().__init__(f"{status} {words}")
+        self.status = status
+
+
+class ApiServer:
+    """The API server of the pod's cluster, asked as the pod's service account.
+
+    `account` is the folder with the account's `token` and the server's authority, `ca.crt`.
+    """
+
+    def __init__(self, account: Path) -> None:
+        host, port = os.environ["KUBERNETES_SERVICE_HOST"], os.environ["KUBERNETES_SERVICE_PORT"]
+        self.address = f"https://[{host}]:{port}" if ":" in host else f"https://{host}:{port}"
+        self._account = account
+        self._context = ssl.create_default_context(cafile=str(account / "ca.crt"))
+
+    def ask(self, method: str, path: str, body: Object | None = None) -> tuple[int, Object]:
+        """The HTTP status and the answer, on a connection of its own.
+
+        Raises OSError when the server cannot be reached, or breaks off.
+        """
+        try:
+            with self._opened(method, path, body, _REQUEST_S) as answer:
+                return answer.status, _read(answer.read())
+        except urllib.error.HTTPError as error:
+            return error.code, _read(error.read())
+        except http.client.HTTPException as error:
+            raise OSError(f"{type(error).__name__}: {error}") from error
+
+    def must(self, method: str, path: str, body: Object | None = None) -> Object:
+        """The answer. Raises RefusedError when it is no success, OSError as `ask`."""
+        status, found = self.ask(method, path, body)
+        if status >= 300:
+            raise RefusedError(status, str(found.get("message") or found))
+        return found
+
+    def listed(self, path: str, **selectors: str) -> tuple[Sequence[Object], str]:
+        """All objects of a kind, page by page, and the resourceVersion from which a watch goes on.
+
+        `selectors`: labelSelector, fieldSelector. Raises RefusedError (410 when a page came too late: list
+        again) and OSError.
+        """
+        found: list[Object] = []
+        asked = {"limit": str(_PAGE), **selectors}
+        while True:
+            page = self.must("GET", f"{path}?{urllib.parse.urlencode(asked)}")
+            found += page.get("items") or ()
+            metadata = page.get("metadata") or {}
+            if not metadata.get("continue"):
+                return found, str(metadata.get("resourceVersion") or "")
+            asked = {**asked, "continue": str(metadata["continue"])}
+
+    def watched(self, path: str, version: str, seconds: float, **selectors: str) -> Iterator[Object]:
+        """Changes since `version`, as `{"type": ADDED|MODIFIED|DELETED|BOOKMARK, "object": ...}`.
+
+        Ends after `seconds`, or when the server ends it; go on from the last object's resourceVersion. Raises
+        RefusedError with status 410 when changes since `version` are gone: list again. Raises OSError.
+        """
+        asked = {
+            "watch": "true",
+            "allowWatchBookmarks": "true",
+            "resourceVersion": version,
+            "timeoutSeconds": str(max(1, round(seconds))),
+            **selectors,
+        }
+        try:
+            # A connection that died without a word is noticed by the time-out.
+            limit_s = seconds + _REQUEST_S
+            with self._opened("GET", f"{path}?{urllib.parse.urlencode(asked)}", None, limit_s) as answer:
+                for line in answer:
+                    change = _read(line)
+                    if change.get("type") == "ERROR":
+                        said = change.get("object") or {}
+                        raise RefusedError(int(said.get("code") or 500), str(said.get("message")))
+                    yield change
+        except urllib.error.HTTPError as error:
+            raise RefusedError(error.code, str(_read(error.read()).get("message"))) from error
+        except http.client.HTTPException as error:
+            raise OSError(f"{type(error).__name__}: {error}") from error
+
+    def _opened(self, method: str, path: str, body: Object | None, limit_s: float) -> Any:
+        """The open answer. A PATCH is a merge patch (RFC 7386), which every kind of object knows."""
+        # Read every time: the kubelet renews it.
+        token = (self._account / "token").read_text(encoding="utf-8").strip()
+        kind = _MERGE if method == "PATCH" else _JSON
+        headers = {"Authorization": f"Bearer {token}", "Content-Type": kind}
+        data = None if body is None else json.dumps(body).encode()
+        request = urllib.request.Request(self.address + path, data, headers, method=method)  # noqa: S310
+        return urllib.request.urlopen(request, timeout=limit_s, context=self._context)  # noqa: S310
+
+
+def _read(content: bytes) -> Object:
+    """An object; what is none, such as the words of a proxy, becomes the message of one."""
+    try:
+        found = json.loads(content)
+    except ValueError:
+        found = None
+    return found if isinstance(found, dict) else {"message": content.decode(errors="replace")[:500]}
+
+
+def say(text: str) -> None:
+    """One line of the pod's log."""
+    sys.stdout.write(text + "\n")
+    sys.stdout.flush()
+
+
+def finish(text: str, message: Path, *, passed: bool) -> int:
+    """Leave `text` as the container's termination message, the file `message`; the exit code."""
+    say(text)
+    # Cut at a byte of the limit, never within a letter.
+    kept = text.encode()[:MESSAGE_BYTES].decode(errors="ignore")
+    message.write_text(kept, encoding="utf-8")
+    return 0 if passed else 1

@@ -1,0 +1,58 @@
+"""How a standing program tells that it lives, and what it measures; standard library only."""
+
+import threading
+import time
+from collections.abc import Callable
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+# The text format of Prometheus (prometheus/docs, instrumenting/exposition_formats).
+_TEXT = "text/plain; version=0.0.4; charset=utf-8"
+
+
+class Health:
+    """Answers /healthz and /metrics; a program that did not come around for `patience_s` is not well."""
+
+    def __init__(self, port: int, metrics: Callable[[], str], patience_s: float) -> None:
+        self._metrics, self._patience_s = metrics, patience_s
+        self._seen = time.monotonic()
+        health = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                status, text = health.answer(self.path.partition("?")[0])
+                body = text.encode()
+                self.send_response(status)
+                self.send_header("Content-Type", _TEXT)
+                self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+
+            def log_message(self, format: str, *args: object) -> None:
+                """A probe every few seconds is no news."""
+
+        # The pod's network policy says who reaches it; the kubelet asks at the pod's address.
+        self._server = ThreadingHTTPServer(("", port), Handler)
+        threading.Thread(target=self._server.serve_forever, name="health", daemon=True).start()
+
+    @property
+    def port(self) -> int:
+        """Where it listens."""
+        return int(self._server.server_address[1])
+
+    def beat(self) -> None:
+        """The program came around once more."""
+        self._seen = time.monotonic()
+
+    def answer(self, path: str) -> tuple[int, str]:
+        """The status and the text for a path."""
+        if path == "/metrics":
+            return 200, self._metrics()
+        if path != "/healthz":
+            return 404, "not found\n"
+        silent_s = time.monotonic() - self._seen
+        return (200, "ok\n") if silent_s <= self._patience_s else (503, f"silent for {silent_s:.0f} s\n")
+
+    def stop(self) -> None:
+        """Close the port."""
+        self._server.shutdown()
+        self._server.server_close()

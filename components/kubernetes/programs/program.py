@@ -1,0 +1,124 @@
+"""A program of this tree as a pod runs it: the files it consists of, and the unprivileged pod around it."""
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pulumi
+
+ROOT = "/opt/trainstack"
+ACCOUNT = "/var/run/trainstack/account"
+_TREE = Path(__file__).parents[3]
+_SHARED = "components.kubernetes.programs.api_server"
+_TOKEN_S = 3600  # the least that the API server gives; the kubelet renews it
+_NOBODY = 65534
+
+
+@dataclass(frozen=True)
+class Program:
+    """Modules of this tree, which use the standard library and each other only."""
+
+    module: str
+    """The module that runs, such as `components.kubernetes.waiting.watch`."""
+    imports: Sequence[str] = ()
+    """Modules that it imports besides the API server's."""
+    files: Mapping[str, str] = field(default_factory=dict)
+    """Text of further modules that are not in this tree, by module."""
+
+    @property
+    def texts(self) -> Mapping[str, str]:
+        """The text of every module, by module; packages are empty."""
+        own = (_SHARED, self.module, *self.imports)
+        texts = {name: _path(name).read_text(encoding="utf-8") for name in own} | dict(self.files)
+        packages = {name.rsplit(".", depth)[0] for name in texts for depth in range(1, name.count(".") + 1)}
+        # With them a module of the pod comes before one of the image that is called the same.
+        return {**{f"{package}.__init__": "" for package in packages}, **texts}
+
+    @property
+    def digest(self) -> str:
+        """A short name for what the program consists of."""
+        texts = self.texts
+        return digest(*(part for name in sorted(texts) for part in (name, texts[name])))
+
+
+def digest(*texts: str) -> str:
+    """A short name for what is said in `texts`."""
+    return hashlib.sha256("\0".join(texts).encode()).hexdigest()[:10]
+
+
+def config_data(program: Program) -> dict[str, str]:
+    """What the program's ConfigMap holds: a key may have no slash."""
+    return {f"{module}.py": text for module, text in program.texts.items()}
+
+
+@dataclass(frozen=True)
+class Running:
+    """How a program runs in its pod."""
+
+    container: str
+    """Name of the container."""
+    image: pulumi.Input[str]
+    """Image with Python, by digest, that the platform's own nodes run."""
+    account: str
+    """Its service account, whose token lies in the folder `--account`, and nowhere else."""
+    config: pulumi.Input[str]
+    """Name of the program's ConfigMap."""
+    arguments: Mapping[str, pulumi.Input[str]]
+    """Given as `--key value`."""
+    environment: Mapping[str, str]
+    memory_mib: int
+
+
+def pod(program: Program, running: Running, restart: str, **more: Any) -> dict[str, Any]:
+    """An unprivileged pod with the program, and a token mounted here only; `more` of the container."""
+    given = {**running.arguments, "account": ACCOUNT}
+    token = {"service_account_token": {"path": "token", "expiration_seconds": _TOKEN_S}}
+    # Kubernetes puts its own authority into every namespace.
+    authority = {"config_map": {"name": "kube-root-ca.crt", "items": [{"key": "ca.crt", "path": "ca.crt"}]}}
+    files = [{"key": f"{name}.py", "path": f"{name.replace('.', '/')}.py"} for name in sorted(program.texts)]
+    return {
+        "restart_policy": restart,
+        "service_account_name": running.account,
+        "automount_service_account_token": False,
+        "security_context": {
+            "run_as_non_root": True,
+            "run_as_user": _NOBODY,
+            "run_as_group": _NOBODY,
+            "fs_group": _NOBODY,
+            "seccomp_profile": {"type": "RuntimeDefault"},
+        },
+        "containers": [
+            {
+                "name": running.container,
+                "image": running.image,
+                "working_dir": ROOT,
+                "command": ["python", "-m", program.module],
+                "args": [word for key, value in given.items() for word in (f"--{key}", value)],
+                "env": [{"name": name, "value": value} for name, value in running.environment.items()],
+                "resources": {
+                    "requests": {"cpu": "50m", "memory": f"{running.memory_mib // 2}Mi"},
+                    "limits": {"memory": f"{running.memory_mib}Mi"},
+                },
+                "security_context": {
+                    "allow_privilege_escalation": False,
+                    "read_only_root_filesystem": True,
+                    "capabilities": {"drop": ["ALL"]},
+                },
+                "volume_mounts": [
+                    {"name": "program", "mount_path": ROOT, "read_only": True},
+                    {"name": "account", "mount_path": ACCOUNT, "read_only": True},
+                ],
+                **more,
+            }
+        ],
+        "volumes": [
+            {"name": "program", "config_map": {"name": running.config, "items": files}},
+            {"name": "account", "projected": {"sources": [token, authority]}},
+        ],
+    }
+
+
+def _path(module: str) -> Path:
+    return _TREE / f"{module.replace('.', '/')}.py"

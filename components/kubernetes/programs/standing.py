@@ -1,0 +1,79 @@
+"""A Deployment whose one pod runs a program of this tree for as long as the stack stands."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import pulumi
+from pulumi_kubernetes import apps, core, meta
+
+from components.kubernetes.programs.program import Program, Running, config_data, pod
+
+PORT = 8080
+_APP = "app.kubernetes.io/name"
+_PROBE = {"http_get": {"path": "/healthz", "port": PORT}}
+
+
+@dataclass(frozen=True)
+class Standing:
+    """What the pod runs, as whom; it answers /healthz and /metrics at `PORT` (`health.py`)."""
+
+    program: Program
+    name: str
+    """Name of the Deployment, of its ConfigMap (with a digest) and of the label `app.kubernetes.io/name`."""
+    namespace: pulumi.Input[str]
+    """One that no queue manages."""
+    account: str
+    """Its service account, which has the program's rights and no other."""
+    image: pulumi.Input[str]
+    """Image with Python, by digest, that the platform's own nodes run."""
+    arguments: Mapping[str, pulumi.Input[str]]
+    """Given as `--key value`, beside `--account` and `--port`."""
+    environment: Mapping[str, str] = field(default_factory=dict)
+    memory_mib: int = 128
+
+
+def standing(
+    name: str,
+    runs: Standing,
+    needs: Sequence[pulumi.Resource],
+    child: Callable[..., pulumi.ResourceOptions],
+) -> apps.v1.Deployment:
+    """The Deployment, with its program. There is never a second pod beside the first: one writes."""
+    config_name = f"{runs.name}-{runs.program.digest}"
+    config = core.v1.ConfigMap(
+        f"{name}-program",
+        metadata=meta.v1.ObjectMetaArgs(name=config_name, namespace=runs.namespace),
+        data=config_data(runs.program),
+        immutable=True,
+        opts=child(pulumi.ResourceOptions(depends_on=needs)),
+    )
+    running = Running(
+        container=runs.name,
+        image=runs.image,
+        account=runs.account,
+        config=config_name,
+        arguments={**runs.arguments, "port": str(PORT)},
+        environment=runs.environment,
+        memory_mib=runs.memory_mib,
+    )
+    container = {
+        "ports": [{"name": "metrics", "container_port": PORT}],
+        "readiness_probe": {**_PROBE, "period_seconds": 10},
+        # Slower than readiness: a restart helps a program that hangs, and no API server that is away.
+        "liveness_probe": {**_PROBE, "period_seconds": 30, "failure_threshold": 4},
+    }
+    labels = {_APP: runs.name}
+    return apps.v1.Deployment(
+        name,
+        metadata={"name": runs.name, "namespace": runs.namespace, "labels": labels},
+        spec={
+            "replicas": 1,
+            "strategy": {"type": "Recreate"},
+            "selector": {"match_labels": labels},
+            "template": {
+                "metadata": {"labels": labels},
+                "spec": pod(runs.program, running, "Always", **container),
+            },
+        },
+        opts=child(pulumi.ResourceOptions(depends_on=[*needs, config])),
+    )

@@ -1,0 +1,47 @@
+"""A standing program is well while it comes around, and tells what it measures."""
+
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from types import SimpleNamespace
+
+import pytest
+
+from components.kubernetes.programs import health
+from components.kubernetes.programs.health import Health
+
+
+@pytest.fixture
+def now(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    now = [0.0]
+    monkeypatch.setattr(health, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    return now
+
+
+@pytest.fixture
+def asked(now: list[float]) -> Iterator[Health]:
+    made = Health(0, lambda: "trainstack_things 1\n", patience_s=30)
+    yield made
+    made.stop()
+
+
+def said(asked: Health, path: str) -> tuple[int, str]:
+    try:
+        with urllib.request.urlopen(f"http://127.0.0.1:{asked.port}{path}", timeout=10) as answer:
+            return answer.status, answer.read().decode()
+    except urllib.error.HTTPError as error:
+        return error.code, error.read().decode()
+
+
+def test_one_that_did_not_come_around_is_not_well(asked: Health, now: list[float]) -> None:
+    assert said(asked, "/healthz") == (200, "ok\n")
+    now[0] = 31
+    assert said(asked, "/healthz") == (503, "silent for 31 s\n")
+    asked.beat()
+    assert said(asked, "/healthz") == (200, "ok\n")
+
+
+def test_measures_are_told_whether_it_is_well_or_not(asked: Health, now: list[float]) -> None:
+    now[0] = 1000
+    assert said(asked, "/metrics?x=1") == (200, "trainstack_things 1\n")
+    assert said(asked, "/") == (404, "not found\n")

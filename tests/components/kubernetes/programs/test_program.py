@@ -1,0 +1,51 @@
+"""A program in a pod: what its ConfigMap holds is what runs, without anything that is installed."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from components.kubernetes.programs.program import ROOT, Program, Running, config_data, pod
+
+DRY_RUN = Program("components.kubernetes.waiting.dry_run")
+HEALTH = Program(
+    "components.kubernetes.programs.api_server", imports=["components.kubernetes.programs.health"]
+)
+
+
+def mounted(program: Program, folder: Path) -> None:
+    """The program's files where the pod's volume puts them."""
+    running = Running("c", "image", "account", "config", {}, {}, 64)
+    (volume, _) = pod(program, running, "Never")["volumes"]
+    data = config_data(program)
+    for item in volume["config_map"]["items"]:
+        path = folder / item["path"]
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(data[item["key"]])
+
+
+@pytest.mark.parametrize("program", [DRY_RUN, HEALTH], ids=["waiting", "standing"])
+def test_what_is_mounted_is_all_that_it_needs(program: Program, tmp_path: Path) -> None:
+    mounted(program, tmp_path)
+    done = subprocess.run(
+        # -S: without the installed packages, this tree's among them.
+        [sys.executable, "-S", "-c", f"import {', '.join([program.module, *program.imports])}"],
+        cwd=tmp_path, env={}, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+
+
+def test_the_module_runs_from_its_folder() -> None:
+    running = Running("waits", "image", "account", "config", {"seconds": "5"}, {"A": "b"}, 64)
+    (container,) = pod(DRY_RUN, running, "Never", ports=[])["containers"]
+    assert container["command"] == ["python", "-m", DRY_RUN.module]
+    assert container["working_dir"] == ROOT and container["ports"] == []
+    assert container["args"][:2] == ["--seconds", "5"] and container["args"][2] == "--account"
+
+
+def test_other_text_is_another_program() -> None:
+    given = Program(DRY_RUN.module, files={"components.kubernetes.waiting.more": "A = 1\n"})
+    other = Program(DRY_RUN.module, files={"components.kubernetes.waiting.more": "A = 2\n"})
+    assert len({DRY_RUN.digest, given.digest, other.digest}) == 3
+    assert Program(DRY_RUN.module).digest == DRY_RUN.digest
