@@ -12,6 +12,7 @@ from components.kubernetes.training.trainer import Trainer
 from infra.stackspec import StackSpec
 from infra.stackspec.layouts import MediumLayout
 from stacks.admission import admission
+from stacks.idle import idle_gpus
 from stacks.parts import Cluster, ClusterCloud, ClusterT, Pool, Pools, StoreT, TeamData, Tracking
 from stacks.teams import logins, teams_at_work, visitors
 from stacks.validation import PODS, validations
@@ -29,6 +30,7 @@ def medium(cloud: ClusterCloud[ClusterT, StoreT], spec: StackSpec, layout: Mediu
     queueing = _queueing(spec, cluster, pools, tracking, data=data, policed=policed)
     teams = teams_at_work(spec, data, cluster=cluster, store=store, queueing=queueing, tracking=tracking)
     visitors(spec, data, cluster, tracking)
+    idle_gpus(spec, layout, cluster, queueing, tracking)
     login = logins(spec, cluster, queueing, tracking)
     budget = cloud.budget()
     smoke: Sequence[Mapping[str, Any]] = ()
