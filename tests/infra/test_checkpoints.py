@@ -23,8 +23,8 @@ def stacks() -> dict[str, StackSpec]:
     return {name: stackspec.load_file(name).spec for name in ("dev-aws", "dev-gcp", "prod-gcp")}
 
 
-def with_policy(spec: StackSpec, data: dict[str, Any] | None = None, **policy: Any) -> StackSpec:
-    changed = {"checkpoints": spec.data.checkpoints.model_copy(update=policy), **(data or {})}
+def with_policy(spec: StackSpec, **policy: Any) -> StackSpec:
+    changed = {"checkpoints": spec.data.checkpoints.model_copy(update=policy)}
     return spec.model_copy(update={"data": spec.data.model_copy(update=changed)})
 
 
