@@ -53,7 +53,7 @@ def test_thirty_checkpoints_of_llama_70b_cost_about_250_dollars_a_month(
         "s3_standard" if spec.cloud == "aws" else "gcs_standard", spec.region
     )
     assert price is not None and price.usd == usd_per_gb
-    assert (item.minimum, item.expected, item.maximum) == (0.0, pytest.approx(usd), pytest.approx(usd))
+    assert item.minimum == 0.0 and item.expected == item.maximum == pytest.approx(usd)
     assert item.date == price.date
 
 
