@@ -1,7 +1,7 @@
 """Idle GPUs on a real control plane: told, then stopped; what works or has a fresh checkpoint is left alone.
 
-The program runs as its pod does, with the rights that its component gives. Prometheus is a server that answers
-in its form: no GPU is here to be measured.
+The program runs as its pod does, with the rights that its component gives. Prometheus is a server that
+answers in its form: no GPU is here to be measured.
 """
 
 import json
