@@ -10,6 +10,7 @@ from components.gcp.storage.volumes import filestore_source, lustre_source
 from components.kubernetes.volumes import VolumeArgs
 from infra.catalog.gcp.filestore import HOMES_GIB
 from infra.stackspec import StackSpec
+from infra.stackspec.checkpoints import CheckpointSpec
 from infra.stackspec.clouds import GcpSpec
 from infra.stackspec.layouts import MediumLayout
 from stacks.parts import SharedFolder, Store
@@ -49,10 +50,7 @@ def store_on_gcp(
         "force_destroy": not wanted.protect and wanted.on_destroy == "discard",
         "deletion_protection": wanted.protect,
     }
-    if wanted.checkpoints.cool_after_days is not None:
-        args["checkpoint_cool_days"] = wanted.checkpoints.cool_after_days
-    if wanted.checkpoints.cold_after_days is not None:
-        args["checkpoint_cold_days"] = wanted.checkpoints.cold_after_days
+    _say_moves(args, wanted.checkpoints)
     if wanted.homes:
         args["homes"] = {
             "capacity_gib": HOMES_GIB,
@@ -87,6 +85,14 @@ def store_on_gcp(
         homes=homes,
         tiers=tiers,
     )
+
+
+def _say_moves(args: GcpStorageArgs, policy: CheckpointSpec) -> None:
+    """When checkpoints go to cheaper classes, if they do."""
+    if policy.cool_after_days is not None:
+        args["checkpoint_cool_days"] = policy.cool_after_days
+    if policy.cold_after_days is not None:
+        args["checkpoint_cold_days"] = policy.cold_after_days
 
 
 def _gs(bucket: pulumi.Output[str]) -> pulumi.Output[str]:
