@@ -13,6 +13,7 @@ from smoke_training.instrumentation.retention import Retention
 
 RANKS_S = 600.0  # that rank 0 waits for the files of slower ranks
 END_S = 1800.0  # that the end of a run waits for its last checkpoint: 420 GB are read back in some minutes
+FAILED_S = 10.0  # the same where the loop raised: a rank that is gone writes nothing any more
 _POLL_S = 0.2
 
 
@@ -39,14 +40,15 @@ class Keeper:
         if self._peers.rank == 0:
             threading.Thread(target=self._say, args=(at,), daemon=True).start()
 
-    def stop(self) -> None:
+    def stop(self, *, failed: bool) -> None:
         """Finish what was written; gives up after a while rather than hold up the end of training."""
         if self._thread is None:
             return
         self._work.put(None)
-        self._thread.join(END_S)
+        patience_s = FAILED_S if failed else END_S
+        self._thread.join(patience_s)
         if self._thread.is_alive():
-            self._complain(f"the last checkpoint was not committed within {END_S:.0f} s")
+            self._complain(f"the last checkpoint was not committed within {patience_s:.0f} s")
 
     def _run(self) -> None:
         while (item := self._work.get()) is not None:

@@ -114,13 +114,13 @@ class Run(Generic[Batch]):
         self._bookkeeper.start()
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         for handle in self._handles:
             handle.remove()
         self._handles = []
         self._bookkeeper.hand_over(self.step, self._marks.take())
         self._bookkeeper.stop()
-        self._keeper.stop()
+        self._keeper.stop(failed=kind is not None)
 
     def batches(self) -> Iterator[Batch]:
         """The loader's batches, once through; time spent waiting for each is `data`."""

@@ -1,6 +1,8 @@
 """Checkpoints are committed, pruned and proven on a real file system; half of one counts for nothing."""
 
 import os
+import time
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -8,9 +10,11 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import nn
+from torch._C._distributed_c10d import HashStore
 
 import smoke_training
 from smoke_training.instrumentation import Retention, keeper
+from smoke_training.instrumentation.bookkeeper import Peers
 from smoke_training.instrumentation.checkpoints import begin, commit, damaged, prune, whole
 from smoke_training.probes.state.store import step_folder
 
@@ -134,3 +138,42 @@ def test_a_checkpoint_that_raised_is_none(tmp_path: Path) -> None:
                 (folder / "model.pt").write_text("half")
                 raise OSError("disk full")
     assert whole(tmp_path) == {} and run.problems == []
+
+
+class Rank(Peers):
+    """One of two ranks that meet in a store of this process."""
+
+    def __init__(self, rank: int, store: HashStore) -> None:
+        self.rank, self.world, self._store = rank, 2, store
+
+
+def test_a_checkpoint_is_whole_once_every_rank_has_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = HashStore()
+    kept = []
+    for rank in (0, 1):
+        monkeypatch.setattr(keeper, "Peers", partial(Rank, rank, store))
+        kept.append(keeper.Keeper(Retention(keep_last=1), pytest.fail))
+    first, second = kept
+    write(tmp_path, 7)
+    first.written(tmp_path, 7)
+    time.sleep(0.5)
+    assert whole(tmp_path) == {}
+    (step_folder(tmp_path, 7) / "of-rank-1.pt").write_text("late")
+    second.written(tmp_path, 7)
+    first.stop(failed=False)
+    assert whole(tmp_path).keys() == {7} and damaged(tmp_path, 7) == []
+
+
+def test_a_rank_that_is_gone_holds_up_the_end_of_a_failed_run_only_shortly(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(keeper, "Peers", partial(Rank, 0, HashStore()))
+    monkeypatch.setattr(keeper, "FAILED_S", 0.5)
+    problems: list[str] = []
+    alone = keeper.Keeper(Retention(keep_last=1), problems.append)
+    write(tmp_path, 7)
+    alone.written(tmp_path, 7)
+    alone.stop(failed=True)
+    assert whole(tmp_path) == {} and "not committed within 0 s" in problems[0]
