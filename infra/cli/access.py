@@ -75,7 +75,7 @@ def open_service(
 def show_rehearsed(exported: "StackOutputs", rehearsal: "Rehearsal", team: str) -> None:
     """Where a rehearsed server answers, and a login, which exists on this machine only."""
     if team:
-        found = rehearsal.kept_secret(_namespace(exported, team), _SECRET) or {}
+        found = rehearsal.kept_secret(namespace_of(exported, team), _SECRET) or {}
         login = {"username": found.get(_USER), "password": found.get(_WORD)}
     else:
         login = dict(rehearsal.secret(exported.mlflow_admin_secret) or {})
@@ -100,11 +100,12 @@ def kubeconfig_of(exported: "StackOutputs", team: str) -> str:
     """The stack's own; with a team, in its namespace. Raises UserError for a team that does not exist."""
     config = json.loads(exported.kubeconfig)
     for row in config["contexts"] if team else ():
-        row["context"]["namespace"] = _namespace(exported, team)
+        row["context"]["namespace"] = namespace_of(exported, team)
     return json.dumps(config, indent=2)
 
 
-def _namespace(exported: "StackOutputs", team: str) -> str:
+def namespace_of(exported: "StackOutputs", team: str) -> str:
+    """The namespace of a team. Raises UserError for one that does not exist."""
     known = {row.name: row.namespace for row in exported.teams}
     if team not in known:
         fix = f"Teams are {', '.join(sorted(known))}."
@@ -113,7 +114,7 @@ def _namespace(exported: "StackOutputs", team: str) -> str:
 
 
 def _team_login(config: Path, exported: "StackOutputs", team: str) -> dict[str, str]:
-    where = f"--namespace={_namespace(exported, team)}"
+    where = f"--namespace={namespace_of(exported, team)}"
     done = kubectl(config, [where, "get", "secret", _SECRET, "--output=json"], capture=True)
     if done.returncode:
         fix = "Log in to the cloud as a member of the team."

@@ -2,7 +2,20 @@
 
 import typer
 
-from infra.cli import access, audit, cluster, collect, preflight, rehearse, smoke, stack, validate, versions
+from infra.cli import (
+    access,
+    audit,
+    cluster,
+    collect,
+    ledger,
+    preflight,
+    queue,
+    rehearse,
+    smoke,
+    stack,
+    validate,
+    versions,
+)
 
 app = typer.Typer(
     name="trainstack",
@@ -19,6 +32,7 @@ app.command()(stack.destroy)
 app.command()(stack.status)
 app.command()(stack.explain)
 app.command()(validate.validate)
+app.command()(ledger.ledger)
 app.command()(versions.versions)
 app.command()(audit.audit)
 app.command()(collect.collect)
@@ -27,3 +41,4 @@ app.command()(access.kubeconfig)
 app.command("open")(access.open_service)
 app.add_typer(rehearse.app, name="rehearse")
 app.add_typer(smoke.app, name="smoke")
+app.add_typer(queue.app, name="queue")

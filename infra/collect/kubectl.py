@@ -89,12 +89,13 @@ class Cluster:
 
 
 @contextmanager
-def connected(context: str | None) -> Iterator[Cluster]:
-    """The cluster of a context of the shell's kubeconfig; of its current one, if none is given.
+def connected(context: str | None, kubeconfig: Path | None = None) -> Iterator[Cluster]:
+    """The cluster of a context of a kubeconfig, else of the shell's; of its current one, if none is given.
 
     Raises UserError where there is none, or kubectl is not installed.
     """
-    which = [f"--context={context}"] if context else []
+    which = [f"--kubeconfig={kubeconfig}"] if kubeconfig else []
+    which += [f"--context={context}"] if context else []
     server = _server(context, which)
     with tempfile.TemporaryDirectory(prefix="trainstack-") as folder:
         file = Path(folder, "s")

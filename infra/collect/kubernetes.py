@@ -1,10 +1,10 @@
 """Asks a Kubernetes cluster for the objects of `policies/sources/live/kubernetes`. It only reads."""
 
-from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from infra.collect.kubectl import Answer, Cluster, connected, unanswered
+from infra.collect.kubectl import Cluster, connected, unanswered
+from infra.collect.listing import WHOLE, RefusedError, listed
 from infra.collect.manifests import kept
 from policies.sources.live.kubernetes.sorts import SORTS, Sort
 from policies.sources.live.question import Answers, Item, Refusal
@@ -17,12 +17,8 @@ _SERVED = ",".join(
     f"application/json;g=apidiscovery.k8s.io;v={version};as=APIGroupDiscoveryList"
     for version in ("v2", "v2beta1")
 )
-_WHOLE = "application/json"
 # Kubernetes API Concepts, "Metadata-only fetches".
 _METADATA = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
-_PAGE = "500"
-_EXPIRED = 410
-"""Of a list whose pages took too long."""
 
 
 def collect(context: str | None = None) -> Snapshot:
@@ -77,10 +73,6 @@ def _discovered(cluster: Cluster) -> _Served:
     return found
 
 
-class _RefusedError(Exception):
-    """A list that was not answered; its argument is the Answer."""
-
-
 def _heard(cluster: Cluster, sort: Sort, served: _Served) -> Answers:
     there = served.kinds.get((sort.group, sort.kind), [])
     known = next((one for one in there if one.name in sort.versions), None)
@@ -95,41 +87,14 @@ def _heard(cluster: Cluster, sort: Sort, served: _Served) -> Answers:
         return Answers()
     try:
         return Answers(tuple(Item(one) for one in _objects(cluster, sort, known)))
-    except _RefusedError as error:
-        answer: Answer = error.args[0]
+    except RefusedError as error:
+        answer = error.answer
         return Answers((), (Refusal(answer.code, answer.message, sort.right),))
 
 
 def _objects(cluster: Cluster, sort: Sort, served: _Version) -> list[Any]:
     version = f"{sort.group}/{served.name}" if sort.group else served.name
     path = f"/{'apis' if sort.group else 'api'}/{version}/{served.plural}"
-    accept = _WHOLE if sort.whole else _METADATA
+    accept = WHOLE if sort.whole else _METADATA
     # Items of a list do not say what they are.
-    return [kept({**one, "apiVersion": version, "kind": sort.kind}) for one in _listed(cluster, path, accept)]
-
-
-def _listed(cluster: Cluster, path: str, accept: str) -> list[Any]:
-    """The items of all pages; at once, where they took too long. Raises _RefusedError."""
-    try:
-        return [item for page in _pages(cluster, path, accept) for item in page]
-    except _RefusedError as error:
-        if error.args[0].status != _EXPIRED:
-            raise
-    return list(_page(cluster.get(path, accept))["items"] or ())
-
-
-def _pages(cluster: Cluster, path: str, accept: str) -> Iterator[list[Any]]:
-    further: dict[str, str] = {}
-    while True:
-        page = _page(cluster.get(path, accept, limit=_PAGE, **further))
-        yield page["items"] or []
-        token = (page.get("metadata") or {}).get("continue")
-        if not token:
-            return
-        further = {"continue": token}
-
-
-def _page(said: Answer) -> Mapping[str, Any]:
-    if said.status != 200 or "items" not in said.body:
-        raise _RefusedError(said)
-    return said.body
+    return [kept({**one, "apiVersion": version, "kind": sort.kind}) for one in listed(cluster, path, accept)]

@@ -10,6 +10,7 @@ from infra.stackspec.checkpoints import CheckpointSpec
 from infra.stackspec.clouds import CloudSpec
 from infra.stackspec.layouts import Layout, MediumLayout
 from infra.stackspec.model import Days, Email, Image, LastDay, Model, Name, Usd
+from infra.stackspec.team_budgets import BudgetExemptionSpec, MonthlyGpuHours, MonthlyUsd, OverBudget
 
 
 class SharedFileSystemSpec(Model):
@@ -85,6 +86,20 @@ class TeamSpec(Model):
     permission sets (`AWSReservedSSO_...`) included, on Google Cloud `user:` or `group:` and an e-mail
     address. Each is in one team; administrators are in none."""
 
+    monthly_usd: MonthlyUsd | None = None
+    """What its GPUs may cost in a calendar month (UTC), by the hours that its jobs hold them and the prices
+    of the catalog; null: no such budget. Pools without a price are not in it."""
+
+    monthly_gpu_hours: MonthlyGpuHours | None = None
+    """GPU-hours that its jobs may hold in a calendar month (UTC); null: no such budget."""
+
+    over_budget: OverBudget = "warn"
+    """`stop`: jobs that may not finish inside what is left wait; none that runs is ended. `warn`: people are
+    told at 50, 80 and 100 %."""
+
+    budget_exempt: tuple[BudgetExemptionSpec, ...] = ()
+    """Jobs that start all the same."""
+
     folder: Name | None = None
     """Name of the team's folder in buckets and file systems; null: after the team. A team that gets another
     name keeps its data when this says its old folder."""
@@ -99,8 +114,8 @@ class BudgetSpec(Model):
     """The budget of the whole stack."""
 
     monthly_usd: Usd
-    """Monthly budget; alarms at 50, 80 and 100 % of actual and at 100 % of forecast cost. Teams have none of
-    their own: they share nodes, which no bill divides. What limits a team is its share of the pools."""
+    """Monthly budget; alarms at 50, 80 and 100 % of actual and at 100 % of forecast cost. It is the cloud's
+    bill, which does not divide nodes that teams share: `teams[].monthly_usd` is about these."""
 
     alert_emails: Annotated[tuple[Email, ...], Field(min_length=1)]
     """Addresses that get the alarms."""

@@ -29,22 +29,24 @@ _TOKEN_S = 24 * 3600
 # What a chart has to exist before the rest of it.
 _FIRST = ("Namespace", "CustomResourceDefinition", "ServiceAccount")
 # Run as a process here, or of no use without a network of pods.
-_LEFT_OUT = ("Deployment", "APIService", "PodDisruptionBudget", "Secret")
+_LEFT_OUT = ("Deployment", "PodDisruptionBudget", "Secret")
 _LAST = {
-    "ValidatingWebhookConfiguration": -1, "MutatingWebhookConfiguration": -1, "CustomResourceDefinition": 1,
+    "APIService": -1, "ValidatingWebhookConfiguration": -1, "MutatingWebhookConfiguration": -1,
+    "CustomResourceDefinition": 1,
 }  # fmt: skip
 _OBJECTS = "objects.json"
 
 
 @dataclass(frozen=True)
 class Addon:
-    """One controller: its name (of binary and chart), its namespace, arguments of its program."""
+    """One controller: its name (of binary and chart), its namespace."""
 
     name: str
     namespace: str
-    arguments: tuple[str, ...] = ()
     renews_certificate: bool = False
     """Whether it looks after its webhook's certificate in any folder, as it does in a cluster."""
+    serves: bool = False
+    """Whether it serves an API of its own behind the API server (`visibilityServer`)."""
     certificates: str = "internalCertManagement"
     """The key of its configuration file under which that is said."""
 
@@ -56,9 +58,8 @@ ADDONS = {
     "kueue": Addon(
         "kueue",
         "kueue-system",
-        # It serves an API of its own behind the API server, which needs a network of pods.
-        ("--feature-gates=VisibilityOnDemand=false",),
         renews_certificate=True,
+        serves=True,
     ),
 }
 
@@ -75,13 +76,13 @@ def start_addon(addon: Addon, values: Mapping[str, Any], access: Access, site: S
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
     (folder / _OBJECTS).write_text(json.dumps(objects), encoding="utf-8")
-    webhook_port, health_port = free_ports(2)
+    webhook_port, health_port, serving_port = free_ports(3)
     with Api(access) as api:
         said = next(_configurations(objects))
         authority = Authority(folder / "certificates", f"{addon.name}-ca")
         service = (said.get(addon.certificates) or {}).get("webhookServiceName") or addon.name
         pair = authority.sign("webhook", hosts=(f"{service}.{addon.namespace}.svc",))
-        _install(api, addon, objects, authority, webhook_port)
+        _install(api, addon, _served_here(objects, serving_port), authority, webhook_port)
         serving = folder / "k8s-webhook-server" / "serving-certs"
         config = {**_configuration(said, webhook_port, health_port)}
         if addon.renews_certificate:
@@ -90,6 +91,8 @@ def start_addon(addon: Addon, values: Mapping[str, Any], access: Access, site: S
             config["webhook"]["certDir"] = str(serving)
         else:
             config[addon.certificates] = {"enable": False}
+        if addon.serves:
+            config["visibilityServer"] = {"bindAddress": "127.0.0.1", "bindPort": serving_port}
         (folder / "config.yaml").write_text(json.dumps(config, indent=2), encoding="utf-8")
         _serve_with(serving, authority, pair)
         account = next(body for body in objects if body["kind"] == "ServiceAccount")
@@ -100,7 +103,12 @@ def start_addon(addon: Addon, values: Mapping[str, Any], access: Access, site: S
     )
     site.processes.start(
         addon.name,
-        [site.binaries[addon.name], f"--config={folder / 'config.yaml'}", *addon.arguments],
+        [
+            site.binaries[addon.name],
+            f"--config={folder / 'config.yaml'}",
+            # Its server of an API asks for rights with this one, and looks at no variable.
+            *([f"--kubeconfig={credentials}"] if addon.serves else ()),
+        ],
         # Its webhook server looks for its certificate below the folder for temporary files.
         {"KUBECONFIG": str(credentials), "POD_NAMESPACE": addon.namespace, "TMPDIR": str(folder)},
     )
@@ -149,6 +157,25 @@ def _install(
     for body in objects:
         if body["kind"] == "CustomResourceDefinition":
             _await_kind(api, body["spec"])
+
+
+def _served_here(objects: Sequence[Object], port: int) -> list[Object]:
+    """The objects of a chart whose API is on loopback: its Service is only a name.
+
+    source: kubernetes/apiserver v0.36.2 pkg/util/proxy/proxy.go, `ResolveCluster`
+    """
+    found = {body["spec"]["service"]["name"] for body in objects if body["kind"] == "APIService"}
+    named = {"type": "ExternalName", "externalName": "localhost"}
+    changed = []
+    for body in objects:
+        if body["kind"] == "APIService":
+            service = {**body["spec"]["service"], "port": port}
+            changed.append({**body, "spec": {**body["spec"], "service": service}})
+        elif body["kind"] == "Service" and body["metadata"]["name"] in found:
+            changed.append({**body, "spec": named})
+        else:
+            changed.append(body)
+    return changed
 
 
 def _await_kind(api: Api, spec: Object) -> None:

@@ -65,6 +65,9 @@ class Files(Required):
 
 
 _PLANE = "control-plane"
+# The API by which Kueue tells positions has its certificate in a folder of the root, which nothing sets
+# (kubernetes-sigs/kueue v0.19.2 pkg/visibility/server.go, `certDir`): here in one where the program runs.
+_LINKED = {_PLANE: "-X sigs.k8s.io/kueue/pkg/visibility.certDir=visibility"}
 _TRAINER, _TRAINER_MODULE = "trainer", "github.com/kubeflow/trainer/v2"
 BINARIES = {
     "etcd": Binary("etcd", "go.etcd.io/etcd/server/v3"),
@@ -161,6 +164,7 @@ def _stamp(folder: str) -> Path:
 
 def _fingerprint(folder: str) -> str:
     parts = [(TOOLS / folder / name).read_bytes() for name in ("go.mod", "go.sum")]
+    parts += [_LINKED[folder].encode()] if folder in _LINKED else []
     return hashlib.sha256(b"\0".join(parts)).hexdigest()
 
 
@@ -176,19 +180,20 @@ def _build(folder: str, tell: Tell) -> None:
     packages = {BINARIES[name].module + BINARIES[name].package: name for name in missing}
     with _telling(tell, f"still building {folder}"):
         target = drafts if len(packages) > 1 else drafts / missing[0]  # else named after the package
-        build(TOOLS / folder, target, _version_flags(), *packages)
+        build(TOOLS / folder, target, _link_flags(folder), *packages)
     for name in missing:
         (drafts / name).replace(FOLDER / name)
     drafts.rmdir()
     _stamp(folder).write_text(_fingerprint(folder), encoding="utf-8")
 
 
-def _version_flags() -> str:
+def _link_flags(folder: str) -> str:
     # Kueue parses the version that the API server says, and stops when it says none.
     version = BINARIES["kube-apiserver"].version
     major, minor = version.removeprefix("v").split(".")[:2]
     values = {"gitVersion": version, "gitMajor": major, "gitMinor": minor}
-    return " ".join(f"-X {_VERSION_PACKAGE}.{key}={value}" for key, value in values.items())
+    said = [f"-X {_VERSION_PACKAGE}.{key}={value}" for key, value in values.items()]
+    return " ".join([*said, *([_LINKED[folder]] if folder in _LINKED else [])])
 
 
 def _keep(names: Iterable[str]) -> None:

@@ -8,7 +8,7 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
 from rehearsal.controlplane.api import Access, Api, ApiError
-from rehearsal.controlplane.certificates import write_key
+from rehearsal.controlplane.certificates import Authority, write_key
 from rehearsal.controlplane.processes import Site, free_ports
 
 AUDIT_LOG = "audit.log"
@@ -156,6 +156,25 @@ def _start_api_server(site: Site, etcd_port: int, port: int) -> Path:
             f"--audit-log-path={home / AUDIT_LOG}",
             f"--audit-policy-file={policy}",
             "--allow-privileged=true",
+            *_front_proxy(site),
         ],
     )
     return key
+
+
+def _front_proxy(site: Site) -> list[str]:
+    """By what servers behind the API server know that a request comes from it, and of whom.
+
+    source: kubernetes.io/docs/tasks/extend-kubernetes/configure-aggregation-layer
+    """
+    authority, user = Authority(site.home / "front-proxy", "front-proxy-ca"), "front-proxy-client"
+    pair = authority.sign(user)
+    return [
+        f"--requestheader-client-ca-file={authority.file}",
+        f"--requestheader-allowed-names={user}",
+        "--requestheader-username-headers=X-Remote-User",
+        "--requestheader-group-headers=X-Remote-Group",
+        "--requestheader-extra-headers-prefix=X-Remote-Extra-",
+        f"--proxy-client-cert-file={pair.certificate}",
+        f"--proxy-client-key-file={pair.key}",
+    ]

@@ -7,10 +7,11 @@ import pulumi
 
 from components.kubernetes.accelerators import POOL_LABEL, Accelerators, AcceleratorsArgs
 from components.kubernetes.queueing.queues import Queueing
-from components.kubernetes.queueing.quotas import FlavorArgs
+from components.kubernetes.queueing.quotas import FlavorArgs, GateArgs
 from components.kubernetes.training.trainer import Trainer
 from infra.stackspec import StackSpec
 from infra.stackspec.layouts import MediumLayout
+from stacks.accounting import gpu_ledger
 from stacks.admission import admission
 from stacks.idle import idle_gpus
 from stacks.parts import Cluster, ClusterCloud, ClusterT, Pool, Pools, StoreT, TeamData, Tracking
@@ -32,6 +33,7 @@ def medium(cloud: ClusterCloud[ClusterT, StoreT], spec: StackSpec, layout: Mediu
     visitors(spec, data, cluster, tracking)
     idle_gpus(spec, layout, cluster, queueing, tracking)
     login = logins(spec, cluster, queueing, tracking)
+    gpu_ledger(spec, cluster, pools, queueing, tracking)
     budget = cloud.budget()
     smoke: Sequence[Mapping[str, Any]] = ()
     if spec.smoke.enabled:
@@ -108,21 +110,18 @@ def _queueing(
     return Queueing(
         f"{spec.name}-queueing",
         {
-            "flavors": [_flavor(name, pool) for name, pool in pools.by_name.items()],
+            "flavors": [flavor(name, pool) for name, pool in pools.by_name.items()],
             "teams": [
                 {
                     "name": team.name,
                     "weight": team.weight,
                     "gpus": team.gpus,
                     "people": data[team.name].people,
+                    "budgeted": team.over_budget == "stop",
                 }
                 for team in spec.teams
             ],
-            "gate": {
-                "nodes": spec.validated,
-                "scheduled": spec.smoke.enabled and spec.smoke.schedule is not None,
-                "drain": spec.smoke.drain,
-            },
+            "gate": gate(spec),
             "ready_image": tracking.image,
             "control_plane": cluster.control_plane,
         },
@@ -130,8 +129,18 @@ def _queueing(
     )
 
 
-def _flavor(name: str, pool: Pool) -> FlavorArgs:
-    flavor: FlavorArgs = {
+def gate(spec: StackSpec) -> GateArgs:
+    """What the validation of a deployment needs of the queues."""
+    return {
+        "nodes": spec.validated,
+        "scheduled": spec.smoke.enabled and spec.smoke.schedule is not None,
+        "drain": spec.smoke.drain,
+    }
+
+
+def flavor(name: str, pool: Pool) -> FlavorArgs:
+    """A pool, as queues know it."""
+    made: FlavorArgs = {
         "name": name,
         "node_labels": {POOL_LABEL: name},
         "nodes": pool.max_nodes,
@@ -142,15 +151,15 @@ def _flavor(name: str, pool: Pool) -> FlavorArgs:
         "own_queue": pool.own_queue,
     }
     if pool.next_usd_per_hour is not None:
-        flavor["usd_per_hour"] = pool.next_usd_per_hour
+        made["usd_per_hour"] = pool.next_usd_per_hour
     if "fabric" in pool.offer:
-        flavor["fabric"] = pool.offer["fabric"]
+        made["fabric"] = pool.offer["fabric"]
     if "pod" in pool.offer:
-        flavor["pod"] = pool.offer["pod"]
+        made["pod"] = pool.offer["pod"]
     if "gpus_per_pod" in pool.offer:
-        flavor["gpus_per_pod"] = pool.offer["gpus_per_pod"]
+        made["gpus_per_pod"] = pool.offer["gpus_per_pod"]
     if pool.provisioning_class is not None:
-        flavor["provisioning_class"] = pool.provisioning_class
+        made["provisioning_class"] = pool.provisioning_class
     if pool.taint is not None:
-        flavor["taint"] = pool.taint
-    return flavor
+        made["taint"] = pool.taint
+    return made

@@ -1,6 +1,6 @@
 """The shipped environments keep every rule, as the real engine previews them; nothing is waived.
 
-tests/rehearsal/runs/test_medium_stack.py asks the same of the state of dev-aws; that of dev-gcp is made here.
+tests/rehearsal/runs asks the same of the states that an `up` makes.
 """
 
 import fnmatch
@@ -63,27 +63,9 @@ class Shipped:
         command = ("preview", "--stack", self.stack, "--json", "--show-sames")
         done = native(self.home, *command, f"> {digest}", stack=self.stack)
         assert done.returncode == 0, done.stderr
-        return digest, self.events("events.jsonl")
-
-    def events(self, name: str) -> Path:
-        """The events of a preview under the policy pack."""
-        events, config = self._file(name), self._file("pack.json")
-        config.write_text(json.dumps({"audit": {"config": str(CONFIGURATION), "environment": self.stack}}))
-        pack = ("--policy-pack", "policies", "--policy-pack-config", str(config))
-        streaming = "PULUMI_ENABLE_STREAMING_JSON_PREVIEW=true"
-        command = ("preview", "--stack", self.stack, "--json", "--show-sames", *pack, ">", str(events))
-        done = native(self.home, f"version > /dev/null\n{streaming} pulumi", *command, stack=self.stack)
-        assert done.returncode == 0, done.stdout + done.stderr
-        return events
-
-    @cached_property
-    def state(self) -> Path:
-        """The export of what an `up` with its validation made."""
-        made = life.do(self.home, "up", "--yes", stack=self.stack)
-        assert made.returncode == 0, made.stdout + made.stderr
-        export = self._file("export.json")
-        native(self.home, "stack", "export", "--stack", self.stack, "--file", str(export), stack=self.stack)
-        return export
+        events = self._file("events.jsonl")
+        events.write_text(life.told_under_pack(self.home, self.stack))
+        return digest, events
 
     def judged(self, source: str, file: Path) -> Any:
         """What an audit says of a file."""
@@ -156,19 +138,6 @@ def test_events_tell_less_and_nothing_else(shipped: Shipped) -> None:
 def test_the_policy_pack_tells_the_same(shipped: Shipped) -> None:
     told = verdicts_of_pack(of_engine(shipped.previews[1].read_text().splitlines()))
     assert told == verdicts_of_audit(shipped.judged("--preview", shipped.previews[0]))
-
-
-def test_the_state_on_google_cloud_leaves_nothing_open(homes: Callable[[str], Shipped]) -> None:
-    """And says what the preview says, of what both know; so does the pack, of a stack that is there."""
-    shipped = homes("dev-gcp")
-    planned = verdicts_of_audit(shipped.judged("--preview", shipped.previews[0]))
-    assert {result for _, _, result, _ in planned} == {"undetermined"}
-    found = shipped.judged("--state", shipped.state)
-    assert results(found).keys() == {"pass", "not-applicable"}
-    assert found["exit_code"] == 0
-    again = verdicts_of_pack(of_engine(shipped.events("again.jsonl").read_text().splitlines()))
-    # When a resource was made, the engine does not tell a pack (docs/adr/0025).
-    assert {(rule, result) for rule, _, result, _ in again} == {("MLS-REP-04", "undetermined")}
 
 
 def test_an_up_that_a_policy_forbids_makes_nothing(home: Path) -> None:

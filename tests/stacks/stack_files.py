@@ -24,8 +24,46 @@ LOAD_BALANCER: Values = {
     },
 }
 
+# What a team may use in a month.
+BUDGETS: tuple[Values, ...] = (
+    {},
+    {"monthly_usd": 0, "over_budget": "stop"},
+    {"monthly_usd": 9000.5, "monthly_gpu_hours": 1200},
+    {
+        "monthly_gpu_hours": 40,
+        "over_budget": "stop",
+        "budget_exempt": [
+            {
+                "kind": "priority",
+                "name": "production",
+                "reason": "what customers wait for",
+                "approved_by": "lead@example.com",
+                "last_day": "never",
+            }
+        ],
+    },
+)
+# Budgets of a team, good ones and bad ones; the same on every cloud.
+TEAM_BUDGETS: dict[str, st.SearchStrategy[Any]] = {
+    "teams.0.monthly_usd": st.sampled_from([None, 0, 12_000, -1, float("inf")]),
+    "teams.0.monthly_gpu_hours": st.sampled_from([None, 0, 1500.5, -1]),
+    "teams.0.over_budget": st.sampled_from(["warn", "stop", "kill"]),
+    "teams.0.budget_exempt": st.lists(
+        st.fixed_dictionaries(
+            {
+                "kind": st.sampled_from(["priority", "job", "person"]),
+                "name": st.sampled_from(["production", "urgent", ""]),
+                "reason": st.just("deadline"),
+                "approved_by": st.sampled_from(["lead@example.com", "lead"]),
+                "last_day": st.sampled_from(["2026-12-31", "2026-02-30", "never"]),
+            }
+        ),
+        max_size=2,
+    ),
+}
 # Values at paths such as `teams.0.weight`, good ones and bad ones.
 WILD: dict[str, st.SearchStrategy[Any]] = {
+    **TEAM_BUDGETS,
     "cost_center": st.sampled_from(["research", "", "x" * 65]),
     "environment": st.sampled_from(["dev", "prod", "Production"]),
     "expires_on": st.sampled_from(["never", "2027-03-31", "2027-02-30", "soon"]),
@@ -208,6 +246,7 @@ def stack_files(draw: st.DrawFn) -> Values:
                 "name": f"Team {index}",
                 "gpus": {name: draw(st.integers(0, gpus // teams)) for name, gpus in free.items()},
                 "weight": draw(st.floats(0.001, 1000)),
+                **draw(st.sampled_from(BUDGETS)),
             }
             for index in range(teams)
         ],

@@ -5,7 +5,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from infra.catalog.gcp import facts, pools
-from tests.stacks.stack_files import DIGEST, Values, at
+from tests.stacks.stack_files import BUDGETS, DIGEST, TEAM_BUDGETS, Values, at
 
 REGIONS = ("us-central1", "us-east4", "europe-west4", "asia-southeast1")
 RESERVATION = "projects/example-ml-dev/reservations/r1"
@@ -19,6 +19,7 @@ _OWNED: Values = {
 
 # Values at paths such as `teams.0.weight`, good ones and bad ones.
 WILD: dict[str, st.SearchStrategy[Any]] = {
+    **TEAM_BUDGETS,
     "tags": st.sampled_from([{}, {"project": "a"}, {"Cost Center": "Größe 1"}, {"owner": "somebody else"}]),
     "environment": st.sampled_from(["dev", "prod", "Production"]),
     "layout.kubernetes_version": st.sampled_from(["1.32", "1.33", "1.34", "1.35", "1.36", "1.19", "1.x"]),
@@ -225,6 +226,7 @@ def teams(draw: st.DrawFn, free: dict[str, int]) -> list[Values]:
             "name": f"Team {index}",
             "gpus": {name: draw(st.integers(0, gpus // count)) for name, gpus in free.items()},
             "weight": draw(st.floats(0.001, 1000)),
+            **draw(st.sampled_from(BUDGETS)),
         }
         for index in range(count)
     ]

@@ -46,7 +46,8 @@ class AwsBudget(Component):
     No budget watches a team. Teams share nodes, so no resource that costs money carries a team's tag. What
     splits nodes by pods, split cost allocation data with its tag `aws:eks:namespace`, is rows of the Cost and
     Usage Report (AWS Data Exports user guide, "Understanding split cost allocation data", read 2026-11-23);
-    no page of AWS says that AWS Budgets reads them.
+    no page of AWS says that AWS Budgets reads them. Teams are held by the hours of their jobs instead
+    (`components.kubernetes.accounting`).
 
     The anomaly monitor watches the stack's tag (type CUSTOM), which only the management account of an
     organization, or an account in none, may do: "Cost monitors for linked accounts, cost allocation tags, and

@@ -1,10 +1,12 @@
 """The API server as a program in a pod reaches it, and how such a program ends; standard library only."""
 
+import email.utils
 import http.client
 import json
 import os
 import ssl
 import sys
+import time
 import urllib.error
 import urllib.parse
 import urllib.request
@@ -43,6 +45,7 @@ class ApiServer:
         host, port = os.environ["KUBERNETES_SERVICE_HOST"], os.environ["KUBERNETES_SERVICE_PORT"]
         self.address = f"https://[{host}]:{port}" if ":" in host else f"https://{host}:{port}"
         self._account = account
+        self._heard: tuple[float, float] | None = None  # its clock, and this machine's steady one
         self._context = ssl.create_default_context(cafile=str(account / "ca.crt"))
 
     def ask(self, method: str, path: str, body: Object | None = None) -> tuple[int, Object]:
@@ -57,6 +60,17 @@ class ApiServer:
             return error.code, _read(error.read())
         except http.client.HTTPException as error:
             raise OSError(f"{type(error).__name__}: {error}") from error
+
+    def now(self) -> int:
+        """The server's clock, in whole seconds since 1970: that of its last answer, and the time since.
+
+        Raises RefusedError and OSError.
+        """
+        if self._heard is None:
+            self.must("GET", "/version")
+        assert self._heard
+        said, at = self._heard
+        return int(said + time.monotonic() - at)
 
     def must(self, method: str, path: str, body: Object | None = None) -> Object:
         """The answer. Raises RefusedError when it is no success, OSError as `ask`."""
@@ -117,7 +131,10 @@ class ApiServer:
         headers = {"Authorization": f"Bearer {token}", "Content-Type": kind}
         data = None if body is None else json.dumps(body).encode()
         request = urllib.request.Request(self.address + path, data, headers, method=method)  # noqa: S310
-        return urllib.request.urlopen(request, timeout=limit_s, context=self._context)  # noqa: S310
+        answer = urllib.request.urlopen(request, timeout=limit_s, context=self._context)  # noqa: S310
+        if date := answer.headers.get("Date"):
+            self._heard = (email.utils.parsedate_to_datetime(date).timestamp(), time.monotonic())
+        return answer
 
 
 def _read(content: bytes) -> Object:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from components.kubernetes.accounting.check import CHECK, CONTROLLER
 from components.kubernetes.offers import counted
 from components.kubernetes.queueing.quotas import (
     CPU,
@@ -137,6 +138,16 @@ def checks(args: Sequence[FlavorArgs]) -> Iterator[Body]:
         )
 
 
+def budget_check(teams: Sequence[TeamArgs]) -> Iterator[Body]:
+    """The AdmissionCheck by which queues ask whether a job fits its team's budget, where any does."""
+    if any(map(_budgeted, teams)):
+        yield _object("AdmissionCheck", {"name": CHECK}, {"controllerName": CONTROLLER})
+
+
+def _budgeted(team: TeamArgs) -> bool:
+    return team.get("budgeted", False)
+
+
 def check_name(provisioning_class: str) -> str:
     """The AdmissionCheck of a class of ProvisioningRequests."""
     return f"nodes-{provisioning_class.replace('.', '-')}"
@@ -146,10 +157,11 @@ def _classes(args: Sequence[FlavorArgs]) -> dict[str, str]:
     return {each["name"]: each["provisioning_class"] for each in args if "provisioning_class" in each}
 
 
-def _checked(args: Sequence[FlavorArgs]) -> Body:
+def _checked(args: Sequence[FlavorArgs], *, budgeted: bool = False) -> Body:
     """The part of a ClusterQueue that says which of its flavors are checked; empty where none is."""
     classes = _classes(args)
-    found = [
+    found: list[Body] = [{"name": CHECK}] if budgeted else []
+    found += [
         {
             "name": check_name(one),
             "onFlavors": [flavor_name(name) for name, other in classes.items() if other == one],
@@ -257,7 +269,7 @@ def _team_queue(name: str, args: Sequence[FlavorArgs], team: TeamArgs, allotment
         # guaranteed. Among a team's own jobs the priority class decides.
         "preemption": {"withinClusterQueue": "LowerPriority", "reclaimWithinCohort": "Any"},
         "fairSharing": {"weight": f"{team['weight']:.3f}".rstrip("0").rstrip(".")},
-        **_checked(args),
+        **_checked(args, budgeted=_budgeted(team)),
         "resourceGroups": _groups(args, allotment.teams[team["name"]]),
     }
     return _object("ClusterQueue", {"name": name}, spec)
@@ -309,6 +321,12 @@ def layers(args: Sequence[FlavorArgs], teams: Sequence[TeamArgs], gate: GateArgs
 
     Finalizers hold an object that is still referred to, so deletion must go through the layers backwards.
     """
-    bodies = [*flavors(args), *checks(args), *priority_classes(), *queues(args, teams, gate)]
+    bodies = [
+        *flavors(args),
+        *checks(args),
+        *budget_check(teams),
+        *priority_classes(),
+        *queues(args, teams, gate),
+    ]
     for kinds in _LAYERS:
         yield [body for body in bodies if body["kind"] in kinds]

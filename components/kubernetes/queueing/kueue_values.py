@@ -4,6 +4,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from components.kubernetes.accounting.attempts import PROJECT_LABEL
 from components.kubernetes.fence import Ports
 
 # Only namespaces with this label are managed, and in those every job and pod is: nothing starts past the
@@ -77,7 +78,9 @@ def manager_config(claimed: Mapping[str, str], uncounted: Sequence[str] = ()) ->
             },
         },
         "integrations": {
-            "frameworks": ["batch/job", "jobset.x-k8s.io/jobset", "trainer.kubeflow.org/trainjob", "pod"]
+            "frameworks": ["batch/job", "jobset.x-k8s.io/jobset", "trainer.kubeflow.org/trainjob", "pod"],
+            # By which GPU-hours are counted; people write it on their job.
+            "labelKeysToCopy": [PROJECT_LABEL],
         },
         "fairSharing": {"preemptionStrategies": ["LessThanOrEqualToFinalShare", "LessThanInitialShare"]},
         "resources": _resources(claimed, uncounted),

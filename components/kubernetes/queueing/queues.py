@@ -13,7 +13,7 @@ from components.kubernetes.queueing.admission import policies
 from components.kubernetes.queueing.controller import controller
 from components.kubernetes.queueing.quota_rules import check
 from components.kubernetes.queueing.quotas import FlavorArgs, GateArgs, TeamArgs
-from components.kubernetes.queueing.tenancy import members, tenant_namespace
+from components.kubernetes.queueing.tenancy import members, onlookers, tenant_namespace
 from components.ordering import after
 from infra.naming import gate_queue, team_group, team_namespace
 
@@ -69,6 +69,7 @@ class Queueing(Component):
         spaces = self._namespaces(
             name, teams, policed if reaching else [], "privileged" if reaching else "baseline"
         )
+        onlookers(name, people, self.child())
         created: list[pulumi.Resource] = [self._controller(name, args), *spaces]
         for layer in kueue.layers(flavors, teams, gate):
             opts_of_layer = self.child(pulumi.ResourceOptions(depends_on=created))

@@ -54,6 +54,9 @@ class TeamArgs(TypedDict):
     """Its share relative to the others' weights, above 0."""
     gpus: NotRequired[Mapping[str, int]]
     """GPUs guaranteed per flavor name; a flavor that is not named is shared out by weight."""
+    budgeted: NotRequired[bool]
+    """Whether its jobs wait while they do not fit the month's budget (`components.kubernetes.accounting`);
+    default False."""
     people: NotRequired[Sequence[SubjectArgs]]
     """Its members. Default: the group of its name (`infra.naming.team_group`)."""
 

@@ -17,6 +17,8 @@ DEFAULT_REQUEST = {"cpu": "1", "memory": "2Gi"}
 # Kubernetes' own role for people who work in a namespace, and that of Kueue's chart: jobs of every kind that
 # it queues, and a look at the queue.
 _MEMBER_ROLES = ("edit", "kueue-batch-user-role")
+# Of the role that lets members see the queues of the cluster.
+ONLOOKERS = "trainstack-queue-onlookers"
 # The priority classes of every cluster (pkg/apis/scheduling/types.go), above any that people make.
 _SYSTEM_PRIORITIES = ["system-cluster-critical", "system-node-critical"]
 
@@ -83,6 +85,36 @@ def members(
         )
         for role in _MEMBER_ROLES
     ]
+
+
+def onlookers(
+    name: str, people: Sequence[SubjectArgs], opts: pulumi.ResourceOptions
+) -> list[pulumi.Resource]:
+    """What members of all teams see of the cluster: how large pools are, and how much each queue holds.
+
+    Queues of other teams tell amounts, never jobs. Without them nobody could say why a job waits (`trainstack
+    queue`). Places in their own queue members see by a role of Kueue's chart, which belongs to `edit`.
+    """
+    role = rbac.v1.ClusterRole(
+        f"{name}-onlookers",
+        metadata=meta.v1.ObjectMetaArgs(name=ONLOOKERS),
+        rules=[
+            rbac.v1.PolicyRuleArgs(
+                api_groups=["kueue.x-k8s.io"],
+                resources=["clusterqueues", "cohorts", "resourceflavors", "topologies"],
+                verbs=["get", "list", "watch"],
+            )
+        ],
+        opts=opts,
+    )
+    bound = rbac.v1.ClusterRoleBinding(
+        f"{name}-onlookers",
+        metadata=meta.v1.ObjectMetaArgs(name=ONLOOKERS),
+        role_ref=rbac.v1.RoleRefArgs(api_group=RBAC, kind="ClusterRole", name=ONLOOKERS),
+        subjects=subjects(people),
+        opts=pulumi.ResourceOptions.merge(opts, pulumi.ResourceOptions(depends_on=[role])),
+    )
+    return [role, bound]
 
 
 def _no_system_priority(name: str, namespace: str, opts: pulumi.ResourceOptions) -> core.v1.ResourceQuota:

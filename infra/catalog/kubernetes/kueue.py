@@ -9,6 +9,8 @@ HOSTNAME_LABEL = "kubernetes.io/hostname"
 # Kueue gives a job without a queue label the LocalQueue of this name (pkg/controller/constants/constants.go,
 # v0.19.2): the easy way is the accounted way.
 DEFAULT_QUEUE = "default"
+# The priority classes that people choose from; a job that names none is `default`.
+PRIORITIES = ("production", "default", "sweep")
 
 
 def weight_problems(path: str, weight: float) -> Iterator[Problem]:

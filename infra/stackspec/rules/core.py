@@ -7,6 +7,7 @@ from infra.catalog.kubernetes.kueue import name_problems
 from infra.errors import Problem
 from infra.naming import team_namespace
 from infra.stackspec import cron
+from infra.stackspec.rules.team_budgets import team_budgets
 from infra.stackspec.stack import StackSpec, TeamSpec
 
 Rule = Callable[[StackSpec], Iterator[Problem]]
@@ -82,6 +83,7 @@ RULES: tuple[Rule, ...] = (
     team_names,
     team_members,
     team_folders,
+    team_budgets,
     accepted_verdicts,
     smoke_schedule,
     last_day,

@@ -22,10 +22,15 @@ KINDS = [
     ("v1", "ConfigMap"), ("v1", "PersistentVolumeClaim"),
 ]  # fmt: skip
 SEEN = [(API_VERSION, "Workload"), (API_VERSION, "LocalQueue"), ("v1", "Event"), ("v1", "LimitRange")]
+# What everybody sees of the cluster: how large pools are, and how much each queue holds; no job of others.
+SHOWN = [
+    (API_VERSION, "ClusterQueue"), (API_VERSION, "Cohort"), (API_VERSION, "ResourceFlavor"),
+    (API_VERSION, "Topology"),
+]  # fmt: skip
 # What nobody of a team sees, not even by its name.
 HIDDEN = [
     ("v1", "PersistentVolume"),
-    (API_VERSION, "ClusterQueue"), (API_VERSION, "ResourceFlavor"), (API_VERSION, "WorkloadPriorityClass"),
+    (API_VERSION, "WorkloadPriorityClass"), (API_VERSION, "AdmissionCheck"),
     ("v1", "Namespace"), ("v1", "Node"), (RBAC, "ClusterRole"),
 ]  # fmt: skip
 
@@ -101,6 +106,24 @@ def test_members_see_and_change_nothing_of_others(tenants: Tenants, where: str) 
 def test_members_do_not_see_what_belongs_to_the_cluster(tenants: Tenants) -> None:
     for version, kind in HIDDEN:
         refused(tenants.research.list, version, kind)
+
+
+def test_members_see_queues_and_pools_and_change_none(tenants: Tenants) -> None:
+    mine = tenants.research
+    for version, kind in SHOWN:
+        mine.list(version, kind)
+    # Amounts of the other team, whose jobs are hidden.
+    assert mine.get(API_VERSION, "ClusterQueue", tenants.other)["status"]["flavorsReservation"]
+    refused(mine.patch, API_VERSION, "ClusterQueue", tenants.own, {"spec": {"stopPolicy": "Hold"}})
+    refused(mine.delete, API_VERSION, "ResourceFlavor", "cpu")
+    places = "/apis/visibility.kueue.x-k8s.io/v1beta2"
+    told = f"{places}/namespaces/{tenants.own}/localqueues/default/pendingworkloads"
+    assert mine.request("GET", told)["items"] == []
+    for path in (
+        told.replace(tenants.own, tenants.other),
+        f"{places}/clusterqueues/{tenants.own}/pendingworkloads",
+    ):
+        refused(mine.request, "GET", path)
 
 
 def test_members_cannot_give_themselves_more(tenants: Tenants) -> None:

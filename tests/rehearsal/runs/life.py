@@ -189,6 +189,20 @@ def audited(home: Path, stack: str = STACK) -> Done:
     return trainstack(home, "audit", "--state", str(export), *judged) if export.exists() else done
 
 
+def told_under_pack(home: Path, stack: str = STACK) -> str:
+    """The engine's events, one a line, of a preview under the policy pack, configured as the audit is."""
+    config = home.parent / "pack.json"
+    asked = {"config": str(ROOT / "stacks" / "audit.yaml"), "environment": stack}
+    config.write_text(json.dumps({"audit": asked}))
+    command = (
+        "version > /dev/null\nPULUMI_ENABLE_STREAMING_JSON_PREVIEW=true pulumi preview", "--stack", stack,
+        "--json", "--show-sames", "--policy-pack", "policies", "--policy-pack-config", str(config),
+    )  # fmt: skip
+    done = native(home, *command, stack=stack)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
 def _runs(home: Path) -> list[Run]:
     lines = trainstack(home, "rehearse", "login", "-s", STACK).stdout.split("\n")
     login = dict(line.split(maxsplit=1) for line in lines if line)

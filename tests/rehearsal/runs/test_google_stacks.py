@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 
 from rehearsal.client import Rehearsal
+from tests.policies.pack.told import Verdict, of_engine, verdicts_of_pack
 from tests.rehearsal.runs import life
-from tests.rehearsal.runs.life import ROOT, UNCHANGED, Done, Seen, audited, do, native, seen
+from tests.rehearsal.runs.life import ROOT, UNCHANGED, Done, Seen, audited, do, native, seen, told_under_pack
 
 # The data access log of Cloud Storage is a setting of the project, which outlives the stack; so does the
 # vault of the homes' backups, where there was one.
@@ -30,6 +31,8 @@ class Life:
     result: Mapping[str, Any]
     unchanged: Seen
     audited: Done
+    packed: set[Verdict]
+    """What the policy pack told of the stack that was there."""
     kept: Seen | None
     """A destroy of what is protected; None where nothing is."""
     destroyed: Seen
@@ -49,6 +52,7 @@ def _live(home: Path, stack: str) -> Life:
     result = json.loads(max(made.results).read_text())
     unchanged = seen(home, native(home, *UNCHANGED, stack=stack))
     policed = audited(home, stack)
+    packed = verdicts_of_pack(of_engine(told_under_pack(home, stack).splitlines()))
     config = (ROOT / "stacks" / "config" / f"Pulumi.{stack}.yaml").read_text()
     kept = None
     if "protect: true" in config:
@@ -72,6 +76,7 @@ def _live(home: Path, stack: str) -> Life:
         result=result,
         unchanged=unchanged,
         audited=policed,
+        packed=packed,
         kept=kept,
         destroyed=seen(home, ended),
     )
@@ -102,6 +107,11 @@ def test_the_state_keeps_every_rule_without_a_waiver(lived: Life) -> None:
     outcomes = json.loads(lived.audited.stdout)["outcomes"]
     assert [one for one in outcomes if one["result"] not in ("pass", "not-applicable")] == []
     assert lived.audited.returncode == 0
+
+
+def test_the_policy_pack_tells_the_same_of_a_stack_that_is_there(lived: Life) -> None:
+    # When a resource was made, the engine does not tell a pack (docs/adr/0025).
+    assert {(rule, result) for rule, _, result, _ in lived.packed} == {("MLS-REP-04", "undetermined")}
 
 
 def test_a_protected_stack_loses_nothing_to_a_destroy(lived: Life) -> None:

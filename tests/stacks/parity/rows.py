@@ -60,7 +60,11 @@ SHARED_FS = Each(
     {"capacity_gib": 18000, "throughput_mb_s_per_tib": 500, "zone": "us-central1-b"},
 )
 _EMAILS = ["other@example.com"]
+_LEDGER, _EXEMPT = r"^~ Deployment ledger .*-> .*", "teams.0.budget_exempt.0."
 _MEMBERS = Each(["arn:aws:iam::123456789012:role/other"], ["user:other@example.com"])
+
+_JOB = {"kind": "job", "name": "a", "reason": "b", "approved_by": "lead@example.com", "last_day": "never"}
+_STOPS = {"teams.0.monthly_usd": 9, "teams.0.over_budget": "stop", "teams.0.budget_exempt": [_JOB]}
 
 # What the stack files say before and after a batch is changed, where its values need more than they say.
 GIVEN: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
@@ -88,6 +92,7 @@ GIVEN: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
             }
         }
     },
+    "exempt": dict.fromkeys(BOTH, _STOPS),
     "validated pools": {cloud: {"teams.2.gpus": {}} for cloud in BOTH},
     "keep": {cloud: {"data.on_destroy": "discard"} for cloud in BOTH},
 }
@@ -299,6 +304,25 @@ COMMON: dict[str, Row] = dict(
             r"^\+ (AccessEntry members-access-other|IAMMember members-user-other)",
         ),
         both("work", "teams[].folder", "sight", r"^\+ (Aws|Gcp)TeamData team-sight", at="teams.1.folder"),
+        both("work", "teams[].monthly_usd", 4321, _LEDGER + r"usd\W+4321"),
+        both("work", "teams[].monthly_gpu_hours", 8765, _LEDGER + r"gpu_hours\W+8765"),
+        both("work", "teams[].over_budget", "stop", r"^~ ClusterQueue .*team-research .*gpu-budget"),
+        *(
+            both(
+                "exempt",
+                f"teams[].budget_exempt[].{key}",
+                value,
+                rf"{_LEDGER}{key}\W+{value}",
+                at=_EXEMPT + key,
+            )
+            for key, value in {
+                "kind": "priority",
+                "name": "sweep",
+                "reason": "season",
+                "approved_by": "boss@example.com",
+                "last_day": "2026-12-24",
+            }.items()
+        ),
         both("work", "budget.monthly_usd", 61234, r"^~ Budget .*61234"),
         both("work", "budget.alert_emails", _EMAILS, r"^~ (Budget|NotificationChannel) .*other@example.com"),
         (

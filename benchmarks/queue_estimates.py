@@ -1,0 +1,164 @@
+"""Estimated starts of jobs held against what then happened, on a real Kueue with nodes of KWOK.
+
+    python benchmarks/queue_estimates.py [JOBS] [SEED]
+
+Two teams share 32 GPUs. Jobs come at random (exponential gaps), ask for 4, 8 or 16 GPUs, run for a lognormal
+time, and name a deadline of one to three times that. The queue is read as `trainstack queue` does, every
+second. Of every job that is seen waiting, the first estimates count: the simulated start, and the
+bound from past waits. The binaries have to be built: `make binaries`.
+"""
+
+import datetime
+import math
+import random
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from components.kubernetes.queueing import kueue_values
+from infra.collect.kubectl import Cluster, connected
+from infra.queue import history, simulation
+from infra.queue.bound import wait_bound
+from infra.queue.reading import read
+from infra.queue.report import MAX_EXEC_TIME
+from infra.queue.state import State
+from rehearsal.controlplane.order import Order, running
+from tests.cluster.queues.lab import Lab, flavor, machines, queues
+
+JOBS, SEED = 240, 1
+GAP_S, MEDIAN_S, SIGMA = 2.2, 7.0, 0.5
+SIZES, POPULAR = (4, 8, 16), (0.25, 0.6, 0.15)
+POOL = flavor("any", "p4d.24xlarge", 4)
+PATIENCE_S = 300.0
+START_S = 10.0  # until pods run, on a machine that does other work
+
+
+@dataclass
+class Guess:
+    """What was said about a job when it was first seen waiting, and what then happened."""
+
+    seen: datetime.datetime
+    created: datetime.datetime
+    simulated: datetime.datetime | None
+    bound: datetime.timedelta | None
+    admitted: datetime.datetime | None = None
+
+
+@dataclass
+class Watched:
+    """All guesses, by job."""
+
+    guesses: dict[tuple[str, str], Guess] = field(default_factory=dict)
+    """By the identity of the job."""
+    ended: int = 0
+    evictions: int = 0
+
+    def look(self, state: State) -> None:
+        """Guess about who is new, and see who was admitted."""
+        told, past = simulation.starts(state) or {}, history.waits(state.jobs)
+        for job in state.jobs:
+            guess = self.guesses.get(job.key)
+            if guess is None and job.queued:
+                bound = wait_bound(past.get(history.kind(job), ()), state.taken)
+                self.guesses[job.key] = Guess(
+                    state.taken, job.created, told.get(job.key), bound.wait if bound else None
+                )
+            elif guess is not None and guess.admitted is None and job.is_("Admitted"):
+                guess.admitted = job.conditions["Admitted"].since
+        self.ended = sum(job.finished or not job.active for job in state.jobs)
+        self.evictions = sum(job.evictions for job in state.jobs)
+
+
+@dataclass(frozen=True)
+class Coming:
+    """A job of the stream; times in seconds."""
+
+    at: float
+    team: str
+    gpus: int
+    runs: float
+    deadline: float
+
+
+def stream(jobs: int, seed: int) -> Iterator[Coming]:
+    """The jobs in the order in which they come."""
+    chance, at = random.Random(seed), 0.0
+    for _ in range(jobs):
+        at += chance.expovariate(1 / GAP_S)
+        (gpus,) = chance.choices(SIZES, POPULAR)
+        runs = chance.lognormvariate(0.0, SIGMA) * MEDIAN_S
+        team = chance.choice(("Research", "Vision"))
+        yield Coming(at, team, gpus, round(runs, 1), runs * chance.uniform(1, 3) + START_S)
+
+
+def submit(lab: Lab, name: str, one: Coming) -> None:
+    """A job of pods with up to eight GPUs each."""
+    pods = max(one.gpus // 8, 1)
+    labels = {MAX_EXEC_TIME: str(math.ceil(one.deadline))}
+    lab.submit(one.team, name, gpus=one.gpus // pods, pods=pods, seconds=one.runs, labels=labels)
+
+
+def watch(lab: Lab, cluster: Cluster, jobs: int, seed: int) -> Watched:
+    """Let the jobs come, and look every second until all have ended."""
+    watched, began, coming = Watched(), time.monotonic(), list(stream(jobs, seed))
+    last = coming[-1].at
+    while watched.ended < jobs:
+        now = time.monotonic() - began
+        if now > last + PATIENCE_S:
+            raise TimeoutError(f"{jobs - watched.ended} jobs have not ended in {now:.0f} s")
+        while coming and coming[0].at <= now:
+            submit(lab, f"job-{jobs - len(coming)}", coming.pop(0))
+        watched.look(read(cluster, None))
+        time.sleep(max(0.0, 1.0 - (time.monotonic() - began - now)))
+    return watched
+
+
+def tell(watched: Watched, runs_s: float) -> None:
+    """Print how far estimates were off, and how often bounds held."""
+    waited = [(one, one.admitted) for one in watched.guesses.values() if one.admitted is not None]
+    left = statistics.median((admitted - one.seen).total_seconds() for one, admitted in waited)
+    print(f"{len(waited)} jobs were seen waiting, and waited {left:.1f} s more (median)")
+    print(f"a job runs {runs_s:.1f} s on average; {watched.evictions} evictions")
+    errors = [(admitted - one.simulated).total_seconds() for one, admitted in waited if one.simulated]
+    off = [abs(error) for error in errors]
+    late = sum(error > 1 for error in errors) / len(errors)
+    median, most = statistics.median(off), statistics.quantiles(off, n=10)[-1]
+    print(f"simulated starts: {len(errors)}, {late:.0%} of them started later")
+    print(
+        f"  absolute error: median {median:.1f} s ({median / runs_s:.2f} run times), 90 % within {most:.1f} s"
+    )
+    bounds = [(admitted - one.created, one.bound) for one, admitted in waited if one.bound is not None]
+    if bounds:
+        held = sum(waited <= bound for waited, bound in bounds) / len(bounds)
+        median = statistics.median(bound.total_seconds() for _, bound in bounds)
+        print(f"bounds from past waits: {len(bounds)}, {held:.0%} of them held (95 % wanted)")
+        print(f"  the median bound was {median:.0f} s")
+    print(f"neither was known: {sum(not (one.simulated or one.bound) for one, _ in waited)}")
+
+
+def main() -> None:
+    """Run the stream once."""
+    jobs = int(sys.argv[1]) if len(sys.argv) > 1 else JOBS
+    seed = int(sys.argv[2]) if len(sys.argv) > 2 else SEED
+    values = kueue_values.values(service_monitor=False, claimed={})
+    teams = [{"name": "Research", "weight": 1.0}, {"name": "Vision", "weight": 1.0}]
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        running(Order(Path(folder) / "run", addons={"jobset": {}, "kueue": values})) as plane,
+        plane.api() as api,
+        machines(api, [POOL], {"any": "p4d.24xlarge"}),
+        queues(api, [POOL], teams) as lab,  # type: ignore[arg-type]
+        connected(None, plane.kubeconfig) as cluster,
+    ):
+        watched = watch(lab, cluster, jobs, seed)
+    tell(watched, statistics.mean(one.runs for one in stream(jobs, seed)))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,222 @@
+"""Keeps the books of all teams, and answers whether jobs start inside their budgets; runs in a pod.
+
+Everything that is booked has its time from objects of the API: this pod's clock is asked only how old the
+book is. Standard library only.
+"""
+
+import argparse
+import json
+import sys
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from components.kubernetes.accounting import check, metrics
+from components.kubernetes.accounting.attempts import seconds, seen
+from components.kubernetes.accounting.budget import Budget
+from components.kubernetes.accounting.decisions import WORKLOADS, Decisions, Team
+from components.kubernetes.accounting.ledger import Book
+from components.kubernetes.accounting.price import Prices
+from components.kubernetes.accounting.shelf import ChangedError, Shelf
+from components.kubernetes.programs.api_server import ApiServer, RefusedError, say
+from components.kubernetes.programs.health import Health
+
+# One watch lasts as long, at most; what waits for the clock is looked at in between.
+WATCH_S = 5.0
+# A book that changed is written so often, and one that only got older; what people decided is at once.
+CHANGED_S, OLDER_S = 10.0, 60.0
+# A change is committed, and seen here, a moment after the time that Kueue writes into it.
+BEHIND_S = 5
+# Nothing is well any more when nobody came around for as long.
+PATIENCE_S = 120.0
+_RETRY_S = 5.0
+_GONE = 410
+# A jump of the API server's clock beside this pod's that is no mere correction.
+_JUMP_S = 60
+
+Object = Mapping[str, Any]
+
+
+class Collector:
+    """The books, and what they are kept from."""
+
+    def __init__(self, server: ApiServer, config: Object, tell: Callable[[str], None] = say) -> None:
+        self._server, self._tell = server, tell
+        self._prices: Prices = config["prices"]
+        self._teams: Mapping[str, str] = config["teams"]
+        """Names by namespace."""
+        self._told: Mapping[str, Object] = config["budgets"]
+        self._budgets = {name: Budget.parse(row) for name, row in self._told.items()}
+        self._shelf = Shelf(server)
+        self._counters = metrics.Counters(self._prices)
+        self._books: dict[str, Book] = {}
+        self._existing: dict[str, str] = {}
+        """Namespace of each Workload, by its UID."""
+        self._decisions: dict[str, Decisions] = {}
+        self._changed: set[str] = set()
+        self._written: dict[str, float] = {}
+        self._noted: dict[str, int] = {}
+        self._bytes: dict[str, int] = {}
+        self._kept_at: dict[str, float] = {}
+        self._clock: tuple[int, float] | None = None
+        self.text = "\n"
+        """The metrics, as of the last time that it came around."""
+
+    def run(self, beat: Callable[[], None]) -> None:
+        """Keep the books until the process ends; what goes wrong is told, and begun anew."""
+        while True:
+            try:
+                beat()
+                self.begin()
+                version = self._list()
+                while True:
+                    version = self._follow(version)
+                    self.settle()
+                    beat()
+            except ChangedError as error:
+                self._tell(f"read anew, because somebody else wrote: {error}")
+            except RefusedError as error:
+                if error.status != _GONE:
+                    self._tell(f"the API server refuses: {error}")
+                    time.sleep(_RETRY_S)
+            except OSError as error:
+                self._tell(f"the API server cannot be reached: {error}")
+                time.sleep(_RETRY_S)
+
+    def begin(self) -> None:
+        """Read every book, and tell Kueue that there is somebody who answers."""
+        now = self._now()
+        for namespace, team in self._teams.items():
+            self._books[namespace] = book = self._shelf.read(namespace, team, now)
+            self._counters.begin(team, book)
+            book.terms = {"prices": self._prices, "budget": self._told.get(namespace)}
+        self._existing.clear()
+        self._decisions = {
+            namespace: Decisions(self._server, Team(namespace, budget), self._prices)
+            for namespace, budget in self._budgets.items()
+        }
+        if any(budget.stop for budget in self._budgets.values()):
+            self._server.must("PATCH", f"{WORKLOADS}/admissionchecks/{check.CHECK}/status", check.active(now))
+
+    def settle(self) -> None:
+        """Everything that is done from time to time: write books, call who waits, tell the metrics."""
+        now = self._now()
+        self._look_at_clock(now)
+        samples: list[tuple[str, metrics.Labels, float]] = []
+        for namespace, book in self._books.items():
+            book.seen = max(book.seen, now - BEHIND_S)
+            decisions = self._decisions.get(namespace)
+            if decisions:
+                decisions.call(book, now)
+                decisions.warn(book, now)
+                samples += metrics.of_budget(book.team, decisions.uses(book, now), decisions.waiting)
+            self._shelf.archive(namespace, book, now)
+            self._keep(namespace, book)
+            self._counters.add(book.team, book)
+            of_team = (("team", book.team),)
+            samples.append(("trainstack_ledger_seen_timestamp_seconds", of_team, book.seen))
+            samples.append(("trainstack_ledger_book_bytes", of_team, self._bytes.get(namespace, 0)))
+            if namespace in self._kept_at:
+                samples.append(
+                    ("trainstack_ledger_written_timestamp_seconds", of_team, self._kept_at[namespace])
+                )
+        self.text = metrics.text([*self._counters.samples(), *samples])
+
+    # --------------------------------------------------------------------------------------------------
+
+    def _list(self) -> str:
+        found, version = self._server.listed(f"{WORKLOADS}/workloads")
+        now = self._now()
+        for workload in found:
+            self._observe(workload, now, watched=False)
+        for namespace, book in self._books.items():
+            existing = {uid for uid, home in self._existing.items() if home == namespace}
+            for uid in set(book.open) - existing:
+                book.vanished(uid, now)
+            book.forget(existing)
+        self.settle()
+        return version
+
+    def _follow(self, version: str) -> str:
+        began = time.monotonic()
+        for change in self._server.watched(f"{WORKLOADS}/workloads", version, WATCH_S):
+            workload = change["object"]
+            version = workload["metadata"]["resourceVersion"]
+            if change["type"] in ("ADDED", "MODIFIED"):
+                self._observe(workload, self._now(), watched=True)
+            elif change["type"] == "DELETED":
+                self._deleted(workload, self._now())
+            if time.monotonic() > began + WATCH_S:
+                # Under load, the server's own end of the watch comes late.
+                break
+        return version
+
+    def _observe(self, workload: Object, now: int, *, watched: bool) -> None:
+        metadata = workload["metadata"]
+        namespace = metadata["namespace"]
+        book, said = self._books.get(namespace), seen(workload)
+        if book is None or said is None:
+            return
+        self._existing[said.uid] = namespace
+        book.observe(said, now, watched=watched)
+        self._changed.add(namespace)
+        if namespace in self._decisions:
+            self._decisions[namespace].observe(workload, book, now)
+
+    def _deleted(self, workload: Object, now: int) -> None:
+        metadata = workload["metadata"]
+        if metadata["uid"] not in self._existing:
+            return
+        namespace = self._existing.pop(metadata["uid"])
+        said, book = seen(workload), self._books[namespace]
+        if said is not None:
+            book.observe(said, now, watched=True)
+        at = metadata.get("deletionTimestamp")
+        book.deleted(metadata["uid"], seconds(at) if at else now)
+        self._changed.add(namespace)
+        if namespace in self._decisions:
+            self._decisions[namespace].gone(metadata["uid"])
+
+    def _keep(self, namespace: str, book: Book) -> None:
+        every = CHANGED_S if namespace in self._changed else OLDER_S if book.open else float("inf")
+        now = time.monotonic()
+        noted = self._noted.get(namespace) != book.noted
+        if not noted and namespace in self._written and now < self._written[namespace] + every:
+            return
+        self._noted[namespace] = book.noted
+        self._bytes[namespace] = self._shelf.write(namespace, book)
+        self._written[namespace], self._kept_at[namespace] = now, time.time()
+        self._changed.discard(namespace)
+
+    def _now(self) -> int:
+        """The API server's time."""
+        return self._server.now()
+
+    def _look_at_clock(self, now: int) -> None:
+        """Name a jump of the API server's clock beside this machine's steady one."""
+        steady = time.monotonic()
+        if self._clock is not None:
+            jumped = now - self._clock[0] - (steady - self._clock[1])
+            if abs(jumped) > _JUMP_S:
+                self._tell(f"the API server's clock jumped by {jumped:.0f} s")
+                for book in self._books.values():
+                    book.clock_jumped(now, round(jumped))
+        self._clock = (now, steady)
+
+
+def main() -> int:
+    """Keep the books, as the arguments say."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--config", type=json.loads, required=True, help="teams, budgets and prices, as JSON")
+    parser.add_argument("--account", type=Path, required=True)
+    parser.add_argument("--port", type=int, required=True)
+    asked = parser.parse_args()
+    collector = Collector(ApiServer(asked.account), asked.config)
+    health = Health(asked.port, lambda: collector.text, PATIENCE_S)
+    collector.run(health.beat)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

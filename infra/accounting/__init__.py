@@ -1,0 +1,1 @@
+"""The ledger of GPU-hours as people read it."""

@@ -1,0 +1,68 @@
+"""The ledger of GPU-hours of a stack: whose hours, at which prices, held against which budgets."""
+
+from collections.abc import Mapping
+
+import pulumi
+
+from components.kubernetes.accounting.gpu_ledger import BudgetArgs, GpuLedger, LedgerTeamArgs
+from components.kubernetes.queueing.kueue import GATE_NAMESPACE
+from components.kubernetes.queueing.queues import Queueing
+from components.kubernetes.queueing.quotas import GPU
+from infra.naming import flavor_name, team_namespace
+from infra.stackspec import StackSpec
+from infra.stackspec.stack import TeamSpec
+from stacks.parts import Cluster, Pools, Tracking
+
+# Hours of validations are counted like a team's: the sum over all books is what the queues gave away.
+VALIDATION = "(validation)"
+
+
+def gpu_ledger(
+    spec: StackSpec, cluster: Cluster, pools: Pools, queueing: Queueing, tracking: Tracking
+) -> GpuLedger:
+    """Declare the ledger, after the namespaces in which its books lie."""
+    teams = [_team(team) for team in spec.teams]
+    if spec.smoke.enabled:
+        teams.append({"name": VALIDATION, "namespace": GATE_NAMESPACE})
+    return GpuLedger(
+        f"{spec.name}-ledger",
+        {"teams": teams, "prices": _prices(pools), "image": tracking.image},
+        pulumi.ResourceOptions.merge(cluster.inside, pulumi.ResourceOptions(depends_on=[queueing])),
+    )
+
+
+def _team(team: TeamSpec) -> LedgerTeamArgs:
+    made: LedgerTeamArgs = {"name": team.name, "namespace": team_namespace(team.name)}
+    if team.monthly_usd is None and team.monthly_gpu_hours is None:
+        return made
+    budget: BudgetArgs = {
+        "stop": team.over_budget == "stop",
+        "exempt": [
+            {
+                "kind": row.kind,
+                "name": row.name,
+                "reason": row.reason,
+                "approved_by": row.approved_by,
+                "last_day": row.last_day,
+            }
+            for row in team.budget_exempt
+        ],
+    }
+    if team.monthly_usd is not None:
+        budget["usd"] = team.monthly_usd
+    if team.monthly_gpu_hours is not None:
+        budget["gpu_hours"] = team.monthly_gpu_hours
+    return {**made, "budget": budget}
+
+
+def _prices(pools: Pools) -> Mapping[str, Mapping[str, float]]:
+    """A node's expected price in equal parts for the GPUs that it hands out, parts of one included.
+
+    It is what the node costs, also where it is paid whether it runs or not. A pool that no source prices is
+    left out.
+    """
+    return {
+        flavor_name(name): {GPU: pool.usd_per_hour / pool.offer["gpus"]}
+        for name, pool in pools.by_name.items()
+        if pool.offer["gpus"] and pool.usd_per_hour is not None
+    }

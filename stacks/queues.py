@@ -1,0 +1,41 @@
+"""The queues of a stack as plain objects, from its spec alone: the same that `up` makes."""
+
+from collections.abc import Mapping
+
+from components.kubernetes.queueing import kueue
+from components.kubernetes.queueing.kueue import Body
+from components.kubernetes.queueing.quotas import TeamArgs
+from infra.errors import Problem, UserError
+from infra.stackspec import StackSpec
+from infra.stackspec.clouds import AwsSpec, GcpSpec
+from infra.stackspec.layouts import MediumLayout
+from stacks.clouds import aws_pools, gcp_pools
+from stacks.layouts.medium import flavor, gate
+from stacks.parts import Pool
+
+
+def queue_objects(spec: StackSpec) -> list[Body]:
+    """Every object of Kueue that the stack has. Raises UserError for a stack without a cluster."""
+    pools = _pools(spec)
+    flavors = [flavor(name, pool) for name, pool in pools.items()]
+    teams: list[TeamArgs] = [
+        {"name": team.name, "weight": team.weight, "gpus": team.gpus} for team in spec.teams
+    ]
+    return [body for layer in kueue.layers(flavors, teams, gate(spec)) for body in layer]
+
+
+def _pools(spec: StackSpec) -> Mapping[str, Pool]:
+    """The pools; labels of nodes and names of networks are for other parts of the stack."""
+    match spec.layout, spec.on:
+        case MediumLayout() as layout, AwsSpec() as on:
+            return {
+                pool.name: aws_pools.pool_record(pool, {}, region=spec.region, efa_driver=on.efa_driver)
+                for pool in layout.pools
+            }
+        case MediumLayout() as layout, GcpSpec() as google:
+            return {
+                pool.name: gcp_pools.pool_record(pool, google, {}, region=spec.region, networks=None)
+                for pool in layout.pools
+            }
+    rule = "this profile has no queues"
+    raise UserError([Problem("profile", f"{spec.profile} on {spec.cloud}", rule, "Choose profile medium.")])

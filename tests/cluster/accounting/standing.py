@@ -1,0 +1,130 @@
+"""The program of the ledger beside a real control plane: started, killed, and started again."""
+
+import json
+import subprocess
+import urllib.request
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from components.kubernetes.accounting.check import CHECK, CONTROLLER, active
+from components.kubernetes.accounting.gpu_ledger import NAMESPACE, PROGRAM, GpuLedger
+from components.kubernetes.accounting.ledger import Book
+from components.kubernetes.accounting.shelf import KEY, NAME
+from components.kubernetes.queueing.kueue import API_VERSION
+from rehearsal.controlplane.api import Api, Object
+from rehearsal.controlplane.processes import free_ports
+from tests.cluster.programs import started
+from tests.cluster.waiting import eventually, gone
+from tests.components.graph import Graph, deploy_graph
+
+IMAGE = "example.com/python@sha256:" + "0" * 64
+_KINDS = ("Namespace", "ServiceAccount", "ClusterRole", "ClusterRoleBinding", "RoleBinding")
+
+
+def check_is_active(api: Api) -> None:
+    """The AdmissionCheck before its queues: they take no job while nobody said that he answers."""
+    api.apply({"apiVersion": API_VERSION, "kind": "AdmissionCheck", "metadata": {"name": CHECK},
+               "spec": {"controllerName": CONTROLLER}})  # fmt: skip
+    api.patch(API_VERSION, "AdmissionCheck", CHECK, dict(active(0)), subresource="status")
+
+
+@dataclass
+class Standing:
+    """The ledger's program, with the rights that its component gives it."""
+
+    api: Api
+    folder: Path
+    namespaces: Sequence[str]
+    prices: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    process: "subprocess.Popen[str] | None" = None
+    port: int = 0
+    said: str = ""
+
+    def start(self, **budget: Any) -> None:
+        """Run it; `budget`: of every namespace, usd, gpu_hours, stop, exempt."""
+        given = {"usd": None, "gpu_hours": None, "stop": False, "exempt": [], **budget}
+        config = {
+            "teams": {name: name for name in self.namespaces},
+            "budgets": dict.fromkeys(self.namespaces, given) if budget else {},
+            "prices": self.prices,
+        }
+        (self.port,) = free_ports(1)
+        folder = self.folder / uuid.uuid4().hex[:6]
+        folder.mkdir()
+        words = {"config": json.dumps(config), "port": self.port}
+        token = self.api.token(NAMESPACE, NAME)
+        self.process = started(PROGRAM, words, self.api.access, token, folder)
+
+    def kill(self) -> None:
+        """End it as a node that is lost does: without a word."""
+        if self.process:
+            self.process.kill()
+            self.said += "".join(self.process.communicate())
+            self.process = None
+
+    def again(self, **budget: Any) -> None:
+        """Another one in its place."""
+        self.kill()
+        self.start(**budget)
+
+    def last_words(self) -> str:
+        """End it, for the message of a test that failed: what it said."""
+        self.kill()
+        return self.said
+
+    def metrics(self) -> str:
+        """What Prometheus reads of it; empty while it does not answer."""
+        try:
+            with urllib.request.urlopen(f"http://127.0.0.1:{self.port}/metrics", timeout=5) as answer:
+                return str(answer.read().decode())
+        except OSError:
+            return ""
+
+    def book(self, namespace: str) -> Book | None:
+        """A team's book as its ConfigMap has it."""
+        found = self.api.find("v1", "ConfigMap", NAME, namespace)
+        return Book.parse(found["data"][KEY]) if found else None
+
+
+def component(namespaces: Sequence[str]) -> Graph:
+    """The component in a stack with these teams."""
+    teams: Any = [{"name": name, "namespace": name} for name in namespaces]
+    return deploy_graph(
+        lambda: {"at": GpuLedger("ledger", {"teams": teams, "prices": {}, "image": IMAGE}).namespace}
+    )
+
+
+@contextmanager
+def ledger(
+    api: Api, folder: Path, namespaces: Sequence[str], prices: Mapping[str, Mapping[str, float]] | None = None
+) -> Iterator[Standing]:
+    """The program's account and rights; it is not started yet."""
+    bodies: list[Object] = []
+    for kind in _KINDS:
+        bodies += [
+            {"apiVersion": asked.type.split(":")[1].removeprefix("core/"), "kind": kind, **asked.properties}
+            for asked in component(namespaces).cloud.asked
+            if asked.type.rpartition(":")[2] == kind
+        ]
+    for body in bodies:
+        api.apply(body)
+    standing = Standing(api, folder, namespaces, prices or {})
+    try:
+        yield standing
+    finally:
+        standing.kill()
+        for body in bodies:
+            metadata = body["metadata"]
+            api.delete(body["apiVersion"], body["kind"], metadata["name"], metadata.get("namespace", ""))
+        gone(api, [body for body in bodies if body["kind"] == "Namespace"])
+
+
+def booked(standing: Standing, namespace: str, what: Any) -> Book:
+    """The book once `what` holds of it."""
+    return eventually(  # type: ignore[no-any-return]
+        lambda: (book := standing.book(namespace)) and what(book) and book, standing.last_words
+    )

@@ -1,0 +1,91 @@
+"""A budget that stops: jobs that fit start, others wait, and nothing that runs is ever ended for it."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from components.kubernetes.accounting.budget import LIMIT_LABEL
+from components.kubernetes.accounting.check import CHECK
+from rehearsal.controlplane.api import Api
+from tests.cluster.accounting.standing import Standing, booked, check_is_active, ledger
+from tests.cluster.queues.lab import Lab, flavor, machines, queues
+from tests.cluster.waiting import eventually
+
+POOL = "budget-a100"
+FLAVORS = [flavor(POOL, "p4d.24xlarge", 8)]
+EXEMPT = {
+    "kind": "job",
+    "name": "paper",
+    "reason": "deadline",
+    "approved_by": "lead@example.com",
+    "last_day": "never",
+}
+# Every job here has 8 GPUs and, where it has a limit, 600 s: 1.33 GPU-hours at most.
+LIMIT = {LIMIT_LABEL: "600"}
+
+
+@pytest.fixture(scope="module")
+def lab(api: Api) -> Iterator[Lab]:
+    check_is_active(api)
+    teams: Any = [{"name": "Budget", "weight": 1, "budgeted": True}]
+    with machines(api, FLAVORS, {POOL: "p4d.24xlarge"}), queues(api, FLAVORS, teams) as lab:
+        yield lab
+
+
+@pytest.fixture(scope="module")
+def standing(api: Api, lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Standing]:
+    with ledger(api, tmp_path_factory.mktemp("ledger"), [*lab.namespaces.values()]) as standing:
+        yield standing
+
+
+def sent_back(lab: Lab, name: str) -> None:
+    """Wait until a job waits, and holds no quota while it does."""
+    eventually(lambda: lab.evictions(name), lambda: lab.workload(name))
+    eventually(lambda: lab.condition(name, "QuotaReserved")["status"] == "False", lambda: lab.workload(name))
+    assert not lab.admitted(name)
+
+
+def message(lab: Lab, name: str) -> str:
+    """What the check says about a job."""
+    (state,) = lab.workload(name)["status"]["admissionChecks"]
+    assert state["name"] == CHECK
+    return str(state["message"])
+
+
+def test_safe_mode(api: Api, lab: Lab, standing: Standing) -> None:
+    (namespace,) = standing.namespaces
+    standing.start(gpu_hours=2, stop=True, exempt=[EXEMPT])
+    lab.submit("Budget", "fits", gpus=8, seconds=600, labels=LIMIT)
+    lab.runs("fits")
+    lab.submit("Budget", "too-much", gpus=8, seconds=600, labels=LIMIT)
+    sent_back(lab, "too-much")
+    said = message(lab, "too-much")
+    assert "the job may take 1.3 GPU-hours within its time limit, and 0.7 GPU-hours of 2.0" in said
+    assert "The month ends 20" in said
+    # One without GPUs costs nothing that is counted; one without a limit starts while anything is left.
+    lab.submit("Budget", "no-gpu", tolerate=True)
+    lab.submit("Budget", "no-limit", gpus=8, seconds=600)
+    lab.runs("no-gpu", "no-limit")
+    lab.submit("Budget", "paper", gpus=8, seconds=600, labels=LIMIT)
+    lab.runs("paper")
+    assert "exempt (lead@example.com: deadline)" in message(lab, "paper")
+
+    book = booked(standing, namespace, lambda book: len(book.notes) >= 2)
+    assert [(note.what, note.who.split("-")[1]) for note in book.notes] == [
+        ("held", "too"),
+        ("exempt", "paper"),
+    ]
+
+    standing.again(gpu_hours=0, stop=True)
+    lab.submit("Budget", "late", gpus=8, seconds=600)
+    sent_back(lab, "late")
+    assert "the job has no time limit, and 0.0 GPU-hours of 0.0" in message(lab, "late")
+    # What runs goes on, though the budget is used up.
+    for running in ("fits", "no-limit", "paper"):
+        assert lab.admitted(running) and lab.evictions(running) == {}
+    events = api.list("v1", "Event", namespace)
+    assert {"OverBudget", "BudgetExempt"} <= {one["reason"] for one in events}
+
+    standing.again(gpu_hours=1000, stop=True)
+    lab.runs("too-much", "late")
