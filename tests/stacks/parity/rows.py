@@ -238,8 +238,6 @@ COMMON: dict[str, Row] = dict(
         _only_google("flex_start"),
         _only_google("queued"),
         *rows_of_checkpoints.ROWS,
-        both("data", "data.checkpoints.expire_days", 41, r"(expiration.days|condition.age): 30.0 -> 41.0"),
-        both("data", "data.noncurrent_days", 21, r"(noncurrentDays|daysSinceNoncurrentTime): 7.0 -> 21.0"),
         both("data", "data.log_retention_days", 60, r"^~ .*etention.*-> 60\.0$"),
         both("data", "data.protect", True, r"[pP]rotection.*-> true"),
         both("whole", "data.homes", False, r"^- (AwsHomes|GcpHomes) "),

@@ -43,7 +43,14 @@ def _idle(key: str, value: Any, seen: str) -> tuple[str, dict[str, Outcome]]:
     }
 
 
+def _kept(key: str, value: int, seen: str) -> tuple[str, dict[str, Outcome]]:
+    """For how long the bucket keeps what was written, or deleted."""
+    return f"data.{key}", {cloud: Honoured(f"data.{key}", value, seen, "data") for cloud in ("aws", "gcp")}
+
+
 ROWS: tuple[tuple[str, dict[str, Outcome]], ...] = (
+    _kept("checkpoints.expire_days", 41, r"(expiration.days|condition.age): 30.0 -> 41.0"),
+    _kept("noncurrent_days", 21, r"(noncurrentDays|daysSinceNoncurrentTime): 7.0 -> 21.0"),
     _size("model_params_b", 10, (4080, 1080)),
     _size("weight_bytes", 4, (3960, 1020)),
     _size("optimizer_bytes", 12, (5220, 1380)),
