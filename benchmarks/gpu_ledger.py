@@ -21,76 +21,18 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from components.kubernetes.accounting.attempts import seconds
 from components.kubernetes.accounting.ledger import Book
 from components.kubernetes.queueing import kueue_values
-from components.kubernetes.queueing.kueue import API_VERSION
-from rehearsal.controlplane.api import Api, Object
+from rehearsal.controlplane.api import Api
 from rehearsal.controlplane.order import Order, running
 from tests.cluster.accounting.standing import Standing, ledger
+from tests.cluster.accounting.watcher import Watcher
 from tests.cluster.queues.lab import Lab, flavor, machines, queues
 
 JOBS, KILLS = 500, 4
 POOL, NODES = "ledger-a100", 32
-GPU = "nvidia.com/gpu"
 TEAMS = ("One", "Two")
 PATIENCE_S = 3600.0
-
-
-class Watcher:
-    """What Workloads held and pods lasted, from their changes alone: it has no line of the ledger's code."""
-
-    def __init__(self, api: Api) -> None:
-        self._access = api.access
-        self._levels: dict[str, tuple[int, int]] = {}
-        """GPUs that a Workload holds, and since when."""
-        self.held: dict[str, int] = {}
-        """GPU-seconds by namespace."""
-        self.finished: set[str] = set()
-        self.pods: dict[str, int] = {}
-        """GPU-seconds of each pod from start to end, as the kubelet wrote them."""
-        for version, kind, see in (("v1", "Pod", self._pod), (API_VERSION, "Workload", self._workload)):
-            threading.Thread(target=self._watch, args=(version, kind, see), daemon=True).start()
-
-    def _watch(self, version: str, kind: str, see: Callable[[Object], None]) -> None:
-        with Api(self._access) as api:
-            # One watch for the whole run: nothing is missed, or it ends with an error.
-            for _, body in api.watch(version, kind, timeout_s=PATIENCE_S):
-                see(body)
-
-    def _workload(self, body: Object) -> None:
-        status, (pods,) = body.get("status") or {}, body["spec"]["podSets"]
-        rows = {row["type"]: row for row in status.get("conditions") or ()}
-        admitted, finished = rows.get("Admitted"), rows.get("Finished")
-        if admitted is None:
-            return
-        uid, namespace = body["metadata"]["uid"], body["metadata"]["namespace"]
-        asked = int(pods["template"]["spec"]["containers"][0]["resources"]["requests"][GPU])
-        done = sum(int(row["count"]) for row in status.get("reclaimablePods") or ())
-        holds = admitted["status"] == "True"
-        changes = [(seconds(admitted["lastTransitionTime"]), asked * int(pods["count"]) if holds else 0)]
-        if holds and done:
-            told = [
-                row["time"] for row in body["metadata"]["managedFields"] if "reclaimable" in row["manager"]
-            ]
-            changes.append((seconds(max(told)), asked * (int(pods["count"]) - done)))
-        if finished:
-            changes.append((seconds(finished["lastTransitionTime"]), 0))
-            self.finished.add(uid)
-        level, since = self._levels.get(uid, (0, 0))
-        for at, new in changes:
-            if at >= since and new != level and (level == 0 or at > since or new < level):
-                self.held[namespace] = self.held.get(namespace, 0) + level * (at - since)
-                level, since = new, at
-        self._levels[uid] = (level, since)
-
-    def _pod(self, body: Object) -> None:
-        for state in (body.get("status") or {}).get("containerStatuses") or ():
-            ended = (state.get("state") or {}).get("terminated") or {}
-            if ended.get("finishedAt") and ended.get("startedAt"):
-                asked = int(body["spec"]["containers"][0]["resources"]["requests"][GPU])
-                lasted = seconds(ended["finishedAt"]) - seconds(ended["startedAt"])
-                self.pods[body["metadata"]["uid"]] = asked * lasted
 
 
 def main() -> None:
@@ -124,6 +66,7 @@ def _measured(lab: Lab, standing: Standing, jobs: int, kills: int) -> Mapping[st
             standing.again()
     submitting.join()
     books = _settled(standing)
+    watcher.stop()
     held = {name: sum(row.held_s for row in book.totals()) for name, book in books.items()}
     ran = sum(row.running_s for book in books.values() for row in book.totals())
     return {

@@ -3,15 +3,13 @@
 import pulumi
 
 from components.kubernetes.idle.idle_gpus import IdleGpus
+from components.kubernetes.monitoring.places import PROMETHEUS_URL
 from components.kubernetes.queueing.queues import Queueing
 from infra.checkpoints import checkpoints
 from infra.naming import team_namespace
 from infra.stackspec import StackSpec
 from infra.stackspec.layouts import MediumLayout
 from stacks.parts import Cluster, Tracking
-
-# Where the stack's monitoring answers; where there is none, nothing is known and nothing stopped.
-PROMETHEUS = "http://monitoring-prometheus.monitoring.svc.cluster.local:9090"
 
 
 def idle_gpus(
@@ -24,7 +22,8 @@ def idle_gpus(
     IdleGpus(
         f"{spec.name}-idle",
         {
-            "prometheus": PROMETHEUS,
+            # Where there is no monitoring nobody answers: nothing is known, and nothing stopped.
+            "prometheus": PROMETHEUS_URL,
             "namespaces": [team_namespace(team.name) for team in spec.teams],
             "interactive_pools": [pool.name for pool in layout.pools if pool.purpose == "interactive"],
             "minutes": wanted.minutes,

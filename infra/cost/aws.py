@@ -26,6 +26,7 @@ def medium(spec: StackSpec, layout: MediumLayout, cloud: AwsSpec, on: datetime.d
     parts = (
         _pools(spec.region, layout),
         _system_pool(spec.region, layout),
+        _monitoring(spec.region, layout),
         _control_plane(spec.region, layout, on),
         _network(spec.region, layout, cloud),
         _storage(spec),
@@ -62,6 +63,13 @@ def _system_pool(region: str, layout: MediumLayout) -> Iterator[Item]:
     price = facts.price(pool.machine, region, "on_demand")
     yield _machines(f"system pool ({pool.machine})", price, nodes)
     yield _disks(region, "the system pool", SYSTEM_DISK_GIB, nodes)
+
+
+def _monitoring(region: str, layout: MediumLayout) -> Iterator[Item]:
+    wanted = layout.monitoring
+    if wanted.kind == "in_cluster":
+        gib = wanted.storage_gib
+        yield _tariff(region).item(f"disk of the monitoring ({gib} GiB)", "ebs_gp3", always(gib))
 
 
 def _machines(name: str, price: Price | None, nodes: Units) -> Item:

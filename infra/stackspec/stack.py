@@ -86,6 +86,9 @@ class TeamSpec(Model):
     permission sets (`AWSReservedSSO_...`) included, on Google Cloud `user:` or `group:` and an e-mail
     address. Each is in one team; administrators are in none."""
 
+    alert_emails: tuple[Email, ...] = ()
+    """Addresses that get the alerts about the team's jobs, queue and budget; nobody: those of `budget` do."""
+
     monthly_usd: MonthlyUsd | None = None
     """What its GPUs may cost in a calendar month (UTC), by the hours that its jobs hold them and the prices
     of the catalog; null: no such budget. Pools without a price are not in it."""

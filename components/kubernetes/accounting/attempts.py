@@ -144,7 +144,7 @@ def _assigned(status: Object, done: Mapping[str, int]) -> Shares:
         for resource, amount in (row.get("resourceUsage") or {}).items():
             devices = int(parse(amount)) * left // pods if pods else 0
             if resource.startswith(DEVICES) and devices:
-                key = (row["flavors"][resource], resource)
+                key = ((row.get("flavors") or {}).get(resource, UNKNOWN_POOL), resource)
                 found[key] = found.get(key, 0) + devices
     return found
 

@@ -60,6 +60,7 @@ class Collector:
         self._bytes: dict[str, int] = {}
         self._kept_at: dict[str, float] = {}
         self._clock: tuple[int, float] | None = None
+        self._answers = False
         self.text = "\n"
         """The metrics, as of the last time that it came around."""
 
@@ -76,6 +77,7 @@ class Collector:
                     beat()
             except ChangedError as error:
                 self._tell(f"read anew, because somebody else wrote: {error}")
+                time.sleep(_RETRY_S)
             except RefusedError as error:
                 if error.status != _GONE:
                     self._tell(f"the API server refuses: {error}")
@@ -85,24 +87,31 @@ class Collector:
                 time.sleep(_RETRY_S)
 
     def begin(self) -> None:
-        """Read every book, and tell Kueue that there is somebody who answers."""
+        """Read every book."""
         now = self._now()
+        self._books.clear()
         for namespace, team in self._teams.items():
-            self._books[namespace] = book = self._shelf.read(namespace, team, now)
+            try:
+                self._books[namespace] = book = self._shelf.read(namespace, team, now)
+            except (KeyError, TypeError, ValueError) as error:
+                # One that nobody can read stops no other team's; it is left as it is.
+                self._tell(f"{namespace}: its book cannot be read, move it away: {error!r}")
+                continue
             self._counters.begin(team, book)
             book.terms = {"prices": self._prices, "budget": self._told.get(namespace)}
         self._existing.clear()
         self._decisions = {
             namespace: Decisions(self._server, Team(namespace, budget), self._prices)
             for namespace, budget in self._budgets.items()
+            if namespace in self._books
         }
-        if any(budget.stop for budget in self._budgets.values()):
-            self._server.must("PATCH", f"{WORKLOADS}/admissionchecks/{check.CHECK}/status", check.active(now))
+        self._answers = not any(budget.stop for budget in self._budgets.values())
 
     def settle(self) -> None:
         """Everything that is done from time to time: write books, call who waits, tell the metrics."""
         now = self._now()
         self._look_at_clock(now)
+        self._say_that_it_answers(now)
         samples: list[tuple[str, metrics.Labels, float]] = []
         for namespace, book in self._books.items():
             book.seen = max(book.seen, now - BEHIND_S)
@@ -130,6 +139,9 @@ class Collector:
         now = self._now()
         for workload in found:
             self._observe(workload, now, watched=False)
+        # Only now is it known what is used.
+        for workload in found:
+            self._decide(workload, now)
         for namespace, book in self._books.items():
             existing = {uid for uid, home in self._existing.items() if home == namespace}
             for uid in set(book.open) - existing:
@@ -145,6 +157,7 @@ class Collector:
             version = workload["metadata"]["resourceVersion"]
             if change["type"] in ("ADDED", "MODIFIED"):
                 self._observe(workload, self._now(), watched=True)
+                self._decide(workload, self._now())
             elif change["type"] == "DELETED":
                 self._deleted(workload, self._now())
             if time.monotonic() > began + WATCH_S:
@@ -161,8 +174,11 @@ class Collector:
         self._existing[said.uid] = namespace
         book.observe(said, now, watched=watched)
         self._changed.add(namespace)
+
+    def _decide(self, workload: Object, now: int) -> None:
+        namespace = workload["metadata"]["namespace"]
         if namespace in self._decisions:
-            self._decisions[namespace].observe(workload, book, now)
+            self._decisions[namespace].observe(workload, self._books[namespace], now)
 
     def _deleted(self, workload: Object, now: int) -> None:
         metadata = workload["metadata"]
@@ -188,6 +204,15 @@ class Collector:
         self._bytes[namespace] = self._shelf.write(namespace, book)
         self._written[namespace], self._kept_at[namespace] = now, time.time()
         self._changed.discard(namespace)
+
+    def _say_that_it_answers(self, now: int) -> None:
+        """Tell Kueue, once: queues with the check take no job before."""
+        if not self._answers:
+            path = f"{WORKLOADS}/admissionchecks/{check.CHECK}/status"
+            status, said = self._server.ask("PATCH", path, check.active(now))
+            self._answers = status < 300
+            if not self._answers:
+                self._tell(f"no admission check {check.CHECK}: {status} {said.get('message')}")
 
     def _now(self) -> int:
         """The API server's time."""

@@ -58,8 +58,8 @@ class Counters:
         self._values: dict[tuple[str, Labels], float] = {}
 
     def begin(self, team: str, book: Book) -> None:
-        """Count from what a book says now."""
-        self._last |= self._sums(team, book)
+        """Count from what a book says now; what was counted from before is not counted again."""
+        self._last = {**self._sums(team, book), **self._last}
 
     def add(self, team: str, book: Book) -> None:
         """Count what came since."""

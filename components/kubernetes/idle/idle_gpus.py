@@ -9,15 +9,13 @@ from pulumi_kubernetes import core, meta, networking, rbac
 
 from components.base import Component
 from components.kubernetes.fence import METRICS_LABEL, out_to_dns, restricted
+from components.kubernetes.monitoring.places import PROMETHEUS_PORT, QUERIES_LABEL
 from components.kubernetes.people import RBAC
 from components.kubernetes.programs.program import Program
 from components.kubernetes.programs.standing import PORT, Standing, standing
 
 NAMESPACE = "trainstack-idle"
 NAME = "idle"
-PROMETHEUS_PORT = 9090
-# Pods of namespaces with this label may ask Prometheus.
-QUERIES_LABEL = "trainstack.dev/queries"
 PROGRAM = Program(
     "components.kubernetes.idle.watch",
     imports=(

@@ -64,6 +64,8 @@ def standing(
         "liveness_probe": {**_PROBE, "period_seconds": 30, "failure_threshold": 4},
     }
     labels = {_APP: runs.name}
+    # Prometheus reads the metrics of all pods with this label (`monitoring/scrapes.py`).
+    told = {**labels, "app.kubernetes.io/part-of": "trainstack"}
     return apps.v1.Deployment(
         name,
         metadata={"name": runs.name, "namespace": runs.namespace, "labels": labels},
@@ -72,7 +74,7 @@ def standing(
             "strategy": {"type": "Recreate"},
             "selector": {"match_labels": labels},
             "template": {
-                "metadata": {"labels": labels},
+                "metadata": {"labels": told},
                 "spec": pod(runs.program, running, "Always", **container),
             },
         },

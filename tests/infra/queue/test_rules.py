@@ -99,6 +99,15 @@ def test_a_sentence_goes_with_the_setting_that_makes_it_true(
     assert sentence not in said(made)
 
 
+def test_the_teams_that_a_budget_stops_are_told() -> None:
+    def stops(spec: Body) -> None:
+        spec["teams"][1] |= {"monthly_gpu_hours": 1000, "over_budget": "stop"}
+
+    text = said(queue_objects(stack_spec(AWS, stops)))
+    assert "Jobs of Vision start only while they fit the team's budget of the month" in text
+    assert "asked for at once" not in text
+
+
 def test_a_validation_that_drains_says_so() -> None:
     def drains(spec: Body) -> None:
         spec["smoke"]["drain"] = True

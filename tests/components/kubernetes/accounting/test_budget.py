@@ -26,8 +26,8 @@ def used(hours: float, *, limit: int | None = None, goes_on: bool = False) -> Bo
     """A book with a job of one GPU that ran for so many hours, and maybe goes on."""
     book = Book("A", NOW)
     start = NOW - round(hours * 3600)
-    end = {} if goes_on else {"finished": NOW}
-    book.observe(said(admitted=start, gpus=1, limit=limit, **end), NOW, watched=True)
+    end = None if goes_on else NOW
+    book.observe(said(admitted=start, gpus=1, limit=limit, finished=end), NOW, watched=True)
     return book
 
 

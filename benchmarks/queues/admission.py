@@ -1,6 +1,6 @@
 """Jobs that Kueue admits per second with the queues of a medium stack, and with one plain queue, in turns.
 
-    python benchmarks/queue_admission.py [ROUNDS]
+    python benchmarks/queues/admission.py [ROUNDS]
 
 The queues are those of the stack dev-aws: teams, gate and two pools, with room for all jobs. The plain
 queue has one flavor without labels or taints, in no cohort, without preemption. The same jobs wait in both; a
@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from components.kubernetes.queueing import kueue, kueue_values
 from components.kubernetes.queueing.kueue import API_VERSION

@@ -1,14 +1,16 @@
-"""A budget that stops: jobs that fit start, others wait, and nothing that runs is ever ended for it."""
+"""The ledger beside a real Kueue: its book over kills, and a budget that stops no job that runs."""
 
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
+from components.kubernetes.accounting.attempts import PROJECT_LABEL
 from components.kubernetes.accounting.budget import LIMIT_LABEL
 from components.kubernetes.accounting.check import CHECK
 from rehearsal.controlplane.api import Api
 from tests.cluster.accounting.standing import Standing, booked, check_is_active, ledger
+from tests.cluster.accounting.watcher import Watcher
 from tests.cluster.queues.lab import Lab, flavor, machines, queues
 from tests.cluster.waiting import eventually
 
@@ -23,6 +25,8 @@ EXEMPT = {
 }
 # Every job here has 8 GPUs and, where it has a limit, 600 s: 1.33 GPU-hours at most.
 LIMIT = {LIMIT_LABEL: "600"}
+PROJECT = {PROJECT_LABEL: "llama"}
+PLENTY: dict[str, Any] = {"gpu_hours": 1_000_000, "stop": True}
 
 
 @pytest.fixture(scope="module")
@@ -37,6 +41,29 @@ def lab(api: Api) -> Iterator[Lab]:
 def standing(api: Api, lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Standing]:
     with ledger(api, tmp_path_factory.mktemp("ledger"), [*lab.namespaces.values()]) as standing:
         yield standing
+
+
+def test_every_second_is_booked_once_however_often_the_program_is_killed(
+    api: Api, lab: Lab, standing: Standing
+) -> None:
+    (namespace,) = standing.namespaces
+    watcher = Watcher(api)
+    standing.start(**PLENTY)
+    for index in range(20):
+        pods, gpus = (2, 2) if index % 10 == 0 else (1, 1 + index % 8)
+        lab.submit("Budget", f"short-{index}", gpus=gpus, pods=pods, seconds=1 + index % 3, labels=PROJECT)
+        if index in (7, 14):
+            standing.again(**PLENTY)
+    eventually(lambda: len(watcher.finished) == 20, "all jobs are done")
+    standing.again(**PLENTY)
+    book = booked(standing, namespace, lambda book: not book.open and len(book.booked) == 20)
+    watcher.stop()
+    rows = book.totals()
+    assert {(row.pool, row.project) for row in rows} == {(POOL, "llama")}
+    assert sum(row.held_s for row in rows) == watcher.held[namespace] > 0
+    assert not any(book.uncertain.values())
+    measures = eventually(standing.metrics, standing.last_words)
+    assert f'trainstack_budget_gpu_hours{{team="{namespace}"}} 1000000.0' in measures
 
 
 def sent_back(lab: Lab, name: str) -> None:
@@ -55,13 +82,14 @@ def message(lab: Lab, name: str) -> str:
 
 def test_safe_mode(api: Api, lab: Lab, standing: Standing) -> None:
     (namespace,) = standing.namespaces
-    standing.start(gpu_hours=2, stop=True, exempt=[EXEMPT])
+    standing.again(gpu_hours=2, stop=True, exempt=[EXEMPT])
     lab.submit("Budget", "fits", gpus=8, seconds=600, labels=LIMIT)
     lab.runs("fits")
     lab.submit("Budget", "too-much", gpus=8, seconds=600, labels=LIMIT)
     sent_back(lab, "too-much")
     said = message(lab, "too-much")
-    assert "the job may take 1.3 GPU-hours within its time limit, and 0.7 GPU-hours of 2.0" in said
+    assert "the job may take 1.3 GPU-hours within its time limit, and 0." in said
+    assert "of 2.0 GPU-hours are left" in said
     assert "The month ends 20" in said
     # One without GPUs costs nothing that is counted; one without a limit starts while anything is left.
     lab.submit("Budget", "no-gpu", tolerate=True)

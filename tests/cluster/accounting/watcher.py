@@ -1,0 +1,87 @@
+"""What jobs held, read a second time: from the changes of Workloads and pods, without the ledger's code."""
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from requests import RequestException
+
+from components.kubernetes.accounting.attempts import seconds
+from components.kubernetes.queueing.kueue import API_VERSION
+from rehearsal.controlplane.api import Api, Object
+
+GPU = "nvidia.com/gpu"
+_LONGEST_S = 7200.0
+
+
+class Watcher:
+    """What Workloads held and pods lasted, from their changes alone: it has no line of the ledger's code."""
+
+    def __init__(self, api: Api) -> None:
+        self._access = api.access
+        self._levels: dict[str, tuple[int, int]] = {}
+        """GPUs that a Workload holds, and since when."""
+        self.held: dict[str, int] = {}
+        """GPU-seconds by namespace."""
+        self.finished: set[str] = set()
+        self.pods: dict[str, int] = {}
+        """GPU-seconds of each pod from start to end, as the kubelet wrote them."""
+        self._began: dict[str, int] = {}
+        self._over = False
+        for version, kind, see in (("v1", "Pod", self._pod), (API_VERSION, "Workload", self._workload)):
+            threading.Thread(target=self._watch, args=(version, kind, see), daemon=True).start()
+
+    def _watch(self, version: str, kind: str, see: Callable[[Object], None]) -> None:
+        # One watch for the whole run: nothing is missed, or it ends with an error.
+        with Api(self._access) as api, self._until_over():
+            for _, body in api.watch(version, kind, timeout_s=_LONGEST_S):
+                if self._over:
+                    return
+                see(body)
+
+    @contextmanager
+    def _until_over(self) -> Iterator[None]:
+        try:
+            yield
+        except RequestException:
+            if not self._over:
+                raise
+
+    def stop(self) -> None:
+        """What it says now is all; the server may go."""
+        self._over = True
+
+    def _workload(self, body: Object) -> None:
+        status, (pods,) = body.get("status") or {}, body["spec"]["podSets"]
+        rows = {row["type"]: row for row in status.get("conditions") or ()}
+        admitted, finished = rows.get("Admitted"), rows.get("Finished")
+        if admitted is None:
+            return
+        uid, namespace = body["metadata"]["uid"], body["metadata"]["namespace"]
+        asked = int(pods["template"]["spec"]["containers"][0]["resources"]["requests"].get(GPU, 0))
+        done = sum(int(row["count"]) for row in status.get("reclaimablePods") or ())
+        holds = admitted["status"] == "True"
+        changes = [(seconds(admitted["lastTransitionTime"]), asked * int(pods["count"]) if holds else 0)]
+        if holds and done:
+            told = [
+                row["time"] for row in body["metadata"]["managedFields"] if "reclaimable" in row["manager"]
+            ]
+            changes.append((seconds(max(told)), asked * (int(pods["count"]) - done)))
+        if finished:
+            changes.append((seconds(finished["lastTransitionTime"]), 0))
+            self.finished.add(uid)
+        level, since = self._levels.get(uid, (0, 0))
+        for at, new in changes:
+            if at >= since and new != level and (level == 0 or at > since or new < level):
+                self.held[namespace] = self.held.get(namespace, 0) + level * (at - since)
+                level, since = new, at
+        self._levels[uid] = (level, since)
+
+    def _pod(self, body: Object) -> None:
+        for state in (body.get("status") or {}).get("containerStatuses") or ():
+            now, uid = state.get("state") or {}, body["metadata"]["uid"]
+            if "running" in now:
+                self._began[uid] = seconds(now["running"]["startedAt"])
+            if "terminated" in now and uid in self._began:
+                asked = int(body["spec"]["containers"][0]["resources"]["requests"].get(GPU, 0))
+                self.pods[uid] = asked * (seconds(now["terminated"]["finishedAt"]) - self._began[uid])
