@@ -5,6 +5,8 @@ from typing import Any
 from hypothesis import strategies as st
 
 from infra.catalog.aws import facts
+from tests.stacks.stack_files_windows import WILD as WINDOWS
+from tests.stacks.stack_files_windows import windowed
 
 Values = dict[str, Any]
 DIGEST = "@sha256:" + "a" * 64
@@ -96,6 +98,7 @@ WILD: dict[str, st.SearchStrategy[Any]] = {
             {"kind": "x"},
         ]
     ),
+    **WINDOWS,
     "layout.pools.0.rdma": st.booleans(),
     "layout.pools.0.zones": st.sampled_from([[], ["us-east-1a"], ["us-east-1a", "us-east-1a"], ["nowhere"]]),
     "layout.pools.0.min_nodes": st.integers(-1, 12),
@@ -219,7 +222,8 @@ def stack_files(draw: st.DrawFn) -> Values:
     region = draw(st.sampled_from(REGIONS))
     known = facts.region(region).zones
     zones = draw(st.lists(st.sampled_from(known), min_size=2, max_size=min(3, len(known)), unique=True))
-    made = [draw(pools(region, zones, f"p{index}")) for index in range(draw(st.integers(1, 3)))]
+    drawn = [draw(pools(region, zones, f"p{index}")) for index in range(draw(st.integers(1, 3)))]
+    made = draw(windowed(drawn))
     gated = draw(st.booleans())
     named = draw(
         st.none() | st.lists(st.sampled_from([pool["name"] for pool in made]), min_size=1, unique=True)

@@ -6,6 +6,8 @@ from hypothesis import strategies as st
 
 from infra.catalog.gcp import facts, pools
 from tests.stacks.stack_files import BUDGETS, DIGEST, TEAM_BUDGETS, Values, at
+from tests.stacks.stack_files_windows import WILD as WINDOWS
+from tests.stacks.stack_files_windows import windowed
 
 REGIONS = ("us-central1", "us-east4", "europe-west4", "asia-southeast1")
 RESERVATION = "projects/example-ml-dev/reservations/r1"
@@ -55,6 +57,7 @@ WILD: dict[str, st.SearchStrategy[Any]] = {
             {"kind": "queued"},
         ]
     ),
+    **WINDOWS,
     "layout.pools.0.rdma": st.booleans(),
     "layout.pools.0.zones": st.sampled_from(
         [[], ["us-central1-a"], ["us-central1-b", "us-central1-b"], ["x"]]
@@ -248,7 +251,8 @@ def stack_files(draw: st.DrawFn) -> Values:
     known = facts.region(region).zones
     zones = draw(st.lists(st.sampled_from(known), min_size=1, max_size=3, unique=True))
     drawn = [draw(pool(region, zones, f"p{index}")) for index in range(draw(st.integers(1, 3)))]
-    made = [each for each, _ in drawn]
+    made = draw(windowed([each for each, _ in drawn]))
+    drawn = [(each, extra) for each, (_, extra) in zip(made, drawn, strict=True)]
     gated = draw(st.booleans())
     whole = [each["name"] for each, extra in drawn if "sharing" not in extra]
     named = draw(st.none() | st.lists(st.sampled_from(whole), min_size=1, unique=True)) if whole else None

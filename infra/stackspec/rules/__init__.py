@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from infra.errors import Problem
 from infra.stackspec.clouds import AwsSpec, GcpSpec
 from infra.stackspec.layouts import MediumLayout
-from infra.stackspec.rules import aws, checkpoints, core, gcp, medium
+from infra.stackspec.rules import aws, checkpoints, core, gcp, medium, windows
 from infra.stackspec.stack import StackSpec
 
 Check = Callable[[], Iterator[Problem]]
@@ -37,6 +37,7 @@ def _checks(spec: StackSpec) -> Iterable[Check]:
     yield from (lambda rule=rule: rule(spec) for rule in (*core.RULES, *checkpoints.RULES))
     if isinstance(layout, MediumLayout):
         yield from (lambda rule=rule: rule(spec, layout) for rule in medium.RULES)
+        yield from (lambda rule=rule: rule(spec, layout) for rule in windows.RULES)
     if isinstance(cloud, AwsSpec):
         yield from (lambda rule=rule: rule(spec, cloud) for rule in aws.RULES)
         if isinstance(layout, MediumLayout):
