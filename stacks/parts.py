@@ -11,6 +11,7 @@ from typing import Any, Protocol, TypeVar
 
 import pulumi
 
+from components.kubernetes.capacity.args import WindowArgs
 from components.kubernetes.offers import NodeOffer
 from components.kubernetes.people import SubjectArgs
 from components.kubernetes.tracking.pod import GrantsArgs
@@ -55,6 +56,11 @@ class Pool:
     """The class of ProvisioningRequests by which the queue asks for all nodes of a job; None: it does not."""
     taint: str | None = None
     """A taint of its nodes besides that of GPUs, which only jobs from the queue tolerate."""
+    topology: Sequence[str] = ()
+    """Labels of its nodes from the widest network layer to the node itself, by which the queue places jobs;
+    empty: it does not."""
+    window: WindowArgs | None = None
+    """When jobs may use it; None: at any time."""
 
 
 @dataclass(frozen=True)

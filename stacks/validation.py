@@ -80,6 +80,9 @@ def validations(
         }
         if pool.provisioning_class is not None:
             run["provisioned"] = True
+        if pool.topology:
+            # As near as it can be: the layer of the switch that connects the nodes.
+            run["topology_level"] = pool.topology[-2]
         if claim and store.checkpoints:
             run["pvc_name"], run["pvc_folder"] = claim.claim_name, store.checkpoints.folder
         opts = pulumi.ResourceOptions.merge(cluster.inside, ready)

@@ -4,7 +4,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from infra.stackspec.model import Cidr, Days, KubernetesVersion, Model, Name
+from infra.stackspec.idle import IdleGpusSpec
+from infra.stackspec.model import Cidr, Days, KubernetesVersion, Model, Moment, Name, TimeOfDay
 
 Nodes = Annotated[int, Field(ge=0)]
 """A number of nodes."""
@@ -45,6 +46,13 @@ class Block(Model):
     """The cloud's name of the block; on AWS a Capacity Block (`cr-...`), on Google Cloud the reservation that
     a future reservation in calendar mode makes."""
 
+    starts: Moment | None = None
+    """When it begins, as the cloud says: no job of the pool's queue starts sooner. Null: unknown."""
+
+    ends: Moment | None = None
+    """When it ends: jobs are stopped in time before, and start only where they end by then or checkpoint.
+    Null: unknown; the cloud takes the nodes away under running jobs."""
+
 
 class FlexStart(Model):
     """Nodes start when the cloud has some, cost less and end after seven days at most; Google Cloud only."""
@@ -62,6 +70,23 @@ class Queued(Model):
 
 Purchase = Annotated[OnDemand | Spot | Reserved | Block | FlexStart | Queued, Field(discriminator="kind")]
 """How nodes are bought."""
+
+
+class HoursSpec(Model):
+    """Hours of the week in which less urgent jobs may use a pool, in UTC; others use it at any time."""
+
+    days: Annotated[tuple[Literal["MO", "TU", "WE", "TH", "FR", "SA", "SU"], ...], Field(min_length=1)]
+    """Days of the week on which they begin."""
+
+    start: TimeOfDay
+    """When they begin, in UTC, such as `20:00`."""
+
+    hours: Annotated[int, Field(ge=1, le=23)]
+    """For how long, in hours; they may go on past midnight."""
+
+    classes: Annotated[tuple[Literal["production", "default", "sweep"], ...], Field(min_length=1)]
+    """Priority classes of the jobs that are held to them; a job without a class is `default`. Those that
+    still run at the end are stopped and queued again."""
 
 
 class PoolSpec(Model):
@@ -105,6 +130,9 @@ class PoolSpec(Model):
     own_queue: bool = False
     """Whether jobs get the pool only through the queue of its name, and never because others are full: for
     machines that are too dear for whatever fits. A job names it in the label `kueue.x-k8s.io/queue-name`."""
+
+    hours: HoursSpec | None = None
+    """Hours in which less urgent jobs may use the pool; null: all jobs at any time. Needs `own_queue`."""
 
 
 class SystemPoolSpec(Model):
@@ -165,6 +193,9 @@ class MediumLayout(Model):
     idle_minutes: Annotated[int, Field(ge=5, le=240)] | None
     """How long a node may be unneeded before it is given back, in minutes; null on Google Cloud, where GKE
     decides and takes idle nodes away sooner than it does by itself."""
+
+    idle_gpus: IdleGpusSpec | None
+    """What becomes of GPUs that somebody holds and nobody uses; null: nothing."""
 
     admission: Literal["deny", "warn"] | None
     """What the API server does with an object that breaks a policy (docs/admission.md): `deny` refuses it,

@@ -125,6 +125,12 @@ ZoneName = Annotated[str, _form(r"^[a-z]+-[a-z]+\d+-[a-z]$", "a zone such as us-
 TimeOfDay = Annotated[str, _form(r"^([01]\d|2[0-3]):[0-5]\d$", "a time such as 02:00")]
 """A time of the day."""
 
+Moment = Annotated[
+    str,
+    _form(r"^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(Z|[+-]\d{2}:\d{2})$", "a time such as 2026-12-01T11:30:00Z"),
+]
+"""A time of a day, with its offset from UTC; whether there is such a time is for the rules to say."""
+
 Cidr = Annotated[str, _form(r"^\d+\.\d+\.\d+\.\d+/\d+$", "an IPv4 range such as 10.0.0.0/16")]
 """An IPv4 range; whether it is a good one is for the rules to say."""
 

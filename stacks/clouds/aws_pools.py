@@ -10,10 +10,13 @@ from components.aws.pools.gpu_pool_args import AwsGpuPoolArgs, RepairArgs
 from components.aws.pools.live_size import LiveSizeArgs
 from components.aws.pools.offers import cpu_offer, link_rates, node_offer, peak_tflops
 from infra.catalog.aws import facts
+from infra.catalog.aws.pools import BLOCK_DRAIN_MINUTES, layers
 from infra.cost.aws import node_price
 from infra.stackspec.clouds import AwsSpec, RepairSpec
 from infra.stackspec.layouts import Block, PoolSpec, Reserved
 from stacks.parts import Pool
+from stacks.topology import topology_of
+from stacks.windows import window_of
 
 # The words of the component for how nodes are bought, where they differ from the spec.
 _CAPACITIES = {"block": "capacity_block"}
@@ -135,5 +138,7 @@ def pool_record(pool: PoolSpec, labels: Mapping[str, str], *, region: str, efa_d
         next_usd_per_hour=0.0 if isinstance(pool.purchase, Reserved | Block) else usd_per_hour,
         preference=pool.preference,
         own_queue=pool.own_queue,
+        topology=topology_of(pool, layers(pool.machine)),
+        window=window_of(pool, BLOCK_DRAIN_MINUTES),
         facts=known,
     )

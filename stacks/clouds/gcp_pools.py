@@ -20,10 +20,13 @@ from components.kubernetes.offers import NodeOffer
 from infra.catalog.gcp import facts
 from infra.catalog.gcp.fabrics import making
 from infra.catalog.gcp.model import MachineType
+from infra.catalog.gcp.pools import BLOCK_DRAIN_MINUTES, layers
 from infra.cost.gcp import pool_price
 from infra.stackspec.clouds import GcpPoolSpec, GcpSpec, MigSpec, TimeSharingSpec
 from infra.stackspec.layouts import Block, PoolSpec, Reserved
 from stacks.parts import Pool
+from stacks.topology import topology_of
+from stacks.windows import window_of
 
 
 def is_classic(pool: PoolSpec, on: GcpSpec) -> bool:
@@ -112,6 +115,8 @@ def pool_record(
         next_usd_per_hour=0.0 if isinstance(pool.purchase, Reserved | Block) else usd_per_hour,
         preference=pool.preference,
         own_queue=pool.own_queue,
+        topology=topology_of(pool, layers(pool.machine, pool.purchase.kind)),
+        window=window_of(pool, BLOCK_DRAIN_MINUTES),
         facts=known,
         provisioning_class=QUEUED_CLASS if queued else None,
         taint=QUEUED_KEY if queued else None,

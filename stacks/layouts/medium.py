@@ -14,10 +14,12 @@ from infra.stackspec.layouts import InClusterMonitoring, MediumLayout
 from infra.stackspec.stack import TeamSpec
 from stacks.accounting import gpu_ledger
 from stacks.admission import admission
+from stacks.idle import idle_gpus
 from stacks.monitoring import monitored
 from stacks.parts import Cluster, ClusterCloud, ClusterT, Pool, Pools, StoreT, TeamData, Tracking
 from stacks.teams import logins, teams_at_work, visitors
 from stacks.validation import PODS, validations
+from stacks.windows import capacity_windows
 
 
 def medium(cloud: ClusterCloud[ClusterT, StoreT], spec: StackSpec, layout: MediumLayout) -> dict[str, Any]:
@@ -30,6 +32,7 @@ def medium(cloud: ClusterCloud[ClusterT, StoreT], spec: StackSpec, layout: Mediu
     policed = admission(spec, layout, cluster)
     data = cloud.teams(cluster, store)
     queueing = _queueing(spec, cluster, pools, tracking, data=data, policed=policed)
+    windows = capacity_windows(spec, cluster=cluster, pools=pools, queueing=queueing, tracking=tracking)
     teams = teams_at_work(spec, data, cluster=cluster, store=store, queueing=queueing, tracking=tracking)
     visitors(spec, data, cluster, tracking)
     if isinstance(layout.monitoring, InClusterMonitoring):
@@ -41,6 +44,7 @@ def medium(cloud: ClusterCloud[ClusterT, StoreT], spec: StackSpec, layout: Mediu
             tracking=tracking,
             alerting=cloud.alerting(cluster),
         )
+    idle_gpus(spec, layout, cluster, queueing, tracking)
     login = logins(spec, cluster, queueing, tracking)
     gpu_ledger(spec, cluster, pools, queueing, tracking)
     budget = cloud.budget()
@@ -56,7 +60,7 @@ def medium(cloud: ClusterCloud[ClusterT, StoreT], spec: StackSpec, layout: Mediu
             login=login.secret,
             access=cloud.validation(cluster, store, PODS),
             # Not the budget: an account that may not have one can train all the same.
-            after=[accelerators, store.ready, *pools.ready],
+            after=[accelerators, store.ready, *pools.ready, *windows],
         )
     return {
         "stack": spec.name,
@@ -172,4 +176,8 @@ def flavor(name: str, pool: Pool) -> FlavorArgs:
         made["provisioning_class"] = pool.provisioning_class
     if pool.taint is not None:
         made["taint"] = pool.taint
+    if pool.topology:
+        made["topology"], made["fixed_size"] = pool.topology, True
+    if pool.window is not None:
+        made["window"] = pool.window
     return made

@@ -5,6 +5,8 @@ from typing import Any
 from hypothesis import strategies as st
 
 from infra.catalog.aws import facts
+from tests.stacks.stack_files_windows import WILD as WINDOWS
+from tests.stacks.stack_files_windows import windowed
 
 Values = dict[str, Any]
 DIGEST = "@sha256:" + "a" * 64
@@ -96,6 +98,7 @@ WILD: dict[str, st.SearchStrategy[Any]] = {
             {"kind": "x"},
         ]
     ),
+    **WINDOWS,
     "layout.pools.0.rdma": st.booleans(),
     "layout.pools.0.zones": st.sampled_from([[], ["us-east-1a"], ["us-east-1a", "us-east-1a"], ["nowhere"]]),
     "layout.pools.0.min_nodes": st.integers(-1, 12),
@@ -143,7 +146,14 @@ WILD: dict[str, st.SearchStrategy[Any]] = {
         }
     ),
     "data.log_retention_days": st.sampled_from([0, 1, 90, 100, 3653]),
-    "data.checkpoint_retention_days": st.sampled_from([0, 1, 30, 3653]),
+    "layout.idle_gpus": st.sampled_from(
+        [None, {}, {"minutes": 10, "grace_minutes": 5, "jobs": "stop"}, {"minutes": 9}, {"jobs": "kill"}]
+    ),
+    "data.checkpoints.in_bucket": st.sampled_from(["all", "kept", "none"]),
+    "data.checkpoints.cool_after_days": st.sampled_from([None, 0, 1, 30, 31, 400]),
+    "data.checkpoints.model_params_b": st.sampled_from([None, 0, 7, 70.6, 2000]),
+    "data.checkpoints.interval_minutes": st.sampled_from([None, 0, 1, 30, 10_080]),
+    "data.checkpoints.expire_days": st.sampled_from([0, 1, 30, 3653]),
     "data.shared_fs": st.sampled_from(
         [
             None,
@@ -212,7 +222,8 @@ def stack_files(draw: st.DrawFn) -> Values:
     region = draw(st.sampled_from(REGIONS))
     known = facts.region(region).zones
     zones = draw(st.lists(st.sampled_from(known), min_size=2, max_size=min(3, len(known)), unique=True))
-    made = [draw(pools(region, zones, f"p{index}")) for index in range(draw(st.integers(1, 3)))]
+    drawn = [draw(pools(region, zones, f"p{index}")) for index in range(draw(st.integers(1, 3)))]
+    made = draw(windowed(drawn))
     gated = draw(st.booleans())
     named = draw(
         st.none() | st.lists(st.sampled_from([pool["name"] for pool in made]), min_size=1, unique=True)

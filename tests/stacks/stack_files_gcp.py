@@ -6,6 +6,8 @@ from hypothesis import strategies as st
 
 from infra.catalog.gcp import facts, pools
 from tests.stacks.stack_files import BUDGETS, DIGEST, TEAM_BUDGETS, Values, at
+from tests.stacks.stack_files_windows import WILD as WINDOWS
+from tests.stacks.stack_files_windows import windowed
 
 REGIONS = ("us-central1", "us-east4", "europe-west4", "asia-southeast1")
 RESERVATION = "projects/example-ml-dev/reservations/r1"
@@ -55,6 +57,7 @@ WILD: dict[str, st.SearchStrategy[Any]] = {
             {"kind": "queued"},
         ]
     ),
+    **WINDOWS,
     "layout.pools.0.rdma": st.booleans(),
     "layout.pools.0.zones": st.sampled_from(
         [[], ["us-central1-a"], ["us-central1-b", "us-central1-b"], ["x"]]
@@ -124,7 +127,14 @@ WILD: dict[str, st.SearchStrategy[Any]] = {
         }
     ),
     "data.log_retention_days": st.sampled_from([0, 1, 90, 3650, 3653]),
-    "data.checkpoint_retention_days": st.sampled_from([0, 1, 30, 3653]),
+    "layout.idle_gpus": st.sampled_from(
+        [None, {}, {"minutes": 10, "grace_minutes": 5, "jobs": "stop"}, {"minutes": 9}, {"jobs": "kill"}]
+    ),
+    "data.checkpoints.in_bucket": st.sampled_from(["all", "kept", "none"]),
+    "data.checkpoints.cool_after_days": st.sampled_from([None, 0, 1, 30, 31, 400]),
+    "data.checkpoints.model_params_b": st.sampled_from([None, 0, 7, 70.6, 2000]),
+    "data.checkpoints.interval_minutes": st.sampled_from([None, 0, 1, 30, 10_080]),
+    "data.checkpoints.expire_days": st.sampled_from([0, 1, 30, 3653]),
     "data.noncurrent_days": st.sampled_from([1, 6, 7, 90, 91]),
     "data.shared_fs": st.sampled_from(
         [
@@ -241,7 +251,8 @@ def stack_files(draw: st.DrawFn) -> Values:
     known = facts.region(region).zones
     zones = draw(st.lists(st.sampled_from(known), min_size=1, max_size=3, unique=True))
     drawn = [draw(pool(region, zones, f"p{index}")) for index in range(draw(st.integers(1, 3)))]
-    made = [each for each, _ in drawn]
+    made = draw(windowed([each for each, _ in drawn]))
+    drawn = [(each, extra) for each, (_, extra) in zip(made, drawn, strict=True)]
     gated = draw(st.booleans())
     whole = [each["name"] for each, extra in drawn if "sharing" not in extra]
     named = draw(st.none() | st.lists(st.sampled_from(whole), min_size=1, unique=True)) if whole else None

@@ -24,6 +24,8 @@ from infra.errors import UserError
 LOG_TYPES = ("api", "audit", "authenticator", "controllerManager", "scheduler")
 # The nodes of the stack's own services have them.
 SYSTEM_LABELS = {"trainstack.dev/pool": "system"}
+# Of the scheduler: what makes one node better than another one, and by how much.
+SCORED = {"nvidia.com/gpu": 10, "cpu": 1, "memory": 1}
 _NODE_POLICIES = ("AmazonEKSWorkerNodePolicy", "AmazonEC2ContainerRegistryPullOnly")
 _ADMIN_POLICY = "AmazonEKSClusterAdminPolicy"
 
@@ -146,6 +148,7 @@ class AwsCluster(Component):
                 provider=aws.eks.ClusterEncryptionConfigProviderArgs(key_arn=self._key.arn),
                 resources=["secrets"],
             ),
+            kube_scheduler_config=_packing(),
             # Upgraded by EKS when standard support ends, never billed for extended support in silence.
             upgrade_policy=aws.eks.ClusterUpgradePolicyArgs(support_type="STANDARD"),
             vpc_config=aws.eks.ClusterVpcConfigArgs(
@@ -246,6 +249,25 @@ class AwsCluster(Component):
 def control_plane_log_group(cluster_name: str) -> str:
     """Where EKS writes; it accepts no other name."""
     return f"/aws/eks/{cluster_name}/cluster"
+
+
+def _packing() -> aws.eks.ClusterKubeSchedulerConfigArgs:
+    """Pods go where most GPUs are in use already, so that whole nodes stay free for whole-node jobs.
+
+    The scheduler's own way, LeastAllocated, puts one-GPU pods on as many nodes as there are. A GPU counts ten
+    times a core's share, and only for pods that ask for one; running pods stay where they are. GPUs are what
+    the queue hands out by device plugin: devices by claim (DRA) are not scored. Source: EKS User Guide,
+    control-plane-configuration, read 2026-11-25 (EKS 1.31 and later; resources and weights that it takes).
+    """
+    node = aws.eks.ClusterKubeSchedulerConfigNodeResourcesFitScoringStrategyResourceArgs
+    return aws.eks.ClusterKubeSchedulerConfigArgs(
+        node_resources_fit=aws.eks.ClusterKubeSchedulerConfigNodeResourcesFitArgs(
+            scoring_strategy=aws.eks.ClusterKubeSchedulerConfigNodeResourcesFitScoringStrategyArgs(
+                type="MostAllocated",
+                resources=[node(name=name, weight=weight) for name, weight in SCORED.items()],
+            )
+        )
+    )
 
 
 def _cluster_trust(account: Account, args: AwsClusterArgs) -> str:

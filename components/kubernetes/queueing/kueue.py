@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from components.kubernetes.accounting.check import CHECK, CONTROLLER
 from components.kubernetes.offers import counted
+from components.kubernetes.queueing.checks import checks, is_budgeted, strategy
 from components.kubernetes.queueing.quotas import (
     CPU,
     GPU,
@@ -103,74 +103,6 @@ def _topology(levels: Sequence[str]) -> Body:
     )
 
 
-def checks(args: Sequence[FlavorArgs]) -> Iterator[Body]:
-    """By which queues ask for all nodes of a job at once: an AdmissionCheck per class, with what it asks for.
-
-    Only pods with GPUs count: what else a job has starts anywhere. A request that fails is asked again for
-    hours, because nodes that are scarce today come tonight; meanwhile the job keeps its quota.
-    """
-    for name in dict.fromkeys(_classes(args).values()):
-        config = check_name(name)
-        yield _object(
-            "ProvisioningRequestConfig",
-            {"name": config},
-            {
-                "provisioningClassName": name,
-                "managedResources": [GPU],
-                "retryStrategy": {
-                    "backoffLimitCount": 20,
-                    "backoffBaseSeconds": 60,
-                    "backoffMaxSeconds": 1800,
-                },
-            },
-        )
-        yield _object(
-            "AdmissionCheck",
-            {"name": config},
-            {
-                "controllerName": "kueue.x-k8s.io/provisioning-request",
-                "parameters": {
-                    "apiGroup": "kueue.x-k8s.io",
-                    "kind": "ProvisioningRequestConfig",
-                    "name": config,
-                },
-            },
-        )
-
-
-def budget_check(teams: Sequence[TeamArgs]) -> Iterator[Body]:
-    """The AdmissionCheck by which queues ask whether a job fits its team's budget, where any does."""
-    if any(map(_budgeted, teams)):
-        yield _object("AdmissionCheck", {"name": CHECK}, {"controllerName": CONTROLLER})
-
-
-def _budgeted(team: TeamArgs) -> bool:
-    return team.get("budgeted", False)
-
-
-def check_name(provisioning_class: str) -> str:
-    """The AdmissionCheck of a class of ProvisioningRequests."""
-    return f"nodes-{provisioning_class.replace('.', '-')}"
-
-
-def _classes(args: Sequence[FlavorArgs]) -> dict[str, str]:
-    return {each["name"]: each["provisioning_class"] for each in args if "provisioning_class" in each}
-
-
-def _checked(args: Sequence[FlavorArgs], *, budgeted: bool = False) -> Body:
-    """The part of a ClusterQueue that says which of its flavors are checked; empty where none is."""
-    classes = _classes(args)
-    found: list[Body] = [{"name": CHECK}] if budgeted else []
-    found += [
-        {
-            "name": check_name(one),
-            "onFlavors": [flavor_name(name) for name, other in classes.items() if other == one],
-        }
-        for one in dict.fromkeys(classes.values())
-    ]
-    return {"admissionChecksStrategy": {"admissionChecks": found}} if found else {}
-
-
 def priority_classes() -> Iterator[Body]:
     """The WorkloadPriorityClasses, highest first."""
     for priority in PRIORITIES:
@@ -234,7 +166,7 @@ def _gate_queue(name: str, flavor: FlavorArgs, allotment: Allotment, *, drain: b
             "withinClusterQueue": "Never",
             "reclaimWithinCohort": "Any" if drain else "LowerPriority",
         },
-        **_checked([flavor]),
+        **strategy([flavor]),
         "resourceGroups": groups,
     }
     return _object("ClusterQueue", {"name": name}, spec)
@@ -253,7 +185,7 @@ def _schedule_queue(args: Sequence[FlavorArgs], allotment: Allotment) -> Body:
         "queueingStrategy": "BestEffortFIFO",
         "preemption": {"withinClusterQueue": "Never", "reclaimWithinCohort": "Never"},
         "fairSharing": {"weight": "0"},
-        **_checked(args),
+        **strategy(args),
         "resourceGroups": _groups(args, nothing),
     }
     return _object("ClusterQueue", {"name": SCHEDULE_QUEUE}, spec)
@@ -269,7 +201,7 @@ def _team_queue(name: str, args: Sequence[FlavorArgs], team: TeamArgs, allotment
         # guaranteed. Among a team's own jobs the priority class decides.
         "preemption": {"withinClusterQueue": "LowerPriority", "reclaimWithinCohort": "Any"},
         "fairSharing": {"weight": f"{team['weight']:.3f}".rstrip("0").rstrip(".")},
-        **_checked(args, budgeted=_budgeted(team)),
+        **strategy(args, budgeted=is_budgeted(team)),
         "resourceGroups": _groups(args, allotment.teams[team["name"]]),
     }
     return _object("ClusterQueue", {"name": name}, spec)
@@ -323,8 +255,7 @@ def layers(args: Sequence[FlavorArgs], teams: Sequence[TeamArgs], gate: GateArgs
     """
     bodies = [
         *flavors(args),
-        *checks(args),
-        *budget_check(teams),
+        *checks(args, teams),
         *priority_classes(),
         *queues(args, teams, gate),
     ]

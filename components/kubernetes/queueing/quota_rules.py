@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from components.kubernetes.queueing.quotas import FlavorArgs, GateArgs, TeamArgs
+from infra.catalog import windows
 from infra.catalog.kubernetes import kueue
 from infra.errors import Problem, UserError
 from infra.naming import flavor_name, team_namespace
@@ -44,6 +45,9 @@ def _flavor_problems(index: int, flavor: FlavorArgs) -> Iterator[Problem]:
     if not flavor["node_labels"]:
         fix = "Give the labels of the pool."
         yield Problem(f"{path}.node_labels", None, "without labels a job lands on any node", fix)
+    if "window" in flavor:
+        own = flavor.get("own_queue", False)
+        yield from windows.queue_problems(f"{path}.window", f"{path}.own_queue", own_queue=own)
     if "topology" in flavor:
         fixed_size = flavor.get("fixed_size", False)
         yield from kueue.topology_problems(f"{path}.topology", flavor["topology"], fixed_size=fixed_size)

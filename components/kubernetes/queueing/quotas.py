@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NotRequired, TypedDict
 
+from components.kubernetes.capacity.args import WindowArgs
 from components.kubernetes.offers import NodeOffer, beside, counted
 from components.kubernetes.people import SubjectArgs
 
@@ -40,6 +41,9 @@ class FlavorArgs(NodeOffer):
     taint: NotRequired[str]
     """A further taint of the nodes (value `true`, NoSchedule), which the queue lets jobs of this flavor
     tolerate. Default: none."""
+    window: NotRequired[WindowArgs]
+    """When jobs may use it. Default: at any time. A job that is sent away tries the same flavor again, and
+    never the next one, so such a flavor has a queue of its own."""
     fixed_size: NotRequired[bool]
     """True when all `nodes` always exist. Topology-aware placement needs it: it only sees nodes that exist,
     so a job for a pool that is scaled to zero would wait forever."""

@@ -18,6 +18,8 @@ from components.kubernetes.programs.api_server import FORBIDDEN_S, ApiServer, Ob
 
 POLL_S = 2.0
 _KUEUE = "/apis/kueue.x-k8s.io/v1beta2"
+# Why the pool of a run sent it away (`components.kubernetes.capacity.workloads`).
+_AWAY = "trainstack.dev/capacity-window"
 
 
 class DeniedError(Exception):
@@ -168,6 +170,8 @@ def _why_queued(workloads: Sequence[Object]) -> str:
     """What Kueue says: why there is no quota, why it was evicted, whether it has seen the Job at all."""
     if not workloads:
         return "Kueue has made no Workload for it; is its controller running, and does the queue exist?"
+    if away := ((workloads[0].get("metadata") or {}).get("annotations") or {}).get(_AWAY):
+        return f"its pool takes no jobs now: {away}"
     conditions = {row["type"]: row for row in (workloads[0].get("status") or {}).get("conditions") or ()}
     for kind, bad in (("QuotaReserved", "False"), ("Admitted", "False"), ("Evicted", "True")):
         row = conditions.get(kind)

@@ -19,6 +19,16 @@ _DRA_FROM: Final = 35
 # The form of ids that EC2 gives to reservations and Capacity Blocks.
 _RESERVATION: Final = re.compile(r"cr-[0-9a-f]{8,17}")
 
+_LAYERED: Final = ("g6e.", "p4d.", "p4de.", "p5.", "p5e.", "p5en.")
+NETWORK_LAYERS: Final = tuple(f"topology.k8s.aws/network-node-layer-{layer}" for layer in (1, 2, 3))
+"""Labels of nodes from the widest layer of switches to the narrowest, which EKS sets where EC2 tells them
+(`layers`). `topology.k8s.aws/ultraserver-id` is set on nodes of HyperPod alone. Sources: EKS User Guide,
+node-topology; SageMaker Developer Guide, scheduling by task governance; NVIDIA/topograph docs; 2026-11-25."""
+BLOCK_DRAIN_MINUTES: Final = 40
+"""Before the end of a Capacity Block: EC2 ends its machines from 30 minutes before on and warns 10 minutes
+earlier, which is what jobs have for a last checkpoint. UltraServers end 60 minutes before; the catalog has no
+type of theirs. Source: EC2 User Guide, capacity-blocks-monitor, read 2026-11-22."""
+
 
 def type_problems(path: str, name: str) -> Iterator[Problem]:
     """The type is a GPU type of EC2 that the catalog knows."""
@@ -96,6 +106,11 @@ def reservation_problems(path: str, reservation: str | None) -> Iterator[Problem
     if reservation is None or not _RESERVATION.fullmatch(reservation):
         rule = "must be the id of a capacity reservation or Capacity Block"
         yield Problem(path, reservation, rule, "Write it like cr-0123456789abcdef0.")
+
+
+def layers(machine: str) -> tuple[str, ...]:
+    """The labels of network layers that nodes of a type have; empty where no source says that it has any."""
+    return NETWORK_LAYERS if machine.startswith(_LAYERED) else ()
 
 
 def size_problems(least_path: str, least: int, most_path: str, most: int) -> Iterator[Problem]:

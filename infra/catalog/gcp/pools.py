@@ -26,6 +26,14 @@ _RESERVATION: Final = re.compile(
 )
 KINDS: Final = ("on_demand", "spot", "reserved", "block", "flex_start", "queued")
 """How nodes are bought."""
+_LAYERED: Final = ("a3-ultragpu-", "a4-", "a4x-")
+NETWORK_LAYERS: Final = tuple(f"cloud.google.com/gce-topology-{one}" for one in ("block", "subblock", "host"))
+"""Labels of nodes from the widest part of the network to the narrowest, which GKE sets on reserved, dense
+capacity (`layers`). Sources: AI Hypercomputer documentation, schedule-gke-workloads-tas; guides of llm-d,
+placement of multi-host replicas; read 2026-11-25."""
+BLOCK_DRAIN_MINUTES: Final = 10
+"""Before the end of a reservation in calendar mode, for a last checkpoint: at the end Compute Engine ends it
+and its machines. Source: Compute Engine v1 API, FutureReservation.reservationMode, read 2026-11-25."""
 PREPAID: Final = ("reserved", "block")
 """Nodes on a reservation of their own."""
 DYNAMIC: Final = ("flex_start", "queued")
@@ -191,6 +199,11 @@ def gpus_of_node(machine: MachineType, *, clients: int | None = None, partition:
     if partition is not None:
         return machine.count * facts.accelerators[machine.accelerator].mig[partition]
     return machine.count * (clients or 1)
+
+
+def layers(machine: str, bought: str) -> tuple[str, ...]:
+    """The labels of network layers that nodes have; empty where no source says that there are any."""
+    return NETWORK_LAYERS if machine.startswith(_LAYERED) and bought in PREPAID else ()
 
 
 def size_problems(least_path: str, least: int, most_path: str, most: int) -> Iterator[Problem]:

@@ -7,7 +7,8 @@ from botocore.exceptions import ClientError
 
 from infra.preflight.answers import Answer, State
 from infra.preflight.aws.account import Account
-from infra.stackspec.layouts import PoolSpec
+from infra.preflight.blocks import differing_times
+from infra.stackspec.layouts import Block, PoolSpec
 
 _CHECK = "reservations"
 _TYPES = {"reserved": "default", "block": "capacity-block"}
@@ -42,11 +43,26 @@ def _pool(account: Account, path: str, pool: PoolSpec, reservation: str) -> Iter
     if not wrong:
         until = found.get("EndDate")
         end = f", until {until:%Y-%m-%d %H:%M} UTC" if until else ""
-        yield Answer(_CHECK, State.READY, f"{path}: {reservation} is active{end}")
+        yield Answer(_CHECK, State.READY, f"{path}: {reservation} is {found['State']}{end}")
+        yield from _unsaid(path, pool, found)
+
+
+def _unsaid(path: str, pool: PoolSpec, found: Mapping[str, Any]) -> Iterator[Answer]:
+    """A block whose times are not in the spec ends under running jobs."""
+    bought, until = pool.purchase, found.get("EndDate")
+    if isinstance(bought, Block) and bought.ends is None and until is not None:
+        since = found.get("StartDate") or until
+        fix = (
+            f"Write {path}.purchase.starts: {since:%Y-%m-%dT%H:%M:%SZ} and ends: {until:%Y-%m-%dT%H:%M:%SZ}."
+        )
+        yield Answer(_CHECK, State.NOTE, f"{path}: nobody stops its jobs before the block ends", fix)
 
 
 def _differences(pool: PoolSpec, found: Mapping[str, Any]) -> Iterator[str]:
-    if found["State"] != "active":
+    bought = pool.purchase
+    waits = isinstance(bought, Block) and bought.starts is not None
+    # Whose queue opens when it begins may be deployed before.
+    if found["State"] != "active" and not (waits and found["State"] == "scheduled"):
         since = found.get("StartDate")
         yield f"is {found['State']}" + (f", it starts {since:%Y-%m-%d %H:%M} UTC" if since else "")
     kind = found.get("ReservationType", "default")
@@ -60,5 +76,7 @@ def _differences(pool: PoolSpec, found: Mapping[str, Any]) -> Iterator[str]:
         yield f"is for {found['InstancePlatform']}, not for {_PLATFORM}"
     if found["Tenancy"] != _TENANCY:
         yield f"is of tenancy {found['Tenancy']}, nodes are of tenancy {_TENANCY}"
+    if isinstance(bought, Block):
+        yield from differing_times(bought, found.get("StartDate"), found.get("EndDate"))
     if found["TotalInstanceCount"] < pool.max_nodes:
         yield f"holds {found['TotalInstanceCount']} machines, the pool may grow to {pool.max_nodes}"

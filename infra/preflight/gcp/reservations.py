@@ -1,13 +1,15 @@
 """Reserved capacity that pools name: whether it exists, is ready, and is what the pool's nodes run on."""
 
 from collections.abc import Iterator
+from datetime import datetime
 
 from infra.catalog.gcp import facts
 from infra.catalog.gcp.pools import PREPAID, Reservation, reservation
 from infra.preflight.answers import Answer, State
+from infra.preflight.blocks import differing_times
 from infra.preflight.gcp.project import Project, Row
 from infra.preflight.gcp.use import last
-from infra.stackspec.layouts import PoolSpec
+from infra.stackspec.layouts import Block, PoolSpec
 
 _CHECK = "reservations"
 # Of a future reservation, as Compute Engine calls its states; others are steps on the way to its start.
@@ -59,14 +61,19 @@ def _found(project: Project, one: Reservation, pool: PoolSpec) -> tuple[str, Row
 def _to_come(project: Project, path: str, pool: PoolSpec, one: Reservation) -> Iterator[Answer]:
     """A future reservation may make it at its start; before, no node of the pool starts."""
     zones = ", ".join(pool.zones)
-    if pool.purchase.kind == "block":
+    if isinstance(pool.purchase, Block):
         for zone in pool.zones:
             asked = {"project": one.project, "zone": zone}
             for row in project.items("compute.futureReservations.list", "items", **asked):
                 if _makes(row, one.name):
                     status = str((row.get("status") or {}).get("procurementStatus", "unknown"))
                     start = (row.get("timeWindow") or {}).get("startTime", "an unknown time")
-                    said = f"{path}: {one} is not there yet: {row['name']} is {status.lower()}"
+                    window = row.get("timeWindow") or {}
+                    wrong = differing_times(
+                        pool.purchase, _time(window.get("startTime")), _time(window.get("endTime"))
+                    )
+                    other = "".join(f"; it {each}" for each in wrong)
+                    said = f"{path}: {one} is not there yet: {row['name']} is {status.lower()}{other}"
                     fix = f"It begins at {start}: no node of the pool starts before."
                     if status in _OVER:
                         fix = "Reserve again, and name what comes of it."
@@ -74,6 +81,10 @@ def _to_come(project: Project, path: str, pool: PoolSpec, one: Reservation) -> I
                     return
     fix = f"gcloud compute reservations list --project={one.project} shows what there is."
     yield Answer(_CHECK, State.SHORT, f"{path}: {one} does not exist in {zones}", fix)
+
+
+def _time(text: str | None) -> datetime | None:
+    return datetime.fromisoformat(text) if text else None
 
 
 def _makes(row: Row, name: str) -> bool:
@@ -101,6 +112,8 @@ def _differences(project: Project, pool: PoolSpec, one: Reservation, zone: str, 
         yield f"holds {what.get('machineType')}, not {pool.machine}"
     if pool.purchase.kind == "block" and not found.get("deleteAtTime"):
         yield "has no end, which is bought as reserved"
+    if isinstance(pool.purchase, Block):
+        yield from differing_times(pool.purchase, None, _time(found.get("deleteAtTime")))
     if int(specific.get("count", 0)) < pool.max_nodes:
         yield f"holds {specific.get('count', 0)} machines, the pool may grow to {pool.max_nodes}"
     yield from _gpus(pool, what)

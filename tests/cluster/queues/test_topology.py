@@ -37,3 +37,16 @@ def test_a_job_that_requires_one_block_gets_one_or_waits(api: Api) -> None:
         assert len(blocks(api, lab, "scattered", 2)) == 2
         lab.finish("first")
         assert len(blocks(api, lab, "third", 2)) == 1
+
+
+def test_in_a_shared_queue_only_jobs_that_ask_for_a_level_are_given_such_a_pool(api: Api) -> None:
+    """Why a stack places by the network only where a pool has a queue of its own (`stacks/topology.py`)."""
+    l4 = flavor("l4", "g6.2xlarge", 1)
+    a100 = flavor("a100", "p4d.24xlarge", 1, topology=LEVELS, fixed_size=True, preference=-1)
+    with machines(api, [a100], MACHINES, block=1), queues(api, [a100, l4], TEAM) as lab:
+        lab.submit("Research", "plain", gpus=1)
+        assert lab.flavor("plain") == "l4"
+        lab.submit("Research", "second", gpus=1)
+        assert "supports only TopologyAwareScheduling" in lab.refusal("second")
+        near(lab, "asking", 1, how="preferred")
+        assert lab.flavor("asking") == "a100"

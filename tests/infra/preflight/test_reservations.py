@@ -81,3 +81,46 @@ def test_a_reservation_that_does_not_exist() -> None:
 
 def test_without_reserved_pools_nothing_is_asked() -> None:
     assert asked(reservations.capacity, account(Cloud())) == []
+
+
+STARTS, ENDS = (datetime.datetime(2026, 12, day, 11, 30, tzinfo=datetime.UTC) for day in (1, 8))
+BLOCK: dict[str, Any] = {
+    "ReservationType": "capacity-block",
+    "InstanceType": "p5.48xlarge",
+    "StartDate": STARTS,
+    "EndDate": ENDS,
+}
+
+
+def block(said: dict[str, str], **changes: Any) -> Any:
+    """What is answered about a block whose times the spec gives as `said`."""
+    cloud = Cloud().answers(
+        "ec2",
+        "describe_capacity_reservations",
+        {"CapacityReservations": [{**FOUND, **BLOCK, **changes}]},
+        CapacityReservationIds=[ID],
+    )
+    pools: dict[str, Any] = {
+        "layout__pools__0__purchase": {"kind": "block", "id": ID, **said},
+        "layout__pools__0__machine": "p5.48xlarge",
+    }
+    return asked(reservations.capacity, account(cloud, **pools))
+
+
+def test_the_times_of_a_block_are_those_of_ec2() -> None:
+    said = {"starts": "2026-12-01T11:30:00Z", "ends": "2026-12-08T12:30:00+01:00"}
+    (answer,) = block(said)
+    assert answer.state is State.READY
+    # Its queue opens when it begins, so a stack may be there before.
+    (early,) = block(said, State="scheduled")
+    assert early.state is State.READY and "is scheduled" in early.said
+    (other,) = block({**said, "ends": "2026-12-09T11:30:00Z"})
+    assert other.state is State.SHORT and "ends at 2026-12-08T11:30:00Z, not at 2026-12-09" in other.said
+
+
+def test_who_gives_no_times_is_told_them() -> None:
+    ready, note = block({})
+    assert ready.state is State.READY and note.state is State.NOTE
+    assert "starts: 2026-12-01T11:30:00Z and ends: 2026-12-08T11:30:00Z" in note.fix
+    (early,) = block({}, State="scheduled")
+    assert early.state is State.SHORT

@@ -12,7 +12,9 @@ from tests.components.graph import Graph
 
 # The name of the composed stack begins every logical name; digests follow from code and prices.
 _STACK = re.compile(r"\bdev-(?=[a-z])")
-_DIGEST = re.compile(r"\b(smoke|smoke-schedule-[a-z0-9-]+?|mlflow-serve|kueue-ready)-[0-9a-f]{10}\b")
+_DIGEST = re.compile(
+    r"\b(capacity-keeper|smoke|smoke-schedule-[a-z0-9-]+?|mlflow-serve|kueue-ready)-[0-9a-f]{10}\b"
+)
 _MISSING = object()
 _LONGEST = 100
 

@@ -139,6 +139,14 @@ def test_the_api_is_private_and_open_only_to_named_blocks(made: Graph) -> None:
     assert "publicAccessCidrs" not in closed
 
 
+def test_pods_with_gpus_are_packed_so_that_whole_nodes_stay_free(made: Graph) -> None:
+    scoring = made.find("Cluster")["kubeSchedulerConfig"]["nodeResourcesFit"]
+    weights = {row["name"]: row["weight"] for row in scoring["scoringStrategy"]["resources"]}
+    assert scoring["scoringStrategy"]["type"] == "MostAllocated"
+    # What is not named is not scored, so processors still count where no GPU is asked for.
+    assert weights["nvidia.com/gpu"] > weights["cpu"] == weights["memory"] == 1
+
+
 def test_support_is_standard_and_protection_is_a_choice(made: Graph) -> None:
     assert made.find("Cluster")["upgradePolicy"] == {"supportType": "STANDARD"}
     assert made.find("Cluster")["bootstrapSelfManagedAddons"] is False

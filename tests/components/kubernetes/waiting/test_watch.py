@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from components.kubernetes.capacity.workloads import AWAY_NOTE
 from components.kubernetes.programs.api_server import FORBIDDEN_S, ApiServer
 from components.kubernetes.waiting import watch as program
 from components.kubernetes.waiting.watch import Limits, Reader, Watch
@@ -80,6 +81,14 @@ def test_without_a_workload_the_controller_is_suspected() -> None:
     watch = Watch("u1", LIMITS)
     watch.step(0, job(suspend=True), [], [])
     assert "Kueue has made no Workload for it" in watch.state
+
+
+def test_a_run_whose_pool_is_closed_says_until_when() -> None:
+    found = workload("QuotaReserved", "False", "Pending", "The workload is deactivated")
+    found["metadata"] = {"annotations": {AWAY_NOTE: "window-h100: the pool opens at 2026-12-01 11:30 UTC"}}
+    watch = Watch("u1", LIMITS)
+    watch.step(0, job(suspend=True), [], [found])
+    assert "takes no jobs now: window-h100: the pool opens at 2026-12-01 11:30 UTC" in watch.state
 
 
 def test_time_that_it_ran_is_not_time_in_the_queue() -> None:

@@ -158,6 +158,16 @@ def test_a_block_of_time_has_an_end() -> None:
     assert answer.state is State.READY
 
 
+def test_the_end_of_a_block_of_time_is_that_of_compute_engine() -> None:
+    said = {"starts": "2026-12-01T00:00:00Z", "ends": "2026-12-24T01:00:00+01:00"}
+    bought: dict[str, Any] = {"layout__pools__0__purchase": {"kind": "block", "id": FULL, **said}}
+    found = {**FOUND, "deleteAtTime": "2026-12-24T00:00:00Z"}
+    _, (answer,) = capacity(found, **bought)
+    assert answer.state is State.READY
+    _, (other,) = capacity({**found, "deleteAtTime": "2026-12-25T00:00:00Z"}, **bought)
+    assert other.state is State.SHORT and "ends at 2026-12-25T00:00:00Z, not at 2026-12-24" in other.said
+
+
 @pytest.mark.parametrize(
     ("row", "words"),
     [

@@ -17,6 +17,7 @@ _AURORA, _INSTANCE = "rds/cluster:Cluster", "rds/clusterInstance:ClusterInstance
 _ROLE, _KEY, _LOGS = "iam/role:Role", "kms/key:Key", "cloudwatch/logGroup:LogGroup"
 _SECRET = "secretsmanager/secret:Secret"
 _BUDGET = "budgets/budget:Budget"
+_SCORED = "kubeSchedulerConfig.nodeResourcesFit.scoringStrategy.resources"
 _TAINT = {"key": "gpu", "value": "yes", "effect": "NO_SCHEDULE"}
 _SCRATCH: dict[str, Any] = {"deploymentType": "SCRATCH_2", "perUnitStorageThroughput": DROP}
 _EXPIRY = "rules[0].noncurrentVersionExpiration"
@@ -90,6 +91,8 @@ EXAMPLES: dict[str, Example] = {
     "AWS-LIM-037": limit(
         "eks/accessPolicyAssociation:AccessPolicyAssociation", "accessScope.type", "cluster", "all"
     ),
+    "AWS-LIM-038": limit(_CLUSTER, f"{_SCORED}[0].name", "nvidia.com/gpu", "amd.com/gpu"),
+    "AWS-LIM-039": limit(_CLUSTER, f"{_SCORED}[0].weight", 100, 101),
     "AWS-LIM-040": limit(_LUSTRE, "deploymentType", "PERSISTENT_2", "PERSISTENT_3"),
     "AWS-LIM-041": limit(_LUSTRE, "storageType", "SSD", "NVME"),
     "AWS-LIM-042": limit(_LUSTRE, "automaticBackupRetentionDays", 90, 91),

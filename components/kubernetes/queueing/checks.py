@@ -1,0 +1,87 @@
+"""What is asked before a job starts that has its quota: AdmissionChecks (kueue.x-k8s.io/v1beta2)."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from components.kubernetes.accounting.check import CHECK, CONTROLLER
+from components.kubernetes.capacity.args import window_check
+from components.kubernetes.queueing.quotas import GPU, FlavorArgs, TeamArgs
+from infra.naming import flavor_name
+
+# Who answers for the windows of pools: `components.kubernetes.capacity.keeper`.
+KEEPER = "trainstack.dev/capacity-window"
+_API_VERSION = "kueue.x-k8s.io/v1beta2"
+
+Body = dict[str, Any]
+
+
+def checks(args: Sequence[FlavorArgs], teams: Sequence[TeamArgs]) -> Iterator[Body]:
+    """The AdmissionChecks of flavors, with what they refer to, and that of budgets where a team has one.
+
+    Of a class of ProvisioningRequests: by it, queues ask for all nodes of a job at once. Only pods with GPUs
+    count: what else a job has starts anywhere. A request that fails is asked again for hours, because nodes
+    that are scarce today come tonight; meanwhile the job keeps its quota.
+    """
+    for name in dict.fromkeys(_classes(args).values()):
+        config = check_name(name)
+        retries = {"backoffLimitCount": 20, "backoffBaseSeconds": 60, "backoffMaxSeconds": 1800}
+        yield {
+            **_head("ProvisioningRequestConfig", config),
+            "spec": {
+                "provisioningClassName": name,
+                "managedResources": [GPU],
+                "retryStrategy": retries,
+            },
+        }
+        parameters = {
+            "apiGroup": "kueue.x-k8s.io",
+            "kind": "ProvisioningRequestConfig",
+            "name": config,
+        }
+        controller = "kueue.x-k8s.io/provisioning-request"
+        yield {
+            **_head("AdmissionCheck", config),
+            "spec": {"controllerName": controller, "parameters": parameters},
+        }
+    for flavor in args:
+        if "window" in flavor:
+            yield {
+                **_head("AdmissionCheck", window_check(flavor["name"])),
+                "spec": {"controllerName": KEEPER},
+            }
+
+    if any(map(is_budgeted, teams)):
+        yield {**_head("AdmissionCheck", CHECK), "spec": {"controllerName": CONTROLLER}}
+
+
+def is_budgeted(team: TeamArgs) -> bool:
+    """Whether the queues of a team ask whether a job fits its budget."""
+    return team.get("budgeted", False)
+
+
+def check_name(provisioning_class: str) -> str:
+    """The AdmissionCheck of a class of ProvisioningRequests."""
+    return f"nodes-{provisioning_class.replace('.', '-')}"
+
+
+def strategy(args: Sequence[FlavorArgs], *, budgeted: bool = False) -> Body:
+    """The part of a ClusterQueue that says what is checked, of which flavors; empty where nothing is."""
+    classes = _classes(args)
+    flavors = {
+        check_name(one): [flavor_name(name) for name, other in classes.items() if other == one]
+        for one in dict.fromkeys(classes.values())
+    }
+    flavors |= {
+        window_check(flavor["name"]): [flavor_name(flavor["name"])] for flavor in args if "window" in flavor
+    }
+    found: list[Body] = [{"name": CHECK}] if budgeted else []
+    found += [{"name": name, "onFlavors": names} for name, names in flavors.items()]
+    return {"admissionChecksStrategy": {"admissionChecks": found}} if found else {}
+
+
+def _classes(args: Sequence[FlavorArgs]) -> Mapping[str, str]:
+    return {each["name"]: each["provisioning_class"] for each in args if "provisioning_class" in each}
+
+
+def _head(kind: str, name: str) -> Body:
+    return {"apiVersion": _API_VERSION, "kind": kind, "metadata": {"name": name}}

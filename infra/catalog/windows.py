@@ -1,0 +1,57 @@
+"""When a pool may be used: which beginnings, ends and hours go together, on every cloud."""
+
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+
+from infra.errors import Problem
+
+
+def moment(text: str) -> datetime | None:
+    """A time as RFC 3339 writes it; None where there is no such time."""
+    try:
+        return datetime.fromisoformat(text)
+    except ValueError:
+        return None
+
+
+def block_problems(path: str, starts: str | None, ends: str | None, drain_minutes: int) -> Iterator[Problem]:
+    """A block begins before it ends, and is longer than the `drain_minutes` in which no job runs any more.
+
+    `path` is that of the block; problems are at `path.starts` and `path.ends`.
+    """
+    if (starts is None) != (ends is None):
+        missing = "starts" if starts is None else "ends"
+        fix = f"Write {path}.{missing}, or leave both out."
+        yield Problem(f"{path}.{missing}", None, "a block has a beginning and an end", fix)
+    found = {name: text for name, text in (("starts", starts), ("ends", ends)) if text is not None}
+    known = {name: moment(text) for name, text in found.items()}
+    for name, at in known.items():
+        if at is None:
+            fix = "Write one such as 2026-12-01T11:30:00Z."
+            yield Problem(f"{path}.{name}", found[name], "there is no such time", fix)
+    begins, over = known.get("starts"), known.get("ends")
+    if begins and over and over - begins <= timedelta(minutes=drain_minutes):
+        rule = f"no job could run: the last {drain_minutes} minutes are for leaving the nodes"
+        yield Problem(f"{path}.ends", ends, rule, "Write the times of the block.", against=f"{path}.starts")
+
+
+def bounds_problems(path: str, least_path: str, least: int) -> Iterator[Problem]:
+    """Nodes of a block that has times come with jobs, since before and after it none can start.
+
+    Source: EKS User Guide, capacity-blocks-mng: a group whose block is not active has a desired size of 0.
+    """
+    if least > 0:
+        rule = "nodes are asked for before the block begins, and after its end"
+        yield Problem(least_path, least, rule, "Set it to 0: nodes come with jobs.", against=path)
+
+
+def queue_problems(path: str, queue_path: str, *, own_queue: bool) -> Iterator[Problem]:
+    """A pool that is not always open has a queue of its own.
+
+    A job that is sent away tries the same pool again, and never the next one: flavors are tried from the
+    first one again (sigs.k8s.io/kueue@v0.19.2 pkg/scheduler/flavorassigner, `findFlavorForPodSets`). In a
+    queue of several pools it would wait for this one while others are idle.
+    """
+    if not own_queue:
+        rule = "jobs of a shared queue would wait for this pool while others are idle"
+        yield Problem(queue_path, False, rule, "Set it to true: jobs name the pool's queue.", against=path)

@@ -1,0 +1,42 @@
+"""Rules of pools that are not always open: blocks of capacity with an end, and hours of the week."""
+
+from collections.abc import Iterator
+
+from infra.catalog import windows
+from infra.catalog.aws import pools as aws_pools
+from infra.catalog.gcp import pools as gcp_pools
+from infra.errors import Problem
+from infra.stackspec.clouds import GcpSpec
+from infra.stackspec.layouts import Block, MediumLayout
+from infra.stackspec.stack import StackSpec
+
+
+def drain_minutes(spec: StackSpec) -> int:
+    """How long before the end of a block no job may run any more, on the cloud of a stack."""
+    google = isinstance(spec.on, GcpSpec)
+    return gcp_pools.BLOCK_DRAIN_MINUTES if google else aws_pools.BLOCK_DRAIN_MINUTES
+
+
+def blocks(spec: StackSpec, layout: MediumLayout) -> Iterator[Problem]:
+    """Blocks have times that make sense, and their nodes come within them."""
+    for index, pool in enumerate(layout.pools):
+        if not isinstance(pool.purchase, Block):
+            continue
+        path, bought = f"layout.pools[{index}]", pool.purchase
+        at = f"{path}.purchase"
+        yield from windows.block_problems(at, bought.starts, bought.ends, drain_minutes(spec))
+        if bought.ends is not None:
+            yield from windows.bounds_problems(f"{at}.ends", f"{path}.min_nodes", pool.min_nodes)
+            yield from windows.queue_problems(f"{at}.ends", f"{path}.own_queue", own_queue=pool.own_queue)
+
+
+def hours(_: StackSpec, layout: MediumLayout) -> Iterator[Problem]:
+    """A pool with hours has a queue of its own."""
+    for index, pool in enumerate(layout.pools):
+        if pool.hours is not None:
+            path = f"layout.pools[{index}]"
+            queue = f"{path}.own_queue"
+            yield from windows.queue_problems(f"{path}.hours", queue, own_queue=pool.own_queue)
+
+
+RULES = (blocks, hours)

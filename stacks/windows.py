@@ -1,0 +1,47 @@
+"""When jobs may use a pool, as its queue and the program that keeps its windows are told."""
+
+from datetime import UTC, datetime
+
+import pulumi
+
+from components.kubernetes.capacity.args import WindowArgs
+from components.kubernetes.capacity.capacity_windows import CapacityWindows
+from components.kubernetes.queueing.queues import Queueing
+from infra.stackspec import StackSpec
+from infra.stackspec.layouts import Block, PoolSpec
+from stacks.parts import Cluster, Pools, Tracking
+
+
+def window_of(pool: PoolSpec, drain_minutes: int) -> WindowArgs | None:
+    """The window of a pool; None: it is always open. Jobs leave a block `drain_minutes` before its end."""
+    window: WindowArgs = {}
+    bought = pool.purchase
+    if isinstance(bought, Block) and bought.starts is not None and bought.ends is not None:
+        window["block"] = {
+            "starts": _utc(bought.starts),
+            "ends": _utc(bought.ends),
+            "drain_minutes": drain_minutes,
+        }
+    if pool.hours is not None:
+        window["hours"] = {
+            "days": list(pool.hours.days),
+            "start": pool.hours.start,
+            "hours": pool.hours.hours,
+            "classes": list(pool.hours.classes),
+        }
+    return window or None
+
+
+def capacity_windows(
+    spec: StackSpec, *, cluster: Cluster, pools: Pools, queueing: Queueing, tracking: Tracking
+) -> list[pulumi.Resource]:
+    """What keeps the windows of pools, before which no job starts on such a pool; empty without windows."""
+    windows = {name: pool.window for name, pool in pools.by_name.items() if pool.window is not None}
+    if not windows:
+        return []
+    opts = pulumi.ResourceOptions.merge(cluster.inside, pulumi.ResourceOptions(depends_on=[queueing]))
+    return [CapacityWindows(f"{spec.name}-capacity", {"windows": windows, "image": tracking.image}, opts)]
+
+
+def _utc(moment: str) -> str:
+    return f"{datetime.fromisoformat(moment).astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"

@@ -1,0 +1,47 @@
+"""Which pools are placed by the layers of the network."""
+
+import copy
+from typing import Any
+
+import pytest
+
+from infra import stackspec
+from infra.catalog.aws.pools import NETWORK_LAYERS, layers
+from infra.catalog.gcp import pools as gcp
+from infra.stackspec.document import read
+from infra.stackspec.layouts import MediumLayout, PoolSpec
+from infra.stackspec.load import CONFIG
+from stacks.clouds.aws_pools import pool_record
+from stacks.topology import topology_of
+
+
+@pytest.fixture(scope="module")
+def a100() -> PoolSpec:
+    """The shipped pool for training, which has a queue of its own and EFA, and grows from nothing."""
+    name = "Pulumi.dev-aws.yaml"
+    config = copy.deepcopy(
+        {key.partition(":")[2]: one for key, one in read(CONFIG / name, name)["config"].items()}
+    )
+    layout = stackspec.load("dev", config, name).spec.layout
+    assert isinstance(layout, MediumLayout)
+    return layout.pools[0]
+
+
+def test_a_pool_of_fixed_size_with_a_queue_of_its_own_is(a100: PoolSpec) -> None:
+    fixed = a100.model_copy(update={"min_nodes": a100.max_nodes})
+    record = pool_record(fixed, {}, region="us-east-1", efa_driver="device_plugin")
+    assert record.topology == [*NETWORK_LAYERS, "kubernetes.io/hostname"]
+
+
+@pytest.mark.parametrize(
+    "change", [{}, {"min_nodes": 4, "own_queue": False}, {"min_nodes": 4, "rdma": False}]
+)
+def test_others_are_not_and_can_still_start_from_nothing(a100: PoolSpec, change: dict[str, Any]) -> None:
+    assert topology_of(a100.model_copy(update=change), NETWORK_LAYERS) == []
+
+
+def test_only_types_whose_nodes_have_the_labels() -> None:
+    assert layers("p5.48xlarge") == NETWORK_LAYERS and layers("g5.48xlarge") == layers("p5x.1") == ()
+    assert gcp.layers("a3-ultragpu-8g", "reserved") == gcp.NETWORK_LAYERS
+    # GKE sets them on reserved capacity alone.
+    assert gcp.layers("a3-ultragpu-8g", "spot") == gcp.layers("a3-megagpu-8g", "reserved") == ()
