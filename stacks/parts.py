@@ -182,6 +182,20 @@ ClusterT = TypeVar("ClusterT", bound=Cluster)
 StoreT = TypeVar("StoreT", bound=Store)
 
 
+@dataclass(frozen=True)
+class Alerting:
+    """How people are told of alerts, and where logs of pods are kept."""
+
+    platform: Mapping[str, pulumi.Input[Any]]
+    """Those who run the platform: a receiver of Alertmanager, without its name."""
+    teams: Mapping[str, Mapping[str, pulumi.Input[Any]]]
+    """Teams that have people of their own, by the team's name."""
+    from_log: bool
+    """Whether the cloud takes alerts from the log of a pod."""
+    ready: Sequence[pulumi.Resource]
+    """What makes alerts arrive."""
+
+
 class ClusterCloud(Protocol[ClusterT, StoreT]):
     """A cloud with Kubernetes clusters: what a layout made of clusters needs."""
 
@@ -199,6 +213,9 @@ class ClusterCloud(Protocol[ClusterT, StoreT]):
 
     def teams(self, cluster: ClusterT, store: StoreT) -> Mapping[str, TeamData]:
         """Members' access to the cluster, and each team's rights to its own data, by the team's name."""
+
+    def alerting(self, cluster: ClusterT) -> Alerting:
+        """Ways to the people of the platform and of teams."""
 
     def budget(self) -> pulumi.Output[str]:
         """The stack's budget; returns its name."""

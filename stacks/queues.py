@@ -4,13 +4,12 @@ from collections.abc import Mapping
 
 from components.kubernetes.queueing import kueue
 from components.kubernetes.queueing.kueue import Body
-from components.kubernetes.queueing.quotas import TeamArgs
 from infra.errors import Problem, UserError
 from infra.stackspec import StackSpec
 from infra.stackspec.clouds import AwsSpec, GcpSpec
 from infra.stackspec.layouts import MediumLayout
 from stacks.clouds import aws_pools, gcp_pools
-from stacks.layouts.medium import flavor, gate
+from stacks.layouts.medium import flavor, gate, team
 from stacks.parts import Pool
 
 
@@ -18,9 +17,7 @@ def queue_objects(spec: StackSpec) -> list[Body]:
     """Every object of Kueue that the stack has. Raises UserError for a stack without a cluster."""
     pools = _pools(spec)
     flavors = [flavor(name, pool) for name, pool in pools.items()]
-    teams: list[TeamArgs] = [
-        {"name": team.name, "weight": team.weight, "gpus": team.gpus} for team in spec.teams
-    ]
+    teams = [team(one) for one in spec.teams]
     return [body for layer in kueue.layers(flavors, teams, gate(spec)) for body in layer]
 
 

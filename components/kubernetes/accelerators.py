@@ -6,6 +6,7 @@ from typing import Any, NotRequired, TypedDict
 import pulumi
 
 from components.base import Component
+from components.kubernetes import gpu_metrics
 from components.kubernetes.charts import release
 from components.kubernetes.queueing.quotas import GPU
 
@@ -25,8 +26,6 @@ class AcceleratorsArgs(TypedDict):
     second plugin would hand out the same GPUs, and profiling is exclusive. Default False."""
     host_engine_port: NotRequired[int]
     """Where a DCGM host engine listens on every node of these pools. Default: the exporter starts its own."""
-    service_monitor: NotRequired[bool]
-    """True when the cluster has the Prometheus operator's ServiceMonitor; default False."""
 
 
 class Accelerators(Component):
@@ -59,8 +58,9 @@ def gpu_charts(args: AcceleratorsArgs) -> dict[str, Mapping[str, Any]]:
         "tolerations": TOLERATIONS,
         # The chart's 512Mi are too few on nodes with eight GPUs (pytorch/ci-infra#1011, dcgm-exporter#609).
         "resources": {"requests": {"cpu": "100m", "memory": "512Mi"}, "limits": {"memory": "1Gi"}},
-        # Without honorLabels Prometheus renames the pod and namespace of the job to exported_*.
-        "serviceMonitor": {"enabled": args.get("service_monitor", False), "honorLabels": True},
+        "customMetrics": gpu_metrics.csv(),
+        # Whether there is a Prometheus, and how it reads this, is for `monitoring/scrapes.py` to say.
+        "serviceMonitor": {"enabled": False},
     }
     if "host_engine_port" in args:
         exporter["extraEnv"] = _remote_engine(args["host_engine_port"])

@@ -33,12 +33,14 @@ Port = Annotated[
     int | None,
     typer.Option(
         "--port",
-        help="Forward this port of this machine (else 5000), also where there is a load balancer.",
+        help="Forward this port of this machine (else that of the service), also past a load balancer.",
         min=1024,
         max=65535,
     ),
 ]
-Service = Annotated[Literal["mlflow"], typer.Argument(help="What to open.")]
+Service = Annotated[Literal["mlflow", "grafana"], typer.Argument(help="What to open.")]
+# Of components/kubernetes/monitoring/places.py, which needs the engine's packages.
+_MONITORING, _GRAFANA_LOGIN, _GRAFANA_PORT = "monitoring", "grafana-login", 3000
 
 
 def kubeconfig(stack: Stack, team: Team = "", rehearse: Rehearse = False) -> None:
@@ -50,11 +52,15 @@ def kubeconfig(stack: Stack, team: Team = "", rehearse: Rehearse = False) -> Non
 def open_service(
     service: Service, stack: Stack, team: Team = "", port: Port = None, rehearse: Rehearse = False
 ) -> None:
-    """Forward a port to the tracking server until Ctrl-C; its login is shown here, and kept nowhere.
+    """Forward a port to the tracking server, or to the dashboards, until Ctrl-C.
 
-    Where a load balancer brings browsers to the server, show its address instead.
+    The login is shown here, and kept nowhere. Where a load balancer brings browsers to the tracking server,
+    its address is shown instead.
     """
     exported, rehearsal = deployed(stack, rehearse=rehearse)
+    if service == "grafana":
+        open_grafana(exported, team=team, port=port or _GRAFANA_PORT, rehearsed=rehearsal is not None)
+        return
     if rehearsal is not None:
         show_rehearsed(exported, rehearsal, team)
         return
@@ -70,6 +76,32 @@ def open_service(
         with contextlib.suppress(KeyboardInterrupt):
             forward = ["port-forward", f"service/{service}", f"{port}:{_PORT}"]
             kubectl(config, [f"--namespace={service}", *forward])
+
+
+def open_grafana(exported: "StackOutputs", *, team: str, port: int, rehearsed: bool) -> None:
+    """Forward a port to Grafana. Raises UserError where there is none, or only administrators may come."""
+    if team:
+        fix = "Leave out --team, as an administrator of the cluster."
+        raise UserError([Problem("--team", team, "Grafana has one login, which shows all teams", fix)])
+    if rehearsed:
+        fix = "Deploy the stack, or look at the dashboards below components/kubernetes/monitoring/dashboards."
+        raise UserError(
+            [Problem("grafana", "--rehearse", "a rehearsal does not run what charts install", fix)]
+        )
+    with tempfile.TemporaryDirectory(prefix="trainstack-") as folder:
+        config = Path(folder, "kubeconfig")
+        config.write_text(kubeconfig_of(exported, team=""))
+        where = f"--namespace={_MONITORING}"
+        done = kubectl(config, [where, "get", "secret", _GRAFANA_LOGIN, "--output=json"], capture=True)
+        if done.returncode:
+            fix = "Log in to the cloud as an administrator; layout.monitoring has to be in_cluster."
+            rule = f"its login cannot be read: {done.stderr.strip()}"
+            raise UserError([Problem("grafana", _GRAFANA_LOGIN, rule, fix)])
+        data = json.loads(done.stdout)["data"]
+        login = {key: base64.b64decode(data[key]).decode() for key in ("username", "password")}
+        _show(f"http://localhost:{port}", login, secretly=True)
+        with contextlib.suppress(KeyboardInterrupt):
+            kubectl(config, [where, "port-forward", "service/grafana", f"{port}:{_GRAFANA_PORT}"])
 
 
 def show_rehearsed(exported: "StackOutputs", rehearsal: "Rehearsal", team: str) -> None:

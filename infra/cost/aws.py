@@ -7,6 +7,8 @@ from typing import Final
 from infra.catalog.aws import facts
 from infra.catalog.aws.model import CapacityType, Price
 from infra.catalog.aws.pools import SYSTEM_DISK_GIB
+from infra.catalog.aws.storage_classes import COLD, COOL, STANDARD
+from infra.cost.checkpoints import checkpoint_items
 from infra.cost.model import HOURS_PER_MONTH, Estimate, Item, Use
 from infra.cost.tariff import Tariff, Units, always, machines
 from infra.stackspec.clouds import AwsSpec
@@ -24,12 +26,14 @@ def medium(spec: StackSpec, layout: MediumLayout, cloud: AwsSpec, on: datetime.d
     parts = (
         _pools(spec.region, layout),
         _system_pool(spec.region, layout),
+        _monitoring(spec.region, layout),
         _control_plane(spec.region, layout, on),
         _network(spec.region, layout, cloud),
         _storage(spec),
+        checkpoint_items(spec, layout, _tariff(spec.region), (STANDARD, COOL, COLD)),
         _tracking(spec.region, cloud),
         _load_balancer(spec.region, cloud),
-        _keys(spec.region),
+        _keys(spec.region, layout),
     )
     return Estimate(tuple(item for part in parts for item in part), tuple(_uses(spec, cloud)))
 
@@ -59,6 +63,13 @@ def _system_pool(region: str, layout: MediumLayout) -> Iterator[Item]:
     price = facts.price(pool.machine, region, "on_demand")
     yield _machines(f"system pool ({pool.machine})", price, nodes)
     yield _disks(region, "the system pool", SYSTEM_DISK_GIB, nodes)
+
+
+def _monitoring(region: str, layout: MediumLayout) -> Iterator[Item]:
+    wanted = layout.monitoring
+    if wanted.kind == "in_cluster":
+        gib = wanted.storage_gib
+        yield _tariff(region).item(f"disk of the monitoring ({gib} GiB)", "ebs_gp3", always(gib))
 
 
 def _machines(name: str, price: Price | None, nodes: Units) -> Item:
@@ -113,8 +124,10 @@ def _load_balancer(region: str, cloud: AwsSpec) -> Iterator[Item]:
         yield _tariff(region).item("load balancer (MLflow)", "application_load_balancer", hours)
 
 
-def _keys(region: str) -> Iterator[Item]:
-    yield _tariff(region).item(f"KMS keys ({_KEYS})", "kms_key", always(_KEYS))
+def _keys(region: str, layout: MediumLayout) -> Iterator[Item]:
+    # With monitoring comes that of the logs of pods.
+    keys = _KEYS + (layout.monitoring.kind == "in_cluster")
+    yield _tariff(region).item(f"KMS keys ({keys})", "kms_key", always(keys))
     yield _tariff(region).item(f"secrets ({_SECRETS})", "secret", always(_SECRETS))
 
 

@@ -10,6 +10,8 @@ from infra.catalog.gcp.filestore import HOMES_GIB
 from infra.catalog.gcp.model import Market
 from infra.catalog.gcp.pools import PREPAID, SYSTEM_DISK_GIB
 from infra.catalog.gcp.prices import NodePrice, node_price
+from infra.catalog.gcp.storage_classes import COLD, COOL, STANDARD
+from infra.cost.checkpoints import checkpoint_items
 from infra.cost.model import HOURS_PER_MONTH, Estimate, Item, Use
 from infra.cost.tariff import Tariff, Units, always, machines
 from infra.stackspec.clouds import GcpSpec
@@ -36,9 +38,11 @@ def medium(spec: StackSpec, layout: MediumLayout, cloud: GcpSpec, on: datetime.d
     parts = (
         _pools(spec.region, layout),
         _system_pool(spec.region, layout),
+        _monitoring(spec.region, layout),
         _control_plane(spec.region, layout, on),
         _network(spec.region, layout),
         _storage(spec),
+        checkpoint_items(spec, layout, _tariff(spec.region), (STANDARD, COOL, COLD)),
         _tracking(spec.region, cloud),
         _keys(spec.region),
     )
@@ -74,6 +78,13 @@ def _system_pool(region: str, layout: MediumLayout) -> Iterator[Item]:
     nodes = (pool.min_nodes, pool.min_nodes, pool.max_nodes)
     yield _machines(f"system pool ({pool.machine})", node_price(pool.machine, region, "on_demand"), nodes)
     yield _disks(region, "the system pool", SYSTEM_DISK_GIB, nodes)
+
+
+def _monitoring(region: str, layout: MediumLayout) -> Iterator[Item]:
+    wanted = layout.monitoring
+    if wanted.kind == "in_cluster":
+        gib = wanted.storage_gib
+        yield _tariff(region).item(f"disk of the monitoring ({gib} GiB)", "pd_balanced", always(gib))
 
 
 def _machines(name: str, price: NodePrice | None, nodes: Units) -> Item:

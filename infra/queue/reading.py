@@ -115,7 +115,7 @@ class _Asking:
     def _unusable(self, error: RefusedError) -> UserError:
         said, server = error.answer, self._cluster.server
         if said.status == 404:
-            fix = "It is the cluster of a stack with queues? Kueue 0.19 and later serve this version."
+            fix = "Ask the cluster of a stack with queues; Kueue 0.19 serves this version."
             return UserError([Problem("cluster", server, f"serves no {_KUEUE}", fix)])
         if said.status == 403:
             fix = "Ask as a member of a team with --team TEAM, or as an administrator."

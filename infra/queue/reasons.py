@@ -50,6 +50,9 @@ _WORDS: tuple[tuple[str, Kind], ...] = (
 def reason(job: Job, capacity: Capacity, places: Mapping[tuple[str, str], Place]) -> Reason:
     """Why a job that is not finished does not run yet."""
     if not job.active:
+        # The check of budgets keeps jobs out so (components/kubernetes/accounting/check.py).
+        if any(one.state != "Ready" and one.message for one in job.checks):
+            return _checked(job)
         said = job.conditions.get("Evicted") or job.conditions.get("QuotaReserved")
         return Reason("deactivated", said.message if said else "it was deactivated")
     if job.admitted:

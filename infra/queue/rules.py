@@ -7,6 +7,7 @@ test_operation.py.
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from components.kubernetes.accounting import check
 from components.kubernetes.queueing import kueue, kueue_values
 from infra.catalog.kubernetes.kueue import DEFAULT_QUEUE
 from infra.naming import team_namespace
@@ -14,6 +15,9 @@ from infra.queue.objects import cluster_queue
 from infra.queue.state import GPU, ClusterQueue
 
 Body = Mapping[str, Any]
+_NODES = "kueue.x-k8s.io/provisioning-request"
+"""The controller that asks for nodes (kubernetes-sigs/kueue v0.19.2
+apis/kueue/v1beta2/provisioningrequestconfig_types.go)."""
 
 
 def lines(bodies: Sequence[Body], teams: Iterable[str]) -> Iterator[str]:
@@ -24,6 +28,7 @@ def lines(bodies: Sequence[Body], teams: Iterable[str]) -> Iterator[str]:
         ("Who borrows, and when it is taken back", _borrowing(queues)),
         ("Which pool a job gets", _pools(queues)),
         ("Who goes first", _order(queues)),
+        ("Budgets", _budgets(queues)),
         ("Validations", _validations(queues)),
         ("Jobs that do not start", _starting()),
     ):
@@ -71,6 +76,19 @@ class _Queues:
         """What belongs to no queue: pool, unit, amount."""
         for body in self._of("Cohort"):
             yield from _owned(cluster_queue({"metadata": {"name": ""}, "spec": body["spec"]}))
+
+    def checked(self, controller: str) -> Iterator[tuple[str, Sequence[str]]]:
+        """Queues of teams with a check of a controller, and the pools it is about; none stands for all."""
+        names = {
+            body["metadata"]["name"]
+            for body in self._of("AdmissionCheck")
+            if body["spec"]["controllerName"] == controller
+        }
+        for queue in (queue for doors in self.doors.values() for queue in doors.values()):
+            strategy = self.specs[queue].get("admissionChecksStrategy") or {}
+            for one in strategy.get("admissionChecks", ()):
+                if one["name"] in names:
+                    yield queue, one.get("onFlavors", ())
 
     def all_teams(self, *path: str) -> Any:
         """A setting that the queues of all teams have alike; None where they differ, or have none."""
@@ -183,14 +201,8 @@ def _pools(queues: _Queues) -> Iterator[str]:
     if tainted:
         key = kueue.GPU_TAINT["key"]
         yield f"{_and(tainted)}: only for pods that tolerate the taint {key}, as those with GPUs do."
-    checked = {
-        flavor: None
-        for spec in queues.of_teams
-        for one in (spec.get("admissionChecksStrategy") or {}).get("admissionChecks", ())
-        for flavor in one["onFlavors"]
-    }
-    if checked:
-        yield f"{_and(list(checked))}: all nodes of a job are asked for at once, before it starts."
+    if checked := list(dict.fromkeys(flavor for _, at in queues.checked(_NODES) for flavor in at)):
+        yield f"{_and(checked)}: all nodes of a job are asked for at once, before it starts."
 
 
 def _order(queues: _Queues) -> Iterator[str]:
@@ -203,6 +215,17 @@ def _order(queues: _Queues) -> Iterator[str]:
         yield f"{body['metadata']['name']} ({body['value']}): {body['description']}"
     if queues.all_teams("preemption", "withinClusterQueue") == "LowerPriority":
         yield "Where nothing is free, a job may stop jobs of its own queue that have a lower priority."
+
+
+def _budgets(queues: _Queues) -> Iterator[str]:
+    asked = {queue for queue, _ in queues.checked(check.CONTROLLER)}
+    teams = [team for team, doors in queues.doors.items() if asked & {*doors.values()}]
+    if teams:
+        yield (
+            f"Jobs of {_and(teams)} start only while they fit the team's budget of the month, or where the "
+            "stack file exempts them; else they wait."
+        )
+        yield "A job that runs is never stopped for a budget."
 
 
 def _validations(queues: _Queues) -> Iterator[str]:

@@ -4,7 +4,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from infra.stackspec.model import Cidr, KubernetesVersion, Model, Name
+from infra.stackspec.idle import IdleGpusSpec
+from infra.stackspec.model import Cidr, Days, KubernetesVersion, Model, Name
 
 Nodes = Annotated[int, Field(ge=0)]
 """A number of nodes."""
@@ -120,6 +121,30 @@ class SystemPoolSpec(Model):
     """Most nodes."""
 
 
+class InClusterMonitoring(Model):
+    """Prometheus, Grafana and Alertmanager run in the cluster (docs/monitoring.md)."""
+
+    kind: Literal["in_cluster"]
+    """`in_cluster`"""
+
+    retention_days: Days
+    """How long metrics are kept, in days; less where `storage_gib` does not hold so many."""
+
+    storage_gib: Annotated[int, Field(ge=10, le=16384)]
+    """The disk of Prometheus, in GiB: the oldest metrics go when it is full."""
+
+
+class NoMonitoring(Model):
+    """Nothing is installed: no dashboards, and no alerts but those of the cloud."""
+
+    kind: Literal["none"]
+    """`none`"""
+
+
+Monitoring = Annotated[InClusterMonitoring | NoMonitoring, Field(discriminator="kind")]
+"""What watches the stack."""
+
+
 class MediumLayout(Model):
     """5 to 20 people share one Kubernetes cluster with GPU pools, queues and a tracking server."""
 
@@ -142,9 +167,16 @@ class MediumLayout(Model):
     """How long a node may be unneeded before it is given back, in minutes; null on Google Cloud, where GKE
     decides and takes idle nodes away sooner than it does by itself."""
 
+    idle_gpus: IdleGpusSpec | None
+    """What becomes of GPUs that somebody holds and nobody uses; null: nothing."""
+
     admission: Literal["deny", "warn"] | None
     """What the API server does with an object that breaks a policy (docs/admission.md): `deny` refuses it,
     `warn` tells whoever made it, and the audit log; null: `deny` in `staging` and `prod`, else `warn`."""
+
+    monitoring: Monitoring
+    """What watches queues, GPUs and the platform, and tells people: `{kind: in_cluster, retention_days: 30,
+    storage_gib: 50}` or `{kind: none}`."""
 
     system_pool: SystemPoolSpec
     """The pool for everything that is not training."""

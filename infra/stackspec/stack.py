@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from infra.naming import team_folder
+from infra.stackspec.checkpoints import CheckpointSpec
 from infra.stackspec.clouds import CloudSpec
 from infra.stackspec.layouts import Layout, MediumLayout
 from infra.stackspec.model import Days, Email, Image, LastDay, Model, Name, Usd
@@ -32,8 +33,8 @@ class SharedFileSystemSpec(Model):
 class DataSpec(Model):
     """Buckets, file systems and logs: what is kept, and for how long."""
 
-    checkpoint_retention_days: Days
-    """After how many days a checkpoint object is deleted."""
+    checkpoints: CheckpointSpec
+    """How large checkpoints are, how often they come, which stay and for how long."""
 
     noncurrent_days: Days
     """After how many days an overwritten or deleted version is really gone."""
@@ -84,6 +85,9 @@ class TeamSpec(Model):
     """Who works in the team, as the cloud calls them; on AWS the ARNs of IAM roles or users, those of
     permission sets (`AWSReservedSSO_...`) included, on Google Cloud `user:` or `group:` and an e-mail
     address. Each is in one team; administrators are in none."""
+
+    alert_emails: tuple[Email, ...] = ()
+    """Addresses that get the alerts about the team's jobs, queue and budget; nobody: those of `budget` do."""
 
     monthly_usd: MonthlyUsd | None = None
     """What its GPUs may cost in a calendar month (UTC), by the hours that its jobs hold them and the prices

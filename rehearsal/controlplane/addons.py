@@ -76,7 +76,7 @@ def start_addon(addon: Addon, values: Mapping[str, Any], access: Access, site: S
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
     (folder / _OBJECTS).write_text(json.dumps(objects), encoding="utf-8")
-    webhook_port, health_port, serving_port = free_ports(3)
+    webhook_port, health_port, metrics_port, serving_port = free_ports(4)
     with Api(access) as api:
         said = next(_configurations(objects))
         authority = Authority(folder / "certificates", f"{addon.name}-ca")
@@ -84,7 +84,7 @@ def start_addon(addon: Addon, values: Mapping[str, Any], access: Access, site: S
         pair = authority.sign("webhook", hosts=(f"{service}.{addon.namespace}.svc",))
         _install(api, addon, _served_here(objects, serving_port), authority, webhook_port)
         serving = folder / "k8s-webhook-server" / "serving-certs"
-        config = {**_configuration(said, webhook_port, health_port)}
+        config = {**_configuration(said, webhook_port, health_port, metrics_port)}
         if addon.renews_certificate:
             # What it finds valid it leaves as it is.
             api.apply(_secret(addon, said, authority, pair))
@@ -206,13 +206,13 @@ def _reached_by_url(client: Mapping[str, Any], authority: Authority, port: int) 
     return {"url": f"https://127.0.0.1:{port}{path}", "caBundle": bundle}
 
 
-def _configuration(said: Object, webhook_port: int, health_port: int) -> Object:
+def _configuration(said: Object, webhook_port: int, health_port: int, metrics_port: int) -> Object:
     """A chart's configuration file with what is different outside of a pod."""
     return {
         **said,
         "webhook": {**(said.get("webhook") or {}), "port": webhook_port, "host": "127.0.0.1"},
         "health": {"healthProbeBindAddress": f"127.0.0.1:{health_port}"},
-        "metrics": {**(said.get("metrics") or {}), "bindAddress": "0"},
+        "metrics": {**(said.get("metrics") or {}), "bindAddress": f"127.0.0.1:{metrics_port}"},
         "leaderElection": {**(said.get("leaderElection") or {}), "leaderElect": False},
     }
 

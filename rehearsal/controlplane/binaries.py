@@ -55,6 +55,8 @@ class Binary(Required):
     package: str = ""
     released: bool = True
     """Whether a release has it under the same name."""
+    tags: str = ""
+    """Build constraints of Go that leave out what nobody here uses."""
 
 
 @dataclass(frozen=True)
@@ -80,6 +82,15 @@ BINARIES = {
     "jobset": Binary(_PLANE, "sigs.k8s.io/jobset", released=False),
     "kubeflow-trainer": Binary(_TRAINER, _TRAINER_MODULE, "/cmd/trainer-controller-manager", released=False),
 }
+# What checks alert rules and routes and answers queries in tests; no part of a control plane. The tag leaves
+# out the finders of targets on all clouds (prometheus plugins/*.go), with their SDKs.
+_PROMETHEUS, _SMALLER = "github.com/prometheus/prometheus", "remove_all_sd"
+CHECKERS = {
+    "promtool": Binary("prometheus", _PROMETHEUS, "/cmd/promtool", tags=_SMALLER),
+    "amtool": Binary("prometheus", "github.com/prometheus/alertmanager", "/cmd/amtool", tags=_SMALLER),
+    "prometheus": Binary("prometheus", _PROMETHEUS, "/cmd/prometheus", tags=_SMALLER),
+}
+_ALL = {**BINARIES, **CHECKERS}
 FILES = {
     "kueue": Files(_PLANE, "sigs.k8s.io/kueue", ("charts/kueue",)),
     "jobset": Files(_PLANE, "sigs.k8s.io/jobset", ("charts/jobset",)),
@@ -126,6 +137,22 @@ def require(tell: Tell = lambda text: None) -> dict[str, Path]:
     return found
 
 
+def checkers() -> dict[str, Path] | None:
+    """The binaries of `CHECKERS` by name, or None while one is missing or was built from other sources."""
+    found = {name: path for name in CHECKERS if (path := _found(name))}
+    return found if len(found) == len(CHECKERS) else None
+
+
+def require_checkers(tell: Tell = lambda text: None) -> dict[str, Path]:
+    """All of them by name, built now if they must be (4 minutes on 2 cores, once). Raises SetupError."""
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    with exclusive(HOME / "build.lock", time.monotonic() + _PATIENCE_S):
+        _build("prometheus", tell)
+    found = checkers()
+    assert found is not None
+    return found
+
+
 def require_charts() -> None:
     """Keep the charts and schemas of which no binary runs in the control plane. Raises SetupError."""
     FOLDER.mkdir(parents=True, exist_ok=True)
@@ -134,7 +161,7 @@ def require_charts() -> None:
 
 
 def _found(name: str) -> Path | None:
-    binary, built = BINARIES[name], FOLDER / name
+    binary, built = _ALL[name], FOLDER / name
     if os.access(built, os.X_OK) and _current(binary.folder):
         return built
     places = os.pathsep.join(filter(None, (os.environ.get(ASSETS_VARIABLE), os.environ.get("PATH"))))
@@ -170,17 +197,18 @@ def _fingerprint(folder: str) -> str:
 
 def _build(folder: str, tell: Tell) -> None:
     """Build what is missing of a folder, all at once: what they share is compiled once."""
-    missing = [name for name, binary in BINARIES.items() if binary.folder == folder and not _found(name)]
+    missing = [name for name, binary in _ALL.items() if binary.folder == folder and not _found(name)]
     if not missing:
         return
     tell(f"building {', '.join(missing)} (once)")
     drafts = FOLDER / f"{folder}.building"
     shutil.rmtree(drafts, ignore_errors=True)
     drafts.mkdir()
-    packages = {BINARIES[name].module + BINARIES[name].package: name for name in missing}
+    packages = {_ALL[name].module + _ALL[name].package: name for name in missing}
+    tags = _ALL[missing[0]].tags
     with _telling(tell, f"still building {folder}"):
         target = drafts if len(packages) > 1 else drafts / missing[0]  # else named after the package
-        build(TOOLS / folder, target, _link_flags(folder), *packages)
+        build(TOOLS / folder, target, _link_flags(folder), *packages, tags=tags)
     for name in missing:
         (drafts / name).replace(FOLDER / name)
     drafts.rmdir()
@@ -242,6 +270,7 @@ def main() -> int:
     try:
         require(_print)
         require_charts()
+        require_checkers(_print)
     except SetupError as error:
         _print(f"not available on this machine: {error}")
     return 0

@@ -1,5 +1,6 @@
 """AWS: one EKS cluster with GPU pools, buckets, file systems, tracking and a budget."""
 
+import functools
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -28,10 +29,12 @@ from infra.providers import aws_provider, kubernetes_provider
 from infra.stackspec import StackSpec
 from infra.stackspec.clouds import AwsSpec
 from infra.stackspec.layouts import MediumLayout, PoolSpec
+from stacks.clouds.aws_alerting import alerting_on_aws
 from stacks.clouds.aws_pools import cpu_pool_args, pool_args, pool_record
 from stacks.clouds.aws_teams import teams_on_aws
 from stacks.clouds.aws_tracking import tracking_on_aws
 from stacks.parts import (
+    Alerting,
     Alerts,
     Cluster,
     Pools,
@@ -242,13 +245,18 @@ class AwsCloud:
             "vpc_id": cluster.network.vpc_id,
             "subnet_ids": cluster.subnet_ids,
             "client_security_group_ids": [cluster.eks.security_group_id],
-            "checkpoint_retention_days": wanted.checkpoint_retention_days,
+            "checkpoint_retention_days": wanted.checkpoints.expire_days,
+            "delete_checkpoints": wanted.checkpoints.in_bucket == "kept",
             "noncurrent_days": wanted.noncurrent_days,
             "log_retention_days": wanted.log_retention_days,
             "load_balancer": self._on.load_balancer is not None,
             "force_destroy": not wanted.protect and wanted.on_destroy == "discard",
             "deletion_protection": wanted.protect,
         }
+        if wanted.checkpoints.cool_after_days is not None:
+            args["checkpoint_cool_days"] = wanted.checkpoints.cool_after_days
+        if wanted.checkpoints.cold_after_days is not None:
+            args["checkpoint_cold_days"] = wanted.checkpoints.cold_after_days
         if wanted.homes:
             args["homes_mounted_by"] = cluster.eks.roles_without_rights[MOUNTING_ACCOUNT]
         if shared:
@@ -291,6 +299,11 @@ class AwsCloud:
         """Access entries; for each team a role, and an access point to its home."""
         return teams_on_aws(self._spec, cluster.eks, store.tiers, store.checkpoints, self._on_aws)
 
+    def alerting(self, cluster: EksCluster) -> Alerting:
+        """Topics of SNS, and logs of pods in CloudWatch."""
+        both = {"on_aws": self._on_aws, "on_both": cluster.on_both}
+        return alerting_on_aws(self._spec, cluster.eks, self._alert_topic, **both)
+
     def budget(self) -> pulumi.Output[str]:
         """AWS Budgets and Cost Anomaly Detection."""
         wanted = self._spec.budget
@@ -311,7 +324,8 @@ class AwsCloud:
         results = pulumi.Output.concat(store.checkpoint_uri, RESULTS) if store.checkpoints else None
         if not self._spec.smoke.schedule:
             return ValidationAccess(environment=environment, results=results, alerts=None, ready=())
-        alerts = self._alerts()
+        topic = self._alert_topic.topic_arn
+        alerts = Alerts(topic=topic, plan={"alert_topic_arn": topic})
         role = AwsPodRole(
             f"{self._spec.name}-smoke-role",
             {
@@ -325,10 +339,11 @@ class AwsCloud:
         )
         return ValidationAccess(environment=environment, results=results, alerts=alerts, ready=[role])
 
-    def _alerts(self) -> Alerts:
+    @functools.cached_property
+    def _alert_topic(self) -> AwsAlertTopic:
+        """The topic of those who run the platform."""
         emails = self._spec.budget.alert_emails
-        topic = AwsAlertTopic(f"{self._spec.name}-training-alerts", {"emails": emails}, self._on_aws)
-        return Alerts(topic=topic.topic_arn, plan={"alert_topic_arn": topic.topic_arn})
+        return AwsAlertTopic(f"{self._spec.name}-training-alerts", {"emails": emails}, self._on_aws)
 
 
 def _s3(bucket: pulumi.Output[str]) -> pulumi.Output[str]:

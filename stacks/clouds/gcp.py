@@ -29,12 +29,14 @@ from infra.providers import gcp_provider, kubernetes_provider
 from infra.stackspec import StackSpec
 from infra.stackspec.clouds import GcpSpec
 from infra.stackspec.layouts import MediumLayout, PoolSpec
+from stacks.clouds.gcp_alerting import alerting_on_gcp
 from stacks.clouds.gcp_pools import cpu_pool_args, gpu_pool_args, is_classic, pool_record
 from stacks.clouds.gcp_storage import GcpStore, store_on_gcp
 from stacks.clouds.gcp_teams import teams_on_gcp
 from stacks.clouds.gcp_tracking import tracking_on_gcp
 from stacks.clouds.gcp_validation import validation_on_gcp
 from stacks.parts import (
+    Alerting,
     Cluster,
     Pools,
     ServiceAccount,
@@ -291,6 +293,10 @@ class GcpCloud:
             shared=store.checkpoints,
             opts=self._on_gcp,
         )
+
+    def alerting(self, cluster: GkeCluster) -> Alerting:
+        """Mail about what a pod writes to its log."""
+        return alerting_on_gcp(self._spec, self._on, cluster.gke, self._on_gcp)
 
     def budget(self) -> pulumi.Output[str]:
         """A budget of Cloud Billing."""

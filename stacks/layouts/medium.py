@@ -7,12 +7,15 @@ import pulumi
 
 from components.kubernetes.accelerators import POOL_LABEL, Accelerators, AcceleratorsArgs
 from components.kubernetes.queueing.queues import Queueing
-from components.kubernetes.queueing.quotas import FlavorArgs, GateArgs
+from components.kubernetes.queueing.quotas import FlavorArgs, GateArgs, TeamArgs
 from components.kubernetes.training.trainer import Trainer
 from infra.stackspec import StackSpec
-from infra.stackspec.layouts import MediumLayout
+from infra.stackspec.layouts import InClusterMonitoring, MediumLayout
+from infra.stackspec.stack import TeamSpec
 from stacks.accounting import gpu_ledger
 from stacks.admission import admission
+from stacks.idle import idle_gpus
+from stacks.monitoring import monitored
 from stacks.parts import Cluster, ClusterCloud, ClusterT, Pool, Pools, StoreT, TeamData, Tracking
 from stacks.teams import logins, teams_at_work, visitors
 from stacks.validation import PODS, validations
@@ -30,6 +33,16 @@ def medium(cloud: ClusterCloud[ClusterT, StoreT], spec: StackSpec, layout: Mediu
     queueing = _queueing(spec, cluster, pools, tracking, data=data, policed=policed)
     teams = teams_at_work(spec, data, cluster=cluster, store=store, queueing=queueing, tracking=tracking)
     visitors(spec, data, cluster, tracking)
+    if isinstance(layout.monitoring, InClusterMonitoring):
+        monitored(
+            spec,
+            layout.monitoring,
+            cluster=cluster,
+            pools=pools,
+            tracking=tracking,
+            alerting=cloud.alerting(cluster),
+        )
+    idle_gpus(spec, layout, cluster, queueing, tracking)
     login = logins(spec, cluster, queueing, tracking)
     gpu_ledger(spec, cluster, pools, queueing, tracking)
     budget = cloud.budget()
@@ -109,16 +122,7 @@ def _queueing(
         f"{spec.name}-queueing",
         {
             "flavors": [flavor(name, pool) for name, pool in pools.by_name.items()],
-            "teams": [
-                {
-                    "name": team.name,
-                    "weight": team.weight,
-                    "gpus": team.gpus,
-                    "people": data[team.name].people,
-                    "budgeted": team.over_budget == "stop",
-                }
-                for team in spec.teams
-            ],
+            "teams": [{**team(one), "people": data[one.name].people} for one in spec.teams],
             "gate": gate(spec),
             "ready_image": tracking.image,
             "control_plane": cluster.control_plane,
@@ -133,6 +137,16 @@ def gate(spec: StackSpec) -> GateArgs:
         "nodes": spec.validated,
         "scheduled": spec.smoke.enabled and spec.smoke.schedule is not None,
         "drain": spec.smoke.drain,
+    }
+
+
+def team(one: TeamSpec) -> TeamArgs:
+    """A team, as queues know it, without its people."""
+    return {
+        "name": one.name,
+        "weight": one.weight,
+        "gpus": one.gpus,
+        "budgeted": one.over_budget == "stop",
     }
 
 

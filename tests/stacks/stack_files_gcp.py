@@ -124,7 +124,14 @@ WILD: dict[str, st.SearchStrategy[Any]] = {
         }
     ),
     "data.log_retention_days": st.sampled_from([0, 1, 90, 3650, 3653]),
-    "data.checkpoint_retention_days": st.sampled_from([0, 1, 30, 3653]),
+    "layout.idle_gpus": st.sampled_from(
+        [None, {}, {"minutes": 10, "grace_minutes": 5, "jobs": "stop"}, {"minutes": 9}, {"jobs": "kill"}]
+    ),
+    "data.checkpoints.in_bucket": st.sampled_from(["all", "kept", "none"]),
+    "data.checkpoints.cool_after_days": st.sampled_from([None, 0, 1, 30, 31, 400]),
+    "data.checkpoints.model_params_b": st.sampled_from([None, 0, 7, 70.6, 2000]),
+    "data.checkpoints.interval_minutes": st.sampled_from([None, 0, 1, 30, 10_080]),
+    "data.checkpoints.expire_days": st.sampled_from([0, 1, 30, 3653]),
     "data.noncurrent_days": st.sampled_from([1, 6, 7, 90, 91]),
     "data.shared_fs": st.sampled_from(
         [
@@ -154,6 +161,15 @@ WILD: dict[str, st.SearchStrategy[Any]] = {
     "teams.0.weight": st.sampled_from([0, 0.0001, 0.001, 1000, 5000, float("inf"), float("nan")]),
     "teams.0.gpus": st.dictionaries(st.sampled_from(["p0", "p1", "none"]), st.integers(-1, 64), max_size=2),
     "budget.monthly_usd": st.sampled_from([0, 0.5, 1e4, 1e9, float("inf")]),
+    "teams.0.alert_emails": st.lists(st.sampled_from(["a@example.com", "b@example.com", "none"]), max_size=3),
+    "layout.monitoring": st.sampled_from(
+        [
+            {"kind": "none"},
+            {"kind": "in_cluster", "retention_days": 7, "storage_gib": 20},
+            {"kind": "in_cluster", "retention_days": 0, "storage_gib": 20},
+            {"kind": "in_cluster", "storage_gib": 5},
+        ]
+    ),
     "budget.alert_emails": st.lists(st.sampled_from(["a@example.com", "b@example.com", "none"]), max_size=6),
     "budget.anomaly_usd": st.sampled_from([None, 0, 500]),
     "smoke.pools": st.lists(st.sampled_from(["p0", "p1", "p2", "none"]), max_size=3),

@@ -22,14 +22,15 @@ from tests.components.aws import computed as aws
 from tests.components.gcp import computed as gcp
 from tests.components.graph import Graph, deploy_graph
 from tests.stacks.composition.describe import difference
-from tests.stacks.parity import rows, rows_of_clouds
+from tests.stacks.parity import rows, rows_of_clouds, rows_of_monitoring
 from tests.stacks.parity.fields import fields
 from tests.stacks.parity.model import Estimated, Honoured, Outcome, Refused
 from tests.stacks.stack_files import at
 
+COMMON = {**rows.COMMON, **rows_of_monitoring.COMMON}
 OWN = {"aws": rows_of_clouds.AWS, "gcp": rows_of_clouds.GCP}
 TABLE: dict[str, dict[str, Outcome]] = {
-    cloud: {**{field: row[cloud] for field, row in rows.COMMON.items()}, **own} for cloud, own in OWN.items()
+    cloud: {**{field: row[cloud] for field, row in COMMON.items()}, **own} for cloud, own in OWN.items()
 }
 GIVEN = {**rows.GIVEN, **rows_of_clouds.GIVEN}
 DAY = datetime.date(2026, 11, 25)

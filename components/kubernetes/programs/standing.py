@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 import pulumi
 from pulumi_kubernetes import apps, core, meta
 
+from components.kubernetes.programs.health import ADDRESS
 from components.kubernetes.programs.program import Program, Running, config_data, pod
 
 PORT = 8080
@@ -53,7 +54,7 @@ def standing(
         account=runs.account,
         config=config_name,
         arguments={**runs.arguments, "port": str(PORT)},
-        environment=runs.environment,
+        environment={**runs.environment, ADDRESS: "0.0.0.0"},  # noqa: S104 - the pod's own
         memory_mib=runs.memory_mib,
     )
     container = {
@@ -63,6 +64,8 @@ def standing(
         "liveness_probe": {**_PROBE, "period_seconds": 30, "failure_threshold": 4},
     }
     labels = {_APP: runs.name}
+    # Prometheus reads the metrics of all pods with this label (`monitoring/scrapes.py`).
+    told = {**labels, "app.kubernetes.io/part-of": "trainstack"}
     return apps.v1.Deployment(
         name,
         metadata={"name": runs.name, "namespace": runs.namespace, "labels": labels},
@@ -71,7 +74,7 @@ def standing(
             "strategy": {"type": "Recreate"},
             "selector": {"match_labels": labels},
             "template": {
-                "metadata": {"labels": labels},
+                "metadata": {"labels": told},
                 "spec": pod(runs.program, running, "Always", **container),
             },
         },

@@ -19,10 +19,15 @@ def email_problems(path: str, addresses: Sequence[str], by: Literal["budget", "p
     if not addresses:
         yield Problem(path, 0, "the alarm would reach nobody", "Name an address.")
         return
-    for problem in facts.limits[f"{by}_channels"].problems(path, len(addresses)):
-        yield Problem(path, len(addresses), problem.rule, "Use the address of a mailing list.")
+    yield from channel_problems(path, len(addresses), by)
     if len(set(addresses)) < len(addresses):
         yield Problem(path, list(addresses), "an address is named twice", "Remove the repeated one.")
+
+
+def channel_problems(path: str, addresses: int, by: Literal["budget", "policy"]) -> Iterator[Problem]:
+    """No more addresses than a budget or an alert policy mails."""
+    for problem in facts.limits[f"{by}_channels"].problems(path, addresses):
+        yield Problem(path, addresses, problem.rule, "Use the address of a mailing list.")
 
 
 def anomaly_problems(path: str, usd: float | None) -> Iterator[Problem]:

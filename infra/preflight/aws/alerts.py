@@ -1,14 +1,17 @@
-"""Whether the alerts of scheduled validations reach the people who are to get them."""
+"""Whether alerts of validations, of the monitoring and of teams reach the people who are to get them."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 
+from infra.naming import team_namespace
 from infra.preflight.answers import Answer, State
 from infra.preflight.aws.account import Account
+from infra.stackspec.layouts import InClusterMonitoring, MediumLayout
+from infra.stackspec.stack import StackSpec
 
 _CHECK = "alert-mail"
 # The engine ends the name of a resource in seven hexadecimal digits.
-_TOPIC = r"{stack}-training-alerts-topic-[0-9a-f]{{7}}"
+_ENDING = "-topic-[0-9a-f]{7}"
 
 
 def mail(account: Account) -> Iterator[Answer]:
@@ -17,19 +20,37 @@ def mail(account: Account) -> Iterator[Answer]:
     Sources: "Amazon SNS automatic deletion of unconfirmed subscriptions" (AWS What's New, 2023-05-10); of a
     subscription that is not confirmed, ListSubscriptionsByTopic tells no ARN.
     """
-    if not account.spec.smoke.schedule:
+    told = _told(account.spec)
+    if not told:
         return
-    name = re.compile(_TOPIC.format(stack=re.escape(account.spec.name)))
     topics = [row["TopicArn"] for row in account.pages("sns", "list_topics", "Topics")]
-    found = [arn for arn in topics if name.fullmatch(arn.rpartition(":")[2])]
-    wanted = account.spec.budget.alert_emails
-    if not found:
+    for beginning, wanted in told.items():
+        name = re.compile(re.escape(beginning) + _ENDING)
+        yield from _confirmed(account, [arn for arn in topics if name.fullmatch(arn.split(":")[-1])], wanted)
+
+
+def _told(spec: StackSpec) -> Mapping[str, Sequence[str]]:
+    """The addresses by the beginning of their topic's name (`stacks/clouds/aws_alerting.py`)."""
+    monitored = isinstance(spec.layout, MediumLayout) and isinstance(
+        spec.layout.monitoring, InClusterMonitoring
+    )
+    if not (monitored or spec.smoke.schedule):
+        return {}
+    teams = [team for team in spec.teams if team.alert_emails and monitored]
+    return {
+        f"{spec.name}-training-alerts": spec.budget.alert_emails,
+        **{f"{spec.name}-{team_namespace(team.name)}-alerts": team.alert_emails for team in teams},
+    }
+
+
+def _confirmed(account: Account, topics: Sequence[str], wanted: Sequence[str]) -> Iterator[Answer]:
+    if not topics:
         said = f"AWS will mail {', '.join(wanted)} once when the stack is made, and ask for a confirmation"
         yield Answer(_CHECK, State.NOTE, said, "Confirm within 48 hours; then ask again.")
         return
     heard = {
         row["Endpoint"]
-        for arn in found
+        for arn in topics
         for row in account.pages("sns", "list_subscriptions_by_topic", "Subscriptions", TopicArn=arn)
         if row["SubscriptionArn"].startswith("arn:")
     }
@@ -41,4 +62,4 @@ def mail(account: Account) -> Iterator[Answer]:
             )
             yield Answer(_CHECK, State.SHORT, f"{address} has not confirmed to get alerts", fix)
     if heard.issuperset(wanted):
-        yield Answer(_CHECK, State.READY, f"{', '.join(wanted)} get the alerts of scheduled validations")
+        yield Answer(_CHECK, State.READY, f"{', '.join(wanted)} get alerts")

@@ -57,6 +57,11 @@ def budget(spec: StackSpec, _: GcpSpec) -> Iterator[Problem]:
     yield from money.amount_problems("budget.monthly_usd", spec.budget.monthly_usd)
     yield from money.anomaly_problems("budget.anomaly_usd", spec.budget.anomaly_usd)
     yield from money.email_problems("budget.alert_emails", spec.budget.alert_emails, "budget")
+    for index, team in enumerate(spec.teams):
+        if team.alert_emails:
+            yield from money.channel_problems(
+                f"teams[{index}].alert_emails", len(team.alert_emails), "policy"
+            )
 
 
 def retention(spec: StackSpec, _: GcpSpec) -> Iterator[Problem]:

@@ -96,6 +96,18 @@ def validated_pools(spec: StackSpec, layout: MediumLayout) -> Iterator[Problem]:
         yield Problem("smoke.pools", list(named) or None, "the gate validates no pool", fix)
 
 
+def alert_routes(spec: StackSpec, layout: MediumLayout) -> Iterator[Problem]:
+    """Whoever is to get a team's alerts gets some, once."""
+    for index, team in enumerate(spec.teams):
+        path, addresses = f"teams[{index}].alert_emails", list(team.alert_emails)
+        if addresses and layout.monitoring.kind == "none":
+            rule = "no alert is sent: nothing watches the stack"
+            fix = "Set layout.monitoring.kind to in_cluster, or name nobody."
+            yield Problem(path, addresses, rule, fix, against="layout.monitoring.kind")
+        if len(set(addresses)) < len(addresses):
+            yield Problem(path, addresses, "an address is named twice", "Remove the repeated one.")
+
+
 def gpu_problems(spec: StackSpec, without: Collection[str]) -> Iterator[Problem]:
     """No GPUs are guaranteed, and none validated, in the pools `without` any, as the cloud knows them."""
     for index, team in enumerate(spec.teams):
@@ -119,4 +131,5 @@ RULES: tuple[Rule, ...] = (
     weights,
     guarantees,
     validated_pools,
+    alert_routes,
 )

@@ -32,7 +32,7 @@ def test_every_misspelt_value_is_seen(chart: str) -> None:
     documented = noted(chart).values
     for release in installed()[chart]:
         for path in keys(release["values"]):
-            if not handed_on(path):
+            if not handed_on(path, documented):
                 (said,) = unknown(misspelt(release["values"], path), documented)
                 assert said.endswith(f"{path[-1]}X: the chart has no such value")
 
@@ -60,5 +60,5 @@ def test_a_misspelt_setting_of_an_add_on_is_seen() -> None:
     settings = addon_settings()["eks-node-monitoring-agent"]
     documented = noted("eks-node-monitoring-agent", ADDONS).values
     for path in keys(settings):
-        if not handed_on(path):
+        if not handed_on(path, documented):
             assert list(unknown(misspelt(settings, path), documented))

@@ -34,12 +34,11 @@ def test_the_device_plugin_runs_on_gpu_pools_and_needs_no_feature_discovery(made
     assert plugin["values"]["tolerations"] == TOLERATIONS
 
 
-def test_dcgm_keeps_the_jobs_own_labels_and_needs_no_prometheus_operator(made: Graph) -> None:
+def test_dcgm_needs_no_prometheus_operator_and_measures_errors_by_code(made: Graph) -> None:
     values = made.find("Release", "dcgm-exporter")["values"]
-    assert values["serviceMonitor"] == {"enabled": False, "honorLabels": True}
+    assert values["serviceMonitor"] == {"enabled": False}
     assert values["tolerations"] == TOLERATIONS
-    monitored = accelerators(service_monitor=True).find("Release", "dcgm-exporter")["values"]
-    assert monitored["serviceMonitor"]["enabled"] is True
+    assert "DCGM_EXP_XID_ERRORS_COUNT, gauge, " in values["customMetrics"]
 
 
 def test_the_exporter_reads_the_one_engine_of_the_node(made: Graph) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
+from components.kubernetes.monitoring import places
 from infra.cli import access
 from infra.cli.app import app
 from infra.errors import UserError
@@ -109,3 +110,33 @@ def test_who_may_not_read_the_login_is_told(calls: Path) -> None:
     done = opened("--team", "Vision Lab")
     assert isinstance(done.exception, UserError)
     assert "its login cannot be read: secrets is forbidden" in str(done.exception)
+
+
+def test_grafana_is_opened_with_the_login_of_its_one_user(
+    calls: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    login = {key: base64.b64encode(b"admin").decode() for key in ("username", "password")}
+    (calls.parent / "secret.json").write_text(json.dumps({"data": login}))
+    monkeypatch.setattr(access, "on_terminal", lambda: True)
+    done = RUN.invoke(app, ["open", "grafana", "-s", "dev"])
+    assert done.exit_code == 0, done.output
+    assert "url       http://localhost:3000" in done.stdout and "username  admin" in done.stdout
+    asked, forwarded = calls.read_text().splitlines()
+    assert asked.endswith("--namespace=monitoring get secret grafana-login --output=json")
+    assert forwarded.endswith("--namespace=monitoring port-forward service/grafana 3000:3000")
+
+
+def test_grafana_is_for_administrators_and_runs_in_no_rehearsal(
+    calls: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done = RUN.invoke(app, ["open", "grafana", "-s", "dev", "--team", "Vision Lab"])
+    assert isinstance(done.exception, UserError) and "Leave out --team" in str(done.exception)
+    monkeypatch.setattr(access, "deployed", lambda *_, **__: (EXPORTED, object()))
+    done = RUN.invoke(app, ["open", "grafana", "-s", "dev", "--rehearse"])
+    assert isinstance(done.exception, UserError) and "does not run what charts install" in str(done.exception)
+    assert not calls.exists()
+
+
+def test_the_command_looks_where_the_component_puts_grafana() -> None:
+    found = (places.NAMESPACE, places.LOGIN, places.GRAFANA_PORT, places.GRAFANA)
+    assert found == (access._MONITORING, access._GRAFANA_LOGIN, access._GRAFANA_PORT, "grafana")

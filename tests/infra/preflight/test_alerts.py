@@ -36,5 +36,22 @@ def test_before_the_first_deployment_it_is_told_what_will_be_asked() -> None:
     assert answer.state is State.NOTE and PEOPLE[0] in answer.said
 
 
-def test_nobody_is_asked_about_where_no_validation_is_scheduled() -> None:
-    assert asked(alerts.mail, account(Cloud(), smoke__schedule=None)) == []
+def test_nobody_is_asked_about_where_no_alert_is_sent() -> None:
+    none = {"kind": "none"}
+    unwatched = account(Cloud(), smoke__schedule=None, layout__monitoring=none)
+    assert asked(alerts.mail, unwatched) == []
+    (answer,) = asked(alerts.mail, account(deployed(*PEOPLE), layout__monitoring=none))
+    assert answer.state is State.READY
+
+
+def test_people_of_a_team_are_asked_about_at_the_topic_of_the_team() -> None:
+    topic = f"arn:aws:sns:us-east-1:{ACCOUNT}:{STACK}-team-research-alerts-topic-0123abc"
+    cloud = Cloud().answers("sns", "list_topics", {"Topics": [{"TopicArn": TOPIC}, {"TopicArn": topic}]})
+    confirmed = [{"Endpoint": one, "SubscriptionArn": f"{TOPIC}:1"} for one in PEOPLE]
+    cloud.answers("sns", "list_subscriptions_by_topic", {"Subscriptions": confirmed}, TopicArn=TOPIC)
+    pending = {"Endpoint": "lead@example.com", "SubscriptionArn": "PendingConfirmation"}
+    cloud.answers("sns", "list_subscriptions_by_topic", {"Subscriptions": [pending]}, TopicArn=topic)
+    told = account(cloud, teams__0__alert_emails=["lead@example.com"])
+    ready, short = asked(alerts.mail, told)
+    assert ready.state is State.READY
+    assert short.state is State.SHORT and "lead@example.com" in short.said

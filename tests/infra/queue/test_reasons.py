@@ -113,6 +113,9 @@ def test_what_stands_in_no_condition() -> None:
     assert why(job("a"), local_queues=(LocalQueue("red", "default", "red", stopped=True),)).kind == "stopped"
     assert why(job("a", requeued_at=NOW + hours(0.5))).text.endswith("tried again at 12:30 UTC")
     assert why(job("a", active=False)).kind == "deactivated"
+    over = (Check("gpu-budget", "Pending", "over budget: 80 of 100 hours are left"),)
+    budget = "gpu-budget is Pending: over budget: 80 of 100 hours are left"
+    assert why(job("a", active=False, checks=over)) == Reason("admission check", budget)
     held = replace(running("a"), conditions={"QuotaReserved": condition()})
     checked = replace(held, checks=(Check("nodes", "Pending", "no capacity"), Check("x", "Ready", "")))
     assert why(checked) == Reason("admission check", "nodes is Pending: no capacity")

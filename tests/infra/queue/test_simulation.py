@@ -18,7 +18,7 @@ def found(made: State) -> dict[str, float | None]:
     told = starts(made)
     assert told is not None
     names = {one.key: one.name for one in made.jobs}
-    return {names[key]: start and (start - NOW) / hours(1) for key, start in told.items()}
+    return {names[key]: None if at is None else (at - NOW) / hours(1) for key, at in told.items()}
 
 
 def test_a_job_starts_when_enough_of_those_that_run_must_have_ended() -> None:

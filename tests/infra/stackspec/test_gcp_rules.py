@@ -168,6 +168,11 @@ BROKEN: dict[str, tuple[tuple[str | int, ...], Any, str]] = {
         [f"{n}@example.com" for n in range(6)],
         "budget.alert_emails",
     ),
+    "too many addresses of a team": (
+        ("teams", 0, "alert_emails"),
+        [f"{n}@example.com" for n in range(17)],
+        "teams[0].alert_emails",
+    ),
     "a key of another cloud": (("on", "account_id"), "123456789012", "on.account_id"),
 }
 

@@ -33,6 +33,17 @@ BROKEN: dict[str, tuple[Any, ...]] = {
         ["us-east-1f"],
         "layout.pools[0].zones[0]",
     ),
+    "an address of a team twice": (
+        ("teams", 0, "alert_emails"),
+        ["a@example.com", "a@example.com"],
+        "teams[0].alert_emails",
+    ),
+    "alerts to nobody": (("budget", "alert_emails"), [], "budget.alert_emails"),
+    "a disk too small for metrics": (
+        ("layout", "monitoring"),
+        {"kind": "in_cluster", "retention_days": 30, "storage_gib": 5},
+        "layout.monitoring.storage_gib",
+    ),
     "an unknown type": (("layout", "pools", 0, "machine"), "p9.48xlarge", "layout.pools[0].machine"),
     "a public range": (("layout", "network_cidr"), "8.8.0.0/16", "layout.network_cidr"),
     "a small range": (("layout", "network_cidr"), "10.0.0.0/24", "layout.network_cidr"),
@@ -238,6 +249,15 @@ def test_what_cannot_be_deployed_is_refused_by_name(values: Values, case: str) -
         place = place[step]
     place[steps[-1]] = value
     assert path in paths(values)
+
+
+def test_a_team_that_nothing_would_tell_is_refused(values: Values) -> None:
+    values["spec"]["teams"][0]["alert_emails"] = ["vision@example.com"]
+    stackspec.load("dev", copy.deepcopy(values), "f")
+    values["spec"]["layout"]["monitoring"] = {"kind": "none"}
+    (problem,) = problems(values)
+    assert problem.path == "teams[0].alert_emails"
+    assert "in_cluster" in problem.fix
 
 
 def test_teams_that_become_one_namespace_are_refused(values: Values) -> None:

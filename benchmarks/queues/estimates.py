@@ -1,11 +1,11 @@
 """Estimated starts of jobs held against what then happened, on a real Kueue with nodes of KWOK.
 
-    python benchmarks/queue_estimates.py [JOBS] [SEED]
+    python benchmarks/queues/estimates.py [JOBS] [SEED] [TEAMS]
 
-Two teams share 32 GPUs. Jobs come at random (exponential gaps), ask for 4, 8 or 16 GPUs, run for a lognormal
-time, and name a deadline of one to three times that. The queue is read as `trainstack queue` does, every
-second. Of every job that is seen waiting, the first estimates count: the simulated start, and the
-bound from past waits. The binaries have to be built: `make binaries`.
+Teams (2) share 64 GPUs. Jobs come at random (exponential gaps), ask for 4 or 8 GPUs, run for a lognormal
+time, and name a deadline of one to two times that, and 6 s more. The queue is read as `trainstack queue`
+does, every second. The first estimates of a job count: the bound from past waits of every job, the simulated
+start of those that are seen waiting. The binaries have to be built: `make binaries`.
 """
 
 import datetime
@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from components.kubernetes.queueing import kueue_values
 from infra.collect.kubectl import Cluster, connected
@@ -32,16 +32,17 @@ from rehearsal.controlplane.order import Order, running
 from tests.cluster.queues.lab import Lab, flavor, machines, queues
 
 JOBS, SEED = 240, 1
-GAP_S, MEDIAN_S, SIGMA = 2.2, 7.0, 0.5
-SIZES, POPULAR = (4, 8, 16), (0.25, 0.6, 0.15)
-POOL = flavor("any", "p4d.24xlarge", 4)
+TEAMS = ("Research", "Vision")
+GAP_S, MEDIAN_S, SIGMA = 1.7, 7.0, 0.5
+SIZES, POPULAR = (4, 8), (0.15, 0.85)
+POOL = flavor("any", "p4d.24xlarge", 8)
 PATIENCE_S = 300.0
-START_S = 10.0  # until pods run, on a machine that does other work
+START_S = 6.0  # until pods run, on a machine that does other work
 
 
 @dataclass
 class Guess:
-    """What was said about a job when it was first seen waiting, and what then happened."""
+    """What was said about a job when it was first seen, and what then happened."""
 
     seen: datetime.datetime
     created: datetime.datetime
@@ -63,13 +64,13 @@ class Watched:
         """Guess about who is new, and see who was admitted."""
         told, past = simulation.starts(state) or {}, history.waits(state.jobs)
         for job in state.jobs:
-            guess = self.guesses.get(job.key)
-            if guess is None and job.queued:
+            if job.key not in self.guesses:
                 bound = wait_bound(past.get(history.kind(job), ()), state.taken)
                 self.guesses[job.key] = Guess(
                     state.taken, job.created, told.get(job.key), bound.wait if bound else None
                 )
-            elif guess is not None and guess.admitted is None and job.is_("Admitted"):
+            guess = self.guesses[job.key]
+            if guess.admitted is None and job.is_("Admitted"):
                 guess.admitted = job.conditions["Admitted"].since
         self.ended = sum(job.finished or not job.active for job in state.jobs)
         self.evictions = sum(job.evictions for job in state.jobs)
@@ -86,15 +87,15 @@ class Coming:
     deadline: float
 
 
-def stream(jobs: int, seed: int) -> Iterator[Coming]:
+def stream(jobs: int, seed: int, teams: int) -> Iterator[Coming]:
     """The jobs in the order in which they come."""
     chance, at = random.Random(seed), 0.0
     for _ in range(jobs):
         at += chance.expovariate(1 / GAP_S)
         (gpus,) = chance.choices(SIZES, POPULAR)
         runs = chance.lognormvariate(0.0, SIGMA) * MEDIAN_S
-        team = chance.choice(("Research", "Vision"))
-        yield Coming(at, team, gpus, round(runs, 1), runs * chance.uniform(1, 3) + START_S)
+        team = chance.choice(TEAMS[:teams])
+        yield Coming(at, team, gpus, round(runs, 1), runs * chance.uniform(1, 2) + START_S)
 
 
 def submit(lab: Lab, name: str, one: Coming) -> None:
@@ -104,10 +105,10 @@ def submit(lab: Lab, name: str, one: Coming) -> None:
     lab.submit(one.team, name, gpus=one.gpus // pods, pods=pods, seconds=one.runs, labels=labels)
 
 
-def watch(lab: Lab, cluster: Cluster, jobs: int, seed: int) -> Watched:
+def watch(lab: Lab, cluster: Cluster, coming: list[Coming]) -> Watched:
     """Let the jobs come, and look every second until all have ended."""
-    watched, began, coming = Watched(), time.monotonic(), list(stream(jobs, seed))
-    last = coming[-1].at
+    watched, began = Watched(), time.monotonic()
+    jobs, last = len(coming), coming[-1].at
     while watched.ended < jobs:
         now = time.monotonic() - began
         if now > last + PATIENCE_S:
@@ -121,9 +122,10 @@ def watch(lab: Lab, cluster: Cluster, jobs: int, seed: int) -> Watched:
 
 def tell(watched: Watched, runs_s: float) -> None:
     """Print how far estimates were off, and how often bounds held."""
-    waited = [(one, one.admitted) for one in watched.guesses.values() if one.admitted is not None]
+    known = [(one, one.admitted) for one in watched.guesses.values() if one.admitted is not None]
+    waited = [(one, admitted) for one, admitted in known if admitted > one.seen]
     left = statistics.median((admitted - one.seen).total_seconds() for one, admitted in waited)
-    print(f"{len(waited)} jobs were seen waiting, and waited {left:.1f} s more (median)")
+    print(f"{len(waited)} of {len(known)} jobs were seen waiting, and waited {left:.1f} s more (median)")
     print(f"a job runs {runs_s:.1f} s on average; {watched.evictions} evictions")
     errors = [(admitted - one.simulated).total_seconds() for one, admitted in waited if one.simulated]
     off = [abs(error) for error in errors]
@@ -133,7 +135,7 @@ def tell(watched: Watched, runs_s: float) -> None:
     print(
         f"  absolute error: median {median:.1f} s ({median / runs_s:.2f} run times), 90 % within {most:.1f} s"
     )
-    bounds = [(admitted - one.created, one.bound) for one, admitted in waited if one.bound is not None]
+    bounds = [(admitted - one.created, one.bound) for one, admitted in known if one.bound is not None]
     if bounds:
         held = sum(waited <= bound for waited, bound in bounds) / len(bounds)
         median = statistics.median(bound.total_seconds() for _, bound in bounds)
@@ -147,17 +149,18 @@ def main() -> None:
     jobs = int(sys.argv[1]) if len(sys.argv) > 1 else JOBS
     seed = int(sys.argv[2]) if len(sys.argv) > 2 else SEED
     values = kueue_values.values(service_monitor=False, claimed={})
-    teams = [{"name": "Research", "weight": 1.0}, {"name": "Vision", "weight": 1.0}]
+    teams = int(sys.argv[3]) if len(sys.argv) > 3 else len(TEAMS)
+    coming = list(stream(jobs, seed, teams))
     with (
         tempfile.TemporaryDirectory() as folder,
         running(Order(Path(folder) / "run", addons={"jobset": {}, "kueue": values})) as plane,
         plane.api() as api,
         machines(api, [POOL], {"any": "p4d.24xlarge"}),
-        queues(api, [POOL], teams) as lab,  # type: ignore[arg-type]
+        queues(api, [POOL], [{"name": name, "weight": 1.0} for name in TEAMS[:teams]]) as lab,
         connected(None, plane.kubeconfig) as cluster,
     ):
-        watched = watch(lab, cluster, jobs, seed)
-    tell(watched, statistics.mean(one.runs for one in stream(jobs, seed)))
+        watched = watch(lab, cluster, list(coming))
+        tell(watched, statistics.mean(one.runs for one in coming))
 
 
 if __name__ == "__main__":

@@ -1,0 +1,111 @@
+"""Logs of pods and nodes that outlive them: Fluent Bit on every node, a log group of CloudWatch Logs."""
+
+from typing import TypedDict
+
+import pulumi
+
+from components.aws import iam
+from components.aws.account import current_account
+from components.aws.encryption import encryption_key
+from components.aws.logs import log_group, logs_may_use
+from components.aws.pod_role import AwsPodRole
+from components.base import Component
+from components.kubernetes.charts import charts, release
+from components.ordering import after
+
+CHART = "aws-for-fluent-bit"
+# Pods of every node, whatever its taints: a node of GPUs that breaks is the one whose log is wanted.
+_TOLERATIONS = [{"operator": "Exists"}]
+# What the kernel says (XID errors of GPUs among it), the kubelet and containerd; pods are the chart's input.
+_JOURNAL = """\
+[INPUT]
+    Name              systemd
+    Tag               node.*
+    Path              /var/log/journal
+    DB                /var/log/flb_journal.db
+    Systemd_Filter    _SYSTEMD_UNIT=kubelet.service
+    Systemd_Filter    _SYSTEMD_UNIT=containerd.service
+    Systemd_Filter    _TRANSPORT=kernel
+    Read_From_Tail    On
+    Strip_Underscores On
+"""
+# A stream for each container; records of the journal have no pod, and go to streams of their node and unit.
+_STREAM = "$kubernetes['namespace_name'].$kubernetes['pod_name'].$kubernetes['container_name']"
+
+
+class AwsPodLogsArgs(TypedDict):
+    """Arguments of `AwsPodLogs`."""
+
+    region: str
+    cluster_name: pulumi.Input[str]
+    cluster_arn: pulumi.Input[str]
+    retention_days: int
+    """How long logs are kept."""
+
+
+class AwsPodLogs(Component):
+    """Fluent Bit, with the right to write to one encrypted log group and to make none.
+
+    Needs an AWS and a Kubernetes provider (`providers=[aws, kubernetes]`). CloudWatch Logs bills what comes
+    in by the gigabyte: a job that prints its tensors costs money. Untested in a real account.
+    """
+
+    log_group_name: pulumi.Output[str]
+    """The log group; logs go there once it is known."""
+
+    def __init__(self, name: str, args: AwsPodLogsArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        super().__init__(name, opts)
+        called = f"/trainstack/{name}"
+        key = encryption_key(
+            self,
+            f"{name}-key",
+            account=current_account(self),
+            purpose=f"Logs of pods and nodes: {called}",
+            statements=logs_may_use(args["region"], called),
+        )
+        group = log_group(
+            self,
+            f"{name}-group",
+            log_group_name=called,
+            retention_days=args["retention_days"],
+            key_arn=key.arn,
+        )
+        role = AwsPodRole(
+            f"{name}-pods",
+            {
+                "cluster_name": args["cluster_name"],
+                "cluster_arn": args["cluster_arn"],
+                "namespace": charts()[CHART].namespace,
+                "service_account": CHART,
+                "policy": group.arn.apply(_write_to),
+            },
+            self.child(),
+        )
+        values = {
+            "cloudWatchLogs": {
+                "enabled": True,
+                "region": args["region"],
+                "logGroupName": called,
+                "logStreamPrefix": "node-",
+                "logStreamTemplate": _STREAM,
+                # After a destroy it must not bring the group back, unencrypted and eternal.
+                "autoCreateGroup": False,
+            },
+            "additionalInputs": _JOURNAL,
+            "serviceAccount": {"create": True, "name": CHART},
+            "tolerations": _TOLERATIONS,
+        }
+        installed = release(
+            f"{name}-{CHART}", CHART, values, self.child(pulumi.ResourceOptions(depends_on=[role, group]))
+        )
+        self.log_group_name = after(group.name, [installed])
+        self.register_outputs({"log_group_name": self.log_group_name})
+
+
+def _write_to(group_arn: str) -> str:
+    return iam.document(
+        iam.allow(
+            ["logs:CreateLogStream", "logs:PutLogEvents", "logs:DescribeLogStreams"],
+            [group_arn, f"{group_arn}:*"],
+        )
+    )

@@ -1,0 +1,1 @@
+"""Mail about alerts that a pod of the cluster writes to its log."""

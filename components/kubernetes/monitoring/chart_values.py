@@ -1,0 +1,139 @@
+"""Values of the chart kube-prometheus-stack (88.5.3, with its charts of Grafana and kube-state-metrics)."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from components.kubernetes.monitoring import workload_metrics
+from components.kubernetes.monitoring.places import FULL_NAME, GRAFANA, LOGIN, NAMESPACE
+
+# Of the volume, Prometheus fills this much with blocks; its write-ahead log takes the rest.
+_BLOCKS = 0.8
+# Alertmanager keeps silences, and what it has said.
+_ALERTMANAGER_GIB = 2
+# Namespaces whose Deployments and Jobs the chart's own alerts watch. Not those of teams: their jobs may run
+# for days, fail, and wait, which the chart's rules take for faults.
+_WATCHED = "kube-system|kueue-system|jobset-system|kubeflow-system|mlflow|trainstack-.*|monitoring"
+# Groups about what only the cloud sees: on EKS and GKE nobody can scrape the control plane.
+_UNSEEN = (
+    "etcd",
+    "kubeControllerManager",
+    "kubeProxy",
+    "kubeSchedulerAlerting",
+    "kubeSchedulerRecording",
+    "kubeApiserverAvailability",
+    "kubeApiserverBurnrate",
+    "kubeApiserverHistogram",
+    "kubeApiserverSlos",
+    "windows",
+)
+# The first two fire on what is no fault here; the others wait for an autoscaler, or are ours.
+_DISABLED = (
+    "KubeJobNotCompleted",
+    "KubeJobFailed",
+    "KubeCPUOvercommit",
+    "KubeMemoryOvercommit",
+    "InfoInhibitor",
+    "Watchdog",
+)
+_SCRAPED_NOT = ("kubeApiServer", "kubeControllerManager", "kubeScheduler", "kubeEtcd", "kubeProxy")
+# Requests: measured figures and their sources stand in docs/monitoring.md.
+_PROMETHEUS = {"requests": {"cpu": "200m", "memory": "1Gi"}, "limits": {"memory": "3Gi"}}
+_GRAFANA = {"requests": {"cpu": "50m", "memory": "192Mi"}, "limits": {"memory": "512Mi"}}
+_SIDECAR = {"requests": {"cpu": "10m", "memory": "80Mi"}, "limits": {"memory": "160Mi"}}
+_SMALL = {"requests": {"cpu": "20m", "memory": "64Mi"}, "limits": {"memory": "256Mi"}}
+_STATE = {"requests": {"cpu": "50m", "memory": "128Mi"}, "limits": {"memory": "512Mi"}}
+
+
+def values(*, retention_days: int, storage_gib: int, alertmanager: Mapping[str, Any]) -> dict[str, Any]:
+    """The values. `alertmanager` is its configuration; it holds no secret, or the state would."""
+    return {
+        "fullnameOverride": FULL_NAME,
+        "cleanPrometheusOperatorObjectNames": True,
+        "defaultRules": {
+            "appNamespacesTarget": _WATCHED,
+            "rules": dict.fromkeys(_UNSEEN, False),
+            "disabled": dict.fromkeys(_DISABLED, True),
+        },
+        **{name: {"enabled": False} for name in _SCRAPED_NOT},
+        "coreDns": {"enabled": False},
+        # Its webhook would check rules; ours are checked before they are deployed, and a webhook that does
+        # not answer stops every deployment.
+        "prometheusOperator": {
+            "admissionWebhooks": {"enabled": False},
+            "tls": {"enabled": False},
+            "resources": _SMALL,
+        },
+        "prometheus": {"prometheusSpec": _prometheus(retention_days, storage_gib)},
+        "alertmanager": {
+            "config": alertmanager,
+            "alertmanagerSpec": {
+                "resources": _SMALL,
+                "storage": {"volumeClaimTemplate": _claim(_ALERTMANAGER_GIB)},
+            },
+        },
+        "grafana": _grafana(),
+        "kube-state-metrics": _state_metrics(),
+        # It needs the node's own network and processes, which the namespace of the others forbids.
+        "prometheus-node-exporter": {"fullnameOverride": "node-exporter", "namespaceOverride": "kube-system"},
+    }
+
+
+def _prometheus(retention_days: int, storage_gib: int) -> dict[str, Any]:
+    return {
+        "retention": f"{retention_days}d",
+        "retentionSize": f"{max(1, int(storage_gib * _BLOCKS))}GiB",
+        "resources": _PROMETHEUS,
+        "storageSpec": {"volumeClaimTemplate": _claim(storage_gib)},
+        # All rules and monitors of the cluster; else only those that carry the release's name.
+        "ruleSelectorNilUsesHelmValues": False,
+        "serviceMonitorSelectorNilUsesHelmValues": False,
+        "podMonitorSelectorNilUsesHelmValues": False,
+    }
+
+
+def _claim(gib: int) -> dict[str, Any]:
+    """A disk of the cluster's default class."""
+    return {
+        "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": f"{gib}Gi"}}},
+    }
+
+
+def _grafana() -> dict[str, Any]:
+    """One user with a login that is made in the cluster; dashboards come from ConfigMaps of the namespace."""
+    sidecar = {"enabled": True, "searchNamespace": NAMESPACE}
+    return {
+        "fullnameOverride": GRAFANA,
+        "admin": {"existingSecret": LOGIN, "userKey": "username", "passwordKey": "password"},
+        # Runs as root to give a volume to Grafana, which has none: dashboards are code.
+        "initChownData": {"enabled": False},
+        "defaultDashboardsEnabled": False,
+        # The sidecars would read all Secrets and ConfigMaps of the cluster.
+        "rbac": {"namespaced": True},
+        "sidecar": {"resources": _SIDECAR, "dashboards": dict(sidecar), "datasources": dict(sidecar)},
+        "resources": _GRAFANA,
+        "testFramework": {"enabled": False},
+        "grafana.ini": {
+            "analytics": {"check_for_updates": False, "reporting_enabled": False},
+            "auth.anonymous": {"enabled": False},
+            "users": {"allow_sign_up": False},
+        },
+    }
+
+
+def _state_metrics() -> dict[str, Any]:
+    return {
+        "fullnameOverride": "kube-state-metrics",
+        "resources": _STATE,
+        # Nobody asks for these, so it need not read them.
+        "collectorsExclude": ["certificatesigningrequests", "configmaps", "secrets"],
+        "metricLabelsAllowlist": _labels(
+            nodes=("trainstack.dev/pool", "topology.kubernetes.io/zone"),
+            pods=("kueue.x-k8s.io/cluster-queue-name", "kueue.x-k8s.io/local-queue-name"),
+        ),
+        "customResourceState": {"enabled": True, "config": workload_metrics.config()},
+        "rbac": {"extraRules": workload_metrics.rights()},
+    }
+
+
+def _labels(**kinds: Sequence[str]) -> list[str]:
+    return [f"{kind}=[{','.join(labels)}]" for kind, labels in kinds.items()]

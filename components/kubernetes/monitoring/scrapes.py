@@ -1,0 +1,76 @@
+"""What Prometheus reads besides what its chart knows: controllers of the platform, GPUs, programs of ours."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from components.kubernetes.charts import charts
+from components.kubernetes.monitoring.places import NAMESPACE
+
+_API = "monitoring.coreos.com/v1"
+_NAME = "app.kubernetes.io/name"
+_TOKEN = "/var/run/secrets/kubernetes.io/serviceaccount/token"  # noqa: S105 - a path
+# The port of each controller's metrics Service, by chart; held against the rendered charts by a test.
+CONTROLLERS = {"kueue": "https", "jobset": "https", "kubeflow-trainer": "monitoring-port"}
+# Label of the pods of every program of ours that stands (`components/kubernetes/programs/standing.py`).
+OURS = {"app.kubernetes.io/part-of": "trainstack"}
+# Where the exporter of a cloud's own runs, and how its pods are called: three public projects read it so, no
+# document of Google says it (read 2026-11-25). Untested in a real project.
+_GKE_EXPORTER = ("gke-managed-system", "gke-managed-dcgm-exporter")
+
+
+def objects(*, devices_managed: bool, has_gpus: bool) -> Iterator[dict[str, Any]]:
+    """The ServiceMonitors and PodMonitors. With `devices_managed` the exporter of GPUs is the cloud's."""
+    for chart, port in CONTROLLERS.items():
+        yield _controller(chart, port)
+    yield _monitor("PodMonitor", "programs", {"any": True}, OURS, _pods({"port": "metrics"}, _name_as_job()))
+    if has_gpus:
+        own = (charts()["dcgm-exporter"].namespace, "dcgm-exporter")
+        namespace, name = _GKE_EXPORTER if devices_managed else own
+        # The exporter says which pod holds a GPU; without honorLabels its own pod would take that place.
+        endpoint = {"port": "metrics", "honorLabels": True, "relabelings": [_job("dcgm-exporter"), *_node()]}
+        yield _monitor("PodMonitor", "gpus", {"matchNames": [namespace]}, {_NAME: name}, _pods(endpoint))
+
+
+def _controller(chart: str, port: str) -> dict[str, Any]:
+    """A controller answers to who may `get /metrics`, as Prometheus' own role says (chart, clusterrole.yaml).
+
+    Its certificate is made by itself at its start, and nobody vouches for it.
+    """
+    endpoint = {
+        "port": port,
+        "scheme": "https",
+        "bearerTokenFile": _TOKEN,
+        "tlsConfig": {"insecureSkipVerify": True},
+        "relabelings": [_job(chart)],
+    }
+    where = {"matchNames": [charts()[chart].namespace]}
+    return _monitor("ServiceMonitor", chart, where, {_NAME: chart}, {"endpoints": [endpoint]})
+
+
+def _monitor(
+    kind: str, name: str, where: dict[str, Any], labels: dict[str, str], rest: dict[str, Any]
+) -> dict[str, Any]:
+    return {
+        "apiVersion": _API,
+        "kind": kind,
+        "metadata": {"name": f"trainstack-{name}", "namespace": NAMESPACE},
+        "spec": {"namespaceSelector": where, "selector": {"matchLabels": labels}, **rest},
+    }
+
+
+def _pods(endpoint: dict[str, Any], *relabelings: dict[str, Any]) -> dict[str, Any]:
+    extra = {"relabelings": list(relabelings)} if relabelings else {}
+    return {"podMetricsEndpoints": [{**endpoint, **extra}]}
+
+
+def _job(name: str) -> dict[str, Any]:
+    return {"targetLabel": "job", "replacement": name}
+
+
+def _name_as_job() -> dict[str, Any]:
+    return {"sourceLabels": ["__meta_kubernetes_pod_label_app_kubernetes_io_name"], "targetLabel": "job"}
+
+
+def _node() -> list[dict[str, Any]]:
+    # The exporter's own label was renamed from Hostname to hostname after 4.8.2.
+    return [{"sourceLabels": ["__meta_kubernetes_pod_node_name"], "targetLabel": "node"}]

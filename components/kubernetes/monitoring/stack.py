@@ -1,0 +1,165 @@
+"""Monitoring in the cluster: the chart kube-prometheus-stack with what it reads, shows and tells."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NotRequired, TypedDict
+
+import pulumi
+from pulumi_kubernetes import core, meta, rbac
+
+from components.base import Component
+from components.kubernetes.charts import release
+from components.kubernetes.manifest import Manifest
+from components.kubernetes.monitoring import rules, scrapes
+from components.kubernetes.monitoring.chart_values import values
+from components.kubernetes.monitoring.dashboards import dashboards, grafana_json
+from components.kubernetes.monitoring.fences import home
+from components.kubernetes.monitoring.places import LOGIN, NAMESPACE, PROMETHEUS_URL
+from components.kubernetes.monitoring.routes import RouteArgs, config
+from components.kubernetes.people import RBAC
+from components.kubernetes.programs.program import Program, digest
+from components.kubernetes.programs.standing import PORT, Standing, standing
+from components.kubernetes.tracking.pod import AgentArgs
+from components.kubernetes.waiting.job import Waiting, waiting_job
+from components.ordering import after
+
+CHART = "kube-prometheus-stack"
+ALERT_LOG = "alert-log"
+ALERT_LOG_URL = f"http://{ALERT_LOG}.{NAMESPACE}.svc.cluster.local:{PORT}"
+"""Where alerts are written to a log, behind it the name of the receiver."""
+_LOGIN_LIMIT_S = 120
+_DASHBOARD_LABEL = "grafana_dashboard"  # the sidecar of Grafana's chart looks for it
+
+
+class MonitoringArgs(TypedDict):
+    """Arguments of `Monitoring`."""
+
+    retention_days: int
+    """How long metrics are kept."""
+    storage_gib: int
+    """The disk of Prometheus."""
+    platform: Mapping[str, pulumi.Input[Any]]
+    """How those who run the platform are told: a receiver of Alertmanager without its name."""
+    teams: Sequence[RouteArgs]
+    """Teams that are told of their own alerts."""
+    agents: Sequence[AgentArgs]
+    """What pods ask for credentials of the cloud."""
+    has_gpus: bool
+    devices_managed: bool
+    """Whether the exporter of GPUs is the cloud's own."""
+    image: pulumi.Input[str]
+    """Image with Python, by digest, that the platform's own nodes run."""
+    alert_log: NotRequired[bool]
+    """Run a pod at `ALERT_LOG_URL` that writes alerts to its log. Default: no."""
+
+
+class Monitoring(Component):
+    """Prometheus, Alertmanager and Grafana in a closed namespace, with rules, dashboards and scrapes of ours.
+
+    Prometheus and Alertmanager have disks of the default storage class; Grafana keeps nothing. Its one login
+    is made by a Job (`waiting/grafana_login.py`). What Alertmanager is told holds no secret, because the
+    cloud knows its pod: nothing that a reader of the state could use.
+    """
+
+    prometheus_url: pulumi.Output[str]
+    """Where programs of the platform ask for metrics."""
+
+    def __init__(self, name: str, args: MonitoringArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        super().__init__(name, opts)
+        fence = home(name, args["agents"], self.child)
+        inside = self.child(pulumi.ResourceOptions(depends_on=fence))
+        login = self._login(name, args["image"], inside)
+        told = config(args["platform"], args["teams"])
+        chosen = values(
+            retention_days=args["retention_days"], storage_gib=args["storage_gib"], alertmanager=told
+        )
+        installed = release(
+            f"{name}-{CHART}", CHART, chosen, self.child(pulumi.ResourceOptions(depends_on=[*fence, login]))
+        )
+        self._dashboards(name, inside)
+        if args.get("alert_log", False):
+            self._alert_log(name, args["image"], fence, inside)
+        # Their kinds come with the chart.
+        after_chart = self.child(pulumi.ResourceOptions(depends_on=[installed]))
+        bodies = [
+            *rules.objects(),
+            *scrapes.objects(devices_managed=args["devices_managed"], has_gpus=args["has_gpus"]),
+        ]
+        for body in bodies:
+            called = f"{name}-{body['kind'].lower()}-{body['metadata']['name']}"
+            Manifest(called, body, after_chart)
+        self.prometheus_url = after(pulumi.Output.from_input(PROMETHEUS_URL), [installed])
+        self.register_outputs({"prometheus_url": self.prometheus_url})
+
+    def _login(self, name: str, image: pulumi.Input[str], inside: pulumi.ResourceOptions) -> pulumi.Resource:
+        """The Job that makes it. Its account may create Secrets: no role can name one that is to come."""
+        metadata = meta.v1.ObjectMetaArgs(name=LOGIN, namespace=NAMESPACE)
+        account = core.v1.ServiceAccount(
+            f"{name}-login-account", metadata=metadata, automount_service_account_token=False, opts=inside
+        )
+        role = rbac.v1.Role(
+            f"{name}-login-role",
+            metadata=metadata,
+            rules=[rbac.v1.PolicyRuleArgs(api_groups=[""], resources=["secrets"], verbs=["create"])],
+            opts=inside,
+        )
+        binding = rbac.v1.RoleBinding(
+            f"{name}-login-binding",
+            metadata=metadata,
+            role_ref=rbac.v1.RoleRefArgs(api_group=RBAC, kind="Role", name=LOGIN),
+            subjects=[rbac.v1.SubjectArgs(kind="ServiceAccount", name=LOGIN, namespace=NAMESPACE)],
+            opts=self.child(pulumi.ResourceOptions(depends_on=[role, account])),
+        )
+        program = Program("components.kubernetes.waiting.grafana_login")
+        waits = Waiting(
+            program=program,
+            arguments={"name": LOGIN, "namespace": NAMESPACE, "seconds": str(_LOGIN_LIMIT_S)},
+            name=f"{LOGIN}-{digest(program.digest)}",
+            namespace=NAMESPACE,
+            account=LOGIN,
+            image=image,
+            limit_s=_LOGIN_LIMIT_S,
+        )
+        return waiting_job(f"{name}-login", waits, [binding], self.child)
+
+    def _dashboards(self, name: str, inside: pulumi.ResourceOptions) -> None:
+        for dashboard in dashboards():
+            core.v1.ConfigMap(
+                f"{name}-dashboard-{dashboard.layer}",
+                metadata=meta.v1.ObjectMetaArgs(
+                    name=f"dashboard-{dashboard.layer}", namespace=NAMESPACE, labels={_DASHBOARD_LABEL: "1"}
+                ),
+                data={f"{dashboard.layer}.json": grafana_json(dashboard)},
+                opts=inside,
+            )
+
+    def _alert_log(
+        self,
+        name: str,
+        image: pulumi.Input[str],
+        fence: Sequence[pulumi.Resource],
+        inside: pulumi.ResourceOptions,
+    ) -> None:
+        account = core.v1.ServiceAccount(
+            f"{name}-{ALERT_LOG}-account",
+            metadata=meta.v1.ObjectMetaArgs(name=ALERT_LOG, namespace=NAMESPACE),
+            automount_service_account_token=False,
+            opts=inside,
+        )
+        runs = Standing(
+            program=Program("components.kubernetes.monitoring.alert_log"),
+            name=ALERT_LOG,
+            namespace=NAMESPACE,
+            account=ALERT_LOG,
+            image=image,
+            arguments={},
+        )
+        running = standing(f"{name}-{ALERT_LOG}", runs, [*fence, account], self.child)
+        core.v1.Service(
+            f"{name}-{ALERT_LOG}-service",
+            metadata=meta.v1.ObjectMetaArgs(name=ALERT_LOG, namespace=NAMESPACE),
+            spec=core.v1.ServiceSpecArgs(
+                selector={"app.kubernetes.io/name": ALERT_LOG},
+                ports=[core.v1.ServicePortArgs(name="http", port=PORT, target_port=PORT)],
+            ),
+            opts=self.child(pulumi.ResourceOptions(depends_on=[running])),
+        )

@@ -1,0 +1,70 @@
+"""Metrics of Kueue's Workloads, which Kueue itself does not export: who waits since when, what ended how.
+
+They are made by kube-state-metrics from the objects (`customResourceState` of its chart; the format is that
+of kube-state-metrics v2.20, pkg/customresourcestate). Three series a Workload, until its job is deleted. A
+time is in seconds since 1970.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+PREFIX = "kueue_workload"
+_CONDITIONS = ["status", "conditions"]
+
+
+def config() -> Mapping[str, Any]:
+    """Of `created_seconds`, `admitted_changed_seconds{admitted}` and `finished_seconds{reason}`."""
+    return {
+        "kind": "CustomResourceStateMetrics",
+        "spec": {
+            "resources": [
+                {
+                    "groupVersionKind": {"group": "kueue.x-k8s.io", "version": "v1beta2", "kind": "Workload"},
+                    "metricNamePrefix": PREFIX,
+                    # A condition that is not there yet is no error.
+                    "errorLogV": 5,
+                    "labelsFromPath": {
+                        "namespace": ["metadata", "namespace"],
+                        "workload": ["metadata", "name"],
+                        "queue": ["spec", "queueName"],
+                        "priority": ["spec", "priorityClassRef", "name"],
+                        "active": ["spec", "active"],
+                    },
+                    "metrics": [
+                        _gauge(
+                            "created_seconds",
+                            "When the Workload was made.",
+                            {"path": ["metadata", "creationTimestamp"]},
+                        ),
+                        _gauge(
+                            "admitted_changed_seconds",
+                            "When the condition Admitted last changed to what `admitted` says.",
+                            _condition("Admitted", {"admitted": ["status"]}),
+                        ),
+                        _gauge(
+                            "finished_seconds",
+                            "When the Workload ended, with the reason.",
+                            _condition("Finished", {"reason": ["reason"]}),
+                        ),
+                    ],
+                }
+            ]
+        },
+    }
+
+
+def _condition(kind: str, labels: Mapping[str, Any]) -> Mapping[str, Any]:
+    return {
+        "path": [*_CONDITIONS, f"[type={kind}]"],
+        "labelsFromPath": dict(labels),
+        "valueFrom": ["lastTransitionTime"],
+    }
+
+
+def _gauge(name: str, help_text: str, gauge: Mapping[str, Any]) -> Mapping[str, Any]:
+    return {"name": name, "help": help_text, "each": {"type": "Gauge", "gauge": dict(gauge)}}
+
+
+def rights() -> list[Mapping[str, Any]]:
+    """What kube-state-metrics may read for them; the chart adds the right to find kinds."""
+    return [{"apiGroups": ["kueue.x-k8s.io"], "resources": ["workloads"], "verbs": ["list", "watch"]}]

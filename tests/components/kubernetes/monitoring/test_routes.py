@@ -1,0 +1,76 @@
+"""Who is told of what: Alertmanager's own tool reads the configuration and follows its routes."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from components.kubernetes.monitoring.routes import PLATFORM, UNSENT, RouteArgs, config
+from tests.components.kubernetes.monitoring.prometheus import run
+
+TEAM: RouteArgs = {
+    "name": "Applied ML (R&D)",
+    "namespace": "team-applied-ml-r-d",
+    "receiver": {
+        "webhook_configs": [{"url": "http://alert-log.monitoring.svc:8080/x", "send_resolved": True}]
+    },
+}
+SNS: Mapping[str, Any] = {
+    "sns_configs": [
+        {
+            "topic_arn": "arn:aws:sns:us-east-1:123456789012:dev",
+            "sigv4": {"region": "us-east-1"},
+            "subject": "{{ .Status | toUpper }}: {{ .CommonLabels.alertname }}",
+        }
+    ]
+}
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    made = tmp_path / "alertmanager.yml"
+    made.write_text(yaml.safe_dump(config(SNS, [TEAM])), encoding="utf-8")
+    return made
+
+
+def told(path: Path, **labels: str) -> list[str]:
+    """The receivers of an alert."""
+    given = [f"{key}={json.dumps(value, ensure_ascii=False)}" for key, value in labels.items()]
+    return run("amtool", "config", "routes", "test", f"--config.file={path}", *given).strip().split(",")
+
+
+def test_alertmanager_reads_it(path: Path) -> None:
+    assert "SUCCESS" in run("amtool", "check-config", path)
+
+
+@pytest.mark.parametrize("name", ["applied-ml-r-d", "team-applied-ml-r-d", "Applied ML (R&D)"])
+def test_a_team_is_told_by_whatever_name_a_metric_has_of_it(path: Path, name: str) -> None:
+    assert told(
+        path, alertname="JobFailureRateHigh", severity="warning", layer="orchestration", team=name
+    ) == ["team-applied-ml-r-d"]
+
+
+def test_what_is_critical_for_a_team_is_told_to_the_platform_too(path: Path) -> None:
+    given = {"alertname": "GpuXidError", "severity": "critical", "layer": "execution"}
+    assert told(path, **given, team="applied-ml-r-d") == [PLATFORM, "team-applied-ml-r-d"]
+    assert told(path, **given) == [PLATFORM]
+
+
+@pytest.mark.parametrize("name", ["other", "applied-ml", "applied-ml-r-d-2"])
+def test_alerts_of_a_team_without_addresses_go_to_the_platform(path: Path, name: str) -> None:
+    assert told(path, alertname="BudgetHalfUsed", severity="info", layer="telemetry", team=name) == [PLATFORM]
+
+
+def test_only_what_the_chart_means_for_dashboards_is_not_sent(path: Path) -> None:
+    assert told(path, alertname="CPUThrottlingHigh", severity="info") == [UNSENT]
+    assert told(path, alertname="TargetDown", severity="warning") == [PLATFORM]
+    assert told(path, alertname="BudgetHalfUsed", severity="info", layer="telemetry") == [PLATFORM]
+
+
+def test_the_watchdog_is_told_once_a_day(path: Path) -> None:
+    assert told(path, alertname="Watchdog", severity="none", layer="telemetry") == [PLATFORM]
+    (route,) = [one for one in config(SNS, [])["route"]["routes"] if "Watchdog" in one["matchers"][0]]
+    assert route["repeat_interval"] == "1d"

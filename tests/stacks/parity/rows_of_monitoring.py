@@ -1,0 +1,25 @@
+"""The part of the table about what watches a stack, and whom it tells."""
+
+from tests.stacks.parity.rows import Row, both
+
+_WATCHED = {"kind": "in_cluster", "retention_days": 45, "storage_gib": 200}
+
+COMMON: dict[str, Row] = dict(
+    [
+        both("cluster", "layout.monitoring=in_cluster", _WATCHED, r'retention: "30d" -> "45d"'),
+        both(
+            "cluster",
+            "layout.monitoring=in_cluster.retention_days",
+            _WATCHED,
+            r'retention: "30d" -> "45d"',
+        ),
+        both("cluster", "layout.monitoring=in_cluster.storage_gib", _WATCHED, r'storage: "50Gi" -> "200Gi"'),
+        both("no gate", "layout.monitoring=none", {"kind": "none"}, r"^- Monitoring monitoring$"),
+        both(
+            "work",
+            "teams[].alert_emails",
+            ["research@example.com"],
+            r"^\+ (TopicSubscription|AlertPolicy) team-research-alerts",
+        ),
+    ]
+)
