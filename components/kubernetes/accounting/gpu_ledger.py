@@ -27,8 +27,8 @@ PROGRAM = Program(
         "infra.quantity",
     ],
 )
-# 30 MiB with 150 jobs (benchmarks/queues/gpu_ledger.py); Workloads of teams that a budget stops are kept whole,
-# some 6 KiB each, until they are finished.
+# 30 MiB with 150 jobs (benchmarks/queues/gpu_ledger.py). Workloads of teams that a budget stops are kept
+# whole until they are finished, some 6 KiB each.
 _MEMORY_MIB = 256
 
 
