@@ -7,6 +7,8 @@ from typing import Final
 from infra.catalog.aws import facts
 from infra.catalog.aws.model import CapacityType, Price
 from infra.catalog.aws.pools import SYSTEM_DISK_GIB
+from infra.catalog.aws.storage_classes import COLD, COOL, STANDARD
+from infra.cost.checkpoints import checkpoint_items
 from infra.cost.model import HOURS_PER_MONTH, Estimate, Item, Use
 from infra.cost.tariff import Tariff, Units, always, machines
 from infra.stackspec.clouds import AwsSpec
@@ -28,6 +30,7 @@ def medium(spec: StackSpec, layout: MediumLayout, cloud: AwsSpec, on: datetime.d
         _control_plane(spec.region, layout, on),
         _network(spec.region, layout, cloud),
         _storage(spec),
+        checkpoint_items(spec, layout, _tariff(spec.region), (STANDARD, COOL, COLD)),
         _tracking(spec.region, cloud),
         _load_balancer(spec.region, cloud),
         _keys(spec.region, layout),
