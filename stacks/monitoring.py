@@ -3,7 +3,8 @@
 import pulumi
 
 from components.kubernetes.monitoring.routes import RouteArgs
-from components.kubernetes.monitoring.stack import Monitoring
+from components.kubernetes.monitoring.scrapes import own_exporter
+from components.kubernetes.monitoring.stack import Monitoring, MonitoringArgs
 from infra.naming import team_namespace
 from infra.stackspec import StackSpec
 from infra.stackspec.layouts import InClusterMonitoring
@@ -24,18 +25,19 @@ def monitored(
         {"name": name, "namespace": team_namespace(name), "receiver": receiver}
         for name, receiver in alerting.teams.items()
     ]
+    args: MonitoringArgs = {
+        "retention_days": wanted.retention_days,
+        "storage_gib": wanted.storage_gib,
+        "platform": alerting.platform,
+        "teams": routes,
+        "agents": tracking.grants["agents"],
+        "image": tracking.image,
+        "alert_log": alerting.from_log,
+    }
+    if any(pool.offer["gpus"] for pool in pools.by_name.values()):
+        args["gpu_exporter"] = alerting.gpu_exporter or own_exporter()
     return Monitoring(
         f"{spec.name}-monitoring",
-        {
-            "retention_days": wanted.retention_days,
-            "storage_gib": wanted.storage_gib,
-            "platform": alerting.platform,
-            "teams": routes,
-            "agents": tracking.grants["agents"],
-            "has_gpus": any(pool.offer["gpus"] for pool in pools.by_name.values()),
-            "devices_managed": pools.devices_managed,
-            "image": tracking.image,
-            "alert_log": alerting.from_log,
-        },
+        args,
         pulumi.ResourceOptions.merge(cluster.inside, pulumi.ResourceOptions(depends_on=[*alerting.ready])),
     )

@@ -12,6 +12,7 @@ from typing import Any, Protocol, TypeVar
 import pulumi
 
 from components.kubernetes.capacity.args import WindowArgs
+from components.kubernetes.monitoring.scrapes import GpuExporterArgs
 from components.kubernetes.offers import NodeOffer
 from components.kubernetes.people import SubjectArgs
 from components.kubernetes.tracking.pod import GrantsArgs
@@ -200,6 +201,8 @@ class Alerting:
     """Whether the cloud takes alerts from the log of a pod."""
     ready: Sequence[pulumi.Resource]
     """What makes alerts arrive."""
+    gpu_exporter: GpuExporterArgs | None = None
+    """The cloud's own exporter of GPUs; None: that of our chart."""
 
 
 class ClusterCloud(Protocol[ClusterT, StoreT]):

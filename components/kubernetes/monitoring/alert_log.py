@@ -1,7 +1,7 @@
 """Writes every alert that Alertmanager hands it as one line of JSON, for a cloud that mails from its logs.
 
-Google Cloud has no service that Alertmanager can tell without a secret; but it collects what pods print, and
-mails about lines (`components/gcp/alerts`). Runs in a pod of its own that may do nothing. Standard library
+Where a cloud has no service that Alertmanager can tell without a secret, it may still collect what pods
+print, and mail about lines. Runs in a pod of its own that may do nothing. Standard library
 only.
 """
 

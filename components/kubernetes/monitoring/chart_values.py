@@ -13,7 +13,7 @@ _ALERTMANAGER_GIB = 2
 # Namespaces whose Deployments and Jobs the chart's own alerts watch. Not those of teams: their jobs may run
 # for days, fail, and wait, which the chart's rules take for faults.
 _WATCHED = "kube-system|kueue-system|jobset-system|kubeflow-system|mlflow|trainstack-.*|monitoring"
-# Groups about what only the cloud sees: on EKS and GKE nobody can scrape the control plane.
+# Groups about what only the cloud sees: nobody can scrape a managed control plane.
 _UNSEEN = (
     "etcd",
     "kubeControllerManager",

@@ -1,7 +1,7 @@
 """What Prometheus reads besides what its chart knows: controllers of the platform, GPUs, programs of ours."""
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, TypedDict
 
 from components.kubernetes.charts import charts
 from components.kubernetes.monitoring.places import NAMESPACE
@@ -13,22 +13,31 @@ _TOKEN = "/var/run/secrets/kubernetes.io/serviceaccount/token"  # noqa: S105 - a
 CONTROLLERS = {"kueue": "https", "jobset": "https", "kubeflow-trainer": "monitoring-port"}
 # Label of the pods of every program of ours that stands (`components/kubernetes/programs/standing.py`).
 OURS = {"app.kubernetes.io/part-of": "trainstack"}
-# Where the exporter of a cloud's own runs, and how its pods are called: three public projects read it so, no
-# document of Google says it (read 2026-11-25). Untested in a real project.
-_GKE_EXPORTER = ("gke-managed-system", "gke-managed-dcgm-exporter")
 
 
-def objects(*, devices_managed: bool, has_gpus: bool) -> Iterator[dict[str, Any]]:
-    """The ServiceMonitors and PodMonitors. With `devices_managed` the exporter of GPUs is the cloud's."""
+class GpuExporterArgs(TypedDict):
+    """The pods that export the measures of GPUs, at their port `metrics`."""
+
+    namespace: str
+    name: str
+    """Their label `app.kubernetes.io/name`."""
+
+
+def own_exporter() -> GpuExporterArgs:
+    """That of our own chart."""
+    return {"namespace": charts()["dcgm-exporter"].namespace, "name": "dcgm-exporter"}
+
+
+def objects(exporter: GpuExporterArgs | None) -> Iterator[dict[str, Any]]:
+    """The ServiceMonitors and PodMonitors; `exporter` is None where there are no GPUs."""
     for chart, port in CONTROLLERS.items():
         yield _controller(chart, port)
     yield _monitor("PodMonitor", "programs", {"any": True}, OURS, _pods({"port": "metrics"}, _name_as_job()))
-    if has_gpus:
-        own = (charts()["dcgm-exporter"].namespace, "dcgm-exporter")
-        namespace, name = _GKE_EXPORTER if devices_managed else own
+    if exporter is not None:
         # The exporter says which pod holds a GPU; without honorLabels its own pod would take that place.
         endpoint = {"port": "metrics", "honorLabels": True, "relabelings": [_job("dcgm-exporter"), *_node()]}
-        yield _monitor("PodMonitor", "gpus", {"matchNames": [namespace]}, {_NAME: name}, _pods(endpoint))
+        where = {"matchNames": [exporter["namespace"]]}
+        yield _monitor("PodMonitor", "gpus", where, {_NAME: exporter["name"]}, _pods(endpoint))
 
 
 def _controller(chart: str, port: str) -> dict[str, Any]:

@@ -43,9 +43,8 @@ class MonitoringArgs(TypedDict):
     """Teams that are told of their own alerts."""
     agents: Sequence[AgentArgs]
     """What pods ask for credentials of the cloud."""
-    has_gpus: bool
-    devices_managed: bool
-    """Whether the exporter of GPUs is the cloud's own."""
+    gpu_exporter: NotRequired[scrapes.GpuExporterArgs]
+    """What exports the measures of GPUs. Default: there are none."""
     image: pulumi.Input[str]
     """Image with Python, by digest, that the platform's own nodes run."""
     alert_log: NotRequired[bool]
@@ -82,7 +81,7 @@ class Monitoring(Component):
         after_chart = self.child(pulumi.ResourceOptions(depends_on=[installed]))
         bodies = [
             *rules.objects(),
-            *scrapes.objects(devices_managed=args["devices_managed"], has_gpus=args["has_gpus"]),
+            *scrapes.objects(args.get("gpu_exporter")),
         ]
         for body in bodies:
             called = f"{name}-{body['kind'].lower()}-{body['metadata']['name']}"

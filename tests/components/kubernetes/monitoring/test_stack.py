@@ -2,13 +2,14 @@
 
 import json
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
 
 import pulumi
 import pytest
 
 from components.kubernetes.monitoring import places
 from components.kubernetes.monitoring.chart_values import values
+from components.kubernetes.monitoring.scrapes import own_exporter
 from components.kubernetes.monitoring.stack import ALERT_LOG_URL, Monitoring, MonitoringArgs
 from tests.components.graph import Graph, deploy_graph
 
@@ -17,18 +18,17 @@ SNS: Mapping[str, Any] = {"sns_configs": [{"topic_arn": "arn:aws:sns:us-east-1:1
 
 
 def args(**more: Any) -> MonitoringArgs:
-    made = {
+    made: dict[str, Any] = {
         "retention_days": 30,
         "storage_gib": 50,
         "platform": SNS,
         "teams": [],
         "agents": [{"cidr": "169.254.170.23/32", "port": 80}],
-        "has_gpus": True,
-        "devices_managed": False,
+        "gpu_exporter": own_exporter(),
         "image": IMAGE,
         **more,
     }
-    return MonitoringArgs(**made)  # type: ignore[typeddict-item]
+    return cast(MonitoringArgs, {key: value for key, value in made.items() if value is not None})
 
 
 def monitoring(**more: Any) -> Graph:
@@ -126,11 +126,13 @@ def test_gpus_are_read_where_there_are_some_from_the_exporter_that_is_there(made
     assert {"node", "job"} == {relabeling["targetLabel"] for relabeling in endpoint["relabelings"]}
     (managed,) = [
         spec
-        for name, spec in monitoring(devices_managed=True).all("PodMonitor").items()
+        for name, spec in monitoring(gpu_exporter={"namespace": "cloud-managed", "name": "exporter"})
+        .all("PodMonitor")
+        .items()
         if name.endswith("-gpus")
     ]
-    assert managed["spec"]["namespaceSelector"] == {"matchNames": ["gke-managed-system"]}
-    assert not [name for name in monitoring(has_gpus=False).all("PodMonitor") if name.endswith("-gpus")]
+    assert managed["spec"]["namespaceSelector"] == {"matchNames": ["cloud-managed"]}
+    assert not [name for name in monitoring(gpu_exporter=None).all("PodMonitor") if name.endswith("-gpus")]
 
 
 def test_prometheus_deletes_by_size_before_its_disk_is_full() -> None:

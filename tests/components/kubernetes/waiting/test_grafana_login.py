@@ -16,7 +16,8 @@ class Server(ApiServer):
     """An API server that gives these answers, one after the other, and keeps what it was sent."""
 
     def __init__(self, *answers: Any) -> None:
-        self.answers, self.sent = list(answers), []
+        self.answers = list(answers)
+        self.sent: list[tuple[str, str, Any]] = []
 
     def ask(self, method: str, path: str, body: Object | None = None) -> tuple[int, Object]:
         self.sent.append((method, path, body))
