@@ -7,11 +7,13 @@ import pulumi
 
 from components.kubernetes.queueing.kueue import GATE_NAMESPACE
 from components.kubernetes.queueing.queues import Queueing
+from components.kubernetes.teams.checkpoints import TeamCheckpoints
 from components.kubernetes.teams.claims import TeamClaims
 from components.kubernetes.teams.folders import HOMES_NAMESPACE, SharedFolders, SharedFoldersArgs
 from components.kubernetes.tracking.logins import LoginArgs, MlflowLogins
 from components.kubernetes.tracking.visitors import MlflowVisitors
 from infra.catalog.kubernetes.kueue import DEFAULT_QUEUE
+from infra.checkpoints import checkpoints
 from infra.naming import team_namespace
 from infra.stackspec import StackSpec
 from smoke_training.launchers.validation import EXPERIMENT
@@ -30,9 +32,24 @@ def teams_at_work(
     """Declare what teams mount; returns what `infra.outputs.Team` holds of each."""
     made = _folders(spec, cluster, store, data, tracking)
     ready = pulumi.ResourceOptions.merge(cluster.inside, pulumi.ResourceOptions(depends_on=made))
+    after_policies = pulumi.ResourceOptions.merge(
+        cluster.inside, pulumi.ResourceOptions(depends_on=[queueing])
+    )
+    often = checkpoints(spec)
     found = []
     for team in spec.teams:
         own, namespace = data[team.name], queueing.team_namespaces[team.name]
+        TeamCheckpoints(
+            f"{spec.name}-{team_namespace(team.name)}-checkpoints",
+            {
+                "namespace": namespace,
+                "uri": own.checkpoint_uri,
+                "interval_s": often.interval_s,
+                "keep_last": spec.data.checkpoints.keep_last,
+                "keep_every_hours": spec.data.checkpoints.keep_every_hours,
+            },
+            after_policies,
+        )
         claims = TeamClaims(
             f"{spec.name}-{team_namespace(team.name)}-claims",
             {"namespace": namespace, "volumes": own.volumes},

@@ -1,6 +1,10 @@
 """Jobs that Kueue admits per second with the queues of a medium stack, and with one plain queue, in turns.
 
+<<<<<<<< HEAD:benchmarks/queues/admission.py
     python benchmarks/queues/admission.py [ROUNDS]
+========
+    python benchmarks/queues/queue_admission.py [ROUNDS]
+>>>>>>>> afe1d4006d78ab0ef51d50470907849a2b4b1b0e:benchmarks/queues/queue_admission.py
 
 The queues are those of the stack dev-aws: teams, gate and two pools, with room for all jobs. The plain
 queue has one flavor without labels or taints, in no cohort, without preemption. The same jobs wait in both; a

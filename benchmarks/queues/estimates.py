@@ -1,8 +1,8 @@
 """Estimated starts of jobs held against what then happened, on a real Kueue with nodes of KWOK.
 
-    python benchmarks/queues/estimates.py [JOBS] [SEED]
+    python benchmarks/queues/estimates.py [JOBS] [SEED] [TEAMS]
 
-Two teams share 64 GPUs. Jobs come at random (exponential gaps), ask for 4 or 8 GPUs, run for a lognormal
+Teams (2) share 64 GPUs. Jobs come at random (exponential gaps), ask for 4 or 8 GPUs, run for a lognormal
 time, and name a deadline of one to two times that, and 6 s more. The queue is read as `trainstack queue`
 does, every second. The first estimates of a job count: the bound from past waits of every job, the simulated
 start of those that are seen waiting. The binaries have to be built: `make binaries`.
@@ -32,6 +32,7 @@ from rehearsal.controlplane.order import Order, running
 from tests.cluster.queues.lab import Lab, flavor, machines, queues
 
 JOBS, SEED = 240, 1
+TEAMS = ("Research", "Vision")
 GAP_S, MEDIAN_S, SIGMA = 1.7, 7.0, 0.5
 SIZES, POPULAR = (4, 8), (0.15, 0.85)
 POOL = flavor("any", "p4d.24xlarge", 8)
@@ -86,14 +87,14 @@ class Coming:
     deadline: float
 
 
-def stream(jobs: int, seed: int) -> Iterator[Coming]:
+def stream(jobs: int, seed: int, teams: int) -> Iterator[Coming]:
     """The jobs in the order in which they come."""
     chance, at = random.Random(seed), 0.0
     for _ in range(jobs):
         at += chance.expovariate(1 / GAP_S)
         (gpus,) = chance.choices(SIZES, POPULAR)
         runs = chance.lognormvariate(0.0, SIGMA) * MEDIAN_S
-        team = chance.choice(("Research", "Vision"))
+        team = chance.choice(TEAMS[:teams])
         yield Coming(at, team, gpus, round(runs, 1), runs * chance.uniform(1, 2) + START_S)
 
 
@@ -104,10 +105,10 @@ def submit(lab: Lab, name: str, one: Coming) -> None:
     lab.submit(one.team, name, gpus=one.gpus // pods, pods=pods, seconds=one.runs, labels=labels)
 
 
-def watch(lab: Lab, cluster: Cluster, jobs: int, seed: int) -> Watched:
+def watch(lab: Lab, cluster: Cluster, coming: list[Coming]) -> Watched:
     """Let the jobs come, and look every second until all have ended."""
-    watched, began, coming = Watched(), time.monotonic(), list(stream(jobs, seed))
-    last = coming[-1].at
+    watched, began = Watched(), time.monotonic()
+    jobs, last = len(coming), coming[-1].at
     while watched.ended < jobs:
         now = time.monotonic() - began
         if now > last + PATIENCE_S:
@@ -148,17 +149,18 @@ def main() -> None:
     jobs = int(sys.argv[1]) if len(sys.argv) > 1 else JOBS
     seed = int(sys.argv[2]) if len(sys.argv) > 2 else SEED
     values = kueue_values.values(service_monitor=False, claimed={})
-    teams = [{"name": "Research", "weight": 1.0}, {"name": "Vision", "weight": 1.0}]
+    teams = int(sys.argv[3]) if len(sys.argv) > 3 else len(TEAMS)
+    coming = list(stream(jobs, seed, teams))
     with (
         tempfile.TemporaryDirectory() as folder,
         running(Order(Path(folder) / "run", addons={"jobset": {}, "kueue": values})) as plane,
         plane.api() as api,
         machines(api, [POOL], {"any": "p4d.24xlarge"}),
-        queues(api, [POOL], teams) as lab,  # type: ignore[arg-type]
+        queues(api, [POOL], [{"name": name, "weight": 1.0} for name in TEAMS[:teams]]) as lab,
         connected(None, plane.kubeconfig) as cluster,
     ):
-        watched = watch(lab, cluster, jobs, seed)
-        tell(watched, statistics.mean(one.runs for one in stream(jobs, seed)))
+        watched = watch(lab, cluster, list(coming))
+        tell(watched, statistics.mean(one.runs for one in coming))
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ from rich.table import Table
 
 from infra import cost, outputs, stackspec
 from infra.catalog.durations import durations
+from infra.checkpoints import checkpoints
 from infra.cli.results import UnreadableError, headline, read
 from infra.engine import recovery
 from infra.engine.console import new_console
@@ -89,6 +90,8 @@ def of_preview(
         )
     table.add_row("total of known", *map(_usd, (estimate.minimum, estimate.expected, estimate.maximum)), "")
     console.print(table)
+    often = f"  checkpoints of a run: {checkpoints(loaded.spec).line}"
+    console.print(often, style="dim", markup=False, highlight=False, soft_wrap=True)
     for shortfall in shortfalls:
         console.print(f"  over quota: {shortfall}", style="bold red", markup=False, soft_wrap=True)
     old = _old(estimate, on)

@@ -7,6 +7,8 @@ from typing import Final
 from infra.catalog.aws import facts
 from infra.catalog.aws.model import CapacityType, Price
 from infra.catalog.aws.pools import SYSTEM_DISK_GIB
+from infra.catalog.aws.storage_classes import COLD, COOL, STANDARD
+from infra.cost.checkpoints import checkpoint_items
 from infra.cost.model import HOURS_PER_MONTH, Estimate, Item, Use
 from infra.cost.tariff import Tariff, Units, always, machines
 from infra.stackspec.clouds import AwsSpec
@@ -28,9 +30,10 @@ def medium(spec: StackSpec, layout: MediumLayout, cloud: AwsSpec, on: datetime.d
         _control_plane(spec.region, layout, on),
         _network(spec.region, layout, cloud),
         _storage(spec),
+        checkpoint_items(spec, layout, _tariff(spec.region), (STANDARD, COOL, COLD)),
         _tracking(spec.region, cloud),
         _load_balancer(spec.region, cloud),
-        _keys(spec.region),
+        _keys(spec.region, layout),
     )
     return Estimate(tuple(item for part in parts for item in part), tuple(_uses(spec, cloud)))
 
@@ -121,8 +124,10 @@ def _load_balancer(region: str, cloud: AwsSpec) -> Iterator[Item]:
         yield _tariff(region).item("load balancer (MLflow)", "application_load_balancer", hours)
 
 
-def _keys(region: str) -> Iterator[Item]:
-    yield _tariff(region).item(f"KMS keys ({_KEYS})", "kms_key", always(_KEYS))
+def _keys(region: str, layout: MediumLayout) -> Iterator[Item]:
+    # With monitoring comes that of the logs of pods.
+    keys = _KEYS + (layout.monitoring.kind == "in_cluster")
+    yield _tariff(region).item(f"KMS keys ({keys})", "kms_key", always(keys))
     yield _tariff(region).item(f"secrets ({_SECRETS})", "secret", always(_SECRETS))
 
 

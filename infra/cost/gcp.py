@@ -10,6 +10,8 @@ from infra.catalog.gcp.filestore import HOMES_GIB
 from infra.catalog.gcp.model import Market
 from infra.catalog.gcp.pools import PREPAID, SYSTEM_DISK_GIB
 from infra.catalog.gcp.prices import NodePrice, node_price
+from infra.catalog.gcp.storage_classes import COLD, COOL, STANDARD
+from infra.cost.checkpoints import checkpoint_items
 from infra.cost.model import HOURS_PER_MONTH, Estimate, Item, Use
 from infra.cost.tariff import Tariff, Units, always, machines
 from infra.stackspec.clouds import GcpSpec
@@ -40,6 +42,7 @@ def medium(spec: StackSpec, layout: MediumLayout, cloud: GcpSpec, on: datetime.d
         _control_plane(spec.region, layout, on),
         _network(spec.region, layout),
         _storage(spec),
+        checkpoint_items(spec, layout, _tariff(spec.region), (STANDARD, COOL, COLD)),
         _tracking(spec.region, cloud),
         _keys(spec.region),
     )

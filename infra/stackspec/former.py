@@ -38,6 +38,8 @@ _MOVED = {
     "storage.lustre": "data.shared_fs",
     "storage.lustre.efa": "data.shared_fs.rdma",
     "storage": "data",
+    "storage.checkpoint_retention_days": "data.checkpoints.expire_days",
+    "data.checkpoint_retention_days": "data.checkpoints.expire_days",
     "tracking.min_acu": "on.database.min_acu",
     "tracking.max_acu": "on.database.max_acu",
 }

@@ -4,6 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from infra.stackspec.idle import IdleGpusSpec
 from infra.stackspec.model import Cidr, Days, KubernetesVersion, Model, Moment, Name, TimeOfDay
 
 Nodes = Annotated[int, Field(ge=0)]
@@ -192,6 +193,9 @@ class MediumLayout(Model):
     idle_minutes: Annotated[int, Field(ge=5, le=240)] | None
     """How long a node may be unneeded before it is given back, in minutes; null on Google Cloud, where GKE
     decides and takes idle nodes away sooner than it does by itself."""
+
+    idle_gpus: IdleGpusSpec | None
+    """What becomes of GPUs that somebody holds and nobody uses; null: nothing."""
 
     admission: Literal["deny", "warn"] | None
     """What the API server does with an object that breaks a policy (docs/admission.md): `deny` refuses it,

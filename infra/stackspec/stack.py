@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from infra.naming import team_folder
+from infra.stackspec.checkpoints import CheckpointSpec
 from infra.stackspec.clouds import CloudSpec
 from infra.stackspec.layouts import Layout, MediumLayout
 from infra.stackspec.model import Days, Email, Image, LastDay, Model, Name, Usd
@@ -32,8 +33,8 @@ class SharedFileSystemSpec(Model):
 class DataSpec(Model):
     """Buckets, file systems and logs: what is kept, and for how long."""
 
-    checkpoint_retention_days: Days
-    """After how many days a checkpoint object is deleted."""
+    checkpoints: CheckpointSpec
+    """How large checkpoints are, how often they come, which stay and for how long."""
 
     noncurrent_days: Days
     """After how many days an overwritten or deleted version is really gone."""

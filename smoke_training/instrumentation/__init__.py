@@ -8,8 +8,8 @@ with smoke_training.instrument(model, optimizer, loader, every=50, jsonl="steps.
         optimizer.step()
         optimizer.zero_grad()
         if run.step % 1000 == 0:
-            with run.checkpoint():
-                save(model, optimizer)
+            with run.saving("/checkpoints/my-run") as folder:
+                save(model, optimizer, folder)
 ```
 
 A step lasts from asking for one batch to asking for the next. Its seconds are
@@ -19,16 +19,20 @@ A step lasts from asking for one batch to asking for the next. Its seconds are
 - `exposed_communication`: from the moment the last gradient is ready to the moment the reduced gradients
   are, which is what `DistributedDataParallel` could not hide behind the backward pass (it includes waiting
   for slower ranks);
-- `checkpoint`: inside `run.checkpoint()`;
+- `checkpoint`: inside `run.saving()` or `run.checkpoint()`;
 - `other`: everything else in the loop.
 
 Nothing is added to the step but a handful of clock readings: `benchmarks/instrument_overhead.py` has the
 figure. Ranks compare their compute times every `every` steps through the process group's key-value store, in
 a thread of its own: no collective, no barrier, nothing that waits on the path of the step. Works without
 `torch.distributed` as well. On CUDA the marks are events on the current stream, read one window later.
+
+Checkpoints that `run.saving()` gave a folder are committed, announced and pruned by the stack's policy
+(docs/checkpoints.md), in a thread of their own.
 """
 
 from smoke_training.instrumentation.bookkeeper import Record as Record
+from smoke_training.instrumentation.retention import Retention as Retention
 from smoke_training.instrumentation.run import Run as Run
 from smoke_training.instrumentation.run import instrument as instrument
 from smoke_training.instrumentation.run import metrics as metrics

@@ -55,7 +55,7 @@ class Bookkeeper(threading.Thread):
         self._work.put(None)
         self.join(FLUSH_S)
         if self.is_alive():
-            self._complain(f"the last records were not written within {FLUSH_S:.0f} s")
+            self.complain(f"the last records were not written within {FLUSH_S:.0f} s")
 
     def hand_over(self, step: int, steps: Pending) -> None:
         """Take the steps of a window that ends at `step`."""
@@ -68,7 +68,7 @@ class Bookkeeper(threading.Thread):
             try:
                 self._evaluate(*item)
             except Exception as error:
-                self._complain(f"{type(error).__name__}: {error}")
+                self.complain(f"{type(error).__name__}: {error}")
 
     def _evaluate(self, step: int, pending: Pending) -> None:
         steps = pending()
@@ -112,7 +112,8 @@ class Bookkeeper(threading.Thread):
         if self._on_record is not None:
             self._on_record(record)
 
-    def _complain(self, text: str) -> None:
+    def complain(self, text: str) -> None:
+        """Warn of the first problem, and keep all of them."""
         if not self.problems:
             warnings.warn(f"step instrumentation: {text}", RuntimeWarning, stacklevel=2)
         self.problems.append(text)
@@ -170,6 +171,14 @@ class Peers:
         """Tell the others about a window of steps; `figures` must be ready for JSON."""
         text = json.dumps({"window": window, "figures": figures})
         self._store.set(f"{self.rank}/{window % SLOTS}", text)
+
+    def say(self, word: str) -> None:
+        """Tell the others that this rank has come to something."""
+        self._store.set(f"{self.rank}/{word}", "")
+
+    def silent(self, word: str) -> list[int]:
+        """The ranks that have not said a word yet."""
+        return [rank for rank in range(self.world) if not self._store.check([f"{rank}/{word}"])]
 
     def collect(self, window: int, hurried: Callable[[], bool]) -> tuple[list[object], list[int]]:
         """Figures of all ranks for a window, and the ranks that have not sent theirs in time."""

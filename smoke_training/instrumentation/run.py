@@ -1,5 +1,6 @@
 """One instrumented loop: the hooks that mark where a step spends its time."""
 
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,6 +12,8 @@ from torch.nn.parallel import DistributedDataParallel
 from torch.utils.hooks import RemovableHandle
 
 from smoke_training.instrumentation.bookkeeper import Bookkeeper, Record
+from smoke_training.instrumentation.checkpoints import begin
+from smoke_training.instrumentation.keeper import Keeper
 from smoke_training.instrumentation.marks import (
     CHECKPOINT,
     COMPUTE,
@@ -21,6 +24,7 @@ from smoke_training.instrumentation.marks import (
     HostMarks,
     Step,
 )
+from smoke_training.instrumentation.retention import Retention, retention
 
 Batch = TypeVar("Batch")
 
@@ -47,7 +51,8 @@ class Run(Generic[Batch]):
     Every `every` steps rank 0 makes a record (`Run.latest`; a line of the file `jsonl`; an argument for
     `on_record`, which is called in a thread of its own, so that
     `on_record=lambda r: mlflow.log_metrics(metrics(r), step=r["step"])` costs the loop nothing). All ranks
-    of a process group must instrument their loops alike. ValueError if `every` is below 1.
+    of a process group must instrument their loops alike. ValueError if `every` is below 1, or if the stack's
+    policy of checkpoints, which counts where `keep` gives none, cannot be read.
 
     `step` counts from 1; `history` and `latest` fill as windows are evaluated.
     """
@@ -61,12 +66,14 @@ class Run(Generic[Batch]):
         every: int = 50,
         jsonl: str | Path | None = None,
         on_record: Callable[[Record], object] | None = None,
+        keep: Retention | None = None,
     ) -> None:
         if every < 1:
             raise ValueError(f"every: got {every}; must be at least 1 step")
         self.step = 0
         self._model, self._optimizer, self._loader, self._every = model, optimizer, loader, every
         self._bookkeeper = Bookkeeper(model, jsonl, on_record)
+        self._keeper = Keeper(keep or retention(), self._bookkeeper.complain)
         parameter = next(model.parameters(), None)
         on_device = parameter is not None and parameter.is_cuda
         self._marks: HostMarks | DeviceMarks = DeviceMarks() if on_device else HostMarks()
@@ -107,12 +114,13 @@ class Run(Generic[Batch]):
         self._bookkeeper.start()
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         for handle in self._handles:
             handle.remove()
         self._handles = []
         self._bookkeeper.hand_over(self.step, self._marks.take())
         self._bookkeeper.stop()
+        self._keeper.stop(failed=kind is not None)
 
     def batches(self) -> Iterator[Batch]:
         """The loader's batches, once through; time spent waiting for each is `data`."""
@@ -143,7 +151,25 @@ class Run(Generic[Batch]):
 
     @contextmanager
     def checkpoint(self) -> Iterator[None]:
-        """Time inside is the step's `checkpoint`."""
+        """Time inside is the step's `checkpoint`, which the loop keeps by itself; it is announced."""
+        with self._timed():
+            yield
+        self._keeper.said(time.time())
+
+    @contextmanager
+    def saving(self, root: str | Path) -> Iterator[Path]:
+        """The folder for a checkpoint of this step, below one that all ranks share; `checkpoint` of the step.
+
+        Every rank writes its files there, and leaves when they are written. Rank 0 then reads them back,
+        commits them by a mark, announces it, and deletes what the policy gives up, while training goes on. A
+        checkpoint in which any rank raised is none, and stays as it is.
+        """
+        with self._timed():
+            yield begin(Path(root), self.step)
+        self._keeper.written(Path(root), self.step)
+
+    @contextmanager
+    def _timed(self) -> Iterator[None]:
         before = self._marks.enter(CHECKPOINT)
         try:
             yield

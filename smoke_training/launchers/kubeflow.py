@@ -5,6 +5,8 @@ are templates only, for clusters that still have their operators: PyTorchJob (ku
 training-operator v1) and MPIJob (kubeflow.org/v2beta1, mpi-operator 0.8), which needs ssh in the image.
 """
 
+import dataclasses
+
 from smoke_training.launchers import kubernetes, pods
 from smoke_training.launchers.fabrics import PodNeeds, on_nodes
 from smoke_training.launchers.place import JOIN, joining_command, joining_environment
@@ -152,7 +154,9 @@ def _patch(plan: RunPlan) -> Body:
         problems.append(f"grace_s: a TrainJob cannot say it; its runtime says {RunPlan.grace_s}")
     if problems:
         raise RunPlanError(problems)
-    whole = pods.template(plan, [], [], container=_JOBS)
+    # Its runtime brings the policy of checkpoints along.
+    own = dataclasses.replace(plan, checkpoint_policy=False)
+    whole = pods.template(own, [], [], container=_JOBS)
     (container,) = whole["spec"]["containers"]
     kept = {key: container[key] for key in _PATCHABLE_OF_CONTAINER if key in container}
     spec = {key: whole["spec"][key] for key in _PATCHABLE if key in whole["spec"]}

@@ -1,8 +1,9 @@
 """The pod of one node, as plain data (Kubernetes core/v1), the same under every controller (pure)."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from smoke_training.launchers import checkpoint_policy
 from smoke_training.launchers.runplan import PER_NODE, Mount, RunPlan, Sidecar
 
 Body = dict[str, Any]
@@ -80,7 +81,7 @@ def template(
         "resourceClaims": claims or None,
         "initContainers": _before(plan) or None,
         "containers": [_container(plan, profiled(plan, words), env, container)],
-        "volumes": _volumes(plan) or None,
+        "volumes": [*_volumes(plan), *_own(plan, checkpoint_policy.volume)] or None,
     }
     placed = {TOPOLOGY_ANNOTATION: plan.topology_level} if plan.topology_level else {}
     notes = {**plan.annotations, **STAY_ANNOTATION, **placed}
@@ -163,12 +164,18 @@ def _container(plan: RunPlan, words: Sequence[str], env: Sequence[Body], name: s
             "image": plan.image,
             "command": list(words),
             "env": list(env),
+            "envFrom": checkpoint_policy.variables_from() if plan.checkpoint_policy else None,
             "resources": resources(plan),
             "terminationMessagePolicy": "FallbackToLogsOnError",
             "securityContext": _unprivileged(plan, {"runAsNonRoot": True} if plan.user_id else {}),
-            "volumeMounts": [_mounted(mount) for mount in plan.mounts] or None,
+            "volumeMounts": [*map(_mounted, plan.mounts), *_own(plan, checkpoint_policy.mount)] or None,
         }
     )
+
+
+def _own(plan: RunPlan, part: Callable[[], Body]) -> list[Body]:
+    """A part of what a pod needs to say something about itself."""
+    return [part()] if plan.checkpoint_policy else []
 
 
 def _affinity(plan: RunPlan) -> Body:

@@ -151,6 +151,9 @@ class RunPlan:
     """A folder that root makes for all to write to before a node starts; a new file system is root's."""
     work_root: str | None = None
     """Every run finds its own folder below this one, by the run's name, in WORK_DIR."""
+    checkpoint_policy: bool = False
+    """Whether pods on Kubernetes read the checkpoint policy of their namespace, where it has one, and may say
+    in an annotation of their own when they last wrote a checkpoint."""
     namespace: str | None = None
     service_account: str | None = None
     service: str | None = None

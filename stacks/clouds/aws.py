@@ -245,13 +245,18 @@ class AwsCloud:
             "vpc_id": cluster.network.vpc_id,
             "subnet_ids": cluster.subnet_ids,
             "client_security_group_ids": [cluster.eks.security_group_id],
-            "checkpoint_retention_days": wanted.checkpoint_retention_days,
+            "checkpoint_retention_days": wanted.checkpoints.expire_days,
+            "delete_checkpoints": wanted.checkpoints.in_bucket == "kept",
             "noncurrent_days": wanted.noncurrent_days,
             "log_retention_days": wanted.log_retention_days,
             "load_balancer": self._on.load_balancer is not None,
             "force_destroy": not wanted.protect and wanted.on_destroy == "discard",
             "deletion_protection": wanted.protect,
         }
+        if wanted.checkpoints.cool_after_days is not None:
+            args["checkpoint_cool_days"] = wanted.checkpoints.cool_after_days
+        if wanted.checkpoints.cold_after_days is not None:
+            args["checkpoint_cold_days"] = wanted.checkpoints.cold_after_days
         if wanted.homes:
             args["homes_mounted_by"] = cluster.eks.roles_without_rights[MOUNTING_ACCOUNT]
         if shared:

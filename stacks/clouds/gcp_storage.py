@@ -10,6 +10,7 @@ from components.gcp.storage.volumes import filestore_source, lustre_source
 from components.kubernetes.volumes import VolumeArgs
 from infra.catalog.gcp.filestore import HOMES_GIB
 from infra.stackspec import StackSpec
+from infra.stackspec.checkpoints import CheckpointSpec
 from infra.stackspec.clouds import GcpSpec
 from infra.stackspec.layouts import MediumLayout
 from stacks.parts import SharedFolder, Store
@@ -43,12 +44,13 @@ def store_on_gcp(
         "region": spec.region,
         "network_name": network.network_name,
         "services_network": network.services_network,
-        "checkpoint_retention_days": wanted.checkpoint_retention_days,
+        "checkpoint_retention_days": wanted.checkpoints.expire_days,
         "noncurrent_days": wanted.noncurrent_days,
         "log_retention_days": wanted.log_retention_days,
         "force_destroy": not wanted.protect and wanted.on_destroy == "discard",
         "deletion_protection": wanted.protect,
     }
+    _say_moves(args, wanted.checkpoints)
     if wanted.homes:
         args["homes"] = {
             "capacity_gib": HOMES_GIB,
@@ -83,6 +85,14 @@ def store_on_gcp(
         homes=homes,
         tiers=tiers,
     )
+
+
+def _say_moves(args: GcpStorageArgs, policy: CheckpointSpec) -> None:
+    """When checkpoints go to cheaper classes, if they do."""
+    if policy.cool_after_days is not None:
+        args["checkpoint_cool_days"] = policy.cool_after_days
+    if policy.cold_after_days is not None:
+        args["checkpoint_cold_days"] = policy.cold_after_days
 
 
 def _gs(bucket: pulumi.Output[str]) -> pulumi.Output[str]:

@@ -14,6 +14,7 @@ from infra.stackspec.layouts import InClusterMonitoring, MediumLayout
 from infra.stackspec.stack import TeamSpec
 from stacks.accounting import gpu_ledger
 from stacks.admission import admission
+from stacks.idle import idle_gpus
 from stacks.monitoring import monitored
 from stacks.parts import Cluster, ClusterCloud, ClusterT, Pool, Pools, StoreT, TeamData, Tracking
 from stacks.teams import logins, teams_at_work, visitors
@@ -43,6 +44,7 @@ def medium(cloud: ClusterCloud[ClusterT, StoreT], spec: StackSpec, layout: Mediu
             tracking=tracking,
             alerting=cloud.alerting(cluster),
         )
+    idle_gpus(spec, layout, cluster, queueing, tracking)
     login = logins(spec, cluster, queueing, tracking)
     gpu_ledger(spec, cluster, pools, queueing, tracking)
     budget = cloud.budget()

@@ -5,10 +5,14 @@ from typing import NotRequired, TypedDict
 
 import pulumi
 import pulumi_aws as aws
-from pulumi_aws.s3 import BucketLifecycleConfigurationRuleArgsDict
+from pulumi_aws.s3 import (
+    BucketLifecycleConfigurationRuleArgsDict,
+    BucketLifecycleConfigurationRuleTransitionArgsDict,
+)
 
 from components.base import Component
 from components.ordering import after
+from infra.catalog.aws.storage_classes import COLD, COOL
 
 # Parts of an upload that was cut off are invisible in listings but billed; a week is ample for a retry.
 ABORTED_UPLOAD_DAYS = 7
@@ -25,6 +29,10 @@ class AwsBucketArgs(TypedDict):
     """Days an overwritten or deleted version can still be restored."""
     expire_days: NotRequired[int]
     """Days after which a current object expires. Default: never."""
+    cool_after_days: NotRequired[int]
+    """Days after which a current object goes to Standard-IA, at least 30. Default: never."""
+    cold_after_days: NotRequired[int]
+    """Days after which it goes to Glacier Instant Retrieval. Default: never."""
     intelligent_tiering: NotRequired[bool]
     """Let S3 move objects between access tiers by their use (no retrieval delay or fee). Default: no."""
     object_lock: NotRequired[bool]
@@ -110,6 +118,13 @@ def lifecycle_rules(args: AwsBucketArgs) -> list[BucketLifecycleConfigurationRul
     else:
         # Without an age limit S3 needs a rule to drop delete markers that hide nothing any more.
         versions["expiration"] = {"expired_object_delete_marker": True}
+    moves: list[BucketLifecycleConfigurationRuleTransitionArgsDict] = []
+    if "cool_after_days" in args:
+        moves.append({"days": args["cool_after_days"], "storage_class": COOL.name})
+    if "cold_after_days" in args:
+        moves.append({"days": args["cold_after_days"], "storage_class": COLD.name})
+    if moves:
+        versions["transitions"] = moves
     if not args.get("intelligent_tiering", False):
         return [versions]
     return [

@@ -36,6 +36,8 @@ class AwsLustreArgs(TypedDict):
     """Linked to `/datasets`: what appears in the bucket is imported on its own."""
     log_retention_days: int
     """How long the log of failed imports and exports is kept."""
+    export_deletions: NotRequired[bool]
+    """Whether what is deleted below `/checkpoints` is deleted in the bucket, too. Default: no."""
     protect: NotRequired[bool]
     """Refuse to delete the file system (FSx has no such switch, so Pulumi refuses). Default: yes."""
 
@@ -141,9 +143,10 @@ class AwsLustre(Component):
     def _links(
         self, name: str, args: AwsLustreArgs, system: aws.fsx.LustreFileSystem
     ) -> list[aws.fsx.DataRepositoryAssociation]:
-        # A deleted checkpoint file is not exported as a deletion: making room on the fast tier must not touch
-        # the durable copy, which the bucket's own lifecycle expires. The metadata of what is already in a
-        # bucket is imported at once, so that a new file system shows old checkpoints.
+        # Unless it is asked for, a deleted checkpoint file is not exported as a deletion: making room on the
+        # fast tier must not touch the durable copy, which the bucket's own lifecycle expires. The metadata of
+        # what is already in a bucket is imported at once, so that a new file system shows old checkpoints.
+        deletions = ["DELETED"] if args.get("export_deletions", False) else []
         checkpoints = aws.fsx.DataRepositoryAssociation(
             f"{name}-checkpoints",
             file_system_id=system.id,
@@ -151,7 +154,7 @@ class AwsLustre(Component):
             data_repository_path=pulumi.Output.concat("s3://", args["checkpoint_bucket"]),
             batch_import_meta_data_on_create=True,
             delete_data_in_filesystem=False,
-            s3={"auto_export_policy": {"events": ["NEW", "CHANGED"]}},
+            s3={"auto_export_policy": {"events": ["NEW", "CHANGED", *deletions]}},
             opts=self.child(),
         )
         datasets = aws.fsx.DataRepositoryAssociation(

@@ -40,6 +40,12 @@ class AwsStorageArgs(TypedDict):
     """Security groups of the nodes that may mount Lustre and homes."""
     checkpoint_retention_days: int
     """Days a checkpoint is kept in its bucket."""
+    checkpoint_cool_days: NotRequired[int]
+    """Days after which a checkpoint goes to Standard-IA. Default: never."""
+    checkpoint_cold_days: NotRequired[int]
+    """Days after which it goes to Glacier Instant Retrieval. Default: never."""
+    delete_checkpoints: NotRequired[bool]
+    """Whether what is deleted among the checkpoints on Lustre is deleted in their bucket. Default: no."""
     noncurrent_days: int
     """Days an overwritten or deleted object can still be restored, in every bucket."""
     log_retention_days: int
@@ -60,6 +66,8 @@ class BucketPurpose(TypedDict, total=False):
     """What sets one bucket apart from the others; see `AwsBucketArgs`."""
 
     expire_days: int
+    cool_after_days: int
+    cold_after_days: int
     intelligent_tiering: bool
     object_lock: bool
 
@@ -102,9 +110,7 @@ class AwsStorage(Component):
             self.child(),
         )
         self.log_bucket = log.bucket
-        checkpoints = self._bucket(
-            f"{name}-checkpoints", args, {"expire_days": args["checkpoint_retention_days"]}
-        )
+        checkpoints = self._bucket(f"{name}-checkpoints", args, _life(args))
         datasets = self._bucket(f"{name}-datasets", args, {"intelligent_tiering": True})
         artifacts = self._bucket(f"{name}-artifacts", args, {"object_lock": True})
         self.checkpoint_bucket, self.checkpoint_bucket_arn = checkpoints.bucket, checkpoints.arn
@@ -147,6 +153,7 @@ class AwsStorage(Component):
                 "kms_key_arn": self.kms_key_arn,
                 "checkpoint_bucket": self.checkpoint_bucket,
                 "dataset_bucket": self.dataset_bucket,
+                "export_deletions": args.get("delete_checkpoints", False),
                 "log_retention_days": args["log_retention_days"],
                 "protect": args.get("deletion_protection", True),
             },
@@ -168,6 +175,16 @@ class AwsStorage(Component):
             },
             self.child(),
         )
+
+
+def _life(args: AwsStorageArgs) -> BucketPurpose:
+    """How long a checkpoint lives, and in which classes."""
+    life: BucketPurpose = {"expire_days": args["checkpoint_retention_days"]}
+    if "checkpoint_cool_days" in args:
+        life["cool_after_days"] = args["checkpoint_cool_days"]
+    if "checkpoint_cold_days" in args:
+        life["cold_after_days"] = args["checkpoint_cold_days"]
+    return life
 
 
 def storage_key_statements(account: Account, region: str, lustre_name: str) -> list[Mapping[str, object]]:

@@ -9,6 +9,7 @@ from pulumi_gcp.storage import BucketLifecycleRuleArgsDict
 
 from components.base import Component
 from infra.catalog.gcp import facts
+from infra.catalog.gcp.storage_classes import COLD, COOL
 from infra.errors import Problem, UserError
 from infra.naming import sanitize
 
@@ -30,6 +31,10 @@ class GcpBucketArgs(TypedDict):
     """Days an overwritten or deleted object can still be restored; 7 to 90 with `folders`."""
     expire_days: NotRequired[int]
     """Days after which an object is deleted. Default: never."""
+    cool_after_days: NotRequired[int]
+    """Days after which an object goes to the class Nearline; not with `zone`. Default: never."""
+    cold_after_days: NotRequired[int]
+    """Days after which it goes to the class Coldline; not with `zone`. Default: never."""
     folders: NotRequired[bool]
     """Whether folders are real (hierarchical namespace): they are renamed at once, and eight times as many
     requests a second are served from the start. Excludes versions, `autoclass` and `object_retention`; can
@@ -114,6 +119,15 @@ def lifecycle_rules(args: GcpBucketArgs) -> list[BucketLifecycleRuleArgsDict]:
                 },
             }
         )
+    moves = ((COOL, args.get("cool_after_days")), (COLD, args.get("cold_after_days")))
+    rules += [
+        {
+            "action": {"type": "SetStorageClass", "storage_class": to.name},
+            "condition": {"age": days, "with_state": "LIVE"},
+        }
+        for to, days in moves
+        if days is not None
+    ]
     if "expire_days" in args:
         # Of an object with versions, this makes one that is no longer current.
         rules.append(
@@ -134,6 +148,13 @@ def _problems(name: str, args: GcpBucketArgs) -> Iterator[Problem]:
             rule = "a bucket with folders has none"
             yield Problem(f"{name}.{other}", value=True, rule=rule, fix="Leave out one of the two.")
     if "zone" in args:
+        for other, after in (
+            ("cool_after_days", args.get("cool_after_days")),
+            ("cold_after_days", args.get("cold_after_days")),
+        ):
+            if after is not None:
+                rule = "objects of a bucket in one zone have one class"
+                yield Problem(f"{name}.{other}", after, rule, "Leave it out.")
         if not folders:
             rule = "a bucket in one zone has folders"
             yield Problem(f"{name}.folders", value=False, rule=rule, fix="Set it to true.")

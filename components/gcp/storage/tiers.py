@@ -61,6 +61,10 @@ class GcpStorageArgs(TypedDict):
     """Id of that network, known once it has private service access."""
     checkpoint_retention_days: int
     """Days a checkpoint is kept in its bucket."""
+    checkpoint_cool_days: NotRequired[int]
+    """Days after which a checkpoint goes to the class Nearline. Default: never."""
+    checkpoint_cold_days: NotRequired[int]
+    """Days after which it goes to the class Coldline. Default: never."""
     noncurrent_days: int
     """Days an overwritten or deleted object can still be restored, 7 to 90, in every bucket."""
     log_retention_days: int
@@ -83,6 +87,8 @@ class BucketPurpose(TypedDict, total=False):
     """What sets one bucket apart from the others; see `GcpBucketArgs`."""
 
     expire_days: int
+    cool_after_days: int
+    cold_after_days: int
     autoclass: bool
     object_retention: bool
     folders: bool
@@ -113,7 +119,12 @@ class GcpStorage(Component):
     def __init__(self, name: str, args: GcpStorageArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__(name, opts)
         self.key_id = self._key(name, args)
-        checkpoints: BucketPurpose = {"expire_days": args["checkpoint_retention_days"], "folders": True}
+        fast: BucketPurpose = {"expire_days": args["checkpoint_retention_days"], "folders": True}
+        checkpoints: BucketPurpose = {**fast}
+        if "checkpoint_cool_days" in args:
+            checkpoints["cool_after_days"] = args["checkpoint_cool_days"]
+        if "checkpoint_cold_days" in args:
+            checkpoints["cold_after_days"] = args["checkpoint_cold_days"]
         buckets = {
             "checkpoints": self._bucket(f"{name}-checkpoints", args, checkpoints),
             "datasets": self._bucket(f"{name}-datasets", args, {"autoclass": True}),
@@ -125,8 +136,8 @@ class GcpStorage(Component):
         # Plain attributes: None where they are not wanted.
         self.rapid_bucket: pulumi.Output[str] | None = None
         if "rapid_zone" in args:
-            fast: BucketPurpose = {**checkpoints, "zone": args["rapid_zone"]}
-            buckets["rapid"] = self._bucket(f"{name}-rapid-checkpoints", args, fast)
+            rapid: BucketPurpose = {**fast, "zone": args["rapid_zone"]}
+            buckets["rapid"] = self._bucket(f"{name}-rapid-checkpoints", args, rapid)
             self.rapid_bucket = buckets["rapid"].bucket
         log = GcpAccessLog(
             f"{name}-access-log",

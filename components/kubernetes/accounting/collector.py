@@ -43,6 +43,7 @@ class Collector:
 
     def __init__(self, server: ApiServer, config: Object, tell: Callable[[str], None] = say) -> None:
         self._server, self._tell = server, tell
+        self._complained = ""
         self._prices: Prices = config["prices"]
         self._teams: Mapping[str, str] = config["teams"]
         """Names by namespace."""
@@ -76,14 +77,14 @@ class Collector:
                     self.settle()
                     beat()
             except ChangedError as error:
-                self._tell(f"read anew, because somebody else wrote: {error}")
+                self._complain(f"read anew, because somebody else wrote: {error}")
                 time.sleep(_RETRY_S)
             except RefusedError as error:
                 if error.status != _GONE:
-                    self._tell(f"the API server refuses: {error}")
+                    self._complain(f"the API server refuses: {error}")
                     time.sleep(_RETRY_S)
             except OSError as error:
-                self._tell(f"the API server cannot be reached: {error}")
+                self._complain(f"the API server cannot be reached: {error}")
                 time.sleep(_RETRY_S)
 
     def begin(self) -> None:
@@ -205,6 +206,12 @@ class Collector:
         self._written[namespace], self._kept_at[namespace] = now, time.time()
         self._changed.discard(namespace)
 
+    def _complain(self, text: str) -> None:
+        """Tell what goes wrong, once while it stays the same."""
+        if text != self._complained:
+            self._complained = text
+            self._tell(text)
+
     def _say_that_it_answers(self, now: int) -> None:
         """Tell Kueue, once: queues with the check take no job before."""
         if not self._answers:
@@ -212,7 +219,7 @@ class Collector:
             status, said = self._server.ask("PATCH", path, check.active(now))
             self._answers = status < 300
             if not self._answers:
-                self._tell(f"no admission check {check.CHECK}: {status} {said.get('message')}")
+                self._complain(f"no admission check {check.CHECK}: {status} {said.get('message')}")
 
     def _now(self) -> int:
         """The API server's time."""

@@ -27,7 +27,8 @@ PROGRAM = Program(
         "infra.quantity",
     ],
 )
-# 10,000 Workloads that exist, their objects included while they wait: measured by benchmarks/gpu_ledger.py.
+# 30 MiB with 150 jobs (benchmarks/queues/gpu_ledger.py); Workloads of teams that a budget stops are kept whole,
+# some 6 KiB each, until they are finished.
 _MEMORY_MIB = 256
 
 

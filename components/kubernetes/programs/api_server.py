@@ -64,11 +64,12 @@ class ApiServer:
     def now(self) -> int:
         """The server's clock, in whole seconds since 1970: that of its last answer, and the time since.
 
-        Raises RefusedError and OSError.
+        Raises OSError.
         """
         if self._heard is None:
-            self.must("GET", "/version")
-        assert self._heard
+            self.ask("GET", "/version")
+        if self._heard is None:
+            raise OSError("the API server does not say what time it is")
         said, at = self._heard
         return int(said + time.monotonic() - at)
 
@@ -131,10 +132,17 @@ class ApiServer:
         headers = {"Authorization": f"Bearer {token}", "Content-Type": kind}
         data = None if body is None else json.dumps(body).encode()
         request = urllib.request.Request(self.address + path, data, headers, method=method)  # noqa: S310
-        answer = urllib.request.urlopen(request, timeout=limit_s, context=self._context)  # noqa: S310
-        if date := answer.headers.get("Date"):
-            self._heard = (email.utils.parsedate_to_datetime(date).timestamp(), time.monotonic())
+        try:
+            answer = urllib.request.urlopen(request, timeout=limit_s, context=self._context)  # noqa: S310
+        except urllib.error.HTTPError as refusal:
+            self._hear(refusal.headers.get("Date"))
+            raise
+        self._hear(answer.headers.get("Date"))
         return answer
+
+    def _hear(self, date: str | None) -> None:
+        if date:
+            self._heard = (email.utils.parsedate_to_datetime(date).timestamp(), time.monotonic())
 
 
 def _read(content: bytes) -> Object:

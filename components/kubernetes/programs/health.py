@@ -1,10 +1,14 @@
 """How a standing program tells that it lives, and what it measures; standard library only."""
 
+import os
 import threading
 import time
 from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
+ADDRESS = "LISTEN_ADDRESS"
+"""The variable with the address at which it listens; without it at all of them. A rehearsal has one network
+of all pods, and puts a pod's own address where a value is `0.0.0.0`, so no two programs want one port."""
 # The text format of Prometheus (prometheus/docs, instrumenting/exposition_formats).
 _TEXT = "text/plain; version=0.0.4; charset=utf-8"
 
@@ -31,7 +35,7 @@ class Health:
                 """A probe every few seconds is no news."""
 
         # The pod's network policy says who reaches it; the kubelet asks at the pod's address.
-        self._server = ThreadingHTTPServer(("", port), Handler)
+        self._server = ThreadingHTTPServer((os.environ.get(ADDRESS, ""), port), Handler)
         threading.Thread(target=self._server.serve_forever, name="health", daemon=True).start()
 
     @property

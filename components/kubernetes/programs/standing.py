@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 import pulumi
 from pulumi_kubernetes import apps, core, meta
 
+from components.kubernetes.programs.health import ADDRESS
 from components.kubernetes.programs.program import Program, Running, config_data, pod
 
 PORT = 8080
@@ -53,7 +54,7 @@ def standing(
         account=runs.account,
         config=config_name,
         arguments={**runs.arguments, "port": str(PORT)},
-        environment=runs.environment,
+        environment={**runs.environment, ADDRESS: "0.0.0.0"},  # noqa: S104 - the pod's own
         memory_mib=runs.memory_mib,
     )
     container = {

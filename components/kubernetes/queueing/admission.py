@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from components.kubernetes.people import SubjectArgs, asked_by
-from components.kubernetes.queueing import node_access
+from components.kubernetes.queueing import node_access, own_pod
 from components.kubernetes.queueing.kueue import QUEUE_NAME_LABEL
 from components.kubernetes.queueing.kueue_values import MANAGED, MANAGED_LABEL
 from components.kubernetes.queueing.quotas import GPU, FlavorArgs
@@ -55,6 +55,7 @@ def policies(flavors: Sequence[FlavorArgs], people: Sequence[SubjectArgs]) -> li
         *_pods_fit_a_machine(flavors),
         *_volumes_are_claimed(reaching=node_access.needs_node(flavors)),
         *_what_is_given_stays(member),
+        *_policy(own_pod.NAME, [own_pod.RULE], own_pod.refusals(), own_pod.variables()),
         *(_nodes_are_kept(flavors) if node_access.needs_node(flavors) else ()),
     ]
 

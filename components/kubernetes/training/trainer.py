@@ -23,7 +23,16 @@ JOBSET_PORTS = Ports(api_server=(9443,), metrics=(8443,))
 PORTS = Ports(api_server=(9443,), metrics=(8443,))
 CHART, NAME = "kubeflow-trainer", "trainer-ready"
 # A TrainJob says itself how long it may run, and what its pods take where its runtime does not.
-_PLAN = RunPlan(name=kubeflow.RUNTIME, image="", command=(), nodes=1, cpu=1, memory_gib=1, timeout_s=1)
+_PLAN = RunPlan(
+    name=kubeflow.RUNTIME,
+    image="",
+    command=(),
+    nodes=1,
+    cpu=1,
+    memory_gib=1,
+    timeout_s=1,
+    checkpoint_policy=True,
+)
 JOBSET_VALUES: Mapping[str, Any] = {
     "controller": {"replicas": 2, "podDisruptionBudget": {"enabled": True, "minAvailable": 1}},
 }

@@ -1,7 +1,8 @@
 """What must hold between the parts of a spec: each rule is a small function that yields problems.
 
-`core` holds for every stack, `medium` for every stack of that layout, `aws` and `gcp` for those on a cloud.
-Facts and limits of a cloud are not here: the rules call the catalog, as components and the rehearsal do.
+`core` and `checkpoints` hold for every stack, `medium` for every stack of that layout, `aws` and `gcp` for
+those on a cloud. Facts and limits of a cloud are not here: the rules call the catalog, as components and the
+rehearsal do.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -9,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from infra.errors import Problem
 from infra.stackspec.clouds import AwsSpec, GcpSpec
 from infra.stackspec.layouts import MediumLayout
-from infra.stackspec.rules import aws, core, gcp, medium, windows
+from infra.stackspec.rules import aws, checkpoints, core, gcp, medium, windows
 from infra.stackspec.stack import StackSpec
 
 Check = Callable[[], Iterator[Problem]]
@@ -33,7 +34,7 @@ def broken_rules(spec: StackSpec, *, tolerant_of_gaps: bool = False) -> list[Pro
 
 def _checks(spec: StackSpec) -> Iterable[Check]:
     layout, cloud = getattr(spec, "layout", None), getattr(spec, "on", None)
-    yield from (lambda rule=rule: rule(spec) for rule in core.RULES)
+    yield from (lambda rule=rule: rule(spec) for rule in (*core.RULES, *checkpoints.RULES))
     if isinstance(layout, MediumLayout):
         yield from (lambda rule=rule: rule(spec, layout) for rule in medium.RULES)
         yield from (lambda rule=rule: rule(spec, layout) for rule in windows.RULES)

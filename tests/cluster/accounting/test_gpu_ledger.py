@@ -99,6 +99,8 @@ def test_safe_mode(api: Api, lab: Lab, standing: Standing) -> None:
     lab.runs("paper")
     assert "exempt (lead@example.com: deadline)" in message(lab, "paper")
 
+    lab.nodes("fits")
+    eventually(lambda: lab.condition("fits", "PodsReady").get("status") == "True", "its pods are ready")
     book = booked(standing, namespace, lambda book: len(book.notes) >= 2)
     assert [(note.what, note.who.split("-")[1]) for note in book.notes] == [
         ("held", "too"),
@@ -117,3 +119,5 @@ def test_safe_mode(api: Api, lab: Lab, standing: Standing) -> None:
 
     standing.again(gpu_hours=1000, stop=True)
     lab.runs("too-much", "late")
+    # What runs is booked as running, from when its pods were ready.
+    booked(standing, namespace, lambda book: any(one.ready for one in book.open.values()))

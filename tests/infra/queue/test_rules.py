@@ -12,6 +12,7 @@ from infra.queue.rules import lines
 from stacks.queues import queue_objects
 from tests.cluster.manifests import manifests
 from tests.stacks.composition.composed import FILES, Pair, composed, stack_spec
+from tests.stacks.composition.variants import VARIANTS
 
 AWS: Pair = ("medium", "aws")
 KINDS = (
@@ -106,6 +107,12 @@ def test_the_teams_that_a_budget_stops_are_told() -> None:
     text = said(queue_objects(stack_spec(AWS, stops)))
     assert "Jobs of Vision start only while they fit the team's budget of the month" in text
     assert "asked for at once" not in text
+
+
+def test_a_pool_whose_nodes_come_together_says_so() -> None:
+    pair: Pair = ("medium", "gcp")
+    text = said(queue_objects(stack_spec(pair, VARIANTS[pair]["queued"])))
+    assert "a100: all nodes of a job are asked for at once, before it starts." in text
 
 
 def test_a_validation_that_drains_says_so() -> None:

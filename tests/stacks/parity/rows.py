@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from tests.stacks.parity import rows_of_checkpoints
 from tests.stacks.parity.model import Estimated, Honoured, Outcome, Refused
 
 Row = dict[str, Outcome]
@@ -236,8 +237,7 @@ COMMON: dict[str, Row] = dict(
         ),
         _only_google("flex_start"),
         _only_google("queued"),
-        both("data", "data.checkpoint_retention_days", 41, r"(expiration.days|condition.age): 30.0 -> 41.0"),
-        both("data", "data.noncurrent_days", 21, r"(noncurrentDays|daysSinceNoncurrentTime): 7.0 -> 21.0"),
+        *rows_of_checkpoints.ROWS,
         both("data", "data.log_retention_days", 60, r"^~ .*etention.*-> 60\.0$"),
         both("data", "data.protect", True, r"[pP]rotection.*-> true"),
         both("whole", "data.homes", False, r"^- (AwsHomes|GcpHomes) "),

@@ -76,6 +76,25 @@ def test_each_bucket_keeps_its_data_as_its_purpose_asks() -> None:
     assert cloud.one("aws:s3/bucket:Bucket", "artifacts").properties["objectLockEnabled"] is True
 
 
+def test_checkpoints_move_to_cheaper_classes_that_are_read_at_once_when_asked() -> None:
+    lifecycle = "aws:s3/bucketLifecycleConfiguration:BucketLifecycleConfiguration"
+    cloud, _ = made(checkpoint_retention_days=300, checkpoint_cool_days=40, checkpoint_cold_days=100)
+    (rule,) = cloud.one(lifecycle, "checkpoints-lifecycle").properties["rules"]
+    assert rule["expiration"] == {"days": 300}
+    assert rule["transitions"] == [
+        {"days": 40, "storageClass": "STANDARD_IA"},
+        {"days": 100, "storageClass": "GLACIER_IR"},
+    ]
+    artifacts = cloud.one(lifecycle, "artifacts-lifecycle").properties["rules"]
+    assert all("transitions" not in each for each in artifacts)
+
+
+def test_deletions_among_checkpoints_reach_the_bucket_only_when_asked() -> None:
+    cloud, _ = made(lustre=SIZE, delete_checkpoints=True)
+    links = {asked.properties["fileSystemPath"]: asked.properties for asked in cloud.of_type(LINK)}
+    assert links["/checkpoints"]["s3"]["autoExportPolicy"]["events"] == ["NEW", "CHANGED", "DELETED"]
+
+
 def test_key_lets_only_lustre_links_of_this_account_through_s3() -> None:
     cloud, _ = made()
     linked = statements(cloud.one("aws:kms/key:Key").properties["policy"])["LustreLinksReadAndWriteBuckets"]

@@ -70,6 +70,16 @@ def test_parts_of_uploads_go_in_every_bucket_and_checkpoints_when_they_are_old()
     assert not any("age" in condition for condition in deletes(made()))
 
 
+def test_objects_move_to_cheaper_classes_when_asked() -> None:
+    bucket = made(folders=True, expire_days=300, cool_after_days=40, cold_after_days=100)
+    moves = [rule for rule in bucket["lifecycleRules"] if rule["action"]["type"] == "SetStorageClass"]
+    assert [(rule["action"]["storageClass"], rule["condition"]["age"]) for rule in moves] == [
+        ("NEARLINE", 40),
+        ("COLDLINE", 100),
+    ]
+    assert all(rule["action"]["type"] != "SetStorageClass" for rule in made()["lifecycleRules"])
+
+
 def test_a_fast_bucket_is_in_one_zone_of_the_region_and_keeps_nothing_that_is_deleted() -> None:
     bucket = made(folders=True, zone="us-central1-a")
     assert (bucket["location"], bucket["storageClass"]) == ("us-central1", "RAPID")
@@ -96,6 +106,7 @@ def test_losing_data_locking_objects_and_moving_them_are_opt_in() -> None:
         ({"zone": "us-central1-a"}, ["folders"]),
         ({"zone": "us-central10-a", "folders": True}, ["zone"]),
         ({"folders": True, "noncurrent_days": 1, "zone": "us-east1-b"}, ["noncurrent_days", "zone"]),
+        ({"folders": True, "zone": "us-central1-a", "cool_after_days": 40}, ["cool_after_days"]),
     ],
 )
 def test_what_excludes_itself_is_refused_all_at_once(purpose: dict[str, Any], paths: list[str]) -> None:

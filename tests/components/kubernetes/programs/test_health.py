@@ -45,3 +45,17 @@ def test_measures_are_told_whether_it_is_well_or_not(asked: Health, now: list[fl
     now[0] = 1000
     assert said(asked, "/metrics?x=1") == (200, "trainstack_things 1\n")
     assert said(asked, "/") == (404, "not found\n")
+
+
+def test_it_listens_where_the_pod_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In a rehearsal two programs have the same port, at addresses of their own."""
+    made: list[Health] = []
+    try:
+        for address in ("127.0.0.1", "127.64.0.9"):
+            monkeypatch.setenv(health.ADDRESS, address)
+            made.append(Health(made[0].port if made else 0, lambda: "", patience_s=30))
+        with urllib.request.urlopen(f"http://127.64.0.9:{made[0].port}/healthz", timeout=10) as answer:
+            assert answer.status == 200
+    finally:
+        for one in made:
+            one.stop()

@@ -1,6 +1,6 @@
 """The ledger's book against the sum of what jobs held, over restarts of its program.
 
-    python benchmarks/gpu_ledger.py [JOBS] [KILLS]
+    python benchmarks/queues/gpu_ledger.py [JOBS] [KILLS]
 
 A real control plane with Kueue; nodes and pods are KWOK's. JOBS jobs of 1 to 8 GPUs (a tenth with two pods)
 in two teams last 1 to 8 s each; meanwhile the program is killed (SIGKILL) KILLS times and started again. A
@@ -19,7 +19,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from components.kubernetes.accounting.ledger import Book
 from components.kubernetes.queueing import kueue_values

@@ -1,0 +1,1 @@
+"""GPUs that do nothing: whoever holds them is told, and stopped after a while (docs/idle.md)."""

@@ -1,0 +1,126 @@
+"""Who holds GPUs: pods, and the job or session that they belong to; standard library only."""
+
+import datetime
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from smoke_training.launchers.checkpoint_policy import LAST
+
+STOP_AT = "trainstack.dev/idle-stop-at"
+"""Annotation of a pod with idle GPUs: when it is stopped, in UTC, or `never`; a later time postpones."""
+NEVER = "never"
+PURPOSE_LABEL, INTERACTIVE = "trainstack.dev/purpose", "interactive"
+"""On a pod: a person works in it, and it is stopped as sessions are."""
+OWNER_LABEL = "trainstack.dev/owner"
+"""On a pod: whom an alert names; without it the team does."""
+_POOL_LABEL = "trainstack.dev/pool"
+_JOBSET_LABEL = "jobset.sigs.k8s.io/jobset-name"
+_GPUS = "nvidia.com/"  # whole ones, shares (`gpu.shared`) and partitions (`mig-...`)
+_ENDED = ("Succeeded", "Failed")
+
+
+@dataclass(frozen=True)
+class Pod:
+    """A pod that asks for GPUs. Times in seconds since 1970."""
+
+    namespace: str
+    name: str
+    uid: str
+    owner: str
+    gpus: int
+    interactive: bool
+    started: float | None
+    """When all of its containers had started; None before."""
+    last_checkpoint: float | None
+    """What its run says of its last checkpoint."""
+    stop_at: float | None
+    """When it is stopped; infinite for `never`; None where nothing was announced."""
+
+
+@dataclass(frozen=True)
+class Holder:
+    """What is stopped as a whole: a job, a session, a pod alone."""
+
+    kind: str
+    """`Pod`, `Job`, `JobSet`, `StatefulSet` or `ReplicaSet`."""
+    namespace: str
+    name: str
+    pods: tuple[Pod, ...]
+
+    @property
+    def interactive(self) -> bool:
+        """Whether a person works in it."""
+        return all(pod.interactive for pod in self.pods)
+
+
+def holders(objects: Iterable[Mapping[str, Any]], interactive_pools: Sequence[str]) -> list[Holder]:
+    """The holders of GPUs among pods as the API server has them."""
+    found: dict[tuple[str, str, str], list[Pod]] = {}
+    for body in objects:
+        pod = _pod(body, interactive_pools)
+        if pod is not None:
+            kind, name = _held_by(body)
+            found.setdefault((kind, pod.namespace, name), []).append(pod)
+    return [Holder(kind, namespace, name, tuple(pods)) for (kind, namespace, name), pods in found.items()]
+
+
+def seconds(text: str | None) -> float | None:
+    """A time as Kubernetes writes it; None for none, and for what cannot be read."""
+    try:
+        return datetime.datetime.fromisoformat(text).timestamp() if text else None
+    except ValueError:
+        return None
+
+
+def written(at: float) -> str:
+    """A time as annotations have it."""
+    return datetime.datetime.fromtimestamp(int(at), datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def _pod(body: Mapping[str, Any], interactive_pools: Sequence[str]) -> Pod | None:
+    head, spec, status = body["metadata"], body["spec"], body.get("status") or {}
+    gpus = sum(_asked(container) for container in spec.get("containers") or ())
+    if not gpus or status.get("phase") in _ENDED or head.get("deletionTimestamp"):
+        return None
+    labels, notes = head.get("labels") or {}, head.get("annotations") or {}
+    pool = (spec.get("nodeSelector") or {}).get(_POOL_LABEL)
+    said = notes.get(STOP_AT)
+    return Pod(
+        namespace=head["namespace"],
+        name=head["name"],
+        uid=head["uid"],
+        owner=labels.get(OWNER_LABEL) or head["namespace"],
+        gpus=gpus,
+        interactive=labels.get(PURPOSE_LABEL) == INTERACTIVE or pool in interactive_pools,
+        started=_started(status),
+        last_checkpoint=seconds(notes.get(LAST)),
+        stop_at=float("inf") if said == NEVER else seconds(said),
+    )
+
+
+def _asked(container: Mapping[str, Any]) -> int:
+    limits = (container.get("resources") or {}).get("limits") or {}
+    return sum(int(amount) for name, amount in limits.items() if name.startswith(_GPUS))
+
+
+def _started(status: Mapping[str, Any]) -> float | None:
+    if status.get("phase") != "Running":
+        return None
+    running = [
+        seconds(((each.get("state") or {}).get("running") or {}).get("startedAt"))
+        for each in status.get("containerStatuses") or ()
+    ]
+    known = [at for at in running if at is not None]
+    return max(known) if known else seconds(status.get("startTime"))
+
+
+def _held_by(body: Mapping[str, Any]) -> tuple[str, str]:
+    head = body["metadata"]
+    jobset = (head.get("labels") or {}).get(_JOBSET_LABEL)
+    if jobset:
+        return "JobSet", jobset
+    for owner in head.get("ownerReferences") or ():
+        if owner.get("controller") and owner["kind"] in ("Job", "StatefulSet", "ReplicaSet"):
+            return owner["kind"], owner["name"]
+    return "Pod", head["name"]

@@ -1,0 +1,157 @@
+"""The program that looks for idle GPUs, as a pod runs it; standard library only.
+
+It asks Prometheus and the API server once in a while, announces, and stops. Where anything fails, nothing is
+stopped.
+"""
+
+import argparse
+import json
+import time
+import urllib.error
+import urllib.parse
+import urllib.request
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from components.kubernetes.idle import decisions
+from components.kubernetes.idle.actions import Actions
+from components.kubernetes.idle.decisions import Policy, Verdict, judge, last_checkpoint
+from components.kubernetes.idle.holders import Holder, holders
+from components.kubernetes.idle.measures import QUERIES, STEP_S, Activity, PodKey, activities
+from components.kubernetes.programs.api_server import ApiServer, RefusedError, say
+from components.kubernetes.programs.health import Health
+
+_ANSWER_S = 30.0
+# Several rounds, with an API server that takes its time.
+_PATIENCE_S = 600.0
+
+Judged = Sequence[tuple[Holder, Verdict]]
+
+
+class SilentError(Exception):
+    """Prometheus cannot be asked, or does not answer as it does."""
+
+
+def asked(prometheus: str, window_s: float, now: float) -> dict[PodKey, Activity]:
+    """The activity of all pods in the window before `now`. Raises SilentError."""
+    begin, end = now - window_s, now
+    answers = []
+    for query in QUERIES:
+        words = urllib.parse.urlencode({"query": query, "start": begin, "end": end, "step": STEP_S})
+        address = f"{prometheus.rstrip('/')}/api/v1/query_range?{words}"
+        try:
+            with urllib.request.urlopen(address, timeout=_ANSWER_S) as answer:  # noqa: S310 - of the stack
+                found = json.load(answer)
+        except (OSError, ValueError) as error:
+            raise SilentError(f"{prometheus}: {error}") from error
+        if not isinstance(found, dict) or found.get("status") != "success":
+            raise SilentError(f"{prometheus}: no answer to a query of a range: {str(found)[:200]}")
+        answers.append(found)
+    return activities(answers, begin, end)
+
+
+def measured(judged: Judged, stopped: Mapping[str, int], now: float, *, blind: bool) -> str:
+    """What the program says of itself, in the text format of Prometheus."""
+    lines = [
+        "# TYPE trainstack_idle_gpus gauge",
+        *(
+            f"trainstack_idle_gpus{_labels(namespace=pod.namespace, pod=pod.name, owner=pod.owner)} "
+            f"{pod.gpus}"
+            for holder, verdict in judged
+            if verdict.state == decisions.IDLE
+            for pod in holder.pods
+        ),
+        "# TYPE trainstack_checkpoint_age_seconds gauge",
+        *(
+            f"trainstack_checkpoint_age_seconds{_labels(namespace=holder.namespace, holder=holder.name)} "
+            f"{max(0.0, now - at):.0f}"
+            for holder, _ in judged
+            if (at := last_checkpoint(holder, now)) is not None
+        ),
+        "# TYPE trainstack_idle_unknown gauge",
+        f"trainstack_idle_unknown {sum(verdict.state == decisions.UNKNOWN for _, verdict in judged)}",
+        "# TYPE trainstack_idle_blind gauge",
+        f"trainstack_idle_blind {int(blind)}",
+        "# TYPE trainstack_idle_stopped_total counter",
+        *(f"trainstack_idle_stopped_total{_labels(kind=kind)} {count}" for kind, count in stopped.items()),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _labels(**labels: str) -> str:
+    quoted = (json.dumps(text, ensure_ascii=False) for text in labels.values())
+    return "{" + ",".join(f"{name}={text}" for name, text in zip(labels, quoted, strict=True)) + "}"
+
+
+class Watch:
+    """One round after the other."""
+
+    def __init__(self, server: ApiServer, given: argparse.Namespace) -> None:
+        self._server, self._given = server, given
+        self._actions = Actions(server)
+        self._policy = Policy(
+            window_s=given.minutes * 60,
+            grace_s=given.grace_minutes * 60,
+            stop_jobs=given.jobs == "stop",
+            interval_s=given.interval_s,
+            startup_s=given.startup_s,
+        )
+        self.text = measured([], {}, 0.0, blind=True)
+
+    def round(self) -> None:
+        """Look once, and act. Raises OSError and RefusedError when the API server does not answer."""
+        now = time.time()
+        bodies = [body for namespace in self._given.namespaces for body in self._pods(namespace)]
+        found = holders(bodies, self._given.interactive_pools)
+        blind = False
+        activity: dict[PodKey, Activity] = {}
+        try:
+            activity = asked(self._given.prometheus, self._policy.window_s, now)
+        except SilentError as error:
+            blind = True
+            say(f"nothing is known, and nothing stopped: {error}")
+        judged = [(holder, judge(holder, activity, self._policy, now)) for holder in found]
+        for holder, verdict in judged:
+            try:
+                self._actions.take(holder, verdict, now)
+            except (RefusedError, OSError) as error:
+                say(f"{holder.namespace}/{holder.name}: {verdict.action}: {error}")
+        self.text = measured(judged, self._actions.stopped, now, blind=blind)
+
+    def _pods(self, namespace: str) -> Sequence[Mapping[str, Any]]:
+        return self._server.listed(f"/api/v1/namespaces/{namespace}/pods")[0]
+
+
+def _given(words: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="idle")
+    parser.add_argument("--account", type=Path, required=True)
+    parser.add_argument("--port", type=int, required=True)
+    parser.add_argument("--prometheus", required=True)
+    parser.add_argument("--namespaces", type=json.loads, required=True)
+    parser.add_argument("--interactive-pools", type=json.loads, required=True)
+    parser.add_argument("--minutes", type=float, required=True)
+    parser.add_argument("--grace-minutes", type=float, required=True)
+    parser.add_argument("--jobs", choices=("announce", "stop"), required=True)
+    parser.add_argument("--interval-s", type=float, required=True)
+    parser.add_argument("--startup-s", type=float, required=True)
+    parser.add_argument("--every-s", type=float, required=True)
+    return parser.parse_args(words)
+
+
+def main(words: Sequence[str] | None = None) -> None:
+    """Look until the pod ends."""
+    given = _given(words)
+    watch = Watch(ApiServer(given.account), given)
+    health = Health(given.port, lambda: watch.text, _PATIENCE_S)
+    while True:
+        try:
+            watch.round()
+        except (RefusedError, OSError) as error:
+            say(f"the API server: {error}")
+        health.beat()
+        time.sleep(given.every_s)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,54 @@
+"""Pods of a team may write one annotation, each its own: when its run last wrote a checkpoint (ADR 34)."""
+
+from typing import Any
+
+from smoke_training.launchers.checkpoint_policy import LAST
+
+Body = dict[str, Any]
+
+NAME = "trainstack-own-pod"
+RULE: Body = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["UPDATE"], "resources": ["pods"]}
+# Only the namespace's own service accounts: people and controllers have their own rights.
+_BY_A_POD = "request.userInfo.groups.exists(group, group == 'system:serviceaccounts:' + request.namespace)"
+# A token that a kubelet asked for says for which pod (Kubernetes documentation, "Managing Service Accounts",
+# bound tokens; pkg/serviceaccount/claims.go). One that a person asked for says nothing.
+_OWN = (
+    "request.userInfo.?extra[?'authentication.kubernetes.io/pod-uid'].orValue([])"
+    ".exists(uid, uid == oldObject.metadata.uid)"
+)
+_SAME = (
+    "object.spec == oldObject.spec"
+    " && object.metadata.?labels.orValue({}) == oldObject.metadata.?labels.orValue({})"
+    " && object.metadata.?finalizers.orValue([]) == oldObject.metadata.?finalizers.orValue([])"
+    " && object.metadata.?ownerReferences.orValue([]) == oldObject.metadata.?ownerReferences.orValue([])"
+    f" && variables.now.all(key, key == '{LAST}'"
+    " || (key in variables.was && variables.was[key] == variables.now[key]))"
+    " && variables.was.all(key, key in variables.now)"
+)
+_FORM = (
+    f"!('{LAST}' in variables.now) || variables.now['{LAST}']"
+    ".matches('^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z$')"
+)
+
+
+def variables() -> dict[str, str]:
+    """What the refusals name."""
+    return {
+        "was": "oldObject.metadata.?annotations.orValue({})",
+        "now": "object.metadata.?annotations.orValue({})",
+    }
+
+
+def refusals() -> list[Body]:
+    """What a service account of a team cannot change of pods."""
+    return [
+        {"expression": f"!({_BY_A_POD}) || ({_OWN})", "message": "a pod changes nothing but itself"},
+        {
+            "expression": f"!({_BY_A_POD}) || ({_SAME})",
+            "message": f"a pod changes nothing of itself but the annotation {LAST}",
+        },
+        {
+            "expression": f"!({_BY_A_POD}) || ({_FORM})",
+            "message": f"annotation {LAST}: write UTC as 2026-11-25T20:00:00Z",
+        },
+    ]

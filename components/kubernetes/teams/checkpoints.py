@@ -1,0 +1,73 @@
+"""What a team's runs are told about checkpoints, and the right to say when they wrote the last one."""
+
+from typing import TypedDict
+
+import pulumi
+from pulumi_kubernetes import core, meta, rbac
+
+from components.base import Component
+from components.kubernetes.people import RBAC
+from components.kubernetes.queueing.tenancy import GIVEN, GIVEN_LABEL
+from smoke_training.launchers import checkpoint_policy
+
+_ROLE = "says-last-checkpoint"
+
+
+class TeamCheckpointsArgs(TypedDict):
+    """Arguments of `TeamCheckpoints`."""
+
+    namespace: pulumi.Input[str]
+    """The team's namespace."""
+    uri: pulumi.Input[str]
+    """Where its runs write in the object store."""
+    interval_s: int
+    """Seconds between two checkpoints of a run."""
+    keep_last: int
+    """How many of the latest stay."""
+    keep_every_hours: int | None
+    """Besides, the first one of every so many hours stays; None: no others do."""
+
+
+class TeamCheckpoints(Component):
+    """A ConfigMap with the variables of the policy, and a role that lets pods write their own annotation.
+
+    The role alone would let any pod of the team change any other; the policy `trainstack-own-pod` of the API
+    server leaves each its own annotation and no more. So this comes after what makes the policies.
+    """
+
+    def __init__(
+        self, name: str, args: TeamCheckpointsArgs, opts: pulumi.ResourceOptions | None = None
+    ) -> None:
+        super().__init__(name, opts)
+        data: dict[str, pulumi.Input[str]] = {
+            checkpoint_policy.URI: args["uri"],
+            checkpoint_policy.INTERVAL_S: str(args["interval_s"]),
+            checkpoint_policy.KEEP_LAST: str(args["keep_last"]),
+        }
+        if args["keep_every_hours"] is not None:
+            data[checkpoint_policy.KEEP_EVERY_HOURS] = str(args["keep_every_hours"])
+        core.v1.ConfigMap(
+            f"{name}-policy",
+            metadata=meta.v1.ObjectMetaArgs(
+                name=checkpoint_policy.CONFIG, namespace=args["namespace"], labels={GIVEN_LABEL: GIVEN}
+            ),
+            data=data,
+            opts=self.child(),
+        )
+        role = rbac.v1.Role(
+            f"{name}-role",
+            metadata=meta.v1.ObjectMetaArgs(name=_ROLE, namespace=args["namespace"]),
+            rules=[rbac.v1.PolicyRuleArgs(api_groups=[""], resources=["pods"], verbs=["patch"])],
+            opts=self.child(),
+        )
+        rbac.v1.RoleBinding(
+            f"{name}-binding",
+            metadata=meta.v1.ObjectMetaArgs(name=_ROLE, namespace=args["namespace"]),
+            role_ref=rbac.v1.RoleRefArgs(api_group=RBAC, kind="Role", name=_ROLE),
+            subjects=[
+                # What pods are that name no service account: a job needs no word about its rights.
+                rbac.v1.SubjectArgs(kind="ServiceAccount", name="default", namespace=args["namespace"])
+            ],
+            opts=self.child(pulumi.ResourceOptions(depends_on=[role])),
+        )
+        self.register_outputs({})

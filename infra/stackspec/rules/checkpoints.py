@@ -1,0 +1,100 @@
+"""Rules of the checkpoint policy: what is kept has room, and is there for as long as it is kept."""
+
+from collections.abc import Callable, Iterator
+
+from infra.catalog.aws import storage_classes as on_aws
+from infra.catalog.gcp import storage_classes as on_google
+from infra.catalog.storage_classes import Move, StorageClass, move_problems
+from infra.errors import Problem
+from infra.stackspec.stack import StackSpec
+
+Rule = Callable[[StackSpec], Iterator[Problem]]
+_PATH = "data.checkpoints"
+_GB_PER_GIB = 1.073741824
+
+
+def interval(spec: StackSpec) -> Iterator[Problem]:
+    """As many checkpoints as are kept fit between the first and the day of its deletion."""
+    policy = spec.data.checkpoints
+    minutes, days = policy.interval_minutes, policy.expire_days
+    if minutes is None:
+        return
+    against = f"{_PATH}.expire_days"
+    if minutes > days * 1440:
+        rule = f"the bucket deletes a checkpoint after {days * 1440} minutes, before the next one is written"
+        fix = f"Set {days * 1440} or less, or keep them longer."
+        yield Problem(f"{_PATH}.interval_minutes", minutes, rule, fix, against=against)
+    elif policy.keep_last * minutes > days * 1440:
+        spans = policy.keep_last * minutes / 1440
+        many = f"{policy.keep_last} x {minutes} minutes"
+        rule = f"{many} are {spans:.1f} days, and the bucket deletes after {days}"
+        fix = (
+            f"Set {days * 1440 // minutes} or less, or {against} to {-(-policy.keep_last * minutes // 1440)}."
+        )
+        yield Problem(f"{_PATH}.keep_last", policy.keep_last, rule, fix, against=against)
+
+
+def milestones(spec: StackSpec) -> Iterator[Problem]:
+    """What is kept every so many hours is kept before it is deleted."""
+    policy = spec.data.checkpoints
+    if policy.keep_every_hours is not None and policy.keep_every_hours > policy.expire_days * 24:
+        rule = f"the bucket deletes after {policy.expire_days * 24} hours, before a second one is kept"
+        fix = f"Set {policy.expire_days * 24} or less, or null."
+        at = f"{_PATH}.keep_every_hours"
+        yield Problem(at, policy.keep_every_hours, rule, fix, against=f"{_PATH}.expire_days")
+
+
+def room(spec: StackSpec) -> Iterator[Problem]:
+    """The fast file system holds the latest checkpoints of one run, and the one that is being written."""
+    policy, shared = spec.data.checkpoints, spec.data.shared_fs
+    size = policy.size_gb
+    if size is None or shared is None:
+        return
+    there = shared.capacity_gib * _GB_PER_GIB
+    if (policy.keep_last + 1) * size > there:
+        rule = (
+            f"{policy.keep_last} x {size:,.0f} GB and the one that is written are "
+            f"{(policy.keep_last + 1) * size:,.0f} GB, and the file system holds {there:,.0f} GB"
+        )
+        most = int(there // size) - 1
+        lower = f"Set {most} or less" if most > 0 else "No number of them fits; leave out data.shared_fs"
+        fix = f"{lower}, or give data.shared_fs.capacity_gib more."
+        yield Problem(
+            f"{_PATH}.keep_last", policy.keep_last, rule, fix, against="data.shared_fs.capacity_gib"
+        )
+
+
+def classes(spec: StackSpec) -> Iterator[Problem]:
+    """Moves to cheaper storage classes are such that the cloud makes them, and that they save something."""
+    policy = spec.data.checkpoints
+    known: dict[str, tuple[StorageClass, StorageClass]] = {
+        "aws": (on_aws.COOL, on_aws.COLD),
+        "gcp": (on_google.COOL, on_google.COLD),
+    }
+    if spec.cloud in known:
+        cool, cold = known[spec.cloud]
+        yield from move_problems(
+            Move(f"{_PATH}.cool_after_days", policy.cool_after_days, cool),
+            Move(f"{_PATH}.cold_after_days", policy.cold_after_days, cold),
+            f"{_PATH}.expire_days",
+            policy.expire_days,
+        )
+
+
+def deletions(spec: StackSpec) -> Iterator[Problem]:
+    """Deletions reach the bucket, and come before a move to a cheaper class."""
+    policy = spec.data.checkpoints
+    if policy.in_bucket != "kept":
+        return
+    if spec.cloud == "gcp" and spec.data.shared_fs is not None:
+        rule = "Managed Lustre copies what is new and no deletions"
+        fix = "Set all, with fewer expire_days; or leave out data.shared_fs."
+        yield Problem(f"{_PATH}.in_bucket", "kept", rule, fix, against="data.shared_fs")
+    for name, days in (("cool", policy.cool_after_days), ("cold", policy.cold_after_days)):
+        if days is not None:
+            rule = "a run deletes its checkpoints long before; a cheaper class is for `in_bucket: all`"
+            at = f"{_PATH}.{name}_after_days"
+            yield Problem(at, days, rule, "Set null.", against=f"{_PATH}.in_bucket")
+
+
+RULES: tuple[Rule, ...] = (interval, milestones, room, classes, deletions)

@@ -1,0 +1,149 @@
+"""Checkpoints of any training loop: committed by a mark, pruned by a policy, never the last whole one.
+
+One folder per step holds whatever the loop wrote. The commit mark, written last, names every file with its
+size and SHA-256, in the form of `smoke_training.probes.state.store`. A folder without a mark that can be
+read, or without one of its files, is no checkpoint: it counts for nothing and nothing deletes it.
+"""
+
+import json
+import os
+import shutil
+import time
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from smoke_training.instrumentation.retention import Retention
+from smoke_training.probes.state.store import mark_in, mark_name, sha256, step_folder, steps
+from smoke_training.runtime.files import write_durably
+
+_GONE = ".removed-"
+_MARK = mark_name(0)
+_READERS = 4  # hashing lets go of the interpreter, and file systems answer several readers faster than one
+
+
+def begin(root: Path, step: int) -> Path:
+    """The folder of a step, which from now on is no checkpoint, even if it was one before a run went back."""
+    folder = step_folder(root, step)
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / _MARK).unlink(missing_ok=True)
+    return folder
+
+
+def commit(root: Path, step: int, clock: Callable[[], float] = time.time) -> float:
+    """Read back what lies in the folder of a step and mark it as whole; the time of that, seconds since 1970.
+
+    FileNotFoundError where nothing was written.
+    """
+    folder = step_folder(root, step)
+    files = sorted(path for path in folder.rglob("*") if path.is_file() and path != folder / _MARK)
+    if not files:
+        raise FileNotFoundError(f"{folder}: nothing was written there")
+    with ThreadPoolExecutor(_READERS) as readers:
+        digests = list(readers.map(sha256, files))
+    for path in files:
+        _sync(path)
+    names = [path.relative_to(folder).as_posix() for path in files]
+    sizes = [path.stat().st_size for path in files]
+    at = clock()
+    mark = {
+        "files": dict(zip(names, digests, strict=True)),
+        "bytes": dict(zip(names, sizes, strict=True)),
+        "at": at,
+    }
+    write_durably(folder / _MARK, json.dumps(mark).encode())
+    return at
+
+
+def whole(root: Path) -> dict[int, float]:
+    """The checkpoints below a folder that lack nothing that their mark names: by step, when each was whole.
+
+    Sizes are compared, not contents: `damaged` does that.
+    """
+    found = {}
+    for step in steps(root):
+        folder = step_folder(root, step)
+        promised = mark_in(folder)
+        if promised and not any(
+            _lacks(folder, name, size) for name, size in _sizes(folder, promised).items()
+        ):
+            found[step] = _when(folder)
+    return found
+
+
+def damaged(root: Path, step: int) -> list[str]:
+    """Files of a checkpoint that are not what its mark says; empty when it restores as it was written.
+
+    A checkpoint without a mark is damaged as a whole.
+    """
+    folder = step_folder(root, step)
+    promised = mark_in(folder)
+    if not promised:
+        return [_MARK]
+    return [
+        name
+        for name, digest in promised.items()
+        if not (folder / name).is_file() or sha256(folder / name) != digest
+    ]
+
+
+def prune(root: Path, retention: Retention) -> list[int]:
+    """Delete the checkpoints that the policy gives up, the oldest first; their steps.
+
+    The newest one that is whole stays whatever the policy says. One that cannot be deleted stays, too, and
+    raises its OSError once the others are gone.
+    """
+    _sweep(root)
+    there = whole(root)
+    given_up = sorted(there.keys() - retention.kept(there))
+    refused: OSError | None = None
+    for step in given_up:
+        try:
+            # Under another name it is no checkpoint any more, wherever the deletion is cut off.
+            gone = root / f"{_GONE}{step_folder(root, step).name}"
+            step_folder(root, step).rename(gone)
+            shutil.rmtree(gone)
+        except OSError as error:
+            refused = error
+    if refused is not None:
+        raise refused
+    return given_up
+
+
+def _sweep(root: Path) -> None:
+    """Finish deletions that were cut off."""
+    for gone in root.glob(f"{_GONE}*"):
+        shutil.rmtree(gone, ignore_errors=True)
+
+
+def _lacks(folder: Path, name: str, size: int | None) -> bool:
+    path = folder / name
+    return not path.is_file() or (size is not None and path.stat().st_size != size)
+
+
+def _sizes(folder: Path, promised: Mapping[str, str]) -> dict[str, int | None]:
+    said = _said(folder).get("bytes")
+    known = said if isinstance(said, dict) else {}
+    return {name: known.get(name) for name in promised}
+
+
+def _when(folder: Path) -> float:
+    said = _said(folder).get("at")
+    return float(said) if isinstance(said, int | float) else folder.stat().st_mtime
+
+
+def _said(folder: Path) -> Mapping[str, object]:
+    """What a mark of ours says besides the digests; nothing for marks that only have these."""
+    try:
+        found = json.loads((folder / _MARK).read_bytes())
+    except (OSError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _sync(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,37 @@
+"""What becomes of GPUs that somebody holds and nobody uses."""
+
+import pulumi
+
+from components.kubernetes.idle.idle_gpus import IdleGpus
+from components.kubernetes.monitoring.places import PROMETHEUS_URL
+from components.kubernetes.queueing.queues import Queueing
+from infra.checkpoints import checkpoints
+from infra.naming import team_namespace
+from infra.stackspec import StackSpec
+from infra.stackspec.layouts import MediumLayout
+from stacks.parts import Cluster, Tracking
+
+
+def idle_gpus(
+    spec: StackSpec, layout: MediumLayout, cluster: Cluster, queueing: Queueing, tracking: Tracking
+) -> None:
+    """Declare what looks for idle GPUs, if the spec wants it."""
+    wanted = layout.idle_gpus
+    if wanted is None:
+        return
+    IdleGpus(
+        f"{spec.name}-idle",
+        {
+            # Where there is no monitoring nobody answers: nothing is known, and nothing stopped.
+            "prometheus": PROMETHEUS_URL,
+            "namespaces": [team_namespace(team.name) for team in spec.teams],
+            "interactive_pools": [pool.name for pool in layout.pools if pool.purpose == "interactive"],
+            "minutes": wanted.minutes,
+            "grace_minutes": wanted.grace_minutes,
+            "jobs": wanted.jobs,
+            "interval_s": checkpoints(spec).interval_s,
+            "image": tracking.image,
+        },
+        # The namespaces of teams are made with the queues.
+        pulumi.ResourceOptions.merge(cluster.inside, pulumi.ResourceOptions(depends_on=[queueing])),
+    )
