@@ -23,11 +23,11 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from components.kubernetes.queueing import kueue_values
 from infra.collect.kubectl import Cluster, connected
-from infra.queue import history, simulation
-from infra.queue.bound import wait_bound
-from infra.queue.reading import read
-from infra.queue.report import MAX_EXEC_TIME
-from infra.queue.state import State
+from infra.queues import history, simulation
+from infra.queues.bound import wait_bound
+from infra.queues.reading import read
+from infra.queues.report import MAX_EXEC_TIME
+from infra.queues.state import State
 from rehearsal.controlplane.order import Order, running
 from tests.cluster.queues.lab import Lab, flavor, machines, queues
 

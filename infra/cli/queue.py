@@ -54,9 +54,9 @@ def queue(
     if stack is None:
         raise UserError([Problem("--stack", None, "names the stack", "Add -s NAME.")])
     from infra.collect.kubectl import connected  # noqa: PLC0415 - help comes without them
-    from infra.queue.reading import read  # noqa: PLC0415
-    from infra.queue.report import document, report  # noqa: PLC0415
-    from infra.queue.table import lines  # noqa: PLC0415
+    from infra.queues.reading import read  # noqa: PLC0415
+    from infra.queues.report import document, report  # noqa: PLC0415
+    from infra.queues.table import lines  # noqa: PLC0415
 
     exported, rehearsal = deployed(stack, rehearse=rehearse)
     only = namespace_of(exported, team) if team else None
@@ -73,7 +73,7 @@ def queue(
 def rules(stack: Stack) -> None:
     """Say by which rules jobs wait, in plain language, from the stack file; no cluster is asked."""
     from infra import stackspec  # noqa: PLC0415
-    from infra.queue.rules import lines  # noqa: PLC0415
+    from infra.queues.rules import lines  # noqa: PLC0415
     from stacks.queues import queue_objects  # noqa: PLC0415
 
     spec = stackspec.load_file(stack).spec

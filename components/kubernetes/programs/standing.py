@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import pulumi
 from pulumi_kubernetes import apps, core, meta
@@ -66,17 +67,19 @@ def standing(
     labels = {_APP: runs.name}
     # Prometheus reads the metrics of all pods with this label (`monitoring/scrapes.py`).
     told = {**labels, "app.kubernetes.io/part-of": "trainstack"}
+    # Any: mypy needs 10 GB and more for a literal against the SDK's nested types.
+    spec: Any = {
+        "replicas": 1,
+        "strategy": {"type": "Recreate"},
+        "selector": {"match_labels": labels},
+        "template": {
+            "metadata": {"labels": told},
+            "spec": pod(runs.program, running, "Always", **container),
+        },
+    }
     return apps.v1.Deployment(
         name,
         metadata={"name": runs.name, "namespace": runs.namespace, "labels": labels},
-        spec={
-            "replicas": 1,
-            "strategy": {"type": "Recreate"},
-            "selector": {"match_labels": labels},
-            "template": {
-                "metadata": {"labels": told},
-                "spec": pod(runs.program, running, "Always", **container),
-            },
-        },
+        spec=spec,
         opts=child(pulumi.ResourceOptions(depends_on=[*needs, config])),
     )

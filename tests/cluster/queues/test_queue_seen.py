@@ -13,7 +13,7 @@ from components.kubernetes.queueing.quotas import TeamArgs
 from infra.cli import queue
 from infra.errors import UserError
 from infra.outputs import Team
-from infra.queue.report import MAX_EXEC_TIME
+from infra.queues.report import MAX_EXEC_TIME
 from rehearsal.controlplane.api import Access, Api
 from rehearsal.controlplane.certificates import Authority
 from rehearsal.controlplane.order import ControlPlane

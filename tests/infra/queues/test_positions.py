@@ -1,7 +1,7 @@
 """Places in a queue: Kueue's own, else by priority and age."""
 
-from infra.queue.positions import Place, places
-from tests.infra.queue.samples import NOW, job, running, state
+from infra.queues.positions import Place, places
+from tests.infra.queues.samples import NOW, job, running, state
 
 OLD, YOUNG, URGENT = job("old"), job("young", created=NOW), job("urgent", created=NOW, priority=1000)
 

@@ -5,8 +5,8 @@ A Workload goes with its Job, so a Job's `ttlSecondsAfterFinished` is how long i
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from infra.queue.bound import Wait
-from infra.queue.state import Job
+from infra.queues.bound import Wait
+from infra.queues.state import Job
 
 Kind = tuple[str, int]
 """A ClusterQueue, and the most GPUs that jobs of the class have."""

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from infra.queue.pools import Capacity
-from infra.queue.positions import places
-from infra.queue.reasons import Reason, reason
-from infra.queue.state import Check, Job, LocalQueue, Node, Pod, State
-from tests.infra.queue.samples import NOW, POOL, condition, hours, job, queue, refused, running, state
+from infra.queues.pools import Capacity
+from infra.queues.positions import places
+from infra.queues.reasons import Reason, reason
+from infra.queues.state import Check, Job, LocalQueue, Node, Pod, State
+from tests.infra.queues.samples import NOW, POOL, condition, hours, job, queue, refused, running, state
 
 UNUSED = (
     "couldn't assign flavors to pod set main: insufficient unused quota for nvidia.com/gpu in flavor a100"

@@ -5,11 +5,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from infra.queue.estimates import Estimate, estimates
-from infra.queue.pools import Capacity, Pool
-from infra.queue.positions import Place, places
-from infra.queue.reasons import Reason, reason
-from infra.queue.state import Job, Moment, State
+from infra.queues.estimates import Estimate, estimates
+from infra.queues.pools import Capacity, Pool
+from infra.queues.positions import Place, places
+from infra.queues.reasons import Reason, reason
+from infra.queues.state import Job, Moment, State
 
 SCHEMA = "trainstack.queue/1"
 MAX_EXEC_TIME = "kueue.x-k8s.io/max-exec-time-seconds"

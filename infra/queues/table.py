@@ -3,10 +3,10 @@
 import datetime
 from collections.abc import Iterator, Sequence
 
-from infra.queue.bound import fewest
-from infra.queue.estimates import Estimate
-from infra.queue.report import Report, Waiting
-from infra.queue.state import Moment
+from infra.queues.bound import fewest
+from infra.queues.estimates import Estimate
+from infra.queues.report import Report, Waiting
+from infra.queues.state import Moment
 
 _NONE = "-"
 

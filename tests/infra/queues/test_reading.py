@@ -9,10 +9,10 @@ import pytest
 
 from infra.collect.kubectl import Answer, Cluster
 from infra.errors import UserError
-from infra.queue import objects
-from infra.queue.reading import read
-from infra.queue.state import GPU, State
-from tests.infra.queue.samples import NOW, hours
+from infra.queues import objects
+from infra.queues.reading import read
+from infra.queues.state import GPU, State
+from tests.infra.queues.samples import NOW, hours
 
 KUEUE = "/apis/kueue.x-k8s.io/v1beta2"
 PLACES = "/apis/visibility.kueue.x-k8s.io/v1beta2/namespaces/team-red/localqueues/default/pendingworkloads"

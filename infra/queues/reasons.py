@@ -5,11 +5,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from infra.queue import fragmentation
-from infra.queue.matching import candidates
-from infra.queue.pools import Capacity
-from infra.queue.positions import Place
-from infra.queue.state import GPU, ClusterQueue, Job
+from infra.queues import fragmentation
+from infra.queues.matching import candidates
+from infra.queues.pools import Capacity
+from infra.queues.positions import Place
+from infra.queues.state import GPU, ClusterQueue, Job
 
 Kind = Literal[
     "quota", "never fits", "borrowing limit", "topology", "fragmentation", "no matching pool", "stopped",

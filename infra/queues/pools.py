@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from infra.catalog.kubernetes.kueue import HOSTNAME_LABEL
-from infra.queue import fragmentation
-from infra.queue.quotas import Ledger
-from infra.queue.state import GPU, ClusterQueue, Flavor, Job, Node, State
+from infra.queues import fragmentation
+from infra.queues.quotas import Ledger
+from infra.queues.state import GPU, ClusterQueue, Flavor, Job, Node, State
 
 
 @dataclass(frozen=True)

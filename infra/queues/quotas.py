@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from decimal import Decimal
 
-from infra.queue.state import ClusterQueue, FlavorAmounts
+from infra.queues.state import ClusterQueue, FlavorAmounts
 
 _NONE = Decimal(0)
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
-from infra.queue.state import (
+from infra.queues.state import (
     GPU,
     ClusterQueue,
     Condition,

@@ -5,9 +5,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from infra.queue import history, simulation
-from infra.queue.bound import fewest, wait_bound
-from infra.queue.state import Job, State
+from infra.queues import history, simulation
+from infra.queues.bound import fewest, wait_bound
+from infra.queues.state import Job, State
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from infra.queue.state import Job, Node, Pod
+from infra.queues.state import Job, Node, Pod
 
 
 @dataclass(frozen=True)

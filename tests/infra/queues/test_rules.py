@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from infra.queue.rules import lines
+from infra.queues.rules import lines
 from stacks.queues import queue_objects
 from tests.cluster.manifests import manifests
 from tests.stacks.composition.composed import FILES, Pair, composed, stack_spec

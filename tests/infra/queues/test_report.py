@@ -4,10 +4,10 @@ import json
 import random
 from dataclasses import replace
 
-from infra.queue.report import Report, document, report
-from infra.queue.state import Refusal, State
-from infra.queue.table import lines
-from tests.infra.queue.samples import NOW, hours, job, queue, refused, running, state
+from infra.queues.report import Report, document, report
+from infra.queues.state import Refusal, State
+from infra.queues.table import lines
+from tests.infra.queues.samples import NOW, hours, job, queue, refused, running, state
 
 TEAMS = {"red": "Red Team", "blue": "Blue Team"}
 WORDS = refused("couldn't assign flavors to pod set main: insufficient unused quota for nvidia.com/gpu")

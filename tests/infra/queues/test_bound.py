@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from infra.queue.bound import CONFIDENCE, QUANTILE, Wait, fewest, needed, wait_bound
-from tests.infra.queue.samples import NOW, hours
+from infra.queues.bound import CONFIDENCE, QUANTILE, Wait, fewest, needed, wait_bound
+from tests.infra.queues.samples import NOW, hours
 
 
 def test_the_least_rank_is_that_of_the_binomial_distribution() -> None:

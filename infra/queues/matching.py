@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from infra.queue.state import ClusterQueue, Flavor, Job, PodSet
+from infra.queues.state import ClusterQueue, Flavor, Job, PodSet
 
 _KEEPS_AWAY = ("NoSchedule", "NoExecute")
 

@@ -11,8 +11,8 @@ from components.kubernetes.accounting import check
 from components.kubernetes.queueing import kueue, kueue_values
 from infra.catalog.kubernetes.kueue import DEFAULT_QUEUE
 from infra.naming import team_namespace
-from infra.queue.objects import cluster_queue
-from infra.queue.state import GPU, ClusterQueue
+from infra.queues.objects import cluster_queue
+from infra.queues.state import GPU, ClusterQueue
 
 Body = Mapping[str, Any]
 _NODES = "kueue.x-k8s.io/provisioning-request"

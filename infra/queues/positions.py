@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from infra.queue.state import Job, State
+from infra.queues.state import Job, State
 
 
 @dataclass(frozen=True)

@@ -7,10 +7,10 @@ from decimal import Decimal
 from hypothesis import given
 from hypothesis import strategies as st
 
-from infra.queue.estimates import estimates
-from infra.queue.simulation import starts
-from infra.queue.state import GPU, Flavor, Job, PodSet, State
-from tests.infra.queue.samples import NOW, POOL, hours, job, queue, running, state
+from infra.queues.estimates import estimates
+from infra.queues.simulation import starts
+from infra.queues.state import GPU, Flavor, Job, PodSet, State
+from tests.infra.queues.samples import NOW, POOL, hours, job, queue, running, state
 
 
 def found(made: State) -> dict[str, float | None]:

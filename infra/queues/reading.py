@@ -7,8 +7,8 @@ from typing import Any
 from infra.collect.kubectl import Cluster, unanswered
 from infra.collect.listing import RefusedError, listed
 from infra.errors import Problem, UserError
-from infra.queue import objects
-from infra.queue.state import Job, LocalQueue, Refusal, State
+from infra.queues import objects
+from infra.queues.state import Job, LocalQueue, Refusal, State
 
 _KUEUE = "kueue.x-k8s.io/v1beta2"
 _VISIBILITY = "/apis/visibility.kueue.x-k8s.io/v1beta2"

@@ -3,8 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from infra.queue.fragmentation import Shape, free_gpus, of_jobs, of_pods, slots
-from infra.queue.state import Node, Pod
+from infra.queues.fragmentation import Shape, free_gpus, of_jobs, of_pods, slots
+from infra.queues.state import Node, Pod
 
 FREE = st.lists(st.integers(0, 8), max_size=12)
 ASKED = st.dictionaries(st.builds(Shape, st.integers(1, 6), st.integers(1, 8)), st.integers(1, 5), min_size=1)

@@ -6,7 +6,7 @@ from decimal import Decimal
 from typing import Any
 
 from infra.quantity import parse
-from infra.queue.state import (
+from infra.queues.state import (
     GPU,
     Amounts,
     Check,

@@ -8,10 +8,10 @@ import datetime
 import heapq
 from collections.abc import Mapping
 
-from infra.queue.matching import candidates
-from infra.queue.positions import queues
-from infra.queue.quotas import Ledger
-from infra.queue.state import ClusterQueue, Flavor, FlavorAmounts, Job, Moment, State
+from infra.queues.matching import candidates
+from infra.queues.positions import queues
+from infra.queues.quotas import Ledger
+from infra.queues.state import ClusterQueue, Flavor, FlavorAmounts, Job, Moment, State
 
 Starts = Mapping[tuple[str, str], Moment | None]
 """The start of each job that waits, by its identity; None where the deadlines that are known lead to none."""
