@@ -19,7 +19,7 @@ from rehearsal.controlplane.processes import free_ports
 from tests.components.kubernetes.monitoring.samples import openmetrics
 
 _PATIENCE_S = 60.0
-_FIRING = 'ALERTS{alertname=~"Watchdog|BudgetHalfUsed", alertstate="firing"}'
+_FIRING = 'ALERTS{alertname=~"Watchdog|BudgetHalfUsed|GpuXidError", alertstate="firing"}'
 
 
 def tools() -> Mapping[str, Path]:
@@ -98,7 +98,7 @@ def _await(asked: Asked, log: Path) -> None:
     deadline = time.monotonic() + _PATIENCE_S
     while True:
         try:
-            if asked.answer("trainstack:workloads_finished:day") and len(asked.answer(_FIRING)) == 2:
+            if asked.answer("trainstack:workloads_finished:day") and len(asked.answer(_FIRING)) == 3:
                 return
         except OSError:
             pass
