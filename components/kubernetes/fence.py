@@ -83,10 +83,8 @@ def _into(ports: Ports, control_plane: Sequence[str]) -> list[NetworkPolicyIngre
     def tcp(numbers: Sequence[int]) -> list[NetworkPolicyPortArgsDict]:
         return [{"port": number, "protocol": "TCP"} for number in numbers]
 
-    return [
-        {"from_": [{"ip_block": {"cidr": cidr}} for cidr in control_plane], "ports": tcp(ports.api_server)},
-        {
-            "from_": [{"namespace_selector": {"match_labels": {METRICS_LABEL: "allowed"}}}],
-            "ports": tcp(ports.metrics),
-        },
-    ]
+    server = [{"ip_block": {"cidr": cidr}} for cidr in control_plane]
+    readers = [{"namespace_selector": {"match_labels": {METRICS_LABEL: "allowed"}}}]
+    asked = ((server, ports.api_server), (readers, ports.metrics))
+    # A rule without peers lets everybody in, one without ports to all of them (networking/v1).
+    return [{"from_": who, "ports": tcp(numbers)} for who, numbers in asked if who and numbers]

@@ -11,7 +11,7 @@ from components.kubernetes.charts import charts
 from rehearsal.controlplane import binaries
 from rehearsal.controlplane.api import Api, ApiError, Object
 from tests.cluster.our_objects import rendered
-from tests.components.charts.documented_values import FOLDER, handed_on, of_source, unknown
+from tests.components.charts.documented_values import FOLDER, handed_on, of_a_pod, of_source, unknown
 from tests.components.charts.installed import installed, keys, misspelt
 
 RENDERED = sorted(name for name in binaries.FILES if name in charts())
@@ -61,7 +61,7 @@ def test_every_misspelt_value_is_seen(chart: str) -> None:
     documented = of_source(source(chart)).values
     for release in installed()[chart]:
         for path in keys(release["values"]):
-            if not handed_on(path):
+            if not handed_on(path, documented):
                 (said,) = unknown(misspelt(release["values"], path), documented)
                 assert said.endswith(f"{path[-1]}X: the chart has no such value")
 
@@ -76,7 +76,7 @@ def test_the_api_server_takes_every_object(chart: str, api: Api) -> None:
 def test_the_api_server_refuses_every_misspelt_value_of_a_pod(chart: str, api: Api) -> None:
     release, *_ = installed()[chart]
     for path in keys(release["values"]):
-        if handed_on(path):
+        if of_a_pod(path):
             objects = rendered(chart, misspelt(release["values"], path))
             pods = [body for body in objects if body["kind"] in ("Deployment", "DaemonSet")]
             assert refusals(api, pods), path
@@ -87,7 +87,7 @@ def test_what_other_charts_put_into_a_pod_is_valid_in_a_pod(chart: str, api: Api
     release, *_ = installed()[chart]
     assert refusals(api, [pod(release["values"])]) == []
     for path in keys(release["values"]):
-        if handed_on(path):
+        if of_a_pod(path):
             assert refusals(api, [pod(misspelt(release["values"], path))]), path
 
 

@@ -66,9 +66,14 @@ def kind(value: object) -> str:
     return _KINDS.get(type(value), "map")
 
 
+def of_a_pod(path: tuple[str | int, ...]) -> bool:
+    """Whether a key is within what a chart hands on to a pod as it is."""
+    return not OF_PODS.isdisjoint(path[:-1])
+
+
 def handed_on(path: tuple[str | int, ...], documented: Shape) -> bool:
     """Whether a key is within what a chart hands on as it is: to a pod, or where keys are free."""
-    return not OF_PODS.isdisjoint(path[:-1]) or _free(path[:-1], documented)
+    return of_a_pod(path) or _free(path[:-1], documented)
 
 
 def _free(path: tuple[str | int, ...], documented: Shape | str | None) -> bool:

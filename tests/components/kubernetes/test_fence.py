@@ -18,6 +18,7 @@ def made() -> Graph:
 
         ports = Ports(api_server=(9443, 8082), metrics=(8443,))
         controllers("dev-kueue", "kueue-system", ports, ["10.0.0.0/16", "10.1.0.0/16"], child)
+        controllers("dev-keeper", "keeper", Ports(api_server=(), metrics=(8080,)), [], child)
         closed("dev-in", "one", "closed", child())
         closed("dev-both", "two", "closed", child(), out=False)
         return {}
@@ -36,9 +37,16 @@ def test_a_controller_is_reached_by_the_api_server_and_by_readers_of_metrics() -
     assert spec["podSelector"] == {}
 
 
+def test_a_program_without_webhooks_is_reached_by_readers_of_metrics_alone() -> None:
+    spec = made().find("NetworkPolicy", "dev-keeper-policy")["spec"]
+    readers = {"namespaceSelector": {"matchLabels": {"trainstack.dev/metrics": "allowed"}}}
+    # A rule that names nobody would let everybody in.
+    assert spec["ingress"] == [{"from": [readers], "ports": [{"port": 8080, **TCP}]}]
+
+
 def test_its_namespace_takes_restricted_pods_only_and_comes_before_its_policy() -> None:
     graph = made()
-    labels = graph.find("Namespace")["metadata"]["labels"]
+    labels = graph.find("Namespace", "dev-kueue-namespace")["metadata"]["labels"]
     assert set(labels.values()) == {"restricted"}
     assert "pod-security.kubernetes.io/enforce" in labels
     assert "Namespace:dev-kueue-namespace" in graph.waits_for("NetworkPolicy:dev-kueue-policy")
