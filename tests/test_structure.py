@@ -3,6 +3,7 @@
 import ast
 import re
 import subprocess
+import sys
 import tomllib
 from collections import Counter
 from collections.abc import Iterator
@@ -61,6 +62,12 @@ def test_no_folder_holds_more_than_a_reader_can_take_in() -> None:
     del files[DECISIONS]
     crowded = {str(folder): count for folder, count in files.items() if count > MOST_FILES and folder.parts}
     assert crowded == {}
+
+
+def test_nothing_of_the_program_hides_a_module_of_python() -> None:
+    # Pulumi starts the program in its folder, in which Python then looks first.
+    names = {path.parts[1].removesuffix(".py") for path in python() if path.parts[0] == "infra"}
+    assert names & sys.stdlib_module_names == set()
 
 
 def test_no_file_imports_itself_by_way_of_others() -> None:
