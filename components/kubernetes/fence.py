@@ -1,7 +1,7 @@
 """Namespaces of ours: what their pods may be, and whom they talk to (Pod Security, networking.k8s.io/v1)."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 
 import pulumi
 from pulumi_kubernetes import core, networking
@@ -26,6 +26,10 @@ class Ports:
     api_server: Sequence[int]
     """Webhooks, and API groups that the controller serves."""
     metrics: Sequence[int]
+    asked: Sequence[int] = ()
+    """Of other pods, which the controller's connect to besides names and HTTPS."""
+    labels: Mapping[str, str] = field(default_factory=dict)
+    """Labels of the namespace, by which those pods let the controller's in."""
 
 
 def restricted() -> dict[str, str]:
@@ -63,7 +67,9 @@ def controllers(
     networks look at it before the Service's address is translated, some after.
     """
     space = core.v1.Namespace(
-        f"{name}-namespace", metadata={"name": namespace, "labels": restricted()}, opts=child()
+        f"{name}-namespace",
+        metadata={"name": namespace, "labels": {**restricted(), **ports.labels}},
+        opts=child(),
     )
     policy = networking.v1.NetworkPolicy(
         f"{name}-policy",
@@ -72,7 +78,7 @@ def controllers(
             "pod_selector": {},
             "policy_types": ["Ingress", "Egress"],
             "ingress": _into(ports, control_plane),
-            "egress": [out_to_dns(), {"ports": [{"port": _HTTPS, "protocol": "TCP"}]}],
+            "egress": [out_to_dns(), {"ports": _tcp((_HTTPS, *ports.asked))}],
         },
         opts=child(pulumi.ResourceOptions(depends_on=[space])),
     )
@@ -80,11 +86,12 @@ def controllers(
 
 
 def _into(ports: Ports, control_plane: Sequence[str]) -> list[NetworkPolicyIngressRuleArgsDict]:
-    def tcp(numbers: Sequence[int]) -> list[NetworkPolicyPortArgsDict]:
-        return [{"port": number, "protocol": "TCP"} for number in numbers]
-
     server = [{"ip_block": {"cidr": cidr}} for cidr in control_plane]
     readers = [{"namespace_selector": {"match_labels": {METRICS_LABEL: "allowed"}}}]
     asked = ((server, ports.api_server), (readers, ports.metrics))
     # A rule without peers lets everybody in, one without ports to all of them (networking/v1).
-    return [{"from_": who, "ports": tcp(numbers)} for who, numbers in asked if who and numbers]
+    return [{"from_": who, "ports": _tcp(numbers)} for who, numbers in asked if who and numbers]
+
+
+def _tcp(numbers: Sequence[int]) -> list[NetworkPolicyPortArgsDict]:
+    return [{"port": number, "protocol": "TCP"} for number in numbers]

@@ -2,18 +2,16 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any, NotRequired, TypedDict
+from typing import NotRequired, TypedDict
 
 import pulumi
-from pulumi_kubernetes import core, meta, networking, rbac
 
 from components.base import Component
 from components.kubernetes.accounting.check import CHECK
 from components.kubernetes.accounting.shelf import NAME
-from components.kubernetes.fence import METRICS_LABEL, closed, restricted
-from components.kubernetes.people import RBAC
+from components.kubernetes.programs.home import Home, Rule, granted, settled
 from components.kubernetes.programs.program import Program
-from components.kubernetes.programs.standing import PORT, Standing, standing
+from components.kubernetes.programs.standing import Standing, standing
 
 NAMESPACE = "trainstack-accounting"
 _KUEUE = "kueue.x-k8s.io"
@@ -96,8 +94,16 @@ class GpuLedger(Component):
 
     def __init__(self, name: str, args: GpuLedgerArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__(name, opts)
-        needs = self._home(name)
-        needs += self._rights(name, args["teams"], needs[:1])
+        home = Home(NAMESPACE, NAME)
+        needs = settled(name, home, self.child)
+        books = [team["namespace"] for team in args["teams"]]
+        needs = [
+            *needs,
+            *granted(f"{name}-queues", home, _IN_QUEUES, needs, self.child, called=f"{NAME}-queues"),
+            *granted(
+                f"{name}-books", home, _IN_BOOKS, needs, self.child, called=f"{NAME}-books", namespaces=books
+            ),
+        ]
         runs = Standing(
             program=PROGRAM,
             name=NAME,
@@ -111,91 +117,17 @@ class GpuLedger(Component):
         self.namespace = made.metadata.apply(lambda metadata: str(metadata.namespace))
         self.register_outputs({"namespace": self.namespace})
 
-    def _home(self, name: str) -> list[pulumi.Resource]:
-        """The namespace, which only readers of measures reach, and the account."""
-        space = core.v1.Namespace(
-            f"{name}-namespace",
-            metadata=meta.v1.ObjectMetaArgs(name=NAMESPACE, labels=restricted()),
-            opts=self.child(),
-        )
-        inside = self.child(pulumi.ResourceOptions(depends_on=[space]))
-        account = core.v1.ServiceAccount(
-            f"{name}-account",
-            metadata=meta.v1.ObjectMetaArgs(name=NAME, namespace=NAMESPACE),
-            automount_service_account_token=False,
-            opts=inside,
-        )
-        readers = networking.v1.NetworkPolicy(
-            f"{name}-readers",
-            metadata={"name": "metrics", "namespace": NAMESPACE},
-            spec={
-                "pod_selector": {},
-                "policy_types": ["Ingress"],
-                "ingress": [
-                    {
-                        "from_": [{"namespace_selector": {"match_labels": {METRICS_LABEL: "allowed"}}}],
-                        "ports": [{"port": PORT, "protocol": "TCP"}],
-                    }
-                ],
-            },
-            opts=inside,
-        )
-        return [account, closed(f"{name}-policy", NAMESPACE, "closed", inside), readers]
 
-    def _rights(
-        self, name: str, teams: Sequence[LedgerTeamArgs], account: Sequence[pulumi.Resource]
-    ) -> list[pulumi.Resource]:
-        """Workloads everywhere; books and Events in the namespaces of teams."""
-        opts = self.child(pulumi.ResourceOptions(depends_on=account))
-        subject = rbac.v1.SubjectArgs(kind="ServiceAccount", name=NAME, namespace=NAMESPACE)
-        made: list[pulumi.Resource] = []
-        for what, rules in {"queues": _IN_QUEUES, "books": _IN_BOOKS}.items():
-            called = f"{NAME}-{what}"
-            made.append(
-                rbac.v1.ClusterRole(
-                    f"{name}-{what}",
-                    metadata=meta.v1.ObjectMetaArgs(name=called),
-                    rules=[rbac.v1.PolicyRuleArgs(**rule) for rule in rules],
-                    opts=opts,
-                )
-            )
-        made.append(
-            rbac.v1.ClusterRoleBinding(
-                f"{name}-queues",
-                metadata=meta.v1.ObjectMetaArgs(name=f"{NAME}-queues"),
-                role_ref=rbac.v1.RoleRefArgs(api_group=RBAC, kind="ClusterRole", name=f"{NAME}-queues"),
-                subjects=[subject],
-                opts=opts,
-            )
-        )
-        made += [
-            rbac.v1.RoleBinding(
-                f"{name}-books-{team['namespace']}",
-                metadata=meta.v1.ObjectMetaArgs(name=f"{NAME}-books", namespace=team["namespace"]),
-                role_ref=rbac.v1.RoleRefArgs(api_group=RBAC, kind="ClusterRole", name=f"{NAME}-books"),
-                subjects=[subject],
-                opts=opts,
-            )
-            for team in teams
-        ]
-        return made
-
-
-_IN_QUEUES: list[dict[str, Any]] = [
-    {"api_groups": [_KUEUE], "resources": ["workloads"], "verbs": ["list", "watch", "patch"]},
-    {"api_groups": [_KUEUE], "resources": ["workloads/status"], "verbs": ["patch"]},
-    {
-        "api_groups": [_KUEUE],
-        "resources": ["admissionchecks/status"],
-        "resource_names": [CHECK],
-        "verbs": ["patch"],
-    },
-]
+_IN_QUEUES = (
+    Rule(_KUEUE, ["workloads"], ["list", "watch", "patch"]),
+    Rule(_KUEUE, ["workloads/status"], ["patch"]),
+    Rule(_KUEUE, ["admissionchecks/status"], ["patch"], names=[CHECK]),
+)
 # Names cannot be fixed: a month's archive is called after the month.
-_IN_BOOKS: list[dict[str, Any]] = [
-    {"api_groups": [""], "resources": ["configmaps"], "verbs": ["get", "create", "update"]},
-    {"api_groups": [""], "resources": ["events"], "verbs": ["create"]},
-]
+_IN_BOOKS = (
+    Rule("", ["configmaps"], ["get", "create", "update"]),
+    Rule("", ["events"], ["create"]),
+)
 
 
 def _config(args: GpuLedgerArgs) -> str:

@@ -1,16 +1,15 @@
 """The program that opens and closes pools with windows, its namespace and its rights."""
 
-from collections.abc import Callable, Mapping
-from typing import Any, TypedDict
+from collections.abc import Mapping
+from typing import TypedDict
 
 import pulumi
-from pulumi_kubernetes import core, meta, rbac
 
 from components.base import Component
 from components.kubernetes.capacity.args import WindowArgs, settings
-from components.kubernetes.fence import Ports, controllers
+from components.kubernetes.programs.home import Home, Rule, granted, settled
 from components.kubernetes.programs.program import Program
-from components.kubernetes.programs.standing import PORT, Standing, standing
+from components.kubernetes.programs.standing import Standing, standing
 from components.ordering import after
 
 NAMESPACE = "trainstack-capacity"
@@ -28,15 +27,15 @@ PROGRAM = Program(
 _KUEUE = "kueue.x-k8s.io"
 # Who waits and runs, and is called back; answers; and how long the object behind a run says that it takes.
 RULES = (
-    (_KUEUE, ["workloads"], ["list", "watch", "patch"]),
-    (_KUEUE, ["workloads/status"], ["patch"]),
-    (_KUEUE, ["admissionchecks"], ["get"]),
-    (_KUEUE, ["admissionchecks/status"], ["patch"]),
-    ("batch", ["jobs"], ["get"]),
-    ("jobset.x-k8s.io", ["jobsets"], ["get"]),
-    ("trainer.kubeflow.org", ["trainjobs"], ["get"]),
-    ("", ["pods"], ["get"]),
-    ("", ["events"], ["create"]),
+    Rule(_KUEUE, ["workloads"], ["list", "watch", "patch"]),
+    Rule(_KUEUE, ["workloads/status"], ["patch"]),
+    Rule(_KUEUE, ["admissionchecks"], ["get"]),
+    Rule(_KUEUE, ["admissionchecks/status"], ["patch"]),
+    Rule("batch", ["jobs"], ["get"]),
+    Rule("jobset.x-k8s.io", ["jobsets"], ["get"]),
+    Rule("trainer.kubeflow.org", ["trainjobs"], ["get"]),
+    Rule("", ["pods"], ["get"]),
+    Rule("", ["events"], ["create"]),
 )
 
 
@@ -62,8 +61,9 @@ class CapacityWindows(Component):
         self, name: str, args: CapacityWindowsArgs, opts: pulumi.ResourceOptions | None = None
     ) -> None:
         super().__init__(name, opts)
-        ports = Ports(api_server=(), metrics=(PORT,))
-        space = controllers(name, NAMESPACE, ports, [], self.child)
+        home = Home(NAMESPACE, NAME)
+        needs = settled(name, home, self.child)
+        rights = granted(name, home, RULES, needs, self.child, called=f"trainstack-{NAME}")
         runs = Standing(
             program=PROGRAM,
             name=NAME,
@@ -72,39 +72,6 @@ class CapacityWindows(Component):
             image=args["image"],
             arguments={"windows": settings(args["windows"])},
         )
-        made = standing(f"{name}-keeper", runs, [*space, *_rights(name, space, self.child)], self.child)
+        made = standing(f"{name}-keeper", runs, [*needs, *rights], self.child)
         self.program = after(pulumi.Output.from_input(NAME), [made])
         self.register_outputs({"program": self.program})
-
-
-def _rights(
-    name: str, space: list[pulumi.Resource], child: Callable[..., pulumi.ResourceOptions]
-) -> list[pulumi.Resource]:
-    """The program's account, and what it may do in every namespace."""
-    inside = child(pulumi.ResourceOptions(depends_on=space))
-    account = core.v1.ServiceAccount(
-        f"{name}-account",
-        metadata=meta.v1.ObjectMetaArgs(name=NAME, namespace=NAMESPACE),
-        automount_service_account_token=False,
-        opts=inside,
-    )
-    called = f"trainstack-{NAME}"
-    role = rbac.v1.ClusterRole(
-        f"{name}-role", metadata=meta.v1.ObjectMetaArgs(name=called), rules=rules(), opts=child()
-    )
-    binding = rbac.v1.ClusterRoleBinding(
-        f"{name}-binding",
-        metadata=meta.v1.ObjectMetaArgs(name=called),
-        role_ref=rbac.v1.RoleRefArgs(api_group="rbac.authorization.k8s.io", kind="ClusterRole", name=called),
-        subjects=[rbac.v1.SubjectArgs(kind="ServiceAccount", name=NAME, namespace=NAMESPACE)],
-        opts=child(pulumi.ResourceOptions(depends_on=[role, account])),
-    )
-    return [account, binding]
-
-
-def rules() -> list[Any]:
-    """What the program may do, as a role says it."""
-    return [
-        rbac.v1.PolicyRuleArgs(api_groups=[group], resources=list(resources), verbs=list(verbs))
-        for group, resources, verbs in RULES
-    ]

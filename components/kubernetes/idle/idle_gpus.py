@@ -2,17 +2,15 @@
 
 import json
 from collections.abc import Sequence
-from typing import Any, TypedDict
+from typing import TypedDict
 
 import pulumi
-from pulumi_kubernetes import core, meta, networking, rbac
 
 from components.base import Component
-from components.kubernetes.fence import METRICS_LABEL, out_to_dns, restricted
 from components.kubernetes.monitoring.places import PROMETHEUS_PORT, QUERIES_LABEL
-from components.kubernetes.people import RBAC
+from components.kubernetes.programs.home import Home, Rule, granted, settled
 from components.kubernetes.programs.program import Program
-from components.kubernetes.programs.standing import PORT, Standing, standing
+from components.kubernetes.programs.standing import Standing, standing
 
 NAMESPACE = "trainstack-idle"
 NAME = "idle"
@@ -32,12 +30,12 @@ PROGRAM = Program(
 STARTUP_S = 3600
 EVERY_S = 60
 # What it does in the namespace of a team, by API group.
-RULES: tuple[tuple[str, tuple[str, ...], tuple[str, ...]], ...] = (
-    ("", ("pods",), ("list", "patch", "delete")),
-    ("", ("events",), ("create",)),
-    ("kueue.x-k8s.io", ("workloads",), ("list", "patch")),
-    ("apps", ("replicasets",), ("get",)),
-    ("apps", ("statefulsets/scale", "deployments/scale"), ("patch",)),
+RULES = (
+    Rule("", ("pods",), ("list", "patch", "delete")),
+    Rule("", ("events",), ("create",)),
+    Rule("kueue.x-k8s.io", ("workloads",), ("list", "patch")),
+    Rule("apps", ("replicasets",), ("get",)),
+    Rule("apps", ("statefulsets/scale", "deployments/scale"), ("patch",)),
 )
 
 
@@ -74,7 +72,11 @@ class IdleGpus(Component):
 
     def __init__(self, name: str, args: IdleGpusArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__(name, opts)
-        needs = [*self._home(name), *self._rights(name, args["namespaces"])]
+        home = Home(NAMESPACE, NAME, asks=(PROMETHEUS_PORT,), labels={QUERIES_LABEL: "allowed"})
+        needs = settled(name, home, self.child)
+        rights = granted(
+            name, home, RULES, needs, self.child, called="trainstack-idle-gpus", namespaces=args["namespaces"]
+        )
         runs = Standing(
             program=PROGRAM,
             name=NAME,
@@ -93,60 +95,6 @@ class IdleGpus(Component):
                 "every-s": str(EVERY_S),
             },
         )
-        standing(f"{name}-program", runs, needs, self.child)
+        standing(f"{name}-program", runs, [*needs, *rights], self.child)
         self.namespace = pulumi.Output.from_input(NAMESPACE)
         self.register_outputs({"namespace": self.namespace})
-
-    def _home(self, name: str) -> list[pulumi.Resource]:
-        """A namespace: in come readers of metrics, out go names, HTTPS and questions to Prometheus."""
-        space = core.v1.Namespace(
-            f"{name}-namespace",
-            metadata={"name": NAMESPACE, "labels": {**restricted(), QUERIES_LABEL: "allowed"}},
-            opts=self.child(),
-        )
-        inside = self.child(pulumi.ResourceOptions(depends_on=[space]))
-        readers = {"namespace_selector": {"match_labels": {METRICS_LABEL: "allowed"}}}
-        # Any: mypy takes very long for a literal against the SDK's nested types.
-        spec: Any = {
-            "pod_selector": {},
-            "policy_types": ["Ingress", "Egress"],
-            "ingress": [{"from_": [readers], "ports": [{"port": PORT, "protocol": "TCP"}]}],
-            "egress": [
-                out_to_dns(),
-                {"ports": [{"port": port, "protocol": "TCP"} for port in (443, PROMETHEUS_PORT)]},
-            ],
-        }
-        policy = networking.v1.NetworkPolicy(
-            f"{name}-policy", metadata={"name": NAME, "namespace": NAMESPACE}, spec=spec, opts=inside
-        )
-        account = core.v1.ServiceAccount(
-            f"{name}-account",
-            metadata=meta.v1.ObjectMetaArgs(name=NAME, namespace=NAMESPACE),
-            automount_service_account_token=False,
-            opts=inside,
-        )
-        return [policy, account]
-
-    def _rights(self, name: str, namespaces: Sequence[str]) -> list[pulumi.Resource]:
-        bindings: list[pulumi.Resource] = []
-        for namespace in namespaces:
-            metadata = meta.v1.ObjectMetaArgs(name="idle-gpus", namespace=namespace)
-            role = rbac.v1.Role(
-                f"{name}-{namespace}-role",
-                metadata=metadata,
-                rules=[
-                    rbac.v1.PolicyRuleArgs(api_groups=[group], resources=list(kinds), verbs=list(verbs))
-                    for group, kinds, verbs in RULES
-                ],
-                opts=self.child(),
-            )
-            bindings.append(
-                rbac.v1.RoleBinding(
-                    f"{name}-{namespace}-binding",
-                    metadata=metadata,
-                    role_ref=rbac.v1.RoleRefArgs(api_group=RBAC, kind="Role", name="idle-gpus"),
-                    subjects=[rbac.v1.SubjectArgs(kind="ServiceAccount", name=NAME, namespace=NAMESPACE)],
-                    opts=self.child(pulumi.ResourceOptions(depends_on=[role])),
-                )
-            )
-        return bindings

@@ -36,7 +36,7 @@ from tests.components.kubernetes.idle.recorded import answer, series
 
 L4 = flavor("l4", "g6.2xlarge", 6)
 TEAM = "Vision"
-RBAC = ("Role", "RoleBinding", "ServiceAccount", "Namespace")
+RBAC = ("ClusterRole", "RoleBinding", "ServiceAccount", "Namespace")
 
 
 @dataclass

@@ -33,16 +33,14 @@ def made() -> Graph:
 
 
 def test_it_acts_in_the_namespaces_of_teams_and_nowhere_else(made: Graph) -> None:
-    assert {role["metadata"]["namespace"] for role in made.all("Role").values()} == {
-        "team-vision",
-        "team-audio",
-    }
-    assert not made.all("ClusterRole") and not made.all("ClusterRoleBinding")
-    for role in made.all("Role").values():
+    bindings = made.all("RoleBinding").values()
+    assert {one["metadata"]["namespace"] for one in bindings} == {"team-vision", "team-audio"}
+    assert not made.all("ClusterRoleBinding")
+    for role in made.all("ClusterRole").values():
         verbs = {verb for rule in role["rules"] for verb in rule["verbs"]}
         assert verbs <= {"list", "get", "patch", "delete", "create"}
         assert all("secrets" not in rule["resources"] for rule in role["rules"])
-    for binding in made.all("RoleBinding").values():
+    for binding in bindings:
         (subject,) = binding["subjects"]
         assert (subject["name"], subject["namespace"]) == ("idle", "trainstack-idle")
 

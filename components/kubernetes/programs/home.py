@@ -1,0 +1,100 @@
+"""Where a standing program lives and what it may do: its namespace, its fence, its account, its roles."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import pulumi
+from pulumi_kubernetes import core, meta, rbac
+
+from components.kubernetes.fence import Ports, controllers
+from components.kubernetes.people import RBAC
+from components.kubernetes.programs.standing import PORT
+
+Child = Callable[..., pulumi.ResourceOptions]
+
+
+@dataclass(frozen=True)
+class Rule:
+    """What may be done with objects of some kinds."""
+
+    group: str
+    """API group; empty for the core's."""
+    resources: Sequence[str]
+    verbs: Sequence[str]
+    names: Sequence[str] = ()
+    """Names of the objects; default: all."""
+
+
+@dataclass(frozen=True)
+class Home:
+    """A namespace with one account."""
+
+    namespace: str
+    account: str
+    asks: Sequence[int] = ()
+    """Ports of other pods that the program connects to, besides names and HTTPS."""
+    labels: Mapping[str, str] = field(default_factory=dict)
+    """Labels of the namespace, by which others let its pods in."""
+
+
+def settled(name: str, home: Home, child: Child) -> list[pulumi.Resource]:
+    """The namespace, which readers of metrics reach and nobody else, and the account, without a token."""
+    ports = Ports(api_server=(), metrics=(PORT,), asked=home.asks, labels=home.labels)
+    space, policy = controllers(name, home.namespace, ports, [], child)
+    account = core.v1.ServiceAccount(
+        f"{name}-account",
+        metadata=meta.v1.ObjectMetaArgs(name=home.account, namespace=home.namespace),
+        automount_service_account_token=False,
+        opts=child(pulumi.ResourceOptions(depends_on=[space])),
+    )
+    return [policy, account]
+
+
+def granted(
+    name: str,
+    home: Home,
+    rules: Sequence[Rule],
+    needs: Sequence[pulumi.Resource],
+    child: Child,
+    *,
+    called: str,
+    namespaces: Sequence[str] | None = None,
+) -> list[pulumi.Resource]:
+    """A ClusterRole `called` so, which the account has in some namespaces; None: everywhere."""
+    role = rbac.v1.ClusterRole(
+        f"{name}-role",
+        metadata=meta.v1.ObjectMetaArgs(name=called),
+        rules=[_rule(rule) for rule in rules],
+        opts=child(),
+    )
+    refers = rbac.v1.RoleRefArgs(api_group=RBAC, kind="ClusterRole", name=called)
+    subjects = [rbac.v1.SubjectArgs(kind="ServiceAccount", name=home.account, namespace=home.namespace)]
+    opts = child(pulumi.ResourceOptions(depends_on=[role, *needs]))
+    if namespaces is None:
+        everywhere = rbac.v1.ClusterRoleBinding(
+            f"{name}-binding",
+            metadata=meta.v1.ObjectMetaArgs(name=called),
+            role_ref=refers,
+            subjects=subjects,
+            opts=opts,
+        )
+        return [everywhere]
+    return [
+        rbac.v1.RoleBinding(
+            f"{name}-{namespace}-binding",
+            metadata=meta.v1.ObjectMetaArgs(name=called, namespace=namespace),
+            role_ref=refers,
+            subjects=subjects,
+            opts=opts,
+        )
+        for namespace in namespaces
+    ]
+
+
+def _rule(rule: Rule) -> rbac.v1.PolicyRuleArgs:
+    return rbac.v1.PolicyRuleArgs(
+        api_groups=[rule.group],
+        resources=list(rule.resources),
+        verbs=list(rule.verbs),
+        resource_names=list(rule.names) or None,
+    )
