@@ -6,10 +6,12 @@ from typing import Any
 
 import pulumi
 
+from components.base import Component
 from components.kubernetes.volumes import VolumeArgs
 from stacks.parts import SharedFolder, TeamData
 from stacks.teams import teams_at_work
 from tests.components.graph import Graph, deploy_graph
+from tests.stacks.composition.composed import stack_spec
 
 
 def volume(handle: str) -> VolumeArgs:
@@ -17,6 +19,18 @@ def volume(handle: str) -> VolumeArgs:
         "capacity_gib": 1024,
         "source": {"driver": "files.example.com", "handle": handle, "mount_options": []},
     }
+
+
+class Queues(Component):
+    """The queues, as far as teams look at them."""
+
+    def __init__(self) -> None:
+        super().__init__("queues")
+        self.team_namespaces = pulumi.Output.from_input({"Vision": "team-vision"})
+
+
+def vision_alone(spec: Any) -> None:
+    spec["teams"] = [team for team in spec["teams"] if team["name"] == "Vision"]
 
 
 def stack(*, homes: bool, shared: bool) -> Graph:
@@ -38,10 +52,10 @@ def stack(*, homes: bool, shared: bool) -> Graph:
             "store": SimpleNamespace(
                 checkpoints=folder if shared else None, homes=volume("homes") if homes else None
             ),
-            "queueing": SimpleNamespace(team_namespaces=pulumi.Output.from_input({"Vision": "team-vision"})),
+            "queueing": Queues(),
             "tracking": SimpleNamespace(image="example.com/python@sha256:0"),
         }
-        spec: Any = SimpleNamespace(name="dev", teams=[SimpleNamespace(name="Vision")])
+        spec = stack_spec(("medium", "aws"), vision_alone)
         return {"teams": pulumi.Output.from_input(teams_at_work(spec, {"Vision": own}, **parts))}
 
     return deploy_graph(program)

@@ -7,12 +7,15 @@ only.
 
 import argparse
 import json
+import os
 import sys
 from collections.abc import Iterator, Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Lock
 from typing import Any
+
+from components.kubernetes.programs.health import ADDRESS
 
 # More than Alertmanager sends at once: some hundred alerts of some kilobytes.
 _MOST_BYTES = 4 * 1024 * 1024
@@ -64,7 +67,7 @@ class Log:
                 """Only alerts are written: a probe every few seconds is no news."""
 
         # The policy of the namespace says who reaches it.
-        self.server = ThreadingHTTPServer(("", port), Handler)
+        self.server = ThreadingHTTPServer((os.environ.get(ADDRESS, ""), port), Handler)
 
     def take(self, receiver: str, content: bytes) -> tuple[int, str]:
         """Write the alerts of a message; the status and the words of the answer."""

@@ -26,6 +26,10 @@ CHART = "kube-prometheus-stack"
 ALERT_LOG = "alert-log"
 ALERT_LOG_URL = f"http://{ALERT_LOG}.{NAMESPACE}.svc.cluster.local:{PORT}"
 """Where alerts are written to a log, behind it the name of the receiver."""
+LOGIN_PROGRAM = Program("components.kubernetes.waiting.grafana_login")
+ALERT_LOG_PROGRAM = Program(
+    "components.kubernetes.monitoring.alert_log", imports=["components.kubernetes.programs.health"]
+)
 _LOGIN_LIMIT_S = 120
 _DASHBOARD_LABEL = "grafana_dashboard"  # the sidecar of Grafana's chart looks for it
 
@@ -108,11 +112,10 @@ class Monitoring(Component):
             subjects=[rbac.v1.SubjectArgs(kind="ServiceAccount", name=LOGIN, namespace=NAMESPACE)],
             opts=self.child(pulumi.ResourceOptions(depends_on=[role, account])),
         )
-        program = Program("components.kubernetes.waiting.grafana_login")
         waits = Waiting(
-            program=program,
+            program=LOGIN_PROGRAM,
             arguments={"name": LOGIN, "namespace": NAMESPACE, "seconds": str(_LOGIN_LIMIT_S)},
-            name=f"{LOGIN}-{digest(program.digest)}",
+            name=f"{LOGIN}-{digest(LOGIN_PROGRAM.digest)}",
             namespace=NAMESPACE,
             account=LOGIN,
             image=image,
@@ -145,7 +148,7 @@ class Monitoring(Component):
             opts=inside,
         )
         runs = Standing(
-            program=Program("components.kubernetes.monitoring.alert_log"),
+            program=ALERT_LOG_PROGRAM,
             name=ALERT_LOG,
             namespace=NAMESPACE,
             account=ALERT_LOG,

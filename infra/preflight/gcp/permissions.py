@@ -7,6 +7,7 @@ from infra.catalog.gcp.fabrics import rack
 from infra.catalog.gcp.pools import stays_idle
 from infra.preflight.answers import Answer, State
 from infra.preflight.gcp.project import Project
+from infra.stackspec.layouts import InClusterMonitoring
 
 _CHECK = "permissions"
 # IAM refuses longer lists (Resource Manager documentation, projects.testIamPermissions).
@@ -40,6 +41,8 @@ def permissions(project: Project) -> list[str]:
     known = facts.machine_types
     racks = [one for one in pools if one.machine in known and rack(known[one.machine], rdma=one.rdma)]
     watched = [one for one in pools if stays_idle(one.machine, one.min_nodes)]
+    # Alerts of the cluster are mailed by policies on a log.
+    mails = isinstance(project.layout.monitoring, InClusterMonitoring)
     absent = {
         "gcp:filestore/": not spec.data.homes,
         "gcp:lustre/": spec.data.shared_fs is None,
@@ -48,7 +51,7 @@ def permissions(project: Project) -> list[str]:
         "gcp:cloudscheduler/": spec.data.shared_fs is None,
         "gcp:projects/iAMCustomRole:": spec.data.shared_fs is None,
         "gcp:storage/bucketIAMMember:": spec.data.shared_fs is None,
-        "gcp:monitoring/alertPolicy:": spec.smoke.schedule is None and not watched,
+        "gcp:monitoring/alertPolicy:": not (spec.smoke.schedule or watched or mails),
         "gcp:storage/anywhereCache:": not project.on.dataset_cache,
         "gcp:compute/resourcePolicy:": not racks,
     }

@@ -21,7 +21,7 @@ from tests.components.graph import Graph
 from tests.rehearsal.kubernetes.rules.building import Example, but, named, spaced
 from tests.rehearsal.kubernetes.rules.examples.custom import KUEUE
 from tests.rehearsal.kubernetes.rules.examples.objects import WEB
-from tests.stacks.composition.composed import composed
+from tests.stacks.composition.composed import Pair, composed
 from tests.stacks.composition.variants import VARIANTS
 
 Object = tuple[str, Properties]
@@ -40,6 +40,16 @@ _DECIDING = (LIMIT_RANGE, _ACCOUNT)
 # Of GKE alone, and of a chart whose source is not here: the API server would not know them.
 _UNKNOWN = {crd.group for crd in brought({"enableMultiNetworking": True})} | {"monitoring.coreos.com"}
 _OF_THE_TYPE = ("apiVersion", "kind")
+# The variants with objects of other shapes than those of the shipped stacks; the rest have other values.
+_VARIANTS: dict[Pair, tuple[str, ...]] = {
+    ("medium", "aws"): (
+        "no-shared-file-system", "no-rdma", "shared-queue", "claimed-devices", "load-balancer",
+        "database-pauses",
+    ),
+    ("medium", "gcp"): (
+        "shared-file-system", "queued", "tcpxo", "tcpx", "rdma-managed", "rdma-classic",
+    ),
+}  # fmt: skip
 # How many mutants are created; one more is an update.
 _MUTANTS_OF_AN_EXAMPLE, _MUTANTS_OF_A_MANIFEST = 2, 1
 
@@ -86,15 +96,15 @@ def _of_examples(examples: list[Example]) -> Iterator[Sequence]:
 
 
 def _of_stacks() -> Iterator[Sequence]:
-    """The Kubernetes objects of every variant of every stack, and mutations of them.
+    """The Kubernetes objects of every stack and of its variants, and mutations of them.
 
     Of those that differ in texts only, such as the claims of one team and another, the first. Not those of
     kinds that the control plane does not know.
     """
     seen: set[str] = set()
-    for pair, variants in VARIANTS.items():
-        for variant, change in {"": None, **variants}.items():
-            objects = _objects(composed(pair, change))
+    for pair, names in _VARIANTS.items():
+        for variant in ("", *names):
+            objects = _objects(composed(pair, VARIANTS[pair][variant] if variant else None))
             for key, (token, inputs) in objects.items():
                 shape = json.dumps([token, _shape(inputs)], sort_keys=True)
                 if shape in seen or token == HELM_RELEASE or parse(token).group in _UNKNOWN:

@@ -6,12 +6,25 @@ from pathlib import Path
 
 import pytest
 
+from components.kubernetes.accounting import gpu_ledger
+from components.kubernetes.capacity import capacity_windows
+from components.kubernetes.idle import idle_gpus
+from components.kubernetes.monitoring import stack
 from components.kubernetes.programs.program import ROOT, Program, Running, config_data, pod
+from components.kubernetes.validation import watcher
+from components.kubernetes.waiting import webhooks
 
 DRY_RUN = Program("components.kubernetes.waiting.dry_run")
-HEALTH = Program(
-    "components.kubernetes.programs.api_server", imports=["components.kubernetes.programs.health"]
-)
+# Every program of a stack but the one that makes logins, which takes texts from elsewhere.
+PROGRAMS = [
+    gpu_ledger.PROGRAM,
+    capacity_windows.PROGRAM,
+    idle_gpus.PROGRAM,
+    stack.ALERT_LOG_PROGRAM,
+    stack.LOGIN_PROGRAM,
+    watcher.PROGRAM,
+    webhooks.PROGRAM,
+]
 
 
 def mounted(program: Program, folder: Path) -> None:
@@ -25,7 +38,7 @@ def mounted(program: Program, folder: Path) -> None:
         path.write_text(data[item["key"]])
 
 
-@pytest.mark.parametrize("program", [DRY_RUN, HEALTH], ids=["waiting", "standing"])
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.module)
 def test_what_is_mounted_is_all_that_it_needs(program: Program, tmp_path: Path) -> None:
     mounted(program, tmp_path)
     done = subprocess.run(

@@ -162,7 +162,7 @@ def test_the_pod_that_asks_is_in_no_queue_and_may_do_nothing_else(made: Graph) -
     job = made.find("Job", "kueue-ready")
     assert job["metadata"]["namespace"] == "kueue-system"
     assert "trainstack.dev/queueing" not in made.find("Namespace", "kueue-namespace")["metadata"]["labels"]
-    assert made.find("ClusterRole")["rules"] == [
+    assert made.find("ClusterRole", "kueue-ready-role")["rules"] == [
         {"apiGroups": ["kueue.x-k8s.io"], "resources": ["resourceflavors"], "verbs": ["create"]}
     ]
     pod = job["spec"]["template"]["spec"]

@@ -59,8 +59,10 @@ def test_the_runtime_of_a_pool_takes_its_nodes_whole(made: Graph) -> None:
     assert (limits["nvidia.com/gpu"], limits["vpc.amazonaws.com/efa"], limits["hugepages-2Mi"]) == (
         "8", "4", "5120Mi",
     )  # fmt: skip
-    (volume,) = pod["volumes"]
-    assert volume["emptyDir"]["medium"] == "Memory"
+    memory, own = pod["volumes"]
+    assert memory["emptyDir"]["medium"] == "Memory"
+    # Its own name and a token: a run says itself when it wrote a checkpoint.
+    assert own["name"] == "trainstack-pod"
     (term,) = pod["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"][
         "nodeSelectorTerms"
     ]

@@ -61,7 +61,12 @@ RACK: dict[str, Any] = {
     "rdma": True,
     "max_nodes": 4,
 }
-PARTS: dict[str, Any] = {"data__shared_fs": None, "data__homes": False, "smoke__schedule": None}
+PARTS: dict[str, Any] = {
+    "data__shared_fs": None,
+    "data__homes": False,
+    "smoke__schedule": None,
+    "layout__monitoring": {"kind": "none"},
+}
 
 
 def test_nothing_is_asked_for_parts_that_the_stack_does_not_have() -> None:
@@ -83,11 +88,12 @@ def test_gke_itself_makes_the_policy_of_a_compact_pool() -> None:
 
 def test_gpus_that_stay_are_watched_without_a_schedule_too() -> None:
     def alerts(**changes: Any) -> list[str]:
-        found = permissions.permissions(project(Google(), smoke__schedule=None, **changes))
+        found = permissions.permissions(project(Google(), **{**PARTS, **changes}))
         return [one for one in found if one.startswith("monitoring.alertPolicies.")]
 
     assert alerts(layout__pools__0__min_nodes=1)
     assert not alerts(layout__pools__2__min_nodes=1)  # without GPUs
+    assert alerts(layout__monitoring={"kind": "in_cluster", "retention_days": 15, "storage_gib": 50})
 
 
 def test_who_deploys_may_switch_apis_on() -> None:
