@@ -7,7 +7,7 @@ import pytest
 
 # With the SDKs of clouds a process is large: at Python's own threshold, 700, tests that compose stacks spent
 # a third of their processor time looking for garbage.
-_NEW_OBJECTS = 20_000
+_NEW_OBJECTS = 50_000
 
 
 @pytest.hookimpl(wrapper=True)

@@ -101,7 +101,7 @@ def deploy_graph(program: Program, computed: Computed | None = None) -> Graph:
     outputs: dict[str, Any] = {}
 
     # A stack trace of every resource is a third of the time, and is for the engine's messages alone.
-    setattr(resource, "_get_stack_trace", StackTrace)
+    resource._get_stack_trace = StackTrace
     wait_for_all: Callable[[Callable[[], object]], Callable[[], None]] = pulumi.runtime.test
     wait_for_all(lambda: pulumi.Output.all(**program()).apply(outputs.update))()
     return Graph(

@@ -62,6 +62,8 @@ class Decisions:
         self._workloads[uid] = workload
         if not check.asks(workload):
             return
+        # One that is sent back once more, for the same reason, is no news.
+        known = uid in self._sent_back
         if check.runs(workload):
             # It began before its queue had the check.
             verdict = Verdict(True, "runs already")
@@ -75,7 +77,8 @@ class Decisions:
             if not verdict.starts:
                 told = self._workloads[uid]
                 self._patch(told, check.activated(told, active=False), "")
-            self._record(workload, said, verdict, book, now)
+            if verdict.starts or not known:
+                self._record(workload, said, verdict, book, now)
 
     def gone(self, uid: str) -> None:
         """A Workload is finished or deleted."""

@@ -25,7 +25,8 @@ EXEMPT = {
 }
 # Every job here has 8 GPUs and, where it has a limit, 600 s: 1.33 GPU-hours at most.
 LIMIT = {LIMIT_LABEL: "600"}
-PROJECT = {PROJECT_LABEL: "llama"}
+# Of a job with several pods nobody knows when each ended, unless somebody looked.
+PROJECTS = {1: {PROJECT_LABEL: "llama"}, 2: {PROJECT_LABEL: "pairs"}}
 PLENTY: dict[str, Any] = {"gpu_hours": 1_000_000, "stop": True}
 
 
@@ -51,17 +52,20 @@ def test_every_second_is_booked_once_however_often_the_program_is_killed(
     standing.start(**PLENTY)
     for index in range(20):
         pods, gpus = (2, 2) if index % 10 == 0 else (1, 1 + index % 8)
-        lab.submit("Budget", f"short-{index}", gpus=gpus, pods=pods, seconds=1 + index % 3, labels=PROJECT)
+        lab.submit(
+            "Budget", f"short-{index}", gpus=gpus, pods=pods, seconds=1 + index % 3, labels=PROJECTS[pods]
+        )
         if index in (7, 14):
             standing.again(**PLENTY)
     eventually(lambda: len(watcher.finished) == 20, "all jobs are done")
     standing.again(**PLENTY)
     book = booked(standing, namespace, lambda book: not book.open and len(book.booked) == 20)
     watcher.stop()
-    rows = book.totals()
-    assert {(row.pool, row.project) for row in rows} == {(POOL, "llama")}
-    assert sum(row.held_s for row in rows) == watcher.held[namespace] > 0
-    assert not any(book.uncertain.values())
+    held = {(row.pool, row.project): row.held_s for row in book.totals()}
+    assert held.keys() <= {(POOL, "llama"), (POOL, "pairs")}
+    assert held[POOL, "llama"] == watcher.held[namespace, "llama"] > 0
+    sure = held.get((POOL, "pairs"), 0)
+    assert sure <= watcher.held[namespace, "pairs"] <= sure + sum(book.uncertain.values())
     measures = eventually(standing.metrics, standing.last_words)
     assert f'trainstack_budget_gpu_hours{{team="{namespace}"}} 1000000.0' in measures
 

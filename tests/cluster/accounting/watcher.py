@@ -6,7 +6,7 @@ from contextlib import contextmanager
 
 from requests import RequestException
 
-from components.kubernetes.accounting.attempts import seconds
+from components.kubernetes.accounting.attempts import PROJECT_LABEL, seconds
 from components.kubernetes.queueing.kueue import API_VERSION
 from rehearsal.controlplane.api import Api, Object
 
@@ -21,8 +21,8 @@ class Watcher:
         self._access = api.access
         self._levels: dict[str, tuple[int, int]] = {}
         """GPUs that a Workload holds, and since when."""
-        self.held: dict[str, int] = {}
-        """GPU-seconds by namespace."""
+        self.held: dict[tuple[str, str], int] = {}
+        """GPU-seconds by namespace and project."""
         self.finished: set[str] = set()
         self.pods: dict[str, int] = {}
         """GPU-seconds of each pod from start to end, as the kubelet wrote them."""
@@ -57,15 +57,15 @@ class Watcher:
         admitted, finished = rows.get("Admitted"), rows.get("Finished")
         if admitted is None:
             return
-        uid, namespace = body["metadata"]["uid"], body["metadata"]["namespace"]
+        metadata = body["metadata"]
+        uid, labels = metadata["uid"], metadata.get("labels") or {}
+        key = (metadata["namespace"], labels.get(PROJECT_LABEL, ""))
         asked = int(pods["template"]["spec"]["containers"][0]["resources"]["requests"].get(GPU, 0))
         done = sum(int(row["count"]) for row in status.get("reclaimablePods") or ())
         holds = admitted["status"] == "True"
         changes = [(seconds(admitted["lastTransitionTime"]), asked * int(pods["count"]) if holds else 0)]
         if holds and done:
-            told = [
-                row["time"] for row in body["metadata"]["managedFields"] if "reclaimable" in row["manager"]
-            ]
+            told = [row["time"] for row in metadata["managedFields"] if "reclaimable" in row["manager"]]
             changes.append((seconds(max(told)), asked * (int(pods["count"]) - done)))
         if finished:
             changes.append((seconds(finished["lastTransitionTime"]), 0))
@@ -73,7 +73,7 @@ class Watcher:
         level, since = self._levels.get(uid, (0, 0))
         for at, new in changes:
             if at >= since and new != level and (level == 0 or at > since or new < level):
-                self.held[namespace] = self.held.get(namespace, 0) + level * (at - since)
+                self.held[key] = self.held.get(key, 0) + level * (at - since)
                 level, since = new, at
         self._levels[uid] = (level, since)
 

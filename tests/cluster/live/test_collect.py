@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from infra.collect import kubernetes
+from infra.collect import listing
 from infra.collect.cluster_rights import role
 from infra.collect.kubernetes import collect
 from infra.errors import UserError
@@ -128,7 +128,7 @@ def test_now_and_later_are_the_same(space: str, login: None) -> None:
 
 def test_answers_of_several_pages_are_whole(space: str, login: None, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = collect()
-    monkeypatch.setattr(kubernetes, "_PAGE", "2")
+    monkeypatch.setattr(listing, "_PAGE", "2")
     assert names(collect()) == names(whole)
 
 

@@ -107,6 +107,15 @@ def _projections(volume: Object) -> Iterator[tuple[str, str, Object]]:
                 yield f"projected.sources[{place}].{kind}", kind, source
 
 
+def _of_keys(volume: Object) -> Iterator[tuple[str, Object]]:
+    """Where files of a volume come from keys of an object: the path from there, the source."""
+    for kind in ("configMap", "secret"):
+        if isinstance(source := volume.get(kind), dict):
+            yield kind, source
+    yield from ((place, source) for place, kind, source in _projections(volume)
+                if kind in ("configMap", "secret"))  # fmt: skip
+
+
 @BOOK.rule("K8S-POD-016", *PODS, source=CORE)
 def _projected(inputs: Properties) -> Iterator[Violation]:
     """Projected tokens are good for ten minutes or more, and every file is projected once."""
@@ -127,9 +136,12 @@ def _projected(inputs: Properties) -> Iterator[Violation]:
 
 @BOOK.rule("K8S-POD-017", *PODS, source=CORE)
 def _named_sources(inputs: Properties) -> Iterator[Violation]:
-    """A volume names the ConfigMap, the Secret or the claim that it is made from."""
+    """A volume names the ConfigMap, the Secret or the claim that it is made from, and the keys of its files."""
     for path, volume in _volumes(pod(inputs)):
         found = [(f"{kind}.{key}", volume.get(kind), key) for kind, key in _NAMED.items()]
+        found += [(f"{place}.items[{index}].{key}", item, key)
+                  for place, source in _of_keys(volume) for index, item in rows(source.get("items"))
+                  for key in ("key", "path")]  # fmt: skip
         found += [(f"{place}.name", source, "name")
                   for place, kind, source in _projections(volume) if kind in _NAMED]  # fmt: skip
         for place, source, key in found:
