@@ -1,4 +1,4 @@
-"""Prometheus may read what controllers measure, as its chart's role says; who else may, each controller says."""
+"""Prometheus may read what controllers measure, as its chart's role says; who else may, each says itself."""
 
 import json
 import ssl

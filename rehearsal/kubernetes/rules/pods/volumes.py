@@ -136,7 +136,7 @@ def _projected(inputs: Properties) -> Iterator[Violation]:
 
 @BOOK.rule("K8S-POD-017", *PODS, source=CORE)
 def _named_sources(inputs: Properties) -> Iterator[Violation]:
-    """A volume names the ConfigMap, the Secret or the claim that it is made from, and the keys of its files."""
+    """A volume names the ConfigMap, Secret or claim that it is made from, and the keys of its files."""
     for path, volume in _volumes(pod(inputs)):
         found = [(f"{kind}.{key}", volume.get(kind), key) for kind, key in _NAMED.items()]
         found += [(f"{place}.items[{index}].{key}", item, key)
