@@ -38,8 +38,11 @@ def test_before_the_first_deployment_it_is_told_what_will_be_asked() -> None:
 
 def test_nobody_is_asked_about_where_no_alert_is_sent() -> None:
     none = {"kind": "none"}
-    unwatched = account(Cloud(), smoke__schedule=None, layout__monitoring=none)
+    changes = {"smoke__schedule": None, "layout__monitoring": none}
+    unwatched = account(Cloud(), **changes, data__shared_fs=None)
     assert asked(alerts.mail, unwatched) == []
+    # Lustre has an alarm of CloudWatch, whoever watches the cluster.
+    assert states(asked(alerts.mail, account(deployed(*PEOPLE), **changes))) == [State.READY]
     (answer,) = asked(alerts.mail, account(deployed(*PEOPLE), layout__monitoring=none))
     assert answer.state is State.READY
 
