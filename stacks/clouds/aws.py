@@ -20,7 +20,7 @@ from components.aws.pools.live_size import live_sizes
 from components.aws.pools.offers import HOST_ENGINE_PORT, efa_charts
 from components.aws.storage.disks import AwsDisks
 from components.aws.validation.alert_topic import AwsAlertTopic, AwsAlertTopicArgs
-from infra import storage_alarms
+from infra.alarms import storage as storage_alarms
 from infra.catalog.aws import facts
 from infra.naming import TAG_PREFIX, changing_tags, lasting_tags
 from infra.providers import aws_provider, kubernetes_provider

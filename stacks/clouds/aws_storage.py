@@ -12,7 +12,7 @@ from components.aws.storage.homes import MOUNTING_ACCOUNT
 from components.aws.storage.tiers import AwsStorage, AwsStorageArgs
 from components.aws.storage.volumes import lustre_source
 from components.aws.validation.alert_topic import AwsAlertTopic
-from infra import storage_alarms
+from infra.alarms import storage as storage_alarms
 from infra.catalog.aws.storage_classes import COLD, COOL, STANDARD
 from infra.stackspec import StackSpec
 from infra.stackspec.clouds import AwsSpec

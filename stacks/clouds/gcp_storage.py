@@ -9,7 +9,7 @@ from components.gcp.network.vpc import GcpNetwork
 from components.gcp.storage.tiers import GcpStorage, GcpStorageArgs
 from components.gcp.storage.volumes import filestore_source, lustre_source
 from components.kubernetes.volumes import VolumeArgs
-from infra import storage_alarms
+from infra.alarms import storage as storage_alarms
 from infra.catalog.gcp.filestore import HOMES_GIB
 from infra.stackspec import StackSpec
 from infra.stackspec.checkpoints import CheckpointSpec

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from infra.storage_alarms import bucket_limits_gb
+from infra.alarms.storage import bucket_limits_gb
 from tests.components.graph import Graph
 from tests.stacks.composition.composed import Pair, composed, stack_spec
 

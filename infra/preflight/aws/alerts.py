@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
-from infra import storage_alarms
+from infra.alarms import storage as storage_alarms
 from infra.naming import team_namespace
 from infra.preflight.answers import Answer, State
 from infra.preflight.aws.account import Account

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 
-from infra import storage_alarms
+from infra.alarms import storage as storage_alarms
 from infra.catalog.aws import facts
 from infra.preflight.answers import Answer, State
 from infra.preflight.aws.account import Account

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from infra import storage_alarms
+from infra.alarms import storage as storage_alarms
 from infra.catalog.gcp import deploying, facts
 from infra.catalog.gcp.fabrics import rack
 from infra.catalog.gcp.pools import stays_idle
