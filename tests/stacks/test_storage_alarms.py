@@ -24,7 +24,7 @@ def known(spec: Any) -> None:
         "cool_after_days": 31,
         "expire_days": 90,
     }
-    spec["layout"]["monitoring"] = {"kind": "none"}
+    spec["layout"] |= {"monitoring": {"kind": "none"}, "idle_gpus": None}
     spec["smoke"]["schedule"] = None
     for team in spec["teams"]:
         team.pop("alert_emails", None)

@@ -66,6 +66,7 @@ PARTS: dict[str, Any] = {
     "data__homes": False,
     "smoke__schedule": None,
     "layout__monitoring": {"kind": "none"},
+    "layout__idle_gpus": None,
 }
 
 
