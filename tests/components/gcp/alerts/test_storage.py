@@ -34,7 +34,7 @@ def made(*without: str, **changes: Any) -> Graph:
 
 
 def policies(graph: Graph) -> dict[str, dict[str, Any]]:
-    return {asked.name: asked.properties for asked in graph.cloud.asked if asked.type == POLICY}
+    return {asked.name: dict(asked.properties) for asked in graph.cloud.asked if asked.type == POLICY}
 
 
 def threshold(name: str) -> dict[str, Any]:
