@@ -4,12 +4,12 @@ tests/rehearsal/runs asks the same of the states that an `up` makes.
 """
 
 import fnmatch
+import functools
 import json
 import tomllib
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -56,7 +56,7 @@ class Shipped:
         """As its file says, it is judged."""
         return "--config", str(CONFIGURATION), "--environment", self.stack
 
-    @cached_property
+    @functools.cached_property
     def previews(self) -> tuple[Path, Path]:
         """A preview as a document, and as events under the policy pack, which finds no violation either."""
         digest = self._file("preview.json")
@@ -67,6 +67,7 @@ class Shipped:
         events.write_text(life.told_under_pack(self.home, self.stack))
         return digest, events
 
+    @functools.cache  # noqa: B019 - three stacks, and each audit takes seconds
     def judged(self, source: str, file: Path) -> Any:
         """What an audit says of a file."""
         done = trainstack(self.home, "audit", source, str(file), *self.judging, "--format", "json")
