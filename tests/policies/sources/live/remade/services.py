@@ -70,6 +70,14 @@ def _log_group(remade: Remade, one: Props, tags: dict[str, str]) -> str:
     return ""
 
 
+def _alarm(remade: Remade, one: Props, tags: dict[str, str]) -> str:
+    dimensions = [{"Name": name, "Value": value} for name, value in (one.get("dimensions") or {}).items()]
+    own = {name: value for name, value in one.items() if name not in ("dimensions", "metricQueries")}
+    names = {"AlarmName": "name", "OKActions": "okActions"}
+    remade.call("cloudwatch.PutMetricAlarm", own, tags, names, Dimensions=dimensions)
+    return ""
+
+
 def _access_key(remade: Remade, one: Props, tags: dict[str, str]) -> str:
     made = remade.call("iam.CreateAccessKey", one, names={"UserName": "user"})
     return str(made["AccessKey"]["AccessKeyId"])
@@ -99,6 +107,7 @@ def _subnet_group(remade: Remade, one: Props, tags: dict[str, str]) -> str:
 MAKERS: Mapping[str, Maker] = {
     "aws:budgets/budget:Budget": _budget,
     "aws:cloudwatch/logGroup:LogGroup": _log_group,
+    "aws:cloudwatch/metricAlarm:MetricAlarm": _alarm,
     "aws:ecr/repository:Repository": created("ecr.CreateRepository", names={"repositoryName": "name"}),
     "aws:efs/accessPoint:AccessPoint": created("efs.CreateAccessPoint", "AccessPointId"),
     "aws:efs/fileSystem:FileSystem": created("efs.CreateFileSystem", "FileSystemId"),
