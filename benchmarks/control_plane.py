@@ -40,7 +40,7 @@ def measure(addons: Mapping[str, Mapping[str, Any]]) -> tuple[float, float, floa
 
 def main() -> None:
     starts = int(sys.argv[1]) if len(sys.argv) > 1 else STARTS
-    values = kueue_values.values(service_monitor=False, claimed={})
+    values = kueue_values.values(claimed={})
     queued = {"jobset": {}, CHART: VALUES, "kueue": values}
     for name, addons in (
         ("API server, controllers, scheduler, KWOK", {}),

@@ -28,7 +28,7 @@ def main() -> None:
     began = time.monotonic()
     sequences = corpus()
     composed = time.monotonic()
-    values = kueue_values.values(service_monitor=False, claimed={})
+    values = kueue_values.values(claimed={})
     with tempfile.TemporaryDirectory() as folder, running(
         Order(Path(folder) / "plane", addons={"jobset": {}, CHART: VALUES, "kueue": values})
     ) as plane, plane.api() as api:  # fmt: skip

@@ -25,6 +25,7 @@ MOST_SHARE: Final = 0.1
 _INTERRUPTIBLE: Final = ("spot", "flex_start", "queued")
 _MB_PER_GB: Final = 1000
 _GIB_PER_TIB: Final = 1024
+_DAY_S: Final = 86_400
 
 
 @dataclass(frozen=True)
@@ -73,8 +74,36 @@ def checkpoints(spec: StackSpec) -> Checkpoints:
         why=why,
         last=policy.keep_last,
         milestones=days * 24 // every if every else 0,
-        written=max(1, days * 86_400 // interval),
+        written=max(1, days * _DAY_S // interval),
     )
+
+
+@dataclass(frozen=True)
+class Held:
+    """Checkpoints of one run that trains all the time, in one storage class of the bucket."""
+
+    count: int
+    where: int = 0
+    """The class: 0 the one in which objects begin, 1 the cool one, 2 the cold one."""
+    until_day: int = 0
+    """The day of their age at which they leave it; 0 where that is not said in days."""
+    deleted: bool = False
+    """Whether the run deleted them, and the bucket keeps them for `noncurrent_days`."""
+
+
+def in_bucket(spec: StackSpec) -> list[Held]:
+    """What the bucket holds of one run, once the first of its checkpoints expires."""
+    policy, found = spec.data.checkpoints, checkpoints(spec)
+    if policy.in_bucket == "kept":
+        gone = spec.data.noncurrent_days * _DAY_S // found.interval_s
+        return [Held(found.kept), Held(gone, deleted=True)]
+    begins = (0, policy.cool_after_days, policy.cold_after_days)
+    held = []
+    for where, begin in enumerate(begins):
+        if begin is not None:
+            end = next((day for day in begins[where + 1 :] if day is not None), policy.expire_days)
+            held.append(Held((end - begin) * _DAY_S // found.interval_s, where, end))
+    return held
 
 
 def _interval(spec: StackSpec, write_s: float | None) -> tuple[int, str]:

@@ -22,7 +22,7 @@ def idle_gpus(
     IdleGpus(
         f"{spec.name}-idle",
         {
-            # Where there is no monitoring nobody answers: nothing is known, and nothing stopped.
+            # The rules of the spec say that there is one. While it does not answer, nothing is stopped.
             "prometheus": PROMETHEUS_URL,
             "namespaces": [team_namespace(team.name) for team in spec.teams],
             "interactive_pools": [pool.name for pool in layout.pools if pool.purpose == "interactive"],

@@ -36,6 +36,8 @@ def monitored(
     }
     if any(pool.offer["gpus"] for pool in pools.by_name.values()):
         args["gpu_exporter"] = alerting.gpu_exporter or own_exporter()
+    if any("fabric" in pool.offer for pool in pools.by_name.values()):
+        args["rdma"] = True
     return Monitoring(
         f"{spec.name}-monitoring",
         args,

@@ -134,7 +134,7 @@ def _job(namespace: str, name: str) -> Object:
 def main() -> None:
     """Print the rates of every round, their medians, and the ratio."""
     rounds = int(sys.argv[1]) if len(sys.argv) > 1 else ROUNDS
-    values = kueue_values.values(service_monitor=False, claimed={})
+    values = kueue_values.values(claimed={})
     sides = {"stack": [team_namespace(team["name"]) for team in TEAMS], "plain": ["plain"]}
     rows: list[dict[str, float]] = []
     with (

@@ -148,7 +148,7 @@ def main() -> None:
     """Run the stream once."""
     jobs = int(sys.argv[1]) if len(sys.argv) > 1 else JOBS
     seed = int(sys.argv[2]) if len(sys.argv) > 2 else SEED
-    values = kueue_values.values(service_monitor=False, claimed={})
+    values = kueue_values.values(claimed={})
     teams = int(sys.argv[3]) if len(sys.argv) > 3 else len(TEAMS)
     coming = list(stream(jobs, seed, teams))
     with (

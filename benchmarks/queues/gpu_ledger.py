@@ -42,7 +42,7 @@ def main() -> None:
     kills = int(sys.argv[2]) if len(sys.argv) > 2 else KILLS
     flavors = [flavor(POOL, "p4d.24xlarge", NODES)]
     teams: Any = [{"name": name, "weight": 1} for name in TEAMS]
-    addons = {"kueue": kueue_values.values(service_monitor=False, claimed={}), "jobset": {}}
+    addons = {"kueue": kueue_values.values(claimed={}), "jobset": {}}
     with (
         tempfile.TemporaryDirectory() as folder,
         running(Order(Path(folder) / "run", addons=addons)) as plane,

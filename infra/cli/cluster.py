@@ -41,7 +41,7 @@ def cluster(nodes: Nodes = None, home: Home = HOME) -> None:
     over = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: over.set())
-    values = kueue_values.values(service_monitor=False, claimed={})
+    values = kueue_values.values(claimed={})
     try:
         with running(Order(home, addons={"jobset": {}, "kueue": values}), typer.echo) as plane:
             with plane.api() as api:

@@ -4,6 +4,7 @@ import datetime
 from collections.abc import Iterator
 from typing import Final
 
+from infra.alarms import storage as storage_alarms
 from infra.catalog.aws import facts
 from infra.catalog.aws.model import CapacityType, Price
 from infra.catalog.aws.pools import SYSTEM_DISK_GIB
@@ -33,7 +34,7 @@ def medium(spec: StackSpec, layout: MediumLayout, cloud: AwsSpec, on: datetime.d
         checkpoint_items(spec, layout, _tariff(spec.region), (STANDARD, COOL, COLD)),
         _tracking(spec.region, cloud),
         _load_balancer(spec.region, cloud),
-        _keys(spec.region, layout),
+        _keys(spec, layout),
     )
     return Estimate(tuple(item for part in parts for item in part), tuple(_uses(spec, cloud)))
 
@@ -124,11 +125,11 @@ def _load_balancer(region: str, cloud: AwsSpec) -> Iterator[Item]:
         yield _tariff(region).item("load balancer (MLflow)", "application_load_balancer", hours)
 
 
-def _keys(region: str, layout: MediumLayout) -> Iterator[Item]:
-    # With monitoring comes that of the logs of pods.
-    keys = _KEYS + (layout.monitoring.kind == "in_cluster")
-    yield _tariff(region).item(f"KMS keys ({keys})", "kms_key", always(keys))
-    yield _tariff(region).item(f"secrets ({_SECRETS})", "secret", always(_SECRETS))
+def _keys(spec: StackSpec, layout: MediumLayout) -> Iterator[Item]:
+    # With monitoring comes that of the logs of pods, with alarms about storage that of the topic.
+    keys = _KEYS + (layout.monitoring.kind == "in_cluster") + storage_alarms.on_aws(spec)
+    yield _tariff(spec.region).item(f"KMS keys ({keys})", "kms_key", always(keys))
+    yield _tariff(spec.region).item(f"secrets ({_SECRETS})", "secret", always(_SECRETS))
 
 
 def _uses(spec: StackSpec, cloud: AwsSpec) -> Iterator[Use]:

@@ -19,10 +19,8 @@ from components.aws.pools.gpu_pool import AwsGpuPool
 from components.aws.pools.live_size import live_sizes
 from components.aws.pools.offers import HOST_ENGINE_PORT, efa_charts
 from components.aws.storage.disks import AwsDisks
-from components.aws.storage.homes import MOUNTING_ACCOUNT
-from components.aws.storage.tiers import AwsStorage, AwsStorageArgs
-from components.aws.storage.volumes import lustre_source
-from components.aws.validation.alert_topic import AwsAlertTopic
+from components.aws.validation.alert_topic import AwsAlertTopic, AwsAlertTopicArgs
+from infra.alarms import storage as storage_alarms
 from infra.catalog.aws import facts
 from infra.naming import TAG_PREFIX, changing_tags, lasting_tags
 from infra.providers import aws_provider, kubernetes_provider
@@ -31,6 +29,7 @@ from infra.stackspec.clouds import AwsSpec
 from infra.stackspec.layouts import MediumLayout, PoolSpec
 from stacks.clouds.aws_alerting import alerting_on_aws
 from stacks.clouds.aws_pools import cpu_pool_args, pool_args, pool_record
+from stacks.clouds.aws_storage import AwsStore, alarms_on_aws, store_on_aws
 from stacks.clouds.aws_teams import teams_on_aws
 from stacks.clouds.aws_tracking import tracking_on_aws
 from stacks.parts import (
@@ -39,8 +38,6 @@ from stacks.parts import (
     Cluster,
     Pools,
     ServiceAccount,
-    SharedFolder,
-    Store,
     TeamData,
     Tracking,
     ValidationAccess,
@@ -59,8 +56,6 @@ ADDONS = (
     "aws-fsx-csi-driver",
     "metrics-server",
 )
-# Lustre links this folder to the checkpoint bucket.
-_CHECKPOINTS = "checkpoints"
 
 
 @dataclass(frozen=True)
@@ -73,13 +68,6 @@ class EksCluster(Cluster):
     """A private subnet per zone."""
     on_both: pulumi.ResourceOptions
     """Options for what has parts on AWS and in the cluster: both providers."""
-
-
-@dataclass(frozen=True)
-class AwsStore(Store):
-    """A store on AWS, with its buckets and their key."""
-
-    tiers: AwsStorage
 
 
 class AwsCloud:
@@ -237,50 +225,19 @@ class AwsCloud:
         return AwsGpuPool(f"{self._spec.name}-{pool.name}", args, self._on_aws)
 
     def store(self, cluster: EksCluster) -> AwsStore:
-        """Buckets, disks, and on demand FSx for Lustre and EFS."""
+        """Buckets, disks, and on demand FSx for Lustre and EFS, with alarms about what fills up."""
         AwsDisks(f"{self._spec.name}-disks", cluster.inside)
-        wanted, shared = self._spec.data, self._spec.data.shared_fs
-        args: AwsStorageArgs = {
-            "region": self._spec.region,
-            "vpc_id": cluster.network.vpc_id,
-            "subnet_ids": cluster.subnet_ids,
-            "client_security_group_ids": [cluster.eks.security_group_id],
-            "checkpoint_retention_days": wanted.checkpoints.expire_days,
-            "delete_checkpoints": wanted.checkpoints.in_bucket == "kept",
-            "noncurrent_days": wanted.noncurrent_days,
-            "log_retention_days": wanted.log_retention_days,
-            "load_balancer": self._on.load_balancer is not None,
-            "force_destroy": not wanted.protect and wanted.on_destroy == "discard",
-            "deletion_protection": wanted.protect,
-        }
-        if wanted.checkpoints.cool_after_days is not None:
-            args["checkpoint_cool_days"] = wanted.checkpoints.cool_after_days
-        if wanted.checkpoints.cold_after_days is not None:
-            args["checkpoint_cold_days"] = wanted.checkpoints.cold_after_days
-        if wanted.homes:
-            args["homes_mounted_by"] = cluster.eks.roles_without_rights[MOUNTING_ACCOUNT]
-        if shared:
-            args["lustre"] = {
-                "capacity_gib": shared.capacity_gib,
-                "throughput_mb_s_per_tib": shared.throughput_mb_s_per_tib,
-                "subnet_id": cluster.network.private_subnet_id_by_zone[shared.zone],
-                "efa": shared.rdma,
-            }
-        tiers = AwsStorage(f"{self._spec.name}-storage", args, self._on_aws)
-        checkpoints = None
-        if shared and tiers.lustre:
-            checkpoints = SharedFolder(
-                volume={"source": lustre_source(tiers.lustre), "capacity_gib": shared.capacity_gib},
-                folder=_CHECKPOINTS,
-            )
-        return AwsStore(
-            checkpoint_uri=_s3(tiers.checkpoint_bucket),
-            dataset_uri=_s3(tiers.dataset_bucket),
-            artifact_uri=_s3(tiers.artifact_bucket),
-            checkpoints=checkpoints,
-            ready=tiers,
-            tiers=tiers,
+        store = store_on_aws(
+            self._spec,
+            self._on,
+            eks=cluster.eks,
+            network=cluster.network,
+            subnet_ids=cluster.subnet_ids,
+            opts=self._on_aws,
         )
+        if storage_alarms.on_aws(self._spec):
+            alarms_on_aws(self._spec, store.tiers, self._alert_topic, self._on_aws)
+        return store
 
     def tracking(self, cluster: EksCluster, store: AwsStore) -> Tracking:
         """MLflow, with Aurora and Secrets Manager behind it and on demand a load balancer before it."""
@@ -343,8 +300,7 @@ class AwsCloud:
     def _alert_topic(self) -> AwsAlertTopic:
         """The topic of those who run the platform."""
         emails = self._spec.budget.alert_emails
-        return AwsAlertTopic(f"{self._spec.name}-training-alerts", {"emails": emails}, self._on_aws)
-
-
-def _s3(bucket: pulumi.Output[str]) -> pulumi.Output[str]:
-    return pulumi.Output.concat("s3://", bucket)
+        args: AwsAlertTopicArgs = {"emails": emails}
+        if storage_alarms.on_aws(self._spec):
+            args["alarms_of"] = self._spec.region
+        return AwsAlertTopic(f"{self._spec.name}-training-alerts", args, self._on_aws)

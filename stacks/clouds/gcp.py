@@ -20,6 +20,7 @@ from components.gcp.pools.cpu_pool import GcpCpuPool
 from components.gcp.pools.gpu_pool import GcpGpuPool
 from components.gcp.pools.installers import GcpFabricInstallers, InstalledArgs
 from components.gcp.pools.order import waits_for
+from infra.alarms import storage as storage_alarms
 from infra.catalog.gcp import fabrics, facts
 from infra.catalog.gcp.deploying import apis_of
 from infra.catalog.gcp.network import nodes_by_pods
@@ -31,7 +32,7 @@ from infra.stackspec.clouds import GcpSpec
 from infra.stackspec.layouts import MediumLayout, PoolSpec
 from stacks.clouds.gcp_alerting import alerting_on_gcp
 from stacks.clouds.gcp_pools import cpu_pool_args, gpu_pool_args, is_classic, pool_record
-from stacks.clouds.gcp_storage import GcpStore, store_on_gcp
+from stacks.clouds.gcp_storage import GcpStore, alerts_on_gcp, store_on_gcp
 from stacks.clouds.gcp_teams import teams_on_gcp
 from stacks.clouds.gcp_tracking import tracking_on_gcp
 from stacks.clouds.gcp_validation import validation_on_gcp
@@ -259,8 +260,8 @@ class GcpCloud:
         return [GcpFabricInstallers(name, {"fabrics": installed}, cluster.inside)]
 
     def store(self, cluster: GkeCluster) -> GcpStore:
-        """Buckets, and on demand Managed Lustre and Filestore."""
-        return store_on_gcp(
+        """Buckets, and on demand Managed Lustre and Filestore, with alerts about what fills up."""
+        store = store_on_gcp(
             self._spec,
             self._layout,
             self._on,
@@ -269,6 +270,9 @@ class GcpCloud:
             clients=self._ranges.nodes,
             opts=self._on_gcp,
         )
+        if storage_alarms.on_gcp(self._spec):
+            alerts_on_gcp(self._spec, store.tiers, self._on_gcp)
+        return store
 
     def tracking(self, cluster: GkeCluster, store: GcpStore) -> Tracking:
         """MLflow, with Cloud SQL and Secret Manager behind it."""

@@ -4,10 +4,12 @@ from dataclasses import dataclass
 
 import pulumi
 
+from components.gcp.alerts.storage import GcpStorageAlerts, GcpStorageAlertsArgs
 from components.gcp.network.vpc import GcpNetwork
 from components.gcp.storage.tiers import GcpStorage, GcpStorageArgs
 from components.gcp.storage.volumes import filestore_source, lustre_source
 from components.kubernetes.volumes import VolumeArgs
+from infra.alarms import storage as storage_alarms
 from infra.catalog.gcp.filestore import HOMES_GIB
 from infra.stackspec import StackSpec
 from infra.stackspec.checkpoints import CheckpointSpec
@@ -85,6 +87,25 @@ def store_on_gcp(
         homes=homes,
         tiers=tiers,
     )
+
+
+def alerts_on_gcp(spec: StackSpec, tiers: GcpStorage, opts: pulumi.ResourceOptions) -> GcpStorageAlerts:
+    """Policies that tell those who run the platform, also where nothing in the cluster watches."""
+    args: GcpStorageAlertsArgs = {
+        "emails": spec.budget.alert_emails,
+        "checkpoint_bucket": tiers.checkpoint_bucket,
+    }
+    if limits := storage_alarms.bucket_limits_gb(spec):
+        args["checkpoint_limit_gb"] = sum(limits.values())
+    if tiers.lustre:
+        args["lustre"] = {"instance": tiers.lustre.instance, "least_free": storage_alarms.LEAST_FREE}
+    if tiers.homes:
+        args["homes"] = {
+            "instance": tiers.homes.instance,
+            "location": tiers.homes.location,
+            "limit_gib": (1 - storage_alarms.LEAST_FREE) * HOMES_GIB,
+        }
+    return GcpStorageAlerts(f"{spec.name}-storage-alerts", args, opts)
 
 
 def _say_moves(args: GcpStorageArgs, policy: CheckpointSpec) -> None:

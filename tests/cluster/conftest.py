@@ -26,7 +26,7 @@ def plane(tmp_path_factory: pytest.TempPathFactory, _available: None) -> Iterato
     addons = {
         "jobset": {},
         trainer.CHART: trainer.VALUES,
-        "kueue": kueue_values.values(service_monitor=False, claimed={}),
+        "kueue": kueue_values.values(claimed={}),
     }
     with running(Order(home, addons=addons, node_grace_s=12)) as plane:
         yield plane

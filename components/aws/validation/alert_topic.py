@@ -1,17 +1,21 @@
 """Where a stack reports that training got worse."""
 
-from collections.abc import Sequence
-from typing import TypedDict
+from collections.abc import Mapping, Sequence
+from typing import NotRequired, TypedDict
 
 import pulumi
 import pulumi_aws as aws
 
+from components.aws import iam
+from components.aws.account import Account, current_account
+from components.aws.encryption import encryption_key
 from components.base import Component
 from components.ordering import after
 
 # AWS's own key for topics: any principal of the account may use it through SNS, so publishers need no
-# right on a key. Services of AWS could not use it; none publishes here. Source: SNS developer guide,
-# "Managing Amazon SNS encryption keys".
+# right on a key. Services of AWS cannot use it: an alarm of CloudWatch then says in its history that it has
+# no access to the key, and nobody is told. Source: SNS developer guide, "Managing Amazon SNS encryption
+# keys"; AWS re:Post, "configure a CloudWatch alarm with an encrypted SNS topic" (read 2026-11-26).
 ENCRYPTION_KEY = "alias/aws/sns"
 
 
@@ -20,6 +24,8 @@ class AwsAlertTopicArgs(TypedDict):
 
     emails: Sequence[str]
     """Addresses that get the alerts. Each gets one mail that asks to confirm the subscription."""
+    alarms_of: NotRequired[str]
+    """Region whose alarms of CloudWatch publish here, too, which takes a key of ours. Default: none do."""
 
 
 class AwsAlertTopic(Component):
@@ -32,7 +38,9 @@ class AwsAlertTopic(Component):
         self, name: str, args: AwsAlertTopicArgs, opts: pulumi.ResourceOptions | None = None
     ) -> None:
         super().__init__(name, opts)
-        topic = aws.sns.Topic(f"{name}-topic", kms_master_key_id=ENCRYPTION_KEY, opts=self.child())
+        topic = aws.sns.Topic(
+            f"{name}-topic", kms_master_key_id=self._key(name, args.get("alarms_of")), opts=self.child()
+        )
         people = [
             aws.sns.TopicSubscription(
                 f"{name}-{index}", topic=topic.arn, protocol="email", endpoint=email, opts=self.child()
@@ -41,3 +49,47 @@ class AwsAlertTopic(Component):
         ]
         self.topic_arn = after(topic.arn, people)
         self.register_outputs({"topic_arn": self.topic_arn})
+
+    def _key(self, name: str, region: str | None) -> pulumi.Input[str]:
+        if region is None:
+            return ENCRYPTION_KEY
+        key = encryption_key(
+            self,
+            name,
+            account=current_account(self),
+            purpose="Alerts on their way to people",
+            statements=lambda account: topic_key_statements(account, region),
+        )
+        return key.arn
+
+
+def topic_key_statements(account: Account, region: str) -> list[Mapping[str, object]]:
+    """What the key of a topic allows besides IAM.
+
+    To principals of the account what AWS's own key allows them: its use through SNS, where a policy lets them
+    publish. To CloudWatch the same, for alarms of this account. The topic needs no policy of its own: that
+    which SNS makes lets the account's own resources publish.
+    """
+    uses = {"Action": ["kms:Decrypt", "kms:GenerateDataKey*"], "Resource": "*"}
+    alarms = f"arn:{account.partition}:cloudwatch:{region}:{account.id}:alarm:*"
+    return [
+        {
+            "Sid": "PublishersOfThisAccountThroughSns",
+            "Effect": "Allow",
+            "Principal": {"AWS": "*"},
+            **uses,
+            "Condition": {
+                "StringEquals": {
+                    "kms:CallerAccount": account.id,
+                    "kms:ViaService": f"sns.{region}.amazonaws.com",
+                }
+            },
+        },
+        {
+            "Sid": "AlarmsOfThisAccount",
+            "Effect": "Allow",
+            "Principal": {"Service": "cloudwatch.amazonaws.com"},
+            **uses,
+            "Condition": iam.from_account(account.id, alarms),
+        },
+    ]

@@ -51,7 +51,9 @@ def asked(prometheus: str, window_s: float, now: float) -> dict[PodKey, Activity
     return activities(answers, begin, end)
 
 
-def measured(judged: Judged, stopped: Mapping[str, int], now: float, *, blind: bool) -> str:
+def measured(
+    judged: Judged, stopped: Mapping[str, int], now: float, *, blind: bool, interval_s: float
+) -> str:
     """What the program says of itself, in the text format of Prometheus."""
     lines = [
         "# TYPE trainstack_idle_gpus gauge",
@@ -69,6 +71,9 @@ def measured(judged: Judged, stopped: Mapping[str, int], now: float, *, blind: b
             for holder, _ in judged
             if (at := last_checkpoint(holder, now)) is not None
         ),
+        # The policy's, so that a rule can compare ages with it.
+        "# TYPE trainstack_checkpoint_interval_seconds gauge",
+        f"trainstack_checkpoint_interval_seconds {interval_s:g}",
         "# TYPE trainstack_idle_unknown gauge",
         f"trainstack_idle_unknown {sum(verdict.state == decisions.UNKNOWN for _, verdict in judged)}",
         "# TYPE trainstack_idle_blind gauge",
@@ -97,7 +102,7 @@ class Watch:
             interval_s=given.interval_s,
             startup_s=given.startup_s,
         )
-        self.text = measured([], {}, 0.0, blind=True)
+        self.text = self._told([], 0.0, blind=True)
 
     def round(self) -> None:
         """Look once, and act. Raises OSError and RefusedError when the API server does not answer."""
@@ -117,7 +122,11 @@ class Watch:
                 self._actions.take(holder, verdict, now)
             except (RefusedError, OSError) as error:
                 say(f"{holder.namespace}/{holder.name}: {verdict.action}: {error}")
-        self.text = measured(judged, self._actions.stopped, now, blind=blind)
+        self.text = self._told(judged, now, blind=blind)
+
+    def _told(self, judged: Judged, now: float, *, blind: bool) -> str:
+        stopped = self._actions.stopped
+        return measured(judged, stopped, now, blind=blind, interval_s=self._policy.interval_s)
 
     def _pods(self, namespace: str) -> Sequence[Mapping[str, Any]]:
         return self._server.listed(f"/api/v1/namespaces/{namespace}/pods")[0]

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from components.kubernetes.monitoring import workload_metrics
+from components.kubernetes.monitoring import rdma_counters, workload_metrics
 from components.kubernetes.monitoring.places import FULL_NAME, GRAFANA, LOGIN, NAMESPACE
 
 # Of the volume, Prometheus fills this much with blocks; its write-ahead log takes the rest.
@@ -44,8 +44,13 @@ _SMALL = {"requests": {"cpu": "20m", "memory": "64Mi"}, "limits": {"memory": "25
 _STATE = {"requests": {"cpu": "50m", "memory": "128Mi"}, "limits": {"memory": "512Mi"}}
 
 
-def values(*, retention_days: int, storage_gib: int, alertmanager: Mapping[str, Any]) -> dict[str, Any]:
-    """The values. `alertmanager` is its configuration; it holds no secret, or the state would."""
+def values(
+    *, retention_days: int, storage_gib: int, alertmanager: Mapping[str, Any], rdma: bool = False
+) -> dict[str, Any]:
+    """The values. `alertmanager` is its configuration; it holds no secret, or the state would.
+
+    `rdma`: nodes have devices whose counters the node exporter has to be given.
+    """
     return {
         "fullnameOverride": FULL_NAME,
         "cleanPrometheusOperatorObjectNames": True,
@@ -74,7 +79,11 @@ def values(*, retention_days: int, storage_gib: int, alertmanager: Mapping[str, 
         "grafana": _grafana(),
         "kube-state-metrics": _state_metrics(),
         # It needs the node's own network and processes, which the namespace of the others forbids.
-        "prometheus-node-exporter": {"fullnameOverride": "node-exporter", "namespaceOverride": "kube-system"},
+        "prometheus-node-exporter": {
+            "fullnameOverride": "node-exporter",
+            "namespaceOverride": "kube-system",
+            **(rdma_counters.values() if rdma else {}),
+        },
     }
 
 

@@ -7,9 +7,8 @@ from typing import Any
 import yaml
 
 from components.kubernetes.monitoring.places import NAMESPACE
+from components.runbooks import page
 
-# Below the root of this repository: every alert has a page there.
-RUNBOOKS = "docs/runbooks"
 _RULES = resources.files("components.kubernetes.monitoring").joinpath("rules")
 
 
@@ -29,8 +28,7 @@ def groups(layer: str) -> list[dict[str, Any]]:
 def _with_page(layer: str, rule: Mapping[str, Any]) -> dict[str, Any]:
     if "alert" not in rule:
         return dict(rule)
-    page = f"{RUNBOOKS}/{layer}/{rule['alert']}.md"
-    return {**rule, "annotations": {**rule["annotations"], "runbook_url": page}}
+    return {**rule, "annotations": {**rule["annotations"], "runbook_url": page(layer, rule["alert"])}}
 
 
 def objects() -> Iterator[dict[str, Any]]:

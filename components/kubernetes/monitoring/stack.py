@@ -49,6 +49,8 @@ class MonitoringArgs(TypedDict):
     """What pods ask for credentials of the cloud."""
     gpu_exporter: NotRequired[scrapes.GpuExporterArgs]
     """What exports the measures of GPUs. Default: there are none."""
+    rdma: NotRequired[bool]
+    """Whether nodes have RDMA devices (EFA, RoCE), whose counters are read. Default: no."""
     image: pulumi.Input[str]
     """Image with Python, by digest, that the platform's own nodes run."""
     alert_log: NotRequired[bool]
@@ -73,7 +75,10 @@ class Monitoring(Component):
         login = self._login(name, args["image"], inside)
         told = config(args["platform"], args["teams"])
         chosen = values(
-            retention_days=args["retention_days"], storage_gib=args["storage_gib"], alertmanager=told
+            retention_days=args["retention_days"],
+            storage_gib=args["storage_gib"],
+            alertmanager=told,
+            rdma=args.get("rdma", False),
         )
         installed = release(
             f"{name}-{CHART}", CHART, chosen, self.child(pulumi.ResourceOptions(depends_on=[*fence, login]))

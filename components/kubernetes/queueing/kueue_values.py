@@ -24,15 +24,15 @@ PODS_READY_TIMEOUT = "20m"
 PODS_RECOVERY_TIMEOUT = "3m"
 
 
-def values(
-    *, service_monitor: bool, claimed: Mapping[str, str], uncounted: Sequence[str] = ()
-) -> dict[str, Any]:
+def values(*, claimed: Mapping[str, str], uncounted: Sequence[str] = ()) -> dict[str, Any]:
     """Values of the chart; `claimed`: device class by the resource that its devices count as (DRA).
 
     `uncounted`: what pods request besides, and no queue counts.
     """
     return {
-        "enablePrometheus": service_monitor,
+        # The kind ServiceMonitor comes with the monitoring, later or never: that scrapes Kueue by its own
+        # (`monitoring/scrapes.py`).
+        "enablePrometheus": False,
         "controllerManager": {
             "replicas": 2,
             "podDisruptionBudget": {"enabled": True, "minAvailable": 1},

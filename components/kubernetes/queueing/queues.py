@@ -1,7 +1,7 @@
 """Queues with quotas, fair share and priorities, by Kueue."""
 
 from collections.abc import Sequence
-from typing import NotRequired, TypedDict
+from typing import TypedDict
 
 import pulumi
 
@@ -31,8 +31,6 @@ class QueueingArgs(TypedDict):
     """Image with Python, by digest, that the platform's own nodes run: of the pod that waits for webhooks."""
     control_plane: Sequence[str]
     """Address ranges from which the API server calls webhooks."""
-    service_monitor: NotRequired[bool]
-    """True when the cluster has the Prometheus operator's ServiceMonitor; default False."""
 
 
 class Queueing(Component):
@@ -98,7 +96,6 @@ class Queueing(Component):
     def _controller(self, name: str, args: QueueingArgs) -> pulumi.Resource:
         fabrics = [flavor["fabric"] for flavor in args["flavors"] if "fabric" in flavor]
         values = kueue_values.values(
-            service_monitor=args.get("service_monitor", False),
             claimed={
                 each["resource"]: each["device_class"]
                 for each in fabrics

@@ -1,8 +1,9 @@
-"""Whether alerts of validations, of the monitoring and of teams reach the people who are to get them."""
+"""Whether alerts of validations, monitoring, storage and teams reach the people who are to get them."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
+from infra.alarms import storage as storage_alarms
 from infra.naming import team_namespace
 from infra.preflight.answers import Answer, State
 from infra.preflight.aws.account import Account
@@ -34,7 +35,7 @@ def _told(spec: StackSpec) -> Mapping[str, Sequence[str]]:
     monitored = isinstance(spec.layout, MediumLayout) and isinstance(
         spec.layout.monitoring, InClusterMonitoring
     )
-    if not (monitored or spec.smoke.schedule):
+    if not (monitored or spec.smoke.schedule or storage_alarms.on_aws(spec)):
         return {}
     teams = [team for team in spec.teams if team.alert_emails and monitored]
     return {

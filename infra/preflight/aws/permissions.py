@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 
+from infra.alarms import storage as storage_alarms
 from infra.catalog.aws import facts
 from infra.preflight.answers import Answer, State
 from infra.preflight.aws.account import Account
@@ -66,6 +67,7 @@ def actions(account: Account) -> list[str]:
         "aws:costexplorer/": spec.budget.anomaly_usd is None,
         "aws:fsx/": spec.data.shared_fs is None,
         "aws:efs/": not spec.data.homes,
+        "aws:cloudwatch/metricAlarm:": not storage_alarms.on_aws(spec),
     }
     left_out = tuple(prefix for prefix, none in absent.items() if none)
     rows = (row for token, row in facts.permissions.items() if not token.startswith(left_out))

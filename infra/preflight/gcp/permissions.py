@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
+from infra.alarms import storage as storage_alarms
 from infra.catalog.gcp import deploying, facts
 from infra.catalog.gcp.fabrics import rack
 from infra.catalog.gcp.pools import stays_idle
@@ -41,8 +42,8 @@ def permissions(project: Project) -> list[str]:
     known = facts.machine_types
     racks = [one for one in pools if one.machine in known and rack(known[one.machine], rdma=one.rdma)]
     watched = [one for one in pools if stays_idle(one.machine, one.min_nodes)]
-    # Alerts of the cluster are mailed by policies on a log.
-    mails = isinstance(project.layout.monitoring, InClusterMonitoring)
+    # Alerts of the cluster are mailed by policies on a log, those about storage by policies on its metrics.
+    mails = isinstance(project.layout.monitoring, InClusterMonitoring) or storage_alarms.on_gcp(spec)
     absent = {
         "gcp:filestore/": not spec.data.homes,
         "gcp:lustre/": spec.data.shared_fs is None,

@@ -108,6 +108,16 @@ def alert_routes(spec: StackSpec, layout: MediumLayout) -> Iterator[Problem]:
             yield Problem(path, addresses, "an address is named twice", "Remove the repeated one.")
 
 
+def idle_gpus(_: StackSpec, layout: MediumLayout) -> Iterator[Problem]:
+    """Whoever is to find idle GPUs can see what GPUs do."""
+    wanted = layout.idle_gpus
+    if wanted is not None and layout.monitoring.kind == "none":
+        rule = "nothing measures GPUs, so none is ever known to be idle, and nobody is told or stopped"
+        fix = "Set null, or layout.monitoring.kind to in_cluster."
+        asked, against = wanted.model_dump(), "layout.monitoring.kind"
+        yield Problem("layout.idle_gpus", asked, rule, fix, against=against)
+
+
 def gpu_problems(spec: StackSpec, without: Collection[str]) -> Iterator[Problem]:
     """No GPUs are guaranteed, and none validated, in the pools `without` any, as the cloud knows them."""
     for index, team in enumerate(spec.teams):
@@ -132,4 +142,5 @@ RULES: tuple[Rule, ...] = (
     guarantees,
     validated_pools,
     alert_routes,
+    idle_gpus,
 )

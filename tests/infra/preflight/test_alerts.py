@@ -1,5 +1,7 @@
 """People hear of a worse training run only when they have confirmed that they want to."""
 
+from typing import Any
+
 from infra.preflight.answers import State
 from infra.preflight.aws import alerts
 from tests.infra.preflight.asking import ACCOUNT, STACK, Cloud, account, asked, states
@@ -37,10 +39,13 @@ def test_before_the_first_deployment_it_is_told_what_will_be_asked() -> None:
 
 
 def test_nobody_is_asked_about_where_no_alert_is_sent() -> None:
-    none = {"kind": "none"}
-    unwatched = account(Cloud(), smoke__schedule=None, layout__monitoring=none)
+    none: dict[str, Any] = {"layout__monitoring": {"kind": "none"}, "layout__idle_gpus": None}
+    changes = {"smoke__schedule": None, **none}
+    unwatched = account(Cloud(), **changes, data__shared_fs=None)
     assert asked(alerts.mail, unwatched) == []
-    (answer,) = asked(alerts.mail, account(deployed(*PEOPLE), layout__monitoring=none))
+    # Lustre has an alarm of CloudWatch, whoever watches the cluster.
+    assert states(asked(alerts.mail, account(deployed(*PEOPLE), **changes))) == [State.READY]
+    (answer,) = asked(alerts.mail, account(deployed(*PEOPLE), **none))
     assert answer.state is State.READY
 
 

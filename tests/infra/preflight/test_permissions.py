@@ -135,7 +135,11 @@ def test_a_deployer_that_may_not_ask_is_told_what_to_allow() -> None:
 def test_nothing_is_asked_for_parts_that_the_stack_does_not_have() -> None:
     without = permissions.actions(account(Cloud(), data__shared_fs=None, data__homes=False))
     absent = ("ce:", "fsx:", "elasticfilesystem:", "elasticloadbalancing:", "secretsmanager:GetSecretValue")
-    assert not [name for name in without if name.startswith(absent)]
+    assert not [name for name in without if name.startswith((*absent, "cloudwatch:"))]
+    # Lustre has an alarm, and so have checkpoints of a size that is known.
+    assert "cloudwatch:PutMetricAlarm" in permissions.actions(account(Cloud()))
+    sized = account(Cloud(), data__shared_fs=None, data__checkpoints__model_params_b=70)
+    assert "cloudwatch:PutMetricAlarm" in permissions.actions(sized)
     behind = permissions.actions(account(Cloud(), on__load_balancer=LOAD_BALANCER))
     assert {"elasticloadbalancing:CreateListener", "autoscaling:AttachLoadBalancerTargetGroups"} <= {*behind}
     assert "ce:CreateAnomalyMonitor" in permissions.actions(account(Cloud(), budget__anomaly_usd=100))

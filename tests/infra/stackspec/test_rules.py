@@ -254,10 +254,23 @@ def test_what_cannot_be_deployed_is_refused_by_name(values: Values, case: str) -
 def test_a_team_that_nothing_would_tell_is_refused(values: Values) -> None:
     values["spec"]["teams"][0]["alert_emails"] = ["vision@example.com"]
     stackspec.load("dev", copy.deepcopy(values), "f")
-    values["spec"]["layout"]["monitoring"] = {"kind": "none"}
+    values["spec"]["layout"] |= {"monitoring": {"kind": "none"}, "idle_gpus": None}
     (problem,) = problems(values)
     assert problem.path == "teams[0].alert_emails"
     assert "in_cluster" in problem.fix
+
+
+def test_who_looks_for_idle_gpus_and_measures_none_is_told_so(values: Values) -> None:
+    values["spec"]["layout"] |= {
+        "monitoring": {"kind": "none"},
+        "idle_gpus": {"minutes": 30, "grace_minutes": 10, "jobs": "stop"},
+    }
+    (problem,) = problems(values)
+    assert (problem.path, problem.against) == ("layout.idle_gpus", "layout.monitoring.kind")
+    assert problem.value == {"minutes": 30, "grace_minutes": 10, "jobs": "stop"}
+    assert "nothing measures" in problem.rule and "in_cluster" in problem.fix
+    values["spec"]["layout"]["idle_gpus"] = None
+    stackspec.load("dev", values, "f")
 
 
 def test_teams_that_become_one_namespace_are_refused(values: Values) -> None:

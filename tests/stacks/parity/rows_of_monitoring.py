@@ -14,7 +14,13 @@ COMMON: dict[str, Row] = dict(
             r'retention: "30d" -> "45d"',
         ),
         both("cluster", "layout.monitoring=in_cluster.storage_gib", _WATCHED, r'storage: "50Gi" -> "200Gi"'),
-        both("no gate", "layout.monitoring=none", {"kind": "none"}, r"^- Monitoring monitoring$"),
+        both(
+            "no gate",
+            "layout.monitoring=none",
+            {"kind": "none"},
+            r"^- Monitoring monitoring$",
+            also={"layout.idle_gpus": None},
+        ),
         both(
             "work",
             "teams[].alert_emails",

@@ -49,7 +49,10 @@ GAUGES = {
     "prometheus_tsdb_head_series": 61000,
     'trainstack_budget_used_ratio{team="team-vision"}': 0.62,
 }
+_RDMA = 'instance="10.0.0.1:9100", device="rdmap16s27", port="1"'
 COUNTERS = {
+    f'trainstack_rdma_hw_total{{{_RDMA}, counter="rdma_write_bytes"}}': 1e12,
+    f'trainstack_rdma_hw_total{{{_RDMA}, counter="rx_drops"}}': 0.1,
     f'kueue_evicted_workloads_total{{{_QUEUE}, reason="Preempted", underlying_cause=""}}': 0.1,
     f"DCGM_FI_DEV_NVLINK_BANDWIDTH_TOTAL{{{_GPU}}}": 6000,
     f'container_cpu_usage_seconds_total{{{_POD}, container="main"}}': 150,

@@ -11,6 +11,8 @@ import yaml
 
 from components.kubernetes.monitoring import rules
 from components.kubernetes.monitoring.chart_values import values
+from components.runbooks import OF_CLOUDS, page_of_storage
+from components.runbooks import ROOT as RUNBOOKS
 from infra.engine.golang import ROOT
 from tests.components.kubernetes.monitoring.prometheus import rule_files, run
 
@@ -79,16 +81,22 @@ def test_every_alert_says_how_bad_it_is_and_where_it_belongs() -> None:
         assert alert["annotations"].keys() == {"summary", "description", "runbook_url"}
 
 
+def pages() -> dict[str, str]:
+    """The page of each alert, those of clouds included."""
+    of_rules = {alert["alert"]: alert["annotations"]["runbook_url"] for alert in alerts()}
+    return {**of_rules, **{name: page_of_storage(name) for name in OF_CLOUDS}}
+
+
 def test_every_alert_has_a_page_and_every_page_an_alert() -> None:
-    written = {str(page.relative_to(ROOT)) for page in (ROOT / rules.RUNBOOKS).rglob("*.md")}
-    assert {alert["annotations"]["runbook_url"] for alert in alerts()} == written
+    written = {str(page.relative_to(ROOT)) for page in (ROOT / RUNBOOKS).rglob("*.md")}
+    assert set(pages().values()) == written
 
 
 def test_a_page_says_what_it_means_three_commands_and_causes() -> None:
-    for alert in alerts():
-        text = (ROOT / alert["annotations"]["runbook_url"]).read_text()
+    for name, page in pages().items():
+        text = (ROOT / page).read_text()
         head, *sections = text.split("\n## ")
-        assert head.startswith(f"# {alert['alert']}\n\n")
+        assert head.startswith(f"# {name}\n\n")
         assert len(head.splitlines()) > 2
         assert [f"## {section.splitlines()[0]}" for section in sections] == SECTIONS
         (commands,) = re.findall(r"```\n(.*?)\n```", sections[0], re.S)
@@ -97,7 +105,7 @@ def test_a_page_says_what_it_means_three_commands_and_causes() -> None:
 
 
 def test_pages_lead_to_pages_that_exist() -> None:
-    for page in (ROOT / rules.RUNBOOKS).rglob("*.md"):
+    for page in (ROOT / RUNBOOKS).rglob("*.md"):
         for link in re.findall(r"\]\(([^)]+\.md)\)", page.read_text()):
             assert (page.parent / link).resolve().is_file(), f"{page}: {link}"
 

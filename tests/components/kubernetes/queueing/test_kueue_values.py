@@ -6,7 +6,7 @@ from components.kubernetes.queueing import kueue_values
 
 
 def test_the_controller_counts_every_job_of_managed_namespaces_and_none_elsewhere() -> None:
-    values = kueue_values.values(service_monitor=False, claimed={})
+    values = kueue_values.values(claimed={})
     config = json.loads(values["managerConfig"]["controllerManagerConfigYaml"])
     assert config["apiVersion"] == "config.kueue.x-k8s.io/v1beta2"
     assert config["manageJobsWithoutQueueName"] is True

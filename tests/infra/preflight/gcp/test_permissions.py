@@ -66,6 +66,7 @@ PARTS: dict[str, Any] = {
     "data__homes": False,
     "smoke__schedule": None,
     "layout__monitoring": {"kind": "none"},
+    "layout__idle_gpus": None,
 }
 
 
@@ -94,6 +95,7 @@ def test_gpus_that_stay_are_watched_without_a_schedule_too() -> None:
     assert alerts(layout__pools__0__min_nodes=1)
     assert not alerts(layout__pools__2__min_nodes=1)  # without GPUs
     assert alerts(layout__monitoring={"kind": "in_cluster", "retention_days": 15, "storage_gib": 50})
+    assert alerts(data__homes=True)
 
 
 def test_who_deploys_may_switch_apis_on() -> None:

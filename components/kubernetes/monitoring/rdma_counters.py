@@ -1,0 +1,64 @@
+"""Counters of RDMA devices (EFA, RoCE), which node exporter does not read: a script beside it writes them.
+
+Its collector `infiniband` reads `ports/*/counters`; EFA has `hw_counters` alone, whose names it does not know
+(prometheus/procfs 0.22.0, sysfs/class_infiniband.go; prometheus/node_exporter#3670 is open, read 2026-11-26).
+So a shell loop in the exporter's pod turns these files into one that its textfile collector reads.
+"""
+
+from typing import Any, Final
+
+METRIC: Final = "trainstack_rdma_hw_total"
+"""By `device`, `port` and `counter`: the name of the file, such as `rdma_write_bytes`."""
+_FOLDER = "/run/rdma-counters"
+# `lifespan` is a setting: how long the kernel keeps what it read. Whatever is no number is left out. A file
+# is complete when the exporter sees it (mv). A shell that is process 1 ends on TERM only if it is told to.
+SCRIPT: Final = f"""\
+trap 'exit 0' TERM INT
+while true; do
+  {{
+    echo '# HELP {METRIC} Counters of RDMA devices, by the name of their file.'
+    echo '# TYPE {METRIC} counter'
+    for file in "$SYS"/class/infiniband/*/ports/*/hw_counters/*; do
+      counter=${{file##*/}}
+      [ -r "$file" ] && [ "$counter" != lifespan ] || continue
+      read -r value < "$file" || continue
+      case "$value" in ''|*[!0-9]*) continue ;; esac
+      port=${{file%/hw_counters/*}}
+      device=${{port%/ports/*}}
+      labels="device=\\"${{device##*/}}\\",port=\\"${{port##*/}}\\",counter=\\"$counter\\""
+      echo "{METRIC}{{$labels}} $value"
+    done
+  }} > "$OUT/rdma.prom.new" 2> /dev/null
+  mv "$OUT/rdma.prom.new" "$OUT/rdma.prom"
+  sleep 15 &
+  wait $!
+done
+"""
+# Those of kube-prometheus-stack 88.5.3: a list of ours takes their place.
+_CHART_ARGUMENTS = (
+    "--collector.filesystem.mount-points-exclude="
+    "^/(dev|proc|sys|run/containerd/.+|var/lib/docker/.+|var/lib/kubelet/.+)($|/)",
+    "--collector.filesystem.fs-types-exclude="
+    "^(autofs|binfmt_misc|bpf|cgroup2?|configfs|debugfs|devpts|devtmpfs|fusectl|hugetlbfs|iso9660|mqueue|nsfs"
+    "|overlay|proc|procfs|pstore|rpc_pipefs|securityfs|selinuxfs|squashfs|sysfs|tracefs|erofs)$",
+)
+
+
+def values() -> dict[str, Any]:
+    """Values of the chart prometheus-node-exporter 4.56.1, which gives a sidecar its own image and rights."""
+    return {
+        # The chart's choice has no shell.
+        "image": {"distroless": False},
+        "extraArgs": [*_CHART_ARGUMENTS, f"--collector.textfile.directory={_FOLDER}"],
+        # In memory; the exporter gets it read-only.
+        "sidecarVolumeMount": [{"name": "rdma-counters", "mountPath": _FOLDER, "readOnly": False}],
+        "sidecars": [
+            {
+                "name": "rdma-counters",
+                "command": ["/bin/sh", "-c", SCRIPT],
+                "env": [{"name": "SYS", "value": "/host/sys"}, {"name": "OUT", "value": _FOLDER}],
+                "resources": {"requests": {"cpu": "5m", "memory": "8Mi"}, "limits": {"memory": "32Mi"}},
+                "volumeMounts": [{"name": "sys", "mountPath": "/host/sys", "readOnly": True}],
+            }
+        ],
+    }

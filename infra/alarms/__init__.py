@@ -1,0 +1,1 @@
+"""When a cloud tells people about a stack by itself (pure)."""

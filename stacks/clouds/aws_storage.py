@@ -1,0 +1,108 @@
+"""What a stack on AWS keeps: buckets and file systems, and alarms about them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import pulumi
+
+from components.aws.cluster.eks import AwsCluster
+from components.aws.network.vpc import AwsNetwork
+from components.aws.storage.alarms import AwsStorageAlarms, AwsStorageAlarmsArgs
+from components.aws.storage.homes import MOUNTING_ACCOUNT
+from components.aws.storage.tiers import AwsStorage, AwsStorageArgs
+from components.aws.storage.volumes import lustre_source
+from components.aws.validation.alert_topic import AwsAlertTopic
+from infra.alarms import storage as storage_alarms
+from infra.catalog.aws.storage_classes import COLD, COOL, STANDARD
+from infra.stackspec import StackSpec
+from infra.stackspec.clouds import AwsSpec
+from stacks.parts import SharedFolder, Store
+
+# Lustre links this folder to the checkpoint bucket.
+_CHECKPOINTS = "checkpoints"
+
+
+@dataclass(frozen=True)
+class AwsStore(Store):
+    """A store on AWS, with its buckets and their key."""
+
+    tiers: AwsStorage
+
+
+def store_on_aws(
+    spec: StackSpec,
+    on: AwsSpec,
+    *,
+    eks: AwsCluster,
+    network: AwsNetwork,
+    subnet_ids: Sequence[pulumi.Input[str]],
+    opts: pulumi.ResourceOptions,
+) -> AwsStore:
+    """Buckets, and on demand FSx for Lustre and EFS."""
+    wanted, shared = spec.data, spec.data.shared_fs
+    args: AwsStorageArgs = {
+        "region": spec.region,
+        "vpc_id": network.vpc_id,
+        "subnet_ids": subnet_ids,
+        "client_security_group_ids": [eks.security_group_id],
+        "checkpoint_retention_days": wanted.checkpoints.expire_days,
+        "delete_checkpoints": wanted.checkpoints.in_bucket == "kept",
+        "noncurrent_days": wanted.noncurrent_days,
+        "log_retention_days": wanted.log_retention_days,
+        "load_balancer": on.load_balancer is not None,
+        "force_destroy": not wanted.protect and wanted.on_destroy == "discard",
+        "deletion_protection": wanted.protect,
+    }
+    if wanted.checkpoints.cool_after_days is not None:
+        args["checkpoint_cool_days"] = wanted.checkpoints.cool_after_days
+    if wanted.checkpoints.cold_after_days is not None:
+        args["checkpoint_cold_days"] = wanted.checkpoints.cold_after_days
+    if wanted.homes:
+        args["homes_mounted_by"] = eks.roles_without_rights[MOUNTING_ACCOUNT]
+    if shared:
+        args["lustre"] = {
+            "capacity_gib": shared.capacity_gib,
+            "throughput_mb_s_per_tib": shared.throughput_mb_s_per_tib,
+            "subnet_id": network.private_subnet_id_by_zone[shared.zone],
+            "efa": shared.rdma,
+        }
+    tiers = AwsStorage(f"{spec.name}-storage", args, opts)
+    checkpoints = None
+    if shared and tiers.lustre:
+        checkpoints = SharedFolder(
+            volume={"source": lustre_source(tiers.lustre), "capacity_gib": shared.capacity_gib},
+            folder=_CHECKPOINTS,
+        )
+    return AwsStore(
+        checkpoint_uri=_s3(tiers.checkpoint_bucket),
+        dataset_uri=_s3(tiers.dataset_bucket),
+        artifact_uri=_s3(tiers.artifact_bucket),
+        checkpoints=checkpoints,
+        ready=tiers,
+        tiers=tiers,
+    )
+
+
+def alarms_on_aws(
+    spec: StackSpec, tiers: AwsStorage, topic: AwsAlertTopic, opts: pulumi.ResourceOptions
+) -> AwsStorageAlarms:
+    """Alarms that tell those who run the platform, also where nothing in the cluster watches."""
+    classes, shared = (STANDARD.name, COOL.name, COLD.name), spec.data.shared_fs
+    args: AwsStorageAlarmsArgs = {
+        "topic_arn": topic.topic_arn,
+        "checkpoint_bucket": tiers.checkpoint_bucket,
+        "checkpoint_classes": [
+            {"storage_class": classes[where], "limit_gb": limit}
+            for where, limit in storage_alarms.bucket_limits_gb(spec).items()
+        ],
+    }
+    if shared and tiers.lustre:
+        args["lustre"] = {
+            "file_system_id": tiers.lustre.file_system_id,
+            "least_free_gib": storage_alarms.LEAST_FREE * shared.capacity_gib,
+        }
+    return AwsStorageAlarms(f"{spec.name}-storage-alarms", args, opts)
+
+
+def _s3(bucket: pulumi.Output[str]) -> pulumi.Output[str]:
+    return pulumi.Output.concat("s3://", bucket)
