@@ -4,12 +4,14 @@ from collections.abc import Mapping
 
 import pulumi
 
-from components.kubernetes.accounting.gpu_ledger import BudgetArgs, GpuLedger, LedgerTeamArgs
+from components.kubernetes.accounting.gpu_ledger import BudgetArgs, GpuLedger, GpuLedgerArgs, LedgerTeamArgs
+from components.kubernetes.monitoring.places import PROMETHEUS_URL
 from components.kubernetes.queueing.kueue import GATE_NAMESPACE
 from components.kubernetes.queueing.queues import Queueing
 from components.kubernetes.queueing.quotas import GPU
 from infra.naming import flavor_name, team_namespace
 from infra.stackspec import StackSpec
+from infra.stackspec.layouts import InClusterMonitoring, MediumLayout
 from infra.stackspec.stack import TeamSpec
 from stacks.parts import Cluster, Pools, Tracking
 
@@ -24,9 +26,12 @@ def gpu_ledger(
     teams = [_team(team) for team in spec.teams]
     if spec.smoke.enabled:
         teams.append({"name": VALIDATION, "namespace": GATE_NAMESPACE})
+    args: GpuLedgerArgs = {"teams": teams, "prices": _prices(pools), "image": tracking.image}
+    if isinstance(spec.layout, MediumLayout) and isinstance(spec.layout.monitoring, InClusterMonitoring):
+        args["prometheus"] = PROMETHEUS_URL
     return GpuLedger(
         f"{spec.name}-ledger",
-        {"teams": teams, "prices": _prices(pools), "image": tracking.image},
+        args,
         pulumi.ResourceOptions.merge(cluster.inside, pulumi.ResourceOptions(depends_on=[queueing])),
     )
 

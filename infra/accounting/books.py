@@ -5,8 +5,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from components.kubernetes.accounting.ledger import Archive, Book, Row
+from components.kubernetes.accounting.archive import Archive
+from components.kubernetes.accounting.ledger import Book
 from components.kubernetes.accounting.price import HOUR, usd
+from components.kubernetes.accounting.row import Row
 from components.kubernetes.accounting.shelf import KEY, NAME
 from infra.errors import Problem, UserError
 
@@ -33,6 +35,21 @@ class Line:
     def running_hours(self) -> float:
         """Of these, with all pods ready."""
         return self.row.running_s / HOUR
+
+    @property
+    def used_hours(self) -> float:
+        """Of the held ones, those in which the devices worked."""
+        return self.row.used_s / HOUR
+
+    @property
+    def idle_hours(self) -> float:
+        """Of the held ones, those in which the devices did nothing."""
+        return self.row.idle_s / HOUR
+
+    @property
+    def unknown_hours(self) -> float:
+        """Of the held ones, those without a figure of what the devices did."""
+        return self.row.unknown_s / HOUR
 
 
 @dataclass(frozen=True)

@@ -31,13 +31,18 @@ _FOCUS = (
     "SubAccountName",
     "Tags",
     "x_RunningHours",
+    "x_UsedHours",
+    "x_IdleHours",
 )
-_PLAIN = ("team", "project", "pool", "resource", "day", "held_hours", "running_hours", "usd")
+_PLAIN = (
+    "team", "project", "pool", "resource", "day", "held_hours", "running_hours", "used_hours",
+    "idle_hours", "unknown_hours", "usd",
+)  # fmt: skip
 
 
 def table(months: Sequence[Month], month: str) -> str:
     """What people read: hours and dollars by team, project and pool, and what is not known."""
-    head = ("team", "project", "pool", "held h", "running h", "USD")
+    head = ("team", "project", "pool", "held h", "running h", "used h", "idle h", "unknown h", "USD")
     rows = [head, *_by_pool(months)]
     widths = [max(len(row[at]) for row in rows) for at in range(len(head))]
     lines = [
@@ -56,12 +61,19 @@ def _by_pool(months: Iterable[Month]) -> Iterator[tuple[str, ...]]:
         sums: dict[tuple[str, str], list[float]] = {}
         unknown = set(one.unpriced)
         for line in one.lines:
-            found = sums.setdefault((line.row.project, line.row.pool), [0.0, 0.0, 0.0])
-            for at, value in enumerate((line.held_hours, line.running_hours, line.usd or 0.0)):
-                found[at] += value
-        for (project, pool), (held, running, cost) in sorted(sums.items()):
+            hours = (
+                line.held_hours,
+                line.running_hours,
+                line.used_hours,
+                line.idle_hours,
+                line.unknown_hours,
+            )
+            before = sums.setdefault((line.row.project, line.row.pool), [0.0] * (len(hours) + 1))
+            for at, value in enumerate((*hours, line.usd or 0.0)):
+                before[at] += value
+        for (project, pool), (*hours, cost) in sorted(sums.items()):
             money = "unknown" if pool in unknown else f"{cost:,.2f}"
-            yield one.team, project, pool, f"{held:,.2f}", f"{running:,.2f}", money
+            yield one.team, project, pool, *(f"{amount:,.2f}" for amount in hours), money
 
 
 def _said(one: Month, month: str) -> Iterator[str]:
@@ -142,6 +154,8 @@ def _focus(line: Line) -> dict[str, Any]:
         "SubAccountName": line.team,
         "Tags": json.dumps({"trainstack.dev/project": line.row.project}),
         "x_RunningHours": line.running_hours,
+        "x_UsedHours": line.used_hours,
+        "x_IdleHours": line.idle_hours,
     }
 
 
@@ -154,6 +168,9 @@ def _plain(line: Line) -> dict[str, Any]:
         "day": line.row.day,
         "held_hours": line.held_hours,
         "running_hours": line.running_hours,
+        "used_hours": line.used_hours,
+        "idle_hours": line.idle_hours,
+        "unknown_hours": line.unknown_hours,
         "usd": line.usd,
     }
 

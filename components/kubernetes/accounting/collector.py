@@ -19,8 +19,10 @@ from components.kubernetes.accounting.decisions import WORKLOADS, Decisions, Tea
 from components.kubernetes.accounting.ledger import Book
 from components.kubernetes.accounting.price import Prices
 from components.kubernetes.accounting.shelf import ChangedError, Shelf
+from components.kubernetes.accounting.usage import Usage
 from components.kubernetes.programs.api_server import ApiServer, RefusedError, say
 from components.kubernetes.programs.health import Health
+from components.kubernetes.programs.prometheus import SilentError
 
 # One watch lasts as long, at most; what waits for the clock is looked at in between.
 WATCH_S = 5.0
@@ -50,6 +52,7 @@ class Collector:
         self._told: Mapping[str, Object] = config["budgets"]
         self._budgets = {name: Budget.parse(row) for name, row in self._told.items()}
         self._shelf = Shelf(server)
+        self._usage = Usage(server, config["prometheus"])
         self._counters = metrics.Counters(self._prices)
         self._books: dict[str, Book] = {}
         self._existing: dict[str, str] = {}
@@ -113,6 +116,7 @@ class Collector:
         now = self._now()
         self._look_at_clock(now)
         self._say_that_it_answers(now)
+        self._measure(now)
         samples: list[tuple[str, metrics.Labels, float]] = []
         for namespace, book in self._books.items():
             book.seen = max(book.seen, now - BEHIND_S)
@@ -134,6 +138,13 @@ class Collector:
         self.text = metrics.text([*self._counters.samples(), *samples])
 
     # --------------------------------------------------------------------------------------------------
+
+    def _measure(self, now: int) -> None:
+        """Book what GPUs did; hours that are held are booked without it, too."""
+        try:
+            self._changed |= self._usage.book(self._books, now)
+        except SilentError as error:
+            self._complain(f"what GPUs do is unknown: {error}")
 
     def _list(self) -> str:
         found, version = self._server.listed(f"{WORKLOADS}/workloads")
@@ -173,6 +184,7 @@ class Collector:
         if book is None or said is None:
             return
         self._existing[said.uid] = namespace
+        self._usage.observe(workload, said)
         book.observe(said, now, watched=watched)
         self._changed.add(namespace)
 
@@ -186,6 +198,7 @@ class Collector:
         if metadata["uid"] not in self._existing:
             return
         namespace = self._existing.pop(metadata["uid"])
+        self._usage.gone(metadata["uid"], self._now())
         said, book = seen(workload), self._books[namespace]
         if said is not None:
             book.observe(said, now, watched=True)

@@ -9,6 +9,7 @@ import pulumi
 from components.base import Component
 from components.kubernetes.accounting.check import CHECK
 from components.kubernetes.accounting.shelf import NAME
+from components.kubernetes.monitoring.places import PROMETHEUS_PORT, QUERIES_LABEL
 from components.kubernetes.programs.home import Home, Rule, granted, settled
 from components.kubernetes.programs.program import Program
 from components.kubernetes.programs.standing import Standing, standing
@@ -16,12 +17,24 @@ from components.kubernetes.programs.standing import Standing, standing
 NAMESPACE = "trainstack-accounting"
 _KUEUE = "kueue.x-k8s.io"
 _HERE = "components.kubernetes.accounting"
-_PARTS = ("attempts", "budget", "check", "decisions", "ledger", "metrics", "price", "shelf")
+_PARTS = (
+    "archive",
+    "attempts",
+    "budget",
+    "check",
+    "decisions",
+    "ledger",
+    "metrics",
+    "price",
+    "row",
+    "shelf",
+    "usage",
+)
 PROGRAM = Program(
     f"{_HERE}.collector",
     imports=[
         *(f"{_HERE}.{part}" for part in _PARTS),
-        "components.kubernetes.programs.health",
+        *(f"components.kubernetes.programs.{part}" for part in ("dcgm", "health", "prometheus")),
         "infra.quantity",
     ],
 )
@@ -76,6 +89,8 @@ class GpuLedgerArgs(TypedDict):
     """US dollars of a device-hour by flavor and resource; flavors that no source prices are left out."""
     image: pulumi.Input[str]
     """Image with Python, by digest, that the platform's own nodes run."""
+    prometheus: NotRequired[str]
+    """Where it asks what GPUs did; default: nobody, and used hours are unknown."""
 
 
 class GpuLedger(Component):
@@ -94,14 +109,17 @@ class GpuLedger(Component):
 
     def __init__(self, name: str, args: GpuLedgerArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__(name, opts)
-        home = Home(NAMESPACE, NAME)
+        measured = {"asks": (PROMETHEUS_PORT,), "labels": {QUERIES_LABEL: "allowed"}}
+        home = Home(NAMESPACE, NAME, **(measured if "prometheus" in args else {}))
         needs = settled(name, home, self.child)
+        # Which job a pod is of, whose GPU has figures.
+        rules = [*_IN_BOOKS, *([Rule("", ["pods"], ["list"])] if "prometheus" in args else [])]
         books = [team["namespace"] for team in args["teams"]]
         needs = [
             *needs,
             *granted(f"{name}-queues", home, _IN_QUEUES, needs, self.child, called=f"{NAME}-queues"),
             *granted(
-                f"{name}-books", home, _IN_BOOKS, needs, self.child, called=f"{NAME}-books", namespaces=books
+                f"{name}-books", home, rules, needs, self.child, called=f"{NAME}-books", namespaces=books
             ),
         ]
         runs = Standing(
@@ -131,11 +149,17 @@ _IN_BOOKS = (
 
 
 def _config(args: GpuLedgerArgs) -> str:
-    """What the program is told, as JSON: names of teams and budgets by namespace, and prices."""
+    """What the program is told, as JSON: names of teams and budgets by namespace, prices, whom to ask."""
     budgets = {
         team["namespace"]: {"usd": None, "gpu_hours": None, **team["budget"]}
         for team in args["teams"]
         if "budget" in team
     }
     names = {team["namespace"]: team["name"] for team in args["teams"]}
-    return json.dumps({"teams": names, "budgets": budgets, "prices": args["prices"]}, sort_keys=True)
+    said = {
+        "teams": names,
+        "budgets": budgets,
+        "prices": args["prices"],
+        "prometheus": args.get("prometheus"),
+    }
+    return json.dumps(said, sort_keys=True)

@@ -13,27 +13,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from components.kubernetes.accounting.attempts import Seen, Shares, days
+from components.kubernetes.accounting.row import Key, Row
 
 SCHEMA = "trainstack.ledger/1"
 # The latest ones are kept: a ConfigMap holds 1 MiB (k8s.io/api core/v1, `MaxSecretSize`).
 MOST_NOTES = 300
-
-Key = tuple[str, str, str, str]
-"""Day, project, pool, resource."""
-
-
-@dataclass(frozen=True)
-class Row:
-    """Device-seconds of one day, project, pool and resource."""
-
-    day: str
-    project: str
-    pool: str
-    resource: str
-    held_s: int
-    """Admitted: nobody else could have the devices."""
-    running_s: int
-    """Of these, with all pods ready; nodes boot and images are pulled before."""
 
 
 @dataclass(frozen=True)
@@ -78,6 +62,10 @@ class Book:
         self.seen = begun
         """The time of the API server at which all open attempts were last known to go on."""
         self.rows: dict[Key, tuple[int, int]] = {}
+        self.uses: dict[Key, tuple[int, int]] = {}
+        """Device-seconds with a figure, and of these the ones in which the device worked."""
+        self.measured = begun
+        """Until when figures were asked for."""
         self.uncertain: dict[tuple[str, str, str], int] = {}
         """Device-seconds by day, pool and resource that were held or not, beside the rows: at most these."""
         self.open: dict[str, Open] = {}
@@ -133,6 +121,13 @@ class Book:
         self._close(uid, attempt, known, 0)
         self.booked.pop(digest(uid), None)
 
+    def measure(self, found: Mapping[Key, tuple[int, int]], until: int) -> None:
+        """What devices did between the last time and `until`."""
+        for key, (more, work) in found.items():
+            measured, used = self.uses.get(key, (0, 0))
+            self.uses[key] = (measured + more, used + work)
+        self.measured = until
+
     def note(self, note: Note) -> None:
         """Add a line to the audit trail."""
         self.notes = [*self.notes[-MOST_NOTES + 1 :], note]
@@ -153,18 +148,23 @@ class Book:
         found = dict(self.rows)
         for attempt in self.open.values():
             _add(found, attempt, self.seen)
-        return [Row(*key, *amounts) for key, amounts in sorted(found.items()) if key[0].startswith(month)]
+        return self._listed(found, month)
 
     def over(self, month: str) -> list[Row]:
         """The rows of a month, without open attempts."""
-        return [Row(*key, *amounts) for key, amounts in sorted(self.rows.items()) if key[0].startswith(month)]
+        return self._listed(self.rows, month)
 
     def take(self, month: str) -> None:
         """The rows of a month, as `over` gives them, lie elsewhere from now on."""
         self.rows = {key: amounts for key, amounts in self.rows.items() if not key[0].startswith(month)}
+        self.uses = {key: amounts for key, amounts in self.uses.items() if not key[0].startswith(month)}
         self.archived.append(month)
 
     # --------------------------------------------------------------------------------------------------
+
+    def _listed(self, rows: Mapping[Key, tuple[int, int]], month: str) -> list[Row]:
+        keys = sorted(key for key in rows.keys() | self.uses.keys() if key[0].startswith(month))
+        return [Row(*key, *rows.get(key, (0, 0)), *self.uses.get(key, (0, 0))) for key in keys]
 
     def _ended_unwatched(self, uid: str, attempt: Open, seen: Seen) -> None:
         """The attempt lost its admission. Kueue has counted its seconds, whole ones from its admission.
@@ -255,6 +255,8 @@ class Book:
             "begun": self.begun,
             "seen": self.seen,
             "rows": [[*key, *amounts] for key, amounts in sorted(self.rows.items())],
+            "uses": [[*key, *amounts] for key, amounts in sorted(self.uses.items())],
+            "measured": self.measured,
             "uncertain": [[*key, amount] for key, amount in sorted(self.uncertain.items())],
             "open": {uid: _plain(attempt) for uid, attempt in sorted(self.open.items())},
             "booked": {key: list(value) for key, value in sorted(self.booked.items())},
@@ -274,6 +276,8 @@ class Book:
         book = cls(body["team"], body["begun"])
         book.seen = body["seen"]
         book.rows = {(day, *rest): (held, ran) for day, *rest, held, ran in body["rows"]}
+        book.uses = {(day, *rest): (measured, used) for day, *rest, measured, used in body["uses"]}
+        book.measured = body["measured"]
         book.uncertain = {(day, pool, resource): left for day, pool, resource, left in body["uncertain"]}
         book.open = {uid: _open(row) for uid, row in body["open"].items()}
         book.booked = {key: (admitted, past_s) for key, (admitted, past_s) in body["booked"].items()}
@@ -286,29 +290,6 @@ class Book:
 def digest(uid: str) -> str:
     """A short name of a Workload: ten thousand of them have one in common with a chance of 1 : 20,000."""
     return hashlib.sha256(uid.encode()).hexdigest()[:10]
-
-
-@dataclass(frozen=True)
-class Archive:
-    """The rows of a month that is over, and the terms by which they were read last."""
-
-    team: str
-    rows: list[Row]
-    terms: Mapping[str, Any]
-
-    def text(self) -> str:
-        """It as JSON."""
-        rows = [
-            [row.day, row.project, row.pool, row.resource, row.held_s, row.running_s] for row in self.rows
-        ]
-        body = {"schema": SCHEMA, "team": self.team, "rows": rows, "terms": self.terms}
-        return json.dumps(body, separators=(",", ":"))
-
-    @classmethod
-    def parse(cls, text: str) -> "Archive":
-        """The archive in a text."""
-        body = json.loads(text)
-        return cls(body["team"], [Row(*row) for row in body["rows"]], body["terms"])
 
 
 def _begun(seen: Seen) -> Open:

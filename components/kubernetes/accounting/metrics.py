@@ -17,6 +17,10 @@ _HELP = {
         "counter",
         "Device-hours: held (admitted), and of these running (pods ready).",
     ),
+    "trainstack_gpu_use_hours_total": (
+        "counter",
+        "Held device-hours with a figure: used (the device worked), idle (it did not).",
+    ),
     "trainstack_gpu_cost_usd_total": (
         "counter",
         "Held device-hours in US dollars, where the pool has a price.",
@@ -85,6 +89,8 @@ class Counters:
             for state, amount in (("held", row.held_s), ("running", row.running_s)):
                 of = {**where, "resource": row.resource, "state": state}
                 count("trainstack_gpu_hours_total", amount / HOUR, **of)
+            for state, amount in (("used", row.used_s), ("idle", row.idle_s)):
+                count("trainstack_gpu_use_hours_total", amount / HOUR, **where, state=state)
             cost = usd(self._prices, row.pool, row.resource, row.held_s)
             if cost is None:
                 count("trainstack_ledger_unpriced_hours_total", row.held_s / HOUR, team=team, pool=row.pool)

@@ -4,7 +4,8 @@ import datetime
 from collections.abc import Mapping
 from typing import Any
 
-from components.kubernetes.accounting.ledger import Archive, Book
+from components.kubernetes.accounting.archive import Archive
+from components.kubernetes.accounting.ledger import Book
 from components.kubernetes.programs.api_server import ApiServer, RefusedError
 
 NAME, KEY = "gpu-ledger", "book.json"

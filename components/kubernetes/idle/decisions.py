@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from components.kubernetes.idle.holders import Holder
-from components.kubernetes.idle.measures import Activity, PodKey
+from components.kubernetes.idle.measures import Activity
+from components.kubernetes.programs.dcgm import PodKey
 
 # A share of a minute up to this is no work. Published rules take 0 (wseaton/gpu-pruner, query.promql.j2) to 5
 # and 10 % over half an hour (read 2026-11-22): the careful end, above what a driver's own checks cost.

@@ -21,7 +21,9 @@ PROGRAM = Program(
         "components.kubernetes.idle.decisions",
         "components.kubernetes.idle.holders",
         "components.kubernetes.idle.measures",
+        "components.kubernetes.programs.dcgm",
         "components.kubernetes.programs.health",
+        "components.kubernetes.programs.prometheus",
         "smoke_training.launchers.checkpoint_policy",
     ),
 )

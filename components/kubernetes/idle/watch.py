@@ -7,9 +7,6 @@ stopped.
 import argparse
 import json
 import time
-import urllib.error
-import urllib.parse
-import urllib.request
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -18,37 +15,22 @@ from components.kubernetes.idle import decisions
 from components.kubernetes.idle.actions import Actions
 from components.kubernetes.idle.decisions import Policy, Verdict, judge, last_checkpoint
 from components.kubernetes.idle.holders import Holder, holders
-from components.kubernetes.idle.measures import QUERIES, STEP_S, Activity, PodKey, activities
+from components.kubernetes.idle.measures import QUERIES, Activity, activities
 from components.kubernetes.programs.api_server import ApiServer, RefusedError, say
+from components.kubernetes.programs.dcgm import STEP_S, PodKey
 from components.kubernetes.programs.health import Health
+from components.kubernetes.programs.prometheus import SilentError, over
 
-_ANSWER_S = 30.0
 # Several rounds, with an API server that takes its time.
 _PATIENCE_S = 600.0
 
 Judged = Sequence[tuple[Holder, Verdict]]
 
 
-class SilentError(Exception):
-    """Prometheus cannot be asked, or does not answer as it does."""
-
-
 def asked(prometheus: str, window_s: float, now: float) -> dict[PodKey, Activity]:
     """The activity of all pods in the window before `now`. Raises SilentError."""
     begin, end = now - window_s, now
-    answers = []
-    for query in QUERIES:
-        words = urllib.parse.urlencode({"query": query, "start": begin, "end": end, "step": STEP_S})
-        address = f"{prometheus.rstrip('/')}/api/v1/query_range?{words}"
-        try:
-            with urllib.request.urlopen(address, timeout=_ANSWER_S) as answer:  # noqa: S310 - of the stack
-                found = json.load(answer)
-        except (OSError, ValueError) as error:
-            raise SilentError(f"{prometheus}: {error}") from error
-        if not isinstance(found, dict) or found.get("status") != "success":
-            raise SilentError(f"{prometheus}: no answer to a query of a range: {str(found)[:200]}")
-        answers.append(found)
-    return activities(answers, begin, end)
+    return activities([over(prometheus, query, begin, end, STEP_S) for query in QUERIES], begin, end)
 
 
 def measured(

@@ -40,6 +40,7 @@ class Standing:
     folder: Path
     namespaces: Sequence[str]
     prices: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    prometheus: str | None = None
     process: "subprocess.Popen[str] | None" = None
     port: int = 0
     said: str = ""
@@ -51,6 +52,7 @@ class Standing:
             "teams": {name: name for name in self.namespaces},
             "budgets": dict.fromkeys(self.namespaces, given) if budget else {},
             "prices": self.prices,
+            "prometheus": self.prometheus,
         }
         (self.port,) = free_ports(1)
         folder = self.folder / uuid.uuid4().hex[:6]

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from components.kubernetes.accounting.ledger import Archive, Book, Note
+from components.kubernetes.accounting.archive import Archive
+from components.kubernetes.accounting.ledger import Book, Note
 from components.kubernetes.accounting.shelf import KEY
 from infra.accounting import books, forms
 from infra.errors import UserError
@@ -25,6 +26,8 @@ def book(terms: object = TERMS) -> Book:
         at = MIDNIGHT + day * 86_400
         one = said(f"u{day}", admitted=at, ready=at + 1800, finished=at + 3600)
         made.observe(one, at + 3600, watched=True)
+    key = ("2026-11-25", "none", POOL, GPU)
+    made.measure({key: (6 * 3600, 4 * 3600)}, MIDNIGHT + 7200)
     made.uncertain = {("2026-11-25", POOL, GPU): 7200}
     made.note(Note(MIDNIGHT, "held", "job-a", "over budget"))
     return made
@@ -47,7 +50,7 @@ def read(made: Book, **more: str) -> books.Month:
 
 def test_the_table_says_hours_money_budget_and_what_is_not_known() -> None:
     text = forms.table([read(book())], MONTH)
-    assert "Research  none     a100   16.00       8.00  64.00" in text
+    assert "Research  none     a100   16.00       8.00    4.00    2.00      10.00  64.00" in text
     assert "Research: 64.00 of 100.00 USD of 2026-11, 64%; jobs that do not fit wait" in text
     assert "Research: at most 2.00 device-hours more" in text
     assert "2026-11-25T00:00:00Z held job-a: over budget" in text
@@ -56,7 +59,7 @@ def test_the_table_says_hours_money_budget_and_what_is_not_known() -> None:
 def test_a_pool_without_a_price_has_hours_and_no_dollars() -> None:
     found = read(book({"prices": {}, "budget": None}))
     text = forms.table([found], MONTH)
-    assert "16.00       8.00  unknown" in text and "no price is known of a100" in text
+    assert "10.00  unknown" in text and "no price is known of a100" in text
     rows = list(csv.DictReader(io.StringIO(forms.as_csv([found], MONTH))))
     assert [(row["day"], row["held_hours"], row["usd"]) for row in rows] == [
         ("2026-11-25", "8.0", ""),

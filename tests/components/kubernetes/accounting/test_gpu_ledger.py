@@ -45,6 +45,7 @@ def test_the_program_is_told_budgets_and_prices(graph: Graph) -> None:
         "teams": {"team-research": "Research", "team-vision": "Vision"},
         "budgets": {"team-research": {"usd": 5, "gpu_hours": None, "stop": True, "exempt": [EXEMPT]}},
         "prices": {"a100": {"nvidia.com/gpu": 4.1}},
+        "prometheus": None,
     }
 
 
@@ -64,6 +65,17 @@ def test_it_reads_workloads_and_writes_only_what_it_answers_and_books_of_teams(g
         if one.type.endswith(":RoleBinding")
     }
     assert bound == {"team-research", "team-vision"}
+
+
+def test_it_lists_pods_and_asks_prometheus_only_where_there_is_one() -> None:
+    given: Any = {"teams": TEAMS, "prices": {}, "image": "example.com/python", "prometheus": "http://p:9090"}
+    asking = deploy_graph(lambda: {"at": GpuLedger("ledger", given).namespace})
+    assert rules(asking, "gpu-ledger-books")["pods"] == {"list"}
+    assert asking.find("Namespace")["metadata"]["labels"]["trainstack.dev/queries"] == "allowed"
+    (egress,) = [
+        one["spec"]["egress"] for one in asking.all("NetworkPolicy").values() if "egress" in one["spec"]
+    ]
+    assert {"port": 9090, "protocol": "TCP"} in [port for rule in egress for port in rule.get("ports", ())]
 
 
 def test_nobody_reaches_it_but_who_reads_measures(graph: Graph) -> None:

@@ -21,7 +21,8 @@ from components.kubernetes.idle.decisions import (
     last_checkpoint,
 )
 from components.kubernetes.idle.holders import Holder, Pod
-from components.kubernetes.idle.measures import Activity, PodKey
+from components.kubernetes.idle.measures import Activity
+from components.kubernetes.programs.dcgm import PodKey
 
 NOW = 1_800_000_000.0
 FOREVER = float("inf")

@@ -52,11 +52,11 @@ class Asked:
     """A Prometheus that runs."""
 
     def __init__(self, port: int) -> None:
-        self._url = f"http://127.0.0.1:{port}/api/v1"
+        self.address = f"http://127.0.0.1:{port}"
 
     def answer(self, query: str) -> list[dict[str, Any]]:
         """The result of a query now. Raises OSError while it does not answer."""
-        asked = f"{self._url}/query?{urllib.parse.urlencode({'query': query})}"
+        asked = f"{self.address}/api/v1/query?{urllib.parse.urlencode({'query': query})}"
         with urllib.request.urlopen(asked, timeout=20) as answer:
             return list(json.load(answer)["data"]["result"])
 
