@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import pulumi
 from pulumi_kubernetes import core, networking
@@ -86,8 +87,8 @@ def controllers(
 
 
 def _into(ports: Ports, control_plane: Sequence[str]) -> list[NetworkPolicyIngressRuleArgsDict]:
-    server = [{"ip_block": {"cidr": cidr}} for cidr in control_plane]
-    readers = [{"namespace_selector": {"match_labels": {METRICS_LABEL: "allowed"}}}]
+    server: Sequence[Any] = [{"ip_block": {"cidr": cidr}} for cidr in control_plane]
+    readers: Sequence[Any] = [{"namespace_selector": {"match_labels": {METRICS_LABEL: "allowed"}}}]
     asked = ((server, ports.api_server), (readers, ports.metrics))
     # A rule without peers lets everybody in, one without ports to all of them (networking/v1).
     return [{"from_": who, "ports": _tcp(numbers)} for who, numbers in asked if who and numbers]

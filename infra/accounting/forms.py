@@ -71,9 +71,9 @@ def _by_pool(months: Iterable[Month]) -> Iterator[tuple[str, ...]]:
             before = sums.setdefault((line.row.project, line.row.pool), [0.0] * (len(hours) + 1))
             for at, value in enumerate((*hours, line.usd or 0.0)):
                 before[at] += value
-        for (project, pool), (*hours, cost) in sorted(sums.items()):
+        for (project, pool), (*amounts, cost) in sorted(sums.items()):
             money = "unknown" if pool in unknown else f"{cost:,.2f}"
-            yield one.team, project, pool, *(f"{amount:,.2f}" for amount in hours), money
+            yield one.team, project, pool, *(f"{amount:,.2f}" for amount in amounts), money
 
 
 def _said(one: Month, month: str) -> Iterator[str]:

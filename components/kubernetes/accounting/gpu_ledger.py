@@ -109,8 +109,9 @@ class GpuLedger(Component):
 
     def __init__(self, name: str, args: GpuLedgerArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__(name, opts)
-        measured = {"asks": (PROMETHEUS_PORT,), "labels": {QUERIES_LABEL: "allowed"}}
-        home = Home(NAMESPACE, NAME, **(measured if "prometheus" in args else {}))
+        home = Home(NAMESPACE, NAME)
+        if "prometheus" in args:
+            home = Home(NAMESPACE, NAME, asks=(PROMETHEUS_PORT,), labels={QUERIES_LABEL: "allowed"})
         needs = settled(name, home, self.child)
         # Which job a pod is of, whose GPU has figures.
         rules = [*_IN_BOOKS, *([Rule("", ["pods"], ["list"])] if "prometheus" in args else [])]

@@ -113,7 +113,7 @@ ON_GCP: dict[str, Edit] = {
     "admin joins": lambda spec: spec["on"]["admins"].insert(0, "user:ada@example.com"),
     "alert edit": lambda spec: spec["budget"]["alert_emails"].insert(0, "on-call@example.com"),
     "budget": lambda spec: spec["budget"].update(monthly_usd=25000),
-    "retention": lambda spec: spec["data"]["checkpoints"].update(expire_days=60),
+    "retention": lambda spec: spec["data"].setdefault("checkpoints", {}).update(expire_days=60),
     "protection": lambda spec: spec["data"].update(protect=True, on_destroy="keep"),
     "database": _on("database", tier="db-custom-4-15360", availability="regional"),
     "maintenance": _on("maintenance", days=["SU"], start="01:00", hours=12),

@@ -218,4 +218,5 @@ def test_prometheus_itself_answers_what_is_asked(tmp_path: Path) -> None:
         book = Book("Vision", now - 1200)
         asks.book({"team-vision": book}, now)
     measured, used = total(book)
-    assert measured == book.measured - (now - 1200) // 60 * 60 and used == pytest.approx(measured * 0.87, abs=1)
+    assert measured == book.measured - (now - 1200) // 60 * 60
+    assert used == pytest.approx(measured * 0.87, abs=1)
