@@ -87,8 +87,9 @@ class IdleGpus(Component):
             image=args["image"],
             arguments={
                 "prometheus": args["prometheus"],
-                "namespaces": json.dumps(list(args["namespaces"])),
-                "interactive-pools": json.dumps(list(args["interactive_pools"])),
+                # In another order they are the same.
+                "namespaces": json.dumps(sorted(args["namespaces"])),
+                "interactive-pools": json.dumps(sorted(args["interactive_pools"])),
                 "minutes": str(args["minutes"]),
                 "grace-minutes": str(args["grace_minutes"]),
                 "jobs": args["jobs"],
