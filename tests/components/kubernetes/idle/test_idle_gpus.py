@@ -62,7 +62,7 @@ def test_one_pod_runs_the_program_with_what_the_spec_says(made: Graph) -> None:
     (container,) = deployment["template"]["spec"]["containers"]
     words = container["args"]
     given = dict(zip(words[::2], words[1::2], strict=True))
-    assert json.loads(given["--namespaces"]) == ["team-vision", "team-audio"]
+    assert json.loads(given["--namespaces"]) == ["team-audio", "team-vision"], "in order"
     assert (given["--minutes"], given["--grace-minutes"], given["--jobs"]) == ("45", "15", "announce")
     assert given["--interval-s"] == "1800"
 
