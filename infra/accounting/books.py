@@ -8,7 +8,7 @@ from typing import Any
 from components.kubernetes.accounting.archive import Archive
 from components.kubernetes.accounting.ledger import Book
 from components.kubernetes.accounting.price import HOUR, usd
-from components.kubernetes.accounting.row import Row
+from components.kubernetes.accounting.row import Row, merged
 from components.kubernetes.accounting.shelf import KEY, NAME
 from infra.errors import Problem, UserError
 
@@ -37,14 +37,14 @@ class Line:
         return self.row.running_s / HOUR
 
     @property
-    def used_hours(self) -> float:
-        """Of the held ones, those in which the devices worked."""
-        return self.row.used_s / HOUR
+    def used_hours(self) -> float | None:
+        """Of the held ones, those in which the devices worked; None without any figure."""
+        return self.row.used_s / HOUR if self.row.measured_s else None
 
     @property
-    def idle_hours(self) -> float:
-        """Of the held ones, those in which the devices did nothing."""
-        return self.row.idle_s / HOUR
+    def idle_hours(self) -> float | None:
+        """Of the held ones, those in which the devices did nothing; None without any figure."""
+        return self.row.idle_s / HOUR if self.row.measured_s else None
 
     @property
     def unknown_hours(self) -> float:
@@ -95,7 +95,7 @@ def read(ask: Ask, team: str, namespace: str, month: str) -> Month:
     rows, terms = list(book.totals(month)), dict(book.terms)
     if month in book.archived and (archive := _config_map(ask, namespace, f"{NAME}-{month}")):
         found = Archive.parse(archive)
-        rows, terms = [*found.rows, *rows], dict(found.terms)
+        rows, terms = merged([*found.rows, *rows]), dict(found.terms)
     prices = terms.get("prices") or {}
     return Month(
         team=team,

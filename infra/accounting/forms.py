@@ -33,6 +33,7 @@ _FOCUS = (
     "x_RunningHours",
     "x_UsedHours",
     "x_IdleHours",
+    "x_UnknownHours",
 )
 _PLAIN = (
     "team", "project", "pool", "resource", "day", "held_hours", "running_hours", "used_hours",
@@ -58,22 +59,25 @@ def table(months: Sequence[Month], month: str) -> str:
 
 def _by_pool(months: Iterable[Month]) -> Iterator[tuple[str, ...]]:
     for one in months:
-        sums: dict[tuple[str, str], list[float]] = {}
-        unknown = set(one.unpriced)
+        of_pool: dict[tuple[str, str], list[Line]] = {}
         for line in one.lines:
+            of_pool.setdefault((line.row.project, line.row.pool), []).append(line)
+        for (project, pool), lines in sorted(of_pool.items()):
             hours = (
-                line.held_hours,
-                line.running_hours,
-                line.used_hours,
-                line.idle_hours,
-                line.unknown_hours,
+                _sum(line.held_hours for line in lines),
+                _sum(line.running_hours for line in lines),
+                _sum(line.used_hours for line in lines),
+                _sum(line.idle_hours for line in lines),
+                _sum(line.unknown_hours for line in lines),
             )
-            before = sums.setdefault((line.row.project, line.row.pool), [0.0] * (len(hours) + 1))
-            for at, value in enumerate((*hours, line.usd or 0.0)):
-                before[at] += value
-        for (project, pool), (*amounts, cost) in sorted(sums.items()):
-            money = "unknown" if pool in unknown else f"{cost:,.2f}"
-            yield one.team, project, pool, *(f"{amount:,.2f}" for amount in amounts), money
+            money = "unknown" if pool in one.unpriced else _sum(line.usd for line in lines)
+            yield one.team, project, pool, *hours, money
+
+
+def _sum(amounts: Iterable[float | None]) -> str:
+    """The sum of what is known; a dash where nothing is."""
+    known = [amount for amount in amounts if amount is not None]
+    return f"{sum(known):,.2f}" if known else "-"
 
 
 def _said(one: Month, month: str) -> Iterator[str]:
@@ -154,8 +158,9 @@ def _focus(line: Line) -> dict[str, Any]:
         "SubAccountName": line.team,
         "Tags": json.dumps({"trainstack.dev/project": line.row.project}),
         "x_RunningHours": line.running_hours,
-        "x_UsedHours": line.used_hours,
-        "x_IdleHours": line.idle_hours,
+        "x_UsedHours": "" if line.used_hours is None else line.used_hours,
+        "x_IdleHours": "" if line.idle_hours is None else line.idle_hours,
+        "x_UnknownHours": line.unknown_hours,
     }
 
 

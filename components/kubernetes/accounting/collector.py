@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from components.kubernetes.accounting import check, metrics
-from components.kubernetes.accounting.attempts import seconds, seen
+from components.kubernetes.accounting.attempts import seconds, seen, stamp
 from components.kubernetes.accounting.budget import Budget
 from components.kubernetes.accounting.decisions import WORKLOADS, Decisions, Team
 from components.kubernetes.accounting.ledger import Book
@@ -118,6 +118,7 @@ class Collector:
         self._say_that_it_answers(now)
         self._measure(now)
         samples: list[tuple[str, metrics.Labels, float]] = []
+        month = stamp(now)[:7]
         for namespace, book in self._books.items():
             book.seen = max(book.seen, now - BEHIND_S)
             decisions = self._decisions.get(namespace)
@@ -130,6 +131,7 @@ class Collector:
             self._counters.add(book.team, book)
             of_team = (("team", book.team),)
             samples.append(("trainstack_ledger_seen_timestamp_seconds", of_team, book.seen))
+            samples += metrics.of_use(book, month)
             samples.append(("trainstack_ledger_book_bytes", of_team, self._bytes.get(namespace, 0)))
             if namespace in self._kept_at:
                 samples.append(
@@ -143,7 +145,7 @@ class Collector:
         """Book what GPUs did; hours that are held are booked without it, too."""
         try:
             self._changed |= self._usage.book(self._books, now)
-        except SilentError as error:
+        except (SilentError, RefusedError) as error:
             self._complain(f"what GPUs do is unknown: {error}")
 
     def _list(self) -> str:
@@ -156,6 +158,7 @@ class Collector:
             self._decide(workload, now)
         for namespace, book in self._books.items():
             existing = {uid for uid, home in self._existing.items() if home == namespace}
+            self._usage.only(namespace, existing, book.seen)
             for uid in set(book.open) - existing:
                 book.vanished(uid, now)
             book.forget(existing)
@@ -198,12 +201,14 @@ class Collector:
         if metadata["uid"] not in self._existing:
             return
         namespace = self._existing.pop(metadata["uid"])
-        self._usage.gone(metadata["uid"], self._now())
         said, book = seen(workload), self._books[namespace]
         if said is not None:
+            self._usage.observe(workload, said)
             book.observe(said, now, watched=True)
-        at = metadata.get("deletionTimestamp")
-        book.deleted(metadata["uid"], seconds(at) if at else now)
+        marked = metadata.get("deletionTimestamp")
+        at = seconds(marked) if marked else now
+        self._usage.gone(metadata["uid"], at)
+        book.deleted(metadata["uid"], at)
         self._changed.add(namespace)
         if namespace in self._decisions:
             self._decisions[namespace].gone(metadata["uid"])

@@ -66,6 +66,8 @@ class Book:
         """Device-seconds with a figure, and of these the ones in which the device worked."""
         self.measured = begun
         """Until when figures were asked for."""
+        self.figured = 0
+        """The time of the latest figure that is booked."""
         self.uncertain: dict[tuple[str, str, str], int] = {}
         """Device-seconds by day, pool and resource that were held or not, beside the rows: at most these."""
         self.open: dict[str, Open] = {}
@@ -121,12 +123,20 @@ class Book:
         self._close(uid, attempt, known, 0)
         self.booked.pop(digest(uid), None)
 
-    def measure(self, found: Mapping[Key, tuple[int, int]], until: int) -> None:
-        """What devices did between the last time and `until`."""
+    def measure(self, found: Mapping[Key, tuple[int, int]], until: int, latest: int = 0) -> None:
+        """What devices did between the last time and `until`; the latest figure is of then, 0 is none."""
         for key, (more, work) in found.items():
             measured, used = self.uses.get(key, (0, 0))
             self.uses[key] = (measured + more, used + work)
-        self.measured = until
+        self.measured, self.figured = until, max(self.figured, latest)
+
+    def look_back(self, now: int) -> None:
+        """Ask again for what a clock that was ahead of `now` asked for too early, when nobody had figures.
+
+        Never for a time of which figures are booked, whichever clock is right.
+        """
+        if self.measured > now:
+            self.measured = min(self.measured, self.figured)
 
     def note(self, note: Note) -> None:
         """Add a line to the audit trail."""
@@ -257,6 +267,7 @@ class Book:
             "rows": [[*key, *amounts] for key, amounts in sorted(self.rows.items())],
             "uses": [[*key, *amounts] for key, amounts in sorted(self.uses.items())],
             "measured": self.measured,
+            "figured": self.figured,
             "uncertain": [[*key, amount] for key, amount in sorted(self.uncertain.items())],
             "open": {uid: _plain(attempt) for uid, attempt in sorted(self.open.items())},
             "booked": {key: list(value) for key, value in sorted(self.booked.items())},
@@ -276,8 +287,9 @@ class Book:
         book = cls(body["team"], body["begun"])
         book.seen = body["seen"]
         book.rows = {(day, *rest): (held, ran) for day, *rest, held, ran in body["rows"]}
-        book.uses = {(day, *rest): (measured, used) for day, *rest, measured, used in body["uses"]}
-        book.measured = body["measured"]
+        # Books of before figures have none.
+        book.uses = {(day, *rest): (measured, used) for day, *rest, measured, used in body.get("uses", ())}
+        book.measured, book.figured = body.get("measured", body["seen"]), body.get("figured", 0)
         book.uncertain = {(day, pool, resource): left for day, pool, resource, left in body["uncertain"]}
         book.open = {uid: _open(row) for uid, row in body["open"].items()}
         book.booked = {key: (admitted, past_s) for key, (admitted, past_s) in body["booked"].items()}

@@ -21,6 +21,14 @@ _HELP = {
         "counter",
         "Held device-hours with a figure: used (the device worked), idle (it did not).",
     ),
+    "trainstack_gpu_unknown_hours": (
+        "gauge",
+        "Held device-hours of this month without a figure yet of what the device did.",
+    ),
+    "trainstack_ledger_measured_timestamp_seconds": (
+        "gauge",
+        "Until when figures were asked for; it stands still while Prometheus does not answer.",
+    ),
     "trainstack_gpu_cost_usd_total": (
         "counter",
         "Held device-hours in US dollars, where the pool has a price.",
@@ -110,6 +118,21 @@ def of_budget(team: str, uses: Iterable[Use], waiting: int) -> Iterator[tuple[st
         if use.limit:
             yield "trainstack_budget_reserved_ratio", labels, use.reserved / use.limit
     yield "trainstack_budget_waiting_workloads", (("team", team),), waiting
+
+
+def of_use(book: Book, month: str) -> Iterator[tuple[str, Labels, float]]:
+    """What is not known of the hours that a team holds in a month such as 2026-11, and until when it is.
+
+    No counter: hours are unknown until their figures come.
+    """
+    sums: dict[tuple[str, str], int] = {}
+    for row in book.totals(month):
+        where = row.project, row.pool
+        sums[where] = sums.get(where, 0) + row.unknown_s
+    for (project, pool), unknown_s in sums.items():
+        labels = (("team", book.team), ("project", project), ("pool", pool))
+        yield "trainstack_gpu_unknown_hours", labels, unknown_s / HOUR
+    yield "trainstack_ledger_measured_timestamp_seconds", (("team", book.team),), book.measured
 
 
 def text(samples: Iterable[tuple[str, Labels, float]]) -> str:

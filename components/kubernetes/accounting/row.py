@@ -1,6 +1,7 @@
 """A line of a book. Pure; runs in a pod."""
 
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 
 Key = tuple[str, str, str, str]
 """Day, project, pool, resource."""
@@ -32,3 +33,27 @@ class Row:
     def unknown_s(self) -> int:
         """Held ones of which nobody knows what the device did."""
         return max(0, self.held_s - self.measured_s)
+
+
+def merged(rows: Iterable[Row]) -> list[Row]:
+    """One row for each day, project, pool and resource, in order.
+
+    Hours of a month and their figures may lie in two books: attempts that go on when it ends are booked
+    later.
+    """
+    found: dict[Key, Row] = {}
+    for row in rows:
+        key = row.day, row.project, row.pool, row.resource
+        before = found.get(key)
+        found[key] = (
+            row
+            if before is None
+            else replace(
+                row,
+                held_s=before.held_s + row.held_s,
+                running_s=before.running_s + row.running_s,
+                measured_s=before.measured_s + row.measured_s,
+                used_s=before.used_s + row.used_s,
+            )
+        )
+    return [found[key] for key in sorted(found)]

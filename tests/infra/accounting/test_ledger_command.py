@@ -98,6 +98,40 @@ def test_a_month_that_was_moved_is_read_with_its_own_prices() -> None:
     assert (found.held_hours, found.usd) == (16, 16)
 
 
+def test_a_day_without_figures_is_unknown_and_not_idle() -> None:
+    """The first day has figures for 6 of its 8 GPU-hours, the second has none."""
+    (team,) = json.loads(forms.as_json([read(book())], MONTH))
+    names = ("held_hours", "used_hours", "idle_hours", "unknown_hours")
+    assert [[line[name] for name in names] for line in team["lines"]] == [
+        [8.0, 4.0, 2.0, 2.0],
+        [8.0, None, None, 8.0],
+    ]
+    rows = list(csv.DictReader(io.StringIO(forms.focus([read(book())], MONTH))))
+    assert [[row[f"x_{name}Hours"] for name in ("Used", "Idle", "Unknown")] for row in rows] == [
+        ["4.0", "2.0", "2.0"],
+        ["", "", "8.0"],
+    ]
+    unmeasured = book()
+    unmeasured.uses = {}
+    assert "a100   16.00       8.00       -       -      16.00  64.00" in forms.table(
+        [read(unmeasured)], MONTH
+    )
+
+
+def test_figures_of_a_month_that_was_moved_belong_to_the_hours_that_were_booked_later() -> None:
+    """A job that goes on at the end of the month: its figures are in the archive, its hours in the book."""
+    made, admitted = Book("Research", MIDNIGHT), MIDNIGHT + 5 * 86_400
+    key = ("2026-11-30", "none", POOL, GPU)
+    made.observe(said(admitted=admitted), admitted, watched=True)
+    made.measure({key: (8 * 3600, 3600)}, admitted + 86_400)
+    moved = Archive("Research", made.over(MONTH), TERMS).text()
+    made.take(MONTH)
+    made.observe(said(admitted=admitted, finished=admitted + 7200), admitted + 90_000, watched=True)
+    made.measure({key: (3600, 1800)}, admitted + 90_000)
+    (line,) = read(made, gpu_ledger_2026_11=moved).lines
+    assert (line.held_hours, line.used_hours, line.idle_hours, line.unknown_hours) == (16, 1.5, 7.5, 7)
+
+
 def test_no_book_yet_is_no_empty_book() -> None:
     with pytest.raises(UserError, match="there is no book in namespace team-research yet"):
         books.read(kubectl(), "Research", NAMESPACE, MONTH)

@@ -1,104 +1,23 @@
 """How many of the held hours GPUs worked: asked of Prometheus once, and booked once."""
 
 import itertools
-import threading
-import time
-import urllib.parse
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from json import dumps
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from components.kubernetes.accounting.attempts import seen
 from components.kubernetes.accounting.ledger import Book
 from components.kubernetes.accounting.usage import BEHIND_S, OLDEST_S, Usage
 from components.kubernetes.programs.prometheus import SilentError
-from tests.components.kubernetes.accounting.workloads import GPU, MIDNIGHT, POOL, workload
-from tests.components.kubernetes.monitoring.prometheus import running
-
-T = MIDNIGHT + 36_000
-PROFILED, UTILIZED = "DCGM_FI_PROF_GR_ENGINE_ACTIVE", "DCGM_FI_DEV_GPU_UTIL"
-Share = Callable[[float], float | None]
-
-
-@dataclass
-class Prometheus:
-    """Answers ranges of series, which are functions of the time."""
-
-    series: list[tuple[str, Mapping[str, str], Share]] = field(default_factory=list)
-    ranges: list[tuple[float, float]] = field(default_factory=list)
-    away: bool = False
-    url: str = ""
-
-    def answer(self, words: Mapping[str, list[str]]) -> dict[str, Any]:
-        begin, end, step = (float(words[key][0]) for key in ("start", "end", "step"))
-        self.ranges.append((begin, end))
-        times = [begin + index * step for index in range(int((end - begin) // step) + 1)]
-        result = [
-            {"metric": labels, "values": [[at, str(said)] for at in times if (said := share(at)) is not None]}
-            for metric, labels, share in self.series
-            if metric in words["query"][0]
-        ]
-        return {"status": "success", "data": {"resultType": "matrix", "result": result}}
-
-
-@pytest.fixture
-def prometheus() -> Iterator[Prometheus]:
-    said = Prometheus()
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            address = urllib.parse.urlsplit(self.path)
-            body = dumps(said.answer(urllib.parse.parse_qs(address.query))).encode()
-            self.send_response(503 if said.away or address.path != "/api/v1/query_range" else 200)
-            self.end_headers()
-            self.wfile.write(body)
-
-        def log_message(self, format: str, *args: object) -> None:
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    said.url = f"http://127.0.0.1:{server.server_address[1]}"
-    yield said
-    server.shutdown()
-    server.server_close()
-
-
-class Cluster:
-    """The API server, as far as it is asked: which pods there are."""
-
-    def __init__(self, **jobs: str) -> None:
-        self.jobs = jobs
-
-    def listed(self, path: str) -> tuple[list[dict[str, Any]], str]:
-        assert path == "/api/v1/namespaces/team-a/pods"
-        label = "batch.kubernetes.io/job-name"
-        return [{"metadata": {"name": pod, "labels": {label: job}}} for pod, job in self.jobs.items()], "1"
-
-
-def of_pod(pod: str, gpu: str, share: float | Share, metric: str = PROFILED) -> tuple[str, Any, Share]:
-    labels = {"namespace": "team-a", "pod": pod, "UUID": gpu}
-    return metric, labels, share if callable(share) else lambda at: share
-
-
-def usage(prometheus: Prometheus, cluster: Any, project: str = "llama") -> Usage:
-    """One that knows the job `train`."""
-    body = workload(admitted=T - 600, labels={"trainstack.dev/project": project})
-    body["metadata"]["ownerReferences"] = [{"name": "train"}]
-    made, said = Usage(cluster, prometheus.url), seen(body)
-    assert said
-    made.observe(body, said)
-    return made
-
-
-def total(book: Book) -> tuple[int, int]:
-    """Measured and used GPU-seconds."""
-    return sum(row.measured_s for row in book.totals()), sum(row.used_s for row in book.totals())
+from tests.components.kubernetes.accounting.metering import (
+    UTILIZED,
+    Cluster,
+    Prometheus,
+    T,
+    of_pod,
+    total,
+    usage,
+)
+from tests.components.kubernetes.accounting.workloads import GPU, POOL
 
 
 def test_each_gpu_of_a_jobs_pods_is_booked_by_the_share_of_the_time_that_it_worked(
@@ -188,9 +107,23 @@ def test_a_clock_that_jumps_books_nothing_twice(prometheus: Prometheus) -> None:
     assert asks.book({"team-a": book}, T - 3000) == set()
     assert asks.book({"team-a": book}, T + 700) == set()
     assert total(book) == before
-    book.measure({}, T + 31 * 86_400)
-    asks.book({"team-a": book}, T + 3000 + BEHIND_S)
-    assert total(book) == (before[0] + 300, before[1] + 300), "it was a month ahead, and is right again"
+
+
+@pytest.mark.parametrize("ahead_s", [3000, 31 * 86_400])
+def test_a_clock_that_was_ahead_loses_nothing_when_it_is_right_again(
+    prometheus: Prometheus, ahead_s: int
+) -> None:
+    prometheus.series = [of_pod("train-0", "A", lambda at: 1.0 if at <= T + 1800 else None)]
+    book, asks = Book("A", T), usage(prometheus, Cluster(**{"train-0": "train"}))
+    asks.book({"team-a": book}, T + 600 + BEHIND_S)
+    prometheus.series = [of_pod("train-0", "A", lambda at: 1.0 if at <= T + 660 else None)]
+    asks.book({"team-a": book}, T + 780 + ahead_s)
+    assert book.measured > T + ahead_s
+    prometheus.series = [of_pod("train-0", "A", 1.0)]
+    for now in range(T + 800, T + 1800, 60):
+        asks.book({"team-a": book}, now)
+        book = Book.parse(book.text())
+    assert total(book) == (book.measured - T, book.measured - T) and book.measured >= T + 1380
 
 
 def test_without_monitoring_nobody_is_asked_and_nothing_known() -> None:
@@ -198,25 +131,3 @@ def test_without_monitoring_nobody_is_asked_and_nothing_known() -> None:
     server: Any = Cluster()
     assert Usage(server, None).book({"team-a": book}, T + 3600) == set()
     assert total(book) == (0, 0)
-
-
-def test_prometheus_itself_answers_what_is_asked(tmp_path: Path) -> None:
-    body = workload(admitted=T, labels={})
-    body["metadata"] |= {"namespace": "team-vision", "ownerReferences": [{"name": "train"}]}
-    said = seen(body)
-    assert said
-
-    class Vision:
-        def listed(self, path: str) -> tuple[list[dict[str, Any]], str]:
-            labels = {"jobset.sigs.k8s.io/jobset-name": "train"}
-            return [{"metadata": {"name": "train-0", "labels": labels}}], "1"
-
-    server: Any = Vision()
-    with running(tmp_path) as real:
-        asks, now = Usage(server, real.address), int(time.time())
-        asks.observe(body, said)
-        book = Book("Vision", now - 1200)
-        asks.book({"team-vision": book}, now)
-    measured, used = total(book)
-    assert measured == book.measured - (now - 1200) // 60 * 60
-    assert used == pytest.approx(measured * 0.87, abs=1)

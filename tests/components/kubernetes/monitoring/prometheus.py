@@ -62,11 +62,12 @@ class Asked:
 
 
 @contextmanager
-def running(folder: Path) -> Iterator[Asked]:
-    """One with the samples and the rules, once it has evaluated these."""
+def running(folder: Path, more: str = "") -> Iterator[Asked]:
+    """One with the samples and the rules, once it has evaluated these; `more`: samples of other metrics."""
     recorded, data = folder / "samples.om", folder / "data"
     # Not of the last minute: the server evaluates at its own time, and looks back five.
-    recorded.write_text(openmetrics(int(time.time())), encoding="utf-8")
+    samples = openmetrics(int(time.time())).replace("# EOF", f"{more}# EOF")
+    recorded.write_text(samples, encoding="utf-8")
     run("promtool", "tsdb", "create-blocks-from", "openmetrics", "--quiet", recorded, data)
     files = [str(path) for path in rule_files(folder)]
     config = folder / "prometheus.yml"
