@@ -91,9 +91,11 @@ class Collector:
                 time.sleep(_RETRY_S)
 
     def begin(self) -> None:
-        """Read every book."""
+        """Read every book; what was noted and not kept yet is noted again."""
         now = self._now()
+        unkept = {name: book.since(self._noted.get(name, 0)) for name, book in self._books.items()}
         self._books.clear()
+        self._noted.clear()
         for namespace, team in self._teams.items():
             try:
                 self._books[namespace] = book = self._shelf.read(namespace, team, now)
@@ -101,6 +103,10 @@ class Collector:
                 # One that nobody can read stops no other team's; it is left as it is.
                 self._tell(f"{namespace}: its book cannot be read, move it away: {error!r}")
                 continue
+            for note in unkept.get(namespace, ()):
+                # The answer to a write may be what was lost.
+                if note not in book.notes:
+                    book.note(note)
             self._counters.begin(team, book)
             book.terms = {"prices": self._prices, "budget": self._told.get(namespace)}
         self._existing.clear()
@@ -216,7 +222,7 @@ class Collector:
     def _keep(self, namespace: str, book: Book) -> None:
         every = CHANGED_S if namespace in self._changed else OLDER_S if book.open else float("inf")
         now = time.monotonic()
-        noted = self._noted.get(namespace) != book.noted
+        noted = self._noted.get(namespace, 0) != book.noted
         if not noted and namespace in self._written and now < self._written[namespace] + every:
             return
         self._noted[namespace] = book.noted

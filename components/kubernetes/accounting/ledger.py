@@ -143,6 +143,10 @@ class Book:
         self.notes = [*self.notes[-MOST_NOTES + 1 :], note]
         self.noted += 1
 
+    def since(self, noted: int) -> list[Note]:
+        """The lines that were added in this process after so many."""
+        return self.notes[len(self.notes) - min(self.noted - noted, len(self.notes)) :]
+
     def clock_jumped(self, now: int, jumped_s: int) -> None:
         """The API server's clock is another one now; what it says from now on counts."""
         self.seen = now

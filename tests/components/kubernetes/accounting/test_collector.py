@@ -28,7 +28,7 @@ class Cluster:
     def __init__(self) -> None:
         self.clock = T
         self.book: dict[str, Any] | None = None
-        self.forbids_pods = False
+        self.forbids_pods = self.fails = False
         self.job = workload(admitted=T, gpus=1)
         self.job["metadata"] |= {"resourceVersion": "1", "ownerReferences": [{"name": "train"}]}
 
@@ -52,6 +52,8 @@ class Cluster:
 
     def must(self, method: str, path: str, body: Any = None) -> Mapping[str, Any]:
         assert path.startswith(CONFIG_MAPS)
+        if self.fails:
+            raise OSError("connection reset")
         version = 1 + int(self.book["metadata"]["resourceVersion"]) if self.book else 1
         self.book = {**body, "metadata": {**body["metadata"], "resourceVersion": str(version)}}
         return self.book
@@ -155,3 +157,22 @@ def test_a_book_of_before_figures_is_read(prometheus: Prometheus) -> None:
     book = cluster.kept()
     # From where the book was complete; what was before has no figures.
     assert 900 <= total(book)[0] <= book.measured - (T + 480)
+
+
+def test_what_was_noted_when_the_api_server_went_away_is_kept_once_it_is_back() -> None:
+    cluster = Cluster()
+    server: Any = cluster
+    config = {"teams": {"team-a": "A"}, "budgets": {}, "prices": {}, "prometheus": None}
+    made = Collector(server, config, lambda _: None)
+    made.begin()
+    made.settle()
+    cluster.clock += 7200
+    cluster.fails = True
+    with pytest.raises(OSError, match="connection reset"):
+        made.settle()
+    cluster.fails = False
+    made.begin()
+    made.settle()
+    made.begin()
+    made.settle()
+    assert [note.what for note in cluster.kept().notes] == ["clock"]
