@@ -225,8 +225,8 @@ class Collector:
         noted = self._noted.get(namespace, 0) != book.noted
         if not noted and namespace in self._written and now < self._written[namespace] + every:
             return
-        self._noted[namespace] = book.noted
         self._bytes[namespace] = self._shelf.write(namespace, book)
+        self._noted[namespace] = book.noted
         self._written[namespace], self._kept_at[namespace] = now, time.time()
         self._changed.discard(namespace)
 
