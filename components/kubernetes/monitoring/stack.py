@@ -50,7 +50,7 @@ class MonitoringArgs(TypedDict):
     gpu_exporter: NotRequired[scrapes.GpuExporterArgs]
     """What exports the measures of GPUs. Default: there are none."""
     rdma: NotRequired[bool]
-    """Whether nodes have RDMA devices (EFA, RoCE), whose counters are read. Default: no."""
+    """Whether nodes have RDMA devices, whose counters are read. Default: no."""
     image: pulumi.Input[str]
     """Image with Python, by digest, that the platform's own nodes run."""
     alert_log: NotRequired[bool]

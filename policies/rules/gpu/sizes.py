@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from policies.catalogue import CATALOGUE, About, NotApplicableError, Violation
-from policies.resource import Resource, is_unknown
+from policies.resource import Resource, UndeterminedError, is_unknown
 from policies.rules.accelerators import POOLS, EksPool, GkePool, Pool, accelerated, all_pools, pools_of
 from policies.rules.environment import is_production
 from policies.stack import Stack
@@ -134,15 +134,29 @@ def _name(one: Resource) -> Any:
 
 def _told(stack: Stack) -> bool:
     """Whether an alarm on the use of GPUs reaches anybody."""
+    unknown: UndeterminedError | None = None
+    for measures in _watched(stack):
+        try:
+            if _measures_gpus(measures):
+                return True
+        except UndeterminedError as error:
+            # Another alarm may be one for certain.
+            unknown = unknown or error
+    if unknown:
+        raise unknown
+    return False
+
+
+def _watched(stack: Stack) -> Iterator[Any]:
+    """What alarms measure that reach somebody."""
     for alarm in stack.all(_ALARM):
-        measures = [alarm.props.get("metricName"), alarm.props.get("metricQueries")]
-        acts = alarm.props.get("alarmActions") and alarm.props.get("actionsEnabled") is not False
-        if acts and _measures_gpus(measures):
-            return True
+        if alarm.props.get("alarmActions") and alarm.props.get("actionsEnabled") is not False:
+            yield [alarm.props.get("metricName"), alarm.props.get("metricQueries")]
     for policy in stack.all(_ALERTS):
-        if policy.props.get("enabled") is not False and _measures_gpus(policy.props.get("conditions")):
-            return True
-    return any(_measures_gpus(rules.props.get("spec")) for rules in stack.all(_RULES))
+        if policy.props.get("enabled") is not False:
+            yield policy.props.get("conditions")
+    for rules in stack.all(_RULES):
+        yield rules.props.get("spec")
 
 
 def _measures_gpus(value: Any) -> bool:
