@@ -1,8 +1,9 @@
 """Counters of RDMA devices that node exporter does not read: a script beside it writes them.
 
-Its collector `infiniband` reads `ports/*/counters`; some devices have `hw_counters` alone, whose names it does
-not know (prometheus/procfs 0.22.0, sysfs/class_infiniband.go; prometheus/node_exporter#3670 is open, read
-2026-11-26). So a shell loop in the exporter's pod turns these files into one that its textfile collector reads.
+Its collector `infiniband` reads `ports/*/counters`; some devices have `hw_counters` alone, whose names it
+does not know (prometheus/procfs 0.22.0, sysfs/class_infiniband.go; prometheus/node_exporter#3670 is open,
+read 2026-11-26). So a shell loop in the exporter's pod turns these files into one that its textfile collector
+reads.
 """
 
 from typing import Any, Final
