@@ -85,7 +85,7 @@ class Month:
 
 def read(ask: Ask, team: str, namespace: str, month: str) -> Month:
     """A month of a team, such as 2026-11. Raises UserError where the book is not there or may not be read."""
-    from components.kubernetes.accounting.attempts import stamp  # noqa: PLC0415 - help comes without it
+    from components.kubernetes.programs.times import stamp  # noqa: PLC0415 - help comes without it
 
     text = _config_map(ask, namespace, NAME)
     if text is None:

@@ -7,6 +7,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from components.kubernetes.programs.times import stamp
 from infra.accounting.books import Line, Month
 
 # Columns of FOCUS 1.2 (focus.finops.org, read 2026-11-22) that a split of nodes by their queue can fill. No
@@ -104,7 +105,7 @@ def as_json(months: Sequence[Month], month: str) -> str:
             "team": one.team,
             "namespace": one.namespace,
             "month": month,
-            "seen": _time(one.seen),
+            "seen": stamp(one.seen),
             "budget": one.budget,
             "uncertain_hours": one.uncertain_hours,
             "unpriced_pools": one.unpriced,
@@ -190,7 +191,3 @@ def _csv(columns: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> str:
 
 def _midnight(day: datetime.date) -> str:
     return f"{day}T00:00:00Z"
-
-
-def _time(at: int) -> str:
-    return f"{datetime.datetime.fromtimestamp(at, datetime.UTC):%Y-%m-%dT%H:%M:%SZ}"

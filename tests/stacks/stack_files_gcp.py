@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from infra.catalog.gcp import facts, pools
 from tests.stacks.stack_files import BUDGETS, DIGEST, TEAM_BUDGETS, Values, at
+from tests.stacks.stack_files_both import WILD as BOTH
 from tests.stacks.stack_files_windows import WILD as WINDOWS
 from tests.stacks.stack_files_windows import windowed
 
@@ -127,14 +128,7 @@ WILD: dict[str, st.SearchStrategy[Any]] = {
         }
     ),
     "data.log_retention_days": st.sampled_from([0, 1, 90, 3650, 3653]),
-    "layout.idle_gpus": st.sampled_from(
-        [None, {}, {"minutes": 10, "grace_minutes": 5, "jobs": "stop"}, {"minutes": 9}, {"jobs": "kill"}]
-    ),
-    "data.checkpoints.in_bucket": st.sampled_from(["all", "kept", "none"]),
-    "data.checkpoints.cool_after_days": st.sampled_from([None, 0, 1, 30, 31, 400]),
-    "data.checkpoints.model_params_b": st.sampled_from([None, 0, 7, 70.6, 2000]),
-    "data.checkpoints.interval_minutes": st.sampled_from([None, 0, 1, 30, 10_080]),
-    "data.checkpoints.expire_days": st.sampled_from([0, 1, 30, 3653]),
+    **BOTH,
     "data.noncurrent_days": st.sampled_from([1, 6, 7, 90, 91]),
     "data.shared_fs": st.sampled_from(
         [

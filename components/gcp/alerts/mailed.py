@@ -5,14 +5,11 @@ from collections.abc import Sequence
 from typing import TypedDict
 
 import pulumi
-import pulumi_gcp as gcp
 
 from components.base import Component
-from components.gcp.mail import mail_channels
-from components.gcp.validation.alert_topic import CLOSE_AFTER_S, MAIL_AT_MOST_EVERY_S, alerts_of
+from components.gcp.alerts.policies import PolicyArgs, mail_policy, told
+from components.gcp.validation.alert_topic import alerts_of
 from components.ordering import after
-from infra.catalog.gcp.money import email_problems
-from infra.errors import UserError
 
 
 class GcpMailedAlertsArgs(TypedDict):
@@ -46,10 +43,7 @@ class GcpMailedAlerts(Component):
         self, name: str, args: GcpMailedAlertsArgs, opts: pulumi.ResourceOptions | None = None
     ) -> None:
         super().__init__(name, opts)
-        problems = [*email_problems("emails", args["emails"], "policy")]
-        if problems:
-            raise UserError(problems)
-        people = mail_channels(self, f"{name}-mail", args["emails"])
+        people = told(self, name, args["emails"], "emails")
         lines = pulumi.Output.from_input(args["cluster_name"]).apply(
             lambda cluster: " AND ".join(
                 (
@@ -58,37 +52,23 @@ class GcpMailedAlerts(Component):
                 )
             )
         )
-        policy = gcp.monitoring.AlertPolicy(
-            f"{name}-policy",
-            display_name=f"{name}: alerts of the cluster",
-            combiner="OR",
-            severity="WARNING",
-            conditions=[
-                {
-                    "display_name": "an alert was written",
-                    "condition_matched_log": {
-                        "filter": lines,
-                        "label_extractors": {
-                            "subject": "EXTRACT(jsonPayload.subject)",
-                            "text": "EXTRACT(jsonPayload.text)",
-                            "runbook": "EXTRACT(jsonPayload.runbook)",
-                        },
+        asked: PolicyArgs = {
+            "title": f"{name}: alerts of the cluster",
+            "condition": {
+                "display_name": "an alert was written",
+                "condition_matched_log": {
+                    "filter": lines,
+                    "label_extractors": {
+                        "subject": "EXTRACT(jsonPayload.subject)",
+                        "text": "EXTRACT(jsonPayload.text)",
+                        "runbook": "EXTRACT(jsonPayload.runbook)",
                     },
-                }
-            ],
-            alert_strategy={
-                "notification_rate_limit": {"period": f"{MAIL_AT_MOST_EVERY_S}s"},
-                "auto_close": f"{CLOSE_AFTER_S}s",
-                "notification_prompts": ["OPENED"],
+                },
             },
-            documentation={
-                "subject": "${log.extracted_label.subject}",
-                "mime_type": "text/markdown",
-                "content": DOCUMENTATION,
-            },
-            notification_channels=[channel.name for channel in people],
-            opts=self.child(),
-        )
+            "documentation": DOCUMENTATION,
+            "by_line": True,
+        }
+        policy = mail_policy(self, name, asked, people)
         self.policy = after(policy.name, [policy])
         self.register_outputs({"policy": self.policy})
 

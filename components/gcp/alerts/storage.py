@@ -8,10 +8,8 @@ import pulumi
 import pulumi_gcp as gcp
 
 from components.base import Component
-from components.gcp.mail import mail_channels
+from components.gcp.alerts.policies import PolicyArgs, mail_policy, told
 from components.runbooks import BUCKET, HOMES, LUSTRE, page_of_storage
-from infra.catalog.gcp.money import email_problems
-from infra.errors import UserError
 
 _GIB, _GB = 2**30, 10**9
 # Samples come every minute, of the bucket's size once a day, repeated. Source of the metrics: Google Cloud
@@ -72,37 +70,27 @@ class GcpStorageAlerts(Component):
         self, name: str, args: GcpStorageAlertsArgs, opts: pulumi.ResourceOptions | None = None
     ) -> None:
         super().__init__(name, opts)
-        problems = [*email_problems(f"{name}.emails", args["emails"], "policy")]
-        if problems:
-            raise UserError(problems)
-        people = mail_channels(self, f"{name}-mail", args["emails"])
-        told = [channel.name for channel in people]
+        people = told(self, name, args["emails"], f"{name}.emails")
         made: list[gcp.monitoring.AlertPolicy] = []
         if "lustre" in args:
-            made.append(self._policy(f"{name}-lustre", LUSTRE, _lustre(args["lustre"]), told))
+            made.append(self._policy(f"{name}-lustre", LUSTRE, _lustre(args["lustre"]), people))
         if "homes" in args:
-            made.append(self._policy(f"{name}-homes", HOMES, _homes(args["homes"]), told))
+            made.append(self._policy(f"{name}-homes", HOMES, _homes(args["homes"]), people))
         if "checkpoint_limit_gb" in args:
             bucket = _bucket(args["checkpoint_bucket"], args["checkpoint_limit_gb"])
-            made.append(self._policy(f"{name}-checkpoints", BUCKET, bucket, told))
+            made.append(self._policy(f"{name}-checkpoints", BUCKET, bucket, people))
         self.policies = pulumi.Output.all(*(policy.name for policy in made))
         self.register_outputs({"policies": self.policies})
 
     def _policy(
-        self, name: str, alert: str, threshold: Any, told: Sequence[pulumi.Input[str]]
+        self, name: str, alert: str, threshold: Any, people: Sequence[pulumi.Input[str]]
     ) -> gcp.monitoring.AlertPolicy:
-        # Any: mypy needs 10 GB and more for a literal against the SDK's nested types.
-        conditions: Any = [{"display_name": alert, "condition_threshold": threshold}]
-        return gcp.monitoring.AlertPolicy(
-            f"{name}-policy",
-            display_name=f"{name}: {alert}",
-            combiner="OR",
-            severity="WARNING",
-            conditions=conditions,
-            documentation={"mime_type": "text/markdown", "content": DOCUMENTATION[alert]},
-            notification_channels=told,
-            opts=self.child(),
-        )
+        asked: PolicyArgs = {
+            "title": f"{name}: {alert}",
+            "condition": {"display_name": alert, "condition_threshold": threshold},
+            "documentation": DOCUMENTATION[alert],
+        }
+        return mail_policy(self, name, asked, people)
 
 
 def _lustre(wanted: WatchedLustreArgs) -> dict[str, Any]:

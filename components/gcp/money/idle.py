@@ -4,13 +4,10 @@ from collections.abc import Sequence
 from typing import TypedDict
 
 import pulumi
-import pulumi_gcp as gcp
 
 from components.base import Component
-from components.gcp.mail import mail_channels
+from components.gcp.alerts.policies import PolicyArgs, mail_policy, told
 from components.ordering import after
-from infra.catalog.gcp.money import email_problems
-from infra.errors import UserError
 
 IDLE_PERCENT = 10
 """Average use of a cluster's GPUs below which somebody is told: one of eight nodes at work is above it."""
@@ -43,34 +40,21 @@ class GcpIdleAlert(Component):
 
     def __init__(self, name: str, args: GcpIdleAlertArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__(name, opts)
-        problems = [*email_problems(f"{name}.emails", args["emails"], "policy")]
-        if problems:
-            raise UserError(problems)
-        people = mail_channels(self, f"{name}-mail", args["emails"])
-        made = gcp.monitoring.AlertPolicy(
-            f"{name}-policy",
-            display_name=f"{name}: GPUs that are paid for do nothing",
-            combiner="OR",
-            severity="WARNING",
-            conditions=[
-                {
-                    "display_name": f"GPUs were used less than {IDLE_PERCENT} % for {IDLE_HOURS} hours",
-                    "condition_prometheus_query_language": {
-                        "query": pulumi.Output.from_input(args["cluster_name"]).apply(idle),
-                        "duration": "3600s",
-                        "evaluation_interval": "600s",
-                        # There is none until the first node with GPUs reports.
-                        "disable_metric_validation": True,
-                    },
-                }
-            ],
-            documentation={
-                "mime_type": "text/markdown",
-                "content": DOCUMENTATION,
+        asked: PolicyArgs = {
+            "title": f"{name}: GPUs that are paid for do nothing",
+            "condition": {
+                "display_name": f"GPUs were used less than {IDLE_PERCENT} % for {IDLE_HOURS} hours",
+                "condition_prometheus_query_language": {
+                    "query": pulumi.Output.from_input(args["cluster_name"]).apply(idle),
+                    "duration": "3600s",
+                    "evaluation_interval": "600s",
+                    # There is none until the first node with GPUs reports.
+                    "disable_metric_validation": True,
+                },
             },
-            notification_channels=[channel.name for channel in people],
-            opts=self.child(),
-        )
+            "documentation": DOCUMENTATION,
+        }
+        made = mail_policy(self, name, asked, told(self, name, args["emails"], f"{name}.emails"))
         self.policy = after(made.id, [made])
         self.register_outputs({"policy": self.policy})
 

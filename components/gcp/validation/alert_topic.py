@@ -8,15 +8,8 @@ import pulumi
 import pulumi_gcp as gcp
 
 from components.base import Component
-from components.gcp.mail import mail_channels
+from components.gcp.alerts.policies import PolicyArgs, mail_policy, told
 from components.ordering import after
-from infra.catalog.gcp.money import email_problems
-from infra.errors import UserError
-
-# The shortest times that Cloud Monitoring takes, in seconds. Source: Cloud Monitoring documentation,
-# "Configure log-based alerting policies" (time between notifications; incident autoclose duration).
-MAIL_AT_MOST_EVERY_S = 300
-CLOSE_AFTER_S = 1800
 
 KEPT_S = 7 * 24 * 3600
 """How long the topic keeps a message, also for a subscription that is made afterwards."""
@@ -63,9 +56,7 @@ class GcpAlertTopic(Component):
         self, name: str, args: GcpAlertTopicArgs, opts: pulumi.ResourceOptions | None = None
     ) -> None:
         super().__init__(name, opts)
-        problems = [*email_problems("emails", args["emails"], "policy")]
-        if problems:
-            raise UserError(problems)
+        people = told(self, name, args["emails"], "emails")
         topic = gcp.pubsub.Topic(
             f"{name}-topic",
             message_storage_policy={"allowed_persistence_regions": [args["region"]]},
@@ -79,45 +70,32 @@ class GcpAlertTopic(Component):
             member=args["publisher"],
             opts=self.child(),
         )
-        self.topic = after(topic.id, [right, self._policy(name, args)])
+        self.topic = after(topic.id, [right, self._policy(name, args, people)])
         self.register_outputs({"topic": self.topic})
 
-    def _policy(self, name: str, args: GcpAlertTopicArgs) -> gcp.monitoring.AlertPolicy:
-        people = mail_channels(self, f"{name}-mail", args["emails"])
+    def _policy(
+        self, name: str, args: GcpAlertTopicArgs, people: Sequence[pulumi.Input[str]]
+    ) -> gcp.monitoring.AlertPolicy:
         said = pulumi.Output.from_input(args["cluster_name"]).apply(
             lambda cluster: alerts_of(args["project"], cluster, args["namespace"])
         )
-        return gcp.monitoring.AlertPolicy(
-            f"{name}-policy",
-            display_name=f"{name}: a scheduled validation found something",
-            combiner="OR",
-            severity="WARNING",
-            conditions=[
-                {
-                    "display_name": "a validation wrote an alert",
-                    "condition_matched_log": {
-                        "filter": said,
-                        # Each run is an incident of its own: the first one does not hide the second.
-                        "label_extractors": {
-                            "subject": "EXTRACT(jsonPayload.subject)",
-                            "pod": "EXTRACT(resource.labels.pod_name)",
-                        },
+        asked: PolicyArgs = {
+            "title": f"{name}: a scheduled validation found something",
+            "condition": {
+                "display_name": "a validation wrote an alert",
+                "condition_matched_log": {
+                    "filter": said,
+                    # Each run is an incident of its own: the first one does not hide the second.
+                    "label_extractors": {
+                        "subject": "EXTRACT(jsonPayload.subject)",
+                        "pod": "EXTRACT(resource.labels.pod_name)",
                     },
-                }
-            ],
-            alert_strategy={
-                "notification_rate_limit": {"period": f"{MAIL_AT_MOST_EVERY_S}s"},
-                "auto_close": f"{CLOSE_AFTER_S}s",
-                "notification_prompts": ["OPENED"],
+                },
             },
-            documentation={
-                "subject": "${log.extracted_label.subject}",
-                "mime_type": "text/markdown",
-                "content": DOCUMENTATION,
-            },
-            notification_channels=[channel.name for channel in people],
-            opts=self.child(),
-        )
+            "documentation": DOCUMENTATION,
+            "by_line": True,
+        }
+        return mail_policy(self, name, asked, people)
 
 
 DOCUMENTATION = """\

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from components.kubernetes.programs.times import seconds
 from infra.quantity import parse
 
 # Devices of other vendors are beside GPUs (network cards), not what anybody is charged for.
@@ -100,16 +101,6 @@ def seen(workload: Object) -> Seen | None:
         past_s=int(status.get("accumulatedPastExecutionTimeSeconds") or 0),
         limit_s=None if limit is None else int(limit),
     )
-
-
-def seconds(stamp: str) -> int:
-    """A time of the API, such as 2026-11-25T20:00:00Z, in whole seconds since 1970."""
-    return int(datetime.datetime.fromisoformat(stamp).timestamp())
-
-
-def stamp(at: int) -> str:
-    """Seconds since 1970 as the API writes a time."""
-    return f"{datetime.datetime.fromtimestamp(at, datetime.UTC):%Y-%m-%dT%H:%M:%SZ}"
 
 
 def days(start: int, end: int) -> Iterator[tuple[str, int, int]]:

@@ -10,9 +10,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from components.kubernetes.accounting.attempts import Shares, month_end, stamp
+from components.kubernetes.accounting.attempts import Shares, month_end
 from components.kubernetes.accounting.ledger import Book
 from components.kubernetes.accounting.price import HOUR, Prices, usd, usd_of
+from components.kubernetes.programs.times import stamp
 
 LIMIT_LABEL = "kueue.x-k8s.io/max-exec-time-seconds"
 

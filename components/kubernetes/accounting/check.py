@@ -8,7 +8,7 @@ Rejected does that (docs/adr/0031). A job that runs is never told anything but R
 from collections.abc import Mapping
 from typing import Any
 
-from components.kubernetes.accounting.attempts import stamp
+from components.kubernetes.programs.times import stamp
 
 CHECK = "gpu-budget"
 CONTROLLER = "trainstack.dev/gpu-budget"

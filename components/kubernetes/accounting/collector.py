@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from components.kubernetes.accounting import check, metrics
-from components.kubernetes.accounting.attempts import seconds, seen, stamp
+from components.kubernetes.accounting.attempts import seen
 from components.kubernetes.accounting.budget import Budget
 from components.kubernetes.accounting.decisions import WORKLOADS, Decisions, Team
 from components.kubernetes.accounting.ledger import Book
@@ -23,6 +23,7 @@ from components.kubernetes.accounting.usage import Usage
 from components.kubernetes.programs.api_server import ApiServer, RefusedError, say
 from components.kubernetes.programs.health import Health
 from components.kubernetes.programs.prometheus import SilentError
+from components.kubernetes.programs.times import seconds, stamp
 
 # One watch lasts as long, at most; what waits for the clock is looked at in between.
 WATCH_S = 5.0

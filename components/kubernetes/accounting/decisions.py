@@ -9,11 +9,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from components.kubernetes.accounting import check
-from components.kubernetes.accounting.attempts import Seen, seen, stamp
+from components.kubernetes.accounting.attempts import Seen, seen
 from components.kubernetes.accounting.budget import Asked, Budget, Use, Verdict, judge, uses
 from components.kubernetes.accounting.ledger import Book, Note
 from components.kubernetes.accounting.price import Prices
 from components.kubernetes.programs.api_server import ApiServer, RefusedError, say
+from components.kubernetes.programs.events import event
+from components.kubernetes.programs.times import stamp
 
 Object = Mapping[str, Any]
 
@@ -143,19 +145,10 @@ class Decisions:
     def _event(self, on: Object, reason: str, words: str, kind: str, now: int) -> None:
         """An Event beside an object: for people, so one that is refused stops nothing."""
         namespace = self._team.namespace
-        body = {
-            "apiVersion": "v1",
-            "kind": "Event",
-            "metadata": {"generateName": "gpu-budget-", "namespace": namespace},
-            "involvedObject": {**on, "namespace": namespace},
-            "reason": reason,
-            "message": words[:1024],
-            "type": kind,
-            "source": {"component": check.CONTROLLER},
-            "firstTimestamp": stamp(now),
-            "lastTimestamp": stamp(now),
-            "count": 1,
-        }
+        body = event(
+            on, namespace, reason=reason, words=words, kind=kind, by=check.CONTROLLER, at=now,
+            prefix="gpu-budget-",
+        )  # fmt: skip
         status, answer = self._server.ask("POST", f"/api/v1/namespaces/{namespace}/events", body)
         if status >= 300:
             say(f"no event {reason} in {namespace}: {status} {answer.get('message')}")

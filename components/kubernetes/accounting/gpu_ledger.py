@@ -30,11 +30,12 @@ _PARTS = (
     "shelf",
     "usage",
 )
+_SHARED = ("dcgm", "events", "exposition", "health", "prometheus", "times")
 PROGRAM = Program(
     f"{_HERE}.collector",
     imports=[
         *(f"{_HERE}.{part}" for part in _PARTS),
-        *(f"components.kubernetes.programs.{part}" for part in ("dcgm", "health", "prometheus")),
+        *(f"components.kubernetes.programs.{part}" for part in _SHARED),
         "infra.quantity",
     ],
 )

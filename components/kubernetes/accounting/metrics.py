@@ -4,11 +4,13 @@ Counters begin at 0 with the process, as those of any exporter: the book is the 
 `increase` see what comes to it. They never go back, whatever becomes of the book.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 
 from components.kubernetes.accounting.budget import Use
 from components.kubernetes.accounting.ledger import Book
 from components.kubernetes.accounting.price import HOUR, Prices, usd
+from components.kubernetes.programs import exposition
+from components.kubernetes.programs.exposition import Metric
 
 Labels = tuple[tuple[str, str], ...]
 
@@ -140,22 +142,8 @@ def text(samples: Iterable[tuple[str, Labels, float]]) -> str:
     by_name: dict[str, list[tuple[Labels, float]]] = {}
     for name, labels, value in samples:
         by_name.setdefault(name, []).append((labels, value))
-    lines = []
-    for name, rows in sorted(by_name.items()):
-        kind, words = _HELP[name]
-        lines += [f"# HELP {name} {words}", f"# TYPE {name} {kind}"]
-        lines += [f"{name}{_labels(dict(labels))} {_number(value)}" for labels, value in sorted(rows)]
-    return "\n".join(lines) + "\n"
-
-
-def _labels(labels: Mapping[str, str]) -> str:
-    said = [f'{key}="{_escaped(value)}"' for key, value in labels.items()]
-    return f"{{{','.join(said)}}}" if said else ""
-
-
-def _escaped(value: str) -> str:
-    return value.replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n")
-
-
-def _number(value: float) -> str:
-    return "+Inf" if value == float("inf") else repr(float(value))
+    return exposition.text(
+        Metric(name, kind, [(dict(labels), float(value)) for labels, value in sorted(rows)], words)
+        for name, rows in sorted(by_name.items())
+        for kind, words in (_HELP[name],)
+    )

@@ -21,7 +21,10 @@ PROGRAM = Program(
         "components.kubernetes.capacity.verdicts",
         "components.kubernetes.capacity.windows",
         "components.kubernetes.capacity.workloads",
+        "components.kubernetes.programs.events",
+        "components.kubernetes.programs.exposition",
         "components.kubernetes.programs.health",
+        "components.kubernetes.programs.times",
     ],
 )
 _KUEUE = "kueue.x-k8s.io"

@@ -1,7 +1,9 @@
 """What Prometheus is told about windows; standard library only."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime
+
+from components.kubernetes.programs.exposition import Metric, Sample, text
 
 from .windows import Window
 
@@ -24,25 +26,33 @@ class Measures:
 
     def text(self) -> str:
         """In the text format of Prometheus."""
-        return "\n".join([*self._lines(), ""])
-
-    def _lines(self) -> Iterator[str]:
         now = self._clock()
         # Where hours hold some classes, it is said for these.
         found = {one.pool: one.upcoming(now, next(iter(one.classes), "")) for one in self._windows.values()}
-        yield f"# HELP {_OPEN} Whether jobs that are held to the windows of a pool may use it now."
-        yield f"# TYPE {_OPEN} gauge"
-        for pool, period in found.items():
-            yield f'{_OPEN}{{pool="{pool}"}} {int(period is not None and period.opens <= now)}'
-        yield f"# HELP {_TURNS} When it closes, or where it is closed, opens. No sample: it never does."
-        yield f"# TYPE {_TURNS} gauge"
-        for pool, period in found.items():
-            if period is None:
-                continue
-            moment = period.closes if period.opens <= now else period.opens
-            if moment is not None:
-                yield f'{_TURNS}{{pool="{pool}"}} {moment.timestamp():.0f}'
-        yield f"# HELP {_ANSWERS} Jobs that were let in, and jobs that were sent away or stopped."
-        yield f"# TYPE {_ANSWERS} counter"
-        for (pool, answer), count in sorted(self._answers.items()):
-            yield f'{_ANSWERS}{{pool="{pool}",answer="{answer}"}} {count}'
+        opened: list[Sample] = [
+            ({"pool": pool}, int(period is not None and period.opens <= now))
+            for pool, period in found.items()
+        ]
+        turns: list[Sample] = [
+            ({"pool": pool}, round(moment.timestamp()))
+            for pool, period in found.items()
+            if period and (moment := period.closes if period.opens <= now else period.opens)
+        ]
+        answers: list[Sample] = [
+            ({"pool": pool, "answer": answer}, count)
+            for (pool, answer), count in sorted(self._answers.items())
+        ]
+        turn = "When it closes, or where it is closed, opens. No sample: it never does."
+        return text(
+            [
+                Metric(
+                    _OPEN, "gauge", opened,
+                    "Whether jobs that are held to the windows of a pool may use it now.",
+                ),
+                Metric(_TURNS, "gauge", turns, turn),
+                Metric(
+                    _ANSWERS, "counter", answers,
+                    "Jobs that were let in, and jobs that were sent away or stopped.",
+                ),
+            ]
+        )  # fmt: skip

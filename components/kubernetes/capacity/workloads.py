@@ -5,6 +5,8 @@ from collections.abc import Container, Iterator, Sequence
 from datetime import datetime
 
 from components.kubernetes.programs.api_server import ApiServer, Object, RefusedError
+from components.kubernetes.programs.events import event
+from components.kubernetes.programs.times import stamp
 
 PENDING, READY = "Pending", "Ready"  # states of a check (apis/kueue/v1beta2/workload_types.go)
 # On a Workload that is sent away: the check, and why. One that somebody else deactivated has none.
@@ -79,7 +81,7 @@ class Workloads:
                 "reason": "Active",
                 "message": "The windows of the pool are kept",
                 "observedGeneration": found["metadata"]["generation"],
-                "lastTransitionTime": _stamp(now),
+                "lastTransitionTime": stamp(now.timestamp()),
             }
             self._server.must("PATCH", f"{path}/status", {"status": {"conditions": [active]}})
 
@@ -100,7 +102,8 @@ class Workloads:
 
     def ready(self, workload: Object, check: str, words: str, now: datetime) -> bool:
         """Let a job start, as far as one of its checks goes; False when it was changed meanwhile."""
-        state = {"name": check, "state": READY, "message": words, "lastTransitionTime": _stamp(now)}
+        at = stamp(now.timestamp())
+        state = {"name": check, "state": READY, "message": words, "lastTransitionTime": at}
         rows = [state if row["name"] == check else row for row in workload["status"]["admissionChecks"]]
         return self._patch(workload, "/status", {"status": {"admissionChecks": rows}})
 
@@ -136,23 +139,16 @@ class Workloads:
             "kind": "Workload",
             **metadata,
         }
-        event = {
-            "apiVersion": "v1",
-            "kind": "Event",
-            "metadata": {"generateName": f"{about['name']}.", "namespace": metadata["namespace"]},
-            "involvedObject": {
-                **{key: about[key] for key in ("apiVersion", "kind", "name", "uid")},
-                "namespace": metadata["namespace"],
-            },
-            "reason": "PoolClosed",
-            "message": words,
-            "type": "Warning",
-            "source": {"component": "capacity-keeper"},
-            "count": 1,
-            "firstTimestamp": _stamp(now),
-            "lastTimestamp": _stamp(now),
-        }
-        self._server.must("POST", f"/api/v1/namespaces/{metadata['namespace']}/events", event)
+        body = event(
+            about,
+            metadata["namespace"],
+            reason="PoolClosed",
+            words=words,
+            kind="Warning",
+            by="capacity-keeper",
+            at=now.timestamp(),
+        )
+        self._server.must("POST", f"/api/v1/namespaces/{metadata['namespace']}/events", body)
 
 
 def _controller(workload: Object) -> Object | None:
@@ -164,7 +160,3 @@ def _controller(workload: Object) -> Object | None:
 def _activity(away: str | None) -> Object:
     """The change that deactivates a Workload because of what `away` says, or activates it."""
     return {"spec": {"active": away is None}, "metadata": {"annotations": {AWAY_NOTE: away}}}
-
-
-def _stamp(moment: datetime) -> str:
-    return f"{moment:%Y-%m-%dT%H:%M:%SZ}"

@@ -1,11 +1,12 @@
 """What is done to a holder of idle GPUs: announced, taken back, stopped; standard library only."""
 
-import datetime
 from typing import Any
 
 from components.kubernetes.idle.decisions import ANNOUNCE, STOP, TAKE_BACK, Verdict
-from components.kubernetes.idle.holders import NEVER, STOP_AT, Holder, Pod, written
+from components.kubernetes.idle.holders import NEVER, STOP_AT, Holder, Pod
 from components.kubernetes.programs.api_server import ApiServer, RefusedError, say
+from components.kubernetes.programs.events import event
+from components.kubernetes.programs.times import stamp
 
 _KUEUE = "/apis/kueue.x-k8s.io/v1beta2"
 _SOURCE = "trainstack-idle"
@@ -34,7 +35,7 @@ class Actions:
             self._tell(holder, "GpusIdleStopped", "stopped: its GPUs did nothing, as was announced", now)
 
     def _announce(self, holder: Holder, stop_at: float, now: float) -> None:
-        when = NEVER if stop_at == float("inf") else written(stop_at)
+        when = NEVER if stop_at == float("inf") else stamp(stop_at)
         for pod in holder.pods:
             self._annotate(pod, when)
         gpus = sum(pod.gpus for pod in holder.pods)
@@ -97,23 +98,15 @@ class Actions:
     def _tell(self, holder: Holder, reason: str, words: str, now: float) -> None:
         """An Event of each pod, for `kubectl describe` and for whoever collects them."""
         say(f"{holder.namespace}/{holder.name}: {reason}: {words}")
-        at = datetime.datetime.fromtimestamp(now, datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         for pod in holder.pods[:1]:
-            event = {
-                "metadata": {"generateName": f"{pod.name}.", "namespace": pod.namespace},
-                "involvedObject": {
-                    "apiVersion": "v1",
-                    "kind": "Pod",
-                    "namespace": pod.namespace,
-                    "name": pod.name,
-                    "uid": pod.uid,
-                },
-                "type": "Normal" if reason == "GpusBusy" else "Warning",
-                "reason": reason,
-                "message": f"{holder.kind} {holder.name}: {words}",
-                "source": {"component": _SOURCE},
-                "firstTimestamp": at,
-                "lastTimestamp": at,
-                "count": 1,
-            }
-            self._server.must("POST", f"/api/v1/namespaces/{pod.namespace}/events", event)
+            about = {"apiVersion": "v1", "kind": "Pod", "name": pod.name, "uid": pod.uid}
+            body = event(
+                about,
+                pod.namespace,
+                reason=reason,
+                words=f"{holder.kind} {holder.name}: {words}",
+                kind="Normal" if reason == "GpusBusy" else "Warning",
+                by=_SOURCE,
+                at=now,
+            )
+            self._server.must("POST", f"/api/v1/namespaces/{pod.namespace}/events", body)

@@ -73,11 +73,6 @@ def seconds(text: str | None) -> float | None:
         return None
 
 
-def written(at: float) -> str:
-    """A time as annotations have it."""
-    return datetime.datetime.fromtimestamp(int(at), datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-
-
 def _pod(body: Mapping[str, Any], interactive_pools: Sequence[str]) -> Pod | None:
     head, spec, status = body["metadata"], body["spec"], body.get("status") or {}
     gpus = sum(_asked(container) for container in spec.get("containers") or ())

@@ -22,8 +22,11 @@ PROGRAM = Program(
         "components.kubernetes.idle.holders",
         "components.kubernetes.idle.measures",
         "components.kubernetes.programs.dcgm",
+        "components.kubernetes.programs.events",
+        "components.kubernetes.programs.exposition",
         "components.kubernetes.programs.health",
         "components.kubernetes.programs.prometheus",
+        "components.kubernetes.programs.times",
         "smoke_training.launchers.checkpoint_policy",
     ),
 )

@@ -18,6 +18,7 @@ from components.kubernetes.idle.holders import Holder, holders
 from components.kubernetes.idle.measures import QUERIES, Activity, activities
 from components.kubernetes.programs.api_server import ApiServer, RefusedError, say
 from components.kubernetes.programs.dcgm import STEP_S, PodKey
+from components.kubernetes.programs.exposition import Metric, Sample, text
 from components.kubernetes.programs.health import Health
 from components.kubernetes.programs.prometheus import SilentError, over
 
@@ -37,38 +38,30 @@ def measured(
     judged: Judged, stopped: Mapping[str, int], now: float, *, blind: bool, interval_s: float
 ) -> str:
     """What the program says of itself, in the text format of Prometheus."""
-    lines = [
-        "# TYPE trainstack_idle_gpus gauge",
-        *(
-            f"trainstack_idle_gpus{_labels(namespace=pod.namespace, pod=pod.name, owner=pod.owner)} "
-            f"{pod.gpus}"
-            for holder, verdict in judged
-            if verdict.state == decisions.IDLE
-            for pod in holder.pods
-        ),
-        "# TYPE trainstack_checkpoint_age_seconds gauge",
-        *(
-            f"trainstack_checkpoint_age_seconds{_labels(namespace=holder.namespace, holder=holder.name)} "
-            f"{max(0.0, now - at):.0f}"
-            for holder, _ in judged
-            if (at := last_checkpoint(holder, now)) is not None
-        ),
-        # The policy's, so that a rule can compare ages with it.
-        "# TYPE trainstack_checkpoint_interval_seconds gauge",
-        f"trainstack_checkpoint_interval_seconds {interval_s:g}",
-        "# TYPE trainstack_idle_unknown gauge",
-        f"trainstack_idle_unknown {sum(verdict.state == decisions.UNKNOWN for _, verdict in judged)}",
-        "# TYPE trainstack_idle_blind gauge",
-        f"trainstack_idle_blind {int(blind)}",
-        "# TYPE trainstack_idle_stopped_total counter",
-        *(f"trainstack_idle_stopped_total{_labels(kind=kind)} {count}" for kind, count in stopped.items()),
+    idle: list[Sample] = [
+        ({"namespace": pod.namespace, "pod": pod.name, "owner": pod.owner}, pod.gpus)
+        for holder, verdict in judged
+        if verdict.state == decisions.IDLE
+        for pod in holder.pods
     ]
-    return "\n".join(lines) + "\n"
-
-
-def _labels(**labels: str) -> str:
-    quoted = (json.dumps(text, ensure_ascii=False) for text in labels.values())
-    return "{" + ",".join(f"{name}={text}" for name, text in zip(labels, quoted, strict=True)) + "}"
+    ages: list[Sample] = [
+        ({"namespace": holder.namespace, "holder": holder.name}, round(max(0.0, now - at)))
+        for holder, _ in judged
+        if (at := last_checkpoint(holder, now)) is not None
+    ]
+    unknown = sum(verdict.state == decisions.UNKNOWN for _, verdict in judged)
+    ended: list[Sample] = [({"kind": kind}, count) for kind, count in stopped.items()]
+    return text(
+        [
+            Metric("trainstack_idle_gpus", "gauge", idle),
+            Metric("trainstack_checkpoint_age_seconds", "gauge", ages),
+            # The policy's, so that a rule can compare ages with it.
+            Metric("trainstack_checkpoint_interval_seconds", "gauge", [({}, interval_s)]),
+            Metric("trainstack_idle_unknown", "gauge", [({}, unknown)]),
+            Metric("trainstack_idle_blind", "gauge", [({}, int(blind))]),
+            Metric("trainstack_idle_stopped_total", "counter", ended),
+        ]
+    )
 
 
 class Watch:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pulumi
+from pulumi_kubernetes import core, meta
 
 ROOT = "/opt/trainstack"
 ACCOUNT = "/var/run/trainstack/account"
@@ -51,6 +52,23 @@ def digest(*texts: str) -> str:
 def config_data(program: Program) -> dict[str, str]:
     """What the program's ConfigMap holds: a key may have no slash."""
     return {f"{module}.py": text for module, text in program.texts.items()}
+
+
+def config_map(
+    name: str,
+    program: Program,
+    called: pulumi.Input[str],
+    namespace: pulumi.Input[str],
+    opts: pulumi.ResourceOptions,
+) -> core.v1.ConfigMap:
+    """The program's ConfigMap NAME-program, `called` so in its namespace."""
+    return core.v1.ConfigMap(
+        f"{name}-program",
+        metadata=meta.v1.ObjectMetaArgs(name=called, namespace=namespace),
+        data=config_data(program),
+        immutable=True,
+        opts=opts,
+    )
 
 
 @dataclass(frozen=True)

@@ -5,10 +5,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pulumi
-from pulumi_kubernetes import apps, core, meta
+from pulumi_kubernetes import apps
 
 from components.kubernetes.programs.health import ADDRESS
-from components.kubernetes.programs.program import Program, Running, config_data, pod
+from components.kubernetes.programs.program import Program, Running, config_map, pod
 
 PORT = 8080
 _APP = "app.kubernetes.io/name"
@@ -42,13 +42,8 @@ def standing(
 ) -> apps.v1.Deployment:
     """The Deployment, with its program. There is never a second pod beside the first: one writes."""
     config_name = f"{runs.name}-{runs.program.digest}"
-    config = core.v1.ConfigMap(
-        f"{name}-program",
-        metadata=meta.v1.ObjectMetaArgs(name=config_name, namespace=runs.namespace),
-        data=config_data(runs.program),
-        immutable=True,
-        opts=child(pulumi.ResourceOptions(depends_on=needs)),
-    )
+    made_of = child(pulumi.ResourceOptions(depends_on=needs))
+    config = config_map(name, runs.program, config_name, runs.namespace, made_of)
     running = Running(
         container=runs.name,
         image=runs.image,

@@ -5,9 +5,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pulumi
-from pulumi_kubernetes import batch, core, meta
+from pulumi_kubernetes import batch
 
-from components.kubernetes.programs.program import Program, Running, config_data, pod
+from components.kubernetes.programs.program import Program, Running, config_map, pod
 
 _MESSAGE = "/dev/termination-log"  # where Kubernetes reads it by default
 # A node that is drained or lost is no verdict: another pod looks on.
@@ -44,13 +44,8 @@ def waiting_job(
 ) -> batch.v1.Job:
     """The Job, with its program: done when that ends well, failed with its words when it does not."""
     config_name = pulumi.Output.concat(waits.name, "-", waits.program.digest)
-    config = core.v1.ConfigMap(
-        f"{name}-program",
-        metadata=meta.v1.ObjectMetaArgs(name=config_name, namespace=waits.namespace),
-        data=config_data(waits.program),
-        immutable=True,
-        opts=child(pulumi.ResourceOptions(depends_on=needs)),
-    )
+    made_of = child(pulumi.ResourceOptions(depends_on=needs))
+    config = config_map(name, waits.program, config_name, waits.namespace, made_of)
     running = Running(
         container="waits",
         image=waits.image,

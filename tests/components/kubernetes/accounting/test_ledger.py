@@ -1,9 +1,10 @@
 """The book: what an attempt held and how much of that is certain, over midnights, restarts and bad clocks."""
 
 from components.kubernetes.accounting.archive import Archive
-from components.kubernetes.accounting.attempts import month_end, seen, stamp
+from components.kubernetes.accounting.attempts import month_end, seen
 from components.kubernetes.accounting.ledger import Book
 from components.kubernetes.accounting.row import Row
+from components.kubernetes.programs.times import stamp
 from tests.components.kubernetes.accounting.workloads import DAY, GPU, MIDNIGHT, POOL, said, workload
 
 T = MIDNIGHT

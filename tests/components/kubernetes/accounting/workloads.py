@@ -3,7 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
-from components.kubernetes.accounting.attempts import Seen, seen, stamp
+from components.kubernetes.accounting.attempts import Seen, seen
+from components.kubernetes.programs.times import stamp
 
 POOL, GPU = "a100", "nvidia.com/gpu"
 DAY = 86_400

@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from components.kubernetes.idle.holders import holders, seconds, written
+from components.kubernetes.idle.holders import holders, seconds
+from components.kubernetes.programs.times import stamp
 
 NOW = "2026-11-25T20:00:00Z"
 
@@ -100,4 +101,4 @@ def test_annotations_are_read_and_what_cannot_be_read_is_nothing() -> None:
 
 def test_times_are_written_as_they_are_read() -> None:
     at = seconds(NOW)
-    assert at is not None and written(at + 0.9) == NOW
+    assert at is not None and stamp(at + 0.9) == NOW

@@ -1,0 +1,68 @@
+"""Policies of Cloud Monitoring that mail people."""
+
+from collections.abc import Sequence
+from typing import Any, NotRequired, TypedDict
+
+import pulumi
+import pulumi_gcp as gcp
+
+from components.base import Component
+from components.gcp.mail import mail_channels
+from infra.catalog.gcp.money import email_problems
+from infra.errors import UserError
+
+# The shortest times that Cloud Monitoring takes, in seconds. Source: Cloud Monitoring documentation,
+# "Configure log-based alerting policies" (time between notifications; incident autoclose duration).
+_MAIL_AT_MOST_EVERY_S = 300
+_CLOSE_AFTER_S = 1800
+
+SUBJECT = "${log.extracted_label.subject}"
+"""The subject of a line of a log, of which a condition extracts the label `subject`."""
+
+
+class PolicyArgs(TypedDict):
+    """What people are told, and how."""
+
+    title: str
+    """Name of the policy as people read it."""
+    condition: Any
+    """The condition, with its `display_name`. Any: mypy needs 10 GB for literals against the SDK's types."""
+    documentation: str
+    """Markdown in the mail."""
+    by_line: NotRequired[bool]
+    """Whether the condition is about lines of a log: the mail's subject is theirs, and an incident is closed
+    after half an hour without a mail, so that the next line is mailed. Default: no."""
+
+
+def told(component: Component, name: str, emails: Sequence[str], path: str) -> list[pulumi.Output[str]]:
+    """The channels of people, one for each address. Raises UserError about addresses, which are at `path`."""
+    problems = [*email_problems(path, emails, "policy")]
+    if problems:
+        raise UserError(problems)
+    return [channel.name for channel in mail_channels(component, f"{name}-mail", emails)]
+
+
+def mail_policy(
+    component: Component, name: str, args: PolicyArgs, channels: Sequence[pulumi.Input[str]]
+) -> gcp.monitoring.AlertPolicy:
+    """The policy NAME-policy."""
+    documentation: Any = {"mime_type": "text/markdown", "content": args["documentation"]}
+    more: dict[str, Any] = {}
+    if args.get("by_line"):
+        documentation["subject"] = SUBJECT
+        more["alert_strategy"] = {
+            "notification_rate_limit": {"period": f"{_MAIL_AT_MOST_EVERY_S}s"},
+            "auto_close": f"{_CLOSE_AFTER_S}s",
+            "notification_prompts": ["OPENED"],
+        }
+    return gcp.monitoring.AlertPolicy(
+        f"{name}-policy",
+        display_name=args["title"],
+        combiner="OR",
+        severity="WARNING",
+        conditions=[args["condition"]],
+        documentation=documentation,
+        notification_channels=channels,
+        opts=component.child(),
+        **more,
+    )
