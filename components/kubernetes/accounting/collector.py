@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from components.kubernetes.accounting import check, metrics
-from components.kubernetes.accounting.attempts import seen
+from components.kubernetes.accounting.attempts import Seen, seen
 from components.kubernetes.accounting.budget import Budget
 from components.kubernetes.accounting.decisions import WORKLOADS, Decisions, Team
 from components.kubernetes.accounting.ledger import Book
@@ -156,12 +156,17 @@ class Collector:
             self._complain(f"what GPUs do is unknown: {error}")
 
     def _list(self) -> str:
-        found, version = self._server.listed(f"{WORKLOADS}/workloads")
+        version, undecided = "", []
+        # Finished Workloads may be many: none of them is kept longer than its page.
+        for page, version in self._server.paged(f"{WORKLOADS}/workloads"):  # noqa: B007 - the last one
+            now = self._now()
+            for workload in page:
+                said = self._observe(workload, now, watched=False)
+                if said and said.finished is None and said.namespace in self._decisions:
+                    undecided.append(workload)
         now = self._now()
-        for workload in found:
-            self._observe(workload, now, watched=False)
         # Only now is it known what is used.
-        for workload in found:
+        for workload in undecided:
             self._decide(workload, now)
         for namespace, book in self._books.items():
             existing = {uid for uid, home in self._existing.items() if home == namespace}
@@ -187,16 +192,18 @@ class Collector:
                 break
         return version
 
-    def _observe(self, workload: Object, now: int, *, watched: bool) -> None:
+    def _observe(self, workload: Object, now: int, *, watched: bool) -> Seen | None:
+        """Book what a Workload says; None where there is nothing to book, or no book."""
         metadata = workload["metadata"]
         namespace = metadata["namespace"]
         book, said = self._books.get(namespace), seen(workload)
         if book is None or said is None:
-            return
+            return None
         self._existing[said.uid] = namespace
         self._usage.observe(workload, said)
         book.observe(said, now, watched=watched)
         self._changed.add(namespace)
+        return said
 
     def _decide(self, workload: Object, now: int) -> None:
         namespace = workload["metadata"]["namespace"]

@@ -81,19 +81,26 @@ class ApiServer:
         return found
 
     def listed(self, path: str, **selectors: str) -> tuple[Sequence[Object], str]:
-        """All objects of a kind, page by page, and the resourceVersion from which a watch goes on.
-
-        `selectors`: labelSelector, fieldSelector. Raises RefusedError (410 when a page came too late: list
-        again) and OSError.
-        """
+        """All objects of a kind, and the resourceVersion from which a watch goes on; raises as `paged`."""
         found: list[Object] = []
+        version = ""
+        for page, version in self.paged(path, **selectors):  # noqa: B007 - that of the last page
+            found += page
+        return found, version
+
+    def paged(self, path: str, **selectors: str) -> Iterator[tuple[Sequence[Object], str]]:
+        """The objects of a kind, at most `_PAGE` at once, each time with the resourceVersion of the list.
+
+        Who keeps no page has no more in memory than one of them. `selectors`: labelSelector, fieldSelector.
+        Raises RefusedError (410 when a page came too late: list again) and OSError, also between pages.
+        """
         asked = {"limit": str(_PAGE), **selectors}
         while True:
             page = self.must("GET", f"{path}?{urllib.parse.urlencode(asked)}")
-            found += page.get("items") or ()
             metadata = page.get("metadata") or {}
+            yield page.get("items") or (), str(metadata.get("resourceVersion") or "")
             if not metadata.get("continue"):
-                return found, str(metadata.get("resourceVersion") or "")
+                return
             asked = {**asked, "continue": str(metadata["continue"])}
 
     def watched(self, path: str, version: str, seconds: float, **selectors: str) -> Iterator[Object]:

@@ -72,10 +72,11 @@ class Cluster:
     def __init__(self, **jobs: str) -> None:
         self.jobs = jobs
 
-    def listed(self, path: str) -> tuple[list[dict[str, Any]], str]:
+    def paged(self, path: str) -> Iterator[tuple[list[dict[str, Any]], str]]:
         assert path == "/api/v1/namespaces/team-a/pods"
         label = "batch.kubernetes.io/job-name"
-        return [{"metadata": {"name": pod, "labels": {label: job}}} for pod, job in self.jobs.items()], "1"
+        for pod, job in self.jobs.items():
+            yield [{"metadata": {"name": pod, "labels": {label: job}}}], "1"
 
 
 def of_pod(pod: str, gpu: str, share: float | Share, metric: str = PROFILED) -> tuple[str, Any, Share]:

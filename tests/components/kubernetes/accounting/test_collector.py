@@ -1,5 +1,6 @@
 """The collector: held hours go on whatever Prometheus does, and figures are booked once, whoever dies."""
 
+import weakref
 from collections.abc import Iterator, Mapping
 from types import SimpleNamespace
 from typing import Any
@@ -35,13 +36,15 @@ class Cluster:
     def now(self) -> int:
         return self.clock
 
-    def listed(self, path: str) -> tuple[list[Any], str]:
+    def paged(self, path: str) -> Iterator[tuple[list[Any], str]]:
         if path.endswith("/workloads"):
-            return [self.job], "1"
+            yield [self.job], "1"
+            return
         assert path == PODS
         if self.forbids_pods:
             raise RefusedError(403, "pods is forbidden")
-        return [{"metadata": {"name": "train-0", "labels": {"batch.kubernetes.io/job-name": "train"}}}], "1"
+        labels = {"batch.kubernetes.io/job-name": "train"}
+        yield [{"metadata": {"name": "train-0", "labels": labels}}], "1"
 
     def watched(self, path: str, version: str, seconds: float) -> Iterator[Any]:
         yield {"type": "MODIFIED", "object": self.job}
@@ -157,6 +160,61 @@ def test_a_book_of_before_figures_is_read(prometheus: Prometheus) -> None:
     book = cluster.kept()
     # From where the book was complete; what was before has no figures.
     assert 900 <= total(book)[0] <= book.measured - (T + 480)
+
+
+class Many(Cluster):
+    """A cluster with finished jobs, page after page, which knows how many bodies somebody still has."""
+
+    PAGES, PAGE = 20, 50
+
+    class Body(dict[str, Any]):
+        """One that can be counted."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.alive = self.most = 0
+
+    def ask(self, method: str, path: str, body: Any = None) -> tuple[int, Mapping[str, Any]]:
+        return (200, {}) if path.endswith("admissionchecks/gpu-budget/status") else super().ask(method, path)
+
+    def watched(self, path: str, version: str, seconds: float) -> Iterator[Any]:
+        assert version == "7"
+        raise StopError
+
+    def paged(self, path: str) -> Iterator[tuple[list[Any], str]]:
+        self.clock = T + 900
+        for page in range(self.PAGES):
+            yield [self._body(path, page * self.PAGE + index) for index in range(self.PAGE)], "7"
+
+    def _body(self, path: str, index: int) -> Any:
+        labels = {"batch.kubernetes.io/job-name": f"train-{index}"}
+        made = self.Body({"metadata": {"name": f"train-{index}-0", "labels": labels}})
+        if path != PODS:
+            made = self.Body(workload(f"u{index}", admitted=T, finished=T + 60, gpus=1))
+            made["metadata"] |= {"resourceVersion": "1", "ownerReferences": [{"name": f"train-{index}"}]}
+        self.alive += 1
+        self.most = max(self.most, self.alive)
+        weakref.finalize(made, self._freed)
+        return made
+
+    def _freed(self) -> None:
+        self.alive -= 1
+
+
+@pytest.mark.parametrize("stop", [False, True])
+def test_of_finished_jobs_no_more_than_two_pages_are_in_memory(prometheus: Prometheus, stop: bool) -> None:
+    """A team may have 20,000 of them; whole, they are more than the memory of the pod."""
+    cluster = Many()
+    server: Any = cluster
+    budget = {"usd": None, "gpu_hours": 1e6, "stop": stop, "exempt": []}
+    config = {"teams": {"team-a": "A"}, "budgets": {"team-a": budget}, "prices": {}}
+    made = Collector(server, {**config, "prometheus": prometheus.url}, lambda _: None)
+    with pytest.raises(StopError):
+        made.run(lambda: None)
+    assert prometheus.ranges, "it has looked at all pods, too"
+    (row,) = cluster.kept().totals()
+    assert row.held_s == 60 * Many.PAGES * Many.PAGE
+    assert Many.PAGE <= cluster.most <= 2 * Many.PAGE
 
 
 def test_what_was_noted_when_the_api_server_went_away_is_kept_once_it_is_back() -> None:

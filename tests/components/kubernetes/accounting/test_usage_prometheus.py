@@ -20,11 +20,11 @@ LASTED_S = 1800
 class Pods:
     """The API server, as far as it is asked."""
 
-    def listed(self, path: str) -> tuple[list[dict[str, Any]], str]:
+    def paged(self, path: str) -> Iterator[tuple[list[dict[str, Any]], str]]:
         assert path == "/api/v1/namespaces/team-vision/pods"
         label = "jobset.sigs.k8s.io/jobset-name"
         jobs = ("train", "moved")
-        return [{"metadata": {"name": f"{job}-0", "labels": {label: job}}} for job in jobs], "1"
+        yield [{"metadata": {"name": f"{job}-0", "labels": {label: job}}} for job in jobs], "1"
 
 
 def booked(prometheus: str, job: str, now: int) -> tuple[int, int]:
