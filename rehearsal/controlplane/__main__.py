@@ -118,7 +118,11 @@ def _start_all(order: Order, processes: Processes) -> tuple[Site, Access]:
     found = binaries.require(lambda text: _say(step=text))
     site = Site(order.home, processes, found, Authority(order.home / "certificates"))
     _say(step="starting etcd and the API server")
-    access = start_servers(site, node_grace_s=order.node_grace_s)
+    access = start_servers(
+        site,
+        node_grace_s=order.node_grace_s,
+        controller_requests_per_s=order.controller_requests_per_s,
+    )
     admin = write_kubeconfig(order.home / ADMIN, access)
     start_kwok(site, admin)
     for name, addon in ADDONS.items():

@@ -31,6 +31,8 @@ class Order:
     """Values of the chart of each of `rehearsal.controlplane.addons` that is wanted, by its name."""
     node_grace_s: int = 50
     """Seconds without a heartbeat after which a node counts as lost; 50 is Kubernetes' own default."""
+    controller_requests_per_s: int = 20
+    """What each of Kubernetes' controllers may send; 20 is its own default, enough for two Jobs a second."""
     keep: bool = False
     """Go on with what an earlier one left: its objects, its authority, its address."""
 

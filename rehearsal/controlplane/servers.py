@@ -26,7 +26,7 @@ _AUDIT_POLICY = {
 _PATIENCE_S = 60.0
 
 
-def start_servers(site: Site, *, node_grace_s: int) -> Access:
+def start_servers(site: Site, *, node_grace_s: int, controller_requests_per_s: int) -> Access:
     """Start all four; the administrator's access. Raises StartError."""
     etcd_port, peer_port, fresh = free_ports(3)
     port = _kept_port(site.home) or fresh
@@ -50,6 +50,9 @@ def start_servers(site: Site, *, node_grace_s: int) -> Access:
             "--leader-elect=false",
             "--secure-port=0",
             f"--node-monitor-grace-period={node_grace_s}s",
+            f"--kube-api-qps={controller_requests_per_s}",
+            # As Kubernetes' own default of 30 stands to its 20.
+            f"--kube-api-burst={controller_requests_per_s * 3 // 2}",
         ],
     )
     scheduler = _kubeconfig(site, server, "system:kube-scheduler")

@@ -27,10 +27,21 @@ class Watcher:
         self.finished: set[str] = set()
         self.pods: dict[str, int] = {}
         """GPU-seconds of each pod from start to end, as the kubelet wrote them."""
+        self.evicted = 0
+        """How often a Workload lost its admission before it was finished."""
         self._began: dict[str, int] = {}
         self._over = False
-        for version, kind, see in (("v1", "Pod", self._pod), (API_VERSION, "Workload", self._workload)):
-            threading.Thread(target=self._watch, args=(version, kind, see), daemon=True).start()
+        self._threads = [
+            threading.Thread(target=self._watch, args=(version, kind, see), daemon=True)
+            for version, kind, see in (("v1", "Pod", self._pod), (API_VERSION, "Workload", self._workload))
+        ]
+        for thread in self._threads:
+            thread.start()
+
+    @property
+    def sees(self) -> bool:
+        """Whether it still sees every change; one whose watch broke says nothing any more."""
+        return all(thread.is_alive() for thread in self._threads)
 
     def _watch(self, version: str, kind: str, see: Callable[[Object], None]) -> None:
         # One watch for the whole run: nothing is missed, or it ends with an error.
@@ -76,6 +87,7 @@ class Watcher:
             if at >= since and new != level and (level == 0 or at > since or new < level):
                 self.held[key] = self.held.get(key, 0) + level * (at - since)
                 level, since = new, at
+        self.evicted += bool(self._levels.get(uid, (0, 0))[0]) and not holds and not finished
         self._levels[uid] = (level, since)
 
     def _pod(self, body: Object) -> None:

@@ -214,8 +214,11 @@ def queues(
     gate: GateArgs = NO_GATE,
     *,
     fits: bool = False,
+    stays: bool = False,
 ) -> Iterator[Lab]:
     """The component `Queueing` in the cluster; teams get a suffix of their own, so no two labs meet.
+
+    With `stays`, nothing is removed at the end: for a cluster that ends with it.
 
     API servers learn of a policy a moment after it was made or deleted: that which is another one for other
     flavors is there only where a test asks for it.
@@ -243,8 +246,9 @@ def queues(
         eventually(lambda: all(_active(api, body) for body in made), "queues are active")
         yield lab
     finally:
-        _end_runs(api, [*lab.namespaces.values()])
-        _remove(api, bodies)
+        if not stays:
+            _end_runs(api, [*lab.namespaces.values()])
+            _remove(api, bodies)
 
 
 def _of_controllers(metadata: Object) -> bool:
