@@ -39,8 +39,9 @@ PROGRAM = Program(
         "infra.quantity",
     ],
 )
-# 30 MiB with 150 jobs (benchmarks/queues/gpu_ledger.py). Workloads of teams that a budget stops are kept
-# whole until they are finished, some 6 KiB each.
+# 35 MiB with 300 jobs (benchmarks/queues/gpu_ledger.py), 75 with 10,000 that are finished (docs/ledger.md).
+# Workloads of teams that a budget stops are kept whole until they are finished: 5 KiB of text, six times as
+# much in memory.
 _MEMORY_MIB = 256
 
 

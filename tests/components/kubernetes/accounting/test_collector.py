@@ -202,7 +202,7 @@ class Many(Cluster):
 
 
 @pytest.mark.parametrize("stop", [False, True])
-def test_of_finished_jobs_no_more_than_two_pages_are_in_memory(prometheus: Prometheus, stop: bool) -> None:
+def test_of_finished_jobs_no_more_than_three_pages_are_in_memory(prometheus: Prometheus, stop: bool) -> None:
     """A team may have 20,000 of them; whole, they are more than the memory of the pod."""
     cluster = Many()
     server: Any = cluster
@@ -214,7 +214,8 @@ def test_of_finished_jobs_no_more_than_two_pages_are_in_memory(prometheus: Prome
     assert prometheus.ranges, "it has looked at all pods, too"
     (row,) = cluster.kept().totals()
     assert row.held_s == 60 * Many.PAGES * Many.PAGE
-    assert Many.PAGE <= cluster.most <= 2 * Many.PAGE
+    # The last one of Workloads, and two of pods: one that was looked at, and the next.
+    assert Many.PAGE <= cluster.most <= 3 * Many.PAGE
 
 
 def test_what_was_noted_when_the_api_server_went_away_is_kept_once_it_is_back() -> None:
