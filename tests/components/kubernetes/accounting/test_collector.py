@@ -206,7 +206,7 @@ def test_of_finished_jobs_no_more_than_three_pages_are_in_memory(prometheus: Pro
     """A team may have 20,000 of them; whole, they are more than the memory of the pod."""
     cluster = Many()
     server: Any = cluster
-    budget = {"usd": None, "gpu_hours": 1e6, "stop": stop, "exempt": []}
+    budget: dict[str, Any] = {"usd": None, "gpu_hours": 1e6, "stop": stop, "exempt": []}
     config = {"teams": {"team-a": "A"}, "budgets": {"team-a": budget}, "prices": {}}
     made = Collector(server, {**config, "prometheus": prometheus.url}, lambda _: None)
     with pytest.raises(StopError):
