@@ -110,8 +110,8 @@ def _measured(lab: Lab, standing: Standing, jobs: int, kills: int) -> Mapping[st
 def _compared(books: Mapping[str, Book], watcher: Watcher) -> Mapping[str, Any]:
     """Each team's books against what was held: that is at least what is certain, and at most all of it.
 
-    Uncertain are ends of one pod of two, and attempts that were preempted while the ledger was away. Kueue
-    may write after the end of a job that its pods are done: some seconds of pairs may be outside.
+    Uncertain are ends of one pod of two, and attempts that were preempted while the ledger was away. Nothing
+    should be outside of that.
     """
     held = {
         (name, project): sum(row.held_s for row in book.totals() if row.project == project)

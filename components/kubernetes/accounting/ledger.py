@@ -18,6 +18,8 @@ from components.kubernetes.accounting.row import Key, Row
 SCHEMA = "trainstack.ledger/1"
 # The latest ones are kept: a ConfigMap holds 1 MiB (k8s.io/api core/v1, `MaxSecretSize`).
 MOST_NOTES = 300
+# The API server's clock is read from a header that has whole seconds: it may be as late.
+LATE_S = 1
 
 
 @dataclass(frozen=True)
@@ -216,7 +218,10 @@ class Book:
                 attempt = replace(attempt, ready=max(seen.ready, attempt.since))
         if seen.shares == attempt.shares:
             return attempt
-        at = min(max(seen.changed or now, attempt.since), max(now, attempt.since))
+        at = min(
+            max(now if seen.changed is None else seen.changed, attempt.since),
+            max(now + LATE_S, attempt.since),
+        )
         sure = at if watched or seen.done - attempt.done <= 1 else min(max(self.seen, attempt.since), at)
         attempt = self._booked(attempt, sure)
         # Pods that were done one after the other, and nobody saw when.

@@ -164,3 +164,15 @@ def test_a_month_that_is_over_is_moved_and_open_attempts_come_later() -> None:
     rest = sum(row.held_s for row in made.totals("2026-11"))
     assert rest == 8 * (month_end(T) - T - 20)
     assert stamp(later).startswith("2026-12")
+
+
+def test_pods_are_done_when_the_api_server_wrote_it_though_its_clock_is_read_a_second_late() -> None:
+    """The header `Date` has whole seconds, cut off: a change may be ahead of what is read there."""
+    book = Book("A", MIDNIGHT)
+    book.observe(said(admitted=MIDNIGHT, pods=2), MIDNIGHT, watched=True)
+    done = said(admitted=MIDNIGHT, pods=2, done=2, done_at=MIDNIGHT + 10)
+    book.observe(done, MIDNIGHT + 9, watched=True)
+    finished = said(admitted=MIDNIGHT, pods=2, done=2, done_at=MIDNIGHT + 10, finished=MIDNIGHT + 10)
+    book.observe(finished, MIDNIGHT + 11, watched=True)
+    (row,) = book.totals()
+    assert (row.held_s, book.uncertain) == (8 * 10, {})
