@@ -52,8 +52,11 @@ def test_a_list_of_many_pages_is_whole_and_a_watch_goes_on_from_it(
     for number in range(7):
         server.must("POST", path, named(number, ours="yes"))
     server.must("POST", path, named(7))
-    found, version = server.listed(path, labelSelector="ours=yes")
-    assert sorted(one["metadata"]["name"] for one in found) == [f"one-{number}" for number in range(7)]
+    pages = [*server.paged(path, labelSelector="ours=yes")]
+    names = [[one["metadata"]["name"] for one in page] for page, _ in pages]
+    assert sorted(sum(names, [])) == [f"one-{number}" for number in range(7)] and len(names) > 1
+    assert [*server.every(path, labelSelector="ours=yes")] == sum([[*page] for page, _ in pages], [])
+    version = pages[-1][1]
     changes: list[tuple[str, str]] = []
 
     def watch() -> None:

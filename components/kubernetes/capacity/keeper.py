@@ -45,8 +45,11 @@ class Keeper:
         """
         for name in self._windows:
             self._workloads.activate_check(name, self._clock())
-        found, version = self._workloads.listed()
-        self._seen = {row["metadata"]["uid"]: row for row in found if self._concerns(row)}
+        version, found = "", {}
+        # Finished Workloads may be many: none of them is kept longer than its page.
+        for page, version in self._workloads.paged():  # noqa: B007 - the last one
+            found |= {row["metadata"]["uid"]: row for row in page if self._concerns(row)}
+        self._seen = found
         self._look_at.clear()
         self.tick()
         return version

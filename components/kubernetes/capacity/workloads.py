@@ -61,9 +61,9 @@ class Workloads:
     def __init__(self, server: ApiServer) -> None:
         self._server = server
 
-    def listed(self) -> tuple[Sequence[Object], str]:
-        """All of them, and from where a watch goes on."""
-        return self._server.listed(_ALL)
+    def paged(self) -> Iterator[tuple[Sequence[Object], str]]:
+        """All of them, a page at once, each time with the version from which a watch goes on."""
+        return self._server.paged(_ALL)
 
     def watched(self, version: str, seconds: float) -> Iterator[Object]:
         """Changes since a version, for so long."""

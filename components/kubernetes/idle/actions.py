@@ -69,7 +69,7 @@ class Actions:
         A Job that was only suspended it would start again at once (kubernetes-sigs/kueue v0.19.2,
         pkg/controller/jobframework/reconciler.go, `startJob`).
         """
-        for found in self._server.listed(f"{_KUEUE}/namespaces/{holder.namespace}/workloads")[0]:
+        for found in self._server.every(f"{_KUEUE}/namespaces/{holder.namespace}/workloads"):
             head = found["metadata"]
             owners = [(each["kind"], each["name"]) for each in head.get("ownerReferences") or ()]
             # The JobSet of a TrainJob has its name.

@@ -7,7 +7,7 @@ stopped.
 import argparse
 import json
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -82,8 +82,7 @@ class Watch:
     def round(self) -> None:
         """Look once, and act. Raises OSError and RefusedError when the API server does not answer."""
         now = time.time()
-        bodies = [body for namespace in self._given.namespaces for body in self._pods(namespace)]
-        found = holders(bodies, self._given.interactive_pools)
+        found = holders(self._pods(), self._given.interactive_pools)
         blind = False
         activity: dict[PodKey, Activity] = {}
         try:
@@ -103,8 +102,10 @@ class Watch:
         stopped = self._actions.stopped
         return measured(judged, stopped, now, blind=blind, interval_s=self._policy.interval_s)
 
-    def _pods(self, namespace: str) -> Sequence[Mapping[str, Any]]:
-        return self._server.listed(f"/api/v1/namespaces/{namespace}/pods")[0]
+    def _pods(self) -> Iterator[Mapping[str, Any]]:
+        # Pods that ended may be many, and hold nothing: none of them is kept longer than its page.
+        for namespace in self._given.namespaces:
+            yield from self._server.every(f"/api/v1/namespaces/{namespace}/pods")
 
 
 def _given(words: Sequence[str] | None) -> argparse.Namespace:

@@ -80,13 +80,10 @@ class ApiServer:
             raise RefusedError(status, str(found.get("message") or found))
         return found
 
-    def listed(self, path: str, **selectors: str) -> tuple[Sequence[Object], str]:
-        """All objects of a kind, and the resourceVersion from which a watch goes on; raises as `paged`."""
-        found: list[Object] = []
-        version = ""
-        for page, version in self.paged(path, **selectors):  # noqa: B007 - that of the last page
-            found += page
-        return found, version
+    def every(self, path: str, **selectors: str) -> Iterator[Object]:
+        """The objects of a kind, one after the other; as `paged`."""
+        for page, _ in self.paged(path, **selectors):
+            yield from page
 
     def paged(self, path: str, **selectors: str) -> Iterator[tuple[Sequence[Object], str]]:
         """The objects of a kind, at most `_PAGE` at once, each time with the resourceVersion of the list.
