@@ -8,13 +8,12 @@ watcher of its own sees every change of every Workload and pod, and adds up what
 transitions of `Admitted` and `Finished` and of pods that are done. Finished jobs stay until the end.
 The binaries have to be built: `make binaries`.
 
-On two cores, 300 jobs took 65 s beside a load of 1 to 3 (4.6 a second), 150 took 53 s beside a load of 4
-(2.8 a second), and start and end a minute: so 10,000 should take 40 minutes to an hour, if thousands of
-finished jobs cost no more than hundreds (not tried). Kill at least once then: a login is good for an hour.
-It ends with an error after two hours, and tells every half a minute how far it is. What takes the time is the
-API server: some 37 writes a job, 0.37 s of a core with all that watch them; KWOK takes 2 % of that. As
-Kubernetes starts them, its controllers send 20 requests a second, and a Job takes 11 of its controller: 1.9
-jobs a second, whatever the machine. So they may send more here, and jobs are made as others end.
+On two cores, 10,000 jobs take 55 minutes (3.1 a second, other work beside it for 12 of them). Kill at least
+once then: a login is good for an hour. It ends with an error after two hours, and tells every half a minute
+how far it is. What takes the time is the API server: some 37 writes a job, 0.37 s of a core with all that watch
+them; KWOK takes 2 % of that. As Kubernetes starts them, its controllers send 20 requests a second, and a Job
+takes 11 of its controller: 1.9 jobs a second, whatever the machine. So they may send more here, and jobs are
+made as others end.
 """
 
 import contextlib

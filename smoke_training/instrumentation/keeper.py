@@ -6,10 +6,10 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from smoke_training.instrumentation.announcement import announce
 from smoke_training.instrumentation.bookkeeper import Peers
 from smoke_training.instrumentation.checkpoints import commit, prune
 from smoke_training.instrumentation.retention import Retention
+from smoke_training.runtime.announcement import announce
 
 RANKS_S = 600.0  # that rank 0 waits for the files of slower ranks
 END_S = 1800.0  # that the end of a run waits for its last checkpoint: 420 GB are read back in some minutes

@@ -45,7 +45,8 @@ class Keeper:
         """
         for name in self._windows:
             self._workloads.activate_check(name, self._clock())
-        version, found = "", {}
+        found: dict[str, Object] = {}
+        version = ""
         # Finished Workloads may be many: none of them is kept longer than its page.
         for page, version in self._workloads.paged():  # noqa: B007 - the last one
             found |= {row["metadata"]["uid"]: row for row in page if self._concerns(row)}

@@ -25,8 +25,8 @@ from components.kubernetes.idle.idle_gpus import PROGRAM, IdleGpus, IdleGpusArgs
 from components.kubernetes.teams.checkpoints import TeamCheckpoints
 from rehearsal.controlplane.api import Api, Object
 from rehearsal.controlplane.processes import free_ports
-from smoke_training.instrumentation.announcement import UnsaidError, announce
 from smoke_training.launchers.checkpoint_policy import LAST
+from smoke_training.runtime.announcement import UnsaidError, announce
 from tests.cluster.manifests import manifests
 from tests.cluster.programs import started
 from tests.cluster.queues.lab import IMAGE, Lab, flavor, machines, queues

@@ -14,6 +14,7 @@ from infra.engine.install import require
 from infra.engine.plan import Plan, Step
 from rehearsal.client import Rehearsal
 from stacks import compose
+from tests.rehearsal.checkpoints import ONCE
 from tests.rehearsal.day2.changes import ENDING_ON_AWS, ON_AWS, Edit, quickly
 from tests.rehearsal.day2.changes_gcp import ENDING_ON_GCP, ON_GCP
 from tests.stacks.composition.composed import STACK, Pair, stack_spec
@@ -64,7 +65,7 @@ class Life:
         (folder / "cache").symlink_to(CACHE)
         home = Rehearsal(folder / "rehearsal")
         try:
-            select(home, self.program()).up()
+            select(home, self.program(), **ONCE).up()
             yield home
         finally:
             home.stop()
@@ -79,9 +80,9 @@ def ended(steps: list[Step]) -> set[str]:
     return {line.partition(":")[0] for line in drains(steps)}
 
 
-def select(rehearsal: Rehearsal, program: Callable[[], None]) -> automation.Stack:
-    """The stack of a home, with this program."""
-    environment = rehearsal.environment()
+def select(rehearsal: Rehearsal, program: Callable[[], None], **variables: str) -> automation.Stack:
+    """The stack of a home, with this program; `variables` are the engine's."""
+    environment = rehearsal.environment() | variables
     options = automation.LocalWorkspaceOptions(
         env_vars=environment,
         project_settings=automation.ProjectSettings(

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from smoke_training.instrumentation.announcement import UnsaidError, announce, written
+from smoke_training.runtime.announcement import UnsaidError, announce, written
 
 
 def test_a_time_is_written_in_utc() -> None:
