@@ -10,10 +10,10 @@ The binaries have to be built: `make binaries`.
 
 On two cores, 10,000 jobs take 55 minutes (3.1 a second, other work beside it for 12 of them). Kill at least
 once then: a login is good for an hour. It ends with an error after two hours, and tells every half a minute
-how far it is. What takes the time is the API server: some 37 writes a job, 0.37 s of a core with all that watch
-them; KWOK takes 2 % of that. As Kubernetes starts them, its controllers send 20 requests a second, and a Job
-takes 11 of its controller: 1.9 jobs a second, whatever the machine. So they may send more here, and jobs are
-made as others end.
+how far it is. What takes the time is the API server: some 37 writes a job, 0.37 s of a core with all that
+watch them; KWOK takes 2 % of that. As Kubernetes starts them, its controllers send 20 requests a second,
+and a Job takes 11 of its controller: 1.9 jobs a second, whatever the machine. So they may send more here,
+and jobs are made as others end.
 """
 
 import contextlib
