@@ -178,11 +178,10 @@ class Usage:
     def _look_at_pods(self, namespaces: Collection[str], now: int) -> None:
         """Remember which Workload pods are of: they may be deleted before their figures are asked for."""
         for namespace in {job.namespace for job in self._jobs.values()} & set(namespaces):
-            for page, _ in self._server.paged(f"/api/v1/namespaces/{namespace}/pods"):
-                for pod in page:
-                    uid = self._names.get((namespace, job_name(pod)))
-                    if uid is not None:
-                        self._pods[namespace, str(pod["metadata"]["name"])] = uid, now
+            for pod in self._server.every(f"/api/v1/namespaces/{namespace}/pods"):
+                uid = self._names.get((namespace, job_name(pod)))
+                if uid is not None:
+                    self._pods[namespace, str(pod["metadata"]["name"])] = uid, now
 
     def _forget(self, until: int) -> None:
         """Forget what was over before: all its minutes are asked for."""

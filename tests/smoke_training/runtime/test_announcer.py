@@ -106,6 +106,22 @@ def test_a_pod_without_a_token_says_so(loop: Loop, capfd: pytest.CaptureFixture[
     assert "no token" in capfd.readouterr().err
 
 
+def test_while_the_command_runs_its_checkpoints_are_announced(tmp_path: Path) -> None:
+    script = (
+        "from pathlib import Path\n"
+        "from smoke_training.runtime.announcer import Announcer, run\n"
+        f"folder = Path({str(tmp_path)!r})\n"
+        "loop = 'echo > rank-0.pt; while [ ! -e told ]; do sleep 0.1; done'\n"
+        "def say(at):\n"
+        "    print(at); (folder / 'told').touch(); return True\n"
+        "run(['sh', '-c', f'cd {folder}; {loop}'], Announcer(folder, 0.2, say), poll_s=0.1)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], check=True, capture_output=True, text=True, cwd=ROOT, timeout=60
+    )
+    assert done.stdout.split() == [str((tmp_path / "rank-0.pt").stat().st_mtime)]
+
+
 def announced(*words: str) -> list[str]:
     return [sys.executable, "-m", "smoke_training", "announce", *words]
 

@@ -72,11 +72,11 @@ class Cluster:
     def __init__(self, **jobs: str) -> None:
         self.jobs = jobs
 
-    def paged(self, path: str) -> Iterator[tuple[list[dict[str, Any]], str]]:
+    def every(self, path: str) -> Iterator[dict[str, Any]]:
         assert path == "/api/v1/namespaces/team-a/pods"
         label = "batch.kubernetes.io/job-name"
         for pod, job in self.jobs.items():
-            yield [{"metadata": {"name": pod, "labels": {label: job}}}], "1"
+            yield {"metadata": {"name": pod, "labels": {label: job}}}
 
 
 def of_pod(pod: str, gpu: str, share: float | Share, metric: str = PROFILED) -> tuple[str, Any, Share]:

@@ -46,6 +46,10 @@ class Cluster:
         labels = {"batch.kubernetes.io/job-name": "train"}
         yield [{"metadata": {"name": "train-0", "labels": labels}}], "1"
 
+    def every(self, path: str) -> Iterator[Any]:
+        for page, _ in self.paged(path):
+            yield from page
+
     def watched(self, path: str, version: str, seconds: float) -> Iterator[Any]:
         yield {"type": "MODIFIED", "object": self.job}
 
