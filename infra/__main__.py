@@ -9,7 +9,7 @@ if __name__ == "__main__":
 
 import pulumi
 
-from infra import outputs, stackspec
+from infra import outputs, sdk, stackspec
 from infra.errors import REFUSED, UserError
 from stacks import compose
 
@@ -23,21 +23,13 @@ def main() -> None:
     try:
         loaded = stackspec.load(stack, given, f"Pulumi.{stack}.yaml")
         outputs.export(compose(loaded.spec))
+        sdk.wait_for_outputs_once()
     except UserError as error:
         raise pulumi.RunError(f"the spec of stack {stack} {REFUSED}\n{error}") from None
-
-
-def without_debug_messages() -> None:
-    """Keep the SDK from telling the engine every step that `pulumi up --debug` would show.
-
-    It does so whether or not anybody asked: 1,857 calls for the 406 resources of dev-aws, and the program
-    waits for each (pulumi 3.272.0, log.py, `_log`). There is no setting for it.
-    """
-    pulumi.log.debug = lambda *_, **__: None
 
 
 if __name__ == "__main__":
     # The state keeps the calls that made each resource; those below the program would be a quarter of it.
     sys.tracebacklimit = 16
-    without_debug_messages()
+    sdk.without_debug_messages()
     main()

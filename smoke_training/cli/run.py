@@ -63,6 +63,7 @@ def _phases(text: str) -> tuple[str, ...]:
 
 
 def _free_port() -> int:
+    """A port that nobody has on any address: torch's store listens on all of them."""
     with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
+        probe.bind(("", 0))
         return int(probe.getsockname()[1])

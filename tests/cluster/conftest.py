@@ -19,9 +19,9 @@ def _available() -> None:
         pytest.skip("the control plane is not built here: `make binaries` builds it, and says why it cannot")
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def plane(tmp_path_factory: pytest.TempPathFactory, _available: None) -> Iterator[ControlPlane]:
-    """The control plane of this worker; tests share it and clean up after themselves."""
+    """The control plane of this worker; the tests of this folder share it and clean up after themselves."""
     home: Path = tmp_path_factory.mktemp("control-plane") / "run"
     addons = {
         "jobset": {},
@@ -32,7 +32,7 @@ def plane(tmp_path_factory: pytest.TempPathFactory, _available: None) -> Iterato
         yield plane
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def api(plane: ControlPlane) -> Iterator[Api]:
     """The administrator's connection."""
     with plane.api() as api:

@@ -1,8 +1,6 @@
 """The Pulumi program shows what it refuses as a user error, whichever part of it refuses."""
 
 import pulumi
-import pulumi.runtime.resource
-import pulumi.runtime.rpc_manager
 import pytest
 
 import infra.__main__ as program
@@ -31,19 +29,3 @@ def test_what_is_refused_is_a_message_with_path_and_fix(part: str, monkeypatch: 
 
 def test_other_failures_are_not_refusals_of_input() -> None:
     assert not Outcome(succeeded=False, errors=["creating the cluster failed", ""]).refused
-
-
-def test_the_engine_hears_of_warnings_and_not_of_every_step(monkeypatch: pytest.MonkeyPatch) -> None:
-    heard: list[str] = []
-
-    class Engine:
-        def Log(self, request: pulumi.runtime.proto.engine_pb2.LogRequest) -> None:  # noqa: N802
-            heard.append(request.message)
-
-    monkeypatch.setattr("pulumi.runtime.settings.get_engine", Engine)
-    monkeypatch.setattr(pulumi.log, "debug", pulumi.log.debug)  # put back afterwards
-    program.without_debug_messages()
-    for sdk in (pulumi.runtime.resource, pulumi.runtime.rpc_manager):
-        sdk.log.debug("a step")  # as they call it
-        sdk.log.warn("a warning")
-    assert heard == ["a warning", "a warning"]

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from pulumi import automation
 
+from infra import sdk
 from infra.engine import install
 from rehearsal.client import Rehearsal
 
@@ -33,6 +34,7 @@ def rehearsal(tmp_path: Path) -> Iterator[Rehearsal]:
 @pytest.fixture
 def stack(rehearsal: Rehearsal, engine: Path) -> Iterator[Callable[[Callable[[], None]], automation.Stack]]:
     """A stack whose program may be exchanged between updates."""
+    sdk.without_debug_messages()
     environment = rehearsal.environment()
     settings = automation.ProjectSettings(
         name="rehearsed",

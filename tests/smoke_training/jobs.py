@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+import random
 import signal
 import socket
 import subprocess
@@ -62,9 +63,7 @@ class Job:
     ) -> None:
         self.home = home
         self._changes = (plan or {}, plans or {}, environments or {})
-        with socket.socket() as probe:
-            probe.bind((ADDRESS, 0))
-            self.port = probe.getsockname()[1]
+        self.port = free_ports()
         plain = {key: value for key, value in os.environ.items() if not key.startswith("MLFLOW_")}
         self._shared = {
             **plain, "SMOKE_DEVICE": "cpu", "MASTER_ADDR": ADDRESS, "MASTER_PORT": str(self.port),
@@ -139,6 +138,20 @@ class Job:
         ]:
             with contextlib.suppress(OSError):
                 os.kill(pid, signal.SIGKILL)
+
+
+def free_ports() -> int:
+    """The first of two neighbouring ports that nobody has on any address.
+
+    torch's store listens on all addresses, and the kernel gives ports from 32768 on to whoever asks: of two
+    hundred connections on this machine one would sooner or later have the port before the job does.
+    """
+    while True:
+        first = random.randrange(20000, 32000, 2)
+        with contextlib.suppress(OSError), socket.socket() as one, socket.socket() as other:
+            one.bind(("", first))
+            other.bind(("", first + 1))
+            return first
 
 
 def partial_job(

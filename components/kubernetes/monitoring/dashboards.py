@@ -3,6 +3,7 @@
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from importlib import resources
 from typing import Any
 
@@ -41,6 +42,7 @@ class Dashboard:
     panels: Sequence[Panel]
 
 
+@cache
 def dashboards() -> list[Dashboard]:
     """All of them, by the name of their layer."""
     files = sorted(

@@ -1,6 +1,7 @@
 """The alert rules as objects of the Prometheus operator, one for each file below `rules/`: a layer."""
 
 from collections.abc import Iterator, Mapping
+from functools import cache
 from importlib import resources
 from typing import Any
 
@@ -19,10 +20,17 @@ def layers() -> list[str]:
 
 def groups(layer: str) -> list[dict[str, Any]]:
     """The rule groups of a layer, as Prometheus reads them; every alert with the path of its runbook page."""
-    read = yaml.safe_load(_RULES.joinpath(f"{layer}.yaml").read_text(encoding="utf-8"))
     return [
-        {**group, "rules": [_with_page(layer, rule) for rule in group["rules"]]} for group in read["groups"]
+        {**group, "rules": [_with_page(layer, rule) for rule in group["rules"]]} for group in _written(layer)
     ]
+
+
+@cache
+def _written(layer: str) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = yaml.safe_load(_RULES.joinpath(f"{layer}.yaml").read_text("utf-8"))[
+        "groups"
+    ]
+    return found
 
 
 def _with_page(layer: str, rule: Mapping[str, Any]) -> dict[str, Any]:

@@ -5,7 +5,7 @@ import hashlib
 import io
 import zipfile
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 
 from infra.errors import Problem, UserError
@@ -35,6 +35,12 @@ class Bundle:
     def sha256(self) -> str:
         """Digest of the zip, in hex: the identity of the code."""
         return hashlib.sha256(self.content).hexdigest()
+
+
+@cache
+def shipped() -> Bundle:
+    """The bundle of the workload that this package ships; made once in a process."""
+    return bundle()
 
 
 def bundle(sources: Path = SOURCES) -> Bundle:

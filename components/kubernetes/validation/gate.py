@@ -11,7 +11,7 @@ from components.kubernetes.offers import FabricOffer, claimed
 from components.kubernetes.slots import filled, slot
 from components.kubernetes.validation import watcher
 from components.kubernetes.validation.args import SmokeTestArgs
-from components.kubernetes.validation.bundle import bundle
+from components.kubernetes.validation.bundle import shipped
 from components.kubernetes.validation.run import (
     CONFIG,
     NAME,
@@ -55,7 +55,7 @@ class SmokeTest(Component):
 
     def __init__(self, name: str, args: SmokeTestArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__(name, opts)
-        code = bundle()
+        code = shipped()
         run = smoke_run(args, slot(NAME))
         plan = pulumi.Output.all(plan=args["plan"], image=args["image"]).apply(
             lambda known: plan_text(args, code, known)

@@ -9,7 +9,7 @@ from pulumi_kubernetes import batch, core, meta
 from components.base import Component
 from components.kubernetes.slots import filled
 from components.kubernetes.validation.args import SmokeTestArgs
-from components.kubernetes.validation.bundle import bundle
+from components.kubernetes.validation.bundle import shipped
 from components.kubernetes.validation.run import (
     CONFIG,
     code_and_plan,
@@ -52,7 +52,7 @@ class SmokeSchedule(Component):
         self, name: str, args: SmokeScheduleArgs, opts: pulumi.ResourceOptions | None = None
     ) -> None:
         super().__init__(name, opts)
-        run, code = args["run"], bundle()
+        run, code = args["run"], shipped()
         own = f"smoke-schedule-{run['pool']}"
         plan = pulumi.Output.all(plan=run["plan"], image=run["image"], more=args.get("plan", {})).apply(
             lambda known: plan_text(run, code, {**known, "plan": _scheduled(known)})

@@ -2,6 +2,7 @@
 
 import functools
 import os
+import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from types import SimpleNamespace
@@ -10,6 +11,7 @@ from unittest import mock
 
 import boto3
 from moto import mock_aws
+from moto.core import routing
 
 Answer = Callable[[Mapping[str, Any]], Any]
 REGION = "us-east-1"
@@ -61,6 +63,7 @@ class Account:
 
 
 _NOW: list[Account] = [Account()]
+_MAPPING, _map = threading.Lock(), routing._create_map
 _SESSION = boto3.Session(**KEYS)
 
 
@@ -82,11 +85,18 @@ def made(service: str, region: str) -> Any:
     return client
 
 
+def _map_alone(rules: list[Any]) -> Any:
+    """Services are asked by several threads, and Python 3.11 cannot parse in two of them (cpython#106905)."""
+    with _MAPPING:
+        return _map(rules)
+
+
 @contextmanager
 def emulated() -> Iterator[Callable[[str], Any]]:
     """An empty account; gives clients to fill it with."""
     # moto makes 1,300 images of machines for each empty account, twice: two thirds of the time of a test.
-    with mock.patch.dict(os.environ, MOTO_EC2_LOAD_DEFAULT_AMIS="false"), mock_aws() as made_up:
+    fewer = mock.patch.dict(os.environ, MOTO_EC2_LOAD_DEFAULT_AMIS="false")
+    with fewer, mock.patch.object(routing, "_create_map", _map_alone), mock_aws() as made_up:
         made_up.reset()  # where a module keeps the emulation on: that takes half the time of a small test
         _NOW[0] = Account()
         yield lambda service: made(service, REGION)

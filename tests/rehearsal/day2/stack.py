@@ -8,15 +8,15 @@ from typing import Any, cast
 
 from pulumi import automation
 
-from infra import outputs
+from infra import outputs, sdk
 from infra.drains import drains
 from infra.engine.install import require
 from infra.engine.plan import Plan, Step
 from rehearsal.client import Rehearsal
 from stacks import compose
-from tests.rehearsal.checkpoints import ONCE
 from tests.rehearsal.day2.changes import ENDING_ON_AWS, ON_AWS, Edit, quickly
 from tests.rehearsal.day2.changes_gcp import ENDING_ON_GCP, ON_GCP
+from tests.rehearsal.frugal import FRUGAL
 from tests.stacks.composition.composed import STACK, Pair, stack_spec
 
 GOLDEN = Path(__file__).with_name("golden")
@@ -44,11 +44,16 @@ class Life:
                 edit(spec)
 
         spec = stack_spec(self.pair, change)
-        return lambda: outputs.export(compose(spec))
+
+        def run() -> None:
+            outputs.export(compose(spec))
+            sdk.wait_for_outputs_once()
+
+        return run
 
     def planned(self, home: Rehearsal, *edits: Edit) -> list[Step]:
         """What an `up` after the edits would do."""
-        stack, plan = select(home, self.program(*edits)), Plan()
+        stack, plan = select(home, self.program(*edits), **FRUGAL), Plan()
         cast(Any, plan.listening(lambda on_event: cast(Any, stack.preview(on_event=on_event))))(
             lambda _: None
         )
@@ -65,7 +70,7 @@ class Life:
         (folder / "cache").symlink_to(CACHE)
         home = Rehearsal(folder / "rehearsal")
         try:
-            select(home, self.program(), **ONCE).up()
+            select(home, self.program(), **FRUGAL).up()
             yield home
         finally:
             home.stop()
@@ -82,6 +87,7 @@ def ended(steps: list[Step]) -> set[str]:
 
 def select(rehearsal: Rehearsal, program: Callable[[], None], **variables: str) -> automation.Stack:
     """The stack of a home, with this program; `variables` are the engine's."""
+    sdk.without_debug_messages()
     environment = rehearsal.environment() | variables
     options = automation.LocalWorkspaceOptions(
         env_vars=environment,

@@ -19,7 +19,7 @@ import psutil
 from mlflow.entities import Run
 
 from rehearsal.client import Rehearsal
-from tests.rehearsal.checkpoints import ONCE
+from tests.rehearsal.frugal import FRUGAL
 
 ROOT = Path(__file__).resolve().parents[3]
 STACK = "dev-aws"
@@ -90,7 +90,7 @@ def home(folder: Path) -> Iterator[Path]:
 
 def trainstack(home: Path, *arguments: str) -> Done:
     command = [str(ROOT / ".venv" / "bin" / "trainstack"), *arguments]
-    environment = _environment(home) | ONCE
+    environment = _environment(home) | FRUGAL
     return subprocess.run(
         command, env=environment, check=False, capture_output=True, text=True, timeout=400, cwd=ROOT
     )
@@ -100,7 +100,7 @@ def native(home: Path, *arguments: str, stack: str = STACK) -> Done:
     """Plain `pulumi`, in the environment that `rehearse env` prints."""
     printed = trainstack(home, "rehearse", "env", "-s", stack).stdout
     script = f"{printed}\npulumi {' '.join(arguments)}"
-    environment = {key: value for key, value in os.environ.items() if not key.startswith("PULUMI_")} | ONCE
+    environment = {key: value for key, value in os.environ.items() if not key.startswith("PULUMI_")} | FRUGAL
     return subprocess.run(
         ["/bin/sh", "-ec", script], env=environment, check=False, capture_output=True, text=True, cwd=ROOT
     )

@@ -23,7 +23,7 @@ SOLD_OUT = {
         {"instance_type": "a2-highgpu-8g", "zone": "us-central1-c", "market": "spot", "instances": 0}
     ]
 }
-pytestmark = [pytest.mark.alone, pytest.mark.timeout(400)]
+pytestmark = pytest.mark.timeout(900)
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,7 @@ def _run(home: Path, operation: str, faults: Mapping[str, Any] | None = None) ->
     recovered = recover(rehearsal, PROJECT, STACK)
     rehearsal.set_faults(faults or {})
     words = [sys.executable, "-m", "tests.rehearsal.runs.small_google", operation, str(home)]
-    done = subprocess.run(words, cwd=ROOT, check=False, capture_output=True, text=True, timeout=200)
+    done = subprocess.run(words, cwd=ROOT, check=False, capture_output=True, text=True, timeout=400)
     state = State(home / "state.sqlite")
     try:
         clouds = sorted((one.urn, one.id) for one in state.find() if one.urn)

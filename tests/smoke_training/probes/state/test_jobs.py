@@ -90,7 +90,7 @@ if os.environ.get("TORCHELASTIC_RESTART_COUNT") == "0" and "RANK" in os.environ:
 
 
 @pytest.fixture(scope="module")
-def torn(archive: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Job, dict[str, Any]]:
+def torn(archive: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Job, dict[str, Any], str]:
     """After the kill, before the ranks are back, half of a committed shard of node 1 disappears.
 
     The rank that was not killed does not notice that its peer is gone.
@@ -102,9 +102,9 @@ def torn(archive: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Job, 
     hit: dict[str, Any] = {}
     injector = threading.Thread(target=tear_after_the_kill, args=(job.home, hit))
     injector.start()
-    job.finish()
+    output = job.finish()
     injector.join()
-    return job, hit
+    return job, hit, output
 
 
 def tear_after_the_kill(home: Path, hit: dict[str, Any]) -> None:
@@ -121,10 +121,10 @@ def tear_after_the_kill(home: Path, hit: dict[str, Any]) -> None:
 
 
 def test_a_checkpoint_torn_from_outside_fails_by_name_and_the_one_before_is_used(
-    torn: tuple[Job, dict[str, Any]],
+    torn: tuple[Job, dict[str, Any], str],
 ) -> None:
-    job, hit = torn
-    assert hit, "the injector came too late"
+    job, hit, output = torn
+    assert hit, f"the injector came too late: {output}"
     result = job.result()
     found = check(result, "checkpoint.integrity")
     assert found["status"] == Verdict.FAIL
@@ -139,10 +139,10 @@ def test_a_checkpoint_torn_from_outside_fails_by_name_and_the_one_before_is_used
 
 
 def test_a_rank_that_outlives_the_kill_of_its_peer_is_ended_so_that_all_start_again(
-    torn: tuple[Job, dict[str, Any]],
+    torn: tuple[Job, dict[str, Any], str],
 ) -> None:
     result = torn[0].result()
-    assert check(result, "resume.equality")["status"] == Verdict.PASS
+    assert check(result, "resume.equality")["status"] == Verdict.PASS, torn[2]
     assert check(result, "resume.recovery")["measured"]["value"] > RESTART_PATIENCE_S
 
 
