@@ -2,6 +2,7 @@
 
 import uuid
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,16 @@ from rehearsal.controlplane import binaries
 from rehearsal.controlplane.api import Api, Object
 from rehearsal.controlplane.order import ControlPlane, Order, running
 
+_HERE = Path(__file__).parent
+_running = ExitStack()
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_runtest_teardown(nextitem: pytest.Item | None) -> None:
+    """End the control plane with the last test of this folder: at rest it costs a twentieth of a core."""
+    if nextitem is None or _HERE not in nextitem.path.parents:
+        _running.close()
+
 
 @pytest.fixture(scope="session", autouse=True)
 def _available() -> None:
@@ -19,8 +30,8 @@ def _available() -> None:
         pytest.skip("the control plane is not built here: `make binaries` builds it, and says why it cannot")
 
 
-@pytest.fixture(scope="package")
-def plane(tmp_path_factory: pytest.TempPathFactory, _available: None) -> Iterator[ControlPlane]:
+@pytest.fixture(scope="session")
+def plane(tmp_path_factory: pytest.TempPathFactory, _available: None) -> ControlPlane:
     """The control plane of this worker; the tests of this folder share it and clean up after themselves."""
     home: Path = tmp_path_factory.mktemp("control-plane") / "run"
     addons = {
@@ -28,15 +39,13 @@ def plane(tmp_path_factory: pytest.TempPathFactory, _available: None) -> Iterato
         trainer.CHART: trainer.VALUES,
         "kueue": kueue_values.values(claimed={}),
     }
-    with running(Order(home, addons=addons, node_grace_s=12)) as plane:
-        yield plane
+    return _running.enter_context(running(Order(home, addons=addons, node_grace_s=12)))
 
 
-@pytest.fixture(scope="package")
-def api(plane: ControlPlane) -> Iterator[Api]:
+@pytest.fixture(scope="session")
+def api(plane: ControlPlane) -> Api:
     """The administrator's connection."""
-    with plane.api() as api:
-        yield api
+    return _running.enter_context(plane.api())
 
 
 @pytest.fixture

@@ -4,6 +4,7 @@ Each step goes on where the one before stopped. What was seen after each step is
 at any of it in any order.
 """
 
+import functools
 import json
 import os
 import signal
@@ -98,12 +99,16 @@ def trainstack(home: Path, *arguments: str) -> Done:
 
 def native(home: Path, *arguments: str, stack: str = STACK) -> Done:
     """Plain `pulumi`, in the environment that `rehearse env` prints."""
-    printed = trainstack(home, "rehearse", "env", "-s", stack).stdout
-    script = f"{printed}\npulumi {' '.join(arguments)}"
+    script = f"{_exports(home, stack)}\npulumi {' '.join(arguments)}"
     environment = {key: value for key, value in os.environ.items() if not key.startswith("PULUMI_")} | FRUGAL
     return subprocess.run(
         ["/bin/sh", "-ec", script], env=environment, check=False, capture_output=True, text=True, cwd=ROOT
     )
+
+
+@functools.cache
+def _exports(home: Path, stack: str) -> str:
+    return trainstack(home, "rehearse", "env", "-s", stack).stdout
 
 
 def processes(home: Path) -> list[str]:
