@@ -4,6 +4,7 @@ import typer
 
 from infra.cli import (
     access,
+    advise,
     audit,
     cluster,
     collect,
@@ -42,3 +43,4 @@ app.command("open")(access.open_service)
 app.add_typer(rehearse.app, name="rehearse")
 app.add_typer(smoke.app, name="smoke")
 app.add_typer(queue.app, name="queue")
+app.add_typer(advise.app, name="advise")

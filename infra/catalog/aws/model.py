@@ -27,6 +27,7 @@ class Accelerator(Fact):
     dense_bf16_tflops: float | None = Field(
         default=None, gt=0
     )  # without sparsity; None: no bf16 or no source
+    dense_fp16_tflops: float | None = Field(default=None, gt=0)  # of one that has no bf16
 
 
 class EfaInterface(BaseModel):

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from infra.catalog.durations import Durations
 from infra.catalog.rows import Duration
-from infra.critical_path import Step, longest
 from infra.forecast import forecast
+from infra.forecast.critical_path import Step, longest
 
 
 def test_the_longest_path_is_not_the_one_with_most_steps() -> None:

@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from infra.catalog.durations import Durations
 from infra.catalog.rows import Duration
-from infra.critical_path import CriticalPath, Step, longest
+from infra.forecast.critical_path import CriticalPath, Step, longest
 
 Figure = Literal["seconds_min", "seconds_expected", "seconds_max"]
 

@@ -1,0 +1,29 @@
+"""What estimates take for granted, each with its source: read once from `assumptions.toml`."""
+
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+
+from infra.catalog.fact import Fact, Name
+from infra.catalog.tables import by_key, read_rows
+
+
+class Assumption(Fact):
+    """One figure that a question does not give."""
+
+    key: Name
+    value: float
+    unit: Name
+    says: Name
+
+
+@cache
+def assumptions() -> Mapping[str, Assumption]:
+    """All of them by key. Raises CatalogError where the table is malformed."""
+    file = Path(__file__).with_name("assumptions.toml")
+    return by_key(read_rows(file, "assumption", Assumption), lambda row: row.key, file.name)
+
+
+def assumed(key: str) -> float:
+    """The figure of an assumption, in its unit."""
+    return assumptions()[key].value
