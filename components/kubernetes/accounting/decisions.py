@@ -65,18 +65,16 @@ class Decisions:
         if not check.asks(workload):
             return
         # One that is sent back once more, for the same reason, is no news.
-        known = uid in self._sent_back
+        known, asked = uid in self._sent_back, _asked(workload, said)
         if check.runs(workload):
             # It began before its queue had the check.
             verdict = Verdict(True, "runs already")
         else:
-            asked = _asked(workload, said)
             verdict = judge(asked, self._team.budget, self.uses(book, now), self._prices, now)
-            if not verdict.starts:
-                self._sent_back[uid] = asked
         patch = check.answer(workload, starts=verdict.starts, why=verdict.why, now=now)
         if self._patch(workload, patch, "/status"):
             if not verdict.starts:
+                self._sent_back[uid] = asked
                 told = self._workloads[uid]
                 self._patch(told, check.activated(told, active=False), "")
             if verdict.starts or not known:
