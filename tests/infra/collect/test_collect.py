@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -131,7 +132,9 @@ def test_a_question_is_asked_again_where_it_was_throttled(
 ) -> None:
     """The SDK waits longer each time; the waits are left out here."""
     waits: list[float] = []
-    monkeypatch.setattr("botocore.endpoint.time.sleep", waits.append)
+    # Its own clock: other threads of this process go on sleeping.
+    clock = SimpleNamespace(sleep=waits.append)
+    monkeypatch.setattr("botocore.endpoint.time", clock)
     for name, value in KEYS.items():
         monkeypatch.setenv(name.upper(), value)
     refusals = iter(range(5))
