@@ -25,8 +25,8 @@ lint: setup
 	$(VENV)/lint-imports
 
 # Three workers on two processors, because tests wait for servers to start. The order of files is that of
-# tests/conftest.py: a long file has few tests, in order of their number it would come last. With so many processes, a program in Go that uses one processor
-# costs a fifth less than one that looks for work on all.
+# tests/conftest.py: a long file has few tests, in order of their number it would come last. With so many processes,
+# a program in Go that uses one processor costs a fifth less than one that looks for work on all.
 unit: setup binaries
 	GOMAXPROCS=1 $(VENV)/pytest -n 3 --dist loadfile --no-loadscope-reorder -m "not alone"
 

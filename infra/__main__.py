@@ -11,6 +11,7 @@ import pulumi
 
 from infra import outputs, sdk, stackspec
 from infra.errors import REFUSED, UserError
+from infra.stackspec import StackSpec
 from stacks import compose
 
 
@@ -22,10 +23,15 @@ def main() -> None:
     stack = pulumi.get_stack()
     try:
         loaded = stackspec.load(stack, given, f"Pulumi.{stack}.yaml")
-        outputs.export(compose(loaded.spec))
-        sdk.wait_for_outputs_once()
+        deploy(loaded.spec)
     except UserError as error:
         raise pulumi.RunError(f"the spec of stack {stack} {REFUSED}\n{error}") from None
+
+
+def deploy(spec: StackSpec) -> None:
+    """Declare a stack and export what it offers, in a program that runs."""
+    outputs.export(compose(spec))
+    sdk.wait_for_outputs_once()
 
 
 if __name__ == "__main__":

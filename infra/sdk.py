@@ -21,7 +21,7 @@ def wait_for_outputs_once() -> None:
     """Have a running program wait for all of its outputs together, before the SDK does so one by one.
 
     Whenever one of them is known, the SDK begins to wait for all others anew (runtime/stack.py,
-    `wait_for_rpcs`): 303,000 callbacks for the 365 resources of dev-gcp, and their square for more. It awaits
+    `wait_for_rpcs`): 303,000 callbacks for the 365 resources of dev-gcp, growing with their square. It awaits
     the calls that are under way first; this becomes one of them.
     """
     settings._get_rpc_manager().rpcs.append(asyncio.ensure_future(_known()))

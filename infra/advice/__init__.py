@@ -1,7 +1,7 @@
 """Which machines a run of training fits on, for how long and for how much, and why others lost (pure).
 
-An estimate, not a promise: it stands on the catalogs' prices and on `assumptions.toml`, both shown with it.
-Nothing here was compared with a run on hardware.
+An estimate, not a promise: it stands on the catalogs' prices and on `assumptions.toml`, shown on demand.
+Nothing here was compared with a run of our own on hardware.
 """
 
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ from infra.advice.question import Question
 from infra.advice.runs import Lost, Run, run_on
 from infra.errors import Problem, UserError
 
-__all__ = ["Advice", "Lost", "Question", "Run", "advise"]
+__all__ = ["CLOUDS", "Advice", "Lost", "Question", "Run", "advise"]
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class Advice:
     others: tuple[Run, ...]
     """That keep them too, the cheapest first; one for each GPU model of a cloud."""
     lost: tuple[Lost, ...]
-    """Why each other GPU model of a cloud is out: of its machines the one that comes nearest."""
+    """Why each other GPU model of a cloud is out: what rules out the last of its machines in the catalog."""
 
 
 def advise(question: Question, clouds: Sequence[Cloud] = CLOUDS, region: str | None = None) -> Advice:
@@ -65,7 +65,6 @@ def _within(made: Run | Lost, question: Question) -> Run | Lost:
 def _price(machine: Machine, question: Question, region: str | None) -> Price | None:
     """The lowest price of an hour."""
     markets: tuple[Market, ...] = ("on_demand", "spot") if question.spot else ("on_demand",)
-    places = regions(machine.cloud) if region is None else (region,)
-    here = [place for place in places if place in regions(machine.cloud)]
-    known = (price_of(machine, place, market) for place in here for market in markets)
+    places = [place for place in regions(machine.cloud) if region in (None, place)]
+    known = (price_of(machine, place, market) for place in places for market in markets)
     return min((price for price in known if price), key=lambda price: price.usd, default=None)

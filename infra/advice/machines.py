@@ -93,7 +93,7 @@ def _of_gcp() -> Iterator[Machine]:
         gpu = gcp.accelerators[row.accelerator]
         if row.gpu_share < 1 or gpu.memory_gib is None:
             continue
-        fast = row.fabric in _FABRICS and row.nics and row.nic_gbps
+        network = (row.nics or 0) * (row.nic_gbps or 0) if row.fabric in _FABRICS else 0
         yield Machine(
             cloud="gcp",
             name=row.name,
@@ -102,7 +102,7 @@ def _of_gcp() -> Iterator[Machine]:
             memory_gib=gpu.memory_gib,
             tflops=gpu.dense_bf16_tflops,
             inside_gb_s=_inside().get(row.name),
-            between_gb_s=_network(row.nics * row.nic_gbps) if fast and row.nics and row.nic_gbps else None,
+            between_gb_s=_network(network) if network else None,
         )
 
 

@@ -3,12 +3,12 @@
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Final, Literal, get_args
 
 from infra.errors import Problem, UserError
 
 Method = Literal["full", "lora", "qlora"]
-METHODS: Final = ("full", "lora", "qlora")
+METHODS: Final = get_args(Method)
 _LARGEST: Final = 1e15
 
 

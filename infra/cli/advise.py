@@ -43,7 +43,7 @@ def advise(
     """
     if context.invoked_subcommand is not None:
         return
-    from infra.advice import Question, advise  # noqa: PLC0415 - help comes without them
+    from infra.advice import CLOUDS, Question, advise  # noqa: PLC0415 - help comes without them
     from infra.advice.profiles import profile  # noqa: PLC0415
     from infra.advice.report import document, lines  # noqa: PLC0415
 
@@ -56,9 +56,9 @@ def advise(
         budget_usd=budget,
         spot=spot,
     )
-    if cloud not in ("", "aws", "gcp"):
+    if cloud not in ("", *CLOUDS):
         raise UserError([Problem("--cloud", cloud, "must be aws or gcp", "Leave it out for both.")])
-    found = advise(asked, (cloud,) if cloud else ("aws", "gcp"), region or None)  # type: ignore[arg-type]
+    found = advise(asked, (cloud,) if cloud else CLOUDS, region or None)  # type: ignore[arg-type]
     suited = None if people is None else profile(people, month)
     if form is Format.JSON:
         more = {} if suited is None else {"profile": suited.profile, "why": suited.why}

@@ -63,7 +63,7 @@ class Job:
     ) -> None:
         self.home = home
         self._changes = (plan or {}, plans or {}, environments or {})
-        self.port = free_ports()
+        self.port = port_pair()
         plain = {key: value for key, value in os.environ.items() if not key.startswith("MLFLOW_")}
         self._shared = {
             **plain, "SMOKE_DEVICE": "cpu", "MASTER_ADDR": ADDRESS, "MASTER_PORT": str(self.port),
@@ -140,7 +140,7 @@ class Job:
                 os.kill(pid, signal.SIGKILL)
 
 
-def free_ports() -> int:
+def port_pair() -> int:
     """The first of two neighbouring ports that nobody has on any address.
 
     torch's store listens on all addresses, and the kernel gives ports from 32768 on to whoever asks: of two

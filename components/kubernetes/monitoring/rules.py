@@ -27,9 +27,8 @@ def groups(layer: str) -> list[dict[str, Any]]:
 
 @cache
 def _written(layer: str) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = yaml.safe_load(_RULES.joinpath(f"{layer}.yaml").read_text("utf-8"))[
-        "groups"
-    ]
+    text = _RULES.joinpath(f"{layer}.yaml").read_text(encoding="utf-8")
+    found: list[dict[str, Any]] = yaml.safe_load(text)["groups"]
     return found
 
 

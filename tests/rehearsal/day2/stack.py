@@ -8,12 +8,12 @@ from typing import Any, cast
 
 from pulumi import automation
 
-from infra import outputs, sdk
+from infra import sdk
+from infra.__main__ import deploy
 from infra.drains import drains
 from infra.engine.install import require
 from infra.engine.plan import Plan, Step
 from rehearsal.client import Rehearsal
-from stacks import compose
 from tests.rehearsal.day2.changes import ENDING_ON_AWS, ON_AWS, Edit, quickly
 from tests.rehearsal.day2.changes_gcp import ENDING_ON_GCP, ON_GCP
 from tests.rehearsal.frugal import FRUGAL
@@ -44,12 +44,7 @@ class Life:
                 edit(spec)
 
         spec = stack_spec(self.pair, change)
-
-        def run() -> None:
-            outputs.export(compose(spec))
-            sdk.wait_for_outputs_once()
-
-        return run
+        return lambda: deploy(spec)
 
     def planned(self, home: Rehearsal, *edits: Edit) -> list[Step]:
         """What an `up` after the edits would do."""
