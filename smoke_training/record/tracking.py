@@ -36,6 +36,8 @@ def record(
 
     `deadline` is in monotonic seconds; `artifacts` are files by name, beside the result itself.
     """
+    if not environment.get("MLFLOW_TRACKING_URI"):
+        return {"synced": False, "run_id": None, "reason": mlflow.NOT_SET}
     seconds = min(PATIENCE_S, deadline - time.monotonic())
     attempt, reason = _Attempt(result, found, environment), None
     try:
