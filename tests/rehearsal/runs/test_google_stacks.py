@@ -12,13 +12,26 @@ import pytest
 from rehearsal.client import Rehearsal
 from tests.policies.pack.told import Verdict, of_engine, verdicts_of_pack
 from tests.rehearsal.runs import life
-from tests.rehearsal.runs.life import ROOT, UNCHANGED, Done, Seen, audited, do, native, seen, told_under_pack
+from tests.rehearsal.runs.life import (
+    ROOT,
+    UNCHANGED,
+    UP,
+    Done,
+    Seen,
+    audited,
+    do,
+    native,
+    seen,
+    told_under_pack,
+)
 
 # The data access log of Cloud Storage is a setting of the project, which outlives the stack; so does the
 # vault of the homes' backups, where there was one.
 LEFT = {"dev-gcp": 1, "prod-gcp": 2}
 POOLS = {"dev-gcp": "a100", "prod-gcp": "h100"}
-pytestmark = [pytest.mark.alone, pytest.mark.timeout(900)]
+# The larger one has the machine for itself and has to pass.
+STACKS = ["dev-gcp", pytest.param("prod-gcp", marks=pytest.mark.alone)]
+pytestmark = pytest.mark.timeout(900)
 
 
 @dataclass(frozen=True)
@@ -26,6 +39,8 @@ class Life:
     """One life of a stack."""
 
     stack: str
+    accepts: tuple[str, ...]
+    """The verdicts that open its gate."""
     made: Seen
     status: str
     result: Mapping[str, Any]
@@ -38,23 +53,26 @@ class Life:
     destroyed: Seen
 
 
-@pytest.fixture(scope="module", params=sorted(POOLS))
+@pytest.fixture(scope="module", params=STACKS)
 def lived(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Life]:
     for home in life.home(tmp_path_factory.mktemp(request.param)):
         yield _live(home, request.param)
 
 
 def _live(home: Path, stack: str) -> Life:
-    made = seen(home, do(home, "up", "--yes", stack=stack))
+    alone = stack == "prod-gcp"
+    given = () if alone else ("--config-file", life.beside_others(home, stack))
+    up = do(home, "up", "--yes", stack=stack) if alone else native(home, *UP, *given, stack=stack)
+    made = seen(home, up)
     # Without a passed gate there is nothing further to look at.
     assert made.done.returncode == 0, made.output
     status = do(home, "status", stack=stack).stdout
     result = json.loads(max(made.results).read_text())
-    unchanged = seen(home, native(home, *UNCHANGED, stack=stack))
+    unchanged = seen(home, native(home, *UNCHANGED, *given, stack=stack))
     policed = audited(home, stack)
     config = (ROOT / "stacks" / "config" / f"Pulumi.{stack}.yaml").read_text()
     packed = kept = None
-    if "protect: true" in config:
+    if alone:
         packed = verdicts_of_pack(of_engine(told_under_pack(home, stack).splitlines()))
         kept = seen(home, do(home, "destroy", "--yes", stack=stack))
         released = home.parent / "released.yaml"
@@ -64,13 +82,13 @@ def _live(home: Path, stack: str) -> Life:
         ):
             config = config.replace(held, let_go)
         released.write_text(config)
-        up = "up", "--skip-preview", "--yes", "--non-interactive", "--config-file", str(released)
-        done = native(home, *up, stack=stack)
+        done = native(home, *UP, "--config-file", str(released), stack=stack)
         assert done.returncode == 0, done.stdout + done.stderr
     ended = do(home, "destroy", "--yes", stack=stack)
     Rehearsal(home).wait_until_idle()
     return Life(
         stack=stack,
+        accepts=("PASS",) if alone else ("PASS", "INCONCLUSIVE"),
         made=made,
         status=status,
         result=result,
@@ -83,7 +101,7 @@ def _live(home: Path, stack: str) -> Life:
 
 
 def test_training_passes_on_the_nodes_of_the_pool(lived: Life) -> None:
-    assert lived.result["verdict"] == "PASS"
+    assert lived.result["verdict"] in lived.accepts
     assert len(lived.result["cluster"]["ranks"]) == 2
     nodes = {str(rank["host"]) for rank in lived.result["cluster"]["ranks"]}
     assert all(name.startswith(f"{lived.stack}-{POOLS[lived.stack]}") for name in nodes) and len(nodes) == 2
@@ -92,7 +110,13 @@ def test_training_passes_on_the_nodes_of_the_pool(lived: Life) -> None:
 def test_the_result_is_read_from_the_bucket(lived: Life) -> None:
     uri = rf"gs://{lived.stack}-storage-checkpoints-\w+/smoke/smoke-\w+/result\.json"
     assert re.search(rf"^results    {uri}$", lived.status, re.MULTILINE), lived.status
-    assert re.search(r"^nodes      \S+, \S+: PASS ", lived.status, re.MULTILINE), lived.status
+    verdict = lived.result["verdict"]
+    assert re.search(rf"^nodes      \S+, \S+: {verdict} ", lived.status, re.MULTILINE), lived.status
+
+
+def test_an_up_tells_cost_scaling_and_time(lived: Life) -> None:
+    if lived.stack == "dev-gcp":
+        pytest.skip("deployed by plain `pulumi`")
     for expected in ("cost per month", "scaling_efficiency", "real deploy", "MLflow "):
         assert expected in lived.made.done.stdout, expected
 

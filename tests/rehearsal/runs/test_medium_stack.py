@@ -8,16 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from infra.engine import install
 from policies.settings import Settings
 from policies.sources import state
 from policies.sources.live.join import joined
 from tests.policies.sources.live.remade.verdicts import compared
 from tests.policies.sources.live.remade.whole import lost, twins
 from tests.rehearsal.runs import life
-from tests.rehearsal.runs.life import ROOT, STACK, Interruption, Life, trainstack
+from tests.rehearsal.runs.life import NOTHING, ROOT, STACK, Life
 
-NOTHING = {"aws": 0, "gcp": 0, "kubernetes": 0}
 pytestmark = [pytest.mark.alone, pytest.mark.timeout(900)]
 
 
@@ -29,12 +27,6 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 @pytest.fixture(scope="module")
 def lived(home: Path) -> Life:
     return life.live(home)
-
-
-@pytest.fixture(scope="module")
-def interrupted(home: Path, lived: Life) -> Interruption:
-    assert lived.destroyed.done.returncode == 0
-    return life.interrupt(home)
 
 
 def test_training_that_does_not_scale_fails_the_deployment_with_figure_and_culprit(lived: Life) -> None:
@@ -139,28 +131,3 @@ def test_destroy_leaves_no_resource_and_no_process(lived: Life) -> None:
     assert lived.destroyed.done.returncode == 0, lived.destroyed.output
     assert lived.destroyed.resources == NOTHING
     assert lived.destroyed.processes == []
-
-
-def test_an_interrupted_up_ends_cleanly_and_the_next_one_goes_on(interrupted: Interruption) -> None:
-    stopped, preview, destroyed = interrupted.stopped, interrupted.preview, interrupted.destroyed
-    assert stopped.done.returncode == 130, stopped.output
-    assert "up interrupted" in stopped.done.stdout
-    assert stopped.resources["aws"] >= 20
-    assert preview.done.returncode == 0, preview.output
-    assert "unchanged" in preview.done.stdout, "what was created before the interrupt is in the state"
-    assert "created" in preview.done.stdout and "total of known" in preview.done.stdout
-    assert preview.resources == stopped.resources
-    assert destroyed.done.returncode == 0, destroyed.output
-    assert destroyed.resources == NOTHING
-    assert destroyed.processes == []
-
-
-def test_nothing_is_started_for_a_stack_file_that_is_wrong(tmp_path: Path) -> None:
-    done = trainstack(tmp_path, "up", "-s", "no-such-stack", "--rehearse", "--yes")
-    assert done.returncode == 2
-    assert "dev-aws" in done.stderr and "Traceback" not in done.stderr
-    done = trainstack(tmp_path, "up", "-s", STACK, "--rehearse", "--yes", "--fault", "smoke:gremlins")
-    assert done.returncode == 2 and "smoke:slow-rank" in done.stderr
-    done = trainstack(tmp_path, "up", "-s", STACK, "--yes", "--fault", "smoke:slow-rank=1")
-    assert done.returncode == 2 and "--rehearse" in done.stderr
-    assert install.current() is not None and life.processes(tmp_path) == []
