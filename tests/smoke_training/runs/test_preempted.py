@@ -7,7 +7,6 @@ import pytest
 
 from tests.smoke_training.jobs import Job, bundle, check, until
 
-pytestmark = pytest.mark.alone
 SCHEDULED = {
     "preemptible": True,
     "accept": ["PASS", "INCONCLUSIVE", "SKIPPED"],
