@@ -15,6 +15,7 @@ from typing import Any
 
 import mlflow
 import psutil
+import yaml
 from mlflow.entities import Run
 
 from rehearsal.client import Rehearsal
@@ -158,15 +159,12 @@ def beside_others(home: Path, stack: str = STACK) -> str:
     The validation is the short one, and speed that a busy machine leaves undecided opens the gate, too;
     the tracking server has one process.
     """
-    text = (ROOT / "stacks" / "config" / f"Pulumi.{stack}.yaml").read_text()
-    for section, values in (
-        ("    smoke:\n", "      accept: [PASS, INCONCLUSIVE]\n      depth: quick\n"),
-        ("    tracking:\n", "      replicas: 1\n      workers: 1\n"),
-    ):
-        assert text.count(section) == 1
-        text = text.replace(section, section + values)
+    shipped = yaml.safe_load((ROOT / "stacks" / "config" / f"Pulumi.{stack}.yaml").read_text())
+    spec = shipped["config"]["trainstack:spec"]
+    spec["smoke"].update({"accept": ["PASS", "INCONCLUSIVE"], "depth": "quick"})
+    spec["tracking"].update({"replicas": 1, "workers": 1})
     changed = home.parent / "beside_others.yaml"
-    changed.write_text(text)
+    changed.write_text(yaml.safe_dump(shipped))
     return str(changed)
 
 
