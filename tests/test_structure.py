@@ -64,6 +64,13 @@ def test_no_folder_holds_more_than_a_reader_can_take_in() -> None:
     assert crowded == {}
 
 
+def test_no_test_that_needs_the_machine_for_itself_is_left_out() -> None:
+    (line,) = re.findall(r"^ALONE := (.+)$", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    marked = [path for path in python() if re.search(r"pytest\.mark\.alone\b", (ROOT / path).read_text())]
+    assert len(marked) > 5
+    assert [str(path) for path in marked if not any(path.is_relative_to(one) for one in line.split())] == []
+
+
 def test_nothing_of_the_program_hides_a_module_of_python() -> None:
     # Pulumi starts the program in its folder, in which Python then looks first.
     names = {path.parts[1].removesuffix(".py") for path in python() if path.parts[0] == "infra"}

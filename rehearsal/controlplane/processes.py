@@ -14,6 +14,7 @@ from pathlib import Path
 from rehearsal.controlplane.certificates import Authority
 
 _PR_SET_PDEATHSIG = 1
+_GIVEN = ("PATH", "GOGC", "GOMAXPROCS")
 _POLL_S = 0.05
 _TAIL = 12
 _LIBC = ctypes.CDLL(None, use_errno=True)
@@ -46,8 +47,9 @@ class Processes:
         self._children: dict[str, subprocess.Popen[bytes]] = {}
 
     def start(self, name: str, command: Sequence[str | Path], env: Mapping[str, str] | None = None) -> None:
-        """Start a process that logs to `<name>.log`; of the environment it gets PATH, and `env`."""
-        home = {"HOME": str(self._folder), "TMPDIR": str(self._folder)}
+        """Start a process that logs to `<name>.log`; it gets PATH and settings of Go from here, and `env`."""
+        own = {"HOME": str(self._folder), "TMPDIR": str(self._folder)}
+        given = {key: os.environ[key] for key in _GIVEN if key in os.environ}
         with self._log(name).open("ab") as log:
             self._children[name] = subprocess.Popen(
                 [str(part) for part in command],
@@ -55,7 +57,7 @@ class Processes:
                 stdout=log,
                 stderr=log,
                 cwd=self._folder,
-                env={"PATH": os.environ.get("PATH", ""), **home, **(env or {})},
+                env={**given, **own, **(env or {})},
                 start_new_session=True,  # a Ctrl-C in the terminal reaches us alone
                 preexec_fn=_die_with_parent,  # noqa: PLW1509 - nothing else runs in this process yet
             )
