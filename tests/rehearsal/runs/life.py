@@ -8,16 +8,17 @@ import functools
 import json
 import os
 import subprocess
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import mlflow
 import psutil
-import yaml
 from mlflow.entities import Run
 
+from infra.stackspec.document import read
+from infra.stackspec.load import CONFIG
 from rehearsal.client import Rehearsal
 from tests.rehearsal.frugal import FRUGAL
 
@@ -153,18 +154,20 @@ def live(home: Path) -> Life:
     )
 
 
-def beside_others(home: Path, stack: str = STACK) -> str:
+def beside_others(home: Path, stack: str = STACK, change: Callable[[Any], object] = bool) -> str:
     """The path of a shipped stack file, changed for a test that has no machine of its own.
 
     The validation is the short one, and speed that a busy machine leaves undecided opens the gate, too;
-    the tracking server has one process.
+    the tracking server has one process. `change` gets the file's settings and may change more.
     """
-    shipped = yaml.safe_load((ROOT / "stacks" / "config" / f"Pulumi.{stack}.yaml").read_text())
-    spec = shipped["config"]["trainstack:spec"]
+    source = f"Pulumi.{stack}.yaml"
+    content = json.loads(json.dumps(read(CONFIG / source, source)))
+    spec = content["config"]["trainstack:spec"]
     spec["smoke"].update({"accept": ["PASS", "INCONCLUSIVE"], "depth": "quick"})
     spec["tracking"].update({"replicas": 1, "workers": 1})
-    changed = home.parent / "beside_others.yaml"
-    changed.write_text(yaml.safe_dump(shipped))
+    change(content["config"])
+    changed = home.parent / f"{change.__name__}.yaml"
+    changed.write_text(json.dumps(content))
     return str(changed)
 
 
@@ -195,14 +198,14 @@ def audited(home: Path, stack: str = STACK) -> Done:
     return trainstack(home, "audit", "--state", str(export), *judged) if export.exists() else done
 
 
-def told_under_pack(home: Path, stack: str = STACK) -> str:
+def told_under_pack(home: Path, stack: str = STACK, *more: str) -> str:
     """The engine's events, one a line, of a preview under the policy pack, configured as the audit is."""
     config = home.parent / "pack.json"
     asked = {"config": str(ROOT / "stacks" / "audit.yaml"), "environment": stack}
     config.write_text(json.dumps({"audit": asked}))
     command = (
         "version > /dev/null\nPULUMI_ENABLE_STREAMING_JSON_PREVIEW=true pulumi preview", "--stack", stack,
-        "--json", "--show-sames", "--policy-pack", "policies", "--policy-pack-config", str(config),
+        "--json", "--show-sames", "--policy-pack", "policies", "--policy-pack-config", str(config), *more,
     )  # fmt: skip
     done = native(home, *command, stack=stack)
     assert done.returncode == 0, done.stdout + done.stderr
