@@ -8,7 +8,7 @@ from typing import Final
 
 from infra.catalog.aws import facts as aws
 from infra.catalog.gcp import facts as gcp
-from infra.stackspec.layouts import MediumLayout, PoolSpec
+from infra.stackspec.layouts import ClusterLayout, PoolSpec
 from infra.stackspec.stack import StackSpec
 from smoke_training.formulae import youngdaly
 
@@ -143,7 +143,7 @@ def _write_s(spec: StackSpec) -> float | None:
 
 
 def _training(spec: StackSpec) -> list[PoolSpec]:
-    if not isinstance(spec.layout, MediumLayout):
+    if not isinstance(spec.layout, ClusterLayout):
         return []
     pools = spec.layout.pools
     return [pool for pool in pools if pool.purpose == "training"] or [

@@ -5,11 +5,11 @@ from typing import Any
 from infra.errors import Problem, UserError
 from infra.stackspec import StackSpec
 from infra.stackspec.clouds import AwsSpec, GcpSpec
-from infra.stackspec.layouts import MediumLayout
+from infra.stackspec.layouts import ClusterLayout
 from infra.stackspec.supported import pairs
 from stacks.clouds.aws import AwsCloud
 from stacks.clouds.gcp import GcpCloud
-from stacks.layouts.medium import medium
+from stacks.layouts.cluster import one_cluster
 
 
 def compose(spec: StackSpec) -> dict[str, Any]:
@@ -18,9 +18,9 @@ def compose(spec: StackSpec) -> dict[str, Any]:
     Raises UserError for a pair of profile and cloud that does not exist.
     """
     match spec.layout, spec.on:
-        case MediumLayout() as layout, AwsSpec() as on:
-            return medium(AwsCloud(spec, layout, on), spec, layout)
-        case MediumLayout() as layout, GcpSpec() as on:
-            return medium(GcpCloud(spec, layout, on), spec, layout)
+        case ClusterLayout() as layout, AwsSpec() as on:
+            return one_cluster(AwsCloud(spec, layout, on), spec, layout)
+        case ClusterLayout() as layout, GcpSpec() as on:
+            return one_cluster(GcpCloud(spec, layout, on), spec, layout)
     rule = "this profile does not exist on this cloud"
     raise UserError([Problem("profile", f"{spec.profile} on {spec.cloud}", rule, f"There are: {pairs()}.")])

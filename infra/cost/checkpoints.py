@@ -6,7 +6,7 @@ from infra.catalog.storage_classes import StorageClass
 from infra.checkpoints import Held, checkpoints, in_bucket
 from infra.cost.model import Item
 from infra.cost.tariff import Tariff
-from infra.stackspec.layouts import MediumLayout
+from infra.stackspec.layouts import ClusterLayout
 from infra.stackspec.stack import StackSpec
 
 Classes = tuple[StorageClass, StorageClass, StorageClass]
@@ -14,7 +14,7 @@ Classes = tuple[StorageClass, StorageClass, StorageClass]
 
 
 def checkpoint_items(
-    spec: StackSpec, layout: MediumLayout, tariff: Tariff, classes: Classes
+    spec: StackSpec, layout: ClusterLayout, tariff: Tariff, classes: Classes
 ) -> Iterator[Item]:
     """Dollars per month of the checkpoints of one run; nothing where no model is named.
 

@@ -8,7 +8,7 @@ from infra.errors import Problem, UserError
 from infra.preflight.answers import Answer, State
 from infra.stackspec import StackSpec
 from infra.stackspec.clouds import AwsSpec, GcpSpec
-from infra.stackspec.layouts import MediumLayout
+from infra.stackspec.layouts import ClusterLayout
 
 if TYPE_CHECKING:
     from infra.preflight.gcp.project import Project
@@ -55,9 +55,9 @@ class Preflight:
 def preflight_of(spec: StackSpec) -> Preflight:
     """The checks of the cloud of a stack, with the credentials of the environment. Raises UserError."""
     match spec.layout, spec.on:
-        case MediumLayout() as layout, AwsSpec() as on:
+        case ClusterLayout() as layout, AwsSpec() as on:
             return _aws(spec, layout, on)
-        case MediumLayout() as layout, GcpSpec() as on:
+        case ClusterLayout() as layout, GcpSpec() as on:
             return _gcp(spec, layout, on)
     fix = "Use aws or gcp, and the profile medium."
     raise UserError([Problem("trainstack:cloud", spec.cloud, "no checks are known for it", fix)])
@@ -76,7 +76,7 @@ def refuse_what_cannot_finish(spec: StackSpec) -> None:
         raise UserError([Problem(answer.check, None, answer.said, answer.fix) for answer in wrong])
 
 
-def _aws(spec: StackSpec, layout: MediumLayout, on: AwsSpec) -> Preflight:
+def _aws(spec: StackSpec, layout: ClusterLayout, on: AwsSpec) -> Preflight:
     from infra import aws_login  # noqa: PLC0415 - the SDK of one cloud is slow to import
     from infra.preflight.aws import CHECKS, IDENTITY, ask, quotas  # noqa: PLC0415
     from infra.preflight.aws.account import Account  # noqa: PLC0415
@@ -95,7 +95,7 @@ def _aws(spec: StackSpec, layout: MediumLayout, on: AwsSpec) -> Preflight:
     )
 
 
-def google_project(spec: StackSpec, layout: MediumLayout, on: GcpSpec) -> "Project":
+def google_project(spec: StackSpec, layout: ClusterLayout, on: GcpSpec) -> "Project":
     """The project of a stack, with the credentials of the environment. Raises LoggedOutError."""
     from infra import google_login  # noqa: PLC0415
     from infra.preflight.gcp.project import Project  # noqa: PLC0415
@@ -106,7 +106,7 @@ def google_project(spec: StackSpec, layout: MediumLayout, on: GcpSpec) -> "Proje
     return Project(spec, layout, on, session, lambda: google_login.who(credentials))
 
 
-def _gcp(spec: StackSpec, layout: MediumLayout, on: GcpSpec) -> Preflight:
+def _gcp(spec: StackSpec, layout: ClusterLayout, on: GcpSpec) -> Preflight:
     from infra import google_login  # noqa: PLC0415
     from infra.preflight.gcp import CHECKS, IDENTITY, ask, quotas  # noqa: PLC0415
 

@@ -8,7 +8,7 @@ from infra.catalog.aws.quotas import vcpu_key
 from infra.catalog.demand import Demand
 from infra.stackspec import StackSpec
 from infra.stackspec.clouds import AwsSpec
-from infra.stackspec.layouts import MediumLayout, PoolSpec
+from infra.stackspec.layouts import ClusterLayout, PoolSpec
 
 _MARKETS = {"spot": "spot", "on_demand": "on_demand"}
 _GIB_PER_TIB = 1024
@@ -25,7 +25,7 @@ class Needs:
 def needs(spec: StackSpec) -> Needs:
     """The quotas that a stack on AWS takes; of what has no quota of its own, or none known, nothing."""
     layout, cloud = spec.layout, spec.on
-    if not isinstance(layout, MediumLayout) or not isinstance(cloud, AwsSpec):
+    if not isinstance(layout, ClusterLayout) or not isinstance(cloud, AwsSpec):
         return Needs((), ())
     fixed = (*_fixed(spec, layout, cloud),)
     system = layout.system_pool
@@ -37,7 +37,7 @@ def needs(spec: StackSpec) -> Needs:
     return Needs(tuple(now), tuple(most))
 
 
-def _fixed(spec: StackSpec, layout: MediumLayout, cloud: AwsSpec) -> Iterator[Demand]:
+def _fixed(spec: StackSpec, layout: ClusterLayout, cloud: AwsSpec) -> Iterator[Demand]:
     """What does not grow with the pools."""
     gateways = len(layout.zones) if cloud.nat == "per_zone" else 1
     yield Demand("vpcs", 1, "network")

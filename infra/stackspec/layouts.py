@@ -141,8 +141,8 @@ class SystemPoolSpec(Model):
     machine: str
     """The cloud's machine type, without an accelerator, such as `m6i.xlarge`."""
 
-    min_nodes: Annotated[int, Field(ge=2)]
-    """Fewest nodes; two, so that one may fail."""
+    min_nodes: Annotated[int, Field(ge=1)]
+    """Fewest nodes; with two, one may fail."""
 
     max_nodes: Nodes
     """Most nodes."""
@@ -172,10 +172,13 @@ Monitoring = Annotated[InClusterMonitoring | NoMonitoring, Field(discriminator="
 """What watches the stack."""
 
 
-class MediumLayout(Model):
-    """5 to 20 people share one Kubernetes cluster with GPU pools, queues and a tracking server."""
+class ClusterLayout(Model):
+    """People share one Kubernetes cluster with GPU pools, queues and a tracking server.
 
-    profile: Literal["medium"]
+    5 to 20 of them in the profile `medium`, 1 to 5 in `small-cluster`, which has other defaults.
+    """
+
+    profile: Literal["medium", "small-cluster"]
     """Set by `trainstack:profile`."""
 
     kubernetes_version: KubernetesVersion
@@ -267,5 +270,5 @@ class LargeLayout(Model):
     """What admits and places jobs."""
 
 
-Layout = Annotated[SmallLayout | MediumLayout | LargeLayout, Field(discriminator="profile")]
+Layout = Annotated[SmallLayout | ClusterLayout | LargeLayout, Field(discriminator="profile")]
 """What the stack consists of, by profile."""

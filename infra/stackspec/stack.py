@@ -8,7 +8,7 @@ from pydantic import Field
 from infra.naming import team_folder
 from infra.stackspec.checkpoints import CheckpointSpec
 from infra.stackspec.clouds import CloudSpec
-from infra.stackspec.layouts import Layout, MediumLayout
+from infra.stackspec.layouts import Layout, ClusterLayout
 from infra.stackspec.model import Days, Email, Image, LastDay, Model, Name, Usd
 from infra.stackspec.team_budgets import BudgetExemptionSpec, MonthlyGpuHours, MonthlyUsd, OverBudget
 
@@ -216,7 +216,7 @@ class StackSpec(Model):
 
     @property
     def profile(self) -> str:
-        """The size of the team that the stack is made for: `small`, `medium` or `large`."""
+        """The size of the team that the stack is made for: `small`, `small-cluster`, `medium` or `large`."""
         return self.layout.profile
 
     @property
@@ -227,7 +227,7 @@ class StackSpec(Model):
     @property
     def validated(self) -> dict[str, int]:
         """How many nodes the gate validates, by pool, in the order of the layout; empty without a gate."""
-        if not self.smoke.enabled or not isinstance(self.layout, MediumLayout):
+        if not self.smoke.enabled or not isinstance(self.layout, ClusterLayout):
             return {}
         named = self.smoke.pools
         chosen = [

@@ -26,7 +26,7 @@ from infra.naming import TAG_PREFIX, changing_tags, lasting_tags
 from infra.providers import aws_provider, kubernetes_provider
 from infra.stackspec import StackSpec
 from infra.stackspec.clouds import AwsSpec
-from infra.stackspec.layouts import MediumLayout, PoolSpec
+from infra.stackspec.layouts import ClusterLayout, PoolSpec
 from stacks.clouds.aws_alerting import alerting_on_aws
 from stacks.clouds.aws_pools import cpu_pool_args, pool_args, pool_record
 from stacks.clouds.aws_storage import AwsStore, alarms_on_aws, store_on_aws
@@ -73,7 +73,7 @@ class EksCluster(Cluster):
 class AwsCloud:
     """`stacks.parts.ClusterCloud` on AWS. What can only be asked of AWS comes from the spec's part `on`."""
 
-    def __init__(self, spec: StackSpec, layout: MediumLayout, on: AwsSpec) -> None:
+    def __init__(self, spec: StackSpec, layout: ClusterLayout, on: AwsSpec) -> None:
         self._spec, self._layout, self._on = spec, layout, on
         # What a stack is called lasts as long as the stack; who owns and pays for it, and its further tags,
         # may change while jobs run.

@@ -12,13 +12,13 @@ from components.aws.tracking.server import SECRET_STORE, AwsTracking, AwsTrackin
 from components.kubernetes.tracking.pod import DoorArgs
 from infra.stackspec import StackSpec
 from infra.stackspec.clouds import AwsSpec, LoadBalancerSpec
-from infra.stackspec.layouts import MediumLayout
+from infra.stackspec.layouts import ClusterLayout
 from stacks.parts import Tracking, WayIn
 
 
 def tracking_on_aws(
     spec: StackSpec,
-    layout: MediumLayout,
+    layout: ClusterLayout,
     on: AwsSpec,
     *,
     eks: AwsCluster,
@@ -66,7 +66,7 @@ def tracking_on_aws(
     )
 
 
-def _door(spec: StackSpec, layout: MediumLayout, wanted: LoadBalancerSpec) -> DoorArgs:
+def _door(spec: StackSpec, layout: ClusterLayout, wanted: LoadBalancerSpec) -> DoorArgs:
     subnets = plan_subnets(layout.network_cidr, spec.region, layout.zones)
     return {
         "host": wanted.host,

@@ -29,7 +29,7 @@ from infra.naming import TAG_PREFIX, changing_tags, gcp_labels, lasting_tags
 from infra.providers import gcp_provider, kubernetes_provider
 from infra.stackspec import StackSpec
 from infra.stackspec.clouds import GcpSpec
-from infra.stackspec.layouts import MediumLayout, PoolSpec
+from infra.stackspec.layouts import ClusterLayout, PoolSpec
 from stacks.clouds.gcp_alerting import alerting_on_gcp
 from stacks.clouds.gcp_pools import cpu_pool_args, gpu_pool_args, is_classic, pool_record
 from stacks.clouds.gcp_storage import GcpStore, alerts_on_gcp, store_on_gcp
@@ -60,7 +60,7 @@ class GkeCluster(Cluster):
 class GcpCloud:
     """`stacks.parts.ClusterCloud` on Google Cloud. What only it asks comes from the spec's part `on`."""
 
-    def __init__(self, spec: StackSpec, layout: MediumLayout, on: GcpSpec) -> None:
+    def __init__(self, spec: StackSpec, layout: ClusterLayout, on: GcpSpec) -> None:
         self._spec, self._layout, self._on = spec, layout, on
         tags = {
             **changing_tags(

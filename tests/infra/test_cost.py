@@ -9,7 +9,7 @@ from infra import cost, stackspec
 from infra.catalog.aws import facts
 from infra.stackspec import StackSpec
 from infra.stackspec.clouds import AwsSpec, LoadBalancerSpec
-from infra.stackspec.layouts import MediumLayout, OnDemand, Reserved, Spot
+from infra.stackspec.layouts import ClusterLayout, OnDemand, Reserved, Spot
 from tests.stacks.stack_files import LOAD_BALANCER
 
 TODAY = datetime.date(2026, 11, 21)
@@ -26,8 +26,8 @@ def changed(stack: StackSpec, **pool: Any) -> StackSpec:
     return with_layout(stack, pools=(layout.pools[0].model_copy(update=pool),))
 
 
-def medium(stack: StackSpec) -> MediumLayout:
-    assert isinstance(stack.layout, MediumLayout)
+def medium(stack: StackSpec) -> ClusterLayout:
+    assert isinstance(stack.layout, ClusterLayout)
     return stack.layout
 
 

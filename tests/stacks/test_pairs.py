@@ -7,13 +7,18 @@ import pytest
 
 from infra.errors import UserError
 from infra.stackspec.clouds import AwsSpec, ExistingSpec, GcpSpec
-from infra.stackspec.layouts import LargeLayout, MediumLayout, SmallLayout
+from infra.stackspec.layouts import LargeLayout, ClusterLayout, SmallLayout
 from infra.stackspec.stack import StackSpec
 from infra.stackspec.supported import CLOUDS, PROFILES, SUPPORTED
 from stacks import compose
 from tests.stacks.composition.composed import FILES, composed
 
-LAYOUTS: dict[str, type[Any]] = {"small": SmallLayout, "medium": MediumLayout, "large": LargeLayout}
+LAYOUTS: dict[str, type[Any]] = {
+    "small": SmallLayout,
+    "small-cluster": ClusterLayout,
+    "medium": ClusterLayout,
+    "large": LargeLayout,
+}
 ONS: dict[str, type[Any]] = {"aws": AwsSpec, "gcp": GcpSpec, "existing": ExistingSpec}
 
 

@@ -12,7 +12,7 @@ from infra.preflight.answers import Answer, State
 from infra.preflight.machine import Machine
 from infra.stackspec import StackSpec
 from infra.stackspec.clouds import AwsSpec
-from infra.stackspec.layouts import MediumLayout
+from infra.stackspec.layouts import ClusterLayout
 
 STACK_TAG = f"{TAG_PREFIX}:stack"
 
@@ -22,7 +22,7 @@ class Account:
     """A stack of the medium layout on AWS, and the account it is meant for."""
 
     spec: StackSpec
-    layout: MediumLayout
+    layout: ClusterLayout
     on: AwsSpec
     clients: Clients
     machine: Machine = field(default_factory=Machine)

@@ -1,4 +1,4 @@
-"""The medium profile: one Kubernetes cluster with pools, shared storage, queues, tracking and a budget."""
+"""One Kubernetes cluster with pools, shared storage, queues, tracking and a budget."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -10,7 +10,7 @@ from components.kubernetes.queueing.queues import Queueing
 from components.kubernetes.queueing.quotas import FlavorArgs, GateArgs, TeamArgs
 from components.kubernetes.training.trainer import Trainer
 from infra.stackspec import StackSpec
-from infra.stackspec.layouts import InClusterMonitoring, MediumLayout
+from infra.stackspec.layouts import InClusterMonitoring, ClusterLayout
 from infra.stackspec.stack import TeamSpec
 from stacks.accounting import gpu_ledger
 from stacks.admission import admission
@@ -22,7 +22,7 @@ from stacks.validation import PODS, validations
 from stacks.windows import capacity_windows
 
 
-def medium(cloud: ClusterCloud[ClusterT, StoreT], spec: StackSpec, layout: MediumLayout) -> dict[str, Any]:
+def one_cluster(cloud: ClusterCloud[ClusterT, StoreT], spec: StackSpec, layout: ClusterLayout) -> dict[str, Any]:
     """Declare the stack; its outputs are those of `infra.outputs.StackOutputs`."""
     cluster = cloud.cluster()
     pools = cloud.pools(cluster)
