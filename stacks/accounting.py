@@ -11,7 +11,7 @@ from components.kubernetes.queueing.queues import Queueing
 from components.kubernetes.queueing.quotas import GPU
 from infra.naming import flavor_name, team_namespace
 from infra.stackspec import StackSpec
-from infra.stackspec.layouts import InClusterMonitoring, ClusterLayout
+from infra.stackspec.layouts import ClusterLayout, InClusterMonitoring
 from infra.stackspec.stack import TeamSpec
 from stacks.parts import Cluster, Pools, Tracking
 

@@ -8,7 +8,7 @@ from pydantic import Field
 from infra.naming import team_folder
 from infra.stackspec.checkpoints import CheckpointSpec
 from infra.stackspec.clouds import CloudSpec
-from infra.stackspec.layouts import Layout, ClusterLayout
+from infra.stackspec.layouts import ClusterLayout, Layout
 from infra.stackspec.model import Days, Email, Image, LastDay, Model, Name, Usd
 from infra.stackspec.team_budgets import BudgetExemptionSpec, MonthlyGpuHours, MonthlyUsd, OverBudget
 

@@ -10,7 +10,7 @@ from components.kubernetes.queueing.queues import Queueing
 from components.kubernetes.queueing.quotas import FlavorArgs, GateArgs, TeamArgs
 from components.kubernetes.training.trainer import Trainer
 from infra.stackspec import StackSpec
-from infra.stackspec.layouts import InClusterMonitoring, ClusterLayout
+from infra.stackspec.layouts import ClusterLayout, InClusterMonitoring
 from infra.stackspec.stack import TeamSpec
 from stacks.accounting import gpu_ledger
 from stacks.admission import admission

@@ -35,6 +35,13 @@ def with_layout(stack: StackSpec, **changes: Any) -> StackSpec:
     return stack.model_copy(update={"layout": stack.layout.model_copy(update=changes)})
 
 
+@pytest.mark.parametrize(("name", "most"), [("small-eks-aws", 300), ("small-gke-gcp", 300), ("dev-gcp", 450)])
+def test_a_stack_without_a_job_costs_what_is_always_there(name: str, most: float) -> None:
+    idle = {item.name: item.minimum for item in cost.estimate(stackspec.load_file(name).spec, TODAY).items}
+    assert [value for name, value in idle.items() if "GPU pool" in name] == [0, 0]
+    assert 0 < sum(value or 0 for value in idle.values()) < most
+
+
 def items(stack: StackSpec) -> dict[str, cost.Item]:
     return {item.name: item for item in cost.estimate(stack, TODAY).items}
 

@@ -10,7 +10,7 @@ from infra.catalog.gcp import facts
 from infra.catalog.gcp.prices import node_price
 from infra.stackspec import StackSpec, layers
 from infra.stackspec.clouds import CloudSqlSpec, GcpSpec
-from infra.stackspec.layouts import Block, FlexStart, ClusterLayout, OnDemand, Queued, Reserved, Spot
+from infra.stackspec.layouts import Block, ClusterLayout, FlexStart, OnDemand, Queued, Reserved, Spot
 from infra.stackspec.supported import SUPPORTED
 
 TODAY = datetime.date(2026, 11, 25)

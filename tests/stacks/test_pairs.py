@@ -7,7 +7,7 @@ import pytest
 
 from infra.errors import UserError
 from infra.stackspec.clouds import AwsSpec, ExistingSpec, GcpSpec
-from infra.stackspec.layouts import LargeLayout, ClusterLayout, SmallLayout
+from infra.stackspec.layouts import ClusterLayout, LargeLayout, SmallLayout
 from infra.stackspec.stack import StackSpec
 from infra.stackspec.supported import CLOUDS, PROFILES, SUPPORTED
 from stacks import compose

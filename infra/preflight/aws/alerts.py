@@ -7,7 +7,7 @@ from infra.alarms import storage as storage_alarms
 from infra.naming import team_namespace
 from infra.preflight.answers import Answer, State
 from infra.preflight.aws.account import Account
-from infra.stackspec.layouts import InClusterMonitoring, ClusterLayout
+from infra.stackspec.layouts import ClusterLayout, InClusterMonitoring
 from infra.stackspec.stack import StackSpec
 
 _CHECK = "alert-mail"

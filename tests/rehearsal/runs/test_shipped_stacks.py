@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -47,6 +47,8 @@ class Life:
     """What the policy pack told of the stack that was there; asked of the larger stack alone."""
     kept: Seen | None
     """A destroy of what is protected; None where nothing is."""
+    grown: Sequence[Mapping[str, Any]] | None
+    """What a preview with the next larger profile would do, step by step; asked of the small stack alone."""
     destroyed: Seen
 
 
@@ -66,7 +68,11 @@ def _live(home: Path, stack: str) -> Life:
     result = json.loads(max(made.results).read_text())
     unchanged = seen(home, native(home, *UNCHANGED, "--config-file", config, stack=stack))
     policed = audited(home, stack)
-    packed = kept = None
+    packed = kept = grown = None
+    if stack == "small-eks-aws":
+        told = native(home, "preview", "--json", "--config-file", _as_medium(config), stack=stack)
+        assert told.returncode == 0, told.stdout + told.stderr
+        grown = json.loads(told.stdout)["steps"]
     if stack == "prod-gcp":
         packed = verdicts_of_pack(
             of_engine(told_under_pack(home, stack, "--config-file", config).splitlines())
@@ -87,6 +93,7 @@ def _live(home: Path, stack: str) -> Life:
         audited=policed,
         packed=packed,
         kept=kept,
+        grown=grown,
         destroyed=seen(home, ended),
     )
 
@@ -94,6 +101,14 @@ def _live(home: Path, stack: str) -> Life:
 def _released(config: Any) -> None:
     """Take away what keeps a stack and its data."""
     config["trainstack:spec"]["data"].update({"protect": False, "on_destroy": "discard"})
+
+
+def _as_medium(config: str) -> str:
+    """The path of the same stack file with one other word."""
+    text, larger = Path(config).read_text(), Path(config).with_name("as_medium.yaml")
+    assert text.count("trainstack:profile: small-cluster\n") == 1
+    larger.write_text(text.replace("trainstack:profile: small-cluster\n", "trainstack:profile: medium\n"))
+    return str(larger)
 
 
 def test_training_opens_the_gate_on_the_nodes_of_the_pool(lived: Life) -> None:
@@ -143,6 +158,16 @@ def test_a_protected_stack_loses_nothing_to_a_destroy(lived: Life) -> None:
     assert lived.kept.resources == lived.made.resources
     for name in ("storage-lustre.protect", "cluster-cluster.deletionProtection", "data.protect to false"):
         assert name in lived.kept.done.stderr, name
+
+
+def test_a_small_stack_grows_without_losing_data_or_cluster(lived: Life) -> None:
+    if lived.grown is None:
+        assert lived.stack != "small-eks-aws"
+        return
+    done = {(step["op"], step["urn"].split("::")[2].split("$")[-1]) for step in lived.grown}
+    assert ("same", "aws:s3/bucket:Bucket") in done and ("create", "aws:ec2/vpcEndpoint:VpcEndpoint") in done
+    lost = {kind for op, kind in done if op not in ("same", "update", "create")}
+    assert lost == set()
 
 
 def test_destroy_leaves_no_resource_and_no_process(lived: Life) -> None:
