@@ -35,4 +35,5 @@ def _pools(spec: StackSpec) -> Mapping[str, Pool]:
                 for pool in layout.pools
             }
     rule = "this profile has no queues"
-    raise UserError([Problem("profile", f"{spec.profile} on {spec.cloud}", rule, "Choose profile medium or small-cluster.")])
+    fix = "Choose profile medium or small-cluster."
+    raise UserError([Problem("profile", f"{spec.profile} on {spec.cloud}", rule, fix)])

@@ -75,10 +75,11 @@ class AwsCloud:
 
     def __init__(self, spec: StackSpec, layout: ClusterLayout, on: AwsSpec) -> None:
         self._spec, self._layout, self._on = spec, layout, on
-        # What a stack is called lasts as long as the stack; who owns and pays for it, and its further tags,
-        # may change while jobs run.
-        self._tags = lasting_tags(stack=spec.name, profile=spec.profile)
+        # What a stack is called lasts as long as the stack; its profile, who owns and pays for it, and its
+        # further tags may change while jobs run.
+        self._tags = lasting_tags(spec.name)
         self._launch_tags = changing_tags(
+            profile=spec.profile,
             owner=spec.owner,
             cost_center=spec.cost_center,
             environment=spec.environment,

@@ -64,6 +64,7 @@ class GcpCloud:
         self._spec, self._layout, self._on = spec, layout, on
         tags = {
             **changing_tags(
+                profile=spec.profile,
                 owner=spec.owner,
                 cost_center=spec.cost_center,
                 environment=spec.environment,
@@ -71,7 +72,7 @@ class GcpCloud:
                 expires_on=spec.expires_on,
                 extra=spec.tags,
             ),
-            **lasting_tags(stack=spec.name, profile=spec.profile),
+            **lasting_tags(spec.name),
         }
         # Labels are changed in place, also those of nodes: no tag has to stay out of a template here.
         self._labels = gcp_labels(tags)

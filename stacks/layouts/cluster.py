@@ -22,7 +22,9 @@ from stacks.validation import PODS, validations
 from stacks.windows import capacity_windows
 
 
-def one_cluster(cloud: ClusterCloud[ClusterT, StoreT], spec: StackSpec, layout: ClusterLayout) -> dict[str, Any]:
+def one_cluster(
+    cloud: ClusterCloud[ClusterT, StoreT], spec: StackSpec, layout: ClusterLayout
+) -> dict[str, Any]:
     """Declare the stack; its outputs are those of `infra.outputs.StackOutputs`."""
     cluster = cloud.cluster()
     pools = cloud.pools(cluster)

@@ -107,7 +107,7 @@ class Project:
 
     def owns(self, labels: Mapping[str, str] | None) -> bool:
         """Whether something with these labels belongs to the stack itself."""
-        mine = gcp_labels(lasting_tags(stack=self.spec.name, profile=self.spec.profile))
+        mine = gcp_labels(lasting_tags(self.spec.name))
         key = next(iter(mine))
         has = labels or {}
         return has.get(key) == mine[key] or has.get(_CLUSTER_LABEL) == self.spec.name
