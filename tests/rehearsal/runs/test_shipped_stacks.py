@@ -70,7 +70,8 @@ def _live(home: Path, stack: str) -> Life:
     policed = audited(home, stack)
     packed = kept = grown = None
     if stack == "small-eks-aws":
-        told = native(home, "preview", "--json", "--config-file", _as_medium(config), stack=stack)
+        larger = life.beside_others(home, stack, _as_medium)
+        told = native(home, "preview", "--json", "--config-file", larger, stack=stack)
         assert told.returncode == 0, told.stdout + told.stderr
         grown = json.loads(told.stdout)["steps"]
     if stack == "prod-gcp":
@@ -103,12 +104,9 @@ def _released(config: Any) -> None:
     config["trainstack:spec"]["data"].update({"protect": False, "on_destroy": "discard"})
 
 
-def _as_medium(config: str) -> str:
-    """The path of the same stack file with one other word."""
-    text, larger = Path(config).read_text(), Path(config).with_name("as_medium.yaml")
-    assert text.count("trainstack:profile: small-cluster\n") == 1
-    larger.write_text(text.replace("trainstack:profile: small-cluster\n", "trainstack:profile: medium\n"))
-    return str(larger)
+def _as_medium(config: Any) -> None:
+    """One other word."""
+    config["trainstack:profile"] = "medium"
 
 
 def test_training_opens_the_gate_on_the_nodes_of_the_pool(lived: Life) -> None:
