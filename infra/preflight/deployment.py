@@ -59,7 +59,7 @@ def preflight_of(spec: StackSpec) -> Preflight:
             return _aws(spec, layout, on)
         case ClusterLayout() as layout, GcpSpec() as on:
             return _gcp(spec, layout, on)
-    fix = "Use aws or gcp, and the profile medium."
+    fix = "Use aws or gcp, and the profile medium or small-cluster."
     raise UserError([Problem("trainstack:cloud", spec.cloud, "no checks are known for it", fix)])
 
 
