@@ -78,8 +78,10 @@ def home(folder: Path) -> Iterator[Path]:
     cache = ROOT / ".trainstack" / "cache"
     cache.mkdir(parents=True, exist_ok=True)
     (folder / "cache").symlink_to(cache)
-    yield folder / "rehearsal"
-    Rehearsal(folder / "rehearsal").stop()
+    try:
+        yield folder / "rehearsal"
+    finally:  # a life that fails ends its processes, too
+        Rehearsal(folder / "rehearsal").stop()
 
 
 def trainstack(home: Path, *arguments: str) -> Done:
