@@ -36,12 +36,12 @@ def record(
 
     `deadline` is in monotonic seconds; `artifacts` are files by name, beside the result itself.
     """
-    if not environment.get("MLFLOW_TRACKING_URI"):
-        return {"synced": False, "run_id": None, "reason": mlflow.NOT_SET}
     seconds = min(PATIENCE_S, deadline - time.monotonic())
     attempt, reason = _Attempt(result, found, environment), None
     try:
-        mlflow.within(seconds, lambda: attempt.make(seconds, artifacts or {}))
+        # Here, not in the thread: what the environment lacks is said even when no time is left.
+        tracking = mlflow.connect(environment, seconds)
+        mlflow.within(seconds, lambda: attempt.make(tracking, artifacts or {}))
     except TrackingError as error:
         reason = str(error)[:500]
     except UNFIT as error:
@@ -58,13 +58,12 @@ class _Attempt:
         self._started = int(datetime.fromisoformat(str(result["started"])).timestamp() * 1000)
         self.run_id: str | None = None
 
-    def make(self, seconds: float, artifacts: Mapping[str, bytes]) -> None:
+    def make(self, tracking: Tracking, artifacts: Mapping[str, bytes]) -> None:
         """Everything, in an order that leaves no half-made run looking whole."""
         result, tags = self._result, fields.tags(self._result)
         missing = [key for key, value in tags.items() if not value]
         if missing:
             raise TrackingError(f"tags without a value: {', '.join(missing)}")
-        tracking = mlflow.connect(self._environment, seconds)
         run = self._open(tracking, tags)
         self.run_id = run.id
         if run.tags.get(RECORDED) == result["run_id"]:
