@@ -156,7 +156,7 @@ def live(home: Path) -> Life:
     )
 
 
-def beside_others(home: Path, stack: str = STACK, change: Callable[[Any], object] = bool) -> str:
+def beside_others(home: Path, stack: str = STACK, change: Callable[[Any], object] | None = None) -> str:
     """The path of a shipped stack file, changed for a test that has no machine of its own.
 
     The validation is the short one, and speed that a busy machine leaves undecided opens the gate, too;
@@ -167,8 +167,9 @@ def beside_others(home: Path, stack: str = STACK, change: Callable[[Any], object
     spec = content["config"]["trainstack:spec"]
     spec["smoke"].update({"accept": ["PASS", "INCONCLUSIVE"], "depth": "quick"})
     spec["tracking"].update({"replicas": 1, "workers": 1})
-    change(content["config"])
-    changed = home.parent / f"{change.__name__}.yaml"
+    if change:
+        change(content["config"])
+    changed = home.parent / f"{change.__name__ if change else 'beside_others'}.yaml"
     changed.write_text(json.dumps(content))
     return str(changed)
 
