@@ -46,7 +46,7 @@ def test_a_killed_rank_is_named_with_its_signal_at_once(
     killed = time.monotonic()
     os.kill(pid, signal.SIGKILL)
     found, culprit, _ = failed(job, "run.liveness")
-    assert time.monotonic() - killed < 20  # without a wait for any timeout
+    assert time.monotonic() - killed < 10  # without a wait for any timeout
     assert (culprit["kind"], culprit["id"], culprit["cause"]) == ("rank", "1", "killed")
     assert culprit["node"] == "smoke-ab-1"
     assert "rank 1 on node 1 was killed by SIGKILL in phase training" in found["message"]
@@ -124,7 +124,7 @@ def test_a_missing_node_is_named_and_no_rank_is_started(
     job = Job(archive, tmp_path, start=(0,), plan={**SHORT, "join_timeout_s": 2.0})
     jobs.append(job)
     found, culprit, _ = failed(job, "preflight.nodes")
-    assert time.monotonic() - job.began < 20
+    assert time.monotonic() - job.began < 12
     assert (culprit["kind"], culprit["id"], culprit["cause"]) == ("node", "1", "never_joined")
     assert found["measured"]["detail"]["missing"] == [1]
     assert not (tmp_path / "node-0" / "plan.json").exists()
