@@ -8,12 +8,13 @@ import shlex
 import sys
 import time
 import urllib.parse
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from infra.engine.golang import SetupError
-from rehearsal import control, fence
+from rehearsal import control, doors, fence
 from rehearsal.controlplane import binaries
 from rehearsal.core.schema import sdk_version
 from rehearsal.core.state import State
@@ -77,7 +78,21 @@ class Rehearsal:
             # A real provider on PATH would be taken before ours.
             "PULUMI_IGNORE_AMBIENT_PLUGINS": "true",
             **fence.elsewhere(empty),
+            **doors.environment(self.home),
         }
+
+    @contextmanager
+    def serving(self) -> Iterator[dict[str, str]]:
+        """Keep the services of AWS open that `environment()` leads to; gives that environment.
+
+        An engine opens them by itself. Raises ControlError when the daemon does not start.
+        """
+        environment = self.environment()
+        connection, _ = control.lease(self.home, {"op": "serving", "engine": os.getpid()})
+        try:
+            yield environment
+        finally:
+            connection.close()
 
     def kubeconfig(self) -> Path:
         """A file for KUBECONFIG: the cluster of programs that use whichever is current and make none."""
@@ -150,7 +165,12 @@ class Rehearsal:
         return folders.bucket(self.home, rest, scheme)
 
     def service_url(self, url: str) -> str | None:
-        """Where a Service of an emulated cluster answers on this machine; None when nothing does."""
+        """Where a Service of an emulated cluster answers on this machine; None when nothing does.
+
+        `url` may be the ARN of an MLflow App, whose server is started when it does not run.
+        """
+        if url.startswith("arn:"):
+            return self._located(url)
         parts = urllib.parse.urlsplit(url)
         name, namespace = (*(parts.hostname or "").split("."), "", "")[:2]
         for workload in self.status()["workloads"]:
@@ -158,6 +178,21 @@ class Rehearsal:
                 for answering in workload.get("urls") or ():
                     return str(answering)
         return None
+
+    def _located(self, arn: str) -> str | None:
+        path = self.home / "state.sqlite"
+        state = State(path) if path.exists() else None
+        if state is None:
+            return None
+        try:
+            if not state.issued(arn):
+                return None
+        finally:
+            state.close()
+        connection, answer = control.lease(self.home, {"op": "locate", "arn": arn})
+        connection.close()
+        url: str | None = answer["url"]
+        return url
 
     def secret(self, name: str) -> dict[str, str] | None:
         """The current value of an emulated secret that holds a JSON object; None when it has no value.

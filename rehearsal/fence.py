@@ -29,6 +29,8 @@ SETTINGS = (
     "KUBECONFIG",
 )
 _NOWHERE = "127.0.0.1:9"
+# With this access key the programs of a rehearsal's user sign what they ask of the emulated services.
+OPERATOR_KEY = "rehearsal"
 
 
 def without_credentials(variables: Mapping[str, str]) -> dict[str, str]:
@@ -46,7 +48,7 @@ def elsewhere(empty: Path) -> dict[str, str]:
     """Variables that lead every SDK to credentials that open nothing; `empty` is a folder without files."""
     return {
         # botocore signs requests before it sends them, so it needs something to sign with.
-        "AWS_ACCESS_KEY_ID": "rehearsal",
+        "AWS_ACCESS_KEY_ID": OPERATOR_KEY,
         "AWS_SECRET_ACCESS_KEY": "rehearsal",
         "AWS_EC2_METADATA_DISABLED": "true",
         "AWS_ENDPOINT_URL": f"http://{_NOWHERE}",

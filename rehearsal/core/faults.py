@@ -26,6 +26,9 @@ OrgPolicy = Literal[
 Victim = Literal["daemon", "engine", "program", "provider"]
 FORMS = {
     "smoke:slow-rank=RANK": "one training rank is stopped half of the time, in validations created later",
+    "jobs:interrupted=SECONDS[@NAME]": (
+        "a training job on spot capacity, the next or that of NAME, loses it so long after it began to train"
+    ),
     "TYPE:throttling[=TIMES]": "the service says so often that it is asked too fast; it is asked again",
     "TYPE:transient[=TIMES]": "the service fails so often with a 5xx error; it is asked again",
     "TYPE:slow[=SECONDS]": "the operation takes so much longer (10)",
@@ -45,6 +48,7 @@ _TEXT = re.compile(
     r"(?P<on>(?:aws|gcp|kubernetes)(?::[^@=\s]+)?|\*):(?:(?P<operation>[a-z]+)\.)?(?P<kind>[a-z-]+)"
     r"(?:=(?P<value>[^@]+))?(?:@(?P<which>.+))?"
 )
+_INTERRUPTED = re.compile(r"jobs:interrupted=(?P<seconds>\d+(?:\.\d+)?)(?:@(?P<name>.+))?")
 _CLOSED = ConfigDict(frozen=True, extra="forbid")
 
 
@@ -56,6 +60,16 @@ class SmokeFault(BaseModel):
     slow_rank: int = Field(ge=0)
     duty: float = Field(default=0.5, gt=0, lt=1)
     """Share of the time in which the rank may run."""
+
+
+class Interruption(BaseModel):
+    """A training job on spot capacity loses its machines `seconds` after it began to train, once."""
+
+    model_config = _CLOSED
+
+    seconds: float = Field(gt=0)
+    name: str | None = None
+    """Of the job; None: whichever trains next."""
 
 
 class CloudFault(BaseModel):
@@ -116,9 +130,11 @@ class Faults(BaseModel):
     seed: int = 0
     smoke: SmokeFault | None = None
     faults: tuple[CloudFault, ...] = ()
+    interruptions: tuple[Interruption, ...] = ()
     capacity: tuple[Capacity, ...] = ()
     quotas: Mapping[str, float] = Field(default_factory=dict)
-    """Quota key of the catalog -> what the account has instead of the default."""
+    """Quota key of the catalog, or name of a quota of SageMaker such as `ml.g6.xlarge for training job usage`
+    -> what the account has instead of the default."""
     apis: tuple[str, ...] | None = None
     """The APIs that a project of Google Cloud has from the start, such as `storage.googleapis.com`; None:
     all."""
@@ -130,20 +146,25 @@ def parse(texts: Sequence[str], scenario: Path | None = None) -> Faults:
     """Read faults such as `smoke:slow-rank=1` and a scenario. Raises UserError naming all that is bad."""
     problems: list[Problem] = []
     base = _scenario(scenario, problems) if scenario else Faults()
-    smoke, found = base.smoke, list(base.faults)
+    smoke, found, interruptions = base.smoke, list(base.faults), list(base.interruptions)
     for text in texts:
         rank = re.fullmatch(r"smoke:slow-rank=(\d+)", text)
         if rank:
             smoke = SmokeFault(slow_rank=int(rank.group(1)))
             continue
+        interrupted = _INTERRUPTED.fullmatch(text)
         try:
-            found.append(_cloud_fault(text))
+            if interrupted:
+                interruptions.append(Interruption.model_validate(interrupted.groupdict()))
+            else:
+                found.append(_cloud_fault(text))
         except ValueError as error:
             fix = "; ".join(f"{form}: {meaning}" for form, meaning in FORMS.items())
             problems.append(Problem("--fault", text, _why(error), f"Known are: {fix}. {_SUFFIX}"))
     if problems:
         raise UserError(problems)
-    return base.model_copy(update={"smoke": smoke, "faults": tuple(found)})
+    given = {"smoke": smoke, "faults": tuple(found), "interruptions": tuple(interruptions)}
+    return base.model_copy(update=given)
 
 
 def _cloud_fault(text: str) -> CloudFault:

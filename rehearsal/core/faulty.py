@@ -37,6 +37,7 @@ class FaultPlan:
         self._seen: tuple[int, int, int] | None = None
         self._seed = 0
         self._faults: tuple[Any, ...] = ()
+        self._interruptions: list[Any] = []  # of those of the run, the ones that nothing has met
         self._met: Counter[int] = Counter()
         self._hidden: dict[str, float] = {}  # identifier -> monotonic time from which others see it
 
@@ -45,6 +46,19 @@ class FaultPlan:
         with self._lock:
             self._reload()
             return [fault for index, fault in enumerate(self._faults) if self._hits(index, operation, call)]
+
+    def interruption(self, name: str) -> float | None:
+        """After how many seconds of training the spot job of this name loses its machines; None: it does not.
+
+        Each interruption is told once.
+        """
+        with self._lock:
+            self._reload()
+            for fault in self._interruptions:
+                if fault.name in (None, name):
+                    self._interruptions.remove(fault)
+                    return float(fault.seconds)
+        return None
 
     def hide(self, values: set[str], seconds: float) -> None:
         """Hide a resource from other resources for a while."""
@@ -78,19 +92,20 @@ class FaultPlan:
         try:
             status = self._path.stat()
         except FileNotFoundError:
-            self._seen, self._faults = None, ()
+            self._seen, self._faults, self._interruptions = None, (), []
             return
         seen = (status.st_mtime_ns, status.st_ino, status.st_size)
         if seen == self._seen:
             return
         content = json.loads(self._path.read_text())
-        self._seed, self._faults = 0, ()
-        if content.get("faults"):
+        self._seed, self._faults, self._interruptions = 0, (), []
+        if content.get("faults") or content.get("interruptions"):
             from rehearsal.core.faults import Faults  # noqa: PLC0415 - without faults, not worth its import
 
             content.pop("run", None)
             read = Faults.model_validate(content)
             self._seed, self._faults = read.seed, read.faults
+            self._interruptions = list(read.interruptions)
         self._seen = seen
         self._met.clear()
         self._hidden.clear()

@@ -44,18 +44,30 @@ _REAL = {"kubernetes": "rehearsal.realcluster.cloud:RealKubernetesCloud"}
 _MAKES_REAL = dict.fromkeys(("aws", "gcp"), "rehearsal.realcluster.made_clusters:MadeClusters")
 # Clouds whose accounts have limits.
 _LIMITED = {"aws": "rehearsal.aws.limits:Limited", "gcp": "rehearsal.gcp.limits:Limited"}
+# The services that programs of the user ask, and what runs behind them; and what is left of what ran.
+_SERVICES, _RAN = "rehearsal.jobs.service:Services", "jobs"
 # What they make lives in the engine's state alone, so there is nothing to count.
 _HELPERS = frozenset({"random", "tls"})
 
 
 class _Supervisor(Protocol):
-    """What a cloud that runs workloads offers beyond `Cloud`."""
-
-    def restore(self) -> None: ...
+    """What everything that runs workloads offers."""
 
     def live_workloads(self) -> list[Any]: ...
 
     def stop(self) -> None: ...
+
+
+class _Restoring(_Supervisor, Protocol):
+    """What a cloud that runs workloads offers beyond `Cloud`."""
+
+    def restore(self) -> None: ...
+
+
+class _Services(_Supervisor, Protocol):
+    """What programs of the user ask by HTTP."""
+
+    def locate(self, arn: str) -> str | None: ...
 
 
 class _Holding(Protocol):
@@ -74,6 +86,7 @@ class Server:
         self._faults = FaultPlan(home / "faults.json")
         self._schemas: dict[str, Schemas] = {}
         self._clouds: dict[str, Cloud] = {}
+        self._services: _Services | None = None
         self._building = threading.RLock()
         self._lock = threading.Lock()
         self._engines: dict[int, int] = {}  # lease -> process of the engine
@@ -90,6 +103,8 @@ class Server:
         with control.listen(self._home) as listener:
             if self._state.count("kubernetes"):
                 self.cloud("kubernetes")  # its workloads are to run again
+            if (self._home / _RAN).exists():
+                self.services()  # says of them that they have failed
             threading.Thread(target=self._accept, args=(listener,), daemon=True).start()
             while not self._stopping.wait(0.2):
                 if self._idle() or not self._at_home():
@@ -113,8 +128,16 @@ class Server:
                 self._schemas[package] = schemas
                 self._clouds[package] = _named(self._class(package))(self._state, schemas, self._home)
                 if hasattr(self._clouds[package], "restore"):
-                    cast(_Supervisor, self._clouds[package]).restore()
+                    cast(_Restoring, self._clouds[package]).restore()
             return self._clouds[package]
+
+    def services(self) -> _Services:
+        """What programs of the user ask by HTTP, opened on first use."""
+        with self._building:
+            if self._services is None:
+                opened: Any = _named(_SERVICES)(self._state, self._home, self._faults)
+                self._services = cast(_Services, opened)
+            return self._services
 
     def _class(self, package: str) -> str:
         """The cloud of a package, as this home has it."""
@@ -123,7 +146,9 @@ class Server:
     def _supervisors(self) -> list[_Supervisor]:
         with self._building:
             clouds = list(self._clouds.values())
-        return [cast(_Supervisor, cloud) for cloud in clouds if hasattr(cloud, "live_workloads")]
+            services = [self._services] if self._services else []
+        running = [cast(_Supervisor, cloud) for cloud in clouds if hasattr(cloud, "live_workloads")]
+        return [*running, *services]
 
     def _workloads(self) -> list[Any]:
         return [workload for supervisor in self._supervisors() for workload in supervisor.live_workloads()]
@@ -197,10 +222,13 @@ class Server:
                 )
                 held.append((server, provider))
                 return {"port": port}
-            if message["op"] == "hold":
+            if message["op"] in ("hold", "serving"):
                 with self._lock:
                     self._engines[lease] = int(message["engine"])
-                cast(_Holding, self.cloud("kubernetes")).hold()
+                if message["op"] == "hold":
+                    cast(_Holding, self.cloud("kubernetes")).hold()
+                else:
+                    self.services()
                 return {}
             if message["op"] in _OPERATIONS:
                 return _OPERATIONS[message["op"]](self, message)
@@ -231,6 +259,10 @@ class Server:
                 new += existing.seed(self._state, rows)
         return {"new": new}
 
+    def _locate(self, message: dict[str, Any]) -> dict[str, Any]:
+        """Where a service that has an ARN instead of an address answers."""
+        return {"url": self.services().locate(message["arn"])}
+
     def _stop(self, message: dict[str, Any]) -> dict[str, Any]:
         self._stopping.set()
         return {}
@@ -257,6 +289,8 @@ class Server:
         if package not in _CLOUDS:
             raise ValueError(f"{package} is not emulated; emulated are {', '.join(_CLOUDS)}")
         cloud = self.cloud(package)
+        if package == "aws":
+            self.services()  # dynamic providers of the same program may ask them
         if self._real and package in _MAKES_REAL:
             cloud = _named(_MAKES_REAL[package])(cloud, self._state, self._home)
         if package not in _HELPERS:
@@ -309,6 +343,7 @@ _OPERATIONS: dict[str, Callable[[Server, dict[str, Any]], dict[str, Any]]] = {
     "recover": Server._recover,
     "drift": Server._drift,
     "delete": Server._drift,
+    "locate": Server._locate,
     "seed": Server._seed,
     "status": Server._status,
     "stop": Server._stop,

@@ -1,4 +1,4 @@
-"""Where the data of emulated buckets and databases lies on this disk: it goes with them."""
+"""Where the data of emulated buckets, databases and MLflow servers lies on this disk: it goes with them."""
 
 import shutil
 from pathlib import Path
@@ -23,6 +23,11 @@ def denied(home: Path, name: str, scheme: str) -> Path:
 def database(home: Path, identifier: str) -> Path:
     """The databases of a cluster, a file each."""
     return home / "databases" / identifier
+
+
+def runs(home: Path, arn: str) -> Path:
+    """What a managed MLflow server with this ARN has recorded."""
+    return home / "mlflow" / arn.rpartition("/")[2]
 
 
 def first_file(folder: Path) -> str | None:

@@ -1,4 +1,4 @@
-"""EKS Pod Identity: which role a pod runs as, the credentials it gets, and whose an access key is."""
+"""Which role a pod or a job runs as, the credentials it gets, and whose an access key is."""
 
 import secrets
 import threading
@@ -8,15 +8,18 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+from rehearsal.aws.site import ACCOUNT
 from rehearsal.core.model import Record
 from rehearsal.core.state import State
 from rehearsal.dataplane.policies import role_record, trusts
+from rehearsal.fence import OPERATOR_KEY
 
 _ASSOCIATION = "aws:eks/podIdentityAssociation:PodIdentityAssociation"
 _ADDON = "aws:eks/addon:Addon"
 _AGENT = "eks-pod-identity-agent"
 _SERVICE = "pods.eks.amazonaws.com"
 _NEEDED = frozenset({"sts:AssumeRole", "sts:TagSession"})
+_ASSUMES = frozenset({"sts:AssumeRole"})
 TOKEN_VARIABLE = "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE"  # noqa: S105 - a variable's name
 
 
@@ -28,10 +31,29 @@ class Caller:
     session: str
 
     @property
+    def account(self) -> str:
+        """The account of the role."""
+        return self.role_arn.split(":")[4]
+
+    @property
     def arn(self) -> str:
         """The ARN of the assumed role's session."""
-        account, name = self.role_arn.split(":")[4], self.role_arn.rpartition("/")[2]
-        return f"arn:aws:sts::{account}:assumed-role/{name}/{self.session}"
+        name = self.role_arn.rpartition("/")[2]
+        return f"arn:aws:sts::{self.account}:assumed-role/{name}/{self.session}"
+
+
+# Who signs with the key that `fence` gives to programs of the user: may do everything, in every account.
+OPERATOR = Caller(f"arn:aws:iam::{ACCOUNT}:role/rehearsal", "session")
+
+
+@dataclass(frozen=True)
+class _Assumption:
+    """What a token stands for: a session of a role that a service has to be allowed to begin."""
+
+    role_arn: str
+    session: str
+    service: str
+    needed: frozenset[str]
 
 
 class Denied(Exception):  # noqa: N818 - the service's word
@@ -43,7 +65,7 @@ class Identities:
 
     def __init__(self, state: State) -> None:
         self._state = state
-        self._tokens: dict[str, tuple[Record, str]] = {}
+        self._tokens: dict[str, _Assumption] = {}
         self._keys: dict[str, tuple[str, Caller]] = {}
         self._lock = threading.Lock()
 
@@ -61,10 +83,17 @@ class Identities:
 
     def token(self, association: Record, session: str, folder: Path) -> Path:
         """A file with a fresh token that stands for a pod's service account."""
+        arn = str(association.inputs["roleArn"])
+        return self._token(_Assumption(arn, session, _SERVICE, _NEEDED), folder / "eks-pod-identity-token")
+
+    def role_token(self, role_arn: str, session: str, service: str, folder: Path) -> Path:
+        """A file with a fresh token for what a service, such as `sagemaker.amazonaws.com`, runs as a role."""
+        return self._token(_Assumption(role_arn, session, service, _ASSUMES), folder / "token")
+
+    def _token(self, assumption: _Assumption, file: Path) -> Path:
         token = secrets.token_urlsafe(48)
         with self._lock:
-            self._tokens[token] = (association, session)
-        file = folder / "eks-pod-identity-token"
+            self._tokens[token] = assumption
         file.touch(mode=0o600)
         file.write_text(token)
         return file
@@ -75,15 +104,13 @@ class Identities:
             known = self._tokens.get(token)
         if known is None:
             raise Denied("the service account token is not valid")
-        association, session = known
-        arn = str(association.inputs["roleArn"])
+        arn, session = known.role_arn, known.session
         role = role_record(self._state, arn)
         if role is None:
             raise Denied(f"role {arn} does not exist")
-        if not trusts(role, _SERVICE, _NEEDED):
-            raise Denied(
-                f"the trust policy of {arn} does not let {_SERVICE} do sts:AssumeRole and sts:TagSession"
-            )
+        if not trusts(role, known.service, known.needed):
+            actions = " and ".join(sorted(known.needed))
+            raise Denied(f"the trust policy of {arn} does not let {known.service} do {actions}")
         key, session_token = f"ASIA{secrets.token_hex(8).upper()}", secrets.token_urlsafe(64)
         with self._lock:
             self._keys[key] = (session_token, Caller(arn, session))
@@ -97,6 +124,8 @@ class Identities:
 
     def caller(self, access_key: str, session_token: str) -> Caller | None:
         """Whose credentials these are."""
+        if access_key == OPERATOR_KEY:
+            return OPERATOR
         with self._lock:
             known = self._keys.get(access_key)
         return known[1] if known and secrets.compare_digest(known[0], session_token) else None

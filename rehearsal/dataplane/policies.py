@@ -2,7 +2,7 @@
 
 import fnmatch
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -150,20 +150,40 @@ def _applies(statement: Mapping[str, Any], request: Request) -> bool:
 
 def _conditions_hold(conditions: Mapping[str, Any], context: Mapping[str, str]) -> bool:
     known = {key.lower(): value for key, value in context.items()}
-    for operator, rows in conditions.items():
-        for key, expected in rows.items():
-            value, values = known.get(key.lower()), [str(item) for item in _list(expected)]
-            holds = {
-                "StringEquals": value in values,
-                "StringNotEquals": value not in values,
-                "StringLike": value is not None and any(fnmatch.fnmatchcase(value, v) for v in values),
-                "ArnEquals": value in values,
-                "ArnLike": value is not None and any(fnmatch.fnmatchcase(value, v) for v in values),
-                "Bool": value is not None and value in [item.lower() for item in values],
-            }.get(operator, False)
-            if not holds:
-                return False
-    return True
+    return all(
+        _holds(operator, known.get(key.lower()), [str(item) for item in _list(expected)])
+        for operator, rows in conditions.items()
+        for key, expected in rows.items()
+    )
+
+
+def _holds(operator: str, value: str | None, values: list[str]) -> bool:
+    """One row of a condition; False for an operator that is not known here.
+
+    Keys have one value here: ForAnyValue and ForAllValues differ only where there is none. Source: IAM User
+    Guide, "IAM JSON policy elements: Condition operators" and "Set operators for multi-valued context keys".
+    """
+    scope, _, plain = operator.rpartition(":")
+    bare = plain.removesuffix("IfExists")
+    if value is None and (bare != plain or scope == "ForAllValues"):
+        return True
+    if bare == "Null":
+        return (value is None) == (values == ["true"])
+    compare = _OPERATORS.get(bare.replace("Not", "", 1))
+    if compare is None:
+        return False
+    found = value is not None and any(compare(value, one) for one in values)
+    return found != ("Not" in bare)
+
+
+_OPERATORS: Mapping[str, Callable[[str, str], bool]] = {
+    "StringEquals": lambda value, one: value == one,
+    "StringEqualsIgnoreCase": lambda value, one: value.lower() == one.lower(),
+    "StringLike": fnmatch.fnmatchcase,
+    "ArnEquals": fnmatch.fnmatchcase,
+    "ArnLike": fnmatch.fnmatchcase,
+    "Bool": lambda value, one: value == one.lower(),
+}
 
 
 def _like(action: str, pattern: Any) -> bool:

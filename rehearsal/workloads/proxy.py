@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping
 
 from infra.engine.peers import is_own
 
-# (address, port) of a pod, None while no pod is ready.
-Choose = Callable[[], tuple[str, int] | None]
+# (address, port) of a pod, or the path of a socket; None while nothing is ready.
+Choose = Callable[[], tuple[str, int] | str | None]
 # Ports below 1024 may be closed to ordinary users: Services listen on these instead, and texts are rewritten.
 PRIVILEGED = {port: 20000 + port for port in range(1, 1024)}
 _CHUNK = 1 << 16
@@ -54,7 +54,11 @@ class _Relay:
         target = self._choose() if own else None
         try:
             if target is not None:
-                back_reader, back_writer = await asyncio.open_connection(*target)
+                back_reader, back_writer = await (
+                    asyncio.open_unix_connection(target)
+                    if isinstance(target, str)
+                    else asyncio.open_connection(*target)
+                )
                 await asyncio.gather(_pump(reader, back_writer), _pump(back_reader, writer))
         except OSError:
             writer.transport.abort()

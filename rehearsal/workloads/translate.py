@@ -181,14 +181,17 @@ def _words(container: Object) -> list[str]:
 
 
 def _port_of_run(pod: Pod, wanted: str) -> str:
-    """The port on which the nodes of the pod's run meet; the one above it, for their launchers, is free, too.
+    """The port on which the nodes of the pod's run meet."""
+    run = next((pod.labels[key] for key in _RUNS if key in pod.labels), None)
+    return wanted if run is None else port_of_run(run)
+
+
+def port_of_run(run: str) -> str:
+    """A port on which the nodes of a run meet; the one above it, for their launchers, is free, too.
 
     torch's store listens on all addresses of a machine (torch/csrc/distributed/c10d/socket.cpp,
     `SocketListenOp`), so of two runs that were given the same port only one would begin.
     """
-    run = next((pod.labels[key] for key in _RUNS if key in pod.labels), None)
-    if run is None:
-        return wanted
     drawn = int.from_bytes(hashlib.sha256(run.encode()).digest()[:8], "big")
     return str(_FIRST_PORT + 2 * (drawn % _PORT_PAIRS))
 

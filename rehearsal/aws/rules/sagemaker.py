@@ -13,6 +13,7 @@ _ROLES = {
     "aws:sagemaker/notebookInstance:NotebookInstance": "roleArn",
     "aws:sagemaker/pipeline:Pipeline": "roleArn",
     "aws:sagemaker/mlflowTrackingServer:MlflowTrackingServer": "roleArn",
+    "aws:sagemaker/mlflowApp:MlflowApp": "roleArn",
     "aws:sagemaker/featureGroup:FeatureGroup": "roleArn",
     "aws:sagemaker/trainingJob:TrainingJob": "roleArn",
     "aws:sagemaker/domain:Domain": "defaultUserSettings.executionRole",

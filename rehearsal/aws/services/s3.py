@@ -1,16 +1,17 @@
-"""What is in a bucket when it is deleted: objects of the program, and those that pods wrote.
+"""Objects of programs as files, and what is in a bucket when it is deleted: also what pods and jobs wrote.
 
 Source: Amazon S3 API Reference, DeleteBucket; hashicorp/terraform-provider-aws internal/service/s3/bucket.go
 (resourceBucketDelete: `force_destroy` empties a bucket that is not empty).
 """
 
+import base64
 from collections.abc import Mapping
 from pathlib import Path
 
 from rehearsal.aws.site import Site
 from rehearsal.core.emulation.site import Hooks
 from rehearsal.core.model import Record, RefusalError
-from rehearsal.dataplane import folders
+from rehearsal.dataplane import assets, folders
 
 _OBJECTS = ("aws:s3/bucketObject:BucketObject", "aws:s3/bucketObjectv2:BucketObjectv2")
 
@@ -36,4 +37,37 @@ def _folder(site: Site, bucket: Record) -> Path:
     return folders.bucket(site.state.path.parent, bucket.id)
 
 
-HOOKS: Mapping[str, Hooks[Site]] = {"s3/bucket:Bucket": Hooks(deleting=_deleting, deleted=_deleted)}
+def _put(site: Site, made: Record) -> None:
+    """An object of a program is a file, as those that pods and jobs write; not one that cannot be a file."""
+    text, encoded, source = (made.inputs.get(name) for name in ("content", "contentBase64", "source"))
+    try:
+        data = base64.b64decode(encoded) if encoded else str(text or "").encode()
+        if isinstance(source, dict):
+            data = assets.content(source)
+        file = _file(site, made)
+        if file is not None:
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_bytes(data)
+    except (OSError, ValueError, assets.UnreadableError) as error:
+        site.call.log("info", f"{made.id} has no content in this rehearsal: {error}")
+
+
+def _forget(site: Site, gone: Record) -> None:
+    file = _file(site, gone)
+    if file is not None and file.is_file():
+        file.unlink()
+
+
+def _file(site: Site, made: Record) -> Path | None:
+    """Where an object lies; None for a key that leads out of its bucket."""
+    bucket = folders.bucket(site.state.path.parent, str(made.outputs.get("bucket")))
+    file = bucket / str(made.outputs.get("key"))
+    return file if ".." not in file.relative_to(bucket).parts else None
+
+
+_OBJECT: Hooks[Site] = Hooks(created=_put, changed=_put, deleted=_forget)
+HOOKS: Mapping[str, Hooks[Site]] = {
+    "s3/bucket:Bucket": Hooks(deleting=_deleting, deleted=_deleted),
+    "s3/bucketObject:BucketObject": _OBJECT,
+    "s3/bucketObjectv2:BucketObjectv2": _OBJECT,
+}

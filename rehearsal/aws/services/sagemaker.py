@@ -1,4 +1,4 @@
-"""SageMaker domains: the file system, interfaces and groups that a domain makes in its VPC.
+"""SageMaker: the file system, interfaces and groups that a domain makes in its VPC; records of MLflow Apps.
 
 Source: SageMaker API Reference, CreateDomain (an EFS volume, traffic through the VPC and subnets) and
 DeleteDomain (RetentionPolicy: retained by default); hashicorp/terraform-provider-aws issue 20986 and
@@ -13,6 +13,7 @@ from rehearsal.core.emulation.site import Hooks
 from rehearsal.core.emulation.templates import draw
 from rehearsal.core.model import Record
 from rehearsal.core.properties import at
+from rehearsal.dataplane import folders
 
 _FILES, _TARGET = "efs/fileSystem:FileSystem", "efs/mountTarget:MountTarget"
 _GROUP, _INTERFACE = "ec2/securityGroup:SecurityGroup", "ec2/networkInterface:NetworkInterface"
@@ -58,6 +59,12 @@ def _deleting(site: Site, domain: Record) -> None:
         site.release(files)
 
 
+def _forget_runs(site: Site, app: Record) -> None:
+    """What an MLflow App has recorded goes with it; the artifacts lie in the bucket."""
+    folders.remove(folders.runs(site.state.path.parent, app.id))
+
+
 HOOKS: Mapping[str, Hooks[Site]] = {
     "sagemaker/domain:Domain": Hooks(created=_created, deleting=_deleting),
+    "sagemaker/mlflowApp:MlflowApp": Hooks(deleted=_forget_runs),
 }

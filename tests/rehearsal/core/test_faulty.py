@@ -180,6 +180,15 @@ def test_every_bad_fault_is_named_at_once(tmp_path: Path) -> None:
     assert {path for path, _ in said} == {"--fault", "s.yaml: faults.0.kind", "s.yaml: quota"}
 
 
+def test_interruptions_are_told_once_to_the_job_that_they_are_for(start: Start, tmp_path: Path) -> None:
+    start("jobs:interrupted=2.5@b", "jobs:interrupted=4", scenario="interruptions: [{seconds: 1}]")
+    plan = FaultPlan(tmp_path / "home" / "faults.json")
+    assert [plan.interruption("a"), plan.interruption("a"), plan.interruption("a")] == [1.0, 4.0, None]
+    assert [plan.interruption("b"), plan.interruption("b")] == [2.5, None]
+    with pytest.raises(UserError, match="greater than 0"):
+        faults.parse(["jobs:interrupted=0"])
+
+
 def test_a_create_that_no_engine_heard_of_is_taken_back(start: Start) -> None:
     run = start()
     run.create("a")

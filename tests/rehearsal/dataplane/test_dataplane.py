@@ -223,6 +223,30 @@ def test_evaluation(account: Account, statements: list[dict[str, Any]], verdict:
     assert allowed(account.state, role, request) is verdict
 
 
+@pytest.mark.parametrize(
+    ("condition", "holds"),
+    [
+        ({"StringNotEquals": {"aws:RequestedRegion": "us-east-1"}}, True),
+        ({"StringNotLike": {"aws:RequestedRegion": "eu-*"}}, False),
+        ({"StringNotEquals": {"aws:Unknown": "x"}}, True),
+        ({"StringEquals": {"aws:Unknown": "x"}}, False),
+        ({"StringEqualsIfExists": {"aws:Unknown": "x"}}, True),
+        ({"StringEqualsIfExists": {"aws:RequestedRegion": "x"}}, False),
+        ({"ForAnyValue:StringLike": {"aws:RequestedRegion": ["us-*", "eu-*"]}}, True),
+        ({"ForAnyValue:StringLike": {"aws:Unknown": "*"}}, False),
+        ({"ForAllValues:StringEquals": {"aws:Unknown": "x"}}, True),
+        ({"StringEqualsIgnoreCase": {"aws:RequestedRegion": REGION.upper()}}, True),
+        ({"Null": {"aws:Unknown": "true"}}, True),
+        ({"Null": {"aws:RequestedRegion": "true"}}, False),
+        ({"NumericLessThan": {"aws:RequestedRegion": "1"}}, False),
+    ],
+)
+def test_conditions(account: Account, condition: dict[str, Any], holds: bool) -> None:
+    role = account.role(allow("*", resource="*", Condition=condition))
+    request = Request("secretsmanager:GetSecretValue", SECRET_ARN, {"aws:RequestedRegion": REGION})
+    assert allowed(account.state, role, request) is holds
+
+
 def test_attached_policies_count(account: Account) -> None:
     role = account.role()
     arn = f"arn:aws:iam::{ACCOUNT}:policy/p"

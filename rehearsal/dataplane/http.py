@@ -1,0 +1,120 @@
+"""What services of the emulated AWS read and write: an HTTP request, an answer, errors in their terms."""
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+from rehearsal.dataplane.identity import Caller
+
+JSON = "application/x-amz-json-1.1"
+
+
+class ServiceError(Exception):
+    """An error in the service's own terms."""
+
+    def __init__(self, code: str, message: str, status: int = 400) -> None:
+        self.code, self.message, self.status = code, message, status
+        super().__init__(f"{code}: {message}")
+
+
+class Readable(Protocol):
+    """The body of a request, already out of its transfer encoding."""
+
+    def read(self, size: int = -1, /) -> bytes:
+        """At most so many bytes, all of them for -1; empty at the end."""
+
+
+@dataclass(frozen=True)
+class Request:
+    """One call; header names are in lower case, `path` is as it was sent (percent-encoded)."""
+
+    method: str
+    path: str
+    query: Mapping[str, str]
+    headers: Mapping[str, str]
+    body: Readable
+    caller: Caller
+    region: str
+
+    @property
+    def action(self) -> str:
+        """The operation of a JSON service."""
+        return self.headers.get("x-amz-target", "").rpartition(".")[2]
+
+    def content(self) -> dict[str, Any]:
+        """The body of a JSON service. Raises ServiceError when it is none."""
+        try:
+            found = json.loads(self.body.read() or b"{}")
+        except ValueError:
+            raise ServiceError("SerializationException", "the body is not JSON") from None
+        return found if isinstance(found, dict) else {}
+
+
+@dataclass(frozen=True)
+class FilePart:
+    """`length` bytes of a file from `start`."""
+
+    path: Path
+    start: int
+    length: int
+
+    def pieces(self) -> Iterator[bytes]:
+        """The bytes, in pieces that fit into memory."""
+        left = self.length
+        with self.path.open("rb") as file:
+            file.seek(self.start)
+            while left > 0 and (piece := file.read(min(left, 1 << 20))):
+                left -= len(piece)
+                yield piece
+
+
+@dataclass(frozen=True)
+class Response:
+    """An answer; the length of the body is added to the headers."""
+
+    status: int = 200
+    body: bytes | FilePart = b""
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+class Service(Protocol):
+    """One service behind the port, found by the name under which requests for it are signed."""
+
+    def answer(self, request: Request) -> Response:
+        """The answer to one request. Raises ServiceError."""
+
+    def refusal(self, error: ServiceError) -> Response:
+        """An error as this service writes it."""
+
+
+Operation = Callable[[Request, dict[str, Any]], Mapping[str, Any]]
+
+
+class JsonService:
+    """A service with the JSON protocol: an operation by name, JSON in and out."""
+
+    target: str
+    """The prefix of `X-Amz-Target`."""
+
+    def operations(self) -> Mapping[str, Operation]:
+        """The emulated operations by name."""
+        raise NotImplementedError
+
+    def answer(self, request: Request) -> Response:
+        """See `Service`."""
+        wanted = request.headers.get("x-amz-target", "")
+        operation = self.operations().get(request.action)
+        if operation is None or not wanted.startswith(f"{self.target}."):
+            raise ServiceError("UnknownOperationException", f"{wanted or 'this action'} is not emulated")
+        return json_response(operation(request, request.content()))
+
+    def refusal(self, error: ServiceError) -> Response:
+        """See `Service`."""
+        return json_response({"__type": error.code, "message": error.message}, error.status)
+
+
+def json_response(content: Mapping[str, Any], status: int = 200) -> Response:
+    """An answer in the JSON protocol."""
+    return Response(status, json.dumps(content).encode(), {"Content-Type": JSON})

@@ -1,0 +1,54 @@
+"""Whether a caller may do something with a resource and its key, in the words of the services."""
+
+from collections.abc import Iterable
+
+from rehearsal.core.state import State
+from rehearsal.dataplane.http import ServiceError
+from rehearsal.dataplane.identity import OPERATOR, Caller
+from rehearsal.dataplane.policies import Request, allowed, role_record
+
+
+def context_of(region: str) -> dict[str, str]:
+    """The condition keys that are known of every request."""
+    return {"aws:RequestedRegion": region, "aws:SecureTransport": "true"}
+
+
+def refused(state: State, caller: Caller, checks: Iterable[Request]) -> Request | None:
+    """The first of these that the caller may not do; the operator of the rehearsal may do everything."""
+    if caller == OPERATOR:
+        return None
+    role = role_record(state, caller.role_arn)
+    return next((check for check in checks if role is None or not allowed(state, role, check)), None)
+
+
+def authorise(
+    state: State, caller: Caller, checks: Iterable[Request], code: str = "AccessDeniedException"
+) -> None:
+    """Raise ServiceError for the first of these that the caller may not do."""
+    denied = refused(state, caller, checks)
+    if denied is not None:
+        raise ServiceError(code, words(caller, denied), 403 if code == "AccessDenied" else 400)
+
+
+def words(caller: Caller, denied: Request) -> str:
+    """Why a request is denied, as the services say it."""
+    return (
+        f"User: {caller.arn} is not authorized to perform: {denied.action} on resource: {denied.resource} "
+        f"because no identity-based policy allows the {denied.action} action"
+    )
+
+
+def key_arn(state: State, key: str) -> str:
+    """The ARN of a KMS key that is known under an id, ARN or alias; `key` itself when there is none."""
+    for record in state.issued(key):
+        if record.outputs.get("targetKeyArn"):  # an alias
+            return str(record.outputs["targetKeyArn"])
+        if record.outputs.get("arn"):
+            return str(record.outputs["arn"])
+    return key
+
+
+def key_checks(state: State, key: str, region: str, service: str, actions: Iterable[str]) -> list[Request]:
+    """What using a customer's key through a service takes."""
+    through = {**context_of(region), "kms:ViaService": f"{service}.{region}.amazonaws.com"}
+    return [Request(action, key_arn(state, key), through) for action in actions]

@@ -1,0 +1,1 @@
+"""S3 over HTTP, on the folders in which emulated buckets lie."""

@@ -1,0 +1,34 @@
+"""STS for boto3: GetCallerIdentity."""
+
+from urllib.parse import parse_qs
+from xml.sax.saxutils import escape
+
+from rehearsal.dataplane.http import Request, Response, ServiceError
+
+_XML = {"Content-Type": "text/xml"}
+_NAMESPACE = "https://sts.amazonaws.com/doc/2011-06-15/"
+
+
+class Sts:
+    """Says whose credentials a request was signed with."""
+
+    def answer(self, request: Request) -> Response:
+        """See `http.Service`."""
+        form = parse_qs(request.body.read().decode())
+        if form.get("Action") != ["GetCallerIdentity"]:
+            raise ServiceError("InvalidAction", f"{form.get('Action')} is not emulated")
+        caller = request.caller
+        text = (
+            f'<GetCallerIdentityResponse xmlns="{_NAMESPACE}"><GetCallerIdentityResult>'
+            f"<Arn>{escape(caller.arn)}</Arn><UserId>AROA:{escape(caller.session)}</UserId>"
+            f"<Account>{caller.account}</Account></GetCallerIdentityResult></GetCallerIdentityResponse>"
+        )
+        return Response(200, text.encode(), _XML)
+
+    def refusal(self, error: ServiceError) -> Response:
+        """See `http.Service`."""
+        text = (
+            f'<ErrorResponse xmlns="{_NAMESPACE}"><Error><Type>Sender</Type><Code>{error.code}</Code>'
+            f"<Message>{escape(error.message)}</Message></Error></ErrorResponse>"
+        )
+        return Response(error.status, text.encode(), _XML)

@@ -1,0 +1,1 @@
+"""Lambda: functions whose Python really runs."""

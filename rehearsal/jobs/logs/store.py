@@ -1,0 +1,101 @@
+"""What programs of jobs and functions write, as events of log streams: a file for each stream."""
+
+import json
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote, unquote
+
+_LONGEST_LINE = 1 << 18  # bytes of one event; source: CloudWatch Logs User Guide, "CloudWatch Logs quotas"
+
+
+@dataclass(frozen=True)
+class Event:
+    """One line; times are milliseconds since 1970, `number` counts the events of its stream from zero."""
+
+    number: int
+    timestamp: int
+    message: str
+    stream: str = ""
+
+
+class LogStore:
+    """Log groups of every account and region, kept in a folder of the home."""
+
+    def __init__(self, home: Path) -> None:
+        self._folder = home / "logs"
+        self._lock = threading.Lock()
+
+    def append(self, account: str, region: str, group: str, stream: str, lines: list[str]) -> None:
+        """Add lines to a stream, which begins with its first one."""
+        path = self._folder / account / region / _safe(group) / _safe(stream)
+        now = int(time.time() * 1000)
+        with self._lock:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with path.open("a", encoding="utf-8") as file:
+                file.writelines(json.dumps([now, line[:_LONGEST_LINE]]) + "\n" for line in lines)
+
+    def groups(self, account: str | None, region: str) -> dict[str, list[Path]]:
+        """The groups of a region, of one account or of all of them (None), and their folders."""
+        found: dict[str, list[Path]] = {}
+        for folder in sorted(self._folder.glob(f"{account or '*'}/{region}/*")):
+            found.setdefault(unquote(folder.name), []).append(folder)
+        return found
+
+    def streams(self, account: str | None, region: str, group: str) -> dict[str, Path]:
+        """The streams of a group; raises KeyError when there is no such group."""
+        folders = self.groups(account, region)[group]
+        return {unquote(path.name): path for folder in folders for path in sorted(folder.iterdir())}
+
+
+def events(path: Path, stream: str = "") -> list[Event]:
+    """The events of a stream, oldest first."""
+    found = []
+    with path.open(encoding="utf-8") as file:
+        for number, line in enumerate(file):
+            if not line.endswith("\n"):  # half written
+                break
+            when, message = json.loads(line)
+            found.append(Event(number, when, message, stream))
+    return found
+
+
+class Tail:
+    """The complete lines that a file got since it was read last; `rest` is asked for at the end."""
+
+    def __init__(self, path: Path) -> None:
+        self._path, self._position, self._half = path, 0, b""
+
+    def lines(self, *, rest: bool = False) -> list[str]:
+        """New lines; with `rest`, one that has no end too."""
+        try:
+            with self._path.open("rb") as file:
+                file.seek(self._position)
+                data = file.read()
+        except FileNotFoundError:
+            data = b""
+        self._position += len(data)
+        *whole, self._half = (self._half + data).split(b"\n")
+        if rest and self._half:
+            whole.append(self._half)
+            self._half = b""
+        return [line.decode(errors="replace").rstrip("\r") for line in whole]
+
+
+def _safe(name: str) -> str:
+    return quote(name, safe="")
+
+
+def shown(event: Event, **more: Any) -> dict[str, Any]:
+    """An event as the service answers it."""
+    return {"timestamp": event.timestamp, "message": event.message, "ingestionTime": event.timestamp, **more}
+
+
+def between(found: list[Event], start: int | None, end: int | None) -> Iterator[Event]:
+    """The events from `start` on and before `end`."""
+    for event in found:
+        if (start is None or event.timestamp >= start) and (end is None or event.timestamp < end):
+            yield event

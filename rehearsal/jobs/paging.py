@@ -1,0 +1,59 @@
+"""Lists of the service in pages: filters by name and time, an order, a token for the rest."""
+
+import base64
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from rehearsal.dataplane.http import ServiceError
+
+_DEFAULT_PAGE = 10  # source: botocore 1.44.5, ListTrainingJobsRequest$MaxResults
+Row = Mapping[str, Any]
+
+
+def matching(rows: Sequence[Row], asked: Mapping[str, Any], name: str) -> list[Row]:
+    """The rows that the filters of a list request let through; `name` is the member that names a row."""
+    found = [row for row in rows if str(asked.get("NameContains") or "") in row[name]]
+    for member in ("CreationTime", "LastModifiedTime"):
+        after, before = asked.get(f"{member}After"), asked.get(f"{member}Before")
+        found = [
+            row
+            for row in found
+            if (after is None or row.get(member, 0) > after)
+            and (before is None or row.get(member, 0) < before)
+        ]
+    return found
+
+
+def page(
+    rows: Sequence[Row], asked: Mapping[str, Any], by: Mapping[str, str], size: int = 0
+) -> dict[str, Any]:
+    """One page in the order that is asked for, and `NextToken` where there is more.
+
+    `by` is the member for each value of SortBy, the default first. Raises ServiceError for a token that was
+    not given out for the same request.
+    """
+    member = by.get(str(asked.get("SortBy")), next(iter(by.values())))
+    descending = asked.get("SortOrder", "Descending") == "Descending"
+    ordered = sorted(rows, key=lambda row: row[member], reverse=descending)
+    same = {name: value for name, value in asked.items() if name not in ("NextToken", "MaxResults")}
+    start = _start(asked.get("NextToken"), same)
+    most = int(asked.get("MaxResults") or size or _DEFAULT_PAGE)
+    found: dict[str, Any] = {"rows": ordered[start : start + most]}
+    if start + most < len(ordered):
+        token = json.dumps([start + most, same], sort_keys=True)
+        found["NextToken"] = base64.b64encode(token.encode()).decode()
+    return found
+
+
+def _start(token: object, asked: Mapping[str, Any]) -> int:
+    if token is None:
+        return 0
+    try:
+        start, same = json.loads(base64.b64decode(str(token)))
+    except ValueError:
+        start, same = 0, None
+    if same != asked:
+        message = "The pagination token is invalid: it was not given out for this request."
+        raise ServiceError("ValidationException", message)
+    return int(start)

@@ -1,0 +1,125 @@
+"""What the service remembers of a training job, and where it is kept."""
+
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from rehearsal.core.state import State
+
+_SPACE = "training-job"
+OVER = frozenset({"Completed", "Failed", "Stopped"})
+# Words of the service; source: the progress lines in aws/sagemaker-python-sdk issue 1225 and
+# aws/amazon-sagemaker-examples issues 739 and 842. They are not part of its contract (botocore 1.44.5).
+MESSAGES = {
+    "Starting": "Preparing the instances for training",
+    "Downloading": "Downloading input data",
+    "Training": "Training image download completed. Training in progress.",
+    "Interrupted": "Training job interrupted due to Spot instance reclaim",
+    "Uploading": "Uploading generated training model",
+    "Stopping": "Stopping the training job",
+    "Completed": "Training job completed",
+    "Failed": "Training job failed",
+    "Stopped": "Training job stopped",
+    "MaxRuntimeExceeded": "Training job runtime exceeded MaxRuntimeInSeconds provided",
+    "MaxWaitTimeExceeded": "Training job wait time exceeded MaxWaitTimeInSeconds provided",
+}
+_FAILURE_LENGTH = 1024  # source: botocore 1.44.5, shape FailureReason
+
+
+@dataclass(frozen=True)
+class JobRecord:
+    """One training job; times are seconds since 1970, `request` is that of CreateTrainingJob."""
+
+    account: str
+    region: str
+    name: str
+    request: Mapping[str, Any]
+    tags: Mapping[str, str]
+    created: float
+    modified: float
+    status: str = "InProgress"
+    secondary: str = "Starting"
+    transitions: tuple[Mapping[str, Any], ...] = ()
+    started: float | None = None
+    ended: float | None = None
+    failure: str = ""
+    artifact: str = ""
+
+    @property
+    def arn(self) -> str:
+        """The ARN."""
+        return f"arn:aws:sagemaker:{self.region}:{self.account}:training-job/{self.name}"
+
+    @property
+    def over(self) -> bool:
+        """Whether it has ended."""
+        return self.status in OVER
+
+    @property
+    def spot(self) -> bool:
+        """Whether it runs on spot capacity."""
+        return bool(self.request.get("EnableManagedSpotTraining"))
+
+    @property
+    def count(self) -> int:
+        """How many machines it has."""
+        return int((self.request.get("ResourceConfig") or {}).get("InstanceCount") or 1)
+
+    @property
+    def hosts(self) -> tuple[str, ...]:
+        """The names of its machines."""
+        return tuple(f"algo-{index + 1}" for index in range(self.count))
+
+    def entered(self, secondary: str, status: str = "InProgress", message: str = "") -> "JobRecord":
+        """The record with one more secondary status, which ends the one before."""
+        now = time.time()
+        before = [dict(one) for one in self.transitions]
+        if before and "EndTime" not in before[-1]:
+            before[-1]["EndTime"] = now
+        row = {
+            "Status": secondary,
+            "StartTime": now,
+            "StatusMessage": message or MESSAGES.get(secondary, ""),
+        }
+        if status in OVER:
+            row["EndTime"] = now
+        ended = now if status in OVER and self.started is not None else None
+        return replace(
+            self, modified=now, status=status, secondary=secondary, transitions=(*before, row), ended=ended
+        )
+
+    def failed(self, reason: str) -> "JobRecord":
+        """The record of the job after it failed."""
+        return replace(self.entered("Failed", "Failed"), failure=reason[:_FAILURE_LENGTH])
+
+
+@dataclass(frozen=True)
+class Store:
+    """Jobs in the state of the rehearsal; a name is never free again in its account and region."""
+
+    state: State
+
+    def put(self, record: JobRecord) -> None:
+        """Remember a job as it is now."""
+        self.state.put_document(_SPACE, _key(record.account, record.region, record.name), asdict(record))
+
+    def get(self, account: str, region: str, name: str) -> JobRecord | None:
+        """A job by its name."""
+        return _record(self.state.document(_SPACE, _key(account, region, name)))
+
+    def all(self, region: str | None = None) -> Iterator[JobRecord]:
+        """Every job, of one region or of all."""
+        for key, kept in self.state.documents(_SPACE).items():
+            if region is None or key.split("/")[1] == region:
+                record = _record(kept)
+                assert record is not None
+                yield record
+
+
+def _key(account: str, region: str, name: str) -> str:
+    return f"{account}/{region}/{name}"
+
+
+def _record(kept: Any) -> JobRecord | None:
+    return JobRecord(**{**kept, "transitions": tuple(kept["transitions"])}) if kept else None

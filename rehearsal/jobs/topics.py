@@ -1,0 +1,59 @@
+"""SNS for boto3: Publish. What is published is kept as lines of a file for each topic: nobody is mailed.
+
+Source: botocore 1.44.5 sns/2010-03-31 (query protocol, Publish, its limits). Rights to the key of a topic are
+not judged: its policy may give them, and AWS's own key asks for none.
+"""
+
+import json
+import time
+import uuid
+from pathlib import Path
+from urllib.parse import parse_qs
+from xml.sax.saxutils import escape
+
+from rehearsal.core.state import State
+from rehearsal.dataplane.http import Request, Response, ServiceError
+from rehearsal.dataplane.policies import Request as Check
+from rehearsal.dataplane.rights import authorise, context_of
+
+_TOPIC = "aws:sns/topic:Topic"
+_NAMESPACE = "http://sns.amazonaws.com/doc/2010-03-31/"
+_XML = {"Content-Type": "text/xml"}
+_MESSAGE_BYTES = 256 * 1024
+
+
+class Topics:
+    """Takes messages for the topics that exist."""
+
+    def __init__(self, state: State, home: Path) -> None:
+        self._state, self._folder = state, home / "messages"
+
+    def answer(self, request: Request) -> Response:
+        """See `http.Service`."""
+        form = {name: values[0] for name, values in parse_qs(request.body.read().decode()).items()}
+        if form.get("Action") != "Publish":
+            raise ServiceError("InvalidAction", f"{form.get('Action')} is not emulated")
+        arn, message = form.get("TopicArn", ""), form.get("Message", "")
+        check = Check("sns:Publish", arn, context_of(request.region))
+        authorise(self._state, request.caller, [check], "AuthorizationError")
+        if not any(one.outputs.get("arn") == arn for one in self._state.find(type=_TOPIC)):
+            raise ServiceError("NotFound", "Topic does not exist", 404)
+        if not message or len(message.encode()) > _MESSAGE_BYTES:
+            raise ServiceError("InvalidParameter", "Invalid parameter: Message too long or empty")
+        self._keep(arn, {"subject": form.get("Subject", ""), "message": message, "time": time.time()})
+        told = f"<PublishResult><MessageId>{uuid.uuid4()}</MessageId></PublishResult>"
+        text = f'<PublishResponse xmlns="{_NAMESPACE}">{told}</PublishResponse>'
+        return Response(200, text.encode(), _XML)
+
+    def refusal(self, error: ServiceError) -> Response:
+        """See `http.Service`."""
+        text = (
+            f'<ErrorResponse xmlns="{_NAMESPACE}"><Error><Type>Sender</Type><Code>{error.code}</Code>'
+            f"<Message>{escape(error.message)}</Message></Error></ErrorResponse>"
+        )
+        return Response(error.status, text.encode(), _XML)
+
+    def _keep(self, arn: str, message: dict[str, object]) -> None:
+        self._folder.mkdir(parents=True, exist_ok=True)
+        with (self._folder / f"{arn.rpartition(':')[2]}.jsonl").open("a") as file:
+            file.write(json.dumps(message) + "\n")

@@ -1,0 +1,37 @@
+"""How a job says why it failed, in the service's words.
+
+Source: FailureReason in aws/sagemaker-python-sdk issues 357 and 1225, aws-samples/amazon-sagemaker-ml-
+pipeline-deploy-with-terraform issue 12 ("AlgorithmError: , exit code: 1"), aws/amazon-sagemaker-examples
+issue 4384 ("ClientError: Data download failed:Unable to download object ..."), DIAGNijmegen/
+rse-grand-challenge issue 2631 (CapacityError).
+"""
+
+from rehearsal.dataplane.http import ServiceError
+
+CAPACITY = (
+    "CapacityError: Unable to provision requested ML compute capacity. "
+    "Please retry using a different ML instance type."
+)
+INTERNAL = "InternalServerError: We encountered an internal error. Please try again."
+
+
+class JobFailed(Exception):  # noqa: N818 - the service's word for the state
+    """The job ends Failed, for this reason."""
+
+
+def no_download(place: str, error: ServiceError) -> JobFailed:
+    """The job's role, or the bucket, does not let an input be read."""
+    why = f"({error.code}: {error.message})"
+    return JobFailed(f"ClientError: Data download failed:Unable to download object {place} {why}")
+
+
+def no_upload(place: str, error: ServiceError) -> JobFailed:
+    """The job's role, or the bucket, does not let something be written."""
+    why = f"({error.code}: {error.message})"
+    return JobFailed(f"ClientError: Artifact upload failed:Unable to upload object {place} {why}")
+
+
+def algorithm_error(said: str, code: int) -> JobFailed:
+    """A program ended with this exit code; `said` is what it wrote to /opt/ml/output/failure."""
+    end = f", exit code: {code}"
+    return JobFailed(f"AlgorithmError: {said[: 1024 - len('AlgorithmError: ') - len(end)]}{end}")
