@@ -7,13 +7,25 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NoReturn
 
-from smoke_training.cli import announce, compare, explain, judge, node, plan, render, replay, run, summary
+from smoke_training.cli import (
+    announce,
+    compare,
+    explain,
+    job,
+    judge,
+    node,
+    plan,
+    render,
+    replay,
+    run,
+    summary,
+)
 from smoke_training.model import EXIT_CODES, Verdict
 from smoke_training.reader import DocumentError
 
 # Each has NAME, HELP, `add(parser)` for its arguments and `main(chosen) -> exit code`, which raises
 # DocumentError for what it cannot use.
-COMMANDS = (run, node, judge, plan, render, explain, compare, summary, replay, announce)
+COMMANDS = (run, node, judge, plan, render, explain, compare, summary, replay, announce, job)
 
 
 class _Parser(argparse.ArgumentParser):
@@ -27,7 +39,7 @@ class _Parser(argparse.ArgumentParser):
 def main(arguments: list[str] | None = None, program: str = "smoke_training") -> int:
     """Run one command; exit codes 0 PASS, 1 FAIL, 2 INCONCLUSIVE, 3 ERROR, 4 SKIPPED.
 
-    `announce` leaves with the code of the command that it runs.
+    `announce` and `job` leave with the code of what they run.
     """
     parser = _Parser(
         prog=program,

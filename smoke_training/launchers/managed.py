@@ -13,6 +13,8 @@ from smoke_training.launchers.runplan import RunPlan, RunPlanError, SageMaker, V
 Place = TypeVar("Place", SageMaker, Vertex)
 
 START = "TRAINSTACK_START"
+# What a channel of code holds, and where it is unpacked.
+PACK, CODE_FOLDER = "code.tar.gz", "/opt/ml/code"
 # `hosts` is the same list on every node, in no promised order (SageMaker developer guide, "Distributed
 # Training Configuration").
 _SAGEMAKER = (
@@ -42,23 +44,31 @@ def sagemaker(plan: RunPlan) -> Body:
         "InstanceType": f"ml.{plan.instance_type}",
         "InstanceCount": plan.nodes,
         "VolumeSizeInGB": place.volume_gib,
+        "VolumeKmsKeyId": place.volume_kms_key,
+        "KeepAlivePeriodInSeconds": place.keep_alive_s,
         "TrainingPlanArn": place.training_plan_arn or None,
     }
     network = {"Subnets": list(place.subnets), "SecurityGroupIds": list(place.security_groups)}
+    # The service takes MaxWaitTimeInSeconds of spot jobs alone, and no less than MaxRuntimeInSeconds
+    # (StoppingCondition of its API).
+    max_wait_s = max(place.max_wait_s or 0, plan.deadline_s) if place.spot else None
     request = {
-        "TrainingJobName": plan.name,
+        "TrainingJobName": place.job_name or plan.name,
         "AlgorithmSpecification": {
             "TrainingImage": plan.image,
             "TrainingInputMode": "File",
             "ContainerEntrypoint": ["bash", "-c", f'eval "${START}"', "node"],
             "ContainerArguments": joining_command(plan),
         },
-        "Environment": {**joining_environment(plan), START: _start(_SAGEMAKER)},
+        "Environment": {**joining_environment(plan), START: _start(_SAGEMAKER, _unpack(place))},
         "RoleArn": place.role_arn,
-        "OutputDataConfig": {"S3OutputPath": place.output_uri},
+        "InputDataConfig": [_channel(name, uri) for name, uri in place.channels.items()] or None,
+        "OutputDataConfig": given({"S3OutputPath": place.output_uri, "KmsKeyId": place.kms_key}),
         "ResourceConfig": given(machines),
-        "StoppingCondition": {"MaxRuntimeInSeconds": plan.deadline_s},
-        "EnableManagedSpotTraining": False,
+        "StoppingCondition": given(
+            {"MaxRuntimeInSeconds": plan.deadline_s, "MaxWaitTimeInSeconds": max_wait_s}
+        ),
+        "EnableManagedSpotTraining": place.spot,
         "CheckpointConfig": {"S3Uri": place.checkpoint_uri} if place.checkpoint_uri else None,
         "VpcConfig": network if place.subnets else None,
         "Tags": [{"Key": key, "Value": value} for key, value in plan.labels.items()] or None,
@@ -85,6 +95,19 @@ def vertex(plan: RunPlan) -> Body:
     return given({"displayName": plan.name, "jobSpec": given(spec), "labels": labels or None})
 
 
+def _channel(name: str, uri: str) -> Body:
+    source = {"S3DataType": "S3Prefix", "S3Uri": uri, "S3DataDistributionType": "FullyReplicated"}
+    return {"ChannelName": name, "DataSource": {"S3DataSource": source}, "InputMode": "File"}
+
+
+def _unpack(place: SageMaker) -> str:
+    """What goes before the node's command where the run brings its code in a channel."""
+    if place.code_channel is None:
+        return ""
+    packed = f"/opt/ml/input/data/{place.code_channel}/{PACK}"
+    return f"mkdir -p {CODE_FOLDER}; cd {CODE_FOLDER}; tar -xzf {packed}; "
+
+
 def _worker_pool(plan: RunPlan, place: Vertex, count: int) -> Body:
     machine: Body = {"machineType": plan.instance_type}
     if place.accelerator_type:
@@ -103,9 +126,9 @@ def _worker_pool(plan: RunPlan, place: Vertex, count: int) -> Body:
     }
 
 
-def _start(place: str) -> str:
-    """What the container evaluates: read the node's place, then become the node's command."""
-    return f"set -e; P=$(python3 -c '{place}'); NODE_RANK=${{P% *}} MASTER_ADDR=${{P#* }}; {JOIN}"
+def _start(place: str, first: str = "") -> str:
+    """What the container evaluates: `first`, read the node's place, then become the node's command."""
+    return f"set -e; {first}P=$(python3 -c '{place}'); NODE_RANK=${{P% *}} MASTER_ADDR=${{P#* }}; {JOIN}"
 
 
 def _managed(plan: RunPlan, service: str, place: Place | None, missing: str) -> Place:

@@ -84,8 +84,23 @@ class SageMaker:
     role_arn: str
     output_uri: str
     """`s3://...`, where the service puts /opt/ml/model."""
+    job_name: str | None = None
+    """Name of the job, at most 63 letters, digits and dashes; null: the run's."""
     checkpoint_uri: str | None = None
     """`s3://...` that /opt/ml/checkpoints is kept in step with."""
+    channels: Mapping[str, str] = field(default_factory=dict)
+    """`s3://...` prefixes by channel, copied to /opt/ml/input/data/<channel> of every node at first."""
+    code_channel: str | None = None
+    """The channel with a code.tar.gz, which is unpacked to /opt/ml/code, where the command then runs."""
+    kms_key: str | None = None
+    """Key of what the service writes to `output_uri`; null: the bucket's own."""
+    volume_kms_key: str | None = None
+    """Key of the disk, of machines that have none of their own; null: the service's."""
+    spot: bool = False
+    max_wait_s: int | None = None
+    """Of a spot run: seconds of waiting for machines and of running, together; null: none of waiting."""
+    keep_alive_s: int | None = None
+    """Seconds for which its machines wait for the next run like it, and are billed; null: they do not."""
     subnets: tuple[str, ...] = ()
     security_groups: tuple[str, ...] = ()
     volume_gib: int = 200

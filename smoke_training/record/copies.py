@@ -6,7 +6,7 @@ from pathlib import Path
 from urllib.parse import quote, urlsplit
 from urllib.request import url2pathname
 
-from smoke_training.record import book, google
+from smoke_training.record import amazon, book, google
 from smoke_training.runtime import files
 
 _STORAGE = "https://storage.googleapis.com"
@@ -17,7 +17,7 @@ _PATIENCE_S = 10.0
 def send(folder: str, result: Path | None, until: float) -> dict[str, object]:
     """Copy the result at `result`, its baseline and its summary to `<folder>/<name of the run>/`.
 
-    `folder` is that of all results: `gs://bucket/folder`, or `file:///folder`.
+    `folder` is that of all results: `s3://bucket/folder`, `gs://bucket/folder`, or `file:///folder`.
 
     Returns whether and where that was done, and the reason if not: a copy never changes a verdict. `until` is
     in monotonic seconds; `result` is None where no result could be written.
@@ -30,7 +30,7 @@ def send(folder: str, result: Path | None, until: float) -> dict[str, object]:
         for path in paths:
             if path.exists():
                 _write(f"{place}/{path.name}", path.read_bytes(), min(_PATIENCE_S, until - time.monotonic()))
-    except (OSError, ValueError, KeyError) as error:
+    except Exception as error:  # boto3 makes its exception classes at run time
         return _told(None, f"{type(error).__name__}: {error}"[:500])
     return _told(f"{place}/{result.name}", None)
 
@@ -40,22 +40,24 @@ def _told(copy: str | None, reason: str | None) -> dict[str, object]:
 
 
 def _write(uri: str, content: bytes, seconds: float) -> None:
-    """Raises OSError, and ValueError or KeyError for an answer that is none, or a URI of another scheme."""
+    """Raises OSError or what boto3 raises, and ValueError or KeyError for an answer or a URI that is none."""
     place = urlsplit(uri)
+    if seconds <= 0:
+        raise TimeoutError("no time left for the copy")
     if place.scheme == "file":
         target = Path(url2pathname(place.path))
         target.parent.mkdir(parents=True, exist_ok=True)
         files.write_durably(target, content)
     elif place.scheme == "gs":
         _upload(place.netloc, place.path.lstrip("/"), content, seconds)
+    elif place.scheme == "s3":
+        amazon.put_object(uri, content, seconds)
     else:
-        raise ValueError(f"{uri} is neither in Cloud Storage nor a file")
+        raise ValueError(f"{uri} is neither in S3, nor in Cloud Storage, nor a file")
 
 
 def _upload(bucket: str, name: str, content: bytes, seconds: float) -> None:
     """One object, in one request (Cloud Storage JSON API v1, `objects.insert`, `uploadType=media`)."""
-    if seconds <= 0:
-        raise TimeoutError("no time left for the copy")
     patience = seconds / (google.ATTEMPTS * 2)
     # Where Google's own library looks for another address.
     api = os.environ.get("STORAGE_EMULATOR_HOST") or _STORAGE

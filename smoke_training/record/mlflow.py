@@ -1,6 +1,7 @@
 """A small client of MLflow's REST API (`/api/2.0/mlflow/...`, MLflow 3.17), standard library only.
 
-The training image does not ship the mlflow package, and one run with a few hundred figures needs none.
+The training image does not ship the mlflow package, and one run with a few hundred figures needs none. boto3
+is asked only where AWS itself runs the server, or keeps its password.
 """
 
 import base64
@@ -20,6 +21,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from smoke_training.reader import parsed
+from smoke_training.record import amazon
 
 T = TypeVar("T")
 
@@ -58,13 +60,23 @@ class Run:
 
 
 class Tracking:
-    """One tracking server. `deadline` (monotonic seconds) bounds all requests together."""
+    """One tracking server. `deadline` (monotonic seconds) bounds all requests together.
 
-    def __init__(self, uri: str, credentials: tuple[str, str] | None, deadline: float) -> None:
+    `app` signs requests to a server that SageMaker runs.
+    """
+
+    def __init__(
+        self,
+        uri: str,
+        credentials: tuple[str, str] | None,
+        deadline: float,
+        app: amazon.MlflowApp | None = None,
+    ) -> None:
         scheme = urllib.parse.urlsplit(uri).scheme
         if scheme not in ("http", "https"):
-            raise TrackingError(f"MLFLOW_TRACKING_URI: got {uri!r}; must be an http or https address")
-        self._uri, self._deadline = uri.rstrip("/"), deadline
+            rule = "must be an http or https address, or the ARN of an MLflow App"
+            raise TrackingError(f"MLFLOW_TRACKING_URI: got {uri!r}; {rule}")
+        self._uri, self._deadline, self._app = uri.rstrip("/"), deadline, app
         self._headers = {"Content-Type": "application/json"}
         if credentials is not None:
             token = base64.b64encode(":".join(credentials).encode()).decode()
@@ -142,7 +154,14 @@ class Tracking:
             self._post("runs/log-batch", body)
 
     def upload(self, artifact_uri: str, name: str, content: bytes) -> None:
-        """Store one artifact through the server's proxy; stores that need a client are refused."""
+        """Store one artifact, in S3 where the server keeps them there and else through its proxy."""
+        if artifact_uri.startswith("s3://"):
+            try:
+                left = self._deadline - time.monotonic()
+                amazon.put_object(f"{artifact_uri.rstrip('/')}/{name}", content, left)
+            except Exception as error:  # boto3 makes its exception classes at run time
+                raise TrackingError(f"{artifact_uri}: {type(error).__name__}: {error}") from error
+            return
         prefix = "mlflow-artifacts:"
         if not artifact_uri.startswith(prefix):
             raise TrackingError(f"artifacts live at {artifact_uri}, which the server does not proxy")
@@ -156,7 +175,9 @@ class Tracking:
         self._post("runs/update", body)
 
     def _get(self, path: str, **query: str) -> dict[str, Any]:
-        return self._json("GET", f"mlflow/{path}?{urllib.parse.urlencode(query)}", None)
+        # A space as %20: signatures of AWS know no other form.
+        asked = urllib.parse.urlencode(query, quote_via=urllib.parse.quote)
+        return self._json("GET", f"mlflow/{path}?{asked}", None)
 
     def _post(self, path: str, body: Mapping[str, object]) -> dict[str, Any]:
         return self._json("POST", f"mlflow/{path}", json.dumps(body).encode())
@@ -175,6 +196,8 @@ class Tracking:
             raise TrackingError(f"{method} {path}: no time left for the tracking server")
         address = f"{self._uri}/api/2.0/{path}"
         headers = {**self._headers, "Content-Type": content_type}
+        if self._app is not None:
+            headers = self._app.headers(method, address, content, headers)
         request = urllib.request.Request(address, content, headers, method=method)  # noqa: S310 - http(s) checked above
         try:
             with urllib.request.urlopen(request, timeout=min(REQUEST_TIMEOUT_S, left)) as answer:  # noqa: S310 - as above
@@ -235,7 +258,14 @@ def connect(environment: Mapping[str, str], seconds: float) -> Tracking:
     uri = environment.get("MLFLOW_TRACKING_URI")
     if not uri:
         raise TrackingError(NOT_SET)
-    return Tracking(uri, _credentials(environment), time.monotonic() + seconds)
+    until = time.monotonic() + seconds
+    if not uri.startswith("arn:"):
+        return Tracking(uri, _credentials(environment), until)
+    try:
+        app = amazon.MlflowApp(uri, environment)
+    except Exception as error:  # boto3 makes its exception classes at run time
+        raise TrackingError(f"{uri}: {type(error).__name__}: {error}") from error
+    return Tracking(app.address, None, until, app)
 
 
 def _credentials(environment: Mapping[str, str]) -> tuple[str, str] | None:

@@ -4,27 +4,15 @@ Times are in seconds, for everything together.
 """
 
 import base64
-import importlib
 import json
 import os
-from typing import Any
 
-from smoke_training.record import google
-
-# Two attempts at most; connecting and reading take a part of the time each.
-_ATTEMPTS, _PARTS = 2, 4
+from smoke_training.record import amazon, google
 
 
 def sns(topic: str, subject: str, text: str, seconds: float) -> None:
     """Publish to an SNS topic, by its ARN. Raises what boto3 raises, ImportError where an image lacks it."""
-    limits = {
-        "connect_timeout": seconds / _PARTS,
-        "read_timeout": seconds / _PARTS,
-        "retries": {"total_max_attempts": _ATTEMPTS},
-    }
-    boto3: Any = importlib.import_module("boto3")
-    config = importlib.import_module("botocore.config").Config(**limits)
-    client = boto3.client("sns", region_name=topic.split(":")[3], config=config)
+    client = amazon.client("sns", seconds, region=topic.split(":")[3])
     client.publish(TopicArn=topic, Subject=subject, Message=text)
 
 

@@ -16,9 +16,9 @@ from typing import Any
 
 import jsonschema
 
-from components.kubernetes.validation import bundle as zipped
 from smoke_training import evidence
 from smoke_training.evidence import Evidence
+from smoke_training.launchers import bundle as zipped
 from smoke_training.runtime import processes
 from tests.smoke_training.result_schema import RESULT_SCHEMA
 from tests.smoke_training.samples import document

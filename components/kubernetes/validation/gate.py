@@ -11,7 +11,7 @@ from components.kubernetes.offers import FabricOffer, claimed
 from components.kubernetes.slots import filled, slot
 from components.kubernetes.validation import watcher
 from components.kubernetes.validation.args import SmokeTestArgs
-from components.kubernetes.validation.bundle import shipped
+from components.kubernetes.validation.code import shipped
 from components.kubernetes.validation.run import (
     CONFIG,
     NAME,

@@ -12,8 +12,8 @@ from pulumi_kubernetes import core, meta
 from components.kubernetes.offers import claimed, devices
 from components.kubernetes.slots import slot
 from components.kubernetes.validation.args import SmokeTestArgs
-from components.kubernetes.validation.bundle import Bundle
 from components.kubernetes.validation.home import SERVICE_ACCOUNT
+from smoke_training.launchers.bundle import Bundle
 from smoke_training.launchers.fabrics import on_nodes
 from smoke_training.launchers.runplan import RunPlan
 from smoke_training.launchers.validation import CODE_FILE, PLAN_FILE, Files, validation

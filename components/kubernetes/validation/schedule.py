@@ -9,7 +9,7 @@ from pulumi_kubernetes import batch, core, meta
 from components.base import Component
 from components.kubernetes.slots import filled
 from components.kubernetes.validation.args import SmokeTestArgs
-from components.kubernetes.validation.bundle import shipped
+from components.kubernetes.validation.code import shipped
 from components.kubernetes.validation.run import (
     CONFIG,
     code_and_plan,

@@ -53,6 +53,32 @@ def managed() -> RunPlan:
     )
 
 
+def spot() -> RunPlan:
+    """A run that brings its code, on a spot machine of the service."""
+    from dataclasses import replace
+
+    place = managed().sagemaker
+    assert place is not None
+    return replace(
+        managed(),
+        command=("python3", "/opt/ml/input/data/code/smoke_training.zip", "job"),
+        command_per="node",
+        nodes=1,
+        gpus_per_node=0,
+        instance_type="m7i.xlarge",
+        sagemaker=replace(
+            place,
+            job_name="small-aws-ada-finetune-261126-153012",
+            channels={"code": "s3://acme-artifacts/code/abc/", "data": "s3://acme-datasets/cats/"},
+            code_channel="code",
+            kms_key="arn:aws:kms:us-east-1:123456789012:key/12345678-1234-1234-1234-123456789012",
+            volume_kms_key="arn:aws:kms:us-east-1:123456789012:key/12345678-1234-1234-1234-123456789012",
+            spot=True,
+            max_wait_s=172800,
+        ),
+    )
+
+
 def vertex() -> RunPlan:
     """The same run on two A3 machines."""
     from dataclasses import replace

@@ -27,6 +27,7 @@ def rendered() -> dict[str, str]:
         **found,
         "cronjob.yaml": cron_text(plans.cpu(), "0 5 * * 1"),
         "runtime.yaml": runtime,
+        "sagemaker.spot.json": LAUNCHERS["sagemaker"].render(plans.spot()),
         "job.tcpxo.yaml": job.render(plans.tcpxo()),
         "job.gib.yaml": job.render(plans.gib()),
     }

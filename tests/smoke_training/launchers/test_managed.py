@@ -70,6 +70,20 @@ def test_sagemaker_takes_the_request(model: Any, nodes: int) -> None:
     assert request["StoppingCondition"]["MaxRuntimeInSeconds"] == 86400 + 1200
 
 
+def test_sagemaker_takes_a_spot_run_with_its_code_and_waits_no_shorter_than_it_runs(model: Any) -> None:
+    request = managed.sagemaker(plans.spot())
+    assert faults(model, request) == []
+    assert not _validate.ParamValidator().validate(request, model).has_errors()
+    place = plans.spot().sagemaker
+    assert place is not None
+    short = replace(plans.spot(), sagemaker=replace(place, max_wait_s=60))
+    stopping = managed.sagemaker(short)["StoppingCondition"]
+    assert stopping["MaxWaitTimeInSeconds"] == stopping["MaxRuntimeInSeconds"] == short.deadline_s
+    on_demand = managed.sagemaker(replace(short, sagemaker=replace(place, spot=False, keep_alive_s=600)))
+    assert "MaxWaitTimeInSeconds" not in on_demand["StoppingCondition"]
+    assert on_demand["ResourceConfig"]["KeepAlivePeriodInSeconds"] == 600
+
+
 def test_the_model_does_refuse_what_is_wrong(model: Any) -> None:
     request = managed.sagemaker(replace(plans.managed(), name="x" * 64, instance_type="p4d.huge"))
     found = "\n".join(faults(model, request))

@@ -1,16 +1,20 @@
 """The second copy of a result: to a folder, to Cloud Storage over HTTP, or a reason why not."""
 
+import importlib
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
+from moto import mock_aws
 
 from smoke_training.record import book, copies
 from tests.smoke_training.record.google_cloud import Answer, serving
 
+boto3: Any = importlib.import_module("boto3")  # without type hints
 FOLDER = "gs://dev-checkpoints/smoke"
 
 
@@ -91,9 +95,27 @@ def test_a_folder_gets_the_same_files(result: Path, tmp_path: Path) -> None:
     assert (copied / "result.json").read_bytes() == result.read_bytes()
 
 
+@mock_aws
+def test_s3_gets_the_same_files_and_a_missing_bucket_is_a_reason(
+    result: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AWS_REGION", "eu-central-1")
+    s3 = boto3.client("s3", "eu-central-1")
+    place = {"LocationConstraint": "eu-central-1"}
+    s3.create_bucket(Bucket="checkpoints", CreateBucketConfiguration=place)
+    told = copies.send("s3://checkpoints/smoke", result, soon())
+    assert told == {"copied": True, "copy": "s3://checkpoints/smoke/smoke-1/result.json", "reason": None}
+    kept = s3.list_objects_v2(Bucket="checkpoints")["Contents"]
+    assert [one["Key"] for one in kept] == ["smoke/smoke-1/result.html", "smoke/smoke-1/result.json"]
+    body = s3.get_object(Bucket="checkpoints", Key="smoke/smoke-1/result.json")["Body"].read()
+    assert body == result.read_bytes()
+    lost = copies.send("s3://elsewhere/smoke", result, soon())
+    assert lost["copied"] is False and "NoSuchBucket" in str(lost["reason"])
+
+
 @pytest.mark.parametrize(
     ("folder", "left_s", "reason"),
-    [("s3://bucket/smoke", 30, "neither in Cloud Storage"), (FOLDER, -1, "no time left")],
+    [("ftp://bucket/smoke", 30, "neither in S3"), (FOLDER, -1, "no time left")],
 )
 def test_what_cannot_be_copied_has_a_reason(result: Path, folder: str, left_s: float, reason: str) -> None:
     told = copies.send(folder, result, time.monotonic() + left_s)

@@ -11,7 +11,10 @@ from smoke_training.runtime.control.session import ObservedTime
 
 SOURCES = Path(__file__).resolve().parents[3] / "smoke_training"
 # What may read the wall clock: stamps for people, the tracking server's own times, the age of files.
-STAMPS = ("instrumentation/", "runtime/output.py:", "runtime/ending.py:", "record/", "runtime/files.py:")
+STAMPS = (
+    *("instrumentation/", "runtime/output.py:", "runtime/ending.py:", "record/", "runtime/files.py:"),
+    *("job/run.py:", "job/tracked.py:"),
+)
 
 
 # A node without the GPUs of its plan ends at once; its main thread hangs or not while it writes that down.

@@ -10,8 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from components.kubernetes.validation.bundle import MAX_BYTES, SOURCES, bundle
-from infra.errors import UserError
+from smoke_training.launchers.bundle import MAX_BYTES, SOURCES, BundleError, bundle
 
 
 @pytest.fixture
@@ -71,12 +70,12 @@ def test_the_digest_is_of_the_zip_and_changes_with_any_source(package: Path) -> 
 def test_what_fits_no_config_map_is_refused(package: Path) -> None:
     noise = random.Random(1).randbytes(MAX_BYTES)
     (package / "weights.txt").write_bytes(noise)
-    with pytest.raises(UserError, match="must fit a ConfigMap"):
+    with pytest.raises(BundleError, match="must fit a ConfigMap"):
         bundle(package)
 
 
 def test_a_folder_that_cannot_run_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match=r"__main__\.py"):
+    with pytest.raises(BundleError, match=r"__main__\.py"):
         bundle(tmp_path)
 
 

@@ -1,4 +1,7 @@
-"""The validation workload as one zip: the same bytes for the same sources, wherever it is made."""
+"""The whole package as one zip: the same bytes for the same sources, wherever it is made.
+
+The gate's pods get it in a ConfigMap, jobs of a managed service beside the code of their run.
+"""
 
 import base64
 import hashlib
@@ -8,9 +11,10 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
 
-from infra.errors import Problem, UserError
+from smoke_training.reader import DocumentError
 
-SOURCES = Path(__file__).resolve().parents[3] / "smoke_training"
+SOURCES = Path(__file__).resolve().parents[1]
+NAME = "smoke_training.zip"
 ENTRY = "__main__.py"
 # The API server refuses a ConfigMap over 1 MiB, summed over its values with base64 decoded (ValidateConfigMap
 # in k8s.io/kubernetes v1.34.1 pkg/apis/core/validation/validation.go); 64 KiB are left to the plan beside it.
@@ -18,6 +22,10 @@ MAX_BYTES = 1024 * 1024 - 64 * 1024
 # Caches and what editors leave behind must not decide whether a deploy is validated again.
 _DATA_SUFFIXES = frozenset({".py", ".json", ".toml", ".txt", ".typed"})
 _EPOCH = (1980, 1, 1, 0, 0, 0)
+
+
+class BundleError(DocumentError):
+    """A package that cannot be shipped."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +47,7 @@ class Bundle:
 
 @cache
 def shipped() -> Bundle:
-    """The bundle of the workload that this package ships; made once in a process."""
+    """The bundle of this package itself; made once in a process. Raises BundleError."""
     return bundle()
 
 
@@ -47,12 +55,11 @@ def bundle(sources: Path = SOURCES) -> Bundle:
     """Zip the package in folder `sources` under its own name, with its `__main__.py` also at the root.
 
     Entries are sorted and carry one fixed time and mode; contents are stored compressed by a fixed method.
-    Raises UserError when the folder is not a runnable package or the zip does not fit a ConfigMap.
+    Raises BundleError when the folder is not a runnable package or the zip does not fit a ConfigMap.
     """
     entry = sources / ENTRY
     if not entry.is_file():
-        rule = f"the validation workload has no {ENTRY}"
-        raise UserError([Problem(str(sources), None, rule, "Restore the folder from version control.")])
+        raise BundleError([f"{sources}: has no {ENTRY}; restore the folder from version control"])
     files = {ENTRY: entry.read_bytes()}
     for path in sources.rglob("*"):
         if path.is_file() and path.suffix in _DATA_SUFFIXES and "__pycache__" not in path.parts:
@@ -68,6 +75,6 @@ def bundle(sources: Path = SOURCES) -> Bundle:
             archive.writestr(info, files[name])
     content = buffer.getvalue()
     if len(content) > MAX_BYTES:
-        rule = f"the zipped workload must fit a ConfigMap: at most {MAX_BYTES} bytes"
-        raise UserError([Problem(str(sources), len(content), rule, "Move data files out of the package.")])
+        rule = f"zipped, it must fit a ConfigMap, at most {MAX_BYTES} bytes; move data files out of it"
+        raise BundleError([f"{sources}: got {len(content)} bytes; {rule}"])
     return Bundle(content)

@@ -1,0 +1,22 @@
+"""`job`: what the containers of a managed training service run around a team's script."""
+
+import argparse
+import os
+from pathlib import Path
+
+from smoke_training.job import run as job
+from smoke_training.job.folders import BASE, MOVED, Folders
+
+NAME = "job"
+HELP = "one node of a job of a managed training service; reads TRAINSTACK_* from the environment"
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    """Arguments of the command."""
+    where = f"the service's folder; default: {MOVED} from the environment, else {BASE}"
+    parser.add_argument("--base", type=Path, help=where)
+
+
+def main(chosen: argparse.Namespace) -> int:
+    """Run the script in the working folder; its exit code."""
+    return job.run(os.environ, Folders.of(os.environ, chosen.base), Path.cwd())

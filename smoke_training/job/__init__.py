@@ -1,0 +1,1 @@
+"""What runs inside every job of a managed training service, around the script of a team."""

@@ -1,0 +1,70 @@
+"""What a run remembers over interruptions: its attempts and its run in MLflow, beside its checkpoints."""
+
+import json
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+from smoke_training.reader import UNFIT, decode, parsed
+from smoke_training.runtime import files
+
+NAME = "trainstack-run.json"
+FINISHED = "FINISHED"
+
+
+@dataclass
+class Attempt:
+    """From a container's start to its end, in seconds since 1970; `status` as MLflow says it."""
+
+    began: float
+    seen: float
+    status: str | None = None
+
+
+@dataclass
+class Ledger:
+    """All attempts of a run, the one that runs now last.
+
+    An attempt that was killed outright says nothing of its end; `seen` is when it was last alive.
+    """
+
+    path: Path
+    mlflow_run_id: str | None = None
+    attempts: list[Attempt] = field(default_factory=list)
+
+    @classmethod
+    def read(cls, folder: Path) -> "Ledger":
+        """What lies in a folder of checkpoints, nothing at first; ValueError where it cannot be read."""
+        path = folder / NAME
+        if not path.exists():
+            return cls(path)
+        try:
+            document = parsed(path.read_text(), str(path))
+            attempts = [decode(Attempt, attempt) for attempt in document["attempts"]]
+            known = document["mlflow_run_id"]
+            return cls(path, None if known is None else str(known), attempts)
+        except (OSError, *UNFIT) as error:
+            raise ValueError(f"{path}: {error}") from error
+
+    @property
+    def interruptions(self) -> int:
+        """Attempts before this one that did not finish."""
+        return sum(1 for attempt in self.attempts[:-1] if attempt.status != FINISHED)
+
+    @property
+    def seconds(self) -> float:
+        """Seconds of all attempts together."""
+        return sum(attempt.seen - attempt.began for attempt in self.attempts)
+
+    def begin(self, now: float) -> None:
+        """A new attempt."""
+        self.attempts.append(Attempt(now, now))
+        self._write()
+
+    def see(self, now: float, status: str | None = None) -> None:
+        """The attempt is alive, or has just ended as `status` says. OSError where that cannot be written."""
+        self.attempts[-1].seen, self.attempts[-1].status = max(now, self.attempts[-1].began), status
+        self._write()
+
+    def _write(self) -> None:
+        document = {"mlflow_run_id": self.mlflow_run_id, "attempts": [asdict(one) for one in self.attempts]}
+        files.write_durably(self.path, (json.dumps(document, indent=1) + "\n").encode())

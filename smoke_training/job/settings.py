@@ -1,0 +1,110 @@
+"""What a job is told in its environment, TRAINSTACK_*, by whoever submits it."""
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from smoke_training.reader import DocumentError
+
+PREFIX = "TRAINSTACK_"
+MANDATORY = ("owner", "dataset", "code_version")  # a run without these cannot be attributed or repeated
+_TEXTS = ("stack", "run", "owner", "person", "team", "task", "dataset", "code_version", "image", "machine")
+PORT = 29500  # torchrun's own default
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """One job. Texts are empty where nobody said anything; `usd_per_hour` is of all nodes together."""
+
+    script: str
+    arguments: tuple[str, ...] = ()
+    gpus: int = 0
+    usd_per_hour: float | None = None
+    max_hours: float | None = None
+    port: int = PORT
+    stack: str = ""
+    run: str = ""
+    owner: str = ""
+    person: str = ""
+    team: str = ""
+    task: str = ""
+    dataset: str = ""
+    code_version: str = ""
+    image: str = ""
+    machine: str = ""
+
+    @property
+    def missing(self) -> list[str]:
+        """What a run has to say of itself and this one does not."""
+        return [name for name in MANDATORY if not getattr(self, name)]
+
+
+def read(environment: Mapping[str, str]) -> Settings:
+    """The settings of a job; DocumentError lists every fault."""
+    problems: list[str] = []
+    script = environment.get(f"{PREFIX}SCRIPT", "")
+    if not script:
+        problems.append(f"{PREFIX}SCRIPT: missing; must name a file of the folder that was packed")
+    found = Settings(
+        script=script,
+        arguments=_arguments(environment, problems),
+        gpus=int(_number(environment, "GPUS", problems) or 0),
+        usd_per_hour=_number(environment, "COST_PER_HOUR", problems),
+        max_hours=_number(environment, "MAX_HOURS", problems),
+        port=int(_number(environment, "MASTER_PORT", problems) or PORT),
+        **{name: environment.get(f"{PREFIX}{name.upper()}", "").strip() for name in _TEXTS},
+    )
+    if problems:
+        raise DocumentError(problems)
+    return found
+
+
+def _arguments(environment: Mapping[str, str], problems: list[str]) -> tuple[str, ...]:
+    name = f"{PREFIX}ARGUMENTS"
+    text = environment.get(name) or "[]"
+    try:
+        found = json.loads(text)
+    except ValueError:
+        found = None
+    if not isinstance(found, list) or not all(isinstance(one, str) for one in found):
+        problems.append(f"{name}: got {text[:200]!r}; must be a list of texts (JSON)")
+        return ()
+    return tuple(found)
+
+
+def _number(environment: Mapping[str, str], key: str, problems: list[str]) -> float | None:
+    name = f"{PREFIX}{key}"
+    text = environment.get(name, "").strip()
+    if not text:
+        return None
+    try:
+        found = float(text)
+    except ValueError:
+        found = math.nan
+    if not (math.isfinite(found) and found >= 0):
+        problems.append(f"{name}: got {text!r}; must be a number, at least 0")
+        return None
+    return found
+
+
+def parameters(arguments: tuple[str, ...]) -> dict[str, str]:
+    """Arguments of a script as named parameters: `--lr 3e-4 --bf16 --seed=1 data`.
+
+    An option without a value is "true"; what belongs to no option is `arguments`.
+    """
+    found: dict[str, str] = {}
+    loose: list[str] = []
+    pending: str | None = None
+    for word in arguments:
+        if word.startswith("--") and len(word) > 2:
+            name, given, value = word[2:].partition("=")
+            found[name] = value if given else "true"
+            pending = None if given else name
+        elif pending is not None:
+            found[pending], pending = word, None
+        else:
+            loose.append(word)
+    if loose:
+        found["arguments"] = " ".join(loose)
+    return found

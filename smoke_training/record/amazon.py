@@ -1,0 +1,72 @@
+"""AWS as it is asked from a pod or a job there, with the rights of its role."""
+
+import hashlib
+import importlib
+import os
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import urlsplit
+
+# Two attempts at most; connecting and reading take a part of the time each.
+_ATTEMPTS, _PARTS = 2, 4
+
+
+def client(service: str, seconds: float, region: str | None = None) -> Any:
+    """A client whose calls take so many seconds at most, by default of the region in AWS_REGION.
+
+    Raises ImportError where an image lacks boto3, and what boto3 raises.
+    """
+    limits = {
+        "connect_timeout": seconds / _PARTS,
+        "read_timeout": seconds / _PARTS,
+        "retries": {"total_max_attempts": _ATTEMPTS},
+    }
+    boto3: Any = importlib.import_module("boto3")  # not every training image has it
+    config = importlib.import_module("botocore.config").Config(**limits)
+    return boto3.client(service, region_name=region or os.environ.get("AWS_REGION"), config=config)
+
+
+class MlflowApp:
+    """The tracking server that SageMaker runs, known by its ARN.
+
+    Requests go to one address for all apps of a region; headers say which app, and who asks
+    (aws/sagemaker-mlflow `sagemaker_mlflow/mlflow_sagemaker_helpers.py`, `auth.py`). The role needs
+    `sagemaker:CallMlflowAppApi`.
+    """
+
+    def __init__(self, arn: str, environment: Mapping[str, str]) -> None:
+        """Raises ImportError where an image lacks boto3, ValueError for another ARN or no credentials."""
+        parts = arn.split(":", 5)
+        if len(parts) != 6 or parts[2] != "sagemaker" or not parts[5].startswith("mlflow-app/"):
+            raise ValueError(
+                f"{arn} is no ARN of an MLflow App (arn:aws:sagemaker:REGION:ACCOUNT:mlflow-app/ID)"
+            )
+        self._arn, region = arn, parts[3]
+        # A variable of Amazon's own plug-in for MLflow.
+        self.address = (
+            environment.get("SAGEMAKER_MLFLOW_CUSTOM_ENDPOINT")
+            or f"https://mlflow.sagemaker.{region}.app.aws"
+        )
+        boto3: Any = importlib.import_module("boto3")
+        credentials = boto3.Session().get_credentials()
+        if credentials is None:
+            raise ValueError("there are no credentials of AWS")
+        auth = importlib.import_module("botocore.auth")
+        self._request = importlib.import_module("botocore.awsrequest").AWSRequest
+        self._signer = auth.SigV4Auth(credentials, "sagemaker-mlflow", region)
+
+    def headers(
+        self, method: str, url: str, content: bytes | None, known: Mapping[str, str]
+    ) -> dict[str, str]:
+        """Those of one request, signature included; `known` are signed, too."""
+        digest = hashlib.sha256(content or b"").hexdigest()
+        told = {**known, "x-sm-mlflow-app-arn": self._arn, "X-Amz-Content-SHA256": digest}
+        request = self._request(method=method, url=url, data=content, headers=told)
+        self._signer.add_auth(request)
+        return dict(request.headers.items())
+
+
+def put_object(uri: str, content: bytes, seconds: float) -> None:
+    """Write one object of S3, `s3://bucket/key`. Raises ImportError, and what boto3 raises."""
+    place = urlsplit(uri)
+    client("s3", seconds).put_object(Bucket=place.netloc, Key=place.path.lstrip("/"), Body=content)

@@ -1,0 +1,74 @@
+"""Templates as jobs: the folder that a user would pack, around it what runs in every managed job."""
+
+import shutil
+import signal
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from mlflow import MlflowClient
+
+from tests.smoke_training.job.managed import Managed
+from tests.smoke_training.jobs import bundle
+
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
+Make = Callable[..., Managed]
+
+
+@pytest.fixture(scope="module")
+def archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return bundle(tmp_path_factory.mktemp("zip"))
+
+
+@pytest.fixture
+def template(archive: Path, tmp_path: Path) -> Iterator[Make]:
+    """Makes a job of a template, with a home of its own below the test's folder."""
+    made: list[Managed] = []
+
+    def make(name: str, script: str, home: str = "ml", **environment: str) -> Managed:
+        code = tmp_path / f"code-{home}"
+        shutil.copytree(EXAMPLES / name, code, ignore=shutil.ignore_patterns("__pycache__"))
+        made.append(Managed(archive, tmp_path / home, script, code, **environment))
+        return made[-1]
+
+    yield make
+    for one in made:
+        one.end()
+
+
+@pytest.fixture
+def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> MlflowClient:
+    """A store in files: one in a database takes seconds to begin with."""
+    monkeypatch.setenv("MLFLOW_ALLOW_FILE_STORE", "true")
+    return MlflowClient(f"file://{tmp_path}/mlruns")
+
+
+def variables(store: MlflowClient) -> dict[str, str]:
+    return {"MLFLOW_TRACKING_URI": store.tracking_uri, "MLFLOW_ALLOW_FILE_STORE": "true"}
+
+
+def interrupt(job: Managed, step: int, how: signal.Signals, rank: int = 0) -> None:
+    """Have the service act exactly after a step of the first attempt: who watches the log comes too late.
+
+    SIGTERM goes to the wrapper alone, the leader of its group, and the script waits until it has arrived.
+    """
+    path, mark = job.code / job.script, str(job.home / "interrupted")
+    line = "        done += 1\n"
+    act = "os.kill" if how is signal.SIGTERM else "os.killpg"
+    more = (
+        f"        here = done == {step} and os.environ.get('RANK', '0') == '{rank}'\n"
+        f"        if here and not Path({mark!r}).exists():\n"
+        f"            Path({mark!r}).touch()\n"
+        f"            {act}(os.getpgid(os.getppid()), {int(how)})\n"
+        "            while not stop.asked:\n"
+        "                __import__('time').sleep(0.01)\n"
+    )
+    text = path.read_text()
+    assert text.count(line) == 1
+    path.write_text(text.replace(line, line + more))
+
+
+def losses(said: str, name: str = "loss") -> dict[int, float]:
+    """The lines `step 10 loss 2.3` of a log."""
+    words = (line.split() for line in said.splitlines() if line.startswith("step "))
+    return {int(word[1]): float(word[3]) for word in words if word[2] == name}

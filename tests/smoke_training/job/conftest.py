@@ -1,0 +1,27 @@
+"""Jobs around small scripts."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.smoke_training.job.managed import Managed
+
+Make = Callable[..., Managed]
+
+
+@pytest.fixture
+def job(archive: Path, tmp_path: Path) -> Iterator[Make]:
+    """Makes a job of the text of a script, which is cleaned up whatever a test does."""
+    made: list[Managed] = []
+
+    def make(text: str, **environment: str) -> Managed:
+        code = tmp_path / "code"
+        code.mkdir(exist_ok=True)
+        (code / "train.py").write_text(text)
+        made.append(Managed(archive, tmp_path / "ml", "train.py", code, **environment))
+        return made[-1]
+
+    yield make
+    for one in made:
+        one.end()

@@ -1,0 +1,199 @@
+"""The wrapper around real scripts, as the service starts it: from the zip, not as root's /opt/ml."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from smoke_training.job import run as around
+from smoke_training.job.folders import Folders
+from tests.smoke_training.job.conftest import Make
+from tests.smoke_training.job.managed import clean
+
+HELLO = """
+import json, os, sys
+from smoke_training.job.settings import PORT
+names = ("TRAINSTACK_CHECKPOINTS", "TRAINSTACK_MODEL", "TRAINSTACK_OUTPUT")
+seen = {name: os.environ[name] for name in names}
+print(json.dumps({"arguments": sys.argv[1:], "folder": os.getcwd(), "seen": seen, "port": PORT}))
+"""
+WAITS = """
+import signal, sys
+def leave(*_):
+    open("saved", "w").write("step 5")
+    sys.exit(int(sys.argv[1]))
+signal.signal(signal.SIGTERM, leave)
+print("ready", flush=True)
+signal.pause()
+"""
+
+
+def test_a_script_finds_its_arguments_its_folders_and_our_package(job: Make) -> None:
+    made = job(HELLO)
+    code, said = made.run("--name", "two words", "--fast")
+    assert code == 0, said
+    found = json.loads(next(line for line in said.splitlines() if line.startswith("{")))
+    assert found["arguments"] == ["--name", "two words", "--fast"]
+    assert found["folder"] == str(made.code)
+    assert all(Path(folder).is_dir() for folder in found["seen"].values())
+    document = made.document()
+    assert (document["status"], document["exit_code"], document["reason"]) == ("FINISHED", 0, None)
+    assert document["params"]["name"] == "two words" and document["machine"] == "ml.g6.xlarge"
+    assert document["cost_usd"] == pytest.approx(document["duration_s"] * 36 / 3600)
+    assert document["incomplete"] == [] and document["interruptions"] == 0
+    assert document["mlflow"] == {
+        "run_id": None, "recorded": False, "problems": ["MLFLOW_TRACKING_URI is not set"],
+    }  # fmt: skip
+    assert made.failure() == ""
+
+
+def test_a_failure_keeps_its_exit_code_and_tells_its_reason(job: Make) -> None:
+    made = job("import sys\nprint('begun')\ndef f():\n    raise ValueError('the loss is nan')\nf()\n")
+    code, said = made.run()
+    assert code == 1 and "ValueError: the loss is nan" in said, "the traceback is in the log, too"
+    first, *rest = made.failure().splitlines()
+    assert first == "train.py: exit code 1: ValueError: the loss is nan"
+    assert rest[-1].strip() == "raise ValueError('the loss is nan')"
+    assert made.document()["reason"] == made.failure()
+    (made.code / "train.py").write_text("import sys; sys.exit(7)")
+    assert made.run()[0] == 7
+    assert made.failure() == "train.py: exit code 7", "nothing of the attempt before"
+
+
+def test_a_script_that_dies_of_a_signal_is_told_as_shells_do(job: Make) -> None:
+    made = job("import os, signal; os.kill(os.getpid(), signal.SIGKILL)")
+    assert made.run()[0] == 128 + signal.SIGKILL
+    assert made.failure().startswith("train.py: ended by SIGKILL, exit code 137")
+
+
+@pytest.mark.parametrize("code", [0, 143])
+def test_sigterm_reaches_the_script_which_may_save(job: Make, code: int) -> None:
+    made = job(WAITS)
+    node = made.start([str(code)])
+    node.line("ready")
+    node.terminate()
+    assert node.finish()[0] == code
+    assert (made.code / "saved").read_text() == "step 5"
+    document = made.document()
+    assert (document["status"], document["exit_code"]) == ("KILLED", code)
+    assert "stopped by SIGTERM" in document["reason"]
+    assert bool(made.failure()) is bool(code)
+
+
+def test_a_run_that_was_killed_goes_on_and_counts_it(job: Make) -> None:
+    made = job(WAITS)
+    node = made.start(["0"])
+    node.line("ready")
+    node.kill()
+    assert made.document()["status"] == "RUNNING", "who looks now sees that nobody ended it"
+    (made.code / "train.py").write_text("print('done')")
+    code, said = made.run()
+    assert code == 0 and "goes on after 1 interruptions" in said
+    document = made.document()
+    assert (document["status"], document["interruptions"]) == ("FINISHED", 1)
+
+
+def test_a_damaged_record_of_earlier_attempts_costs_only_itself(job: Make) -> None:
+    made = job("print('done')")
+    made.checkpoints.mkdir(parents=True)
+    (made.checkpoints / "trainstack-run.json").write_text('{"attempts": [')
+    code, said = made.run()
+    assert code == 0 and "the record of earlier attempts cannot be read" in said
+    assert made.document()["interruptions"] == 0
+
+
+def test_a_run_without_mandatory_fields_is_marked(job: Make) -> None:
+    made = job("print('done')", TRAINSTACK_DATASET="", TRAINSTACK_CODE_VERSION="")
+    code, said = made.run()
+    assert code == 0 and "marked as incomplete: it has no dataset, no code_version" in said
+    assert made.document()["incomplete"] == ["dataset", "code_version"]
+
+
+def test_what_cannot_be_run_is_refused_with_all_faults(job: Make) -> None:
+    made = job("", TRAINSTACK_SCRIPT="train.sh")
+    code, said = made.run()
+    assert code == 3 and "Traceback" not in said
+    rule = "must be a file of the folder, which has train.py"
+    assert made.failure() == f"TRAINSTACK_SCRIPT: got 'train.sh'; {rule}"
+    made = job("", TRAINSTACK_GPUS="x", TRAINSTACK_ARGUMENTS="x")
+    assert made.run()[0] == 3
+    assert len(made.failure().splitlines()) == 2
+
+
+def wheel(folder: Path) -> None:
+    """A package of one module, as small as pip takes it."""
+    about = {
+        "METADATA": "Metadata-Version: 2.1\nName: demo\nVersion: 1.0\n",
+        "WHEEL": "Wheel-Version: 1.0\nGenerator: t\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+        "RECORD": "",
+    }
+    with zipfile.ZipFile(folder / "demo-1.0-py3-none-any.whl", "w") as archive:
+        archive.writestr("demo.py", "VALUE = 42\n")
+        for name, text in about.items():
+            archive.writestr(f"demo-1.0.dist-info/{name}", text)
+
+
+def test_requirements_are_installed_first(job: Make, tmp_path: Path) -> None:
+    site = str(tmp_path / "site")
+    text = "import demo; print('demo', demo.VALUE)"
+    made = job(text, PIP_TARGET=site, PYTHONPATH=site, PIP_NO_INDEX="1")
+    wheel(made.code)
+    (made.code / "requirements.txt").write_text("./demo-1.0-py3-none-any.whl\n")
+    code, said = made.run()
+    assert code == 0, said
+    assert "trainstack: installing requirements.txt" in said and "demo 42" in said
+
+
+def test_requirements_that_cannot_be_installed_are_the_reason(job: Make) -> None:
+    made = job("print('never')", PIP_NO_INDEX="1")
+    (made.code / "requirements.txt").write_text("no-such-package==1.0\n")
+    code, said = made.run()
+    assert code != 0 and "never" not in said
+    first = made.failure().splitlines()[0]
+    assert first.startswith("pip install -r requirements.txt: exit code 1: ERROR: No matching distribution")
+    assert made.document()["status"] == "FAILED"
+
+
+def test_an_image_without_mlflow_still_trains(job: Make) -> None:
+    made = job("print('trained')", MLFLOW_TRACKING_URI="http://127.0.0.1:9")
+    code, said = made.run(python=["-S"])  # -S: nothing that was installed can be imported
+    assert code == 0 and "trained" in said
+    assert "MLflow: the run was not begun: the image has no mlflow package" in said
+    assert made.document()["mlflow"]["recorded"] is False
+
+
+def test_a_folder_of_its_own_can_be_named(archive: Path, tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text("print('here')")
+    done = subprocess.run(
+        [sys.executable, str(archive), "job", "--base", str(tmp_path / "ml")],
+        env={**clean(os.environ), "TRAINSTACK_SCRIPT": "train.py"},
+        cwd=tmp_path,
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    assert "node 1 of 1" in done.stdout
+    assert (tmp_path / "ml" / "output" / "data" / "run.json").exists()
+
+
+def test_a_run_writes_down_that_it_is_alive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a kill without warning leaves behind: the script waits until it has seen it."""
+    monkeypatch.setattr(around, "ALIVE_S", 0.0)
+    (tmp_path / "train.py").write_text(
+        "import json, os, time\n"
+        "limit = time.monotonic() + 60\n"
+        "while time.monotonic() < limit:\n"
+        "    with open(os.environ['TRAINSTACK_CHECKPOINTS'] + '/trainstack-run.json') as stream:\n"
+        "        (attempt,) = json.load(stream)['attempts']\n"
+        "    if attempt['seen'] > attempt['began'] + 0.5 and attempt['status'] is None:\n"
+        "        raise SystemExit(0)\n"
+        "    time.sleep(0.05)\n"
+        "raise SystemExit(1)\n"
+    )
+    told = {**clean(os.environ), "TRAINSTACK_SCRIPT": "train.py"}
+    assert around.run(told, Folders(tmp_path / "ml"), tmp_path) == 0

@@ -1,0 +1,89 @@
+"""A tracking server that SageMaker runs: who asks is signed, and artifacts go to its bucket."""
+
+import importlib
+import json
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from typing import Any
+
+import pytest
+from moto import mock_aws
+
+from smoke_training.record import mlflow
+from smoke_training.record.amazon import MlflowApp
+from smoke_training.record.mlflow import TrackingError
+
+boto3: Any = importlib.import_module("boto3")  # without type hints
+auth: Any = importlib.import_module("botocore.auth")
+AWSRequest: Any = importlib.import_module("botocore.awsrequest").AWSRequest
+
+REGION = "eu-central-1"
+APP = f"arn:aws:sagemaker:{REGION}:123456789012:mlflow-app/app-0123456789AB"
+
+
+class _Service(BaseHTTPRequestHandler):
+    """Answers whoever signed exactly what arrived."""
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+    def do_GET(self) -> None:
+        sent = self.headers["Authorization"]
+        names = sent.split("SignedHeaders=")[1].split(",")[0].split(";")
+        url = f"http://{self.headers['Host']}{self.path}"
+        request = AWSRequest("GET", url, {name: self.headers[name] for name in names if name != "host"}, b"")
+        request.context["timestamp"] = self.headers["X-Amz-Date"]
+        signer = auth.SigV4Auth(boto3.Session().get_credentials(), "sagemaker-mlflow", REGION)
+        canonical = signer.canonical_request(request)
+        expected = signer.signature(signer.string_to_sign(request, canonical), request)
+        good = sent.endswith(f"Signature={expected}") and self.headers["x-sm-mlflow-app-arn"] == APP
+        content = json.dumps({"experiment": {"experiment_id": "7"}}).encode()
+        self.send_response(200 if good else 403)
+        self.send_header("Content-Length", str(len(content)))
+        self.end_headers()
+        self.wfile.write(content)
+
+
+@pytest.fixture
+def address(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "AKIDEXAMPLE")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "secret")
+    server = HTTPServer(("127.0.0.1", 0), _Service)
+    threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_address[1]}"
+    server.shutdown()
+    server.server_close()
+
+
+def test_requests_are_signed_as_the_service_wants_them(address: str) -> None:
+    known = {"MLFLOW_TRACKING_URI": APP, "SAGEMAKER_MLFLOW_CUSTOM_ENDPOINT": address}
+    assert mlflow.connect(known, 10).existing_experiment("a team's + runs") == "7"
+
+
+def test_without_another_address_the_region_has_one() -> None:
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setenv("AWS_ACCESS_KEY_ID", "key")
+        patched.setenv("AWS_SECRET_ACCESS_KEY", "secret")
+        assert MlflowApp(APP, {}).address == f"https://mlflow.sagemaker.{REGION}.app.aws"
+
+
+@mock_aws
+def test_artifacts_go_to_the_bucket_of_the_app(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AWS_REGION", "us-east-1")
+    s3 = boto3.client("s3", "us-east-1")
+    s3.create_bucket(Bucket="artifacts")
+    known = {"MLFLOW_TRACKING_URI": APP, "SAGEMAKER_MLFLOW_CUSTOM_ENDPOINT": address}
+    tracking = mlflow.connect(known, 10)
+    tracking.upload("s3://artifacts/7/run/artifacts", "result.json", b"{}")
+    assert s3.get_object(Bucket="artifacts", Key="7/run/artifacts/result.json")["Body"].read() == b"{}"
+    with pytest.raises(TrackingError, match="NoSuchBucket"):
+        tracking.upload("s3://elsewhere/7", "result.json", b"{}")
+
+
+@pytest.mark.parametrize(
+    "uri", ["arn:aws:sagemaker:eu-central-1:123456789012:mlflow-tracking-server/x", "arn:x", "s3://bucket"]
+)
+def test_another_address_is_a_reason(uri: str) -> None:
+    with pytest.raises(TrackingError, match="MLflow App"):
+        mlflow.connect({"MLFLOW_TRACKING_URI": uri}, 10)
