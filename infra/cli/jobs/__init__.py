@@ -1,0 +1,1 @@
+"""`trainstack run`, `runs` and `stop`: jobs of a stack that trains with the cloud's managed service."""

@@ -1,0 +1,161 @@
+"""What a run may cost, what was spent, and whether a budget has room for it (pure). US dollars.
+
+A job costs what the service bills of one machine, times its machines, times the price of a machine on demand:
+the discount of spot is in the billed time (BillableTimeInSeconds of SageMaker's API).
+"""
+
+import datetime
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from infra.errors import Problem
+from infra.job_outputs import Budget, JobMachine, JobOutputs
+from infra.jobs.options import Order
+from infra.jobs.service import Job, Moment
+
+HOUR_S = 3600.0
+
+
+@dataclass(frozen=True)
+class Price:
+    """The most that a run can cost; `usd` is None where the price of its machine is not known."""
+
+    nodes: int
+    hours: float
+    """Of running, and of machines that stay warm afterwards."""
+    usd_per_hour: float | None
+
+    @property
+    def usd(self) -> float | None:
+        """All machines, as long as they may."""
+        return None if self.usd_per_hour is None else self.nodes * self.hours * self.usd_per_hour
+
+    def __str__(self) -> str:
+        if self.usd is None:
+            return f"unknown: no source says what a machine costs ({self.nodes} x {self.hours:g} h)"
+        return f"at most ${self.usd:,.2f} ({self.nodes} x {self.hours:g} h x ${self.usd_per_hour:g})"
+
+
+@dataclass(frozen=True)
+class Spent:
+    """What jobs of a month come to."""
+
+    usd: float = 0.0
+    """Billed."""
+    running_usd: float = 0.0
+    """Of what runs now, at most."""
+    unknown: int = 0
+    """Jobs on machines without a known price."""
+
+    @property
+    def total(self) -> float:
+        """Spent, when all that runs takes as long as it may."""
+        return self.usd + self.running_usd
+
+
+def price(order: Order) -> Price:
+    """The most that a run can cost."""
+    hours = order.max_hours + order.options.keep_warm_minutes / 60
+    return Price(order.nodes, hours, order.machine.usd_per_hour)
+
+
+def prices(machines: Iterable[JobMachine]) -> Mapping[str, float | None]:
+    """Dollars per hour by the service's type of machine."""
+    return {one.machine: one.usd_per_hour for one in machines}
+
+
+def cost(job: Job, known: Mapping[str, float | None]) -> float | None:
+    """What a job was billed so far; None where the price of its machine is not known."""
+    usd = known.get(job.machine)
+    return None if usd is None else ((job.billed_s or 0) + job.warm_s) * job.nodes / HOUR_S * usd
+
+
+def most(job: Job, known: Mapping[str, float | None]) -> float | None:
+    """What a job costs when it takes as long as it may."""
+    usd = known.get(job.machine)
+    return None if usd is None else job.max_run_s * job.nodes / HOUR_S * usd
+
+
+def month_of(now: Moment) -> Moment:
+    """Its first moment in UTC, in which clouds count."""
+    return now.astimezone(datetime.UTC).replace(day=1, hour=0, minute=0, second=0, microsecond=0)
+
+
+def spent(jobs: Iterable[Job], known: Mapping[str, float | None], since: Moment) -> Spent:
+    """What jobs come to that ended since then, or run.
+
+    A job counts as a whole in the month in which it ends.
+    """
+    usd, running, unknown = 0.0, 0.0, 0
+    for job in jobs:
+        if job.ended is not None and job.ended < since:
+            continue
+        amount = cost(job, known) if job.state.over else most(job, known)
+        if amount is None:
+            unknown += 1
+        elif job.state.over:
+            usd += amount
+        else:
+            running += amount
+    return Spent(usd, running, unknown)
+
+
+@dataclass(frozen=True)
+class Room:
+    """A budget that counts a run, and what it says to it."""
+
+    budget: Budget
+    spent: Spent
+    asked: Price
+
+    @property
+    def broken(self) -> bool:
+        """Whether the run could end beyond the budget; a run without a known price does where it is spent."""
+        return self.spent.total + (self.asked.usd or 0.0) > self.budget.monthly_usd
+
+    @property
+    def who(self) -> str:
+        """Whose budget it is."""
+        return f"{self.budget.scope} {self.budget.value}"
+
+    def __str__(self) -> str:
+        told = [f"${self.spent.usd:,.2f} of ${self.budget.monthly_usd:,.2f} spent this month"]
+        if self.spent.running_usd:
+            told.append(f"${self.spent.running_usd:,.2f} at most by what runs now")
+        if self.asked.usd is not None:
+            told.append(f"${self.spent.total + self.asked.usd:,.2f} at most with this run")
+        if self.spent.unknown:
+            told.append(f"not counted: {self.spent.unknown} jobs on machines without a known price")
+        return f"{self.who}: {', '.join(told)}"
+
+
+def rooms(order: Order, jobs: Iterable[Job], now: Moment) -> Iterator[Room]:
+    """Of each budget that counts the run, what it has left."""
+    month, known = list(jobs), prices(order.outputs.machines)
+    for budget in counting(order.outputs, order.person.name, order.person.team):
+        theirs = [job for job in month if _counts(budget, job)]
+        yield Room(budget, spent(theirs, known, month_of(now)), price(order))
+
+
+def counting(outputs: JobOutputs, person: str, team: str) -> list[Budget]:
+    """The budgets that count what this person of this team runs."""
+    whose = {"stack": outputs.stack, "team": team, "person": person}
+    return [one for one in outputs.budgets if one.value == whose[one.scope]]
+
+
+def broken(found: Iterable[Room]) -> Iterator[Problem]:
+    """What keeps the run from being started: budgets that stop what is beyond them."""
+    for room in found:
+        if room.broken and room.budget.over_budget == "stop":
+            fix = (
+                "Choose fewer hours (--max-hours) or a cheaper machine, stop what runs (trainstack runs), "
+                "or raise the budget in the stack file."
+            )
+            rule = f"the run could break the budget of the {room.who}, which stops what is beyond it"
+            yield Problem("budget", None, f"{rule}: {room}", fix)
+
+
+def _counts(budget: Budget, job: Job) -> bool:
+    if budget.scope == "stack":
+        return True
+    return budget.value == (job.team if budget.scope == "team" else job.person)

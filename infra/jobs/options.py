@@ -1,0 +1,171 @@
+"""What somebody asks of a run, and what of the stack it comes to (pure)."""
+
+import difflib
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from infra.errors import Problem, UserError
+from infra.job_outputs import JobMachine, JobOutputs, Person
+from infra.jobs.pack import DEFAULT_SCRIPT
+from infra.jobs.service import Caller
+
+DEFAULT_TASK = "training"
+# The longest that machines of SageMaker stay warm: developer guide, "Train Using SageMaker Managed Warm
+# Pools".
+MOST_KEEP_WARM_MINUTES = 60
+# MaxRuntimeInSeconds of SageMaker: 28 days (StoppingCondition of its API).
+MOST_HOURS = 28 * 24
+_LONGEST_RECORD = 200
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """The words of the command line; None and "" are what nobody said. Times in hours and minutes."""
+
+    folder: Path
+    script: str = DEFAULT_SCRIPT
+    arguments: tuple[str, ...] = ()
+    machine: str = ""
+    spot: bool | None = None
+    nodes: int = 1
+    max_hours: float | None = None
+    max_wait_hours: float = 12.0
+    keep_warm_minutes: int = 0
+    person: str = ""
+    dataset: str = ""
+    data: str = ""
+    task: str = DEFAULT_TASK
+    resume: str = ""
+    """A run that is over, from whose checkpoints this one goes on."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Order:
+    """A run that the stack can start: options without gaps, in the stack's own words."""
+
+    outputs: JobOutputs
+    options: Options
+    person: Person
+    machine: JobMachine
+    spot: bool
+    max_hours: float
+    dataset: str
+
+    @property
+    def nodes(self) -> int:
+        """How many machines."""
+        return self.options.nodes
+
+
+def resolve(outputs: JobOutputs, options: Options, caller: Caller | None) -> Order:
+    """The run that the options mean. Raises UserError with everything that is wrong with them.
+
+    `caller` is who is logged in, for a stack of several people; None asks nobody.
+    """
+    problems: list[Problem] = []
+    person = _person(outputs.people, options.person, caller, problems)
+    machine = _machine(outputs.machines, options.machine, problems)
+    problems += _amounts(outputs, options, machine)
+    problems += [*_warm(options, machine), *_data(options)]
+    if problems or person is None or machine is None:
+        raise UserError(problems)
+    return Order(
+        outputs=outputs,
+        options=options,
+        person=person,
+        machine=machine,
+        spot=_spot(options, machine),
+        max_hours=options.max_hours or 0,
+        dataset=options.dataset or options.data,
+    )
+
+
+def _person(
+    people: Sequence[Person], said: str, caller: Caller | None, problems: list[Problem]
+) -> Person | None:
+    """Who is named, else the only one, else who is logged in under that name or mail address."""
+    names = {one.name: one for one in people}
+    if said in names:
+        return names[said]
+    if said:
+        problems.append(_unknown("--as", said, names, "is nobody of the stack", "People are"))
+        return None
+    if len(people) == 1:
+        return people[0]
+    logged_in = caller.session.lower() if caller else ""
+    for one in people:
+        if logged_in and logged_in in (one.name.lower(), one.email.lower()):
+            return one
+    rule = "says whose run it is, and your login does not tell"
+    problems.append(Problem("--as", logged_in or None, rule, f"Add --as NAME: {', '.join(sorted(names))}."))
+    return None
+
+
+def _machine(machines: Sequence[JobMachine], said: str, problems: list[Problem]) -> JobMachine | None:
+    """The machine of that name or type, or the only one."""
+    for one in machines:
+        if said in (one.name, one.machine):
+            return one
+    if not said and len(machines) == 1:
+        return machines[0]
+    names = {one.name: one for one in machines}
+    if said:
+        problems.append(_unknown("--on", said, names, "is no machine of the stack", "Machines are"))
+    else:
+        fix = f"Add --on NAME: {', '.join(sorted(names))}."
+        problems.append(Problem("--on", None, "says on which machine it runs", fix))
+    return None
+
+
+def _unknown(
+    option: str, said: str, known: dict[str, Person] | dict[str, JobMachine], rule: str, are: str
+) -> Problem:
+    near = difflib.get_close_matches(said.lower(), [name.lower() for name in known], n=1)
+    meant = [f"Did you mean {name}?" for name in known if name.lower() in near]
+    return Problem(option, said, rule, " ".join([*meant, f"{are} {', '.join(sorted(known))}."]))
+
+
+def _amounts(outputs: JobOutputs, options: Options, machine: JobMachine | None) -> Iterator[Problem]:
+    most = min(outputs.max_hours, MOST_HOURS)
+    if options.max_hours is None:
+        fix = f"Add --max-hours HOURS, at most {most:g}."
+        yield Problem("--max-hours", None, "says when the service ends the run, which bounds its price", fix)
+    elif not 0 < options.max_hours <= most:
+        fix = f"Choose more than 0 and at most {most:g}; the limit is layout.max_hours of the stack."
+        yield Problem("--max-hours", options.max_hours, "is beyond what the stack allows", fix)
+    if machine is not None and not 1 <= options.nodes <= machine.max_nodes:
+        fix = f"Choose 1 to {machine.max_nodes}; the limit is max_nodes of the machine in the stack file."
+        yield Problem("--nodes", options.nodes, f"is beyond what the stack has of {machine.name}", fix)
+    if not 0 <= options.max_wait_hours <= MOST_HOURS:
+        yield Problem("--max-wait", options.max_wait_hours, "is in hours", f"Choose 0 to {MOST_HOURS}.")
+
+
+def _warm(options: Options, machine: JobMachine | None) -> Iterator[Problem]:
+    if not 0 <= options.keep_warm_minutes <= MOST_KEEP_WARM_MINUTES:
+        rule, fix = "the service keeps machines at most an hour", f"Choose 0 to {MOST_KEEP_WARM_MINUTES}."
+        yield Problem("--keep-warm", options.keep_warm_minutes, rule, fix)
+    if options.keep_warm_minutes and machine is not None and _spot(options, machine):
+        fix = "Add --no-spot, or leave --keep-warm out."
+        yield Problem("--keep-warm", options.keep_warm_minutes, "the service keeps no spot machines", fix)
+
+
+def _spot(options: Options, machine: JobMachine) -> bool:
+    """How the run is bought: as somebody says, else as the stack does."""
+    return machine.purchase == "spot" if options.spot is None else options.spot
+
+
+def _data(options: Options) -> Iterator[Problem]:
+    if not options.dataset and not options.data:
+        fix = "Add --dataset NAME or --data s3://...; --dataset synthetic or none is an answer, too."
+        yield Problem("--dataset", None, "a run records with which data it trained", fix)
+    if options.data and not re.fullmatch(r"s3://[a-z0-9][a-z0-9.-]{1,61}[a-z0-9](/.*)?", options.data):
+        yield Problem("--data", options.data, "is no place in a bucket", "Write s3://BUCKET/FOLDER/.")
+    for option, said in (("--dataset", options.dataset), ("--task", options.task)):
+        if len(said) > _LONGEST_RECORD or not said.isprintable():
+            fix = f"Use at most {_LONGEST_RECORD} characters in one line."
+            yield Problem(option, said, "is no short text for the record of the run", fix)
+    if not options.task.strip():
+        fix = "Write what the run is for, such as --task fine-tune, or leave the option out."
+        yield Problem("--task", options.task, "is empty", fix)

@@ -1,0 +1,45 @@
+"""Files that look like secrets, which no run may carry (pure)."""
+
+import re
+from fnmatch import fnmatchcase
+
+# Names by which tools keep keys, passwords and logins.
+_NAMES = (
+    *(
+        ".env",
+        ".env.*",
+        "*.env",
+        "*.pem",
+        "*.key",
+        "*.p12",
+        "*.pfx",
+        "*.jks",
+        "*.keystore",
+        "*.ppk",
+        "*.kdbx",
+    ),
+    *("id_rsa", "id_dsa", "id_ecdsa", "id_ed25519"),
+    *("credentials", "credentials.*", "*credentials.json", "secrets.*", "client_secret*.json"),
+    *("*service[-_]account*.json", "application_default_credentials.json", "kaggle.json", "kubeconfig*"),
+    *(".netrc", "_netrc", ".pypirc", ".git-credentials", ".pgpass", ".htpasswd", ".dockerconfigjson"),
+)
+_FOLDERS = frozenset({".aws", ".ssh", ".kube", ".gnupg", ".azure", ".gcloud", ".docker"})
+# What shows by its name that it holds none: examples, and modules that read secrets.
+_HARMLESS = ("*.example", "*.sample", "*.template", "*.py", "*.pub", "*.md")
+_PRIVATE_KEY = re.compile(rb"-----BEGIN (?:[A-Z0-9]+ )*PRIVATE KEY-----")
+_HEAD = 4096
+
+
+def named_like_a_secret(path: str) -> bool:
+    """Whether the name of a file, or of a folder above it, says that it holds a secret."""
+    *folders, name = path.lower().split("/")
+    if _FOLDERS & set(folders):
+        return True
+    return any(fnmatchcase(name, form) for form in _NAMES) and not any(
+        fnmatchcase(name, form) for form in _HARMLESS
+    )
+
+
+def holds_a_key(content: bytes) -> bool:
+    """Whether a file begins with a private key (RFC 7468)."""
+    return _PRIVATE_KEY.search(content[:_HEAD]) is not None

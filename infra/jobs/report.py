@@ -1,0 +1,90 @@
+"""How a run ended, and many of them as a table (pure)."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from infra.jobs.money import cost, most
+from infra.jobs.service import Job, Phase, State
+
+_HEAD = ("run", "person", "machine", "state", "minutes billed", "cost", "reason")
+_LONGEST_REASON = 80
+_UNKNOWN = "unknown"
+# "CapacityError: Unable to provision requested ML compute capacity. Please retry using a different ML
+# instance type." is the reason of a job that got no machines.
+_NO_MACHINES = "Unable to provision requested ML compute capacity"
+_VERDICTS = {
+    Phase.OUT_OF_TIME: "its time was over (--max-hours). Go on from its checkpoints with --resume",
+    Phase.WAITED_TOO_LONG: "too long without spot machines (--max-wait). Wait longer, or run without --spot",
+}
+
+
+def ending(job: Job, known: Mapping[str, float | None]) -> Iterator[str]:
+    """The verdict of a job that is over: what became of it, what it cost, where everything lies."""
+    yield f"{job.state.upper()}  {job.name}{_why(job)}"
+    yield f"cost         {_money(job, known)}"
+    if job.experiment:
+        yield f"mlflow       experiment {job.experiment}, run {job.name}"
+    if job.model_uri and job.state is not State.FAILED:
+        yield f"model        {job.model_uri}"
+    if job.checkpoint_uri:
+        yield f"checkpoints  {job.checkpoint_uri}"
+
+
+def reason(job: Job) -> str:
+    """Why a job is not a success; empty for one that is, or goes on."""
+    if job.state in (State.FAILED, State.STOPPED):
+        if _NO_MACHINES in job.reason:
+            return (
+                "the cloud has no such machines now. Try later, another machine, or the other way to buy it"
+            )
+        return (
+            _VERDICTS.get(job.phase, "")
+            or job.reason
+            or ("by somebody" if job.state is State.STOPPED else "")
+        )
+    return job.phase if job.state is State.RUNNING else ""
+
+
+def table(jobs: Iterable[Job], known: Mapping[str, float | None]) -> Iterator[str]:
+    """One line for each job, in their order."""
+    rows = [_HEAD, *(_row(job, known) for job in jobs)]
+    widths = [max(len(row[index]) for row in rows) for index in range(len(_HEAD))]
+    for row in rows:
+        yield "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+
+
+def machines(job: Job) -> str:
+    """`2 x ml.g6.xlarge spot`."""
+    count = f"{job.nodes} x " if job.nodes > 1 else ""
+    return f"{count}{job.machine}{' spot' if job.spot else ''}"
+
+
+def _row(job: Job, known: Mapping[str, float | None]) -> Sequence[str]:
+    usd = cost(job, known) if job.state.over else most(job, known)
+    up_to = "" if job.state.over else "up to "
+    said = " ".join(reason(job).split())
+    return (
+        job.name,
+        job.person or "-",
+        machines(job),
+        job.state,
+        "-" if job.billed_s is None else f"{(job.billed_s + job.warm_s) / 60:.1f}",
+        _UNKNOWN if usd is None else f"{up_to}${usd:,.2f}",
+        said if len(said) <= _LONGEST_REASON else f"{said[:_LONGEST_REASON]}...",
+    )
+
+
+def _why(job: Job) -> str:
+    said = reason(job)
+    return f": {said}" if said and job.state is not State.COMPLETED else ""
+
+
+def _money(job: Job, known: Mapping[str, float | None]) -> str:
+    if job.billed_s is None:
+        return "nothing was billed: it had not begun" if job.trained_s is None else "not known yet"
+    usd = cost(job, known)
+    amount = f"cost {_UNKNOWN}: no price of {job.machine}" if usd is None else f"${usd:,.2f}"
+    saved = ""
+    if job.spot and job.trained_s and job.billed_s < job.trained_s:
+        saved = f", {1 - job.billed_s / job.trained_s:.0%} saved by spot"
+    warm = f" and {job.warm_s / 60:.1f} of keeping them warm" if job.warm_s else ""
+    return f"{amount} ({job.billed_s / 60:.1f} minutes billed of {machines(job)}{warm}{saved})"

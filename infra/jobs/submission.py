@@ -1,0 +1,112 @@
+"""From options to a job that runs: all that can be refused is refused before anything is sent or made."""
+
+import hashlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from infra.errors import Problem, UserError
+from infra.job_outputs import JobOutputs
+from infra.jobs import money
+from infra.jobs.options import Options, Order, resolve
+from infra.jobs.pack import Pack, pack
+from infra.jobs.plan import run_name, run_plan
+from infra.jobs.service import Caller, JobService, LostError, Moment
+from smoke_training.launchers import bundle, managed
+from smoke_training.launchers.runplan import RunPlan
+
+
+@dataclass(frozen=True)
+class Submission:
+    """A run that can be started."""
+
+    name: str
+    """Of the job."""
+    order: Order
+    pack: Pack
+    plan: RunPlan
+    code_uri: str
+    price: money.Price
+    rooms: tuple[money.Room, ...]
+    unseen: int
+    """Jobs of the stack that no budget counts, for the login may not read them."""
+
+
+def prepare(outputs: JobOutputs, options: Options, service: JobService, now: Moment) -> Submission:
+    """Everything about a run, and nothing made. Raises UserError for whatever stands in its way."""
+    packed = pack(options.folder, options.script)
+    with answered():
+        caller = service.caller()
+        order = resolve(outputs, options, caller)
+        _refuse_other_account(order, caller)
+        checkpoints = _checkpoints(order, service) if options.resume else None
+        rooms = tuple(money.rooms(order, service.jobs(money.month_of(now)), now)) if outputs.budgets else ()
+    if problems := list(money.broken(rooms)):
+        raise UserError(problems)
+    code_uri = f"{outputs.code_uri.rstrip('/')}/{_digest(packed)}/"
+    plan = run_plan(order, packed, code_uri, now, checkpoints)
+    return Submission(
+        name=run_name(order, now),
+        order=order,
+        pack=packed,
+        plan=plan,
+        code_uri=code_uri,
+        price=money.price(order),
+        rooms=rooms,
+        unseen=service.unseen,
+    )
+
+
+def start(run: Submission, service: JobService, tell: Callable[[str], None]) -> None:
+    """Send the code where it is missing, then make the job, which is the last step.
+
+    Code is kept under its digest: what an attempt left is what the next one needs. Raises UserError where
+    there is no job, LostError where that is not known.
+    """
+    with answered():
+        sent = service.keep(f"{run.code_uri}{managed.PACK}", run.pack.content)
+        service.keep(f"{run.code_uri}{bundle.NAME}", bundle.shipped().content)
+    tell(f"code       {'sent to' if sent else 'is there already:'} {run.code_uri}")
+    service.submit(run.plan)
+
+
+@contextmanager
+def answered() -> Iterator[None]:
+    """What is asked before anything is made. Raises UserError where no answer comes."""
+    try:
+        yield
+    except LostError as error:
+        fix = "Look at the connection to the cloud, and start it again."
+        raise UserError(
+            [Problem("connection", None, f"the service does not answer: {error}", fix)]
+        ) from error
+
+
+def _checkpoints(order: Order, service: JobService) -> str:
+    """Where the run that is to be resumed left its checkpoints. Raises UserError."""
+    name, team = order.options.resume, order.person.team
+    found = service.job(name)
+    if found is None or found.stack != order.outputs.stack or not found.checkpoint_uri:
+        fix = f"`trainstack runs -s {order.outputs.stack}` names them."
+        raise UserError([Problem("--resume", name, "is no run of the stack", fix)])
+    if not found.state.over:
+        rule = "still runs, and two runs would write the same checkpoints"
+        raise UserError([Problem("--resume", name, rule, "Wait for its end, or stop it (trainstack stop).")])
+    if found.team != team:
+        fix = f"Resume a run of team {team}."
+        raise UserError([Problem("--resume", name, f"is a run of team {found.team}", fix)])
+    return found.checkpoint_uri
+
+
+def _digest(packed: Pack) -> str:
+    """Of all that lies in the channel, so that another version of the wrapper replaces none that runs."""
+    return hashlib.sha256(f"{packed.sha256} {bundle.shipped().sha256}".encode()).hexdigest()
+
+
+def _refuse_other_account(order: Order, caller: Caller) -> None:
+    """Refuse a login for another account than the one in which the stack is."""
+    account = order.person.role.split(":")[4]
+    if caller.account != account:
+        rule = f"is for account {caller.account}, and the stack is in {account}"
+        fix = "Log in to that account: set AWS_PROFILE, or aws sso login."
+        raise UserError([Problem("login", caller.session, rule, fix)])

@@ -1,0 +1,126 @@
+"""Following a run through what may go wrong on the way; the job itself needs no follower."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+import pytest
+
+from infra.errors import Problem, UserError
+from infra.jobs.following import follow
+from infra.jobs.service import Change, Job, Line, LostError, Phase, State
+from infra.jobs.stopping import stopped
+from smoke_training.launchers.runplan import RunPlan
+from tests.infra.jobs.samples import CALLER, NOW, job
+
+TRAINING = job(
+    state=State.RUNNING, phase=Phase.TRAINING, ended=None, changes=(Change(NOW, Phase.TRAINING, ""),)
+)
+DONE = job(changes=(*TRAINING.changes, Change(NOW, Phase.OVER, "")))
+NO_RIGHT = UserError([Problem("login", None, "may not read logs", "Ask.")])
+
+
+@dataclass
+class Scripted:
+    """A service that gives these answers, one after the other; the last one again and again."""
+
+    jobs: list[Job | Exception | None]
+    lines: list[Sequence[Line] | Exception] = field(default_factory=list)
+    stops: list[Exception | None] = field(default_factory=list)
+    asked_to_stop: int = 0
+    unseen: int = 0
+
+    def caller(self) -> object:
+        return CALLER
+
+    def keep(self, uri: str, content: bytes) -> bool:
+        raise AssertionError(uri)
+
+    def submit(self, plan: RunPlan) -> None:
+        raise AssertionError(plan)
+
+    def jobs_of_stack(self) -> Iterator[Job]:
+        raise AssertionError
+
+    def job(self, name: str) -> Job | None:
+        found = self.jobs.pop(0) if len(self.jobs) > 1 else self.jobs[0]
+        if isinstance(found, Exception):
+            raise found
+        return found
+
+    def stop(self, name: str) -> None:
+        self.asked_to_stop += 1
+        found = self.stops.pop(0) if self.stops else None
+        if found is not None:
+            raise found
+
+    def logs(self, name: str) -> "Scripted":
+        return self
+
+    def read(self) -> Sequence[Line]:
+        found = self.lines.pop(0) if self.lines else ()
+        if isinstance(found, Exception):
+            raise found
+        return found
+
+
+def followed(service: Scripted) -> tuple[Job, list[str], list[float]]:
+    told: list[str] = []
+    pauses: list[float] = []
+    found = follow(service, "run", told.append, pauses.append, look_s=5.0)  # type: ignore[arg-type]
+    return found, told, pauses
+
+
+def test_a_lost_connection_is_told_once_and_tried_again_longer_apart() -> None:
+    lost = LostError("Could not connect to the endpoint URL")
+    service = Scripted(
+        [TRAINING, *[lost] * 8, DONE], [[Line("algo-1", "step 1")], [Line("algo-1", "step 2")]]
+    )
+    found, told, pauses = followed(service)
+    assert found is DONE
+    assert [line for line in told if "connect" in line] == [
+        "connection lost: Could not connect to the endpoint URL. The run goes on; trying again",
+        "connected again",
+    ]
+    assert pauses[:9] == [5, 1, 2, 4, 8, 16, 32, 60, 60]
+    assert [line for line in told if line.startswith("step")] == ["step 1", "step 2"]
+
+
+def test_a_change_is_told_once_also_when_the_connection_is_lost_after_it() -> None:
+    service = Scripted([TRAINING, TRAINING, DONE], [LostError("gone"), []])
+    _, told, _ = followed(service)
+    assert [line.split(" ", 2)[2] for line in told if line.startswith("---")] == ["training", "over"]
+
+
+def test_lines_that_come_after_the_end_are_shown() -> None:
+    service = Scripted([DONE], [[], [Line("algo-1", "last words")]])
+    assert "last words" in followed(service)[1]
+
+
+def test_without_the_right_to_read_logs_the_run_is_followed_all_the_same() -> None:
+    found, told, _ = followed(Scripted([TRAINING, DONE], [NO_RIGHT]))
+    assert found is DONE
+    assert [line for line in told if "cannot be shown" in line] == [
+        "--- its lines cannot be shown: login: may not read logs. Ask."
+    ]
+
+
+def test_a_run_that_is_deleted_meanwhile_ends_the_following() -> None:
+    with pytest.raises(UserError, match="the service has it no more"):
+        followed(Scripted([TRAINING, None]))
+
+
+def test_stopping_waits_until_it_is_over_and_asks_once() -> None:
+    told: list[str] = []
+    ended = job(state=State.STOPPED)
+    service = Scripted([LostError("gone"), TRAINING, ended], stops=[LostError("gone"), None])
+    found = stopped(service, "run", told.append, lambda _: None, 1.0)  # type: ignore[arg-type]
+    assert found is ended and service.asked_to_stop == 2
+    assert told.count("stopping: its script has two minutes to write a checkpoint") == 1
+
+
+def test_stopping_gives_up_when_nobody_answers_and_says_that_it_is_not_known() -> None:
+    pauses: list[float] = []
+    service = Scripted([TRAINING], stops=[LostError("gone")] * 99)
+    with pytest.raises(LostError):
+        stopped(service, "run", lambda _: None, pauses.append, 1.0)  # type: ignore[arg-type]
+    assert len(pauses) == 29

@@ -1,0 +1,81 @@
+"""From the words of a command line to a run of the stack: everything wrong is told at once, with a fix."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from infra.errors import UserError
+from infra.jobs.options import Options, resolve
+from infra.jobs.service import Caller
+from tests.infra.jobs.samples import ACCOUNT, ADA, BOB, CALLER, OPTIONS, OUTPUTS, order
+
+
+def refused(**changes: Any) -> str:
+    with pytest.raises(UserError) as caught:
+        order(**changes)
+    return str(caught.value)
+
+
+def test_what_nobody_says_comes_from_the_stack() -> None:
+    found = order()
+    assert (found.person, found.machine.machine, found.spot, found.nodes) == (ADA, "ml.g6.xlarge", True, 1)
+    assert order(machine="ml.m7i.xlarge").spot is False
+    assert order(spot=False).spot is False and order(machine="cpu", spot=True).spot is True
+
+
+def test_everything_wrong_is_told_at_once() -> None:
+    with pytest.raises(UserError) as caught:
+        resolve(OUTPUTS, Options(folder=Path()), None)
+    paths = [problem.path for problem in caught.value.problems]
+    assert paths == ["--as", "--on", "--max-hours", "--dataset"]
+
+
+def test_a_misspelt_name_is_recognised() -> None:
+    assert "Did you mean l4? Machines are b200, cpu, l4." in refused(machine="l40")
+    assert "Did you mean ada? People are ada, bob." in refused(person="Adda")
+
+
+@pytest.mark.parametrize(
+    ("session", "whose"), [("bob", BOB), ("BOB@example.com", BOB), ("ada", ADA), ("platform-admin", None)]
+)
+def test_whose_run_it_is_may_show_in_the_login(session: str, whose: Any) -> None:
+    options = replace(OPTIONS, person="")
+    if whose is None:
+        with pytest.raises(UserError, match="Add --as NAME: ada, bob"):
+            resolve(OUTPUTS, options, Caller(ACCOUNT, session))
+    else:
+        assert resolve(OUTPUTS, options, Caller(ACCOUNT, session)).person == whose
+
+
+def test_a_stack_of_one_person_needs_no_name() -> None:
+    alone = OUTPUTS.model_copy(update={"people": (BOB,)})
+    assert resolve(alone, replace(OPTIONS, person=""), CALLER).person == BOB
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"nodes": 5}, "--nodes: is beyond what the stack has of l4 (got 5). Choose 1 to 4"),
+        ({"nodes": 0}, "--nodes"),
+        ({"max_hours": 73}, "--max-hours: is beyond what the stack allows (got 73)"),
+        ({"max_hours": 0}, "--max-hours"),
+        ({"max_hours": None}, "Add --max-hours HOURS, at most 72."),
+        ({"max_hours": float("nan")}, "--max-hours"),
+        ({"keep_warm_minutes": 61}, "--keep-warm"),
+        ({"keep_warm_minutes": 10}, "the service keeps no spot machines"),
+        ({"max_wait_hours": -1}, "--max-wait"),
+        ({"dataset": ""}, "--dataset synthetic or none is an answer"),
+        ({"data": "gs://bucket/x"}, "--data: is no place in a bucket"),
+        ({"dataset": "a\nb"}, "--dataset: is no short text"),
+        ({"task": " "}, "--task: is empty"),
+    ],
+)
+def test_what_the_stack_does_not_allow_is_refused(changes: dict[str, Any], said: str) -> None:
+    assert said in refused(**changes)
+
+
+def test_data_in_a_bucket_names_the_dataset() -> None:
+    assert order(dataset="", data="s3://lab-data/cats/").dataset == "s3://lab-data/cats/"
+    assert order(dataset="cats", data="s3://lab-data/cats/").dataset == "cats"

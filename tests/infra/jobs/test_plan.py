@@ -1,0 +1,124 @@
+"""The request of a run against the service's own model, and what people rely on in it."""
+
+import importlib
+import json
+import re
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from infra.errors import UserError
+from infra.jobs.pack import Pack
+from infra.jobs.plan import run_name, run_plan
+from smoke_training.launchers import managed, runplan
+from tests.infra.jobs.samples import NOW, OUTPUTS, order
+from tests.smoke_training.launchers.test_managed import faults
+
+_session: Any = importlib.import_module("botocore.session")  # without type hints
+_validate: Any = importlib.import_module("botocore.validate")
+MODEL = _session.get_session().get_service_model("sagemaker").operation_model("CreateTrainingJob").input_shape
+PACK = Pack(b"packed", ("train.py",), 6, "train.py", None)
+CODE = "s3://small-aws-artifacts/code/abc/"
+
+
+def request(**changes: Any) -> dict[str, Any]:
+    made = managed.sagemaker(run_plan(order(**changes), PACK, CODE, NOW))
+    report = _validate.ParamValidator().validate(made, MODEL)
+    assert not report.has_errors(), report.generate_report()
+    assert faults(MODEL, made) == []
+    return made
+
+
+def test_a_spot_run_is_what_the_service_takes() -> None:
+    made = request()
+    assert made["TrainingJobName"] == "small-aws-ada-finetune-261126-153012"
+    assert made["EnableManagedSpotTraining"] is True
+    assert made["StoppingCondition"] == {"MaxRuntimeInSeconds": 7200, "MaxWaitTimeInSeconds": 14 * 3600}
+    folder = "teams/vision-lab/small-aws-ada-finetune-261126-153012"
+    assert made["CheckpointConfig"] == {"S3Uri": f"s3://small-aws-checkpoints/{folder}"}
+    assert made["OutputDataConfig"] == {
+        "S3OutputPath": "s3://small-aws-artifacts/runs",
+        "KmsKeyId": OUTPUTS.kms_key,
+    }
+    assert made["RoleArn"].endswith("role/small-aws-ada")
+    assert made["VpcConfig"]["Subnets"] == list(OUTPUTS.subnets)
+    tags = {tag["Key"]: tag["Value"] for tag in made["Tags"]}
+    assert tags["trainstack:stack"] == "small-aws" and tags["trainstack:person"] == "ada"
+    assert tags["trainstack:team"] == "Vision Lab" and tags["trainstack:run"] == made["TrainingJobName"]
+
+
+def test_a_run_on_demand_says_nothing_of_waiting() -> None:
+    made = request(spot=False)
+    assert made["EnableManagedSpotTraining"] is False
+    assert made["StoppingCondition"] == {"MaxRuntimeInSeconds": 7200}
+
+
+def test_machines_stay_warm_only_where_somebody_pays_for_it() -> None:
+    assert "KeepAlivePeriodInSeconds" not in request()["ResourceConfig"]
+    assert request(spot=False, keep_warm_minutes=30)["ResourceConfig"]["KeepAlivePeriodInSeconds"] == 1800
+
+
+def test_code_and_data_are_channels() -> None:
+    made = request(data="s3://lab/cats/")
+    found = {
+        one["ChannelName"]: one["DataSource"]["S3DataSource"]["S3Uri"] for one in made["InputDataConfig"]
+    }
+    assert found == {"code": CODE, "data": "s3://lab/cats/"}
+    start = made["Environment"]["TRAINSTACK_START"]
+    assert "tar -xzf /opt/ml/input/data/code/code.tar.gz" in start
+    assert made["AlgorithmSpecification"]["ContainerArguments"] == [
+        "python3",
+        "/opt/ml/input/data/code/smoke_training.zip",
+        "job",
+    ]
+
+
+def test_the_run_says_of_itself_what_its_record_needs() -> None:
+    told = request(nodes=2, task="fine-tune", arguments=("--lr", "3e-4", "--note", "ü 'x'"))["Environment"]
+    assert json.loads(told["TRAINSTACK_ARGUMENTS"]) == ["--lr", "3e-4", "--note", "ü 'x'"]
+    assert told["TRAINSTACK_CODE_VERSION"] == f"pack:{PACK.sha256}"
+    assert (told["TRAINSTACK_OWNER"], told["TRAINSTACK_TEAM"]) == ("ada", "Vision Lab")
+    assert (told["TRAINSTACK_DATASET"], told["TRAINSTACK_TASK"]) == ("synthetic", "fine-tune")
+    assert (told["TRAINSTACK_GPUS"], told["TRAINSTACK_COST_PER_HOUR"]) == ("1", "2.254")
+    assert told["MLFLOW_TRACKING_URI"] == OUTPUTS.tracking_uri
+    assert told["MLFLOW_EXPERIMENT_NAME"] == "Vision Lab"
+    assert "TRAINSTACK_COST_PER_HOUR" not in request(machine="b200")["Environment"]
+    assert request(machine="cpu")["Environment"]["TRAINSTACK_GPUS"] == "0"
+
+
+def test_the_plan_is_one_that_other_launchers_take() -> None:
+    plan = run_plan(order(folder=Path("/") / ("long-" * 20)), PACK, CODE, NOW)
+    runplan.check(plan)
+    assert runplan.parse(runplan.render(plan)) == plan
+
+
+@pytest.mark.parametrize("name", ["finetune", "Mein Projekt!", "x" * 200, "日本", "-"])
+def test_a_name_is_one_that_the_service_takes(name: str) -> None:
+    asked = order(folder=Path("/somewhere") / name)
+    for stack in ("small-aws", "a-stack-with-a-very-long-name-indeed-yes"):
+        long = replace(asked, outputs=OUTPUTS.model_copy(update={"stack": stack}))
+        made = run_name(long, NOW)
+        assert re.fullmatch(r"[a-zA-Z0-9](-*[a-zA-Z0-9]){0,62}", made) and len(made) <= 63
+        assert made.endswith("-261126-153012")
+
+
+def test_no_machine_is_asked_for_a_larger_disk_than_it_has() -> None:
+    outputs = OUTPUTS.model_copy(
+        update={"machines": (OUTPUTS.machines[0].model_copy(update={"machine": "ml.g4dn.xlarge"}),)}
+    )
+    asked = replace(order(), outputs=outputs, machine=outputs.machines[0])
+    assert managed.sagemaker(run_plan(asked, PACK, CODE, NOW))["ResourceConfig"]["VolumeSizeInGB"] == 125
+
+
+def test_disks_are_encrypted_where_the_service_attaches_them() -> None:
+    assert request(machine="cpu")["ResourceConfig"]["VolumeKmsKeyId"] == OUTPUTS.kms_key
+    assert "VolumeKmsKeyId" not in request()["ResourceConfig"]
+
+
+def test_what_does_not_fit_a_variable_is_refused_with_another_way() -> None:
+    with pytest.raises(
+        UserError, match=r"arguments: the service passes at most 512.*into a file of the folder"
+    ):
+        request(arguments=("x" * 600,))

@@ -1,0 +1,54 @@
+"""How a run ended, in words: stopped is never a success, and spot is shown as what it is."""
+
+import pytest
+
+from infra.jobs import money, report
+from infra.jobs.service import Job, Phase, State
+from tests.infra.jobs.samples import OUTPUTS, job
+
+PRICES = money.prices(OUTPUTS.machines)
+
+
+@pytest.mark.parametrize(
+    ("found", "said"),
+    [
+        (job(), ""),
+        (job(state=State.FAILED, reason="AlgorithmError: no CUDA"), "AlgorithmError: no CUDA"),
+        (job(state=State.STOPPED), "by somebody"),
+        (
+            job(state=State.STOPPED, phase=Phase.OUT_OF_TIME),
+            "its time was over (--max-hours). Go on from its checkpoints",
+        ),
+        (job(state=State.STOPPED, phase=Phase.WAITED_TOO_LONG), "too long without spot machines"),
+        (job(state=State.RUNNING, phase=Phase.WAITING), "waiting for machines"),
+    ],
+)
+def test_why_a_run_is_no_success(found: Job, said: str) -> None:
+    assert report.reason(found).startswith(said) and bool(report.reason(found)) is bool(said)
+
+
+def test_what_spot_saved_is_what_was_not_billed() -> None:
+    lines = list(report.ending(job(spot=True, trained_s=3600, billed_s=1800), PRICES))
+    assert "$0.56 (30.0 minutes billed of ml.g6.xlarge spot, 50% saved by spot)" in lines[1]
+
+
+def test_a_stopped_run_says_where_its_checkpoints_are_and_a_failed_one_shows_no_model() -> None:
+    places = {"model_uri": "s3://out/model.tar.gz", "checkpoint_uri": "s3://ckpt/run"}
+    stopped = list(report.ending(job(state=State.STOPPED, **places), PRICES))
+    assert stopped[0].startswith("STOPPED") and "checkpoints  s3://ckpt/run" in stopped
+    assert not any(
+        line.startswith("model") for line in report.ending(job(state=State.FAILED, **places), PRICES)
+    )
+
+
+def test_the_table_tells_an_unknown_price_from_nothing() -> None:
+    rows = [
+        job("first", machine="ml.p6-b200.48xlarge", nodes=2),
+        job("running", state=State.RUNNING, phase=Phase.TRAINING, ended=None, billed_s=None),
+        job("second", state=State.FAILED, billed_s=None, reason="x\n" * 200),
+    ]
+    head, first, running, second = report.table(rows, PRICES)
+    assert head.split() == ["run", "person", "machine", "state", "minutes", "billed", "cost", "reason"]
+    assert "2 x ml.p6-b200.48xlarge" in first and "unknown" in first
+    assert running.split()[-6:] == ["running", "-", "up", "to", "$2.25", "training"]
+    assert "$0.00" in second and second.endswith("...") and len(second) < 200
