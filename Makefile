@@ -1,5 +1,7 @@
 # Every target does its own set-up. PYTHON names a Python 3.11 to 3.13.
 PYTHON ?= python3
+# The environment of `make up` and `make down`: a file stacks/config/Pulumi.<STACK>.yaml.
+STACK ?= dev-aws
 VENV := .venv/bin
 # Where tests are that load or measure the whole machine; to look everywhere takes longer than some of them.
 ALONE := tests/faults tests/rehearsal/kubernetes tests/rehearsal/runs tests/smoke_training/probes tests/smoke_training/runs
@@ -9,11 +11,11 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: up down test lint unit alone cluster binaries setup lock clean
 
-up: setup ## Rehearse the environment dev-aws: a real `pulumi up`, offline, gated by a real training run
-	@$(VENV)/trainstack up -s dev-aws --rehearse --yes
+up: setup ## Rehearse an environment (STACK, by default dev-aws): a real `pulumi up`, offline, gated by a real training run
+	@$(VENV)/trainstack up -s $(STACK) --rehearse --yes
 
 down: setup ## Destroy the rehearsed environment again
-	@$(VENV)/trainstack destroy -s dev-aws --rehearse --yes
+	@$(VENV)/trainstack destroy -s $(STACK) --rehearse --yes
 
 # The type checker has one thread: the compilers, then the tests get the rest of the machine.
 test: setup ## Everything that CI runs

@@ -9,9 +9,10 @@ if __name__ == "__main__":
 
 import pulumi
 
-from infra import outputs, sdk, stackspec
+from infra import job_outputs, outputs, sdk, stackspec
 from infra.errors import REFUSED, UserError
 from infra.stackspec import StackSpec
+from infra.stackspec.layouts import SmallLayout
 from stacks import compose
 
 
@@ -30,7 +31,8 @@ def main() -> None:
 
 def deploy(spec: StackSpec) -> None:
     """Declare a stack and export what it offers, in a program that runs."""
-    outputs.export(compose(spec))
+    exported = job_outputs if isinstance(spec.layout, SmallLayout) else outputs
+    exported.export(compose(spec))
     sdk.wait_for_outputs_once()
 
 

@@ -8,7 +8,7 @@ from typing import Final
 
 from infra.catalog.aws import facts as aws
 from infra.catalog.gcp import facts as gcp
-from infra.stackspec.layouts import MediumLayout, PoolSpec
+from infra.stackspec.layouts import ClusterLayout, PoolSpec, SmallLayout
 from infra.stackspec.stack import StackSpec
 from smoke_training.formulae import youngdaly
 
@@ -111,7 +111,7 @@ def _interval(spec: StackSpec, write_s: float | None) -> tuple[int, str]:
     if wanted is not None:
         return wanted * 60, "as the spec says"
     pools = _training(spec)
-    if any(pool.purchase.kind in _INTERRUPTIBLE for pool in pools):
+    if _may_be_taken_back(spec) or any(pool.purchase.kind in _INTERRUPTIBLE for pool in pools):
         return _usual(TAKEN_BACK_S, write_s, "nodes may be taken back, and nobody says how often")
     gpus = max((_gpus(spec, pool) for pool in pools), default=0)
     if write_s is None or gpus == 0:
@@ -125,6 +125,12 @@ def _interval(spec: StackSpec, write_s: float | None) -> tuple[int, str]:
         f"on {gpus} GPUs and by the queue"
     )
     return minutes * 60, why
+
+
+def _may_be_taken_back(spec: StackSpec) -> bool:
+    """Whether a job of a managed service may lose its machines."""
+    layout = spec.layout
+    return isinstance(layout, SmallLayout) and any(one.purchase.kind == "spot" for one in layout.machines)
 
 
 def _usual(seconds: int, write_s: float | None, why: str) -> tuple[int, str]:
@@ -143,7 +149,7 @@ def _write_s(spec: StackSpec) -> float | None:
 
 
 def _training(spec: StackSpec) -> list[PoolSpec]:
-    if not isinstance(spec.layout, MediumLayout):
+    if not isinstance(spec.layout, ClusterLayout):
         return []
     pools = spec.layout.pools
     return [pool for pool in pools if pool.purpose == "training"] or [

@@ -65,13 +65,14 @@ def pool_queue(team: str, pool: str) -> str:
     return f"{team_namespace(team)}--{sanitize(pool, max_length=_POOL_QUEUE_LENGTH)}"
 
 
-def lasting_tags(*, stack: str, profile: str) -> dict[str, str]:
-    """The tags of every resource of a stack that stay the same as long as it lives."""
-    return {f"{TAG_PREFIX}:stack": stack, f"{TAG_PREFIX}:profile": profile}
+def lasting_tags(stack: str) -> dict[str, str]:
+    """The tag of every resource of a stack that stays the same as long as it lives."""
+    return {f"{TAG_PREFIX}:stack": stack}
 
 
 def changing_tags(
     *,
+    profile: str,
     owner: str,
     cost_center: str,
     environment: str,
@@ -83,6 +84,7 @@ def changing_tags(
     added = {key: value for key, value in extra.items() if not key.startswith(f"{TAG_PREFIX}:")}
     return {
         **added,
+        f"{TAG_PREFIX}:profile": profile,  # a stack may grow
         "owner": owner,
         "cost-center": cost_center,
         "environment": environment,

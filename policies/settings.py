@@ -107,6 +107,9 @@ class Settings:
     )
     """As the catalog of AWS and as GKE call them. Those with bf16, in which most models are trained today:
     older ones (T4, V100) need loss scaling; any other than those of NVIDIA other programs."""
+    needed_endpoints: tuple[str, ...] = ("s3", "ecr.api", "ecr.dkr", "sts", "logs")
+    """Services of AWS that the VPC of a private cluster reaches without a NAT gateway. The one of S3 costs
+    nothing and carries layers of images and checkpoints; any other costs $7 a month and zone."""
     max_accelerators: int = 64
     """Of all pools at their maximum size: eight machines of eight, what `max_usd_per_hour` pays for."""
     quotas: Mapping[str, float] = field(default_factory=dict)

@@ -5,22 +5,27 @@ from typing import Any
 from infra.errors import Problem, UserError
 from infra.stackspec import StackSpec
 from infra.stackspec.clouds import AwsSpec, GcpSpec
-from infra.stackspec.layouts import MediumLayout
+from infra.stackspec.layouts import ClusterLayout, SmallLayout
 from infra.stackspec.supported import pairs
 from stacks.clouds.aws import AwsCloud
+from stacks.clouds.aws_jobs import AwsJobs
 from stacks.clouds.gcp import GcpCloud
-from stacks.layouts.medium import medium
+from stacks.layouts.cluster import one_cluster
+from stacks.layouts.jobs import managed_jobs
 
 
 def compose(spec: StackSpec) -> dict[str, Any]:
-    """Declare every resource of a stack; the result is what `infra.outputs.export` takes.
+    """Declare every resource of a stack; the result is what `export` of its outputs takes.
 
-    Raises UserError for a pair of profile and cloud that does not exist.
+    Those are `infra.job_outputs` of a `SmallLayout` and `infra.outputs` of others. Raises UserError for a
+    pair of profile and cloud that does not exist.
     """
     match spec.layout, spec.on:
-        case MediumLayout() as layout, AwsSpec() as on:
-            return medium(AwsCloud(spec, layout, on), spec, layout)
-        case MediumLayout() as layout, GcpSpec() as on:
-            return medium(GcpCloud(spec, layout, on), spec, layout)
+        case SmallLayout() as small, AwsSpec() as on:
+            return managed_jobs(AwsJobs(spec, small, on), spec, small)
+        case ClusterLayout() as layout, AwsSpec() as on:
+            return one_cluster(AwsCloud(spec, layout, on), spec, layout)
+        case ClusterLayout() as layout, GcpSpec() as on:
+            return one_cluster(GcpCloud(spec, layout, on), spec, layout)
     rule = "this profile does not exist on this cloud"
     raise UserError([Problem("profile", f"{spec.profile} on {spec.cloud}", rule, f"There are: {pairs()}.")])

@@ -11,7 +11,7 @@ from components.kubernetes.queueing.queues import Queueing
 from components.kubernetes.queueing.quotas import GPU
 from infra.naming import flavor_name, team_namespace
 from infra.stackspec import StackSpec
-from infra.stackspec.layouts import InClusterMonitoring, MediumLayout
+from infra.stackspec.layouts import ClusterLayout, InClusterMonitoring
 from infra.stackspec.stack import TeamSpec
 from stacks.parts import Cluster, Pools, Tracking
 
@@ -27,7 +27,7 @@ def gpu_ledger(
     if spec.smoke.enabled:
         teams.append({"name": VALIDATION, "namespace": GATE_NAMESPACE})
     args: GpuLedgerArgs = {"teams": teams, "prices": _prices(pools), "image": tracking.image}
-    if isinstance(spec.layout, MediumLayout) and isinstance(spec.layout.monitoring, InClusterMonitoring):
+    if isinstance(spec.layout, ClusterLayout) and isinstance(spec.layout.monitoring, InClusterMonitoring):
         args["prometheus"] = PROMETHEUS_URL
     return GpuLedger(
         f"{spec.name}-ledger",

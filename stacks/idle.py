@@ -8,12 +8,12 @@ from components.kubernetes.queueing.queues import Queueing
 from infra.checkpoints import checkpoints
 from infra.naming import team_namespace
 from infra.stackspec import StackSpec
-from infra.stackspec.layouts import MediumLayout
+from infra.stackspec.layouts import ClusterLayout
 from stacks.parts import Cluster, Tracking
 
 
 def idle_gpus(
-    spec: StackSpec, layout: MediumLayout, cluster: Cluster, queueing: Queueing, tracking: Tracking
+    spec: StackSpec, layout: ClusterLayout, cluster: Cluster, queueing: Queueing, tracking: Tracking
 ) -> None:
     """Declare what looks for idle GPUs, if the spec wants it."""
     wanted = layout.idle_gpus

@@ -5,9 +5,9 @@ arguments. A cloud may return richer records of its own (a cluster that remember
 parameters prove that it gets these back, and a layout sees only what is declared here.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol, TypeVar
+from typing import Any, Literal, Protocol, TypeVar
 
 import pulumi
 
@@ -17,6 +17,7 @@ from components.kubernetes.offers import NodeOffer
 from components.kubernetes.people import SubjectArgs
 from components.kubernetes.tracking.pod import GrantsArgs
 from components.kubernetes.volumes import VolumeArgs
+from infra.stackspec.layouts import JobMachineSpec
 
 
 @dataclass(frozen=True)
@@ -176,8 +177,8 @@ class ValidationAccess:
 
     environment: Mapping[str, str]
     """Variables by which the pods find the cloud."""
-    results: pulumi.Output[str] | None
-    """The folder of the object store with the result of each run; None where results go with the pods."""
+    results: pulumi.Output[str]
+    """The folder of the object store with the result of each run."""
     alerts: Alerts | None
     """None without a schedule."""
     ready: Sequence[pulumi.Resource]
@@ -231,3 +232,90 @@ class ClusterCloud(Protocol[ClusterT, StoreT]):
 
     def validation(self, cluster: ClusterT, store: StoreT, pods: ServiceAccount) -> ValidationAccess:
         """What the pods of the validation may do, and where a scheduled one reports."""
+
+
+@dataclass(frozen=True)
+class JobPerson:
+    """Somebody who trains, and as whom the jobs run."""
+
+    name: str
+    role: pulumi.Output[str]
+    """What the cloud calls the identity of the person's jobs and notebooks; comes after its rights."""
+
+
+@dataclass(frozen=True)
+class JobBudget:
+    """A budget that the cloud watches."""
+
+    name: pulumi.Output[str]
+    scope: str
+    """stack, team or person."""
+    value: str
+    """The stack, the team or the person."""
+    monthly_usd: float
+    over_budget: str
+
+
+@dataclass(frozen=True)
+class JobPlace:
+    """The network and the stores of jobs."""
+
+    store: Store
+    subnets: Sequence[pulumi.Input[str]]
+    security_groups: Sequence[pulumi.Input[str]]
+    kms_key: pulumi.Output[str] | None
+    code_uri: pulumi.Output[str]
+    """Where packs of code lie."""
+
+
+@dataclass(frozen=True)
+class JobValidation:
+    """How the validation of a stack runs as a job of its service."""
+
+    account: str
+    """What the login that deploys is held against."""
+    machine: Pool
+    """The machine type, as a pool of them."""
+    place: pulumi.Output[Mapping[str, Any]]
+    """The service's part of a run plan: rights, network, where output goes."""
+    environment: Mapping[str, pulumi.Input[str]]
+    results: pulumi.Output[str]
+    """The folder of the object store with the result of each run."""
+    alerts: Alerts | None
+    """Where a scheduled run reports; None without a schedule."""
+    repeat: Callable[[pulumi.Output[str], pulumi.ResourceOptions], pulumi.Output[str]]
+    """Repeats a request of the service at the times of the spec; returns the name of what does so."""
+
+
+JobPlaceT = TypeVar("JobPlaceT", bound=JobPlace)
+
+
+class JobCloud(Protocol[JobPlaceT]):
+    """A cloud with a managed training service: what a layout without a cluster needs."""
+
+    @property
+    def service(self) -> Literal["sagemaker", "vertex"]:
+        """The service: `sagemaker` or `vertex`."""
+
+    def place(self) -> JobPlaceT:
+        """The network, the object stores and the logs of jobs."""
+
+    def notebooks(self, place: JobPlaceT) -> pulumi.Resource:
+        """Managed notebooks for each person, which go off when they are idle."""
+
+    def tracking(self, place: JobPlaceT) -> pulumi.Output[str]:
+        """The managed MLflow; returns what its clients take as address."""
+
+    def people(self, place: JobPlaceT, tracking: pulumi.Output[str]) -> Sequence[JobPerson]:
+        """What each person may do, in the order of the spec."""
+
+    def validation(
+        self, place: JobPlaceT, tracking: pulumi.Output[str], machine: JobMachineSpec
+    ) -> JobValidation:
+        """A role for the validation on machines of one type, and where it runs."""
+
+    def budgets(self, place: JobPlaceT) -> Sequence[JobBudget]:
+        """Budgets of stack, teams and people, and the function that acts on them."""
+
+    def price(self, machine: str) -> float | None:
+        """Dollars of one machine-hour on demand; None where no source says."""

@@ -7,9 +7,10 @@ from components.kubernetes.queueing.kueue import Body
 from infra.errors import Problem, UserError
 from infra.stackspec import StackSpec
 from infra.stackspec.clouds import AwsSpec, GcpSpec
-from infra.stackspec.layouts import MediumLayout
+from infra.stackspec.layouts import ClusterLayout
+from infra.stackspec.model import demanded
 from stacks.clouds import aws_pools, gcp_pools
-from stacks.layouts.medium import flavor, gate, team
+from stacks.layouts.cluster import flavor, gate, team
 from stacks.parts import Pool
 
 
@@ -24,15 +25,18 @@ def queue_objects(spec: StackSpec) -> list[Body]:
 def _pools(spec: StackSpec) -> Mapping[str, Pool]:
     """The pools; labels of nodes and names of networks are for other parts of the stack."""
     match spec.layout, spec.on:
-        case MediumLayout() as layout, AwsSpec() as on:
+        case ClusterLayout() as layout, AwsSpec() as on:
             return {
-                pool.name: aws_pools.pool_record(pool, {}, region=spec.region, efa_driver=on.efa_driver)
+                pool.name: aws_pools.pool_record(
+                    pool, {}, region=spec.region, efa_driver=demanded(on.efa_driver)
+                )
                 for pool in layout.pools
             }
-        case MediumLayout() as layout, GcpSpec() as google:
+        case ClusterLayout() as layout, GcpSpec() as google:
             return {
                 pool.name: gcp_pools.pool_record(pool, google, {}, region=spec.region, networks=None)
                 for pool in layout.pools
             }
     rule = "this profile has no queues"
-    raise UserError([Problem("profile", f"{spec.profile} on {spec.cloud}", rule, "Choose profile medium.")])
+    fix = "Choose profile medium or small-cluster."
+    raise UserError([Problem("profile", f"{spec.profile} on {spec.cloud}", rule, fix)])

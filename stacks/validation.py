@@ -145,13 +145,11 @@ def _schedule(
 
 
 def _copies(access: ValidationAccess) -> dict[str, pulumi.Input[str]]:
-    return {RESULT_COPIES: access.results} if access.copies_results and access.results else {}
+    return {RESULT_COPIES: access.results} if access.copies_results else {}
 
 
-def _result_uri(path: pulumi.Output[str], folder: pulumi.Output[str] | None) -> pulumi.Output[str]:
-    """Where the result is found: in the object store, or only in the pods."""
-    if folder is None:
-        return path
+def _result_uri(path: pulumi.Output[str], folder: pulumi.Output[str]) -> pulumi.Output[str]:
+    """Where the result is found in the object store."""
     return pulumi.Output.all(folder, path).apply(lambda known: f"{known[0]}{known[1].removeprefix(RUNS)}")
 
 

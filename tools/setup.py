@@ -29,6 +29,10 @@ from infra.engine import golang, install
 HOME = ROOT / ".trainstack"
 VENV = ROOT / ".venv"
 PYTHON = VENV / "bin" / "python"
+# Pulumi looks for the environment of dynamic resources from the folder of the program, and for that of the
+# program itself from the folder of Pulumi.yaml: provider_plugin.go of its SDK hands the option on as it is,
+# and pulumi-resource-pulumi-python makes it absolute where it stands.
+PROGRAM_VENV = ROOT / "infra" / VENV.name
 LOCK = ROOT / "requirements.lock"
 BOOTSTRAP_LOCK = ROOT / "requirements.bootstrap.lock"
 # 5.9 GB of packages, 1.5 GB of Go modules and build cache, and room for the download of the largest wheel.
@@ -79,6 +83,8 @@ def check_disk() -> None:
 
 def make_environment() -> None:
     """Make the virtual environment with the two tools that fetch the rest: uv and Pulumi's SDK."""
+    if not PROGRAM_VENV.is_symlink():
+        PROGRAM_VENV.symlink_to(Path("..", VENV.name))
     if PYTHON.exists():
         probe = subprocess.run([PYTHON, "-c", "import uv, pulumi"], check=False, capture_output=True)
         if probe.returncode == 0:

@@ -14,7 +14,7 @@ _ORDER: Final[tuple[Profile, ...]] = ("small", "medium", "large")
 _PEOPLE: Final = (5, 20)
 _USD: Final = (15_000, 75_000)
 _WHAT: Final = {
-    "small": "managed training, no cluster to operate",
+    "small": "managed training, no cluster to operate (with one: small-cluster)",
     "medium": "one shared cluster with queues and quotas",
     "large": "several clusters, fair share and chargeback",
 }

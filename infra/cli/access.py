@@ -115,8 +115,8 @@ def show_rehearsed(exported: "StackOutputs", rehearsal: "Rehearsal", team: str) 
 
 
 def deployed(stack: str, *, rehearse: bool) -> "tuple[StackOutputs, Rehearsal | None]":
-    """The outputs of a stack, and its rehearsal. Raises UserError when nothing is deployed."""
-    from infra import outputs  # noqa: PLC0415
+    """The outputs of a stack with a cluster, and its rehearsal. Raises UserError where there is none."""
+    from infra import job_outputs, outputs  # noqa: PLC0415
     from infra.cli.session import open_session  # noqa: PLC0415
 
     session = open_session(stack, rehearse=rehearse)
@@ -125,6 +125,9 @@ def deployed(stack: str, *, rehearse: bool) -> "tuple[StackOutputs, Rehearsal | 
         flag, where = (" --rehearse", " in the rehearsal") if rehearse else ("", "")
         fix = f"Run `trainstack up -s {stack}{flag}` first."
         raise UserError([Problem("stack", stack, f"nothing is deployed{where}", fix)])
+    if job_outputs.is_of_jobs(found):
+        fix = f"`trainstack status -s {stack}` shows its people, machines and tracking."
+        raise UserError([Problem("stack", stack, "has no cluster: people train with managed jobs", fix)])
     return outputs.parse(found), session.rehearsal
 
 

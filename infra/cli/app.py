@@ -17,6 +17,7 @@ from infra.cli import (
     validate,
     versions,
 )
+from infra.cli.jobs import run, runs
 
 app = typer.Typer(
     name="trainstack",
@@ -40,6 +41,9 @@ app.command()(collect.collect)
 app.command()(cluster.cluster)
 app.command()(access.kubeconfig)
 app.command("open")(access.open_service)
+app.command()(run.run)
+app.command()(runs.runs)
+app.command()(runs.stop)
 app.add_typer(rehearse.app, name="rehearse")
 app.add_typer(smoke.app, name="smoke")
 app.add_typer(queue.app, name="queue")

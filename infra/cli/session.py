@@ -11,7 +11,6 @@ import typer
 
 from infra import stackspec
 from infra.cli import summary
-from infra.drains import drains
 from infra.engine import recovery
 from infra.engine.golang import ROOT
 from infra.engine.install import require
@@ -21,6 +20,8 @@ from infra.engine.progress import watched
 from infra.engine.stack import EngineStack, OnEvent, Outcome
 from infra.errors import USAGE_EXIT_CODE, Problem, UserError
 from infra.gate import undecided, validation_jobs
+from infra.plans.drains import drains
+from infra.plans.losses import keeps, losses
 from infra.preflight.shortfalls import beyond
 from infra.protection import protected
 from rehearsal import homes
@@ -153,7 +154,9 @@ class Session:
         plan = Plan()
         outcome = self._watched("preview", plan.listening(show))
         shortfalls = beyond(self.loaded.spec, self.faults.quotas, largest=True)
-        ended = list(drains(plan.steps))
+        ended = [f"nodes end: {line}" for line in drains(plan.steps)]
+        if lost := [f"data goes: {line}" for line in losses(plan.steps)]:
+            ended += lost + [f"data stays: {line}" for line in keeps(plan.kept)]
         summary.of_preview(self.loaded, outcome, shortfalls, ended, on=datetime.date.today())
         return outcome
 

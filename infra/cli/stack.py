@@ -132,7 +132,8 @@ def destroy(
 
 def status(stack: Stack, rehearse: Rehearse = False) -> None:
     """Show the stack and its gate; in a rehearsal also what exists in the emulated clouds and what runs."""
-    from infra import outputs  # noqa: PLC0415
+    from infra import job_outputs, outputs  # noqa: PLC0415
+    from infra.cli import job_summary  # noqa: PLC0415
     from infra.cli.results import by_nodes  # noqa: PLC0415
     from infra.cli.session import open_session  # noqa: PLC0415
     from infra.gate import gates, lines  # noqa: PLC0415
@@ -140,8 +141,12 @@ def status(stack: Stack, rehearse: Rehearse = False) -> None:
     session = open_session(stack, rehearse=rehearse)
     found = {key: output.value for key, output in session.engine.outputs().items()}
     resources = [one for one in session.engine.resources() if one.get("custom")]
-    exported = outputs.parse(found) if outputs.KEY in found else None
-    if exported:
+    of_jobs = job_outputs.is_of_jobs(found)
+    exported = outputs.parse(found) if outputs.KEY in found and not of_jobs else None
+    if of_jobs:
+        for line in job_summary.status(job_outputs.parse(found)):
+            typer.echo(line)
+    elif exported:
         typer.echo(
             f"stack      {exported.stack} ({exported.cloud}, {exported.region}, profile {exported.profile})"
         )
@@ -158,7 +163,7 @@ def status(stack: Stack, rehearse: Rehearse = False) -> None:
     else:
         typer.echo(f"stack      {stack}: nothing is deployed")
     validations = gates(resources)
-    for line in lines(validations, session.loaded.spec.validated if resources else ()):
+    for line in lines(validations, session.loaded.spec.validated if resources and not of_jobs else ()):
         typer.echo(line)
     for told in by_nodes(validations, exported, session.rehearsal) if exported else ():
         typer.echo(f"nodes      {told}")

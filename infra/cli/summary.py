@@ -1,15 +1,17 @@
 """What a person sees when an operation has ended; the last lines of `up` fit one screen."""
 
 import datetime
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from rich.console import Console
 from rich.table import Table
 
-from infra import cost, outputs, stackspec
+from infra import cost, job_outputs, outputs, stackspec
 from infra.catalog.durations import durations
 from infra.checkpoints import checkpoints
+from infra.cli import job_summary
 from infra.cli.results import UnreadableError, headline, read
 from infra.engine import recovery
 from infra.engine.console import new_console
@@ -52,36 +54,37 @@ def of_deployment(
         of_changes("up", outcome)
         return
     _say_findings(console, outcome)
-    exported = outputs.parse({key: output.value for key, output in engine.outputs().items()})
-    figures = [_figures(exported, run, rehearsal) for run in exported.smoke]
+    found = {key: output.value for key, output in engine.outputs().items()}
+    of_jobs = job_outputs.is_of_jobs(found)
+    rows = _rows_of_jobs(loaded, found) if of_jobs else _rows_of_cluster(loaded, found, rehearsal)
+    stack = loaded.spec.name
     where = "rehearsed in the emulated clouds" if rehearsal else "deployed"
-    done = f"[bold green]Stack {exported.stack} is {where}[/] in {outcome.seconds:.0f} s: {_counts(outcome)}"
+    done = f"[bold green]Stack {stack} is {where}[/] in {outcome.seconds:.0f} s: {_counts(outcome)}"
     console.print(f"\n{done}", soft_wrap=True)
-    rows = _rows(loaded, exported, figures, rehearsal)
     if rehearsal:
-        rows += _times(rehearsal, engine.project, exported.stack, verbose=verbose)
+        rows += _times(rehearsal, engine.project, stack, verbose=verbose)
     for name, text in rows:
         console.print(f"  {name:15} {text}", markup=False, highlight=False, soft_wrap=True)
-    _next_steps(console, exported.stack, rehearsal)
+    _next_steps(console, stack, rehearsal, of_jobs=of_jobs)
 
 
 def of_preview(
     loaded: stackspec.LoadedSpec,
     outcome: Outcome,
     shortfalls: Sequence[object] = (),
-    drained: Sequence[str] = (),
+    ended: Sequence[str] = (),
     *,
     on: datetime.date,
 ) -> None:
-    """What would change, which nodes end, and the price of the stack as the spec has it, as of a day."""
+    """What would change, what of nodes and data ends, and the price of the stack as the spec has it."""
     console = new_console()
     if not outcome.succeeded:
         of_changes("preview", outcome)
         return
     console.print(f"\n[bold]Would change[/] stack {loaded.spec.name}: {_counts(outcome)}", soft_wrap=True)
     _say_findings(console, outcome)
-    for line in drained:
-        console.print(f"  nodes end: {line}", style="bold yellow", markup=False, soft_wrap=True)
+    for line in ended:
+        console.print(f"  {line}", style="bold yellow", markup=False, soft_wrap=True)
     estimate = cost.estimate(loaded.spec, on)
     table = Table("item", "min $/month", "expected", "max", "price of", box=None, padding=(0, 2, 0, 2))
     for item in estimate.items:
@@ -151,34 +154,19 @@ def _usd(amount: float | None) -> str:
     return "unknown" if amount is None else f"{amount:,.0f}"
 
 
-def _rows(
-    loaded: stackspec.LoadedSpec,
-    exported: outputs.StackOutputs,
-    figures: Sequence[SmokeFigures],
-    rehearsal: Rehearsal | None,
+def _rows_of_cluster(
+    loaded: stackspec.LoadedSpec, found: Mapping[str, Any], rehearsal: Rehearsal | None
 ) -> list[tuple[str, str]]:
-    today = datetime.date.today()
-    estimate = cost.estimate(loaded.spec, today)
-    dollars = (
-        f"${_usd(estimate.minimum)} min / ${_usd(estimate.expected)} expected / ${_usd(estimate.maximum)} max"
-    )
-    old = _old(estimate, today)
-    budget = loaded.spec.budget.monthly_usd
+    exported = outputs.parse(found)
     rows = [
         (
             "built",
             f"cluster {exported.cluster_name}, pools {', '.join(exported.pools)}, "
             f"{len(exported.teams)} team queues",
         ),
-        ("cost per month", dollars),
-        *([("old prices", old)] if old else []),
-        ("not priced", ", ".join(use.name for use in estimate.not_priced)),
-        (
-            "budget",
-            f"${budget:,.0f} a month" + (": below the expected cost" if estimate.expected > budget else ""),
-        ),
+        *_rows_of_money(loaded),
     ]
-    for run in figures:
+    for run in (_figures(exported, run, rehearsal) for run in exported.smoke):
         rows += [("training", run.headline), ("smoke result", run.location)]
     url = rehearsal.service_url(exported.mlflow_url) if rehearsal else None
     rows.append(("MLflow", url or exported.mlflow_url))
@@ -187,6 +175,30 @@ def _rows(
     login = f"trainstack rehearse login -s {exported.stack}" if rehearsal else exported.mlflow_admin_secret
     rows.append(("MLflow login", f"shown by {login}" if rehearsal else f"secret {login}"))
     return rows
+
+
+def _rows_of_jobs(loaded: stackspec.LoadedSpec, found: Mapping[str, Any]) -> list[tuple[str, str]]:
+    exported = job_outputs.parse(found)
+    return [("built", job_summary.built(exported)), *_rows_of_money(loaded), *job_summary.rows(exported)]
+
+
+def _rows_of_money(loaded: stackspec.LoadedSpec) -> list[tuple[str, str]]:
+    today = datetime.date.today()
+    estimate = cost.estimate(loaded.spec, today)
+    dollars = (
+        f"${_usd(estimate.minimum)} min / ${_usd(estimate.expected)} expected / ${_usd(estimate.maximum)} max"
+    )
+    old = _old(estimate, today)
+    budget = loaded.spec.budget.monthly_usd
+    return [
+        ("cost per month", dollars),
+        *([("old prices", old)] if old else []),
+        ("not priced", ", ".join(use.name for use in estimate.not_priced)),
+        (
+            "budget",
+            f"${budget:,.0f} a month" + (": below the expected cost" if estimate.expected > budget else ""),
+        ),
+    ]
 
 
 def _times(rehearsal: Rehearsal, project: str, stack: str, *, verbose: bool) -> list[tuple[str, str]]:
@@ -202,10 +214,11 @@ def _times(rehearsal: Rehearsal, project: str, stack: str, *, verbose: bool) -> 
     return rows
 
 
-def _next_steps(console: Console, stack: str, rehearsal: Rehearsal | None) -> None:
+def _next_steps(console: Console, stack: str, rehearsal: Rehearsal | None, *, of_jobs: bool) -> None:
+    key = "layout.machines[0]" if of_jobs else "layout.pools[0]"
     flag = " --rehearse" if rehearsal else ""
     steps = [
-        (f"trainstack explain -s {stack} layout.pools[0].purchase.kind", "why a value is what it is"),
+        (f"trainstack explain -s {stack} {key}.purchase.kind", "why a value is what it is"),
         (f"trainstack status -s {stack}{flag}", "what runs"),
         (
             f"trainstack up -s {stack}{flag} --yes",
@@ -213,7 +226,7 @@ def _next_steps(console: Console, stack: str, rehearsal: Rehearsal | None) -> No
         ),
         (f"trainstack destroy -s {stack}{flag} --yes", "leaves nothing behind"),
     ]
-    if rehearsal:
+    if rehearsal and not of_jobs:
         fault = f"trainstack up -s {stack} --rehearse --yes --fault smoke:slow-rank=1"
         steps.insert(1, (fault, "see the gate close"))
     console.print("\n[bold]Next[/]  (commands are in .venv/bin)")

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from infra.releases.pins import Pin
     from infra.stackspec import StackSpec
     from infra.stackspec.clouds import AwsSpec, GcpSpec
-    from infra.stackspec.layouts import MediumLayout
+    from infra.stackspec.layouts import ClusterLayout
 
 Update = Annotated[
     bool,
@@ -112,18 +112,18 @@ def _refuse_logged_out(rows: list[Row]) -> None:
 def _rows(spec: "StackSpec") -> list[Row]:
     """Every pin with its newest version. Raises UserError for a stack without a cluster of a cloud."""
     from infra.stackspec.clouds import AwsSpec, GcpSpec  # noqa: PLC0415
-    from infra.stackspec.layouts import MediumLayout  # noqa: PLC0415
+    from infra.stackspec.layouts import ClusterLayout  # noqa: PLC0415
 
     match spec.layout, spec.on:
-        case MediumLayout() as layout, AwsSpec() as aws:
+        case ClusterLayout() as layout, AwsSpec() as aws:
             return _eks(spec, layout, aws)
-        case MediumLayout() as layout, GcpSpec() as gcp:
+        case ClusterLayout() as layout, GcpSpec() as gcp:
             return _gke(spec, layout, gcp)
     fix = "Name a stack on AWS or Google Cloud with a cluster."
     raise UserError([Problem("stack", spec.name, "only clusters pin versions", fix)])
 
 
-def _eks(spec: "StackSpec", layout: "MediumLayout", on: "AwsSpec") -> list[Row]:
+def _eks(spec: "StackSpec", layout: "ClusterLayout", on: "AwsSpec") -> list[Row]:
     from components.kubernetes.charts import charts_on  # noqa: PLC0415
     from infra import aws_login  # noqa: PLC0415
     from infra.releases import newest  # noqa: PLC0415
@@ -145,7 +145,7 @@ def _eks(spec: "StackSpec", layout: "MediumLayout", on: "AwsSpec") -> list[Row]:
     return [_asked(pin, ask[pin.kind]) for pin in pins(layout, on, ADDONS, pinned)]
 
 
-def _gke(spec: "StackSpec", layout: "MediumLayout", on: "GcpSpec") -> list[Row]:
+def _gke(spec: "StackSpec", layout: "ClusterLayout", on: "GcpSpec") -> list[Row]:
     from components.kubernetes.charts import charts_on  # noqa: PLC0415
     from infra.preflight.deployment import google_project  # noqa: PLC0415
     from infra.releases import gke, newest  # noqa: PLC0415

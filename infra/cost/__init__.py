@@ -7,10 +7,10 @@ that no spec states, is named and never counted as 0. A month has 730 hours, as 
 
 import datetime
 
-from infra.cost import aws, gcp
+from infra.cost import aws, aws_jobs, gcp
 from infra.cost.model import Estimate, Item, Use
 from infra.stackspec.clouds import AwsSpec, GcpSpec
-from infra.stackspec.layouts import MediumLayout
+from infra.stackspec.layouts import ClusterLayout, SmallLayout
 from infra.stackspec.stack import StackSpec
 
 __all__ = ["Estimate", "Item", "Use", "estimate"]
@@ -22,8 +22,10 @@ def estimate(spec: StackSpec, on: datetime.date) -> Estimate:
     Raises NotImplementedError for a stack that cannot be composed either (`infra.stackspec.supported`).
     """
     match spec.layout, spec.on:
-        case MediumLayout() as layout, AwsSpec() as cloud:
-            return aws.medium(spec, layout, cloud, on)
-        case MediumLayout() as layout, GcpSpec() as cloud:
-            return gcp.medium(spec, layout, cloud, on)
+        case SmallLayout() as small, AwsSpec() as cloud:
+            return aws_jobs.managed_jobs(spec, small, cloud)
+        case ClusterLayout() as layout, AwsSpec() as cloud:
+            return aws.one_cluster(spec, layout, cloud, on)
+        case ClusterLayout() as layout, GcpSpec() as cloud:
+            return gcp.one_cluster(spec, layout, cloud, on)
     raise NotImplementedError(f"no prices for {spec.profile} on {spec.cloud}")

@@ -9,11 +9,12 @@ from infra.catalog.aws import facts
 from infra.catalog.aws.model import CapacityType, Price
 from infra.catalog.aws.pools import SYSTEM_DISK_GIB
 from infra.catalog.aws.storage_classes import COLD, COOL, STANDARD
-from infra.cost.checkpoints import checkpoint_items
+from infra.cost.checkpoints import busy_share, checkpoint_items
 from infra.cost.model import HOURS_PER_MONTH, Estimate, Item, Use
 from infra.cost.tariff import Tariff, Units, always, machines
 from infra.stackspec.clouds import AwsSpec
-from infra.stackspec.layouts import MediumLayout, PoolSpec
+from infra.stackspec.layouts import ClusterLayout, PoolSpec
+from infra.stackspec.model import demanded
 from infra.stackspec.stack import StackSpec
 
 _KEYS: Final = 4
@@ -22,16 +23,16 @@ _SECRETS: Final = 2
 """Of MLflow's first user, and the one in which RDS keeps the password of the database."""
 
 
-def medium(spec: StackSpec, layout: MediumLayout, cloud: AwsSpec, on: datetime.date) -> Estimate:
-    """Price a medium stack as of a day."""
+def one_cluster(spec: StackSpec, layout: ClusterLayout, cloud: AwsSpec, on: datetime.date) -> Estimate:
+    """Price a stack of one cluster as of a day."""
     parts = (
         _pools(spec.region, layout),
         _system_pool(spec.region, layout),
         _monitoring(spec.region, layout),
         _control_plane(spec.region, layout, on),
-        _network(spec.region, layout, cloud),
+        network_items(spec.region, len(layout.zones), cloud),
         _storage(spec),
-        checkpoint_items(spec, layout, _tariff(spec.region), (STANDARD, COOL, COLD)),
+        checkpoint_items(spec, busy_share(layout), _tariff(spec.region), (STANDARD, COOL, COLD)),
         _tracking(spec.region, cloud),
         _load_balancer(spec.region, cloud),
         _keys(spec, layout),
@@ -45,7 +46,7 @@ def node_price(pool: PoolSpec, region: str) -> Price | None:
     return facts.price(pool.machine, region, bought.get(pool.purchase.kind, "on_demand"))
 
 
-def _pools(region: str, layout: MediumLayout) -> Iterator[Item]:
+def _pools(region: str, layout: ClusterLayout) -> Iterator[Item]:
     for pool in layout.pools:
         # Reserved capacity is paid whether or not nodes run on it; a disk exists while its node does.
         paid = pool.max_nodes if pool.purchase.kind in ("reserved", "block") else pool.min_nodes
@@ -58,7 +59,7 @@ def _pools(region: str, layout: MediumLayout) -> Iterator[Item]:
         yield _disks(region, f"pool {pool.name}", pool.disk_gib, disks)
 
 
-def _system_pool(region: str, layout: MediumLayout) -> Iterator[Item]:
+def _system_pool(region: str, layout: ClusterLayout) -> Iterator[Item]:
     pool = layout.system_pool
     nodes = (pool.min_nodes, pool.min_nodes, pool.max_nodes)
     price = facts.price(pool.machine, region, "on_demand")
@@ -66,7 +67,7 @@ def _system_pool(region: str, layout: MediumLayout) -> Iterator[Item]:
     yield _disks(region, "the system pool", SYSTEM_DISK_GIB, nodes)
 
 
-def _monitoring(region: str, layout: MediumLayout) -> Iterator[Item]:
+def _monitoring(region: str, layout: ClusterLayout) -> Iterator[Item]:
     wanted = layout.monitoring
     if wanted.kind == "in_cluster":
         gib = wanted.storage_gib
@@ -89,18 +90,19 @@ def _tariff(region: str) -> Tariff:
     return Tariff(facts.service_price, region)
 
 
-def _control_plane(region: str, layout: MediumLayout, on: datetime.date) -> Iterator[Item]:
+def _control_plane(region: str, layout: ClusterLayout, on: datetime.date) -> Iterator[Item]:
     support = facts.eks.support(layout.kubernetes_version, on)
     key = "eks_cluster_extended_support" if support == "extended" else "eks_cluster"
     yield _tariff(region).item("EKS control plane", key, always(HOURS_PER_MONTH))
 
 
-def _network(region: str, layout: MediumLayout, cloud: AwsSpec) -> Iterator[Item]:
-    gateways = 1 if cloud.nat == "single" else len(layout.zones)
+def network_items(region: str, zones: int, cloud: AwsSpec) -> Iterator[Item]:
+    """What the ways out of a network in so many zones cost."""
+    gateways = 1 if cloud.nat == "single" else zones
     hours = always(gateways * HOURS_PER_MONTH)
     yield _tariff(region).item(f"NAT gateways ({gateways})", "nat_gateway", hours)
     yield _tariff(region).item(f"public addresses ({gateways})", "public_ipv4", hours)
-    ends = len(cloud.endpoints) * len(layout.zones)
+    ends = len(cloud.endpoints) * zones
     hours = always(ends * HOURS_PER_MONTH)
     yield _tariff(region).item(f"interface endpoints ({ends})", "interface_endpoint", hours)
 
@@ -114,7 +116,8 @@ def _storage(spec: StackSpec) -> Iterator[Item]:
 
 
 def _tracking(region: str, cloud: AwsSpec) -> Iterator[Item]:
-    low, high = cloud.database.min_acu * HOURS_PER_MONTH, cloud.database.max_acu * HOURS_PER_MONTH
+    database = demanded(cloud.database)
+    low, high = database.min_acu * HOURS_PER_MONTH, database.max_acu * HOURS_PER_MONTH
     usual = max(low, 0.5 * HOURS_PER_MONTH)
     yield _tariff(region).item("Aurora Serverless v2 (MLflow)", "aurora_serverless_v2", (low, usual, high))
 
@@ -125,7 +128,7 @@ def _load_balancer(region: str, cloud: AwsSpec) -> Iterator[Item]:
         yield _tariff(region).item("load balancer (MLflow)", "application_load_balancer", hours)
 
 
-def _keys(spec: StackSpec, layout: MediumLayout) -> Iterator[Item]:
+def _keys(spec: StackSpec, layout: ClusterLayout) -> Iterator[Item]:
     # With monitoring comes that of the logs of pods, with alarms about storage that of the topic.
     keys = _KEYS + (layout.monitoring.kind == "in_cluster") + storage_alarms.on_aws(spec)
     yield _tariff(spec.region).item(f"KMS keys ({keys})", "kms_key", always(keys))

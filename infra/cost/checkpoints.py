@@ -6,17 +6,24 @@ from infra.catalog.storage_classes import StorageClass
 from infra.checkpoints import Held, checkpoints, in_bucket
 from infra.cost.model import Item
 from infra.cost.tariff import Tariff
-from infra.stackspec.layouts import MediumLayout
+from infra.stackspec.layouts import ClusterLayout
 from infra.stackspec.stack import StackSpec
 
 Classes = tuple[StorageClass, StorageClass, StorageClass]
 """Where an object is at first, and the two classes that it may be moved to."""
 
 
-def checkpoint_items(
-    spec: StackSpec, layout: MediumLayout, tariff: Tariff, classes: Classes
-) -> Iterator[Item]:
-    """Dollars per month of the checkpoints of one run; nothing where no model is named.
+def busy_share(layout: ClusterLayout) -> float:
+    """The share of the month that people train on a cluster, on its busiest pool."""
+    return max(
+        (pool.expected_utilization for pool in layout.pools if pool.purpose == "training"), default=1.0
+    )
+
+
+def checkpoint_items(spec: StackSpec, busy: float, tariff: Tariff, classes: Classes) -> Iterator[Item]:
+    """Dollars per month of the checkpoints of one run that trains for a share `busy` of the month.
+
+    Nothing where no model is named.
 
     At least nothing (nobody trains), at most those of a run that trains all the time. Further runs whose
     checkpoints have not expired cost the same again.
@@ -24,9 +31,6 @@ def checkpoint_items(
     found = checkpoints(spec)
     if found.size_gb is None:
         return
-    busy = max(
-        (pool.expected_utilization for pool in layout.pools if pool.purpose == "training"), default=1.0
-    )
     for held in in_bucket(spec):
         where, gb = classes[held.where], held.count * found.size_gb
         # What a run keeps is there, however often it trains.

@@ -11,11 +11,11 @@ from infra.catalog.gcp.model import Market
 from infra.catalog.gcp.pools import PREPAID, SYSTEM_DISK_GIB
 from infra.catalog.gcp.prices import NodePrice, node_price
 from infra.catalog.gcp.storage_classes import COLD, COOL, STANDARD
-from infra.cost.checkpoints import checkpoint_items
+from infra.cost.checkpoints import busy_share, checkpoint_items
 from infra.cost.model import HOURS_PER_MONTH, Estimate, Item, Use
 from infra.cost.tariff import Tariff, Units, always, machines
 from infra.stackspec.clouds import GcpSpec
-from infra.stackspec.layouts import MediumLayout, PoolSpec
+from infra.stackspec.layouts import ClusterLayout, PoolSpec
 from infra.stackspec.stack import StackSpec
 
 _KEYS: Final = 2
@@ -33,8 +33,8 @@ _MARKETS: Final[dict[str, Market]] = {
 }
 
 
-def medium(spec: StackSpec, layout: MediumLayout, cloud: GcpSpec, on: datetime.date) -> Estimate:
-    """Price a medium stack as of a day."""
+def one_cluster(spec: StackSpec, layout: ClusterLayout, cloud: GcpSpec, on: datetime.date) -> Estimate:
+    """Price a stack of one cluster as of a day."""
     parts = (
         _pools(spec.region, layout),
         _system_pool(spec.region, layout),
@@ -42,7 +42,7 @@ def medium(spec: StackSpec, layout: MediumLayout, cloud: GcpSpec, on: datetime.d
         _control_plane(spec.region, layout, on),
         _network(spec.region, layout),
         _storage(spec),
-        checkpoint_items(spec, layout, _tariff(spec.region), (STANDARD, COOL, COLD)),
+        checkpoint_items(spec, busy_share(layout), _tariff(spec.region), (STANDARD, COOL, COLD)),
         _tracking(spec.region, cloud),
         _keys(spec.region),
     )
@@ -64,7 +64,7 @@ def _running(pool: PoolSpec) -> float:
     return pool.expected_utilization * pool.max_nodes
 
 
-def _pools(region: str, layout: MediumLayout) -> Iterator[Item]:
+def _pools(region: str, layout: ClusterLayout) -> Iterator[Item]:
     for pool in layout.pools:
         kind = "CPU" if pool.machine in facts.cpu_types else "GPU"
         name = f"{kind} pool {pool.name} ({pool.machine}, {pool.purchase.kind})"
@@ -73,14 +73,14 @@ def _pools(region: str, layout: MediumLayout) -> Iterator[Item]:
         yield _disks(region, f"pool {pool.name}", pool.disk_gib, disks)
 
 
-def _system_pool(region: str, layout: MediumLayout) -> Iterator[Item]:
+def _system_pool(region: str, layout: ClusterLayout) -> Iterator[Item]:
     pool = layout.system_pool
     nodes = (pool.min_nodes, pool.min_nodes, pool.max_nodes)
     yield _machines(f"system pool ({pool.machine})", node_price(pool.machine, region, "on_demand"), nodes)
     yield _disks(region, "the system pool", SYSTEM_DISK_GIB, nodes)
 
 
-def _monitoring(region: str, layout: MediumLayout) -> Iterator[Item]:
+def _monitoring(region: str, layout: ClusterLayout) -> Iterator[Item]:
     wanted = layout.monitoring
     if wanted.kind == "in_cluster":
         gib = wanted.storage_gib
@@ -102,13 +102,13 @@ def _tariff(region: str) -> Tariff:
     return Tariff(facts.service_price, region)
 
 
-def _control_plane(region: str, layout: MediumLayout, on: datetime.date) -> Iterator[Item]:
+def _control_plane(region: str, layout: ClusterLayout, on: datetime.date) -> Iterator[Item]:
     support = facts.gke.support(layout.kubernetes_version, on)
     key = "gke_cluster_extended_support" if support == "extended" else "gke_cluster"
     yield _tariff(region).item("GKE control plane", key, always(HOURS_PER_MONTH))
 
 
-def _network(region: str, layout: MediumLayout) -> Iterator[Item]:
+def _network(region: str, layout: ClusterLayout) -> Iterator[Item]:
     """One Cloud NAT gateway, by the machines behind it."""
     system = layout.system_pool
     least = system.min_nodes + sum(pool.min_nodes for pool in layout.pools)

@@ -23,6 +23,9 @@ _RECORD = HOME / "engine.json"
 _SOURCE = TOOLS / "pulumi"
 _VERSION_FLAG = f"-X github.com/pulumi/pulumi/sdk/v3/go/common/version.Version={SOURCE_VERSION}"
 _HOST = "pulumi-language-python"
+# Runs dynamic resources, of which the gate of a stack without a cluster is one.
+_DYNAMIC = "pulumi-resource-pulumi-python"
+_EXEC = "pulumi-language-python-exec"
 _LAUNCHER = """#!/bin/sh
 # Starts the Python language host for the Pulumi CLI beside this file.
 TRAINSTACK_ENGINE_BIN="{bin}" PYTHONPATH="{root}" exec "{python}" -m infra.engine.language_host "$@"
@@ -55,7 +58,7 @@ def current() -> Cli | None:
 
 
 def probe(path: str | Path, origin: str) -> Cli | None:
-    """The CLI at `path`, or None when it does not run, is too old, or has no Python language host."""
+    """The CLI at `path`, or None when it does not run, is too old, or cannot run Python programs."""
     try:
         answer = subprocess.run(
             [str(path), "version"],
@@ -70,8 +73,8 @@ def probe(path: str | Path, origin: str) -> Cli | None:
     found = re.match(r"v?(\d+)\.(\d+)\.(\d+)", answer.stdout.strip())
     if answer.returncode != 0 or not found or tuple(map(int, found.groups())) < MINIMUM:
         return None
-    beside = Path(path).resolve().parent / _HOST
-    if not beside.exists() and not shutil.which(_HOST):
+    beside = Path(path).resolve().parent
+    if not all((beside / helper).exists() or shutil.which(helper) for helper in (_HOST, _DYNAMIC)):
         return None
     return Cli(str(path), ".".join(found.groups()), origin)
 
@@ -140,8 +143,9 @@ def build_from_source(python: Path, tell: Tell) -> Cli:
     package = "github.com/pulumi/pulumi/pkg/v3/cmd/pulumi"
     build(_SOURCE, draft, _VERSION_FLAG, package)
     sdk = go(_SOURCE, "list", "-m", "-f", "{{.Dir}}", "github.com/pulumi/pulumi/sdk/v3").strip()
-    script = folder / "pulumi-language-python-exec"
-    shutil.copyfile(Path(sdk, "python", "cmd", script.name), script)
+    shutil.copyfile(Path(sdk, "python", "cmd", _EXEC), folder / _EXEC)
+    shutil.copyfile(Path(sdk, "python", "dist", _DYNAMIC), folder / _DYNAMIC)
+    (folder / _DYNAMIC).chmod(0o755)
     launcher = folder / _HOST
     launcher.write_text(_LAUNCHER.format(bin=folder, root=ROOT, python=python))
     launcher.chmod(0o755)

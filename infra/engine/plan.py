@@ -36,11 +36,17 @@ class Plan:
 
     def __init__(self) -> None:
         self._steps: dict[str, Step] = {}
+        self._kept: dict[str, tuple[str, str]] = {}
 
     @property
     def steps(self) -> list[Step]:
         """The steps that change a resource; components, which exist only in the state, are left out."""
         return list(self._steps.values())
+
+    @property
+    def kept(self) -> list[tuple[str, str]]:
+        """Type and name of each resource that is there before and afterwards."""
+        return list(self._kept.values())
 
     def listening(self, operation: Callable[[OnEvent], Outcome]) -> Callable[[OnEvent], Outcome]:
         """The same operation; its events come here too."""
@@ -57,10 +63,14 @@ class Plan:
 
     def _take(self, told: StepEventMetadata) -> None:
         operation = str(getattr(told.op, "value", told.op))
-        if operation in _STEADY or operation in _PARTS or is_component(told.urn):
+        if operation in _PARTS or is_component(told.urn):
+            return
+        name = told.urn.rsplit("::", 1)[-1]
+        if operation in (*_STEADY, "update"):
+            self._kept[told.urn] = told.type, name
+        if operation in _STEADY:
             return
         state = told.new or told.old
         paths = told.detailed_diff or dict.fromkeys(told.diffs or ())
-        name = told.urn.rsplit("::", 1)[-1]
         inputs, before = (dict(one.inputs or {}) if one else {} for one in (state, told.old))
         self._steps[told.urn] = Step(operation, told.type, name, tuple(sorted(paths)), inputs, before)

@@ -8,7 +8,7 @@ from infra.errors import Problem, UserError
 from infra.preflight.answers import Answer, State
 from infra.stackspec import StackSpec
 from infra.stackspec.clouds import AwsSpec, GcpSpec
-from infra.stackspec.layouts import MediumLayout
+from infra.stackspec.layouts import ClusterLayout, SmallLayout
 
 if TYPE_CHECKING:
     from infra.preflight.gcp.project import Project
@@ -25,6 +25,7 @@ _BEFORE_UP_AWS = (
     "way-in",
     "aws-cli",
 )
+_BEFORE_UP_AWS_JOBS = ("job-logs",)
 _BEFORE_UP_GCP = (
     "billing",
     "apis",
@@ -55,11 +56,11 @@ class Preflight:
 def preflight_of(spec: StackSpec) -> Preflight:
     """The checks of the cloud of a stack, with the credentials of the environment. Raises UserError."""
     match spec.layout, spec.on:
-        case MediumLayout() as layout, AwsSpec() as on:
+        case (ClusterLayout() | SmallLayout()) as layout, AwsSpec() as on:
             return _aws(spec, layout, on)
-        case MediumLayout() as layout, GcpSpec() as on:
+        case ClusterLayout() as layout, GcpSpec() as on:
             return _gcp(spec, layout, on)
-    fix = "Use aws or gcp, and the profile medium."
+    fix = "Use aws or gcp, and the profile medium or small-cluster."
     raise UserError([Problem("trainstack:cloud", spec.cloud, "no checks are known for it", fix)])
 
 
@@ -76,9 +77,9 @@ def refuse_what_cannot_finish(spec: StackSpec) -> None:
         raise UserError([Problem(answer.check, None, answer.said, answer.fix) for answer in wrong])
 
 
-def _aws(spec: StackSpec, layout: MediumLayout, on: AwsSpec) -> Preflight:
+def _aws(spec: StackSpec, layout: ClusterLayout | SmallLayout, on: AwsSpec) -> Preflight:
     from infra import aws_login  # noqa: PLC0415 - the SDK of one cloud is slow to import
-    from infra.preflight.aws import CHECKS, IDENTITY, ask, quotas  # noqa: PLC0415
+    from infra.preflight.aws import IDENTITY, ask, checks_of, quotas  # noqa: PLC0415
     from infra.preflight.aws.account import Account  # noqa: PLC0415
 
     try:
@@ -88,14 +89,14 @@ def _aws(spec: StackSpec, layout: MediumLayout, on: AwsSpec) -> Preflight:
     return Preflight(
         f"account {on.account_id}",
         IDENTITY,
-        tuple(CHECKS),
-        _BEFORE_UP_AWS,
+        tuple(checks_of(account)),
+        _BEFORE_UP_AWS_JOBS if isinstance(layout, SmallLayout) else _BEFORE_UP_AWS,
         lambda only: ask(account, only),
         lambda: quotas.left(account),
     )
 
 
-def google_project(spec: StackSpec, layout: MediumLayout, on: GcpSpec) -> "Project":
+def google_project(spec: StackSpec, layout: ClusterLayout, on: GcpSpec) -> "Project":
     """The project of a stack, with the credentials of the environment. Raises LoggedOutError."""
     from infra import google_login  # noqa: PLC0415
     from infra.preflight.gcp.project import Project  # noqa: PLC0415
@@ -106,7 +107,7 @@ def google_project(spec: StackSpec, layout: MediumLayout, on: GcpSpec) -> "Proje
     return Project(spec, layout, on, session, lambda: google_login.who(credentials))
 
 
-def _gcp(spec: StackSpec, layout: MediumLayout, on: GcpSpec) -> Preflight:
+def _gcp(spec: StackSpec, layout: ClusterLayout, on: GcpSpec) -> Preflight:
     from infra import google_login  # noqa: PLC0415
     from infra.preflight.gcp import CHECKS, IDENTITY, ask, quotas  # noqa: PLC0415
 

@@ -10,13 +10,13 @@ from infra.catalog.gcp.pools import SYSTEM_DISK_GIB
 from infra.preflight.needs import Needs
 from infra.stackspec import StackSpec
 from infra.stackspec.clouds import GcpSpec
-from infra.stackspec.layouts import MediumLayout, PoolSpec
+from infra.stackspec.layouts import ClusterLayout, PoolSpec
 
 
 def needs(spec: StackSpec) -> Needs:
     """The quotas that a stack on Google Cloud takes; of what has none of its own, or none known, nothing."""
     layout, cloud = spec.layout, spec.on
-    if not isinstance(layout, MediumLayout) or not isinstance(cloud, GcpSpec):
+    if not isinstance(layout, ClusterLayout) or not isinstance(cloud, GcpSpec):
         return Needs((), ())
     fixed = (*_fixed(spec, layout),)
     system = layout.system_pool
@@ -30,7 +30,7 @@ def needs(spec: StackSpec) -> Needs:
     return Needs(tuple(now), tuple(most))
 
 
-def _fixed(spec: StackSpec, layout: MediumLayout) -> Iterator[Demand]:
+def _fixed(spec: StackSpec, layout: ClusterLayout) -> Iterator[Demand]:
     """What does not grow with the pools."""
     yield Demand("networks", 1, "network")
     yield Demand("in_use_addresses", 1, "Cloud NAT")
@@ -50,7 +50,7 @@ def _nodes(name: str, machine: str, bought: str, nodes: int, disk_gib: int) -> I
         yield Demand("ssd_total_gb", disk_gib * nodes, name)
 
 
-def _system(layout: MediumLayout, nodes: int) -> Iterator[Demand]:
+def _system(layout: ClusterLayout, nodes: int) -> Iterator[Demand]:
     machine = layout.system_pool.machine
     return _nodes("layout.system_pool", machine, "on_demand", nodes, SYSTEM_DISK_GIB)
 

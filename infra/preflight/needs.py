@@ -8,7 +8,7 @@ from infra.catalog.aws.quotas import vcpu_key
 from infra.catalog.demand import Demand
 from infra.stackspec import StackSpec
 from infra.stackspec.clouds import AwsSpec
-from infra.stackspec.layouts import MediumLayout, PoolSpec
+from infra.stackspec.layouts import ClusterLayout, PoolSpec, SmallLayout
 
 _MARKETS = {"spot": "spot", "on_demand": "on_demand"}
 _GIB_PER_TIB = 1024
@@ -25,7 +25,11 @@ class Needs:
 def needs(spec: StackSpec) -> Needs:
     """The quotas that a stack on AWS takes; of what has no quota of its own, or none known, nothing."""
     layout, cloud = spec.layout, spec.on
-    if not isinstance(layout, MediumLayout) or not isinstance(cloud, AwsSpec):
+    if isinstance(layout, SmallLayout) and isinstance(cloud, AwsSpec):
+        # Machines of jobs have quotas of their own, by name (`infra.preflight.aws.jobs`).
+        network = (*_network(len(layout.zones), cloud),)
+        return Needs(network, network)
+    if not isinstance(layout, ClusterLayout) or not isinstance(cloud, AwsSpec):
         return Needs((), ())
     fixed = (*_fixed(spec, layout, cloud),)
     system = layout.system_pool
@@ -37,16 +41,20 @@ def needs(spec: StackSpec) -> Needs:
     return Needs(tuple(now), tuple(most))
 
 
-def _fixed(spec: StackSpec, layout: MediumLayout, cloud: AwsSpec) -> Iterator[Demand]:
+def _fixed(spec: StackSpec, layout: ClusterLayout, cloud: AwsSpec) -> Iterator[Demand]:
     """What does not grow with the pools."""
-    gateways = len(layout.zones) if cloud.nat == "per_zone" else 1
-    yield Demand("vpcs", 1, "network")
-    yield Demand("internet_gateways", 1, "network")
-    yield Demand("elastic_ips", gateways, "NAT gateways")
+    yield from _network(len(layout.zones), cloud)
     yield Demand("eks_clusters", 1, spec.name)
     shared = spec.data.shared_fs
     if shared:
         yield Demand("lustre_persistent_2_gib", shared.capacity_gib, "data.shared_fs")
+
+
+def _network(zones: int, cloud: AwsSpec) -> Iterator[Demand]:
+    gateways = zones if cloud.nat == "per_zone" else 1
+    yield Demand("vpcs", 1, "network")
+    yield Demand("internet_gateways", 1, "network")
+    yield Demand("elastic_ips", gateways, "NAT gateways")
 
 
 def _system(machine: str, nodes: int) -> Iterator[Demand]:

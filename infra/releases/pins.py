@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from infra.catalog.aws import facts
 from infra.stackspec.clouds import AwsSpec, GcpSpec
-from infra.stackspec.layouts import MediumLayout
+from infra.stackspec.layouts import ClusterLayout
 
 NOTHING = "nothing"
 
@@ -24,7 +24,7 @@ class Pin:
 
 
 def pins(
-    layout: MediumLayout, on: AwsSpec, addons: Sequence[str], charts: Mapping[str, str]
+    layout: ClusterLayout, on: AwsSpec, addons: Sequence[str], charts: Mapping[str, str]
 ) -> Iterator[Pin]:
     """What a stack pins; `charts` are versions by name."""
     kubernetes = layout.kubernetes_version
@@ -37,7 +37,7 @@ def pins(
         yield Pin("chart", name, version, NOTHING)
 
 
-def gke_pins(layout: MediumLayout, on: GcpSpec, charts: Mapping[str, str]) -> Iterator[Pin]:
+def gke_pins(layout: ClusterLayout, on: GcpSpec, charts: Mapping[str, str]) -> Iterator[Pin]:
     """What a stack on GKE pins: its add-ons, drivers and node images come with the version of the cluster.
 
     Nodes follow the control plane by themselves, in a window; held ones when their version's support ends.
@@ -49,7 +49,7 @@ def gke_pins(layout: MediumLayout, on: GcpSpec, charts: Mapping[str, str]) -> It
         yield Pin("chart", name, version, NOTHING)
 
 
-def every_node(layout: MediumLayout) -> str:
+def every_node(layout: ClusterLayout) -> str:
     """All pools with the least and the most nodes that they may have."""
     system = layout.system_pool
     pools = [("system", system.min_nodes, system.max_nodes)]

@@ -116,8 +116,8 @@ class AwsSpec(Model):
     account_id: AccountId
     """The account of the stack; with credentials of another one nothing is changed."""
 
-    admin_arns: Annotated[tuple[str, ...], Field(min_length=1)]
-    """IAM roles or users with cluster-admin rights, the one that deploys included."""
+    admin_arns: Annotated[tuple[str, ...], Field(min_length=1)] = ()
+    """IAM roles or users with cluster-admin rights, the one that deploys included. Only of a cluster."""
 
     nat: Literal["single", "per_zone"]
     """`single`: one NAT gateway (cheaper; its zone is a single point of failure). `per_zone`: one in each."""
@@ -125,23 +125,23 @@ class AwsSpec(Model):
     endpoints: tuple[str, ...]
     """AWS services reached without the internet, by the last part of their service name (`ecr.api`)."""
 
-    efa_driver: Literal["device_plugin", "dra"]
-    """How EFA devices reach pods: the device plugin, or Dynamic Resource Allocation."""
+    efa_driver: Literal["device_plugin", "dra"] | None = None
+    """How EFA devices reach pods: the device plugin, or Dynamic Resource Allocation. Only of a cluster."""
 
-    database: AuroraSpec
-    """The database of the tracking server."""
+    database: AuroraSpec | None = None
+    """The database of the tracking server. Only of a cluster."""
 
-    load_balancer: LoadBalancerSpec | None
+    load_balancer: LoadBalancerSpec | None = None
     """A way to the tracking server for browsers; null: people forward a port (`trainstack open mlflow`)."""
 
-    repair: RepairSpec
-    """How far GPU nodes are repaired by themselves."""
+    repair: RepairSpec | None = None
+    """How far GPU nodes are repaired by themselves. Only of a cluster."""
 
-    addon_versions: dict[str, AddonVersion]
+    addon_versions: dict[str, AddonVersion] = Field(default_factory=dict)
     """Versions of EKS add-ons by name, such as `{vpc-cni: v1.21.1-eksbuild.1}`, where others are wanted than
     those of the catalog; `trainstack versions` shows what is newer."""
 
-    node_image: NodeImage | None
+    node_image: NodeImage | None = None
     """Release of EKS's node images, such as `1.35.6-20260714`; null: that of the catalog. Another one
     replaces every node."""
 

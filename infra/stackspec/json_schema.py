@@ -74,7 +74,7 @@ def _chosen(
     choices = []
     for tag, arm in arms(StackSpec.model_fields[field]).items():
         # The tag is the setting itself; inside the spec it is not written.
-        definitions[arm.__name__]["properties"].pop(setting)
+        definitions[arm.__name__]["properties"].pop(setting, None)
         then: dict[str, Any] = {"properties": {field: {"$ref": f"#/$defs/{arm.__name__}"}}}
         choices.append(
             {

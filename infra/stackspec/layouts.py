@@ -5,7 +5,8 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from infra.stackspec.idle import IdleGpusSpec
-from infra.stackspec.model import Cidr, Days, KubernetesVersion, Model, Moment, Name, TimeOfDay
+from infra.stackspec.model import Cidr, Days, Email, KubernetesVersion, Model, Moment, Name, TimeOfDay
+from infra.stackspec.team_budgets import MonthlyUsd, OverBudget
 
 Nodes = Annotated[int, Field(ge=0)]
 """A number of nodes."""
@@ -141,8 +142,8 @@ class SystemPoolSpec(Model):
     machine: str
     """The cloud's machine type, without an accelerator, such as `m6i.xlarge`."""
 
-    min_nodes: Annotated[int, Field(ge=2)]
-    """Fewest nodes; two, so that one may fail."""
+    min_nodes: Annotated[int, Field(ge=1)]
+    """Fewest nodes; with two, one may fail."""
 
     max_nodes: Nodes
     """Most nodes."""
@@ -172,10 +173,13 @@ Monitoring = Annotated[InClusterMonitoring | NoMonitoring, Field(discriminator="
 """What watches the stack."""
 
 
-class MediumLayout(Model):
-    """5 to 20 people share one Kubernetes cluster with GPU pools, queues and a tracking server."""
+class ClusterLayout(Model):
+    """People share one Kubernetes cluster with GPU pools, queues and a tracking server.
 
-    profile: Literal["medium"]
+    5 to 20 of them in the profile `medium`, 1 to 5 in `small-cluster`, which has other defaults.
+    """
+
+    profile: Literal["medium", "small-cluster"]
     """Set by `trainstack:profile`."""
 
     kubernetes_version: KubernetesVersion
@@ -216,16 +220,48 @@ class JobMachineSpec(Model):
     """A machine type that training jobs of a managed service may ask for."""
 
     name: Name
-    """Name of the machine in job templates and quotas."""
+    """How people call it: `trainstack run --on l4`."""
 
     machine: str
-    """The service's machine type, such as `ml.g5.2xlarge`."""
+    """The service's machine type, such as `ml.g6.xlarge`."""
 
-    purchase: Purchase
-    """How machines are bought."""
+    purchase: Annotated[OnDemand | Spot, Field(discriminator="kind")]
+    """How machines are bought where a job does not say: `{kind: on_demand}` or `{kind: spot}`."""
 
-    max_nodes: Annotated[int, Field(ge=1)]
-    """Most machines of this type at a time."""
+    max_nodes: Annotated[int, Field(ge=1, le=64)]
+    """Most machines of this type in one job."""
+
+    expected_utilization: Annotated[float, Field(ge=0, le=1)] = 0.1
+    """Share of the month that `max_nodes` machines are expected to run, for the price; 0.1 is 73 hours."""
+
+
+class PersonSpec(Model):
+    """Somebody who trains: a profile in the notebooks, a role for jobs, and on demand a budget."""
+
+    name: Name
+    """Name of the profile, and of the person in the tags of what she or he runs."""
+
+    email: Email
+    """Who is told about the person's budget; the owner of the runs."""
+
+    team: str
+    """The project that the person works for: a name of `teams`. It says which folders the jobs use."""
+
+    monthly_usd: MonthlyUsd | None = None
+    """What the person's jobs and notebooks may cost in a calendar month; null: no such budget."""
+
+    over_budget: OverBudget = "warn"
+    """`stop`: what still runs above the limit is stopped. `warn`: it is told what would have been."""
+
+
+class NotebooksSpec(Model):
+    """The managed notebooks of the service (on AWS: JupyterLab and Code Editor in SageMaker Studio)."""
+
+    machines: Annotated[tuple[str, ...], Field(min_length=1)]
+    """Machine types that notebooks may run on, the default first, such as `ml.t3.medium`."""
+
+    disk_gib: Annotated[int, Field(ge=5, le=16384)]
+    """Largest disk of one notebook, in GiB; it is billed until somebody deletes the notebook."""
 
 
 class SmallLayout(Model):
@@ -234,11 +270,27 @@ class SmallLayout(Model):
     profile: Literal["small"]
     """Set by `trainstack:profile`."""
 
+    network_cidr: Cidr
+    """IPv4 range of the network: a machine of a job takes two addresses, a notebook up to four."""
+
+    zones: Annotated[tuple[str, ...], Field(min_length=1)]
+    """Zones of the region that the network spans; more of them find spot machines more often."""
+
+    people: Annotated[tuple[PersonSpec, ...], Field(min_length=1)]
+    """Who trains."""
+
     machines: Annotated[tuple[JobMachineSpec, ...], Field(min_length=1)]
     """Machine types that jobs may use."""
 
+    notebooks: NotebooksSpec
+    """The managed notebooks."""
+
     max_hours: Annotated[float, Field(gt=0)]
     """Longest run of one job, in hours."""
+
+    idle_minutes: Annotated[int, Field(ge=60, le=525600)]
+    """After how many idle minutes a notebook is switched off; people may choose less idle time, never more.
+    SageMaker knows no less than 60."""
 
 
 class ClusterSpec(Model):
@@ -267,5 +319,5 @@ class LargeLayout(Model):
     """What admits and places jobs."""
 
 
-Layout = Annotated[SmallLayout | MediumLayout | LargeLayout, Field(discriminator="profile")]
+Layout = Annotated[SmallLayout | ClusterLayout | LargeLayout, Field(discriminator="profile")]
 """What the stack consists of, by profile."""

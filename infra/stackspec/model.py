@@ -1,10 +1,12 @@
 """The base of every part of a spec, and the types that several parts share."""
 
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
 from infra.catalog.aws.releases import ADDON_VERSION, NODE_IMAGE
+
+T = TypeVar("T")
 
 FORMS: dict[str, str] = {}
 """What a text has to look like, in words, by the regular expression that checks it."""
@@ -148,3 +150,9 @@ class Model(BaseModel):
     """Frozen, knows every key it may hold, and takes the docstring under a field as its description."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+
+
+def demanded(part: T | None) -> T:
+    """A part of a spec that a rule demands of the layout at hand (`infra.stackspec.rules.parts`)."""
+    assert part is not None
+    return part

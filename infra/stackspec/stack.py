@@ -8,9 +8,12 @@ from pydantic import Field
 from infra.naming import team_folder
 from infra.stackspec.checkpoints import CheckpointSpec
 from infra.stackspec.clouds import CloudSpec
-from infra.stackspec.layouts import Layout, MediumLayout
+from infra.stackspec.layouts import ClusterLayout, Layout, SmallLayout
 from infra.stackspec.model import Days, Email, Image, LastDay, Model, Name, Usd
 from infra.stackspec.team_budgets import BudgetExemptionSpec, MonthlyGpuHours, MonthlyUsd, OverBudget
+
+JOB_STARTUP_S = 600
+"""Of a validation that is a job: the service counts pulling the image and copying code as running."""
 
 
 class SharedFileSystemSpec(Model):
@@ -75,8 +78,9 @@ class TeamSpec(Model):
     name: Annotated[str, Field(min_length=1, max_length=60)]
     """The team's own name; namespace and queue are its DNS form (`Vision Lab` becomes `vision-lab`)."""
 
-    gpus: dict[str, Annotated[int, Field(ge=0)]]
-    """Guaranteed GPUs per pool; what a team does not use, others may borrow until it is wanted back."""
+    gpus: dict[str, Annotated[int, Field(ge=0)]] = Field(default_factory=dict)
+    """Guaranteed GPUs per pool; what a team does not use, others may borrow until it is wanted back. Without
+    a cluster nothing is guaranteed: a team is a project with a folder and a budget."""
 
     weight: Annotated[float, Field(gt=0)] = 1.0
     """Share of borrowed capacity in relation to the other teams."""
@@ -126,6 +130,10 @@ class BudgetSpec(Model):
     anomaly_usd: Usd | None
     """A daily cost above its usual level by at least this much is reported as an anomaly; null: none is."""
 
+    over_budget: OverBudget = "warn"
+    """Without a cluster, `stop` stops what runs above the limit and `warn` tells what would have been. In a
+    cluster nothing stops by the bill: `teams[].over_budget` is about jobs."""
+
 
 class SmokeSpec(Model):
     """How the deployment is validated: a distributed training run that gates it."""
@@ -134,7 +142,8 @@ class SmokeSpec(Model):
     """Whether a deployment is gated; without the gate it is unknown whether training scales."""
 
     pools: tuple[Name, ...] | None
-    """The pools that are validated, each by a run of its own; null: those for training or fine-tuning."""
+    """The pools that are validated, each by a run of its own; null: those for training or fine-tuning.
+    Without a cluster one of `layout.machines`; null: the first."""
 
     nodes: Annotated[int, Field(ge=1, le=64)]
     """Nodes of a pool that train together; with one node only scaling inside the node is measured."""
@@ -154,7 +163,7 @@ class SmokeSpec(Model):
     queue_timeout_s: Annotated[int, Field(ge=60, le=24 * 3600)]
     """How long the run may wait for nodes, in seconds."""
 
-    drain: bool
+    drain: bool = False
     """Whether the validation stops jobs of teams that borrowed its nodes, instead of waiting for them."""
 
     schedule: str | None
@@ -202,8 +211,8 @@ class StackSpec(Model):
     data: DataSpec
     """Buckets, file systems and logs."""
 
-    tracking: TrackingSpec
-    """The MLflow server."""
+    tracking: TrackingSpec | None = None
+    """The MLflow server of a cluster; without a cluster the cloud runs one."""
 
     teams: Annotated[tuple[TeamSpec, ...], Field(min_length=1)]
     """Teams that share the stack."""
@@ -216,7 +225,7 @@ class StackSpec(Model):
 
     @property
     def profile(self) -> str:
-        """The size of the team that the stack is made for: `small`, `medium` or `large`."""
+        """The size of the team that the stack is made for: `small`, `small-cluster`, `medium` or `large`."""
         return self.layout.profile
 
     @property
@@ -226,10 +235,17 @@ class StackSpec(Model):
 
     @property
     def validated(self) -> dict[str, int]:
-        """How many nodes the gate validates, by pool, in the order of the layout; empty without a gate."""
-        if not self.smoke.enabled or not isinstance(self.layout, MediumLayout):
+        """How many nodes the gate validates, by pool, in the order of the layout; empty without a gate.
+
+        Without a cluster the pools are machine types, of which one is validated.
+        """
+        if not self.smoke.enabled:
             return {}
         named = self.smoke.pools
+        if isinstance(self.layout, SmallLayout):
+            return dict.fromkeys(named or (self.layout.machines[0].name,), self.smoke.nodes)
+        if not isinstance(self.layout, ClusterLayout):
+            return {}
         chosen = [
             pool.name
             for pool in self.layout.pools

@@ -1,8 +1,16 @@
 """Which sizes exist on which clouds. `stacks` implements exactly these pairs; a test holds them together."""
 
-PROFILES = ("small", "medium", "large")
+PROFILES = ("small", "small-cluster", "medium", "large")
 CLOUDS = ("aws", "gcp", "existing")
-SUPPORTED: frozenset[tuple[str, str]] = frozenset({("medium", "aws"), ("medium", "gcp")})
+SUPPORTED: frozenset[tuple[str, str]] = frozenset(
+    {
+        ("small", "aws"),
+        ("small-cluster", "aws"),
+        ("small-cluster", "gcp"),
+        ("medium", "aws"),
+        ("medium", "gcp"),
+    }
+)
 
 
 def pairs() -> str:

@@ -6,14 +6,12 @@ from dataclasses import dataclass
 
 import pulumi
 
-from components.aws import iam
 from components.aws.cluster.autoscaling import AwsAutoscaling
 from components.aws.cluster.cluster_args import AwsClusterArgs, SystemPoolArgs
 from components.aws.cluster.eks import AwsCluster
 from components.aws.cluster.kubeconfig import kubeconfig
 from components.aws.money.budget import AwsBudget, AwsBudgetArgs
 from components.aws.network.vpc import AwsNetwork
-from components.aws.pod_role import AwsPodRole, pod_identity
 from components.aws.pools.cpu_pool import AwsCpuPool
 from components.aws.pools.gpu_pool import AwsGpuPool
 from components.aws.pools.live_size import live_sizes
@@ -26,15 +24,16 @@ from infra.naming import TAG_PREFIX, changing_tags, lasting_tags
 from infra.providers import aws_provider, kubernetes_provider
 from infra.stackspec import StackSpec
 from infra.stackspec.clouds import AwsSpec
-from infra.stackspec.layouts import MediumLayout, PoolSpec
+from infra.stackspec.layouts import ClusterLayout, PoolSpec
+from infra.stackspec.model import demanded
 from stacks.clouds.aws_alerting import alerting_on_aws
 from stacks.clouds.aws_pools import cpu_pool_args, pool_args, pool_record
 from stacks.clouds.aws_storage import AwsStore, alarms_on_aws, store_on_aws
 from stacks.clouds.aws_teams import teams_on_aws
 from stacks.clouds.aws_tracking import tracking_on_aws
+from stacks.clouds.aws_validation import validation_on_aws
 from stacks.parts import (
     Alerting,
-    Alerts,
     Cluster,
     Pools,
     ServiceAccount,
@@ -42,7 +41,6 @@ from stacks.parts import (
     Tracking,
     ValidationAccess,
 )
-from stacks.validation import RESULTS
 
 # EKS add-ons of every cluster; the file-system drivers are there because the file systems are.
 ADDONS = (
@@ -73,12 +71,13 @@ class EksCluster(Cluster):
 class AwsCloud:
     """`stacks.parts.ClusterCloud` on AWS. What can only be asked of AWS comes from the spec's part `on`."""
 
-    def __init__(self, spec: StackSpec, layout: MediumLayout, on: AwsSpec) -> None:
+    def __init__(self, spec: StackSpec, layout: ClusterLayout, on: AwsSpec) -> None:
         self._spec, self._layout, self._on = spec, layout, on
-        # What a stack is called lasts as long as the stack; who owns and pays for it, and its further tags,
-        # may change while jobs run.
-        self._tags = lasting_tags(stack=spec.name, profile=spec.profile)
+        # What a stack is called lasts as long as the stack; its profile, who owns and pays for it, and its
+        # further tags may change while jobs run.
+        self._tags = lasting_tags(spec.name)
         self._launch_tags = changing_tags(
+            profile=spec.profile,
             owner=spec.owner,
             cost_center=spec.cost_center,
             environment=spec.environment,
@@ -189,11 +188,11 @@ class AwsCloud:
                     pool,
                     groups[pool.name].labels,
                     region=self._spec.region,
-                    efa_driver=self._on.efa_driver,
+                    efa_driver=demanded(self._on.efa_driver),
                 )
                 for pool in self._layout.pools
             },
-            drivers=efa_charts(self._on.efa_driver, with_efa, self._layout.kubernetes_version),
+            drivers=efa_charts(demanded(self._on.efa_driver), with_efa, self._layout.kubernetes_version),
             host_engine_port=HOST_ENGINE_PORT,
             ready=[scaling, *groups.values()],
         )
@@ -275,26 +274,11 @@ class AwsCloud:
         return AwsBudget(f"{self._spec.name}-budget", args, self._on_aws).budget_name
 
     def validation(self, cluster: EksCluster, store: AwsStore, pods: ServiceAccount) -> ValidationAccess:
-        """With a schedule, a topic, and a role that may publish to it."""
-        environment = pod_identity(self._spec.region)["environment"]
-        # FSx for Lustre copies what is written to it at once.
-        results = pulumi.Output.concat(store.checkpoint_uri, RESULTS) if store.checkpoints else None
-        if not self._spec.smoke.schedule:
-            return ValidationAccess(environment=environment, results=results, alerts=None, ready=())
-        topic = self._alert_topic.topic_arn
-        alerts = Alerts(topic=topic, plan={"alert_topic_arn": topic})
-        role = AwsPodRole(
-            f"{self._spec.name}-smoke-role",
-            {
-                "cluster_name": cluster.eks.cluster_name,
-                "cluster_arn": cluster.eks.cluster_arn,
-                "namespace": pods.namespace,
-                "service_account": pods.name,
-                "policy": alerts.topic.apply(lambda topic: iam.document(iam.allow(["sns:Publish"], [topic]))),
-            },
-            self._on_aws,
+        """A folder for results; with a schedule, also a topic."""
+        topic = self._alert_topic.topic_arn if self._spec.smoke.schedule else None
+        return validation_on_aws(
+            self._spec, eks=cluster.eks, store=store, pods=pods, topic=topic, opts=self._on_aws
         )
-        return ValidationAccess(environment=environment, results=results, alerts=alerts, ready=[role])
 
     @functools.cached_property
     def _alert_topic(self) -> AwsAlertTopic:

@@ -14,6 +14,7 @@ from infra.catalog.aws.pools import BLOCK_DRAIN_MINUTES, layers
 from infra.cost.aws import node_price
 from infra.stackspec.clouds import AwsSpec, RepairSpec
 from infra.stackspec.layouts import Block, PoolSpec, Reserved
+from infra.stackspec.model import demanded
 from stacks.parts import Pool
 from stacks.topology import topology_of
 from stacks.windows import window_of
@@ -55,7 +56,7 @@ def pool_args(
         "max_size": pool.max_nodes,
         "desired_size": pool.min_nodes,
         "disk_gib": pool.disk_gib,
-        "repair": _repair(on.repair),
+        "repair": _repair(demanded(on.repair)),
         "labels": {},
         "tags": tags,
         "launch_tags": launch_tags,

@@ -12,13 +12,14 @@ from components.aws.tracking.server import SECRET_STORE, AwsTracking, AwsTrackin
 from components.kubernetes.tracking.pod import DoorArgs
 from infra.stackspec import StackSpec
 from infra.stackspec.clouds import AwsSpec, LoadBalancerSpec
-from infra.stackspec.layouts import MediumLayout
+from infra.stackspec.layouts import ClusterLayout
+from infra.stackspec.model import demanded
 from stacks.parts import Tracking, WayIn
 
 
 def tracking_on_aws(
     spec: StackSpec,
-    layout: MediumLayout,
+    layout: ClusterLayout,
     on: AwsSpec,
     *,
     eks: AwsCluster,
@@ -29,6 +30,7 @@ def tracking_on_aws(
 ) -> Tracking:
     """MLflow, with Aurora and Secrets Manager behind it and on demand a load balancer before it."""
     wanted = on.load_balancer
+    served, database = demanded(spec.tracking), demanded(on.database)
     args: AwsTrackingArgs = {
         "region": spec.region,
         "cluster_name": eks.cluster_name,
@@ -40,11 +42,11 @@ def tracking_on_aws(
         "artifact_bucket_arn": tiers.artifact_bucket_arn,
         "kms_key_arn": tiers.kms_key_arn,
         "log_retention_days": spec.data.log_retention_days,
-        "min_acu": on.database.min_acu,
-        "max_acu": on.database.max_acu,
-        "image": spec.tracking.image,
-        "replicas": spec.tracking.replicas,
-        "workers": spec.tracking.workers,
+        "min_acu": database.min_acu,
+        "max_acu": database.max_acu,
+        "image": served.image,
+        "replicas": served.replicas,
+        "workers": served.workers,
         "deletion_protection": spec.data.protect,
         "last_snapshot": spec.data.on_destroy == "keep",
     }
@@ -57,7 +59,7 @@ def tracking_on_aws(
         admin_secret=server.admin_secret_arn,
         secret_store=SECRET_STORE,
         grants=pod_identity(spec.region),
-        image=spec.tracking.image,
+        image=served.image,
         way_in=(
             _way_in(spec, wanted, on_aws, eks=eks, network=network, tiers=tiers)
             if wanted is not None
@@ -66,7 +68,7 @@ def tracking_on_aws(
     )
 
 
-def _door(spec: StackSpec, layout: MediumLayout, wanted: LoadBalancerSpec) -> DoorArgs:
+def _door(spec: StackSpec, layout: ClusterLayout, wanted: LoadBalancerSpec) -> DoorArgs:
     subnets = plan_subnets(layout.network_cidr, spec.region, layout.zones)
     return {
         "host": wanted.host,

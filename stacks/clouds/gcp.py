@@ -29,7 +29,7 @@ from infra.naming import TAG_PREFIX, changing_tags, gcp_labels, lasting_tags
 from infra.providers import gcp_provider, kubernetes_provider
 from infra.stackspec import StackSpec
 from infra.stackspec.clouds import GcpSpec
-from infra.stackspec.layouts import MediumLayout, PoolSpec
+from infra.stackspec.layouts import ClusterLayout, PoolSpec
 from stacks.clouds.gcp_alerting import alerting_on_gcp
 from stacks.clouds.gcp_pools import cpu_pool_args, gpu_pool_args, is_classic, pool_record
 from stacks.clouds.gcp_storage import GcpStore, alerts_on_gcp, store_on_gcp
@@ -60,10 +60,11 @@ class GkeCluster(Cluster):
 class GcpCloud:
     """`stacks.parts.ClusterCloud` on Google Cloud. What only it asks comes from the spec's part `on`."""
 
-    def __init__(self, spec: StackSpec, layout: MediumLayout, on: GcpSpec) -> None:
+    def __init__(self, spec: StackSpec, layout: ClusterLayout, on: GcpSpec) -> None:
         self._spec, self._layout, self._on = spec, layout, on
         tags = {
             **changing_tags(
+                profile=spec.profile,
                 owner=spec.owner,
                 cost_center=spec.cost_center,
                 environment=spec.environment,
@@ -71,7 +72,7 @@ class GcpCloud:
                 expires_on=spec.expires_on,
                 extra=spec.tags,
             ),
-            **lasting_tags(stack=spec.name, profile=spec.profile),
+            **lasting_tags(spec.name),
         }
         # Labels are changed in place, also those of nodes: no tag has to stay out of a template here.
         self._labels = gcp_labels(tags)

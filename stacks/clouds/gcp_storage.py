@@ -14,7 +14,7 @@ from infra.catalog.gcp.filestore import HOMES_GIB
 from infra.stackspec import StackSpec
 from infra.stackspec.checkpoints import CheckpointSpec
 from infra.stackspec.clouds import GcpSpec
-from infra.stackspec.layouts import MediumLayout
+from infra.stackspec.layouts import ClusterLayout
 from stacks.parts import SharedFolder, Store
 
 # Managed Lustre exports this folder to the checkpoint bucket.
@@ -30,7 +30,7 @@ class GcpStore(Store):
 
 def store_on_gcp(
     spec: StackSpec,
-    layout: MediumLayout,
+    layout: ClusterLayout,
     on: GcpSpec,
     *,
     number: pulumi.Output[str],

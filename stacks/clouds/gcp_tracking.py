@@ -8,6 +8,7 @@ from components.gcp.storage.tiers import GcpStorage
 from components.gcp.tracking.server import SECRET_STORE, GcpTracking, grants
 from infra.stackspec import StackSpec
 from infra.stackspec.clouds import GcpSpec
+from infra.stackspec.model import demanded
 from stacks.parts import Tracking
 
 
@@ -22,7 +23,7 @@ def tracking_on_gcp(
     opts: pulumi.ResourceOptions,
 ) -> Tracking:
     """MLflow, with Cloud SQL and Secret Manager behind it."""
-    wanted, database = spec.tracking, on.database
+    wanted, database = demanded(spec.tracking), on.database
     server = GcpTracking(
         f"{spec.name}-tracking",
         {

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from components.kubernetes.charts import charts
-from infra.stackspec.layouts import MediumLayout
+from infra.stackspec.layouts import ClusterLayout
 from rehearsal.controlplane import binaries, helm
 from rehearsal.controlplane.api import Object
 from tests.cluster.manifests import manifests
@@ -19,7 +19,7 @@ PAIR = ("medium", "aws")
 def kubernetes_version() -> str:
     """That of the stack."""
     layout = stack_spec(PAIR).layout
-    assert isinstance(layout, MediumLayout)
+    assert isinstance(layout, ClusterLayout)
     return f"v{layout.kubernetes_version}.0"
 
 

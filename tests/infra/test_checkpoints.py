@@ -10,7 +10,7 @@ from infra.catalog.aws import facts as aws
 from infra.catalog.gcp import facts as gcp
 from infra.checkpoints import checkpoints
 from infra.stackspec import StackSpec
-from infra.stackspec.layouts import MediumLayout, OnDemand, Spot
+from infra.stackspec.layouts import ClusterLayout, OnDemand, Spot
 from smoke_training.formulae import youngdaly
 
 TODAY = datetime.date(2026, 11, 25)
@@ -29,7 +29,7 @@ def with_policy(spec: StackSpec, **policy: Any) -> StackSpec:
 
 
 def bought(spec: StackSpec, purchase: OnDemand | Spot) -> StackSpec:
-    assert isinstance(spec.layout, MediumLayout)
+    assert isinstance(spec.layout, ClusterLayout)
     pools = tuple(pool.model_copy(update={"purchase": purchase}) for pool in spec.layout.pools)
     return spec.model_copy(update={"layout": spec.layout.model_copy(update={"pools": pools})})
 

@@ -9,7 +9,7 @@ from infra import cost, stackspec
 from infra.catalog.aws import facts
 from infra.stackspec import StackSpec
 from infra.stackspec.clouds import AwsSpec, LoadBalancerSpec
-from infra.stackspec.layouts import MediumLayout, OnDemand, Reserved, Spot
+from infra.stackspec.layouts import ClusterLayout, OnDemand, Reserved, Spot
 from tests.stacks.stack_files import LOAD_BALANCER
 
 TODAY = datetime.date(2026, 11, 21)
@@ -26,13 +26,39 @@ def changed(stack: StackSpec, **pool: Any) -> StackSpec:
     return with_layout(stack, pools=(layout.pools[0].model_copy(update=pool),))
 
 
-def medium(stack: StackSpec) -> MediumLayout:
-    assert isinstance(stack.layout, MediumLayout)
+def medium(stack: StackSpec) -> ClusterLayout:
+    assert isinstance(stack.layout, ClusterLayout)
     return stack.layout
 
 
 def with_layout(stack: StackSpec, **changes: Any) -> StackSpec:
     return stack.model_copy(update={"layout": stack.layout.model_copy(update=changes)})
+
+
+@pytest.mark.parametrize(("name", "most"), [("small-eks-aws", 300), ("small-gke-gcp", 300), ("dev-gcp", 450)])
+def test_a_stack_without_a_job_costs_what_is_always_there(name: str, most: float) -> None:
+    idle = {item.name: item.minimum for item in cost.estimate(stackspec.load_file(name).spec, TODAY).items}
+    assert [value for name, value in idle.items() if "GPU pool" in name] == [0, 0]
+    assert 0 < sum(value or 0 for value in idle.values()) < most
+
+
+def test_without_a_cluster_an_idle_stack_costs_its_way_out_and_its_keys() -> None:
+    estimate = cost.estimate(stackspec.load_file("small-aws").spec, TODAY)
+    standing = {item.name: item.minimum for item in estimate.known if item.minimum}
+    assert standing == {
+        "NAT gateways (1)": pytest.approx(0.045 * 730),
+        "public addresses (1)": pytest.approx(0.005 * 730),
+        "KMS keys (3)": 3,
+    }
+    assert estimate.minimum < 60
+
+
+def test_jobs_cost_what_their_machines_do_while_they_run() -> None:
+    found = items(stackspec.load_file("small-aws").spec)["jobs on l4 (ml.g6.xlarge, spot, at most)"]
+    hours = 730 * 2  # two machines
+    assert found.minimum == 0
+    assert found.expected == pytest.approx(0.1 * hours * 1.127)
+    assert found.maximum == pytest.approx(hours * 1.127)
 
 
 def items(stack: StackSpec) -> dict[str, cost.Item]:

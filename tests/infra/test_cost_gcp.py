@@ -10,7 +10,7 @@ from infra.catalog.gcp import facts
 from infra.catalog.gcp.prices import node_price
 from infra.stackspec import StackSpec, layers
 from infra.stackspec.clouds import CloudSqlSpec, GcpSpec
-from infra.stackspec.layouts import Block, FlexStart, MediumLayout, OnDemand, Queued, Reserved, Spot
+from infra.stackspec.layouts import Block, ClusterLayout, FlexStart, OnDemand, Queued, Reserved, Spot
 from infra.stackspec.supported import SUPPORTED
 
 TODAY = datetime.date(2026, 11, 25)
@@ -36,7 +36,7 @@ def prod(stacks: dict[str, StackSpec]) -> StackSpec:
 
 def changed(stack: StackSpec, **pool: Any) -> StackSpec:
     """The stack with its first pool changed, and no other pool."""
-    assert isinstance(stack.layout, MediumLayout)
+    assert isinstance(stack.layout, ClusterLayout)
     return with_layout(stack, pools=(stack.layout.pools[0].model_copy(update=pool),))
 
 

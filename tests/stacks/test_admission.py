@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from infra.stackspec.layouts import MediumLayout
+from infra.stackspec.layouts import ClusterLayout
 from policies.admission.manifests import manifests
 from stacks.admission import actions
 from tests.stacks.composition.composed import composed, stack_spec
@@ -31,7 +31,7 @@ def test_the_environment_decides_unless_the_spec_does(
         spec["layout"]["admission"] = admission
 
     spec = stack_spec(PAIR, change)
-    assert isinstance(spec.layout, MediumLayout)
+    assert isinstance(spec.layout, ClusterLayout)
     assert actions(spec, spec.layout) == expected
 
 

@@ -22,12 +22,12 @@ from tests.components.aws import computed as aws
 from tests.components.gcp import computed as gcp
 from tests.components.graph import Graph, deploy_graph
 from tests.stacks.composition.describe import difference
-from tests.stacks.parity import rows, rows_of_clouds, rows_of_monitoring, rows_of_windows
+from tests.stacks.parity import rows, rows_of_clouds, rows_of_layouts, rows_of_monitoring, rows_of_windows
 from tests.stacks.parity.fields import fields
 from tests.stacks.parity.model import Estimated, Honoured, Outcome, Refused
 from tests.stacks.stack_files import at
 
-COMMON = {**rows.COMMON, **rows_of_monitoring.COMMON, **rows_of_windows.COMMON}
+COMMON = {**rows.COMMON, **rows_of_monitoring.COMMON, **rows_of_windows.COMMON, **rows_of_layouts.COMMON}
 OWN = {"aws": rows_of_clouds.AWS, "gcp": rows_of_clouds.GCP}
 TABLE: dict[str, dict[str, Outcome]] = {
     cloud: {**{field: row[cloud] for field, row in COMMON.items()}, **own} for cloud, own in OWN.items()

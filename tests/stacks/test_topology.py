@@ -9,7 +9,7 @@ from infra import stackspec
 from infra.catalog.aws.pools import NETWORK_LAYERS, layers
 from infra.catalog.gcp import pools as gcp
 from infra.stackspec.document import read
-from infra.stackspec.layouts import MediumLayout, PoolSpec
+from infra.stackspec.layouts import ClusterLayout, PoolSpec
 from infra.stackspec.load import CONFIG
 from stacks.clouds.aws_pools import pool_record
 from stacks.topology import topology_of
@@ -23,7 +23,7 @@ def a100() -> PoolSpec:
         {key.partition(":")[2]: one for key, one in read(CONFIG / name, name)["config"].items()}
     )
     layout = stackspec.load("dev", config, name).spec.layout
-    assert isinstance(layout, MediumLayout)
+    assert isinstance(layout, ClusterLayout)
     return layout.pools[0]
 
 

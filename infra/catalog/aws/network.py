@@ -54,11 +54,8 @@ def zone_problems(path: str, region: str, zones: Sequence[str]) -> Iterator[Prob
     It runs in all zones but a few, known by their ids, which accounts name differently: here it can only be
     shown that too many are named.
     """
+    yield from zone_name_problems(path, region, zones)
     row = facts.regions.get(region)
-    for index, zone in enumerate(zones if row else ()):
-        if row and zone not in row.zones:
-            fix = f"{region} has {', '.join(row.zones)}."
-            yield Problem(f"{path}[{index}]", zone, f"not a zone of {region}", fix)
     if len(set(zones)) < 2:
         fix = f"Add another zone of {region}, such as {region}b."
         yield Problem(path, list(zones), "EKS needs subnets in at least two zones", fix)
@@ -66,6 +63,15 @@ def zone_problems(path: str, region: str, zones: Sequence[str]) -> Iterator[Prob
     if row and len(set(zones)) > len(row.zone_ids) - len(without) > 0:
         fix = "Leave that zone out; `aws ec2 describe-availability-zones` shows the ids of your zones."
         yield Problem(path, list(zones), f"EKS has no cluster in {', '.join(sorted(without))}", fix)
+
+
+def zone_name_problems(path: str, region: str, zones: Sequence[str]) -> Iterator[Problem]:
+    """Zones are zones of the region; of a region that is not known, nothing is said."""
+    row = facts.regions.get(region)
+    for index, zone in enumerate(zones if row else ()):
+        if row and zone not in row.zones:
+            fix = f"{region} has {', '.join(row.zones)}."
+            yield Problem(f"{path}[{index}]", zone, f"not a zone of {region}", fix)
 
 
 def region_problems(path: str, region: str) -> Iterator[Problem]:

@@ -11,6 +11,7 @@ from infra.preflight.answers import Answer, State
 from infra.preflight.aws import (
     alerts,
     identity,
+    jobs,
     leftovers,
     load_balancer,
     money,
@@ -23,6 +24,7 @@ from infra.preflight.aws import (
     way_in,
 )
 from infra.preflight.aws.account import Account, answered
+from infra.stackspec.layouts import SmallLayout
 
 Check = Callable[[Account], Iterator[Answer]]
 
@@ -46,15 +48,35 @@ CHECKS: Final[Mapping[str, Check]] = {
     "cost-tags": money.tags,
     "alert-mail": alerts.mail,
 }
+JOB_CHECKS: Final[Mapping[str, Check]] = {
+    "region": places.region,
+    "zones": jobs.zones,
+    "job-quotas": jobs.room,
+    "quotas": quotas.room,
+    "permissions": permissions.deploying,
+    "job-logs": jobs.log_group,
+    "cost-anomalies": money.anomalies,
+    "cost-tags": money.tags,
+    "alert-mail": alerts.mail,
+}
+"""Those of a stack without a cluster."""
 
 
-def ask(account: Account, only: Collection[str] = tuple(CHECKS)) -> list[Answer]:
-    """The identity and the checks named in `only`, in their order."""
+def checks_of(account: Account) -> Mapping[str, Check]:
+    """The checks that a stack's layout has."""
+    return JOB_CHECKS if isinstance(account.layout, SmallLayout) else CHECKS
+
+
+def ask(account: Account, only: Collection[str] | None = None) -> list[Answer]:
+    """The identity and the checks named in `only`, in their order; without it all."""
+    known = checks_of(account)
     try:
         who = list(answered(IDENTITY, identity.caller, account))
         if any(answer.state is not State.READY for answer in who):
             return who
-        checks = (answered(name, check, account) for name, check in CHECKS.items() if name in only)
+        checks = (
+            answered(name, check, account) for name, check in known.items() if only is None or name in only
+        )
         return [*who, *(answer for answers in checks for answer in answers)]
     except LoggedOutError as error:
         return [Answer(IDENTITY, State.UNKNOWN, str(error), LOG_IN)]

@@ -12,20 +12,26 @@ from infra.preflight.answers import Answer, State
 from infra.preflight.machine import Machine
 from infra.stackspec import StackSpec
 from infra.stackspec.clouds import AwsSpec
-from infra.stackspec.layouts import MediumLayout
+from infra.stackspec.layouts import ClusterLayout, SmallLayout
 
 STACK_TAG = f"{TAG_PREFIX}:stack"
 
 
 @dataclass(frozen=True)
 class Account:
-    """A stack of the medium layout on AWS, and the account it is meant for."""
+    """A stack on AWS, and the account it is meant for."""
 
     spec: StackSpec
-    layout: MediumLayout
+    layout: ClusterLayout | SmallLayout
     on: AwsSpec
     clients: Clients
     machine: Machine = field(default_factory=Machine)
+
+    @property
+    def cluster(self) -> ClusterLayout:
+        """The layout of a stack with a cluster; checks of others do not ask for it."""
+        assert isinstance(self.layout, ClusterLayout)
+        return self.layout
 
     def client(self, service: str, region: str = "") -> Any:
         """A client in the region of the stack, or in another one."""

@@ -7,7 +7,7 @@ from infra.alarms import storage as storage_alarms
 from infra.naming import team_namespace
 from infra.preflight.answers import Answer, State
 from infra.preflight.aws.account import Account
-from infra.stackspec.layouts import InClusterMonitoring, MediumLayout
+from infra.stackspec.layouts import ClusterLayout, InClusterMonitoring, SmallLayout
 from infra.stackspec.stack import StackSpec
 
 _CHECK = "alert-mail"
@@ -32,10 +32,12 @@ def mail(account: Account) -> Iterator[Answer]:
 
 def _told(spec: StackSpec) -> Mapping[str, Sequence[str]]:
     """The addresses by the beginning of their topic's name (`stacks/clouds/aws_alerting.py`)."""
-    monitored = isinstance(spec.layout, MediumLayout) and isinstance(
+    monitored = isinstance(spec.layout, ClusterLayout) and isinstance(
         spec.layout.monitoring, InClusterMonitoring
     )
-    if not (monitored or spec.smoke.schedule or storage_alarms.on_aws(spec)):
+    # Without a cluster, those who pay are told what a budget stops.
+    acts = isinstance(spec.layout, SmallLayout)
+    if not (monitored or acts or spec.smoke.schedule or storage_alarms.on_aws(spec)):
         return {}
     teams = [team for team in spec.teams if team.alert_emails and monitored]
     return {

@@ -54,6 +54,9 @@ def caller(account: Account) -> Iterator[Answer]:
         yield Answer(_CHECK, State.SHORT, said, fix)
         return
     me = principal(found["Arn"])
+    if not account.on.admin_arns:
+        yield Answer(_CHECK, State.READY, f"{me or found['Arn']}; there is no cluster to administer")
+        return
     if me is not None and me in map(principal, account.on.admin_arns):
         yield Answer(_CHECK, State.READY, f"{me}, an administrator of the cluster")
         return

@@ -7,11 +7,22 @@ from infra.catalog.aws import facts
 from infra.preflight.answers import Answer, State
 from infra.preflight.aws.account import Account
 from infra.preflight.aws.identity import principal
+from infra.stackspec.layouts import SmallLayout
 
 _CHECK = "permissions"
 _AT_ONCE = 50
 _DEPENDS = "allowed under conditions, of which a simulation knows nothing"
 _ANY = "*"
+_OF_CLUSTERS = (
+    "aws:autoscaling/",
+    "aws:ec2/launchTemplate:",
+    "aws:ec2/placementGroup:",
+    "aws:eks/",
+    "aws:iam/rolePolicyAttachment:",
+    "aws:rds/",
+    "aws:secretsmanager/",
+)
+_OF_JOBS = ("aws:cloudwatch/event", "aws:lambda/", "aws:sagemaker/")
 
 
 def deploying(account: Account) -> Iterator[Answer]:
@@ -69,6 +80,8 @@ def actions(account: Account) -> list[str]:
         "aws:efs/": not spec.data.homes,
         "aws:cloudwatch/metricAlarm:": not storage_alarms.on_aws(spec),
     }
+    without_cluster = isinstance(spec.layout, SmallLayout)
+    absent |= dict.fromkeys(_OF_CLUSTERS, without_cluster) | dict.fromkeys(_OF_JOBS, not without_cluster)
     left_out = tuple(prefix for prefix, none in absent.items() if none)
     rows = (row for token, row in facts.permissions.items() if not token.startswith(left_out))
     return sorted({action for row in rows for action in row.actions})

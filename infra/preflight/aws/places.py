@@ -28,24 +28,24 @@ def zones(account: Account) -> Iterator[Answer]:
     ids = _ids(account)
     usable = [name for name, key in ids.items() if key not in facts.eks.zones_without]
     fix = f"This account has {', '.join(usable)}."
-    for name in account.layout.zones:
+    for name in account.cluster.zones:
         if name not in ids:
             yield Answer("zones", State.SHORT, f"{name} is not available to this account", fix)
         elif name not in usable:
             said = f"{name} is {ids[name]} in this account, where EKS has no clusters"
             yield Answer("zones", State.SHORT, said, fix)
-    if set(account.layout.zones) <= set(usable):
-        named = ", ".join(f"{name} ({ids[name]})" for name in account.layout.zones)
+    if set(account.cluster.zones) <= set(usable):
+        named = ", ".join(f"{name} ({ids[name]})" for name in account.cluster.zones)
         yield Answer("zones", State.READY, named)
 
 
 def types(account: Account) -> Iterator[Answer]:
     """Every machine type is offered in every zone in which it is wanted."""
     ids = _ids(account)
-    wanted = {"layout.system_pool": (account.layout.system_pool.machine, account.layout.zones)}
+    wanted = {"layout.system_pool": (account.cluster.system_pool.machine, account.cluster.zones)}
     wanted |= {
         f"layout.pools[{index}]": (pool.machine, pool.zones)
-        for index, pool in enumerate(account.layout.pools)
+        for index, pool in enumerate(account.cluster.pools)
     }
     machines = sorted({machine for machine, _ in wanted.values()})
     offered: dict[str, set[str]] = {machine: set() for machine in machines}

@@ -21,7 +21,7 @@ _ABSENT = ("InvalidCapacityReservationId.NotFound", "InvalidCapacityReservationI
 
 def capacity(account: Account) -> Iterator[Answer]:
     """Each reservation or Capacity Block fits its pool and its nodes, is active, and holds all of it."""
-    for index, pool in enumerate(account.layout.pools):
+    for index, pool in enumerate(account.cluster.pools):
         if pool.purchase.kind in ("reserved", "block"):
             yield from _pool(account, f"layout.pools[{index}]", pool, pool.purchase.id)
 

@@ -14,7 +14,7 @@ def kubernetes(account: Account) -> Iterator[Answer]:
 
     Source: botocore 1.44.5 eks/2017-11-01 DescribeClusterVersions, VersionStatus.
     """
-    wanted = account.layout.kubernetes_version
+    wanted = account.cluster.kubernetes_version
     found = list(account.pages("eks", "describe_cluster_versions", "clusterVersions", includeAll=True))
     standard = [row["clusterVersion"] for row in found if row.get("versionStatus") == _STANDARD]
     mine = next((row for row in found if row["clusterVersion"] == wanted), None)

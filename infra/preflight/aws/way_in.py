@@ -37,7 +37,7 @@ def api(account: Account) -> Iterator[Answer]:
 
 def _to_be_made(account: Account) -> Answer:
     """Whether the API of a cluster that does not exist yet will let this machine in."""
-    allowed = [ipaddress.IPv4Network(cidr) for cidr in account.layout.api_access]
+    allowed = [ipaddress.IPv4Network(cidr) for cidr in account.cluster.api_access]
     if not allowed:
         said = "the API is private, and its network does not exist yet: the first up could not reach it"
         fix = (

@@ -17,7 +17,7 @@ from infra.preflight.gcp.methods import METHODS
 from infra.preflight.machine import Machine
 from infra.stackspec import StackSpec
 from infra.stackspec.clouds import GcpPoolSpec, GcpSpec
-from infra.stackspec.layouts import MediumLayout
+from infra.stackspec.layouts import ClusterLayout
 
 Row = Mapping[str, Any]
 _ABSENT, _DENIED = "NOT_FOUND", "PERMISSION_DENIED"
@@ -30,7 +30,7 @@ class Project:
     """A stack of the medium layout on Google Cloud, and the project it is meant for."""
 
     spec: StackSpec
-    layout: MediumLayout
+    layout: ClusterLayout
     on: GcpSpec
     session: requests.Session
     told: Callable[[], str | None] = lambda: None
@@ -107,7 +107,7 @@ class Project:
 
     def owns(self, labels: Mapping[str, str] | None) -> bool:
         """Whether something with these labels belongs to the stack itself."""
-        mine = gcp_labels(lasting_tags(stack=self.spec.name, profile=self.spec.profile))
+        mine = gcp_labels(lasting_tags(self.spec.name))
         key = next(iter(mine))
         has = labels or {}
         return has.get(key) == mine[key] or has.get(_CLUSTER_LABEL) == self.spec.name

@@ -1,16 +1,16 @@
 """What must hold between the parts of a spec: each rule is a small function that yields problems.
 
-`core` and `checkpoints` hold for every stack, `medium` for every stack of that layout, `aws` and `gcp` for
-those on a cloud. Facts and limits of a cloud are not here: the rules call the catalog, as components and the
-rehearsal do.
+`core` and `checkpoints` hold for every stack, `cluster` for every stack with one cluster, `small` for those
+without; `parts` says what only one of both has. `aws` and `gcp` hold for those on a cloud. Facts and limits
+of a cloud are not here: the rules call the catalog, as components and the rehearsal do.
 """
 
 from collections.abc import Callable, Iterable, Iterator
 
 from infra.errors import Problem
 from infra.stackspec.clouds import AwsSpec, GcpSpec
-from infra.stackspec.layouts import MediumLayout
-from infra.stackspec.rules import aws, checkpoints, core, gcp, medium, windows
+from infra.stackspec.layouts import ClusterLayout, SmallLayout
+from infra.stackspec.rules import aws, checkpoints, cluster, core, gcp, parts, small, windows
 from infra.stackspec.stack import StackSpec
 
 Check = Callable[[], Iterator[Problem]]
@@ -35,14 +35,19 @@ def broken_rules(spec: StackSpec, *, tolerant_of_gaps: bool = False) -> list[Pro
 def _checks(spec: StackSpec) -> Iterable[Check]:
     layout, cloud = getattr(spec, "layout", None), getattr(spec, "on", None)
     yield from (lambda rule=rule: rule(spec) for rule in (*core.RULES, *checkpoints.RULES))
-    if isinstance(layout, MediumLayout):
-        yield from (lambda rule=rule: rule(spec, layout) for rule in medium.RULES)
+    if isinstance(layout, ClusterLayout):
+        yield from (lambda rule=rule: rule(spec, layout) for rule in cluster.RULES)
         yield from (lambda rule=rule: rule(spec, layout) for rule in windows.RULES)
+        yield lambda: parts.missing(spec, layout)
+    if isinstance(layout, SmallLayout):
+        yield from (lambda rule=rule: rule(spec, layout) for rule in small.RULES)
     if isinstance(cloud, AwsSpec):
         yield from (lambda rule=rule: rule(spec, cloud) for rule in aws.RULES)
-        if isinstance(layout, MediumLayout):
-            yield from (lambda rule=rule: rule(spec, layout) for rule in aws.MEDIUM_RULES)
+        if isinstance(layout, ClusterLayout):
+            yield from (lambda rule=rule: rule(spec, layout) for rule in aws.CLUSTER_RULES)
+        if isinstance(layout, SmallLayout):
+            yield from (lambda rule=rule: rule(spec, layout) for rule in small.AWS_RULES)
     if isinstance(cloud, GcpSpec):
         yield from (lambda rule=rule: rule(spec, cloud) for rule in gcp.RULES)
-        if isinstance(layout, MediumLayout):
-            yield from (lambda rule=rule: rule(spec, layout, cloud) for rule in gcp.MEDIUM_RULES)
+        if isinstance(layout, ClusterLayout):
+            yield from (lambda rule=rule: rule(spec, layout, cloud) for rule in gcp.CLUSTER_RULES)

@@ -9,12 +9,12 @@ from infra.catalog.aws.releases import node_image_problems
 from infra.catalog.kubernetes.kueue import guarantee_problems
 from infra.errors import Problem
 from infra.stackspec.clouds import AwsSpec
-from infra.stackspec.layouts import MediumLayout, PoolSpec
-from infra.stackspec.rules.medium import gpu_problems
+from infra.stackspec.layouts import ClusterLayout, PoolSpec
+from infra.stackspec.rules.cluster import gpu_problems
 from infra.stackspec.stack import StackSpec
 
 Rule = Callable[[StackSpec, AwsSpec], Iterator[Problem]]
-MediumRule = Callable[[StackSpec, MediumLayout], Iterator[Problem]]
+ClusterRule = Callable[[StackSpec, ClusterLayout], Iterator[Problem]]
 
 
 def region(spec: StackSpec, _: AwsSpec) -> Iterator[Problem]:
@@ -24,12 +24,16 @@ def region(spec: StackSpec, _: AwsSpec) -> Iterator[Problem]:
 
 def database(_: StackSpec, cloud: AwsSpec) -> Iterator[Problem]:
     """The database has sizes that exist."""
+    if cloud.database is None:
+        return
     smallest, largest = cloud.database.min_acu, cloud.database.max_acu
     yield from capacity_problems("on.database.min_acu", smallest, "on.database.max_acu", largest)
 
 
 def administrators(_: StackSpec, cloud: AwsSpec) -> Iterator[Problem]:
-    """Administrators are IAM roles or users, each named once."""
+    """Administrators are IAM roles or users, each named once; a stack without a cluster has none."""
+    if not cloud.admin_arns:
+        return
     yield from access.admin_problems("on.admin_arns", cloud.admin_arns)
 
 
@@ -43,7 +47,7 @@ def members(spec: StackSpec, cloud: AwsSpec) -> Iterator[Problem]:
 def way_in(spec: StackSpec, cloud: AwsSpec) -> Iterator[Problem]:
     """The load balancer finds its certificate and its secret, and is not open to everybody."""
     wanted = cloud.load_balancer
-    if wanted is None:
+    if wanted is None or not isinstance(spec.layout, ClusterLayout):
         return
     path, region = "on.load_balancer", spec.region
     yield from load_balancer.client_problems(f"{path}.allowed_cidrs", wanted.allowed_cidrs)
@@ -73,39 +77,39 @@ def budget(spec: StackSpec, _: AwsSpec) -> Iterator[Problem]:
     yield from money.email_problems("budget.alert_emails", spec.budget.alert_emails)
 
 
-def zones(spec: StackSpec, layout: MediumLayout) -> Iterator[Problem]:
+def zones(spec: StackSpec, layout: ClusterLayout) -> Iterator[Problem]:
     """Zones are zones of the region, at least two of them."""
     yield from network.zone_problems("layout.zones", spec.region, layout.zones)
 
 
-def network_range(_: StackSpec, layout: MediumLayout) -> Iterator[Problem]:
+def network_range(_: StackSpec, layout: ClusterLayout) -> Iterator[Problem]:
     """The range of the VPC is one that EKS takes and that holds nodes, pods and EFA interfaces."""
     yield from network.range_problems("layout.network_cidr", layout.network_cidr)
 
 
-def api_access(_: StackSpec, layout: MediumLayout) -> Iterator[Problem]:
+def api_access(_: StackSpec, layout: ClusterLayout) -> Iterator[Problem]:
     """The API server is not open to the whole internet."""
     yield from clients.api_access_problems("layout.api_access", layout.api_access)
 
 
-def idle_nodes(_: StackSpec, layout: MediumLayout) -> Iterator[Problem]:
+def idle_nodes(_: StackSpec, layout: ClusterLayout) -> Iterator[Problem]:
     """Cluster Autoscaler is told when an idle node goes."""
     if layout.idle_minutes is None:
         rule = "Cluster Autoscaler needs to know how long a node may be idle"
         yield Problem("layout.idle_minutes", None, rule, "Leave it out (30 minutes), or set minutes.")
 
 
-def kubernetes_version(spec: StackSpec, layout: MediumLayout) -> Iterator[Problem]:
+def kubernetes_version(spec: StackSpec, layout: ClusterLayout) -> Iterator[Problem]:
     """The version is one that EKS offers and that the EFA driver supports."""
     path, version = "layout.kubernetes_version", layout.kubernetes_version
     offered = facts.eks.versions
     if version not in offered:
         yield Problem(path, version, "not a version EKS supports", f"Use one of {', '.join(offered)}.")
-    if isinstance(spec.on, AwsSpec) and any(pool.rdma for pool in layout.pools):
+    if isinstance(spec.on, AwsSpec) and spec.on.efa_driver and any(pool.rdma for pool in layout.pools):
         yield from pools.efa_driver_problems("on.efa_driver", spec.on.efa_driver, path, version)
 
 
-def releases(spec: StackSpec, layout: MediumLayout) -> Iterator[Problem]:
+def releases(spec: StackSpec, layout: ClusterLayout) -> Iterator[Problem]:
     """Pinned versions are of add-ons that exist, and of images for the control plane's version."""
     if not isinstance(spec.on, AwsSpec):
         return
@@ -117,7 +121,7 @@ def releases(spec: StackSpec, layout: MediumLayout) -> Iterator[Problem]:
             yield Problem(f"on.addon_versions.{name}", name, "there is no such EKS add-on", fix)
 
 
-def pool_hardware(spec: StackSpec, layout: MediumLayout) -> Iterator[Problem]:
+def pool_hardware(spec: StackSpec, layout: ClusterLayout) -> Iterator[Problem]:
     """Each pool names a type that exists, with RDMA only where there is EFA."""
     for index, pool in enumerate(layout.pools):
         path = f"layout.pools[{index}]"
@@ -129,7 +133,7 @@ def pool_hardware(spec: StackSpec, layout: MediumLayout) -> Iterator[Problem]:
         machine = facts.instance_types.get(pool.machine)
         if machine and pool.rdma:
             yield from pools.efa_problems(f"{path}.rdma", machine)
-        if isinstance(spec.on, AwsSpec) and pool.rdma:
+        if isinstance(spec.on, AwsSpec) and spec.on.efa_driver and pool.rdma:
             path_of_least = f"{path}.min_nodes"
             yield from pools.claimed_pool_problems(path_of_least, spec.on.efa_driver, pool.min_nodes)
         if machine and pool.purchase.kind == "block":
@@ -138,7 +142,7 @@ def pool_hardware(spec: StackSpec, layout: MediumLayout) -> Iterator[Problem]:
             yield from pools.reservation_problems(f"{path}.purchase.id", pool.purchase.id)
 
 
-def purchases(_: StackSpec, layout: MediumLayout) -> Iterator[Problem]:
+def purchases(_: StackSpec, layout: ClusterLayout) -> Iterator[Problem]:
     """Nodes are bought in a way that AWS has."""
     for index, pool in enumerate(layout.pools):
         if pool.purchase.kind in ("flex_start", "queued"):
@@ -155,12 +159,12 @@ def _without_gpus(path: str, pool: PoolSpec) -> Iterator[Problem]:
         yield Problem(f"{path}.rdma", True, f"{pool.machine} trains nothing", f"Set {path}.rdma to false.")
 
 
-def gpus_where_there_are_some(spec: StackSpec, layout: MediumLayout) -> Iterator[Problem]:
+def gpus_where_there_are_some(spec: StackSpec, layout: ClusterLayout) -> Iterator[Problem]:
     """GPUs are guaranteed, and validated, in pools that have some."""
     yield from gpu_problems(spec, {pool.name for pool in layout.pools if pool.machine in facts.cpu_types})
 
 
-def offers(spec: StackSpec, layout: MediumLayout) -> Iterator[Problem]:
+def offers(spec: StackSpec, layout: ClusterLayout) -> Iterator[Problem]:
     """Machine types exist and are offered in the region and in as many zones as they are wanted in."""
     path, machine = "layout.system_pool.machine", layout.system_pool.machine
     yield from pools.system_type_problems(path, machine)
@@ -172,7 +176,7 @@ def offers(spec: StackSpec, layout: MediumLayout) -> Iterator[Problem]:
         )
 
 
-def pool_sizes(_: StackSpec, layout: MediumLayout) -> Iterator[Problem]:
+def pool_sizes(_: StackSpec, layout: ClusterLayout) -> Iterator[Problem]:
     """EKS manages node groups of these sizes."""
     sizes = {"layout.system_pool": (layout.system_pool.min_nodes, layout.system_pool.max_nodes)}
     sizes |= {
@@ -182,7 +186,7 @@ def pool_sizes(_: StackSpec, layout: MediumLayout) -> Iterator[Problem]:
         yield from pools.size_problems(f"{path}.min_nodes", least, f"{path}.max_nodes", most)
 
 
-def shared_file_system(spec: StackSpec, _: MediumLayout) -> Iterator[Problem]:
+def shared_file_system(spec: StackSpec, _: ClusterLayout) -> Iterator[Problem]:
     """The file system has a size that FSx sells."""
     wanted = spec.data.shared_fs
     if wanted is None:
@@ -193,7 +197,7 @@ def shared_file_system(spec: StackSpec, _: MediumLayout) -> Iterator[Problem]:
         yield Problem("data.shared_fs", f"{wanted.capacity_gib} GiB", problem, fix)
 
 
-def quotas(spec: StackSpec, layout: MediumLayout) -> Iterator[Problem]:
+def quotas(spec: StackSpec, layout: ClusterLayout) -> Iterator[Problem]:
     """Guarantees never add up to more than a pool can hold beside the gate."""
     for index, item in enumerate(layout.pools):
         machine = facts.instance_types.get(item.machine)
@@ -217,7 +221,7 @@ RULES: tuple[Rule, ...] = (
     log_retention,
     budget,
 )
-MEDIUM_RULES: tuple[MediumRule, ...] = (
+CLUSTER_RULES: tuple[ClusterRule, ...] = (
     zones,
     network_range,
     api_access,

@@ -8,12 +8,12 @@ from infra.catalog.gcp.model import MachineType
 from infra.catalog.kubernetes.kueue import guarantee_problems
 from infra.errors import Problem
 from infra.stackspec.clouds import GcpPoolSpec, GcpSpec, MigSpec, TimeSharingSpec
-from infra.stackspec.layouts import MediumLayout, PoolSpec
-from infra.stackspec.rules.medium import gpu_problems
+from infra.stackspec.layouts import ClusterLayout, PoolSpec
+from infra.stackspec.rules.cluster import gpu_problems
 from infra.stackspec.stack import StackSpec
 
 Rule = Callable[[StackSpec, GcpSpec], Iterator[Problem]]
-MediumRule = Callable[[StackSpec, MediumLayout, GcpSpec], Iterator[Problem]]
+ClusterRule = Callable[[StackSpec, ClusterLayout, GcpSpec], Iterator[Problem]]
 
 
 def region(spec: StackSpec, _: GcpSpec) -> Iterator[Problem]:
@@ -77,7 +77,7 @@ def maintenance(_: StackSpec, cloud: GcpSpec) -> Iterator[Problem]:
     yield from maintenance_problems("on.maintenance.days", wanted.days, "on.maintenance.hours", wanted.hours)
 
 
-def zones(spec: StackSpec, layout: MediumLayout, cloud: GcpSpec) -> Iterator[Problem]:
+def zones(spec: StackSpec, layout: ClusterLayout, cloud: GcpSpec) -> Iterator[Problem]:
     """Zones are zones of the region."""
     yield from network.zone_problems("layout.zones", spec.region, layout.zones)
     if cloud.rapid_checkpoints is not None:
@@ -86,7 +86,7 @@ def zones(spec: StackSpec, layout: MediumLayout, cloud: GcpSpec) -> Iterator[Pro
         )
 
 
-def network_range(_: StackSpec, layout: MediumLayout, cloud: GcpSpec) -> Iterator[Problem]:
+def network_range(_: StackSpec, layout: ClusterLayout, cloud: GcpSpec) -> Iterator[Problem]:
     """The range is private, and all pools at their largest find addresses in it."""
     path = "layout.network_cidr"
     yield from network.range_problems(path, layout.network_cidr)
@@ -96,24 +96,24 @@ def network_range(_: StackSpec, layout: MediumLayout, cloud: GcpSpec) -> Iterato
     yield from network.room_problems(path, layout.network_cidr, nodes, against="on.pods_per_node")
 
 
-def api_access(_: StackSpec, layout: MediumLayout, cloud: GcpSpec) -> Iterator[Problem]:
+def api_access(_: StackSpec, layout: ClusterLayout, cloud: GcpSpec) -> Iterator[Problem]:
     """The API server is reached in one way, by somebody, and not by the whole internet."""
     yield from network.api_problems("on.endpoint", cloud.endpoint, "layout.api_access", layout.api_access)
 
 
-def idle_nodes(_: StackSpec, layout: MediumLayout, __: GcpSpec) -> Iterator[Problem]:
+def idle_nodes(_: StackSpec, layout: ClusterLayout, __: GcpSpec) -> Iterator[Problem]:
     """GKE decides when an idle node goes."""
     yield from pools.idle_problems("layout.idle_minutes", layout.idle_minutes)
 
 
-def kubernetes_version(_: StackSpec, layout: MediumLayout, cloud: GcpSpec) -> Iterator[Problem]:
+def kubernetes_version(_: StackSpec, layout: ClusterLayout, cloud: GcpSpec) -> Iterator[Problem]:
     """The version is one that GKE offers in the channel."""
     yield from facts.gke.version_problems(
         "layout.kubernetes_version", layout.kubernetes_version, "on.channel", cloud.channel
     )
 
 
-def pool_names(_: StackSpec, layout: MediumLayout, cloud: GcpSpec) -> Iterator[Problem]:
+def pool_names(_: StackSpec, layout: ClusterLayout, cloud: GcpSpec) -> Iterator[Problem]:
     """What only GKE asks is asked about pools that exist."""
     names = [pool.name for pool in layout.pools]
     for name in cloud.pools:
@@ -121,7 +121,7 @@ def pool_names(_: StackSpec, layout: MediumLayout, cloud: GcpSpec) -> Iterator[P
             yield Problem(f"on.pools.{name}", name, "there is no such pool", f"Pools are {', '.join(names)}.")
 
 
-def pool_hardware(_: StackSpec, layout: MediumLayout, cloud: GcpSpec) -> Iterator[Problem]:
+def pool_hardware(_: StackSpec, layout: ClusterLayout, cloud: GcpSpec) -> Iterator[Problem]:
     """Each pool names a type that exists, with networks, disks and partitions that it has."""
     for index, pool in enumerate(layout.pools):
         path, on = f"layout.pools[{index}]", f"on.pools.{pool.name}"
@@ -163,7 +163,7 @@ def _without_gpus(path: str, on: str, pool: PoolSpec, extra: GcpPoolSpec) -> Ite
         yield Problem(f"{on}.sharing", extra.sharing.kind, f"{pool.machine} has no GPU to share", fix)
 
 
-def purchases(_: StackSpec, layout: MediumLayout, cloud: GcpSpec) -> Iterator[Problem]:
+def purchases(_: StackSpec, layout: ClusterLayout, cloud: GcpSpec) -> Iterator[Problem]:
     """Nodes are bought in a way that fits how many are always there and how close they stand."""
     for index, pool in enumerate(layout.pools):
         path, kind = f"layout.pools[{index}]", pool.purchase.kind
@@ -177,7 +177,7 @@ def purchases(_: StackSpec, layout: MediumLayout, cloud: GcpSpec) -> Iterator[Pr
                 yield from pools.rdma_compact_problems(compact, f"{path}.rdma")
 
 
-def gpus_where_there_are_some(spec: StackSpec, layout: MediumLayout, cloud: GcpSpec) -> Iterator[Problem]:
+def gpus_where_there_are_some(spec: StackSpec, layout: ClusterLayout, cloud: GcpSpec) -> Iterator[Problem]:
     """GPUs are guaranteed in pools that have some, and validated where nobody shares them."""
     without = {pool.name for pool in layout.pools if pool.machine in facts.cpu_types}
     yield from gpu_problems(spec, without)
@@ -189,7 +189,7 @@ def gpus_where_there_are_some(spec: StackSpec, layout: MediumLayout, cloud: GcpS
             )
 
 
-def offers(spec: StackSpec, layout: MediumLayout, _: GcpSpec) -> Iterator[Problem]:
+def offers(spec: StackSpec, layout: ClusterLayout, _: GcpSpec) -> Iterator[Problem]:
     """Machine types exist and are offered in the region and in the zones that they are wanted in."""
     path, machine = "layout.system_pool.machine", layout.system_pool.machine
     yield from pools.system_type_problems(path, machine)
@@ -201,7 +201,7 @@ def offers(spec: StackSpec, layout: MediumLayout, _: GcpSpec) -> Iterator[Proble
         )
 
 
-def pool_sizes(_: StackSpec, layout: MediumLayout, __: GcpSpec) -> Iterator[Problem]:
+def pool_sizes(_: StackSpec, layout: ClusterLayout, __: GcpSpec) -> Iterator[Problem]:
     """GKE has node pools of these sizes."""
     sizes = {"layout.system_pool": (layout.system_pool.min_nodes, layout.system_pool.max_nodes)}
     for index, pool in enumerate(layout.pools):
@@ -210,7 +210,7 @@ def pool_sizes(_: StackSpec, layout: MediumLayout, __: GcpSpec) -> Iterator[Prob
         yield from pools.size_problems(f"{path}.min_nodes", least, f"{path}.max_nodes", most)
 
 
-def shared_file_system(spec: StackSpec, _: MediumLayout, __: GcpSpec) -> Iterator[Problem]:
+def shared_file_system(spec: StackSpec, _: ClusterLayout, __: GcpSpec) -> Iterator[Problem]:
     """The file system has a size that Managed Lustre sells, and clients that it has."""
     wanted = spec.data.shared_fs
     if wanted is None:
@@ -225,7 +225,7 @@ def shared_file_system(spec: StackSpec, _: MediumLayout, __: GcpSpec) -> Iterato
     yield from lustre.rdma_problems(f"{path}.rdma", rdma=wanted.rdma)
 
 
-def quotas(spec: StackSpec, layout: MediumLayout, cloud: GcpSpec) -> Iterator[Problem]:
+def quotas(spec: StackSpec, layout: ClusterLayout, cloud: GcpSpec) -> Iterator[Problem]:
     """Guarantees never add up to more than a pool can hold beside the gate."""
     for index, item in enumerate(layout.pools):
         machine = facts.machine_types.get(item.machine)
@@ -258,7 +258,7 @@ RULES: tuple[Rule, ...] = (
     retention,
     maintenance,
 )
-MEDIUM_RULES: tuple[MediumRule, ...] = (
+CLUSTER_RULES: tuple[ClusterRule, ...] = (
     zones,
     network_range,
     api_access,

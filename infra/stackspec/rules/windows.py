@@ -7,7 +7,7 @@ from infra.catalog.aws import pools as aws_pools
 from infra.catalog.gcp import pools as gcp_pools
 from infra.errors import Problem
 from infra.stackspec.clouds import GcpSpec
-from infra.stackspec.layouts import Block, MediumLayout
+from infra.stackspec.layouts import Block, ClusterLayout
 from infra.stackspec.stack import StackSpec
 
 
@@ -17,7 +17,7 @@ def drain_minutes(spec: StackSpec) -> int:
     return gcp_pools.BLOCK_DRAIN_MINUTES if google else aws_pools.BLOCK_DRAIN_MINUTES
 
 
-def blocks(spec: StackSpec, layout: MediumLayout) -> Iterator[Problem]:
+def blocks(spec: StackSpec, layout: ClusterLayout) -> Iterator[Problem]:
     """Blocks have times that make sense, and their nodes come within them."""
     for index, pool in enumerate(layout.pools):
         if not isinstance(pool.purchase, Block):
@@ -30,7 +30,7 @@ def blocks(spec: StackSpec, layout: MediumLayout) -> Iterator[Problem]:
             yield from windows.queue_problems(f"{at}.ends", f"{path}.own_queue", own_queue=pool.own_queue)
 
 
-def hours(_: StackSpec, layout: MediumLayout) -> Iterator[Problem]:
+def hours(_: StackSpec, layout: ClusterLayout) -> Iterator[Problem]:
     """A pool with hours has a queue of its own."""
     for index, pool in enumerate(layout.pools):
         if pool.hours is not None:

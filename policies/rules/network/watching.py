@@ -50,7 +50,6 @@ def _is_of_rdma(subnetwork: Resource, stack: Stack) -> bool:
 
 
 _CLUSTER, _ENDPOINT = "aws:eks/cluster:Cluster", "aws:ec2/vpcEndpoint:VpcEndpoint"
-_NEEDED = ("s3", "ecr.api", "ecr.dkr", "sts", "logs")
 
 
 @CATALOGUE.rule_around(
@@ -59,7 +58,8 @@ _NEEDED = ("s3", "ecr.api", "ecr.dkr", "sts", "logs")
         "medium",
         (_CLUSTER,),
         "Images, checkpoints, logs and credentials then pass the NAT gateway at its price, or do not arrive.",
-        "Add the missing endpoints to the VPC: a gateway for S3, interfaces for the others.",
+        "Add the missing endpoints to the VPC: a gateway for S3, interfaces for the others, "
+        "or say in needed_endpoints of the settings which are wanted.",
     )
 )
 def private_clusters_reach_their_services(cluster: Resource, stack: Stack) -> Iterator[Violation]:
@@ -68,7 +68,11 @@ def private_clusters_reach_their_services(cluster: Resource, stack: Stack) -> It
         raise NotApplicableError("its endpoint is not private")
     vpc = _vpc_of(cluster, stack)
     services = [str(one.props.get("serviceName")) for one in stack.users(vpc, _ENDPOINT, "vpcId")]
-    missing = [name for name in _NEEDED if not any(one.endswith(f".{name}") for one in services)]
+    missing = [
+        name
+        for name in stack.settings.needed_endpoints
+        if not any(one.endswith(f".{name}") for one in services)
+    ]
     if missing:
         yield Violation(f"{vpc.name} has no endpoint for {', '.join(missing)}")
 

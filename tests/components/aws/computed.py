@@ -17,5 +17,11 @@ COMPUTED: Computed = {
         "endpoint": "database.example",
         "masterUserSecrets": [{"secretArn": "database-secret"}],
     },
+    "pulumi-python:dynamic/trainstack:JobGate": lambda args: {
+        "job": "smoke-0123456789-261126120000",
+        "result_uri": f"{args.inputs['results_uri']}/smoke-0123456789-261126120000/result.json",
+        "headline": "PASS",
+        "scheduled": args.inputs["scheduled_plan"] and '{"TrainingJobName": "smoke-scheduled"}',
+    },
     "aws:fsx/lustreFileSystem:LustreFileSystem": lambda _: {"dnsName": "fs.example", "mountName": "abcdef"},
 }

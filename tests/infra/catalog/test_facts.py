@@ -13,6 +13,7 @@ import pytest
 from infra.catalog import tables
 from infra.catalog.aws import facts
 from infra.catalog.aws.catalog import AwsCatalog
+from infra.catalog.aws.jobs import jobs
 from infra.catalog.errors import UnknownFactError
 from infra.catalog.fact import Fact
 from infra.catalog.tables import CatalogError
@@ -40,6 +41,8 @@ def every_row() -> dict[str, Iterable[Fact]]:
         "permissions.resources": AWS.simulated_resources.values(),
         "limits": AWS.limits.values(),
         "cpu_families": AWS.cpu_types.values(),
+        "job_machines.families": jobs.families.values(),
+        "job_machines.prices": jobs.prices.values(),
         "endpoints": AWS.endpoint_gaps.values(),
         "durations": [row for rows in AWS.durations.values() for row in rows],
     }

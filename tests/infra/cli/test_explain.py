@@ -6,7 +6,7 @@ from infra.errors import UserError
 from tests.infra.cli.command import run
 
 
-@pytest.mark.parametrize("stack", ["dev-aws", "dev-gcp", "prod-gcp"])
+@pytest.mark.parametrize("stack", ["dev-aws", "dev-gcp", "prod-gcp", "small-eks-aws", "small-aws"])
 def test_without_a_key_everything_is_explained(stack: str) -> None:
     code, said = run("explain", "-s", stack)
     assert code == 0

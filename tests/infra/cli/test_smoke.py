@@ -26,8 +26,8 @@ def test_help_lists_the_commands_and_the_exit_codes() -> None:
 
 def test_every_command_is_one_of_the_programs_own() -> None:
     own = {command.NAME for command in COMMANDS}
-    inside = {"node", "announce"}
-    assert set(smoke.COMMANDS) == own - inside, "these are for the containers of a cluster"
+    inside = {"node", "announce", "job"}
+    assert set(smoke.COMMANDS) == own - inside, "these are for containers of a cluster or a service"
 
 
 def test_options_and_help_are_the_programs_own(capsys: pytest.CaptureFixture[str]) -> None:

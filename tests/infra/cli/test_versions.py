@@ -13,7 +13,7 @@ from infra.cli.versions import show
 from infra.errors import UserError
 from infra.releases import newest
 from infra.stackspec.clouds import AwsSpec
-from infra.stackspec.layouts import MediumLayout
+from infra.stackspec.layouts import ClusterLayout
 from infra.stackspec.load import CONFIG
 from stacks.clouds.aws import ADDONS
 from tests.infra.preflight.asking import Cloud
@@ -77,7 +77,7 @@ def test_update_writes_addons_and_the_image_and_leaves_kubernetes(
     show("dev-aws", tmp_path, update=True)
     assert "2 written to Pulumi.dev-aws.yaml" in capsys.readouterr().out
     spec = stackspec.load_file("dev-aws", tmp_path).spec
-    assert isinstance(spec.on, AwsSpec) and isinstance(spec.layout, MediumLayout)
+    assert isinstance(spec.on, AwsSpec) and isinstance(spec.layout, ClusterLayout)
     assert spec.on.addon_versions == {"coredns": "v1.14.2-eksbuild.9"}
     assert spec.on.node_image == "1.35.9-20261101"
     assert spec.layout.kubernetes_version == "1.35"

@@ -11,16 +11,18 @@ import pytest
 
 from infra.engine import golang, install
 
+HELPERS = ("pulumi-language-python", "pulumi-resource-pulumi-python")
 
-def fake_cli(folder: Path, version: str, *, with_host: bool = True) -> Path:
+
+def fake_cli(folder: Path, version: str, *, without: str | None = None) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     cli = folder / "pulumi"
     cli.write_text(f"#!/bin/sh\necho {version}\n")
     cli.chmod(0o755)
-    if with_host:
-        host = folder / "pulumi-language-python"
-        host.write_text("#!/bin/sh\n")
-        host.chmod(0o755)
+    for name in HELPERS:
+        if name != without:
+            (folder / name).write_text("#!/bin/sh\n")
+            (folder / name).chmod(0o755)
     return cli
 
 
@@ -45,12 +47,13 @@ def test_the_oldest_that_is_new_enough_is_used(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("version", "with_host"), [("v3.248.9", True), ("not a version", True), ("v3.260.1", False)]
+    ("version", "without"),
+    [("v3.248.9", None), ("not a version", None), *(("v3.260.1", name) for name in HELPERS)],
 )
 def test_one_that_cannot_run_our_program_is_passed_over(
-    tmp_path: Path, version: str, with_host: bool
+    tmp_path: Path, version: str, without: str | None
 ) -> None:
-    fake_cli(tmp_path / "path", version, with_host=with_host)
+    fake_cli(tmp_path / "path", version, without=without)
     assert install.find() is None
 
 

@@ -13,7 +13,7 @@ from infra.preflight.aws.account import Account, answered
 from infra.preflight.machine import Machine
 from infra.stackspec.clouds import AwsSpec
 from infra.stackspec.document import read
-from infra.stackspec.layouts import MediumLayout
+from infra.stackspec.layouts import ClusterLayout
 from infra.stackspec.load import CONFIG
 from tests.stacks.stack_files import at
 
@@ -77,7 +77,7 @@ def account(cloud: Cloud, machine: Machine | None = None, /, **changes: Any) -> 
     for path, value in changes.items():
         at(settings["spec"], path.replace("__", "."), value)
     spec = stackspec.load(STACK, settings, "f").spec
-    assert isinstance(spec.layout, MediumLayout) and isinstance(spec.on, AwsSpec)
+    assert isinstance(spec.layout, ClusterLayout) and isinstance(spec.on, AwsSpec)
     return Account(spec, spec.layout, spec.on, cloud, machine or Machine(connects=lambda *_: False))
 
 

@@ -20,6 +20,7 @@ NAMES = {
     "s3:PutEncryptionConfiguration": "PutBucketEncryption",
     "s3:PutLifecycleConfiguration": "PutBucketLifecycleConfiguration",
     "budgets:ModifyBudget": "UpdateBudget",
+    "lambda:InvokeFunction": "Invoke",
 }
 SERVICES = {"elasticfilesystem": "efs", "elasticloadbalancing": "elbv2"}
 

@@ -7,7 +7,7 @@ import pytest
 from infra.releases import gke
 from infra.releases.pins import NOTHING, gke_pins
 from infra.stackspec.clouds import GcpSpec
-from infra.stackspec.layouts import MediumLayout
+from infra.stackspec.layouts import ClusterLayout
 from tests.infra.preflight.gcp.asking import spec
 
 CONFIG: dict[str, Any] = {
@@ -46,7 +46,7 @@ def test_a_version_that_is_not_offered_yet_says_where_it_is() -> None:
 )
 def test_an_upgrade_drains_what_is_not_held(hold: bool, words: str) -> None:
     made = spec(on__maintenance__hold_nodes=hold)
-    assert isinstance(made.layout, MediumLayout) and isinstance(made.on, GcpSpec)
+    assert isinstance(made.layout, ClusterLayout) and isinstance(made.on, GcpSpec)
     first, second = gke_pins(made.layout, made.on, {"kueue": "0.17.1"})
     assert (first.kind, first.version) == ("Kubernetes", "1.35") and first.drains.startswith(words)
     assert (second.kind, second.name, second.drains) == ("chart", "kueue", NOTHING)

@@ -40,6 +40,12 @@ def test_stack_files_of_both_clouds_are_shipped() -> None:
         ("medium.yaml", "dev-gcp"),
         ("medium.aws.yaml", "dev-aws"),
         ("medium.gcp.yaml", "dev-gcp"),
+        ("small.yaml", "small-aws"),
+        ("small.aws.yaml", "small-aws"),
+        ("small-cluster.yaml", "small-eks-aws"),
+        ("small-cluster.aws.yaml", "small-eks-aws"),
+        ("small-cluster.yaml", "small-gke-gcp"),
+        ("small-cluster.gcp.yaml", "small-gke-gcp"),
     ],
 )
 def test_a_profile_is_a_valid_spec(layer: str, stack: str) -> None:

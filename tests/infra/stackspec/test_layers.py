@@ -8,7 +8,7 @@ import pytest
 from infra import stackspec
 from infra.stackspec import document, layers, merge
 from infra.stackspec.clouds import AwsSpec
-from infra.stackspec.layouts import MediumLayout
+from infra.stackspec.layouts import ClusterLayout
 from infra.stackspec.problems import steps_of
 from infra.stackspec.supported import SUPPORTED
 from tests.infra.stackspec.stack_files import Values, problems
@@ -51,7 +51,7 @@ def test_how_nodes_are_bought_is_replaced_as_a_whole(values: Values, client: Pat
     )
     values["client"] = "acme"
     loaded = stackspec.load("dev", values, "f")
-    assert isinstance(loaded.spec.layout, MediumLayout)
+    assert isinstance(loaded.spec.layout, ClusterLayout)
     assert loaded.spec.layout.pools[0].purchase.kind == "on_demand"
 
 
@@ -72,23 +72,25 @@ def _line(key: str) -> int:
     return next(number for number, line in enumerate(lines, 1) if line.strip().startswith(f"{key}:"))
 
 
-@pytest.mark.parametrize(("profile", "cloud"), [("small", "aws"), ("small", "gcp"), ("large", "existing")])
+@pytest.mark.parametrize(("profile", "cloud"), [("large", "aws"), ("small", "gcp"), ("large", "existing")])
 def test_a_pair_that_does_not_exist_names_those_that_do(values: Values, profile: str, cloud: str) -> None:
     values["profile"], values["cloud"] = profile, cloud
     (problem,) = problems(values)
     assert problem.path == "trainstack:profile" and "medium on aws, medium on gcp" in problem.fix
 
 
-def test_of_two_clouds_each_has_its_own_overlay_over_one_profile() -> None:
+@pytest.mark.parametrize("profile", sorted({profile for profile, _ in SUPPORTED}))
+def test_of_two_clouds_each_has_its_own_overlay_over_one_profile(profile: str) -> None:
     """What the profile says for every cloud, no overlay repeats with the same value."""
-    common = _leaves(layers.PROFILES_FOLDER / "medium.yaml")
-    for cloud in sorted(cloud for profile, cloud in SUPPORTED if profile == "medium"):
-        own = _leaves(layers.PROFILES_FOLDER / f"medium.{cloud}.yaml")
+    common = _leaves(layers.PROFILES_FOLDER / f"{profile}.yaml")
+    for cloud in sorted(cloud for found, cloud in SUPPORTED if found == profile):
+        own = _leaves(layers.PROFILES_FOLDER / f"{profile}.{cloud}.yaml")
         repeated = {path for path, leaf in own.items() if path in common and leaf == common[path]}
         assert repeated == set()
         assert {path for path in own if not path.startswith("on.")} <= {
             *common,
             "layout.system_pool.machine",
+            "layout.notebooks.machines",
         }
 
 

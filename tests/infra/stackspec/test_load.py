@@ -9,7 +9,7 @@ from infra import stackspec
 from infra.errors import UserError
 from infra.stackspec.clouds import AwsSpec
 from infra.stackspec.document import read
-from infra.stackspec.layouts import MediumLayout
+from infra.stackspec.layouts import ClusterLayout
 from infra.stackspec.load import CONFIG
 from tests.infra.stackspec.stack_files import Values, paths, problems
 
@@ -121,7 +121,9 @@ def test_explain_names_near_keys(values: Values) -> None:
         stackspec.load("dev", values, "f").explain("on.natt")
 
 
-@pytest.mark.parametrize("stack", ["dev-aws", "dev-gcp", "prod-gcp"])
+@pytest.mark.parametrize(
+    "stack", ["dev-aws", "dev-gcp", "prod-gcp", "small-eks-aws", "small-gke-gcp", "small-aws"]
+)
 def test_every_key_of_a_shipped_stack_is_explained(stack: str) -> None:
     """Its value, the layer that said it, and what it is for; and each by its own path."""
     loaded = stackspec.load_file(stack)
@@ -173,7 +175,7 @@ def test_what_is_wrong_with_a_pool_is_told_at_its_own_path(pool: Values, path: s
 
 def test_the_shipped_environment_loads() -> None:
     loaded = stackspec.load_file("dev-aws")
-    assert isinstance(loaded.spec.layout, MediumLayout)
+    assert isinstance(loaded.spec.layout, ClusterLayout)
     assert {pool.name for pool in loaded.spec.layout.pools} == {"a100", "l4", "cpu"}
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from policies.resource import Resource, Unknown
 from policies.rules.reading import is_world
-from tests.policies.rules.judging import ask, made, results
+from tests.policies.rules.judging import ask, judged, made, results
 
 GROUP, RULE = "aws:ec2/securityGroup:SecurityGroup", "aws:ec2/securityGroupRule:SecurityGroupRule"
 INGRESS = "aws:vpc/securityGroupIngressRule:SecurityGroupIngressRule"
@@ -176,3 +176,15 @@ def test_one_gpu_a_node_needs_no_placement() -> None:
     small = made(NODE_POOL, "p", nodeConfig={"machineType": "g2-standard-12"}, nodeCount=8)
     (found,) = ask("MLS-NET-10", small)
     assert (found.result, found.message) == ("not-applicable", "its nodes have no two GPUs")
+
+
+def test_which_endpoints_a_private_cluster_needs_can_be_chosen() -> None:
+    within = [made("aws:ec2/vpc:Vpc", "vpc"), made(SUBNET, "subnet", vpcId="vpc")]
+    private = {"subnetIds": ["subnet"], "endpointPrivateAccess": True}
+    storage = made(
+        "aws:ec2/vpcEndpoint:VpcEndpoint", "s3", vpcId="vpc", serviceName="com.amazonaws.eu-west-1.s3"
+    )
+    stack = (*within, made(CLUSTER, "cluster", vpcConfig=private), storage)
+    assert judged("MLS-NET-09", *stack) == {"cluster": "fail"}
+    assert judged("MLS-NET-09", *stack, needed_endpoints=("s3",)) == {"cluster": "pass"}
+    assert judged("MLS-NET-09", *stack, needed_endpoints=("s3", "sts")) == {"cluster": "fail"}

@@ -3,8 +3,8 @@
 import re
 from collections.abc import Iterator, Sequence
 
-from infra.drains import drains
 from infra.engine.plan import Step
+from infra.plans.drains import drains
 
 _INDEX = re.compile(r"\[\d+\]")
 _ORDER = ("replace", "delete", "update", "create")

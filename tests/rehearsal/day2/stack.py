@@ -10,9 +10,9 @@ from pulumi import automation
 
 from infra import sdk
 from infra.__main__ import deploy
-from infra.drains import drains
 from infra.engine.install import require
 from infra.engine.plan import Plan, Step
+from infra.plans.drains import drains
 from rehearsal.client import Rehearsal
 from tests.rehearsal.day2.changes import ENDING_ON_AWS, ON_AWS, Edit, quickly
 from tests.rehearsal.day2.changes_gcp import ENDING_ON_GCP, ON_GCP

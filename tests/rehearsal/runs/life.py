@@ -166,7 +166,8 @@ def beside_others(home: Path, stack: str = STACK, change: Callable[[Any], object
     content = json.loads(json.dumps(read(CONFIG / source, source)))
     spec = content["config"]["trainstack:spec"]
     spec["smoke"].update({"accept": ["PASS", "INCONCLUSIVE"], "depth": "quick"})
-    spec["tracking"].update({"replicas": 1, "workers": 1})
+    if "tracking" in spec:  # elsewhere the cloud runs it
+        spec["tracking"].update({"replicas": 1, "workers": 1})
     if change:
         change(content["config"])
     changed = home.parent / f"{change.__name__ if change else 'beside_others'}.yaml"

@@ -163,6 +163,13 @@ def test_the_servers_that_pods_call_hang_up_on_a_stranger(tmp_path: Path) -> Non
     plane.stop()
 
 
+def test_the_services_of_a_rehearsal_hang_up_on_a_stranger(rehearsal: Rehearsal) -> None:
+    with rehearsal.serving() as environment:
+        host, _, port = environment["AWS_ENDPOINT_URL_S3"].removeprefix("http://").partition(":")
+        assert run(os.geteuid(), FETCH, host, port, "/") == "403"
+        assert run(STRANGER, FETCH, host, port, "/") == "nothing"
+
+
 class Pod(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         self.send_response(204)

@@ -16,7 +16,7 @@ from infra.preflight.gcp.project import Project
 from infra.preflight.gcp_needs import needs
 from infra.stackspec import StackSpec
 from infra.stackspec.clouds import GcpSpec
-from infra.stackspec.layouts import MediumLayout
+from infra.stackspec.layouts import ClusterLayout
 from tests.components.graph import Graph
 
 _EVERYONE = ("allUsers", "allAuthenticatedUsers")
@@ -64,7 +64,7 @@ def the_api_is_reached_in_one_guarded_way(graph: Graph, spec: StackSpec) -> None
     ways = cluster["controlPlaneEndpointsConfig"]
     by_name = ways["dnsEndpointConfig"]["allowExternalTraffic"]
     assert by_name != ways["ipEndpointsConfig"]["enabled"]
-    assert isinstance(spec.layout, MediumLayout)
+    assert isinstance(spec.layout, ClusterLayout)
     admitted = cluster.get("masterAuthorizedNetworksConfig", {}).get("cidrBlocks", [])
     assert [one["cidrBlock"] for one in admitted] == list(spec.layout.api_access)
     assert by_name != bool(admitted)
@@ -209,7 +209,7 @@ def _made_by_gke(graph: Graph) -> Iterator[int]:
 
 
 def _project(spec: StackSpec) -> Project:
-    assert isinstance(spec.layout, MediumLayout) and isinstance(spec.on, GcpSpec)
+    assert isinstance(spec.layout, ClusterLayout) and isinstance(spec.on, GcpSpec)
     return Project(spec, spec.layout, spec.on, requests.Session())
 
 

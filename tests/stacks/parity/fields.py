@@ -6,7 +6,7 @@ from typing import Any, get_args, get_origin
 from pydantic import BaseModel
 
 from infra.stackspec.clouds import AwsSpec, GcpSpec
-from infra.stackspec.layouts import MediumLayout
+from infra.stackspec.layouts import ClusterLayout
 from infra.stackspec.stack import StackSpec
 from infra.stackspec.unions import arms, bare, model_or_none
 
@@ -28,7 +28,7 @@ def _below(model: type[BaseModel], path: str, cloud: str) -> Iterator[str]:
     for name, field in model.model_fields.items():
         at = f"{path}.{name}" if path else name
         if at == "layout":
-            yield from _below(MediumLayout, at, cloud)
+            yield from _below(ClusterLayout, at, cloud)
         elif at == "on":
             yield from _below(CLOUDS[cloud], at, cloud)
         elif choices := arms(field):

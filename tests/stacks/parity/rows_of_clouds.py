@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from tests.stacks.parity.model import Honoured, Outcome
+from tests.stacks.parity.model import Honoured, Outcome, Refused
 from tests.stacks.stack_files import LOAD_BALANCER
 
 _OIDC = "on.load_balancer.oidc"
@@ -50,8 +50,14 @@ def _row(
     )
 
 
+def _demanded(path: str) -> Outcome:
+    """A part that a cluster has: without it nothing is deployed."""
+    return Refused(path, None, path, "^Add it: ")
+
+
 AWS: dict[str, Outcome] = dict(
     [
+        *((f"on.{name}", _demanded(f"on.{name}")) for name in ("database", "repair")),
         _row("on", "on.account_id", "210987654321", r"^~ aws aws allowedAccountIds: .*-> .*210987654321"),
         _row("on", "on.admin_arns", ["arn:aws:iam::123456789012:role/others"], r"^\+ AccessEntry .*others"),
         _row("on", "on.nat", "per_zone", r"^\+ NatGateway network-nat-us-east-1c"),

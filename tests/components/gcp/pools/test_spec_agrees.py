@@ -19,7 +19,7 @@ from infra.errors import Problem, UserError
 from infra.stackspec import layers
 from infra.stackspec.clouds import GcpSpec
 from infra.stackspec.document import read
-from infra.stackspec.layouts import MediumLayout, PoolSpec
+from infra.stackspec.layouts import ClusterLayout, PoolSpec
 from infra.stackspec.load import CONFIG
 from infra.stackspec.supported import SUPPORTED
 from stacks.clouds.gcp_pools import gpu_pool_args, is_classic
@@ -92,7 +92,7 @@ def test_whatever_pool_the_spec_accepts_the_component_accepts_and_nothing_else(
     monkeypatch.setattr(layers, "SUPPORTED", SUPPORTED | {("medium", "gcp")})
     # The parts of a spec that are the same for every pool.
     known = stackspec.load("dev-gcp", stack(*_sound()), "f").spec
-    assert isinstance(known.on, GcpSpec) and isinstance(known.layout, MediumLayout)
+    assert isinstance(known.on, GcpSpec) and isinstance(known.layout, ClusterLayout)
     base = known.on
     outcomes: Counter[str] = Counter()
 

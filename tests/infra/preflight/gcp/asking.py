@@ -18,7 +18,7 @@ from infra.stackspec import StackSpec
 from infra.stackspec.clouds import GcpSpec
 from infra.stackspec.document import read
 from infra.stackspec.layers import ROOT
-from infra.stackspec.layouts import MediumLayout
+from infra.stackspec.layouts import ClusterLayout
 from tests.infra.preflight.gcp.google_schemas import FILE
 from tests.stacks.stack_files import DIGEST, at
 
@@ -228,7 +228,7 @@ def project(
 ) -> Project:
     """The project of that stack."""
     made = spec(**changes)
-    assert isinstance(made.layout, MediumLayout) and isinstance(made.on, GcpSpec)
+    assert isinstance(made.layout, ClusterLayout) and isinstance(made.on, GcpSpec)
     deploys = machine or Machine(connects=lambda *_: False)
     return Project(made, made.layout, made.on, google.session(), lambda: me, deploys)
 

@@ -11,7 +11,7 @@ from policies.sources.live.records import account
 from tests.infra.collect.project import ID, Project
 
 BUCKET = "gcp:storage/bucket:Bucket"
-LABELS = gcp_labels(lasting_tags(stack="Team_A/Dev", profile="medium"))
+LABELS = gcp_labels(lasting_tags("Team_A/Dev"))
 
 
 def bucket(project: Project, name: str, labels: dict[str, str]) -> None:
@@ -36,7 +36,7 @@ def against(state: list[Resource], **buckets: dict[str, str]) -> Join:
 
 def test_what_bears_the_label_of_the_stack_and_is_not_in_its_state_is_unmanaged() -> None:
     node = {**LABELS, "goog-gke-node": ""}
-    other = gcp_labels(lasting_tags(stack="other", profile="medium"))
+    other = gcp_labels(lasting_tags("other"))
     found = against([managed("kept")], kept=LABELS, forgotten=LABELS, node=node, other=other, bare={})
     assert [(one.what, one.resource.id) for one in found.differences] == [("unmanaged", "forgotten")]
     assert found.differences[0].message == "it is tagged as of team_a_dev, and not in the state"

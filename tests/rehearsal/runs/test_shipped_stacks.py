@@ -1,8 +1,8 @@
-"""The shipped environments on Google Cloud, deployed by the real engine in the emulated cloud, to the end."""
+"""Shipped environments, deployed by the real engine in the emulated clouds, from preview to destroy."""
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,7 @@ from rehearsal.client import Rehearsal
 from tests.policies.pack.told import Verdict, of_engine, verdicts_of_pack
 from tests.rehearsal.runs import life
 from tests.rehearsal.runs.life import (
+    NOTHING,
     UNCHANGED,
     UP,
     Done,
@@ -26,8 +27,8 @@ from tests.rehearsal.runs.life import (
 
 # The data access log of Cloud Storage is a setting of the project, which outlives the stack; so does the
 # vault of the homes' backups, where there was one.
-LEFT = {"dev-gcp": 1, "prod-gcp": 2}
-POOLS = {"dev-gcp": "a100", "prod-gcp": "h100"}
+LEFT = {"dev-gcp": 1, "prod-gcp": 2, "small-eks-aws": 0}
+POOLS = {"dev-gcp": "a100", "prod-gcp": "h100", "small-eks-aws": "l4"}
 pytestmark = pytest.mark.timeout(900)
 
 
@@ -46,6 +47,8 @@ class Life:
     """What the policy pack told of the stack that was there; asked of the larger stack alone."""
     kept: Seen | None
     """A destroy of what is protected; None where nothing is."""
+    grown: Sequence[Mapping[str, Any]] | None
+    """What a preview with the next larger profile would do, step by step; asked of the small stack alone."""
     destroyed: Seen
 
 
@@ -65,7 +68,12 @@ def _live(home: Path, stack: str) -> Life:
     result = json.loads(max(made.results).read_text())
     unchanged = seen(home, native(home, *UNCHANGED, "--config-file", config, stack=stack))
     policed = audited(home, stack)
-    packed = kept = None
+    packed = kept = grown = None
+    if stack == "small-eks-aws":
+        larger = life.beside_others(home, stack, _as_medium)
+        told = native(home, "preview", "--json", "--config-file", larger, stack=stack)
+        assert told.returncode == 0, told.stdout + told.stderr
+        grown = json.loads(told.stdout)["steps"]
     if stack == "prod-gcp":
         packed = verdicts_of_pack(
             of_engine(told_under_pack(home, stack, "--config-file", config).splitlines())
@@ -86,6 +94,7 @@ def _live(home: Path, stack: str) -> Life:
         audited=policed,
         packed=packed,
         kept=kept,
+        grown=grown,
         destroyed=seen(home, ended),
     )
 
@@ -95,15 +104,21 @@ def _released(config: Any) -> None:
     config["trainstack:spec"]["data"].update({"protect": False, "on_destroy": "discard"})
 
 
+def _as_medium(config: Any) -> None:
+    """Another profile, and what that one leaves to its owner."""
+    config["trainstack:profile"] = "medium"
+    config["trainstack:spec"]["data"]["shared_fs"] = None
+
+
 def test_training_opens_the_gate_on_the_nodes_of_the_pool(lived: Life) -> None:
     assert lived.result["verdict"] in ("PASS", "INCONCLUSIVE")
     assert len(lived.result["cluster"]["ranks"]) == 2
-    nodes = {str(rank["host"]) for rank in lived.result["cluster"]["ranks"]}
-    assert all(name.startswith(f"{lived.stack}-{POOLS[lived.stack]}") for name in nodes) and len(nodes) == 2
+    assert len({str(rank["host"]) for rank in lived.result["cluster"]["ranks"]}) == 2
+    assert f"on 2 nodes of pool {POOLS[lived.stack]}" in lived.status
 
 
 def test_the_result_is_read_from_the_bucket(lived: Life) -> None:
-    uri = rf"gs://{lived.stack}-storage-checkpoints-\w+/smoke/smoke-\w+/result\.json"
+    uri = rf"(s3|gs)://{lived.stack}-storage-checkpoints-\w+/smoke/smoke-\w+/result\.json"
     assert re.search(rf"^results    {uri}$", lived.status, re.MULTILINE), lived.status
     verdict = lived.result["verdict"]
     assert re.search(rf"^nodes      \S+, \S+: {verdict} ", lived.status, re.MULTILINE), lived.status
@@ -128,7 +143,7 @@ def test_the_state_keeps_every_rule_without_a_waiver(lived: Life) -> None:
 
 def test_the_policy_pack_tells_the_same_of_a_stack_that_is_there(lived: Life) -> None:
     if lived.packed is None:
-        assert lived.stack == "dev-gcp"
+        assert lived.stack != "prod-gcp"
         return
     # When a resource was made, the engine does not tell a pack (docs/adr/0025).
     assert {(rule, result) for rule, _, result, _ in lived.packed} == {("MLS-REP-04", "undetermined")}
@@ -136,7 +151,7 @@ def test_the_policy_pack_tells_the_same_of_a_stack_that_is_there(lived: Life) ->
 
 def test_a_protected_stack_loses_nothing_to_a_destroy(lived: Life) -> None:
     if lived.kept is None:
-        assert lived.stack == "dev-gcp"
+        assert lived.stack != "prod-gcp"
         return
     assert lived.kept.done.returncode == 2, lived.kept.output
     assert lived.kept.resources == lived.made.resources
@@ -144,7 +159,20 @@ def test_a_protected_stack_loses_nothing_to_a_destroy(lived: Life) -> None:
         assert name in lived.kept.done.stderr, name
 
 
+def test_a_stack_grows_without_losing_data_or_cluster(lived: Life) -> None:
+    if lived.grown is None:
+        assert lived.stack != "small-eks-aws"
+        return
+    done = {(step["op"], step["urn"].split("::")[2].split("$")[-1]) for step in lived.grown}
+    assert {("update", "aws:eks/cluster:Cluster"), ("update", "aws:s3/bucket:Bucket")} <= done
+    lost = {kind for op, kind in done if op not in ("same", "update", "create")}
+    # The system nodes are larger ones, one group before the other, and the validation runs once more.
+    assert {kind for kind in lost if not kind.startswith("kubernetes:")} == {"aws:eks/nodeGroup:NodeGroup"}
+    inside = {kind.rpartition(":")[2] for kind in lost if kind.startswith("kubernetes:")}
+    assert inside == {"ConfigMap", "Job", "Service"}
+
+
 def test_destroy_leaves_no_resource_and_no_process(lived: Life) -> None:
     assert lived.destroyed.done.returncode == 0, lived.destroyed.output
-    assert lived.destroyed.resources == {"aws": 0, "gcp": LEFT[lived.stack], "kubernetes": 0}
+    assert lived.destroyed.resources == {**NOTHING, "gcp": LEFT[lived.stack]}
     assert lived.destroyed.processes == []

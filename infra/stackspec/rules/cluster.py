@@ -1,4 +1,4 @@
-"""Rules of the medium layout, on every cloud."""
+"""Rules of a layout with one cluster, on every cloud."""
 
 from collections.abc import Callable, Collection, Iterator
 
@@ -6,20 +6,20 @@ from infra.catalog import pools
 from infra.catalog.kubernetes import kueue
 from infra.errors import Problem
 from infra.naming import flavor_name
-from infra.stackspec.layouts import MediumLayout
+from infra.stackspec.layouts import ClusterLayout
 from infra.stackspec.stack import StackSpec
 
-Rule = Callable[[StackSpec, MediumLayout], Iterator[Problem]]
+Rule = Callable[[StackSpec, ClusterLayout], Iterator[Problem]]
 
 
-def zones_once(_: StackSpec, layout: MediumLayout) -> Iterator[Problem]:
+def zones_once(_: StackSpec, layout: ClusterLayout) -> Iterator[Problem]:
     """Each zone is named once."""
     yield from pools.once_problems("layout.zones", layout.zones)
     for index, pool in enumerate(layout.pools):
         yield from pools.once_problems(f"layout.pools[{index}].zones", pool.zones)
 
 
-def zones_of_pools(spec: StackSpec, layout: MediumLayout) -> Iterator[Problem]:
+def zones_of_pools(spec: StackSpec, layout: ClusterLayout) -> Iterator[Problem]:
     """Pools and the file system are in zones of the network."""
     fix = f"Use one of layout.zones: {', '.join(layout.zones)}."
     for index, pool in enumerate(layout.pools):
@@ -32,21 +32,21 @@ def zones_of_pools(spec: StackSpec, layout: MediumLayout) -> Iterator[Problem]:
         yield Problem("data.shared_fs.zone", shared.zone, "the stack is not in this zone", fix)
 
 
-def zone_of_rdma(_: StackSpec, layout: MediumLayout) -> Iterator[Problem]:
+def zone_of_rdma(_: StackSpec, layout: ClusterLayout) -> Iterator[Problem]:
     """A pool with RDMA is in one zone."""
     for index, pool in enumerate(layout.pools):
         if pool.rdma:
             yield from pools.rdma_zone_problems(f"layout.pools[{index}].zones", len(pool.zones))
 
 
-def zone_of_reservation(_: StackSpec, layout: MediumLayout) -> Iterator[Problem]:
+def zone_of_reservation(_: StackSpec, layout: ClusterLayout) -> Iterator[Problem]:
     """A pool on reserved capacity is in one zone."""
     for index, pool in enumerate(layout.pools):
         if pool.purchase.kind in ("reserved", "block"):
             yield from pools.reserved_zone_problems(f"layout.pools[{index}].zones", len(pool.zones))
 
 
-def sizes(_: StackSpec, layout: MediumLayout) -> Iterator[Problem]:
+def sizes(_: StackSpec, layout: ClusterLayout) -> Iterator[Problem]:
     """No pool is larger at its smallest than at its largest."""
     ranges = {"layout.system_pool": (layout.system_pool.min_nodes, layout.system_pool.max_nodes)}
     for index, pool in enumerate(layout.pools):
@@ -55,7 +55,7 @@ def sizes(_: StackSpec, layout: MediumLayout) -> Iterator[Problem]:
         yield from pools.order_problems(f"{path}.min_nodes", least, f"{path}.max_nodes", most)
 
 
-def pool_names(_: StackSpec, layout: MediumLayout) -> Iterator[Problem]:
+def pool_names(_: StackSpec, layout: ClusterLayout) -> Iterator[Problem]:
     """Each pool has a name of its own, one set of queues covers them all, and one takes every job."""
     yield from kueue.name_problems("layout.pools", [pool.name for pool in layout.pools], flavor_name)
     yield from kueue.pool_count_problems("layout.pools", len(layout.pools))
@@ -63,13 +63,13 @@ def pool_names(_: StackSpec, layout: MediumLayout) -> Iterator[Problem]:
     yield from kueue.own_queue_problems("layout.pools", own)
 
 
-def weights(spec: StackSpec, _: MediumLayout) -> Iterator[Problem]:
+def weights(spec: StackSpec, _: ClusterLayout) -> Iterator[Problem]:
     """Teams have weights that Kueue can share by."""
     for index, team in enumerate(spec.teams):
         yield from kueue.weight_problems(f"teams[{index}].weight", team.weight)
 
 
-def guarantees(spec: StackSpec, layout: MediumLayout) -> Iterator[Problem]:
+def guarantees(spec: StackSpec, layout: ClusterLayout) -> Iterator[Problem]:
     """Guarantees name pools that exist."""
     names = {pool.name for pool in layout.pools}
     for index, team in enumerate(spec.teams):
@@ -79,7 +79,7 @@ def guarantees(spec: StackSpec, layout: MediumLayout) -> Iterator[Problem]:
                 yield Problem(f"teams[{index}].gpus.{pool}", gpus, "there is no such pool", fix)
 
 
-def validated_pools(spec: StackSpec, layout: MediumLayout) -> Iterator[Problem]:
+def validated_pools(spec: StackSpec, layout: ClusterLayout) -> Iterator[Problem]:
     """The gate runs on pools that exist and can hold it."""
     most = {pool.name: pool.max_nodes for pool in layout.pools}
     named = spec.smoke.pools or ()
@@ -96,7 +96,7 @@ def validated_pools(spec: StackSpec, layout: MediumLayout) -> Iterator[Problem]:
         yield Problem("smoke.pools", list(named) or None, "the gate validates no pool", fix)
 
 
-def alert_routes(spec: StackSpec, layout: MediumLayout) -> Iterator[Problem]:
+def alert_routes(spec: StackSpec, layout: ClusterLayout) -> Iterator[Problem]:
     """Whoever is to get a team's alerts gets some, once."""
     for index, team in enumerate(spec.teams):
         path, addresses = f"teams[{index}].alert_emails", list(team.alert_emails)
@@ -108,7 +108,7 @@ def alert_routes(spec: StackSpec, layout: MediumLayout) -> Iterator[Problem]:
             yield Problem(path, addresses, "an address is named twice", "Remove the repeated one.")
 
 
-def idle_gpus(_: StackSpec, layout: MediumLayout) -> Iterator[Problem]:
+def idle_gpus(_: StackSpec, layout: ClusterLayout) -> Iterator[Problem]:
     """Whoever is to find idle GPUs can see what GPUs do."""
     wanted = layout.idle_gpus
     if wanted is not None and layout.monitoring.kind == "none":

@@ -1,4 +1,4 @@
-"""The medium profile: one Kubernetes cluster with pools, shared storage, queues, tracking and a budget."""
+"""One Kubernetes cluster with pools, shared storage, queues, tracking and a budget."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -10,7 +10,7 @@ from components.kubernetes.queueing.queues import Queueing
 from components.kubernetes.queueing.quotas import FlavorArgs, GateArgs, TeamArgs
 from components.kubernetes.training.trainer import Trainer
 from infra.stackspec import StackSpec
-from infra.stackspec.layouts import InClusterMonitoring, MediumLayout
+from infra.stackspec.layouts import ClusterLayout, InClusterMonitoring
 from infra.stackspec.stack import TeamSpec
 from stacks.accounting import gpu_ledger
 from stacks.admission import admission
@@ -22,7 +22,9 @@ from stacks.validation import PODS, validations
 from stacks.windows import capacity_windows
 
 
-def medium(cloud: ClusterCloud[ClusterT, StoreT], spec: StackSpec, layout: MediumLayout) -> dict[str, Any]:
+def one_cluster(
+    cloud: ClusterCloud[ClusterT, StoreT], spec: StackSpec, layout: ClusterLayout
+) -> dict[str, Any]:
     """Declare the stack; its outputs are those of `infra.outputs.StackOutputs`."""
     cluster = cloud.cluster()
     pools = cloud.pools(cluster)
@@ -36,14 +38,8 @@ def medium(cloud: ClusterCloud[ClusterT, StoreT], spec: StackSpec, layout: Mediu
     teams = teams_at_work(spec, data, cluster=cluster, store=store, queueing=queueing, tracking=tracking)
     visitors(spec, data, cluster, tracking)
     if isinstance(layout.monitoring, InClusterMonitoring):
-        monitored(
-            spec,
-            layout.monitoring,
-            cluster=cluster,
-            pools=pools,
-            tracking=tracking,
-            alerting=cloud.alerting(cluster),
-        )
+        told = cloud.alerting(cluster)
+        monitored(spec, layout.monitoring, cluster=cluster, pools=pools, tracking=tracking, alerting=told)
     idle_gpus(spec, layout, cluster, queueing, tracking)
     login = logins(spec, cluster, queueing, tracking)
     gpu_ledger(spec, cluster, pools, queueing, tracking)

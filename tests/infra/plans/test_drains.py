@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from infra.drains import drains
 from infra.engine.plan import Step
+from infra.plans.drains import drains
 
 GROUP = "aws:eks/nodeGroup:NodeGroup"
 INPUTS = {

@@ -1,0 +1,1 @@
+"""Python of this tree on AWS Lambda."""

@@ -1,0 +1,1 @@
+"""Training without a cluster on AWS: SageMaker's domain, people, tracking and logs."""

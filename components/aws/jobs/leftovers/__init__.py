@@ -1,0 +1,1 @@
+"""What runs on AWS Lambda when a domain is deleted; the standard library and boto3 only."""

@@ -1,0 +1,165 @@
+"""What a person's role may do: jobs and notebooks of her own, her team's folders, nothing of other people."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from components.aws import iam
+from components.aws.teams.team_data import team_rights
+from infra.naming import TAG_PREFIX
+
+EXEMPT_TAG: Final = f"{TAG_PREFIX}:budget-exempt"
+"""No budget stops a job or notebook with this tag; its value is the reason. Administrators set it."""
+CODE: Final = "code"
+RUNS: Final = "runs"
+MLFLOW: Final = "mlflow"
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a person works; ARNs and ids, known."""
+
+    region: str
+    account: str
+    partition: str
+    stack: str
+    checkpoints: str
+    """ARN of the bucket of checkpoints; so are `datasets` and `artifacts`."""
+    datasets: str
+    artifacts: str
+    key: str
+    """ARN of the key of the buckets and of disks."""
+    subnets: Sequence[str]
+    groups: Sequence[str]
+    domain: str
+    """Id of the domain."""
+    mlflow: str
+    """ARN of the MLflow App."""
+
+    def arn(self, service: str, rest: str) -> str:
+        """An ARN of this account in this region."""
+        return f"arn:{self.partition}:{service}:{self.region}:{self.account}:{rest}"
+
+
+@dataclass(frozen=True)
+class Who:
+    """One person."""
+
+    name: str
+    folder: str
+    """The team's folder in the buckets."""
+    job_machines: Sequence[str]
+    notebook_machines: Sequence[str]
+    role: str
+    """ARN of the person's own role."""
+
+
+def rights(place: Place, who: Who) -> list[str]:
+    """The policies of the role: data, and what it runs.
+
+    Actions and condition keys: SageMaker developer guide, "SageMaker Roles" (execution role of
+    CreateTrainingJob, with a VPC) and "Condition keys" of the service authorization reference. A job without
+    subnets, or with groups or machines of its own choice, is refused: `ForAllValues` alone also holds for a
+    key that is not there, so each goes with `Null`. No key of a disk is demanded: machines with local disks
+    take none, and refuse one (botocore 1.44.5 sagemaker/2017-07-24 ResourceConfig, VolumeKmsKeyId).
+    """
+    data = team_rights(
+        region=place.region,
+        folder=who.folder,
+        checkpoints=place.checkpoints,
+        datasets=place.datasets,
+        key_arn=place.key,
+    )
+    return [data, iam.document(*_artifacts(place), *_jobs(place, who), *_notebooks(place, who))]
+
+
+def _artifacts(place: Place) -> list[Mapping[str, object]]:
+    """Code of runs, what they leave, and files of MLflow, which its clients write themselves."""
+    folders = [f"{place.artifacts}/{name}/*" for name in (CODE, RUNS, MLFLOW)]
+    listed = {"StringLike": {"s3:prefix": [f"{name}/*" for name in (CODE, RUNS, MLFLOW)]}}
+    return [
+        iam.allow(["s3:GetObject", "s3:PutObject", "s3:AbortMultipartUpload"], folders),
+        {**iam.allow(["s3:ListBucket"], [place.artifacts]), "Condition": listed},
+        iam.allow(["sagemaker:CallMlflowAppApi", "sagemaker:DescribeMlflowApp"], [place.mlflow]),
+        iam.allow(["sagemaker:CreatePresignedMlflowAppUrl"], [place.mlflow]),
+    ]
+
+
+def _jobs(place: Place, who: Who) -> list[Mapping[str, object]]:
+    mine = place.arn("sagemaker", f"training-job/{place.stack}-{who.name}-*")
+    tagged = {
+        f"aws:RequestTag/{TAG_PREFIX}:stack": place.stack,
+        f"aws:RequestTag/{TAG_PREFIX}:person": who.name,
+    }
+    create = {
+        **iam.allow(["sagemaker:CreateTrainingJob"], [mine]),
+        "Condition": {
+            "StringEquals": tagged,
+            "ForAllValues:StringEquals": {
+                "sagemaker:InstanceTypes": list(who.job_machines),
+                "sagemaker:VpcSubnets": list(place.subnets),
+                "sagemaker:VpcSecurityGroupIds": list(place.groups),
+            },
+            "Null": {
+                "sagemaker:InstanceTypes": "false",
+                "sagemaker:VpcSubnets": "false",
+                "sagemaker:VpcSecurityGroupIds": "false",
+            },
+        },
+    }
+    handed = {"StringEquals": {"iam:PassedToService": "sagemaker.amazonaws.com"}}
+    created = {"StringEquals": {"sagemaker:TaggingAction": "CreateTrainingJob"}}
+    return [
+        create,
+        iam.allow(
+            ["sagemaker:DescribeTrainingJob", "sagemaker:StopTrainingJob", "sagemaker:ListTags"], [mine]
+        ),
+        {**iam.allow(["sagemaker:AddTags"], [mine]), "Condition": created},
+        # Lists have no resource to name; what they tell is names and times.
+        iam.allow(["sagemaker:ListTrainingJobs"], ["*"]),
+        {**iam.allow(["iam:PassRole"], [who.role]), "Condition": handed},
+        _no_exemption(),
+    ]
+
+
+def _no_exemption() -> Mapping[str, object]:
+    """Nobody takes what she runs out of a budget; also not through a right that another policy gives."""
+    tags = {"ForAnyValue:StringEquals": {"aws:TagKeys": [EXEMPT_TAG]}}
+    statement = iam.allow(["sagemaker:AddTags", "sagemaker:Create*", "sagemaker:DeleteTags"], ["*"])
+    return {**statement, "Effect": "Deny", "Condition": tags}
+
+
+def _notebooks(place: Place, who: Who) -> list[Mapping[str, object]]:
+    """Spaces and apps whose owner the person is, on the machines for notebooks.
+
+    Source: SageMaker developer guide, "Amazon SageMaker Studio: space permissions" (keys
+    sagemaker:OwnerUserProfileArn and sagemaker:SpaceSharingType).
+    """
+    profile = place.arn("sagemaker", f"user-profile/{place.domain}/{who.name}")
+    spaces = [place.arn("sagemaker", f"{kind}/{place.domain}/*") for kind in ("space", "app")]
+    owned = {"sagemaker:OwnerUserProfileArn": profile, "sagemaker:SpaceSharingType": "Private"}
+    started = {
+        "ArnLike": {"sagemaker:OwnerUserProfileArn": profile},
+        "StringEquals": {"sagemaker:SpaceSharingType": "Private"},
+        # The default app of a space has the machine `system`.
+        "ForAnyValue:StringEquals": {"sagemaker:InstanceTypes": [*who.notebook_machines, "system"]},
+    }
+    changed = {
+        "ArnLike": {"sagemaker:OwnerUserProfileArn": owned["sagemaker:OwnerUserProfileArn"]},
+        "StringEquals": {"sagemaker:SpaceSharingType": owned["sagemaker:SpaceSharingType"]},
+    }
+    seen = ["sagemaker:DescribeApp", "sagemaker:DescribeSpace", "sagemaker:ListTags"]
+    domain = [place.arn("sagemaker", f"domain/{place.domain}"), profile]
+    return [
+        {**iam.allow(["sagemaker:CreateApp"], spaces[1:]), "Condition": started},
+        {
+            **iam.allow(
+                ["sagemaker:CreateSpace", "sagemaker:UpdateSpace", "sagemaker:DeleteSpace"], spaces[:1]
+            ),
+            "Condition": changed,
+        },
+        {**iam.allow(["sagemaker:DeleteApp"], spaces[1:]), "Condition": changed},
+        iam.allow(seen, spaces),
+        iam.allow(["sagemaker:DescribeDomain", "sagemaker:DescribeUserProfile"], domain),
+        iam.allow(["sagemaker:ListApps", "sagemaker:ListSpaces"], ["*"]),
+    ]

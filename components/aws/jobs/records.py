@@ -1,0 +1,63 @@
+"""The key of what a stack without a cluster keeps about itself, and the log of its training jobs."""
+
+from collections.abc import Mapping, Sequence
+from typing import TypedDict
+
+import pulumi
+
+from components.aws.account import Account, current_account
+from components.aws.encryption import encryption_key
+from components.aws.jobs.running_rights import JOB_LOGS
+from components.aws.logs import log_group, logs_may_use
+from components.aws.money.stopper import budgets_may_use_the_key
+from components.base import Component
+from components.ordering import after
+
+
+class AwsRecordsArgs(TypedDict):
+    """How long logs are kept, and which others have the same key."""
+
+    region: str
+    log_retention_days: int
+    log_groups: Sequence[str]
+    """Names of further groups under the key."""
+
+
+class AwsRecords(Component):
+    """A key for logs and for messages of budgets, and the group in which every training job logs.
+
+    The group is one for the whole account in a region, and its name is SageMaker's: a second stack without a
+    cluster needs another account or region. Without it the service makes one, unencrypted and kept forever.
+    """
+
+    kms_key_arn: pulumi.Output[str]
+    """Whose users come after its policy."""
+    job_log_group: pulumi.Output[str]
+
+    def __init__(self, name: str, args: AwsRecordsArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        super().__init__(name, opts)
+
+        def statements(owner: Account) -> list[Mapping[str, object]]:
+            groups = [JOB_LOGS, *args["log_groups"]]
+            used = [one for group in groups for one in logs_may_use(args["region"], group)(owner)]
+            # A key policy names each statement once.
+            numbered = [{**one, "Sid": f"{one['Sid']}{index}"} for index, one in enumerate(used)]
+            return [*numbered, budgets_may_use_the_key(owner)]
+
+        key = encryption_key(
+            self,
+            f"{name}-key",
+            account=current_account(self),
+            purpose=f"Logs and messages of {name}",
+            statements=statements,
+        )
+        self.kms_key_arn = after(key.arn, [key])
+        group = log_group(
+            self,
+            f"{name}-jobs",
+            log_group_name=JOB_LOGS,
+            retention_days=args["log_retention_days"],
+            key_arn=key.arn,
+        )
+        self.job_log_group = group.name
+        self.register_outputs({"kms_key_arn": self.kms_key_arn, "job_log_group": self.job_log_group})

@@ -1,0 +1,65 @@
+"""What SageMaker needs to run something as a role: image, logs, network interfaces, disks."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from components.aws import iam
+
+JOB_LOGS: Final = "/aws/sagemaker/TrainingJobs"
+"""The log group of every training job of an account in a region; the service knows no other."""
+
+
+def running_rights(*, region: str, account: str, partition: str, key: str, image: str) -> str:
+    """A policy for jobs and notebooks of one image; `key` is the ARN of that of their disks."""
+    logs = f"arn:{partition}:logs:{region}:{account}:log-group"
+    return iam.document(*_images(partition, region, image), *_logs(logs), *_network(), *_disks(key))
+
+
+def _images(partition: str, here: str, image: str) -> list[Mapping[str, object]]:
+    """The one repository of the image of jobs; the login to registries knows no resource."""
+    host, _, path = image.partition("/")
+    owner, region = host.split(".")[0], host.split(".")[3] if host.count(".") > 3 else here
+    repository = path.partition("@")[0].partition(":")[0]
+    arn = f"arn:{partition}:ecr:{region}:{owner}:repository/{repository}"
+    pulled = ["ecr:BatchCheckLayerAvailability", "ecr:BatchGetImage", "ecr:GetDownloadUrlForLayer"]
+    return [iam.allow(["ecr:GetAuthorizationToken"], ["*"]), iam.allow(pulled, [arn])]
+
+
+def _logs(groups: str) -> list[Mapping[str, object]]:
+    streams = [f"{groups}:{name}:*" for name in (JOB_LOGS, "/aws/sagemaker/studio")]
+    writes = ["logs:CreateLogStream", "logs:DescribeLogStreams", "logs:GetLogEvents", "logs:PutLogEvents"]
+    measured = {"StringLike": {"cloudwatch:namespace": "/aws/sagemaker/*"}}
+    return [
+        iam.allow(writes, streams),
+        {**iam.allow(["cloudwatch:PutMetricData"], ["*"]), "Condition": measured},
+    ]
+
+
+def _network() -> list[Mapping[str, object]]:
+    """Interfaces in the subnets of a job. The service makes and deletes them as the role, under no name.
+
+    Source: SageMaker developer guide, "SageMaker Roles" (CreateTrainingJob with a VPC).
+    """
+    changes = [
+        "ec2:CreateNetworkInterface",
+        "ec2:CreateNetworkInterfacePermission",
+        "ec2:DeleteNetworkInterface",
+        "ec2:DeleteNetworkInterfacePermission",
+    ]
+    looks = [
+        "ec2:DescribeDhcpOptions",
+        "ec2:DescribeNetworkInterfaces",
+        "ec2:DescribeSecurityGroups",
+        "ec2:DescribeSubnets",
+        "ec2:DescribeVpcs",
+    ]
+    return [iam.allow(changes, ["*"]), iam.allow(looks, ["*"])]
+
+
+def _disks(key: str) -> list[Mapping[str, object]]:
+    """Disks of notebooks and of machines without local ones are encrypted with the stack's key."""
+    for_aws = {"Bool": {"kms:GrantIsForAWSResource": "true"}}
+    return [
+        {**iam.allow(["kms:CreateGrant"], [key]), "Condition": for_aws},
+        iam.allow(["kms:DescribeKey"], [key]),
+    ]

@@ -1,0 +1,90 @@
+"""The role of the job that validates a stack."""
+
+from collections.abc import Mapping
+from typing import NotRequired, TypedDict
+
+import pulumi
+import pulumi_aws as aws
+
+from components.aws import iam
+from components.aws.account import Account, current_account
+from components.aws.jobs.people import sagemaker_trust
+from components.aws.jobs.person_rights import CODE, MLFLOW, RUNS
+from components.aws.jobs.running_rights import running_rights
+from components.base import Component
+from components.ordering import after
+
+
+class AwsValidationRoleArgs(TypedDict):
+    """What the validation reads and writes."""
+
+    region: str
+    image: str
+    """The image of the job, by digest."""
+    checkpoint_bucket_arn: pulumi.Input[str]
+    artifact_bucket_arn: pulumi.Input[str]
+    kms_key_arn: pulumi.Input[str]
+    mlflow_arn: pulumi.Input[str]
+    results: str
+    """The folder of results in the bucket of checkpoints, such as `/smoke`."""
+    alert_topic_arn: NotRequired[pulumi.Input[str]]
+    """Where a repetition tells what it found. Default: there is none."""
+
+
+class AwsValidationRole(Component):
+    """A role for the validation alone: it sees no data of people, and they cannot take it."""
+
+    role_arn: pulumi.Output[str]
+    """The role; what uses it comes after its rights."""
+
+    def __init__(
+        self, name: str, args: AwsValidationRoleArgs, opts: pulumi.ResourceOptions | None = None
+    ) -> None:
+        super().__init__(name, opts)
+        owner = current_account(self)
+        role = iam.role(self, f"{name}-role", owner.apply(lambda one: sagemaker_trust(one, args["region"])))
+        known = pulumi.Output.all(
+            account=owner,
+            checkpoints=args["checkpoint_bucket_arn"],
+            artifacts=args["artifact_bucket_arn"],
+            key=args["kms_key_arn"],
+            mlflow=args["mlflow_arn"],
+            topic=args.get("alert_topic_arn"),
+        )
+        policies = [
+            aws.iam.RolePolicy(f"{name}-{what}", role=role.id, policy=policy, opts=self.child())
+            for what, policy in (
+                ("data", known.apply(lambda found: _data(args, found))),
+                ("running", known.apply(lambda found: _running(args, found))),
+            )
+        ]
+        self.role_arn = after(role.arn, policies)
+        self.register_outputs({"role_arn": self.role_arn})
+
+
+def _data(args: AwsValidationRoleArgs, known: Mapping[str, object]) -> str:
+    """Code is read; results, what the service keeps of the job, and the record's files are written."""
+    artifacts = known["artifacts"]
+    through = {"StringEquals": {"kms:ViaService": [f"s3.{args['region']}.amazonaws.com"]}}
+    listed = {"StringLike": {"s3:prefix": [f"{CODE}/*"]}}
+    written = [f"{artifacts}/{name}/*" for name in (RUNS, MLFLOW)]
+    return iam.document(
+        iam.allow(["s3:GetObject"], [f"{artifacts}/{CODE}/*"]),
+        {**iam.allow(["s3:ListBucket"], [str(artifacts)]), "Condition": listed},
+        iam.allow(["s3:PutObject"], [*written, f"{known['checkpoints']}{args['results']}/*"]),
+        {**iam.allow(["kms:Decrypt", "kms:GenerateDataKey"], [str(known["key"])]), "Condition": through},
+        iam.allow(["sagemaker:CallMlflowAppApi"], [str(known["mlflow"])]),
+        *([iam.allow(["sns:Publish"], [str(known["topic"])])] if known["topic"] else []),
+    )
+
+
+def _running(args: AwsValidationRoleArgs, known: Mapping[str, object]) -> str:
+    account = known["account"]
+    assert isinstance(account, Account)
+    return running_rights(
+        region=args["region"],
+        account=account.id,
+        partition=account.partition,
+        key=str(known["key"]),
+        image=args["image"],
+    )

@@ -1,0 +1,1 @@
+"""What is the same of every managed training service."""

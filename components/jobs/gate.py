@@ -1,0 +1,155 @@
+"""The gate of a stack without a cluster: the validation as a training job that `up` waits for.
+
+`aws.sagemaker.TrainingJob` is no gate: the provider returns as soon as the job is accepted, and its outputs
+say nothing of the end (hashicorp/terraform-provider-aws issue 46892; type hints of pulumi-aws 7.51). Vertex
+AI has no such resource at all. So this is a dynamic resource, whose creation is the run (docs/adr/0038). One
+that fails is in no state, so the next `up` runs it again; one that passed is left alone until code, plan or
+machines change.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Literal, TypedDict
+
+import pulumi
+from pulumi import dynamic
+
+from components.base import Component
+from components.jobs.gate_provider import JobGateProvider
+from smoke_training.launchers import bundle, runplan
+from smoke_training.launchers.runplan import RunPlan, SageMaker
+from smoke_training.launchers.validation import RESULT_COPIES, Files, validation
+
+_CODE_FOLDER = "/opt/ml/input/data/code"
+"""Where SageMaker puts the channel `code` (developer guide, "Amazon SageMaker AI Training Storage Folders for
+Training Datasets, Checkpoints, Model Artifacts, and Outputs")."""
+
+
+class JobGateArgs(TypedDict):
+    """How a stack is validated."""
+
+    service: Literal["sagemaker", "vertex"]
+    stack: str
+    account: str
+    region: str
+    run: RunPlan
+    """Machines, image and variables of the run; its command, folders and place are made here."""
+    environment: Mapping[str, pulumi.Input[str]]
+    """Variables that are only known when parts of the stack exist."""
+    place: pulumi.Input[Mapping[str, Any]]
+    """The service's part of a run plan: role, output, subnets and the like (`runplan.SageMaker`)."""
+    plan: Mapping[str, Any]
+    """The smoke plan, but for what follows from the run and the code."""
+    code_uri: pulumi.Input[str]
+    """Folder for code and plan."""
+    results_uri: pulumi.Input[str]
+    """Folder for results; the job may write there."""
+    accept: Sequence[str]
+    """Verdicts that open the gate."""
+    start_within_s: int
+    """How long the service may look for machines, in seconds."""
+    alerts: Mapping[str, pulumi.Input[str]] | None
+    """What the plan of a repetition says besides: whom it tells; None: it is not repeated."""
+
+
+class JobGate(Component):
+    """A validation that passed."""
+
+    job_name: pulumi.Output[str]
+    result_uri: pulumi.Output[str]
+    headline: pulumi.Output[str]
+    scheduled: pulumi.Output[str]
+    """The request of a repetition as JSON, in which `gate_provider.SCHEDULED` stands for its name."""
+
+    def __init__(self, name: str, args: JobGateArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        super().__init__(name, opts)
+        known = pulumi.Output.all(
+            place=args["place"], environment=args["environment"], results=args["results_uri"]
+        )
+        code = bundle.shipped().sha256
+        ended = _Run(
+            JobGateProvider(),
+            f"{name}-run",
+            {
+                "service": args["service"],
+                "stack": args["stack"],
+                "account": args["account"],
+                "region": args["region"],
+                "run": known.apply(lambda found: _document(args["run"], code, **found)),
+                "plan": _plan(args, code),
+                # Pulumi leaves out what is None.
+                "scheduled_plan": pulumi.Output.from_input(args["alerts"] or {}).apply(
+                    lambda told: _plan(args, code, told) if told else ""
+                ),
+                "code_sha256": code,
+                "code_uri": args["code_uri"],
+                "results_uri": args["results_uri"],
+                "accept": list(args["accept"]),
+                "start_within_s": args["start_within_s"],
+                # Known once it has run.
+                **dict.fromkeys(("job", "result_uri", "verdict", "headline", "billed_s", "scheduled")),
+            },
+            self.child(),
+        )
+        self.job_name, self.result_uri, self.headline = ended.job, ended.result_uri, ended.headline
+        self.scheduled = ended.scheduled
+        self.register_outputs({"job_name": self.job_name, "result_uri": self.result_uri})
+
+
+class _Run(dynamic.Resource, module="trainstack", name="JobGate"):
+    """One validation; see `gate_provider`."""
+
+    job: pulumi.Output[str]
+    result_uri: pulumi.Output[str]
+    headline: pulumi.Output[str]
+    scheduled: pulumi.Output[str]
+
+
+def _plan(args: JobGateArgs, code: str, more: Mapping[str, Any] | None = None) -> str:
+    """The smoke plan as the nodes read it."""
+    run = args["run"]
+    whole = {
+        **args["plan"],
+        "schema": "trainstack.smoke-plan/1",
+        "nodes": run.nodes,
+        "gpus_per_node": run.gpus_per_node,
+        "timeout_s": run.timeout_s,
+        "image": run.image,
+        "code_sha256": code,
+        **(more or {}),
+    }
+    return json.dumps(whole, sort_keys=True, indent=2, allow_nan=False)
+
+
+def _document(
+    run: RunPlan, code: str, *, place: Mapping[str, Any], environment: Mapping[str, str], results: str
+) -> str:
+    """The run as a document; the provider gives each try a name, and its code a folder."""
+    whole = validation(run, Files(code=_CODE_FOLDER))
+    variables = {
+        **whole.env,
+        **environment,
+        "CODE_SHA256": code,
+        RESULT_COPIES: results,
+        # What a failed job says of itself (developer guide, "How Amazon SageMaker AI Signals Algorithm
+        # Success and Failure").
+        "TERMINATION_MESSAGE_PATH": "/opt/ml/output/failure",
+    }
+    return runplan.render(
+        replace(
+            whole,
+            env=variables,
+            # The image's own user, who may write below /opt/ml; there are no volumes.
+            mounts=(),
+            user_id=None,
+            read_only_root=False,
+            root_folder=None,
+            work_root="/tmp/smoke",  # noqa: S108 - the container's own disk
+            sagemaker=SageMaker(**{key: _plain(value) for key, value in place.items()}),
+        )
+    )
+
+
+def _plain(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value

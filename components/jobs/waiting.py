@@ -1,0 +1,97 @@
+"""Waiting for a job of a managed training service, and what each end means to who waited."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from infra.jobs.service import Job, JobService, LostError, Phase, State
+
+# Asked more and more seldom: a start takes minutes, and services count requests.
+_FIRST_S, _LATER_S, _FACTOR = 1.0, 15.0, 1.5
+SILENCE_S = 600.0
+"""For how long the service may give no answer before the wait is given up; the job goes on."""
+STOP_PATIENCE_S = 600.0
+
+
+class JobError(Exception):
+    """A job that did not start, or was not followed to its end: why, and what follows."""
+
+
+@dataclass(frozen=True)
+class Clock:
+    """Seconds, and how they pass."""
+
+    now: Callable[[], float] = time.monotonic
+    sleep: Callable[[float], None] = time.sleep
+
+
+REAL = Clock()
+
+
+def wait(service: JobService, name: str, start_within_s: float, clock: Clock = REAL) -> Job:
+    """Follow a job to its end; one that finds no machines in time is stopped.
+
+    Raises JobError, and UserError where the service refuses to answer. The job goes on when a wait is given
+    up; whoever waits again finds it.
+    """
+    began = heard = clock.now()
+    pause = _FIRST_S
+    while True:
+        try:
+            job = service.job(name)
+        except LostError as error:
+            if clock.now() - heard > SILENCE_S:
+                lost = f"the service gave no answer for {SILENCE_S:.0f} s ({error})"
+                raise JobError(f"{lost}; the job goes on, and the next deploy waits for it") from error
+        else:
+            heard = clock.now()
+            if job is None:
+                raise JobError("the job is gone: somebody deleted it")
+            if job.state.over:
+                return job
+            if job.phase in (Phase.WAITING, Phase.INTERRUPTED) and clock.now() - began > start_within_s:
+                stop(service, name, clock)
+                said = job.changes[-1].said if job.changes else ""
+                late = f"no machines within {start_within_s:.0f} s (smoke.queue_timeout_s)"
+                raise JobError(f"{late}: {said or 'the service gave no reason'}")
+        clock.sleep(pause)
+        pause = min(_LATER_S, pause * _FACTOR)
+
+
+def stop(service: JobService, name: str, clock: Clock = REAL) -> None:
+    """End a job that is under way, and wait until its machines are given back; one that is gone is over.
+
+    Raises JobError, and UserError where the service refuses.
+    """
+    until = clock.now() + STOP_PATIENCE_S
+    asked = False
+    while clock.now() < until:
+        try:
+            job = service.job(name)
+            if job is None or job.state.over:
+                return
+            if not asked:
+                service.stop(name)
+                asked = True
+        except LostError:
+            pass
+        clock.sleep(_FIRST_S)
+    raise JobError(f"job {name} did not stop within {STOP_PATIENCE_S:.0f} s")
+
+
+def why_not_completed(job: Job) -> str:
+    """In a sentence or two, of a job that is over and no success.
+
+    A stopped one is none: the waiter of AWS's SDK calls it a success (botocore, sagemaker waiters-2.json).
+    """
+    if job.phase is Phase.OUT_OF_TIME:
+        return "It ran longer than it may (smoke.timeout_s), and the service stopped it."
+    if job.phase is Phase.WAITED_TOO_LONG:
+        return "It waited longer than it may for spot machines, and the service stopped it."
+    if job.state is State.STOPPED:
+        return "Somebody stopped it."
+    if job.reason.startswith("CapacityError"):
+        return f"{job.reason} Try again later, or let smoke.pools name another machine."
+    if job.reason.startswith("InternalServerError"):
+        return f"{job.reason} A fault of the service: try again."
+    return job.reason or "The service gave no reason."

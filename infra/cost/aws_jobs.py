@@ -1,0 +1,69 @@
+"""The price of stacks on AWS without a cluster: what stands idle, and what jobs may come to."""
+
+from collections.abc import Iterator
+from typing import Final
+
+from infra.catalog.aws import facts
+from infra.catalog.aws.jobs import jobs
+from infra.catalog.aws.storage_classes import COLD, COOL, STANDARD
+from infra.cost.aws import network_items
+from infra.cost.checkpoints import checkpoint_items
+from infra.cost.model import Estimate, Item, Use
+from infra.cost.tariff import Tariff, always, machines
+from infra.stackspec.clouds import AwsSpec
+from infra.stackspec.layouts import SmallLayout
+from infra.stackspec.stack import JOB_STARTUP_S, StackSpec
+
+_KEYS: Final = 3
+"""Customer-managed keys: of the data, of the flow logs, of other logs and messages."""
+
+
+def managed_jobs(spec: StackSpec, layout: SmallLayout, cloud: AwsSpec) -> Estimate:
+    """Price a stack: its minimum is what it costs while nobody trains."""
+    tariff = Tariff(facts.service_price, spec.region)
+    busy = max(one.expected_utilization for one in layout.machines)
+    parts = (
+        _jobs(spec.region, layout),
+        network_items(spec.region, len(layout.zones), cloud),
+        checkpoint_items(spec, busy, tariff, (STANDARD, COOL, COLD)),
+        [tariff.item(f"KMS keys ({_KEYS})", "kms_key", always(_KEYS))],
+    )
+    return Estimate(tuple(item for part in parts for item in part), tuple(_uses(spec, layout, tariff)))
+
+
+def _jobs(region: str, layout: SmallLayout) -> Iterator[Item]:
+    """Jobs cost nothing while none runs; at most, as many machines as one job may have, all month.
+
+    Spot machines are priced on demand, as an upper bound: SageMaker's spot prices are in no price list.
+    """
+    for one in layout.machines:
+        price = jobs.price(one.machine, region)
+        usd = (price.usd, price.usd, price.usd) if price else None
+        nodes = (0.0, one.expected_utilization * one.max_nodes, float(one.max_nodes))
+        bought = "spot, at most" if one.purchase.kind == "spot" else "on demand"
+        yield machines(f"jobs on {one.name} ({one.machine}, {bought})", usd, nodes, price)
+
+
+def _uses(spec: StackSpec, layout: SmallLayout, tariff: Tariff) -> Iterator[Use]:
+    """What costs by use that the spec does not say. Studio and the MLflow App have no price of their own."""
+    for machine in layout.notebooks.machines:
+        price = jobs.price(machine, spec.region, "notebook")
+        name = f"notebooks ({machine})"
+        yield Use(name, price.usd, "hour") if price else Use(name)
+    yield Use("disks of notebooks")
+    hours = (spec.smoke.timeout_s + JOB_STARTUP_S) / 3600
+    for one in layout.machines:
+        if (nodes := spec.validated.get(one.name)) is not None:
+            price = jobs.price(one.machine, spec.region)
+            name = f"validations ({nodes} x {one.machine}, at most {hours * 60:.0f} min)"
+            yield Use(name, round(nodes * hours * price.usd, 2), "run") if price else Use(name)
+    by_use = (
+        ("NAT traffic", "nat_gateway_data"),
+        ("bucket contents", "s3_standard"),
+        ("home directories", "efs_standard"),
+        ("logs", "cloudwatch_logs_ingested"),
+    )
+    for name, key in by_use:
+        yield tariff.use(name, key)
+    for name in ("requests", "calls of functions", "data transfer", "taxes and discounts"):
+        yield Use(name)

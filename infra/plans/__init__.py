@@ -1,0 +1,1 @@
+"""What a plan of the engine ends: nodes, and data of people."""

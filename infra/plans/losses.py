@@ -1,0 +1,44 @@
+"""What a plan takes away that holds data of people, and what of it stays."""
+
+from collections.abc import Iterable, Iterator
+
+from infra.engine.plan import Step
+
+_EXPORT = "export them first (docs/growing.md)"
+_DATA = {
+    "aws:s3/bucket:Bucket": "its objects",
+    "aws:efs/fileSystem:FileSystem": "its files",
+    "aws:fsx/lustreFileSystem:LustreFileSystem": "what is on it alone",
+    "aws:rds/cluster:Cluster": f"runs of MLflow: {_EXPORT}",
+    "aws:sagemaker/mlflowApp:MlflowApp": f"runs of MLflow: {_EXPORT}",
+    "aws:sagemaker/domain:Domain": "disks of notebooks, and the home file system unless it is retained",
+    "aws:kms/key:Key": "whatever it encrypts, once its waiting period is over",
+    "gcp:storage/bucket:Bucket": "its objects",
+    "gcp:filestore/instance:Instance": "its files",
+    "gcp:lustre/instance:Instance": "what is on it alone",
+    "gcp:sql/databaseInstance:DatabaseInstance": f"runs of MLflow: {_EXPORT}",
+}
+"""What is lost with a resource of each kind."""
+
+
+def losses(steps: Iterable[Step]) -> Iterator[str]:
+    """One line for each resource with data that is deleted, or replaced by an empty one."""
+    for step in steps:
+        lost = _DATA.get(step.type)
+        if lost is not None and step.operation in ("delete", "replace"):
+            why = f", because of {', '.join(step.changed)}" if step.operation == "replace" else ""
+            yield f"{step.name} ({_kind(step.type)}) with {lost}{why}"
+
+
+def keeps(kept: Iterable[tuple[str, str]]) -> Iterator[str]:
+    """The resources with data among those that stay, by type and name: one line for each kind."""
+    by_kind: dict[str, list[str]] = {}
+    for kind, name in kept:
+        if kind in _DATA:
+            by_kind.setdefault(_kind(kind), []).append(name)
+    for kind, names in sorted(by_kind.items()):
+        yield f"{kind}: {', '.join(sorted(names))}"
+
+
+def _kind(token: str) -> str:
+    return token.rpartition(":")[2]

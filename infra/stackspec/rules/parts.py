@@ -1,0 +1,71 @@
+"""Which parts of a spec a layout has: what is missing of a cluster, and what means nothing without one."""
+
+from collections.abc import Iterator
+
+from infra.errors import Problem
+from infra.stackspec.clouds import AwsSpec
+from infra.stackspec.layouts import ClusterLayout, SmallLayout
+from infra.stackspec.stack import StackSpec
+from infra.stackspec.unions import describe
+
+_OF_CLUSTERS_ON_AWS = ("admin_arns", "efa_driver", "database", "repair")
+_OPTIONAL_ON_AWS = ("load_balancer", "addon_versions", "node_image")
+_NO_CLUSTER = "means nothing in a stack without a cluster"
+
+
+def missing(spec: StackSpec, _: ClusterLayout) -> Iterator[Problem]:
+    """A cluster has administrators, a tracking server, and on AWS a database and rules for its nodes."""
+    if spec.tracking is None:
+        yield _missing("tracking", describe(StackSpec, "tracking"))
+    cloud = spec.on
+    if isinstance(cloud, AwsSpec):
+        for name in _OF_CLUSTERS_ON_AWS:
+            if not getattr(cloud, name):
+                yield _missing(f"on.{name}", describe(AwsSpec, name))
+    if spec.budget.over_budget == "stop":
+        rule = "the bill does not divide nodes that teams share, so nothing is stopped by it"
+        fix = "Set teams[].over_budget to stop, with monthly_usd or monthly_gpu_hours."
+        yield Problem("budget.over_budget", "stop", rule, fix)
+
+
+def superfluous(spec: StackSpec, _: SmallLayout) -> Iterator[Problem]:
+    """Nothing is asked for that only a cluster has."""
+    given: dict[str, object] = {"tracking": spec.tracking, "data.shared_fs": spec.data.shared_fs}
+    given |= {"data.homes": spec.data.homes, "smoke.drain": spec.smoke.drain}
+    if isinstance(spec.on, AwsSpec):
+        names = (*_OF_CLUSTERS_ON_AWS, *_OPTIONAL_ON_AWS)
+        given |= {f"on.{name}": getattr(spec.on, name) for name in names}
+    for index, team in enumerate(spec.teams):
+        parts = ("gpus", "members", "monthly_gpu_hours", "budget_exempt")
+        given |= {f"teams[{index}].{name}": getattr(team, name) for name in parts}
+    for path, value in given.items():
+        if value:
+            yield Problem(
+                path, _plain(value), _NO_CLUSTER, _FIXES.get(path.rpartition(".")[2], "Leave it out.")
+            )
+
+
+_FIXES = {
+    "shared_fs": "Set null: jobs read from the buckets.",
+    "homes": "Set false: notebooks keep disks of their own.",
+    "drain": "Set false: jobs share no machines.",
+    "gpus": "Leave it out: jobs wait for the quotas of the account alone.",
+    "members": "Leave it out, and name people in layout.people.",
+    "monthly_gpu_hours": "Set monthly_usd: the bill tells jobs apart by their tags.",
+    "budget_exempt": "Leave it out: an administrator tags a job `trainstack:budget-exempt` with the reason.",
+}
+
+
+def _missing(path: str, description: str) -> Problem:
+    return Problem(path, None, "required key is missing", f"Add it: {description}")
+
+
+def _plain(value: object) -> object:
+    dump = getattr(value, "model_dump", None)
+    if dump is not None:
+        return dump()
+    return (
+        list(value)
+        if isinstance(value, tuple) and all(isinstance(one, str) for one in value)
+        else (len(value) if isinstance(value, tuple) else value)
+    )

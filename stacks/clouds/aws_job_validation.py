@@ -1,0 +1,100 @@
+"""How a stack without a cluster is validated on AWS: a job of SageMaker with a role of its own."""
+
+from functools import partial
+from typing import Any
+
+import pulumi
+
+from components.aws.jobs.person_rights import RUNS
+from components.aws.jobs.schedule import AwsJobSchedule
+from components.aws.jobs.validation_role import AwsValidationRole, AwsValidationRoleArgs
+from components.aws.pools.offers import cpu_offer, link_rates, node_offer, peak_tflops
+from components.aws.storage.tiers import AwsStorage
+from infra.catalog.aws import facts
+from infra.catalog.aws.jobs import jobs
+from infra.stackspec import StackSpec
+from infra.stackspec.clouds import AwsSpec
+from infra.stackspec.layouts import JobMachineSpec
+from stacks.parts import Alerts, JobPlace, JobValidation, Pool
+from stacks.validation import RESULTS
+
+
+def job_validation_on_aws(
+    spec: StackSpec,
+    on: AwsSpec,
+    machine: JobMachineSpec,
+    *,
+    place: JobPlace,
+    tiers: AwsStorage,
+    tracking: pulumi.Output[str],
+    topic: pulumi.Output[str] | None,
+    opts: pulumi.ResourceOptions,
+) -> JobValidation:
+    """A job in the stack's network on machines of one type; `topic` is that of a schedule."""
+    args: AwsValidationRoleArgs = {
+        "region": spec.region,
+        "image": spec.smoke.image,
+        "checkpoint_bucket_arn": tiers.checkpoint_bucket_arn,
+        "artifact_bucket_arn": tiers.artifact_bucket_arn,
+        "kms_key_arn": tiers.kms_key_arn,
+        "mlflow_arn": tracking,
+        "results": RESULTS,
+    }
+    if topic is not None:
+        args["alert_topic_arn"] = topic
+    role = AwsValidationRole(f"{spec.name}-smoke", args, opts)
+    found = pulumi.Output.all(
+        role_arn=role.role_arn,
+        output_uri=pulumi.Output.concat("s3://", tiers.artifact_bucket, f"/{RUNS}"),
+        kms_key=tiers.kms_key_arn,
+        subnets=list(place.subnets),
+        security_groups=list(place.security_groups),
+    )
+    return JobValidation(
+        account=on.account_id,
+        machine=_as_pool(machine, spec.region),
+        place=found,
+        environment={"AWS_REGION": spec.region},
+        results=pulumi.Output.concat("s3://", tiers.checkpoint_bucket, RESULTS),
+        alerts=None if topic is None else Alerts(topic=topic, plan={"alert_topic_arn": topic}),
+        repeat=partial(_repeated, spec, role.role_arn, opts),
+    )
+
+
+def _repeated(
+    spec: StackSpec,
+    role: pulumi.Output[str],
+    on_aws: pulumi.ResourceOptions,
+    request: pulumi.Output[str],
+    passed: pulumi.ResourceOptions,
+) -> pulumi.Output[str]:
+    assert spec.smoke.schedule is not None  # else nothing asks for it
+    return AwsJobSchedule(
+        f"{spec.name}-smoke-repeated",
+        {"region": spec.region, "schedule": spec.smoke.schedule, "request": request, "role_arn": role},
+        pulumi.ResourceOptions.merge(on_aws, passed),
+    ).name
+
+
+def _as_pool(machine: JobMachineSpec, region: str) -> Pool:
+    """The machine type, with what is declared about its hardware: that of the EC2 type behind it."""
+    name, price = jobs.machines[machine.machine].ec2, jobs.price(machine.machine, region)
+    usd_per_hour = price.usd if price else None
+    processors, known = facts.cpu_type(name), dict[str, Any]()
+    if processors is not None:
+        offer = cpu_offer(processors)
+    else:
+        hardware = facts.instance_type(name)
+        offer = node_offer(hardware, None)
+        known = {"peak_tflops": peak_tflops(hardware), **link_rates(hardware, efa=False)}
+    return Pool(
+        machine=name,
+        max_nodes=machine.max_nodes,
+        labels={},
+        offer=offer,
+        usd_per_hour=usd_per_hour,
+        next_usd_per_hour=usd_per_hour,
+        preference=0,
+        own_queue=False,
+        facts=known,
+    )
