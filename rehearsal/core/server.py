@@ -46,6 +46,8 @@ _MAKES_REAL = dict.fromkeys(("aws", "gcp"), "rehearsal.realcluster.made_clusters
 _LIMITED = {"aws": "rehearsal.aws.limits:Limited", "gcp": "rehearsal.gcp.limits:Limited"}
 # The services that programs of the user ask, and what runs behind them; and what is left of what ran.
 _SERVICES, _RAN = "rehearsal.jobs.service:Services", "jobs"
+# The clouds whose services programs of the user ask, beside the provider.
+_ASKED = ("aws", "gcp")
 # What they make lives in the engine's state alone, so there is nothing to count.
 _HELPERS = frozenset({"random", "tls"})
 
@@ -289,7 +291,7 @@ class Server:
         if package not in _CLOUDS:
             raise ValueError(f"{package} is not emulated; emulated are {', '.join(_CLOUDS)}")
         cloud = self.cloud(package)
-        if package == "aws":
+        if package in _ASKED:
             self.services()  # dynamic providers of the same program may ask them
         if self._real and package in _MAKES_REAL:
             cloud = _named(_MAKES_REAL[package])(cloud, self._state, self._home)

@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from rehearsal.dataplane.http import ServiceError
-from rehearsal.dataplane.s3.objects import Found, Objects, uri
+from rehearsal.dataplane.object_files import Found
+from rehearsal.dataplane.s3.objects import Objects, uri
 from rehearsal.jobs.words import JobFailed, no_download
 
 

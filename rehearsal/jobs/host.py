@@ -5,9 +5,6 @@ Source: SageMaker Developer Guide, "How Amazon SageMaker Provides Training Infor
 """
 
 import json
-import re
-import shutil
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,21 +14,13 @@ from infra.catalog.aws import facts
 from rehearsal.dataplane.identity import TOKEN_VARIABLE
 from rehearsal.jobs.channels import mode_of
 from rehearsal.jobs.records import JobRecord
+from rehearsal.jobs.running.machine import Machine, missing_hardware, program
 from rehearsal.jobs.words import JobFailed
-from rehearsal.workloads.process import ContainerProcess
-from rehearsal.workloads.rewriting import Host as Place
-from rehearsal.workloads.rewriting import World, rewrite
-from rehearsal.workloads.translate import Plan, port_of_run
 
 ML = "/opt/ml"
 CHECKPOINTS = "/opt/ml/checkpoints"  # source: botocore 1.44.5, CheckpointConfig$LocalPath
-_SHELL, _PYTHON = re.compile(r"(/usr)?(/bin/)?(bash|sh)"), re.compile(r"(.*/)?python3?(\.\d+)?")
 # SIGTERM, then 120 s (botocore 1.44.5, StopTrainingJob); a rehearsal waits a tenth of it.
 GRACE_S = 12.0
-_INTERFACES = ("GLOO_SOCKET_IFNAME", "NCCL_SOCKET_IFNAME", "TP_SOCKET_IFNAME")
-# Where the machines of a job meet: here all jobs share the ports of one machine.
-_PORTS = ("MASTER_PORT", "PET_MASTER_PORT", "TRAINSTACK_MASTER_PORT")
-_ALL_ADDRESSES = "0.0.0.0"  # noqa: S104 - a text that is looked for
 
 
 @dataclass(frozen=True)
@@ -47,17 +36,14 @@ class Surroundings:
     located: Callable[[str], str]
 
 
-class Host:
+class Host(Machine):
     """A machine of a job; `addresses` are those of all its machines by name."""
 
     def __init__(self, job: JobRecord, name: str, folder: Path, addresses: Mapping[str, str]) -> None:
-        self.job, self.name, self.folder = job, name, folder
-        self.address = addresses[name]
-        self._addresses = dict(addresses)
-        self.ml, self.log = folder / "ml", folder / "log"
+        super().__init__(name, folder, addresses)
+        self.job, self.ml = job, folder / "ml"
         local = (job.request.get("CheckpointConfig") or {}).get("LocalPath") or CHECKPOINTS
         self.checkpoints = self._place(str(local))
-        self.process: ContainerProcess | None = None
 
     def prepare(self) -> None:
         """Make the folders and the files that tell the program about its job."""
@@ -100,46 +86,24 @@ class Host:
 
     def start(self, around: Surroundings, cpus: Sequence[int]) -> None:
         """Start the container's command. Raises JobFailed when it cannot run here."""
-        here = self._translator(around.located)
+        local = str((self.job.request.get("CheckpointConfig") or {}).get("LocalPath") or CHECKPOINTS)
+        here = self.translator({ML: self.ml, local.rstrip("/"): self.checkpoints}, around.located)
         words = command(self.job.request)
         environment = {
             name: here(str(value)) for name, value in (self.job.request.get("Environment") or {}).items()
         }
-        argv = (program(words[0]), *(here(word) for word in words[1:]))
-        meeting = dict.fromkeys(_PORTS, port_of_run(self.job.arn))
-        env = {**self._base(around), **environment, **dict.fromkeys(_INTERFACES, "lo"), **meeting}
-        plan = Plan(argv=argv, env=env, cwd=self.folder / "home")
-        self.process = ContainerProcess(plan, self.log, cpus, GRACE_S)
-
-    def exit_code(self) -> int | None:
-        """What the command ended with; None while it runs."""
-        return self.process.exit_code() if self.process else None
+        argv = (_program(words), *(here(word) for word in words[1:]))
+        self.run(argv, {**self._told(around), **environment}, self.job.arn, cpus, GRACE_S)
 
     def said(self) -> str:
         """What the program wrote about its failure."""
         file = self.ml / "output" / "failure"
         return file.read_text(errors="replace")[:1024].strip() if file.is_file() else ""
 
-    def kill(self) -> None:
-        """End everything that runs on it."""
-        if self.process is not None:
-            self.process.kill()
-
-    def describe(self) -> dict[str, Any]:
-        """A row for people, of the form of a pod's."""
-        process = self.process
-        supervisors = [process.supervisor_pid] if process and process.exit_code() is None else []
-        return {
-            "pod": self.name,
-            "address": self.address,
-            "pids": supervisors + (process.pids() if process else []),
-            "log": str(self.log),
-        }
-
     def _resources(self) -> dict[str, Any]:
         """resourceconfig.json; names of machines would lead nowhere here, their addresses do."""
         kind = str((self.job.request.get("ResourceConfig") or {}).get("InstanceType"))
-        hosts = sorted(self._addresses.values())
+        hosts = sorted(self.addresses.values())
         group = {"instance_group_name": "homogeneousCluster", "instance_type": kind, "hosts": hosts}
         return {
             "current_host": self.address,
@@ -150,34 +114,11 @@ class Host:
             "network_interface_name": "lo",
         }
 
-    def _translator(self, located: Callable[[str], str]) -> Callable[[str], str]:
-        """What makes text of the request mean the same on this machine.
-
-        URIs of buckets stay as they are: S3 answers the job's own requests, with its role's rights.
-        """
-        space = "job"
-        paths = {ML: self.ml, "/tmp": self.folder / "tmp"}  # noqa: S108 - a path in the container
-        local = str((self.job.request.get("CheckpointConfig") or {}).get("LocalPath") or CHECKPOINTS)
-        paths[local.rstrip("/")] = self.checkpoints
-        hosts = {f"{name}.{space}.svc.cluster.local": Place(at) for name, at in self._addresses.items()}
-        world = World(space, paths, hosts)
-
-        def here(text: str) -> str:
-            return self.address if text == _ALL_ADDRESSES else located(rewrite(text, world))
-
-        return here
-
-    def _base(self, around: Surroundings) -> dict[str, str]:
-        """A clean start, and what the service adds to the environment of a request."""
+    def _told(self, around: Surroundings) -> dict[str, str]:
+        """What the service adds to the environment of a request."""
         job = self.job
+        kind = str((job.request.get("ResourceConfig") or {}).get("InstanceType")).removeprefix("ml.")
         return {
-            "PATH": f"{Path(sys.executable).parent}:/usr/local/bin:/usr/bin:/bin",
-            "HOME": str(self.folder / "home"),
-            "TMPDIR": str(self.folder / "tmp"),
-            "HOSTNAME": self.name,
-            "LANG": "C.UTF-8",
-            "PYTHONUNBUFFERED": "1",
-            "TZ": "UTC",
             # Where /opt/ml is here, in the words of SageMaker's own toolkit
             # (aws/sagemaker-training-toolkit, src/sagemaker_training/environment.py).
             "SAGEMAKER_BASE_DIR": str(self.ml),
@@ -189,7 +130,7 @@ class Host:
             "AWS_EC2_METADATA_DISABLED": "true",
             "AWS_CONTAINER_CREDENTIALS_FULL_URI": around.credentials,
             TOKEN_VARIABLE: str(around.token),
-            **_missing_hardware(job.request),
+            **missing_hardware(emulated=kind in facts.instance_types),
         }
 
     def _place(self, path: str) -> Path:
@@ -200,31 +141,16 @@ class Host:
         return self.folder / "root" / inside.lstrip("/")
 
 
-def _missing_hardware(request: Mapping[str, Any]) -> dict[str, str]:
-    """Makes a validation believe that its machine has no GPUs, as its result then says; pods get the same."""
-    kind = str((request.get("ResourceConfig") or {}).get("InstanceType")).removeprefix("ml.")
-    emulated = kind in facts.instance_types and not Path("/dev/nvidia0").exists()
-    return {"SMOKE_DEVICE": "cpu"} if emulated else {}
-
-
 def command(request: Mapping[str, Any]) -> list[str]:
     """The command of the container. Raises JobFailed when it is the image's own: no image is here."""
     algorithm = request.get("AlgorithmSpecification") or {}
     words = [str(word) for word in algorithm.get("ContainerEntrypoint") or ()]
-    if not words or not (_SHELL.fullmatch(words[0]) or _PYTHON.fullmatch(words[0])):
-        what = words[0] if words else "the entrypoint of its image"
-        raise JobFailed(
-            f"ClientError: the rehearsal cannot run {what}: it has no images. "
-            "Jobs whose ContainerEntrypoint begins with bash or python really run."
-        )
+    _program(words)
     return words + [str(word) for word in algorithm.get("ContainerArguments") or ()]
 
 
-def program(word: str) -> str:
-    """The program of this machine for the first word of a command. Raises JobFailed without one."""
-    if _PYTHON.fullmatch(word):
-        return sys.executable
-    found = shutil.which(word.rpartition("/")[2])
-    if found is None:
-        raise JobFailed(f"ClientError: this machine has no {word}, with which the job's command begins")
-    return found
+def _program(words: Sequence[str]) -> str:
+    try:
+        return program(words)
+    except LookupError as error:
+        raise JobFailed(f"ClientError: {error.args[0]}") from None

@@ -4,8 +4,8 @@ Source: SageMaker API Reference, DescribeTrainingJob (SecondaryStatus, times) an
 Guide, "Managed Spot Training" (Interrupted, then Starting again from the checkpoints).
 """
 
+import functools
 import logging
-import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -14,14 +14,16 @@ from pathlib import Path
 from typing import Any
 
 from rehearsal.core.state import State
-from rehearsal.dataplane import folders, images
+from rehearsal.dataplane import images
 from rehearsal.dataplane.identity import Caller, Identities
 from rehearsal.dataplane.s3.objects import Objects
 from rehearsal.jobs import channels, outputs
 from rehearsal.jobs.checkpoints import Checkpoints
 from rehearsal.jobs.host import Host, Surroundings, command
-from rehearsal.jobs.logs.store import LogStore, Tail
+from rehearsal.jobs.logs.store import LogStore
 from rehearsal.jobs.records import JobRecord, Store
+from rehearsal.jobs.running.job import Running
+from rehearsal.jobs.running.programs import Due, Limits, Programs
 from rehearsal.jobs.words import CAPACITY, INTERNAL, JobFailed, algorithm_error
 from rehearsal.workloads.addresses import Addresses
 from rehearsal.workloads.controllers import shares
@@ -45,6 +47,9 @@ class End(Enum):
     INTERRUPTED = "Interrupted"
 
 
+_ENDS = {Due.INTERRUPTED: End.INTERRUPTED, Due.TOO_LONG: End.TOO_LONG, Due.WAITED: End.WAITED}
+
+
 @dataclass(frozen=True)
 class Region:
     """What jobs share: the state, identities, addresses, logs; where the services answer."""
@@ -65,26 +70,21 @@ class Region:
         return self.state.path.parent
 
 
-class JobRunner:
+class JobRunner(Running[JobRecord, Host]):
     """Runs one job. `slow_s` is for how long its machines take longer, `capacity` whether there are any."""
 
     def __init__(self, job: JobRecord, region: Region, *, slow_s: float = 0.0, capacity: bool = True) -> None:
-        self._job, self._region, self._store = job, region, Store(region.state)
-        self._slow_s, self._capacity = slow_s, capacity
-        self._folder = region.home / "jobs" / job.account / job.region / job.name
+        super().__init__(
+            job,
+            owner=job.arn,
+            folder=region.home / "jobs" / job.account / job.region / job.name,
+            addresses=region.addresses,
+            keep=Store(region.state).put,
+        )
+        self._region, self._slow_s, self._capacity = region, slow_s, capacity
         self._caller = Caller(str(job.request["RoleArn"]), "SageMaker")
         self._objects = Objects(region.state, self._caller, job.region)
-        self._hosts: list[Host] = []
         self._ran_s = 0.0
-        self._lock = threading.Lock()
-        self._stop, self._killed = threading.Event(), threading.Event()
-        self.over = threading.Event()
-        self._thread = threading.Thread(target=self._run, name=f"training job {job.name}", daemon=True)
-
-    @property
-    def job(self) -> JobRecord:
-        """The job as it is now."""
-        return self._job
 
     def start(self) -> None:
         """Begin."""
@@ -101,31 +101,11 @@ class JobRunner:
         """Give the job other tags."""
         self._change(lambda job: replace(job, tags=dict(tags)))
 
-    def kill(self) -> None:
-        """End its programs at once, because this daemon ends; returns when nothing of it runs."""
-        self._killed.set()
-        self._stop.set()
-        self._thread.join(15.0)
-
     def describe(self) -> list[dict[str, Any]]:
         """A row for each of its machines, of the form of a pod's."""
         job = self._job
-        shared = {
-            "kind": "TrainingJob",
-            "namespace": job.region,
-            "name": job.name,
-            "phase": job.secondary,
-            "ready": False,
-            "run": True,
-            "reason": "",
-            "message": job.failure,
-            "notes": [],
-            "restarts": 0,
-            "ports": [],
-            "urls": [],
-        }
-        nothing = {"pod": "", "address": "", "pids": [], "log": ""}
-        return [{**shared, **host.describe()} for host in list(self._hosts)] or [{**shared, **nothing}]
+        told = {"namespace": job.region, "name": job.name, "phase": job.secondary, "message": job.failure}
+        return self._rows({"kind": "TrainingJob", **told})
 
     # -- the thread ------------------------------------------------------------------------------------
 
@@ -138,7 +118,7 @@ class JobRunner:
             reason = str(failed)
         except Exception:
             _LOG.exception("training job %s", self._job.name)
-        trained = bool(self._hosts)
+        trained = bool(self._machines)
         try:
             self._clear()  # who hears of the end finds nothing that runs
         finally:
@@ -162,12 +142,12 @@ class JobRunner:
             self._clear()
             self._change(lambda job: job.entered("Interrupted"))
             self._change(lambda job: job.entered("Starting"))
-        if self._hosts:
+        if self._machines:
             if not self._stop.is_set() and end is End.DONE:
                 self._change(lambda job: job.entered("Uploading"))
             job = self._job
             outputs.check_key(self._region.state, self._caller, job.region, job.request, job.name)
-            outputs.upload(self._objects, job.request, job.name, [host.ml for host in self._hosts])
+            outputs.upload(self._objects, job.request, job.name, [host.ml for host in self._machines])
         return end
 
     def _attempt(self) -> End:
@@ -175,9 +155,9 @@ class JobRunner:
         if self._stop.is_set():
             return End.STOPPED
         self._change(lambda job: replace(job.entered("Downloading"), started=job.started or time.time()))
-        self._hosts = self._made()
+        self._machines = self._made()
         for channel in self._job.request.get("InputDataConfig") or ():
-            places = [host.channel(str(channel["ChannelName"])) for host in self._hosts]
+            places = [host.channel(str(channel["ChannelName"])) for host in self._machines]
             mode = channels.mode_of(channel, self._job.request)
             channels.download(self._objects, channel, places, mode)
         checkpoints = self._checkpoints()
@@ -201,7 +181,7 @@ class JobRunner:
     def _made(self) -> list[Host]:
         """The machines of an attempt, fresh."""
         job = self._job
-        addresses = {name: self._region.addresses.of(f"{self._owner}{name}") for name in job.hosts}
+        addresses = self._addressed(job.hosts)
         hosts = [Host(job, name, self._folder / name, addresses) for name in job.hosts]
         for host in hosts:
             host.prepare()
@@ -210,75 +190,68 @@ class JobRunner:
     def _checkpoints(self) -> Checkpoints | None:
         place = (self._job.request.get("CheckpointConfig") or {}).get("S3Uri")
         return (
-            Checkpoints(self._objects, place, [host.checkpoints for host in self._hosts]) if place else None
+            Checkpoints(self._objects, place, [host.checkpoints for host in self._machines])
+            if place
+            else None
         )
 
     def _train(self, checkpoints: Checkpoints | None) -> End:
         """Start the programs and watch them to their end. Raises JobFailed when one fails."""
-        streams = self._begin()
+        programs = self._begin()
         self._change(lambda job: job.entered("Training"))  # who hears of it finds the programs
         try:
-            return self._watched(checkpoints, streams)
+            return self._watched(checkpoints, programs)
         finally:
-            for host in self._hosts:
-                host.kill()
-            self._collect(streams, rest=True)
+            programs.end()
 
-    def _watched(self, checkpoints: Checkpoints | None, streams: dict[str, Tail]) -> End:
-        watch = _Watch(self._job, self._region.interruption(self._job.name), self._ran_s)
+    def _watched(self, checkpoints: Checkpoints | None, programs: Programs[Host]) -> End:
+        limits = self._limits()
         asked: End | None = None
         copied = time.monotonic()
         while True:
-            self._collect(streams)
-            codes = [host.exit_code() for host in self._hosts]
+            programs.collect()
             if self._killed.is_set():
                 raise JobFailed(INTERNAL)
-            failed = next((host for host in self._hosts if host.exit_code() not in (None, 0)), None)
+            failed = programs.failed()
             if failed is not None and asked is None:
-                code = failed.exit_code()
-                assert code is not None
-                raise algorithm_error(failed.said(), code)
-            if None not in codes:
+                host, code = failed
+                raise algorithm_error(host.said(), code)
+            if programs.over():
                 return asked or End.DONE
             if asked is None:
-                asked = End.STOPPED if self._stop.is_set() else watch.due()
+                due = limits.due()
+                asked = End.STOPPED if self._stop.is_set() else _ENDS.get(due) if due else None
                 if asked is End.INTERRUPTED:
                     return asked
                 if asked is not None:
-                    self._end_politely(asked)
+                    if asked is not End.STOPPED:
+                        self._change(lambda job: job.entered("Stopping", "Stopping"))
+                    programs.stop()
             if checkpoints and time.monotonic() - copied >= _COPY_S:
                 checkpoints.copy()
                 copied = time.monotonic()
             # A request to stop ends the wait once; afterwards only time passes.
             (self._killed if asked else self._stop).wait(_TICK_S)
 
-    def _begin(self) -> dict[str, Tail]:
-        """Start the program of every machine; the log stream of each and its file."""
-        now, job = int(time.time() * 1000), self._job
-        streams = {}
-        for host, cpus in zip(self._hosts, shares(len(self._hosts)), strict=True):
-            token = self._region.identities.role_token(
-                str(job.request["RoleArn"]), "SageMaker", SERVICE, host.folder
-            )
-            url, credentials = self._region.url, self._region.credentials
-            host.start(Surroundings(url, credentials, token, self._region.located), cpus)
-            streams[f"{job.name}/{host.name}-{now}"] = Tail(host.log)
-        return streams
+    def _begin(self) -> Programs[Host]:
+        """Start the program of every machine."""
+        now, job, region = int(time.time() * 1000), self._job, self._region
+        role = str(job.request["RoleArn"])
+        for host, cpus in zip(self._machines, shares(len(self._machines)), strict=True):
+            token = region.identities.role_token(role, "SageMaker", SERVICE, host.folder)
+            host.start(Surroundings(region.url, region.credentials, token, region.located), cpus)
+        streams = [f"{job.name}/{host.name}-{now}" for host in self._machines]
+        keep = functools.partial(region.logs.append, job.account, job.region, GROUP)
+        return Programs(self._machines, streams, keep)
 
-    def _end_politely(self, asked: End) -> None:
-        """SIGTERM, and SIGKILL when the grace period is over."""
-        if asked is not End.STOPPED:
-            self._change(lambda job: job.entered("Stopping", "Stopping"))
-        for host in self._hosts:
-            if host.process is not None:
-                host.process.stop()
-
-    def _collect(self, streams: dict[str, Tail], *, rest: bool = False) -> None:
-        """Move what the programs have written to their log streams."""
-        for stream, tail in streams.items():
-            lines = tail.lines(rest=rest)
-            if lines:
-                self._region.logs.append(self._job.account, self._job.region, GROUP, stream, lines)
+    def _limits(self) -> Limits:
+        condition = self._job.request.get("StoppingCondition") or {}
+        longest = condition.get("MaxWaitTimeInSeconds")
+        return Limits(
+            run_s=float(condition.get("MaxRuntimeInSeconds") or _DAY_S) - self._ran_s,
+            wait_s=float(longest) - (time.time() - self._job.created) if longest else None,
+            interruption_s=self._region.interruption(self._job.name),
+        )
 
     def _conclude(self, end: End | None, reason: str, *, trained: bool) -> None:
         """Say how it ended: failed for a reason where there is no `end`."""
@@ -288,42 +261,3 @@ class JobRunner:
         status = "Completed" if end is End.DONE else "Stopped"
         artifact = outputs.artifact_of(self._job.request, self._job.name) if trained else ""
         self._change(lambda job: replace(job.entered(end.value, status), artifact=artifact))
-
-    def _clear(self) -> None:
-        """Nothing of the machines is left."""
-        for host in self._hosts:
-            host.kill()
-        self._hosts = []
-        self._region.addresses.release(self._owner)
-        folders.remove(self._folder)
-
-    @property
-    def _owner(self) -> str:
-        return f"{self._job.arn}|"
-
-    def _change(self, change: Callable[[JobRecord], JobRecord]) -> None:
-        with self._lock:
-            self._job = change(self._job)
-            self._store.put(self._job)
-
-
-class _Watch:
-    """When a job that trains has to end, by the clock."""
-
-    def __init__(self, job: JobRecord, interruption: float | None, ran_s: float) -> None:
-        condition = job.request.get("StoppingCondition") or {}
-        now = time.monotonic()
-        self._limit = now + float(condition.get("MaxRuntimeInSeconds") or _DAY_S) - ran_s
-        longest = condition.get("MaxWaitTimeInSeconds")
-        left = float(longest) - (time.time() - job.created) if longest else float("inf")
-        self._patience = now + left
-        self._interruption = now + interruption if interruption is not None else float("inf")
-
-    def due(self) -> End | None:
-        """What has to happen now, None for nothing."""
-        now = time.monotonic()
-        if now >= self._interruption:
-            return End.INTERRUPTED
-        if now >= self._limit:
-            return End.TOO_LONG
-        return End.WAITED if now >= self._patience else None

@@ -22,6 +22,14 @@ from rehearsal.jobs.paging import matching, page
 from rehearsal.jobs.records import JobRecord, Store
 
 _JOB_ARN = re.compile(r"arn:aws:sagemaker:([a-z0-9-]+):(\d{12}):training-job/(.+)")
+TYPE = "aws:sagemaker/trainingJob:TrainingJob"
+_REFUSALS = {
+    "throttling": ServiceError("ThrottlingException", "Rate exceeded"),
+    "transient": ServiceError("InternalFailure", "internal failure", 500),
+    "quota": ServiceError(
+        "ResourceLimitExceeded", "The account-level service limit for training jobs has been reached."
+    ),
+}
 _TAGS_AT_ONCE = 50  # source: botocore 1.44.5, ListTagsInput$MaxResults
 
 
@@ -75,7 +83,7 @@ class SageMaker(JsonService):
         refusals.check(self._state, body, self._store.get(account, request.region, name))
         running = [one for one in self._store.all(request.region) if one.account == account and not one.over]
         refusals.check_quota(body, running, self._faults.quotas())
-        self._jobs.begin(job, self._faults.create(job.arn, name))
+        self._jobs.begin(job, self._faults.create(job.arn, name, _REFUSALS))
         return {"TrainingJobArn": job.arn}
 
     def _describe(self, request: Request, body: dict[str, Any]) -> dict[str, Any]:

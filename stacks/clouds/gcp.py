@@ -30,6 +30,7 @@ from infra.providers import gcp_provider, kubernetes_provider
 from infra.stackspec import StackSpec
 from infra.stackspec.clouds import GcpSpec
 from infra.stackspec.layouts import ClusterLayout, PoolSpec
+from infra.stackspec.model import demanded
 from stacks.clouds.gcp_alerting import alerting_on_gcp
 from stacks.clouds.gcp_pools import cpu_pool_args, gpu_pool_args, is_classic, pool_record
 from stacks.clouds.gcp_storage import GcpStore, alerts_on_gcp, store_on_gcp
@@ -88,13 +89,13 @@ class GcpCloud:
             project_id=on.project, opts=pulumi.InvokeOutputOptions(provider=self._provider)
         ).number
         self._ranges: NetworkRanges = plan_ranges(
-            layout.network_cidr, pods_per_node=on.pods_per_node, nodes=self._most_nodes()
+            layout.network_cidr, pods_per_node=demanded(on.pods_per_node), nodes=self._most_nodes()
         )
 
     def _most_nodes(self) -> dict[int, int]:
         """Largest number of nodes by the pods that may run on each."""
         jobs, system = sum(pool.max_nodes for pool in self._layout.pools), self._layout.system_pool.max_nodes
-        return nodes_by_pods(self._on.pods_per_node, jobs=jobs, system=system)
+        return nodes_by_pods(demanded(self._on.pods_per_node), jobs=jobs, system=system)
 
     def cluster(self) -> GkeCluster:
         """A VPC and a GKE cluster in it."""
@@ -126,7 +127,7 @@ class GcpCloud:
                 "project": self._on.project,
                 "region": self._spec.region,
                 "cidr": self._layout.network_cidr,
-                "pods_per_node": self._on.pods_per_node,
+                "pods_per_node": demanded(self._on.pods_per_node),
                 "flow_log_retention_days": self._spec.data.log_retention_days,
                 "nodes": {str(pods): most for pods, most in self._most_nodes().items()},
                 "mtu": fabrics.primary_mtu(),
@@ -135,21 +136,21 @@ class GcpCloud:
         )
 
     def _cluster_args(self, network: GcpNetwork) -> GcpClusterArgs:
-        window, pool = self._on.maintenance, self._layout.system_pool
+        window, pool = demanded(self._on.maintenance), self._layout.system_pool
         args: GcpClusterArgs = {
             "project": self._on.project,
             "project_number": self._number,
             "region": self._spec.region,
             "name": self._spec.name,
             "kubernetes_version": self._layout.kubernetes_version,
-            "channel": self._on.channel,
+            "channel": demanded(self._on.channel),
             "network": network.network_id,
             "subnetwork": network.subnetwork_id,
             "pod_range_name": network.pod_range_name,
             "service_range_name": network.service_range_name,
             "zones": self._layout.zones,
-            "pods_per_node": self._on.pods_per_node,
-            "endpoint": self._on.endpoint,
+            "pods_per_node": demanded(self._on.pods_per_node),
+            "endpoint": demanded(self._on.endpoint),
             "api_access": self._layout.api_access,
             "admins": self._on.admins,
             "maintenance": {

@@ -24,6 +24,7 @@ from infra.catalog.gcp.pools import BLOCK_DRAIN_MINUTES, layers
 from infra.cost.gcp import pool_price
 from infra.stackspec.clouds import GcpPoolSpec, GcpSpec, MigSpec, TimeSharingSpec
 from infra.stackspec.layouts import Block, PoolSpec, Reserved
+from infra.stackspec.model import demanded
 from stacks.parts import Pool
 from stacks.topology import topology_of
 from stacks.windows import window_of
@@ -31,7 +32,7 @@ from stacks.windows import window_of
 
 def is_classic(pool: PoolSpec, on: GcpSpec) -> bool:
     """Whether this stack makes the networks beside the GPUs of a pool."""
-    return pool.rdma and making(pool.machine, on.accelerator_networks) == "classic"
+    return pool.rdma and making(pool.machine, demanded(on.accelerator_networks)) == "classic"
 
 
 def gpu_pool_args(
@@ -85,7 +86,7 @@ def _common(pool: PoolSpec, on: GcpSpec, *, cluster: GcpCluster, labels: Mapping
         "capacity": pool.purchase.kind,
         "min_size": pool.min_nodes,
         "max_size": pool.max_nodes,
-        "pods_per_node": on.pods_per_node,
+        "pods_per_node": demanded(on.pods_per_node),
         "resource_labels": labels,
     }
 
@@ -99,7 +100,10 @@ def pool_record(
     processors, known = facts.cpu_type(pool.machine), dict[str, Any]()
     if processors is not None:
         offer = cpu_offer(
-            processors.vcpu, processors.memory_gib, pods_per_node=on.pods_per_node, disk_gib=pool.disk_gib
+            processors.vcpu,
+            processors.memory_gib,
+            pods_per_node=demanded(on.pods_per_node),
+            disk_gib=pool.disk_gib,
         )
     else:
         machine = facts.machine_type(pool.machine)
@@ -127,7 +131,7 @@ def _gpu_offer(pool: PoolSpec, on: GcpSpec, machine: MachineType, networks: Sequ
     extra = on.pools.get(pool.name, GcpPoolSpec())
     return node_offer(
         machine,
-        pods_per_node=on.pods_per_node,
+        pods_per_node=demanded(on.pods_per_node),
         disk_gib=pool.disk_gib,
         rdma=pool.rdma,
         networks=networks,

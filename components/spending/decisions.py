@@ -1,6 +1,5 @@
 """What a budget that is used up stops: pure decisions from budgets, what runs, and its tags."""
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -34,10 +33,12 @@ class Running:
     """Something that costs money as long as it runs."""
 
     kind: str
-    """training-job, app or endpoint."""
+    """On AWS training-job, app or endpoint; on Google Cloud custom-job, notebook or endpoint."""
     name: str
     arn: str
+    """Its ARN; on Google Cloud its full resource name."""
     tags: Mapping[str, str]
+    """On Google Cloud the labels, under the keys that tags have."""
     handle: Mapping[str, str]
     """What the service needs to end it."""
 
@@ -72,14 +73,6 @@ def decide(budgets: Iterable[Budget], running: Sequence[Running]) -> list[Decisi
 def belongs(thing: Running, budget: Budget) -> bool:
     """Whether a budget is about something: it carries the tag of the budget's scope with its value."""
     return thing.tags.get(f"{PREFIX}:{budget.scope}") == budget.value
-
-
-def named_budgets(message: str) -> list[str]:
-    """The budgets that a notification of AWS Budgets names, each once; empty for another message.
-
-    Source: the mail of AWS Budgets, a line `Budget Name: <name>`.
-    """
-    return list(dict.fromkeys(re.findall(r"^Budget Name:\s*(\S.*?)\s*$", message, re.MULTILINE)))
 
 
 def _decision(thing: Running, budget: Budget) -> Decision:

@@ -1,15 +1,6 @@
 """What a used-up budget stops, and what it leaves alone."""
 
-from components.aws.money.stop.decisions import EXEMPT, Budget, Running, decide, named_budgets
-
-MAIL = """AWS Budget Notification November 26, 2026
-AWS Account 123456789012
-
-Budget Name: small-aws-person-eve-monthly
-Budget Type: Cost
-Budgeted Amount: $500.00
-Alert Type: ACTUAL
-"""
+from components.spending.decisions import EXEMPT, Budget, Running, decide
 
 
 def budget(scope: str = "person", value: str = "eve", spent: float = 600, act: str = "stop") -> Budget:
@@ -53,8 +44,3 @@ def test_a_tag_without_a_reason_exempts_nothing_and_says_so() -> None:
     bare = Running("app", "x", "arn:x", {"trainstack:person": "eve", EXEMPT: " "}, {})
     (found,) = decide([budget()], [bare])
     assert found.action == "stop" and "gives no reason" in found.reason
-
-
-def test_a_notification_names_its_budget() -> None:
-    assert named_budgets(MAIL) == ["small-aws-person-eve-monthly"]
-    assert named_budgets("Please confirm your subscription") == []
