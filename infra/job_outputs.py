@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 from typing import Any, Literal
 
-import pulumi
 from pydantic import BaseModel, ConfigDict
 
-KEY = "trainstack"
+from infra import outputs
+
 SCHEMA = "trainstack.job-outputs/1"
 # Exported besides the record, because people type them.
 PLAIN_KEYS = ("tracking_uri", "checkpoint_uri")
@@ -95,21 +95,16 @@ class JobOutputs(_Record):
     """null: the stack has no gate, or its profile none yet."""
 
 
-def is_of_jobs(outputs: Mapping[str, Any]) -> bool:
+def is_of_jobs(exported: Mapping[str, Any]) -> bool:
     """Whether stack outputs are those of a stack without a cluster."""
-    return bool(dict(outputs.get(KEY) or {}).get("schema_version") == SCHEMA)
+    return bool(dict(exported.get(outputs.KEY) or {}).get("schema_version") == SCHEMA)
 
 
 def export(fields: Mapping[str, Any]) -> None:
     """Export the record made of `fields` (plain values or outputs) and the plain keys."""
-    record = pulumi.Output.from_input(dict(fields)).apply(
-        lambda values: JobOutputs.model_validate(values).model_dump(mode="json")
-    )
-    pulumi.export(KEY, record)
-    for key in PLAIN_KEYS:
-        pulumi.export(key, fields[key])
+    outputs.export(fields, JobOutputs, PLAIN_KEYS)
 
 
-def parse(outputs: Mapping[str, Any]) -> JobOutputs:
+def parse(exported: Mapping[str, Any]) -> JobOutputs:
     """Read the record back from stack outputs. Raises KeyError when the stack never finished."""
-    return JobOutputs.model_validate(outputs[KEY])
+    return JobOutputs.model_validate(exported[outputs.KEY])

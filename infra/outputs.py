@@ -1,6 +1,6 @@
 """The outputs of a deployed stack: one versioned record and a few keys that people type."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 import pulumi
@@ -91,13 +91,15 @@ class StackOutputs(BaseModel):
     """Of each pool that is validated."""
 
 
-def export(fields: Mapping[str, Any]) -> None:
-    """Export the record made of `fields` (plain values or outputs) and the plain keys."""
-    record = pulumi.Output.from_input(dict(fields)).apply(
-        lambda values: StackOutputs.model_validate(values).model_dump(mode="json")
+def export(
+    fields: Mapping[str, Any], record: type[BaseModel] = StackOutputs, plain: Sequence[str] = PLAIN_KEYS
+) -> None:
+    """Export a record made of `fields` (plain values or outputs) and the plain keys."""
+    made = pulumi.Output.from_input(dict(fields)).apply(
+        lambda values: record.model_validate(values).model_dump(mode="json")
     )
-    pulumi.export(KEY, record)
-    for key in PLAIN_KEYS:
+    pulumi.export(KEY, made)
+    for key in plain:
         pulumi.export(key, fields[key])
 
 

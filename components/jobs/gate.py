@@ -7,7 +7,6 @@ that fails is in no state, so the next `up` runs it again; one that passed is le
 machines change.
 """
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal, TypedDict
@@ -19,7 +18,7 @@ from components.base import Component
 from components.jobs.gate_provider import JobGateProvider
 from smoke_training.launchers import bundle, runplan
 from smoke_training.launchers.runplan import RunPlan, SageMaker
-from smoke_training.launchers.validation import RESULT_COPIES, Files, validation
+from smoke_training.launchers.validation import RESULT_COPIES, Files, plan_text, validation
 
 _CODE_FOLDER = "/opt/ml/input/data/code"
 """Where SageMaker puts the channel `code` (developer guide, "Amazon SageMaker AI Training Storage Folders for
@@ -109,17 +108,14 @@ class _Run(dynamic.Resource, module="trainstack", name="JobGate"):
 def _plan(args: JobGateArgs, code: str, more: Mapping[str, Any] | None = None) -> str:
     """The smoke plan as the nodes read it."""
     run = args["run"]
-    whole = {
-        **args["plan"],
-        "schema": "trainstack.smoke-plan/1",
-        "nodes": run.nodes,
-        "gpus_per_node": run.gpus_per_node,
-        "timeout_s": run.timeout_s,
-        "image": run.image,
-        "code_sha256": code,
-        **(more or {}),
-    }
-    return json.dumps(whole, sort_keys=True, indent=2, allow_nan=False)
+    return plan_text(
+        {**args["plan"], **(more or {})},
+        nodes=run.nodes,
+        gpus_per_node=run.gpus_per_node,
+        timeout_s=run.timeout_s,
+        image=run.image,
+        code_sha256=code,
+    )
 
 
 def _document(

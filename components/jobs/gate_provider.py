@@ -7,7 +7,8 @@ needed. What it is given is plain text and numbers, because Pulumi keeps it in t
 import hashlib
 import json
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -77,23 +78,19 @@ class JobGateProvider(dynamic.ResourceProvider):
             stop(_service(_props), _id)
 
 
-class _told_plainly:  # noqa: N801 - used as a function
-    """Turns what can go wrong into one sentence: Pulumi prints tracebacks of providers."""
-
-    def __init__(self, what: str) -> None:
-        self._what = what
-
-    def __enter__(self) -> None:
-        sys.tracebacklimit = 0
-
-    def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
-        if isinstance(error, GateClosedError):
-            raise GateClosedError(str(error)) from None
-        if isinstance(error, JobError | LostError):
-            raise GateClosedError(f"{self._what}: {error}") from None
-        if isinstance(error, UserError):
-            said = "; ".join(f"{one.rule} {one.fix}".strip() for one in error.problems)
-            raise GateClosedError(f"{self._what}: {said}") from None
+@contextmanager
+def _told_plainly(what: str) -> Iterator[None]:
+    """Turns what can go wrong within into one sentence: Pulumi prints tracebacks of providers."""
+    sys.tracebacklimit = 0
+    try:
+        yield
+    except GateClosedError as error:
+        raise GateClosedError(str(error)) from None
+    except (JobError, LostError) as error:
+        raise GateClosedError(f"{what}: {error}") from None
+    except UserError as error:
+        said = "; ".join(f"{one.rule} {one.fix}".strip() for one in error.problems)
+        raise GateClosedError(f"{what}: {said}") from None
 
 
 def _service(props: Mapping[str, Any]) -> JobService:

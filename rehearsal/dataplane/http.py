@@ -5,10 +5,12 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
+from xml.sax.saxutils import escape
 
 from rehearsal.dataplane.identity import Caller
 
 JSON = "application/x-amz-json-1.1"
+XML = {"Content-Type": "text/xml"}
 
 
 class ServiceError(Exception):
@@ -113,6 +115,15 @@ class JsonService:
     def refusal(self, error: ServiceError) -> Response:
         """See `Service`."""
         return json_response({"__type": error.code, "message": error.message}, error.status)
+
+
+def query_refusal(error: ServiceError, namespace: str) -> Response:
+    """An error in the query protocol: a form in, XML out."""
+    text = (
+        f'<ErrorResponse xmlns="{namespace}"><Error><Type>Sender</Type><Code>{error.code}</Code>'
+        f"<Message>{escape(error.message)}</Message></Error></ErrorResponse>"
+    )
+    return Response(error.status, text.encode(), XML)
 
 
 def json_response(content: Mapping[str, Any], status: int = 200) -> Response:

@@ -3,9 +3,8 @@
 from urllib.parse import parse_qs
 from xml.sax.saxutils import escape
 
-from rehearsal.dataplane.http import Request, Response, ServiceError
+from rehearsal.dataplane.http import XML, Request, Response, ServiceError, query_refusal
 
-_XML = {"Content-Type": "text/xml"}
 _NAMESPACE = "https://sts.amazonaws.com/doc/2011-06-15/"
 
 
@@ -23,12 +22,8 @@ class Sts:
             f"<Arn>{escape(caller.arn)}</Arn><UserId>AROA:{escape(caller.session)}</UserId>"
             f"<Account>{caller.account}</Account></GetCallerIdentityResult></GetCallerIdentityResponse>"
         )
-        return Response(200, text.encode(), _XML)
+        return Response(200, text.encode(), XML)
 
     def refusal(self, error: ServiceError) -> Response:
         """See `http.Service`."""
-        text = (
-            f'<ErrorResponse xmlns="{_NAMESPACE}"><Error><Type>Sender</Type><Code>{error.code}</Code>'
-            f"<Message>{escape(error.message)}</Message></Error></ErrorResponse>"
-        )
-        return Response(error.status, text.encode(), _XML)
+        return query_refusal(error, _NAMESPACE)

@@ -21,17 +21,15 @@ from rehearsal.jobs.words import JobFailed
 from rehearsal.workloads.process import ContainerProcess
 from rehearsal.workloads.rewriting import Host as Place
 from rehearsal.workloads.rewriting import World, rewrite
-from rehearsal.workloads.translate import Plan, port_of_run
+from rehearsal.workloads.translate import ALL_ADDRESSES, INTERFACES, Plan, clean_start, port_of_run
 
 ML = "/opt/ml"
 CHECKPOINTS = "/opt/ml/checkpoints"  # source: botocore 1.44.5, CheckpointConfig$LocalPath
 _SHELL, _PYTHON = re.compile(r"(/usr)?(/bin/)?(bash|sh)"), re.compile(r"(.*/)?python3?(\.\d+)?")
 # SIGTERM, then 120 s (botocore 1.44.5, StopTrainingJob); a rehearsal waits a tenth of it.
 GRACE_S = 12.0
-_INTERFACES = ("GLOO_SOCKET_IFNAME", "NCCL_SOCKET_IFNAME", "TP_SOCKET_IFNAME")
 # Where the machines of a job meet: here all jobs share the ports of one machine.
 _PORTS = ("MASTER_PORT", "PET_MASTER_PORT", "TRAINSTACK_MASTER_PORT")
-_ALL_ADDRESSES = "0.0.0.0"  # noqa: S104 - a text that is looked for
 
 
 @dataclass(frozen=True)
@@ -107,7 +105,7 @@ class Host:
         }
         argv = (program(words[0]), *(here(word) for word in words[1:]))
         meeting = dict.fromkeys(_PORTS, port_of_run(self.job.arn))
-        env = {**self._base(around), **environment, **dict.fromkeys(_INTERFACES, "lo"), **meeting}
+        env = {**self._base(around), **environment, **dict.fromkeys(INTERFACES, "lo"), **meeting}
         plan = Plan(argv=argv, env=env, cwd=self.folder / "home")
         self.process = ContainerProcess(plan, self.log, cpus, GRACE_S)
 
@@ -163,7 +161,7 @@ class Host:
         world = World(space, paths, hosts)
 
         def here(text: str) -> str:
-            return self.address if text == _ALL_ADDRESSES else located(rewrite(text, world))
+            return self.address if text == ALL_ADDRESSES else located(rewrite(text, world))
 
         return here
 
@@ -171,13 +169,7 @@ class Host:
         """A clean start, and what the service adds to the environment of a request."""
         job = self.job
         return {
-            "PATH": f"{Path(sys.executable).parent}:/usr/local/bin:/usr/bin:/bin",
-            "HOME": str(self.folder / "home"),
-            "TMPDIR": str(self.folder / "tmp"),
-            "HOSTNAME": self.name,
-            "LANG": "C.UTF-8",
-            "PYTHONUNBUFFERED": "1",
-            "TZ": "UTC",
+            **clean_start(self.folder, self.name),
             # Where /opt/ml is here, in the words of SageMaker's own toolkit
             # (aws/sagemaker-training-toolkit, src/sagemaker_training/environment.py).
             "SAGEMAKER_BASE_DIR": str(self.ml),

@@ -21,6 +21,7 @@ from rehearsal.core.model import Record
 from rehearsal.core.state import State
 from rehearsal.dataplane import folders
 from rehearsal.dataplane.s3.objects import uri
+from rehearsal.jobs.rows import row
 from rehearsal.workloads.addresses import Addresses
 from rehearsal.workloads.process import ContainerProcess
 from rehearsal.workloads.proxy import Proxy
@@ -83,30 +84,23 @@ class MlflowApps:
 
     def live(self) -> list[dict[str, Any]]:
         """A row for each server, of the form of a pod's."""
-        rows = []
-        for arn, running in list(self._running.items()):
-            if running.process.exit_code() is None:
-                rows.append(
-                    {
-                        "kind": "MlflowApp",
-                        "namespace": arn.split(":")[3],
-                        "name": arn,
-                        "pod": arn.rpartition("/")[2],
-                        "phase": "Running",
-                        "ready": True,
-                        "run": True,
-                        "reason": "",
-                        "message": "",
-                        "notes": [],
-                        "restarts": 0,
-                        "address": running.address,
-                        "ports": [_PORT],
-                        "urls": [running.url],
-                        "pids": [running.process.supervisor_pid, *running.process.pids()],
-                        "log": str(running.folder / "log"),
-                    }
-                )
-        return rows
+        return [
+            row(
+                "MlflowApp",
+                arn.split(":")[3],
+                arn,
+                "Running",
+                pod=arn.rpartition("/")[2],
+                ready=True,
+                address=running.address,
+                ports=[_PORT],
+                urls=[running.url],
+                pids=[running.process.supervisor_pid, *running.process.pids()],
+                log=str(running.folder / "log"),
+            )
+            for arn, running in list(self._running.items())
+            if running.process.exit_code() is None
+        ]
 
     def stop(self) -> None:
         """End every server."""

@@ -22,6 +22,7 @@ from rehearsal.jobs.checkpoints import Checkpoints
 from rehearsal.jobs.host import Host, Surroundings, command
 from rehearsal.jobs.logs.store import LogStore, Tail
 from rehearsal.jobs.records import JobRecord, Store
+from rehearsal.jobs.rows import row
 from rehearsal.jobs.words import CAPACITY, INTERNAL, JobFailed, algorithm_error
 from rehearsal.workloads.addresses import Addresses
 from rehearsal.workloads.controllers import shares
@@ -110,22 +111,8 @@ class JobRunner:
     def describe(self) -> list[dict[str, Any]]:
         """A row for each of its machines, of the form of a pod's."""
         job = self._job
-        shared = {
-            "kind": "TrainingJob",
-            "namespace": job.region,
-            "name": job.name,
-            "phase": job.secondary,
-            "ready": False,
-            "run": True,
-            "reason": "",
-            "message": job.failure,
-            "notes": [],
-            "restarts": 0,
-            "ports": [],
-            "urls": [],
-        }
-        nothing = {"pod": "", "address": "", "pids": [], "log": ""}
-        return [{**shared, **host.describe()} for host in list(self._hosts)] or [{**shared, **nothing}]
+        shared = row("TrainingJob", job.region, job.name, job.secondary, message=job.failure)
+        return [{**shared, **host.describe()} for host in list(self._hosts)] or [shared]
 
     # -- the thread ------------------------------------------------------------------------------------
 

@@ -9,16 +9,14 @@ import time
 import uuid
 from pathlib import Path
 from urllib.parse import parse_qs
-from xml.sax.saxutils import escape
 
 from rehearsal.core.state import State
-from rehearsal.dataplane.http import Request, Response, ServiceError
+from rehearsal.dataplane.http import XML, Request, Response, ServiceError, query_refusal
 from rehearsal.dataplane.policies import Request as Check
 from rehearsal.dataplane.rights import authorise, context_of
 
 _TOPIC = "aws:sns/topic:Topic"
 _NAMESPACE = "http://sns.amazonaws.com/doc/2010-03-31/"
-_XML = {"Content-Type": "text/xml"}
 _MESSAGE_BYTES = 256 * 1024
 
 
@@ -43,15 +41,11 @@ class Topics:
         self._keep(arn, {"subject": form.get("Subject", ""), "message": message, "time": time.time()})
         told = f"<PublishResult><MessageId>{uuid.uuid4()}</MessageId></PublishResult>"
         text = f'<PublishResponse xmlns="{_NAMESPACE}">{told}</PublishResponse>'
-        return Response(200, text.encode(), _XML)
+        return Response(200, text.encode(), XML)
 
     def refusal(self, error: ServiceError) -> Response:
         """See `http.Service`."""
-        text = (
-            f'<ErrorResponse xmlns="{_NAMESPACE}"><Error><Type>Sender</Type><Code>{error.code}</Code>'
-            f"<Message>{escape(error.message)}</Message></Error></ErrorResponse>"
-        )
-        return Response(error.status, text.encode(), _XML)
+        return query_refusal(error, _NAMESPACE)
 
     def _keep(self, arn: str, message: dict[str, object]) -> None:
         self._folder.mkdir(parents=True, exist_ok=True)

@@ -19,14 +19,14 @@ Object = Mapping[str, Any]
 Lookup = Callable[[str, str], Object | None]
 
 _REFERENCE = re.compile(r"\$(?:\$|\(([-._a-zA-Z][-._a-zA-Z0-9]*)\))")
-_ALL_ADDRESSES = "0.0.0.0"  # noqa: S104 - a text that is looked for
+ALL_ADDRESSES = "0.0.0.0"  # noqa: S104 - a text that is looked for
 _MASTER_PORT = "MASTER_PORT"
 # What all pods of one run have, and no pod of another (Kubernetes' Job controller; JobSet v0.12,
 # api/jobset/v1alpha2/jobset_types.go, `JobSetUIDKey`).
 _RUNS = ("jobset.sigs.k8s.io/jobset-uid", "batch.kubernetes.io/controller-uid")
 _FIRST_PORT, _PORT_PAIRS = 20_000, 6_000  # below the ports that Linux gives to outgoing connections
 # Which network card collective libraries shall use: here pods have only the loopback one.
-_INTERFACES = ("GLOO_SOCKET_IFNAME", "NCCL_SOCKET_IFNAME", "TP_SOCKET_IFNAME")
+INTERFACES = ("GLOO_SOCKET_IFNAME", "NCCL_SOCKET_IFNAME", "TP_SOCKET_IFNAME")
 # Variables of NCCL's network plug-ins name device files and sockets of the node. Neither is here, and the
 # nodes of a run must agree in them: a folder of each pod's own would be a difference that no real run has.
 _PLUGINS = ("NCCL_FASTRAK_", "NCCL_GPUDIRECTTCPX_")
@@ -107,14 +107,14 @@ def plan(container: Object, pod: Pod, around: Surroundings) -> Plan:
 
     def here(text: str) -> str:
         # A pod has a network of its own, of which only its address is there in this one.
-        return pod.ip if text == _ALL_ADDRESSES else rewrite(text, around.world)
+        return pod.ip if text == ALL_ADDRESSES else rewrite(text, around.world)
 
     local = {name: value if name.startswith(_PLUGINS) else here(value) for name, value in env.items()}
     argv = (sys.executable, *(here(word) for word in words[1:]))
     cwd = container.get("workingDir")
     return Plan(
         argv=argv,
-        env={**_base(pod, around), **local, **dict.fromkeys(_INTERFACES, "lo")},
+        env={**_base(pod, around), **local, **dict.fromkeys(INTERFACES, "lo")},
         cwd=Path(rewrite_paths(cwd, around.world.paths)) if cwd else around.folder / "home",
     )
 
@@ -197,16 +197,19 @@ def port_of_run(run: str) -> str:
 
 
 def _base(pod: Pod, around: Surroundings) -> dict[str, str]:
-    """A clean start: nothing of the daemon's environment, no credentials."""
+    return {**clean_start(around.folder, pod.hostname), **around.injected}
+
+
+def clean_start(folder: Path, hostname: str) -> dict[str, str]:
+    """The environment of a program at its start: nothing of the daemon's, no credentials."""
     return {
         "PATH": f"{Path(sys.executable).parent}:/usr/local/bin:/usr/bin:/bin",
-        "HOME": str(around.folder / "home"),
-        "TMPDIR": str(around.folder / "tmp"),
-        "HOSTNAME": pod.hostname,
+        "HOME": str(folder / "home"),
+        "TMPDIR": str(folder / "tmp"),
+        "HOSTNAME": hostname,
         "LANG": "C.UTF-8",
         "PYTHONUNBUFFERED": "1",
         "TZ": "UTC",
-        **around.injected,
     }
 
 

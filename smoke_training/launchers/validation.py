@@ -1,6 +1,9 @@
 """The validation itself as a run: the gate of a deploy, or by hand where no deploy reaches (pure)."""
 
+import json
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 from smoke_training.launchers.runplan import PER_NODE, Mount, RunPlan, shared_memory
 
@@ -14,6 +17,7 @@ HOME = "/tmp"  # noqa: S108 a volume of its own
 EXPERIMENT = "smoke-validation"
 # Variable with the folder of an object store to which node 0 copies the result, where no file system does.
 RESULT_COPIES = "SMOKE_RESULTS"
+PLAN_SCHEMA = "trainstack.smoke-plan/1"
 CONTROL_PORT_OFFSET = 1  # above the port of torchrun's rendezvous: node 0's launcher hears the others there
 
 
@@ -31,6 +35,22 @@ class Files:
     """Folder of the claim to write to; null: its root."""
     login: str | None = None
     """Secret with the key `credentials`, the file in which MLflow's clients look for a login; null: none."""
+
+
+def plan_text(
+    plan: Mapping[str, Any], *, nodes: int, gpus_per_node: int, timeout_s: int, image: str, code_sha256: str
+) -> str:
+    """The smoke plan as the nodes of a run read it: what is known of the stack, the run and its code."""
+    whole = {
+        **plan,
+        "schema": PLAN_SCHEMA,
+        "nodes": nodes,
+        "gpus_per_node": gpus_per_node,
+        "timeout_s": timeout_s,
+        "image": image,
+        "code_sha256": code_sha256,
+    }
+    return json.dumps(whole, sort_keys=True, indent=2, allow_nan=False)
 
 
 def validation(run: RunPlan, files: Files) -> RunPlan:

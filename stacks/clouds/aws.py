@@ -20,7 +20,7 @@ from components.aws.storage.disks import AwsDisks
 from components.aws.validation.alert_topic import AwsAlertTopic, AwsAlertTopicArgs
 from infra.alarms import storage as storage_alarms
 from infra.catalog.aws import facts
-from infra.naming import TAG_PREFIX, changing_tags, lasting_tags
+from infra.naming import TAG_PREFIX, lasting_tags
 from infra.providers import aws_provider, kubernetes_provider
 from infra.stackspec import StackSpec
 from infra.stackspec.clouds import AwsSpec
@@ -32,6 +32,7 @@ from stacks.clouds.aws_storage import AwsStore, alarms_on_aws, store_on_aws
 from stacks.clouds.aws_teams import teams_on_aws
 from stacks.clouds.aws_tracking import tracking_on_aws
 from stacks.clouds.aws_validation import validation_on_aws
+from stacks.clouds.tags import owners_tags
 from stacks.parts import (
     Alerting,
     Cluster,
@@ -76,15 +77,7 @@ class AwsCloud:
         # What a stack is called lasts as long as the stack; its profile, who owns and pays for it, and its
         # further tags may change while jobs run.
         self._tags = lasting_tags(spec.name)
-        self._launch_tags = changing_tags(
-            profile=spec.profile,
-            owner=spec.owner,
-            cost_center=spec.cost_center,
-            environment=spec.environment,
-            data_class=spec.data_class,
-            expires_on=spec.expires_on,
-            extra=spec.tags,
-        )
+        self._launch_tags = owners_tags(spec)
         self._node_image = facts.releases.node_image(layout.kubernetes_version, on.node_image)
         self._provider = aws_provider(
             f"{spec.name}-aws",

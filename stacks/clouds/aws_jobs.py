@@ -17,15 +17,17 @@ from components.aws.jobs.studio import AwsStudio
 from components.aws.money.scopes import ScopeArgs
 from components.aws.money.stopper import AwsBudgetStop
 from components.aws.network.vpc import AwsNetwork
-from components.aws.storage.tiers import AwsStorage, AwsStorageArgs
+from components.aws.storage.tiers import AwsStorage
 from components.aws.validation.alert_topic import AwsAlertTopic, AwsAlertTopicArgs
 from infra.catalog.aws.jobs import jobs
-from infra.naming import changing_tags, lasting_tags
+from infra.naming import lasting_tags
 from infra.providers import aws_provider
 from infra.stackspec import StackSpec
 from infra.stackspec.clouds import AwsSpec
 from infra.stackspec.layouts import JobMachineSpec, SmallLayout
 from stacks.clouds.aws_job_validation import job_validation_on_aws
+from stacks.clouds.aws_storage import storage_args
+from stacks.clouds.tags import owners_tags
 from stacks.parts import JobBudget, JobPerson, JobPlace, JobValidation, Store
 
 
@@ -45,15 +47,7 @@ class AwsJobs:
 
     def __init__(self, spec: StackSpec, layout: SmallLayout, on: AwsSpec) -> None:
         self._spec, self._layout, self._on = spec, layout, on
-        tags = changing_tags(
-            profile=spec.profile,
-            owner=spec.owner,
-            cost_center=spec.cost_center,
-            environment=spec.environment,
-            data_class=spec.data_class,
-            expires_on=spec.expires_on,
-            extra=spec.tags,
-        )
+        tags = owners_tags(spec)
         self._provider = aws_provider(
             f"{spec.name}-aws",
             account_id=on.account_id,
@@ -82,7 +76,7 @@ class AwsJobs:
             self._on_aws,
         )
         subnets = [network.private_subnet_id_by_zone[zone] for zone in layout.zones]
-        tiers = self._storage(network, subnets)
+        tiers = AwsStorage(f"{spec.name}-storage", storage_args(spec, network, subnets), self._on_aws)
         records = AwsRecords(
             f"{spec.name}-records",
             {
@@ -111,25 +105,6 @@ class AwsJobs:
             tiers=tiers,
             records=records,
         )
-
-    def _storage(self, network: AwsNetwork, subnets: Sequence[pulumi.Input[str]]) -> AwsStorage:
-        wanted = self._spec.data
-        args: AwsStorageArgs = {
-            "region": self._spec.region,
-            "vpc_id": network.vpc_id,
-            "subnet_ids": subnets,
-            "client_security_group_ids": [],
-            "checkpoint_retention_days": wanted.checkpoints.expire_days,
-            "noncurrent_days": wanted.noncurrent_days,
-            "log_retention_days": wanted.log_retention_days,
-            "force_destroy": not wanted.protect and wanted.on_destroy == "discard",
-            "deletion_protection": wanted.protect,
-        }
-        if wanted.checkpoints.cool_after_days is not None:
-            args["checkpoint_cool_days"] = wanted.checkpoints.cool_after_days
-        if wanted.checkpoints.cold_after_days is not None:
-            args["checkpoint_cold_days"] = wanted.checkpoints.cold_after_days
-        return AwsStorage(f"{self._spec.name}-storage", args, self._on_aws)
 
     @functools.cached_property
     def _roles(self) -> AwsPeople:

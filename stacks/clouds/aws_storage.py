@@ -40,23 +40,10 @@ def store_on_aws(
 ) -> AwsStore:
     """Buckets, and on demand FSx for Lustre and EFS."""
     wanted, shared = spec.data, spec.data.shared_fs
-    args: AwsStorageArgs = {
-        "region": spec.region,
-        "vpc_id": network.vpc_id,
-        "subnet_ids": subnet_ids,
-        "client_security_group_ids": [eks.security_group_id],
-        "checkpoint_retention_days": wanted.checkpoints.expire_days,
-        "delete_checkpoints": wanted.checkpoints.in_bucket == "kept",
-        "noncurrent_days": wanted.noncurrent_days,
-        "log_retention_days": wanted.log_retention_days,
-        "load_balancer": on.load_balancer is not None,
-        "force_destroy": not wanted.protect and wanted.on_destroy == "discard",
-        "deletion_protection": wanted.protect,
-    }
-    if wanted.checkpoints.cool_after_days is not None:
-        args["checkpoint_cool_days"] = wanted.checkpoints.cool_after_days
-    if wanted.checkpoints.cold_after_days is not None:
-        args["checkpoint_cold_days"] = wanted.checkpoints.cold_after_days
+    args = storage_args(spec, network, subnet_ids)
+    args["client_security_group_ids"] = [eks.security_group_id]
+    args["delete_checkpoints"] = wanted.checkpoints.in_bucket == "kept"
+    args["load_balancer"] = on.load_balancer is not None
     if wanted.homes:
         args["homes_mounted_by"] = eks.roles_without_rights[MOUNTING_ACCOUNT]
     if shared:
@@ -81,6 +68,29 @@ def store_on_aws(
         ready=tiers,
         tiers=tiers,
     )
+
+
+def storage_args(
+    spec: StackSpec, network: AwsNetwork, subnet_ids: Sequence[pulumi.Input[str]]
+) -> AwsStorageArgs:
+    """Buckets as the spec wants them, without any file system."""
+    wanted = spec.data
+    args: AwsStorageArgs = {
+        "region": spec.region,
+        "vpc_id": network.vpc_id,
+        "subnet_ids": subnet_ids,
+        "client_security_group_ids": [],
+        "checkpoint_retention_days": wanted.checkpoints.expire_days,
+        "noncurrent_days": wanted.noncurrent_days,
+        "log_retention_days": wanted.log_retention_days,
+        "force_destroy": not wanted.protect and wanted.on_destroy == "discard",
+        "deletion_protection": wanted.protect,
+    }
+    if wanted.checkpoints.cool_after_days is not None:
+        args["checkpoint_cool_days"] = wanted.checkpoints.cool_after_days
+    if wanted.checkpoints.cold_after_days is not None:
+        args["checkpoint_cold_days"] = wanted.checkpoints.cold_after_days
+    return args
 
 
 def alarms_on_aws(

@@ -25,7 +25,7 @@ from infra.catalog.gcp import fabrics, facts
 from infra.catalog.gcp.deploying import apis_of
 from infra.catalog.gcp.network import nodes_by_pods
 from infra.catalog.gcp.pools import stays_idle
-from infra.naming import TAG_PREFIX, changing_tags, gcp_labels, lasting_tags
+from infra.naming import TAG_PREFIX, gcp_labels, lasting_tags
 from infra.providers import gcp_provider, kubernetes_provider
 from infra.stackspec import StackSpec
 from infra.stackspec.clouds import GcpSpec
@@ -36,6 +36,7 @@ from stacks.clouds.gcp_storage import GcpStore, alerts_on_gcp, store_on_gcp
 from stacks.clouds.gcp_teams import teams_on_gcp
 from stacks.clouds.gcp_tracking import tracking_on_gcp
 from stacks.clouds.gcp_validation import validation_on_gcp
+from stacks.clouds.tags import owners_tags
 from stacks.parts import (
     Alerting,
     Cluster,
@@ -63,15 +64,7 @@ class GcpCloud:
     def __init__(self, spec: StackSpec, layout: ClusterLayout, on: GcpSpec) -> None:
         self._spec, self._layout, self._on = spec, layout, on
         tags = {
-            **changing_tags(
-                profile=spec.profile,
-                owner=spec.owner,
-                cost_center=spec.cost_center,
-                environment=spec.environment,
-                data_class=spec.data_class,
-                expires_on=spec.expires_on,
-                extra=spec.tags,
-            ),
+            **owners_tags(spec),
             **lasting_tags(spec.name),
         }
         # Labels are changed in place, also those of nodes: no tag has to stay out of a template here.

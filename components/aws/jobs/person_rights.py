@@ -136,30 +136,22 @@ def _notebooks(place: Place, who: Who) -> list[Mapping[str, object]]:
     sagemaker:OwnerUserProfileArn and sagemaker:SpaceSharingType).
     """
     profile = place.arn("sagemaker", f"user-profile/{place.domain}/{who.name}")
-    spaces = [place.arn("sagemaker", f"{kind}/{place.domain}/*") for kind in ("space", "app")]
-    owned = {"sagemaker:OwnerUserProfileArn": profile, "sagemaker:SpaceSharingType": "Private"}
-    started = {
+    space, app = (place.arn("sagemaker", f"{kind}/{place.domain}/*") for kind in ("space", "app"))
+    own = {
         "ArnLike": {"sagemaker:OwnerUserProfileArn": profile},
         "StringEquals": {"sagemaker:SpaceSharingType": "Private"},
-        # The default app of a space has the machine `system`.
-        "ForAnyValue:StringEquals": {"sagemaker:InstanceTypes": [*who.notebook_machines, "system"]},
     }
-    changed = {
-        "ArnLike": {"sagemaker:OwnerUserProfileArn": owned["sagemaker:OwnerUserProfileArn"]},
-        "StringEquals": {"sagemaker:SpaceSharingType": owned["sagemaker:SpaceSharingType"]},
-    }
+    # The default app of a space has the machine `system`.
+    machines = {"sagemaker:InstanceTypes": [*who.notebook_machines, "system"]}
+    started = {**own, "ForAnyValue:StringEquals": machines}
+    changes = ["sagemaker:CreateSpace", "sagemaker:UpdateSpace", "sagemaker:DeleteSpace"]
     seen = ["sagemaker:DescribeApp", "sagemaker:DescribeSpace", "sagemaker:ListTags"]
     domain = [place.arn("sagemaker", f"domain/{place.domain}"), profile]
     return [
-        {**iam.allow(["sagemaker:CreateApp"], spaces[1:]), "Condition": started},
-        {
-            **iam.allow(
-                ["sagemaker:CreateSpace", "sagemaker:UpdateSpace", "sagemaker:DeleteSpace"], spaces[:1]
-            ),
-            "Condition": changed,
-        },
-        {**iam.allow(["sagemaker:DeleteApp"], spaces[1:]), "Condition": changed},
-        iam.allow(seen, spaces),
+        {**iam.allow(["sagemaker:CreateApp"], [app]), "Condition": started},
+        {**iam.allow(changes, [space]), "Condition": own},
+        {**iam.allow(["sagemaker:DeleteApp"], [app]), "Condition": own},
+        iam.allow(seen, [space, app]),
         iam.allow(["sagemaker:DescribeDomain", "sagemaker:DescribeUserProfile"], domain),
         iam.allow(["sagemaker:ListApps", "sagemaker:ListSpaces"], ["*"]),
     ]

@@ -13,12 +13,12 @@ from components.kubernetes.offers import claimed, devices
 from components.kubernetes.slots import slot
 from components.kubernetes.validation.args import SmokeTestArgs
 from components.kubernetes.validation.home import SERVICE_ACCOUNT
+from smoke_training.launchers import validation as validations
 from smoke_training.launchers.bundle import Bundle
 from smoke_training.launchers.fabrics import on_nodes
 from smoke_training.launchers.runplan import RunPlan
 from smoke_training.launchers.validation import CODE_FILE, PLAN_FILE, Files, validation
 
-PLAN_SCHEMA = "trainstack.smoke-plan/1"
 DIGEST_LENGTH = 10
 # From admission to the first step: a new node boots and pulls a training image (Kueue itself gives up and
 # queues again after `kueue_values.PODS_READY_TIMEOUT`).
@@ -79,16 +79,14 @@ def _environment(args: SmokeTestArgs) -> dict[str, pulumi.Input[str]]:
 
 def plan_text(args: SmokeTestArgs, code: Bundle, known: Mapping[str, Any]) -> str:
     """The plan as the pods read it; `known` are the values of its `plan` and `image`."""
-    plan = {
-        **known["plan"],
-        "schema": PLAN_SCHEMA,
-        "nodes": args["nodes"],
-        "gpus_per_node": args["node"]["gpus"],
-        "timeout_s": args["timeout_s"],
-        "image": known["image"],
-        "code_sha256": code.sha256,
-    }
-    return json.dumps(plan, sort_keys=True, indent=2, allow_nan=False)
+    return validations.plan_text(
+        known["plan"],
+        nodes=args["nodes"],
+        gpus_per_node=args["node"]["gpus"],
+        timeout_s=args["timeout_s"],
+        image=known["image"],
+        code_sha256=code.sha256,
+    )
 
 
 def digest(plan: str, run: RunPlan | None = None) -> str:

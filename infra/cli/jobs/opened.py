@@ -13,6 +13,7 @@ from infra.job_outputs import JobOutputs
 from infra.jobs.following import LOOK_S
 from infra.jobs.sagemaker import SageMakerService
 from infra.jobs.service import JobService
+from infra.outputs import KEY
 from rehearsal import fence
 from rehearsal.client import Rehearsal
 
@@ -58,7 +59,7 @@ def opened(stack: str, *, rehearse: bool, faults: Sequence[str] = ()) -> Iterato
 
 def read(stack: str, found: Mapping[str, object], *, rehearse: bool) -> JobOutputs:
     """The record in the outputs of a stack. Raises UserError where there is none, or one of a cluster."""
-    record = found.get(job_outputs.KEY)
+    record = found.get(KEY)
     if not isinstance(record, Mapping):
         flag, where = (" --rehearse", " in the rehearsal") if rehearse else ("", "")
         fix = f"Run `trainstack up -s {stack}{flag}` first."

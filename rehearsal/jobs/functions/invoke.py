@@ -27,6 +27,7 @@ from rehearsal.dataplane.policies import Request as Check
 from rehearsal.dataplane.rights import authorise, context_of
 from rehearsal.dataplane.s3.objects import Objects
 from rehearsal.jobs.logs.store import LogStore, Tail
+from rehearsal.jobs.rows import row
 from rehearsal.workloads.process import ContainerProcess
 from rehearsal.workloads.translate import Plan
 
@@ -63,24 +64,16 @@ class Functions:
         with self._lock:
             calls = list(self._processes.items())
         return [
-            {
-                "kind": "Function",
-                "namespace": "",
-                "name": name,
-                "pod": name,
-                "phase": "Running",
-                "ready": True,
-                "run": True,
-                "reason": "",
-                "message": "",
-                "notes": [],
-                "restarts": 0,
-                "address": "",
-                "ports": [],
-                "urls": [],
-                "log": str(log),
-                "pids": [process.supervisor_pid, *process.pids()],
-            }
+            row(
+                "Function",
+                "",
+                name,
+                "Running",
+                pod=name,
+                ready=True,
+                log=str(log),
+                pids=[process.supervisor_pid, *process.pids()],
+            )
             for process, (name, log) in calls
         ]
 
