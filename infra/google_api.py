@@ -1,5 +1,6 @@
 """Asks one method of one of Google's APIs: its pages, and what a refusal says."""
 
+import os
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -17,6 +18,9 @@ _SECONDS = (5, 60)
 """To connect, and between two pieces of an answer."""
 _TOKEN = "nextPageToken"  # noqa: S105 - the name of a field
 _NAMED = re.compile(r"\{(\w+)\}")
+# Where APIs answer instead of at their own addresses: the Cloud SDK's `api_endpoint_overrides` (gcloud topic
+# configurations) as environment variables, and where Google's storage libraries look.
+_OVERRIDE, _STORAGE = "CLOUDSDK_API_ENDPOINT_OVERRIDES_", "STORAGE_EMULATOR_HOST"
 _STATUS = {403: "PERMISSION_DENIED", 404: "NOT_FOUND", 429: "RESOURCE_EXHAUSTED", 503: "UNAVAILABLE"}
 
 
@@ -31,6 +35,16 @@ class Method:
     """The parameter that says how much a page holds, and the most that it may."""
     right: str = ""
     """The permission that it needs, where no question names it."""
+
+
+def endpoint(api: str, host: str) -> str:
+    """The address of an API such as `aiplatform`, without a slash at its end; `host` is its own."""
+    return (os.environ.get(f"{_OVERRIDE}{api.upper()}") or f"https://{host}").rstrip("/")
+
+
+def storage() -> str:
+    """The address of Cloud Storage."""
+    return (os.environ.get(_STORAGE) or "https://storage.googleapis.com").rstrip("/")
 
 
 class RefusedError(Exception):

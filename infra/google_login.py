@@ -1,5 +1,6 @@
 """A session with the Google credentials of the environment, and what it looks like when there are none."""
 
+import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -10,6 +11,9 @@ from google.auth.transport.requests import AuthorizedSession
 from google.oauth2.credentials import Credentials
 from requests.adapters import HTTPAdapter
 from urllib3.util.retry import Retry
+
+# It warns of logins that name no project; whoever needs one here says so, or has it from elsewhere.
+logging.getLogger("google.auth._default").setLevel(logging.ERROR)
 
 LOG_IN = "Log in (gcloud auth application-default login), or set GOOGLE_APPLICATION_CREDENTIALS."
 # It can ask and change nothing; some of what is asked has no narrower one (discovery documents, `scopes`).

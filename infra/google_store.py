@@ -1,4 +1,4 @@
-"""What people read of a stack on Google Cloud with rights of their own: an object, a secret."""
+"""What people read and keep of a stack on Google Cloud with rights of their own: objects, secrets."""
 
 import base64
 import json
@@ -9,23 +9,42 @@ from urllib.parse import quote, urlsplit
 import requests
 
 from infra import google_login
+from infra.google_api import endpoint, storage
 
-_STORAGE = "https://storage.googleapis.com/storage/v1"
-_SECRETS = "https://secretmanager.googleapis.com/v1"
 _ATTEMPTS, _REQUEST_S = 3, 30.0
 # FAILED_PRECONDITION, for a version that is disabled or destroyed.
 _NOT_USABLE = 400
+_THERE_ALREADY = 412
 
 
 class UnreadableError(Exception):
-    """It cannot be read; says why."""
+    """It cannot be read, or written; says why."""
+
+    def __init__(self, why: str, status: int | None = None, *, lost: bool = False) -> None:
+        """`status` of the answer, None without one; `lost`: there was none, or none that says anything."""
+        super().__init__(why)
+        self.status, self.lost = status, lost
 
 
 def read_object(uri: str) -> bytes:
     """The object at `gs://bucket/name`. Raises UnreadableError, also where nobody is logged in."""
     place = urlsplit(uri)
     name = quote(place.path.lstrip("/"), safe="")
-    return bytes(_get(f"{_STORAGE}/b/{place.netloc}/o/{name}", {"alt": "media"}).content)
+    return bytes(_get(f"{storage()}/storage/v1/b/{place.netloc}/o/{name}", {"alt": "media"}).content)
+
+
+def keep_object(uri: str, content: bytes) -> bool:
+    """Write `gs://bucket/name` where nothing is yet; whether it was missing.
+
+    Raises UnreadableError where it may not be written, also where nobody is logged in. Source: Cloud Storage
+    documentation, "Request preconditions" (ifGenerationMatch=0).
+    """
+    place = urlsplit(uri)
+    url = f"{storage()}/upload/storage/v1/b/{place.netloc}/o"
+    query = {"uploadType": "media", "name": place.path.lstrip("/"), "ifGenerationMatch": "0"}
+    # Sent again, it meets itself: then it is there.
+    answer = _asked("POST", url, query, accepted=(_THERE_ALREADY,), content=content)
+    return bool(answer.ok)
 
 
 def read_secret(secret: str) -> Mapping[str, Any]:
@@ -34,9 +53,10 @@ def read_secret(secret: str) -> Mapping[str, Any]:
     Version 1 counts as long as it is enabled, and then the latest (components/gcp/tracking/secret_store.py).
     Raises UnreadableError, also where nobody is logged in.
     """
-    answer = _get(f"{_SECRETS}/{secret}/versions/1:access", {}, accepted=(_NOT_USABLE,))
+    secrets = f"{endpoint('secretmanager', 'secretmanager.googleapis.com')}/v1"
+    answer = _get(f"{secrets}/{secret}/versions/1:access", {}, accepted=(_NOT_USABLE,))
     if answer.status_code == _NOT_USABLE:
-        answer = _get(f"{_SECRETS}/{secret}/versions/latest:access", {})
+        answer = _get(f"{secrets}/{secret}/versions/latest:access", {})
     try:
         found = json.loads(base64.b64decode(answer.json()["payload"]["data"]))
     except (KeyError, TypeError, ValueError) as error:
@@ -47,15 +67,25 @@ def read_secret(secret: str) -> Mapping[str, Any]:
 
 
 def _get(url: str, query: Mapping[str, str], accepted: tuple[int, ...] = ()) -> requests.Response:
+    return _asked("GET", url, query, accepted)
+
+
+def _asked(
+    verb: str, url: str, query: Mapping[str, str], accepted: tuple[int, ...], content: bytes | None = None
+) -> requests.Response:
     try:
         asking, _ = google_login.session(_ATTEMPTS)
         with google_login.logged_in():
-            answer = asking.get(url, params=dict(query), timeout=_REQUEST_S)
-    except (google_login.LoggedOutError, requests.RequestException) as error:
+            answer = asking.request(verb, url, params=dict(query), data=content, timeout=_REQUEST_S)
+    except google_login.LoggedOutError as error:
         raise UnreadableError(str(error)) from error
+    except requests.RequestException as error:
+        raise UnreadableError(str(error), lost=True) from error
     if answer.ok or answer.status_code in accepted:
         return answer
-    raise UnreadableError(f"status {answer.status_code}: {_said(answer)}")
+    raise UnreadableError(
+        f"status {answer.status_code}: {_said(answer)}", answer.status_code, lost=answer.status_code >= 500
+    )
 
 
 def _said(answer: requests.Response) -> str:

@@ -1,27 +1,37 @@
-"""Where the programs of a rehearsal's user find the emulated services of AWS: a port that a home keeps.
+"""Where the programs of a rehearsal's user find the emulated services: ports that a home keeps.
 
-It is known before the daemon runs, because an engine hands its environment to its programs once.
-Only the standard library is imported here.
+They are known before the daemon runs, because an engine hands its environment to its programs once.
+Only the standard library and `fence` are imported here.
 """
 
 import hashlib
+import json
 import os
 import socket
 from pathlib import Path
+from typing import Literal
 
+from rehearsal.fence import OPERATOR_KEY
+
+Cloud = Literal["aws", "google"]
+# Where the user's login gets its tokens.
+LOGIN_PATH = "/oauth2/token"
 # Services as botocore names them in variables (`AWS_ENDPOINT_URL_<SERVICE>`).
 _SERVICES = ("SAGEMAKER", "S3", "CLOUDWATCH_LOGS", "STS", "LAMBDA", "BUDGETS", "SNS")
+# APIs as gcloud names them in variables (`CLOUDSDK_API_ENDPOINT_OVERRIDES_<API>`).
+_APIS = ("AIPLATFORM", "LOGGING", "SECRETMANAGER", "IAMCREDENTIALS", "PUBSUB")
 # Below the ports that Linux gives to outgoing connections, and below those on which runs meet.
 _FIRST, _COUNT = 10_000, 10_000
-FILE = "doors.port"
+FILES: dict[Cloud, str] = {"aws": "doors.port", "google": "google-doors.port"}
+_LOGIN = "google-login.json"
 
 
-def port(home: Path) -> int:
-    """The port of a home, chosen the first time. The home must exist."""
-    kept = home / FILE
+def port(home: Path, cloud: Cloud = "aws") -> int:
+    """The port of a cloud in a home, chosen the first time. The home must exist."""
+    kept = home / FILES[cloud]
     if not kept.exists():
-        draft = home / f"{FILE}.{os.getpid()}"
-        draft.write_text(str(_free(home)))
+        draft = home / f"{kept.name}.{os.getpid()}"
+        draft.write_text(str(_free(home, cloud)))
         try:
             os.link(draft, kept)  # of two processes, one is first
         except FileExistsError:
@@ -31,19 +41,51 @@ def port(home: Path) -> int:
     return int(kept.read_text())
 
 
-def url(home: Path) -> str:
-    """Where the services of a home answer."""
-    return f"http://127.0.0.1:{port(home)}"
+def url(home: Path, cloud: Cloud = "aws") -> str:
+    """Where the services of a cloud answer in a home."""
+    return f"http://127.0.0.1:{port(home, cloud)}"
 
 
 def environment(home: Path) -> dict[str, str]:
-    """Variables that lead SDKs to the emulated services."""
-    return {f"AWS_ENDPOINT_URL_{service}": url(home) for service in _SERVICES}
+    """Variables that lead SDKs to the emulated services, and a login file that they accept."""
+    google = url(home, "google")
+    return {
+        **{f"AWS_ENDPOINT_URL_{service}": url(home) for service in _SERVICES},
+        **{f"CLOUDSDK_API_ENDPOINT_OVERRIDES_{api}": f"{google}/" for api in _APIS},
+        "CLOUDSDK_API_ENDPOINT_OVERRIDES_STORAGE": f"{google}/storage/v1/",  # gcloud wants the whole path
+        "STORAGE_EMULATOR_HOST": google,  # where Google's storage libraries look
+        "GOOGLE_APPLICATION_CREDENTIALS": str(_login(home)),
+    }
 
 
-def _free(home: Path) -> int:
-    """A port that nobody has now; homes begin to look at different places."""
-    digest = hashlib.sha256(os.fsencode(home.resolve())).digest()
+def _login(home: Path) -> Path:
+    """The login of the rehearsal's user, in the form of one of a workforce pool.
+
+    It holds no key, and tokens come from where it says (external_account_authorized_user.py of google-auth).
+    """
+    told = {
+        "type": "external_account_authorized_user",
+        # Not Google's: no library asks Google itself about this login, or takes its token there.
+        "universe_domain": "rehearsal.invalid",
+        "audience": "//iam.googleapis.com/locations/global/workforcePools/rehearsal/providers/rehearsal",
+        "refresh_token": OPERATOR_KEY,
+        "token_url": f"{url(home, 'google')}{LOGIN_PATH}",
+        "token_info_url": f"{url(home, 'google')}{LOGIN_PATH}",
+        "client_id": OPERATOR_KEY,
+        "client_secret": OPERATOR_KEY,
+    }
+    file, text = home / _LOGIN, json.dumps(told)
+    if not file.exists() or file.read_text() != text:
+        draft = file.with_suffix(f".{os.getpid()}")
+        draft.write_text(text)
+        draft.chmod(0o600)
+        draft.replace(file)
+    return file
+
+
+def _free(home: Path, cloud: Cloud) -> int:
+    """A port that nobody has now; homes and clouds begin to look at different places."""
+    digest = hashlib.sha256(cloud.encode() + os.fsencode(home.resolve())).digest()
     start = int.from_bytes(digest[:8], "big")
     for offset in range(_COUNT):
         candidate = _FIRST + (start + offset) % _COUNT

@@ -7,9 +7,10 @@ from infra.stackspec import StackSpec
 from infra.stackspec.clouds import AwsSpec, GcpSpec
 from infra.stackspec.layouts import ClusterLayout, SmallLayout
 from infra.stackspec.supported import pairs
-from stacks.clouds.aws import AwsCloud
-from stacks.clouds.aws_jobs import AwsJobs
-from stacks.clouds.gcp import GcpCloud
+from stacks.clouds.aws.cluster import AwsCloud
+from stacks.clouds.aws.jobs import AwsJobs
+from stacks.clouds.gcp.cluster import GcpCloud
+from stacks.clouds.gcp.jobs import GcpJobs
 from stacks.layouts.cluster import one_cluster
 from stacks.layouts.jobs import managed_jobs
 
@@ -23,6 +24,8 @@ def compose(spec: StackSpec) -> dict[str, Any]:
     match spec.layout, spec.on:
         case SmallLayout() as small, AwsSpec() as on:
             return managed_jobs(AwsJobs(spec, small, on), spec, small)
+        case SmallLayout() as small, GcpSpec() as on:
+            return managed_jobs(GcpJobs(spec, small, on), spec, small)
         case ClusterLayout() as layout, AwsSpec() as on:
             return one_cluster(AwsCloud(spec, layout, on), spec, layout)
         case ClusterLayout() as layout, GcpSpec() as on:

@@ -9,7 +9,8 @@ from infra.stackspec import StackSpec
 from infra.stackspec.clouds import AwsSpec, GcpSpec
 from infra.stackspec.layouts import ClusterLayout
 from infra.stackspec.model import demanded
-from stacks.clouds import aws_pools, gcp_pools
+from stacks.clouds.aws import pools as aws_pools
+from stacks.clouds.gcp import pools as gcp_pools
 from stacks.layouts.cluster import flavor, gate, team
 from stacks.parts import Pool
 

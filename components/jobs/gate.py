@@ -17,7 +17,8 @@ from pulumi import dynamic
 from components.base import Component
 from components.jobs.gate_provider import JobGateProvider
 from smoke_training.launchers import bundle, runplan
-from smoke_training.launchers.runplan import RunPlan, SageMaker
+from smoke_training.launchers.managed import VERTEX_CODE
+from smoke_training.launchers.runplan import RunPlan, SageMaker, Vertex
 from smoke_training.launchers.validation import RESULT_COPIES, Files, plan_text, validation
 
 _CODE_FOLDER = "/opt/ml/input/data/code"
@@ -37,7 +38,7 @@ class JobGateArgs(TypedDict):
     environment: Mapping[str, pulumi.Input[str]]
     """Variables that are only known when parts of the stack exist."""
     place: pulumi.Input[Mapping[str, Any]]
-    """The service's part of a run plan: role, output, subnets and the like (`runplan.SageMaker`)."""
+    """The service's part of a run plan: role, output and the like (`runplan.SageMaker`, `runplan.Vertex`)."""
     plan: Mapping[str, Any]
     """The smoke plan, but for what follows from the run and the code."""
     code_uri: pulumi.Input[str]
@@ -75,7 +76,7 @@ class JobGate(Component):
                 "stack": args["stack"],
                 "account": args["account"],
                 "region": args["region"],
-                "run": known.apply(lambda found: _document(args["run"], code, **found)),
+                "run": known.apply(lambda found: _document(args["service"], args["run"], code, **found)),
                 "plan": _plan(args, code),
                 # Pulumi leaves out what is None.
                 "scheduled_plan": pulumi.Output.from_input(args["alerts"] or {}).apply(
@@ -119,19 +120,26 @@ def _plan(args: JobGateArgs, code: str, more: Mapping[str, Any] | None = None) -
 
 
 def _document(
-    run: RunPlan, code: str, *, place: Mapping[str, Any], environment: Mapping[str, str], results: str
+    service: str,
+    run: RunPlan,
+    code: str,
+    *,
+    place: Mapping[str, Any],
+    environment: Mapping[str, str],
+    results: str,
 ) -> str:
     """The run as a document; the provider gives each try a name, and its code a folder."""
-    whole = validation(run, Files(code=_CODE_FOLDER))
-    variables = {
-        **whole.env,
-        **environment,
-        "CODE_SHA256": code,
-        RESULT_COPIES: results,
+    told = {key: _plain(value) for key, value in place.items()}
+    vertex = Vertex(**told) if service == "vertex" else None
+    whole = validation(run, Files(code=_CODE_FOLDER if vertex is None else VERTEX_CODE))
+    variables = {**whole.env, **environment, "CODE_SHA256": code, RESULT_COPIES: results}
+    if vertex is None:
         # What a failed job says of itself (developer guide, "How Amazon SageMaker AI Signals Algorithm
         # Success and Failure").
-        "TERMINATION_MESSAGE_PATH": "/opt/ml/output/failure",
-    }
+        variables["TERMINATION_MESSAGE_PATH"] = "/opt/ml/output/failure"
+    else:
+        # Vertex AI reads no file: the reason is in the log, and in the result, which the provider reads.
+        del variables["TERMINATION_MESSAGE_PATH"]
     return runplan.render(
         replace(
             whole,
@@ -142,7 +150,8 @@ def _document(
             read_only_root=False,
             root_folder=None,
             work_root="/tmp/smoke",  # noqa: S108 - the container's own disk
-            sagemaker=SageMaker(**{key: _plain(value) for key, value in place.items()}),
+            sagemaker=SageMaker(**told) if vertex is None else None,
+            vertex=vertex,
         )
     )
 

@@ -48,6 +48,10 @@ SCHEDULED_PLAN = "scheduled.json"
 _LONGEST = timedelta(days=2)
 
 
+# What comes of a result that is not there, or none.
+_UNREAD = (UserError, LostError, ValueError, KeyError, TypeError)
+
+
 class GateClosedError(Exception):
     """The validation opened no gate: why."""
 
@@ -95,8 +99,10 @@ def _told_plainly(what: str) -> Iterator[None]:
 
 def _service(props: Mapping[str, Any]) -> JobService:
     """The service of a stack. Raises UserError where nobody is logged in."""
-    if props["service"] != "sagemaker":
-        raise ValueError(f"{props['service']} is no service of jobs")
+    if props["service"] == "vertex":
+        from infra.jobs.vertex.service import VertexService  # noqa: PLC0415 - of one cloud
+
+        return VertexService(props["account"], props["region"], props["stack"])
     from infra.aws_login import clients  # noqa: PLC0415 - an SDK of one cloud
     from infra.jobs.sagemaker import SageMakerService  # noqa: PLC0415
 
@@ -148,10 +154,11 @@ def code_folder(props: Mapping[str, Any]) -> str:
 
 
 def _run(props: Mapping[str, Any], name: str) -> RunPlan:
-    plan = runplan.parse(props["run"])
+    plan, code = runplan.parse(props["run"]), code_folder(props)
+    if plan.vertex is not None:
+        return replace(plan, name=name, vertex=replace(plan.vertex, code_uri=code))
     assert plan.sagemaker is not None  # `gate` makes it so
-    place = replace(plan.sagemaker, channels={"code": code_folder(props)})
-    return replace(plan, name=name, sagemaker=place)
+    return replace(plan, name=name, sagemaker=replace(plan.sagemaker, channels={"code": code}))
 
 
 def _scheduled(props: Mapping[str, Any]) -> str | None:
@@ -176,13 +183,30 @@ def _keep(props: Mapping[str, Any], service: JobService) -> None:
 def _verdict(props: Mapping[str, Any], job: Job, uri: str, service: JobService) -> dict[str, Any]:
     """What the run found. A run that judged and closed the gate is a failed job whose reason says so."""
     if job.state is not State.COMPLETED:
-        raise GateClosedError(f"job {job.name} {job.state}. {why_not_completed(job)}")
+        raise GateClosedError(f"job {job.name} {job.state}. {_why(job, uri, service)}")
     try:
-        result = json.loads(service.content(uri))
-        verdict, headline = str(result["verdict"]), str(result["headline"])
-    except (UserError, LostError, ValueError, KeyError, TypeError) as error:
+        verdict, headline = _result(uri, service)
+    except _UNREAD as error:
         raise GateClosedError(f"job {job.name} completed, but {uri} holds no result: {error}") from error
     if verdict not in props["accept"]:
         opens = ", ".join(props["accept"])
         raise GateClosedError(f"job {job.name}: {headline}. The gate opens for {opens}.")
     return {"verdict": verdict, "headline": headline}
+
+
+def _result(uri: str, service: JobService) -> tuple[str, str]:
+    """Verdict and headline of a result. Raises one of `_UNREAD`."""
+    result = json.loads(service.content(uri))
+    return str(result["verdict"]), str(result["headline"])
+
+
+def _why(job: Job, uri: str, service: JobService) -> str:
+    """Why a job is no success: by its result where it came so far, which not every service reads itself."""
+    if job.state is State.FAILED:
+        try:
+            _, headline = _result(uri, service)
+        except _UNREAD:
+            return why_not_completed(job)
+        if headline not in job.reason:
+            return f"{headline}. All of it is in {uri}"
+    return why_not_completed(job)

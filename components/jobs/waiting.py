@@ -90,8 +90,8 @@ def why_not_completed(job: Job) -> str:
         return "It waited longer than it may for spot machines, and the service stopped it."
     if job.state is State.STOPPED:
         return "Somebody stopped it."
-    if job.reason.startswith("CapacityError"):
+    if job.reason.startswith(("CapacityError", "Resources are insufficient")):
         return f"{job.reason} Try again later, or let smoke.pools name another machine."
-    if job.reason.startswith("InternalServerError"):
+    if job.reason.startswith(("InternalServerError", "Internal error occurred")):
         return f"{job.reason} A fault of the service: try again."
     return job.reason or "The service gave no reason."

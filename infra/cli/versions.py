@@ -128,7 +128,7 @@ def _eks(spec: "StackSpec", layout: "ClusterLayout", on: "AwsSpec") -> list[Row]
     from infra import aws_login  # noqa: PLC0415
     from infra.releases import newest  # noqa: PLC0415
     from infra.releases.pins import pins  # noqa: PLC0415
-    from stacks.clouds.aws import ADDONS  # noqa: PLC0415
+    from stacks.clouds.aws.cluster import ADDONS  # noqa: PLC0415
 
     @functools.cache
     def client(service: str) -> Any:
@@ -150,10 +150,11 @@ def _gke(spec: "StackSpec", layout: "ClusterLayout", on: "GcpSpec") -> list[Row]
     from infra.preflight.deployment import google_project  # noqa: PLC0415
     from infra.releases import gke, newest  # noqa: PLC0415
     from infra.releases.pins import gke_pins  # noqa: PLC0415
+    from infra.stackspec.model import demanded  # noqa: PLC0415
 
     def offered(pin: "Pin") -> str | None:
         config = google_project(spec, layout, on).server_config
-        return gke.newest_minor(config, on.channel, str(pin.version))
+        return gke.newest_minor(config, demanded(on.channel), str(pin.version))
 
     known = charts_on("gcp")
     ask: dict[str, Callable[[Pin], str | None]] = {

@@ -7,7 +7,7 @@ that no spec states, is named and never counted as 0. A month has 730 hours, as 
 
 import datetime
 
-from infra.cost import aws, aws_jobs, gcp
+from infra.cost import aws, aws_jobs, gcp, gcp_jobs
 from infra.cost.model import Estimate, Item, Use
 from infra.stackspec.clouds import AwsSpec, GcpSpec
 from infra.stackspec.layouts import ClusterLayout, SmallLayout
@@ -24,6 +24,8 @@ def estimate(spec: StackSpec, on: datetime.date) -> Estimate:
     match spec.layout, spec.on:
         case SmallLayout() as small, AwsSpec() as cloud:
             return aws_jobs.managed_jobs(spec, small, cloud)
+        case SmallLayout() as small, GcpSpec() as cloud:
+            return gcp_jobs.managed_jobs(spec, small, cloud)
         case ClusterLayout() as layout, AwsSpec() as cloud:
             return aws.one_cluster(spec, layout, cloud, on)
         case ClusterLayout() as layout, GcpSpec() as cloud:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from infra.catalog.gcp import facts
-from infra.catalog.gcp.database import tier
+from infra.catalog.gcp.database import SHARED_CORES, tier
 from infra.catalog.gcp.filestore import HOMES_GIB
 from infra.catalog.gcp.model import Market
 from infra.catalog.gcp.pools import PREPAID, SYSTEM_DISK_GIB
@@ -43,7 +43,7 @@ def one_cluster(spec: StackSpec, layout: ClusterLayout, cloud: GcpSpec, on: date
         _network(spec.region, layout),
         _storage(spec),
         checkpoint_items(spec, busy_share(layout), _tariff(spec.region), (STANDARD, COOL, COLD)),
-        _tracking(spec.region, cloud),
+        database_items(spec.region, cloud),
         _keys(spec.region),
     )
     return Estimate(tuple(item for part in parts for item in part), tuple(_uses(spec, cloud)))
@@ -129,8 +129,12 @@ def _storage(spec: StackSpec) -> Iterator[Item]:
         yield _tariff(spec.region).item(name, "filestore_regional", always(HOMES_GIB))
 
 
-def _tracking(region: str, cloud: GcpSpec) -> Iterator[Item]:
+def database_items(region: str, cloud: GcpSpec) -> Iterator[Item]:
+    """Cloud SQL behind MLflow, which always runs."""
     size, kind = tier(cloud.database.tier), cloud.database.availability
+    if cloud.database.tier in SHARED_CORES:
+        key = f"cloud_sql_{cloud.database.tier}_{kind}"
+        yield _tariff(region).item(f"Cloud SQL {cloud.database.tier} (MLflow)", key, always(HOURS_PER_MONTH))
     if size is not None:
         hours, memory = size.vcpu * HOURS_PER_MONTH, size.gib * HOURS_PER_MONTH
         yield _tariff(region).item("Cloud SQL processors (MLflow)", f"cloud_sql_vcpu_{kind}", always(hours))

@@ -18,6 +18,8 @@ MOST_KEEP_WARM_MINUTES = 60
 # MaxRuntimeInSeconds of SageMaker: 28 days (StoppingCondition of its API).
 MOST_HOURS = 28 * 24
 _LONGEST_RECORD = 200
+_SCHEMES = {"sagemaker": "s3://", "vertex": "gs://"}
+_BUCKET = r"[a-z0-9][a-z0-9._-]{1,61}[a-z0-9]"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,7 +70,7 @@ def resolve(outputs: JobOutputs, options: Options, caller: Caller | None) -> Ord
     person = _person(outputs.people, options.person, caller, problems)
     machine = _machine(outputs.machines, options.machine, problems)
     problems += _amounts(outputs, options, machine)
-    problems += [*_warm(options, machine), *_data(options)]
+    problems += [*_warm(outputs, options, machine), *_data(outputs, options)]
     if problems or person is None or machine is None:
         raise UserError(problems)
     return Order(
@@ -142,7 +144,11 @@ def _amounts(outputs: JobOutputs, options: Options, machine: JobMachine | None) 
         yield Problem("--max-wait", options.max_wait_hours, "is in hours", f"Choose 0 to {MOST_HOURS}.")
 
 
-def _warm(options: Options, machine: JobMachine | None) -> Iterator[Problem]:
+def _warm(outputs: JobOutputs, options: Options, machine: JobMachine | None) -> Iterator[Problem]:
+    if options.keep_warm_minutes and outputs.service == "vertex":
+        rule = "Vertex AI keeps no machines of a job; a persistent resource would, and is billed all day"
+        yield Problem("--keep-warm", options.keep_warm_minutes, rule, "Leave --keep-warm out.")
+        return
     if not 0 <= options.keep_warm_minutes <= MOST_KEEP_WARM_MINUTES:
         rule, fix = "the service keeps machines at most an hour", f"Choose 0 to {MOST_KEEP_WARM_MINUTES}."
         yield Problem("--keep-warm", options.keep_warm_minutes, rule, fix)
@@ -156,12 +162,14 @@ def _spot(options: Options, machine: JobMachine) -> bool:
     return machine.purchase == "spot" if options.spot is None else options.spot
 
 
-def _data(options: Options) -> Iterator[Problem]:
+def _data(outputs: JobOutputs, options: Options) -> Iterator[Problem]:
+    scheme = _SCHEMES[outputs.service]
     if not options.dataset and not options.data:
-        fix = "Add --dataset NAME or --data s3://...; --dataset synthetic or none is an answer, too."
+        fix = f"Add --dataset NAME or --data {scheme}...; --dataset synthetic or none is an answer, too."
         yield Problem("--dataset", None, "a run records with which data it trained", fix)
-    if options.data and not re.fullmatch(r"s3://[a-z0-9][a-z0-9.-]{1,61}[a-z0-9](/.*)?", options.data):
-        yield Problem("--data", options.data, "is no place in a bucket", "Write s3://BUCKET/FOLDER/.")
+    if options.data and not re.fullmatch(f"{scheme}{_BUCKET}(/.*)?", options.data):
+        fix = f"Write {scheme}BUCKET/FOLDER/."
+        yield Problem("--data", options.data, "is no place in a bucket of the service's cloud", fix)
     for option, said in (("--dataset", options.dataset), ("--task", options.task)):
         if len(said) > _LONGEST_RECORD or not said.isprintable():
             fix = f"Use at most {_LONGEST_RECORD} characters in one line."

@@ -9,7 +9,9 @@ from infra.catalog.aws.jobs import jobs
 from infra.errors import Problem, UserError
 from infra.jobs.options import Order
 from infra.jobs.pack import Pack
+from infra.jobs.place import Place
 from infra.jobs.service import Moment
+from infra.jobs.vertex import plan as vertex
 from infra.naming import TAG_PREFIX, lasting_tags, sanitize
 from smoke_training.launchers.bundle import NAME as WRAPPER
 from smoke_training.launchers.runplan import PER_NODE, RunPlan, SageMaker
@@ -43,30 +45,45 @@ def run_plan(
     It goes on with the checkpoints at `checkpoint_uri`; null: it begins with none, in a folder of its own.
     """
     name, outputs = run_name(order, now), order.outputs
-    environment = _environment(order, pack, name)
-    if problems := list(_too_long(environment)):
+    of_service = vertex.place if outputs.service == "vertex" else _place
+    place = of_service(order, name, code_uri, checkpoint_uri)
+    environment = {**_environment(order, pack, name, place.gpus), **place.environment}
+    if place.sagemaker and (problems := list(_too_long(environment))):
         raise UserError(problems)
-    hardware = _hardware(order)
-    known = facts.instance_types.get(hardware.ec2)
     return RunPlan(
         name=f"run-{_of_folder(order, 36)}",
         image=outputs.image,
-        command=COMMAND,
+        command=place.command,
         command_per=PER_NODE,
         nodes=order.nodes,
-        gpus_per_node=hardware.gpus,
-        cpu=facts.vcpus(hardware.ec2) or 1,
-        memory_gib=known.memory_mib // 1024 if known else 1,
+        gpus_per_node=place.gpus,
+        cpu=place.cpu,
+        memory_gib=place.memory_gib,
         env=environment,
         labels=_tags(order, name),
         timeout_s=round(order.max_hours * 3600),
         startup_timeout_s=0,  # the service counts the time of running alone
-        instance_type=hardware.ec2,
-        sagemaker=_place(order, name, code_uri, checkpoint_uri),
+        instance_type=place.machine,
+        sagemaker=place.sagemaker,
+        vertex=place.vertex,
     )
 
 
-def _place(order: Order, name: str, code_uri: str, checkpoint_uri: str | None) -> SageMaker:
+def _place(order: Order, name: str, code_uri: str, checkpoint_uri: str | None) -> Place:
+    """SageMaker's part."""
+    hardware = _hardware(order)
+    known = facts.instance_types.get(hardware.ec2)
+    return Place(
+        command=COMMAND,
+        machine=hardware.ec2,
+        gpus=hardware.gpus,
+        cpu=facts.vcpus(hardware.ec2) or 1,
+        memory_gib=known.memory_mib // 1024 if known else 1,
+        sagemaker=_sagemaker(order, name, code_uri, checkpoint_uri),
+    )
+
+
+def _sagemaker(order: Order, name: str, code_uri: str, checkpoint_uri: str | None) -> SageMaker:
     outputs, options = order.outputs, order.options
     hardware = _hardware(order)
     disks = facts.instance_types.get(hardware.ec2) if hardware.has_nvme else None
@@ -92,7 +109,7 @@ def _place(order: Order, name: str, code_uri: str, checkpoint_uri: str | None) -
     )
 
 
-def _environment(order: Order, pack: Pack, name: str) -> dict[str, str]:
+def _environment(order: Order, pack: Pack, name: str, gpus: int) -> dict[str, str]:
     """What the wrapper in the job is told (smoke_training/jobs/), without what nobody knows."""
     usd, machine = order.machine.usd_per_hour, order.machine.machine
     told = {
@@ -108,7 +125,7 @@ def _environment(order: Order, pack: Pack, name: str) -> dict[str, str]:
         "MACHINE": machine,
         "SCRIPT": pack.script,
         "ARGUMENTS": json.dumps(order.options.arguments, ensure_ascii=False),
-        "GPUS": str(_hardware(order).gpus),
+        "GPUS": str(gpus),
         "MAX_HOURS": f"{order.max_hours:g}",
         # Of all machines together.
         **({} if usd is None else {"COST_PER_HOUR": f"{usd * order.nodes:g}"}),

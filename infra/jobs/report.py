@@ -10,7 +10,7 @@ _LONGEST_REASON = 80
 _UNKNOWN = "unknown"
 # "CapacityError: Unable to provision requested ML compute capacity. Please retry using a different ML
 # instance type." is the reason of a job that got no machines.
-_NO_MACHINES = "Unable to provision requested ML compute capacity"
+_NO_MACHINES = ("Unable to provision requested ML compute capacity", "Resources are insufficient in region")
 _VERDICTS = {
     Phase.OUT_OF_TIME: "its time was over (--max-hours). Go on from its checkpoints with --resume",
     Phase.WAITED_TOO_LONG: "too long without spot machines (--max-wait). Wait longer, or run without --spot",
@@ -32,7 +32,7 @@ def ending(job: Job, known: Mapping[str, float | None]) -> Iterator[str]:
 def reason(job: Job) -> str:
     """Why a job is not a success; empty for one that is, or goes on."""
     if job.state in (State.FAILED, State.STOPPED):
-        if _NO_MACHINES in job.reason:
+        if any(words in job.reason for words in _NO_MACHINES):
             return (
                 "the cloud has no such machines now. Try later, another machine, or the other way to buy it"
             )

@@ -11,6 +11,7 @@ from infra.jobs import money
 from infra.jobs.options import Options, Order, resolve
 from infra.jobs.pack import Pack, pack
 from infra.jobs.plan import run_name, run_plan
+from infra.jobs.roles import account_of
 from infra.jobs.service import Caller, JobService, LostError, Moment
 from smoke_training.launchers import bundle, managed
 from smoke_training.launchers.runplan import RunPlan
@@ -105,7 +106,7 @@ def _digest(packed: Pack) -> str:
 
 def _refuse_other_account(order: Order, caller: Caller) -> None:
     """Refuse a login for another account than the one in which the stack is."""
-    account = order.person.role.split(":")[4]
+    account = account_of(order.person.role)
     if caller.account != account:
         rule = f"is for account {caller.account}, and the stack is in {account}"
         fix = "Log in to that account: set AWS_PROFILE, or aws sso login."

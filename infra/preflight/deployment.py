@@ -35,6 +35,7 @@ _BEFORE_UP_GCP = (
     "way-in",
     "gke-auth-plugin",
 )
+_BEFORE_UP_GCP_JOBS = ("billing", "apis", "organization-policies")
 
 
 @dataclass(frozen=True)
@@ -58,9 +59,9 @@ def preflight_of(spec: StackSpec) -> Preflight:
     match spec.layout, spec.on:
         case (ClusterLayout() | SmallLayout()) as layout, AwsSpec() as on:
             return _aws(spec, layout, on)
-        case ClusterLayout() as layout, GcpSpec() as on:
+        case (ClusterLayout() | SmallLayout()) as layout, GcpSpec() as on:
             return _gcp(spec, layout, on)
-    fix = "Use aws or gcp, and the profile medium or small-cluster."
+    fix = "Use aws or gcp, and the profile small, small-cluster or medium."
     raise UserError([Problem("trainstack:cloud", spec.cloud, "no checks are known for it", fix)])
 
 
@@ -96,7 +97,7 @@ def _aws(spec: StackSpec, layout: ClusterLayout | SmallLayout, on: AwsSpec) -> P
     )
 
 
-def google_project(spec: StackSpec, layout: ClusterLayout, on: GcpSpec) -> "Project":
+def google_project(spec: StackSpec, layout: ClusterLayout | SmallLayout, on: GcpSpec) -> "Project":
     """The project of a stack, with the credentials of the environment. Raises LoggedOutError."""
     from infra import google_login  # noqa: PLC0415
     from infra.preflight.gcp.project import Project  # noqa: PLC0415
@@ -107,9 +108,9 @@ def google_project(spec: StackSpec, layout: ClusterLayout, on: GcpSpec) -> "Proj
     return Project(spec, layout, on, session, lambda: google_login.who(credentials))
 
 
-def _gcp(spec: StackSpec, layout: ClusterLayout, on: GcpSpec) -> Preflight:
+def _gcp(spec: StackSpec, layout: ClusterLayout | SmallLayout, on: GcpSpec) -> Preflight:
     from infra import google_login  # noqa: PLC0415
-    from infra.preflight.gcp import CHECKS, IDENTITY, ask, quotas  # noqa: PLC0415
+    from infra.preflight.gcp import IDENTITY, ask, checks_of, quotas  # noqa: PLC0415
 
     try:
         project = google_project(spec, layout, on)
@@ -119,8 +120,8 @@ def _gcp(spec: StackSpec, layout: ClusterLayout, on: GcpSpec) -> Preflight:
     return Preflight(
         f"project {on.project}",
         IDENTITY,
-        tuple(CHECKS),
-        _BEFORE_UP_GCP,
+        tuple(checks_of(project)),
+        _BEFORE_UP_GCP_JOBS if isinstance(layout, SmallLayout) else _BEFORE_UP_GCP,
         lambda only: ask(project, only),
         lambda: quotas.left(project),
     )

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from infra.catalog.aws import facts
 from infra.stackspec.clouds import AwsSpec, GcpSpec
 from infra.stackspec.layouts import ClusterLayout
+from infra.stackspec.model import demanded
 
 NOTHING = "nothing"
 
@@ -43,7 +44,9 @@ def gke_pins(layout: ClusterLayout, on: GcpSpec, charts: Mapping[str, str]) -> I
     Nodes follow the control plane by themselves, in a window; held ones when their version's support ends.
     """
     held = "nothing: nodes follow when their version's support ends"
-    drained = held if on.maintenance.hold_nodes else f"{every_node(layout)}, in the maintenance window"
+    drained = (
+        held if demanded(on.maintenance).hold_nodes else f"{every_node(layout)}, in the maintenance window"
+    )
     yield Pin("Kubernetes", "control plane", layout.kubernetes_version, drained)
     for name, version in sorted(charts.items()):
         yield Pin("chart", name, version, NOTHING)

@@ -167,7 +167,8 @@ class CloudSqlSpec(Model):
     """The PostgreSQL database of the tracking server: Cloud SQL."""
 
     tier: DatabaseTier
-    """Machine tier, `db-custom-<CPUs>-<MiB>`; shared cores have no service level."""
+    """Machine tier, `db-custom-<CPUs>-<MiB>`; without a cluster also `db-f1-micro` or `db-g1-small`, whose
+    shared cores have no service level."""
 
     availability: Literal["zonal", "regional"]
     """`regional`: a standby in another zone takes over, for twice the price."""
@@ -230,43 +231,44 @@ class GcpSpec(Model):
     billing_account: BillingAccount
     """The account that pays for the project; its budget lives there."""
 
-    admins: Annotated[tuple[Principal, ...], Field(min_length=1)]
+    admins: Annotated[tuple[Principal, ...], Field(min_length=1)] = ()
     """Who administers the cluster, the one that deploys included: `user:`, `group:` or `serviceAccount:` and
-    an e-mail address."""
+    an e-mail address. Only of a cluster."""
 
-    channel: Literal["rapid", "regular", "stable", "extended"]
-    """Release channel of the cluster; the version is at least `layout.kubernetes_version`."""
+    channel: Literal["rapid", "regular", "stable", "extended"] | None = None
+    """Release channel of the cluster; the version is at least `layout.kubernetes_version`. Only of a
+    cluster."""
 
-    endpoint: Literal["dns", "ip"]
+    endpoint: Literal["dns", "ip"] | None = None
     """How the API server is reached. `dns`: by a name, from anywhere, by whom IAM admits; no address of its
-    own. `ip`: by a public address, from the ranges of `layout.api_access` alone."""
+    own. `ip`: by a public address, from the ranges of `layout.api_access` alone. Only of a cluster."""
 
-    maintenance: MaintenanceSpec
-    """When the cluster is upgraded."""
+    maintenance: MaintenanceSpec | None = None
+    """When the cluster is upgraded. Only of a cluster."""
 
-    pods_per_node: Annotated[int, Field(ge=8, le=256)]
+    pods_per_node: Annotated[int, Field(ge=8, le=256)] | None = None
     """Most pods of a node; each node takes a range of twice as many addresses, so fewer leave room for more
-    nodes in `layout.network_cidr`."""
+    nodes in `layout.network_cidr`. Only of a cluster."""
 
-    accelerator_networks: Literal["managed", "classic"]
+    accelerator_networks: Literal["managed", "classic"] | None = None
     """Who makes the networks of the NICs beside GPUs where GKE can do it (A3 Ultra, A4, A4X). `managed`: GKE,
     with DRANET; pods claim devices. `classic`: this stack, with Network objects that pods name. Other types
-    are always classic."""
+    are always classic. Only of a cluster."""
 
-    pools: dict[str, GcpPoolSpec]
+    pools: dict[str, GcpPoolSpec] = Field(default_factory=dict)
     """What only GKE asks about a pool, by its name; a pool that is not named has the defaults."""
 
-    dataset_cache: bool
+    dataset_cache: bool = False
     """Whether an Anywhere Cache of the datasets lies in the zone of each pool: faster, and billed by size."""
 
-    rapid_checkpoints: ZoneName | None
+    rapid_checkpoints: ZoneName | None = None
     """The zone of a Rapid bucket beside the checkpoints, for jobs that ask for it; null: there is none."""
 
-    checkpoint_addon: bool
+    checkpoint_addon: bool = False
     """Whether GKE's multi-tier checkpointing is installed: checkpoints in memory of nodes, copied to a
     bucket."""
 
-    readiness_addon: bool
+    readiness_addon: bool = False
     """Whether GKE's Node Readiness Controller is installed. It keeps pods off nodes until conditions hold,
     which NodeReadinessRules of yours name, such as that of a health check."""
 

@@ -109,8 +109,10 @@ Principal = Annotated[
 ]
 """Whom Google Cloud gives rights to."""
 
-DatabaseTier = Annotated[str, _form(r"^db-custom-\d+-\d+$", "a tier such as db-custom-2-7680")]
-"""A machine tier of Cloud SQL with dedicated cores."""
+DatabaseTier = Annotated[
+    str, _form(r"^db-(custom-\d+-\d+|f1-micro|g1-small)$", "a tier such as db-custom-2-7680")
+]
+"""A machine tier of Cloud SQL."""
 
 DiskImage = Annotated[
     str,

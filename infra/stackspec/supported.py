@@ -5,6 +5,7 @@ CLOUDS = ("aws", "gcp", "existing")
 SUPPORTED: frozenset[tuple[str, str]] = frozenset(
     {
         ("small", "aws"),
+        ("small", "gcp"),
         ("small-cluster", "aws"),
         ("small-cluster", "gcp"),
         ("medium", "aws"),

@@ -22,6 +22,13 @@ OrgPolicy = Literal[
     "compute.vmExternalIpAccess",
     "compute.restrictVpcPeering",
     "sql.restrictPublicIp",
+    "ainotebooks.restrictPublicIp",
+    "ainotebooks.disableFileDownloads",
+    "ainotebooks.disableRootAccess",
+    "ainotebooks.disableTerminal",
+    "ainotebooks.requireAutoUpgradeSchedule",
+    "iam.disableServiceAccountCreation",
+    "run.allowedIngress",
 ]
 Victim = Literal["daemon", "engine", "program", "provider"]
 FORMS = {

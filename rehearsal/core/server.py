@@ -42,7 +42,7 @@ _CLOUDS = {
 # Where a home has a real control plane: the cloud of it, and what makes clusters of it.
 _REAL = {"kubernetes": "rehearsal.realcluster.cloud:RealKubernetesCloud"}
 _MAKES_REAL = dict.fromkeys(("aws", "gcp"), "rehearsal.realcluster.made_clusters:MadeClusters")
-# Clouds whose accounts have limits.
+# Clouds with accounts, which have limits, and with services that programs ask.
 _LIMITED = {"aws": "rehearsal.aws.limits:Limited", "gcp": "rehearsal.gcp.limits:Limited"}
 # The services that programs of the user ask, and what runs behind them; and what is left of what ran.
 _SERVICES, _RAN = "rehearsal.jobs.service:Services", "jobs"
@@ -135,8 +135,7 @@ class Server:
         """What programs of the user ask by HTTP, opened on first use."""
         with self._building:
             if self._services is None:
-                opened: Any = _named(_SERVICES)(self._state, self._home, self._faults)
-                self._services = cast(_Services, opened)
+                self._services = cast(_Services, _named(_SERVICES)(self._state, self._home, self._faults))
             return self._services
 
     def _class(self, package: str) -> str:
@@ -289,7 +288,7 @@ class Server:
         if package not in _CLOUDS:
             raise ValueError(f"{package} is not emulated; emulated are {', '.join(_CLOUDS)}")
         cloud = self.cloud(package)
-        if package == "aws":
+        if package in _LIMITED:
             self.services()  # dynamic providers of the same program may ask them
         if self._real and package in _MAKES_REAL:
             cloud = _named(_MAKES_REAL[package])(cloud, self._state, self._home)

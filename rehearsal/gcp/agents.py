@@ -7,10 +7,12 @@ from collections.abc import Mapping
 
 # API -> address; {number} is the project's.
 _AGENTS: Mapping[str, str] = {
+    "aiplatform.googleapis.com": "service-{number}@gcp-sa-aiplatform.iam.gserviceaccount.com",
     "artifactregistry.googleapis.com": "service-{number}@gcp-sa-artifactregistry.iam.gserviceaccount.com",
     "compute.googleapis.com": "service-{number}@compute-system.iam.gserviceaccount.com",
     "container.googleapis.com": "service-{number}@container-engine-robot.iam.gserviceaccount.com",
     "file.googleapis.com": "service-{number}@cloud-filer.iam.gserviceaccount.com",
+    "iap.googleapis.com": "service-{number}@gcp-sa-iap.iam.gserviceaccount.com",
     "lustre.googleapis.com": "service-{number}@gcp-sa-lustre.iam.gserviceaccount.com",
     "logging.googleapis.com": "service-{number}@gcp-sa-logging.iam.gserviceaccount.com",
     "monitoring.googleapis.com": "service-{number}@gcp-sa-monitoring-notification.iam.gserviceaccount.com",

@@ -12,9 +12,12 @@ from rehearsal.gcp.site import project_number
 _APIS: Mapping[str, tuple[str, str]] = {
     "artifactregistry": ("artifactregistry.googleapis.com", "Artifact Registry API"),
     "billing": ("billingbudgets.googleapis.com", "Cloud Billing Budget API"),
+    "cloudfunctionsv2": ("cloudfunctions.googleapis.com", "Cloud Functions API"),
+    "cloudrunv2": ("run.googleapis.com", "Cloud Run Admin API"),
     "compute": ("compute.googleapis.com", "Compute Engine API"),
     "container": ("container.googleapis.com", "Kubernetes Engine API"),
     "filestore": ("file.googleapis.com", "Cloud Filestore API"),
+    "iap": ("iap.googleapis.com", "Cloud Identity-Aware Proxy API"),
     "kms": ("cloudkms.googleapis.com", "Cloud Key Management Service (KMS) API"),
     "logging": ("logging.googleapis.com", "Cloud Logging API"),
     "lustre": ("lustre.googleapis.com", "Google Cloud Managed Lustre API"),
@@ -25,6 +28,7 @@ _APIS: Mapping[str, tuple[str, str]] = {
     "servicenetworking": ("servicenetworking.googleapis.com", "Service Networking API"),
     "sql": ("sqladmin.googleapis.com", "Cloud SQL Admin API"),
     "storage": ("storage.googleapis.com", "Cloud Storage API"),
+    "workbench": ("notebooks.googleapis.com", "Notebooks API"),
 }
 # Bindings of a project are read and written by this one.
 _PROJECTS = ("cloudresourcemanager.googleapis.com", "Cloud Resource Manager API")

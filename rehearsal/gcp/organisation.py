@@ -1,6 +1,7 @@
 """What organisation policies forbid, in the words of the services.
 
-Source: Organization Policy documentation, "Organization policy constraints"; issues 4976 (shielded VMs in the
+Source: Organization Policy documentation, "Organization policy constraints"; Workbench documentation,
+"Manage metadata" (what turns off what notebooks may not have); issues 4976 (shielded VMs in the
 default pool) and 4989 (nodes forward packets) of hashicorp/terraform-provider-google.
 """
 
@@ -11,6 +12,14 @@ from rehearsal.core.model import Properties, RefusalError
 from rehearsal.gcp.rules.book import block
 from rehearsal.gcp.sizes import CLUSTER, POOL
 
+_NOTEBOOK, _ACCOUNT = "gcp:workbench/instance:Instance", "gcp:serviceaccount/account:Account"
+_RUN = "gcp:cloudrunv2/service:Service"
+# Constraint -> the key of an instance's metadata that satisfies it, and what is forbidden.
+_OF_NOTEBOOKS = {
+    "ainotebooks.disableFileDownloads": ("notebook-disable-downloads", "Downloading files is not allowed."),
+    "ainotebooks.disableRootAccess": ("notebook-disable-root", "Root access is not allowed."),
+    "ainotebooks.disableTerminal": ("notebook-disable-terminal", "The terminal is not allowed."),
+}
 _SQL, _PEERING = "gcp:sql/databaseInstance:DatabaseInstance", "gcp:servicenetworking/connection:Connection"
 
 
@@ -40,12 +49,59 @@ def _broken(token: str, inputs: Properties, cluster: Properties) -> Iterator[tup
             "settings.ipConfiguration.ipv4Enabled",
             "Set it to false and give a private network.",
         )
+    if token == _NOTEBOOK:
+        yield from _notebook(inputs)
+    if token == _ACCOUNT:
+        yield (
+            "iam.disableServiceAccountCreation",
+            "Service account creation is not allowed on this project.",
+            "accountId",
+            "Let the organisation allow it for this project.",
+        )
+    if token == _RUN and inputs.get("ingress", "INGRESS_TRAFFIC_ALL") == "INGRESS_TRAFFIC_ALL":
+        # Emulated as landing zones set it: everything but `all` is allowed.
+        yield (
+            "run.allowedIngress",
+            "The ingress setting INGRESS_TRAFFIC_ALL is not allowed.",
+            "ingress",
+            "Let the organisation allow it for this project, or set a narrower one.",
+        )
     if token == _PEERING:
         yield (
             "compute.restrictVpcPeering",
             "Peering the network with the service producer's is not allowed.",
             "network",
             "Let the organisation allow the peering, or use Private Service Connect.",
+        )
+
+
+def _notebook(inputs: Properties) -> Iterator[tuple[str, str, str, str]]:
+    """What holds for instances of Workbench."""
+    setup = block(inputs.get("gceSetup"))
+    metadata = block(setup.get("metadata"))
+    if setup.get("disablePublicIp") is not True:
+        yield (
+            "ainotebooks.restrictPublicIp",
+            "Public IP addresses are not allowed.",
+            "gceSetup.disablePublicIp",
+            "Set it to true, and give the subnetwork a way out.",
+        )
+    for constraint, (key, why) in _OF_NOTEBOOKS.items():
+        if str(metadata.get(key)).lower() != "true":
+            yield constraint, why, f"gceSetup.metadata.{key}", 'Set it to "true".'
+    if not metadata.get("notebook-upgrade-schedule"):
+        yield (
+            "ainotebooks.requireAutoUpgradeSchedule",
+            "An upgrade schedule is required.",
+            "gceSetup.metadata.notebook-upgrade-schedule",
+            "Give a cron expression.",
+        )
+    if block(setup.get("shieldedInstanceConfig")).get("enableSecureBoot") is not True:
+        yield (
+            "compute.requireShieldedVm",
+            "Secure Boot is not enabled in the 'shielded_instance_config' field.",
+            "gceSetup.shieldedInstanceConfig.enableSecureBoot",
+            "Set it to true.",
         )
 
 

@@ -9,9 +9,6 @@ from pathlib import Path
 
 from rehearsal.core.faulty import FaultPlan, kill
 from rehearsal.core.model import Call, Instance
-from rehearsal.dataplane.http import ServiceError
-
-TYPE = "aws:sagemaker/trainingJob:TrainingJob"
 
 
 @dataclass(frozen=True)
@@ -22,24 +19,31 @@ class Met:
     capacity: bool = True
 
 
-class JobFaults:
-    """Asks the plan once for each create, and answers tries again as often as the plan says."""
+Refusals = Mapping[str, Exception]
+"""What a service says, by the kind of fault: `throttling`, `transient`, `quota`."""
 
-    def __init__(self, plan: FaultPlan, path: Path) -> None:
-        self._plan, self._path = plan, path
-        self._refusals: dict[str, list[ServiceError]] = {}
+
+class JobFaults:
+    """Asks the plan once for each create, and answers tries again as often as the plan says.
+
+    `type` is that of the jobs in faults, such as `aws:sagemaker/trainingJob:TrainingJob`.
+    """
+
+    def __init__(self, plan: FaultPlan, path: Path, type: str) -> None:
+        self._plan, self._path, self._type = plan, path, type
+        self._refusals: dict[str, list[Exception]] = {}
         self._met: dict[str, Met] = {}
         self._lock = threading.Lock()
 
-    def create(self, arn: str, name: str) -> Met:
-        """Faults of one request to create a job. Raises ServiceError for one that refuses it."""
+    def create(self, key: str, name: str, refusals: Refusals) -> Met:
+        """Faults of one request to create a job; `key` tells jobs apart. Raises what `refusals` says."""
         with self._lock:
-            if arn not in self._met:
-                self._ask(arn, name)
-            if self._refusals[arn]:
-                raise self._refusals[arn].pop(0)
-            del self._refusals[arn]
-            return self._met.pop(arn)
+            if key not in self._met:
+                self._ask(key, name, refusals)
+            if self._refusals[key]:
+                raise self._refusals[key].pop(0)
+            del self._refusals[key]
+            return self._met.pop(key)
 
     def interruption(self, name: str) -> float | None:
         """After how many seconds of training a spot job is interrupted now; each fault hits once."""
@@ -52,22 +56,20 @@ class JobFaults:
         except FileNotFoundError:
             return {}
 
-    def _ask(self, arn: str, name: str) -> None:
-        call = Call(Instance("aws"), TYPE, f"{arn}::{name}", threading.Event(), lambda *_: None)
-        refusals: list[ServiceError] = []
+    def _ask(self, key: str, name: str, said: Refusals) -> None:
+        package = self._type.partition(":")[0]
+        call = Call(Instance(package), self._type, f"{key}::{name}", threading.Event(), lambda *_: None)
+        refusals: list[Exception] = []
         slow_s, capacity = 0.0, True
         for fault in self._plan.hitting("create", call):
-            if fault.kind == "throttling":
-                refusals += [ServiceError("ThrottlingException", "Rate exceeded")] * fault.times
-            elif fault.kind == "transient":
-                refusals += [ServiceError("InternalFailure", "internal failure", 500)] * fault.times
+            if fault.kind in ("throttling", "transient"):
+                refusals += [said[fault.kind]] * fault.times
             elif fault.kind == "quota":
-                message = "The account-level service limit for training jobs has been reached."
-                refusals.append(ServiceError("ResourceLimitExceeded", message))
+                refusals.append(said["quota"])
             elif fault.kind == "slow":
                 slow_s += fault.duration_s
             elif fault.kind == "capacity":
                 capacity = False
             elif fault.kind == "crash-before" and fault.victim == "daemon":
-                kill("daemon", os.getpid(), "aws")
-        self._met[arn], self._refusals[arn] = Met(slow_s, capacity), refusals
+                kill("daemon", os.getpid(), package)
+        self._met[key], self._refusals[key] = Met(slow_s, capacity), refusals

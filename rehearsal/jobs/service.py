@@ -1,4 +1,4 @@
-"""The services of AWS for the programs of a rehearsal's user, and all that runs behind them."""
+"""What programs of a rehearsal's user ask of AWS, and all that runs behind it; Google's part beside it."""
 
 import threading
 from collections.abc import Mapping
@@ -18,12 +18,13 @@ from rehearsal.jobs.functions.invoke import Functions
 from rehearsal.jobs.logs.api import Logs
 from rehearsal.jobs.logs.store import LogStore
 from rehearsal.jobs.mlflow_apps import MlflowApps
-from rehearsal.jobs.records import JobRecord, Store
-from rehearsal.jobs.runner import JobRunner, Region
-from rehearsal.jobs.sagemaker import SageMaker
+from rehearsal.jobs.sagemaker.api import TYPE, SageMaker
+from rehearsal.jobs.sagemaker.records import JobRecord, Store
+from rehearsal.jobs.sagemaker.runner import JobRunner, Region
+from rehearsal.jobs.sagemaker.words import INTERNAL
 from rehearsal.jobs.spending import Budgets
 from rehearsal.jobs.topics import Topics
-from rehearsal.jobs.words import INTERNAL
+from rehearsal.jobs.vertex.service import GoogleServices
 from rehearsal.workloads.addresses import Addresses
 
 
@@ -35,7 +36,7 @@ class Services:
 
     def __init__(self, state: State, home: Path, plan: FaultPlan) -> None:
         self._state, self._home = state, home
-        self._faults = JobFaults(plan, home / "faults.json")
+        self._faults = JobFaults(plan, home / "faults.json", TYPE)
         self._store, self._logs = Store(state), LogStore(home)
         self._runners: dict[str, JobRunner] = {}
         self._lock = threading.Lock()
@@ -55,13 +56,15 @@ class Services:
             raise RefusalError(
                 "PortTaken",
                 why,
-                f"End that program, or remove {home / doors.FILE}: then another port is chosen.",
+                f"End that program, or remove {home / doors.FILES['aws']}: then another port is chosen.",
             ) from error
         self._functions.open(self._plane.identities, self._plane.url)
+        addresses = Addresses(state)
+        self._google = GoogleServices(state, home, plan, self._logs, addresses)
         self._region = Region(
             state=state,
             identities=self._plane.identities,
-            addresses=Addresses(state),
+            addresses=addresses,
             logs=self._logs,
             url=self._plane.url,
             credentials=self._plane.url + CREDENTIALS_PATH,
@@ -74,14 +77,17 @@ class Services:
         """Where the services answer."""
         return self._plane.url
 
+    @property
+    def google(self) -> GoogleServices:
+        """The part of Google Cloud."""
+        return self._google
+
     # -- the daemon's side -----------------------------------------------------------------------------
 
     def live_workloads(self) -> list[dict[str, Any]]:
         """The machines of jobs that run, calls of functions, MLflow servers."""
-        return [row for runner in self._running() if not runner.job.over for row in runner.describe()] + [
-            *self._functions.live(),
-            *self._apps.live(),
-        ]
+        mine = [row for runner in self._running() if not runner.job.over for row in runner.describe()]
+        return [*mine, *self._google.live(), *self._functions.live(), *self._apps.live()]
 
     def locate(self, arn: str) -> str | None:
         """Where a service with this ARN answers on this machine, started for it; None when none does."""
@@ -93,6 +99,7 @@ class Services:
         self._apps.stop()  # a job may wait for one
         for runner in self._running():
             runner.kill()
+        self._google.stop()
         self._functions.stop()
 
     # -- what SageMaker asks for -----------------------------------------------------------------------

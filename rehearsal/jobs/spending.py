@@ -16,7 +16,7 @@ from rehearsal.core.state import State
 from rehearsal.dataplane.http import JsonService, Operation, Request, ServiceError
 from rehearsal.dataplane.policies import Request as Check
 from rehearsal.dataplane.rights import authorise, context_of
-from rehearsal.jobs.records import JobRecord, Store
+from rehearsal.jobs.sagemaker.records import JobRecord, Store
 
 _BUDGET = "aws:budgets/budget:Budget"
 _HOUR_S = 3600.0

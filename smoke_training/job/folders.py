@@ -1,10 +1,15 @@
 """The folders that a managed training service gives a job."""
 
+import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 BASE = Path("/opt/ml")
+BUCKETS = Path("/gcs")  # where Vertex AI mounts the buckets of a project
+BUCKETS_MOVED = "TRAINSTACK_GCS"  # where else they are: no user of this machine can mount anything there
+CHECKPOINTS, DATA = "TRAINSTACK_CHECKPOINT_URI", "TRAINSTACK_DATA_URI"  # gs://..., of jobs of Vertex AI
+CLUSTER_SPEC = "CLUSTER_SPEC"  # which every replica of a job of Vertex AI has, and nothing else
 MOVED = "SAGEMAKER_BASE_DIR"  # where else they lie, as SageMaker's own training toolkit calls it
 NAMES = {  # variables with which a script finds them, whatever the service
     "TRAINSTACK_CHECKPOINTS": "checkpoints",
@@ -25,8 +30,20 @@ class Folders:
 
     @classmethod
     def of(cls, environment: Mapping[str, str], base: Path | None = None) -> "Folders":
-        """Below `base`, else where the environment says, else below /opt/ml."""
+        """Below `base`, else as the service of the environment has them, else below /opt/ml."""
+        if base is None and CLUSTER_SPEC in environment:
+            return in_buckets(environment)
         return cls(base or Path(environment.get(MOVED) or BASE))
+
+    @property
+    def shared(self) -> bool:
+        """Whether all nodes of a job have the same ones."""
+        return False
+
+    @property
+    def scratch(self) -> Path:
+        """Where a database may lie while the job runs."""
+        return self.output
 
     @property
     def resources(self) -> Path:
@@ -61,3 +78,66 @@ class Folders:
     def variables(self) -> dict[str, str]:
         """The folders for a script, by the names in `NAMES`."""
         return {name: str(getattr(self, folder)) for name, folder in NAMES.items()}
+
+
+@dataclass(frozen=True)
+class BucketFolders(Folders):
+    """In buckets, which are mounted; `base` is the job's own folder in one of them."""
+
+    kept: Path
+    """Of checkpoints."""
+    given: Path
+    """What the job was given; not there without."""
+    local: Path
+
+    @property
+    def shared(self) -> bool:
+        """See `Folders`."""
+        return True
+
+    @property
+    def scratch(self) -> Path:
+        """On the disk: a bucket is no file system for a database, whose pages are written one by one."""
+        return self.local
+
+    @property
+    def data(self) -> Path:
+        """See `Folders`."""
+        return self.given
+
+    @property
+    def checkpoints(self) -> Path:
+        """Kept as soon as it is written, and there again after an interruption."""
+        return self.kept
+
+    @property
+    def output(self) -> Path:
+        """See `Folders`."""
+        return self.base / "output"
+
+    @property
+    def failure(self) -> Path:
+        """The file in which whoever looks for the reason of a failure finds it: the service reads none."""
+        return self.base / "failure"
+
+
+def in_buckets(environment: Mapping[str, str]) -> BucketFolders:
+    """The folders of a job of Vertex AI; on its own disk where it has no base directory.
+
+    Vertex AI documentation, "Environment variables for special Cloud Storage directories" (AIP_*: there only
+    with baseOutputDirectory) and "Prepare training code" (/gcs).
+    """
+    local = Path(tempfile.gettempdir()) / "trainstack" / "job"
+    buckets = Path(environment.get(BUCKETS_MOVED) or BUCKETS)
+
+    def mounted(*names: str, otherwise: Path) -> Path:
+        uri = next((environment[name] for name in names if environment.get(name)), "")
+        return buckets / uri.removeprefix("gs://").strip("/") if uri else otherwise
+
+    base = mounted("AIP_MODEL_DIR", otherwise=local / "model").parent
+    return BucketFolders(
+        base=base,
+        kept=mounted(CHECKPOINTS, "AIP_CHECKPOINT_DIR", otherwise=local / "checkpoints"),
+        given=mounted(DATA, otherwise=local / "data"),
+        local=local,
+    )

@@ -7,12 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from smoke_training.job.folders import Folders
+from smoke_training.job.folders import CLUSTER_SPEC, Folders
 from smoke_training.reader import UNFIT, DocumentError, parsed
 
 PATIENCE_S = 120.0  # the document of SageMaker may come after the container has started
 POLL_S = 0.2
-CLUSTER_SPEC = "CLUSTER_SPEC"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -2,6 +2,7 @@
 
 import contextlib
 import importlib
+import shutil
 import signal
 import site
 import sys
@@ -77,9 +78,11 @@ class _Job:
         self._tracked = Tracked(environment, say)
 
     def run(self) -> int:
-        for path in (self._folders.checkpoints, self._folders.model, self._folders.output):
+        folders = self._folders
+        for path in (folders.checkpoints, folders.model, folders.output, folders.scratch):
             path.mkdir(parents=True, exist_ok=True)
-        self._folders.failure.unlink(missing_ok=True)  # of an earlier attempt
+        if self._place.index == 0 or not folders.shared:
+            folders.failure.unlink(missing_ok=True)  # of an earlier attempt
         where = f"node {self._place.index + 1} of {self._place.nodes}"
         say(f"{where}, {self._record.machine_type or 'any machine'}: {self._told.script}")
         ended = self._requirements()
@@ -126,7 +129,7 @@ class _Job:
             self._meet()
         tracking = {}
         if self._place.index == 0:
-            tracking = self._tracked.variables(f"sqlite:///{self._folders.output / OFFLINE}")
+            tracking = self._tracked.variables(f"sqlite:///{self._folders.scratch / OFFLINE}")
         code = facts.code_location()
         variables = command.environment(self._environment, self._place, self._folders, code, tracking)
         line = command.command(self._told, self._place)
@@ -168,7 +171,14 @@ class _Job:
         self._noted(lambda: self._ledger.see(self._now(), record.status))
         self._tracked.close(record.status, record.tags(), record.metrics())
         self._write()
+        self._noted(self._keep_offline)
         say(f"{record.status} after {self._ledger.seconds:.0f} s, exit code {ended.code}")
+
+    def _keep_offline(self) -> None:
+        """What was recorded without a tracking server goes where it is kept."""
+        offline = self._folders.scratch / OFFLINE
+        if offline.exists() and self._folders.scratch != self._folders.output:
+            shutil.copyfile(offline, self._folders.output / OFFLINE)
 
     def _of_node(self, text: str) -> str:
         """A reason that says which node it is of, where there are several."""

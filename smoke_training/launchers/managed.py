@@ -4,6 +4,7 @@ Both tell a node its place in a document of their own, which two lines of Python
 shapes are checked against the services' own models; neither was run against the services.
 """
 
+import re
 from typing import TypeVar
 
 from smoke_training.launchers.place import JOIN, joining_command, joining_environment
@@ -13,8 +14,13 @@ from smoke_training.launchers.runplan import RunPlan, RunPlanError, SageMaker, V
 Place = TypeVar("Place", SageMaker, Vertex)
 
 START = "TRAINSTACK_START"
-# What a channel of code holds, and where it is unpacked.
+# What a folder of code holds, and where it is unpacked.
 PACK, CODE_FOLDER = "code.tar.gz", "/opt/ml/code"
+# Where a job of Vertex AI finds its folder of code, and works.
+VERTEX_CODE, VERTEX_FOLDER = "/tmp/trainstack/code", "/tmp/trainstack/run"  # noqa: S108 - the container's own
+# Where Vertex AI shows buckets (documentation, "Prepare training code").
+BUCKETS = "/gcs"
+_RESERVATION = "compute.googleapis.com/reservation-name"
 # `hosts` is the same list on every node, in no promised order (SageMaker developer guide, "Distributed
 # Training Configuration").
 _SAGEMAKER = (
@@ -83,16 +89,50 @@ def vertex(plan: RunPlan) -> Body:
     """
     place = _managed(plan, "Vertex AI", plan.vertex, "vertex: missing; must be an object, which may be empty")
     counts = [1] if plan.nodes == 1 else [1, plan.nodes - 1]
+    # Spot machines are taken back in the middle of runs. Else, one that may not start again fails once.
+    again = plan.max_restarts > 0 or place.spot
+    scheduling = {
+        "timeout": f"{plan.deadline_s}s",
+        "strategy": "SPOT" if place.spot else None,
+        # A worker that came back alone could not rejoin the others.
+        "restartJobOnWorkerRestart": again,
+        "disableRetries": None if again else True,
+    }
     spec = {
         "workerPoolSpecs": [_worker_pool(plan, place, count) for count in counts],
-        # A worker that came back alone could not rejoin the others.
-        "scheduling": {"timeout": f"{plan.deadline_s}s", "restartJobOnWorkerRestart": plan.max_restarts > 0},
+        "scheduling": given(scheduling),
         "serviceAccount": place.service_account or None,
         "network": place.network or None,
         "baseOutputDirectory": {"outputUriPrefix": place.output_uri} if place.output_uri else None,
     }
-    labels = {key.replace("/", "_").replace(".", "-"): value for key, value in plan.labels.items()}
-    return given({"displayName": plan.name, "jobSpec": given(spec), "labels": labels or None})
+    job = {
+        "displayName": place.job_name or plan.name,
+        "jobSpec": given(spec),
+        "labels": {label_key(key): label_value(value) for key, value in plan.labels.items()} or None,
+        "encryptionSpec": {"kmsKeyName": place.kms_key} if place.kms_key else None,
+    }
+    return given(job)
+
+
+def mounted(uri: str) -> str:
+    """Where a job of Vertex AI finds what is at `gs://bucket/folder`."""
+    return f"{BUCKETS}/{uri.removeprefix('gs://').rstrip('/')}"
+
+
+def label_key(key: str) -> str:
+    """A key as labels of Google Cloud have it: `trainstack:stack` is `trainstack-stack`.
+
+    Resource Manager documentation, "Requirements for labels". Raises RunPlanError for one without a letter.
+    """
+    found = re.sub(r"[^a-z0-9_-]", "-", key.lower()).lstrip("-_0123456789")
+    if not found:
+        raise RunPlanError([f"labels.{key}: holds no letter"])
+    return found[:63]
+
+
+def label_value(value: str) -> str:
+    """A value as labels of Google Cloud have it: `ml@example.com` is `ml_at_example_com`."""
+    return re.sub(r"[^a-z0-9_-]", "_", value.lower().replace("@", "_at_"))[:63]
 
 
 def _channel(name: str, uri: str) -> Body:
@@ -108,11 +148,23 @@ def _unpack(place: SageMaker) -> str:
     return f"mkdir -p {CODE_FOLDER}; cd {CODE_FOLDER}; tar -xzf {packed}; "
 
 
+def _bring(place: Vertex) -> str:
+    """What goes before the node's command where the run brings its code in a bucket."""
+    if place.code_uri is None:
+        return ""
+    link = f"mkdir -p {VERTEX_FOLDER}; ln -sfn {mounted(place.code_uri)} {VERTEX_CODE}; "
+    unpack = f"cd {VERTEX_FOLDER}; tar -xzf {VERTEX_CODE}/{PACK}; " if place.packed else ""
+    return f"set -e; {link}{unpack}"
+
+
 def _worker_pool(plan: RunPlan, place: Vertex, count: int) -> Body:
     machine: Body = {"machineType": plan.instance_type}
     if place.accelerator_type:
         machine |= {"acceleratorType": place.accelerator_type, "acceleratorCount": plan.gpus_per_node}
-    env = {**joining_environment(plan), START: _start(_VERTEX)}
+    if place.reservation:
+        affinity = {"reservationAffinityType": "SPECIFIC_RESERVATION", "key": _RESERVATION}
+        machine["reservationAffinity"] = {**affinity, "values": [place.reservation]}
+    env = {**joining_environment(plan), START: _bring(place) + _start(_VERTEX)}
     return {
         "machineSpec": machine,
         "replicaCount": count,

@@ -117,7 +117,19 @@ class Vertex:
     network: str | None = None
     """`projects/NUMBER/global/networks/NAME`."""
     output_uri: str | None = None
-    """`gs://...`."""
+    """`gs://...`, the base directory of which AIP_* tell."""
+    job_name: str | None = None
+    """Name of the job, at most 128 characters; null: the run's."""
+    code_uri: str | None = None
+    """`gs://...` folder that every node finds at /tmp/trainstack/code."""
+    packed: bool = False
+    """Whether it has a code.tar.gz, which is unpacked to /tmp/trainstack/run, where the command then runs."""
+    kms_key: str | None = None
+    """Key of the job's disks; null: Google's."""
+    spot: bool = False
+    """Spare machines, which the cloud takes back; the service starts the job again, up to six times."""
+    reservation: str | None = None
+    """`projects/PROJECT/zones/ZONE/reservations/NAME` that the machines come from; null: any."""
     boot_disk_gb: int = 200
 
 

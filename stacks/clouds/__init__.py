@@ -1,1 +1,1 @@
-"""What each cloud offers to layouts: one module per cloud, each an implementation of `stacks.parts`."""
+"""What each cloud offers to layouts: a folder per cloud, which implements the protocols of `stacks.parts`."""

@@ -11,7 +11,7 @@ from infra.catalog.gcp import pools as gcp
 from infra.stackspec.document import read
 from infra.stackspec.layouts import ClusterLayout, PoolSpec
 from infra.stackspec.load import CONFIG
-from stacks.clouds.aws_pools import pool_record
+from stacks.clouds.aws.pools import pool_record
 from stacks.topology import topology_of
 
 

@@ -29,6 +29,8 @@ class AwsFunctionArgs(TypedDict):
 
     package: str
     """The package whose modules are taken along, such as `components.aws.money.stop`."""
+    imports: NotRequired[Sequence[str]]
+    """Further packages that it imports. Default: none."""
     handler: str
     """Its module and function, such as `function.handler`."""
     environment: Mapping[str, pulumi.Input[str]]
@@ -71,7 +73,7 @@ class AwsFunction(Component):
             name=function_name(name),
             runtime=RUNTIME,
             handler=f"{args['package']}.{args['handler']}",
-            code=packed(args["package"]),
+            code=packed(args["package"], *args.get("imports", ())),
             role=role.arn,
             timeout=args["timeout_s"],
             memory_size=args.get("memory_mib", 256),
@@ -95,15 +97,16 @@ def log_group_name(name: str) -> str:
     return f"/aws/lambda/{function_name(name)}"
 
 
-def packed(package: str) -> pulumi.AssetArchive:
-    """The modules of a package at their own paths, below packages that hold nothing else."""
-    folder = _ROOT.joinpath(*package.split("."))
+def packed(*packages: str) -> pulumi.AssetArchive:
+    """The modules of packages at their own paths, below packages that hold nothing else."""
     files: dict[str, pulumi.Asset] = {}
-    for above in folder.relative_to(_ROOT).parents:
-        if above != Path():
-            files[(above / "__init__.py").as_posix()] = pulumi.StringAsset(_ABOVE)
-    for path in sorted(folder.glob("*.py")):
-        files[path.relative_to(_ROOT).as_posix()] = pulumi.StringAsset(path.read_text(encoding="utf-8"))
+    for package in packages:
+        folder = _ROOT.joinpath(*package.split("."))
+        for above in folder.relative_to(_ROOT).parents:
+            if above != Path():
+                files.setdefault((above / "__init__.py").as_posix(), pulumi.StringAsset(_ABOVE))
+        for path in sorted(folder.glob("*.py")):
+            files[path.relative_to(_ROOT).as_posix()] = pulumi.StringAsset(path.read_text(encoding="utf-8"))
     return pulumi.AssetArchive({**files})
 
 

@@ -110,6 +110,7 @@ class AwsBudgetStop(Component):
             f"{name}-function",
             {
                 "package": "components.aws.money.stop",
+                "imports": ["components.spending"],
                 "handler": "function.handler",
                 "environment": {SETTINGS: settings},
                 "statements": pulumi.Output.all(

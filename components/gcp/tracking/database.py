@@ -51,7 +51,9 @@ class GcpDatabaseArgs(TypedDict):
     key_id: pulumi.Input[str]
     """Key of the region, for disk and backups."""
     tier: str
-    """Machine tier, `db-custom-<CPUs>-<MiB>`."""
+    """Machine tier, `db-custom-<CPUs>-<MiB>`, or with `shared_core` one such as `db-f1-micro`."""
+    shared_core: NotRequired[bool]
+    """Whether a tier without a core of its own, and without a service level, will do. Default: no."""
     availability: str
     """`zonal`, or `regional` for a standby in another zone."""
     disk_gib: int
@@ -173,7 +175,10 @@ def check(args: GcpDatabaseArgs) -> None:
     """Raise UserError with everything that Cloud SQL would refuse."""
     problems = [
         *database_problems(
-            tier=args["tier"], disk_gib=args["disk_gib"], backup_days=args["backup_retention_days"]
+            tier=args["tier"],
+            disk_gib=args["disk_gib"],
+            backup_days=args["backup_retention_days"],
+            shared=args.get("shared_core", False),
         )
     ]
     if problems:

@@ -214,14 +214,14 @@ def read_new_secret(
     raise ValueError(f"the secret {secret} has no value")
 
 
-def migrate(uri: str) -> None:
-    """Bring tracking and auth tables to this MLflow's schema; on an empty database, make them.
+def migrate(uri: str, *, users: bool = True) -> None:
+    """Bring tracking and, with `users`, auth tables to this MLflow's schema; on an empty database, make them.
 
     MLflow refuses to start on an older schema, and its migrations must not run twice at once.
     """
     sqlalchemy: Any = importlib.import_module("sqlalchemy")
     tracking = importlib.import_module("mlflow.db").commands
-    auth = importlib.import_module("mlflow.server.auth.db.cli").commands
+    auth = importlib.import_module("mlflow.server.auth.db.cli").commands if users else None
     # Without a pool, so that the connection really ends here: the lock lives as long as it does.
     engine = sqlalchemy.create_engine(uri, poolclass=sqlalchemy.pool.NullPool)
     with engine.connect() as connection, contextlib.ExitStack() as held:
@@ -233,7 +233,8 @@ def migrate(uri: str) -> None:
             lock = held.enter_context(Path(f"{engine.url.database}.migration").open("w"))
             fcntl.flock(lock, fcntl.LOCK_EX)
         tracking(["upgrade", uri], standalone_mode=False)
-        auth(["upgrade", "--url", uri], standalone_mode=False)
+        if auth is not None:
+            auth(["upgrade", "--url", uri], standalone_mode=False)
 
 
 def supervise(server: "subprocess.Popen[bytes]", changed: Callable[[], bool], interval_s: float) -> bool:

@@ -19,6 +19,10 @@ _LEAST_PER_VCPU: Final = 0.9
 _MOST_PER_VCPU: Final = 6.5
 """In GiB."""
 
+SHARED_CORES: Final = ("db-f1-micro", "db-g1-small")
+"""Tiers whose processor others share: cheap, and without a service level. Source: Cloud SQL documentation,
+"Instance settings" (machine types: shared core), and its service level agreement, which leaves them out."""
+
 
 @dataclass(frozen=True)
 class Tier:
@@ -39,8 +43,10 @@ def tier(name: str) -> Tier | None:
     return Tier(int(found[1]), int(found[2])) if found else None
 
 
-def tier_problems(path: str, name: str) -> Iterator[Problem]:
-    """The tier has processors and memory that Cloud SQL offers."""
+def tier_problems(path: str, name: str, *, shared: bool = False) -> Iterator[Problem]:
+    """The tier has processors and memory that Cloud SQL offers; with `shared` also a shared core."""
+    if shared and name in SHARED_CORES:
+        return
     size = tier(name)
     if size is None:
         yield Problem(path, name, "must have the form db-custom-<CPUs>-<MiB>", "Write db-custom-2-7680.")
@@ -59,8 +65,10 @@ def tier_problems(path: str, name: str) -> Iterator[Problem]:
         yield Problem(path, name, rule, f"Write db-custom-{size.vcpu}-{nearest}.")
 
 
-def database_problems(*, tier: str, disk_gib: float, backup_days: float) -> Iterator[Problem]:
+def database_problems(
+    *, tier: str, disk_gib: float, backup_days: float, shared: bool = False
+) -> Iterator[Problem]:
     """Everything that Cloud SQL would refuse of a database's size and backups."""
-    yield from tier_problems("tier", tier)
+    yield from tier_problems("tier", tier, shared=shared)
     yield from facts.limits["cloud_sql_disk_gib"].problems("disk_gib", disk_gib)
     yield from facts.limits["cloud_sql_backup_days"].problems("backup_retention_days", backup_days)

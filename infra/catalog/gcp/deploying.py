@@ -18,6 +18,8 @@ class Permission(Fact):
 
     type: Name
     """The type's token, or `kubernetes:` for objects in the cluster."""
+    of: Literal["every", "cluster", "jobs"] = "every"
+    """Whether stacks with a cluster make it, those without, or both."""
     on: Literal["project", "billing"] = "project"
     """Where it is granted: on the project, or on the billing account."""
     permissions: tuple[Name, ...] = Field(min_length=1)
@@ -27,8 +29,10 @@ class Api(Fact):
     """An API that a stack uses."""
 
     name: Name
+    of: Literal["every", "cluster", "jobs"] = "every"
+    """Whether stacks with a cluster need it, those without, or both."""
     needed_by: Literal["", "data.shared_fs", "data.homes", "data.on_destroy"] = ""
-    """The value of the spec without which it is not needed; empty: every stack needs it.
+    """The value of the spec without which it is not needed; empty: every stack of that kind needs it.
 
     `data.on_destroy`: of homes that are kept, and so backed up.
     """
@@ -47,11 +51,22 @@ def apis() -> Mapping[str, Api]:
     return by_key(read_rows(_TABLES / "apis.toml", "api", Api), lambda row: row.name, "apis.toml")
 
 
+def permissions_of_jobs() -> list[str]:
+    """What the deployer of a stack without a cluster must be allowed on the project."""
+    rows = [row for row in permissions().values() if row.on == "project" and row.of != "cluster"]
+    return sorted({one for row in rows for one in row.permissions})
+
+
 def apis_of(*, shared_fs: bool, homes: bool, kept: bool) -> list[str]:
-    """The APIs of a stack with these parts; `kept`: its data outlives it."""
+    """The APIs of a stack with a cluster and these parts; `kept`: its data outlives it."""
     absent = {
         "data.shared_fs": not shared_fs,
         "data.homes": not homes,
         "data.on_destroy": not (homes and kept),
     }
-    return [row.name for row in apis().values() if not absent.get(row.needed_by, False)]
+    return [row.name for row in apis().values() if row.of != "jobs" and not absent.get(row.needed_by, False)]
+
+
+def apis_of_jobs() -> list[str]:
+    """The APIs of a stack without a cluster."""
+    return [row.name for row in apis().values() if row.of != "cluster" and not row.needed_by]

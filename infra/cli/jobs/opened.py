@@ -11,8 +11,11 @@ from infra.cli.session import open_session
 from infra.errors import Problem, UserError
 from infra.job_outputs import JobOutputs
 from infra.jobs.following import LOOK_S
+from infra.jobs.roles import account_of
 from infra.jobs.sagemaker import SageMakerService
 from infra.jobs.service import JobService
+from infra.jobs.vertex.prices import spot_share
+from infra.jobs.vertex.service import VertexService
 from infra.outputs import KEY
 from rehearsal import fence
 from rehearsal.client import Rehearsal
@@ -75,10 +78,10 @@ def read(stack: str, found: Mapping[str, object], *, rehearse: bool) -> JobOutpu
 
 
 def service_of(outputs: JobOutputs) -> JobService:
-    """The service of a stack. Raises UserError for one that has no client yet, or without a login."""
-    if outputs.service != "sagemaker":
-        fix = "Use a stack on AWS."
-        raise UserError([Problem("stack", outputs.service, "has no runs from this command line yet", fix)])
+    """The service of a stack. Raises UserError without a login."""
+    if outputs.service == "vertex":
+        project = account_of(outputs.people[0].role)
+        return VertexService(project, outputs.region, outputs.stack, spot_share)
     try:
         return SageMakerService(clients(), outputs.stack, outputs.region)
     except LoggedOutError as error:

@@ -31,7 +31,7 @@ def mail(account: Account) -> Iterator[Answer]:
 
 
 def _told(spec: StackSpec) -> Mapping[str, Sequence[str]]:
-    """The addresses by the beginning of their topic's name (`stacks/clouds/aws_alerting.py`)."""
+    """The addresses by the beginning of their topic's name (`stacks/clouds/aws/alerting.py`)."""
     monitored = isinstance(spec.layout, ClusterLayout) and isinstance(
         spec.layout.monitoring, InClusterMonitoring
     )

@@ -13,6 +13,7 @@ from infra.preflight.gcp import (
     apis,
     billing,
     identity,
+    jobs,
     leftovers,
     permissions,
     places,
@@ -23,6 +24,7 @@ from infra.preflight.gcp import (
     way_in,
 )
 from infra.preflight.gcp.project import Project, answered
+from infra.stackspec.layouts import SmallLayout
 
 Check = Callable[[Project], Iterator[Answer]]
 
@@ -48,13 +50,33 @@ CHECKS: Final[Mapping[str, Check]] = {
 }
 
 
-def ask(project: Project, only: Collection[str] = tuple(CHECKS)) -> list[Answer]:
-    """The identity and the checks named in `only`, in their order."""
+JOB_CHECKS: Final[Mapping[str, Check]] = {
+    "billing": billing.enabled,
+    "billing-account": billing.account,
+    "apis": apis.enabled,
+    "permissions": permissions.deploying_in,
+    "organization-policies": policies.standing_in_the_way,
+    "zones": jobs.zones,
+    "job-quotas": jobs.room,
+    "alert-mail": alerts.mail,
+}
+
+
+def checks_of(project: Project) -> Mapping[str, Check]:
+    """The checks that a stack's layout has."""
+    return JOB_CHECKS if isinstance(project.layout, SmallLayout) else CHECKS
+
+
+def ask(project: Project, only: Collection[str] | None = None) -> list[Answer]:
+    """The identity and the checks named in `only`, in their order; without it all."""
+    known = checks_of(project)
     try:
         who = list(answered(IDENTITY, identity.caller, project))
         if any(answer.state is not State.READY for answer in who):
             return who
-        checks = (answered(name, check, project) for name, check in CHECKS.items() if name in only)
+        checks = (
+            answered(name, check, project) for name, check in known.items() if only is None or name in only
+        )
         return [*who, *(answer for answers in checks for answer in answers)]
     except LoggedOutError as error:
         return [Answer(IDENTITY, State.UNKNOWN, str(error), LOG_IN)]

@@ -5,12 +5,15 @@ from collections.abc import Iterator
 from infra.catalog.gcp import deploying
 from infra.preflight.answers import Answer, State
 from infra.preflight.gcp.project import Project, enable
+from infra.stackspec.layouts import SmallLayout
 
 _CHECK = "apis"
 
 
 def wanted(project: Project) -> list[str]:
     """The APIs of this stack: some are needed only where the spec asks for a part."""
+    if isinstance(project.layout, SmallLayout):
+        return deploying.apis_of_jobs()
     data = project.spec.data
     shared, kept = data.shared_fs is not None, data.on_destroy == "keep"
     return deploying.apis_of(shared_fs=shared, homes=data.homes, kept=kept)

@@ -34,6 +34,9 @@ METHODS: Final[Mapping[str, Method]] = {
     "cloudquotas.projects.locations.services.quotaInfos.get": Method(
         f"{_QUOTAS}/{{name}}", right="cloudquotas.quotas.get"
     ),
+    "cloudquotas.projects.locations.services.quotaInfos.list": Method(
+        f"{_QUOTAS}/{{parent}}/quotaInfos", page={"pageSize": 500}, right="cloudquotas.quotas.get"
+    ),
     "cloudresourcemanager.projects.get": Method(f"{_CRM}/{{name}}", right="resourcemanager.projects.get"),
     "cloudresourcemanager.projects.testIamPermissions": Method(
         f"{_CRM}/{{resource}}:testIamPermissions", "POST"

@@ -8,7 +8,7 @@ from infra.catalog.gcp.fabrics import rack
 from infra.catalog.gcp.pools import stays_idle
 from infra.preflight.answers import Answer, State
 from infra.preflight.gcp.project import Project
-from infra.stackspec.layouts import InClusterMonitoring
+from infra.stackspec.layouts import InClusterMonitoring, SmallLayout
 
 _CHECK = "permissions"
 # IAM refuses longer lists (Resource Manager documentation, projects.testIamPermissions).
@@ -38,12 +38,14 @@ def deploying_in(project: Project) -> Iterator[Answer]:
 
 def permissions(project: Project) -> list[str]:
     """What the types of this stack take of the project: some have parts only where the spec asks for them."""
-    spec, pools = project.spec, project.layout.pools
+    if isinstance(project.layout, SmallLayout):
+        return deploying.permissions_of_jobs()
+    spec, pools = project.spec, project.cluster.pools
     known = facts.machine_types
     racks = [one for one in pools if one.machine in known and rack(known[one.machine], rdma=one.rdma)]
     watched = [one for one in pools if stays_idle(one.machine, one.min_nodes)]
     # Alerts of the cluster are mailed by policies on a log, those about storage by policies on its metrics.
-    mails = isinstance(project.layout.monitoring, InClusterMonitoring) or storage_alarms.on_gcp(spec)
+    mails = isinstance(project.cluster.monitoring, InClusterMonitoring) or storage_alarms.on_gcp(spec)
     absent = {
         "gcp:filestore/": not spec.data.homes,
         "gcp:lustre/": spec.data.shared_fs is None,
@@ -57,7 +59,7 @@ def permissions(project: Project) -> list[str]:
         "gcp:compute/resourcePolicy:": not racks,
     }
     left_out = tuple(prefix for prefix, none in absent.items() if none)
-    rows = [row for row in deploying.permissions().values() if row.on == "project"]
+    rows = [row for row in deploying.permissions().values() if row.on == "project" and row.of != "jobs"]
     return sorted({one for row in rows if not row.type.startswith(left_out) for one in row.permissions})
 
 

@@ -11,13 +11,17 @@ _ZONES, _TYPES, _GPUS = "zones", "types", "accelerators"
 
 def zones(project: Project) -> Iterator[Answer]:
     """Every zone that the spec names is in the region, and up."""
+    pools = (zone for pool in project.cluster.pools for zone in pool.zones)
+    yield from zones_are_up(project, [*project.cluster.zones, *pools])
+
+
+def zones_are_up(project: Project, named: Iterable[str]) -> Iterator[Answer]:
+    """Every zone of these is in the region, and up."""
     region = project.spec.region
     rows = list(project.items("compute.zones.list", "items", project=project.on.project))
     mine = {str(row["name"]): row for row in rows if str(row["region"]).rpartition("/")[2] == region}
     up = sorted(name for name, row in mine.items() if row.get("status") == "UP")
-    wanted = dict.fromkeys(
-        [*project.layout.zones, *(zone for pool in project.layout.pools for zone in pool.zones)]
-    )
+    wanted = dict.fromkeys(named)
     fix = f"{region} has {', '.join(up)}." if up else f"There is no region {region} for this project."
     wrong = [name for name in wanted if name not in up]
     for name in wrong:
@@ -29,10 +33,10 @@ def zones(project: Project) -> Iterator[Answer]:
 
 def types(project: Project) -> Iterator[Answer]:
     """Every machine type is offered in every zone in which it is wanted."""
-    wanted = {"layout.system_pool": (project.layout.system_pool.machine, project.layout.zones)}
+    wanted = {"layout.system_pool": (project.cluster.system_pool.machine, project.cluster.zones)}
     wanted |= {
         f"layout.pools[{index}]": (pool.machine, pool.zones)
-        for index, pool in enumerate(project.layout.pools)
+        for index, pool in enumerate(project.cluster.pools)
     }
     offered = _offered(project, "machineTypes", {machine for machine, _ in wanted.values()})
     yield from _judged(project, _TYPES, wanted, offered)
@@ -42,7 +46,7 @@ def accelerators(project: Project) -> Iterator[Answer]:
     """The GPUs of every machine type are offered in every zone in which it is wanted."""
     wanted = {
         f"layout.pools[{index}]": (facts.machine_types[pool.machine].accelerator, pool.zones)
-        for index, pool in enumerate(project.layout.pools)
+        for index, pool in enumerate(project.cluster.pools)
         if pool.machine in facts.machine_types
     }
     if wanted:

@@ -12,6 +12,7 @@ from typing import Final
 from infra.preflight.answers import Answer, State
 from infra.preflight.gcp import apis
 from infra.preflight.gcp.project import Project, Row
+from infra.stackspec.layouts import SmallLayout
 
 _CHECK: Final = "organization-policies"
 _REGION: Final = re.compile(r"[a-z]+-[a-z]+\d+")
@@ -29,7 +30,8 @@ Matches = Callable[[Project, str], bool | None]
 
 def standing_in_the_way(project: Project) -> Iterator[Answer]:
     """No policy that holds for the project forbids what the stack makes."""
-    found = [answer for judge in _JUDGES for answer in judge(project)]
+    judges = _OF_JOBS if isinstance(project.layout, SmallLayout) else _OF_CLUSTERS
+    found = [answer for judge in (*judges, *_OF_EVERY) for answer in judge(project)]
     yield from found
     if not found:
         yield Answer(_CHECK, State.READY, "no policy of the organization forbids what the stack makes")
@@ -142,14 +144,25 @@ def _peer(_: Project, __: str) -> bool | None:
     return None
 
 
-_JUDGES: Final = (
+_OF_CLUSTERS: Final = (
     # hashicorp/terraform-provider-google issue 4989.
     _listed(
         "compute.vmCanIpForward",
         "nodes of GKE forward packets to pods, and may not here",
-        lambda project: [f"{project.path}/zones/{project.layout.zones[0]}/instances/gke-{project.spec.name}"],
+        lambda project: [
+            f"{project.path}/zones/{project.cluster.zones[0]}/instances/gke-{project.spec.name}"
+        ],
         _below,
     ),
+)
+_OF_JOBS: Final = (
+    _switched("ainotebooks.disableTerminal", "notebooks have a terminal, without which there is no git"),
+    # People at home and jobs, which run in a network of Google's, come from outside of the stack's network.
+    _listed(
+        "run.allowedIngress", "MLflow is reached from everywhere, behind a login", lambda _: ["all"], _exactly
+    ),
+)
+_OF_EVERY: Final = (
     # With it, and sql.restrictPublicIp beside it, no way is left to the database.
     _listed(
         "compute.restrictVpcPeering",
@@ -159,7 +172,7 @@ _JUDGES: Final = (
     ),
     _listed(
         "compute.restrictCloudNATUsage",
-        "nodes have no address of their own, and may have no Cloud NAT",
+        "machines have no address of their own, and may have no Cloud NAT",
         lambda project: [f"{project.path}/regions/{project.spec.region}/subnetworks/{project.spec.name}"],
         _below,
     ),
@@ -172,6 +185,6 @@ _JUDGES: Final = (
     _listed("gcp.restrictServiceUsage", "these may not be used: {values}", apis.wanted, _exactly),
     _switched(
         "iam.disableServiceAccountCreation",
-        "no service account can be made for the nodes and the tracking server",
+        "no service account can be made for what runs in the stack",
     ),
 )

@@ -17,7 +17,7 @@ from infra.preflight.gcp.methods import METHODS
 from infra.preflight.machine import Machine
 from infra.stackspec import StackSpec
 from infra.stackspec.clouds import GcpPoolSpec, GcpSpec
-from infra.stackspec.layouts import ClusterLayout
+from infra.stackspec.layouts import ClusterLayout, SmallLayout
 
 Row = Mapping[str, Any]
 _ABSENT, _DENIED = "NOT_FOUND", "PERMISSION_DENIED"
@@ -27,10 +27,10 @@ _CLUSTER_LABEL = "goog-k8s-cluster-name"
 
 @dataclass(frozen=True)
 class Project:
-    """A stack of the medium layout on Google Cloud, and the project it is meant for."""
+    """A stack on Google Cloud, and the project it is meant for."""
 
     spec: StackSpec
-    layout: ClusterLayout
+    layout: ClusterLayout | SmallLayout
     on: GcpSpec
     session: requests.Session
     told: Callable[[], str | None] = lambda: None
@@ -41,6 +41,12 @@ class Project:
     def who(self) -> str | None:
         """Who asks. Raises LoggedOutError."""
         return self.told()
+
+    @property
+    def cluster(self) -> ClusterLayout:
+        """The layout of a stack with a cluster, which alone is asked about one."""
+        assert isinstance(self.layout, ClusterLayout)
+        return self.layout
 
     @property
     def path(self) -> str:

@@ -18,7 +18,7 @@ _OVER = ("CANCELLED", "DECLINED", "FAILED")
 
 def capacity(project: Project) -> Iterator[Answer]:
     """Each reservation fits its pool and its nodes, is ready, and holds all of it."""
-    for index, pool in enumerate(project.layout.pools):
+    for index, pool in enumerate(project.cluster.pools):
         if pool.purchase.kind in PREPAID:
             yield from _pool(project, f"layout.pools[{index}]", pool, pool.purchase.id)
 

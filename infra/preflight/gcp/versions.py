@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from infra.preflight.answers import Answer, State
 from infra.preflight.gcp.project import Project
 from infra.releases import gke
+from infra.stackspec.model import demanded
 
 _CHECK = "kubernetes-version"
 
@@ -14,7 +15,7 @@ def kubernetes(project: Project) -> Iterator[Answer]:
 
     Source: discovery document container v1, ServerConfig and ReleaseChannelConfig.
     """
-    minor, channel = project.layout.kubernetes_version, project.on.channel
+    minor, channel = project.cluster.kubernetes_version, demanded(project.on.channel)
     offered = gke.channels(project.server_config)
     here = offered.get(channel)
     if here is None:

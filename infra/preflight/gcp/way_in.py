@@ -43,7 +43,7 @@ def _to_be_made(project: Project) -> Answer:
     if project.on.endpoint == "dns":
         said = "the API will have a name that is reached from anywhere; IAM decides who comes in"
         return Answer(_CHECK, State.READY, said)
-    allowed = [ipaddress.IPv4Network(cidr) for cidr in project.layout.api_access]
+    allowed = [ipaddress.IPv4Network(cidr) for cidr in project.cluster.api_access]
     if not allowed:
         said = "the API has an address, and no range may reach it: the first up could not"
         return Answer(_CHECK, State.SHORT, said, _ADD)

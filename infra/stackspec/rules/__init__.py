@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from infra.errors import Problem
 from infra.stackspec.clouds import AwsSpec, GcpSpec
 from infra.stackspec.layouts import ClusterLayout, SmallLayout
-from infra.stackspec.rules import aws, checkpoints, cluster, core, gcp, parts, small, windows
+from infra.stackspec.rules import aws, checkpoints, cluster, core, gcp, parts, small, small_gcp, windows
 from infra.stackspec.stack import StackSpec
 
 Check = Callable[[], Iterator[Problem]]
@@ -51,3 +51,5 @@ def _checks(spec: StackSpec) -> Iterable[Check]:
         yield from (lambda rule=rule: rule(spec, cloud) for rule in gcp.RULES)
         if isinstance(layout, ClusterLayout):
             yield from (lambda rule=rule: rule(spec, layout, cloud) for rule in gcp.CLUSTER_RULES)
+        if isinstance(layout, SmallLayout):
+            yield from (lambda rule=rule: rule(spec, layout) for rule in small_gcp.RULES)

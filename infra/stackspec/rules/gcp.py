@@ -8,7 +8,7 @@ from infra.catalog.gcp.model import MachineType
 from infra.catalog.kubernetes.kueue import guarantee_problems
 from infra.errors import Problem
 from infra.stackspec.clouds import GcpPoolSpec, GcpSpec, MigSpec, TimeSharingSpec
-from infra.stackspec.layouts import ClusterLayout, PoolSpec
+from infra.stackspec.layouts import ClusterLayout, PoolSpec, SmallLayout
 from infra.stackspec.rules.cluster import gpu_problems
 from infra.stackspec.stack import StackSpec
 
@@ -21,14 +21,16 @@ def region(spec: StackSpec, _: GcpSpec) -> Iterator[Problem]:
     yield from network.region_problems("trainstack:region", spec.region)
 
 
-def database_tier(_: StackSpec, cloud: GcpSpec) -> Iterator[Problem]:
-    """The database has a size that exists."""
-    yield from database.tier_problems("on.database.tier", cloud.database.tier)
+def database_tier(spec: StackSpec, cloud: GcpSpec) -> Iterator[Problem]:
+    """The database has a size that exists; that of a cluster, which many jobs write to, cores of its own."""
+    shared = isinstance(spec.layout, SmallLayout)
+    yield from database.tier_problems("on.database.tier", cloud.database.tier, shared=shared)
 
 
 def administrators(_: StackSpec, cloud: GcpSpec) -> Iterator[Problem]:
-    """Administrators are users, groups or service accounts, each named once."""
-    yield from access.admin_problems("on.admins", cloud.admins)
+    """Administrators are users, groups or service accounts, each named once; no cluster has none."""
+    if cloud.admins:
+        yield from access.admin_problems("on.admins", cloud.admins)
 
 
 def members(spec: StackSpec, cloud: GcpSpec) -> Iterator[Problem]:
@@ -74,6 +76,8 @@ def retention(spec: StackSpec, _: GcpSpec) -> Iterator[Problem]:
 def maintenance(_: StackSpec, cloud: GcpSpec) -> Iterator[Problem]:
     """GKE is left enough time for upgrades."""
     wanted = cloud.maintenance
+    if wanted is None:
+        return
     yield from maintenance_problems("on.maintenance.days", wanted.days, "on.maintenance.hours", wanted.hours)
 
 
@@ -90,6 +94,8 @@ def network_range(_: StackSpec, layout: ClusterLayout, cloud: GcpSpec) -> Iterat
     """The range is private, and all pools at their largest find addresses in it."""
     path = "layout.network_cidr"
     yield from network.range_problems(path, layout.network_cidr)
+    if cloud.pods_per_node is None:
+        return
     yield from facts.limits["pods_per_node"].problems("on.pods_per_node", cloud.pods_per_node)
     jobs = sum(pool.max_nodes for pool in layout.pools)
     nodes = network.nodes_by_pods(cloud.pods_per_node, jobs=jobs, system=layout.system_pool.max_nodes)
@@ -98,7 +104,9 @@ def network_range(_: StackSpec, layout: ClusterLayout, cloud: GcpSpec) -> Iterat
 
 def api_access(_: StackSpec, layout: ClusterLayout, cloud: GcpSpec) -> Iterator[Problem]:
     """The API server is reached in one way, by somebody, and not by the whole internet."""
-    yield from network.api_problems("on.endpoint", cloud.endpoint, "layout.api_access", layout.api_access)
+    if cloud.endpoint is not None:
+        access_path = "layout.api_access"
+        yield from network.api_problems("on.endpoint", cloud.endpoint, access_path, layout.api_access)
 
 
 def idle_nodes(_: StackSpec, layout: ClusterLayout, __: GcpSpec) -> Iterator[Problem]:
@@ -108,9 +116,10 @@ def idle_nodes(_: StackSpec, layout: ClusterLayout, __: GcpSpec) -> Iterator[Pro
 
 def kubernetes_version(_: StackSpec, layout: ClusterLayout, cloud: GcpSpec) -> Iterator[Problem]:
     """The version is one that GKE offers in the channel."""
-    yield from facts.gke.version_problems(
-        "layout.kubernetes_version", layout.kubernetes_version, "on.channel", cloud.channel
-    )
+    if cloud.channel is not None:
+        yield from facts.gke.version_problems(
+            "layout.kubernetes_version", layout.kubernetes_version, "on.channel", cloud.channel
+        )
 
 
 def pool_names(_: StackSpec, layout: ClusterLayout, cloud: GcpSpec) -> Iterator[Problem]:
@@ -138,6 +147,7 @@ def pool_hardware(_: StackSpec, layout: ClusterLayout, cloud: GcpSpec) -> Iterat
         if pool.rdma:
             yield from fabrics.rdma_problems(f"{path}.rdma", machine)
             yield from fabrics.rack_problems(f"{path}.max_nodes", pool.max_nodes, machine)
+        if pool.rdma and cloud.accelerator_networks is not None:
             yield from fabrics.making_problems(
                 "on.accelerator_networks",
                 cloud.accelerator_networks,

@@ -1,4 +1,4 @@
-"""Rules of the layout `small`, on every cloud and on AWS."""
+"""Rules of the layout `small` that hold on every cloud, and those of AWS; Google Cloud's: `small_gcp.py`."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator

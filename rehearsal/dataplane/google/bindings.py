@@ -11,6 +11,8 @@ from typing import Any
 from rehearsal.core.model import Record
 from rehearsal.core.state import State
 
+# A member that may do everything: no binding names it.
+EVERYTHING = "rehearsal:everything"
 _CUSTOM = "gcp:projects/iAMCustomRole:IAMCustomRole"
 _OF_PROJECTS = ("gcp:projects/iAMMember:IAMMember", "gcp:projects/iAMBinding:IAMBinding")
 # IAM of a single resource: the type, and the property that names the resource.
@@ -35,16 +37,44 @@ def allowed(state: State, members: Collection[str], permission: str, record: Rec
     joined by `&&` or `||`; a binding with another condition does not allow. Not evaluated: deny policies,
     bindings of folders and organisations, and predefined roles that `roles.toml` does not list.
     """
+    if EVERYTHING in members:
+        return True
     for binding in (*_of_project(state, record), *_of_resource(state, record)):
         if permits(state, binding, members, permission) and holds(binding.get("condition"), name):
             return True
     return False
 
 
+def allowed_object(
+    state: State, members: Collection[str], permission: str, bucket: Record, name: str
+) -> bool:
+    """Whether one of `members` has a permission on an object of a bucket, or on what begins with `name`.
+
+    As `allowed`; a binding of a managed folder is one for the objects below it.
+    """
+    if EVERYTHING in members:
+        return True
+    full = f"projects/_/buckets/{bucket.id}" + (f"/objects/{name}" if name else "")
+    for binding in (*_of_project(state, bucket), *_of_resource(state, bucket)):
+        below = str(binding.get("managedFolder") or "")
+        meant = name.startswith(below) and permits(state, binding, members, permission)
+        if meant and holds(binding.get("condition"), full):
+            return True
+    return False
+
+
+def allowed_in_project(state: State, members: Collection[str], permission: str, project: str) -> bool:
+    """Whether one of `members` has a permission in a project, by bindings without a condition."""
+    return EVERYTHING in members or any(
+        permits(state, binding, members, permission) and binding.get("condition") is None
+        for binding in _bound(state, project)
+    )
+
+
 def may_somewhere(state: State, members: Collection[str], permission: str, bucket: Record) -> bool:
     """Whether one of `members` has a permission on anything in a bucket, whatever the conditions."""
     bindings = (*_of_project(state, bucket), *_of_resource(state, bucket))
-    return any(permits(state, one, members, permission) for one in bindings)
+    return EVERYTHING in members or any(permits(state, one, members, permission) for one in bindings)
 
 
 def permits(state: State, binding: Mapping[str, Any], members: Collection[str], permission: str) -> bool:
@@ -80,7 +110,10 @@ def _true(term: str, name: str) -> bool:
 
 
 def _of_project(state: State, record: Record) -> Iterator[Mapping[str, Any]]:
-    project = str(record.outputs.get("project") or record.scope)
+    return _bound(state, str(record.outputs.get("project") or record.scope))
+
+
+def _bound(state: State, project: str) -> Iterator[Mapping[str, Any]]:
     for token in _OF_PROJECTS:
         for one in state.find(type=token):
             if str(one.outputs.get("project")).removeprefix("projects/") == project:

@@ -12,7 +12,8 @@ from typing import Any
 
 from rehearsal.core.model import Record
 from rehearsal.core.state import State
-from rehearsal.dataplane.google.bindings import allowed
+from rehearsal.dataplane.google.bindings import EVERYTHING, allowed
+from rehearsal.fence import OPERATOR_KEY
 from rehearsal.gcp.site import project_number
 
 ANNOTATION = "iam.gke.io/gcp-service-account"
@@ -80,6 +81,10 @@ class PodIdentity:
         return f"iam.googleapis.com/projects/{number}/locations/global/workloadIdentityPools/{self.pool}"
 
 
+# Who logged in with what `doors` gives to programs of the user: may do everything, in every project.
+OPERATOR = Caller("user:rehearsal", (EVERYTHING,))
+
+
 class Denied(Exception):  # noqa: N818 - the service's word
     """No token: why."""
 
@@ -105,6 +110,14 @@ class GoogleIdentities:
         if account is None or not allowed(self._state, caller.members, _IMPERSONATE, account, account.id):
             raise Denied(f"Permission '{_IMPERSONATE}' denied on resource (or it may not exist).")
         return self._issue(Caller(email, (f"serviceAccount:{email}", *_ANYBODY)))
+
+    def account(self, email: str) -> str:
+        """A token of a Google service account for what a service of Google's runs as it."""
+        return self._issue(Caller(email, (f"serviceAccount:{email}", *_ANYBODY)))
+
+    def operator(self, refresh_token: str) -> str | None:
+        """A token of the user of the rehearsal for the login that `doors` wrote; None for another one."""
+        return self._issue(OPERATOR) if refresh_token == OPERATOR_KEY else None
 
     def caller(self, authorization: str) -> Caller | None:
         """Whose token a header holds; None for one that nobody was given."""

@@ -49,7 +49,7 @@ class Uploads:
 
     def complete(self, objects: Objects, bucket: str, key: str, upload: str, numbers: list[str]) -> Response:
         """Join the parts of these numbers to the object."""
-        folder, target = objects.place(bucket, key)
+        folder = objects.place(bucket, key)
         parts = [self._of(upload) / str(int(number)) for number in numbers]
         if not parts or not all(part.exists() for part in parts):
             message = "One or more of the specified parts could not be found."
@@ -60,7 +60,7 @@ class Uploads:
                 for part in parts:
                     with part.open("rb") as source:
                         shutil.copyfileobj(source, file, 1 << 20)
-            objects.keep(folder, key, target, draft)
+            objects.keep(folder, key, draft)
         folders.remove(self._of(upload))
         etag = f'"{hashlib.md5(digests, usedforsecurity=False).hexdigest()}-{len(parts)}"'
         rows = [("Bucket", bucket), ("Key", key), ("ETag", etag)]

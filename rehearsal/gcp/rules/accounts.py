@@ -50,6 +50,9 @@ _MEMBERSHIPS = (
     "gcp:secretmanager/secretIamMember:SecretIamMember",
     "gcp:kms/cryptoKeyIAMMember:CryptoKeyIAMMember",
     "gcp:pubsub/topicIAMMember:TopicIAMMember",
+    "gcp:cloudrunv2/serviceIamMember:ServiceIamMember",
+    "gcp:workbench/instanceIamMember:InstanceIamMember",
+    "gcp:iap/webCloudRunServiceIamMember:WebCloudRunServiceIamMember",
 )
 
 
@@ -62,6 +65,18 @@ def _member(inputs: Properties) -> Iterator[Violation]:
     if not _MEMBER.fullmatch(member):
         fix = f'Write "serviceAccount:{member}".' if "gserviceaccount.com" in member else ""
         yield Violation("member", f"{member!r} has no kind such as user: or serviceAccount:", fix)
+
+
+@BOOK.rule(
+    "GCP-IAM-003",
+    "gcp:projects/iAMCustomRole:IAMCustomRole",
+    source="hashicorp/terraform-provider-google@e03b7622: google/verify/validation.go (IAMCustomRoleIDRegex)",
+)
+def _custom_role(inputs: Properties) -> Iterator[Violation]:
+    """Ids of custom roles have 3 to 64 letters, digits, dots and underscores."""
+    role = inputs.get("roleId")
+    if isinstance(role, str) and not re.fullmatch(r"[a-zA-Z0-9_.]{3,64}", role):
+        yield Violation("roleId", f"{role!r} must match [a-zA-Z0-9_.]{{3,64}}", "Write _ for -.")
 
 
 @BOOK.rule("GCP-KMS-001", "gcp:kms/cryptoKey:CryptoKey", source=f"{_DOCS}kms_crypto_key (rotation_period)")

@@ -46,6 +46,7 @@ COMPUTED: Computed = {
     "gcp:projects/iAMCustomRole:IAMCustomRole": lambda args: {
         "name": f"projects/{PROJECT}/roles/{args.inputs['roleId']}"
     },
+    "gcp:cloudrunv2/service:Service": lambda args: {"uri": f"https://{args.name}-0123456789-uc.a.run.app"},
     "gcp:sql/databaseInstance:DatabaseInstance": lambda _: {
         "privateIpAddress": "10.9.0.3",
         "serverCaCerts": [{"cert": "-----BEGIN CERTIFICATE-----"}],

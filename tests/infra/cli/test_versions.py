@@ -15,7 +15,7 @@ from infra.releases import newest
 from infra.stackspec.clouds import AwsSpec
 from infra.stackspec.layouts import ClusterLayout
 from infra.stackspec.load import CONFIG
-from stacks.clouds.aws import ADDONS
+from stacks.clouds.aws.cluster import ADDONS
 from tests.infra.preflight.asking import Cloud
 
 SHIPPED = CONFIG / "Pulumi.dev-aws.yaml"

@@ -85,7 +85,7 @@ def test_what_the_loader_refuses_by_itself_the_schema_refuses_too(place: tuple[A
         (("on", "pools", "l4"), {"sharing": {"kind": "time_sharing", "clients": 49}}),
         (("on", "pools", "l4"), {"sharing": {"kind": "mig", "clients": 2}}),
         (("on", "pools", "l4"), {"image_cache": "torch"}),
-        (("on", "database"), {"tier": "db-f1-micro"}),
+        (("on", "database"), {"tier": "db-n1-standard-1"}),
         (("on", "rapid_checkpoints"), "us-central1"),
         (("layout", "pools", 0, "purchase"), {"kind": "queued", "id": "projects/a/reservations/b"}),
         (("layout", "idle_minutes"), 4),

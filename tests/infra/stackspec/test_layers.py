@@ -72,7 +72,7 @@ def _line(key: str) -> int:
     return next(number for number, line in enumerate(lines, 1) if line.strip().startswith(f"{key}:"))
 
 
-@pytest.mark.parametrize(("profile", "cloud"), [("large", "aws"), ("small", "gcp"), ("large", "existing")])
+@pytest.mark.parametrize(("profile", "cloud"), [("large", "aws"), ("large", "gcp"), ("large", "existing")])
 def test_a_pair_that_does_not_exist_names_those_that_do(values: Values, profile: str, cloud: str) -> None:
     values["profile"], values["cloud"] = profile, cloud
     (problem,) = problems(values)
@@ -91,6 +91,8 @@ def test_of_two_clouds_each_has_its_own_overlay_over_one_profile(profile: str) -
             *common,
             "layout.system_pool.machine",
             "layout.notebooks.machines",
+            # On AWS the tracking server of a stack without a cluster is the service's own.
+            *(("tracking.replicas", "tracking.workers") if (profile, cloud) == ("small", "gcp") else ()),
         }
 
 

@@ -17,6 +17,7 @@ from tests.rehearsal.gcp.harness import Driver
 
 CLUSTER, POOL = "container/cluster:Cluster", "container/nodePool:NodePool"
 SERVICE, NETWORK = "projects/service:Service", "compute/network:Network"
+NOTEBOOK, NOTEBOOKS = "workbench/instance:Instance", {"location": "us-central1-a", "gceSetup": {}}
 SCENARIO = Path(__file__).parents[3] / "rehearsal/scenarios/new-project.yaml"
 BASE: dict[str, Any] = {"name": "gke", "location": "us-central1-a", "initialNodeCount": 1}
 
@@ -131,6 +132,24 @@ def test_machines_that_are_not_there_leave_a_pool_without_nodes(project: Driver)
                 "settings": {"tier": "db-custom-2-7680", "edition": "ENTERPRISE"},
             },
             "Public IP",
+        ),
+        ("ainotebooks.restrictPublicIp", NOTEBOOK, NOTEBOOKS, "Public IP"),
+        ("ainotebooks.disableTerminal", NOTEBOOK, NOTEBOOKS, "terminal is not allowed"),
+        ("ainotebooks.disableRootAccess", NOTEBOOK, NOTEBOOKS, "Root access"),
+        ("ainotebooks.disableFileDownloads", NOTEBOOK, NOTEBOOKS, "Downloading files"),
+        ("ainotebooks.requireAutoUpgradeSchedule", NOTEBOOK, NOTEBOOKS, "upgrade schedule"),
+        ("compute.requireShieldedVm", NOTEBOOK, NOTEBOOKS, "Secure Boot is not enabled"),
+        (
+            "run.allowedIngress",
+            "cloudrunv2/service:Service",
+            {"location": "us-central1", "template": {"containers": [{"image": "i"}]}},
+            "INGRESS_TRAFFIC_ALL is not allowed",
+        ),
+        (
+            "iam.disableServiceAccountCreation",
+            "serviceaccount/account:Account",
+            {"accountId": "trainer"},
+            "creation is not allowed",
         ),
     ],
 )

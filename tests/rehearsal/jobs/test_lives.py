@@ -160,7 +160,7 @@ def test_an_entrypoint_of_the_image_is_said_not_to_run(account: Account) -> None
     algorithm = {"TrainingImage": "image", "TrainingInputMode": "File"}
     found = account.run(AlgorithmSpecification=algorithm)
     assert found["TrainingJobStatus"] == "Failed"
-    assert "the rehearsal cannot run the entrypoint of its image" in found["FailureReason"]
+    assert "the rehearsal cannot run the entrypoint of an image" in found["FailureReason"]
 
 
 def test_stopping_is_polite_and_uploads(account: Account) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from infra.catalog.aws.jobs import JobPrice, jobs
-from rehearsal.jobs.records import JobRecord
+from rehearsal.jobs.sagemaker.records import JobRecord
 from rehearsal.jobs.spending import cost_usd, counts
 from tests.rehearsal.jobs.account import ACCOUNT, REGION, Account
 

@@ -10,6 +10,7 @@ from typing import Any
 import jsonschema
 import pytest
 
+from infra.naming import gcp_labels
 from smoke_training.launchers import managed
 from tests.smoke_training.launchers import plans
 
@@ -108,3 +109,52 @@ def managed_vertex_without_gpu() -> Any:
     from smoke_training.launchers.runplan import Vertex
 
     return Vertex()
+
+
+def bringing(**changes: Any) -> dict[str, Any]:
+    plan = plans.vertex()
+    assert plan.vertex is not None
+    plan = replace(plan, max_restarts=0, vertex=replace(plan.vertex, **changes))
+    found: dict[str, Any] = managed.vertex(plan)
+    jsonschema.validate(found, VERTEX)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("spot", "scheduling"),
+    [
+        (False, {"restartJobOnWorkerRestart": False, "disableRetries": True}),
+        (True, {"restartJobOnWorkerRestart": True, "strategy": "SPOT"}),
+    ],
+)
+def test_vertex_tries_again_what_the_cloud_took_and_nothing_else(
+    spot: bool, scheduling: dict[str, Any]
+) -> None:
+    assert bringing(spot=spot)["jobSpec"]["scheduling"] == {"timeout": "87600s", **scheduling}
+
+
+def test_vertex_is_told_where_machines_and_keys_come_from() -> None:
+    place = "projects/acme/zones/us-central1-a/reservations/h100"
+    found = bringing(reservation=place, kms_key="projects/acme/k", job_name="mine")
+    machine = found["jobSpec"]["workerPoolSpecs"][1]["machineSpec"]
+    assert machine["reservationAffinity"]["values"] == [place]
+    assert found["displayName"] == "mine" and found["encryptionSpec"] == {"kmsKeyName": "projects/acme/k"}
+
+
+def test_labels_of_vertex_are_those_of_every_resource() -> None:
+    labels = {"trainstack:person": "Ada.L", "owner": "ml@example.com", "a/b.c": "x" * 70}
+    found = managed.vertex(replace(plans.vertex(), labels=labels))
+    jsonschema.validate(found, VERTEX)
+    assert found["labels"] == gcp_labels(labels)
+
+
+def test_code_in_a_bucket_is_there_before_the_command() -> None:
+    start = {one["name"]: one["value"] for one in _container(bringing(code_uri="gs://b/code/1/"))["env"]}
+    assert "ln -sfn /gcs/b/code/1 /tmp/trainstack/code; " in start[managed.START] and "tar " not in str(start)
+    packed = _container(bringing(code_uri="gs://b/code/1/", packed=True))["env"]
+    assert "tar -xzf /tmp/trainstack/code/code.tar.gz; " in str(packed)
+
+
+def _container(job: dict[str, Any]) -> dict[str, Any]:
+    found: dict[str, Any] = job["jobSpec"]["workerPoolSpecs"][0]["containerSpec"]
+    return found

@@ -18,6 +18,7 @@ Change = Callable[[Any], object]
 # The stack file that stands for each supported pair of profile and cloud.
 FILES: dict[Pair, str] = {
     ("small", "aws"): "Pulumi.small-aws.yaml",
+    ("small", "gcp"): "Pulumi.small-gcp.yaml",
     ("small-cluster", "aws"): "Pulumi.small-eks-aws.yaml",
     ("small-cluster", "gcp"): "Pulumi.small-gke-gcp.yaml",
     ("medium", "aws"): "Pulumi.dev-aws.yaml",

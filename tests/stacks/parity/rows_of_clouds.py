@@ -123,6 +123,7 @@ AWS: dict[str, Outcome] = dict(
 )
 GCP: dict[str, Outcome] = dict(
     [
+        ("on.maintenance", _demanded("on.maintenance")),
         _row("on", "on.project", "other-ml-dev", r'^~ gcp gcp project: .* -> "other-ml-dev"'),
         _row("on", "on.billing_account", "0A0A0A-0B0B0B-0C0C0C", r"^~ Budget .*0A0A0A-0B0B0B-0C0C0C"),
         _row("on", "on.admins", ["user:others@example.com"], r"^\+ IAMMember cluster-admin-others"),

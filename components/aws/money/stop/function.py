@@ -8,12 +8,13 @@ the figures from AWS Budgets itself and not from the text of the notification.
 import datetime
 import json
 import os
+import re
 import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from components.aws.money.stop import running
-from components.aws.money.stop.decisions import STOP, Budget, Decision, decide, named_budgets
+from components.spending.decisions import STOP, Budget, Decision, decide
 
 SETTINGS = "TRAINSTACK_BUDGETS"
 """JSON: stack, account, bucket, topic, people (team by person), budgets (name, scope, value, over_budget)."""
@@ -72,6 +73,14 @@ def _asked(event: Mapping[str, Any], settings: Mapping[str, Any], client: Any) -
     chosen = [row for row in rows if row["name"] in named] or rows
     account = settings["account"]
     return [_budget(row, client.describe_budget(AccountId=account, BudgetName=row["name"])) for row in chosen]
+
+
+def named_budgets(message: str) -> list[str]:
+    """The budgets that a notification of AWS Budgets names, each once; empty for another message.
+
+    Source: the mail of AWS Budgets, a line `Budget Name: <name>`.
+    """
+    return list(dict.fromkeys(re.findall(r"^Budget Name:\s*(\S.*?)\s*$", message, re.MULTILINE)))
 
 
 def _budget(row: Mapping[str, str], told: Mapping[str, Any]) -> Budget:

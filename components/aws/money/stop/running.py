@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from components.aws.money.stop.decisions import PREFIX, Running
+from components.spending.decisions import PREFIX, Running
 
 # Said of something that ended between the question and the stop.
 _ENDED = ("ValidationException", "ResourceNotFound")

@@ -22,7 +22,7 @@ from infra.stackspec.document import read
 from infra.stackspec.layouts import ClusterLayout, PoolSpec
 from infra.stackspec.load import CONFIG
 from infra.stackspec.supported import SUPPORTED
-from stacks.clouds.gcp_pools import gpu_pool_args, is_classic
+from stacks.clouds.gcp.pools import gpu_pool_args, is_classic
 
 _RESERVATION = "projects/research-1/reservations/gpus"
 _MACHINES = [

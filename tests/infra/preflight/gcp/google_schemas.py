@@ -61,6 +61,12 @@ _QUOTAS: Final[dict[str, Any]] = {
             "parameters": ["name"],
             "response": "QuotaInfo",
         },
+        "cloudquotas.projects.locations.services.quotaInfos.list": {
+            "verb": "GET",
+            "address": "https://cloudquotas.googleapis.com/v1/{parent}/quotaInfos",
+            "parameters": ["pageSize", "pageToken", "parent"],
+            "response": "ListQuotaInfosResponse",
+        },
     },
     "schemas": {
         "ListQuotaPreferencesResponse": {
@@ -68,6 +74,7 @@ _QUOTAS: Final[dict[str, Any]] = {
             "nextPageToken": "string",
             "unreachable": ["string"],
         },
+        "ListQuotaInfosResponse": {"quotaInfos": ["#QuotaInfo"], "nextPageToken": "string"},
         "QuotaPreference": {
             **dict.fromkeys(("name", "etag", "createTime", "updateTime", "service", "quotaId"), "string"),
             **dict.fromkeys(("justification", "contactEmail"), "string"),

@@ -1,0 +1,1 @@
+"""Python of this tree on Cloud Run functions."""

@@ -1,0 +1,197 @@
+"""A Cloud Run function that runs modules of this tree: what is tested here is what runs there."""
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Final, TypedDict
+
+import pulumi
+import pulumi_gcp as gcp
+
+from components.base import Component
+from components.ordering import after
+from infra.naming import sanitize
+
+FOLDER: Final = "functions"
+"""The folder of the bucket with the sources of functions, by their digest."""
+RUNTIME: Final = "python313"
+# At most 30 characters (IAM documentation, "Create service accounts").
+_ACCOUNT: Final = 30
+_NAME: Final = 55
+_ROOT: Final = Path(__file__).resolve().parents[3]
+_PUBLISHED: Final = "google.cloud.pubsub.topic.v1.messagePublished"
+# An asset without any text comes back from the engine as none.
+_ABOVE: Final = '"""Above what runs here."""\n'
+# What building takes of an account of one's own. Source: Cloud Run functions documentation, "Custom service
+# account for Cloud Build".
+_BUILDS: Final = ("roles/logging.logWriter", "roles/artifactregistry.writer")
+_READS: Final = "roles/storage.objectViewer"
+
+
+class GcpFunctionArgs(TypedDict):
+    """What runs, as whom, and what wakes it."""
+
+    project: str
+    """Id of the project."""
+    region: str
+    """Region of the function."""
+    packages: Sequence[str]
+    """The packages whose modules are taken along; the first one's `function.handle` is called."""
+    environment: Mapping[str, pulumi.Input[str]]
+    """Variables of the function."""
+    topic: pulumi.Input[str]
+    """`projects/<project>/topics/<topic>`, whose messages wake it."""
+    source_bucket: pulumi.Input[str]
+    """Name of the bucket in which the source lies."""
+    timeout_s: int
+    """The longest that one message may take, up to 540 seconds."""
+
+
+class GcpFunction(Component):
+    """A function with an account of its own, woken by a topic, and reached by nothing else.
+
+    One message at a time: two would do the same twice. A message that fails is delivered again. Cloud Build
+    makes the function's image; it does so as an account that may read the source and write the image, because
+    the default one may change the whole project. *Untested in a real project.*
+    """
+
+    member: pulumi.Output[str]
+    """The function's account, as IAM calls it."""
+    service: pulumi.Output[str]
+    """Name of its Cloud Run service, under which it logs."""
+
+    def __init__(self, name: str, args: GcpFunctionArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        super().__init__(name, opts)
+        account = self._account(name, "runs", f"The function {name}")
+        builder = self._account(name, "builds", f"Builds the function {name}")
+        source, ready = self._source(name, args, builder)
+        function = self._function(name, args, (account, builder), source, ready)
+        gcp.cloudrunv2.ServiceIamMember(
+            f"{name}-wakes",
+            location=args["region"],
+            name=function.name,
+            role="roles/run.invoker",
+            member=account.member,
+            opts=self.child(),
+        )
+        self.member = account.member
+        self.service = after(function.name, [function])
+        self.register_outputs({"member": self.member, "service": self.service})
+
+    def _account(self, name: str, what: str, title: str) -> gcp.serviceaccount.Account:
+        return gcp.serviceaccount.Account(
+            f"{name}-{what}",
+            account_id=sanitize(f"{name}-{what}", max_length=_ACCOUNT),
+            display_name=title,
+            opts=self.child(),
+        )
+
+    def _source(
+        self, name: str, args: GcpFunctionArgs, builder: gcp.serviceaccount.Account
+    ) -> tuple[gcp.storage.BucketObject, list[pulumi.Resource]]:
+        """The source, and the right of who builds it to read it and to write the image."""
+        files = sources(args["packages"])
+        folder = gcp.storage.ManagedFolder(
+            f"{name}-{FOLDER}",
+            bucket=args["source_bucket"],
+            name=f"{FOLDER}/{name}/",
+            force_destroy=True,
+            opts=self.child(),
+        )
+        reads = gcp.storage.ManagedFolderIamMember(
+            f"{name}-builds-reads",
+            bucket=folder.bucket,
+            managed_folder=folder.name,
+            role=_READS,
+            member=builder.member,
+            opts=self.child(),
+        )
+        rights: list[pulumi.Resource] = [
+            gcp.projects.IAMMember(
+                f"{name}-builds-{role.rpartition('/')[2].partition('.')[0]}",
+                project=args["project"],
+                role=role,
+                member=builder.member,
+                opts=self.child(),
+            )
+            for role in _BUILDS
+        ]
+        made = gcp.storage.BucketObject(
+            f"{name}-source",
+            bucket=args["source_bucket"],
+            # Another text is another object, and so another build.
+            name=f"{FOLDER}/{name}/{digest(files)}.zip",
+            source=pulumi.AssetArchive({path: pulumi.StringAsset(text) for path, text in files.items()}),
+            opts=self.child(pulumi.ResourceOptions(depends_on=[folder])),
+        )
+        return made, [reads, *rights]
+
+    def _function(
+        self,
+        name: str,
+        args: GcpFunctionArgs,
+        accounts: tuple[gcp.serviceaccount.Account, gcp.serviceaccount.Account],
+        source: gcp.storage.BucketObject,
+        ready: list[pulumi.Resource],
+    ) -> gcp.cloudfunctionsv2.Function:
+        account, builder = accounts
+        return gcp.cloudfunctionsv2.Function(
+            sanitize(name, max_length=_NAME),
+            location=args["region"],
+            build_config={
+                "runtime": RUNTIME,
+                "entry_point": ENTRY,
+                "service_account": builder.name,
+                "source": {"storage_source": {"bucket": source.bucket, "object": source.name}},
+            },
+            service_config={
+                "service_account_email": account.email,
+                "available_memory": "256M",
+                "max_instance_count": 1,
+                "max_instance_request_concurrency": 1,
+                "timeout_seconds": args["timeout_s"],
+                "ingress_settings": "ALLOW_INTERNAL_ONLY",
+                "environment_variables": dict(args["environment"]),
+            },
+            event_trigger={
+                "event_type": _PUBLISHED,
+                "pubsub_topic": args["topic"],
+                "trigger_region": args["region"],
+                "service_account_email": account.email,
+                "retry_policy": "RETRY_POLICY_RETRY",
+            },
+            opts=self.child(pulumi.ResourceOptions(depends_on=ready)),
+        )
+
+
+ENTRY: Final = "woken"
+"""The function in `main.py`."""
+
+
+def sources(packages: Sequence[str]) -> dict[str, str]:
+    """The text of every file of the source, by path: modules at their own paths, and what calls the first."""
+    files = {
+        "main.py": (
+            "import functions_framework\n"
+            f"from {packages[0]}.function import handle\n\n\n"
+            "@functions_framework.cloud_event\n"
+            f"def {ENTRY}(event):\n"
+            "    handle(event)\n"
+        ),
+        # Cloud Run's builder has it, and adds it where it is not named.
+        "requirements.txt": "functions-framework>=3,<4\n",
+    }
+    for package in packages:
+        folder = _ROOT.joinpath(*package.split("."))
+        for above in folder.relative_to(_ROOT).parents:
+            if above != Path():
+                files.setdefault((above / "__init__.py").as_posix(), _ABOVE)
+        for path in sorted(folder.glob("*.py")):
+            files[path.relative_to(_ROOT).as_posix()] = path.read_text(encoding="utf-8")
+    return files
+
+
+def digest(files: Mapping[str, str]) -> str:
+    """The identity of a source: the same for the same files."""
+    told = "\0".join(part for path in sorted(files) for part in (path, files[path]))
+    return hashlib.sha256(told.encode()).hexdigest()[:16]

@@ -1,0 +1,1 @@
+"""Training without a cluster on Google Cloud: network, people, their folders, and a tracking server."""

@@ -1,0 +1,300 @@
+"""Experiment tracking without a cluster: MLflow on Cloud Run, behind Google's login, with Cloud SQL."""
+
+from collections.abc import Mapping
+from typing import NotRequired, TypedDict
+
+import pulumi
+import pulumi_gcp as gcp
+
+from components.base import Component
+from components.gcp.jobs.program import START, VARIABLE, zipped
+from components.gcp.tracking.database import DATABASE, POSTGRES_PORT, GcpDatabase
+from components.gcp.tracking.login import database_uri, only_instance
+from components.ordering import after
+from infra.naming import sanitize
+
+ARTIFACT_PREFIX = "mlflow"
+"""Everything the server stores lies below this folder of the artifact bucket."""
+IAP = "iap.googleapis.com"
+VISITS = "roles/iap.httpsResourceAccessor"
+# The database user is the account: with `@`, the project's name and `.iam` at most 63 characters.
+_ACCOUNT = 28
+_NAME = 40  # a service has a name of at most 49 characters, of which Pulumi takes eight
+_MODULES = (
+    "components.gcp.jobs.serving.server",
+    "components.gcp.jobs.serving.metadata",
+    "components.kubernetes.tracking.libpq",
+    "components.kubernetes.tracking.serve",
+)
+# Importing MLflow and looking at the schema takes a quarter of a minute on one processor.
+_PROBE_S, _PROBES = 10, 24
+_ARTIFACTS = ("roles/storage.objectCreator", "roles/storage.objectViewer")
+
+
+class GcpJobTrackingArgs(TypedDict):
+    """Where the server runs, and what it keeps."""
+
+    project: str
+    """Id of the project."""
+    region: str
+    """Region of server and database."""
+    network: pulumi.Input[str]
+    """Id of the network."""
+    subnetwork: pulumi.Input[str]
+    """Id of the subnetwork in which the server gets an address."""
+    services_network: pulumi.Input[str]
+    """Id of the network, once private service access stands in it."""
+    artifact_bucket: pulumi.Input[str]
+    """Name of the bucket, with uniform access."""
+    key_id: pulumi.Input[str]
+    """Key of the region; the database uses it."""
+    image: pulumi.Input[str]
+    """Image with MLflow, psycopg2 and google-cloud-storage, by digest."""
+    replicas: int
+    """Most instances at a time; none runs while nobody asks."""
+    workers: int
+    """Worker processes of an instance, each with its own database connections."""
+    tier: str
+    """Machine tier of the database."""
+    availability: str
+    """`zonal`, or `regional` for a standby of the database in another zone."""
+    disk_gib: int
+    """First size of the database's disk in GiB; it grows by itself."""
+    backup_retention_days: NotRequired[int]
+    """Days of backups of the database, 1 to 365. Default: 7."""
+    deletion_protection: NotRequired[bool]
+    """Refuse to delete server and database. Default: yes."""
+    last_backup: NotRequired[bool]
+    """Take a backup of the database when it is deleted after all. Default: yes."""
+
+
+class GcpJobTracking(Component):
+    """An MLflow server that costs nothing while nobody asks it, and a small database that always runs.
+
+    Every request passes Identity-Aware Proxy first: people log in with Google, jobs with a token that their
+    account signed (`GcpTrackingVisitors` says who). There is no load balancer: Cloud Run's own address is
+    behind the proxy, so it is reached from everywhere, and from nowhere without a login. It cannot be limited
+    to the network (`internal`): jobs run in a network of Google's, and people at home, both outside of it.
+    MLflow has no users of its own then, and everybody let in sees and changes all runs of the stack.
+
+    The server logs in to PostgreSQL as the account it runs as, with tokens that its program renews
+    (ADR 27); there is no password. So its processor is not taken away between requests as long as an instance
+    lives; an instance without requests ends after some fifteen minutes. The first request after that waits
+    while MLflow starts, some 20 seconds.
+
+    Artifacts are read and written through the server, and not deleted; Cloud Storage counts replacing an
+    object as deleting it. *Untested in a real project.*
+    """
+
+    url: pulumi.Output[str]
+    """Address for browsers and clients."""
+    service: pulumi.Output[str]
+    """Name of the Cloud Run service."""
+
+    def __init__(
+        self, name: str, args: GcpJobTrackingArgs, opts: pulumi.ResourceOptions | None = None
+    ) -> None:
+        super().__init__(name, opts)
+        database = self._database(f"{name}-mlflow", args)
+        account = gcp.serviceaccount.Account(
+            f"{name}-account",
+            account_id=sanitize(name, max_length=_ACCOUNT),
+            display_name=f"MLflow of {name}",
+            opts=self.child(),
+        )
+        user, ready = self._login(name, args, account, database)
+        ready += self._artifacts(name, args["artifact_bucket"], account.member)
+        uri = pulumi.Output.all(user=user, address=database.address).apply(
+            lambda known: database_uri(**known, port=POSTGRES_PORT, database=DATABASE)
+        )
+        environment: dict[str, pulumi.Input[str]] = {
+            "ARTIFACTS_DESTINATION": pulumi.Output.concat(
+                "gs://", args["artifact_bucket"], f"/{ARTIFACT_PREFIX}"
+            ),
+            "DATABASE_CA": database.authorities,
+            "DATABASE_IDENTITY": account.email,
+            "DATABASE_URI": uri,
+            "GOOGLE_CLOUD_PROJECT": args["project"],
+            "WORKERS": str(args["workers"]),
+            VARIABLE: zipped(_MODULES[0], _MODULES),
+        }
+        service = self._service(name, args, account.email, environment, ready)
+        self.url = after(service.uri, [self._proxy(name, args, service)])
+        self.service = service.name
+        self.register_outputs({"url": self.url, "service": self.service})
+
+    def _database(self, name: str, args: GcpJobTrackingArgs) -> GcpDatabase:
+        return GcpDatabase(
+            name,
+            {
+                "region": args["region"],
+                "network_id": args["services_network"],
+                "key_id": args["key_id"],
+                "tier": args["tier"],
+                "shared_core": True,
+                "availability": args["availability"],
+                "disk_gib": args["disk_gib"],
+                "backup_retention_days": args.get("backup_retention_days", 7),
+                "deletion_protection": args.get("deletion_protection", True),
+                "last_backup": args.get("last_backup", True),
+            },
+            self.child(),
+        )
+
+    def _login(
+        self,
+        name: str,
+        args: GcpJobTrackingArgs,
+        account: gcp.serviceaccount.Account,
+        database: GcpDatabase,
+    ) -> tuple[pulumi.Output[str], list[pulumi.Resource]]:
+        """The database user of the account, and what a login waits for; see `GcpDatabaseLogin`."""
+        called = account.email.apply(lambda email: email.removesuffix(".gserviceaccount.com"))
+        right = gcp.projects.IAMMember(
+            f"{name}-login",
+            project=args["project"],
+            role="roles/cloudsql.instanceUser",
+            member=account.member,
+            condition={
+                "title": "one instance",
+                "expression": database.instance.apply(
+                    lambda instance: only_instance(args["project"], instance)
+                ),
+            },
+            opts=self.child(),
+        )
+        user = gcp.sql.User(
+            f"{name}-user",
+            name=called,
+            instance=database.instance,
+            type="CLOUD_IAM_SERVICE_ACCOUNT",
+            database_roles=["cloudsqlsuperuser"],
+            deletion_policy="ABANDON",  # it owns tables; it goes with its instance
+            opts=self.child(),
+        )
+        return called, [right, user]
+
+    def _artifacts(
+        self, name: str, bucket: pulumi.Input[str], member: pulumi.Output[str]
+    ) -> list[pulumi.Resource]:
+        """The server's folder of the bucket. Deleting it deletes its rights; objects stay where they are."""
+        folder = gcp.storage.ManagedFolder(
+            f"{name}-artifacts",
+            bucket=bucket,
+            name=f"{ARTIFACT_PREFIX}/",
+            force_destroy=True,
+            opts=self.child(),
+        )
+        return [
+            gcp.storage.ManagedFolderIamMember(
+                f"{name}-artifacts-{role.rpartition('.')[2]}",
+                bucket=folder.bucket,
+                managed_folder=folder.name,
+                role=role,
+                member=member,
+                opts=self.child(),
+            )
+            for role in _ARTIFACTS
+        ]
+
+    def _service(
+        self,
+        name: str,
+        args: GcpJobTrackingArgs,
+        email: pulumi.Output[str],
+        environment: Mapping[str, pulumi.Input[str]],
+        ready: list[pulumi.Resource],
+    ) -> gcp.cloudrunv2.Service:
+        return gcp.cloudrunv2.Service(
+            sanitize(f"{name}-mlflow", max_length=_NAME),
+            location=args["region"],
+            description="MLflow, behind Identity-Aware Proxy",
+            ingress="INGRESS_TRAFFIC_ALL",
+            iap_enabled=True,
+            invoker_iam_disabled=False,
+            deletion_protection=args.get("deletion_protection", True),
+            template={
+                "service_account": email,
+                "execution_environment": "EXECUTION_ENVIRONMENT_GEN2",
+                "max_instance_request_concurrency": 80,
+                "timeout": "300s",
+                "scaling": {"min_instance_count": 0, "max_instance_count": args["replicas"]},
+                "vpc_access": {
+                    # Only to private addresses: Google's APIs are reached at their usual ones.
+                    "egress": "PRIVATE_RANGES_ONLY",
+                    "network_interfaces": [{"network": args["network"], "subnetwork": args["subnetwork"]}],
+                },
+                "containers": [
+                    {
+                        "image": args["image"],
+                        "commands": ["python3"],
+                        "args": ["-c", START],
+                        "envs": [{"name": key, "value": value} for key, value in sorted(environment.items())],
+                        "ports": {"container_port": 8080},
+                        "resources": {
+                            "limits": {"cpu": "1", "memory": "2Gi"},
+                            "cpu_idle": False,
+                            "startup_cpu_boost": True,
+                        },
+                        "startup_probe": {
+                            "http_get": {"path": "/health"},
+                            "period_seconds": _PROBE_S,
+                            "timeout_seconds": _PROBE_S,
+                            "failure_threshold": _PROBES,
+                        },
+                    }
+                ],
+            },
+            opts=self.child(pulumi.ResourceOptions(depends_on=ready)),
+        )
+
+    def _proxy(
+        self, name: str, args: GcpJobTrackingArgs, service: gcp.cloudrunv2.Service
+    ) -> gcp.cloudrunv2.ServiceIamMember:
+        """The proxy, and nobody else, may call the service; the console would grant it this."""
+        proxy = gcp.projects.ServiceIdentity(f"{name}-iap", service=IAP, opts=self.child())
+        return gcp.cloudrunv2.ServiceIamMember(
+            f"{name}-from-iap",
+            location=args["region"],
+            name=service.name,
+            role="roles/run.invoker",
+            member=proxy.member,
+            opts=self.child(),
+        )
+
+
+class GcpTrackingVisitorsArgs(TypedDict):
+    """Who comes."""
+
+    region: str
+    """Region of the service."""
+    service: pulumi.Input[str]
+    """Name of the Cloud Run service."""
+    members: Mapping[str, pulumi.Input[str]]
+    """IAM members by a short name of each: people, and the accounts of their jobs."""
+
+
+class GcpTrackingVisitors(Component):
+    """The right to pass Identity-Aware Proxy, one for each visitor.
+
+    *Untested in a real project.*
+    """
+
+    ready: list[pulumi.Resource]
+
+    def __init__(
+        self, name: str, args: GcpTrackingVisitorsArgs, opts: pulumi.ResourceOptions | None = None
+    ) -> None:
+        super().__init__(name, opts)
+        self.ready = [
+            gcp.iap.WebCloudRunServiceIamMember(
+                f"{name}-{who}",
+                location=args["region"],
+                cloud_run_service_name=args["service"],
+                role=VISITS,
+                member=member,
+                opts=self.child(),
+            )
+            for who, member in args["members"].items()
+        ]
+        self.register_outputs({})

@@ -1,0 +1,53 @@
+"""Who else encrypts with the key of the buckets: disks of notebooks, and jobs."""
+
+from collections.abc import Mapping, Sequence
+from typing import TypedDict
+
+import pulumi
+import pulumi_gcp as gcp
+
+from components.base import Component
+from components.gcp.tracking.agents import may_use_key
+from components.ordering import after
+
+_USES = "roles/cloudkms.cryptoKeyEncrypterDecrypter"
+
+
+class GcpKeyUsersArgs(TypedDict):
+    """A key, and its further users."""
+
+    key_id: pulumi.Input[str]
+    """`projects/<project>/locations/<location>/keyRings/<ring>/cryptoKeys/<key>`."""
+    services: Sequence[str]
+    """APIs whose service agents are made, such as `aiplatform.googleapis.com`."""
+    members: Mapping[str, pulumi.Input[str]]
+    """IAM members that are there already, by a short name of each."""
+
+
+class GcpKeyUsers(Component):
+    """Rights to use one key.
+
+    *Untested in a real project.*
+    """
+
+    key_id: pulumi.Output[str]
+    """The key; what encrypts with it comes after these rights."""
+
+    def __init__(self, name: str, args: GcpKeyUsersArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        super().__init__(name, opts)
+        rights: list[pulumi.Resource] = [
+            may_use_key(self, f"{name}-{api.partition('.')[0]}", api, args["key_id"])
+            for api in args["services"]
+        ]
+        rights += [
+            gcp.kms.CryptoKeyIAMMember(
+                f"{name}-{who}-use",
+                crypto_key_id=args["key_id"],
+                role=_USES,
+                member=member,
+                opts=self.child(),
+            )
+            for who, member in args["members"].items()
+        ]
+        self.key_id = after(pulumi.Output.from_input(args["key_id"]), rights)
+        self.register_outputs({"key_id": self.key_id})

@@ -1,0 +1,100 @@
+"""The account of the job that validates a stack."""
+
+from typing import TypedDict
+
+import pulumi
+import pulumi_gcp as gcp
+
+from components.base import Component
+from components.gcp.jobs.tracking import VISITS
+from components.gcp.teams.team_data import READ, WRITE
+from components.ordering import after
+from infra.naming import sanitize
+
+_ACCOUNT = 30  # characters (IAM documentation, "Create service accounts")
+
+
+class GcpValidatorArgs(TypedDict):
+    """What the validation reads and writes."""
+
+    project: str
+    """Id of the project."""
+    region: str
+    """Region of the tracking server."""
+    checkpoint_bucket: pulumi.Input[str]
+    """Name of the bucket of checkpoints."""
+    results: str
+    """Folder of results there, with a slash at its end."""
+    artifact_bucket: pulumi.Input[str]
+    """Name of the bucket of artifacts."""
+    code: pulumi.Input[str]
+    """Managed folder of packs of code there."""
+    runs: pulumi.Input[str]
+    """Managed folder of what jobs leave there."""
+    tracking: pulumi.Input[str]
+    """Name of the Cloud Run service of MLflow."""
+    signs_role: pulumi.Input[str]
+    """`GcpJobRoles.signs`."""
+
+
+class GcpValidator(Component):
+    """An account for the validation alone: it sees no data of people, and they cannot run as it.
+
+    It starts no jobs: whoever deploys starts this one. *Untested in a real project.*
+    """
+
+    email: pulumi.Output[str]
+    """Address of the account; what runs as it comes after its rights."""
+
+    def __init__(self, name: str, args: GcpValidatorArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        super().__init__(name, opts)
+        account = gcp.serviceaccount.Account(
+            f"{name}-account",
+            account_id=sanitize(f"{name}-validation", max_length=_ACCOUNT),
+            display_name=f"Validation of {name}",
+            opts=self.child(),
+        )
+        results = gcp.storage.ManagedFolder(
+            f"{name}-results",
+            bucket=args["checkpoint_bucket"],
+            name=args["results"],
+            force_destroy=True,
+            opts=self.child(),
+        )
+        folders = (
+            ("results", args["checkpoint_bucket"], results.name, WRITE),
+            ("runs", args["artifact_bucket"], args["runs"], WRITE),
+            ("code", args["artifact_bucket"], args["code"], READ),
+        )
+        rights: list[pulumi.Resource] = [
+            gcp.storage.ManagedFolderIamMember(
+                f"{name}-{what}",
+                bucket=bucket,
+                managed_folder=folder,
+                role=role,
+                member=account.member,
+                opts=self.child(),
+            )
+            for what, bucket, folder, role in folders
+        ]
+        rights.append(
+            gcp.serviceaccount.IAMMember(
+                f"{name}-signs",
+                service_account_id=account.name,
+                role=args["signs_role"],
+                member=account.member,
+                opts=self.child(),
+            )
+        )
+        rights.append(
+            gcp.iap.WebCloudRunServiceIamMember(
+                f"{name}-visits",
+                location=args["region"],
+                cloud_run_service_name=args["tracking"],
+                role=VISITS,
+                member=account.member,
+                opts=self.child(),
+            )
+        )
+        self.email = after(account.email, rights)
+        self.register_outputs({"email": self.email})

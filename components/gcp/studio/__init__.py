@@ -1,0 +1,1 @@
+"""Managed notebooks on Google Cloud: Vertex AI Workbench."""

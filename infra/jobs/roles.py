@@ -1,0 +1,15 @@
+"""Where the identity of a person's jobs belongs, by what its cloud calls it (pure)."""
+
+_SUFFIX = ".iam.gserviceaccount.com"
+
+
+def account_of(role: str) -> str:
+    """The account of a role's ARN, or the project of a service account's address.
+
+    Of a project `example.com:research`, addresses say `research.example.com` (IAM documentation, "Service
+    accounts overview").
+    """
+    if role.startswith("arn:"):
+        return role.split(":")[4]
+    name, _, domain = role.partition("@")[2].removesuffix(_SUFFIX).partition(".")
+    return f"{domain}:{name}" if domain else name

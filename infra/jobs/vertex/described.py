@@ -1,0 +1,106 @@
+"""What Vertex AI says of a custom job, as a record that is the same for every service (pure).
+
+States are those of JobState in the service's API (googleapis/python-aiplatform types/job_state.py).
+"""
+
+import datetime
+from collections.abc import Mapping
+from typing import Any
+
+from infra.jobs.service import Change, Job, Moment, Phase, State
+from infra.naming import TAG_PREFIX
+from smoke_training.launchers.managed import label_key
+
+WEEK_S = 7 * 86_400
+"""How long a job may run that does not say (types/custom_job.py, Scheduling.timeout)."""
+# Of a job that succeeded partially, "some results may be missing". It and an expired one have ended, too, of
+# which the SDK's own wait knows nothing (python-aiplatform jobs.py, `_JOB_COMPLETE_STATES`). Of a paused one
+# nothing runs.
+_STATES = {
+    "JOB_STATE_QUEUED": (State.RUNNING, Phase.WAITING),
+    "JOB_STATE_PENDING": (State.RUNNING, Phase.WAITING),
+    "JOB_STATE_RUNNING": (State.RUNNING, Phase.TRAINING),
+    "JOB_STATE_UPDATING": (State.RUNNING, Phase.TRAINING),
+    "JOB_STATE_CANCELLING": (State.STOPPING, Phase.ENDING),
+    "JOB_STATE_SUCCEEDED": (State.COMPLETED, Phase.OVER),
+    "JOB_STATE_FAILED": (State.FAILED, Phase.OVER),
+    "JOB_STATE_PARTIALLY_SUCCEEDED": (State.FAILED, Phase.OVER),
+    "JOB_STATE_CANCELLED": (State.STOPPED, Phase.OVER),
+    "JOB_STATE_EXPIRED": (State.STOPPED, Phase.OUT_OF_TIME),
+    "JOB_STATE_PAUSED": (State.STOPPED, Phase.OVER),
+}
+_WORDS = {
+    "JOB_STATE_PARTIALLY_SUCCEEDED": "Only a part of the job succeeded.",
+    "JOB_STATE_PAUSED": "The service paused the job.",
+}
+# A job is cancelled some seconds after its time is over.
+_LATE_S = 1
+
+
+def described(found: Mapping[str, Any], spot_share: float | None = None) -> Job:
+    """The job of a CustomJob; `spot_share` is what spot costs of the price on demand, None: not known."""
+    spec = found.get("jobSpec") or {}
+    pools = spec.get("workerPoolSpecs") or [{}]
+    variables = _variables(pools[0])
+    scheduling, state = spec.get("scheduling") or {}, str(found.get("state"))
+    times = {key: moment(found[key]) for key in ("createTime", "startTime", "endTime") if found.get(key)}
+    started, ended = times.get("startTime"), times.get("endTime")
+    ran_s = round((ended - started).total_seconds()) if started and ended else None
+    spot, longest = scheduling.get("strategy") == "SPOT", _seconds(scheduling.get("timeout"))
+    reached, phase = _STATES.get(state, (State.RUNNING, Phase.TRAINING))
+    if state == "JOB_STATE_CANCELLED" and ran_s is not None and ran_s + _LATE_S >= longest:
+        phase = Phase.OUT_OF_TIME  # nothing else tells it from a job that somebody cancelled
+    if phase is Phase.WAITING and started is not None:
+        phase = Phase.INTERRUPTED
+    base = str((spec.get("baseOutputDirectory") or {}).get("outputUriPrefix") or "").rstrip("/")
+
+    def whose(key: str) -> str:
+        label = (found.get("labels") or {}).get(label_key(f"{TAG_PREFIX}:{key}"), "")
+        return str(variables.get(f"TRAINSTACK_{key.upper()}") or label)
+
+    return Job(
+        name=str(found.get("displayName", "")),
+        stack=whose("stack"),
+        person=whose("person"),
+        team=whose("team"),
+        machine=str((pools[0].get("machineSpec") or {}).get("machineType", "")),
+        nodes=sum(int(pool.get("replicaCount") or 0) for pool in pools),
+        spot=spot,
+        state=reached,
+        phase=phase,
+        reason=str((found.get("error") or {}).get("message") or _WORDS.get(state, "")),
+        created=times["createTime"],
+        ended=ended,
+        max_run_s=longest,
+        trained_s=ran_s,
+        billed_s=None if ran_s is None else round(ran_s * (spot_share or 1.0 if spot else 1.0)),
+        changes=tuple(_changes(times, phase, state)),
+        model_uri=f"{base}/model" if base else "",
+        checkpoint_uri=variables.get("TRAINSTACK_CHECKPOINT_URI") or (f"{base}/checkpoints" if base else ""),
+        experiment=variables.get("MLFLOW_EXPERIMENT_NAME", ""),
+    )
+
+
+def moment(text: str) -> Moment:
+    """A time as Google's APIs write it, whose last digits Python does not take."""
+    head, _, rest = text.removesuffix("Z").partition(".")
+    found = datetime.datetime.fromisoformat(f"{head}.{rest[:6].ljust(6, '0')}")
+    return found.replace(tzinfo=datetime.UTC)
+
+
+def _changes(times: Mapping[str, Moment], phase: Phase, state: str) -> list[Change]:
+    found = [Change(times["createTime"], Phase.WAITING, "")]
+    if "startTime" in times:
+        found.append(Change(times["startTime"], Phase.TRAINING, ""))
+    if "endTime" in times:
+        found.append(Change(times["endTime"], phase, state))
+    return found
+
+
+def _variables(pool: Mapping[str, Any]) -> Mapping[str, str]:
+    rows = (pool.get("containerSpec") or {}).get("env") or ()
+    return {str(one["name"]): str(one.get("value") or "") for one in rows}
+
+
+def _seconds(text: object) -> int:
+    return round(float(str(text).removesuffix("s"))) if text else WEEK_S

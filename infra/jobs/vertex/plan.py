@@ -1,0 +1,40 @@
+"""The part of a run's plan that is Vertex AI's (pure)."""
+
+from infra.catalog.gcp import facts
+from infra.catalog.gcp.jobs import jobs
+from infra.jobs.options import Order
+from infra.jobs.place import Place
+from smoke_training.launchers.bundle import NAME as WRAPPER
+from smoke_training.launchers.managed import VERTEX_CODE
+from smoke_training.launchers.runplan import Vertex
+
+COMMAND = ("python3", f"{VERTEX_CODE}/{WRAPPER}", "job")
+
+
+def place(order: Order, name: str, code_uri: str, checkpoint_uri: str | None) -> Place:
+    """How a run is one custom job: its code, checkpoints and data stay in their buckets, which it mounts."""
+    outputs, machine = order.outputs, order.machine.machine
+    known, cpus = jobs.machines.get(machine), facts.cpu_type(machine)
+    gpu = facts.machine_types.get(machine)
+    own = f"{outputs.checkpoint_uri.rstrip('/')}/teams/{order.person.folder}/{name}"
+    return Place(
+        command=COMMAND,
+        machine=machine,
+        gpus=known.gpus if known else 0,
+        cpu=facts.vcpus(machine) or 1,
+        memory_gib=gpu.memory_gib if gpu else cpus.memory_gib if cpus else 1,
+        environment={
+            "TRAINSTACK_CHECKPOINT_URI": checkpoint_uri or own,
+            **({"TRAINSTACK_DATA_URI": order.options.data} if order.options.data else {}),
+        },
+        vertex=Vertex(
+            accelerator_type=known.accelerator if known else None,
+            service_account=order.person.role,
+            output_uri=f"{outputs.artifact_uri.rstrip('/')}/runs/{name}",
+            job_name=name,
+            code_uri=code_uri,
+            packed=True,
+            kms_key=outputs.kms_key,
+            spot=order.spot,
+        ),
+    )

@@ -1,0 +1,55 @@
+"""Rules of the layout `small` on Google Cloud."""
+
+from collections.abc import Callable, Iterator
+
+from infra.catalog import pools
+from infra.catalog.gcp import jobs, money, network
+from infra.errors import Problem
+from infra.stackspec.layouts import SmallLayout
+from infra.stackspec.rules.parts import tracked
+from infra.stackspec.stack import StackSpec
+
+Rule = Callable[[StackSpec, SmallLayout], Iterator[Problem]]
+
+
+def places(spec: StackSpec, layout: SmallLayout) -> Iterator[Problem]:
+    """Zones are zones of the region, and the range has room for what peers with the network."""
+    for index, zone in enumerate(layout.zones):
+        yield from network.zone_problem(f"layout.zones[{index}]", spec.region, zone)
+    yield from pools.once_problems("layout.zones", layout.zones)
+    yield from network.range_problems("layout.network_cidr", layout.network_cidr)
+
+
+def machines(spec: StackSpec, layout: SmallLayout) -> Iterator[Problem]:
+    """Machines of jobs and notebooks exist, and notebooks go off after a time that the service takes."""
+    for index, one in enumerate(layout.machines):
+        yield from jobs.machine_problems(f"layout.machines[{index}].machine", one.machine, spec.region)
+    idle, minutes = "layout.idle_minutes", layout.idle_minutes
+    for index, machine in enumerate(layout.notebooks.machines):
+        path = f"layout.notebooks.machines[{index}]"
+        yield from jobs.notebook_problems(
+            path, machine, idle, minutes if index == 0 else jobs.IDLE_MINUTES[1]
+        )
+    if len(layout.notebooks.machines) > 1:
+        rule = "a notebook of Workbench has one machine type"
+        fix = f"Name {layout.notebooks.machines[0]} alone."
+        yield Problem("layout.notebooks.machines", list(layout.notebooks.machines), rule, fix)
+    if layout.notebooks.disk_gib < jobs.NOTEBOOK_DISK_GIB:
+        rule, least = "is smaller than a disk can be", jobs.NOTEBOOK_DISK_GIB
+        yield Problem("layout.notebooks.disk_gib", layout.notebooks.disk_gib, rule, f"Set {least}.")
+
+
+def spending(spec: StackSpec, layout: SmallLayout) -> Iterator[Problem]:
+    """Amounts and addresses are such that Cloud Billing takes them."""
+    for index, team in enumerate(spec.teams):
+        if team.monthly_usd is not None:
+            yield from money.amount_problems(f"teams[{index}].monthly_usd", team.monthly_usd)
+        if team.alert_emails:
+            path = f"teams[{index}].alert_emails"
+            yield from money.email_problems(path, team.alert_emails, "budget")
+    for index, person in enumerate(layout.people):
+        if person.monthly_usd is not None:
+            yield from money.amount_problems(f"layout.people[{index}].monthly_usd", person.monthly_usd)
+
+
+RULES: tuple[Rule, ...] = (tracked, places, machines, spending)

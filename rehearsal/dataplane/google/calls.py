@@ -1,0 +1,97 @@
+"""Requests of Google's REST APIs, and what answers them: a method is a verb, a path and a function."""
+
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from rehearsal.dataplane.google.identity import Caller
+
+Answer = Mapping[str, Any]
+_CODES = {
+    400: "INVALID_ARGUMENT",
+    401: "UNAUTHENTICATED",
+    403: "PERMISSION_DENIED",
+    404: "NOT_FOUND",
+    409: "ALREADY_EXISTS",
+    412: "FAILED_PRECONDITION",
+    429: "RESOURCE_EXHAUSTED",
+    500: "INTERNAL",
+    503: "UNAVAILABLE",
+}
+
+
+class ServiceError(Exception):
+    """An error in the service's own terms (google.rpc.Status)."""
+
+    def __init__(
+        self, status: int, message: str, code: str = "", *, more: Mapping[str, Any] | None = None
+    ) -> None:
+        """`more`: further fields of the error, in services that have forms of their own."""
+        self.status, self.message, self.code = status, message, code or _CODES[status]
+        self.more = dict(more or {})
+        super().__init__(f"{self.code}: {message}")
+
+    @property
+    def told(self) -> Answer:
+        """The body of the answer."""
+        return {"error": {"code": self.status, "message": self.message, "status": self.code, **self.more}}
+
+
+@dataclass(frozen=True)
+class Call:
+    """One request; `words` are the named parts of its path, unquoted."""
+
+    words: Mapping[str, str]
+    query: Mapping[str, str]
+    content: bytes
+    caller: Caller
+    headers: Mapping[str, str] = field(default_factory=dict)
+    """Names in lower case."""
+
+    @property
+    def body(self) -> Answer:
+        """The JSON object of the request, `{}` where there is none. Raises ServiceError."""
+        try:
+            found = json.loads(self.content or b"{}")
+        except ValueError:
+            found = None
+        if not isinstance(found, Mapping):
+            raise ServiceError(400, "Invalid JSON payload received.")
+        return found
+
+
+@dataclass(frozen=True)
+class Content:
+    """An answer that is no JSON."""
+
+    data: bytes
+    kind: str = "application/octet-stream"
+    status: int = 200
+
+
+@dataclass(frozen=True)
+class Method:
+    """How a method is asked; `path` is an expression with named parts, without the first slash."""
+
+    verb: str
+    path: str
+    function: Callable[[Call], Answer | Content]
+
+
+class Api(Protocol):
+    """Some methods of one service."""
+
+    def methods(self) -> Sequence[Method]:
+        """What answers."""
+
+
+def find(apis: Sequence[Api], verb: str, path: str) -> tuple[Method, Mapping[str, str]] | None:
+    """The method of a request and the named parts of its path."""
+    for api in apis:
+        for method in api.methods():
+            found = re.fullmatch(method.path, path) if method.verb == verb else None
+            if found:
+                return method, found.groupdict()
+    return None

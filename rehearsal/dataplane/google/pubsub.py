@@ -1,0 +1,39 @@
+"""Pub/Sub: publish. Source: the discovery document of pubsub v1."""
+
+from collections.abc import Sequence
+
+from rehearsal.core.state import State
+from rehearsal.dataplane.google.bindings import allowed
+from rehearsal.dataplane.google.calls import Answer, Call, Method, ServiceError
+
+# What was published, by topic: document space.
+MESSAGES = "pubsub-message"
+_TOPIC = "gcp:pubsub/topic:Topic"
+
+
+class PubSub:
+    """See `calls.Api`."""
+
+    def __init__(self, state: State) -> None:
+        self._state = state
+
+    def methods(self) -> Sequence[Method]:
+        """See `calls.Api`."""
+        path = r"v1/(?P<topic>projects/[^/]+/topics/[^/:]+):publish"
+        return (Method("POST", path, self._publish),)
+
+    def _publish(self, call: Call) -> Answer:
+        name = call.words["topic"]
+        topic = next((one for one in self._state.find(type=_TOPIC) if one.id == name), None)
+        if topic is None:
+            raise ServiceError(404, f"Resource not found (resource={name.rpartition('/')[2]}).")
+        if not allowed(self._state, call.caller.members, "pubsub.topics.publish", topic, name):
+            raise ServiceError(403, "User not authorized to perform this action.")
+        messages = call.body.get("messages")
+        if not isinstance(messages, list) or not messages:
+            raise ServiceError(400, "The value for message_count is too small. You passed 0 in the request.")
+        with self._state.transaction():
+            kept = [*(self._state.document(MESSAGES, topic.id) or []), *messages]
+            self._state.put_document(MESSAGES, topic.id, kept)
+        first = len(kept) - len(messages) + 1
+        return {"messageIds": [str(first + index) for index in range(len(messages))]}

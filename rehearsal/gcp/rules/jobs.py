@@ -1,0 +1,78 @@
+"""Notebooks of Workbench, and services of Cloud Run behind Identity-Aware Proxy."""
+
+from collections.abc import Iterator
+
+from rehearsal.core.model import UNKNOWN, Properties
+from rehearsal.core.rules.model import Violation
+from rehearsal.gcp.rules.book import BOOK, World, block, items
+
+_NOTEBOOK, _SERVICE = "gcp:workbench/instance:Instance", "gcp:cloudrunv2/service:Service"
+_VISITOR = "gcp:iap/webCloudRunServiceIamMember:WebCloudRunServiceIamMember"
+_IDLE, _GUEST = "idle-timeout-seconds", "enable-guest-attributes"
+
+
+@BOOK.rule_around(
+    "GCP-NOTEBOOK-001",
+    _NOTEBOOK,
+    source="Vertex AI Workbench documentation, Idle shutdown (guest attributes have to be on)",
+    advice=True,
+)
+def _idle(inputs: Properties, _: World) -> Iterator[Violation]:
+    """An instance that is to go off when it is idle has guest attributes."""
+    metadata = block(inputs.get("gceSetup"), "metadata")
+    timeout, guest = metadata.get(_IDLE), metadata.get(_GUEST)
+    if timeout in (None, "", UNKNOWN) or guest == UNKNOWN:
+        return
+    if str(guest).lower() != "true":
+        yield Violation(
+            f"gceSetup.metadata.{_IDLE}",
+            f"the instance never finds itself idle without {_GUEST}",
+            f'Set gceSetup.metadata["{_GUEST}"] to "true".',
+        )
+
+
+@BOOK.rule(
+    "GCP-NOTEBOOK-002",
+    _NOTEBOOK,
+    source="pulumi-gcp 10.2.0, workbench.Instance (instance_owners: currently supports one owner only)",
+)
+def _owner(inputs: Properties) -> Iterator[Violation]:
+    """An instance has one owner at most."""
+    owners = items(inputs.get("instanceOwners"))
+    if len(owners) > 1:
+        yield Violation("instanceOwners", f"{len(owners)} owners, at most one is supported")
+
+
+@BOOK.rule(
+    "GCP-NOTEBOOK-003",
+    _NOTEBOOK,
+    source="pulumi-gcp 10.2.0, workbench.Instance (kms_key: only applicable if disk_encryption is CMEK)",
+)
+def _encryption(inputs: Properties) -> Iterator[Violation]:
+    """A disk with a customer's key says CMEK, and one that says CMEK has a key."""
+    setup = block(inputs.get("gceSetup"))
+    for name in ("bootDisk", "dataDisks"):
+        disk = block(setup.get(name))
+        key, kind = disk.get("kmsKey"), disk.get("diskEncryption", "GMEK")
+        if UNKNOWN in (key, kind):
+            continue
+        if (kind == "CMEK") != bool(key):
+            said = "names no key" if kind == "CMEK" else "names a key, and is encrypted with Google's"
+            yield Violation(f"gceSetup.{name}.diskEncryption", f"the disk {said}")
+
+
+@BOOK.rule_around(
+    "GCP-RUN-001",
+    _VISITOR,
+    source="Cloud Run documentation, Configure Identity-Aware Proxy (access is of services that have it)",
+    advice=True,
+)
+def _proxied(inputs: Properties, world: World) -> Iterator[Violation]:
+    """Who may pass the proxy is said of a service that has it."""
+    service = world.find(inputs.get("cloudRunServiceName"), "cloudrunv2/service:Service")
+    if service is not None and service.inputs and service.inputs.get("iapEnabled") is not True:
+        yield Violation(
+            "cloudRunServiceName",
+            f"{service.id} has no Identity-Aware Proxy, so the right lets nobody in",
+            "Set iapEnabled of the service.",
+        )

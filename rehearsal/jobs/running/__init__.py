@@ -1,0 +1,1 @@
+"""What runs a job of any managed service: a thread, machines, their programs."""

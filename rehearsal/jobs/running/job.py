@@ -1,0 +1,69 @@
+"""One job of any managed service in a thread: how it is asked to end, where it is kept, what it leaves."""
+
+import abc
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+
+from rehearsal.dataplane import folders
+from rehearsal.jobs.running.machine import Machine
+from rehearsal.workloads.addresses import Addresses
+
+RecordT = TypeVar("RecordT")
+MachineT = TypeVar("MachineT", bound=Machine)
+_PATIENCE_S = 15.0
+
+
+class Running(abc.ABC, Generic[RecordT, MachineT]):
+    """A job that runs in `folder`; `owner` is the beginning of the names under which it has addresses.
+
+    `keep` is given the record each time that it changes.
+    """
+
+    def __init__(
+        self, job: RecordT, *, owner: str, folder: Path, addresses: Addresses, keep: Callable[[RecordT], None]
+    ) -> None:
+        self._job, self._owner, self._folder, self._addresses = job, f"{owner}|", folder, addresses
+        self._keep = keep
+        self._machines: list[MachineT] = []
+        self._lock = threading.Lock()
+        self._stop, self._killed = threading.Event(), threading.Event()
+        self.over = threading.Event()
+        self._thread = threading.Thread(target=self._run, name=owner, daemon=True)
+
+    @property
+    def job(self) -> RecordT:
+        """The job as it is now."""
+        return self._job
+
+    @abc.abstractmethod
+    def _run(self) -> None:
+        """The thread, from its start to the end of the job; sets `over`."""
+
+    def kill(self) -> None:
+        """End its programs at once, because this daemon ends; returns when nothing of it runs."""
+        self._killed.set()
+        self._stop.set()
+        self._thread.join(_PATIENCE_S)
+
+    def _rows(self, shared: Mapping[str, Any]) -> list[dict[str, Any]]:
+        """A row for each of its machines; `shared` is the row of a job without any."""
+        return [{**shared, **machine.describe()} for machine in list(self._machines)] or [dict(shared)]
+
+    def _addressed(self, names: Sequence[str]) -> dict[str, str]:
+        """An address for each machine; the same ones until they are cleared."""
+        return {name: self._addresses.of(f"{self._owner}{name}") for name in names}
+
+    def _change(self, change: Callable[[RecordT], RecordT]) -> None:
+        with self._lock:
+            self._job = change(self._job)
+            self._keep(self._job)
+
+    def _clear(self) -> None:
+        """Nothing of the machines is left."""
+        for machine in self._machines:
+            machine.kill()
+        self._machines = []
+        self._addresses.release(self._owner)
+        folders.remove(self._folder)

@@ -1,0 +1,45 @@
+"""Filters of lists (AIP-160): comparisons joined by AND, as clients of jobs and logs write them."""
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from rehearsal.dataplane.google.calls import ServiceError
+
+_TERM = re.compile(r'\s*([\w.-]+|"[^"]*")\s*(=|!=|>=|<=|>|<|:)\s*("(?:[^"\\]|\\.)*"|[^\s"()]+)\s*')
+_HOLDS: Mapping[str, Callable[[str, str], bool]] = {
+    "=": lambda has, wanted: has == wanted,
+    "!=": lambda has, wanted: has != wanted,
+    ">": lambda has, wanted: has > wanted,
+    ">=": lambda has, wanted: has >= wanted,
+    "<": lambda has, wanted: has < wanted,
+    "<=": lambda has, wanted: has <= wanted,
+    ":": lambda has, wanted: wanted == "*" or wanted in has,
+}
+Filter = Callable[[Mapping[str, Any]], bool]
+
+
+def parsed(text: str, fields: Callable[[Mapping[str, Any], str], str | None]) -> Filter:
+    """What a filter lets through; `fields` reads a field of a row, None where there is none.
+
+    Raises ServiceError for filters of another form.
+    """
+    terms = []
+    rest = text.strip()
+    while rest:
+        found = _TERM.match(rest)
+        if found is None:
+            raise ServiceError(400, f"A rehearsal knows comparisons joined by AND only, not: {rest}")
+        terms.append((found[1].strip('"'), found[2], found[3].strip('"')))
+        rest = rest[found.end() :]
+        if rest and not rest.startswith("AND"):
+            raise ServiceError(400, f"A rehearsal knows comparisons joined by AND only, not: {rest}")
+        rest = rest.removeprefix("AND")
+
+    def let_through(row: Mapping[str, Any]) -> bool:
+        return all(
+            has is not None and _HOLDS[sign](has, wanted)
+            for has, sign, wanted in ((fields(row, name), sign, wanted) for name, sign, wanted in terms)
+        )
+
+    return let_through

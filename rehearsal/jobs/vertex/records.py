@@ -1,0 +1,166 @@
+"""What the service remembers of a custom job, and where it is kept."""
+
+import secrets
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, field, replace
+from datetime import UTC, datetime
+from typing import Any
+
+from rehearsal.core.state import State
+from rehearsal.gcp.site import project_number
+
+_SPACE = "vertex-custom-job"
+# Source: googleapis/python-aiplatform types/job_state.py.
+QUEUED, PENDING, RUNNING = "JOB_STATE_QUEUED", "JOB_STATE_PENDING", "JOB_STATE_RUNNING"
+SUCCEEDED, FAILED = "JOB_STATE_SUCCEEDED", "JOB_STATE_FAILED"
+CANCELLING, CANCELLED = "JOB_STATE_CANCELLING", "JOB_STATE_CANCELLED"
+OVER = frozenset({SUCCEEDED, FAILED, CANCELLED})
+_WEEK_S = 7 * 86_400.0  # "The default is 7 days" (types/custom_job.py, Scheduling.timeout)
+
+
+@dataclass(frozen=True)
+class Failure:
+    """Why a job ended without success: a code of google.rpc.Code and a message."""
+
+    code: int
+    message: str
+
+
+@dataclass(frozen=True)
+class CustomJob:
+    """One custom job; times are seconds since 1970, `request` is the CustomJob of the create request."""
+
+    project: str
+    region: str
+    id: str
+    request: Mapping[str, Any]
+    created: float
+    updated: float
+    state: str = QUEUED
+    started: float | None = None
+    ended: float | None = None
+    failure: Failure | None = None
+
+    @property
+    def name(self) -> str:
+        """The name of the resource, with the project's number, as the service says it."""
+        return f"projects/{project_number(self.project)}/locations/{self.region}/customJobs/{self.id}"
+
+    @property
+    def display_name(self) -> str:
+        """What its maker calls it."""
+        return str(self.request["displayName"])
+
+    @property
+    def over(self) -> bool:
+        """Whether it has ended."""
+        return self.state in OVER
+
+    @property
+    def spec(self) -> Mapping[str, Any]:
+        """The jobSpec."""
+        found: Mapping[str, Any] = self.request["jobSpec"]
+        return found
+
+    @property
+    def scheduling(self) -> Mapping[str, Any]:
+        """How it is scheduled; every field may be missing."""
+        found: Mapping[str, Any] = self.spec.get("scheduling") or {}
+        return found
+
+    @property
+    def spot(self) -> bool:
+        """Whether it runs on spot capacity."""
+        return self.scheduling.get("strategy") == "SPOT"
+
+    @property
+    def timeout_s(self) -> float:
+        """How long it may run."""
+        text = str(self.scheduling.get("timeout") or "")
+        return float(text.removesuffix("s")) if text else _WEEK_S
+
+    @property
+    def account(self) -> str:
+        """The service account that it runs as.
+
+        Without one of its own, the service agent for custom code (Vertex AI documentation, "Access control",
+        Custom Code Service Agent).
+        """
+        agent = f"service-{project_number(self.project)}@gcp-sa-aiplatform-cc.iam.gserviceaccount.com"
+        return str(self.spec.get("serviceAccount") or agent)
+
+    @property
+    def replicas(self) -> Mapping[str, tuple[int, int]]:
+        """Pool and index of each replica by its name, such as `workerpool0-0`, the primary one first."""
+        return {
+            f"workerpool{pool}-{index}": (pool, index)
+            for pool, spec in enumerate(self.spec["workerPoolSpecs"])
+            for index in range(int(spec.get("replicaCount") or 0))
+        }
+
+    def entered(self, state: str, failure: Failure | None = None) -> "CustomJob":
+        """The record in another state."""
+        now = time.time()
+        started = now if state == RUNNING and self.started is None else self.started
+        ended = now if state in OVER else None
+        return replace(self, state=state, updated=now, started=started, ended=ended, failure=failure)
+
+    def described(self) -> dict[str, Any]:
+        """The CustomJob as the API answers it."""
+        times = {"createTime": self.created, "startTime": self.started, "endTime": self.ended}
+        return {
+            "name": self.name,
+            **{key: value for key, value in self.request.items() if key != "name"},
+            "state": self.state,
+            **{key: _moment(at) for key, at in times.items() if at is not None},
+            "updateTime": _moment(self.updated),
+            **({"error": asdict(self.failure)} if self.failure else {}),
+        }
+
+
+@dataclass(frozen=True)
+class Store:
+    """Custom jobs in the state of the rehearsal."""
+
+    state: State
+    _kind: str = field(default=_SPACE, init=False)
+
+    def put(self, job: CustomJob) -> None:
+        """Remember a job as it is now."""
+        self.state.put_document(self._kind, _key(job.project, job.region, job.id), asdict(job))
+
+    def get(self, project: str, region: str, id: str) -> CustomJob | None:
+        """A job by its id; `project` is an id or a number."""
+        return next(
+            (
+                job
+                for job in self.all()
+                if (job.region, job.id) == (region, id)
+                and project in (job.project, project_number(job.project))
+            ),
+            None,
+        )
+
+    def all(self) -> Iterator[CustomJob]:
+        """Every job, newest first."""
+        found = [_record(kept) for kept in self.state.documents(self._kind).values()]
+        return iter(sorted(found, key=lambda job: job.created, reverse=True))
+
+
+def new_id() -> str:
+    """A fresh id: 19 digits or so, as the service gives them."""
+    return str(10**18 + secrets.randbelow(8 * 10**18))
+
+
+def _key(project: str, region: str, id: str) -> str:
+    return f"{project}/{region}/{id}"
+
+
+def _record(kept: Any) -> CustomJob:
+    failure = Failure(**kept["failure"]) if kept["failure"] else None
+    return CustomJob(**{**kept, "failure": failure})
+
+
+def _moment(at: float) -> str:
+    return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")

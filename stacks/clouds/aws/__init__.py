@@ -1,0 +1,1 @@
+"""AWS: what layouts need from it, made of components."""

@@ -1,0 +1,283 @@
+"""AWS: one EKS cluster with GPU pools, buckets, file systems, tracking and a budget."""
+
+import functools
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import pulumi
+
+from components.aws.cluster.autoscaling import AwsAutoscaling
+from components.aws.cluster.cluster_args import AwsClusterArgs, SystemPoolArgs
+from components.aws.cluster.eks import AwsCluster
+from components.aws.cluster.kubeconfig import kubeconfig
+from components.aws.money.budget import AwsBudget, AwsBudgetArgs
+from components.aws.network.vpc import AwsNetwork
+from components.aws.pools.cpu_pool import AwsCpuPool
+from components.aws.pools.gpu_pool import AwsGpuPool
+from components.aws.pools.live_size import live_sizes
+from components.aws.pools.offers import HOST_ENGINE_PORT, efa_charts
+from components.aws.storage.disks import AwsDisks
+from components.aws.validation.alert_topic import AwsAlertTopic, AwsAlertTopicArgs
+from infra.alarms import storage as storage_alarms
+from infra.catalog.aws import facts
+from infra.naming import TAG_PREFIX, lasting_tags
+from infra.providers import aws_provider, kubernetes_provider
+from infra.stackspec import StackSpec
+from infra.stackspec.clouds import AwsSpec
+from infra.stackspec.layouts import ClusterLayout, PoolSpec
+from infra.stackspec.model import demanded
+from stacks.clouds.aws.alerting import alerting_on_aws
+from stacks.clouds.aws.pools import cpu_pool_args, pool_args, pool_record
+from stacks.clouds.aws.storage import AwsStore, alarms_on_aws, store_on_aws
+from stacks.clouds.aws.teams import teams_on_aws
+from stacks.clouds.aws.tracking import tracking_on_aws
+from stacks.clouds.aws.validation import validation_on_aws
+from stacks.clouds.tags import owners_tags
+from stacks.parts import (
+    Alerting,
+    Cluster,
+    Pools,
+    ServiceAccount,
+    TeamData,
+    Tracking,
+    ValidationAccess,
+)
+
+# EKS add-ons of every cluster; the file-system drivers are there because the file systems are.
+ADDONS = (
+    "vpc-cni",
+    "kube-proxy",
+    "coredns",
+    "eks-pod-identity-agent",
+    "eks-node-monitoring-agent",
+    "aws-ebs-csi-driver",
+    "aws-efs-csi-driver",
+    "aws-fsx-csi-driver",
+    "metrics-server",
+)
+
+
+@dataclass(frozen=True)
+class EksCluster(Cluster):
+    """A cluster on AWS, with its place in the network."""
+
+    eks: AwsCluster
+    network: AwsNetwork
+    subnet_ids: list[pulumi.Input[str]]
+    """A private subnet per zone."""
+    on_both: pulumi.ResourceOptions
+    """Options for what has parts on AWS and in the cluster: both providers."""
+
+
+class AwsCloud:
+    """`stacks.parts.ClusterCloud` on AWS. What can only be asked of AWS comes from the spec's part `on`."""
+
+    def __init__(self, spec: StackSpec, layout: ClusterLayout, on: AwsSpec) -> None:
+        self._spec, self._layout, self._on = spec, layout, on
+        # What a stack is called lasts as long as the stack; its profile, who owns and pays for it, and its
+        # further tags may change while jobs run.
+        self._tags = lasting_tags(spec.name)
+        self._launch_tags = owners_tags(spec)
+        self._node_image = facts.releases.node_image(layout.kubernetes_version, on.node_image)
+        self._provider = aws_provider(
+            f"{spec.name}-aws",
+            account_id=on.account_id,
+            region=spec.region,
+            tags={**self._launch_tags, **self._tags},
+        )
+        self._on_aws = pulumi.ResourceOptions(providers=[self._provider])
+        groups = [f"{spec.name}-cluster-system", *(f"{spec.name}-{pool.name}-nodes" for pool in layout.pools)]
+        self._live = live_sizes(spec.name, groups, pulumi.InvokeOptions(provider=self._provider))
+
+    def cluster(self) -> EksCluster:
+        """A VPC and an EKS cluster in it."""
+        name, region = self._spec.name, self._spec.region
+        network = self._network()
+        eks = self._eks(network)
+        login = pulumi.Output.all(
+            cluster=eks.cluster_name, endpoint=eks.endpoint, certificate_authority=eks.certificate_authority
+        ).apply(lambda known: kubeconfig(**known, region=region))
+        kubernetes = kubernetes_provider(f"{name}-kubernetes", kubeconfig=login)
+        return EksCluster(
+            name=eks.cluster_name,
+            kubeconfig=login,
+            inside=pulumi.ResourceOptions(providers=[kubernetes]),
+            # Through interfaces in the cluster's subnets (EKS best practices guide, "VPC and subnet
+            # considerations": the control plane connects to webhooks through them).
+            control_plane=[self._layout.network_cidr],
+            eks=eks,
+            network=network,
+            subnet_ids=[network.private_subnet_id_by_zone[zone] for zone in self._layout.zones],
+            on_both=pulumi.ResourceOptions(providers=[self._provider, kubernetes]),
+        )
+
+    def _network(self) -> AwsNetwork:
+        return AwsNetwork(
+            f"{self._spec.name}-network",
+            {
+                "region": self._spec.region,
+                "cidr": self._layout.network_cidr,
+                "zones": self._layout.zones,
+                "nat_per_zone": self._on.nat == "per_zone",
+                "flow_log_retention_days": self._spec.data.log_retention_days,
+                "interface_endpoints": self._on.endpoints,
+                "load_balancer": self._on.load_balancer is not None,
+            },
+            self._on_aws,
+        )
+
+    def _eks(self, network: AwsNetwork) -> AwsCluster:
+        pool = self._layout.system_pool
+        size: SystemPoolArgs = {
+            "instance_types": [pool.machine],
+            "min_size": pool.min_nodes,
+            "max_size": pool.max_nodes,
+            "desired_size": pool.min_nodes,
+        }
+        if (live := self._live.get(f"{self._spec.name}-cluster-system")) is not None:
+            size["live"] = live
+        version = self._layout.kubernetes_version
+        args: AwsClusterArgs = {
+            "region": self._spec.region,
+            "name": self._spec.name,
+            "kubernetes_version": version,
+            "subnet_ids": network.private_subnet_ids,
+            "endpoint_public_access_cidrs": self._layout.api_access,
+            "admin_principal_arns": self._on.admin_arns,
+            "log_retention_days": self._spec.data.log_retention_days,
+            "system_pool": size,
+            "addons": ADDONS,
+            "addon_versions": {
+                name: found
+                for name in ADDONS
+                if (found := facts.releases.addon(name, version, self._on.addon_versions))
+            },
+            "tags": self._tags,
+            "launch_tags": self._launch_tags,
+            "deletion_protection": self._spec.data.protect,
+        }
+        if self._node_image is not None:
+            args["node_image"] = self._node_image
+        return AwsCluster(f"{self._spec.name}-cluster", args, self._on_aws)
+
+    def pools(self, cluster: EksCluster) -> Pools:
+        """Managed node groups, and Cluster Autoscaler."""
+        assert self._layout.idle_minutes is not None  # the rules of the spec say so
+        groups = {pool.name: self._node_group(cluster, pool) for pool in self._layout.pools}
+        scaling = AwsAutoscaling(
+            f"{self._spec.name}-autoscaling",
+            {
+                "region": self._spec.region,
+                "cluster_name": self._spec.name,
+                "cluster_arn": cluster.eks.cluster_arn,
+                "idle_minutes": self._layout.idle_minutes,
+            },
+            cluster.on_both,
+        )
+        with_efa = [pool.name for pool in self._layout.pools if pool.rdma]
+        return Pools(
+            by_name={
+                pool.name: pool_record(
+                    pool,
+                    groups[pool.name].labels,
+                    region=self._spec.region,
+                    efa_driver=demanded(self._on.efa_driver),
+                )
+                for pool in self._layout.pools
+            },
+            drivers=efa_charts(demanded(self._on.efa_driver), with_efa, self._layout.kubernetes_version),
+            host_engine_port=HOST_ENGINE_PORT,
+            ready=[scaling, *groups.values()],
+        )
+
+    def _node_group(self, cluster: EksCluster, pool: PoolSpec) -> AwsGpuPool | AwsCpuPool:
+        shared = self._spec.data.shared_fs
+        if pool.machine in facts.cpu_types:
+            without = cpu_pool_args(
+                pool,
+                eks=cluster.eks,
+                network=cluster.network,
+                live=self._live.get(f"{self._spec.name}-{pool.name}-nodes"),
+                node_image=self._node_image,
+                tags=self._tags,
+                launch_tags=self._launch_tags,
+            )
+            return AwsCpuPool(f"{self._spec.name}-{pool.name}", without, self._on_aws)
+        args = pool_args(
+            pool,
+            self._on,
+            eks=cluster.eks,
+            network=cluster.network,
+            live=self._live.get(f"{self._spec.name}-{pool.name}-nodes"),
+            node_image=self._node_image,
+            lustre_over_efa=shared is not None and shared.rdma,
+            tags=self._tags,
+            launch_tags=self._launch_tags,
+        )
+        return AwsGpuPool(f"{self._spec.name}-{pool.name}", args, self._on_aws)
+
+    def store(self, cluster: EksCluster) -> AwsStore:
+        """Buckets, disks, and on demand FSx for Lustre and EFS, with alarms about what fills up."""
+        AwsDisks(f"{self._spec.name}-disks", cluster.inside)
+        store = store_on_aws(
+            self._spec,
+            self._on,
+            eks=cluster.eks,
+            network=cluster.network,
+            subnet_ids=cluster.subnet_ids,
+            opts=self._on_aws,
+        )
+        if storage_alarms.on_aws(self._spec):
+            alarms_on_aws(self._spec, store.tiers, self._alert_topic, self._on_aws)
+        return store
+
+    def tracking(self, cluster: EksCluster, store: AwsStore) -> Tracking:
+        """MLflow, with Aurora and Secrets Manager behind it and on demand a load balancer before it."""
+        return tracking_on_aws(
+            self._spec,
+            self._layout,
+            self._on,
+            eks=cluster.eks,
+            network=cluster.network,
+            tiers=store.tiers,
+            on_aws=self._on_aws,
+            on_both=cluster.on_both,
+        )
+
+    def teams(self, cluster: EksCluster, store: AwsStore) -> Mapping[str, TeamData]:
+        """Access entries; for each team a role, and an access point to its home."""
+        return teams_on_aws(self._spec, cluster.eks, store.tiers, store.checkpoints, self._on_aws)
+
+    def alerting(self, cluster: EksCluster) -> Alerting:
+        """Topics of SNS, and logs of pods in CloudWatch."""
+        both = {"on_aws": self._on_aws, "on_both": cluster.on_both}
+        return alerting_on_aws(self._spec, cluster.eks, self._alert_topic, **both)
+
+    def budget(self) -> pulumi.Output[str]:
+        """AWS Budgets and Cost Anomaly Detection."""
+        wanted = self._spec.budget
+        args: AwsBudgetArgs = {
+            "stack_tag_key": f"{TAG_PREFIX}:stack",
+            "stack_tag_value": self._spec.name,
+            "monthly_limit_usd": wanted.monthly_usd,
+            "alert_emails": wanted.alert_emails,
+        }
+        if wanted.anomaly_usd is not None:
+            args["anomaly_threshold_usd"] = wanted.anomaly_usd
+        return AwsBudget(f"{self._spec.name}-budget", args, self._on_aws).budget_name
+
+    def validation(self, cluster: EksCluster, store: AwsStore, pods: ServiceAccount) -> ValidationAccess:
+        """A folder for results; with a schedule, also a topic."""
+        topic = self._alert_topic.topic_arn if self._spec.smoke.schedule else None
+        return validation_on_aws(
+            self._spec, eks=cluster.eks, store=store, pods=pods, topic=topic, opts=self._on_aws
+        )
+
+    @functools.cached_property
+    def _alert_topic(self) -> AwsAlertTopic:
+        """The topic of those who run the platform."""
+        emails = self._spec.budget.alert_emails
+        args: AwsAlertTopicArgs = {"emails": emails}
+        if storage_alarms.on_aws(self._spec):
+            args["alarms_of"] = self._spec.region
+        return AwsAlertTopic(f"{self._spec.name}-training-alerts", args, self._on_aws)

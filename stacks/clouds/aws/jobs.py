@@ -1,0 +1,282 @@
+"""AWS without a cluster: SageMaker's jobs and notebooks, buckets, the MLflow App, and budgets that stop."""
+
+import functools
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import pulumi
+
+from components.aws.functions.function import log_group_name
+from components.aws.jobs.cleaning import AwsCleaning
+from components.aws.jobs.mlflow import AwsMlflow
+from components.aws.jobs.people import AwsPeople, AwsPeopleRights, PersonArgs
+from components.aws.jobs.person_rights import CODE
+from components.aws.jobs.records import AwsRecords
+from components.aws.jobs.studio import AwsStudio
+from components.aws.money.scopes import ScopeArgs
+from components.aws.money.stopper import AwsBudgetStop
+from components.aws.network.vpc import AwsNetwork
+from components.aws.storage.tiers import AwsStorage
+from components.aws.validation.alert_topic import AwsAlertTopic, AwsAlertTopicArgs
+from infra.catalog.aws.jobs import jobs
+from infra.naming import lasting_tags
+from infra.providers import aws_provider
+from infra.stackspec import StackSpec
+from infra.stackspec.clouds import AwsSpec
+from infra.stackspec.layouts import JobMachineSpec, SmallLayout
+from stacks.clouds.aws.job_validation import job_validation_on_aws
+from stacks.clouds.aws.storage import storage_args
+from stacks.clouds.tags import owners_tags
+from stacks.parts import JobBudget, JobPerson, JobPlace, JobValidation, Store
+
+
+@dataclass(frozen=True)
+class AwsJobPlace(JobPlace):
+    """The network and the stores of jobs on AWS, and the key of what is recorded about them."""
+
+    network: AwsNetwork
+    tiers: AwsStorage
+    records: AwsRecords
+
+
+class AwsJobs:
+    """`stacks.parts.JobCloud` on AWS."""
+
+    service: Literal["sagemaker"] = "sagemaker"
+
+    def __init__(self, spec: StackSpec, layout: SmallLayout, on: AwsSpec) -> None:
+        self._spec, self._layout, self._on = spec, layout, on
+        tags = owners_tags(spec)
+        self._provider = aws_provider(
+            f"{spec.name}-aws",
+            account_id=on.account_id,
+            region=spec.region,
+            tags={**tags, **lasting_tags(spec.name)},
+        )
+        self._on_aws = pulumi.ResourceOptions(providers=[self._provider])
+        folders = {team.name: team.data_folder for team in spec.teams}
+        self._people: list[PersonArgs] = [
+            {"name": one.name, "team": one.team, "folder": folders[one.team]} for one in layout.people
+        ]
+
+    def place(self) -> AwsJobPlace:
+        """A VPC with one way out, three buckets, and the log of training jobs."""
+        spec, layout = self._spec, self._layout
+        network = AwsNetwork(
+            f"{spec.name}-network",
+            {
+                "region": spec.region,
+                "cidr": layout.network_cidr,
+                "zones": layout.zones,
+                "nat_per_zone": self._on.nat == "per_zone",
+                "flow_log_retention_days": spec.data.log_retention_days,
+                "interface_endpoints": self._on.endpoints,
+            },
+            self._on_aws,
+        )
+        subnets = [network.private_subnet_id_by_zone[zone] for zone in layout.zones]
+        tiers = AwsStorage(f"{spec.name}-storage", storage_args(spec, network, subnets), self._on_aws)
+        records = AwsRecords(
+            f"{spec.name}-records",
+            {
+                "region": spec.region,
+                "log_retention_days": spec.data.log_retention_days,
+                "log_groups": [
+                    log_group_name(f"{spec.name}-{part}-function") for part in ("budgets", "cleaning")
+                ],
+            },
+            self._on_aws,
+        )
+        return AwsJobPlace(
+            store=Store(
+                checkpoint_uri=_s3(tiers.checkpoint_bucket),
+                dataset_uri=_s3(tiers.dataset_bucket),
+                artifact_uri=_s3(tiers.artifact_bucket),
+                checkpoints=None,
+                ready=tiers,
+            ),
+            subnets=subnets,
+            # Open to itself and, by HTTPS, to the world: what machines of a job need, with EFA or without.
+            security_groups=[network.efa_security_group_id],
+            kms_key=tiers.kms_key_arn,
+            code_uri=_s3(tiers.artifact_bucket, f"/{CODE}"),
+            network=network,
+            tiers=tiers,
+            records=records,
+        )
+
+    @functools.cached_property
+    def _roles(self) -> AwsPeople:
+        spec = self._spec
+        return AwsPeople(
+            f"{spec.name}-people",
+            {"region": spec.region, "stack": spec.name, "people": self._people},
+            self._on_aws,
+        )
+
+    def notebooks(self, place: AwsJobPlace) -> AwsStudio:
+        """A closed domain of SageMaker Studio, and what removes people's spaces when it is deleted."""
+        self._studio = self._domain(place)
+        return self._studio
+
+    def _domain(self, place: AwsJobPlace) -> AwsStudio:
+        spec, layout = self._spec, self._layout
+        cleaning = AwsCleaning(
+            f"{spec.name}-cleaning",
+            {
+                "region": spec.region,
+                "stack": spec.name,
+                "vpc_id": place.network.vpc_id,
+                "log_retention_days": spec.data.log_retention_days,
+                "kms_key_arn": place.records.kms_key_arn,
+            },
+            self._on_aws,
+        )
+        studio = AwsStudio(
+            f"{spec.name}-studio",
+            {
+                "region": spec.region,
+                "vpc_id": place.network.vpc_id,
+                "subnet_ids": pulumi.Output.all(*place.subnets),
+                "security_group_id": place.network.efa_security_group_id,
+                "kms_key_arn": place.tiers.kms_key_arn,
+                "people": self._people,
+                "roles": self._roles.roles,
+                "machines": layout.notebooks.machines,
+                "disk_gib": layout.notebooks.disk_gib,
+                "idle_minutes": layout.idle_minutes,
+                "retain_homes": spec.data.on_destroy == "keep",
+                "protect": spec.data.protect,
+            },
+            pulumi.ResourceOptions.merge(self._on_aws, pulumi.ResourceOptions(depends_on=[cleaning.groups])),
+        )
+        cleaning.empty(studio.domain_id, studio.profiles)
+        return studio
+
+    def tracking(self, place: AwsJobPlace) -> pulumi.Output[str]:
+        """An MLflow App; its ARN is its address."""
+        app = AwsMlflow(
+            f"{self._spec.name}-mlflow",
+            {
+                "region": self._spec.region,
+                "artifact_bucket": place.tiers.artifact_bucket,
+                "artifact_bucket_arn": place.tiers.artifact_bucket_arn,
+                "kms_key_arn": place.tiers.kms_key_arn,
+                "domain_id": self._studio.domain_id,
+            },
+            self._on_aws,
+        )
+        return app.arn
+
+    def people(self, place: AwsJobPlace, tracking: pulumi.Output[str]) -> list[JobPerson]:
+        """A role for each, with rights to own jobs and notebooks and to the team's folders."""
+        spec, layout = self._spec, self._layout
+        given = AwsPeopleRights(
+            f"{spec.name}-rights",
+            {
+                "region": spec.region,
+                "stack": spec.name,
+                "people": self._people,
+                "roles": self._roles.roles,
+                "checkpoint_bucket_arn": place.tiers.checkpoint_bucket_arn,
+                "dataset_bucket_arn": place.tiers.dataset_bucket_arn,
+                "artifact_bucket_arn": place.tiers.artifact_bucket_arn,
+                "kms_key_arn": place.tiers.kms_key_arn,
+                "subnet_ids": pulumi.Output.all(*place.subnets),
+                "security_group_id": place.network.efa_security_group_id,
+                "domain_id": self._studio.domain_id,
+                "mlflow_arn": tracking,
+                "job_machines": [one.machine for one in layout.machines],
+                "notebook_machines": layout.notebooks.machines,
+                "image": spec.smoke.image,
+            },
+            self._on_aws,
+        )
+        return [JobPerson(one["name"], given.role_arns[one["name"]]) for one in self._people]
+
+    def validation(
+        self, place: AwsJobPlace, tracking: pulumi.Output[str], machine: JobMachineSpec
+    ) -> JobValidation:
+        """A job of SageMaker in the stack's network; with a schedule, also a topic."""
+        return job_validation_on_aws(
+            self._spec,
+            self._on,
+            machine,
+            place=place,
+            tiers=place.tiers,
+            tracking=tracking,
+            topic=self._alert_topic.topic_arn if self._spec.smoke.schedule else None,
+            opts=self._on_aws,
+        )
+
+    @functools.cached_property
+    def _alert_topic(self) -> AwsAlertTopic:
+        """The topic of those who answer for the stack."""
+        args: AwsAlertTopicArgs = {"emails": self._spec.budget.alert_emails}
+        return AwsAlertTopic(f"{self._spec.name}-training-alerts", args, self._on_aws)
+
+    def budgets(self, place: AwsJobPlace) -> list[JobBudget]:
+        """AWS Budgets for stack, teams and people, with a function behind them."""
+        spec, scopes = self._spec, self._scopes()
+        stop = AwsBudgetStop(
+            f"{spec.name}-budgets",
+            {
+                "region": spec.region,
+                "stack": spec.name,
+                "scopes": scopes,
+                "people": {one["name"]: one["team"] for one in self._people},
+                "artifact_bucket": place.tiers.artifact_bucket,
+                "artifact_bucket_arn": place.tiers.artifact_bucket_arn,
+                "storage_key_arn": place.tiers.kms_key_arn,
+                "kms_key_arn": place.records.kms_key_arn,
+                "people_topic_arn": self._alert_topic.topic_arn,
+                "log_retention_days": spec.data.log_retention_days,
+            },
+            self._on_aws,
+        )
+        return [
+            JobBudget(
+                name=stop.budget_names[f"{one['scope']}-{one['value']}"],
+                scope=one["scope"],
+                value=one["value"],
+                monthly_usd=one["monthly_usd"],
+                over_budget=one["over_budget"],
+            )
+            for one in scopes
+        ]
+
+    def _scopes(self) -> list[ScopeArgs]:
+        spec, whole = self._spec, self._spec.budget
+        scopes: list[ScopeArgs] = [
+            _scope("stack", spec.name, whole.monthly_usd, whole.over_budget, whole.alert_emails)
+        ]
+        for team in spec.teams:
+            if team.monthly_usd is not None:
+                emails = team.alert_emails or whole.alert_emails
+                scopes.append(_scope("team", team.name, team.monthly_usd, team.over_budget, emails))
+        scopes += [
+            _scope("person", one.name, one.monthly_usd, one.over_budget, [one.email])
+            for one in self._layout.people
+            if one.monthly_usd is not None
+        ]
+        return scopes
+
+    def price(self, machine: str) -> float | None:
+        """The list price of a training hour."""
+        found = jobs.price(machine, self._spec.region)
+        return found.usd if found else None
+
+
+def _scope(scope: str, value: str, usd: float, over_budget: str, emails: Sequence[str]) -> ScopeArgs:
+    return {
+        "scope": scope,
+        "value": value,
+        "monthly_usd": usd,
+        "over_budget": over_budget,
+        "emails": list(emails),
+    }
+
+
+def _s3(bucket: pulumi.Output[str], folder: str = "") -> pulumi.Output[str]:
+    return pulumi.Output.concat("s3://", bucket, folder)

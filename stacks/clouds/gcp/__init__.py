@@ -1,0 +1,1 @@
+"""Google Cloud: what layouts need from it, made of components."""

@@ -1,0 +1,341 @@
+"""Google Cloud without a cluster: Vertex AI's jobs and notebooks, buckets, MLflow, and budgets that stop."""
+
+import functools
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+import pulumi
+import pulumi_gcp as gcp
+
+from components.gcp.apis import GcpApis
+from components.gcp.encryption import compute_agent
+from components.gcp.jobs.folders import CODE, RUNS, GcpJobFolders
+from components.gcp.jobs.network import GcpJobNetwork
+from components.gcp.jobs.person import GcpPerson
+from components.gcp.jobs.roles import GcpJobRoles
+from components.gcp.jobs.tracking import GcpJobTracking, GcpTrackingVisitors
+from components.gcp.jobs.users import GcpKeyUsers
+from components.gcp.jobs.validator import GcpValidator
+from components.gcp.money.scopes import ScopeArgs
+from components.gcp.money.stopper import GcpBudgetStop
+from components.gcp.storage.tiers import GcpStorage, GcpStorageArgs
+from components.gcp.studio.notebook import GcpNotebook
+from components.ordering import after
+from infra.catalog.gcp.deploying import apis_of_jobs
+from infra.catalog.gcp.jobs import jobs
+from infra.naming import TAG_PREFIX, gcp_labels, lasting_tags
+from infra.providers import gcp_provider
+from infra.stackspec import StackSpec
+from infra.stackspec.clouds import GcpSpec
+from infra.stackspec.layouts import JobMachineSpec, PersonSpec, SmallLayout
+from infra.stackspec.model import demanded
+from stacks.clouds.gcp.job_validation import as_pool
+from stacks.clouds.tags import owners_tags
+from stacks.parts import JobBudget, JobPerson, JobPlace, JobValidation, Store
+from stacks.validation import RESULTS
+
+
+@dataclass(frozen=True)
+class GcpJobPlace(JobPlace):
+    """The network and the stores of jobs on Google Cloud."""
+
+    network: GcpJobNetwork
+    tiers: GcpStorage
+    folders: GcpJobFolders
+    key: pulumi.Output[str]
+    """The key of the buckets, once disks and jobs may use it, too."""
+
+
+class GcpJobs:
+    """`stacks.parts.JobCloud` on Google Cloud."""
+
+    service: Literal["vertex"] = "vertex"
+
+    def __init__(self, spec: StackSpec, layout: SmallLayout, on: GcpSpec) -> None:
+        self._spec, self._layout, self._on = spec, layout, on
+        self._labels = gcp_labels({**owners_tags(spec), **lasting_tags(spec.name)})
+        self._provider = gcp_provider(
+            f"{spec.name}-gcp", project=on.project, region=spec.region, labels=self._labels
+        )
+        provided = pulumi.ResourceOptions(providers=[self._provider])
+        switched_on = GcpApis(f"{spec.name}-apis", {"names": apis_of_jobs()}, provided)
+        self._on_gcp = pulumi.ResourceOptions(providers=[self._provider], depends_on=[switched_on])
+        self._number = gcp.organizations.get_project_output(
+            project_id=on.project, opts=pulumi.InvokeOutputOptions(provider=self._provider)
+        ).number
+        self._folders = {team.name: team.data_folder for team in spec.teams}
+        self._made: dict[str, GcpPerson] = {}
+
+    def place(self) -> GcpJobPlace:
+        """A VPC with one way out, three buckets, and the folders that people get rights to."""
+        spec = self._spec
+        network = GcpJobNetwork(
+            f"{spec.name}-network",
+            {
+                "project": self._on.project,
+                "region": spec.region,
+                "cidr": self._layout.network_cidr,
+                "flow_log_retention_days": spec.data.log_retention_days,
+            },
+            self._on_gcp,
+        )
+        tiers = GcpStorage(f"{spec.name}-storage", self._storage(network), self._on_gcp)
+        users = GcpKeyUsers(
+            f"{spec.name}-key-users",
+            {
+                "key_id": tiers.key_id,
+                "services": ["aiplatform.googleapis.com"],
+                "members": {"disks": compute_agent(self._number)},
+            },
+            self._on_gcp,
+        )
+        folders = GcpJobFolders(
+            f"{spec.name}-folders",
+            {
+                "teams": sorted({self._folders[one.team] for one in self._layout.people}),
+                "checkpoint_bucket": tiers.checkpoint_bucket,
+                "dataset_bucket": tiers.dataset_bucket,
+                "artifact_bucket": tiers.artifact_bucket,
+            },
+            self._on_gcp,
+        )
+        return GcpJobPlace(
+            store=Store(
+                checkpoint_uri=_gs(tiers.checkpoint_bucket),
+                dataset_uri=_gs(tiers.dataset_bucket),
+                artifact_uri=_gs(tiers.artifact_bucket),
+                checkpoints=None,
+                ready=tiers,
+            ),
+            # Jobs run in a network of Google's.
+            subnets=[],
+            security_groups=[],
+            kms_key=users.key_id,
+            code_uri=after(_gs(tiers.artifact_bucket, f"/{CODE}"), [folders]),
+            network=network,
+            tiers=tiers,
+            folders=folders,
+            key=users.key_id,
+        )
+
+    def _storage(self, network: GcpJobNetwork) -> GcpStorageArgs:
+        wanted = self._spec.data
+        args: GcpStorageArgs = {
+            "project": self._on.project,
+            "project_number": self._number,
+            "region": self._spec.region,
+            "network_name": network.network_name,
+            "services_network": network.services_network,
+            "checkpoint_retention_days": wanted.checkpoints.expire_days,
+            "noncurrent_days": wanted.noncurrent_days,
+            "log_retention_days": wanted.log_retention_days,
+            "force_destroy": not wanted.protect and wanted.on_destroy == "discard",
+            "deletion_protection": wanted.protect,
+        }
+        if wanted.checkpoints.cool_after_days is not None:
+            args["checkpoint_cool_days"] = wanted.checkpoints.cool_after_days
+        if wanted.checkpoints.cold_after_days is not None:
+            args["checkpoint_cold_days"] = wanted.checkpoints.cold_after_days
+        return args
+
+    @functools.cached_property
+    def _roles(self) -> GcpJobRoles:
+        return GcpJobRoles(f"{self._spec.name}-roles", {"stack": self._spec.name}, self._on_gcp)
+
+    def notebooks(self, place: GcpJobPlace) -> pulumi.Resource:
+        """A notebook for each person, as whose account it runs; the last one that is made."""
+        return [self._notebook(place, one) for one in self._layout.people][-1]
+
+    def _notebook(self, place: GcpJobPlace, one: PersonSpec) -> GcpNotebook:
+        spec, layout = self._spec, self._layout
+        self._made[one.name] = self._person(place, one)
+        return GcpNotebook(
+            f"{spec.name}-notebook-{one.name}",
+            {
+                "zone": layout.zones[0],
+                "person": one.name,
+                "email": one.email,
+                "account": self._made[one.name].email,
+                "network": place.network.network_id,
+                "subnetwork": place.network.subnetwork_id,
+                "key_id": place.key,
+                "machine": layout.notebooks.machines[0],
+                "disk_gib": layout.notebooks.disk_gib,
+                "idle_minutes": layout.idle_minutes,
+                "labels": self._labels_of(one),
+                "role": self._roles.notebook,
+                "protect": spec.data.protect,
+            },
+            self._on_gcp,
+        )
+
+    def _person(self, place: GcpJobPlace, one: PersonSpec) -> GcpPerson:
+        folder, tiers, folders = self._folders[one.team], place.tiers, place.folders
+        return GcpPerson(
+            f"{self._spec.name}-person-{one.name}",
+            {
+                "project": self._on.project,
+                "stack": self._spec.name,
+                "person": one.name,
+                "email": one.email,
+                "folders": {
+                    "dataset_bucket": tiers.dataset_bucket,
+                    "shared": tiers.shared_folder,
+                    "datasets": folders.datasets[folder],
+                    "checkpoint_bucket": tiers.checkpoint_bucket,
+                    "checkpoints": folders.checkpoints[folder],
+                    "artifact_bucket": tiers.artifact_bucket,
+                    "code": folders.code,
+                    "runs": folders.runs,
+                },
+                "jobs_role": self._roles.jobs,
+                "signs_role": self._roles.signs,
+            },
+            self._on_gcp,
+        )
+
+    def _labels_of(self, one: PersonSpec) -> Mapping[str, str]:
+        return gcp_labels({f"{TAG_PREFIX}:person": one.name, f"{TAG_PREFIX}:team": one.team})
+
+    def tracking(self, place: GcpJobPlace) -> pulumi.Output[str]:
+        """MLflow on Cloud Run, with Cloud SQL behind it; its address."""
+        spec, database, wanted = self._spec, self._on.database, demanded(self._spec.tracking)
+        self._server = GcpJobTracking(
+            f"{spec.name}-tracking",
+            {
+                "project": self._on.project,
+                "region": spec.region,
+                "network": place.network.network_id,
+                "subnetwork": place.network.subnetwork_id,
+                "services_network": place.network.services_network,
+                "artifact_bucket": place.tiers.artifact_bucket,
+                "key_id": place.key,
+                "image": wanted.image,
+                "replicas": wanted.replicas,
+                "workers": wanted.workers,
+                "tier": database.tier,
+                "availability": database.availability,
+                "disk_gib": database.disk_gib,
+                "deletion_protection": spec.data.protect,
+                "last_backup": spec.data.on_destroy == "keep",
+            },
+            self._on_gcp,
+        )
+        return self._server.url
+
+    def people(self, _: GcpJobPlace, __: pulumi.Output[str]) -> list[JobPerson]:
+        """The account of each, once it and the person reach the tracking server."""
+        members: dict[str, pulumi.Input[str]] = {}
+        for one in self._layout.people:
+            members[f"{one.name}-account"] = self._made[one.name].member
+            members[f"{one.name}-user"] = f"user:{one.email}"
+        visitors = GcpTrackingVisitors(
+            f"{self._spec.name}-visitors",
+            {"region": self._spec.region, "service": self._server.service, "members": members},
+            self._on_gcp,
+        )
+        return [
+            JobPerson(one.name, after(self._made[one.name].email, visitors.ready))
+            for one in self._layout.people
+        ]
+
+    def validation(self, place: GcpJobPlace, _: pulumi.Output[str], machine: JobMachineSpec) -> JobValidation:
+        """A custom job of Vertex AI, with an account of its own."""
+        spec, tiers = self._spec, place.tiers
+        account = GcpValidator(
+            f"{spec.name}-smoke",
+            {
+                "project": self._on.project,
+                "region": spec.region,
+                "checkpoint_bucket": tiers.checkpoint_bucket,
+                "results": f"{RESULTS.removeprefix('/')}/",
+                "artifact_bucket": tiers.artifact_bucket,
+                "code": place.folders.code,
+                "runs": place.folders.runs,
+                "tracking": self._server.service,
+                "signs_role": self._roles.signs,
+            },
+            self._on_gcp,
+        )
+        found = pulumi.Output.all(
+            service_account=account.email,
+            accelerator_type=jobs.machines[machine.machine].accelerator,
+            output_uri=_gs(tiers.artifact_bucket, f"/{RUNS}"),
+            kms_key=place.key,
+        )
+        return JobValidation(
+            account=self._on.project,
+            machine=as_pool(machine, self.price(machine.machine)),
+            place=found,
+            environment={"GOOGLE_CLOUD_PROJECT": self._on.project},
+            results=_gs(tiers.checkpoint_bucket, RESULTS),
+            alerts=None,
+            repeat=lambda request, _: request,
+        )
+
+    def budgets(self, place: GcpJobPlace) -> list[JobBudget]:
+        """Budgets of Cloud Billing for stack, teams and people, with a function behind them."""
+        spec, scopes = self._spec, self._scopes()
+        stop = GcpBudgetStop(
+            f"{spec.name}-budgets",
+            {
+                "project": self._on.project,
+                "project_number": self._number,
+                "billing_account": self._on.billing_account,
+                "region": spec.region,
+                "stack": self._labels[f"{TAG_PREFIX}-stack"],
+                "scopes": [args for _, args in scopes],
+                "artifact_bucket": place.tiers.artifact_bucket,
+                "emails": spec.budget.alert_emails,
+            },
+            self._on_gcp,
+        )
+        return [
+            JobBudget(
+                name=stop.budget_names[f"{args['scope']}-{args['value']}"],
+                scope=args["scope"],
+                value=value,
+                monthly_usd=args["monthly_usd"],
+                over_budget=args["over_budget"],
+            )
+            for value, args in scopes
+        ]
+
+    def _scopes(self) -> list[tuple[str, ScopeArgs]]:
+        """Budgets, each with what the spec calls the stack, the team or the person: labels are lower case."""
+        spec, whole = self._spec, self._spec.budget
+        found: list[tuple[str, str, float, str, tuple[str, ...]]] = [
+            ("stack", spec.name, whole.monthly_usd, whole.over_budget, whole.alert_emails)
+        ]
+        for team in spec.teams:
+            if team.monthly_usd is not None:
+                emails = team.alert_emails or whole.alert_emails
+                found.append(("team", team.name, team.monthly_usd, team.over_budget, emails))
+        found += [
+            ("person", one.name, one.monthly_usd, one.over_budget, (one.email,))
+            for one in self._layout.people
+            if one.monthly_usd is not None
+        ]
+        return [
+            (
+                value,
+                {
+                    "scope": scope,
+                    "value": gcp_labels({"value": value})["value"],
+                    "monthly_usd": usd,
+                    "over_budget": over_budget,
+                    "emails": list(emails),
+                },
+            )
+            for scope, value, usd, over_budget, emails in found
+        ]
+
+    def price(self, machine: str) -> float | None:
+        """The price of a machine-hour of a job, the service's fee included."""
+        found = jobs.price(machine, self._spec.region)
+        return found.usd if found else None
+
+
+def _gs(bucket: pulumi.Output[str], folder: str = "") -> pulumi.Output[str]:
+    return pulumi.Output.concat("gs://", bucket, folder)

@@ -1,0 +1,147 @@
+"""A pool of the spec on Google Cloud: as arguments of its component, and as the record that layouts get."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from components.gcp.cluster.gke import GcpCluster
+from components.gcp.network.accelerators import NodeNetwork
+from components.gcp.pools.args import PoolArgs
+from components.gcp.pools.cpu_pool import GcpCpuPoolArgs
+from components.gcp.pools.gpu_pool import QUEUED_KEY
+from components.gcp.pools.gpu_pool_args import GcpGpuPoolArgs, SharingArgs
+from components.gcp.pools.offers import (
+    QUEUED_CLASS,
+    cpu_offer,
+    link_rates,
+    node_offer,
+    peak_tflops,
+)
+from components.kubernetes.offers import NodeOffer
+from infra.catalog.gcp import facts
+from infra.catalog.gcp.fabrics import making
+from infra.catalog.gcp.model import MachineType
+from infra.catalog.gcp.pools import BLOCK_DRAIN_MINUTES, layers
+from infra.cost.gcp import pool_price
+from infra.stackspec.clouds import GcpPoolSpec, GcpSpec, MigSpec, TimeSharingSpec
+from infra.stackspec.layouts import Block, PoolSpec, Reserved
+from infra.stackspec.model import demanded
+from stacks.parts import Pool
+from stacks.topology import topology_of
+from stacks.windows import window_of
+
+
+def is_classic(pool: PoolSpec, on: GcpSpec) -> bool:
+    """Whether this stack makes the networks beside the GPUs of a pool."""
+    return pool.rdma and making(pool.machine, demanded(on.accelerator_networks)) == "classic"
+
+
+def gpu_pool_args(
+    pool: PoolSpec,
+    on: GcpSpec,
+    *,
+    cluster: GcpCluster,
+    attachments: Sequence[NodeNetwork] | None,
+    labels: Mapping[str, str],
+) -> GcpGpuPoolArgs:
+    """The arguments of a pool with GPUs; `attachments` are its networks where this stack makes them."""
+    extra = on.pools.get(pool.name, GcpPoolSpec())
+    args: GcpGpuPoolArgs = {
+        **_common(pool, on, cluster=cluster, labels=labels),  # type: ignore[typeddict-item]  # has none of them
+        "driver": extra.driver,
+        "rdma": pool.rdma,
+        "compact": extra.compact,
+        "labels": {},
+    }
+    if isinstance(pool.purchase, Reserved | Block):
+        args["reservation"] = pool.purchase.id
+    if attachments is not None:
+        args["attachments"] = attachments
+    if extra.sharing is not None:
+        args["sharing"] = _sharing_args(extra.sharing)
+    if extra.local_ssds is not None:
+        args["local_ssds"] = extra.local_ssds
+    if extra.image_cache is not None:
+        args["image_cache"] = extra.image_cache
+    return args
+
+
+def cpu_pool_args(
+    pool: PoolSpec, on: GcpSpec, *, cluster: GcpCluster, labels: Mapping[str, str]
+) -> GcpCpuPoolArgs:
+    """The arguments of a pool without GPUs."""
+    return {**_common(pool, on, cluster=cluster, labels=labels)}
+
+
+def _common(pool: PoolSpec, on: GcpSpec, *, cluster: GcpCluster, labels: Mapping[str, str]) -> PoolArgs:
+    return {
+        "pool": pool.name,
+        "purpose": pool.purpose,
+        "cluster": cluster.cluster_name,
+        "location": cluster.location,
+        "zones": pool.zones,
+        "machine": pool.machine,
+        "node_service_account": cluster.node_service_account,
+        "boot_disk_key": cluster.key_id,
+        "disk_gib": pool.disk_gib,
+        "capacity": pool.purchase.kind,
+        "min_size": pool.min_nodes,
+        "max_size": pool.max_nodes,
+        "pods_per_node": demanded(on.pods_per_node),
+        "resource_labels": labels,
+    }
+
+
+def pool_record(
+    pool: PoolSpec, on: GcpSpec, labels: Mapping[str, str], *, region: str, networks: Sequence[str] | None
+) -> Pool:
+    """What layouts see of the pool; `networks` are the Network objects of its pods where there are some."""
+    price = pool_price(pool, region)
+    usd_per_hour = price.expected if price else None
+    processors, known = facts.cpu_type(pool.machine), dict[str, Any]()
+    if processors is not None:
+        offer = cpu_offer(
+            processors.vcpu,
+            processors.memory_gib,
+            pods_per_node=demanded(on.pods_per_node),
+            disk_gib=pool.disk_gib,
+        )
+    else:
+        machine = facts.machine_type(pool.machine)
+        offer = _gpu_offer(pool, on, machine, networks or ())
+        known = {"peak_tflops": peak_tflops(machine), **link_rates(machine, rdma=pool.rdma)}
+    queued = pool.purchase.kind == "queued"
+    return Pool(
+        machine=pool.machine,
+        max_nodes=pool.max_nodes,
+        labels=labels,
+        offer=offer,
+        usd_per_hour=usd_per_hour,
+        next_usd_per_hour=0.0 if isinstance(pool.purchase, Reserved | Block) else usd_per_hour,
+        preference=pool.preference,
+        own_queue=pool.own_queue,
+        topology=topology_of(pool, layers(pool.machine, pool.purchase.kind)),
+        window=window_of(pool, BLOCK_DRAIN_MINUTES),
+        facts=known,
+        provisioning_class=QUEUED_CLASS if queued else None,
+        taint=QUEUED_KEY if queued else None,
+    )
+
+
+def _gpu_offer(pool: PoolSpec, on: GcpSpec, machine: MachineType, networks: Sequence[str]) -> NodeOffer:
+    extra = on.pools.get(pool.name, GcpPoolSpec())
+    return node_offer(
+        machine,
+        pods_per_node=demanded(on.pods_per_node),
+        disk_gib=pool.disk_gib,
+        rdma=pool.rdma,
+        networks=networks,
+        clients=extra.sharing.clients if isinstance(extra.sharing, TimeSharingSpec) else None,
+        partition=extra.sharing.partition if isinstance(extra.sharing, MigSpec) else None,
+        local_ssds=extra.local_ssds,
+    )
+
+
+def _sharing_args(wanted: TimeSharingSpec | MigSpec) -> SharingArgs:
+    if isinstance(wanted, MigSpec):
+        return {"kind": wanted.kind, "partition": wanted.partition}
+    return {"kind": wanted.kind, "clients": wanted.clients}

@@ -1,0 +1,77 @@
+"""What the pods of a validation on Google Cloud may do, and where they leave what they find."""
+
+from dataclasses import replace
+
+import pulumi
+import pulumi_gcp as gcp
+
+from components.gcp.cluster.gke import GcpCluster
+from components.gcp.pod_account import GcpPodAccount
+from components.gcp.teams.team_data import WRITE
+from components.gcp.tracking.server import grants
+from components.gcp.validation.alert_topic import GcpAlertTopic
+from infra.stackspec import StackSpec
+from infra.stackspec.clouds import GcpSpec
+from stacks.clouds.gcp.storage import GcpStore
+from stacks.parts import Alerts, ServiceAccount, ValidationAccess
+from stacks.validation import RESULTS
+
+
+def validation_on_gcp(
+    spec: StackSpec,
+    on: GcpSpec,
+    *,
+    number: pulumi.Output[str],
+    gke: GcpCluster,
+    store: GcpStore,
+    pods: ServiceAccount,
+    opts: pulumi.ResourceOptions,
+) -> ValidationAccess:
+    """A folder for results; with a schedule, also a topic, and mail about what the pods write.
+
+    The pods copy results themselves: Managed Lustre is copied by the clock, and not every stack has one.
+    """
+    folder = gcp.storage.ManagedFolder(
+        f"{spec.name}-smoke-results",
+        bucket=store.tiers.checkpoint_bucket,
+        name=f"{RESULTS.removeprefix('/')}/",
+        # The folder and its rights; results stay where they are.
+        force_destroy=True,
+        opts=opts,
+    )
+    account = GcpPodAccount(
+        f"{spec.name}-smoke",
+        {
+            "project": on.project,
+            # IAM knows the pods of a cluster once its pool of identities is there.
+            "project_number": pulumi.Output.all(number, gke.workload_pool).apply(lambda known: str(known[0])),
+            "namespace": pods.namespace,
+            "service_account": pods.name,
+            # A run that is recorded once more writes its result once more.
+            "folders": {"results": {"resource": folder.bucket, "folder": folder.name, "role": WRITE}},
+        },
+        opts,
+    )
+    access = ValidationAccess(
+        environment=grants(on.project)["environment"],
+        results=pulumi.Output.concat(store.checkpoint_uri, RESULTS),
+        copies_results=True,
+        alerts=None,
+        ready=[account],
+    )
+    if not spec.smoke.schedule:
+        return access
+    topic = GcpAlertTopic(
+        f"{spec.name}-training-alerts",
+        {
+            "project": on.project,
+            "region": spec.region,
+            "cluster_name": gke.cluster_name,
+            "namespace": pods.namespace,
+            "publisher": account.principal,
+            "emails": spec.budget.alert_emails,
+        },
+        opts,
+    )
+    alerts = Alerts(topic=topic.topic, plan={"alert_pubsub_topic": topic.topic})
+    return replace(access, alerts=alerts, ready=[account, topic])

@@ -1,0 +1,104 @@
+"""What the states of Vertex AI mean to whoever waits."""
+
+from typing import Any
+
+import pytest
+
+from infra.jobs.roles import account_of
+from infra.jobs.service import Phase, State
+from infra.jobs.vertex.described import described, moment
+
+TIMES = {
+    "createTime": "2026-11-26T15:00:00.123456789Z",
+    "startTime": "2026-11-26T15:05:00Z",
+    "endTime": "2026-11-26T16:05:00Z",
+}
+
+
+def job(state: str, *, spot: bool = False, timeout: str = "7200s", **changes: Any) -> dict[str, Any]:
+    return {
+        "name": "projects/1/locations/us-central1/customJobs/7",
+        "displayName": "small-gcp-ada-finetune-1",
+        "state": f"JOB_STATE_{state}",
+        "labels": {"trainstack-stack": "small-gcp", "trainstack-person": "ada"},
+        "jobSpec": {
+            "workerPoolSpecs": [
+                {"machineSpec": {"machineType": "g2-standard-8"}, "replicaCount": 1},
+                {"machineSpec": {"machineType": "g2-standard-8"}, "replicaCount": 3},
+            ],
+            "scheduling": {"timeout": timeout, **({"strategy": "SPOT"} if spot else {})},
+        },
+        **TIMES,
+        **changes,
+    }
+
+
+@pytest.mark.parametrize(
+    ("state", "expected", "phase"),
+    [
+        ("SUCCEEDED", State.COMPLETED, Phase.OVER),
+        ("FAILED", State.FAILED, Phase.OVER),
+        ("CANCELLED", State.STOPPED, Phase.OVER),
+        ("EXPIRED", State.STOPPED, Phase.OUT_OF_TIME),
+        ("PARTIALLY_SUCCEEDED", State.FAILED, Phase.OVER),
+        ("PAUSED", State.STOPPED, Phase.OVER),
+    ],
+)
+def test_every_end_is_one(state: str, expected: State, phase: Phase) -> None:
+    found = described(job(state))
+    assert (found.state, found.phase) == (expected, phase) and found.state.over
+    assert found.trained_s == found.billed_s == 3600 and found.nodes == 4
+
+
+@pytest.mark.parametrize(
+    ("state", "expected", "phase"),
+    [
+        ("QUEUED", State.RUNNING, Phase.WAITING),
+        ("PENDING", State.RUNNING, Phase.WAITING),
+        ("RUNNING", State.RUNNING, Phase.TRAINING),
+        ("UPDATING", State.RUNNING, Phase.TRAINING),
+        ("CANCELLING", State.STOPPING, Phase.ENDING),
+        ("A_NEW_ONE", State.RUNNING, Phase.TRAINING),
+    ],
+)
+def test_what_goes_on_is_no_end(state: str, expected: State, phase: Phase) -> None:
+    open_job = {key: value for key, value in job(state).items() if key not in ("startTime", "endTime")}
+    found = described(open_job)
+    assert (found.state, found.phase) == (expected, phase) and found.billed_s is None
+
+
+def test_a_job_that_waits_again_was_interrupted() -> None:
+    again = {key: value for key, value in job("PENDING").items() if key != "endTime"}
+    assert described(again).phase is Phase.INTERRUPTED
+
+
+def test_a_job_that_was_cancelled_at_its_limit_is_out_of_time() -> None:
+    assert described(job("CANCELLED", timeout="3600s")).phase is Phase.OUT_OF_TIME
+
+
+def test_spot_is_billed_for_its_share() -> None:
+    assert described(job("SUCCEEDED", spot=True), 0.4).billed_s == 1440
+    assert described(job("SUCCEEDED", spot=True)).billed_s == 3600
+    assert described(job("SUCCEEDED"), 0.4).billed_s == 3600
+
+
+def test_whose_it_is_stands_in_its_labels_too() -> None:
+    found = described(job("SUCCEEDED"))
+    assert (found.stack, found.person, found.team) == ("small-gcp", "ada", "")
+
+
+def test_times_have_more_digits_than_python_takes() -> None:
+    assert moment("2026-11-26T15:00:00.123456789Z").microsecond == 123456
+    assert moment("2026-11-26T15:00:00Z").microsecond == 0
+
+
+@pytest.mark.parametrize(
+    ("role", "account"),
+    [
+        ("arn:aws:iam::123456789012:role/ada", "123456789012"),
+        ("ada@research.iam.gserviceaccount.com", "research"),
+        ("ada@research.example.com.iam.gserviceaccount.com", "example.com:research"),
+    ],
+)
+def test_where_an_identity_belongs(role: str, account: str) -> None:
+    assert account_of(role) == account

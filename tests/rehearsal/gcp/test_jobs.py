@@ -1,0 +1,56 @@
+"""What Google's services make beside functions, and who reaches what is behind a proxy."""
+
+from typing import Any
+
+import pytest
+
+from rehearsal.core.model import RefusalError
+from tests.rehearsal.gcp.harness import Driver
+
+FUNCTION, SERVICE = "cloudfunctionsv2/function:Function", "cloudrunv2/service:Service"
+PLACE: dict[str, Any] = {"location": "us-central1"}
+INVOKER: dict[str, Any] = {**PLACE, "role": "roles/run.invoker", "member": "user:ada@example.com"}
+
+
+def function(google: Driver, **more: Any) -> dict[str, Any]:
+    google.create("pubsub/topic:Topic", "topic", name="topic")
+    trigger = {
+        "eventType": "google.cloud.pubsub.topic.v1.messagePublished",
+        "pubsubTopic": "projects/research/topics/topic",
+    }
+    return google.create(FUNCTION, "stop", name="stop", eventTrigger=trigger, **PLACE, **more)
+
+
+def test_a_function_is_a_service_of_its_name_which_goes_with_it(google: Driver) -> None:
+    made = function(google)
+    assert made["serviceConfig"]["service"] == "projects/research/locations/us-central1/services/stop"
+    assert made["eventTrigger"]["trigger"].endswith("/triggers/stop")
+    google.create("cloudrunv2/serviceIamMember:ServiceIamMember", "may", name="stop", **INVOKER)
+    google.delete("may")
+    google.delete("stop")
+    assert google.state.find(type=f"gcp:{SERVICE}") == []
+
+
+def test_a_service_that_is_not_there_lets_nobody_in(google: Driver) -> None:
+    with pytest.raises(RefusalError, match="does not exist"):
+        google.create("cloudrunv2/serviceIamMember:ServiceIamMember", "may", name="stop", **INVOKER)
+
+
+def test_a_function_needs_the_topic_that_wakes_it(google: Driver) -> None:
+    trigger = {"eventType": "e", "pubsubTopic": "projects/research/topics/none"}
+    with pytest.raises(RefusalError, match="topics/none"):
+        google.create(FUNCTION, "stop", name="stop", eventTrigger=trigger, **PLACE)
+
+
+def test_the_name_of_a_custom_role_is_free_again_and_no_two_have_it(google: Driver) -> None:
+    role: dict[str, Any] = {
+        "roleId": "jobs",
+        "title": "Run jobs",
+        "permissions": ["aiplatform.customJobs.create"],
+    }
+    made = google.create("projects/iAMCustomRole:IAMCustomRole", "jobs", **role)
+    assert made["name"] == "projects/research/roles/jobs"
+    with pytest.raises(RefusalError, match="already exists and must be imported"):
+        google.create("projects/iAMCustomRole:IAMCustomRole", "again", **role)
+    google.delete("jobs")
+    google.create("projects/iAMCustomRole:IAMCustomRole", "jobs", **role)
