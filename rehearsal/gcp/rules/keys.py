@@ -35,6 +35,8 @@ _STORAGE = (
 
 
 def _check(token: str, inputs: Properties, world: World) -> Iterator[Violation]:
+    if world.preview:  # the grant may be about to be created
+        return
     for path, api in _USERS[token]:
         key = world.find(at(inputs, path), "kms/cryptoKey:CryptoKey")
         # Of a key that no program of the rehearsal made, nobody here knows the bindings.

@@ -157,6 +157,16 @@ def test_what_an_update_of_the_cluster_allows_a_preview_cannot_tell(google: Driv
         google.create(POOL, "pool", **pool)
 
 
+def test_a_preview_cannot_tell_who_will_be_allowed_to_use_a_key(google: Driver) -> None:
+    """A stack that grows previews a grant beside what needs it, with a key that is there already."""
+    ring = google.create("kms/keyRing:KeyRing", "ring", name="ring", location="us-central1")
+    key = google.create("kms/cryptoKey:CryptoKey", "key", name="key", keyRing=ring["id"])
+    topic: dict[str, Any] = {"name": "alerts", "kmsKeyName": key["id"]}
+    google.create("pubsub/topic:Topic", "alerts", preview=True, **topic)
+    with pytest.raises(RefusalError, match="useToEncrypt"):
+        google.create("pubsub/topic:Topic", "alerts", **topic)
+
+
 def test_a_bucket_is_deleted_empty_or_by_force(google: Driver) -> None:
     google.create("storage/bucket:Bucket", "b", name="full", location="US")
     google.create("storage/bucketObject:BucketObject", "o", bucket="full", name="a", content="x")

@@ -27,8 +27,13 @@ from tests.rehearsal.runs.life import (
 
 # The data access log of Cloud Storage is a setting of the project, which outlives the stack; so does the
 # vault of the homes' backups, where there was one.
-LEFT = {"dev-gcp": 1, "prod-gcp": 2, "small-eks-aws": 0}
-POOLS = {"dev-gcp": "a100", "prod-gcp": "h100", "small-eks-aws": "l4"}
+LEFT = {"dev-gcp": 1, "prod-gcp": 2, "small-eks-aws": 0, "small-gke-gcp": 1}
+POOLS = {"dev-gcp": "a100", "prod-gcp": "h100", "small-eks-aws": "l4", "small-gke-gcp": "l4"}
+# What changes in place when a stack grows, and which nodes are replaced.
+GROWS: Mapping[str, tuple[set[str], set[str]]] = {
+    "small-eks-aws": ({"aws:eks/cluster:Cluster", "aws:s3/bucket:Bucket"}, {"aws:eks/nodeGroup:NodeGroup"}),
+    "small-gke-gcp": ({"gcp:container/cluster:Cluster", "gcp:storage/bucket:Bucket"}, set()),
+}
 pytestmark = pytest.mark.timeout(900)
 
 
@@ -48,7 +53,7 @@ class Life:
     kept: Seen | None
     """A destroy of what is protected; None where nothing is."""
     grown: Sequence[Mapping[str, Any]] | None
-    """What a preview with the next larger profile would do, step by step; asked of the small stack alone."""
+    """What a preview with the next larger profile would do, step by step; asked of small stacks alone."""
     destroyed: Seen
 
 
@@ -69,7 +74,7 @@ def _live(home: Path, stack: str) -> Life:
     unchanged = seen(home, native(home, *UNCHANGED, "--config-file", config, stack=stack))
     policed = audited(home, stack)
     packed = kept = grown = None
-    if stack == "small-eks-aws":
+    if stack.startswith("small-"):
         larger = life.beside_others(home, stack, _as_medium)
         told = native(home, "preview", "--json", "--config-file", larger, stack=stack)
         assert told.returncode == 0, told.stdout + told.stderr
@@ -161,13 +166,14 @@ def test_a_protected_stack_loses_nothing_to_a_destroy(lived: Life) -> None:
 
 def test_a_stack_grows_without_losing_data_or_cluster(lived: Life) -> None:
     if lived.grown is None:
-        assert lived.stack != "small-eks-aws"
+        assert not lived.stack.startswith("small-")
         return
     done = {(step["op"], step["urn"].split("::")[2].split("$")[-1]) for step in lived.grown}
-    assert {("update", "aws:eks/cluster:Cluster"), ("update", "aws:s3/bucket:Bucket")} <= done
+    kept, lost_nodes = GROWS[lived.stack]
+    assert {("update", kind) for kind in kept} <= done
     lost = {kind for op, kind in done if op not in ("same", "update", "create")}
-    # The system nodes are larger ones, one group before the other, and the validation runs once more.
-    assert {kind for kind in lost if not kind.startswith("kubernetes:")} == {"aws:eks/nodeGroup:NodeGroup"}
+    # Larger system nodes are another group on AWS, and the validation runs once more.
+    assert {kind for kind in lost if not kind.startswith("kubernetes:")} == lost_nodes
     inside = {kind.rpartition(":")[2] for kind in lost if kind.startswith("kubernetes:")}
     assert inside == {"ConfigMap", "Job", "Service"}
 

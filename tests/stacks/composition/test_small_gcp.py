@@ -142,8 +142,9 @@ def test_only_the_proxy_calls_mlflow_and_only_people_and_their_jobs_pass_it() ->
     calls = {one["member"] for one in made().all("ServiceIamMember").values() if "tracking" in one["name"]}
     assert calls == {"serviceAccount:agent-of-iap"}
     visitors = {one["member"] for one in made().all("WebCloudRunServiceIamMember").values()}
+    jobs = {"job-ada", "job-ben", "job-eve", "smoke-validation"}
     assert visitors == {f"user:{who}@example.com" for who in ("ada", "ben", "eve")} | {
-        f"serviceAccount:dev-job-{who}@{PROJECT}.iam.gserviceaccount.com" for who in ("ada", "ben", "eve")
+        f"serviceAccount:dev-{job}@{PROJECT}.iam.gserviceaccount.com" for job in jobs
     }
 
 

@@ -173,11 +173,6 @@ def test_a_stack_with_a_cluster_says_which_command_is_right() -> None:
         opened.read("small-aws", {}, rehearse=True)
 
 
-def test_a_service_without_a_client_is_refused() -> None:
-    with pytest.raises(UserError, match="has no runs from this command line yet"):
-        opened.service_of(OUTPUTS.model_copy(update={"service": "vertex"}))
-
-
 def test_real_credentials_are_out_of_reach_in_a_rehearsal(monkeypatch: pytest.MonkeyPatch) -> None:
     import os
 
