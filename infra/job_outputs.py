@@ -6,6 +6,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict
 
 from infra import outputs
+from infra.jobs.roles import JobClass
 
 SCHEMA = "trainstack.job-outputs/1"
 # Exported besides the record, because people type them.
@@ -22,11 +23,14 @@ class JobMachine(_Record):
     name: str
     machine: str
     """The service's machine type, such as `ml.g6.xlarge`."""
-    purchase: Literal["on_demand", "spot"]
+    purchase: Literal["on_demand", "spot", "training_plan", "reserved"]
     """How it is bought where a job does not say."""
+    reservation: str | None = None
+    """ARN of the training plan, or full name of the reservation, that it is part of; null: it is bought by
+    the hour."""
     max_nodes: int
     usd_per_hour: float | None
-    """Of one machine, on demand; null: no source says."""
+    """Of one machine, on demand; of one that is reserved, what a job adds; null: no source says."""
 
 
 class Person(_Record):
@@ -38,7 +42,9 @@ class Person(_Record):
     folder: str
     """The team's folder: `teams/<folder>/` in the buckets of checkpoints and datasets."""
     role: str
-    """ARN of the role of the person's jobs and notebooks."""
+    """What the cloud calls the identity of the person's notebooks, and of jobs of a class without its own."""
+    job_roles: Mapping[JobClass, str] = {}
+    """The identities that her jobs run as, where the cloud has one for each class."""
 
 
 class Budget(_Record):

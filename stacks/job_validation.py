@@ -30,7 +30,8 @@ def job_validation(
 ) -> Mapping[str, Any]:
     """Declare the job that gates the deploy; returns what `infra.job_outputs.Smoke` holds.
 
-    It is bought on demand, whatever people buy: what the cloud takes away was not validated. `after` are the
+    It is bought on demand where people buy spot: what the cloud takes away was not validated. Machines of a
+    training plan are validated as people have them. `after` are the
     parts that have to be ready before training can be judged.
     """
     offer, nodes = access.machine.offer, spec.smoke.nodes

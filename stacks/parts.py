@@ -17,6 +17,7 @@ from components.kubernetes.offers import NodeOffer
 from components.kubernetes.people import SubjectArgs
 from components.kubernetes.tracking.pod import GrantsArgs
 from components.kubernetes.volumes import VolumeArgs
+from infra.jobs.roles import JobClass
 from infra.stackspec.layouts import JobMachineSpec
 
 
@@ -240,7 +241,10 @@ class JobPerson:
 
     name: str
     role: pulumi.Output[str]
-    """What the cloud calls the identity of the person's jobs and notebooks; comes after its rights."""
+    """What the cloud calls the identity of the person's notebooks, and of jobs of a class without its own;
+    comes after its rights."""
+    job_roles: Mapping[JobClass, pulumi.Output[str]] = field(default_factory=dict)
+    """The identities of jobs, by class; each comes after its rights."""
 
 
 @dataclass(frozen=True)
@@ -317,5 +321,5 @@ class JobCloud(Protocol[JobPlaceT]):
     def budgets(self, place: JobPlaceT) -> Sequence[JobBudget]:
         """Budgets of stack, teams and people, and the function that acts on them."""
 
-    def price(self, machine: str) -> float | None:
-        """Dollars of one machine-hour on demand; None where no source says."""
+    def price(self, machine: JobMachineSpec) -> float | None:
+        """Dollars of one machine-hour on demand, of a reserved machine what a job adds; None: not known."""

@@ -33,7 +33,7 @@ class Running:
     """Something that costs money as long as it runs."""
 
     kind: str
-    """On AWS training-job, app or endpoint; on Google Cloud custom-job, notebook or endpoint."""
+    """On AWS tuning-job, training-job, app or endpoint; on Google Cloud custom-job, notebook or endpoint."""
     name: str
     arn: str
     """Its ARN; on Google Cloud its full resource name."""

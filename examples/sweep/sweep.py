@@ -75,7 +75,7 @@ class Search:
         if known is not None:
             return known
         settings = drawn(trial, self._seed)
-        loss = self._train(trial, settings, rung.steps)
+        loss = self.train(trial, settings, rung.steps)
         status = "FINISHED" if math.isfinite(loss) else "FAILED"
         entry = Entry(trial, rung.steps, loss, self.journal.run_of(trial))
         self.journal.add(self._trials.record(entry, settings, status))
@@ -83,7 +83,7 @@ class Search:
         self._metrics.say(f"trial {trial} {chosen} steps {rung.steps} loss {loss:.4f}{' (last)' * last}")
         return loss
 
-    def _train(self, trial: int, settings: dict[str, float], steps: int) -> float:
+    def train(self, trial: int, settings: dict[str, float], steps: int) -> float:
         """Train a trial up to so many steps in all, from where it was; the held-out loss."""
         model = Model(Shape())
         model.load_state_dict(self._base)

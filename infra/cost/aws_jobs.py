@@ -38,6 +38,10 @@ def _jobs(region: str, layout: SmallLayout) -> Iterator[Item]:
     """
     for one in layout.machines:
         price = jobs.price(one.machine, region)
+        if one.reservation is not None:
+            # The upfront fee is a plan's own, and is paid whether or not anything is deployed.
+            yield Item(f"jobs on {one.name} ({one.machine}, training plan, paid in advance)", 0.0, 0.0, 0.0)
+            continue
         usd = (price.usd, price.usd, price.usd) if price else None
         nodes = (0.0, one.expected_utilization * one.max_nodes, float(one.max_nodes))
         bought = "spot, at most" if one.purchase.kind == "spot" else "on demand"

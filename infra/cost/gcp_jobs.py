@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from infra.catalog.gcp import facts
-from infra.catalog.gcp.jobs import NOTEBOOK_BOOT_GIB, jobs
+from infra.catalog.gcp.jobs import NOTEBOOK_BOOT_GIB, Kind, jobs
 from infra.catalog.gcp.prices import node_price
 from infra.catalog.gcp.storage_classes import COLD, COOL, STANDARD
 from infra.cost.checkpoints import checkpoint_items
@@ -15,6 +15,7 @@ from infra.stackspec.clouds import GcpSpec
 from infra.stackspec.layouts import SmallLayout
 from infra.stackspec.stack import StackSpec
 
+_BOUGHT: Final = {"on_demand": "on demand", "spot": "spot", "reserved": "reserved: the fee alone"}
 _KEYS: Final = 1
 """A customer-managed key with one version until it is rotated: of buckets, disks and database."""
 
@@ -36,12 +37,13 @@ def managed_jobs(spec: StackSpec, layout: SmallLayout, cloud: GcpSpec) -> Estima
 def _jobs(region: str, layout: SmallLayout) -> Iterator[Item]:
     """Jobs cost nothing while none runs; at most, as many machines as one job may have, all month."""
     for one in layout.machines:
-        spot = one.purchase.kind == "spot"
-        price = jobs.price(one.machine, region, spot=spot)
+        kind: Kind = "reserved" if one.reservation else "spot" if one.purchase.kind == "spot" else "on_demand"
+        price = jobs.price(one.machine, region, kind)
         usd = (price.usd, price.usd, price.usd) if price else None
         nodes = (0.0, one.expected_utilization * one.max_nodes, float(one.max_nodes))
-        name = f"jobs on {one.name} ({one.machine}, {'spot' if spot else 'on demand'})"
-        yield machines(name, usd, nodes, price.renew if price else None)
+        yield machines(
+            f"jobs on {one.name} ({one.machine}, {_BOUGHT[kind]})", usd, nodes, price.renew if price else None
+        )
 
 
 def _notebooks(layout: SmallLayout, tariff: Tariff) -> Iterator[Item]:

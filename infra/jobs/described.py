@@ -56,6 +56,7 @@ def described(found: Mapping[str, Any], tags: Mapping[str, str] | None = None) -
         machine=machines.get("InstanceType", ""),
         nodes=machines.get("InstanceCount", 1),
         spot=found.get("EnableManagedSpotTraining", False),
+        reserved="TrainingPlanArn" in machines,
         state=_STATES.get(found["TrainingJobStatus"], State.RUNNING),
         phase=phase(found["SecondaryStatus"]),
         reason=found.get("FailureReason", ""),

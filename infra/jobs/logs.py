@@ -13,13 +13,13 @@ GROUP = "/aws/sagemaker/TrainingJobs"
 
 
 class CloudWatchLogs:
-    """Streams `<job>/<host>-<number>` of the group of training jobs, each line once.
+    """Streams `<job>/<host>-<number>` of the group of jobs that begin with `streams`, each line once.
 
     Source of the names: SageMaker developer guide, "Log SageMaker Events with Amazon CloudWatch".
     """
 
-    def __init__(self, client: Any, job: str, asked: Callable[[], AbstractContextManager[None]]) -> None:
-        self._client, self._job, self._asked = client, job, asked
+    def __init__(self, client: Any, streams: str, asked: Callable[[], AbstractContextManager[None]]) -> None:
+        self._client, self._begins, self._asked = client, streams, asked
         self._read: dict[str, str] = {}
         """Where each stream was read to."""
         self._waiting: list[Line] = []
@@ -35,7 +35,7 @@ class CloudWatchLogs:
 
     def _streams(self) -> list[str]:
         pages = self._client.get_paginator("describe_log_streams")
-        asked = {"logGroupName": GROUP, "logStreamNamePrefix": f"{self._job}/"}
+        asked = {"logGroupName": GROUP, "logStreamNamePrefix": self._begins}
         try:
             return [row["logStreamName"] for page in pages.paginate(**asked) for row in page["logStreams"]]
         except exceptions.ClientError as error:
@@ -44,7 +44,7 @@ class CloudWatchLogs:
             raise
 
     def _rest(self, stream: str) -> Iterator[Line]:
-        host = stream.rpartition("/")[2].rpartition("-")[0] or stream
+        host = stream.removeprefix(self._begins).rpartition("-")[0] or stream
         while True:
             after = self._read.get(stream)
             asked = {"nextToken": after} if after else {}

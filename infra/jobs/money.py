@@ -24,16 +24,27 @@ class Price:
     hours: float
     """Of running, and of machines that stay warm afterwards."""
     usd_per_hour: float | None
+    reserved: bool = False
+    """The machines are paid apart, used or not; the price is what a run adds."""
+    trials: int = 1
+    """How many runs there are at most."""
 
     @property
     def usd(self) -> float | None:
-        """All machines, as long as they may."""
-        return None if self.usd_per_hour is None else self.nodes * self.hours * self.usd_per_hour
+        """All machines, as long as they may, in all trials."""
+        hourly = self.usd_per_hour
+        return None if hourly is None else self.trials * self.nodes * self.hours * hourly
 
     def __str__(self) -> str:
+        paid = ", besides the reservation, which costs the same unused" if self.reserved else ""
         if self.usd is None:
-            return f"unknown: no source says what a machine costs ({self.nodes} x {self.hours:g} h)"
-        return f"at most ${self.usd:,.2f} ({self.nodes} x {self.hours:g} h x ${self.usd_per_hour:g})"
+            return f"unknown: no source says what a machine costs ({self._amounts} h){paid}"
+        return f"at most ${self.usd:,.2f} ({self._amounts} h x ${self.usd_per_hour:g}){paid}"
+
+    @property
+    def _amounts(self) -> str:
+        trials = f"{self.trials} trials x " if self.trials > 1 else ""
+        return f"{trials}{self.nodes} x {self.hours:g}"
 
 
 @dataclass(frozen=True)
@@ -56,23 +67,28 @@ class Spent:
 def price(order: Order) -> Price:
     """The most that a run can cost."""
     hours = order.max_hours + order.options.keep_warm_minutes / 60
-    return Price(order.nodes, hours, order.machine.usd_per_hour)
+    reserved = order.machine.reservation is not None
+    return Price(order.nodes, hours, order.machine.usd_per_hour, reserved, order.trials)
 
 
-def prices(machines: Iterable[JobMachine]) -> Mapping[str, float | None]:
-    """Dollars per hour by the service's type of machine."""
-    return {one.machine: one.usd_per_hour for one in machines}
+Prices = Mapping[tuple[str, bool], float | None]
+"""Dollars per hour by the service's type of machine, and whether it is reserved."""
 
 
-def cost(job: Job, known: Mapping[str, float | None]) -> float | None:
+def prices(machines: Iterable[JobMachine]) -> Prices:
+    """What an hour of each machine of a stack costs."""
+    return {(one.machine, one.reservation is not None): one.usd_per_hour for one in machines}
+
+
+def cost(job: Job, known: Prices) -> float | None:
     """What a job was billed so far; None where the price of its machine is not known."""
-    usd = known.get(job.machine)
+    usd = known.get((job.machine, job.reserved))
     return None if usd is None else ((job.billed_s or 0) + job.warm_s) * job.nodes / HOUR_S * usd
 
 
-def most(job: Job, known: Mapping[str, float | None]) -> float | None:
+def most(job: Job, known: Prices) -> float | None:
     """What a job costs when it takes as long as it may."""
-    usd = known.get(job.machine)
+    usd = known.get((job.machine, job.reserved))
     return None if usd is None else job.max_run_s * job.nodes / HOUR_S * usd
 
 
@@ -81,7 +97,7 @@ def month_of(now: Moment) -> Moment:
     return now.astimezone(datetime.UTC).replace(day=1, hour=0, minute=0, second=0, microsecond=0)
 
 
-def spent(jobs: Iterable[Job], known: Mapping[str, float | None], since: Moment) -> Spent:
+def spent(jobs: Iterable[Job], known: Prices, since: Moment) -> Spent:
     """What jobs come to that ended since then, or run.
 
     A job counts as a whole in the month in which it ends.

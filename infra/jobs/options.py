@@ -9,9 +9,13 @@ from pathlib import Path
 from infra.errors import Problem, UserError
 from infra.job_outputs import JobMachine, JobOutputs, Person
 from infra.jobs.pack import DEFAULT_SCRIPT
+from infra.jobs.roles import JobClass
+from infra.jobs.search.tuning import Tuning
 from infra.jobs.service import Caller
 
 DEFAULT_TASK = "training"
+# Tasks, by their first word, that need to read alone.
+_EVALUATIONS = ("evaluate", "evaluation", "processing")
 # The longest that machines of SageMaker stay warm: developer guide, "Train Using SageMaker Managed Warm
 # Pools".
 MOST_KEEP_WARM_MINUTES = 60
@@ -39,6 +43,8 @@ class Options:
     dataset: str = ""
     data: str = ""
     task: str = DEFAULT_TASK
+    tune: Tuning | None = None
+    """What the service searches for, in runs of the script."""
     resume: str = ""
     """A run that is over, from whose checkpoints this one goes on."""
 
@@ -60,6 +66,27 @@ class Order:
         """How many machines."""
         return self.options.nodes
 
+    @property
+    def trials(self) -> int:
+        """How often its script is run at most."""
+        return self.options.tune.trials if self.options.tune else 1
+
+    @property
+    def kind(self) -> JobClass:
+        """What its rights are, by the first word of its task."""
+        first = re.split(r"[^a-z]", self.options.task.strip().lower(), maxsplit=1)[0]
+        return "evaluation" if first in _EVALUATIONS and not self.options.tune else "training"
+
+    @property
+    def role(self) -> str:
+        """What the cloud calls the identity that it runs as."""
+        return self.person.job_roles.get(self.kind, self.person.role)
+
+    @property
+    def reads_only(self) -> bool:
+        """Whether it may write no checkpoint: then it has none."""
+        return self.kind == "evaluation" and self.kind in self.person.job_roles
+
 
 def resolve(outputs: JobOutputs, options: Options, caller: Caller | None) -> Order:
     """The run that the options mean. Raises UserError with everything that is wrong with them.
@@ -71,6 +98,7 @@ def resolve(outputs: JobOutputs, options: Options, caller: Caller | None) -> Ord
     machine = _machine(outputs.machines, options.machine, problems)
     problems += _amounts(outputs, options, machine)
     problems += [*_warm(outputs, options, machine), *_data(outputs, options)]
+    problems += _tuned(outputs, options, machine)
     if problems or person is None or machine is None:
         raise UserError(problems)
     return Order(
@@ -152,9 +180,30 @@ def _warm(outputs: JobOutputs, options: Options, machine: JobMachine | None) -> 
     if not 0 <= options.keep_warm_minutes <= MOST_KEEP_WARM_MINUTES:
         rule, fix = "the service keeps machines at most an hour", f"Choose 0 to {MOST_KEEP_WARM_MINUTES}."
         yield Problem("--keep-warm", options.keep_warm_minutes, rule, fix)
-    if options.keep_warm_minutes and machine is not None and _spot(options, machine):
+    if machine is not None and machine.reservation is not None:
+        rule = f"the machines of {machine.name} are reserved, and paid apart"
+        if options.spot:
+            yield Problem("--spot", True, rule, "Leave --spot out.")
+        if options.keep_warm_minutes:
+            yield Problem("--keep-warm", options.keep_warm_minutes, rule, "Leave --keep-warm out.")
+    elif options.keep_warm_minutes and machine is not None and _spot(options, machine):
         fix = "Add --no-spot, or leave --keep-warm out."
         yield Problem("--keep-warm", options.keep_warm_minutes, "the service keeps no spot machines", fix)
+
+
+def _tuned(outputs: JobOutputs, options: Options, machine: JobMachine | None) -> Iterator[Problem]:
+    """A search is SageMaker's, and of machines that are bought by the hour: no source says more of it."""
+    if options.tune is None:
+        return
+    if outputs.service != "sagemaker":
+        rule, fix = "only stacks on SageMaker have searches here", "Search inside of a run: examples/sweep."
+        yield Problem("--tune", None, rule, fix)
+    for option, said in (("--keep-warm", options.keep_warm_minutes), ("--resume", options.resume)):
+        if said:
+            yield Problem(option, said, "is of a single run, and --tune starts many", f"Leave {option} out.")
+    if machine is not None and machine.training_plan is not None:
+        rule = "is reserved by a training plan, which no search is known to use"
+        yield Problem("--on", machine.name, rule, "Search on another machine.")
 
 
 def _spot(options: Options, machine: JobMachine) -> bool:

@@ -10,6 +10,7 @@ from infra.errors import Problem, UserError
 from infra.jobs.options import Order
 from infra.jobs.pack import Pack
 from infra.jobs.place import Place
+from infra.jobs.search.tuning import MOST_OF_A_NAME as MOST_OF_A_SEARCH
 from infra.jobs.service import Moment
 from infra.jobs.vertex import plan as vertex
 from infra.naming import TAG_PREFIX, lasting_tags, sanitize
@@ -31,10 +32,19 @@ _PREFIX = "TRAINSTACK_"
 
 def run_name(order: Order, now: Moment) -> str:
     """`<stack>-<person>-<folder>-<yymmdd-hhmmss>` in UTC, at most 63 letters, digits and dashes."""
+    if order.options.tune is not None:
+        return _search_name(order, now)
     stamp = now.strftime(_STAMP)
     head = sanitize(f"{order.outputs.stack}-{order.person.name}", max_length=_MOST_OF_A_HEAD)
     left = _MOST_OF_A_NAME - len(head) - len(stamp) - 2
     return f"{head}-{_of_folder(order, left)}-{stamp}"
+
+
+def _search_name(order: Order, now: Moment) -> str:
+    """`<stack>-<person>-<second in hex>`, at most 32 characters: names of trials begin with it."""
+    stamp = f"{int(now.timestamp()):x}"
+    most = MOST_OF_A_SEARCH - len(stamp) - 1
+    return f"{sanitize(f'{order.outputs.stack}-{order.person.name}', max_length=most)}-{stamp}"
 
 
 def run_plan(
@@ -90,17 +100,20 @@ def _sagemaker(order: Order, name: str, code_uri: str, checkpoint_uri: str | Non
     data = {DATA: options.data} if options.data else {}
     wait_s = round((order.max_hours + options.max_wait_hours) * 3600)
     own = f"{outputs.checkpoint_uri.rstrip('/')}/teams/{order.person.folder}/{name}"
+    # Names of trials begin with the search's, which is too short for the rights of a role to name.
+    kept = f"/{sanitize(f'{outputs.stack}-{order.person.name}-tuning')}" if options.tune else ""
     return SageMaker(
-        role_arn=order.person.role,
-        output_uri=f"{outputs.artifact_uri.rstrip('/')}/runs",
+        role_arn=order.role,
+        output_uri=f"{outputs.artifact_uri.rstrip('/')}/runs{kept}",
         job_name=name,
-        checkpoint_uri=checkpoint_uri or own,
+        checkpoint_uri=None if order.reads_only else checkpoint_uri or own,
         channels={CODE: code_uri, **data},
         code_channel=CODE,
         kms_key=outputs.kms_key,
         spot=order.spot,
         max_wait_s=wait_s if order.spot else None,
         keep_alive_s=options.keep_warm_minutes * 60 or None,
+        training_plan_arn=order.machine.reservation,
         subnets=outputs.subnets,
         security_groups=outputs.security_groups,
         volume_gib=min(_DISK_GB, (disks.local_nvme_gb if disks else None) or _DISK_GB),

@@ -1,8 +1,8 @@
 """How a run ended, and many of them as a table (pure)."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
-from infra.jobs.money import cost, most
+from infra.jobs.money import Prices, cost, most
 from infra.jobs.service import Job, Phase, State
 
 _HEAD = ("run", "person", "machine", "state", "minutes billed", "cost", "reason")
@@ -17,12 +17,15 @@ _VERDICTS = {
 }
 
 
-def ending(job: Job, known: Mapping[str, float | None]) -> Iterator[str]:
+def ending(job: Job, known: Prices) -> Iterator[str]:
     """The verdict of a job that is over: what became of it, what it cost, where everything lies."""
     yield f"{job.state.upper()}  {job.name}{_why(job)}"
     yield f"cost         {_money(job, known)}"
+    if job.search:
+        yield f"best         {job.best or 'no trial gave the figure that is searched for'}"
     if job.experiment:
-        yield f"mlflow       experiment {job.experiment}, run {job.name}"
+        run = f"runs {job.name}-*" if job.search else f"run {job.name}"
+        yield f"mlflow       experiment {job.experiment}, {run}"
     if job.model_uri and job.state is not State.FAILED:
         yield f"model        {job.model_uri}"
     if job.checkpoint_uri:
@@ -44,7 +47,7 @@ def reason(job: Job) -> str:
     return job.phase if job.state is State.RUNNING else ""
 
 
-def table(jobs: Iterable[Job], known: Mapping[str, float | None]) -> Iterator[str]:
+def table(jobs: Iterable[Job], known: Prices) -> Iterator[str]:
     """One line for each job, in their order."""
     rows = [_HEAD, *(_row(job, known) for job in jobs)]
     widths = [max(len(row[index]) for row in rows) for index in range(len(_HEAD))]
@@ -55,10 +58,20 @@ def table(jobs: Iterable[Job], known: Mapping[str, float | None]) -> Iterator[st
 def machines(job: Job) -> str:
     """`2 x ml.g6.xlarge spot`."""
     count = f"{job.nodes} x " if job.nodes > 1 else ""
-    return f"{count}{job.machine}{' spot' if job.spot else ''}"
+    return f"{count}{job.machine}{' spot' if job.spot else ' reserved' if job.reserved else ''}"
 
 
-def _row(job: Job, known: Mapping[str, float | None]) -> Sequence[str]:
+def _row(job: Job, known: Prices) -> Sequence[str]:
+    if job.search:  # its trials have rows of their own
+        return (
+            job.name,
+            job.person or "-",
+            machines(job),
+            job.state,
+            "-",
+            "its trials",
+            job.best or "search",
+        )
     usd = cost(job, known) if job.state.over else most(job, known)
     up_to = "" if job.state.over else "up to "
     said = " ".join(reason(job).split())
@@ -78,7 +91,7 @@ def _why(job: Job) -> str:
     return f": {said}" if said and job.state is not State.COMPLETED else ""
 
 
-def _money(job: Job, known: Mapping[str, float | None]) -> str:
+def _money(job: Job, known: Prices) -> str:
     if job.billed_s is None:
         return "nothing was billed: it had not begun" if job.trained_s is None else "not known yet"
     usd = cost(job, known)

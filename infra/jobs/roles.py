@@ -1,5 +1,9 @@
-"""Where the identity of a person's jobs belongs, by what its cloud calls it (pure)."""
+"""The identities of a person's jobs: which there are, and where one belongs (pure)."""
 
+from typing import Literal
+
+JobClass = Literal["training", "evaluation"]
+"""What a job does, as far as its rights differ."""
 _SUFFIX = ".iam.gserviceaccount.com"
 
 

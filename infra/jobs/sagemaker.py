@@ -3,6 +3,7 @@
 Untested in a real account: requests and answers are held against the service models of botocore.
 """
 
+import heapq
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
@@ -15,6 +16,9 @@ from infra.errors import Problem, UserError
 from infra.jobs import refusals
 from infra.jobs.described import STACK_VARIABLE, described
 from infra.jobs.logs import CloudWatchLogs
+from infra.jobs.search.described import described_search, is_of
+from infra.jobs.search.tuning import Tuning, is_search
+from infra.jobs.search.tuning import request as tuning_request
 from infra.jobs.service import Caller, Job, LostError, Moment
 from infra.naming import TAG_PREFIX
 from smoke_training.launchers import managed
@@ -88,8 +92,17 @@ class SageMakerService:
             if not self._made(request):
                 raise LostError(str(error)) from error
 
+    def search(self, plan: RunPlan, tuning: Tuning) -> None:
+        """Start a search. Raises UserError, and LostError where it is not known whether there is one."""
+        request = tuning_request(managed.sagemaker(plan), tuning)
+        with _asked("start a search"):
+            self._client("sagemaker").create_hyper_parameter_tuning_job(**request)
+
     def job(self, name: str) -> Job | None:
-        """The job of that name, whosever it is; None where there is none."""
+        """The job or search of that name, whosever it is; None where there is none."""
+        if is_search(name):
+            search = self._describe_search(name)
+            return None if search is None else described_search(search, self._trials(search))
         found = self._describe(name)
         return None if found is None else described(found)
 
@@ -97,9 +110,24 @@ class SageMakerService:
         """Jobs of the stack that changed since then, newest first."""
         asked = {"SortBy": "CreationTime", "SortOrder": "Descending", "MaxResults": 100}
         asked |= {} if since is None else {"LastModifiedTimeAfter": since}
-        pages = self._client("sagemaker").get_paginator("list_training_jobs").paginate(**asked)
         self.unseen = 0
-        for name in _names(pages):
+        both = (self._searches(asked), self._training_jobs(asked))
+        yield from heapq.merge(*both, key=lambda job: job.created, reverse=True)
+
+    def _searches(self, asked: Mapping[str, Any]) -> Iterator[Job]:
+        """Searches of the stack; a login that may not list them has none."""
+        pages = self._client("sagemaker").get_paginator("list_hyper_parameter_tuning_jobs").paginate(**asked)
+        try:
+            for name in _names(pages, "HyperParameterTuningJobSummaries", "HyperParameterTuningJobName"):
+                found = self._describe_search(name)
+                if found is not None and is_of(found, self._stack):
+                    yield described_search(found)
+        except DeniedError:
+            return
+
+    def _training_jobs(self, asked: Mapping[str, Any]) -> Iterator[Job]:
+        pages = self._client("sagemaker").get_paginator("list_training_jobs").paginate(**asked)
+        for name in _names(pages, "TrainingJobSummaries", "TrainingJobName"):
             try:
                 found = self._describe(name)
             except DeniedError:  # people may read their own jobs alone, and list all
@@ -112,10 +140,14 @@ class SageMakerService:
                 yield described(found, tags)
 
     def stop(self, name: str) -> None:
-        """Ask a job to end; one that is over stays as it is."""
+        """Ask a job or search to end; one that is over stays as it is."""
+        client = self._client("sagemaker")
         try:
             with _asked(f"stop {name}"):
-                self._client("sagemaker").stop_training_job(TrainingJobName=name)
+                if is_search(name):
+                    client.stop_hyper_parameter_tuning_job(HyperParameterTuningJobName=name)
+                else:
+                    client.stop_training_job(TrainingJobName=name)
         except UserError:
             # The service refuses to stop what is over: it may have ended since somebody looked.
             found = self.job(name)
@@ -124,7 +156,8 @@ class SageMakerService:
 
     def logs(self, name: str) -> CloudWatchLogs:
         """What its nodes write."""
-        return CloudWatchLogs(self._client("logs"), name, lambda: _asked("read logs"))
+        streams = f"{name}-" if is_search(name) else f"{name}/"
+        return CloudWatchLogs(self._client("logs"), streams, lambda: _asked("read logs"))
 
     def _client(self, service: str) -> Any:
         if service not in self._known:
@@ -143,6 +176,28 @@ class SageMakerService:
                     return None
                 raise
         return found
+
+    def _describe_search(self, name: str) -> Mapping[str, Any] | None:
+        with _asked(f"read the search {name}"):
+            try:
+                found: Mapping[str, Any] = self._client("sagemaker").describe_hyper_parameter_tuning_job(
+                    HyperParameterTuningJobName=name
+                )
+            except exceptions.ClientError as error:
+                if told(error)[0] in _NO_JOB:
+                    return None
+                raise
+        return found
+
+    def _trials(self, search: Mapping[str, Any]) -> Iterator[Job]:
+        """The trials of a search that is over; before, what it comes to is not known."""
+        if search["HyperParameterTuningJobStatus"] not in ("Completed", "Failed", "Stopped"):
+            return
+        pages = self._client("sagemaker").get_paginator("list_training_jobs_for_hyper_parameter_tuning_job")
+        asked = pages.paginate(HyperParameterTuningJobName=search["HyperParameterTuningJobName"])
+        for name in _names(asked, "TrainingJobSummaries", "TrainingJobName"):
+            if (found := self._describe(name)) is not None:
+                yield described(found)
 
     def _made(self, request: Mapping[str, Any]) -> bool:
         """Whether the service has the job of exactly this request."""
@@ -165,15 +220,15 @@ class SageMakerService:
         return tags if tags.get(_STACK_TAG) == self._stack else None
 
 
-def _names(pages: Any) -> Iterator[str]:
-    """Names of listed jobs, page by page."""
+def _names(pages: Any, rows: str, name: str) -> Iterator[str]:
+    """Names of listed jobs, page by page; `rows` and `name` are what the service calls them."""
     rest = iter(pages)
     while True:
         with _asked("list jobs"):
             page = next(rest, None)
         if page is None:
             return
-        yield from (row["TrainingJobName"] for row in page["TrainingJobSummaries"])
+        yield from (row[name] for row in page[rows])
 
 
 def _unwell(error: exceptions.ClientError) -> bool:

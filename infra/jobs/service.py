@@ -4,8 +4,9 @@ import datetime
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
+from infra.jobs.search.tuning import Tuning
 from smoke_training.launchers.runplan import RunPlan
 
 Moment = datetime.datetime
@@ -71,6 +72,10 @@ class Job:
     machine: str
     nodes: int
     spot: bool
+    reserved: bool = False
+    """Its machines are part of a training plan or a reservation, which is paid apart."""
+    search: bool = False
+    """Whether it is a search whose trials are jobs themselves; they are billed, not the search."""
     state: State
     phase: Phase
     reason: str = ""
@@ -89,6 +94,8 @@ class Job:
     checkpoint_uri: str = ""
     experiment: str = ""
     """Of MLflow."""
+    best: str = ""
+    """Of a search: its best trial."""
 
 
 @dataclass(frozen=True)
@@ -155,4 +162,16 @@ class JobService(Protocol):
 
     def logs(self, name: str) -> Logs:
         """What its nodes write, from the beginning."""
+        ...
+
+
+@runtime_checkable
+class Searching(Protocol):
+    """What a service that searches hyperparameters has besides."""
+
+    def search(self, plan: RunPlan, tuning: Tuning) -> None:
+        """Start a search whose trials are runs of this plan.
+
+        Raises UserError where it is refused, LostError where it is not known whether there is one.
+        """
         ...

@@ -4,6 +4,7 @@ import hashlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 
 from infra.errors import Problem, UserError
 from infra.job_outputs import JobOutputs
@@ -12,8 +13,8 @@ from infra.jobs.options import Options, Order, resolve
 from infra.jobs.pack import Pack, pack
 from infra.jobs.plan import run_name, run_plan
 from infra.jobs.roles import account_of
-from infra.jobs.service import Caller, JobService, LostError, Moment
-from smoke_training.launchers import bundle, managed
+from infra.jobs.service import Caller, JobService, LostError, Moment, Searching
+from smoke_training.launchers import bundle, managed, trial
 from smoke_training.launchers.runplan import RunPlan
 
 
@@ -67,8 +68,14 @@ def start(run: Submission, service: JobService, tell: Callable[[str], None]) -> 
     with answered():
         sent = service.keep(f"{run.code_uri}{managed.PACK}", run.pack.content)
         service.keep(f"{run.code_uri}{bundle.NAME}", bundle.shipped().content)
+        if tuning := run.order.options.tune:
+            service.keep(f"{run.code_uri}{trial.NAME}", Path(trial.__file__).read_bytes())
     tell(f"code       {'sent to' if sent else 'is there already:'} {run.code_uri}")
-    service.submit(run.plan)
+    if tuning:
+        assert isinstance(service, Searching), "options refuse it for other services"
+        service.search(run.plan, tuning)
+    else:
+        service.submit(run.plan)
 
 
 @contextmanager
@@ -86,6 +93,9 @@ def answered() -> Iterator[None]:
 def _checkpoints(order: Order, service: JobService) -> str:
     """Where the run that is to be resumed left its checkpoints. Raises UserError."""
     name, team = order.options.resume, order.person.team
+    if order.reads_only:
+        rule, fix = "an evaluation has no checkpoints of its own", "Leave it out, or name another --task."
+        raise UserError([Problem("--resume", name, rule, fix)])
     found = service.job(name)
     if found is None or found.stack != order.outputs.stack or not found.checkpoint_uri:
         fix = f"`trainstack runs -s {order.outputs.stack}` names them."

@@ -123,7 +123,8 @@ class AwsSpec(Model):
     """`single`: one NAT gateway (cheaper; its zone is a single point of failure). `per_zone`: one in each."""
 
     endpoints: tuple[str, ...]
-    """AWS services reached without the internet, by the last part of their service name (`ecr.api`)."""
+    """AWS services reached without the internet, by the last part of their service name (`ecr.api`); each
+    costs about $7 a month and zone. S3 always is one of them, and costs nothing."""
 
     efa_driver: Literal["device_plugin", "dra"] | None = None
     """How EFA devices reach pods: the device plugin, or Dynamic Resource Allocation. Only of a cluster."""

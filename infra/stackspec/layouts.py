@@ -34,7 +34,8 @@ class Reserved(Model):
 
     id: str
     """The cloud's name of the reservation; on AWS a capacity reservation (`cr-...`), on Google Cloud
-    `projects/<project>/reservations/<name>`, with `/reservationBlocks/<block>` where one is meant."""
+    `projects/<project>/reservations/<name>`, with `/reservationBlocks/<block>` where one is meant. Of jobs,
+    which may run in any zone, `projects/<project>/zones/<zone>/reservations/<name>`."""
 
 
 class Block(Model):
@@ -67,6 +68,17 @@ class Queued(Model):
 
     kind: Literal["queued"]
     """`queued`"""
+
+
+class TrainingPlan(Model):
+    """Jobs run on machines that a training plan of SageMaker reserves for a while, paid in advance."""
+
+    kind: Literal["training_plan"]
+    """`training_plan`"""
+
+    arn: str
+    """Of the plan: `arn:aws:sagemaker:<region>:<account>:training-plan/<name>`. It is bought with
+    `aws sagemaker create-training-plan`, not by the stack."""
 
 
 Purchase = Annotated[OnDemand | Spot | Reserved | Block | FlexStart | Queued, Field(discriminator="kind")]
@@ -225,14 +237,24 @@ class JobMachineSpec(Model):
     machine: str
     """The service's machine type, such as `ml.g6.xlarge`."""
 
-    purchase: Annotated[OnDemand | Spot, Field(discriminator="kind")]
-    """How machines are bought where a job does not say: `{kind: on_demand}` or `{kind: spot}`."""
+    purchase: Annotated[OnDemand | Spot | TrainingPlan | Reserved, Field(discriminator="kind")]
+    """How machines are bought where a job does not say: `{kind: on_demand}` or `{kind: spot}`. What is
+    reserved no job can change: `{kind: training_plan, arn: ...}` on AWS, `{kind: reserved, id: ...}` on
+    Google Cloud."""
 
     max_nodes: Annotated[int, Field(ge=1, le=64)]
     """Most machines of this type in one job."""
 
     expected_utilization: Annotated[float, Field(ge=0, le=1)] = 0.1
     """Share of the month that `max_nodes` machines are expected to run, for the price; 0.1 is 73 hours."""
+
+    @property
+    def reservation(self) -> str | None:
+        """What reserves the machines, by its ARN or full name; None: they are bought by the hour."""
+        match self.purchase:
+            case TrainingPlan(arn=name) | Reserved(id=name):
+                return name
+        return None
 
 
 class PersonSpec(Model):

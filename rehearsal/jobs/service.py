@@ -15,12 +15,15 @@ from rehearsal.dataplane.http import Service
 from rehearsal.dataplane.server import CREDENTIALS_PATH, Dataplane
 from rehearsal.jobs.faults import JobFaults, Met
 from rehearsal.jobs.functions.invoke import Functions
+from rehearsal.jobs.groups import SecurityGroups
 from rehearsal.jobs.logs.api import Logs
 from rehearsal.jobs.logs.store import LogStore
 from rehearsal.jobs.mlflow_apps import MlflowApps
 from rehearsal.jobs.sagemaker.api import TYPE, SageMaker
 from rehearsal.jobs.sagemaker.records import JobRecord, Store
 from rehearsal.jobs.sagemaker.runner import JobRunner, Region
+from rehearsal.jobs.sagemaker.searches import Searches
+from rehearsal.jobs.sagemaker.tuning import Tuning
 from rehearsal.jobs.sagemaker.words import INTERNAL
 from rehearsal.jobs.spending import Budgets
 from rehearsal.jobs.topics import Topics
@@ -41,13 +44,15 @@ class Services:
         self._runners: dict[str, JobRunner] = {}
         self._lock = threading.Lock()
         self._functions, self._apps = Functions(state, self._logs), MlflowApps(state)
+        self._searches = Searches(state, self._logs, lambda job: self.begin(job, Met()), self.stop_job)
         self._fail_what_ran()
         services: dict[str, Service] = {
-            "sagemaker": SageMaker(state, self, self._faults),
+            "sagemaker": SageMaker(state, self, self._faults, Tuning(state, self._searches)),
             "logs": Logs(state, self._logs),
             "lambda": self._functions,
             "budgets": Budgets(state),
             "sns": Topics(state, home),
+            "ec2": SecurityGroups(state),
         }
         try:
             self._plane = Dataplane(state, services, port=doors.port(home))
@@ -87,6 +92,7 @@ class Services:
     def live_workloads(self) -> list[dict[str, Any]]:
         """The machines of jobs that run, calls of functions, MLflow servers."""
         mine = [row for runner in self._running() if not runner.job.over for row in runner.describe()]
+        mine += self._searches.live()
         return [*mine, *self._google.live(), *self._functions.live(), *self._apps.live()]
 
     def locate(self, arn: str) -> str | None:
@@ -129,6 +135,7 @@ class Services:
 
     def _fail_what_ran(self) -> None:
         """What was under way when the daemon before this one ended has failed."""
+        self._searches.fail_what_ran()
         for job in self._store.all():
             if not job.over:
                 self._store.put(job.failed(INTERNAL))

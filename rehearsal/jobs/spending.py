@@ -95,6 +95,8 @@ def cost_usd(job: JobRecord, now: float) -> float:
         day=1, hour=0, minute=0, second=0, microsecond=0
     )
     seconds = (job.ended or now) - max(job.started, month.timestamp())
+    if (job.request.get("ResourceConfig") or {}).get("TrainingPlanArn"):
+        return 0.0  # paid in advance ("upfront fee": botocore 1.44.5, DescribeTrainingPlanResponse)
     machine = str((job.request.get("ResourceConfig") or {}).get("InstanceType"))
     price = catalog.price(machine, job.region)
     return max(0.0, seconds) / _HOUR_S * job.count * (price.usd if price else 0.0)

@@ -2,7 +2,7 @@
 
 import tempfile
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 BASE = Path("/opt/ml")
@@ -10,6 +10,7 @@ BUCKETS = Path("/gcs")  # where Vertex AI mounts the buckets of a project
 BUCKETS_MOVED = "TRAINSTACK_GCS"  # where else they are: no user of this machine can mount anything there
 CHECKPOINTS, DATA = "TRAINSTACK_CHECKPOINT_URI", "TRAINSTACK_DATA_URI"  # gs://..., of jobs of Vertex AI
 CLUSTER_SPEC = "CLUSTER_SPEC"  # which every replica of a job of Vertex AI has, and nothing else
+TRIAL = "TRAINSTACK_TRIAL"  # which one of a tuning job: all its trials have one folder of checkpoints
 MOVED = "SAGEMAKER_BASE_DIR"  # where else they lie, as SageMaker's own training toolkit calls it
 NAMES = {  # variables with which a script finds them, whatever the service
     "TRAINSTACK_CHECKPOINTS": "checkpoints",
@@ -27,13 +28,14 @@ class Folders:
     """
 
     base: Path
+    trial: str = field(default="", kw_only=True)
 
     @classmethod
     def of(cls, environment: Mapping[str, str], base: Path | None = None) -> "Folders":
         """Below `base`, else as the service of the environment has them, else below /opt/ml."""
         if base is None and CLUSTER_SPEC in environment:
             return in_buckets(environment)
-        return cls(base or Path(environment.get(MOVED) or BASE))
+        return cls(base or Path(environment.get(MOVED) or BASE), trial=environment.get(TRIAL, ""))
 
     @property
     def shared(self) -> bool:
@@ -58,7 +60,7 @@ class Folders:
     @property
     def checkpoints(self) -> Path:
         """Kept by the service while the job runs, and there again after an interruption."""
-        return self.base / "checkpoints"
+        return self.base / "checkpoints" / self.trial
 
     @property
     def model(self) -> Path:

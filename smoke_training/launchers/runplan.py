@@ -105,6 +105,7 @@ class SageMaker:
     security_groups: tuple[str, ...] = ()
     volume_gib: int = 200
     training_plan_arn: str | None = None
+    """Of a plan of SageMaker that reserves the machines, of the same type; null: none does."""
 
 
 @dataclass(frozen=True, kw_only=True)

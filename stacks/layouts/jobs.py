@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from infra.stackspec import StackSpec
-from infra.stackspec.layouts import SmallLayout
+from infra.stackspec.layouts import JobMachineSpec, SmallLayout
 from stacks.job_validation import job_validation, validated_machine
-from stacks.parts import JobCloud, JobPlaceT
+from stacks.parts import JobBudget, JobCloud, JobPlaceT
 
 
 def managed_jobs(cloud: JobCloud[JobPlaceT], spec: StackSpec, layout: SmallLayout) -> dict[str, Any]:
@@ -45,29 +45,34 @@ def managed_jobs(cloud: JobCloud[JobPlaceT], spec: StackSpec, layout: SmallLayou
         "kms_key": place.kms_key,
         "subnets": list(place.subnets),
         "security_groups": list(place.security_groups),
-        "machines": [
-            {
-                "name": one.name,
-                "machine": one.machine,
-                "purchase": one.purchase.kind,
-                "max_nodes": one.max_nodes,
-                "usd_per_hour": cloud.price(one.machine),
-            }
-            for one in layout.machines
-        ],
+        "machines": [_machine(one, cloud.price(one)) for one in layout.machines],
         "max_hours": layout.max_hours,
-        "people": [{**_told(spec, layout, one.name), "role": one.role} for one in people],
-        "budgets": [
-            {
-                "name": one.name,
-                "scope": one.scope,
-                "value": one.value,
-                "monthly_usd": one.monthly_usd,
-                "over_budget": one.over_budget,
-            }
-            for one in budgets
+        "people": [
+            {**_told(spec, layout, one.name), "role": one.role, "job_roles": one.job_roles} for one in people
         ],
+        "budgets": [_budget(one) for one in budgets],
         "smoke": smoke,
+    }
+
+
+def _machine(one: JobMachineSpec, usd_per_hour: float | None) -> Mapping[str, Any]:
+    return {
+        "name": one.name,
+        "machine": one.machine,
+        "purchase": one.purchase.kind,
+        "reservation": one.reservation,
+        "max_nodes": one.max_nodes,
+        "usd_per_hour": usd_per_hour,
+    }
+
+
+def _budget(one: JobBudget) -> Mapping[str, Any]:
+    return {
+        "name": one.name,
+        "scope": one.scope,
+        "value": one.value,
+        "monthly_usd": one.monthly_usd,
+        "over_budget": one.over_budget,
     }
 
 

@@ -3,7 +3,10 @@
 import importlib.util
 import json
 import math
+import re
+import subprocess
 import sys
+import tomllib
 from pathlib import Path
 from types import ModuleType
 
@@ -30,6 +33,26 @@ halving, journal = module("halving"), module("journal")
 
 def trained(said: str) -> list[str]:
     return [line for line in said.splitlines() if line.startswith("trial ")]
+
+
+def test_a_trial_has_the_options_and_says_the_figure_of_the_services_search(tmp_path: Path) -> None:
+    search = tomllib.loads((EXAMPLES / "sweep" / "sweep.toml").read_text())
+    given = {"lr": "0.01", "rank": "4", "alpha": "8.0"}
+    assert set(search["parameters"]) == set(given)
+    words = [word for name, value in given.items() for word in (f"--{name}", value)]
+    words += ["--steps", "1", "--base-steps", "1", "--checkpoints", str(tmp_path)]
+    folder = EXAMPLES / "sweep"
+    done = subprocess.run(
+        [sys.executable, "trial.py", *words],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    (loss,) = re.findall(search["objective"]["regex"], done.stdout)
+    assert float(loss) > 0
 
 
 def test_a_search_goes_on_where_it_was_killed(template: Make, store: MlflowClient) -> None:

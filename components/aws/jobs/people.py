@@ -1,5 +1,6 @@
-"""The people of a stack without a cluster: a role each, as which their notebooks and jobs run."""
+"""The people of a stack without a cluster: roles for each one's notebooks and for each class of her jobs."""
 
+import functools
 from collections.abc import Mapping, Sequence
 from typing import Any, TypedDict
 
@@ -8,10 +9,12 @@ import pulumi_aws as aws
 
 from components.aws import iam
 from components.aws.account import Account, current_account
+from components.aws.jobs.job_rights import RIGHTS
 from components.aws.jobs.person_rights import Place, Who, rights
 from components.aws.jobs.running_rights import running_rights
 from components.base import Component
 from components.ordering import after
+from infra.jobs.roles import JobClass
 
 
 class PersonArgs(TypedDict):
@@ -39,7 +42,7 @@ class AwsPeopleRightsArgs(TypedDict):
     stack: str
     people: Sequence[PersonArgs]
     roles: Mapping[str, aws.iam.Role]
-    """Their roles, of `AwsPeople`, by name."""
+    """Of their notebooks, of `AwsPeople`, by name."""
     checkpoint_bucket_arn: pulumi.Input[str]
     dataset_bucket_arn: pulumi.Input[str]
     artifact_bucket_arn: pulumi.Input[str]
@@ -51,14 +54,16 @@ class AwsPeopleRightsArgs(TypedDict):
     mlflow_arn: pulumi.Input[str]
     job_machines: Sequence[str]
     notebook_machines: Sequence[str]
+    training_plans: Sequence[str]
+    """ARNs of the plans that jobs of people may use."""
     image: str
     """The image of jobs, by digest."""
 
 
 class AwsPeople(Component):
-    """A role for each person, which SageMaker may take for this account, and for nobody else.
+    """A role for each person's notebooks, which SageMaker may take for this account, and for nobody else.
 
-    Roles come before the domain, which names them; `AwsPeopleRights` gives them their rights after it.
+    They come before the domain, which names them; `AwsPeopleRights` gives them their rights after it.
     """
 
     roles: dict[str, aws.iam.Role]
@@ -72,7 +77,7 @@ class AwsPeople(Component):
                 self,
                 f"{args['stack']}-person-{one['name']}",
                 trusted,
-                description=f"Jobs and notebooks of {one['name']}",
+                description=f"Notebooks of {one['name']}",
             )
             for one in args["people"]
         }
@@ -80,10 +85,12 @@ class AwsPeople(Component):
 
 
 class AwsPeopleRights(Component):
-    """What each person's role may do (`person_rights.py`)."""
+    """What each person's notebooks may do (`person_rights.py`), and roles of her jobs (`job_rights.py`)."""
 
     role_arns: dict[str, pulumi.Output[str]]
     """By name of the person; what uses one comes after its rights."""
+    job_role_arns: dict[str, dict[JobClass, pulumi.Output[str]]]
+    """Of her jobs, by name of the person and class; likewise."""
 
     def __init__(
         self, name: str, args: AwsPeopleRightsArgs, opts: pulumi.ResourceOptions | None = None
@@ -100,36 +107,50 @@ class AwsPeopleRights(Component):
             domain=args["domain_id"],
             mlflow=args["mlflow_arn"],
         ).apply(lambda known: _place(args, known))
-        self.role_arns = {one["name"]: self._given(name, args, one, place) for one in args["people"]}
-        self.register_outputs({"role_arns": self.role_arns})
+        trusted = current_account(self).apply(lambda owner: sagemaker_trust(owner, args["region"]))
+        self.role_arns, self.job_role_arns = {}, {}
+        for one in args["people"]:
+            who = one["name"]
+            roles: dict[JobClass, aws.iam.Role] = {
+                kind: iam.role(
+                    self, f"{args['stack']}-{kind}-{who}", trusted, description=f"{kind} jobs of {who}"
+                )
+                for kind in RIGHTS
+            }
+            known: pulumi.Output[dict[str, Any]] = pulumi.Output.all(
+                place=place, job_roles=pulumi.Output.all(*(role.arn for role in roles.values()))
+            )
+            documents = known.apply(functools.partial(_documents, args, one))
+            self.role_arns[who] = self._given(f"{name}-{who}", args["roles"][who], documents["notebook"])
+            self.job_role_arns[who] = {
+                kind: self._given(f"{name}-{kind}-{who}", role, documents[kind])
+                for kind, role in roles.items()
+            }
+        self.register_outputs({"role_arns": self.role_arns, "job_role_arns": self.job_role_arns})
 
     def _given(
-        self, name: str, args: AwsPeopleRightsArgs, one: PersonArgs, place: pulumi.Output[Place]
+        self, name: str, role: aws.iam.Role, documents: pulumi.Output[list[str]]
     ) -> pulumi.Output[str]:
-        role = args["roles"][one["name"]]
-        known: pulumi.Output[dict[str, Any]] = pulumi.Output.all(place=place, role=role.arn)
-        documents = known.apply(lambda found: _documents(args, one, **found))
         policies = [
-            aws.iam.RolePolicy(
-                f"{name}-{one['name']}-{what}",
-                role=role.id,
-                policy=documents[index],
-                opts=self.child(),
-            )
+            aws.iam.RolePolicy(f"{name}-{what}", role=role.id, policy=documents[index], opts=self.child())
             for index, what in enumerate(("data", "work", "running"))
         ]
         return after(role.arn, policies)
 
 
-def _documents(args: AwsPeopleRightsArgs, one: PersonArgs, place: Place, role: str) -> list[str]:
-    running = running_rights(
+def _documents(args: AwsPeopleRightsArgs, one: PersonArgs, known: Mapping[str, Any]) -> dict[str, list[str]]:
+    """The policies of each role of a person: `notebook`, and the classes of jobs."""
+    place, who = known["place"], _who(args, one, known["job_roles"])
+    running = functools.partial(
+        running_rights,
         region=place.region,
         account=place.account,
         partition=place.partition,
         key=place.key,
         image=args["image"],
     )
-    return [*rights(place, _who(args, one, role)), running]
+    found = {str(kind): [*made(place, who), running()] for kind, made in RIGHTS.items()}
+    return {"notebook": [*rights(place, who), running(notebook=True)], **found}
 
 
 def sagemaker_trust(owner: Account, region: str) -> str:
@@ -155,11 +176,12 @@ def _place(args: AwsPeopleRightsArgs, known: Mapping[str, object]) -> Place:
     )
 
 
-def _who(args: AwsPeopleRightsArgs, one: PersonArgs, role: str) -> Who:
+def _who(args: AwsPeopleRightsArgs, one: PersonArgs, job_roles: Sequence[str]) -> Who:
     return Who(
         name=one["name"],
         folder=one["folder"],
         job_machines=sorted(set(args["job_machines"])),
         notebook_machines=list(args["notebook_machines"]),
-        role=role,
+        job_roles=job_roles,
+        training_plans=args["training_plans"],
     )

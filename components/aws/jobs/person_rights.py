@@ -1,8 +1,11 @@
-"""What a person's role may do: jobs and notebooks of her own, her team's folders, nothing of other people."""
+"""What a person's notebook may do: start and stop her own jobs, her team's folders, nothing of other people.
+
+What the jobs themselves may do: `job_rights.py`.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 from components.aws import iam
 from components.aws.teams.team_data import team_rights
@@ -50,12 +53,14 @@ class Who:
     """The team's folder in the buckets."""
     job_machines: Sequence[str]
     notebook_machines: Sequence[str]
-    role: str
-    """ARN of the person's own role."""
+    job_roles: Sequence[str]
+    """ARNs of the roles that her jobs run as; she may hand these on, and no other."""
+    training_plans: Sequence[str] = ()
+    """ARNs of the plans whose machines her jobs may have."""
 
 
 def rights(place: Place, who: Who) -> list[str]:
-    """The policies of the role: data, and what it runs.
+    """The policies of the role of her notebooks: data, and what it runs.
 
     Actions and condition keys: SageMaker developer guide, "SageMaker Roles" (execution role of
     CreateTrainingJob, with a VPC) and "Condition keys" of the service authorization reference. A job without
@@ -91,22 +96,20 @@ def _jobs(place: Place, who: Who) -> list[Mapping[str, object]]:
         f"aws:RequestTag/{TAG_PREFIX}:stack": place.stack,
         f"aws:RequestTag/{TAG_PREFIX}:person": who.name,
     }
-    create = {
-        **iam.allow(["sagemaker:CreateTrainingJob"], [mine]),
-        "Condition": {
-            "StringEquals": tagged,
-            "ForAllValues:StringEquals": {
-                "sagemaker:InstanceTypes": list(who.job_machines),
-                "sagemaker:VpcSubnets": list(place.subnets),
-                "sagemaker:VpcSecurityGroupIds": list(place.groups),
-            },
-            "Null": {
-                "sagemaker:InstanceTypes": "false",
-                "sagemaker:VpcSubnets": "false",
-                "sagemaker:VpcSecurityGroupIds": "false",
-            },
+    limits = {
+        "StringEquals": tagged,
+        "ForAllValues:StringEquals": {
+            "sagemaker:InstanceTypes": list(who.job_machines),
+            "sagemaker:VpcSubnets": list(place.subnets),
+            "sagemaker:VpcSecurityGroupIds": list(place.groups),
+        },
+        "Null": {
+            "sagemaker:InstanceTypes": "false",
+            "sagemaker:VpcSubnets": "false",
+            "sagemaker:VpcSecurityGroupIds": "false",
         },
     }
+    create = {**iam.allow(["sagemaker:CreateTrainingJob"], [mine]), "Condition": limits}
     handed = {"StringEquals": {"iam:PassedToService": "sagemaker.amazonaws.com"}}
     created = {"StringEquals": {"sagemaker:TaggingAction": "CreateTrainingJob"}}
     return [
@@ -117,8 +120,54 @@ def _jobs(place: Place, who: Who) -> list[Mapping[str, object]]:
         {**iam.allow(["sagemaker:AddTags"], [mine]), "Condition": created},
         # Lists have no resource to name; what they tell is names and times.
         iam.allow(["sagemaker:ListTrainingJobs"], ["*"]),
-        {**iam.allow(["iam:PassRole"], [who.role]), "Condition": handed},
+        {**iam.allow(["iam:PassRole"], list(who.job_roles)), "Condition": handed},
+        *_plans(place, who),
+        *_searches(place, limits),
         _no_exemption(),
+    ]
+
+
+def _searches(place: Place, limits: Mapping[str, Any]) -> list[Mapping[str, object]]:
+    """Searches within the same limits, and their trials: names of both begin with one too short to be hers.
+
+    The service gives trials the tags of their search (botocore 1.44.5, CreateHyperParameterTuningJobRequest
+    Tags). Condition keys: service authorization reference, CreateHyperParameterTuningJob.
+    """
+    search, trial = (
+        place.arn("sagemaker", f"{kind}/*") for kind in ("hyper-parameter-tuning-job", "training-job")
+    )
+    hers = {key.replace("RequestTag", "ResourceTag"): value for key, value in limits["StringEquals"].items()}
+    seen = [f"sagemaker:{verb}HyperParameterTuningJob" for verb in ("Describe", "Stop")]
+    trials = [f"sagemaker:{verb}TrainingJob" for verb in ("Describe", "Stop")]
+    made = {"StringEquals": {"sagemaker:TaggingAction": "CreateHyperParameterTuningJob"}}
+    listed = [
+        "sagemaker:ListHyperParameterTuningJobs",
+        "sagemaker:ListTrainingJobsForHyperParameterTuningJob",
+    ]
+    return [
+        {**iam.allow(["sagemaker:CreateHyperParameterTuningJob"], [search]), "Condition": limits},
+        {
+            **iam.allow([*seen, *trials, "sagemaker:ListTags"], [search, trial]),
+            "Condition": {"StringEquals": hers},
+        },
+        {**iam.allow(["sagemaker:AddTags"], [search]), "Condition": made},
+        # Lists of jobs have no resource to name; of trials, one whose tags no request tells.
+        iam.allow(listed, ["*"]),
+    ]
+
+
+def _plans(place: Place, who: Who) -> list[Mapping[str, object]]:
+    """Jobs on machines that are reserved by the stack's plans, and no others.
+
+    CreateTrainingJob then names the plan and its capacity beside the job, which has to be allowed as ever.
+    Source: developer guide, "IAM for SageMaker training plans" (plan user role).
+    """
+    if not who.training_plans:
+        return []
+    capacity = place.arn("sagemaker", "reserved-capacity/*")
+    return [
+        iam.allow(["sagemaker:CreateTrainingJob"], [*who.training_plans, capacity]),
+        iam.allow(["sagemaker:DescribeTrainingPlan"], list(who.training_plans)),
     ]
 
 

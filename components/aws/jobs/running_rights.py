@@ -7,12 +7,23 @@ from components.aws import iam
 
 JOB_LOGS: Final = "/aws/sagemaker/TrainingJobs"
 """The log group of every training job of an account in a region; the service knows no other."""
+NOTEBOOK_LOGS: Final = "/aws/sagemaker/studio"
+_WRITES = ("logs:CreateLogStream", "logs:DescribeLogStreams", "logs:PutLogEvents")
+_READS = ("logs:DescribeLogStreams", "logs:GetLogEvents")
 
 
-def running_rights(*, region: str, account: str, partition: str, key: str, image: str) -> str:
-    """A policy for jobs and notebooks of one image; `key` is the ARN of that of their disks."""
+def running_rights(
+    *, region: str, account: str, partition: str, key: str, image: str, notebook: bool = False
+) -> str:
+    """A policy for jobs of one image, or for notebooks; `key` is the ARN of that of their disks.
+
+    Jobs write their log. Notebooks write another one, and show what jobs write.
+    """
     logs = f"arn:{partition}:logs:{region}:{account}:log-group"
-    return iam.document(*_images(partition, region, image), *_logs(logs), *_network(), *_disks(key))
+    written = iam.allow(_WRITES, [f"{logs}:{NOTEBOOK_LOGS if notebook else JOB_LOGS}:*"])
+    shown = [iam.allow(_READS, [f"{logs}:{JOB_LOGS}:*"])] if notebook else []
+    images = _images(partition, region, image)
+    return iam.document(*images, written, *shown, _measures(), *_network(), *_disks(key))
 
 
 def _images(partition: str, here: str, image: str) -> list[Mapping[str, object]]:
@@ -25,14 +36,9 @@ def _images(partition: str, here: str, image: str) -> list[Mapping[str, object]]
     return [iam.allow(["ecr:GetAuthorizationToken"], ["*"]), iam.allow(pulled, [arn])]
 
 
-def _logs(groups: str) -> list[Mapping[str, object]]:
-    streams = [f"{groups}:{name}:*" for name in (JOB_LOGS, "/aws/sagemaker/studio")]
-    writes = ["logs:CreateLogStream", "logs:DescribeLogStreams", "logs:GetLogEvents", "logs:PutLogEvents"]
+def _measures() -> Mapping[str, object]:
     measured = {"StringLike": {"cloudwatch:namespace": "/aws/sagemaker/*"}}
-    return [
-        iam.allow(writes, streams),
-        {**iam.allow(["cloudwatch:PutMetricData"], ["*"]), "Condition": measured},
-    ]
+    return {**iam.allow(["cloudwatch:PutMetricData"], ["*"]), "Condition": measured}
 
 
 def _network() -> list[Mapping[str, object]]:

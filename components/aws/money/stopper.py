@@ -180,21 +180,30 @@ def stop_rights(region: str, stack: str, uses: _Uses) -> list[Mapping[str, objec
     owner, bucket, storage_key, topic = uses
     here = f"arn:{owner.partition}:sagemaker:{region}:{owner.id}"
     ours = {"StringEquals": {f"aws:ResourceTag/{TAG_PREFIX}:stack": stack}}
-    lists = ["sagemaker:ListApps", "sagemaker:ListEndpoints", "sagemaker:ListTrainingJobs"]
+    lists = [
+        f"sagemaker:List{what}" for what in ("Apps", "Endpoints", "HyperParameterTuningJobs", "TrainingJobs")
+    ]
     looks = [
         "sagemaker:DescribeApp",
         "sagemaker:DescribeDomain",
         "sagemaker:DescribeSpace",
         "sagemaker:ListTags",
     ]
-    ends = ["sagemaker:DeleteApp", "sagemaker:DeleteEndpoint", "sagemaker:StopTrainingJob"]
+    ends = {
+        "app": "DeleteApp",
+        "endpoint": "DeleteEndpoint",
+        "hyper-parameter-tuning-job": "StopHyperParameterTuningJob",
+        "training-job": "StopTrainingJob",
+    }
     through_s3 = {"StringEquals": {"kms:ViaService": f"s3.{region}.amazonaws.com"}}
     listed = {"StringLike": {"s3:prefix": [f"{AUDIT}/*"]}}
     return [
         iam.allow(lists, ["*"]),
         iam.allow(looks, [f"{here}:*"]),
         {
-            **iam.allow(ends, [f"{here}:app/*", f"{here}:endpoint/*", f"{here}:training-job/*"]),
+            **iam.allow(
+                [f"sagemaker:{action}" for action in ends.values()], [f"{here}:{kind}/*" for kind in ends]
+            ),
             "Condition": ours,
         },
         iam.allow(["budgets:ViewBudget"], [f"arn:{owner.partition}:budgets::{owner.id}:budget/{stack}-*"]),

@@ -92,11 +92,6 @@ class AwsTeamData(Component):
 def team_rights(*, region: str, folder: str, checkpoints: str, datasets: str, key_arn: str) -> str:
     """The role's policy; the key works only through S3."""
     own = f"{TEAMS}/{folder}"
-    key = {
-        **iam.allow(["kms:Decrypt", "kms:GenerateDataKey"], [key_arn]),
-        "Condition": {"StringEquals": {"kms:ViaService": [f"s3.{region}.amazonaws.com"]}},
-    }
-    reading = iam.allow(["s3:GetObject"], [f"{datasets}/{SHARED}/*", f"{datasets}/{own}/*"])
     writing = iam.allow(
         [
             "s3:AbortMultipartUpload",
@@ -107,7 +102,27 @@ def team_rights(*, region: str, folder: str, checkpoints: str, datasets: str, ke
         ],
         [f"{checkpoints}/{own}/*"],
     )
-    return iam.document(_listing(datasets, SHARED, own), reading, _listing(checkpoints, own), writing, key)
+    key = _through_s3(region, key_arn)
+    return iam.document(*_read(datasets, SHARED, own), _listing(checkpoints, own), writing, key)
+
+
+def reading_rights(*, region: str, folder: str, checkpoints: str, datasets: str, key_arn: str) -> str:
+    """A policy that reads the same and writes none of it; with the key other objects may be written."""
+    own = f"{TEAMS}/{folder}"
+    read = (*_read(datasets, SHARED, own), *_read(checkpoints, own))
+    return iam.document(*read, _through_s3(region, key_arn))
+
+
+def _read(bucket: str, *folders: str) -> list[dict[str, object]]:
+    return [
+        _listing(bucket, *folders),
+        iam.allow(["s3:GetObject"], [f"{bucket}/{folder}/*" for folder in folders]),
+    ]
+
+
+def _through_s3(region: str, key_arn: str) -> dict[str, object]:
+    through = {"StringEquals": {"kms:ViaService": [f"s3.{region}.amazonaws.com"]}}
+    return {**iam.allow(["kms:Decrypt", "kms:GenerateDataKey"], [key_arn]), "Condition": through}
 
 
 def _listing(bucket: str, *folders: str) -> dict[str, object]:

@@ -1,6 +1,7 @@
 """Machine types of managed training jobs and notebooks (SageMaker): hardware, price, names of quotas."""
 
 import difflib
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -28,6 +29,8 @@ class JobFamily(Fact):
     name: Name
     sizes: tuple[Name, ...] = Field(min_length=1)
     notebooks: tuple[Name, ...] = ()
+    plans: tuple[Name, ...] = ()
+    """Those that a training plan can reserve."""
 
 
 class JobPrice(DatedPrice):
@@ -46,6 +49,8 @@ class JobMachine:
     name: str
     notebook: bool
     """Whether notebooks may run on it, too."""
+    planned: bool = False
+    """Whether a training plan can reserve it."""
 
     @property
     def ec2(self) -> str:
@@ -81,7 +86,9 @@ class JobCatalog:
     def machines(self) -> Mapping[str, JobMachine]:
         """Types that training jobs may have, by name such as "ml.g6.xlarge"."""
         return {
-            f"{PREFIX}{row.name}.{size}": JobMachine(f"{PREFIX}{row.name}.{size}", size in row.notebooks)
+            f"{PREFIX}{row.name}.{size}": JobMachine(
+                f"{PREFIX}{row.name}.{size}", size in row.notebooks, size in row.plans
+            )
             for row in self.families.values()
             for size in row.sizes
         }
@@ -122,6 +129,38 @@ def machine_problems(path: str, machine: str, *, notebook: bool = False) -> Iter
         yield Problem(
             path, machine, f"is no machine type of {what} that is known", f"Such are {', '.join(near)}."
         )
+
+
+@dataclass(frozen=True)
+class TrainingPlan:
+    """A plan that a stack names, and where the stack is."""
+
+    arn: str
+    region: str
+    account: str
+
+
+def plan_problems(path: str, machine: str, plan: TrainingPlan) -> Iterator[Problem]:
+    """The plan is one of the stack's region and account, and can hold the machine.
+
+    Source: botocore 1.44.5 sagemaker/2017-07-24 TrainingPlanArn and ReservedCapacityInstanceType.
+    """
+    found = re.fullmatch(
+        r"arn:aws[a-z-]*:sagemaker:([a-z0-9-]*):([0-9]{12}):training-plan/[a-zA-Z0-9](-*[a-zA-Z0-9]){0,63}",
+        plan.arn,
+    )
+    at = f"{path}.purchase.arn"
+    if found is None:
+        fix = "Write what `aws sagemaker list-training-plans` says: arn:aws:sagemaker:...:training-plan/NAME."
+        yield Problem(at, plan.arn, "is no ARN of a training plan", fix)
+    elif (found[1], found[2]) != (plan.region, plan.account):
+        rule = f"is a plan of account {found[2]} in {found[1]}, where no job of this stack runs"
+        yield Problem(at, plan.arn, rule, f"Name a plan of {plan.account} in {plan.region}.")
+    known = jobs.machines.get(machine)
+    if known is not None and not known.planned:
+        names = ", ".join(sorted(name for name, one in jobs.machines.items() if one.planned))
+        rule, fix = "is no machine that a training plan reserves", f"Such are {names}."
+        yield Problem(f"{path}.machine", machine, rule, fix)
 
 
 def hours_problems(path: str, hours: float) -> Iterator[Problem]:

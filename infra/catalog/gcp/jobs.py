@@ -2,11 +2,12 @@
 
 import datetime
 import difflib
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated, Final, Literal
 
 from pydantic import Field
 
@@ -20,9 +21,15 @@ from infra.errors import Problem
 IDLE_MINUTES: Final = (10, 1440)
 """What the idle shutdown of a notebook takes. Source: Vertex AI Workbench documentation, "Idle shutdown",
 read 2026-11-22."""
+Kind = Literal["on_demand", "spot", "reserved"]
+"""How machines of jobs are bought."""
 NOTEBOOK_BOOT_GIB: Final = 150
 """The boot disk of a notebook, in GiB: what Workbench recommends, and takes where nothing is said. Source:
 Notebooks API v2, BootDisk.diskSizeGb."""
+_RESERVATION: Final = re.compile(
+    r"projects/(?P<project>[a-z][a-z0-9-]{4,28}[a-z0-9])/zones/(?P<zone>[a-z0-9-]+)"
+    r"/reservations/(?P<name>[a-z]([a-z0-9-]{0,61}[a-z0-9])?)"
+)
 NOTEBOOK_DISK_GIB: Final = 10
 """The least that a standard persistent disk of Compute Engine has, in GiB."""
 
@@ -89,19 +96,48 @@ class JobCatalog:
         (row,) = read_rows(self._path, "job_fee", JobFee)
         return row
 
-    def price(self, machine: str, region: str, *, spot: bool = False) -> JobPrice | None:
+    def price(self, machine: str, region: str, kind: Kind = "on_demand") -> JobPrice | None:
         """What an hour costs, or None where no source says: unknown, never free.
 
-        Spot machines cost their spot price and the fee, which is a share of the on-demand price.
+        The fee is a share of the on-demand price, however machines are bought. Of reserved ones it is all
+        that a job adds: Compute Engine bills the reservation, used or not (Vertex AI documentation, "Use
+        reservations with training", billing, read 2026-11-26).
         """
         listed = node_price(machine, region, "on_demand")
-        bought = node_price(machine, region, "spot") if spot else listed
+        bought = node_price(machine, region, "spot") if kind == "spot" else listed
         if machine not in self.machines or listed is None or bought is None:
             return None
-        return JobPrice(bought.expected + self.fee.share * listed.expected, _first(self.fee, bought))
+        own = 0.0 if kind == "reserved" else bought.expected
+        return JobPrice(own + self.fee.share * listed.expected, _first(self.fee, bought))
 
 
 jobs: Final = JobCatalog(Path(__file__).parent / "tables" / "job_machines.toml")
+
+
+@dataclass(frozen=True)
+class JobReservation:
+    """A reservation of Compute Engine, as a job names it."""
+
+    project: str
+    zone: str
+    name: str
+
+
+def job_reservation(text: str) -> JobReservation | None:
+    """The reservation of a full name with its zone; None for another form."""
+    found = _RESERVATION.fullmatch(text)
+    return JobReservation(found["project"], found["zone"], found["name"]) if found else None
+
+
+def reservation_problems(path: str, named: str, region: str) -> Iterator[Problem]:
+    """A reservation lies in a zone of the region, and is named in full: jobs may run in any zone."""
+    found = job_reservation(named)
+    if found is None:
+        fix = "Write projects/<project>/zones/<zone>/reservations/<name>."
+        yield Problem(path, named, "must be the full name of a reservation, with its zone", fix)
+    elif not found.zone.startswith(f"{region}-"):
+        rule = f"lies in {found.zone}, and jobs run in {region}"
+        yield Problem(path, named, rule, f"Name a reservation of a zone of {region}.")
 
 
 def quota_metric(machine: JobMachine, *, spot: bool) -> str | None:

@@ -48,7 +48,15 @@ Dataset = Annotated[
 Data = Annotated[
     str, typer.Option("--data", help="s3://BUCKET/FOLDER/, copied to /opt/ml/input/data/data of each node.")
 ]
-Task = Annotated[str, typer.Option("--task", help="What it is for, for the record.")]
+Task = Annotated[
+    str,
+    typer.Option(
+        "--task", help="What it is for, for the record; one that begins with evaluation reads alone."
+    ),
+]
+Tune = Annotated[
+    str, typer.Option("--tune", help="A file of the folder: what the service searches in runs of the script.")
+]
 Fault = Annotated[
     list[str] | None,
     typer.Option("--fault", help="With --rehearse: what befalls it, as jobs:interrupted=5.", metavar="FAULT"),
@@ -73,6 +81,7 @@ def run(
     dataset: Dataset = "",
     data: Data = "",
     task: Task = "training",
+    tune: Tune = "",
     resume: Resume = "",
     detach: Detach = False,
     rehearse: Rehearse = False,
@@ -85,6 +94,7 @@ def run(
     """
     from infra.cli.jobs.opened import opened  # noqa: PLC0415 - help comes without them
     from infra.jobs.options import Options  # noqa: PLC0415
+    from infra.jobs.search.tuning import read  # noqa: PLC0415
     from infra.jobs.submission import prepare  # noqa: PLC0415
 
     options = Options(
@@ -101,6 +111,7 @@ def run(
         dataset=dataset,
         data=data,
         task=task,
+        tune=read(folder, tune) if tune else None,
         resume=resume,
     )
     with opened(stack, rehearse=rehearse, faults=fault or ()) as at:
@@ -113,14 +124,20 @@ def run(
 def show(run: "Submission") -> None:
     """What would be started, and what it would cost."""
     order, packed = run.order, run.pack
-    spot = "spot" if order.spot else "on demand"
+    bought = "reserved" if order.machine.reservation else "on demand"
+    spot = "spot" if order.spot else bought
     typer.echo(f"run        {run.name}")
     typer.echo(
         f"for        {order.person.name} ({order.person.team}), {order.options.task} on {order.dataset}"
     )
+    if order.reads_only:
+        typer.echo("rights     of an evaluation: reads data, models and checkpoints, writes results alone")
     typer.echo(f"packed     {len(packed.files)} files, {packed.size / 1e3:,.0f} kB, {packed.version}")
     machine = f"{order.nodes} x {order.machine.machine} ({order.machine.name}), {spot}"
     typer.echo(f"machine    {machine}, at most {order.max_hours:g} h")
+    if tuning := order.options.tune:
+        searched = f"{tuning.goal.lower()} {tuning.metric} over {', '.join(tuning.ranges)}"
+        typer.echo(f"search     {searched}: {tuning.trials} trials at most, {tuning.parallel} at a time")
     cheaper = "; spot is billed for less, by how much shows at the end" if order.spot else ""
     typer.echo(f"price      {run.price}{cheaper}")
     for room in run.rooms:

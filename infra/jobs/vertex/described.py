@@ -66,6 +66,7 @@ def described(found: Mapping[str, Any], spot_share: float | None = None) -> Job:
         machine=str((pools[0].get("machineSpec") or {}).get("machineType", "")),
         nodes=sum(int(pool.get("replicaCount") or 0) for pool in pools),
         spot=spot,
+        reserved="reservationAffinity" in (pools[0].get("machineSpec") or {}),
         state=reached,
         phase=phase,
         reason=str((found.get("error") or {}).get("message") or _WORDS.get(state, "")),

@@ -36,5 +36,6 @@ def place(order: Order, name: str, code_uri: str, checkpoint_uri: str | None) ->
             packed=True,
             kms_key=outputs.kms_key,
             spot=order.spot,
+            reservation=order.machine.reservation,
         ),
     )

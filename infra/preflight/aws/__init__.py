@@ -52,6 +52,7 @@ JOB_CHECKS: Final[Mapping[str, Check]] = {
     "region": places.region,
     "zones": jobs.zones,
     "job-quotas": jobs.room,
+    "job-plans": jobs.plans,
     "quotas": quotas.room,
     "permissions": permissions.deploying,
     "job-logs": jobs.log_group,

@@ -1,11 +1,14 @@
-"""What only stacks without a cluster ask of an account: quotas of machines by name, the log of jobs."""
+"""What only stacks without a cluster ask of an account: quotas of machines, training plans, a log."""
 
 from collections.abc import Iterator, Mapping
+from typing import Any
+
+from botocore.exceptions import ClientError
 
 from infra.catalog.aws.jobs import quota_name
 from infra.preflight.answers import Answer, State
 from infra.preflight.aws.account import Account
-from infra.stackspec.layouts import SmallLayout
+from infra.stackspec.layouts import JobMachineSpec, SmallLayout
 
 _SERVICE = "sagemaker"
 _LOGS = "/aws/sagemaker/TrainingJobs"
@@ -33,6 +36,8 @@ def room(account: Account) -> Iterator[Answer]:
     assert isinstance(layout, SmallLayout)
     values = _values(account)
     for one in layout.machines:
+        if one.reservation is not None:
+            continue
         name = quota_name(one.machine, one.purchase.kind)
         allowed = values.get(name)
         if allowed is None:
@@ -44,6 +49,49 @@ def room(account: Account) -> Iterator[Answer]:
             yield Answer("job-quotas", State.SHORT, said, fix)
         else:
             yield Answer("job-quotas", State.READY, f"{name}: {allowed:g}, {one.max_nodes} wanted")
+
+
+def plans(account: Account) -> Iterator[Answer]:
+    """Each training plan can be used by training jobs, now or when it begins, and holds the largest one.
+
+    Developer guide, "Training plans utilization for SageMaker training jobs": jobs may name a plan that is
+    Scheduled or Active, and are ended half an hour before its capacity ends.
+    """
+    layout = account.layout
+    assert isinstance(layout, SmallLayout)
+    for index, one in enumerate(layout.machines):
+        if one.reservation is not None:
+            yield _plan(account, f"layout.machines[{index}]", one, one.reservation)
+
+
+def _plan(account: Account, path: str, one: JobMachineSpec, arn: str) -> Answer:
+    name = arn.rpartition("/")[2]
+    try:
+        found = account.client(_SERVICE).describe_training_plan(TrainingPlanName=name)
+    except ClientError as error:
+        if error.response["Error"]["Code"] not in ("ResourceNotFound", "ResourceNotFoundException"):
+            raise
+        fix = "Correct purchase.arn; `aws sagemaker list-training-plans` lists yours."
+        return Answer("job-plans", State.SHORT, f"{path}: the plan {name} does not exist here", fix)
+    wrong = list(_unusable(one, found))
+    fix = "Name another plan, or buy one: `aws sagemaker search-training-plan-offerings`."
+    if wrong:
+        return Answer("job-plans", State.SHORT, f"{path}: the plan {name} {'; '.join(wrong)}", fix)
+    until = found.get("EndTime")
+    end = f", until {until:%Y-%m-%d %H:%M} UTC" if until else ""
+    return Answer("job-plans", State.READY, f"{path}: the plan {name} is {found['Status']}{end}")
+
+
+def _unusable(one: JobMachineSpec, found: Mapping[str, Any]) -> Iterator[str]:
+    if found["Status"] not in ("Active", "Scheduled"):
+        yield f"is {found['Status']}"
+    if "training-job" not in found.get("TargetResources", ()):
+        yield f"is for {', '.join(found.get('TargetResources', ())) or 'nothing'}, not for training jobs"
+    types = {row["InstanceType"] for row in found.get("ReservedCapacitySummaries", ())}
+    if one.machine not in types:
+        yield f"holds {', '.join(sorted(types)) or 'no machine'}, not {one.machine}"
+    if (total := found.get("TotalInstanceCount", 0)) < one.max_nodes:
+        yield f"has {total} machines, and a job may have {one.max_nodes}"
 
 
 def log_group(account: Account) -> Iterator[Answer]:

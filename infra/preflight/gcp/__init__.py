@@ -58,6 +58,7 @@ JOB_CHECKS: Final[Mapping[str, Check]] = {
     "organization-policies": policies.standing_in_the_way,
     "zones": jobs.zones,
     "job-quotas": jobs.room,
+    "job-reservations": jobs.reserved,
     "alert-mail": alerts.mail,
 }
 

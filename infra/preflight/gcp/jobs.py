@@ -2,13 +2,14 @@
 
 from collections.abc import Iterator, Mapping
 
-from infra.catalog.gcp.jobs import jobs, quota_metric
+from infra.catalog.gcp.jobs import JobReservation, job_reservation, jobs, quota_metric
 from infra.preflight.answers import Answer, State
 from infra.preflight.gcp.places import zones_are_up
 from infra.preflight.gcp.project import Project, Row
-from infra.stackspec.layouts import SmallLayout
+from infra.preflight.gcp.reservations import unusable
+from infra.stackspec.layouts import JobMachineSpec, SmallLayout
 
-_CHECK = "job-quotas"
+_CHECK, _RESERVED = "job-quotas", "job-reservations"
 _SERVICE = "aiplatform.googleapis.com"
 UNLIMITED = "-1"
 
@@ -46,6 +47,40 @@ def room(project: Project) -> Iterator[Answer]:
         else:
             many = "any number" if allowed is None else f"{allowed:g}"
             yield Answer(_CHECK, State.READY, f"{name}: {many}, {wanted} wanted for a job on {one.name}")
+
+
+def reserved(project: Project) -> Iterator[Answer]:
+    """Each reservation is ready, may be used by the service, holds the machine, and enough for one job.
+
+    Source: Vertex AI documentation, "Use reservations with training" (requirements), read 2026-11-26.
+    """
+    layout = project.layout
+    assert isinstance(layout, SmallLayout)
+    for index, one in enumerate(layout.machines):
+        named = job_reservation(one.reservation or "")
+        if named is not None:
+            yield _reserved(project, f"layout.machines[{index}]: {one.reservation}", one, named)
+
+
+def _reserved(project: Project, path: str, one: JobMachineSpec, named: JobReservation) -> Answer:
+    asked = {"project": named.project, "zone": named.zone, "reservation": named.name}
+    row = project.found("compute.reservations.get", **asked)
+    if row is None:
+        fix = f"gcloud compute reservations list --project={named.project} shows what there is."
+        return Answer(_RESERVED, State.SHORT, f"{path} does not exist", fix)
+    wrong = list(unusable(project, named.project, one.machine, row))
+    count = int((row.get("specificReservation") or {}).get("count", 0))
+    if count < one.max_nodes:
+        wrong.append(f"holds {count} machines, and a job may have {one.max_nodes}")
+    if (row.get("reservationSharingPolicy") or {}).get("serviceShareType") != "ALLOW_ALL":
+        wrong.append("is not shared with Vertex AI")
+    if wrong:
+        fix = (
+            "Name another one, or mend it: gcloud compute reservations update NAME "
+            "--reservation-sharing-policy=ALLOW_ALL shares it with the service."
+        )
+        return Answer(_RESERVED, State.SHORT, f"{path} {'; '.join(wrong)}", fix)
+    return Answer(_RESERVED, State.READY, f"{path} is ready, with {count} machines")
 
 
 def _infos(project: Project) -> Mapping[str, Row]:

@@ -96,10 +96,11 @@ def _makes(row: Row, name: str) -> bool:
     )
 
 
-def _differences(project: Project, pool: PoolSpec, one: Reservation, zone: str, found: Row) -> Iterator[str]:
+def unusable(project: Project, owner: str, machine: str, found: Row) -> Iterator[str]:
+    """What keeps the stack from machines of a type in a reservation of the project `owner`."""
     if found.get("status") != "READY":
         yield f"is {str(found.get('status', 'unknown')).lower()}"
-    if one.project != project.on.project and not _shared(project, found):
+    if owner != project.on.project and not _shared(project, found):
         yield f"is not shared with {project.on.project}"
     if not found.get("specificReservationRequired"):
         yield "may be taken by any machine: it was made without --require-specific-reservation"
@@ -107,9 +108,17 @@ def _differences(project: Project, pool: PoolSpec, one: Reservation, zone: str, 
     if not specific:
         yield "reserves no machines of one type"
         return
+    held = (specific.get("instanceProperties") or {}).get("machineType")
+    if held != machine:
+        yield f"holds {held}, not {machine}"
+
+
+def _differences(project: Project, pool: PoolSpec, one: Reservation, zone: str, found: Row) -> Iterator[str]:
+    yield from unusable(project, one.project, pool.machine, found)
+    specific = found.get("specificReservation")
+    if not specific:
+        return
     what = specific.get("instanceProperties") or {}
-    if what.get("machineType") != pool.machine:
-        yield f"holds {what.get('machineType')}, not {pool.machine}"
     if pool.purchase.kind == "block" and not found.get("deleteAtTime"):
         yield "has no end, which is bought as reserved"
     if isinstance(pool.purchase, Block):

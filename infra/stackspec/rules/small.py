@@ -8,7 +8,8 @@ from infra.catalog.aws import jobs, money, network
 from infra.catalog.aws.schedules import for_scheduler
 from infra.errors import Problem
 from infra.stackspec import cron
-from infra.stackspec.layouts import SmallLayout
+from infra.stackspec.clouds import AwsSpec
+from infra.stackspec.layouts import JobMachineSpec, Reserved, SmallLayout, TrainingPlan
 from infra.stackspec.rules.parts import superfluous
 from infra.stackspec.stack import StackSpec
 
@@ -102,7 +103,9 @@ def on_aws(spec: StackSpec, layout: SmallLayout) -> Iterator[Problem]:
     yield from pools.once_problems("layout.zones", layout.zones)
     yield from network.range_problems("layout.network_cidr", layout.network_cidr)
     for index, one in enumerate(layout.machines):
-        yield from jobs.machine_problems(f"layout.machines[{index}].machine", one.machine)
+        path = f"layout.machines[{index}]"
+        yield from jobs.machine_problems(f"{path}.machine", one.machine)
+        yield from _planned(spec, path, one)
     for index, machine in enumerate(layout.notebooks.machines):
         path = f"layout.notebooks.machines[{index}]"
         yield from jobs.machine_problems(path, machine, notebook=True)
@@ -113,6 +116,21 @@ def on_aws(spec: StackSpec, layout: SmallLayout) -> Iterator[Problem]:
     for index, team in enumerate(spec.teams):
         if team.monthly_usd is not None:
             yield from money.amount_problems(f"teams[{index}].monthly_usd", team.monthly_usd)
+
+
+def _planned(spec: StackSpec, path: str, one: JobMachineSpec) -> Iterator[Problem]:
+    """A training plan is the stack's, reserves the machine, and ends: nothing is repeated on it."""
+    if isinstance(one.purchase, Reserved):
+        rule = "training jobs take no capacity reservation of EC2"
+        yield Problem(f"{path}.purchase.kind", one.purchase.kind, rule, "Buy a training plan, and name it.")
+    if not isinstance(one.purchase, TrainingPlan):
+        return
+    assert isinstance(spec.on, AwsSpec)
+    plan = jobs.TrainingPlan(one.purchase.arn, spec.region, spec.on.account_id)
+    yield from jobs.plan_problems(path, one.machine, plan)
+    if spec.smoke.schedule is not None and one.name in spec.validated:
+        rule, fix = "would go on when the training plan is over", "Validate another machine, or set null."
+        yield Problem("smoke.schedule", spec.smoke.schedule, rule, fix)
 
 
 def _once(field: str, values: Iterable[str], fix: str, where: str = "layout.people") -> Iterator[Problem]:

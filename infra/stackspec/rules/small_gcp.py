@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from infra.catalog import pools
 from infra.catalog.gcp import jobs, money, network
 from infra.errors import Problem
-from infra.stackspec.layouts import SmallLayout
+from infra.stackspec.layouts import Reserved, SmallLayout, TrainingPlan
 from infra.stackspec.rules.parts import tracked
 from infra.stackspec.stack import StackSpec
 
@@ -24,6 +24,12 @@ def machines(spec: StackSpec, layout: SmallLayout) -> Iterator[Problem]:
     """Machines of jobs and notebooks exist, and notebooks go off after a time that the service takes."""
     for index, one in enumerate(layout.machines):
         yield from jobs.machine_problems(f"layout.machines[{index}].machine", one.machine, spec.region)
+        bought = f"layout.machines[{index}].purchase"
+        if isinstance(one.purchase, Reserved):
+            yield from jobs.reservation_problems(f"{bought}.id", one.purchase.id, spec.region)
+        elif isinstance(one.purchase, TrainingPlan):
+            rule, fix = "only SageMaker has training plans", "Set reserved, on_demand or spot."
+            yield Problem(f"{bought}.kind", one.purchase.kind, rule, fix)
     idle, minutes = "layout.idle_minutes", layout.idle_minutes
     for index, machine in enumerate(layout.notebooks.machines):
         path = f"layout.notebooks.machines[{index}]"

@@ -9,7 +9,7 @@ AWS's own clean-up scripts find the groups by the names given here.
 from collections.abc import Mapping
 
 from rehearsal.aws.site import Site
-from rehearsal.core.emulation.site import Hooks
+from rehearsal.core.emulation.site import OWNER, Hooks
 from rehearsal.core.emulation.templates import draw
 from rehearsal.core.model import Record
 from rehearsal.core.properties import at
@@ -17,7 +17,7 @@ from rehearsal.dataplane import folders
 
 _FILES, _TARGET = "efs/fileSystem:FileSystem", "efs/mountTarget:MountTarget"
 _GROUP, _INTERFACE = "ec2/securityGroup:SecurityGroup", "ec2/networkInterface:NetworkInterface"
-_WAYS = ("inbound", "outbound")
+_WAYS = {"inbound": "ingress", "outbound": "egress"}
 
 
 def _created(site: Site, domain: Record) -> None:
@@ -28,7 +28,7 @@ def _created(site: Site, domain: Record) -> None:
     name = f"home file system of {domain.id}"
     files = site.hidden(domain, _FILES, home, {"id": home, "arn": arn}, {home, arn}, name=name)
     vpc = site.find(domain.inputs.get("vpcId"), "ec2/vpc:Vpc")
-    groups = [_group(site, files, f"security-group-for-{way}-nfs-{domain.id}", vpc) for way in _WAYS]
+    groups = _groups(site, domain, vpc)
     for index, subnet in enumerate(domain.inputs.get("subnetIds") or ()):
         found = site.find(subnet, "ec2/subnet:Subnet")
         target, card = (f"{kind}-{draw(f'{key}/{kind}/{index}', 17)}" for kind in ("fsmt", "eni"))
@@ -46,17 +46,39 @@ def _created(site: Site, domain: Record) -> None:
         )
 
 
-def _group(site: Site, files: Record, name: str, vpc: Record | None) -> Record:
-    group = f"sg-{draw(f'{files.key}/{name}', 17)}"
-    outputs = {"id": group, "name": name, "vpcId": vpc.id if vpc else None}
-    return site.hidden(files, _GROUP, group, outputs, {group}, name=name, uses={"vpcId": vpc} if vpc else {})
+def _groups(site: Site, domain: Record, vpc: Record | None) -> list[Record]:
+    """Two groups that name each other: neither can be deleted before both have lost their rules."""
+    ids = {way: f"sg-{draw(f'{domain.key}/{domain.id}/{way}', 17)}" for way in _WAYS}
+    made = []
+    for way, rule in _WAYS.items():
+        other = next(ids[one] for one in _WAYS if one != way)
+        name, group = f"security-group-for-{way}-nfs-{domain.id}", ids[way]
+        outputs = {"id": group, "name": name, "vpcId": vpc.id if vpc else None, rule: other}
+        made.append(site.hidden(domain, _GROUP, group, outputs, {group}, name=name))
+    for record, named, rule in zip(made, reversed(made), _WAYS.values(), strict=True):
+        site.state.refer(record, {OWNER: domain, rule: named, **({"vpcId": vpc} if vpc else {})})
+    return made
 
 
 def _deleting(site: Site, domain: Record) -> None:
-    """What the policy retains goes on without the domain."""
+    """What the policy retains goes on without the domain, and the groups always do.
+
+    Whoever deletes a VPC has to remove them: aws-samples/sagemaker-studio-code-editor-template issue 1 and
+    singlestore-labs/private-llm-aws issue 9.
+    """
     files = site.find(domain.outputs.get("homeEfsFileSystemId"), _FILES)
+    for use in site.state.users(domain):
+        if use.user.type == f"{site.package}:{_GROUP}" and use.path == OWNER:
+            _outlive(site, use.user)
     if files is not None and at(domain.outputs, "retentionPolicy.homeEfsFileSystem") != "Delete":
         site.release(files)
+
+
+def _outlive(site: Site, group: Record) -> None:
+    """A group belongs to nobody any more, and still holds its VPC and the other group."""
+    paths = {path: group.outputs.get(path) for path in (*_WAYS.values(), "vpcId")}
+    near = {path: site.state.issued(str(value)) for path, value in paths.items() if value}
+    site.state.refer(group, {path: found[0] for path, found in near.items() if found})
 
 
 def _forget_runs(site: Site, app: Record) -> None:

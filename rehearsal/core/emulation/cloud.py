@@ -158,20 +158,29 @@ class TableCloud(Cloud, ABC, Generic[S]):
         """
         site, unready = self.site(call, inputs, preview=preview), self._hooks(call).unready
         with self._underway.working():
-            identifier, outputs, record = self._create(site, inputs)
+            called = self._called(site, "create", None, inputs)
+            identifier, outputs, record = self._create(site, inputs, called)
         if unready is not None and record is not None:
             why = self._underway.wait(call, lambda: unready(site, record), _PATIENCE_S)
             if why:
                 raise InitFailedError(identifier, outputs, [why])
         return identifier, outputs
 
-    def _create(self, site: S, inputs: Properties) -> tuple[str, Properties, Record | None]:
+    def _called(self, site: S, action: str, old: Properties | None, new: Properties) -> Properties:
+        """What was asked for before an operation is carried out, as outputs. Raises RefusalError."""
+        calls = self._hooks(site.call).calls
+        return {} if calls is None or site.preview else calls(site, action, old, new)
+
+    def _create(
+        self, site: S, inputs: Properties, called: Properties
+    ) -> tuple[str, Properties, Record | None]:
         """Id, outputs and record of a new resource; of a preview no id and no record."""
         call, row, hooks = site.call, self._row(site.call), self._hooks(site.call)
         with self._state.transaction():
             used = self.resolve(site, row, inputs)
             self._admit(site, row, inputs)
             identifier, outputs = self._compute(site, row, inputs)
+            outputs |= called
             refuse_kept(site, row, identifier, outputs, self.exists)
             if site.preview:
                 return "", self._preview_of(row, inputs, outputs), None
@@ -202,6 +211,8 @@ class TableCloud(Cloud, ABC, Generic[S]):
         """Change in place; what the service computed at creation stays."""
         site, row, hooks = self.site(call, inputs, preview=preview), self._row(call), self._hooks(call)
         schema = self._schemas.resource(call.type)
+        before = self._get(site, id)
+        called = self._called(site, "update", before.inputs, inputs) if before else {}
         with self._state.transaction():
             record = self._get(site, id)
             if record is None:
@@ -214,7 +225,7 @@ class TableCloud(Cloud, ABC, Generic[S]):
             kept = carried(record.outputs, record.inputs, inputs)
             outputs = {**row.defaults, **kept, **self._labelled(site.call, inputs)}
             changed = hooks.updated(site, record, inputs) if hooks.updated is not None else {}
-            outputs = _of_schema(schema, {**outputs, **changed})
+            outputs = _of_schema(schema, {**outputs, **changed, **called})
             if preview:
                 return {**outputs, **{name: UNKNOWN for name in hooks.volatile if name in changed}}
             record = self._state.replace(record, inputs=inputs, outputs=outputs)
@@ -226,6 +237,9 @@ class TableCloud(Cloud, ABC, Generic[S]):
     def delete(self, call: Call, id: str, outputs: Properties) -> None:
         """Delete, unless it is protected or something that the service looks at still refers to it."""
         site, row, hooks = self.site(call, outputs), self._row(call), self._hooks(call)
+        before = self._get(site, id)
+        if before is not None:
+            self._called(site, "delete", before.inputs, before.inputs)
         with self._state.transaction():
             record = self._get(site, id)
             if record is None:

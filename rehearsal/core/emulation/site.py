@@ -125,15 +125,18 @@ class Hooks(Generic[S]):
     `outputs` adds computed outputs, given site, seed, inputs and outputs so far. `updated` says what an
     update makes of the outputs, given the record and the new inputs; it is asked in a preview too, where what
     it says of `volatile` outputs stays unknown. `created` and `changed` may make hidden resources or
-    documents after a create or an update. `unready` says why what was made is not ready yet, empty when it
-    is; asked again while others are created, outside of a transaction. `deleting` may refuse, and cleans up
-    in the state; `deleted` comes when nothing can be refused any more, and cleans up elsewhere.
+    documents after a create or an update. `calls` asks something else of the cloud before a `create`,
+    `update` or `delete`, given the inputs before and after, and may refuse; outside of a transaction, and
+    never in a preview. What it gives are outputs. `unready` says why what was made is not ready yet, empty
+    when it is; asked again while others are created, outside of a transaction. `deleting` may refuse, and
+    cleans up in the state; `deleted` comes when nothing can be refused any more, and cleans up elsewhere.
     """
 
     outputs: Callable[[S, str, Properties, Properties], Properties] | None = None
     created: Callable[[S, Record], None] | None = None
     updated: Callable[[S, Record, Properties], Properties] | None = None
     changed: Callable[[S, Record], None] | None = None
+    calls: Callable[[S, str, Properties | None, Properties], Properties] | None = None
     unready: Callable[[S, Record], str] | None = None
     deleting: Callable[[S, Record], None] | None = None
     deleted: Callable[[S, Record], None] | None = None

@@ -20,6 +20,8 @@ from rehearsal.jobs.sagemaker.describing import described, summary
 from rehearsal.jobs.sagemaker.owned import Owned
 from rehearsal.jobs.sagemaker.paging import matching, page
 from rehearsal.jobs.sagemaker.records import JobRecord, Store
+from rehearsal.jobs.sagemaker.studio import Studio
+from rehearsal.jobs.sagemaker.tuning import Tuning
 
 _JOB_ARN = re.compile(r"arn:aws:sagemaker:([a-z0-9-]+):(\d{12}):training-job/(.+)")
 TYPE = "aws:sagemaker/trainingJob:TrainingJob"
@@ -51,8 +53,8 @@ class SageMaker(JsonService):
 
     target = "SageMaker"
 
-    def __init__(self, state: State, jobs: Jobs, faults: JobFaults) -> None:
-        self._state, self._jobs, self._faults = state, jobs, faults
+    def __init__(self, state: State, jobs: Jobs, faults: JobFaults, tuning: Tuning) -> None:
+        self._state, self._jobs, self._faults, self._tuning = state, jobs, faults, tuning
         self._store, self._owned = Store(state), Owned(state)
 
     def operations(self) -> Mapping[str, Operation]:
@@ -64,7 +66,9 @@ class SageMaker(JsonService):
             "ListTrainingJobs": self._list,
             "ListTags": self._list_tags,
             "AddTags": self._add_tags,
+            **self._tuning.operations(),
             **self._owned.operations(),
+            **Studio(self._state).operations(),
         }
 
     def _create(self, request: Request, body: dict[str, Any]) -> dict[str, Any]:
@@ -78,8 +82,12 @@ class SageMaker(JsonService):
         context = context_of(request.region)
         more = {f"aws:RequestTag/{key}": value for key, value in tags.items()}
         passed = Check("iam:PassRole", role, {**context, "iam:PassedToService": "sagemaker.amazonaws.com"})
-        created = Check("sagemaker:CreateTrainingJob", job.arn, {**context, **more, **_machine(body)})
-        authorise(self._state, request.caller, [created, passed])
+        known = {**context, **more, **refusals.machine_keys(body)}
+        # A plan is a resource of the request beside the job ("IAM for SageMaker training plans").
+        plan = (body.get("ResourceConfig") or {}).get("TrainingPlanArn")
+        named = [job.arn, *([str(plan)] if plan else [])]
+        created = [Check("sagemaker:CreateTrainingJob", arn, known) for arn in named]
+        authorise(self._state, request.caller, [*created, passed])
         refusals.check(self._state, body, self._store.get(account, request.region, name))
         running = [one for one in self._store.all(request.region) if one.account == account and not one.over]
         refusals.check_quota(body, running, self._faults.quotas())
@@ -110,9 +118,11 @@ class SageMaker(JsonService):
         )
         seen = [job for job in self._store.all(request.region) if _sees(request, job.account)]
         wanted = body.get("StatusEquals")
+        plan = body.get("TrainingPlanArnEquals")
+        seen = [job for job in seen if plan in (None, job.request["ResourceConfig"].get("TrainingPlanArn"))]
         rows = [summary(job) for job in seen if wanted in (None, job.status)]
-        if body.get("WarmPoolStatusEquals") or body.get("TrainingPlanArnEquals"):
-            rows = []  # neither is kept here
+        if body.get("WarmPoolStatusEquals"):
+            rows = []  # none is kept here
         by = {
             "CreationTime": "CreationTime",
             "Name": "TrainingJobName",
@@ -124,7 +134,7 @@ class SageMaker(JsonService):
     def _list_tags(self, request: Request, body: dict[str, Any]) -> dict[str, Any]:
         shapes.check("sagemaker", request.action, body)
         arn = str(body["ResourceArn"])
-        job = self._by_arn(request, arn)
+        job = self._by_arn(request, arn) or self._tuning.by_arn(request, arn)
         tags = dict(job.tags) if job else self._owned.tags(request, arn)
         rows = [{"Key": key, "Value": value} for key, value in tags.items()]
         start, most = int(body.get("NextToken") or 0), int(body.get("MaxResults") or _TAGS_AT_ONCE)
@@ -178,11 +188,3 @@ class SageMaker(JsonService):
 def _sees(request: Request, account: str) -> bool:
     """The operator of a rehearsal sees every account."""
     return request.caller == OPERATOR or request.caller.account == account
-
-
-def _machine(body: Mapping[str, Any]) -> dict[str, str]:
-    """Condition keys about the machines; source: Service Authorization Reference, Amazon SageMaker."""
-    resources = body.get("ResourceConfig") or {}
-    found = {"sagemaker:InstanceTypes": resources.get("InstanceType")}
-    found["sagemaker:VolumeKmsKey"] = resources.get("VolumeKmsKeyId")
-    return {key: str(value) for key, value in found.items() if value}

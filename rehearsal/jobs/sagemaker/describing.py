@@ -32,6 +32,7 @@ def described(job: JobRecord) -> dict[str, Any]:
     found: dict[str, Any] = {
         "TrainingJobName": job.name,
         "TrainingJobArn": job.arn,
+        "TuningJobArn": job.tuning or None,
         "ModelArtifacts": {"S3ModelArtifacts": job.artifact or f"{outputs}/{job.name}/output/model.tar.gz"},
         "TrainingJobStatus": job.status,
         "SecondaryStatus": job.secondary,

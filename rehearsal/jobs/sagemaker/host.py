@@ -13,6 +13,7 @@ from typing import Any
 from infra.catalog.aws import facts
 from rehearsal.dataplane.identity import TOKEN_VARIABLE
 from rehearsal.jobs.running.machine import Machine, missing_hardware, program
+from rehearsal.jobs.sagemaker import toolkit
 from rehearsal.jobs.sagemaker.channels import mode_of
 from rehearsal.jobs.sagemaker.records import JobRecord
 from rehearsal.jobs.sagemaker.words import JobFailed
@@ -88,11 +89,14 @@ class Host(Machine):
         """Start the container's command. Raises JobFailed when it cannot run here."""
         local = str((self.job.request.get("CheckpointConfig") or {}).get("LocalPath") or CHECKPOINTS)
         here = self.translator({ML: self.ml, local.rstrip("/"): self.checkpoints}, around.located)
-        words = command(self.job.request)
+        words = toolkit.command(self.job.request, self.ml) if toolkit.starts(self.job.request) else None
         environment = {
             name: here(str(value)) for name, value in (self.job.request.get("Environment") or {}).items()
         }
-        argv = (_program(words), *(here(word) for word in words[1:]))
+        if words is None:
+            told = command(self.job.request)
+            words = [_program(told), *(here(word) for word in told[1:])]
+        argv = tuple(words)
         self.run(argv, {**self._told(around), **environment}, self.job.arn, cpus, GRACE_S)
 
     def said(self) -> str:
@@ -142,7 +146,12 @@ class Host(Machine):
 
 
 def command(request: Mapping[str, Any]) -> list[str]:
-    """The command of the container. Raises JobFailed when it is the image's own: no image is here."""
+    """The command of the container. Raises JobFailed when it is the image's own: no image is here.
+
+    One whose own program is the toolkit is no such image (`toolkit.py`), and has no words here.
+    """
+    if toolkit.starts(request):
+        return []
     algorithm = request.get("AlgorithmSpecification") or {}
     words = [str(word) for word in algorithm.get("ContainerEntrypoint") or ()]
     _program(words)

@@ -1,6 +1,6 @@
-"""SageMaker's answers about what programs of the engine made: apps, endpoints, tags.
+"""SageMaker's answers about what programs of the engine made: endpoints, tags.
 
-Apps and endpoints are records of the emulated AWS; deleting one here is a change behind the engine's back, as
+Endpoints are records of the emulated AWS; deleting one here is a change behind the engine's back, as
 it is in a real account. Source: botocore 1.44.5 sagemaker/2017-07-24.
 """
 
@@ -11,12 +11,12 @@ from rehearsal.core.model import Record
 from rehearsal.core.state import State
 from rehearsal.dataplane import shapes
 from rehearsal.dataplane.http import Operation, Request, ServiceError
-from rehearsal.dataplane.identity import OPERATOR
 from rehearsal.dataplane.policies import Request as Check
 from rehearsal.dataplane.rights import authorise, context_of
 from rehearsal.jobs.sagemaker.paging import matching, page
+from rehearsal.jobs.sagemaker.studio import sees
 
-_APP, _ENDPOINT = "aws:sagemaker/app:App", "aws:sagemaker/endpoint:Endpoint"
+_ENDPOINT = "aws:sagemaker/endpoint:Endpoint"
 
 
 class Owned:
@@ -28,8 +28,6 @@ class Owned:
     def operations(self) -> Mapping[str, Operation]:
         """See `http.JsonService`."""
         return {
-            "ListApps": self._list_apps,
-            "DeleteApp": self._delete_app,
             "ListEndpoints": self._list_endpoints,
             "DeleteEndpoint": self._delete_endpoint,
         }
@@ -37,37 +35,10 @@ class Owned:
     def tags(self, request: Request, arn: str) -> dict[str, str]:
         """The tags of a record with this ARN. Raises ServiceError when there is none."""
         for record in self._state.issued(arn):
-            if record.package == "aws" and _sees(request, record):
+            if record.package == "aws" and sees(request, record):
                 tags = record.outputs.get("tagsAll") or record.outputs.get("tags") or {}
                 return {str(key): str(value) for key, value in tags.items()}
         raise ServiceError("ValidationException", "Requested resource not found.")
-
-    def _list_apps(self, request: Request, body: dict[str, Any]) -> dict[str, Any]:
-        shapes.check("sagemaker", request.action, body)
-        self._authorise(request, "*")
-        filters = {
-            "DomainIdEquals": "DomainId",
-            "UserProfileNameEquals": "UserProfileName",
-            "SpaceNameEquals": "SpaceName",
-        }
-        rows = [_app(record) for record in self._all(request, _APP)]
-        for member, column in filters.items():
-            rows = [row for row in rows if body.get(member) in (None, row.get(column))]
-        asked = {"SortOrder": "Ascending", **body}
-        found = page(rows, asked, {"CreationTime": "CreationTime"})
-        return {"Apps": found.pop("rows"), **found}
-
-    def _delete_app(self, request: Request, body: dict[str, Any]) -> dict[str, Any]:
-        shapes.check("sagemaker", request.action, body)
-        names = ("DomainId", "UserProfileName", "SpaceName", "AppType", "AppName")
-        wanted = {name: body[name] for name in names if body.get(name) is not None}
-        for record in self._all(request, _APP):
-            row = _app(record)
-            if wanted.items() <= row.items():
-                self._authorise(request, str(record.outputs.get("arn")))
-                self._state.remove(record)
-                return {}
-        raise ServiceError("ResourceNotFound", f"App {body.get('AppName')} does not exist.")
 
     def _list_endpoints(self, request: Request, body: dict[str, Any]) -> dict[str, Any]:
         shapes.check("sagemaker", request.action, body)
@@ -90,32 +61,11 @@ class Owned:
 
     def _all(self, request: Request, token: str) -> list[Record]:
         found = self._state.find(type=token)
-        return [record for record in found if _sees(request, record)]
+        return [record for record in found if sees(request, record)]
 
     def _authorise(self, request: Request, resource: str) -> None:
         check = Check(f"sagemaker:{request.action}", resource, context_of(request.region))
         authorise(self._state, request.caller, [check])
-
-
-def _sees(request: Request, record: Record) -> bool:
-    account, _, region = record.scope.partition("/")
-    own = request.caller == OPERATOR or request.caller.account == account
-    return own and region in (request.region, "global")
-
-
-def _app(record: Record) -> dict[str, Any]:
-    outputs = record.outputs
-    found = {
-        "DomainId": outputs.get("domainId"),
-        "UserProfileName": outputs.get("userProfileName"),
-        "SpaceName": outputs.get("spaceName"),
-        "AppType": outputs.get("appType"),
-        "AppName": outputs.get("appName"),
-        "Status": "InService",
-        # A record keeps no time; its number grows with the time at which it was made.
-        "CreationTime": record.key,
-    }
-    return {name: value for name, value in found.items() if value is not None}
 
 
 def _endpoint(record: Record) -> dict[str, Any]:

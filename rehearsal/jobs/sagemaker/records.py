@@ -13,6 +13,7 @@ OVER = frozenset({"Completed", "Failed", "Stopped"})
 # aws/amazon-sagemaker-examples issues 739 and 842. They are not part of its contract (botocore 1.44.5).
 MESSAGES = {
     "Starting": "Preparing the instances for training",
+    "Pending": "Training job waiting for capacity",
     "Downloading": "Downloading input data",
     "Training": "Training image download completed. Training in progress.",
     "Interrupted": "Training job interrupted due to Spot instance reclaim",
@@ -45,6 +46,8 @@ class JobRecord:
     ended: float | None = None
     failure: str = ""
     artifact: str = ""
+    tuning: str = ""
+    """ARN of the tuning job that started it."""
 
     @property
     def arn(self) -> str:

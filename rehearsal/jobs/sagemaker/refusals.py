@@ -13,6 +13,7 @@ from rehearsal.aws import facts
 from rehearsal.core.state import State
 from rehearsal.dataplane.http import ServiceError
 from rehearsal.dataplane.policies import role_record, trusts
+from rehearsal.jobs.sagemaker import plans
 from rehearsal.jobs.sagemaker.records import JobRecord
 
 _SUBNET, _GROUP = "aws:ec2/subnet:Subnet", "aws:ec2/securityGroup:SecurityGroup"
@@ -31,6 +32,7 @@ def check(state: State, request: Mapping[str, Any], name_taken: JobRecord | None
         )
     for message in (*_machines(request), *_times(request), *_algorithm(request), *_network(state, request)):
         raise ServiceError("ValidationException", message)
+    plans.check(state, request)
     if name_taken is not None:
         raise ServiceError(
             "ResourceInUse",
@@ -46,6 +48,8 @@ def check_quota(request: Mapping[str, Any], running: list[JobRecord], quotas: Ma
     """
     spot = bool(request.get("EnableManagedSpotTraining"))
     resources = request["ResourceConfig"]
+    if resources.get("TrainingPlanArn"):
+        return  # its machines are the plan's
     name = quota_name(str(resources["InstanceType"]), spot=spot)
     if name not in quotas:
         return
@@ -136,3 +140,11 @@ def local_storage_gb(machine: str) -> int:
     types = facts.catalog().instance_types
     found = types.get(machine.removeprefix("ml.")) if isinstance(types, Mapping) else None
     return int(found.local_nvme_gb or 0) if found is not None else 0
+
+
+def machine_keys(body: Mapping[str, Any]) -> dict[str, str]:
+    """Condition keys about the machines; source: Service Authorization Reference, Amazon SageMaker."""
+    resources = body.get("ResourceConfig") or {}
+    found = {"sagemaker:InstanceTypes": resources.get("InstanceType")}
+    found["sagemaker:VolumeKmsKey"] = resources.get("VolumeKmsKeyId")
+    return {key: str(value) for key, value in found.items() if value}

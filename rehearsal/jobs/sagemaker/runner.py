@@ -21,7 +21,7 @@ from rehearsal.jobs.logs.store import LogStore
 from rehearsal.jobs.rows import row
 from rehearsal.jobs.running.job import Running
 from rehearsal.jobs.running.programs import Due, Limits, Programs
-from rehearsal.jobs.sagemaker import channels, outputs
+from rehearsal.jobs.sagemaker import channels, outputs, plans
 from rehearsal.jobs.sagemaker.checkpoints import Checkpoints
 from rehearsal.jobs.sagemaker.host import Host, Surroundings, command
 from rehearsal.jobs.sagemaker.records import JobRecord, Store
@@ -133,6 +133,10 @@ class JobRunner(Running[JobRecord, Host]):
         images.pulled(self._region.state, algorithm.get("TrainingImage"))
         for text in (self._job.request.get("Environment") or {}).values():
             self._region.located(str(text))  # what it names is started before anything is measured
+        if not plans.begun(self._region.state, self._job.request):
+            self._change(lambda job: job.entered("Pending"))
+            while not plans.begun(self._region.state, self._job.request) and not self._stop.wait(_TICK_S):
+                pass
         self._stop.wait(self._slow_s)
         if not self._capacity:
             raise JobFailed(CAPACITY)

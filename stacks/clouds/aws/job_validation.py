@@ -49,6 +49,7 @@ def job_validation_on_aws(
         kms_key=tiers.kms_key_arn,
         subnets=list(place.subnets),
         security_groups=list(place.security_groups),
+        training_plan_arn=machine.reservation,
     )
     return JobValidation(
         account=on.account_id,
@@ -79,7 +80,7 @@ def _repeated(
 def _as_pool(machine: JobMachineSpec, region: str) -> Pool:
     """The machine type, with what is declared about its hardware: that of the EC2 type behind it."""
     name, price = jobs.machines[machine.machine].ec2, jobs.price(machine.machine, region)
-    usd_per_hour = price.usd if price else None
+    usd_per_hour = 0.0 if machine.reservation else price.usd if price else None
     processors, known = facts.cpu_type(name), dict[str, Any]()
     if processors is not None:
         offer = cpu_offer(processors)

@@ -170,7 +170,7 @@ class AwsJobs:
         return app.arn
 
     def people(self, place: AwsJobPlace, tracking: pulumi.Output[str]) -> list[JobPerson]:
-        """A role for each, with rights to own jobs and notebooks and to the team's folders."""
+        """Roles for each one's notebooks and classes of jobs, with rights to the team's folders."""
         spec, layout = self._spec, self._layout
         given = AwsPeopleRights(
             f"{spec.name}-rights",
@@ -189,11 +189,13 @@ class AwsJobs:
                 "mlflow_arn": tracking,
                 "job_machines": [one.machine for one in layout.machines],
                 "notebook_machines": layout.notebooks.machines,
+                "training_plans": sorted({arn for one in layout.machines if (arn := one.reservation)}),
                 "image": spec.smoke.image,
             },
             self._on_aws,
         )
-        return [JobPerson(one["name"], given.role_arns[one["name"]]) for one in self._people]
+        names = [one["name"] for one in self._people]
+        return [JobPerson(who, given.role_arns[who], given.job_role_arns[who]) for who in names]
 
     def validation(
         self, place: AwsJobPlace, tracking: pulumi.Output[str], machine: JobMachineSpec
@@ -262,9 +264,11 @@ class AwsJobs:
         ]
         return scopes
 
-    def price(self, machine: str) -> float | None:
-        """The list price of a training hour."""
-        found = jobs.price(machine, self._spec.region)
+    def price(self, machine: JobMachineSpec) -> float | None:
+        """The list price of a training hour; a training plan is paid in advance."""
+        if machine.reservation is not None:
+            return 0.0
+        found = jobs.price(machine.machine, self._spec.region)
         return found.usd if found else None
 
 

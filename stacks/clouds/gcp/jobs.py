@@ -263,10 +263,11 @@ class GcpJobs:
             accelerator_type=jobs.machines[machine.machine].accelerator,
             output_uri=_gs(tiers.artifact_bucket, f"/{RUNS}"),
             kms_key=place.key,
+            reservation=machine.reservation,
         )
         return JobValidation(
             account=self._on.project,
-            machine=as_pool(machine, self.price(machine.machine)),
+            machine=as_pool(machine, self.price(machine)),
             place=found,
             environment={"GOOGLE_CLOUD_PROJECT": self._on.project},
             results=_gs(tiers.checkpoint_bucket, RESULTS),
@@ -331,9 +332,11 @@ class GcpJobs:
             for scope, value, usd, over_budget, emails in found
         ]
 
-    def price(self, machine: str) -> float | None:
-        """The price of a machine-hour of a job, the service's fee included."""
-        found = jobs.price(machine, self._spec.region)
+    def price(self, machine: JobMachineSpec) -> float | None:
+        """The price of a machine-hour of a job, the service's fee included; of a reserved one, the fee."""
+        found = jobs.price(
+            machine.machine, self._spec.region, "reserved" if machine.reservation else "on_demand"
+        )
         return found.usd if found else None
 
 

@@ -39,9 +39,15 @@ def test_an_hour_of_eight_h100_costs_what_a_bill_had() -> None:
 
 def test_spot_costs_its_own_price_and_the_fee_of_the_on_demand_one() -> None:
     spot, listed = (node_price("g2-standard-8", REGION, market) for market in ("spot", "on_demand"))
-    price = jobs.price("g2-standard-8", REGION, spot=True)
+    price = jobs.price("g2-standard-8", REGION, "spot")
     assert spot and listed and price
     assert price.usd == pytest.approx(spot.expected + 0.15 * listed.expected)
+
+
+def test_a_job_on_a_reservation_adds_the_fee_alone() -> None:
+    listed = node_price("g2-standard-8", REGION, "on_demand")
+    price = jobs.price("g2-standard-8", REGION, "reserved")
+    assert listed and price and price.usd == pytest.approx(0.15 * listed.expected)
 
 
 @pytest.mark.parametrize(

@@ -63,7 +63,7 @@ class Stack:
 
 
 def _outputs() -> JobOutputs:
-    people = tuple(one.model_copy(update={"role": emulated.ROLE}) for one in OUTPUTS.people)
+    people = tuple(one.model_copy(update={"role": emulated.ROLE, "job_roles": {}}) for one in OUTPUTS.people)
     return OUTPUTS.model_copy(
         update={
             "region": emulated.REGION,

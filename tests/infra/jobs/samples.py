@@ -18,6 +18,9 @@ ADA = Person(
     team="Vision Lab",
     folder="vision-lab",
     role=f"arn:aws:iam::{ACCOUNT}:role/small-aws-ada",
+    job_roles={
+        kind: f"arn:aws:iam::{ACCOUNT}:role/small-aws-{kind}-ada" for kind in ("training", "evaluation")
+    },
 )
 BOB = Person(
     name="bob",

@@ -24,6 +24,9 @@ def test_a_job_costs_what_is_billed_of_each_machine() -> None:
     assert money.cost(job(nodes=2, billed_s=1800), PRICES) == pytest.approx(1.127)
     assert money.cost(job(billed_s=1800, warm_s=1800), PRICES) == pytest.approx(1.127)
     assert money.cost(job(billed_s=None), PRICES) == 0
+    fee = {("ml.g6.xlarge", True): 0.1}
+    assert money.cost(job(reserved=True, billed_s=3600), fee) == pytest.approx(0.1)
+    assert money.cost(job(), fee) is None
     assert money.cost(job(machine="ml.p6-b200.48xlarge"), PRICES) is None
 
 

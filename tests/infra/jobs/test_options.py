@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from infra.errors import UserError
+from infra.jobs import money
 from infra.jobs.options import Options, resolve
 from infra.jobs.service import Caller
 from tests.infra.jobs.samples import ACCOUNT, ADA, BOB, CALLER, OPTIONS, OUTPUTS, order
@@ -23,6 +24,32 @@ def test_what_nobody_says_comes_from_the_stack() -> None:
     assert (found.person, found.machine.machine, found.spot, found.nodes) == (ADA, "ml.g6.xlarge", True, 1)
     assert order(machine="ml.m7i.xlarge").spot is False
     assert order(spot=False).spot is False and order(machine="cpu", spot=True).spot is True
+
+
+PLAN = "arn:aws:sagemaker:us-west-2:123456789012:training-plan/december"
+PLANNED = OUTPUTS.model_copy(
+    update={
+        "machines": (
+            OUTPUTS.machines[0].model_copy(
+                update={
+                    "machine": "ml.p5.48xlarge",
+                    "purchase": "training_plan",
+                    "reservation": PLAN,
+                    "usd_per_hour": 0.0,
+                }
+            ),
+        )
+    }
+)
+
+
+def test_machines_of_a_training_plan_are_neither_spot_nor_kept_warm_nor_paid_again() -> None:
+    found = resolve(PLANNED, OPTIONS, CALLER)
+    assert found.spot is False and money.price(found).usd == 0
+    assert "besides the reservation" in str(money.price(found))
+    with pytest.raises(UserError) as caught:
+        resolve(PLANNED, replace(OPTIONS, spot=True, keep_warm_minutes=10), CALLER)
+    assert [problem.path for problem in caught.value.problems] == ["--spot", "--keep-warm"]
 
 
 def test_everything_wrong_is_told_at_once() -> None:

@@ -42,11 +42,28 @@ def test_a_spot_run_is_what_the_service_takes() -> None:
         "S3OutputPath": "s3://small-aws-artifacts/runs",
         "KmsKeyId": OUTPUTS.kms_key,
     }
-    assert made["RoleArn"].endswith("role/small-aws-ada")
+    assert made["RoleArn"].endswith("role/small-aws-training-ada")
     assert made["VpcConfig"]["Subnets"] == list(OUTPUTS.subnets)
     tags = {tag["Key"]: tag["Value"] for tag in made["Tags"]}
     assert tags["trainstack:stack"] == "small-aws" and tags["trainstack:person"] == "ada"
     assert tags["trainstack:team"] == "Vision Lab" and tags["trainstack:run"] == made["TrainingJobName"]
+
+
+@pytest.mark.parametrize("task", ["evaluation", "Evaluation of adapters", "evaluate", "processing-2"])
+def test_an_evaluation_runs_with_rights_to_read_and_keeps_no_checkpoint(task: str) -> None:
+    made = request(task=task)
+    assert made["RoleArn"].endswith("role/small-aws-evaluation-ada")
+    assert "CheckpointConfig" not in made
+
+
+@pytest.mark.parametrize("task", ["training", "fine-tune", "no evaluation", "evaluations"])
+def test_any_other_task_trains(task: str) -> None:
+    assert request(task=task)["RoleArn"].endswith("role/small-aws-training-ada")
+
+
+def test_a_person_without_roles_of_jobs_has_one_role_for_all() -> None:
+    made = managed.sagemaker(run_plan(order(task="evaluation", person="bob"), PACK, CODE, NOW))
+    assert made["RoleArn"].endswith("role/small-aws-bob") and "CheckpointConfig" in made
 
 
 def test_a_run_on_demand_says_nothing_of_waiting() -> None:

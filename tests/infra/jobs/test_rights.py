@@ -53,6 +53,7 @@ def test_jobs_of_others_that_may_not_be_read_are_counted_and_left_out(
         for name in ("small-aws-bob-x", "another-stack-x")
     ]  # fmt: skip
     stub = answers.of("sagemaker")
+    stub.add_client_error("list_hyper_parameter_tuning_jobs", "AccessDeniedException", DENIED)
     stub.add_response("list_training_jobs", {"TrainingJobSummaries": rows})
     for _ in rows:
         stub.add_client_error("describe_training_job", "AccessDeniedException", DENIED)

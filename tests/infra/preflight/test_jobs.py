@@ -1,5 +1,6 @@
 """What an account is asked for a stack without a cluster."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -9,7 +10,7 @@ from infra.preflight.answers import Answer, State
 from infra.preflight.aws import JOB_CHECKS, identity, jobs, permissions
 from infra.preflight.aws.account import Account
 from infra.stackspec.clouds import AwsSpec
-from infra.stackspec.layouts import SmallLayout
+from infra.stackspec.layouts import SmallLayout, TrainingPlan
 from tests.infra.preflight.asking import ACCOUNT, ME, Cloud, asked, states
 
 SPOT = "ml.g6.xlarge for spot training job usage"
@@ -54,6 +55,65 @@ def test_a_log_group_of_former_jobs_stands_in_the_way(key: str | None, state: St
     cloud = Cloud().answers("logs", "describe_log_groups", {"logGroups": [group]})
     (answer,) = asked(jobs.log_group, account(cloud))
     assert answer.state is state
+
+
+def planned(found: dict[str, Any] | None, max_nodes: int = 2) -> Answer:
+    """The answer about a plan of which the account says this; None: there is none."""
+    asking = account(cloud := Cloud())
+    first, *rest = asking.layout.machines  # type: ignore[union-attr]
+    bought = TrainingPlan(
+        kind="training_plan", arn=f"arn:aws:sagemaker:us-west-2:{ACCOUNT}:training-plan/dec"
+    )
+    machine = first.model_copy(
+        update={"machine": "ml.p5.48xlarge", "purchase": bought, "max_nodes": max_nodes}
+    )
+    layout = asking.layout.model_copy(update={"machines": (machine, *rest)})
+    asking = replace(asking, layout=layout)
+    if found is None:
+        cloud.refuses("sagemaker", "describe_training_plan", "ResourceNotFound", "no such plan")
+    else:
+        known = {"TrainingPlanArn": bought.arn, "TrainingPlanName": "dec", **found}
+        cloud.answers("sagemaker", "describe_training_plan", known, TrainingPlanName="dec")
+    (answer,) = asked(jobs.plans, asking)
+    return answer
+
+
+PLAN = {
+    "Status": "Active",
+    "TargetResources": ["training-job"],
+    "TotalInstanceCount": 2,
+    "ReservedCapacitySummaries": [
+        {
+            "ReservedCapacityArn": f"arn:aws:sagemaker:us-west-2:{ACCOUNT}:reserved-capacity/one",
+            "InstanceType": "ml.p5.48xlarge",
+            "TotalInstanceCount": 2,
+            "Status": "Active",
+        }
+    ],
+}
+
+
+@pytest.mark.parametrize("status", ["Active", "Scheduled"])
+def test_a_training_plan_that_jobs_can_use_is_ready(status: str) -> None:
+    assert planned({**PLAN, "Status": status}).state is State.READY
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"Status": "Expired"}, "is Expired"),
+        ({"TargetResources": ["hyperpod-cluster"]}, "is for hyperpod-cluster"),
+        ({"ReservedCapacitySummaries": []}, "holds no machine, not ml.p5.48xlarge"),
+        ({"TotalInstanceCount": 1}, "has 1 machines, and a job may have 2"),
+    ],
+)
+def test_a_training_plan_that_no_job_can_use_is_short(changes: dict[str, Any], said: str) -> None:
+    answer = planned({**PLAN, **changes})
+    assert answer.state is State.SHORT and said in answer.said
+
+
+def test_a_training_plan_that_is_not_there_is_short() -> None:
+    assert "does not exist here" in planned(None).said
 
 
 def test_whoever_deploys_administers_no_cluster() -> None:

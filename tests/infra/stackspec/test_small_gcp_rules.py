@@ -9,6 +9,7 @@ import pytest
 from infra import stackspec
 from infra.stackspec.clouds import GcpSpec
 from infra.stackspec.document import read
+from infra.stackspec.layouts import SmallLayout
 from infra.stackspec.load import CONFIG
 from tests.infra.stackspec.stack_files import Values, problems
 from tests.stacks.stack_files import at
@@ -17,6 +18,21 @@ BROKEN: dict[str, tuple[str, Any, str]] = {
     "a zone of another region": ("layout.zones", ["us-east1-b"], "layout.zones[0]"),
     "a zone twice": ("layout.zones", ["us-central1-a", "us-central1-a"], "layout.zones"),
     "a range without room": ("layout.network_cidr", "10.0.0.0/24", "layout.network_cidr"),
+    "a training plan": (
+        "layout.machines.0.purchase",
+        {"kind": "training_plan", "arn": "arn:aws:sagemaker:us-west-2:123456789012:training-plan/december"},
+        "layout.machines[0].purchase.kind",
+    ),
+    "a reservation without its zone": (
+        "layout.machines.0.purchase",
+        {"kind": "reserved", "id": "projects/example-ml-jobs/reservations/l4"},
+        "layout.machines[0].purchase.id",
+    ),
+    "a reservation of another region": (
+        "layout.machines.0.purchase",
+        {"kind": "reserved", "id": "projects/example-ml-jobs/zones/us-east1-b/reservations/l4"},
+        "layout.machines[0].purchase.id",
+    ),
     "a machine of AWS": ("layout.machines.0.machine", "ml.g6.xlarge", "layout.machines[0].machine"),
     "a machine that the region lacks": (
         "layout.machines.1.machine",
@@ -71,6 +87,13 @@ def test_what_cannot_be_is_refused_at_its_place(small: Values, name: str) -> Non
     found = problems(small)
     assert [problem.path for problem in found] == [place], found
     assert all(problem.rule and problem.fix for problem in found)
+
+
+def test_machines_may_be_those_of_a_reservation_in_a_zone_of_the_region(small: Values) -> None:
+    full = "projects/example-ml-jobs/zones/us-central1-b/reservations/l4"
+    at(small["spec"], "layout.machines.0.purchase", {"kind": "reserved", "id": full})
+    layout = stackspec.load("small", small, "f").spec.layout
+    assert isinstance(layout, SmallLayout) and layout.machines[0].reservation == full
 
 
 def test_a_tracking_server_needs_an_image(small: Values) -> None:

@@ -1,12 +1,13 @@
 """A stack without a cluster: what its stack file must say, and what means nothing in it."""
 
 import copy
+import datetime
 import json
 from typing import Any
 
 import pytest
 
-from infra import stackspec
+from infra import cost, stackspec
 from infra.errors import UserError
 from infra.stackspec.document import read
 from infra.stackspec.layouts import SmallLayout
@@ -16,6 +17,13 @@ from tests.stacks.stack_files import LOAD_BALANCER, at
 
 _PERSON = {"name": "joe", "email": "joe@example.com", "team": "vision"}
 _DIGEST = "@sha256:" + "a" * 64
+_PLAN = "arn:aws:sagemaker:us-west-2:123456789012:training-plan/december"
+_PLANNED = {
+    "name": "l4",
+    "machine": "ml.p5.48xlarge",
+    "purchase": {"kind": "training_plan", "arn": _PLAN},
+    "max_nodes": 2,
+}
 BROKEN: dict[str, tuple[str, Any, str]] = {
     "two people of one name": ("layout.people.1.name", "ada", "layout.people[1].name"),
     "two people of one address": ("layout.people.1.email", "Ada@Example.com", "layout.people[1].email"),
@@ -46,6 +54,21 @@ BROKEN: dict[str, tuple[str, Any, str]] = {
         "layout.machines.0.purchase",
         {"kind": "reserved", "id": "cr-0123456789abcdef0"},
         "layout.machines[0].purchase.kind",
+    ),
+    "a training plan of another region": (
+        "layout.machines.0",
+        {**_PLANNED, "purchase": {"kind": "training_plan", "arn": _PLAN.replace("us-west-2", "us-east-1")}},
+        "layout.machines[0].purchase.arn",
+    ),
+    "no training plan": (
+        "layout.machines.0",
+        {**_PLANNED, "purchase": {"kind": "training_plan", "arn": "december"}},
+        "layout.machines[0].purchase.arn",
+    ),
+    "a machine that no plan reserves": (
+        "layout.machines.0.purchase",
+        {"kind": "training_plan", "arn": _PLAN},
+        "layout.machines[0].machine",
     ),
     "a notebook on no machine of notebooks": (
         "layout.notebooks",
@@ -93,6 +116,19 @@ def test_what_cannot_be_is_refused_at_its_place(small: Values, name: str) -> Non
     found = problems(small)
     assert [problem.path for problem in found] == [place]
     assert all(problem.rule and problem.fix for problem in found)
+
+
+def test_machines_of_a_training_plan_cost_nothing_more_and_are_not_validated_again(small: Values) -> None:
+    small["spec"]["layout"]["machines"][0] = copy.deepcopy(_PLANNED)
+    spec = stackspec.load("small-aws", small, "f").spec
+    (jobs,) = [
+        item
+        for item in cost.estimate(spec, datetime.date(2026, 11, 26)).items
+        if item.name.startswith("jobs on l4 ")
+    ]
+    assert "training plan" in jobs.name and (jobs.minimum, jobs.expected, jobs.maximum) == (0, 0, 0)
+    small["spec"].setdefault("smoke", {})["schedule"] = "0 3 * * *"
+    assert [problem.path for problem in problems(small)] == ["smoke.schedule"]
 
 
 def test_everything_that_is_wrong_is_said_at_once(small: Values) -> None:

@@ -56,7 +56,7 @@ def test_a_domain_has_a_home_file_system_of_its_own(studio: Studio) -> None:
     studio.create("efs/accessPoint:AccessPoint", "point", fileSystemId=made["homeEfsFileSystemId"])
 
 
-def test_the_interfaces_of_a_domain_hold_its_network_and_go_with_it(studio: Studio) -> None:
+def test_the_interfaces_of_a_domain_go_with_it_and_its_groups_hold_the_network(studio: Studio) -> None:
     made = studio.domain("Delete")
     for name in ("subnet", "vpc"):
         with pytest.raises(RefusalError, match="DependencyViolation"):
@@ -66,9 +66,10 @@ def test_the_interfaces_of_a_domain_hold_its_network_and_go_with_it(studio: Stud
     groups = studio.state.find(type="aws:ec2/securityGroup:SecurityGroup")
     assert f"security-group-for-inbound-nfs-{made['id']}" in {one.name for one in groups}
     studio.delete("domain")
-    assert studio.state.count() == studio.before
+    assert studio.state.count() == studio.before + 2
     studio.delete("subnet")
-    studio.delete("vpc")
+    with pytest.raises(RefusalError, match="DependencyViolation"):
+        studio.delete("vpc")
 
 
 @pytest.mark.parametrize("retention", [None, "Retain"])

@@ -97,6 +97,16 @@ class Account:
             assert time.monotonic() < deadline, found
             time.sleep(0.05)
 
+    def reached_search(self, name: str, trials: int, patience_s: float = 30.0) -> None:
+        """Wait until a tuning job has so many trials."""
+        client, deadline = self.client("sagemaker"), time.monotonic() + patience_s
+        while True:
+            found = client.describe_hyper_parameter_tuning_job(HyperParameterTuningJobName=name)
+            if sum(found["TrainingJobStatusCounters"].values()) >= trials:
+                return
+            assert time.monotonic() < deadline, found
+            time.sleep(0.05)
+
     def run(self, name: str = "job-1", script: str = "true", **more: Any) -> dict[str, Any]:
         """Run a job to its end."""
         return self.ended(self.start(name, script, **more))

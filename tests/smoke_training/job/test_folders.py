@@ -21,6 +21,12 @@ def test_of_sagemaker_they_lie_below_one_folder() -> None:
     assert not found.shared and found.scratch == found.output
 
 
+def test_trials_of_a_search_share_a_folder_of_checkpoints_and_have_one_of_their_own_in_it() -> None:
+    found = Folders.of({"TRAINSTACK_TRIAL": "search-001-abcdef12"})
+    assert found.checkpoints == Path("/opt/ml/checkpoints/search-001-abcdef12")
+    assert Folders.of({}).checkpoints == Path("/opt/ml/checkpoints")
+
+
 def test_of_vertex_they_lie_in_buckets() -> None:
     found = Folders.of({**SPEC, **BASE, **TOLD})
     assert found.variables() == {

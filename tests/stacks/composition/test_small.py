@@ -88,9 +88,10 @@ def test_a_person_starts_jobs_of_her_own_on_the_machines_and_in_the_network_of_t
     assert set(condition["ForAllValues:StringEquals"]) == limited
 
 
-def test_a_person_hands_on_her_own_role_and_only_to_sagemaker() -> None:
-    (role,) = allowing("iam:PassRole")["Resource"]
-    assert "person-eve" in role
+def test_a_person_hands_on_the_roles_of_her_own_jobs_and_only_to_sagemaker() -> None:
+    (eve,) = [one for one in JobOutputs.model_validate(made().outputs).people if one.name == "eve"]
+    assert set(eve.job_roles) == {"training", "evaluation"} and eve.role not in eve.job_roles.values()
+    assert set(allowing("iam:PassRole")["Resource"]) == set(eve.job_roles.values())
     condition = allowing("iam:PassRole")["Condition"]
     assert condition == {"StringEquals": {"iam:PassedToService": "sagemaker.amazonaws.com"}}
 
@@ -109,8 +110,9 @@ def test_nobody_takes_a_job_out_of_a_budget() -> None:
 
 
 def test_only_sagemaker_for_this_account_takes_a_persons_role() -> None:
-    roles = {name: one for name, one in made().all("Role").items() if "-person-" in name}
-    assert len(roles) == 3
+    kinds = ("-person-", "-training-", "-evaluation-")
+    roles = {name: one for name, one in made().all("Role").items() if any(kind in name for kind in kinds)}
+    assert len(roles) == 9
     for one in roles.values():
         (trust,) = json.loads(one["assumeRolePolicy"])["Statement"]
         assert trust["Principal"] == {"Service": "sagemaker.amazonaws.com"}

@@ -10,14 +10,18 @@ _ENDED = ("ValidationException", "ResourceNotFound")
 
 
 def everything(sagemaker: Any, stack: str, teams: Mapping[str, str]) -> list[Running]:
-    """Training jobs, apps and endpoints with the stack's tag; `teams` is the team of each person."""
-    found = [*_jobs(sagemaker), *_apps(sagemaker, teams), *_endpoints(sagemaker)]
+    """Tuning and training jobs, apps and endpoints with the stack's tag; `teams` is the team of each person.
+
+    Tuning jobs come first: one that goes on starts another training job for each that is stopped.
+    """
+    found = [*_searches(sagemaker), *_jobs(sagemaker), *_apps(sagemaker, teams), *_endpoints(sagemaker)]
     return [one for one in found if one.tags.get(f"{PREFIX}:stack") == stack]
 
 
 def end(sagemaker: Any, one: Running) -> bool:
     """End it; False when it had ended by itself. Raises what the service says otherwise."""
     ways = {
+        "tuning-job": sagemaker.stop_hyper_parameter_tuning_job,
         "training-job": sagemaker.stop_training_job,
         "app": sagemaker.delete_app,
         "endpoint": sagemaker.delete_endpoint,
@@ -29,6 +33,17 @@ def end(sagemaker: Any, one: Running) -> bool:
             raise
         return False
     return True
+
+
+def _searches(sagemaker: Any) -> Iterator[Running]:
+    """Tuning jobs in progress."""
+    for page in sagemaker.get_paginator("list_hyper_parameter_tuning_jobs").paginate(
+        StatusEquals="InProgress"
+    ):
+        for row in page["HyperParameterTuningJobSummaries"]:
+            name, arn = row["HyperParameterTuningJobName"], row["HyperParameterTuningJobArn"]
+            handle = {"HyperParameterTuningJobName": name}
+            yield Running("tuning-job", name, arn, _tags(sagemaker, arn), handle)
 
 
 def _jobs(sagemaker: Any) -> Iterator[Running]:

@@ -75,7 +75,7 @@ def door(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Door]:
         account.add("aws:s3/bucket:Bucket", name)
     account.role(emulated.ENOUGH, arn=role)
     account.state.close()
-    people = tuple(one.model_copy(update={"role": role}) for one in OUTPUTS.people)
+    people = tuple(one.model_copy(update={"role": role, "job_roles": {}}) for one in OUTPUTS.people)
     stores = {
         "code_uri": "s3://code-bucket/code",
         "artifact_uri": "s3://out-bucket",

@@ -14,7 +14,7 @@ from infra.stackspec.clouds import GcpSpec
 from infra.stackspec.document import read
 from infra.stackspec.layouts import SmallLayout
 from infra.stackspec.load import CONFIG
-from tests.infra.preflight.gcp.asking import Google, Said
+from tests.infra.preflight.gcp.asking import ABSENT, Google, Said
 
 INFOS = "cloudquotas.projects.locations.services.quotaInfos.list"
 POLICY = "orgpolicy.projects.policies.getEffectivePolicy"
@@ -22,9 +22,12 @@ SPOT = "aiplatform.googleapis.com/custom_model_training_preemptible_nvidia_l4_gp
 LISTED = "aiplatform.googleapis.com/custom_model_training_nvidia_l4_gpus"
 
 
-def project(google: Google) -> Project:
+def project(google: Google, purchase: Mapping[str, str] | None = None) -> Project:
+    """The shipped stack; `purchase` is how its first machine is bought."""
     content = json.loads(json.dumps(read(CONFIG / "Pulumi.small-gcp.yaml", "f")))["config"]
     values = {key.partition(":")[2]: value for key, value in content.items()}
+    if purchase is not None:
+        values["spec"]["layout"]["machines"][0]["purchase"] = dict(purchase)
     spec = stackspec.load("small-gcp", values, "f").spec
     assert isinstance(spec.layout, SmallLayout) and isinstance(spec.on, GcpSpec)
     return Project(spec, spec.layout, spec.on, google.session())
@@ -74,6 +77,54 @@ def test_the_value_of_another_region_does_not_count() -> None:
 def test_a_quota_that_the_project_does_not_list_is_unknown() -> None:
     (first, *_) = room().values()
     assert first.state is State.UNKNOWN and "--skip job-quotas" in first.fix
+
+
+RESERVATION = "projects/example-ml-jobs/zones/us-central1-a/reservations/l4"
+HELD: dict[str, Any] = {
+    "status": "READY",
+    "specificReservationRequired": True,
+    "specificReservation": {"count": "2", "instanceProperties": {"machineType": "g2-standard-8"}},
+    "reservationSharingPolicy": {"serviceShareType": "ALLOW_ALL"},
+}
+
+
+def held(row: Any) -> Answer:
+    google = Google({"compute.reservations.get": row})
+    bought = {"kind": "reserved", "id": RESERVATION}
+    (answer,) = answered("job-reservations", jobs.reserved, project(google, bought))
+    asked = {"project": "example-ml-jobs", "zone": "us-central1-a", "reservation": "l4"}
+    assert google.given("compute.reservations.get") == [asked]
+    return answer
+
+
+def test_a_reservation_that_jobs_can_use_is_ready() -> None:
+    answer = held(HELD)
+    assert answer.state is State.READY and "with 2 machines" in answer.said
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"status": "CREATING"}, "is creating"),
+        ({"reservationSharingPolicy": {"serviceShareType": "DISALLOW_ALL"}}, "not shared with Vertex AI"),
+        (
+            {"specificReservation": {**HELD["specificReservation"], "count": "1"}},
+            "holds 1 machines, and a job may have 2",
+        ),
+        (
+            {"specificReservation": {"count": "2", "instanceProperties": {"machineType": "g2-standard-4"}}},
+            "holds g2-standard-4, not g2-standard-8",
+        ),
+    ],
+)
+def test_a_reservation_that_no_job_can_use_is_short(changes: dict[str, Any], words: str) -> None:
+    answer = held({**HELD, **changes})
+    assert answer.state is State.SHORT and words in answer.said
+
+
+def test_a_reservation_that_is_not_there_is_short() -> None:
+    answer = held(ABSENT)
+    assert answer.state is State.SHORT and "does not exist" in answer.said
 
 
 def test_the_stack_needs_its_own_apis_and_none_of_a_cluster() -> None:

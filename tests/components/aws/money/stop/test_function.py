@@ -58,6 +58,7 @@ class Services:
 
     def runs(self, tags: Mapping[str, str]) -> None:
         """One job of Eve's and nothing else."""
+        self.searches()
         row = {
             "TrainingJobName": JOB.rpartition("/")[2],
             "TrainingJobArn": JOB,
@@ -70,6 +71,23 @@ class Services:
         self.says("sagemaker", "list_tags", {"Tags": marks}, ResourceArn=JOB)
         self.says("sagemaker", "list_apps", {"Apps": []})
         self.says("sagemaker", "list_endpoints", {"Endpoints": []}, StatusEquals="InService")
+
+    def searches(self, *arns: str) -> None:
+        """Tuning jobs in progress."""
+        rows = [
+            {
+                "HyperParameterTuningJobName": arn.rpartition("/")[2],
+                "HyperParameterTuningJobArn": arn,
+                "HyperParameterTuningJobStatus": "InProgress",
+                "Strategy": "Bayesian",
+                "CreationTime": NOW,
+                "TrainingJobStatusCounters": {},
+                "ObjectiveStatusCounters": {},
+            }
+            for arn in arns
+        ]
+        answer = {"HyperParameterTuningJobSummaries": rows}
+        self.says("sagemaker", "list_hyper_parameter_tuning_jobs", answer, StatusEquals="InProgress")
 
     def records(self, *, known: bool = False) -> None:
         self.says("s3", "list_objects_v2", {"KeyCount": int(known)})
@@ -98,6 +116,25 @@ def test_a_job_of_the_person_is_stopped_recorded_and_told(services: Services) ->
     (record,) = services.act(EVE)["done"]
     assert (record["action"], record["outcome"], record["spent_usd"]) == ("stop", "stopped", 600.5)
     assert record["arn"] == JOB and record["schema_version"] == "trainstack.budget-stop/1"
+
+
+def test_a_search_is_stopped_and_with_it_all_its_trials(services: Services) -> None:
+    search = f"{ARN}:hyper-parameter-tuning-job/small-eve-6b085084"
+    services.spent("small-person-eve-monthly", "600.5")
+    services.searches(search)
+    marks = [
+        {"Key": f"trainstack:{key}", "Value": value} for key, value in (("stack", "small"), ("person", "eve"))
+    ]
+    services.says("sagemaker", "list_tags", {"Tags": marks}, ResourceArn=search)
+    services.says("sagemaker", "list_training_jobs", {"TrainingJobSummaries": []}, StatusEquals="InProgress")
+    services.says("sagemaker", "list_apps", {"Apps": []})
+    services.says("sagemaker", "list_endpoints", {"Endpoints": []}, StatusEquals="InService")
+    asked = {"HyperParameterTuningJobName": "small-eve-6b085084"}
+    services.says("sagemaker", "stop_hyper_parameter_tuning_job", {}, **asked)
+    services.records()
+    services.says("sns", "publish", {}, TopicArn=SETTINGS["topic"], Subject=ANY, Message=ANY)
+    (record,) = services.act(EVE)["done"]
+    assert (record["kind"], record["outcome"]) == ("tuning-job", "stopped")
 
 
 def test_below_the_limit_nothing_is_asked_about_what_runs(services: Services) -> None:
@@ -153,6 +190,7 @@ def test_a_refused_stop_is_recorded_and_fails_the_call(services: Services) -> No
 
 def test_a_notebook_in_a_space_is_deleted_as_its_owners(services: Services) -> None:
     services.spent("small-person-eve-monthly", "600")
+    services.searches()
     services.says("sagemaker", "list_training_jobs", {"TrainingJobSummaries": []}, StatusEquals="InProgress")
     place = {"DomainId": "d-abc", "SpaceName": "desk", "AppType": "JupyterLab", "AppName": "default"}
     services.says("sagemaker", "list_apps", {"Apps": [{**place, "Status": "InService"}]})

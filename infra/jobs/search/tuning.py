@@ -1,0 +1,202 @@
+"""A search for hyperparameters by the service: what a folder declares, and its request (pure).
+
+Source of limits: botocore 1.44.5 sagemaker/2017-07-24 CreateHyperParameterTuningJob; developer guide,
+"Resource limits for automatic model tuning" (30 ranges, 750 trials).
+"""
+
+import json
+import re
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from infra.errors import Problem, UserError
+from smoke_training.launchers import trial
+from smoke_training.launchers.pods import Body
+
+MOST_OF_A_NAME = 32
+# `<stack>-<person>-<second in hex>`, and not that of a trial, `<search>-<number>-<eight of hex>`.
+_SEARCH, _TRIAL = re.compile(r".+-[0-9a-f]{8}"), re.compile(r".+-[0-9]{3}-[0-9a-f]{8}")
+_MOST_RANGES, _MOST_VALUES, _MOST_TRIALS = 30, 30, 750
+_STRATEGIES = {"bayesian": "Bayesian", "random": "Random"}
+_GOALS = {"minimize": "Minimize", "maximize": "Maximize"}
+_SCALES = {"auto": "Auto", "linear": "Linear", "logarithmic": "Logarithmic"}
+_KEYS = {"trials", "parallel", "strategy", "objective", "parameters"}
+_EXAMPLE = "docs/jobs.md shows one."
+# What a training job says and a trial takes over as it is.
+_CARRIED = (
+    *("RoleArn", "InputDataConfig", "OutputDataConfig", "ResourceConfig", "StoppingCondition"),
+    *("EnableManagedSpotTraining", "CheckpointConfig", "VpcConfig"),
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tuning:
+    """At most `trials` trials, `parallel` of them at a time, for the best value of a figure in their log."""
+
+    trials: int
+    parallel: int
+    strategy: str
+    metric: str
+    regex: str
+    goal: str
+    ranges: Mapping[str, Mapping[str, Any]]
+    """By parameter: `values`, or `from`, `to` and `scale`."""
+
+
+def is_search(name: str) -> bool:
+    """Whether a run of this name is a search, by the form of its name."""
+    return len(name) <= MOST_OF_A_NAME and bool(_SEARCH.fullmatch(name)) and not _TRIAL.fullmatch(name)
+
+
+def read(folder: Path, name: str) -> Tuning:
+    """The search that a TOML file of the folder declares. Raises UserError with all that is wrong."""
+    path = folder / name
+    try:
+        found = tomllib.loads(path.read_text())
+    except FileNotFoundError as error:
+        rule = f"is no file of {folder}"
+        raise UserError([Problem("--tune", name, rule, f"Write the search down. {_EXAMPLE}")]) from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise UserError([Problem(str(path), None, f"is no TOML: {error}", _EXAMPLE)]) from error
+    if problems := [Problem(f"{path}: {at}", value, rule, fix) for at, value, rule, fix in _wrong(found)]:
+        raise UserError(problems)
+    objective = found["objective"]
+    return Tuning(
+        trials=found["trials"],
+        parallel=found.get("parallel", 1),
+        strategy=_STRATEGIES[found.get("strategy", "bayesian")],
+        metric=objective["metric"],
+        regex=objective["regex"],
+        goal=_GOALS[objective["goal"]],
+        ranges=found["parameters"],
+    )
+
+
+def request(training: Body, tuning: Tuning) -> Body:
+    """The request of CreateHyperParameterTuningJob whose trials are what this CreateTrainingJob would be."""
+    algorithm = training["AlgorithmSpecification"]
+    (code,) = [one["ChannelName"] for one in training["InputDataConfig"] if one["ChannelName"] == "code"]
+    definition = {
+        **{key: training[key] for key in _CARRIED if key in training},
+        "AlgorithmSpecification": {
+            "TrainingImage": algorithm["TrainingImage"],
+            "TrainingInputMode": algorithm["TrainingInputMode"],
+            "MetricDefinitions": [{"Name": tuning.metric, "Regex": tuning.regex}],
+        },
+        "StaticHyperParameters": {
+            "sagemaker_program": trial.NAME,
+            "sagemaker_submit_directory": f"/opt/ml/input/data/{code}",
+        },
+        "Environment": {
+            **training["Environment"],
+            trial.COMMAND: json.dumps(algorithm["ContainerArguments"]),
+        },
+    }
+    config = {
+        "Strategy": tuning.strategy,
+        "HyperParameterTuningJobObjective": {"Type": tuning.goal, "MetricName": tuning.metric},
+        "ResourceLimits": {
+            "MaxNumberOfTrainingJobs": tuning.trials,
+            "MaxParallelTrainingJobs": tuning.parallel,
+        },
+        "ParameterRanges": _ranges(tuning.ranges),
+        "TrainingJobEarlyStoppingType": "Off",
+    }
+    return {
+        "HyperParameterTuningJobName": training["TrainingJobName"],
+        "HyperParameterTuningJobConfig": config,
+        "TrainingJobDefinition": definition,
+        "Tags": training["Tags"],
+    }
+
+
+def _ranges(ranges: Mapping[str, Mapping[str, Any]]) -> Body:
+    found: dict[str, list[Body]] = {}
+    for name, one in ranges.items():
+        if "values" in one:
+            values = [str(value) for value in one["values"]]
+            found.setdefault("CategoricalParameterRanges", []).append({"Name": name, "Values": values})
+            continue
+        whole = isinstance(one["from"], int) and isinstance(one["to"], int)
+        kind = "IntegerParameterRanges" if whole else "ContinuousParameterRanges"
+        row = {
+            "Name": name,
+            "MinValue": str(one["from"]),
+            "MaxValue": str(one["to"]),
+            "ScalingType": _SCALES[one.get("scale", "auto")],
+        }
+        found.setdefault(kind, []).append(row)
+    return found
+
+
+Fault = tuple[str, object, str, str]
+
+
+def _wrong(found: Mapping[str, Any]) -> Iterator[Fault]:
+    for key in sorted(set(found) - _KEYS):
+        yield key, found[key], "is no part of a search", f"Parts are {', '.join(sorted(_KEYS))}."
+    trials, parallel = found.get("trials"), found.get("parallel", 1)
+    if not _whole(trials, 1, _MOST_TRIALS):
+        yield "trials", trials, "says how many trials there are at most", f"Write 1 to {_MOST_TRIALS}."
+    elif not _whole(parallel, 1, int(trials or 1)):
+        yield "parallel", parallel, "says how many trials run at a time", f"Write 1 to {trials}."
+    strategy = found.get("strategy", "bayesian")
+    if strategy not in _STRATEGIES:
+        yield "strategy", strategy, "is no strategy that is known here", f"Write {' or '.join(_STRATEGIES)}."
+    yield from _wrong_objective(found.get("objective"))
+    ranges = found.get("parameters")
+    if not isinstance(ranges, dict) or not 1 <= len(ranges) <= _MOST_RANGES:
+        yield "parameters", None, "say what is searched", f"Write 1 to {_MOST_RANGES} ranges. {_EXAMPLE}"
+        return
+    for name, one in ranges.items():
+        yield from _wrong_range(name, one)
+
+
+def _wrong_objective(found: Any) -> Iterator[Fault]:
+    known = found if isinstance(found, dict) else {}
+    for key in ("metric", "regex", "goal"):
+        if not isinstance(known.get(key), str) or not known[key]:
+            yield f"objective.{key}", known.get(key), "is missing", _EXAMPLE
+    if isinstance(known.get("goal"), str) and known["goal"] not in _GOALS:
+        yield "objective.goal", known["goal"], "is no goal", f"Write {' or '.join(_GOALS)}."
+    if isinstance(regex := known.get("regex"), str) and regex:
+        try:
+            groups = re.compile(regex).groups
+        except re.error as error:
+            yield "objective.regex", regex, f"is no regular expression: {error}", _EXAMPLE
+        else:
+            if groups != 1 or len(regex) > 500:
+                fix = "Put the number alone in parentheses, in at most 500 characters."
+                yield "objective.regex", regex, "must have the figure as its one group", fix
+
+
+def _wrong_range(name: str, one: Any) -> Iterator[Fault]:
+    at = f"parameters.{name}"
+    # The toolkit gives a script `-x` for a name of one letter, and keeps names of its own for itself.
+    if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_-]+", name) or name.startswith("sagemaker_"):
+        yield at, name, "is no name of an option", "Use two or more letters, digits, - and _."
+    if not isinstance(one, dict):
+        yield at, one, "is no range", "Write {from = 1e-4, to = 1e-2} or {values = [4, 8]}."
+    elif "values" in one:
+        values = one["values"]
+        if set(one) != {"values"} or not isinstance(values, list) or not 1 <= len(values) <= _MOST_VALUES:
+            yield at, None, f"has 1 to {_MOST_VALUES} values, and nothing else", "Write {values = [4, 8]}."
+    elif not all(_number(one.get(end)) for end in ("from", "to")) or set(one) - {"from", "to", "scale"}:
+        yield at, None, "has from, to, and perhaps scale", "Write {from = 1e-4, to = 1e-2}."
+    elif not one["from"] < one["to"]:
+        yield at, one["from"], f"is not below {one['to']}", "Write the smaller end as from."
+    elif one.get("scale", "auto") not in _SCALES:
+        yield f"{at}.scale", one["scale"], "is no scale", f"Write {', '.join(_SCALES)}."
+    elif one.get("scale") == "logarithmic" and one["from"] <= 0:
+        yield f"{at}.from", one["from"], "a logarithm needs more than 0", "Write a number above 0."
+
+
+def _whole(value: Any, least: int, most: int) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and least <= value <= most
+
+
+def _number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)

@@ -1,0 +1,52 @@
+"""Calls of functions by an engine: `aws:lambda/invocation:Invocation` asks Lambda, and waits for the answer.
+
+Source: hashicorp/terraform-provider-aws internal/service/lambda/invocation.go (buildInput: the action and the
+input before, under `terraform_key`, where the scope is CRUD; invoke: a FunctionError fails the operation;
+resourceInvocationDelete: no call where the scope is CREATE_ONLY). The services of a home answer while an
+engine works; where there are none, as without a daemon, nobody is called.
+"""
+
+import http.client
+import json
+from collections.abc import Mapping
+from urllib.parse import quote
+
+from rehearsal import doors
+from rehearsal.aws.site import Site
+from rehearsal.core.emulation.site import Hooks
+from rehearsal.core.model import Properties, RefusalError
+from rehearsal.fence import OPERATOR_KEY
+
+_LONGEST_S = 930.0  # the longest that a function may run, and its start
+
+
+def _called(site: Site, action: str, old: Properties | None, new: Properties) -> Properties:
+    """The result of a call, as the resource has it. Raises RefusalError."""
+    home = site.state.path.parent
+    always = new.get("lifecycleScope") == "CRUD"
+    if not (home / doors.FILES["aws"]).exists() or (action == "delete" and not always):
+        return {}
+    payload = json.loads(str(new["input"]))
+    if always:
+        before = None if old is None else json.loads(str(old["input"]))
+        payload[str(new.get("terraformKey") or "tf")] = {"action": action, "prev_input": before}
+    return {"result": _invoke(site, str(new["functionName"]), json.dumps(payload))}
+
+
+def _invoke(site: Site, name: str, payload: str) -> str:
+    signed = f"AWS4-HMAC-SHA256 Credential={OPERATOR_KEY}/20261126/{site.region}/lambda/aws4_request"
+    place = http.client.HTTPConnection("127.0.0.1", doors.port(site.state.path.parent), timeout=_LONGEST_S)
+    try:
+        path = f"/2015-03-31/functions/{quote(name, safe='')}/invocations"
+        place.request("POST", path, payload, {"Authorization": signed, "Content-Type": "application/json"})
+        answer = place.getresponse()
+        said = answer.read().decode()
+    finally:
+        place.close()
+    if answer.status != http.client.OK or answer.headers.get("X-Amz-Function-Error"):
+        code = answer.headers.get("x-amzn-ErrorType") or "FunctionError"
+        raise RefusalError(code, f"invoking Lambda Function ({name}): {said}")
+    return said
+
+
+HOOKS: Mapping[str, Hooks[Site]] = {"lambda/invocation:Invocation": Hooks(calls=_called)}

@@ -1,0 +1,118 @@
+"""What jobs of each class may do, tried by jobs in the emulated SageMaker and S3."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from components.aws.jobs.job_rights import RIGHTS
+from components.aws.jobs.person_rights import Place, Who, rights
+from infra.jobs.roles import JobClass
+from tests.rehearsal.jobs.account import ACCOUNT, REGION, ROLE, Account
+
+PLACE = Place(
+    region=REGION,
+    account=ACCOUNT,
+    partition="aws",
+    stack="dev",
+    checkpoints="arn:aws:s3:::out-bucket",
+    datasets="arn:aws:s3:::data-bucket",
+    artifacts="arn:aws:s3:::code-bucket",
+    key=f"arn:aws:kms:{REGION}:{ACCOUNT}:key/1",
+    subnets=[],
+    groups=[],
+    domain="d-1",
+    mlflow=f"arn:aws:sagemaker:{REGION}:{ACCOUNT}:mlflow-app/app-1",
+)
+EVE = Who(
+    name="eve", folder="language", job_machines=["ml.g6.xlarge"], notebook_machines=[], job_roles=[ROLE]
+)
+JOB = "dev-eve-probe-1"
+PROBE = f"""
+import json
+import boto3
+from botocore.exceptions import ClientError
+s3, jobs = boto3.client("s3"), boto3.client("sagemaker")
+put = lambda bucket, key: lambda: s3.put_object(Bucket=bucket, Key=key, Body=b"x")
+get = lambda bucket, key: lambda: s3.get_object(Bucket=bucket, Key=key)
+own, other, result = "teams/language/kept", "teams/vision/kept", "runs/{JOB}/done.json"
+tries = dict(
+    reads_data=get("data-bucket", own), reads_shared=get("data-bucket", "shared/kept"),
+    reads_checkpoint=get("out-bucket", own), reads_model=get("code-bucket", "runs/dev-ada-x-1/kept"),
+    writes_result=put("code-bucket", result), writes_checkpoint=put("out-bucket", "teams/language/new"),
+    deletes_checkpoint=lambda: s3.delete_object(Bucket="out-bucket", Key=own),
+    writes_data=put("data-bucket", own), writes_code=put("code-bucket", "code/new"),
+    writes_result_of_another=put("code-bucket", "runs/dev-ada-x-1/kept"),
+    reads_another_team=get("out-bucket", other),
+    lists_jobs=lambda: jobs.list_training_jobs(),
+    stops_a_job=lambda: jobs.stop_training_job(TrainingJobName="{JOB}"),
+    starts_a_job=lambda: jobs.create_training_job(
+        TrainingJobName="dev-eve-x-2", RoleArn="{ROLE}", AlgorithmSpecification=dict(
+            TrainingImage="1.dkr.ecr.{REGION}.amazonaws.com/x", TrainingInputMode="File"),
+        OutputDataConfig=dict(S3OutputPath="s3://code-bucket/runs"),
+        ResourceConfig=dict(InstanceType="ml.g6.xlarge", InstanceCount=1, VolumeSizeInGB=10),
+        StoppingCondition=dict(MaxRuntimeInSeconds=60)),
+)
+def may(do):
+    try:
+        do()
+    except ClientError as error:
+        assert error.response["Error"]["Code"] in ("AccessDenied", "AccessDeniedException"), error
+        return False
+    return True
+found = [name for name, do in tries.items() if may(do)]
+s3.put_object(Bucket="code-bucket", Key=result, Body=json.dumps(found).encode())
+"""
+READS = {"reads_data", "reads_shared", "reads_checkpoint", "reads_model", "writes_result"}
+MAY: dict[JobClass, set[str]] = {
+    "evaluation": READS,
+    "training": READS | {"writes_checkpoint", "deletes_checkpoint"},
+}
+
+
+def test_a_person_starts_jobs_on_the_machines_of_the_plans_of_the_stack() -> None:
+    plan = f"arn:aws:sagemaker:{REGION}:{ACCOUNT}:training-plan/december"
+
+    def creating(who: Who) -> list[dict[str, Any]]:
+        statements = [one for text in rights(PLACE, who) for one in json.loads(text)["Statement"]]
+        return [one for one in statements if "sagemaker:CreateTrainingJob" in one["Action"]]
+
+    assert len(creating(EVE)) == 1
+    job, capacity = creating(replace(EVE, training_plans=[plan]))
+    assert job["Condition"] and "Condition" not in capacity
+    assert capacity["Resource"] == [plan, f"arn:aws:sagemaker:{REGION}:{ACCOUNT}:reserved-capacity/*"]
+
+
+@pytest.fixture
+def account(tmp_path: Path) -> Iterator[Account]:
+    made = Account(tmp_path)
+    made.add("aws:s3/bucket:Bucket", "data-bucket")
+    folders = ("teams/language", "teams/vision", "shared", "runs/dev-ada-x-1")
+    for bucket in ("data-bucket", "out-bucket", "code-bucket"):
+        for folder in folders:
+            file = made.file(bucket, f"{folder}/kept")
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text("x")
+    probe = made.file("code-bucket", "code/1/probe.py")
+    probe.parent.mkdir(parents=True)
+    probe.write_text(PROBE)
+    yield made
+    made.services.stop()
+
+
+@pytest.mark.parametrize("kind", list(MAY))
+def test_a_job_may_do_what_its_class_is_for_and_nothing_else(account: Account, kind: JobClass) -> None:
+    documents = [json.loads(text) for text in RIGHTS[kind](PLACE, EVE)]
+    account.role(*(statement for one in documents for statement in one["Statement"]))
+    source = {"S3DataType": "S3Prefix", "S3Uri": "s3://code-bucket/code/1/"}
+    ended = account.run(
+        JOB,
+        "python3 /opt/ml/input/data/code/probe.py",
+        InputDataConfig=[{"ChannelName": "code", "DataSource": {"S3DataSource": source}}],
+        OutputDataConfig={"S3OutputPath": "s3://code-bucket/runs"},
+    )
+    assert ended["TrainingJobStatus"] == "Completed", ended.get("FailureReason")
+    assert set(json.loads(account.file("code-bucket", f"runs/{JOB}/done.json").read_text())) == MAY[kind]
